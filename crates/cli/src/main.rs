@@ -1,0 +1,2 @@
+//! The one `byname` binary.
+fn main() {}

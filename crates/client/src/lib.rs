@@ -1,0 +1,1 @@
+//! Executes the client engine over io.

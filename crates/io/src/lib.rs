@@ -1,0 +1,1 @@
+//! Sockets, packet memory and the real clock. Knows no protocol crate.

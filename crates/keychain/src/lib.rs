@@ -1,0 +1,1 @@
+//! A directory of keys, certificates and trust anchors with the right permissions.

@@ -1,0 +1,1 @@
+//! The forwarder daemon: drives the forwarder over io.

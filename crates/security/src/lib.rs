@@ -1,0 +1,1 @@
+//! Digests, keys, certificates, signers, verifiers, trust policy and the BLAKE3 hash tree. Sans-I/O.

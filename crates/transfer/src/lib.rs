@@ -1,0 +1,1 @@
+//! Files as named objects: the file-server engine and the client engine. Sans-I/O.
