@@ -1,0 +1,1 @@
+"""Shared helpers of the interoperability tests. Standard library only."""

@@ -1,0 +1,179 @@
+"""One test's own little world: directories, ports, processes and their logs.
+
+Nothing is shared between two labs and nothing outlives one: `close` ends every process group that the lab started and keeps
+the tail of each log for the report. Every wait is bounded.
+"""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+START_TIMEOUT_S = 15
+RUN_TIMEOUT_S = 60
+STOP_TIMEOUT_S = 5
+LOG_TAIL_LINES = 40
+POLL_S = 0.02
+
+
+@dataclasses.dataclass
+class Result:
+    """What a finished command left behind."""
+
+    code: int
+    stdout: bytes
+    stderr: str
+    seconds: float
+    timed_out: bool = False
+
+    def __str__(self):
+        how = "timed out" if self.timed_out else f"exit code {self.code}"
+        text = self.stdout[:2000].decode(errors="replace")
+        return f"{how} after {self.seconds:.1f} s\nstdout: {text}\nstderr: {self.stderr[-4000:]}"
+
+
+class Daemon:
+    """A process that runs until the lab ends, with its output in a file."""
+
+    def __init__(self, label, process, log):
+        self.label = label
+        self.process = process
+        self.log = log
+
+    def log_text(self):
+        """Everything the process printed so far."""
+        return self.log.read_text(errors="replace")
+
+    def wait_for_log(self, needle, timeout_s=START_TIMEOUT_S):
+        """Waits until the process prints `needle`."""
+        wait_until(lambda: needle in self.log_text(), f"{self.label} to print {needle!r}",
+                   timeout_s, self)
+
+    def stop(self):
+        """Ends the process and everything it started."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.process.pid, number)
+            except ProcessLookupError:
+                pass
+            try:
+                self.process.wait(STOP_TIMEOUT_S)
+                return
+            except subprocess.TimeoutExpired:
+                continue
+
+
+def wait_until(condition, what, timeout_s=START_TIMEOUT_S, daemon=None):
+    """Polls until the condition holds; fails early if the daemon it depends on dies."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if daemon is not None and daemon.process.poll() is not None:
+            code = daemon.process.returncode
+            raise AssertionError(f"{daemon.label} ended with code {code} while waiting for {what}")
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout_s} s in vain for {what}")
+        time.sleep(POLL_S)
+
+
+def free_port():
+    """A port that is free for TCP and UDP on the loopback interface at this moment."""
+    while True:
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+            tcp.bind(("127.0.0.1", 0))
+            port = tcp.getsockname()[1]
+            try:
+                udp.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+
+
+class Lab:
+    """Owns a temporary directory and all processes of one test."""
+
+    def __init__(self):
+        # Unix socket paths are limited to 107 bytes, so the directory stays short.
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="byname-"))
+        self.daemons = []
+        self.notes = []
+        self._commands = 0
+
+    def path(self, name):
+        """A path inside the lab, with its parent made."""
+        path = self.dir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def env(self, extra=None):
+        """An environment in which no program finds the user's own state."""
+        keep = ("PATH", "LANG", "LC_ALL", "TMPDIR", "RUST_BACKTRACE")
+        env = {key: os.environ[key] for key in keep if key in os.environ}
+        home = self.path("home/.keep").parent
+        env.update(HOME=str(home), XDG_RUNTIME_DIR=str(home), BYNAME_HOME=str(home / "byname"))
+        env.update(extra or {})
+        return env
+
+    def start(self, label, argv, env=None, stdin=None):
+        """Starts a daemon."""
+        log = self.path(f"logs/{len(self.daemons)}-{label}.log")
+        with open(log, "wb") as output:
+            process = subprocess.Popen(
+                [str(a) for a in argv],
+                stdin=stdin or subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self.env(env),
+                cwd=self.dir,
+                start_new_session=True,
+            )
+        daemon = Daemon(label, process, log)
+        self.daemons.append(daemon)
+        self.notes.append("$ " + " ".join(str(a) for a in argv))
+        return daemon
+
+    def run(self, argv, env=None, timeout_s=RUN_TIMEOUT_S, stdout=None):
+        """Runs a command to its end; standard output may go to a file instead of memory."""
+        self._commands += 1
+        started = time.monotonic()
+        target = open(stdout, "wb") if stdout else subprocess.PIPE
+        process = subprocess.Popen(
+            [str(a) for a in argv],
+            stdin=subprocess.DEVNULL,
+            stdout=target,
+            stderr=subprocess.PIPE,
+            env=self.env(env),
+            cwd=self.dir,
+            start_new_session=True,
+        )
+        timed_out = False
+        try:
+            out, err = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+        finally:
+            if stdout:
+                target.close()
+        seconds = time.monotonic() - started
+        result = Result(process.returncode, out or b"", err.decode(errors="replace"), seconds,
+                        timed_out)
+        self.notes.append("$ " + " ".join(str(a) for a in argv) + f"\n{result}")
+        return result
+
+    def close(self):
+        """Ends everything and returns the report shown when the test failed."""
+        for daemon in reversed(self.daemons):
+            daemon.stop()
+        lines = list(self.notes)
+        for daemon in self.daemons:
+            tail = daemon.log_text().splitlines()[-LOG_TAIL_LINES:]
+            lines.append(f"--- log of {daemon.label} ({daemon.process.returncode})")
+            lines.extend(tail)
+        shutil.rmtree(self.dir, ignore_errors=True)
+        return "\n".join(lines)

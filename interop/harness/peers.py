@@ -1,0 +1,62 @@
+"""Where the peers are, which versions they are pinned to, and whether they are here."""
+
+import dataclasses
+import os
+import pathlib
+import re
+
+INTEROP = pathlib.Path(__file__).resolve().parent.parent
+REPO = INTEROP.parent
+ROOT = pathlib.Path(os.environ.get("BYNAME_PEERS", REPO / ".cache/peers"))
+
+NDND = ROOT / "bin/ndnd"
+NDNTS = ROOT / "ndnts"
+PYNDNTOOLS = ROOT / "python/bin/pyndntools"
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """One independent implementation, at one version."""
+
+    name: str
+    version: str
+    witness: pathlib.Path
+
+    @property
+    def _stamp(self):
+        return ROOT / f".{self.name}.version"
+
+    def is_installed(self):
+        """True if this very version was installed completely."""
+        stamped = self._stamp.exists() and self._stamp.read_text().strip() == self.version
+        return stamped and self.witness.exists()
+
+    def mark_installed(self):
+        """Remembers a completed installation; an interrupted one leaves no stamp."""
+        if not self.witness.exists():
+            raise FileNotFoundError(f"{self.witness} is missing after the installation")
+        self._stamp.write_text(self.version + "\n")
+
+
+def _pin(file, pattern):
+    """The version written in a manifest, so that it is written in one place only."""
+    return re.search(pattern, (INTEROP / file).read_text()).group(1)
+
+
+PEERS = {
+    peer.name: peer
+    for peer in (
+        Peer("ndnd", _pin("ndnd/go.mod", r"named-data/ndnd (v\S+)"), NDND),
+        Peer(
+            "ndnts",
+            _pin("ndnts/package.json", r'"@ndn/fileserver": "([^"]+)"'),
+            NDNTS / "node_modules/@ndn/fileserver/package.json",
+        ),
+        Peer("python-ndn", _pin("python-ndn/requirements.txt", r"python-ndn==(\S+)"), PYNDNTOOLS),
+    )
+}
+
+
+def is_ci():
+    """In continuous integration a missing peer is a failure, elsewhere it is a skip."""
+    return os.environ.get("CI", "").lower() in ("1", "true", "yes")
