@@ -1,2 +1,76 @@
-//! Project chores.
-fn main() {}
+//! Project chores that are too particular for a shell script: `cargo xtask tidy`.
+//!
+//! Every chore is a check: it reads the tree, prints findings as `file:line: what to do [rule]` and
+//! exits 1 if there is one. Nothing here writes a file.
+
+mod finding;
+mod graph;
+mod licences;
+mod sources;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+use crate::finding::Finding;
+
+const USAGE: &str = "\
+usage: cargo xtask <chore>
+
+  tidy       the house rules: layering, lengths, headers, left-overs, licences
+  licences   only the licences of what is linked, against the list in deny.toml
+";
+
+fn main() -> Result<ExitCode> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let root = workspace_root();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["tidy"] => Ok(report("tidy", &tidy::check_tree(&root)?)),
+        ["licences"] => {
+            let graph = graph::read(&root)?;
+            Ok(report("licences", &licences::check(&graph, &licences::allowed(&root)?)))
+        }
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => bail!("no such chore\n{USAGE}"),
+    }
+}
+
+/// The folder above this crate, wherever the checkout lives.
+fn workspace_root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("xtask lies inside the workspace").to_path_buf()
+}
+
+fn report(chore: &str, findings: &[Finding]) -> ExitCode {
+    for finding in findings {
+        println!("{finding}");
+    }
+    match findings.len() {
+        0 => {
+            println!("{chore}: nothing to do");
+            ExitCode::SUCCESS
+        }
+        count => {
+            println!("{chore}: {count} finding{}", if count == 1 { "" } else { "s" });
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs a program in `root` and returns what it printed.
+fn output_of(root: &Path, program: &str, arguments: &[&str]) -> Result<Vec<u8>> {
+    let output = std::process::Command::new(program)
+        .args(arguments)
+        .current_dir(root)
+        .output()
+        .with_context(|| format!("cannot run {program}"))?;
+    if !output.status.success() {
+        bail!("{program} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(output.stdout)
+}
