@@ -1,1 +1,42 @@
-//! Sockets, packet memory and the real clock. Knows no protocol crate.
+//! The only home of sockets, packet memory and the real clock. Knows no protocol crate.
+//!
+//! Everything here is non-blocking and level-triggered: a [`Poller`] says which [`Connection`],
+//! [`DatagramSocket`] or [`Listener`] has work, the caller lets it deliver one bounded burst of
+//! borrowed frames, queues answers and flushes. What a frame is, the caller says with a
+//! [`FrameFn`]; this crate never looks inside one.
+//!
+//! Invariants: no call except [`Connection::connect`], name resolution and [`Poller::wait`] blocks;
+//! every buffer has the size named in [`Limits`]; what a peer sends never panics and never makes a
+//! buffer grow; received bytes are borrowed for the duration of a callback only.
+
+pub mod clock;
+pub mod connection;
+pub mod datagram;
+pub mod endpoint;
+pub mod error;
+pub mod limits;
+pub mod listener;
+pub mod poller;
+
+mod address;
+mod bind;
+mod holder;
+
+pub use address::{is_loopback, peer_uri};
+pub use clock::Clock;
+pub use connection::{Connection, PeerCredentials, RecvStatus};
+pub use datagram::DatagramSocket;
+pub use endpoint::{Endpoint, Family, Host};
+pub use error::{
+    BindError, ConnectError, EndpointError, ErrorClass, FrameError, IoError, QueueFull,
+};
+pub use holder::Holder;
+pub use limits::Limits;
+pub use listener::Listener;
+pub use poller::{Event, Interest, Poller, Token, Waker};
+
+/// Tells the length of the first whole frame of a buffer, `None` when more bytes are needed.
+///
+/// A framer that knows the length of a frame before all of it has come may return it at once:
+/// a length beyond the buffer means "more bytes are needed", beyond the limit it is refused early.
+pub type FrameFn = fn(&[u8]) -> Result<Option<usize>, FrameError>;

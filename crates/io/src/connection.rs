@@ -1,0 +1,268 @@
+//! One peer, whatever the transport: frames come in bursts, frames go out through a bounded queue.
+//!
+//! A burst is handed out in place: the slices point into the connection's receive buffer and are
+//! valid during the callback only. Sending never blocks and never drops silently: `queue` says
+//! when there is no room, `flush` writes what the kernel takes, `wants_write` says whether to ask
+//! the poller for a writable event.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use socket2::Socket;
+
+use crate::FrameFn;
+use crate::address::{canonical, is_loopback, peer_uri};
+use crate::datagram::DatagramIo;
+use crate::endpoint::Endpoint;
+use crate::error::{ConnectError, IoError, QueueFull};
+use crate::limits::Limits;
+
+mod connect;
+mod credentials;
+mod receive;
+mod send;
+mod stream;
+
+pub use credentials::PeerCredentials;
+pub(crate) use credentials::peer_credentials;
+
+use stream::Stream;
+
+/// What one `recv_burst` met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RecvStatus {
+    /// Frames handed to the callback.
+    pub frames: usize,
+    /// The peer has closed (streams only); nothing more will come.
+    pub closed: bool,
+    /// The kernel had no more at that moment. If not set, call again before waiting, or let the
+    /// level-triggered poller report the rest.
+    pub drained: bool,
+    /// Bytes of an unfinished frame when the peer closed; not zero means it was cut off.
+    pub partial_bytes: usize,
+    /// Datagrams dropped: longer than the limit, or not exactly one frame.
+    pub dropped: usize,
+    /// Times the network said that a datagram sent before could not be delivered.
+    pub unreachable: usize,
+}
+
+/// A stream over Unix or TCP, or UDP with one peer.
+#[derive(Debug)]
+pub struct Connection {
+    inner: Inner,
+    local: String,
+    remote: String,
+    is_local: bool,
+}
+
+#[derive(Debug)]
+enum Inner {
+    Stream(Stream),
+    Datagram(DatagramIo),
+}
+
+impl Connection {
+    /// Connects with the default limits. Blocks up to `timeout`, and while resolving a host name.
+    /// A host's addresses are tried in order within the one `timeout`.
+    pub fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, ConnectError> {
+        Self::connect_with(endpoint, timeout, Limits::default())
+    }
+
+    /// Connects with other limits.
+    pub fn connect_with(
+        endpoint: &Endpoint,
+        timeout: Duration,
+        limits: Limits,
+    ) -> Result<Self, ConnectError> {
+        let failed = |e| ConnectError::new(endpoint.to_string(), timeout, e);
+        let socket = connect::connect(endpoint, timeout)?;
+        match endpoint {
+            Endpoint::Unix(path) => {
+                let remote = format!("unix://{}", path.display());
+                Self::unix(socket.into(), None, Some(remote), limits).map_err(failed)
+            }
+            Endpoint::Tcp { .. } => Self::tcp(socket, limits).map_err(failed),
+            Endpoint::Udp { .. } => {
+                let (local, remote) = addresses(&socket).map_err(failed)?;
+                let inner = Inner::Datagram(DatagramIo::new(socket.into(), limits));
+                Ok(Self::internet("udp", inner, local, remote))
+            }
+        }
+    }
+
+    /// Two connected ends within this process.
+    pub fn pair() -> Result<(Self, Self), IoError> {
+        Self::pair_with(Limits::default())
+    }
+
+    /// Two connected ends with other limits.
+    pub fn pair_with(limits: Limits) -> Result<(Self, Self), IoError> {
+        let kind = socket2::Type::STREAM.nonblocking();
+        let end = |socket: Socket| Self::unix(socket.into(), None, None, limits);
+        let (one, other) = Socket::pair(socket2::Domain::UNIX, kind, None)
+            .map_err(|e| IoError::new("socketpair", e))?;
+        let failed = |e| IoError::new("setsockopt", e);
+        Ok((end(one).map_err(failed)?, end(other).map_err(failed)?))
+    }
+
+    /// A connection that a listener at `endpoint` took.
+    pub(crate) fn accepted(
+        socket: Socket,
+        endpoint: &Endpoint,
+        limits: Limits,
+    ) -> Result<Self, IoError> {
+        let accepted = match endpoint {
+            Endpoint::Unix(_) => {
+                Self::unix(socket.into(), Some(endpoint.to_string()), None, limits)
+            }
+            _ => Self::tcp(socket, limits),
+        };
+        accepted.map_err(|e| IoError::new("accept", e))
+    }
+
+    fn unix(
+        fd: OwnedFd,
+        local: Option<String>,
+        remote: Option<String>,
+        limits: Limits,
+    ) -> std::io::Result<Self> {
+        // NFD names an end that has no path by its descriptor.
+        let unnamed = format!("fd://{}", fd.as_raw_fd());
+        Ok(Connection {
+            inner: Inner::Stream(Stream::unix(fd, limits)?),
+            local: local.unwrap_or_else(|| unnamed.clone()),
+            remote: remote.unwrap_or(unnamed),
+            is_local: true,
+        })
+    }
+
+    fn tcp(socket: Socket, limits: Limits) -> std::io::Result<Self> {
+        let (local, remote) = addresses(&socket)?;
+        let inner = Inner::Stream(Stream::tcp(socket, limits)?);
+        Ok(Self::internet("tcp", inner, local, remote))
+    }
+
+    fn internet(transport: &str, inner: Inner, local: SocketAddr, remote: SocketAddr) -> Self {
+        Connection {
+            inner,
+            local: peer_uri(transport, local),
+            remote: peer_uri(transport, remote),
+            is_local: is_loopback(local) && is_loopback(remote),
+        }
+    }
+
+    /// Hands every whole frame that has come to `on_frame`, up to a bounded amount of reading.
+    ///
+    /// After an error the connection is of no further use; frames before it have been handed out.
+    /// Of UDP, a datagram that is not exactly one frame is counted as dropped.
+    pub fn recv_burst(
+        &mut self,
+        framer: FrameFn,
+        on_frame: &mut dyn FnMut(&[u8]),
+    ) -> Result<RecvStatus, IoError> {
+        let datagram = match &mut self.inner {
+            Inner::Stream(stream) => return stream.recv_burst(framer, on_frame),
+            Inner::Datagram(datagram) => datagram,
+        };
+        let mut malformed = 0;
+        let mut status = datagram.recv_burst(&mut |_, frame| match framer(frame) {
+            Ok(Some(length)) if length == frame.len() && length > 0 => on_frame(frame),
+            _ => malformed += 1,
+        })?;
+        status.frames -= malformed;
+        status.dropped += malformed;
+        Ok(status)
+    }
+
+    /// Appends one frame, gathered from `parts`, to the send buffer. Nothing is sent before
+    /// [`Connection::flush`]; of a frame that does not fit, nothing is queued.
+    pub fn queue(&mut self, parts: &[&[u8]]) -> Result<(), QueueFull> {
+        match &mut self.inner {
+            Inner::Stream(stream) => stream.queue(parts),
+            Inner::Datagram(datagram) => datagram.queue(None, parts),
+        }
+    }
+
+    /// Writes as much as the kernel takes now. What it does not take stays queued.
+    pub fn flush(&mut self) -> Result<(), IoError> {
+        match &mut self.inner {
+            Inner::Stream(stream) => stream.flush(),
+            Inner::Datagram(datagram) => datagram.flush(),
+        }
+    }
+
+    /// True while queued bytes wait: watch for a writable event, then `flush`.
+    pub fn wants_write(&self) -> bool {
+        self.queued_bytes() > 0
+    }
+
+    /// Bytes that wait to be sent (datagrams count a little more than their length).
+    pub fn queued_bytes(&self) -> usize {
+        match &self.inner {
+            Inner::Stream(stream) => stream.queued_bytes(),
+            Inner::Datagram(datagram) => datagram.queued_bytes(),
+        }
+    }
+
+    /// Datagrams that the kernel refused since the beginning; always 0 for streams.
+    pub fn send_dropped(&self) -> u64 {
+        match &self.inner {
+            Inner::Stream(_) => 0,
+            Inner::Datagram(datagram) => datagram.send_dropped(),
+        }
+    }
+
+    /// Tells the peer that nothing more will come; receiving goes on. Flush before. No effect on
+    /// UDP.
+    pub fn shutdown_write(&self) -> Result<(), IoError> {
+        match &self.inner {
+            Inner::Stream(stream) => stream.shutdown_write(),
+            Inner::Datagram(_) => Ok(()),
+        }
+    }
+
+    /// Who is at the other end of a Unix socket.
+    pub fn peer_credentials(&self) -> Option<PeerCredentials> {
+        match &self.inner {
+            Inner::Stream(stream) if stream.is_unix() => peer_credentials(stream),
+            _ => None,
+        }
+    }
+
+    /// True if packets never leave the machine: a Unix socket, or loopback at both ends.
+    pub fn is_local(&self) -> bool {
+        self.is_local
+    }
+
+    /// True if one frame is one datagram, so that frames can be lost and have a maximum length.
+    pub fn is_datagram(&self) -> bool {
+        matches!(self.inner, Inner::Datagram(_))
+    }
+
+    /// The FaceUri of this end: `unix:///path`, `fd://N`, `tcp4://127.0.0.1:6363`, ….
+    pub fn local_uri(&self) -> &str {
+        &self.local
+    }
+
+    /// The FaceUri of the peer.
+    pub fn remote_uri(&self) -> &str {
+        &self.remote
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.inner {
+            Inner::Stream(stream) => stream.as_fd(),
+            Inner::Datagram(datagram) => datagram.as_fd(),
+        }
+    }
+}
+
+fn addresses(socket: &Socket) -> std::io::Result<(SocketAddr, SocketAddr)> {
+    let missing = || std::io::Error::from(std::io::ErrorKind::NotConnected);
+    let local = socket.local_addr()?.as_socket().ok_or_else(missing)?;
+    let remote = socket.peer_addr()?.as_socket().ok_or_else(missing)?;
+    Ok((canonical(local), canonical(remote)))
+}

@@ -1,0 +1,126 @@
+//! A byte stream that carries frames: Unix or TCP.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags, Shutdown, sendmsg, shutdown, sockopt};
+use socket2::{Socket, TcpKeepalive};
+
+use super::RecvStatus;
+use super::receive::RecvBuffer;
+use super::send::SendBuffer;
+use crate::FrameFn;
+use crate::error::{IoError, QueueFull};
+use crate::limits::{Limits, READS_PER_BURST_MAX};
+
+/// What the kernel may hold of a Unix stream; its default is a quarter of one of our reads.
+const UNIX_KERNEL_BYTES: usize = 1 << 20;
+
+/// A peer that vanished without a word is noticed after about a minute.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_PROBES: u32 = 3;
+
+#[derive(Debug)]
+pub(super) struct Stream {
+    fd: OwnedFd,
+    is_unix: bool,
+    receive: RecvBuffer,
+    send: SendBuffer,
+}
+
+impl Stream {
+    pub(super) fn unix(fd: OwnedFd, limits: Limits) -> io::Result<Self> {
+        sockopt::set_socket_send_buffer_size(&fd, UNIX_KERNEL_BYTES)?;
+        Ok(Self::new(fd, true, limits))
+    }
+
+    pub(super) fn tcp(socket: Socket, limits: Limits) -> io::Result<Self> {
+        socket.set_tcp_nodelay(true)?;
+        let keepalive = TcpKeepalive::new()
+            .with_time(KEEPALIVE_IDLE)
+            .with_interval(KEEPALIVE_INTERVAL)
+            .with_retries(KEEPALIVE_PROBES);
+        socket.set_tcp_keepalive(&keepalive)?;
+        Ok(Self::new(socket.into(), false, limits))
+    }
+
+    fn new(fd: OwnedFd, is_unix: bool, limits: Limits) -> Self {
+        let receive = RecvBuffer::new(limits.frame_bytes_max);
+        Stream { fd, is_unix, receive, send: SendBuffer::new(limits.send_bytes_max) }
+    }
+
+    pub(super) fn is_unix(&self) -> bool {
+        self.is_unix
+    }
+
+    pub(super) fn recv_burst(
+        &mut self,
+        framer: FrameFn,
+        on_frame: &mut dyn FnMut(&[u8]),
+    ) -> Result<RecvStatus, IoError> {
+        let mut status = RecvStatus::default();
+        for _ in 0..READS_PER_BURST_MAX {
+            let space = self.receive.space();
+            let room = space.len();
+            match rustix::io::read(&self.fd, space) {
+                Ok(0) => {
+                    status.closed = true;
+                    status.drained = true;
+                    status.partial_bytes = self.receive.len();
+                    break;
+                }
+                Ok(count) => {
+                    self.receive.filled(count);
+                    status.frames += self.receive.deliver(framer, on_frame)?;
+                    if count < room {
+                        status.drained = true;
+                        break;
+                    }
+                }
+                Err(Errno::AGAIN) => {
+                    status.drained = true;
+                    break;
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(IoError::new("recv", error)),
+            }
+        }
+        Ok(status)
+    }
+
+    pub(super) fn queue(&mut self, parts: &[&[u8]]) -> Result<(), QueueFull> {
+        self.send.append(parts)
+    }
+
+    pub(super) fn queued_bytes(&self) -> usize {
+        self.send.len()
+    }
+
+    pub(super) fn flush(&mut self) -> Result<(), IoError> {
+        while self.send.len() > 0 {
+            let mut nothing = SendAncillaryBuffer::default();
+            // Without NOSIGNAL a peer that has closed would end the whole process.
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match sendmsg(&self.fd, &self.send.slices(), &mut nothing, flags) {
+                Ok(count) => self.send.sent(count),
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(IoError::new("send", error)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn shutdown_write(&self) -> Result<(), IoError> {
+        shutdown(&self.fd, Shutdown::Write).map_err(|e| IoError::new("shutdown", e))
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

@@ -1,0 +1,34 @@
+//! The named maxima of a connection or datagram socket.
+
+/// An NDN packet is at most 8800 octets; the rest is room for what a link layer puts around it.
+pub const FRAME_BYTES_MAX: usize = 8800 + 416;
+
+/// Bytes that may wait for the kernel to take them, per connection.
+pub const SEND_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes read from a stream in one go; a receive buffer is this plus one whole frame.
+pub const RECV_BYTES: usize = 256 << 10;
+
+/// System calls that read in one `recv_burst`; a busy peer then waits for the others' turn.
+pub const READS_PER_BURST_MAX: usize = 4;
+
+/// Datagrams handed to or taken from the kernel in one system call.
+pub const DATAGRAM_BATCH: usize = 64;
+
+/// What is asked of the kernel for the buffers of a datagram socket (it may grant less).
+pub const DATAGRAM_KERNEL_BYTES: usize = 4 << 20;
+
+/// How much one connection or datagram socket may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The longest frame accepted from a peer.
+    pub frame_bytes_max: usize,
+    /// The most bytes that wait to be sent.
+    pub send_bytes_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { frame_bytes_max: FRAME_BYTES_MAX, send_bytes_max: SEND_BYTES_MAX }
+    }
+}

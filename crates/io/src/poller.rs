@@ -1,0 +1,163 @@
+//! Waiting for many descriptors at once: level-triggered epoll, and a way to end the wait early.
+//!
+//! A [`Waker`] is edge-triggered, so its event needs no acknowledgement: each `wake` since the
+//! last `wait` is seen, several as one, and none is lost when nobody waits at that moment.
+
+use std::fmt;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
+use rustix::io::Errno;
+
+use crate::error::IoError;
+
+/// Events taken from the kernel in one wait; the rest come with the next.
+pub const EVENTS_MAX: usize = 256;
+
+/// The caller's number for a descriptor, returned with its events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Token(pub u64);
+
+/// What to be told about. Errors and hang-ups are always told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Interest {
+    /// Bytes or connections to take, or the peer closed.
+    pub read: bool,
+    /// Room to send.
+    pub write: bool,
+}
+
+impl Interest {
+    /// Only reading.
+    pub const READ: Interest = Interest { read: true, write: false };
+    /// Reading and writing.
+    pub const READ_WRITE: Interest = Interest { read: true, write: true };
+
+    fn flags(self) -> epoll::EventFlags {
+        let mut flags = epoll::EventFlags::empty();
+        flags.set(epoll::EventFlags::IN | epoll::EventFlags::RDHUP, self.read);
+        flags.set(epoll::EventFlags::OUT, self.write);
+        flags
+    }
+}
+
+/// One descriptor that has work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// The number given with `add`.
+    pub token: Token,
+    /// Reading gets somewhere: to bytes, to the end, or to the error.
+    pub readable: bool,
+    /// Writing gets somewhere.
+    pub writable: bool,
+    /// The connection is broken or closed both ways; told whatever the interest.
+    pub hangup: bool,
+}
+
+/// A set of descriptors to wait for. Closing a descriptor removes it.
+pub struct Poller {
+    epoll: OwnedFd,
+    ready: Vec<epoll::Event>,
+}
+
+impl fmt::Debug for Poller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Poller").field("epoll", &self.epoll).finish_non_exhaustive()
+    }
+}
+
+impl Poller {
+    /// An empty set.
+    pub fn new() -> Result<Self, IoError> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(|e| IoError::new("epoll_create", e))?;
+        Ok(Poller { epoll, ready: Vec::with_capacity(EVENTS_MAX) })
+    }
+
+    /// Starts watching a descriptor that is not yet in the set.
+    pub fn add(&self, source: &impl AsFd, token: Token, interest: Interest) -> Result<(), IoError> {
+        epoll::add(&self.epoll, source, epoll::EventData::new_u64(token.0), interest.flags())
+            .map_err(|e| IoError::new("epoll_ctl(ADD)", e))
+    }
+
+    /// Changes what to be told about a watched descriptor.
+    pub fn modify(
+        &self,
+        source: &impl AsFd,
+        token: Token,
+        interest: Interest,
+    ) -> Result<(), IoError> {
+        epoll::modify(&self.epoll, source, epoll::EventData::new_u64(token.0), interest.flags())
+            .map_err(|e| IoError::new("epoll_ctl(MOD)", e))
+    }
+
+    /// Stops watching. Events already returned by `wait` are not taken back.
+    pub fn remove(&self, source: &impl AsFd) -> Result<(), IoError> {
+        epoll::delete(&self.epoll, source).map_err(|e| IoError::new("epoll_ctl(DEL)", e))
+    }
+
+    /// Replaces `events` by what is ready, waiting up to `timeout` (`None`: for ever) for the
+    /// first. None at all means the time is over or a signal came; look at both.
+    pub fn wait(
+        &mut self,
+        events: &mut Vec<Event>,
+        timeout: Option<Duration>,
+    ) -> Result<(), IoError> {
+        events.clear();
+        self.ready.clear();
+        let timeout = timeout.map(whole_milliseconds);
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.ready), timeout.as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(()),
+            Err(error) => return Err(IoError::new("epoll_wait", error)),
+        }
+        events.extend(self.ready.iter().map(|ready| {
+            let (flags, data) = (ready.flags, ready.data);
+            let broken = flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP);
+            let incoming = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
+            Event {
+                token: Token(data.u64()),
+                readable: broken || flags.intersects(incoming),
+                writable: flags.contains(epoll::EventFlags::OUT),
+                hangup: broken,
+            }
+        }));
+        Ok(())
+    }
+
+    /// A handle with which any thread ends this poller's `wait`; the event carries `token`.
+    pub fn waker(&self, token: Token) -> Result<Waker, IoError> {
+        let counter = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|e| IoError::new("eventfd", e))?;
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+        epoll::add(&self.epoll, &counter, epoll::EventData::new_u64(token.0), flags)
+            .map_err(|e| IoError::new("epoll_ctl(ADD)", e))?;
+        Ok(Waker { counter: Arc::new(counter) })
+    }
+}
+
+/// The kernel counts in milliseconds here; rounding down would make a short wait a busy loop.
+fn whole_milliseconds(timeout: Duration) -> Timespec {
+    let milliseconds = timeout.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as i64;
+    Timespec { tv_sec: milliseconds / 1000, tv_nsec: (milliseconds % 1000) * 1_000_000 }
+}
+
+/// Ends a [`Poller::wait`] from any thread. Clones wake the same poller.
+#[derive(Debug, Clone)]
+pub struct Waker {
+    counter: Arc<OwnedFd>,
+}
+
+impl Waker {
+    /// Makes the current or the next `wait` return. Never blocks.
+    pub fn wake(&self) {
+        // Fails only when 2^64 wakes have not been read: empty the counter and count this one.
+        while rustix::io::write(&*self.counter, &1u64.to_ne_bytes()) == Err(Errno::AGAIN) {
+            let mut count = [0u8; 8];
+            let _ = rustix::io::read(&*self.counter, &mut count);
+        }
+    }
+}
