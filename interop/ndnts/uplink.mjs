@@ -1,8 +1,6 @@
 // Connects the NDNts logical forwarder to a real one. Shared by the scripts of this folder.
 import { TcpTransport, UdpTransport, UnixTransport } from "@ndn/node-transport";
 
-void FwPacket;
-
 /** Opens a face for unix:///path, tcp://host:port or udp://host:port. */
 export async function openUplink(uri) {
   const unix = /^unix:\/\/(\/.+)$/.exec(uri);

@@ -1,0 +1,193 @@
+"""Forwarders, producers and consumers, byname's and everybody else's, behind one interface each.
+
+A consumer is a function (lab, uri, name, out) -> Result that writes `out` when it succeeds and leaves no `out` when it
+does not, whatever the tool itself does.
+"""
+
+import json
+import os
+import shutil
+import socket
+
+from . import peers, wire
+from .lab import START_TIMEOUT_S, free_port, wait_until
+
+FETCH_TIMEOUT_S = 120
+
+
+def byname_binary():
+    """The binary under test, or None."""
+    chosen = os.environ.get("BYNAME_BIN")
+    candidates = [chosen] if chosen else [
+        peers.REPO / "target/release/byname",
+        peers.REPO / "target/debug/byname",
+    ]
+    return next((str(c) for c in candidates if os.access(c, os.X_OK)), None)
+
+
+class Forwarder:
+    """A running forwarder that listens on a Unix socket and on one TCP and UDP port."""
+
+    def __init__(self, lab, label):
+        self.lab = lab
+        self.label = label
+        self.socket_path = str(lab.path(f"{label}.sock"))
+        self.port = free_port()
+        self.daemon = self._start()
+        wait_until(self._accepts, f"{label} to listen", START_TIMEOUT_S, self.daemon)
+
+    def uri(self, scheme="unix"):
+        """Where to connect."""
+        if scheme == "unix":
+            return "unix://" + self.socket_path
+        return f"{scheme}://127.0.0.1:{self.port}"
+
+    def _accepts(self):
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(self.socket_path)
+                return True
+            except OSError:
+                return False
+
+
+class BynameForwarder(Forwarder):
+    """`byname forward`."""
+
+    def __init__(self, lab, label="byname-forward", routes=()):
+        self.routes = routes
+        super().__init__(lab, label)
+
+    def _start(self):
+        argv = [byname_binary(), "forward"]
+        for scheme in ("unix", "tcp", "udp"):
+            argv += ["--listen", self.uri(scheme)]
+        for prefix, uri in self.routes:
+            argv += ["--route", f"{prefix}={uri}"]
+        home = self.lab.path(f"{self.label}/home")
+        return self.lab.start(self.label, argv, {"BYNAME_HOME": str(home)})
+
+
+class NdndForwarder(Forwarder):
+    """`ndnd fw run`."""
+
+    def __init__(self, lab, label="ndnd-fw", routes=()):
+        super().__init__(lab, label)
+        for prefix, uri in routes:
+            self.add_route(prefix, uri)
+
+    def _start(self):
+        config = {
+            "core": {"log_level": "WARN"},
+            "faces": {
+                "udp": {"enabled_multicast": False, "port_unicast": self.port},
+                "tcp": {"port_unicast": self.port},
+                "unix": {"socket_path": self.socket_path},
+                "websocket": {"enabled": False},
+                "http3": {"enabled": False},
+            },
+            "fw": {"threads": 2},
+        }
+        file = self.lab.path(f"{self.label}.yml")
+        file.write_text(json.dumps(config))  # JSON is YAML
+        return self.lab.start(self.label, [peers.NDND, "fw", "run", file])
+
+    def add_route(self, prefix, uri):
+        """Routes a prefix to another forwarder, making the face."""
+        scheme, _, address = uri.partition("://")
+        argv = [peers.NDND, "fw", "route-add", f"prefix={prefix}", f"face={scheme}4://{address}"]
+        result = self.lab.run(argv, {"NDN_CLIENT_TRANSPORT": self.uri()})
+        assert result.code == 0, f"route-add failed: {result}"
+
+
+FORWARDERS = {"byname": BynameForwarder, "ndnd": NdndForwarder}
+
+
+def wait_published(forwarder, name, daemon):
+    """Waits until the metadata of a name can be fetched through the forwarder."""
+
+    def answered():
+        with wire.Connection(forwarder.uri()) as face:
+            frame = face.ask(wire.discovery(name, lifetime_ms=300), timeout_s=0.5)
+            return frame is not None and wire.unwrap(frame)[1][0] == wire.DATA
+
+    wait_until(answered, f"{name} to be published", START_TIMEOUT_S, daemon)
+
+
+def byname_serve(lab, forwarder, directory, name, scheme="unix"):
+    """Publishes a directory with `byname serve`."""
+    argv = [byname_binary(), "serve", directory, "--name", name,
+            "--connect", forwarder.uri(scheme)]
+    daemon = lab.start("byname-serve", argv, {"BYNAME_HOME": str(lab.path("publisher/home"))})
+    wait_published(forwarder, name, daemon)
+    return daemon
+
+
+def ndnd_put(lab, forwarder, file, name, scheme="unix"):
+    """Publishes one file with `ndnd put`."""
+    with open(file, "rb") as content:
+        daemon = lab.start("ndnd-put", [peers.NDND, "put", name],
+                           {"NDN_CLIENT_TRANSPORT": forwarder.uri(scheme)}, content)
+    wait_published(forwarder, name, daemon)
+    return daemon
+
+
+def ndnts_serve(lab, forwarder, directory, name, scheme="unix", options=("6144", "sha256")):
+    """Publishes a directory with the file server in interop/ndnts; options: segment size, signature."""
+    argv = ["node", _script("serve.mjs"), forwarder.uri(scheme), name, directory, *options]
+    daemon = lab.start("ndnts-serve", argv)
+    wait_published(forwarder, name, daemon)
+    return daemon
+
+
+def python_put(lab, forwarder, file, name, scheme="unix"):
+    """Publishes one file with `pyndntools putchunks`."""
+    daemon = lab.start("putchunks", [peers.PYNDNTOOLS, "putchunks", name, file],
+                       {"NDN_CLIENT_TRANSPORT": forwarder.uri(scheme)})
+    wait_published(forwarder, name, daemon)
+    return daemon
+
+
+def byname_get(lab, uri, name, out, *flags):
+    """`byname get`, from a home that has never seen the publisher."""
+    argv = [byname_binary(), "get", name, "--connect", uri, "-o", out, *flags]
+    return lab.run(argv, {"BYNAME_HOME": str(lab.path("reader/home"))}, FETCH_TIMEOUT_S)
+
+
+def byname_get_insecure(lab, uri, name, out):
+    """`byname get --insecure`: for publishers that do not sign with a key."""
+    return byname_get(lab, uri, name, out, "--insecure")
+
+
+def ndnd_cat(lab, uri, name, out):
+    """`ndnd cat`; the shell redirection it is used with leaves an empty file on failure, we do not."""
+    result = lab.run([peers.NDND, "cat", name], {"NDN_CLIENT_TRANSPORT": uri}, FETCH_TIMEOUT_S,
+                     stdout=out)
+    if result.code != 0:
+        os.unlink(out)
+    return result
+
+
+def python_cat(lab, uri, name, out):
+    """`pyndntools catchunks`; it does not append 32=metadata itself and always exits with 0."""
+    argv = [peers.PYNDNTOOLS, "catchunks", "-r", "4", "-f", "-o", out, name + "/32=metadata"]
+    return lab.run(argv, {"NDN_CLIENT_TRANSPORT": uri}, FETCH_TIMEOUT_S)
+
+
+def ndnts_get(lab, uri, name, out):
+    """interop/ndnts/get.mjs."""
+    return lab.run(["node", _script("get.mjs"), uri, name, out], None, FETCH_TIMEOUT_S)
+
+
+def ndnts_run(lab, script, *arguments):
+    """Any other script of interop/ndnts."""
+    return lab.run(["node", _script(script), *arguments], None, FETCH_TIMEOUT_S)
+
+
+def _script(name):
+    """Node resolves imports from the folder of the script, so it runs a copy beside node_modules."""
+    for source in (peers.INTEROP / "ndnts").glob("*.mjs"):
+        target = peers.NDNTS / source.name
+        if not target.exists() or target.read_bytes() != source.read_bytes():
+            shutil.copy(source, target)
+    return peers.NDNTS / name

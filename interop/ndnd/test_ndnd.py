@@ -1,0 +1,120 @@
+"""NDNd: `ndnd cat` reads byname, byname reads `ndnd put`, and the two forwarders link up."""
+
+from harness import nodes, samples
+from harness.case import Case, grid
+from harness.matrix import FORWARDERS, IsReadByByname, NAME, ReadsFromByname
+
+
+class CatReadsByname(ReadsFromByname):
+    needs = ("ndnd",)
+    consumer = nodes.ndnd_cat
+
+    @grid(forwarder=FORWARDERS, scheme=("unix", "tcp"))
+    def check_small_files(self, forwarder, scheme):
+        self.check_reads(forwarder, scheme, samples.SMALL)
+
+    @grid(forwarder=FORWARDERS)
+    def check_large_file(self, forwarder):
+        self.check_reads(forwarder, "unix", [samples.LARGE])
+
+    @grid(forwarder=FORWARDERS)
+    def check_absent_file(self, forwarder):
+        result = self.check_absent(forwarder, NAME + "/absent")
+        self.assertNotEqual(result.code, 0, str(result))
+        self.assertNotIn("panic", result.stderr)
+
+    def test_unroutable_name(self):
+        """Our forwarder says so with a Nack; the client must understand it."""
+        result = self.check_absent("byname", "/nowhere/f")
+        self.assertNotEqual(result.code, 0, str(result))
+
+
+class PutIsReadByByname(IsReadByByname):
+    needs = ("ndnd",)
+
+    def publish(self, hub, relative, name):
+        nodes.ndnd_put(self.lab, hub, samples.directory() / relative, name)
+
+    @grid(forwarder=FORWARDERS)
+    def check_published_over_tcp(self, forwarder):
+        """A producer that registers its prefix over TCP."""
+        hub = nodes.FORWARDERS[forwarder](self.lab)
+        sample = samples.directory() / "many-segments.bin"
+        nodes.ndnd_put(self.lab, hub, sample, "/pub/f", "tcp")
+        out = self.lab.path("out/f")
+        result = nodes.byname_get_insecure(self.lab, hub.uri(), "/pub/f", out)
+        self.assertEqual(result.code, 0, str(result))
+        self.assertIsNone(samples.difference(out, "many-segments.bin"))
+
+    @grid(forwarder=FORWARDERS)
+    def check_empty_object(self, forwarder):
+        self.check_read(forwarder, "unix", "empty")
+
+
+class BynameThroughNdnd(Case):
+    """byname at both ends, NDNd's forwarder in between."""
+
+    needs = ("ndnd",)
+
+    @grid(serve_scheme=("unix", "tcp"), get_scheme=("unix", "tcp", "udp"))
+    def check_verified_read(self, serve_scheme, get_scheme):
+        """The reader has the publisher's home, whose own keys are anchors, so all is verified."""
+        hub = nodes.NdndForwarder(self.lab)
+        nodes.byname_serve(self.lab, hub, samples.directory(), NAME, serve_scheme)
+        out = self.lab.path("out/f")
+        argv = [nodes.byname_binary(), "get", NAME + "/many-segments.bin",
+                "--connect", hub.uri(get_scheme), "-o", out]
+        env = {"BYNAME_HOME": str(self.lab.path("publisher/home"))}
+        result = self.lab.run(argv, env)
+        self.assertEqual(result.code, 0, str(result))
+        self.assertIsNone(samples.difference(out, "many-segments.bin"))
+
+    def test_unknown_key_is_refused(self):
+        hub = nodes.NdndForwarder(self.lab)
+        nodes.byname_serve(self.lab, hub, samples.directory(), NAME)
+        out = self.lab.path("out/f")
+        result = nodes.byname_get(self.lab, hub.uri(), NAME + "/many-segments.bin", out)
+        self.assertEqual(result.code, 6, str(result))
+        self.assertEqual(list(out.parent.iterdir()), [], f"something was left behind: {result}")
+
+    def test_absent_file(self):
+        hub = nodes.NdndForwarder(self.lab)
+        nodes.byname_serve(self.lab, hub, samples.directory(), NAME)
+        out = self.lab.path("out/f")
+        result = nodes.byname_get_insecure(self.lab, hub.uri(), NAME + "/absent", out)
+        self.assertEqual(result.code, 3, str(result))
+        self.assertFalse(out.exists())
+
+    def test_silent_forwarder(self):
+        """NDNd drops an Interest without a route and says nothing: 4, within the time-out."""
+        hub = nodes.NdndForwarder(self.lab)
+        out = self.lab.path("out/f")
+        result = nodes.byname_get(self.lab, hub.uri(), "/nowhere/f", out, "--timeout", "3")
+        self.assertEqual(result.code, 4, str(result))
+        self.assertFalse(out.exists())
+
+
+class TwoForwarders(Case):
+    """NDNd's forwarder and byname's in a row, over TCP and over UDP with its fragmentation."""
+
+    needs = ("ndnd",)
+
+    @grid(scheme=("tcp", "udp"))
+    def check_cat_at_ndnd_serve_at_byname(self, scheme):
+        far = nodes.BynameForwarder(self.lab)
+        near = nodes.NdndForwarder(self.lab, routes=[(NAME, far.uri(scheme))])
+        nodes.byname_serve(self.lab, far, samples.directory(), NAME)
+        out = self.lab.path("out/f")
+        result = nodes.ndnd_cat(self.lab, near.uri(), NAME + "/many-segments.bin", out)
+        self.assertIsNone(samples.difference(out, "many-segments.bin"), str(result))
+
+    @grid(scheme=("tcp", "udp"))
+    def check_get_at_byname_put_at_ndnd(self, scheme):
+        far = nodes.NdndForwarder(self.lab)
+        sample = samples.directory() / "many-segments.bin"
+        nodes.ndnd_put(self.lab, far, sample, "/pub/f")
+        near = nodes.BynameForwarder(self.lab, routes=[("/pub", far.uri(scheme))])
+        out = self.lab.path("out/f")
+        result = nodes.byname_get_insecure(self.lab, near.uri(), "/pub/f", out)
+        self.assertEqual(result.code, 0, str(result))
+        self.assertIsNone(samples.difference(out, "many-segments.bin"))

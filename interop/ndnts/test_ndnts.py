@@ -1,0 +1,161 @@
+"""NDNts: its libraries read files, ranges and directories from byname, and byname reads a file server made of them."""
+
+import json
+
+from harness import nodes, samples
+from harness.case import Case, grid
+from harness.matrix import FORWARDERS, IsReadByByname, NAME, ReadsFromByname
+
+ENTRY_COUNT = 3000
+
+
+class ClientReadsByname(ReadsFromByname):
+    needs = ("ndnts", "ndnd")
+    consumer = nodes.ndnts_get
+
+    @grid(forwarder=FORWARDERS, scheme=("unix", "tcp", "udp"))
+    def check_small_files(self, forwarder, scheme):
+        self.check_reads(forwarder, scheme, samples.SMALL)
+
+    @grid(forwarder=FORWARDERS)
+    def check_large_file(self, forwarder):
+        self.check_reads(forwarder, "unix", [samples.LARGE])
+
+    @grid(forwarder=FORWARDERS)
+    def check_absent_file(self, forwarder):
+        result = self.check_absent(forwarder, NAME + "/absent")
+        self.assertEqual(result.code, 3, f"no application Nack: {result}")
+
+    def test_unroutable_name(self):
+        result = self.check_absent("byname", "/nowhere/f")
+        self.assertNotEqual(result.code, 0, str(result))
+
+    def test_metadata_describes_the_file(self):
+        """Size, segment size, mode and modification time, as the client of @ndn/fileserver sees them."""
+        hub = nodes.BynameForwarder(self.lab)
+        nodes.byname_serve(self.lab, hub, samples.directory(), NAME)
+        out = self.lab.path("out/f")
+        name = samples.uri(NAME, "many-segments.bin")
+        seen = json.loads(nodes.ndnts_get(self.lab, hub.uri(), name, out).stdout)
+        status = (samples.directory() / "many-segments.bin").stat()
+        self.assertEqual(seen["size"], status.st_size)
+        self.assertEqual(seen["segmentSize"], samples.SEGMENT_BYTES)
+        self.assertEqual(seen["lastSegment"], 300)
+        self.assertEqual(seen["mode"], status.st_mode)
+        self.assertEqual(seen["mtimeMs"], status.st_mtime_ns // 1_000_000)
+
+    @grid(offset_length=((0, 1), (8191, 2), (100_000, 50_000)))
+    def check_byte_range(self, offset_length):
+        hub = nodes.BynameForwarder(self.lab)
+        nodes.byname_serve(self.lab, hub, samples.directory(), NAME)
+        offset, length = offset_length
+        result = nodes.ndnts_run(self.lab, "range.mjs", hub.uri(), NAME, "many-segments.bin",
+                                 offset, length)
+        whole = (samples.directory() / "many-segments.bin").read_bytes()
+        self.assertEqual(result.stdout, whole[offset:offset + length], str(result)[:500])
+
+
+class ClientListsByname(Case):
+    """Directory listings as the file-server client of @ndn/fileserver reads them."""
+
+    needs = ("ndnts", "ndnd")
+
+    def list_tree(self, hub, *out):
+        """{path: size, or None for a directory}"""
+        result = nodes.ndnts_run(self.lab, "tree.mjs", hub.uri(), NAME, *out)
+        self.assertEqual(result.code, 0, str(result))
+        entries = [json.loads(line) for line in result.stdout.splitlines()]
+        self.assertEqual(len(entries), len({entry["path"] for entry in entries}))
+        return {entry["path"]: entry.get("size") for entry in entries}
+
+    @grid(forwarder=FORWARDERS)
+    def check_recursive_download(self, forwarder):
+        hub = nodes.FORWARDERS[forwarder](self.lab)
+        nodes.byname_serve(self.lab, hub, samples.directory(), NAME)
+        out = self.lab.path("out/tree")
+        found = self.list_tree(hub, out)
+        wanted = {**samples.SMALL, samples.LARGE: samples.LARGE_BYTES, "sub": None,
+                  "sub/directory": None}
+        self.assertEqual(found, wanted)
+        problems = [samples.difference(out / name, name) for name in samples.SMALL]
+        self.assertFalse([p for p in problems if p])
+
+    def test_empty_directory(self):
+        hub = nodes.BynameForwarder(self.lab)
+        directory = self.lab.path("published/empty/.").parent / "empty"
+        directory.mkdir(exist_ok=True)
+        nodes.byname_serve(self.lab, hub, directory.parent, NAME)
+        self.assertEqual(self.list_tree(hub), {"empty": None})
+
+    def test_listing_of_many_segments(self):
+        hub = nodes.BynameForwarder(self.lab)
+        names = [f"entry number {number:06d} of a long listing" for number in range(ENTRY_COUNT)]
+        for name in names:
+            self.lab.path(f"published/{name}").touch()
+        nodes.byname_serve(self.lab, hub, self.lab.path("published"), NAME)
+        out = self.lab.path("out/ls")
+        result = nodes.ndnts_get(self.lab, hub.uri(), NAME + "/32=ls", out)
+        self.assertTrue(out.exists(), str(result))
+        listed = out.read_bytes().decode().split("\0")
+        self.assertEqual(listed, sorted(names) + [""])
+
+
+class FileServerIsReadByByname(IsReadByByname):
+    needs = ("ndnts", "ndnd")
+    options = ("6144", "sha256")
+
+    def publish(self, hub, relative, name):
+        published = self.lab.path("published/f")
+        published.symlink_to(samples.directory() / relative)
+        parent = name.rpartition("/")[0]
+        nodes.ndnts_serve(self.lab, hub, published.parent, parent, options=self.options)
+
+    def serve_samples(self, forwarder):
+        """Publishes all samples at a forwarder."""
+        hub = nodes.FORWARDERS[forwarder](self.lab)
+        nodes.ndnts_serve(self.lab, hub, samples.directory(), NAME, options=self.options)
+        return hub
+
+    def byname(self, hub, *arguments):
+        """Runs byname as a reader that has never seen the publisher."""
+        argv = [nodes.byname_binary(), *arguments, "--connect", hub.uri(), "--insecure"]
+        return self.lab.run(argv, {"BYNAME_HOME": str(self.lab.path("reader/home"))})
+
+    @grid(forwarder=FORWARDERS)
+    def check_recursive_get(self, forwarder):
+        hub = self.serve_samples(forwarder)
+        out = self.lab.path("out/tree")
+        result = self.byname(hub, "get", "-r", NAME, "-o", out)
+        self.assertEqual(result.code, 0, str(result))
+        problems = [samples.difference(out / name, name) for name in samples.SMALL]
+        self.assertFalse([p for p in problems if p])
+
+    def test_names_with_spaces_and_utf8(self):
+        """An argument that begins with a slash is a path: spaces and UTF-8 as they are."""
+        hub = self.serve_samples("byname")
+        for number, relative in enumerate(samples.SMALL):
+            out = self.lab.path(f"out/{number}")
+            path = f"{NAME}/{relative}".replace("%", "%25")
+            result = self.byname(hub, "get", path, "-o", out)
+            self.assertIsNone(samples.difference(out, relative), str(result))
+
+    def test_list(self):
+        hub = self.serve_samples("byname")
+        result = self.byname(hub, "ls", "--json", NAME)
+        self.assertEqual(result.code, 0, str(result))
+        for relative in samples.SMALL:
+            name = json.dumps(relative.partition("/")[0], ensure_ascii=False)
+            self.assertIn(name, result.stdout.decode(), str(result))
+
+    def test_absent_file(self):
+        hub = self.serve_samples("byname")
+        out = self.lab.path("out/f")
+        result = self.byname(hub, "get", NAME + "/absent", "-o", out)
+        self.assertEqual(result.code, 3, str(result))
+        self.assertFalse(out.exists())
+
+
+class EcdsaFileServerIsReadByByname(FileServerIsReadByByname):
+    """The same with a key that exists but that nobody trusts, and with segments of 8192 bytes."""
+
+    options = ("8192", "ecdsa")
