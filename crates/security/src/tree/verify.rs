@@ -1,0 +1,221 @@
+//! Checking units against the root, in any order, with a bounded memory of verified nodes.
+//!
+//! A node is taken only if it folds to what its verified parent (or the root) says, so every
+//! value held here is genuine and a unit is checked by one hash and one comparison. When a node
+//! is missing the caller is told which one to fetch: always the topmost missing one, because
+//! that one can be checked at once. Forgetting a node is harmless: it is asked for again.
+
+use std::collections::HashMap;
+
+use super::{FANOUT, HASH_BYTES, Hash, NodeId, Shape, UNIT_BYTES, hash};
+
+/// The answer to "is this unit genuine?".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// The bytes are exactly what was signed.
+    Verified,
+    /// This node is needed first; give it to [`Verifier::add_node`] and ask again.
+    Need(NodeId),
+    /// The bytes are not what was signed, or the file has no such unit of this length.
+    Bad,
+}
+
+/// The answer for a run of units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpanCheck {
+    /// All units are genuine.
+    Verified,
+    /// This node is needed first; give it to [`Verifier::add_node`] and ask again.
+    Need(NodeId),
+    /// The first unit that is not genuine (or the first of a run of impossible length).
+    Bad {
+        /// Index of that unit.
+        unit_index: u64,
+    },
+}
+
+/// Why a node was not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NodeRejected {
+    /// The node cannot be checked before this one is known.
+    #[error("node {} of tree level {} is needed first", .0.index, .0.level)]
+    Need(NodeId),
+    /// The node does not belong to the signed root, or has an impossible place or length.
+    #[error("the hash-tree node does not belong to the signed root")]
+    Bad,
+}
+
+#[derive(Debug)]
+struct Node {
+    values: Box<[u8]>,
+    used: u64,
+}
+
+/// Checks the units of one file version against its root.
+#[derive(Debug)]
+pub struct Verifier {
+    root: Hash,
+    shape: Shape,
+    nodes: HashMap<NodeId, Node>,
+    nodes_max: usize,
+    /// Advances with each use; the node with the smallest value was used longest ago.
+    tick: u64,
+}
+
+impl Verifier {
+    /// A verifier for a file of `size` bytes whose signed root is `root`.
+    ///
+    /// It holds at most `nodes_max` nodes of 8 KiB, but room for one path from the top to a unit
+    /// in any case (at most seven nodes). 512 nodes (4 MiB) cover 1 GiB of content.
+    pub fn new(root: Hash, size: u64, nodes_max: usize) -> Self {
+        let shape = Shape::new(size);
+        let nodes_max = nodes_max.max(shape.level_count() as usize);
+        Self { root, shape, nodes: HashMap::new(), nodes_max, tick: 0 }
+    }
+
+    /// The signed root.
+    pub fn root(&self) -> Hash {
+        self.root
+    }
+
+    /// The shape of the tree.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Nodes held at the moment.
+    pub fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Checks one unit. An empty file is checked as unit 0 with no bytes.
+    pub fn check(&mut self, unit_index: u64, bytes: &[u8]) -> Check {
+        match self.check_span(unit_index, bytes) {
+            _ if bytes.len() > UNIT_BYTES => Check::Bad,
+            SpanCheck::Verified => Check::Verified,
+            SpanCheck::Need(id) => Check::Need(id),
+            SpanCheck::Bad { .. } => Check::Bad,
+        }
+    }
+
+    /// Checks a run of whole units that lie one after the other in memory.
+    ///
+    /// Aligned neighbours are hashed in one call, which fills the widest vector units, and one
+    /// by one only if that does not match.
+    pub fn check_span(&mut self, first_unit: u64, bytes: &[u8]) -> SpanCheck {
+        if self.shape.level_count() == 0 {
+            return self.check_whole(first_unit, bytes);
+        }
+        if self.shape.check_span(first_unit, bytes.len()).is_err() {
+            return SpanCheck::Bad { unit_index: first_unit };
+        }
+        let (mut unit_index, mut rest) = (first_unit, bytes);
+        while !rest.is_empty() {
+            let pair = unit_index.is_multiple_of(2) && rest.len() > UNIT_BYTES;
+            let length = rest.len().min(if pair { 2 * UNIT_BYTES } else { UNIT_BYTES });
+            let (head, tail) = rest.split_at(length);
+            match self.check_pair(unit_index, head) {
+                SpanCheck::Verified => {}
+                other => return other,
+            }
+            unit_index += length.div_ceil(UNIT_BYTES) as u64;
+            rest = tail;
+        }
+        SpanCheck::Verified
+    }
+
+    /// A file of at most one unit, against the root itself.
+    fn check_whole(&self, unit_index: u64, bytes: &[u8]) -> SpanCheck {
+        let whole = unit_index == 0 && bytes.len() as u64 == self.shape.size();
+        if whole && Hash::of(bytes) == self.root {
+            return SpanCheck::Verified;
+        }
+        SpanCheck::Bad { unit_index }
+    }
+
+    /// One unit, or two of which the first has an even index, so both are in the same node.
+    fn check_pair(&mut self, unit_index: u64, bytes: &[u8]) -> SpanCheck {
+        let id = self.shape.node_of_unit(unit_index).expect("check_span checked the index");
+        let Some(values) = self.touch(id) else {
+            return SpanCheck::Need(self.topmost_missing(id));
+        };
+        let slot = (unit_index % FANOUT as u64) as usize;
+        let expected = value(values, slot);
+        let matches_all = if bytes.len() <= UNIT_BYTES {
+            hash::subtree(unit_index, bytes) == expected
+        } else {
+            hash::subtree(unit_index, bytes) == hash::parent(&expected, &value(values, slot + 1))
+        };
+        if matches_all {
+            return SpanCheck::Verified;
+        }
+        let first = &bytes[..bytes.len().min(UNIT_BYTES)];
+        let first_matches =
+            bytes.len() > UNIT_BYTES && hash::subtree(unit_index, first) == expected;
+        SpanCheck::Bad { unit_index: unit_index + u64::from(first_matches) }
+    }
+
+    /// Takes a node that was fetched, if it belongs to the root.
+    pub fn add_node(&mut self, id: NodeId, bytes: &[u8]) -> Result<(), NodeRejected> {
+        if self.shape.node_len(id) != Some(bytes.len()) {
+            return Err(NodeRejected::Bad);
+        }
+        let genuine = match self.shape.parent(id) {
+            None => hash::fold_root(bytes) == self.root,
+            Some(parent) => {
+                let Some(values) = self.touch(parent) else {
+                    return Err(NodeRejected::Need(self.topmost_missing(parent)));
+                };
+                hash::fold(bytes) == value(values, (id.index % FANOUT as u64) as usize)
+            }
+        };
+        if !genuine {
+            return Err(NodeRejected::Bad);
+        }
+        self.insert(id, bytes);
+        Ok(())
+    }
+
+    fn insert(&mut self, id: NodeId, bytes: &[u8]) {
+        self.touch_path(id);
+        if self.nodes.len() >= self.nodes_max && !self.nodes.contains_key(&id) {
+            let oldest = self.nodes.iter().min_by_key(|(_, node)| node.used).map(|(id, _)| *id);
+            if let Some(oldest) = oldest {
+                self.nodes.remove(&oldest);
+            }
+        }
+        self.nodes.insert(id, Node { values: bytes.into(), used: self.tick });
+    }
+
+    /// Marks a node as used and returns its values.
+    fn touch(&mut self, id: NodeId) -> Option<&[u8]> {
+        self.tick += 1;
+        let node = self.nodes.get_mut(&id)?;
+        node.used = self.tick;
+        Some(&node.values)
+    }
+
+    /// Marks the ancestors of a node as used, so that adding it cannot push out its own path.
+    fn touch_path(&mut self, mut id: NodeId) {
+        while let Some(parent) = self.shape.parent(id) {
+            self.touch(parent);
+            id = parent;
+        }
+        self.tick += 1;
+    }
+
+    fn topmost_missing(&self, mut id: NodeId) -> NodeId {
+        while let Some(parent) = self.shape.parent(id) {
+            if self.nodes.contains_key(&parent) {
+                break;
+            }
+            id = parent;
+        }
+        id
+    }
+}
+
+fn value(values: &[u8], slot: usize) -> [u8; HASH_BYTES] {
+    let (values, _) = values.as_chunks::<HASH_BYTES>();
+    values[slot]
+}

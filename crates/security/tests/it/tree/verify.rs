@@ -1,0 +1,216 @@
+//! The verifier: complete in any order, bounded, and never fooled.
+
+use byname_security::tree::{
+    Check, GROUP_BYTES, Hash, NodeId, NodeRejected, SpanCheck, Tree, UNIT_BYTES, Verifier,
+};
+use proptest::prelude::*;
+
+use super::{SIZES, content, nodes_downwards};
+
+/// Checks a unit as a client does: fetches whatever node is named, until there is an answer.
+fn check_fetching(verifier: &mut Verifier, tree: &Tree, unit_index: u64, unit: &[u8]) -> Check {
+    for _ in 0..=tree.levels.len() {
+        match verifier.check(unit_index, unit) {
+            Check::Need(id) => verifier.add_node(id, tree.node(id).unwrap()).unwrap(),
+            answer => return answer,
+        }
+    }
+    panic!("a path has no more nodes than the tree has levels");
+}
+
+fn loaded(tree: &Tree, size: usize) -> Verifier {
+    let mut verifier = Verifier::new(tree.root, size as u64, 64);
+    for id in nodes_downwards(tree) {
+        verifier.add_node(id, tree.node(id).unwrap()).unwrap();
+    }
+    verifier
+}
+
+#[test]
+fn every_unit_verifies_backwards_with_the_smallest_memory() {
+    let bytes = content(SIZES[SIZES.len() - 1]);
+    for size in SIZES {
+        let bytes = &bytes[..size];
+        let tree = Tree::of(bytes);
+        let mut verifier = Verifier::new(tree.root, size as u64, 0);
+        let units: Vec<&[u8]> =
+            if size == 0 { vec![&[]] } else { bytes.chunks(UNIT_BYTES).collect() };
+        for (unit_index, unit) in units.iter().enumerate().rev() {
+            let unit_index = unit_index as u64;
+            let answer = check_fetching(&mut verifier, &tree, unit_index, unit);
+            assert_eq!(answer, Check::Verified, "size {size} unit {unit_index}");
+            assert!(verifier.node_count() <= tree.levels.len(), "size {size}");
+        }
+    }
+}
+
+#[test]
+fn the_topmost_missing_node_is_asked_for_first() {
+    let bytes = content(GROUP_BYTES + 1);
+    let tree = Tree::of(&bytes);
+    let mut verifier = Verifier::new(tree.root, bytes.len() as u64, 8);
+    let top = NodeId { level: 2, index: 0 };
+    let last = NodeId { level: 1, index: 1 };
+    assert_eq!(verifier.check(256, &bytes[GROUP_BYTES..]), Check::Need(top));
+    let early = verifier.add_node(last, tree.node(last).unwrap());
+    assert_eq!(early, Err(NodeRejected::Need(top)));
+    verifier.add_node(top, tree.node(top).unwrap()).unwrap();
+    assert_eq!(verifier.check(256, &bytes[GROUP_BYTES..]), Check::Need(last));
+    verifier.add_node(last, tree.node(last).unwrap()).unwrap();
+    assert_eq!(verifier.check(256, &bytes[GROUP_BYTES..]), Check::Verified);
+}
+
+#[test]
+fn a_flipped_bit_anywhere_in_a_unit_is_bad() {
+    for size in [1, 1024, UNIT_BYTES, UNIT_BYTES + 1, 3 * UNIT_BYTES, GROUP_BYTES + 9] {
+        let mut bytes = content(size);
+        let tree = Tree::of(&bytes);
+        let mut verifier = loaded(&tree, size);
+        for offset in [0, size / 2, size - 1] {
+            bytes[offset] ^= 0x10;
+            let unit = offset / UNIT_BYTES;
+            let end = size.min((unit + 1) * UNIT_BYTES);
+            let answer = verifier.check(unit as u64, &bytes[unit * UNIT_BYTES..end]);
+            assert_eq!(answer, Check::Bad, "size {size} offset {offset}");
+            bytes[offset] ^= 0x10;
+        }
+    }
+}
+
+#[test]
+fn a_genuine_unit_in_the_wrong_place_or_length_is_bad() {
+    let size = 3 * UNIT_BYTES + 7;
+    // The first two units have equal content, but different places.
+    let mut bytes = content(size);
+    bytes.copy_within(..UNIT_BYTES, UNIT_BYTES);
+    let tree = Tree::of(&bytes);
+    let mut verifier = loaded(&tree, size);
+    let unit = |index: usize| &bytes[index * UNIT_BYTES..size.min((index + 1) * UNIT_BYTES)];
+    assert_eq!(verifier.check(2, unit(2)), Check::Verified);
+    assert_eq!(verifier.check(1, unit(2)), Check::Bad);
+    assert_eq!(verifier.check(0, &unit(0)[1..]), Check::Bad);
+    assert_eq!(verifier.check(0, &bytes[..2 * UNIT_BYTES]), Check::Bad);
+    assert_eq!(verifier.check(0, &[]), Check::Bad);
+    assert_eq!(verifier.check(3, unit(3)), Check::Verified);
+    assert_eq!(verifier.check(3, &unit(3)[..6]), Check::Bad);
+    assert_eq!(verifier.check(3, unit(0)), Check::Bad);
+    assert_eq!(verifier.check(4, unit(3)), Check::Bad);
+    assert_eq!(verifier.check(u64::MAX, unit(0)), Check::Bad);
+}
+
+#[test]
+fn one_unit_files_are_checked_against_the_root_itself() {
+    let bytes = content(UNIT_BYTES);
+    for size in [0, 1, UNIT_BYTES] {
+        let mut verifier = Verifier::new(Hash::of(&bytes[..size]), size as u64, 4);
+        assert_eq!(verifier.check(0, &bytes[..size]), Check::Verified);
+        assert_eq!(verifier.check(1, &bytes[..size]), Check::Bad);
+        let node = verifier.add_node(NodeId { level: 1, index: 0 }, &[0; 32]);
+        assert_eq!(node, Err(NodeRejected::Bad));
+    }
+    // The right content under a wrong announced size: the size is part of what is checked.
+    let mut verifier = Verifier::new(Hash::of(&bytes[..10]), 11, 4);
+    assert_eq!(verifier.check(0, &bytes[..10]), Check::Bad);
+    assert_eq!(verifier.check(0, &bytes[..11]), Check::Bad);
+}
+
+#[test]
+fn nodes_that_are_not_the_signed_ones_are_refused() {
+    let bytes = content(2 * GROUP_BYTES + 1);
+    let tree = Tree::of(&bytes);
+    let mut verifier = Verifier::new(tree.root, bytes.len() as u64, 8);
+    let top = NodeId { level: 2, index: 0 };
+    let first = NodeId { level: 1, index: 0 };
+    for bit in [0, 8 * 32, 8 * 96 - 1] {
+        let mut node = tree.node(top).unwrap().to_vec();
+        node[bit / 8] ^= 1 << (bit % 8);
+        assert_eq!(verifier.add_node(top, &node), Err(NodeRejected::Bad));
+    }
+    assert_eq!(verifier.add_node(top, &tree.levels[1][..64]), Err(NodeRejected::Bad));
+    verifier.add_node(top, tree.node(top).unwrap()).unwrap();
+    let second = tree.node(NodeId { level: 1, index: 1 }).unwrap();
+    assert_eq!(verifier.add_node(first, second), Err(NodeRejected::Bad));
+    for id in [NodeId { level: 0, index: 0 }, NodeId { level: 3, index: 0 }] {
+        assert_eq!(verifier.add_node(id, second), Err(NodeRejected::Bad));
+    }
+    let beyond = NodeId { level: 1, index: u64::MAX };
+    assert_eq!(verifier.add_node(beyond, second), Err(NodeRejected::Bad));
+    assert_eq!(verifier.add_node(first, &[]), Err(NodeRejected::Bad));
+}
+
+#[test]
+fn the_right_tree_under_a_wrong_root_or_size_is_refused() {
+    let bytes = content(5 * UNIT_BYTES);
+    let tree = Tree::of(&bytes);
+    let top = NodeId { level: 1, index: 0 };
+    let mut wrong_root = Verifier::new(Hash::of(b"other"), bytes.len() as u64, 8);
+    assert_eq!(wrong_root.add_node(top, &tree.levels[0]), Err(NodeRejected::Bad));
+    let mut wrong_size = Verifier::new(tree.root, bytes.len() as u64 + 1, 8);
+    assert_eq!(wrong_size.add_node(top, &tree.levels[0]), Err(NodeRejected::Bad));
+}
+
+#[test]
+fn a_span_names_its_first_bad_unit() {
+    let size = 2 * GROUP_BYTES + 3 * UNIT_BYTES + 100;
+    let mut bytes = content(size);
+    let tree = Tree::of(&bytes);
+    let mut verifier = loaded(&tree, size);
+    assert_eq!(verifier.check_span(0, &bytes), SpanCheck::Verified);
+    assert_eq!(verifier.check_span(3, &bytes[3 * UNIT_BYTES..]), SpanCheck::Verified);
+    for unit_index in [0, 1, 2, 255, 256, 513, 514, 515] {
+        bytes[unit_index * UNIT_BYTES + 50] ^= 1;
+        let bad = SpanCheck::Bad { unit_index: unit_index as u64 };
+        assert_eq!(verifier.check_span(0, &bytes), bad);
+        bytes[unit_index * UNIT_BYTES + 50] ^= 1;
+    }
+    let cut = verifier.check_span(0, &bytes[..UNIT_BYTES + 1]);
+    assert_eq!(cut, SpanCheck::Bad { unit_index: 0 });
+    assert_eq!(verifier.check_span(0, &[]), SpanCheck::Bad { unit_index: 0 });
+    let mut empty = Verifier::new(tree.root, size as u64, 4);
+    let need = SpanCheck::Need(NodeId { level: 2, index: 0 });
+    assert_eq!(empty.check_span(0, &bytes), need);
+}
+
+#[test]
+fn forgotten_nodes_are_asked_for_again_and_memory_stays_bounded() {
+    let size = 6 * GROUP_BYTES;
+    let bytes = content(size);
+    let tree = Tree::of(&bytes);
+    let mut verifier = Verifier::new(tree.root, size as u64, 3);
+    let top = NodeId { level: 2, index: 0 };
+    verifier.add_node(top, tree.node(top).unwrap()).unwrap();
+    for index in 0..6 {
+        let id = NodeId { level: 1, index };
+        verifier.add_node(id, tree.node(id).unwrap()).unwrap();
+        assert!(verifier.node_count() <= 3);
+    }
+    // The top node was used by each addition, so the oldest leaf nodes went, not the top.
+    let first = verifier.check(0, &bytes[..UNIT_BYTES]);
+    assert_eq!(first, Check::Need(NodeId { level: 1, index: 0 }));
+    let last = verifier.check(5 * 256, &bytes[5 * GROUP_BYTES..5 * GROUP_BYTES + UNIT_BYTES]);
+    assert_eq!(last, Check::Verified);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever indexes and bytes arrive, the verifier answers; only genuine units verify.
+    #[test]
+    fn hostile_units_and_nodes_never_panic_and_never_verify(
+        size in prop_oneof![0u64..40_000, any::<u64>()],
+        unit_index in any::<u64>(),
+        level in any::<u8>(),
+        index in prop_oneof![0u64..4, any::<u64>()],
+        bytes in prop::collection::vec(any::<u8>(), 0..20_000),
+    ) {
+        let mut verifier = Verifier::new(Hash([7; 32]), size, 2);
+        prop_assert_ne!(verifier.check(unit_index, &bytes), Check::Verified);
+        prop_assert_ne!(verifier.check(unit_index % 4, &bytes), Check::Verified);
+        prop_assert_ne!(verifier.check_span(unit_index, &bytes), SpanCheck::Verified);
+        let wild = NodeId { level, index };
+        prop_assert!(verifier.add_node(wild, &bytes).is_err());
+        let id = NodeId { level: level % 8, index };
+        let length = verifier.shape().node_len(id).unwrap_or(0).min(bytes.len());
+        prop_assert!(verifier.add_node(id, &bytes[..length]).is_err());
+    }
+}
