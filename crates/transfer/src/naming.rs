@@ -1,0 +1,205 @@
+//! How requests are named: a path of generic components, then a suffix without generic components.
+//!
+//! | request | suffix |
+//! |---|---|
+//! | metadata of a file or directory | `32=metadata` |
+//! | metadata of a directory's listing | `32=ls` `32=metadata` |
+//! | segment of a file | `v=V` `seg=N` |
+//! | segment of a listing | `32=ls` `v=V` `seg=N` |
+//! | segment of tree level k of either | `v=V` `32=tree-k` `seg=N` after the optional `32=ls` |
+//!
+//! The first component that is not generic ends the path, so a file may have any name. Unlike the
+//! known ndn6 servers this reader insists on the order above, which makes one name per object.
+
+use byname_packet::{Component, Name, NameRef, NumberComponent, types};
+
+use crate::numbers::{
+    LINK_RESERVE_BYTES, LISTING_KEYWORD, METADATA_KEYWORD, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN,
+    TREE_KEYWORD_PREFIX, TREE_LEVELS_MAX,
+};
+
+/// What is asked about a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// The signed description of the current version.
+    Metadata {
+        /// Asked as `32=ls/32=metadata`: only a directory will do.
+        listing: bool,
+    },
+    /// One segment of an object that belongs to a version.
+    Segment {
+        /// Of the directory's listing rather than of a file.
+        listing: bool,
+        /// The version.
+        version: u64,
+        /// The content or a level of its hash tree.
+        part: Part,
+        /// Segment number.
+        segment: u64,
+    },
+}
+
+/// The objects that make up a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// The bytes of the file or listing.
+    Content,
+    /// Tree level `k`, 1 being the level of the units.
+    Tree(u8),
+}
+
+/// A request taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ParsedName<'a> {
+    /// The generic components before the suffix.
+    pub path: NameRef<'a>,
+    /// For segments: the name up to and including the version; otherwise the path.
+    pub object: NameRef<'a>,
+    /// What is asked.
+    pub request: Request,
+}
+
+/// Takes a request's name apart; `None` when it is none of the forms above.
+pub fn parse(name: NameRef<'_>) -> Option<ParsedName<'_>> {
+    let mut suffix = [Component { typ: 0, value: &[] }; 4];
+    let (mut path_bytes, mut object_bytes, mut at, mut count) = (0, 0, 0, 0);
+    for component in name.components() {
+        at += component.wire_len();
+        if component.typ == types::GENERIC {
+            if count > 0 {
+                return None;
+            }
+            path_bytes = at;
+            continue;
+        }
+        *suffix.get_mut(count)? = component;
+        count += 1;
+        if component.typ == types::VERSION {
+            object_bytes = at;
+        }
+    }
+    let request = parse_suffix(&suffix[..count])?;
+    let path = leading(name, path_bytes)?;
+    let object = if object_bytes > 0 { leading(name, object_bytes)? } else { path };
+    Some(ParsedName { path, object, request })
+}
+
+/// The components that make up the first `bytes` octets.
+fn leading(name: NameRef<'_>, bytes: usize) -> Option<NameRef<'_>> {
+    NameRef::from_value(&name.value()[..bytes]).ok()
+}
+
+fn parse_suffix(suffix: &[Component<'_>]) -> Option<Request> {
+    let listing = suffix.first()?.is_keyword(LISTING_KEYWORD);
+    match &suffix[usize::from(listing)..] {
+        [word] if word.is_keyword(METADATA_KEYWORD) => Some(Request::Metadata { listing }),
+        [version, segment] => Some(Request::Segment {
+            listing,
+            version: version.version()?,
+            part: Part::Content,
+            segment: segment.segment()?,
+        }),
+        [version, level, segment] => Some(Request::Segment {
+            listing,
+            version: version.version()?,
+            part: Part::Tree(tree_level(*level)?),
+            segment: segment.segment()?,
+        }),
+        _ => None,
+    }
+}
+
+/// The level named by `32=tree-k`.
+pub fn tree_level(component: Component<'_>) -> Option<u8> {
+    if component.typ != types::KEYWORD {
+        return None;
+    }
+    match component.value.strip_prefix(TREE_KEYWORD_PREFIX)? {
+        [digit @ b'1'..=b'9'] if digit - b'0' <= TREE_LEVELS_MAX => Some(digit - b'0'),
+        _ => None,
+    }
+}
+
+/// `<path>/32=metadata`: what a client asks first.
+pub fn metadata_name(path: NameRef<'_>) -> Name {
+    path.with(Component::keyword(METADATA_KEYWORD))
+}
+
+/// `<path>/v=V`, or `<path>/32=ls/v=V` for a listing.
+pub fn versioned_name(path: NameRef<'_>, listing: bool, version: u64) -> Name {
+    let mut name = path.to_name();
+    if listing {
+        name.push_keyword(LISTING_KEYWORD);
+    }
+    name.push_version(version);
+    name
+}
+
+/// The name of which the segments of `part` are children.
+pub fn part_name(versioned: NameRef<'_>, part: Part) -> Name {
+    match part {
+        Part::Content => versioned.to_name(),
+        Part::Tree(level) => {
+            let mut keyword = TREE_KEYWORD_PREFIX.to_vec();
+            keyword.push(b'0' + level);
+            versioned.with(Component::keyword(&keyword))
+        }
+    }
+}
+
+/// The name of segment `segment` of `part`.
+pub fn segment_name(versioned: NameRef<'_>, part: Part, segment: u64) -> Name {
+    let mut name = part_name(versioned, part);
+    name.push(NumberComponent::segment(segment).as_component());
+    name
+}
+
+/// Number of the last segment of an object of `size` octets; an empty object has segment 0.
+pub fn last_segment(size: u64, segment_size: u64) -> u64 {
+    size.div_ceil(segment_size.max(1)).saturating_sub(1)
+}
+
+/// The segment size for names whose versioned form has `versioned_bytes` octets (TLV-VALUE).
+///
+/// 8192, or the largest smaller power of two with which every packet of the version stays within
+/// what NDN software accepts, link header included; `None` when not even 1024 octets fit.
+pub fn segment_size_for(versioned_bytes: usize) -> Option<usize> {
+    // Tree keyword 8, segment number 10, Name and Data headers 4 each, MetaInfo 2 + FreshnessPeriod 6
+    // + FinalBlockId 12, Content header 4, SignatureInfo 5, SignatureValue 2.
+    const AROUND_BYTES: usize = 8 + 10 + 4 + 4 + 2 + 6 + 12 + 4 + 5 + 2;
+    let room = byname_packet::MAX_PACKET_BYTES
+        .checked_sub(LINK_RESERVE_BYTES + AROUND_BYTES + versioned_bytes)?;
+    let mut size = SEGMENT_BYTES_MAX;
+    while size > room {
+        size /= 2;
+    }
+    (size >= SEGMENT_BYTES_MIN).then_some(size)
+}
+
+/// Whether a component can be the name of a directory entry: 1 to 255 octets, neither `.` nor `..`,
+/// without NUL and `/`.
+pub fn is_safe_entry(name: &[u8]) -> bool {
+    let is_relative = matches!(name, b"." | b"..");
+    let has_separator = name.iter().any(|octet| matches!(octet, 0 | b'/'));
+    !name.is_empty() && name.len() <= 255 && !is_relative && !has_separator
+}
+
+/// The relative path (`a/b/c`, empty for the root) that generic components stand for.
+///
+/// `None` when a component is not generic or cannot be the name of a directory entry.
+pub fn relative_path(components: NameRef<'_>) -> Option<Vec<u8>> {
+    let mut path = Vec::with_capacity(components.value().len());
+    for component in components.components() {
+        if component.typ != types::GENERIC || !is_safe_entry(component.value) {
+            return None;
+        }
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(component.value);
+    }
+    Some(path)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+use super::*;
+
+fn name(uri: &str) -> Name {
+    uri.parse().unwrap()
+}
+
+fn request(uri: &str) -> Option<Request> {
+    parse(name(uri).view()).map(|parsed| parsed.request)
+}
+
+#[test]
+fn every_form_of_request_is_told_apart() {
+    assert_eq!(request("/a/b/32=metadata"), Some(Request::Metadata { listing: false }));
+    assert_eq!(request("/a/32=ls/32=metadata"), Some(Request::Metadata { listing: true }));
+    let segment =
+        |listing, part| Some(Request::Segment { listing, version: 7, part, segment: 300 });
+    assert_eq!(request("/a/v=7/seg=300"), segment(false, Part::Content));
+    assert_eq!(request("/a/32=ls/v=7/seg=300"), segment(true, Part::Content));
+    assert_eq!(request("/a/v=7/32=tree-1/seg=300"), segment(false, Part::Tree(1)));
+    assert_eq!(request("/a/32=ls/v=7/32=tree-7/seg=300"), segment(true, Part::Tree(7)));
+}
+
+#[test]
+fn anything_else_is_refused() {
+    for uri in [
+        "/",
+        "/a",
+        "/a/32=ls",
+        "/a/32=other",
+        "/a/v=7",
+        "/a/seg=0",
+        "/a/seg=0/v=7",
+        "/a/32=metadata/b",
+        "/a/v=7/32=tree-0/seg=0",
+        "/a/v=7/32=tree-8/seg=0",
+        "/a/v=7/32=tree-12/seg=0",
+        "/a/32=metadata/32=ls",
+        "/a/32=ls/32=ls/v=7/seg=0",
+        "/a/v=7/seg=0/seg=0",
+        "/a/32=ls/v=7/32=tree-1/seg=0/seg=0",
+        "/a/32=metadata/v=7/seg=0",
+    ] {
+        assert_eq!(request(uri), None, "{uri}");
+    }
+}
+
+#[test]
+fn path_and_object_are_cut_where_they_end() {
+    let uri = name("/a/b c/32=ls/v=7/32=tree-2/seg=1");
+    let parsed = parse(uri.view()).unwrap();
+    assert_eq!(parsed.path, name("/a/b c").view());
+    assert_eq!(parsed.object, name("/a/b c/32=ls/v=7").view());
+    let uri = name("/32=metadata");
+    assert_eq!(parse(uri.view()).unwrap().path, name("/").view());
+}
+
+#[test]
+fn built_names_are_read_back() {
+    let path = name("/x/y");
+    let versioned = versioned_name(path.view(), true, 9);
+    assert_eq!(versioned, name("/x/y/32=ls/v=9"));
+    let built = segment_name(versioned.view(), Part::Tree(3), 4);
+    assert_eq!(built, name("/x/y/32=ls/v=9/32=tree-3/seg=4"));
+    let parsed = parse(built.view()).unwrap();
+    assert_eq!(parsed.object, versioned.view());
+    assert_eq!(metadata_name(path.view()), name("/x/y/32=metadata"));
+}
+
+#[test]
+fn the_last_segment_of_sizes_around_the_boundary() {
+    let last = |size| last_segment(size, 8192);
+    assert_eq!([0, 1, 8192, 8193, 16384].map(last), [0, 0, 0, 1, 1]);
+    assert_eq!(last((4 << 30) + 1), 524_288);
+}
+
+#[test]
+fn long_names_get_smaller_segments_until_none_fit() {
+    assert_eq!(segment_size_for(30), Some(8192));
+    assert_eq!(segment_size_for(400), Some(8192));
+    assert_eq!(segment_size_for(500), Some(4096));
+    assert_eq!(segment_size_for(4600), Some(2048));
+    assert_eq!(segment_size_for(7600), Some(1024));
+    assert_eq!(segment_size_for(7700), None);
+    assert_eq!(segment_size_for(usize::MAX / 2), None);
+}
+
+#[test]
+fn only_names_of_directory_entries_make_a_path() {
+    assert_eq!(relative_path(name("/a/b%20c/......").view()), Some(b"a/b c/...".to_vec()));
+    assert_eq!(relative_path(name("/").view()), Some(Vec::new()));
+    for uri in ["/a/...", "/a/....", "/a/.....", "/a/%00", "/a/b%2Fc", "/a/v=1"] {
+        assert_eq!(relative_path(name(uri).view()), None, "{uri}");
+    }
+    let long = Name::new().with_generic(&[b'x'; 256]);
+    assert_eq!(relative_path(long.view()), None);
+}

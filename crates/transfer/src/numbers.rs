@@ -1,0 +1,63 @@
+//! Assigned numbers, keywords and limits of the file protocol (docs/protocol.md is the normative text).
+//!
+//! The 0xF500 range is that of the ndn6 file-server protocol; from 0xF540 on the numbers are ours.
+//! All are even and above 31, so software that does not know them ignores them.
+
+/// Keyword of the discovery Interest, `32=metadata`.
+pub const METADATA_KEYWORD: &[u8] = b"metadata";
+/// Keyword of a directory listing, `32=ls`.
+pub const LISTING_KEYWORD: &[u8] = b"ls";
+/// What a tree level's keyword starts with: level 2 is `32=tree-2`.
+pub const TREE_KEYWORD_PREFIX: &[u8] = b"tree-";
+
+/// Octets in every segment but the last. Fixed 2-octet number (ndn6).
+pub const SEGMENT_SIZE: u32 = 0xF500;
+/// Octets of the file. Fixed 8-octet number (ndn6).
+pub const SIZE: u32 = 0xF502;
+/// `st_mode`, type bits included. Fixed 2-octet number (ndn6).
+pub const MODE: u32 = 0xF504;
+/// Last access, nanoseconds since the Unix epoch. Fixed 8-octet number (ndn6).
+pub const ATIME: u32 = 0xF506;
+/// Birth, nanoseconds since the Unix epoch. Fixed 8-octet number (ndn6).
+pub const BTIME: u32 = 0xF508;
+/// Last change of the inode, nanoseconds since the Unix epoch. Fixed 8-octet number (ndn6).
+pub const CTIME: u32 = 0xF50A;
+/// Last change of the content, nanoseconds since the Unix epoch. Fixed 8-octet number (ndn6).
+pub const MTIME: u32 = 0xF50C;
+
+/// BLAKE3 root of the object's bytes, 32 octets.
+pub const CONTENT_ROOT: u32 = 0xF540;
+/// Empty element in place of the root while it is being computed.
+pub const ROOT_PENDING: u32 = 0xF542;
+/// Octets of a directory's listing.
+pub const LISTING_SIZE: u32 = 0xF544;
+/// Octets in every segment of a directory's listing but the last.
+pub const LISTING_SEGMENT_SIZE: u32 = 0xF546;
+/// In an absence: the file is being written, ask again after so many milliseconds.
+pub const BEING_WRITTEN: u32 = 0xF548;
+/// In an absence: why the object exists but is not served, one of the `ERROR_` numbers.
+pub const ERROR_CODE: u32 = 0xF54A;
+
+/// The server's user may not read the object.
+pub const ERROR_NO_PERMISSION: u64 = 1;
+/// The directory's listing is larger than the server's bound.
+pub const ERROR_LISTING_TOO_LARGE: u64 = 2;
+/// The name leaves no room for content in a packet.
+pub const ERROR_NAME_TOO_LONG: u64 = 3;
+/// The server cannot read the object for another reason (a failing disk, for instance).
+pub const ERROR_UNREADABLE: u64 = 4;
+
+/// Octets of a segment unless the name is too long for it; also the unit of verification.
+pub const SEGMENT_BYTES_MAX: usize = 8192;
+/// The smallest segment a server of ours uses; a name that leaves less room is refused.
+pub const SEGMENT_BYTES_MIN: usize = 1024;
+/// Room kept in a packet for the link header (PIT token, congestion mark, local fields).
+pub const LINK_RESERVE_BYTES: usize = 96;
+/// FreshnessPeriod of segments: their content never changes.
+pub const SEGMENT_FRESHNESS_MS: u64 = 3_600_000;
+/// FreshnessPeriod of metadata unless configured otherwise.
+pub const METADATA_FRESHNESS_MS: u64 = 1_000;
+/// FreshnessPeriod of absences.
+pub const ABSENCE_FRESHNESS_MS: u64 = 100;
+/// Levels a tree can have with sizes below 2^64 octets.
+pub const TREE_LEVELS_MAX: u8 = 7;
