@@ -1,0 +1,347 @@
+//! Interest packets: decoding, matching, and the edits a forwarder makes.
+//!
+//! ```text
+//! Interest = 5 LENGTH Name [CanBePrefix] [MustBeFresh] [ForwardingHint] [Nonce] [InterestLifetime]
+//!            [HopLimit] [ApplicationParameters [InterestSignatureInfo InterestSignatureValue]]
+//! ```
+//! spec: NDN Packet Format §3.
+
+mod builder;
+
+use crate::data::Data;
+use crate::error::DecodeError;
+use crate::name::{Name, NameRef};
+use crate::signature::SignatureInfo;
+use crate::{sha256, tlv, types};
+
+pub use builder::{InterestBuilder, SignatureExtra};
+
+const WITHIN: &str = "Interest";
+
+/// Lifetime of an Interest that does not say, in milliseconds.
+pub const DEFAULT_LIFETIME_MS: u64 = 4000;
+
+/// A decoded Interest.
+#[derive(Debug, Clone)]
+pub struct Interest<'a> {
+    /// What is asked for.
+    pub name: NameRef<'a>,
+    /// The name may be a proper prefix of the Data's name.
+    pub can_be_prefix: bool,
+    /// Stale Data is not wanted.
+    pub must_be_fresh: bool,
+    /// Where else the Interest may be forwarded to.
+    pub forwarding_hint: Option<ForwardingHint<'a>>,
+    /// Reveals loops. Applications may leave it to the forwarder.
+    pub nonce: Option<[u8; 4]>,
+    /// Lifetime in milliseconds, if stated.
+    pub lifetime_ms: Option<u64>,
+    /// Hops it may still take.
+    pub hop_limit: Option<u8>,
+    /// Application parameters.
+    pub application_parameters: Option<&'a [u8]>,
+    /// Signature information.
+    pub signature_info: Option<SignatureInfo<'a>>,
+    /// Signature.
+    pub signature_value: Option<&'a [u8]>,
+    wire: &'a [u8],
+    at: Offsets,
+}
+
+/// Where things stand in the outer value, for signatures and for edits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Offsets {
+    value: usize,
+    name_end: usize,
+    nonce: Option<usize>,
+    after_hint: usize,
+    hop_limit: Option<usize>,
+    parameters: Option<usize>,
+    signature_value: Option<usize>,
+}
+
+/// The elements in the order in which they must stand.
+const ORDER: [u32; 10] = [
+    types::NAME,
+    types::CAN_BE_PREFIX,
+    types::MUST_BE_FRESH,
+    types::FORWARDING_HINT,
+    types::NONCE,
+    types::INTEREST_LIFETIME,
+    types::HOP_LIMIT,
+    types::APPLICATION_PARAMETERS,
+    types::INTEREST_SIGNATURE_INFO,
+    types::INTEREST_SIGNATURE_VALUE,
+];
+
+impl<'a> Interest<'a> {
+    /// Decodes the one Interest that fills `wire`.
+    ///
+    /// The parameters digest is not recomputed here, see [`Interest::check_parameters_digest`]; that
+    /// it is there exactly when parameters are is checked.
+    ///
+    /// # Errors
+    /// [`DecodeError`] of the first rule broken.
+    pub fn decode(wire: &'a [u8]) -> Result<Self, DecodeError> {
+        let outer = tlv::read_only(wire, types::INTEREST, WITHIN)?;
+        let mut reader = tlv::Reader::new(outer.value);
+        let missing = DecodeError::Missing { element: "Name", within: WITHIN };
+        let name = reader.read()?.ok_or(missing)?;
+        if name.typ != types::NAME {
+            return Err(missing);
+        }
+        let mut interest = Self {
+            name: NameRef::from_value(name.value)?,
+            can_be_prefix: false,
+            must_be_fresh: false,
+            forwarding_hint: None,
+            nonce: None,
+            lifetime_ms: None,
+            hop_limit: None,
+            application_parameters: None,
+            signature_info: None,
+            signature_value: None,
+            wire,
+            at: Offsets { value: wire.len() - outer.value.len(), ..Offsets::default() },
+        };
+        interest.at.name_end = reader.position();
+        interest.at.after_hint = reader.position();
+        let mut last = 0;
+        loop {
+            let start = reader.position();
+            let Some(element) = reader.read()? else { break };
+            let place = ORDER.iter().position(|typ| *typ == element.typ);
+            match place {
+                Some(place) if place > last => {
+                    last = place;
+                    interest.take(element, start)?;
+                }
+                // spec: §1.3 an unrecognised or misplaced non-critical element is ignored.
+                _ if !types::is_critical(element.typ) => {}
+                Some(_) => {
+                    return Err(DecodeError::OutOfOrder { typ: element.typ, within: WITHIN });
+                }
+                None => {
+                    return Err(DecodeError::UnknownCritical { typ: element.typ, within: WITHIN });
+                }
+            }
+        }
+        interest.check()?;
+        Ok(interest)
+    }
+
+    fn take(&mut self, element: tlv::Element<'a>, start: usize) -> Result<(), DecodeError> {
+        let value = element.value;
+        let end = start + element.wire.len();
+        match element.typ {
+            types::CAN_BE_PREFIX => {
+                self.can_be_prefix = true;
+                expect_len(value, 0, "CanBePrefix")?;
+            }
+            types::MUST_BE_FRESH => {
+                self.must_be_fresh = true;
+                expect_len(value, 0, "MustBeFresh")?;
+            }
+            types::FORWARDING_HINT => {
+                self.forwarding_hint = Some(ForwardingHint::from_value(value)?);
+            }
+            types::NONCE => {
+                expect_len(value, 4, "Nonce")?;
+                self.nonce = value.try_into().ok();
+                self.at.nonce = Some(start + element.wire.len() - value.len());
+            }
+            types::INTEREST_LIFETIME => {
+                self.lifetime_ms = Some(tlv::read_nni(value, "InterestLifetime")?);
+            }
+            types::HOP_LIMIT => {
+                expect_len(value, 1, "HopLimit")?;
+                self.hop_limit = value.first().copied();
+                self.at.hop_limit = Some(end - 1);
+            }
+            types::APPLICATION_PARAMETERS => {
+                self.application_parameters = Some(value);
+                self.at.parameters = Some(start);
+            }
+            types::INTEREST_SIGNATURE_INFO => {
+                self.signature_info = Some(SignatureInfo::from_value(value)?);
+            }
+            types::INTEREST_SIGNATURE_VALUE => {
+                self.signature_value = Some(value);
+                self.at.signature_value = Some(start);
+            }
+            _ => {}
+        }
+        let before_nonce = matches!(
+            element.typ,
+            types::CAN_BE_PREFIX | types::MUST_BE_FRESH | types::FORWARDING_HINT
+        );
+        if before_nonce {
+            self.at.after_hint = end;
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), DecodeError> {
+        if self.name.is_empty() {
+            return Err(DecodeError::BadLength { element: "Name of an Interest", len: 0 });
+        }
+        let digests =
+            self.name.components().filter(|c| c.typ == types::PARAMETERS_SHA256_DIGEST).count();
+        if digests > 1 {
+            return Err(DecodeError::BadValue { element: "Name with two parameters digests" });
+        }
+        let missing = |element| Err(DecodeError::Missing { element, within: WITHIN });
+        match (self.application_parameters.is_some(), digests) {
+            (true, 0) => return missing("ParametersSha256Digest"),
+            (false, 1) => return missing("ApplicationParameters"),
+            _ => {}
+        }
+        match (&self.signature_info, self.signature_value) {
+            (Some(_), None) => missing("InterestSignatureValue"),
+            (None, Some(_)) => missing("InterestSignatureInfo"),
+            (Some(_), Some(_)) if self.application_parameters.is_none() => {
+                missing("ApplicationParameters")
+            }
+            (Some(_), Some(_)) if !self.digest_is_last() => {
+                Err(DecodeError::BadValue { element: "Name of a signed Interest" })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn digest_is_last(&self) -> bool {
+        self.name.last().is_some_and(|c| c.typ == types::PARAMETERS_SHA256_DIGEST)
+    }
+
+    /// The packet as received.
+    pub fn wire(&self) -> &'a [u8] {
+        self.wire
+    }
+
+    /// Lifetime in milliseconds with the default of 4 s.
+    pub fn lifetime_ms_or_default(&self) -> u64 {
+        self.lifetime_ms.unwrap_or(DEFAULT_LIFETIME_MS)
+    }
+
+    /// Whether the parameters digest in the name is right; true when there are no parameters.
+    pub fn check_parameters_digest(&self) -> bool {
+        let Some(start) = self.at.parameters else { return true };
+        let digest = sha256(&[&self.value()[start..]]);
+        let mut components = self.name.components();
+        components.any(|c| c.typ == types::PARAMETERS_SHA256_DIGEST && c.value == digest)
+    }
+
+    /// What a signature covers: the name's components without the parameters digest, then everything
+    /// from the parameters up to the signature value. `None` for an unsigned Interest.
+    pub fn signed_portion(&self) -> Option<[&'a [u8]; 2]> {
+        let (start, end) = (self.at.parameters?, self.at.signature_value?);
+        Some([self.name.without_last(1).value(), &self.value()[start..end]])
+    }
+
+    fn value(&self) -> &'a [u8] {
+        &self.wire[self.at.value..]
+    }
+
+    /// Whether `data` answers this Interest by name. Freshness is the content store's affair.
+    pub fn matches(&self, data: &Data<'_>) -> bool {
+        if self.name == data.name {
+            return true;
+        }
+        if self.can_be_prefix && self.name.is_prefix_of(data.name) {
+            return true;
+        }
+        let Some(last) = self.name.last() else { return false };
+        last.typ == types::IMPLICIT_SHA256_DIGEST
+            && self.name.without_last(1) == data.name
+            && last.value == data.implicit_digest()
+    }
+
+    /// Appends this Interest as a forwarder sends it on: with a nonce, and with `hop_limit` in place
+    /// of the one received if there was one.
+    pub fn encode_forwarded(&self, nonce: [u8; 4], hop_limit: Option<u8>, out: &mut Vec<u8>) {
+        let value = self.value();
+        let start = match self.at.nonce {
+            Some(_) => {
+                let start = out.len() + self.at.value;
+                out.extend_from_slice(self.wire);
+                start
+            }
+            None => {
+                tlv::write_tl(out, types::INTEREST, value.len() + 6);
+                let start = out.len();
+                out.extend_from_slice(&value[..self.at.after_hint]);
+                tlv::write_element(out, types::NONCE, &nonce);
+                out.extend_from_slice(&value[self.at.after_hint..]);
+                start
+            }
+        };
+        let shift = if self.at.nonce.is_some() { 0 } else { 6 };
+        if let (Some(at), Some(hops)) = (self.at.hop_limit, hop_limit) {
+            out[start + at + shift] = hops;
+        }
+    }
+}
+
+fn expect_len(value: &[u8], len: usize, element: &'static str) -> Result<(), DecodeError> {
+    if value.len() == len {
+        Ok(())
+    } else {
+        Err(DecodeError::BadLength { element, len: value.len() })
+    }
+}
+
+/// Names towards which an Interest may be forwarded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ForwardingHint<'a> {
+    value: &'a [u8],
+}
+
+impl<'a> ForwardingHint<'a> {
+    fn from_value(value: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = tlv::Reader::new(value);
+        while let Some(element) = reader.read()? {
+            delegation_name(element)?;
+        }
+        Ok(Self { value })
+    }
+
+    /// The delegations' names in order of preference as written.
+    pub fn names(&self) -> impl Iterator<Item = NameRef<'a>> {
+        let mut reader = tlv::Reader::new(self.value);
+        std::iter::from_fn(move || {
+            loop {
+                let element = reader.read().ok()??;
+                if let Ok(Some(name)) = delegation_name(element) {
+                    return Some(name);
+                }
+            }
+        })
+    }
+}
+
+/// The name of a delegation; `None` for an element that may be ignored.
+fn delegation_name(element: tlv::Element<'_>) -> Result<Option<NameRef<'_>>, DecodeError> {
+    const HINT: &str = "ForwardingHint";
+    match element.typ {
+        types::NAME => NameRef::from_value(element.value).map(Some),
+        types::DELEGATION => {
+            let mut reader = tlv::Reader::new(element.value);
+            while let Some(inner) = reader.read()? {
+                if inner.typ == types::NAME {
+                    return NameRef::from_value(inner.value).map(Some);
+                }
+            }
+            Err(DecodeError::Missing { element: "Name", within: "Delegation" })
+        }
+        typ if types::is_critical(typ) => Err(DecodeError::UnknownCritical { typ, within: HINT }),
+        _ => Ok(None),
+    }
+}
+
+/// A name with a parameters digest placed at its end.
+fn with_parameters_digest(name: NameRef<'_>, digest: &[u8; 32]) -> Name {
+    name.with(crate::Component { typ: types::PARAMETERS_SHA256_DIGEST, value: digest })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! Elements of NFD's management protocol: control commands and status datasets.
+//!
+//! spec: NFD management wiki pages "ControlCommand", "FaceMgmt", "FibMgmt", "RibMgmt", "CsMgmt",
+//! "StrategyChoice", "ForwarderStatus". Decoders look elements up by TYPE and ignore unknown
+//! non-critical ones; encoders write the order that ndn-cxx writes.
+
+mod control;
+mod dataset;
+
+pub use control::{ControlParameters, ControlResponse, status_code};
+pub use dataset::{CsInfo, FaceStatus, FibEntry, GeneralStatus, NextHop, RibEntry, Route};
+
+use crate::error::DecodeError;
+use crate::name::{Name, NameRef};
+use crate::tlv;
+
+/// TLV-TYPE numbers of management; some mean different things in different datasets.
+pub mod types {
+    #![allow(missing_docs)]
+    pub const CONTROL_PARAMETERS: u32 = 104;
+    pub const CONTROL_RESPONSE: u32 = 101;
+    pub const STATUS_CODE: u32 = 102;
+    pub const STATUS_TEXT: u32 = 103;
+    pub const FACE_ID: u32 = 105;
+    pub const COST: u32 = 106;
+    pub const STRATEGY: u32 = 107;
+    pub const FLAGS: u32 = 108;
+    pub const EXPIRATION_PERIOD: u32 = 109;
+    pub const ORIGIN: u32 = 111;
+    pub const MASK: u32 = 112;
+    pub const URI: u32 = 114;
+    pub const LOCAL_URI: u32 = 129;
+    pub const CAPACITY: u32 = 131;
+    pub const COUNT: u32 = 132;
+    pub const FACE_PERSISTENCY: u32 = 133;
+    pub const BASE_CONGESTION_MARKING_INTERVAL: u32 = 135;
+    pub const DEFAULT_CONGESTION_THRESHOLD: u32 = 136;
+    pub const MTU: u32 = 137;
+    /// FaceStatus, FibEntry, RibEntry, CsInfo and StrategyChoice share the number.
+    pub const DATASET_ENTRY: u32 = 128;
+    /// NextHopRecord, Route and NHits share the number.
+    pub const NEXT_HOP_RECORD: u32 = 129;
+    pub const NFD_VERSION: u32 = 128;
+    pub const START_TIMESTAMP: u32 = 129;
+    pub const CURRENT_TIMESTAMP: u32 = 130;
+    pub const N_NAME_TREE_ENTRIES: u32 = 131;
+    pub const N_FIB_ENTRIES: u32 = 132;
+    pub const N_PIT_ENTRIES: u32 = 133;
+    pub const N_MEASUREMENTS_ENTRIES: u32 = 134;
+    pub const N_CS_ENTRIES: u32 = 135;
+    pub const N_IN_INTERESTS: u32 = 144;
+    pub const N_IN_DATA: u32 = 145;
+    pub const N_OUT_INTERESTS: u32 = 146;
+    pub const N_OUT_DATA: u32 = 147;
+    pub const N_IN_BYTES: u32 = 148;
+    pub const N_OUT_BYTES: u32 = 149;
+    pub const N_IN_NACKS: u32 = 151;
+    pub const N_OUT_NACKS: u32 = 152;
+    pub const N_SATISFIED_INTERESTS: u32 = 153;
+    pub const N_UNSATISFIED_INTERESTS: u32 = 154;
+    pub const FACE_SCOPE: u32 = 132;
+    pub const LINK_TYPE: u32 = 134;
+    pub const N_HITS: u32 = 129;
+    pub const N_MISSES: u32 = 130;
+}
+
+/// Origins of routes.
+pub mod route_origin {
+    /// Registered by an application.
+    pub const APP: u64 = 0;
+    /// Registered by a client that wants it announced.
+    pub const CLIENT: u64 = 65;
+    /// Configured.
+    pub const STATIC: u64 = 255;
+}
+
+/// Route flag: the route is inherited by longer prefixes.
+pub const ROUTE_FLAG_CHILD_INHERIT: u64 = 1;
+/// Route flag: longer prefixes do not inherit from shorter ones.
+pub const ROUTE_FLAG_CAPTURE: u64 = 2;
+
+/// Reads fields by TYPE: each at most once, in any order.
+fn for_each_field<'a>(
+    value: &'a [u8],
+    within: &'static str,
+    mut take: impl FnMut(tlv::Element<'a>) -> Result<bool, DecodeError>,
+) -> Result<(), DecodeError> {
+    let mut reader = tlv::Reader::new(value);
+    while let Some(element) = reader.read()? {
+        let known = take(element)?;
+        if !known && crate::types::is_critical(element.typ) {
+            return Err(DecodeError::UnknownCritical { typ: element.typ, within });
+        }
+    }
+    Ok(())
+}
+
+fn read_name(value: &[u8]) -> Result<Name, DecodeError> {
+    Ok(NameRef::from_value(value)?.to_name())
+}
+
+fn read_text(value: &[u8], element: &'static str) -> Result<String, DecodeError> {
+    let text = std::str::from_utf8(value).map_err(|_| DecodeError::BadValue { element })?;
+    Ok(text.to_owned())
+}
+
+fn write_opt_nni(out: &mut Vec<u8>, typ: u32, number: Option<u64>) {
+    if let Some(number) = number {
+        tlv::write_nni(out, typ, number);
+    }
+}
+
+fn write_opt_text(out: &mut Vec<u8>, typ: u32, text: Option<&String>) {
+    if let Some(text) = text {
+        tlv::write_element(out, typ, text.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;
