@@ -61,6 +61,8 @@ pub struct Event {
 pub struct Poller {
     epoll: OwnedFd,
     ready: Vec<epoll::Event>,
+    /// A wake must be seen even if whoever sent it dropped its waker right after.
+    counters: Vec<Arc<OwnedFd>>,
 }
 
 impl fmt::Debug for Poller {
@@ -74,7 +76,7 @@ impl Poller {
     pub fn new() -> Result<Self, IoError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|e| IoError::new("epoll_create", e))?;
-        Ok(Poller { epoll, ready: Vec::with_capacity(EVENTS_MAX) })
+        Ok(Poller { epoll, ready: Vec::with_capacity(EVENTS_MAX), counters: Vec::new() })
     }
 
     /// Starts watching a descriptor that is not yet in the set.
@@ -129,13 +131,16 @@ impl Poller {
     }
 
     /// A handle with which any thread ends this poller's `wait`; the event carries `token`.
-    pub fn waker(&self, token: Token) -> Result<Waker, IoError> {
+    /// It takes a descriptor until the poller is dropped: make one and clone it.
+    pub fn waker(&mut self, token: Token) -> Result<Waker, IoError> {
         let counter = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|e| IoError::new("eventfd", e))?;
         let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
         epoll::add(&self.epoll, &counter, epoll::EventData::new_u64(token.0), flags)
             .map_err(|e| IoError::new("epoll_ctl(ADD)", e))?;
-        Ok(Waker { counter: Arc::new(counter) })
+        let counter = Arc::new(counter);
+        self.counters.push(Arc::clone(&counter));
+        Ok(Waker { counter })
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Outgoing<'a> {
 pub(super) struct ReceiveBatch {
     slots: Vec<u8>,
     slot_bytes: usize,
-    received: [Received; DATAGRAM_BATCH],
+    received: Vec<Received>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ impl ReceiveBatch {
         ReceiveBatch {
             slots: vec![0; DATAGRAM_BATCH * slot_bytes],
             slot_bytes,
-            received: [Received { length: None, peer: nobody }; DATAGRAM_BATCH],
+            received: vec![Received { length: None, peer: nobody }; DATAGRAM_BATCH],
         }
     }
 
