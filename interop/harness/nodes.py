@@ -103,11 +103,11 @@ class NdndForwarder(Forwarder):
 FORWARDERS = {"byname": BynameForwarder, "ndnd": NdndForwarder}
 
 
-def wait_published(forwarder, name, daemon):
+def wait_published(uri, name, daemon):
     """Waits until the metadata of a name can be fetched through the forwarder."""
 
     def answered():
-        with wire.Connection(forwarder.uri()) as face:
+        with wire.Connection(uri) as face:
             frame = face.ask(wire.discovery(name, lifetime_ms=300), timeout_s=0.5)
             return frame is not None and wire.unwrap(frame)[1][0] == wire.DATA
 
@@ -119,7 +119,7 @@ def byname_serve(lab, forwarder, directory, name, scheme="unix"):
     argv = [byname_binary(), "serve", directory, "--name", name,
             "--connect", forwarder.uri(scheme)]
     daemon = lab.start("byname-serve", argv, {"BYNAME_HOME": str(lab.path("publisher/home"))})
-    wait_published(forwarder, name, daemon)
+    wait_published(forwarder.uri(), name, daemon)
     return daemon
 
 
@@ -128,7 +128,7 @@ def ndnd_put(lab, forwarder, file, name, scheme="unix"):
     with open(file, "rb") as content:
         daemon = lab.start("ndnd-put", [peers.NDND, "put", name],
                            {"NDN_CLIENT_TRANSPORT": forwarder.uri(scheme)}, content)
-    wait_published(forwarder, name, daemon)
+    wait_published(forwarder.uri(), name, daemon)
     return daemon
 
 
@@ -136,7 +136,7 @@ def ndnts_serve(lab, forwarder, directory, name, scheme="unix", options=("6144",
     """Publishes a directory with the file server in interop/ndnts; options: segment size, signature."""
     argv = ["node", _script("serve.mjs"), forwarder.uri(scheme), name, directory, *options]
     daemon = lab.start("ndnts-serve", argv)
-    wait_published(forwarder, name, daemon)
+    wait_published(forwarder.uri(), name, daemon)
     return daemon
 
 
@@ -144,7 +144,7 @@ def python_put(lab, forwarder, file, name, scheme="unix"):
     """Publishes one file with `pyndntools putchunks`."""
     daemon = lab.start("putchunks", [peers.PYNDNTOOLS, "putchunks", name, file],
                        {"NDN_CLIENT_TRANSPORT": forwarder.uri(scheme)})
-    wait_published(forwarder, name, daemon)
+    wait_published(forwarder.uri(), name, daemon)
     return daemon
 
 

@@ -1,0 +1,72 @@
+"""Wall time, CPU time and memory of one client run and of the servers that worked for it."""
+
+import dataclasses
+import os
+import subprocess
+import tempfile
+import threading
+import time
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+RUN_TIMEOUT_S = 600
+
+
+@dataclasses.dataclass
+class Sample:
+    """One run."""
+
+    code: int
+    wall_s: float
+    client_cpu_s: float
+    server_cpu_s: float
+    client_rss_bytes: int
+    server_rss_bytes: int
+    stderr: str
+
+    @property
+    def cpu_s(self):
+        """Of all processes together."""
+        return self.client_cpu_s + self.server_cpu_s
+
+
+def process_cpu_s(pid):
+    """User and system time of a process with all its threads, and of the children it has waited for."""
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return sum(int(ticks) for ticks in fields[11:15]) / TICKS_PER_S
+
+
+def process_rss_bytes(pid):
+    """Largest resident size so far."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def run(argv, env, servers, stdout=None):
+    """Runs a client to its end while `servers` (process ids) work for it."""
+    before = sum(process_cpu_s(pid) for pid in servers)
+    with open(stdout or os.devnull, "wb") as out, tempfile.TemporaryFile() as err:
+        started = time.monotonic()
+        process = subprocess.Popen([str(a) for a in argv], env=env, stdin=subprocess.DEVNULL,
+                                   stdout=out, stderr=err)
+        watchdog = threading.Timer(RUN_TIMEOUT_S, process.kill)
+        watchdog.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        wall_s = time.monotonic() - started
+        watchdog.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        err.seek(0)
+        stderr = err.read().decode(errors="replace")
+    after = sum(process_cpu_s(pid) for pid in servers)
+    return Sample(
+        code=process.returncode,
+        wall_s=wall_s,
+        client_cpu_s=usage.ru_utime + usage.ru_stime,
+        server_cpu_s=after - before,
+        client_rss_bytes=usage.ru_maxrss * 1024,
+        server_rss_bytes=sum(process_rss_bytes(pid) for pid in servers),
+        stderr=stderr,
+    )
