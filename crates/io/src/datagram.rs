@@ -183,26 +183,24 @@ impl DatagramIo {
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), IoError> {
-        let mut retried = false;
+        let mut retrying = false;
         while !self.queue.is_empty() {
             match batch::send(self.fd.as_fd(), self.queue.next_batch()) {
                 Ok(count) => {
                     self.queue.sent(count);
-                    retried = false;
+                    self.unreachable += usize::from(retrying);
+                    retrying = false;
                 }
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
-                // Most likely the network's answer to an earlier datagram, told on this occasion
-                // and thereby forgotten: this one deserves another try.
-                Err(error) if is_about_one_datagram(error) && !retried => {
-                    self.unreachable += 1;
-                    retried = true;
-                }
                 Err(error) if is_fatal(error) => return Err(IoError::new("sendmmsg", error)),
+                // It may be the network's answer to an earlier datagram, told on this occasion
+                // and thereby forgotten: if a second try succeeds, it was.
+                Err(_) if !retrying => retrying = true,
                 Err(_) => {
                     self.queue.sent(1);
                     self.send_dropped += 1;
-                    retried = false;
+                    retrying = false;
                 }
             }
         }

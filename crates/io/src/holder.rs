@@ -121,7 +121,7 @@ mod tests {
     #[test]
     #[cfg(target_endian = "little")]
     fn the_kernels_table_is_read() {
-        let table = "  sl  local_address rem_address   st tx rx tr tm->when retrnsmt uid timeout inode\n\
+        let table = "  sl  local_address rem_address   st ... inode\n\
             0: 0100007F:18DB 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 0\n\
             1: 0100007F:18DB 0100007F:9999 01 00000000:00000000 00:00000000 00000000 0 0 4712 1 0\n\
             2: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4713 1 0\n\

@@ -49,6 +49,7 @@ impl ReceiveBatch {
     pub(super) const LENGTH: usize = DATAGRAM_BATCH;
 
     pub(super) fn new(slot_bytes: usize) -> Self {
+        let slot_bytes = slot_bytes.max(1);
         let nobody = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
         ReceiveBatch {
             slots: vec![0; DATAGRAM_BATCH * slot_bytes],

@@ -1,3 +1,5 @@
+//! What users write for an endpoint, and what they are told when it is wrong.
+
 use super::*;
 
 fn parse(uri: &str) -> Endpoint {

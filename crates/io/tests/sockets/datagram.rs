@@ -134,6 +134,7 @@ fn what_cannot_be_sent_is_dropped_and_does_not_hold_up_the_rest() {
     client.queue(to, &[b"after"]).unwrap();
     client.flush().unwrap();
     assert_eq!(client.send_dropped(), 2);
+    assert_eq!(client.recv_burst(&mut |_, _| {}).unwrap().unreachable, 0, "nobody said so");
     let taken = take(&mut server, 2);
     assert_eq!([&taken[0].1[..], &taken[1].1], [&b"before"[..], b"after"]);
 }
