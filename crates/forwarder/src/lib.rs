@@ -1,1 +1,25 @@
 //! FIB, PIT, content store, strategies, scopes and management. Sans-I/O: packets in, actions out.
+//!
+//! [`Forwarder`] is a state machine without sockets, threads or clock. The driver tells it of faces,
+//! packets and time; it answers through [`Tx`] within the same call. Given the same calls and the same
+//! [`Config::seed`] it does the same.
+
+pub mod counters;
+pub mod face;
+pub mod forwarder;
+pub mod pit;
+pub mod rib;
+pub mod strategy;
+
+mod content_store;
+mod dead_nonce;
+mod hash;
+mod management;
+mod prefix_table;
+mod rng;
+mod scope;
+
+pub use counters::{Counters, DropReason};
+pub use face::{FaceCounters, FaceId, FaceInfo, LinkType, Persistency};
+pub use forwarder::{Config, Forwarder, Tx};
+pub use rib::{NextHop, RibFull, Route};

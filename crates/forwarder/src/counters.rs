@@ -1,0 +1,97 @@
+//! Why packets are dropped, and how often: the same names in logs, metrics and tests.
+
+/// Why the forwarder did nothing more with a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DropReason {
+    /// The face is not (any more) known.
+    UnknownFace,
+    /// Not an NDN packet, or a malformed one.
+    Malformed,
+    /// A link header field that does not belong to this kind of packet.
+    ForbiddenHeader,
+    /// `NextHopFaceId` on a face where local fields are not enabled.
+    LocalFieldsDisabled,
+    /// An Interest arrived with HopLimit 0.
+    HopLimitReached,
+    /// `/localhost` from another machine.
+    ScopeViolation,
+    /// An Interest came back (also answered with a Nack on point-to-point links).
+    LoopedInterest,
+    /// The PIT is full.
+    PitFull,
+    /// No next hop (also answered with a Nack on point-to-point links).
+    NoRoute,
+    /// The strategy holds a retransmission back.
+    Suppressed,
+    /// Data that no pending Interest asked this face for.
+    UnsolicitedData,
+    /// A Nack that answers no pending Interest sent to this face.
+    UnexpectedNack,
+    /// A request below a management prefix that cannot be answered.
+    UnansweredManagement,
+}
+
+impl DropReason {
+    /// Every reason, in the order of [`Counters::drops`].
+    pub const ALL: [DropReason; 13] = [
+        DropReason::UnknownFace,
+        DropReason::Malformed,
+        DropReason::ForbiddenHeader,
+        DropReason::LocalFieldsDisabled,
+        DropReason::HopLimitReached,
+        DropReason::ScopeViolation,
+        DropReason::LoopedInterest,
+        DropReason::PitFull,
+        DropReason::NoRoute,
+        DropReason::Suppressed,
+        DropReason::UnsolicitedData,
+        DropReason::UnexpectedNack,
+        DropReason::UnansweredManagement,
+    ];
+}
+
+/// Totals since the forwarder was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each name says it all")]
+pub struct Counters {
+    pub in_interests: u64,
+    pub in_data: u64,
+    pub in_nacks: u64,
+    pub out_interests: u64,
+    pub out_data: u64,
+    pub out_nacks: u64,
+    pub satisfied_interests: u64,
+    pub unsatisfied_interests: u64,
+    pub cs_hits: u64,
+    pub cs_misses: u64,
+    drops: [u64; DropReason::ALL.len()],
+}
+
+impl Counters {
+    /// Packets dropped for `reason`.
+    pub fn drops(&self, reason: DropReason) -> u64 {
+        self.drops[reason as usize]
+    }
+
+    pub(crate) fn count_drop(&mut self, reason: DropReason) {
+        self.drops[reason as usize] += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_its_own_counter() {
+        let mut counters = Counters::default();
+        for (index, reason) in DropReason::ALL.into_iter().enumerate() {
+            for _ in 0..=index {
+                counters.count_drop(reason);
+            }
+        }
+        for (index, reason) in DropReason::ALL.into_iter().enumerate() {
+            assert_eq!(counters.drops(reason), index as u64 + 1);
+        }
+    }
+}

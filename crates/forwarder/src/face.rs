@@ -1,0 +1,105 @@
+//! What the forwarder knows about a face, and the counters it keeps for it.
+
+use std::collections::BTreeMap;
+
+/// Number of a face, never reused while the forwarder lives. 0 is no face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FaceId(pub u64);
+
+/// Who else is on the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LinkType {
+    /// One peer.
+    #[default]
+    PointToPoint,
+    /// Many peers that hear each other.
+    MultiAccess,
+    /// Many peers that may not hear each other.
+    AdHoc,
+}
+
+/// How long a face lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Persistency {
+    /// Until it fails or is destroyed.
+    Persistent,
+    /// Until it fails or is idle: made by a peer's packet or connection.
+    #[default]
+    OnDemand,
+    /// Until it is destroyed; failures are repaired.
+    Permanent,
+}
+
+/// What the driver says about a new face.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FaceInfo {
+    /// Both ends are on this machine: `/localhost` is allowed.
+    pub local: bool,
+    /// Who else is on the link.
+    pub link_type: LinkType,
+    /// How long the face lives.
+    pub persistency: Persistency,
+    /// FaceUri of the peer.
+    pub remote_uri: String,
+    /// FaceUri of our end.
+    pub local_uri: String,
+    /// User on the other end, where the kernel vouches for it (Unix sockets).
+    pub peer_uid: Option<u32>,
+    /// Largest frame; `None` on stream links.
+    pub mtu_bytes: Option<usize>,
+}
+
+/// Packets and octets (network layer) that passed a face.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(missing_docs, reason = "each name says it all")]
+pub struct FaceCounters {
+    pub in_interests: u64,
+    pub in_data: u64,
+    pub in_nacks: u64,
+    pub out_interests: u64,
+    pub out_data: u64,
+    pub out_nacks: u64,
+    pub in_bytes: u64,
+    pub out_bytes: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Face {
+    pub(crate) info: FaceInfo,
+    pub(crate) counters: FaceCounters,
+    /// False while a persistent face has lost its link.
+    pub(crate) up: bool,
+}
+
+/// All faces by number. The driver bounds how many there are.
+#[derive(Debug, Default)]
+pub(crate) struct FaceTable {
+    faces: BTreeMap<FaceId, Face>,
+    last: u64,
+}
+
+impl FaceTable {
+    pub(crate) fn add(&mut self, info: FaceInfo) -> FaceId {
+        // NFD keeps the numbers below 256 for its own internal faces; clients print what they get.
+        self.last = self.last.max(255) + 1;
+        let id = FaceId(self.last);
+        self.faces.insert(id, Face { info, counters: FaceCounters::default(), up: true });
+        id
+    }
+
+    pub(crate) fn remove(&mut self, id: FaceId) -> bool {
+        self.faces.remove(&id).is_some()
+    }
+
+    pub(crate) fn get(&self, id: FaceId) -> Option<&Face> {
+        self.faces.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: FaceId) -> Option<&mut Face> {
+        self.faces.get_mut(&id)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (FaceId, &Face)> {
+        self.faces.iter().map(|(id, face)| (*id, face))
+    }
+}

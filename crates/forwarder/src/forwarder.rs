@@ -1,0 +1,308 @@
+//! The forwarder: one state machine that takes packets from faces and sends others in return.
+//!
+//! Methods come in three kinds. *Faces and routes*: [`Forwarder::add_face`], [`Forwarder::remove_face`],
+//! [`Forwarder::set_face_up`], [`Forwarder::add_route`]. *Handle*: [`Forwarder::handle_packet`] for each
+//! packet, [`Forwarder::handle_timeout`] when the time of [`Forwarder::poll_timeout`] has come; both answer
+//! through [`Tx`] before they return and keep nothing of the packet but copies in bounded tables.
+//! *Look*: [`Forwarder::counters`] and the management datasets.
+//!
+//! The pipelines are in one file per kind of event: `interest`, `data`, `nack`, `timer`.
+
+mod data;
+mod interest;
+mod nack;
+mod timer;
+
+use byname_packet::lp::LpHeader;
+use byname_packet::{Name, NameRef, Packet};
+
+use crate::content_store::ContentStore;
+use crate::counters::{Counters, DropReason};
+use crate::dead_nonce::DeadNonceList;
+use crate::face::{FaceCounters, FaceId, FaceInfo, FaceTable, LinkType};
+use crate::hash::{NameHasher, Prefixes};
+use crate::management::Management;
+use crate::pit::{Pit, PitIndex};
+use crate::prefix_table::PrefixTable;
+use crate::rib::{NextHop, Rib, RibFull, Route};
+use crate::rng::Rng;
+use crate::strategy::{self, Strategy};
+
+/// Bounds and identity of a forwarder.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Randomness for hash keys and missing nonces; must differ from run to run.
+    pub seed: [u64; 3],
+    /// The user who may command everything over a Unix socket (root may too).
+    pub own_uid: u32,
+    /// Packets in the content store.
+    pub cs_entries_max: usize,
+    /// Octets in the content store, tables included.
+    pub cs_bytes_max: usize,
+    /// Pending Interests.
+    pub pit_entries_max: usize,
+    /// Octets of pending Interests.
+    pub pit_bytes_max: usize,
+    /// Routes.
+    pub routes_max: usize,
+    /// Nonces remembered after their Interest is done.
+    pub dead_nonces_max: usize,
+    /// Regions in which this forwarder stands: a forwarding hint below one is fulfilled.
+    pub regions: Vec<Name>,
+    /// Time of day, in nanoseconds since the Unix epoch, at `start_now_ns`.
+    pub start_unix_ns: u64,
+    /// Monotonic time at the start.
+    pub start_now_ns: u64,
+    /// Name and version of the program, for `status/general`.
+    pub version: String,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            seed: [0; 3],
+            own_uid: 0,
+            cs_entries_max: 65_536,
+            cs_bytes_max: 256 << 20,
+            pit_entries_max: 131_072,
+            pit_bytes_max: 64 << 20,
+            routes_max: 65_536,
+            dead_nonces_max: 262_144,
+            regions: Vec::new(),
+            start_unix_ns: 0,
+            start_now_ns: 0,
+            version: String::from("byname"),
+        }
+    }
+}
+
+/// Where the forwarder's packets go.
+pub trait Tx {
+    /// Sends a network-layer packet with a header over a face. What cannot be sent is dropped.
+    fn send(&mut self, face: FaceId, header: &LpHeader<'_>, packet: &[u8]);
+}
+
+/// See the module.
+pub struct Forwarder {
+    pub(crate) config: Config,
+    pub(crate) faces: FaceTable,
+    pub(crate) rib: Rib,
+    pub(crate) fib: PrefixTable<Vec<NextHop>>,
+    pub(crate) strategies: PrefixTable<&'static dyn Strategy>,
+    pub(crate) pit: Pit,
+    pub(crate) cs: ContentStore,
+    pub(crate) counters: Counters,
+    pub(crate) management: Management,
+    dead_nonces: DeadNonceList,
+    hasher: NameHasher,
+    rng: Rng,
+    scratch: Scratch,
+}
+
+/// Buffers that are filled anew for each packet.
+#[derive(Debug, Default)]
+struct Scratch {
+    prefixes: Prefixes,
+    wire: Vec<u8>,
+    hops: Vec<NextHop>,
+    send: Vec<FaceId>,
+    satisfied: Vec<PitIndex>,
+}
+
+/// Where and when a packet arrived, and with which header.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival<'a> {
+    pub(crate) face: FaceId,
+    pub(crate) header: &'a LpHeader<'a>,
+    pub(crate) now_ns: u64,
+}
+
+impl Forwarder {
+    /// A forwarder without faces and routes.
+    pub fn new(config: Config) -> Self {
+        let hasher = NameHasher::new([config.seed[0], config.seed[1]]);
+        let mut strategies = PrefixTable::new();
+        strategies.insert(&hasher, NameRef::default(), strategy::ALL[0]);
+        Self {
+            faces: FaceTable::default(),
+            rib: Rib::new(config.routes_max),
+            fib: PrefixTable::new(),
+            strategies,
+            pit: Pit::new(config.pit_entries_max, config.pit_bytes_max),
+            cs: ContentStore::new(config.cs_entries_max, config.cs_bytes_max),
+            counters: Counters::default(),
+            management: Management::default(),
+            dead_nonces: DeadNonceList::new(config.dead_nonces_max),
+            hasher,
+            rng: Rng::new(config.seed[2]),
+            scratch: Scratch::default(),
+            config,
+        }
+    }
+
+    /// Adds a face, up from the start.
+    pub fn add_face(&mut self, info: FaceInfo) -> FaceId {
+        self.faces.add(info)
+    }
+
+    /// Removes a face with its routes and everything that waits on it.
+    pub fn remove_face(&mut self, face: FaceId) {
+        if !self.faces.remove(face) {
+            return;
+        }
+        for prefix in self.rib.remove_face(face) {
+            self.update_fib(&prefix);
+        }
+        self.pit.remove_face(face);
+    }
+
+    /// Says that a face has lost its link (its routes stay, but are not used) or has it back.
+    pub fn set_face_up(&mut self, face: FaceId, up: bool) {
+        if let Some(face) = self.faces.get_mut(face) {
+            face.up = up;
+        }
+    }
+
+    /// Says what is now known of a face, for example its local address after a reconnection.
+    pub fn update_face(&mut self, face: FaceId, info: FaceInfo) {
+        if let Some(face) = self.faces.get_mut(face) {
+            face.info = info;
+        }
+    }
+
+    /// Adds a route, or replaces the one with the same prefix, face and origin.
+    ///
+    /// # Errors
+    /// [`RibFull`] when there are [`Config::routes_max`] routes.
+    pub fn add_route(&mut self, prefix: &Name, route: Route) -> Result<(), RibFull> {
+        self.rib.insert(prefix, route)?;
+        self.update_fib(prefix);
+        Ok(())
+    }
+
+    /// Removes a route; false if there was none.
+    pub fn remove_route(&mut self, prefix: &Name, face: FaceId, origin: u64) -> bool {
+        let removed = self.rib.remove(prefix, face, origin);
+        if removed {
+            self.update_fib(prefix);
+        }
+        removed
+    }
+
+    /// Chooses the strategy for a prefix: the longest prefix chosen for counts.
+    pub fn set_strategy(&mut self, prefix: &Name, strategy: &'static dyn Strategy) {
+        self.strategies.insert(&self.hasher, prefix.view(), strategy);
+    }
+
+    /// Handles one packet from a face. The reason is returned when it leads to nothing.
+    pub fn handle_packet(
+        &mut self,
+        face: FaceId,
+        header: &LpHeader<'_>,
+        packet: &[u8],
+        now_ns: u64,
+        tx: &mut dyn Tx,
+    ) -> Option<DropReason> {
+        let arrival = Arrival { face, header, now_ns };
+        let reason = self.dispatch(&arrival, packet, tx).err();
+        if let Some(reason) = reason {
+            self.counters.count_drop(reason);
+        }
+        reason
+    }
+
+    fn dispatch(
+        &mut self,
+        arrival: &Arrival<'_>,
+        packet: &[u8],
+        tx: &mut dyn Tx,
+    ) -> Result<(), DropReason> {
+        let face = self.faces.get_mut(arrival.face).ok_or(DropReason::UnknownFace)?;
+        face.counters.in_bytes += packet.len() as u64;
+        let decoded = Packet::decode(packet).map_err(|_| DropReason::Malformed)?;
+        match (decoded, arrival.header.nack) {
+            (Packet::Interest(interest), None) => {
+                face.counters.in_interests += 1;
+                self.counters.in_interests += 1;
+                self.on_interest(arrival, &interest, tx)
+            }
+            (Packet::Interest(interest), Some(reason)) => {
+                face.counters.in_nacks += 1;
+                self.counters.in_nacks += 1;
+                self.on_nack(arrival, &interest, reason, tx)
+            }
+            (Packet::Data(data), None) => {
+                face.counters.in_data += 1;
+                self.counters.in_data += 1;
+                self.on_data(arrival, &data, tx)
+            }
+            (Packet::Data(_), Some(_)) => Err(DropReason::ForbiddenHeader),
+        }
+    }
+
+    /// Totals.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What passed one face.
+    pub fn face_counters(&self, face: FaceId) -> Option<FaceCounters> {
+        self.faces.get(face).map(|face| face.counters)
+    }
+
+    /// Interests that are pending.
+    pub fn pending_count(&self) -> usize {
+        self.pit.len()
+    }
+
+    /// The next hops of exactly `prefix`.
+    pub fn next_hops(&self, prefix: &Name) -> Option<&[NextHop]> {
+        self.fib.get(&self.hasher, prefix.view()).map(Vec::as_slice)
+    }
+
+    /// Computes the FIB anew at and below `prefix`, whose routes have changed.
+    pub(crate) fn update_fib(&mut self, prefix: &Name) {
+        self.fib.remove(&self.hasher, prefix.view());
+        for below in self.rib.subtree(prefix.view()) {
+            if let Some(hops) = self.rib.next_hops(&below) {
+                self.fib.insert(&self.hasher, below.view(), hops);
+            }
+        }
+    }
+
+    pub(crate) fn is_local(&self, face: FaceId) -> bool {
+        self.faces.get(face).is_some_and(|face| face.info.local)
+    }
+
+    fn link_type(&self, face: FaceId) -> LinkType {
+        self.faces.get(face).map_or(LinkType::PointToPoint, |face| face.info.link_type)
+    }
+
+    pub(crate) fn send_data(
+        &mut self,
+        face: FaceId,
+        header: &LpHeader<'_>,
+        packet: &[u8],
+        tx: &mut dyn Tx,
+    ) {
+        let Some(to) = self.faces.get_mut(face) else { return };
+        to.counters.out_data += 1;
+        to.counters.out_bytes += packet.len() as u64;
+        self.counters.out_data += 1;
+        tx.send(face, header, packet);
+    }
+}
+
+impl std::fmt::Debug for Forwarder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Forwarder")
+            .field("counters", &self.counters)
+            .field("pending", &self.pit.len())
+            .field("cached", &self.cs.len())
+            .field("fib", &self.fib.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,21 @@
+//! What happens because time passes: pending Interests and routes expire.
+
+use super::{Forwarder, Tx};
+
+impl Forwarder {
+    /// When [`Forwarder::handle_timeout`] has something to do next, on the clock of `now_ns`.
+    pub fn poll_timeout(&self) -> Option<u64> {
+        [self.pit.next_expiry_ns(), self.rib.next_expiry_ns()].into_iter().flatten().min()
+    }
+
+    /// Removes what has expired. Nothing is sent today; strategies that probe will.
+    pub fn handle_timeout(&mut self, now_ns: u64, _tx: &mut dyn Tx) {
+        while let Some(entry) = self.pit.pop_expired(now_ns) {
+            self.counters.unsatisfied_interests += 1;
+            self.bury(&entry, now_ns);
+        }
+        for prefix in self.rib.expire(now_ns) {
+            self.update_fib(&prefix);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! A small seeded generator: nonces that are missing and back-off jitter, nothing secret.
+
+/// SplitMix64.
+#[derive(Debug, Clone)]
+pub(crate) struct Rng {
+    state: u64,
+}
+
+impl Rng {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    pub(crate) fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// Four octets for an Interest's Nonce.
+    pub(crate) fn nonce(&mut self) -> [u8; 4] {
+        ((self.next_u64() >> 32) as u32).to_be_bytes()
+    }
+}

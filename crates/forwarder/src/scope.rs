@@ -1,0 +1,15 @@
+//! Scopes: names that may not leave the machine, or go no further than the next one.
+//!
+//! spec: NFD developer's guide, "Name scope"; `/localhost` and `/localhop` are reserved.
+
+use byname_packet::{Component, NameRef};
+
+/// Whether `name` is below `/localhost`: it never crosses a face that is not local.
+pub(crate) fn is_localhost(name: NameRef<'_>) -> bool {
+    name.components().next() == Some(Component::generic(b"localhost"))
+}
+
+/// Whether `name` is below `/localhop`: what came from another machine goes to no third one.
+pub(crate) fn is_localhop(name: NameRef<'_>) -> bool {
+    name.components().next() == Some(Component::generic(b"localhop"))
+}
