@@ -47,8 +47,7 @@ impl DatagramSocket {
         let socket = bind::bind(endpoint, Transport::Udp)?;
         let address = bind::local_address(&socket)
             .map_err(|e| bind::bind_error(endpoint, "getsockname", e))?;
-        let mut io = DatagramIo::new(socket.into(), limits);
-        io.queue.is_ipv6 = address.is_ipv6();
+        let io = DatagramIo::new(socket.into(), limits);
         Ok(DatagramSocket { io, endpoint: bind::with_port(endpoint, address.port()), address })
     }
 

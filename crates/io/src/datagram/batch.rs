@@ -189,6 +189,7 @@ fn read_address(raw: &RawAddress, length: libc::socklen_t) -> Option<SocketAddr>
     }
 }
 
+/// A dual-stack socket takes IPv4 addresses as they are; Linux maps them itself.
 fn raw_address(peer: SocketAddr) -> (RawAddress, libc::socklen_t) {
     // SAFETY: all fields are integers and arrays of integers, for which all zeroes is a value.
     let mut raw: RawAddress = unsafe { zeroed() };

@@ -4,7 +4,7 @@
 //! compacted as soon as half of it has been sent.
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use super::batch::Outgoing;
 use crate::error::QueueFull;
@@ -21,8 +21,6 @@ pub(super) struct SendQueue {
     entries: VecDeque<Entry>,
     cost_bytes: usize,
     bytes_max: usize,
-    /// An IPv6 socket wants IPv4 peers written as mapped addresses.
-    pub(super) is_ipv6: bool,
 }
 
 #[derive(Debug)]
@@ -35,14 +33,7 @@ struct Entry {
 
 impl SendQueue {
     pub(super) fn new(bytes_max: usize) -> Self {
-        SendQueue {
-            bytes: Vec::new(),
-            base: 0,
-            entries: VecDeque::new(),
-            cost_bytes: 0,
-            bytes_max,
-            is_ipv6: false,
-        }
+        SendQueue { bytes: Vec::new(), base: 0, entries: VecDeque::new(), cost_bytes: 0, bytes_max }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -68,7 +59,6 @@ impl SendQueue {
         for part in parts {
             self.bytes.extend_from_slice(part);
         }
-        let peer = peer.map(|peer| if self.is_ipv6 { mapped(peer) } else { peer });
         self.entries.push_back(Entry { peer, start, length: frame_bytes });
         self.cost_bytes += frame_bytes + ENTRY_BYTES;
         Ok(())
@@ -99,13 +89,6 @@ impl SendQueue {
             self.bytes.drain(..sent);
             self.base += sent;
         }
-    }
-}
-
-fn mapped(peer: SocketAddr) -> SocketAddr {
-    match peer.ip() {
-        IpAddr::V4(v4) => SocketAddr::new(IpAddr::V6(v4.to_ipv6_mapped()), peer.port()),
-        IpAddr::V6(_) => peer,
     }
 }
 

@@ -103,6 +103,21 @@ fn datagrams_too_long_or_malformed_are_counted_and_the_rest_arrive() {
 }
 
 #[test]
+fn a_datagram_over_the_limit_is_dropped_rather_than_cut() {
+    let limits = Limits { frame_bytes_max: 100, ..Limits::default() };
+    let mut server = DatagramSocket::bind_with(&endpoint("udp4://127.0.0.1:0"), limits).unwrap();
+    let plain = UdpSocket::bind("127.0.0.1:0").unwrap();
+    plain.send_to(&[1; 101], server.local_address()).unwrap();
+    plain.send_to(&[2; 100], server.local_address()).unwrap();
+    let (mut taken, mut dropped) = (Vec::new(), 0);
+    while taken.len() + dropped < 2 {
+        wait_for(&server, Interest::READ);
+        dropped += server.recv_burst(&mut |_, f| taken.push(f.to_vec())).unwrap().dropped;
+    }
+    assert_eq!((taken, dropped), (vec![vec![2; 100]], 1));
+}
+
+#[test]
 fn a_peer_that_is_not_there_yet_does_not_kill_the_connection() {
     let gone = bind("udp4://127.0.0.1:0");
     let (address, mut client) = (gone.local_address(), connect(&gone));
@@ -170,6 +185,7 @@ fn a_dual_stack_socket_shows_ipv4_peers_as_such_and_answers_them() {
         let mut client = Connection::connect(&uri, PATIENCE).unwrap();
         send(&mut client, &frame(b"question"));
         let (peer, _) = take(&mut server, 1).remove(0);
+        assert_eq!(peer.is_ipv4(), !near.contains(':'));
         assert_eq!(server.remote_uri(peer), client.local_uri());
         server.queue(peer, &[&frame(b"answer")]).unwrap();
         server.flush().unwrap();
