@@ -1,4 +1,4 @@
-//! Digests, keys, certificates, signers, verifiers, trust policy and the BLAKE3 hash tree. Sans-I/O.
+//! Keys, certificates, signers, verifiers, links, trust policy and the BLAKE3 hash tree. Sans-I/O.
 //!
 //! One signature covers a whole file version: the signed metadata names the root of a hash tree
 //! ([`tree`]), and every 8 KiB unit is checked against that root in any order. Who may sign
@@ -6,4 +6,10 @@
 //! the wall clock is an argument. The only randomness is inside ECDSA (key generation and the
 //! per-signature nonce), which the cryptographic library draws itself.
 
+pub mod base64;
+pub mod cert;
+pub mod key;
+pub mod link;
 pub mod tree;
+pub mod trust;
+pub mod verify;

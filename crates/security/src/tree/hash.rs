@@ -15,7 +15,7 @@ use super::{FANOUT, HASH_BYTES, UNIT_BYTES};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash(pub [u8; HASH_BYTES]);
 
-/// Why a text is no [`Hash`].
+/// Why a text is no [`struct@Hash`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseHashError {
     /// The text does not have 64 characters.

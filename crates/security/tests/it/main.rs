@@ -1,3 +1,12 @@
 //! The crate's integration tests, as one binary.
 
+// Clippy exempts only the test functions themselves, not their helpers.
+#![allow(clippy::unwrap_used)]
+
+mod cert;
+mod identity;
+mod key;
+mod link;
 mod tree;
+mod trust;
+mod vectors;

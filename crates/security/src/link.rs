@@ -1,0 +1,171 @@
+//! Links: all that a stranger needs to read a name, in one line that can be pasted.
+//!
+//! `byname:/lab/run7?via=tcp://host:6363&key=SHA256:…` holds a name, where to ask (any number of
+//! times) and the key that is trusted for this name. The text printed has no character that a
+//! shell, a mail program or a terminal treats specially except `?` and `&`, so it wants quotes in
+//! a shell. Parsing takes more than printing makes: spaces and UTF-8 as they are.
+
+use std::fmt;
+use std::str::FromStr;
+
+use byname_packet::{Name, UriError};
+use thiserror::Error;
+
+use crate::key::{KeyId, ParseKeyIdError};
+
+/// Most `via` addresses in a link.
+pub const VIA_MAX: usize = 16;
+
+/// Longest link in octets.
+pub const LINK_BYTES_MAX: usize = 8192;
+
+const SCHEME: &str = "byname:";
+
+/// Why a text is no link.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LinkError {
+    /// It does not begin with `byname:`.
+    #[error("a link begins with byname:/")]
+    NotALink,
+    /// It is too long.
+    #[error("a link has at most {LINK_BYTES_MAX} characters, not {length}")]
+    TooLong {
+        /// Octets given.
+        length: usize,
+    },
+    /// The name does not parse.
+    #[error("the name in the link cannot be read: {0}")]
+    Name(#[from] UriError),
+    /// A part after `?` has no `=`.
+    #[error("{part:?} in the link is not via=ADDRESS or key=SHA256:…")]
+    NoValue {
+        /// The part.
+        part: String,
+    },
+    /// A part after `?` is neither `via` nor `key`.
+    #[error("unknown part {name:?} in the link (only via= and key= are known)")]
+    UnknownPart {
+        /// What stands before the `=`.
+        name: String,
+    },
+    /// An address is no `scheme://rest`.
+    #[error("via={address:?} in the link is no address such as tcp://host:6363")]
+    Via {
+        /// The address.
+        address: String,
+    },
+    /// There are too many addresses.
+    #[error("a link has at most {VIA_MAX} via= addresses")]
+    TooManyVia,
+    /// The key id does not parse.
+    #[error("the key in the link cannot be read: {0}")]
+    Key(#[from] ParseKeyIdError),
+    /// There are two keys.
+    #[error("the link has more than one key=")]
+    TwoKeys,
+}
+
+/// A name, where to ask for it, and whose signature counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The published name; the key counts for names that begin with it.
+    pub name: Name,
+    /// Addresses of forwarders, in order of preference.
+    pub via: Vec<String>,
+    /// The publisher's key.
+    pub key: Option<KeyId>,
+}
+
+impl Link {
+    /// Whether a text means a link rather than a name.
+    pub fn is_link(text: &str) -> bool {
+        text.starts_with(SCHEME)
+    }
+
+    fn take(&mut self, part: &str) -> Result<(), LinkError> {
+        let no_value = || LinkError::NoValue { part: part.to_owned() };
+        let (name, value) = part.split_once('=').ok_or_else(no_value)?;
+        match name {
+            "via" if self.via.len() == VIA_MAX => return Err(LinkError::TooManyVia),
+            "via" => self.via.push(parse_address(value)?),
+            "key" if self.key.is_some() => return Err(LinkError::TwoKeys),
+            "key" => self.key = Some(value.parse()?),
+            _ => return Err(LinkError::UnknownPart { name: name.to_owned() }),
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Link {
+    type Err = LinkError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.len() > LINK_BYTES_MAX {
+            return Err(LinkError::TooLong { length: text.len() });
+        }
+        let rest = text.strip_prefix(SCHEME).ok_or(LinkError::NotALink)?;
+        let (name, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut link = Self { name: Name::from_user(name)?, via: Vec::new(), key: None };
+        query.split('&').filter(|part| !part.is_empty()).try_for_each(|part| link.take(part))?;
+        Ok(link)
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The user form has its own escapes, so its % stays.
+        write!(f, "{SCHEME}{}", escape(&self.name.view().to_user(), "%/:="))?;
+        let mut separator = '?';
+        for address in &self.via {
+            write!(f, "{separator}via={}", escape(address, "/:[]=,@"))?;
+            separator = '&';
+        }
+        if let Some(key) = self.key {
+            write!(f, "{separator}key={key}")?;
+        }
+        Ok(())
+    }
+}
+
+fn escape(text: &str, kept: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        let character = char::from(byte);
+        if character.is_ascii_alphanumeric()
+            || "-._~".contains(character)
+            || kept.contains(character)
+        {
+            out.push(character);
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+fn parse_address(value: &str) -> Result<String, LinkError> {
+    let refused = || LinkError::Via { address: value.to_owned() };
+    let address = unescape(value).ok_or_else(refused)?;
+    let (scheme, rest) = address.split_once("://").ok_or_else(refused)?;
+    let scheme_ok = scheme.starts_with(|first: char| first.is_ascii_lowercase())
+        && scheme.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    if !scheme_ok || rest.is_empty() || rest.chars().any(char::is_control) {
+        return Err(refused());
+    }
+    Ok(address)
+}
+
+fn unescape(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+        let (high, low) = (digit(rest.next())?, digit(rest.next())?);
+        bytes.push((high << 4 | low) as u8);
+    }
+    String::from_utf8(bytes).ok()
+}

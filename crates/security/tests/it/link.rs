@@ -1,0 +1,94 @@
+//! Links.
+
+use byname_packet::{Name, UriError};
+use byname_security::key::{KeyId, KeyPair};
+use byname_security::link::{LINK_BYTES_MAX, Link, LinkError, VIA_MAX};
+use proptest::prelude::*;
+
+fn key() -> KeyId {
+    KeyPair::ed25519_from_seed(&[1; 32]).key_id()
+}
+
+#[test]
+fn a_link_reads_back_what_it_prints() {
+    let link = Link {
+        name: Name::from_path("/lab/run 7/ä?b&c%25d#e/v=1").unwrap(),
+        via: vec![
+            "tcp://host:6363".to_owned(),
+            "udp://[2001:db8::1]:6363".to_owned(),
+            "unix:///run/a b&c%.sock".to_owned(),
+        ],
+        key: Some(key()),
+    };
+    let text = link.to_string();
+    assert_eq!(
+        text,
+        format!(
+            "byname:/lab/run%207/%C3%A4%3Fb%26c%25d%23e/v=1?via=tcp://host:6363\
+             &via=udp://[2001:db8::1]:6363&via=unix:///run/a%20b%26c%25.sock&key={}",
+            key()
+        )
+    );
+    assert_eq!(text.parse::<Link>().unwrap(), link);
+}
+
+#[test]
+fn name_alone_and_typed_names_are_links_too() {
+    for (text, uri) in [
+        ("byname:/", "/"),
+        ("byname:/lab", "/lab"),
+        ("byname:/lab?", "/lab"),
+        ("byname:ndn:/lab/v=7", "/lab/v=7"),
+        ("byname:/my files/ä", "/my%20files/%C3%A4"),
+    ] {
+        let link: Link = text.parse().unwrap();
+        assert_eq!(link.name, uri.parse().unwrap(), "{text}");
+        assert_eq!((link.via.len(), link.key), (0, None));
+        assert_eq!(link.to_string().parse::<Link>().unwrap(), link);
+    }
+    assert!(Link::is_link("byname:/lab"));
+    assert!(!Link::is_link("/lab"));
+}
+
+#[test]
+fn what_is_wrong_with_a_link_is_said() {
+    let error = |text: &str| text.parse::<Link>().unwrap_err();
+    assert_eq!(error("/lab"), LinkError::NotALink);
+    assert_eq!(error("http://lab"), LinkError::NotALink);
+    assert!(matches!(error("byname:lab"), LinkError::Name(UriError::NoSlash { .. })));
+    assert!(matches!(error("byname:/%zz"), LinkError::Name(UriError::BadEscape { .. })));
+    assert_eq!(error("byname:/lab?via"), LinkError::NoValue { part: "via".to_owned() });
+    assert_eq!(error("byname:/lab?x=1"), LinkError::UnknownPart { name: "x".to_owned() });
+    for address in ["host:6363", "tcp://", "://host", "TCP://host", "tcp://h%0Aost", "tcp://%zz"] {
+        let expected = LinkError::Via { address: address.to_owned() };
+        assert_eq!(error(&format!("byname:/lab?via={address}")), expected);
+    }
+    let many = format!("byname:/lab?{}", "via=tcp://a&".repeat(VIA_MAX + 1));
+    assert_eq!(error(&many), LinkError::TooManyVia);
+    assert!(matches!(error("byname:/lab?key=MD5:00"), LinkError::Key(_)));
+    assert_eq!(error(&format!("byname:/lab?key={0}&key={0}", key())), LinkError::TwoKeys);
+    let length = LINK_BYTES_MAX + 1;
+    let long = format!("byname:/{}", "a".repeat(length - 8));
+    assert_eq!(error(&long), LinkError::TooLong { length });
+}
+
+proptest! {
+    #[test]
+    fn any_text_after_the_scheme_parses_or_is_refused(text in "\\PC{0,200}") {
+        if let Ok(link) = format!("byname:/{text}").parse::<Link>() {
+            prop_assert_eq!(link.to_string().parse::<Link>().unwrap(), link);
+        }
+    }
+
+    #[test]
+    fn any_name_round_trips(parts in prop::collection::vec(
+        prop::collection::vec(any::<u8>(), 0..12), 0..6,
+    )) {
+        let mut name = Name::new();
+        parts.iter().for_each(|part| name.push_generic(part));
+        let link = Link { name, via: Vec::new(), key: Some(key()) };
+        let text = link.to_string();
+        prop_assert!(text.chars().all(|c| c.is_ascii_graphic()), "{}", text);
+        prop_assert_eq!(text.parse::<Link>().unwrap(), link);
+    }
+}
