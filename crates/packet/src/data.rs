@@ -75,36 +75,29 @@ impl<'a> Data<'a> {
     pub fn decode(wire: &'a [u8]) -> Result<Self, DecodeError> {
         let outer = tlv::read_only(wire, types::DATA, WITHIN)?;
         let value_at = wire.len() - outer.value.len();
-        let mut reader = tlv::Reader::new(outer.value);
-        let mut found: [Option<&'a [u8]>; 5] = [None; 5];
+        let mut reader = tlv::OrderedReader::new(outer.value, &ORDER, WITHIN);
+        let name = reader.read_first("Name")?;
+        let (mut meta, mut content, mut info, mut signature) = (None, None, None, None);
         let mut signed_end = value_at;
-        let mut last = None;
         while let Some(element) = reader.read()? {
-            match ORDER.iter().position(|typ| *typ == element.typ) {
-                Some(place) if last.is_none_or(|last| place > last) => {
-                    last = Some(place);
-                    found[place] = Some(element.value);
-                    if element.typ == types::SIGNATURE_INFO {
-                        signed_end = value_at + reader.position();
-                    }
-                }
-                _ if !types::is_critical(element.typ) => {}
-                Some(_) => {
-                    return Err(DecodeError::OutOfOrder { typ: element.typ, within: WITHIN });
-                }
-                None => {
-                    return Err(DecodeError::UnknownCritical { typ: element.typ, within: WITHIN });
+            match element.typ {
+                types::META_INFO => meta = Some(element.value),
+                types::CONTENT => content = Some(element.value),
+                types::SIGNATURE_INFO => info = Some(element.value),
+                _ => {
+                    signature = Some(element.value);
+                    signed_end = value_at + reader.position() - element.wire.len();
                 }
             }
         }
         let missing = |element| DecodeError::Missing { element, within: WITHIN };
-        let info = found[3].ok_or(missing("SignatureInfo"))?;
+        let info = info.ok_or(missing("SignatureInfo"))?;
         Ok(Self {
-            name: NameRef::from_value(found[0].ok_or(missing("Name"))?)?,
-            meta: found[1].map_or(Ok(MetaInfo::default()), MetaInfo::from_value)?,
-            content: found[2].unwrap_or_default(),
+            name: NameRef::from_value(name.value)?,
+            meta: meta.map_or(Ok(MetaInfo::default()), MetaInfo::from_value)?,
+            content: content.unwrap_or_default(),
             signature_info: SignatureInfo::from_value(info)?,
-            signature_value: found[4].ok_or(missing("SignatureValue"))?,
+            signature_value: signature.ok_or(missing("SignatureValue"))?,
             wire,
             signed: (value_at, signed_end),
         })
@@ -115,8 +108,8 @@ impl<'a> Data<'a> {
         self.wire
     }
 
-    /// What the signature covers: from Name to SignatureInfo, both included, with whatever stands
-    /// between them.
+    /// What the signature covers: everything from Name up to SignatureValue, unknown elements that
+    /// stand between included.
     pub fn signed_portion(&self) -> &'a [u8] {
         &self.wire[self.signed.0..self.signed.1]
     }
@@ -129,25 +122,12 @@ impl<'a> Data<'a> {
 
 impl<'a> MetaInfo<'a> {
     fn from_value(value: &'a [u8]) -> Result<Self, DecodeError> {
-        const META: &str = "MetaInfo";
         const ORDER: [u32; 3] =
             [types::CONTENT_TYPE, types::FRESHNESS_PERIOD, types::FINAL_BLOCK_ID];
         let mut meta = Self::default();
-        let mut reader = tlv::Reader::new(value);
-        let mut last = None;
+        let mut reader = tlv::OrderedReader::new(value, &ORDER, "MetaInfo");
         while let Some(element) = reader.read()? {
-            let place = ORDER.iter().position(|typ| *typ == element.typ);
-            match place {
-                Some(place) if last.is_none_or(|last| place > last) => {
-                    last = Some(place);
-                    meta.take(element)?;
-                }
-                _ if !types::is_critical(element.typ) => {}
-                Some(_) => return Err(DecodeError::OutOfOrder { typ: element.typ, within: META }),
-                None => {
-                    return Err(DecodeError::UnknownCritical { typ: element.typ, within: META });
-                }
-            }
+            meta.take(element)?;
         }
         Ok(meta)
     }

@@ -84,6 +84,25 @@ pub enum DecodeError {
     ParametersDigest,
 }
 
+impl DecodeError {
+    /// A stable word for counters and for comparing with other implementations.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Truncated { .. } => "truncated",
+            Self::NotShortest { .. } => "not-shortest",
+            Self::InvalidType { .. } => "invalid-type",
+            Self::Unexpected { .. } => "unexpected",
+            Self::UnknownCritical { .. } => "unknown-critical",
+            Self::OutOfOrder { .. } => "out-of-order",
+            Self::Missing { .. } => "missing",
+            Self::BadLength { .. } => "bad-length",
+            Self::BadValue { .. } => "bad-value",
+            Self::Trailing { .. } => "trailing",
+            Self::ParametersDigest => "parameters-digest",
+        }
+    }
+}
+
 /// Text is not a name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UriError {
@@ -125,4 +144,18 @@ pub enum UriError {
         /// The text.
         text: String,
     },
+}
+
+impl UriError {
+    /// A stable word for comparing with other implementations.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::NoSlash { .. } => "no-slash",
+            Self::BadEscape { .. } => "bad-escape",
+            Self::BadType { .. } => "bad-type",
+            Self::BadValue { .. } => "bad-value",
+            Self::DotComponent { .. } => "dot-component",
+            Self::EmptyComponent { .. } => "empty-component",
+        }
+    }
 }

@@ -52,7 +52,6 @@ pub struct Interest<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Offsets {
     value: usize,
-    name_end: usize,
     nonce: Option<usize>,
     after_hint: usize,
     hop_limit: Option<usize>,
@@ -77,19 +76,15 @@ const ORDER: [u32; 10] = [
 impl<'a> Interest<'a> {
     /// Decodes the one Interest that fills `wire`.
     ///
-    /// The parameters digest is not recomputed here, see [`Interest::check_parameters_digest`]; that
-    /// it is there exactly when parameters are is checked.
+    /// The parameters digest is not recomputed here, see [`Interest::decode_checked`]; that it is
+    /// there exactly when parameters are is checked.
     ///
     /// # Errors
     /// [`DecodeError`] of the first rule broken.
     pub fn decode(wire: &'a [u8]) -> Result<Self, DecodeError> {
         let outer = tlv::read_only(wire, types::INTEREST, WITHIN)?;
-        let mut reader = tlv::Reader::new(outer.value);
-        let missing = DecodeError::Missing { element: "Name", within: WITHIN };
-        let name = reader.read()?.ok_or(missing)?;
-        if name.typ != types::NAME {
-            return Err(missing);
-        }
+        let mut reader = tlv::OrderedReader::new(outer.value, &ORDER, WITHIN);
+        let name = reader.read_first("Name")?;
         let mut interest = Self {
             name: NameRef::from_value(name.value)?,
             can_be_prefix: false,
@@ -104,35 +99,32 @@ impl<'a> Interest<'a> {
             wire,
             at: Offsets { value: wire.len() - outer.value.len(), ..Offsets::default() },
         };
-        interest.at.name_end = reader.position();
         interest.at.after_hint = reader.position();
-        let mut last = 0;
-        loop {
-            let start = reader.position();
-            let Some(element) = reader.read()? else { break };
-            let place = ORDER.iter().position(|typ| *typ == element.typ);
-            match place {
-                Some(place) if place > last => {
-                    last = place;
-                    interest.take(element, start)?;
-                }
-                // spec: §1.3 an unrecognised or misplaced non-critical element is ignored.
-                _ if !types::is_critical(element.typ) => {}
-                Some(_) => {
-                    return Err(DecodeError::OutOfOrder { typ: element.typ, within: WITHIN });
-                }
-                None => {
-                    return Err(DecodeError::UnknownCritical { typ: element.typ, within: WITHIN });
-                }
-            }
+        while let Some(element) = reader.read()? {
+            interest.take(element, reader.position())?;
         }
         interest.check()?;
         Ok(interest)
     }
 
-    fn take(&mut self, element: tlv::Element<'a>, start: usize) -> Result<(), DecodeError> {
+    /// As [`Interest::decode`], and refuses an Interest whose parameters digest is wrong, which costs
+    /// one SHA-256 over the parameters.
+    ///
+    /// # Errors
+    /// As [`Interest::decode`], and `ParametersDigest`.
+    pub fn decode_checked(wire: &'a [u8]) -> Result<Self, DecodeError> {
+        let interest = Self::decode(wire)?;
+        if interest.check_parameters_digest() {
+            Ok(interest)
+        } else {
+            Err(DecodeError::ParametersDigest)
+        }
+    }
+
+    /// Takes a known element that ends at `end` of the outer value.
+    fn take(&mut self, element: tlv::Element<'a>, end: usize) -> Result<(), DecodeError> {
         let value = element.value;
-        let end = start + element.wire.len();
+        let start = end - element.wire.len();
         match element.typ {
             types::CAN_BE_PREFIX => {
                 self.can_be_prefix = true;
@@ -143,12 +135,12 @@ impl<'a> Interest<'a> {
                 expect_len(value, 0, "MustBeFresh")?;
             }
             types::FORWARDING_HINT => {
-                self.forwarding_hint = Some(ForwardingHint::from_value(value)?);
+                self.forwarding_hint = ForwardingHint::from_value(value)?;
             }
             types::NONCE => {
                 expect_len(value, 4, "Nonce")?;
                 self.nonce = value.try_into().ok();
-                self.at.nonce = Some(start + element.wire.len() - value.len());
+                self.at.nonce = Some(start);
             }
             types::INTEREST_LIFETIME => {
                 self.lifetime_ms = Some(tlv::read_nni(value, "InterestLifetime")?);
@@ -297,12 +289,14 @@ pub struct ForwardingHint<'a> {
 }
 
 impl<'a> ForwardingHint<'a> {
-    fn from_value(value: &'a [u8]) -> Result<Self, DecodeError> {
+    /// `None` when no delegation is there: such a hint says as much as none.
+    fn from_value(value: &'a [u8]) -> Result<Option<Self>, DecodeError> {
         let mut reader = tlv::Reader::new(value);
+        let mut has_names = false;
         while let Some(element) = reader.read()? {
-            delegation_name(element)?;
+            has_names |= delegation_name(element)?.is_some();
         }
-        Ok(Self { value })
+        Ok(has_names.then_some(Self { value }))
     }
 
     /// The delegations' names in order of preference as written.

@@ -202,27 +202,37 @@ fn fixed_u64(value: &[u8], element: &'static str) -> Result<u64, DecodeError> {
     octets.map(u64::from_be_bytes).map_err(|_| DecodeError::BadLength { element, len: value.len() })
 }
 
-fn decode_nack(value: &[u8]) -> Result<u64, DecodeError> {
+/// The one known number inside `value`; `None` when it is absent.
+fn decode_only_nni(
+    value: &[u8],
+    known: u32,
+    element: &'static str,
+    within: &'static str,
+) -> Result<Option<u64>, DecodeError> {
     let mut reader = tlv::Reader::new(value);
-    let mut reason = nack_reason::NONE;
-    while let Some(element) = reader.read()? {
-        match element.typ {
-            types::LP_NACK_REASON => reason = tlv::read_nni(element.value, "NackReason")?,
+    let mut number = None;
+    while let Some(found) = reader.read()? {
+        match found.typ {
+            typ if typ == known && number.is_some() => {
+                return Err(DecodeError::OutOfOrder { typ, within });
+            }
+            typ if typ == known => number = Some(tlv::read_nni(found.value, element)?),
             typ if is_ignorable(typ) => {}
-            typ => return Err(DecodeError::UnknownCritical { typ, within: "Nack" }),
+            typ => return Err(DecodeError::UnknownCritical { typ, within }),
         }
     }
-    Ok(reason)
+    Ok(number)
+}
+
+fn decode_nack(value: &[u8]) -> Result<u64, DecodeError> {
+    let reason = decode_only_nni(value, types::LP_NACK_REASON, "NackReason", "Nack")?;
+    Ok(reason.unwrap_or(nack_reason::NONE))
 }
 
 fn decode_cache_policy(value: &[u8]) -> Result<u64, DecodeError> {
-    let mut reader = tlv::Reader::new(value);
-    match reader.read()? {
-        Some(element) if element.typ == types::LP_CACHE_POLICY_TYPE => {
-            tlv::read_nni(element.value, "CachePolicyType")
-        }
-        _ => Err(DecodeError::Missing { element: "CachePolicyType", within: "CachePolicy" }),
-    }
+    const ELEMENT: &str = "CachePolicyType";
+    let policy = decode_only_nni(value, types::LP_CACHE_POLICY_TYPE, ELEMENT, "CachePolicy")?;
+    policy.ok_or(DecodeError::Missing { element: ELEMENT, within: "CachePolicy" })
 }
 
 impl LpHeader<'_> {

@@ -8,7 +8,9 @@ mod control;
 mod dataset;
 
 pub use control::{ControlParameters, ControlResponse, status_code};
-pub use dataset::{CsInfo, FaceStatus, FibEntry, GeneralStatus, NextHop, RibEntry, Route};
+pub use dataset::{
+    CsInfo, FaceStatus, FibEntry, GeneralStatus, NextHop, RibEntry, Route, StrategyChoice,
+};
 
 use crate::error::DecodeError;
 use crate::name::{Name, NameRef};
@@ -79,17 +81,28 @@ pub const ROUTE_FLAG_CHILD_INHERIT: u64 = 1;
 /// Route flag: longer prefixes do not inherit from shorter ones.
 pub const ROUTE_FLAG_CAPTURE: u64 = 2;
 
-/// Reads fields by TYPE: each at most once, in any order.
+/// Reads fields by TYPE in any order, each at most once except `repeatable`. `take` says whether it
+/// knows the element.
 fn for_each_field<'a>(
     value: &'a [u8],
     within: &'static str,
+    repeatable: Option<u32>,
     mut take: impl FnMut(tlv::Element<'a>) -> Result<bool, DecodeError>,
 ) -> Result<(), DecodeError> {
     let mut reader = tlv::Reader::new(value);
+    // One bit per TYPE: every TYPE of management is below 256.
+    let mut seen = [0u64; 4];
     while let Some(element) = reader.read()? {
-        let known = take(element)?;
-        if !known && crate::types::is_critical(element.typ) {
-            return Err(DecodeError::UnknownCritical { typ: element.typ, within });
+        let typ = element.typ;
+        if take(element)? {
+            let Some(word) = seen.get_mut(typ as usize / 64) else { continue };
+            let bit = 1 << (typ % 64);
+            if *word & bit != 0 && repeatable != Some(typ) {
+                return Err(DecodeError::OutOfOrder { typ, within });
+            }
+            *word |= bit;
+        } else if crate::types::is_critical(typ) {
+            return Err(DecodeError::UnknownCritical { typ, within });
         }
     }
     Ok(())
@@ -97,6 +110,17 @@ fn for_each_field<'a>(
 
 fn read_name(value: &[u8]) -> Result<Name, DecodeError> {
     Ok(NameRef::from_value(value)?.to_name())
+}
+
+/// Reads the one Name element that fills `value`.
+fn read_nested_name(value: &[u8], within: &'static str) -> Result<Name, DecodeError> {
+    read_name(tlv::read_only(value, crate::types::NAME, within)?.value)
+}
+
+/// Appends an element that holds one Name element.
+fn write_nested_name(out: &mut Vec<u8>, typ: u32, name: &Name) {
+    tlv::write_tl(out, typ, name.view().wire_len());
+    name.view().encode(out);
 }
 
 fn read_text(value: &[u8], element: &'static str) -> Result<String, DecodeError> {

@@ -178,12 +178,12 @@ impl<'a> SignatureInfo<'a> {
             validity: None,
             additional_description: None,
         };
-        let mut others_seen = false;
+        let mut locator_may_stand = true;
         while let Some(element) = reader.read()? {
-            if element.typ == types::KEY_LOCATOR && (others_seen || info.key_locator.is_some()) {
+            if element.typ == types::KEY_LOCATOR && !locator_may_stand {
                 return Err(DecodeError::OutOfOrder { typ: element.typ, within: WITHIN });
             }
-            others_seen |= element.typ != types::KEY_LOCATOR;
+            locator_may_stand &= !is_known(element.typ);
             info.take(element)?;
         }
         Ok(info)
@@ -238,40 +238,54 @@ impl<'a> SignatureInfo<'a> {
 fn is_known(typ: u32) -> bool {
     matches!(
         typ,
-        types::SIGNATURE_NONCE
+        types::KEY_LOCATOR
+            | types::VALIDITY_PERIOD
+            | types::SIGNATURE_NONCE
             | types::SIGNATURE_TIME
             | types::SIGNATURE_SEQ_NUM
             | types::ADDITIONAL_DESCRIPTION
     )
 }
 
+/// `None` for an empty locator, which some signers write: it says as much as none.
 fn decode_key_locator(value: &[u8]) -> Result<Option<KeyLocator<'_>>, DecodeError> {
+    const WITHIN: &str = "KeyLocator";
     let mut reader = tlv::Reader::new(value);
-    // An empty locator is written by some signers; it says as much as none.
-    let Some(element) = reader.read()? else { return Ok(None) };
-    match element.typ {
-        types::NAME => Ok(Some(KeyLocator::Name(NameRef::from_value(element.value)?))),
-        types::KEY_DIGEST => Ok(Some(KeyLocator::Digest(element.value))),
-        typ if types::is_critical(typ) => {
-            Err(DecodeError::UnknownCritical { typ, within: "KeyLocator" })
+    let mut locator = None;
+    while let Some(element) = reader.read()? {
+        locator = match element.typ {
+            typ @ (types::NAME | types::KEY_DIGEST) if locator.is_some() => {
+                return Err(DecodeError::OutOfOrder { typ, within: WITHIN });
+            }
+            types::NAME => Some(KeyLocator::Name(NameRef::from_value(element.value)?)),
+            types::KEY_DIGEST => Some(KeyLocator::Digest(element.value)),
+            typ if types::is_critical(typ) => {
+                return Err(DecodeError::UnknownCritical { typ, within: WITHIN });
+            }
+            _ => locator,
         }
-        _ => Ok(None),
     }
+    Ok(locator)
 }
 
 fn decode_validity(value: &[u8]) -> Result<ValidityPeriod, DecodeError> {
     const WITHIN: &str = "ValidityPeriod";
-    let mut reader = tlv::Reader::new(value);
-    let mut next = |typ: u32, element: &'static str| {
-        let found = reader.read()?.ok_or(DecodeError::Missing { element, within: WITHIN })?;
-        if found.typ != typ {
-            return Err(DecodeError::Unexpected { typ: found.typ, within: WITHIN });
-        }
-        parse_iso(found.value).ok_or(DecodeError::BadValue { element })
-    };
-    let not_before_s = next(types::NOT_BEFORE, "NotBefore")?;
-    let not_after_s = next(types::NOT_AFTER, "NotAfter")?;
-    Ok(ValidityPeriod { not_before_s, not_after_s })
+    const ORDER: [u32; 2] = [types::NOT_BEFORE, types::NOT_AFTER];
+    let mut reader = tlv::OrderedReader::new(value, &ORDER, WITHIN);
+    let (mut not_before_s, mut not_after_s) = (None, None);
+    while let Some(element) = reader.read()? {
+        let (name, target) = match element.typ {
+            types::NOT_BEFORE => ("NotBefore", &mut not_before_s),
+            _ => ("NotAfter", &mut not_after_s),
+        };
+        let bad = DecodeError::BadValue { element: name };
+        *target = Some(parse_iso(element.value).ok_or(bad)?);
+    }
+    let missing = |element| DecodeError::Missing { element, within: WITHIN };
+    Ok(ValidityPeriod {
+        not_before_s: not_before_s.ok_or(missing("NotBefore"))?,
+        not_after_s: not_after_s.ok_or(missing("NotAfter"))?,
+    })
 }
 
 /// The entries of an AdditionalDescription value; malformed entries end the iteration.

@@ -3,6 +3,7 @@
 //! spec: NDN Packet Format §1.2 "Variable-Size Encoding" and "NonNegativeInteger".
 
 use crate::error::DecodeError;
+use crate::types;
 
 /// One element as it stands in the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,6 +76,59 @@ impl<'a> Reader<'a> {
         let end = at + len as usize;
         self.at = end;
         Ok(Some(Element { typ, value: &self.input[at..end], wire: &self.input[start..end] }))
+    }
+}
+
+/// Reads known elements in a fixed order and applies the evolvability rule to all others.
+///
+/// spec: NDN Packet Format §1.3: a critical element that is unknown, repeated or out of order refuses
+/// the packet; a non-critical one is passed over.
+#[derive(Debug, Clone)]
+pub(crate) struct OrderedReader<'a> {
+    reader: Reader<'a>,
+    order: &'static [u32],
+    /// Places in `order` below this one are taken or passed.
+    place_min: usize,
+    within: &'static str,
+}
+
+impl<'a> OrderedReader<'a> {
+    pub(crate) fn new(input: &'a [u8], order: &'static [u32], within: &'static str) -> Self {
+        Self { reader: Reader::new(input), order, place_min: 0, within }
+    }
+
+    /// Octets consumed so far: the end of the element read last.
+    pub(crate) fn position(&self) -> usize {
+        self.reader.position()
+    }
+
+    /// The next known element that stands in its place; `None` at the end.
+    #[inline]
+    pub(crate) fn read(&mut self) -> Result<Option<Element<'a>>, DecodeError> {
+        while let Some(element) = self.reader.read()? {
+            let typ = element.typ;
+            match self.order.iter().position(|known| *known == typ) {
+                Some(place) if place >= self.place_min => {
+                    self.place_min = place + 1;
+                    return Ok(Some(element));
+                }
+                _ if !types::is_critical(typ) => {}
+                Some(_) => return Err(DecodeError::OutOfOrder { typ, within: self.within }),
+                None => return Err(DecodeError::UnknownCritical { typ, within: self.within }),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first element, which must be the first in the order: nothing may stand before a name.
+    pub(crate) fn read_first(&mut self, name: &'static str) -> Result<Element<'a>, DecodeError> {
+        let missing = DecodeError::Missing { element: name, within: self.within };
+        let first = self.reader.read()?.ok_or(missing)?;
+        if self.order.first() != Some(&first.typ) {
+            return Err(missing);
+        }
+        self.place_min = 1;
+        Ok(first)
     }
 }
 

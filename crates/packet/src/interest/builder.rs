@@ -124,7 +124,8 @@ impl<'a> InterestBuilder<'a> {
         signature::write_info_value(&mut tail, signer, &extra);
         let mut value = vec![0; signer.signature_len_max()];
         let len = signer.sign(&[self.name.value(), &tail], &mut value)?;
-        tlv::write_element(&mut tail, types::INTEREST_SIGNATURE_VALUE, &value[..len]);
+        let value = value.get(..len).ok_or(SignError::Failed)?;
+        tlv::write_element(&mut tail, types::INTEREST_SIGNATURE_VALUE, value);
         let name = with_parameters_digest(self.name, &sha256(&[&tail]));
         self.write(name.view(), &tail, out);
         Ok(())

@@ -1,6 +1,7 @@
 //! ControlParameters and ControlResponse.
 
-use super::{for_each_field, read_name, read_text, types, write_opt_nni, write_opt_text};
+use super::{for_each_field, read_name, read_nested_name, read_text, types};
+use super::{write_nested_name, write_opt_nni, write_opt_text};
 use crate::error::DecodeError;
 use crate::name::Name;
 use crate::tlv;
@@ -55,7 +56,7 @@ impl ControlParameters {
         const WITHIN: &str = "ControlParameters";
         let outer = tlv::read_only(wire, types::CONTROL_PARAMETERS, WITHIN)?;
         let mut p = Self::default();
-        for_each_field(outer.value, WITHIN, |element| p.take(element))?;
+        for_each_field(outer.value, WITHIN, None, |element| p.take(element))?;
         Ok(p)
     }
 
@@ -73,10 +74,7 @@ impl ControlParameters {
             types::COUNT => self.count = number("Count")?,
             types::FLAGS => self.flags = number("Flags")?,
             types::MASK => self.mask = number("Mask")?,
-            types::STRATEGY => {
-                let name = tlv::read_only(value, crate::types::NAME, "Strategy")?;
-                self.strategy = Some(read_name(name.value)?);
-            }
+            types::STRATEGY => self.strategy = Some(read_nested_name(value, "Strategy")?),
             types::EXPIRATION_PERIOD => self.expiration_period_ms = number("ExpirationPeriod")?,
             types::FACE_PERSISTENCY => self.face_persistency = number("FacePersistency")?,
             types::BASE_CONGESTION_MARKING_INTERVAL => {
@@ -107,8 +105,7 @@ impl ControlParameters {
         write_opt_nni(&mut value, types::FLAGS, self.flags);
         write_opt_nni(&mut value, types::MASK, self.mask);
         if let Some(strategy) = &self.strategy {
-            tlv::write_tl(&mut value, types::STRATEGY, strategy.view().wire_len());
-            strategy.view().encode(&mut value);
+            write_nested_name(&mut value, types::STRATEGY, strategy);
         }
         write_opt_nni(&mut value, types::EXPIRATION_PERIOD, self.expiration_period_ms);
         write_opt_nni(&mut value, types::FACE_PERSISTENCY, self.face_persistency);

@@ -1,7 +1,8 @@
 //! Entries of status datasets.
 #![allow(missing_docs, reason = "the fields are the elements of the specification")]
 
-use super::{for_each_field, read_name, read_text, types, write_opt_nni};
+use super::{for_each_field, read_name, read_nested_name, read_text, types};
+use super::{write_nested_name, write_opt_nni};
 use crate::error::DecodeError;
 use crate::name::Name;
 use crate::tlv::{self, Element, Reader};
@@ -64,7 +65,7 @@ impl GeneralStatus {
     /// [`DecodeError`] when they are malformed.
     pub fn decode(payload: &[u8]) -> Result<Self, DecodeError> {
         let mut status = Self::default();
-        for_each_field(payload, "GeneralStatus", |element| {
+        for_each_field(payload, "GeneralStatus", None, |element| {
             if element.typ == types::NFD_VERSION {
                 status.version = read_text(element.value, "NfdVersion")?;
                 return Ok(true);
@@ -100,6 +101,12 @@ fn decode_list<T>(
         list.push(decode(element.value)?);
     }
     Ok(list)
+}
+
+/// Counters that are absent count as 0, as forwarders differ in what they count; an entry that does
+/// not say which face it is about is of no use.
+fn required_face_id(face_id: Option<u64>, within: &'static str) -> Result<u64, DecodeError> {
+    face_id.ok_or(DecodeError::Missing { element: "FaceId", within })
 }
 
 /// An entry of `faces/list`.
@@ -179,9 +186,10 @@ impl FaceStatus {
 
     fn from_value(value: &[u8]) -> Result<Self, DecodeError> {
         let mut face = Self::default();
-        for_each_field(value, "FaceStatus", |element| {
+        let mut face_id = None;
+        for_each_field(value, "FaceStatus", None, |element| {
             match element.typ {
-                types::FACE_ID => face.face_id = tlv::read_nni(element.value, "FaceId")?,
+                types::FACE_ID => face_id = Some(tlv::read_nni(element.value, "FaceId")?),
                 types::URI => face.uri = read_text(element.value, "Uri")?,
                 types::LOCAL_URI => face.local_uri = read_text(element.value, "LocalUri")?,
                 types::EXPIRATION_PERIOD => {
@@ -199,6 +207,7 @@ impl FaceStatus {
             }
             Ok(true)
         })?;
+        face.face_id = required_face_id(face_id, "FaceStatus")?;
         Ok(face)
     }
 }
@@ -237,20 +246,9 @@ impl FibEntry {
     /// [`DecodeError`] when it is malformed.
     pub fn decode_all(payload: &[u8]) -> Result<Vec<Self>, DecodeError> {
         decode_list(payload, "fib/list", |value| {
-            let mut entry = Self::default();
-            for_each_field(value, "FibEntry", |element| {
-                match element.typ {
-                    crate::types::NAME => entry.name = read_name(element.value)?,
-                    types::NEXT_HOP_RECORD => {
-                        let route = Route::from_value(element.value)?;
-                        let hop = NextHop { face_id: route.face_id, cost: route.cost };
-                        entry.next_hops.push(hop);
-                    }
-                    _ => return Ok(false),
-                }
-                Ok(true)
-            })?;
-            Ok(entry)
+            let (name, routes) = decode_routes(value, "FibEntry")?;
+            let hop = |route: &Route| NextHop { face_id: route.face_id, cost: route.cost };
+            Ok(Self { name, next_hops: routes.iter().map(hop).collect() })
         })
     }
 }
@@ -269,10 +267,11 @@ pub struct Route {
 impl Route {
     fn from_value(value: &[u8]) -> Result<Self, DecodeError> {
         let mut route = Self::default();
-        for_each_field(value, "Route", |element| {
+        let mut face_id = None;
+        for_each_field(value, "Route", None, |element| {
             let number = tlv::read_nni(element.value, "Route field");
             match element.typ {
-                types::FACE_ID => route.face_id = number?,
+                types::FACE_ID => face_id = Some(number?),
                 types::ORIGIN => route.origin = number?,
                 types::COST => route.cost = number?,
                 types::FLAGS => route.flags = number?,
@@ -281,8 +280,24 @@ impl Route {
             }
             Ok(true)
         })?;
+        route.face_id = required_face_id(face_id, "Route")?;
         Ok(route)
     }
+}
+
+/// The name and the routes of a RIB entry, or of a FIB entry, whose next hops are routes with fewer
+/// fields.
+fn decode_routes(value: &[u8], within: &'static str) -> Result<(Name, Vec<Route>), DecodeError> {
+    let (mut name, mut routes) = (None, Vec::new());
+    for_each_field(value, within, Some(types::NEXT_HOP_RECORD), |element| {
+        match element.typ {
+            crate::types::NAME => name = Some(read_name(element.value)?),
+            types::NEXT_HOP_RECORD => routes.push(Route::from_value(element.value)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok((name.ok_or(DecodeError::Missing { element: "Name", within })?, routes))
 }
 
 /// An entry of `rib/list`.
@@ -315,16 +330,8 @@ impl RibEntry {
     /// [`DecodeError`] when it is malformed.
     pub fn decode_all(payload: &[u8]) -> Result<Vec<Self>, DecodeError> {
         decode_list(payload, "rib/list", |value| {
-            let mut entry = Self::default();
-            for_each_field(value, "RibEntry", |element| {
-                match element.typ {
-                    crate::types::NAME => entry.name = read_name(element.value)?,
-                    types::NEXT_HOP_RECORD => entry.routes.push(Route::from_value(element.value)?),
-                    _ => return Ok(false),
-                }
-                Ok(true)
-            })?;
-            Ok(entry)
+            let (name, routes) = decode_routes(value, "RibEntry")?;
+            Ok(Self { name, routes })
         })
     }
 }
@@ -358,7 +365,7 @@ impl CsInfo {
     pub fn decode(payload: &[u8]) -> Result<Self, DecodeError> {
         let outer = tlv::read_only(payload, types::DATASET_ENTRY, "cs/info")?;
         let mut info = Self::default();
-        for_each_field(outer.value, "CsInfo", |element| {
+        for_each_field(outer.value, "CsInfo", None, |element| {
             let number = tlv::read_nni(element.value, "CsInfo field");
             match element.typ {
                 types::CAPACITY => info.capacity = number?,
@@ -371,5 +378,48 @@ impl CsInfo {
             Ok(true)
         })?;
         Ok(info)
+    }
+}
+
+/// An entry of `strategy-choice/list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StrategyChoice {
+    pub name: Name,
+    pub strategy: Name,
+}
+
+impl StrategyChoice {
+    /// Appends the entry.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut value = Vec::new();
+        self.name.view().encode(&mut value);
+        write_nested_name(&mut value, types::STRATEGY, &self.strategy);
+        tlv::write_element(out, types::DATASET_ENTRY, &value);
+    }
+
+    /// Reads a whole dataset.
+    ///
+    /// # Errors
+    /// [`DecodeError`] when it is malformed.
+    pub fn decode_all(payload: &[u8]) -> Result<Vec<Self>, DecodeError> {
+        const WITHIN: &str = "StrategyChoice";
+        decode_list(payload, "strategy-choice/list", |value| {
+            let (mut name, mut strategy) = (None, None);
+            for_each_field(value, WITHIN, None, |element| {
+                match element.typ {
+                    crate::types::NAME => name = Some(read_name(element.value)?),
+                    types::STRATEGY => {
+                        strategy = Some(read_nested_name(element.value, "Strategy")?)
+                    }
+                    _ => return Ok(false),
+                }
+                Ok(true)
+            })?;
+            let missing = |element| DecodeError::Missing { element, within: WITHIN };
+            Ok(Self {
+                name: name.ok_or(missing("Name"))?,
+                strategy: strategy.ok_or(missing("Strategy"))?,
+            })
+        })
     }
 }

@@ -36,9 +36,9 @@ fn datasets_round_trip() {
         encode(&mut out);
         out
     };
-    assert_eq!(FaceStatus::decode_all(&wire(&|o| face.encode(o))).unwrap(), [face.clone()]);
-    assert_eq!(RibEntry::decode_all(&wire(&|o| rib.encode(o))).unwrap(), [rib.clone()]);
-    assert_eq!(FibEntry::decode_all(&wire(&|o| fib.encode(o))).unwrap(), [fib.clone()]);
+    assert_eq!(FaceStatus::decode_all(&wire(&|o| face.encode(o))).unwrap(), [face]);
+    assert_eq!(RibEntry::decode_all(&wire(&|o| rib.encode(o))).unwrap(), [rib]);
+    assert_eq!(FibEntry::decode_all(&wire(&|o| fib.encode(o))).unwrap(), [fib]);
     assert_eq!(GeneralStatus::decode(&wire(&|o| general.encode(o))).unwrap(), general);
     assert_eq!(CsInfo::decode(&wire(&|o| cs.encode(o))).unwrap(), cs);
 }

@@ -53,7 +53,7 @@ fn push_uri_component(name: &mut Name, part: &str) -> Result<(), UriError> {
         return Ok(());
     };
     if let Some((_, typ)) = MARKERS.iter().find(|(known, _)| *known == marker) {
-        let number = text.parse::<u64>().map_err(|_| bad_value())?;
+        let number = parse_decimal(text).ok_or_else(bad_value)?;
         name.push(NumberComponent::new(*typ, number).as_component());
         return Ok(());
     }
@@ -62,12 +62,19 @@ fn push_uri_component(name: &mut Name, part: &str) -> Result<(), UriError> {
         name.push(Component { typ: *typ, value: &octets });
         return Ok(());
     }
-    let typ = marker.parse::<u16>().ok().filter(|typ| *typ != 0);
+    let typ = parse_decimal(marker).and_then(|typ| u16::try_from(typ).ok()).filter(|typ| *typ != 0);
     let typ = typ.ok_or_else(|| UriError::BadType { component: part.to_owned() })?;
     let value = unescape_periods(text)?;
     Component::decode(&encoded(typ, &value)).map_err(|_| bad_value())?;
     name.push(Component { typ, value: &value });
     Ok(())
+}
+
+/// Reads a decimal number in its one form: no sign, no leading zeros.
+fn parse_decimal(text: &str) -> Option<u64> {
+    let is_plain = text.bytes().all(|octet| octet.is_ascii_digit());
+    let is_shortest = text == "0" || !text.starts_with('0');
+    if is_plain && is_shortest { text.parse().ok() } else { None }
 }
 
 fn encoded(typ: u16, value: &[u8]) -> Vec<u8> {
@@ -232,11 +239,12 @@ impl NameRef<'_> {
 
 /// Appends `value` so that it can be pasted back into a path and harms no terminal.
 ///
-/// UTF-8 stays readable; `%`, `/`, control characters and octets that are not UTF-8 are escaped.
+/// UTF-8 stays readable; `%`, `/`, octets that are not UTF-8, control characters and those that
+/// reorder or hide text are escaped.
 pub fn escape_path_component(value: &[u8], out: &mut String) {
     for chunk in value.utf8_chunks() {
         for character in chunk.valid().chars() {
-            if character == '%' || character == '/' || character.is_control() {
+            if matches!(character, '%' | '/') || is_misleading(character) {
                 let mut buffer = [0; 4];
                 push_hex(character.encode_utf8(&mut buffer).as_bytes(), out);
             } else {
@@ -245,6 +253,14 @@ pub fn escape_path_component(value: &[u8], out: &mut String) {
         }
         push_hex(chunk.invalid(), out);
     }
+}
+
+/// Whether a terminal would show something else than what stands there.
+fn is_misleading(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{61C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
+            | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
 }
 
 fn push_hex(octets: &[u8], out: &mut String) {
