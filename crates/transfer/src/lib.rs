@@ -1,6 +1,18 @@
 //! Files as named objects: the file-server engine and the client engine. Sans-I/O.
 
+mod authenticate;
+pub mod congestion;
+pub mod discovery;
+pub mod error;
+pub mod fetch;
+pub mod flow;
 pub mod listing;
 pub mod metadata;
 pub mod naming;
 pub mod numbers;
+pub mod reader;
+pub mod request;
+pub mod rtt;
+pub mod server;
+pub mod verify;
+pub mod versions;

@@ -1,0 +1,87 @@
+//! Deciding whether a packet counts, fetching the certificates that the decision needs.
+
+use byname_packet::{Data, Name};
+use byname_security::trust::{Decision, Signed, TrustError, Trusted};
+
+use crate::fetch::FetchConfig;
+use crate::flow::Flow;
+use crate::request::{Ask, Context, Request};
+
+/// Certificates fetched for one decision; the validator refuses longer chains before that.
+const ASKS_MAX: usize = 16;
+
+/// The outcome of one look at a packet.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    Trusted(Trusted),
+    /// A certificate is being fetched; look again when [`Authenticator::handle_data`] says so.
+    Wait,
+    Refused(TrustError),
+}
+
+/// Fetches certificates, one at a time.
+#[derive(Debug)]
+pub(crate) struct Authenticator {
+    config: FetchConfig,
+    ask: Option<Ask>,
+    asked: usize,
+}
+
+impl Authenticator {
+    pub(crate) fn new(config: FetchConfig) -> Self {
+        Authenticator { config, ask: None, asked: 0 }
+    }
+
+    /// Decides about a packet, or starts to fetch what the decision needs.
+    pub(crate) fn check(&mut self, data: &Data<'_>, context: &mut Context<'_>) -> Verdict {
+        let now_s = context.unix_s();
+        match context.validator.check(&Signed::from(data), now_s) {
+            Decision::Trusted(trusted) => Verdict::Trusted(trusted),
+            Decision::Refused(error) => Verdict::Refused(error),
+            Decision::NeedCertificate(name) if self.asked < ASKS_MAX => {
+                self.asked += 1;
+                self.ask = Some(Ask::new(Request::prefix(name), self.config));
+                Verdict::Wait
+            }
+            Decision::NeedCertificate(_) => {
+                Verdict::Refused(TrustError::ChainTooLong { name: data.name.to_name() })
+            }
+        }
+    }
+
+    /// `Some(Ok)` when a certificate has come: check again. `None` if the packet is another one.
+    pub(crate) fn handle_data(
+        &mut self,
+        data: &Data<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Result<(), TrustError>> {
+        let ask = self.ask.as_mut()?;
+        if !ask.handle_data(data.name, context) {
+            return None;
+        }
+        let name = ask.request().name.clone();
+        self.ask = None;
+        match context.validator.add_certificate(data.wire()) {
+            Ok(_) => Some(Ok(())),
+            Err(source) => Some(Err(TrustError::MalformedCertificate { name, source })),
+        }
+    }
+
+    /// The certificate being fetched; for Nacks, time-outs and deadlines.
+    pub(crate) fn ask(&mut self) -> Option<&mut Ask> {
+        self.ask.as_mut()
+    }
+
+    /// The certificate that could not be fetched, if it has come to that.
+    pub(crate) fn failed_certificate(&self) -> Option<Name> {
+        let ask = self.ask.as_ref()?;
+        ask.failure().map(|_| ask.request().name.clone())
+    }
+
+    pub(crate) fn abandon(&mut self, flow: &mut Flow) {
+        if let Some(ask) = &mut self.ask {
+            ask.abandon(flow);
+        }
+        self.ask = None;
+    }
+}

@@ -1,0 +1,303 @@
+//! From a name to the signed description of its current version.
+//!
+//! Asks `<name>/32=metadata`, walks the signature's certificates to an anchor, and accepts the
+//! description only if it is about that name and not older than what was seen before. "Being
+//! written" and "root pending" are answers to wait on, not errors: the publisher is asked again
+//! with growing pauses.
+
+use byname_packet::{Data, Name, NameRef};
+use byname_security::trust::{TrustError, Trusted};
+
+use crate::authenticate::{Authenticator, Verdict};
+use crate::error::{ProtocolProblem, ReadError, ServerReason};
+use crate::fetch::{FetchConfig, FetchFailure, NackKind};
+use crate::flow::Flow;
+use crate::metadata::{Absence, Answer, ContentRoot, Metadata};
+use crate::naming::metadata_name;
+use crate::numbers::LISTING_KEYWORD;
+use crate::request::{Ask, Context, Request};
+
+const MS: u64 = 1_000_000;
+const PAUSE_FIRST_NS: u64 = 50 * MS;
+const PAUSE_MAX_NS: u64 = 1_000 * MS;
+/// A cache may hold the previous description for as long as it is fresh; ask past that.
+const STALE_ASKS_MAX: u32 = 3;
+
+/// How patient a discovery is.
+#[derive(Clone, Copy, Debug)]
+pub struct DiscoveryConfig {
+    /// Retransmission of the single requests.
+    pub fetch: FetchConfig,
+    /// How long "being written" is waited on.
+    pub being_written_ns: u64,
+    /// How long "root pending" is waited on, while the publisher keeps saying so.
+    pub root_pending_ns: u64,
+}
+
+impl Default for DiscoveryConfig {
+    fn default() -> Self {
+        DiscoveryConfig {
+            fetch: FetchConfig::default(),
+            being_written_ns: 60_000 * MS,
+            // A server hashes more than 1 GB/s; an hour is a file of several TiB.
+            root_pending_ns: 3_600_000 * MS,
+        }
+    }
+}
+
+/// The current version of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Discovered {
+    /// Its description.
+    pub metadata: Metadata,
+    /// Version component of the description's name.
+    pub version: u64,
+    /// Why the description counts.
+    pub trust: Trusted,
+    /// The signed packet, which proves all this to others.
+    pub packet: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Waiting for a description.
+    Asking(Ask),
+    /// Waiting for certificates; the description came in this packet.
+    Authenticating(Vec<u8>),
+    /// Asking again at this time.
+    Pausing(u64),
+    Done,
+}
+
+/// The state machine; see [`crate::request`] for the order of calls.
+#[derive(Debug)]
+pub struct Discovery {
+    name: Name,
+    config: DiscoveryConfig,
+    stage: Stage,
+    authenticator: Authenticator,
+    started_ns: u64,
+    pause_ns: u64,
+    stale_asks: u32,
+    outcome: Option<Result<Discovered, ReadError>>,
+}
+
+impl Discovery {
+    /// Will find the current version of `name`, a file or directory.
+    pub fn new(name: Name, config: DiscoveryConfig, now_ns: u64) -> Self {
+        Discovery {
+            stage: Stage::Asking(ask(name.view(), &config)),
+            authenticator: Authenticator::new(config.fetch),
+            name,
+            config,
+            started_ns: now_ns,
+            pause_ns: PAUSE_FIRST_NS,
+            stale_asks: 0,
+            outcome: None,
+        }
+    }
+
+    /// The name asked for.
+    pub fn name(&self) -> NameRef<'_> {
+        self.name.view()
+    }
+
+    /// A packet came. True if it was meant for this discovery.
+    pub fn handle_data(&mut self, data: &Data<'_>, context: &mut Context<'_>) -> bool {
+        match &mut self.stage {
+            Stage::Asking(ask) => {
+                if !ask.handle_data(data.name, context) {
+                    return false;
+                }
+                self.stage = Stage::Authenticating(data.wire().to_vec());
+                self.authenticate(context);
+                true
+            }
+            Stage::Authenticating(_) => match self.authenticator.handle_data(data, context) {
+                None => false,
+                Some(Ok(())) => {
+                    self.authenticate(context);
+                    true
+                }
+                Some(Err(error)) => {
+                    self.fail(error.into());
+                    true
+                }
+            },
+            Stage::Pausing(_) | Stage::Done => false,
+        }
+    }
+
+    /// A Nack for the Interest of this name came.
+    pub fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
+        if let Some(ask) = self.current_ask() {
+            ask.handle_nack(name, kind, context);
+        }
+        self.check_ask();
+    }
+
+    /// The deadline has passed.
+    pub fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        if let Stage::Pausing(until_ns) = self.stage
+            && until_ns <= context.now_ns
+        {
+            self.stage = Stage::Asking(ask(self.name.view(), &self.config));
+        }
+        if let Some(ask) = self.current_ask() {
+            ask.handle_timeout(context);
+        }
+        self.check_ask();
+    }
+
+    /// The next Interest to send.
+    pub fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        self.current_ask()?.poll_request(context)
+    }
+
+    /// When [`handle_timeout`](Discovery::handle_timeout) has something to do.
+    pub fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        if let Stage::Pausing(until_ns) = self.stage {
+            return Some(until_ns);
+        }
+        self.current_ask()?.poll_deadline(flow)
+    }
+
+    /// The result, once.
+    pub fn poll_outcome(&mut self) -> Option<Result<Discovered, ReadError>> {
+        self.outcome.take()
+    }
+
+    /// Gives back to the flow what is under way. Call before dropping an unfinished discovery.
+    pub fn abandon(&mut self, flow: &mut Flow) {
+        self.authenticator.abandon(flow);
+        if let Stage::Asking(ask) = &mut self.stage {
+            ask.abandon(flow);
+        }
+        self.stage = Stage::Done;
+    }
+
+    fn current_ask(&mut self) -> Option<&mut Ask> {
+        match &mut self.stage {
+            Stage::Asking(ask) => Some(ask),
+            Stage::Authenticating(_) => self.authenticator.ask(),
+            Stage::Pausing(_) | Stage::Done => None,
+        }
+    }
+
+    fn check_ask(&mut self) {
+        if let (Stage::Authenticating(_), Some(certificate)) =
+            (&self.stage, self.authenticator.failed_certificate())
+        {
+            let name = self.name.clone();
+            return self.fail(TrustError::NoCertificate { name, certificate }.into());
+        }
+        let Stage::Asking(ask) = &self.stage else { return };
+        let name = self.name.clone();
+        match ask.failure() {
+            None => {}
+            Some(FetchFailure::NoRoute) => self.fail(ReadError::NoRoute { name }),
+            Some(FetchFailure::Gone { .. }) => self.fail(ReadError::NotFound { name }),
+            Some(_) => self.fail(ReadError::TimeOut { name }),
+        }
+    }
+
+    fn fail(&mut self, error: ReadError) {
+        self.stage = Stage::Done;
+        self.outcome = Some(Err(error));
+    }
+
+    fn pause(&mut self, pause_ns: u64, context: &Context<'_>) {
+        self.stage = Stage::Pausing(context.now_ns.saturating_add(pause_ns));
+        self.pause_ns = (self.pause_ns * 2).min(PAUSE_MAX_NS);
+    }
+
+    fn authenticate(&mut self, context: &mut Context<'_>) {
+        let Stage::Authenticating(packet) = &mut self.stage else { return };
+        let packet = std::mem::take(packet);
+        let Ok(data) = Data::decode(&packet) else { return self.stage = Stage::Done };
+        match self.authenticator.check(&data, context) {
+            Verdict::Wait => self.stage = Stage::Authenticating(packet),
+            Verdict::Refused(error) => self.fail(error.into()),
+            Verdict::Trusted(trust) => match Answer::decode(&data) {
+                Ok(Answer::Absence(absence)) => self.on_absence(absence, context),
+                Ok(Answer::Metadata(metadata)) => {
+                    self.on_metadata(metadata, trust, &packet, context);
+                }
+                Err(error) => self.fail(self.problem(error.into())),
+            },
+        }
+    }
+
+    fn problem(&self, problem: ProtocolProblem) -> ReadError {
+        ReadError::Protocol { name: self.name.clone(), problem }
+    }
+
+    fn on_absence(&mut self, absence: Absence, context: &Context<'_>) {
+        let name = self.name.clone();
+        let reason = match absence {
+            Absence::NotFound => return self.fail(ReadError::NotFound { name }),
+            Absence::NoPermission => return self.fail(ReadError::NoPermission { name }),
+            Absence::BeingWritten { retry_ms } => {
+                let waited_ns = context.now_ns.saturating_sub(self.started_ns);
+                if waited_ns >= self.config.being_written_ns {
+                    return self.fail(ReadError::BeingWritten { name });
+                }
+                let asked_ns = retry_ms.saturating_mul(MS);
+                return self.pause(asked_ns.clamp(PAUSE_FIRST_NS, PAUSE_MAX_NS), context);
+            }
+            Absence::ListingTooLarge => ServerReason::ListingTooLarge,
+            Absence::NameTooLong => ServerReason::NameTooLong,
+            Absence::Unreadable { code } => ServerReason::Unreadable { code },
+        };
+        self.fail(ReadError::Unservable { name, reason });
+    }
+
+    fn on_metadata(
+        &mut self,
+        metadata: Metadata,
+        trust: Trusted,
+        packet: &[u8],
+        context: &mut Context<'_>,
+    ) {
+        let object = metadata.name.view().without_last(1).to_name();
+        let version = metadata.version().filter(|_| self.is_about(&metadata, &trust));
+        let Some(version) = version else {
+            let announced = metadata.name;
+            return self.fail(self.problem(ProtocolProblem::OtherName { announced }));
+        };
+        if let Err(older) = context.versions.check(object.view(), version) {
+            self.stale_asks += 1;
+            if self.stale_asks < STALE_ASKS_MAX {
+                return self.pause(PAUSE_MAX_NS, context);
+            }
+            let name = self.name.clone();
+            return self.fail(ReadError::RolledBack { name, seen: older.seen, got: version });
+        }
+        if trust != Trusted::Insecure {
+            context.versions.insert(object, version);
+        }
+        if metadata.root == ContentRoot::Pending {
+            let waited_ns = context.now_ns.saturating_sub(self.started_ns);
+            if waited_ns >= self.config.root_pending_ns {
+                return self.fail(ReadError::RootPending { name: metadata.name });
+            }
+            return self.pause(self.pause_ns, context);
+        }
+        self.stage = Stage::Done;
+        let packet = packet.to_vec();
+        self.outcome = Some(Ok(Discovered { metadata, version, trust, packet }));
+    }
+
+    /// Whether the description is about the name asked for. A publisher without roots may keep
+    /// the content elsewhere: then each of its packets has to prove itself.
+    fn is_about(&self, metadata: &Metadata, trust: &Trusted) -> bool {
+        let object = metadata.name.view().without_last(1);
+        let is_own =
+            object == self.name.view() || object == self.name.with_keyword(LISTING_KEYWORD).view();
+        is_own || *trust == Trusted::Insecure || metadata.root == ContentRoot::Absent
+    }
+}
+
+fn ask(name: NameRef<'_>, config: &DiscoveryConfig) -> Ask {
+    Ask::new(Request::fresh_prefix(metadata_name(name)), config.fetch)
+}

@@ -1,0 +1,194 @@
+//! Why a name could not be read: what the client engines end with.
+
+use byname_packet::{DecodeError, Name};
+use byname_security::trust::TrustError;
+use thiserror::Error;
+
+/// What a caller can do about an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// The same call may succeed later.
+    Retryable,
+    /// The same call will fail again until somebody changes something.
+    Permanent,
+    /// What came is not what was signed, or by nobody who counts.
+    Corrupt,
+}
+
+/// Why a name could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ReadError {
+    /// The publisher says that there is no such file or directory.
+    #[error("{name} does not exist")]
+    NotFound {
+        /// Name asked for.
+        name: Name,
+    },
+    /// The forwarder knows no way to the name.
+    #[error("no route to {name}: nobody has announced this prefix to the forwarder")]
+    NoRoute {
+        /// Name asked for.
+        name: Name,
+    },
+    /// Nobody answered in time.
+    #[error("no answer for {name}")]
+    TimeOut {
+        /// Name asked for.
+        name: Name,
+    },
+    /// The publisher no longer serves this version.
+    #[error("{name} is no longer served: the file was changed or removed")]
+    VersionGone {
+        /// Versioned name.
+        name: Name,
+    },
+    /// The file stays under change.
+    #[error("{name} is being written; try again when its writer is done")]
+    BeingWritten {
+        /// Name asked for.
+        name: Name,
+    },
+    /// The publisher does not finish computing the root.
+    #[error("the publisher of {name} does not finish hashing it")]
+    RootPending {
+        /// Versioned name.
+        name: Name,
+    },
+    /// The publisher's user may not read it.
+    #[error("the publisher of {name} has no permission to read it")]
+    NoPermission {
+        /// Name asked for.
+        name: Name,
+    },
+    /// The publisher has it but cannot serve it.
+    #[error("the publisher of {name} cannot serve it: {reason}")]
+    Unservable {
+        /// Name asked for.
+        name: Name,
+        /// Why, as far as known.
+        reason: ServerReason,
+    },
+    /// An older version than one seen before was announced.
+    #[error(
+        "{name}: version {got} is older than {seen}, which was seen before; an old copy is being \
+         replayed, or the publisher lost its state"
+    )]
+    RolledBack {
+        /// Name asked for.
+        name: Name,
+        /// The newest version seen.
+        seen: u64,
+        /// The version announced now.
+        got: u64,
+    },
+    /// The announcement or a certificate of its chain does not count.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// A unit of content is not what was signed.
+    #[error("{name}: unit {unit} (bytes {} on) is not what was signed", unit * 8192)]
+    BadUnit {
+        /// Versioned name.
+        name: Name,
+        /// Index of the 8 KiB unit.
+        unit: u64,
+    },
+    /// A node of the hash tree is not what was signed.
+    #[error("{name}: node {node} of hash-tree level {level} is not what was signed")]
+    BadNode {
+        /// Versioned name.
+        name: Name,
+        /// Level of the tree.
+        level: u8,
+        /// Index of the node.
+        node: u64,
+    },
+    /// A packet breaks the rules of the file protocol.
+    #[error("{name}: {problem}")]
+    Protocol {
+        /// The name concerned.
+        name: Name,
+        /// Which rule.
+        problem: ProtocolProblem,
+    },
+}
+
+/// Why a publisher cannot serve what it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ServerReason {
+    /// The directory has too many entries for the publisher.
+    #[error("the directory is too large to list")]
+    ListingTooLarge,
+    /// No content fits in a packet with this name.
+    #[error("the name is too long for a packet")]
+    NameTooLong,
+    /// A failing disk, or a code that is not known here.
+    #[error("it cannot be read there (code {code})")]
+    Unreadable {
+        /// The code as received.
+        code: u64,
+    },
+}
+
+/// Which rule of the file protocol was broken.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ProtocolProblem {
+    /// The announcement cannot be decoded.
+    #[error("the announcement is malformed: {0}")]
+    Announcement(#[from] DecodeError),
+    /// The announced name belongs to something else, or has no version.
+    #[error("the announcement is about {announced}")]
+    OtherName {
+        /// What is announced.
+        announced: Name,
+    },
+    /// A directory where a file was asked for, or the reverse.
+    #[error("it is a {}", if *.is_directory { "directory" } else { "file, not a directory" })]
+    Kind {
+        /// What it is.
+        is_directory: bool,
+    },
+    /// The announced root comes without size or segment size.
+    #[error("the announcement has a root but no size and segment size")]
+    Incomplete,
+    /// The announced segment size cannot be used.
+    #[error("segments of {bytes} bytes cannot be verified")]
+    SegmentSize {
+        /// The announced size.
+        bytes: u64,
+    },
+    /// A segment has a length that does not fit the announcement.
+    #[error("segment {segment} has a wrong length")]
+    SegmentLength {
+        /// The segment.
+        segment: u64,
+    },
+    /// Two segments disagree about which is the last.
+    #[error("the publisher contradicts itself about the last segment")]
+    EndMoved,
+    /// A listing breaks off within an entry.
+    #[error("the listing is malformed")]
+    Listing,
+}
+
+impl ReadError {
+    /// What a caller can do about it.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            ReadError::NoRoute { .. }
+            | ReadError::TimeOut { .. }
+            | ReadError::VersionGone { .. }
+            | ReadError::BeingWritten { .. }
+            | ReadError::RootPending { .. } => ErrorClass::Retryable,
+            ReadError::NotFound { .. }
+            | ReadError::NoPermission { .. }
+            | ReadError::Unservable { .. }
+            | ReadError::Protocol { .. } => ErrorClass::Permanent,
+            ReadError::Trust(TrustError::NoCertificate { .. }) => ErrorClass::Retryable,
+            ReadError::Trust(error) if error.is_unknown_key() => ErrorClass::Permanent,
+            ReadError::Trust(_)
+            | ReadError::RolledBack { .. }
+            | ReadError::BadUnit { .. }
+            | ReadError::BadNode { .. } => ErrorClass::Corrupt,
+        }
+    }
+}

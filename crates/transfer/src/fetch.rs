@@ -1,0 +1,380 @@
+//! Which segment of one object to ask for next, and when to give up.
+//!
+//! The fetch knows numbers of segments only: no bytes, no names, no verification. Its owner turns
+//! a number into an Interest, and tells what came back. Segments are independent, so they may
+//! arrive in any order and a lost one holds up nobody else; that also makes "resume" and "byte
+//! range" the same thing as a fresh download, with other runs of segments to do.
+//!
+//! Invariants: a segment is to do, under way, waiting for its next attempt, or finished, never two
+//! of these; what is under way is counted in the shared [`Flow`] exactly once; memory is bounded by
+//! the runs given at the start plus the window of the flow.
+
+mod runs;
+
+pub use runs::SegmentRuns;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+
+use crate::flow::Flow;
+
+const MS: u64 = 1_000_000;
+
+/// How long a path may answer "no route" before that is believed. A forwarder says so for a
+/// moment whenever a server restarts; users want to know within a second.
+pub const NO_ROUTE_PATIENCE_NS: u64 = 700 * MS;
+const NO_ROUTE_RETRY_NS: u64 = 100 * MS;
+const CONGESTION_RETRY_NS: u64 = 50 * MS;
+const REFUSED_RETRY_NS: u64 = 20 * MS;
+const QUEUE_SLACK: usize = 64;
+const REFUSED_SEGMENTS_MAX: usize = 64;
+
+/// Limits of one fetch.
+#[derive(Clone, Copy, Debug)]
+pub struct FetchConfig {
+    /// Attempts after the first before a segment may be given up.
+    pub retries: u32,
+    /// Silence after which the fetch fails; also the age a segment must have before it is given up.
+    pub silence_ns: u64,
+    /// Times one segment may arrive with wrong content before the fetch fails.
+    pub refusals_max: u32,
+}
+
+impl Default for FetchConfig {
+    fn default() -> Self {
+        FetchConfig { retries: 5, silence_ns: 15_000 * MS, refusals_max: 2 }
+    }
+}
+
+/// Why a fetch ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchFailure {
+    /// Nobody answers for this segment.
+    Silence {
+        /// The first segment that was given up.
+        segment: u64,
+    },
+    /// A forwarder has no route, and kept saying so for [`NO_ROUTE_PATIENCE_NS`].
+    NoRoute,
+    /// The publisher does not serve this version, or not this segment of it.
+    Gone {
+        /// The refused segment.
+        segment: u64,
+    },
+    /// The content of this segment was refused each time it came.
+    Refused {
+        /// The refused segment.
+        segment: u64,
+    },
+    /// Two packets of the same version disagree about which segment is the last.
+    EndMoved,
+}
+
+/// The reason given by a forwarder or server for not answering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NackKind {
+    /// Ask again a little later.
+    Congestion,
+    /// The Nonce was seen before; ask again with another one.
+    Duplicate,
+    /// No route to the name.
+    NoRoute,
+    /// No reason given: the content does not exist under this name (any more).
+    Gone,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    first_sent_ns: u64,
+    sent_ns: u64,
+    tries: u32,
+}
+
+/// The state machine of one object.
+///
+/// * **handle** (something happened): [`handle_data`](Fetch::handle_data),
+///   [`handle_nack`](Fetch::handle_nack), [`handle_timeout`](Fetch::handle_timeout).
+/// * **command** (the owner wants something): [`set_last_segment`](Fetch::set_last_segment),
+///   [`refuse`](Fetch::refuse), [`abandon`](Fetch::abandon).
+/// * **poll** (what to do now): [`poll_segment`](Fetch::poll_segment),
+///   [`poll_deadline`](Fetch::poll_deadline), [`failure`](Fetch::failure),
+///   [`is_finished`](Fetch::is_finished).
+///
+/// After any handle or command, poll segments until `None`, then sleep until the deadline.
+#[derive(Debug)]
+pub struct Fetch {
+    config: FetchConfig,
+    to_do: SegmentRuns,
+    under_way: HashMap<u64, Attempt>,
+    /// (sent, segment) in the order of sending; entries of answered segments are stale.
+    sent_order: VecDeque<(u64, u64)>,
+    /// Segments to ask for again, with the time from which that is allowed.
+    waiting: HashMap<u64, (u64, Attempt)>,
+    waiting_order: BinaryHeap<Reverse<(u64, u64)>>,
+    refusals: HashMap<u64, u32>,
+    last_segment: Option<u64>,
+    heard_ns: Option<u64>,
+    polled_ns: u64,
+    no_route_since_ns: Option<u64>,
+    failure: Option<FetchFailure>,
+}
+
+impl Fetch {
+    /// Will ask for the segments in `to_do`. Give `last_segment` if it is known; otherwise it is
+    /// learned through [`set_last_segment`](Fetch::set_last_segment).
+    pub fn new(mut to_do: SegmentRuns, last_segment: Option<u64>, config: FetchConfig) -> Self {
+        if let Some(last) = last_segment {
+            to_do.cut_after(last);
+        }
+        Fetch {
+            config,
+            to_do,
+            under_way: HashMap::new(),
+            sent_order: VecDeque::new(),
+            waiting: HashMap::new(),
+            waiting_order: BinaryHeap::new(),
+            refusals: HashMap::new(),
+            last_segment,
+            heard_ns: None,
+            polled_ns: 0,
+            no_route_since_ns: None,
+            failure: None,
+        }
+    }
+
+    /// A packet with this segment came. True if it was wanted; a duplicate, or a segment nobody
+    /// asked for, is not.
+    pub fn handle_data(
+        &mut self,
+        segment: u64,
+        is_marked: bool,
+        now_ns: u64,
+        flow: &mut Flow,
+    ) -> bool {
+        if let Some(attempt) = self.under_way.remove(&segment) {
+            flow.on_data(now_ns, attempt.sent_ns, attempt.tries == 1, is_marked);
+        } else if self.waiting.remove(&segment).is_none() {
+            return false;
+        }
+        // Even late, after its time-out, an answer is taken instead of asking again.
+        self.heard_ns = Some(now_ns);
+        self.no_route_since_ns = None;
+        true
+    }
+
+    /// A Nack for this segment came.
+    pub fn handle_nack(&mut self, segment: u64, kind: NackKind, now_ns: u64, flow: &mut Flow) {
+        let Some(attempt) = self.under_way.remove(&segment) else { return };
+        if kind == NackKind::Congestion {
+            flow.on_congestion_nack(now_ns, attempt.sent_ns);
+        } else {
+            flow.on_released(1);
+        }
+        let delay_ns = match kind {
+            NackKind::Congestion => CONGESTION_RETRY_NS << attempt.tries.min(5),
+            NackKind::Duplicate => REFUSED_RETRY_NS,
+            NackKind::NoRoute => {
+                let since_ns = *self.no_route_since_ns.get_or_insert(now_ns);
+                if now_ns.saturating_sub(since_ns) >= NO_ROUTE_PATIENCE_NS {
+                    self.fail(FetchFailure::NoRoute);
+                }
+                NO_ROUTE_RETRY_NS
+            }
+            NackKind::Gone => return self.fail(FetchFailure::Gone { segment }),
+        };
+        if self.is_worn_out(&attempt, now_ns) {
+            return self.fail(FetchFailure::Silence { segment });
+        }
+        self.retry_later(segment, attempt, now_ns.saturating_add(delay_ns));
+    }
+
+    /// Call when [`poll_deadline`](Fetch::poll_deadline) has passed; harmless at other times.
+    pub fn handle_timeout(&mut self, now_ns: u64, flow: &mut Flow) {
+        while let Some((segment, attempt)) = self.oldest_under_way() {
+            if self.deadline_of(&attempt, flow) > now_ns {
+                break;
+            }
+            self.sent_order.pop_front();
+            self.under_way.remove(&segment);
+            flow.on_time_out(now_ns, attempt.sent_ns);
+            if self.is_worn_out(&attempt, now_ns) {
+                self.fail(FetchFailure::Silence { segment });
+            }
+            self.retry_later(segment, attempt, now_ns);
+        }
+    }
+
+    /// The last segment of the object is now known. Requests beyond it are forgotten.
+    pub fn set_last_segment(&mut self, last: u64, flow: &mut Flow) {
+        match self.last_segment {
+            Some(known) if known == last => return,
+            Some(_) => return self.fail(FetchFailure::EndMoved),
+            None => self.last_segment = Some(last),
+        }
+        self.to_do.cut_after(last);
+        let count_before = self.under_way.len();
+        self.under_way.retain(|&segment, _| segment <= last);
+        flow.on_released(count_before - self.under_way.len());
+        self.waiting.retain(|&segment, _| segment <= last);
+    }
+
+    /// What came as this segment is not what it should be: ask again, a bounded number of times.
+    pub fn refuse(&mut self, segment: u64, now_ns: u64) {
+        let count = self.refusals.entry(segment).or_insert(0);
+        *count += 1;
+        if *count >= self.config.refusals_max || self.refusals.len() > REFUSED_SEGMENTS_MAX {
+            return self.fail(FetchFailure::Refused { segment });
+        }
+        self.want(segment, now_ns.saturating_add(REFUSED_RETRY_NS), now_ns);
+    }
+
+    /// Ask for this segment too, not before `due_ns`: it is needed on demand, or it came but could
+    /// not be used yet.
+    pub fn want(&mut self, segment: u64, due_ns: u64, now_ns: u64) {
+        if self.under_way.contains_key(&segment) || self.waiting.contains_key(&segment) {
+            return;
+        }
+        let attempt = Attempt { first_sent_ns: due_ns, sent_ns: now_ns, tries: 0 };
+        self.retry_later(segment, attempt, due_ns);
+    }
+
+    /// Gives back to the flow what is under way. Call before dropping an unfinished fetch.
+    pub fn abandon(&mut self, flow: &mut Flow) {
+        flow.on_released(self.under_way.len());
+        self.under_way.clear();
+        self.sent_order.clear();
+        self.waiting.clear();
+        self.waiting_order.clear();
+        self.to_do = SegmentRuns::default();
+    }
+
+    /// The next segment to ask for now, at most `room` being under way. The caller must send it.
+    /// `bytes` is the payload one segment is expected to carry.
+    pub fn poll_segment(
+        &mut self,
+        now_ns: u64,
+        room: usize,
+        bytes: u64,
+        flow: &mut Flow,
+    ) -> Option<u64> {
+        self.polled_ns = now_ns;
+        if self.failure.is_some() || self.under_way.len() >= room || !flow.has_room(now_ns) {
+            return None;
+        }
+        // Nothing heard and no end known: one request shows both, and asking beyond the end of a
+        // foreign object costs a time-out each.
+        let is_blind = self.last_segment.is_none() && self.heard_ns.is_none();
+        if is_blind && !self.under_way.is_empty() {
+            return None;
+        }
+        let (segment, mut attempt) = match self.pop_due(now_ns) {
+            Some(again) => again,
+            None => {
+                let fresh = Attempt { first_sent_ns: now_ns, sent_ns: now_ns, tries: 0 };
+                (self.to_do.pop_first()?, fresh)
+            }
+        };
+        attempt.sent_ns = now_ns;
+        attempt.tries += 1;
+        self.under_way.insert(segment, attempt);
+        self.sent_order.push_back((now_ns, segment));
+        self.compact_order();
+        flow.on_sent(bytes);
+        Some(segment)
+    }
+
+    /// When [`handle_timeout`](Fetch::handle_timeout) or
+    /// [`poll_segment`](Fetch::poll_segment) has something to do without anything arriving.
+    pub fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        let time_out = self.oldest_under_way().map(|(_, attempt)| self.deadline_of(&attempt, flow));
+        let retry = self.waiting_order.peek().map(|Reverse((due_ns, _))| *due_ns);
+        // What was due already and not let out waits for room, not for time.
+        let retry = retry.filter(|due_ns| *due_ns > self.polled_ns);
+        [time_out, retry].into_iter().flatten().min()
+    }
+
+    /// Why the fetch ended early, if it did.
+    pub fn failure(&self) -> Option<FetchFailure> {
+        self.failure
+    }
+
+    /// True when every segment to do has arrived.
+    pub fn is_finished(&self) -> bool {
+        self.failure.is_none()
+            && self.under_way.is_empty()
+            && self.waiting.is_empty()
+            && self.to_do.is_empty()
+    }
+
+    /// Number of segments under way.
+    pub fn under_way_count(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// The last segment, if known.
+    pub fn last_segment(&self) -> Option<u64> {
+        self.last_segment
+    }
+
+    fn fail(&mut self, failure: FetchFailure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    fn is_worn_out(&self, attempt: &Attempt, now_ns: u64) -> bool {
+        let is_old = now_ns.saturating_sub(attempt.first_sent_ns) >= self.config.silence_ns;
+        let is_silent = self.heard_ns.is_none_or(|heard| heard < attempt.first_sent_ns);
+        is_old && (is_silent || attempt.tries > self.config.retries)
+    }
+
+    fn deadline_of(&self, attempt: &Attempt, flow: &Flow) -> u64 {
+        let again_ns = attempt.sent_ns.saturating_add(flow.rto_ns());
+        let silence_ns = attempt.first_sent_ns.saturating_add(self.config.silence_ns);
+        if silence_ns > attempt.sent_ns { again_ns.min(silence_ns) } else { again_ns }
+    }
+
+    fn oldest_under_way(&mut self) -> Option<(u64, Attempt)> {
+        while let Some(&(sent_ns, segment)) = self.sent_order.front() {
+            match self.under_way.get(&segment) {
+                Some(attempt) if attempt.sent_ns == sent_ns => return Some((segment, *attempt)),
+                _ => self.sent_order.pop_front(),
+            };
+        }
+        None
+    }
+
+    fn compact_order(&mut self) {
+        // One stuck segment at the front must not let the answered ones behind it pile up.
+        if self.sent_order.len() > 4 * self.under_way.len() + QUEUE_SLACK {
+            let under_way = &self.under_way;
+            self.sent_order.retain(|(sent_ns, segment)| {
+                under_way.get(segment).is_some_and(|attempt| attempt.sent_ns == *sent_ns)
+            });
+        }
+    }
+
+    fn retry_later(&mut self, segment: u64, attempt: Attempt, due_ns: u64) {
+        if self.last_segment.is_none_or(|last| segment <= last) {
+            self.waiting.insert(segment, (due_ns, attempt));
+            self.waiting_order.push(Reverse((due_ns, segment)));
+        }
+    }
+
+    fn pop_due(&mut self, now_ns: u64) -> Option<(u64, Attempt)> {
+        while let Some(&Reverse((due_ns, segment))) = self.waiting_order.peek() {
+            match self.waiting.get(&segment) {
+                Some((waits_until, _)) if *waits_until == due_ns => {
+                    if due_ns > now_ns {
+                        return None;
+                    }
+                    self.waiting_order.pop();
+                    return self.waiting.remove(&segment).map(|(_, attempt)| (segment, attempt));
+                }
+                _ => self.waiting_order.pop(),
+            };
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,353 @@
+//! Reads one version of an object: content, tree levels, certificates, whatever the proof needs.
+//!
+//! Bytes are handed out when they are proved, in any order. How they are proved depends on what
+//! the publisher offers ([`ObjectPlan`]): by the signed root (ours), by the signature of each
+//! packet (publishers that know no roots), or not at all (`insecure`).
+//!
+//! Invariants: nothing is handed out unproved; memory is bounded by what
+//! [`verify`](crate::verify) names, or by [`PARKED_MAX`] segments of a foreign object.
+
+mod foreign;
+mod plan;
+
+pub use foreign::PARKED_MAX;
+pub use plan::{ObjectPlan, Proof, Selection};
+
+use byname_packet::{ContentType, Data, Name, NameRef, NumberComponent};
+use byname_security::trust::TrustError;
+
+use crate::authenticate::{Authenticator, Verdict};
+use crate::error::{ProtocolProblem, ReadError};
+use crate::fetch::{Fetch, FetchConfig, FetchFailure, NackKind};
+use crate::flow::Flow;
+use crate::naming::{Part, part_name};
+use crate::numbers::SEGMENT_BYTES_MAX;
+use crate::request::{Context, Request};
+use crate::verify::{Fault, Output, UnitSet, Verifier};
+
+use foreign::{Foreign, Taken};
+
+#[derive(Debug)]
+struct PartFetch {
+    part: Part,
+    name: Name,
+    fetch: Fetch,
+}
+
+#[derive(Debug)]
+enum Body {
+    /// Proved by the tree under a signed root.
+    Tree(Box<Verifier>),
+    /// Proved packet by packet, or not at all.
+    Foreign(Foreign),
+}
+
+/// The state machine; see [`crate::request`] for the order of calls.
+#[derive(Debug)]
+pub struct Reader {
+    plan: ObjectPlan,
+    /// The content first, then the tree levels from 1 on.
+    parts: Vec<PartFetch>,
+    body: Body,
+    authenticator: Authenticator,
+    failure: Option<ReadError>,
+}
+
+impl Reader {
+    /// Will read what `selection` says of the object.
+    pub fn new(plan: ObjectPlan, selection: Selection, config: FetchConfig) -> Self {
+        let to_do = plan.segments(&selection);
+        let content = PartFetch {
+            part: Part::Content,
+            name: plan.name.clone(),
+            fetch: Fetch::new(to_do, plan.last_segment, config),
+        };
+        let mut parts = vec![content];
+        let body = match plan.proof {
+            Proof::Root { root, size, segment_bytes } => {
+                let verified = selection.into_verified();
+                let verifier = Verifier::new(root, size, segment_bytes, verified);
+                parts.extend((1..=verifier.level_count()).map(|level| {
+                    let part = Part::Tree(level);
+                    PartFetch {
+                        part,
+                        name: part_name(plan.name.view(), part),
+                        fetch: Fetch::new(Default::default(), verifier.last_segment(part), config),
+                    }
+                }));
+                Body::Tree(Box::new(verifier))
+            }
+            Proof::Packets | Proof::Nothing => Body::Foreign(Foreign::new(&plan)),
+        };
+        let authenticator = Authenticator::new(config);
+        Reader { plan, parts, body, authenticator, failure: None }
+    }
+
+    /// What is being read.
+    pub fn plan(&self) -> &ObjectPlan {
+        &self.plan
+    }
+
+    /// The names of which the requested segments are children: content, then tree levels. A
+    /// driver uses them to find the reader for a packet.
+    pub fn part_names(&self) -> impl Iterator<Item = NameRef<'_>> {
+        self.parts.iter().map(|part| part.name.view())
+    }
+
+    /// The units proved so far, if the object has a root.
+    pub fn verified(&self) -> Option<&UnitSet> {
+        match &self.body {
+            Body::Tree(verifier) => Some(verifier.verified()),
+            Body::Foreign(_) => None,
+        }
+    }
+
+    /// Size of the object: announced, or known because its end was reached.
+    pub fn size(&self) -> Option<u64> {
+        match &self.body {
+            Body::Tree(_) => self.plan.size,
+            Body::Foreign(foreign) => self.plan.size.or_else(|| foreign.end()),
+        }
+    }
+
+    /// A packet came. Proved bytes go to `out`. True if it was meant for this reader.
+    pub fn handle_data(
+        &mut self,
+        data: &Data<'_>,
+        is_marked: bool,
+        context: &mut Context<'_>,
+        out: &mut Output<'_>,
+    ) -> bool {
+        if let Some(result) = self.authenticator.handle_data(data, context) {
+            if let Err(error) = result {
+                self.fail(error.into());
+            }
+            return true;
+        }
+        let Some((place, segment)) = self.find(data.name) else { return false };
+        let fetch = &mut self.parts[place].fetch;
+        if !fetch.handle_data(segment, is_marked, context.now_ns, context.flow) {
+            return true;
+        }
+        if data.meta.content_type == ContentType::NACK {
+            let name = self.plan.name.clone();
+            self.fail(ReadError::VersionGone { name });
+            return true;
+        }
+        match &mut self.body {
+            Body::Tree(verifier) => {
+                let part = self.parts[place].part;
+                verifier.handle_segment(part, segment, data.content, out);
+                self.settle_faults(context.now_ns);
+                self.settle_needs(context.now_ns);
+            }
+            Body::Foreign(_) => self.take_foreign(segment, data, context, out),
+        }
+        self.check_fetches();
+        true
+    }
+
+    /// A Nack for the Interest of this name came.
+    pub fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
+        if let Some(ask) = self.authenticator.ask() {
+            ask.handle_nack(name, kind, context);
+        }
+        if let Some((place, segment)) = self.find(name) {
+            let fetch = &mut self.parts[place].fetch;
+            fetch.handle_nack(segment, kind, context.now_ns, context.flow);
+        }
+        self.check_fetches();
+    }
+
+    /// The deadline has passed.
+    pub fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        if let Some(ask) = self.authenticator.ask() {
+            ask.handle_timeout(context);
+        }
+        for part in &mut self.parts {
+            part.fetch.handle_timeout(context.now_ns, context.flow);
+        }
+        self.check_fetches();
+    }
+
+    /// The next Interest to send.
+    pub fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        if self.failure.is_some() {
+            return None;
+        }
+        if let Some(ask) = self.authenticator.ask() {
+            // Content that cannot be checked yet would only have to be fetched again.
+            return ask.poll_request(context);
+        }
+        self.poll_tree(context).or_else(|| self.poll_content(context))
+    }
+
+    /// When [`handle_timeout`](Reader::handle_timeout) has something to do.
+    pub fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        let ask = self.authenticator.ask().and_then(|ask| ask.poll_deadline(flow));
+        let parts = self.parts.iter_mut().filter_map(|part| part.fetch.poll_deadline(flow));
+        parts.chain(ask).min()
+    }
+
+    /// Why the reading ended early, if it did.
+    pub fn failure(&self) -> Option<&ReadError> {
+        self.failure.as_ref()
+    }
+
+    /// True when everything selected was handed out.
+    pub fn is_finished(&self) -> bool {
+        let is_idle = match &self.body {
+            Body::Tree(verifier) => verifier.is_idle(),
+            Body::Foreign(foreign) => foreign.is_idle(),
+        };
+        self.failure.is_none() && is_idle && self.parts[0].fetch.is_finished()
+    }
+
+    /// Gives back to the flow what is under way. Call before dropping the reader.
+    pub fn abandon(&mut self, flow: &mut Flow) {
+        self.authenticator.abandon(flow);
+        self.parts.iter_mut().for_each(|part| part.fetch.abandon(flow));
+    }
+
+    fn find(&self, name: NameRef<'_>) -> Option<(usize, u64)> {
+        let last = name.last()?;
+        let segment = last.segment()?;
+        let parent = &name.value()[..name.value().len() - last.wire_len()];
+        let place = self.parts.iter().position(|part| part.name.view().value() == parent)?;
+        Some((place, segment))
+    }
+
+    fn poll_tree(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        for part in &mut self.parts[1..] {
+            let (now_ns, flow) = (context.now_ns, &mut *context.flow);
+            let bytes = SEGMENT_BYTES_MAX as u64;
+            if let Some(segment) = part.fetch.poll_segment(now_ns, usize::MAX, bytes, flow) {
+                return Some(segment_request(&part.name, segment));
+            }
+        }
+        None
+    }
+
+    fn poll_content(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        let room = match &self.body {
+            Body::Tree(verifier) => verifier.room(),
+            Body::Foreign(foreign) => foreign.room(),
+        };
+        let bytes = self.plan.segment_bytes.unwrap_or(SEGMENT_BYTES_MAX as u64);
+        let content = &mut self.parts[0];
+        let segment = content.fetch.poll_segment(context.now_ns, room, bytes, context.flow)?;
+        if let Body::Tree(verifier) = &mut self.body {
+            verifier.prepare(segment);
+        }
+        let request = segment_request(&self.parts[0].name, segment);
+        self.settle_needs(context.now_ns);
+        Some(request)
+    }
+
+    fn settle_needs(&mut self, now_ns: u64) {
+        let Body::Tree(verifier) = &mut self.body else { return };
+        while let Some(node) = verifier.poll_need() {
+            let part = Part::Tree(node.level);
+            let Some(segments) = verifier.segments_of(part, node.index) else { continue };
+            let fetch = &mut self.parts[usize::from(node.level)].fetch;
+            segments.for_each(|segment| fetch.want(segment, now_ns, now_ns));
+        }
+    }
+
+    fn settle_faults(&mut self, now_ns: u64) {
+        let Body::Tree(verifier) = &mut self.body else { return };
+        let mut failure = None;
+        while let Some(fault) = verifier.poll_fault() {
+            let (part, segments) = match fault {
+                Fault::Segment { part, segment } => (part, Some(segment..=segment)),
+                Fault::Block { part, block } => (part, verifier.segments_of(part, block)),
+            };
+            let place = match part {
+                Part::Content => 0,
+                Part::Tree(level) => usize::from(level),
+            };
+            let fetch = &mut self.parts[place].fetch;
+            segments.into_iter().flatten().for_each(|segment| fetch.refuse(segment, now_ns));
+            if matches!(fetch.failure(), Some(FetchFailure::Refused { .. })) {
+                failure.get_or_insert(fault);
+            }
+        }
+        if let Some(fault) = failure {
+            let name = self.plan.name.clone();
+            self.fail(match fault {
+                Fault::Segment { segment, .. } => {
+                    let problem = ProtocolProblem::SegmentLength { segment };
+                    ReadError::Protocol { name, problem }
+                }
+                Fault::Block { part: Part::Content, block } => {
+                    ReadError::BadUnit { name, unit: block }
+                }
+                Fault::Block { part: Part::Tree(level), block } => {
+                    ReadError::BadNode { name, level, node: block }
+                }
+            });
+        }
+    }
+
+    /// A segment of an object without root: each packet proves itself, as far as wanted.
+    fn take_foreign(
+        &mut self,
+        segment: u64,
+        data: &Data<'_>,
+        context: &mut Context<'_>,
+        out: &mut Output<'_>,
+    ) {
+        if self.plan.proof == Proof::Packets {
+            match self.authenticator.check(data, context) {
+                Verdict::Trusted(_) => {}
+                Verdict::Refused(error) => return self.fail(error.into()),
+                Verdict::Wait => {
+                    // Kept by nobody: it is asked for again when its certificate is there.
+                    let now_ns = context.now_ns;
+                    return self.parts[0].fetch.want(segment, now_ns, now_ns);
+                }
+            }
+        }
+        let fetch = &mut self.parts[0].fetch;
+        let last = data.meta.final_block_id.and_then(|component| component.segment());
+        if let Some(last) = last.filter(|_| fetch.last_segment().is_none()) {
+            fetch.set_last_segment(last, context.flow);
+        }
+        let last = fetch.last_segment();
+        let Body::Foreign(foreign) = &mut self.body else { return };
+        if foreign.take(segment, data.content, last, out) == Taken::WrongLength {
+            let name = self.plan.name.clone();
+            let problem = ProtocolProblem::SegmentLength { segment };
+            self.fail(ReadError::Protocol { name, problem });
+        }
+    }
+
+    fn check_fetches(&mut self) {
+        if let Some(certificate) = self.authenticator.failed_certificate() {
+            let name = self.plan.name.clone();
+            return self.fail(TrustError::NoCertificate { name, certificate }.into());
+        }
+        let failure = self.parts.iter().find_map(|part| part.fetch.failure());
+        let Some(failure) = failure else { return };
+        let name = self.plan.name.clone();
+        self.fail(match failure {
+            FetchFailure::Silence { .. } => ReadError::TimeOut { name },
+            FetchFailure::NoRoute => ReadError::NoRoute { name },
+            FetchFailure::Gone { .. } => ReadError::VersionGone { name },
+            FetchFailure::EndMoved => {
+                ReadError::Protocol { name, problem: ProtocolProblem::EndMoved }
+            }
+            FetchFailure::Refused { segment } => {
+                ReadError::Protocol { name, problem: ProtocolProblem::SegmentLength { segment } }
+            }
+        });
+    }
+
+    fn fail(&mut self, error: ReadError) {
+        self.failure.get_or_insert(error);
+    }
+}
+
+fn segment_request(part: &Name, segment: u64) -> Request {
+    Request::exact(part.with(NumberComponent::segment(segment).as_component()))
+}

@@ -1,0 +1,153 @@
+//! What to fetch and how to prove it, decided from the description of a version.
+
+use std::ops::Range;
+
+use byname_packet::Name;
+use byname_security::tree::{Hash, Shape, UNIT_BYTES};
+
+use crate::error::{ProtocolProblem, ReadError};
+use crate::fetch::SegmentRuns;
+use crate::metadata::{ContentRoot, Metadata};
+use crate::naming::last_segment;
+use crate::verify::{SEGMENT_BYTES_MIN, UnitSet};
+
+/// How the bytes of an object are proved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// By the hash tree under the signed root.
+    Root {
+        /// The root.
+        root: Hash,
+        /// Octets of the object.
+        size: u64,
+        /// Octets in every segment but the last.
+        segment_bytes: u64,
+    },
+    /// Each packet by its own signature, for publishers that announce no root.
+    Packets,
+    /// Not at all.
+    Nothing,
+}
+
+/// One version of an object, ready to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectPlan {
+    /// Versioned name.
+    pub name: Name,
+    /// Octets of the object, if announced.
+    pub size: Option<u64>,
+    /// Octets in every segment but the last, if announced. Without it, offsets are known only in
+    /// order, and so the object is handed out in order.
+    pub segment_bytes: Option<u64>,
+    /// The last segment, if it follows from the announcement.
+    pub last_segment: Option<u64>,
+    /// How its bytes are proved.
+    pub proof: Proof,
+}
+
+impl ObjectPlan {
+    /// The content that `metadata` describes: of a file its bytes, of a directory its listing.
+    /// With `is_insecure`, what cannot be proved is read all the same.
+    ///
+    /// # Errors
+    /// [`ReadError::Protocol`] if the announcement contradicts itself.
+    pub fn new(metadata: &Metadata, is_insecure: bool) -> Result<Self, ReadError> {
+        let (size, segment_bytes) = if metadata.is_directory() {
+            (metadata.listing_size, metadata.listing_segment_size)
+        } else {
+            (metadata.size, metadata.segment_size)
+        };
+        let fail = |problem| {
+            let name = metadata.name.clone();
+            Err(ReadError::Protocol { name, problem })
+        };
+        let proof = match (metadata.root, size, segment_bytes) {
+            (ContentRoot::Known(root), Some(size), Some(segment_bytes)) => {
+                if !(SEGMENT_BYTES_MIN..=byname_packet::MAX_PACKET_BYTES as u64)
+                    .contains(&segment_bytes)
+                {
+                    return fail(ProtocolProblem::SegmentSize { bytes: segment_bytes });
+                }
+                Proof::Root { root: Hash(root), size, segment_bytes }
+            }
+            (ContentRoot::Known(_), _, _) => return fail(ProtocolProblem::Incomplete),
+            _ if is_insecure => Proof::Nothing,
+            _ => Proof::Packets,
+        };
+        if segment_bytes == Some(0) {
+            return fail(ProtocolProblem::SegmentSize { bytes: 0 });
+        }
+        let both = size.zip(segment_bytes);
+        let last_segment = both.map(|(size, bytes)| last_segment(size, bytes));
+        let last_segment = last_segment.or(metadata.last_segment);
+        Ok(ObjectPlan { name: metadata.name.clone(), size, segment_bytes, last_segment, proof })
+    }
+
+    /// The root, if there is one.
+    pub fn root(&self) -> Option<Hash> {
+        match self.proof {
+            Proof::Root { root, .. } => Some(root),
+            Proof::Packets | Proof::Nothing => None,
+        }
+    }
+
+    /// The segments to ask for.
+    pub(super) fn segments(&self, selection: &Selection) -> SegmentRuns {
+        let Proof::Root { size, segment_bytes, .. } = self.proof else {
+            return self.unproved_segments(selection);
+        };
+        let unit_bytes = UNIT_BYTES as u64;
+        let unit_count = Shape::new(size).unit_count().max(1);
+        let mut runs = SegmentRuns::default();
+        let mut push_units = |units: Range<u64>| {
+            let start = units.start * unit_bytes / segment_bytes;
+            let end_bytes = units.end.saturating_mul(unit_bytes).min(size).max(1);
+            runs.push(start..end_bytes.div_ceil(segment_bytes));
+        };
+        match selection {
+            Selection::All => push_units(0..unit_count),
+            Selection::Missing(verified) => verified.missing(0..unit_count).for_each(push_units),
+            Selection::Bytes(bytes) if bytes.start < bytes.end => {
+                let end = bytes.end.div_ceil(unit_bytes).min(unit_count);
+                push_units(bytes.start / unit_bytes..end);
+            }
+            Selection::Bytes(_) => {}
+        }
+        runs
+    }
+
+    fn unproved_segments(&self, selection: &Selection) -> SegmentRuns {
+        match (selection, self.size, self.segment_bytes) {
+            (Selection::Bytes(bytes), Some(size), Some(segment_bytes)) => {
+                let mut runs = SegmentRuns::default();
+                let end = bytes.end.min(size);
+                if bytes.start < end {
+                    runs.push(bytes.start / segment_bytes..end.div_ceil(segment_bytes));
+                }
+                runs
+            }
+            _ => SegmentRuns::from(0),
+        }
+    }
+}
+
+/// Which part of an object to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selection {
+    /// All of it.
+    All,
+    /// All but these units, which are there already. Objects without a root are read whole.
+    Missing(UnitSet),
+    /// What overlaps this range of bytes; whole units or segments are handed out. Objects without
+    /// a known segment size are read from the start.
+    Bytes(Range<u64>),
+}
+
+impl Selection {
+    pub(super) fn into_verified(self) -> UnitSet {
+        match self {
+            Selection::Missing(verified) => verified,
+            Selection::All | Selection::Bytes(_) => UnitSet::default(),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Round-trip time and retransmission time-out, after RFC 6298.
+//!
+//! Samples come only from requests that were sent once (Karn's rule: after a retransmission one
+//! cannot know which of the two was answered). The back-off is forgotten with the next sample.
+
+/// Time-out before the first sample.
+pub const RTO_INITIAL_NS: u64 = 1_000_000_000;
+/// Shortest time-out. A disk that has to wake up must not look like a loss.
+pub const RTO_MIN_NS: u64 = 200_000_000;
+/// Longest time-out, back-off included; equals the default lifetime of an Interest.
+pub const RTO_MAX_NS: u64 = 4_000_000_000;
+
+const BACK_OFF_SHIFT_MAX: u32 = 5;
+
+/// Smoothed round-trip time, its variation and the time-out that follows from them.
+#[derive(Clone, Debug, Default)]
+pub struct RttEstimator {
+    smoothed_ns: Option<u64>,
+    variation_ns: u64,
+    back_off_shift: u32,
+}
+
+impl RttEstimator {
+    /// Takes the round trip of a request that was sent exactly once.
+    pub fn on_sample(&mut self, rtt_ns: u64) {
+        match self.smoothed_ns {
+            None => {
+                self.smoothed_ns = Some(rtt_ns);
+                self.variation_ns = rtt_ns / 2;
+            }
+            Some(smoothed) => {
+                // spec: RFC 6298 §2.3, beta = 1/4 before alpha = 1/8
+                let difference = smoothed.abs_diff(rtt_ns);
+                self.variation_ns = self.variation_ns - self.variation_ns / 4 + difference / 4;
+                self.smoothed_ns = Some(smoothed - smoothed / 8 + rtt_ns / 8);
+            }
+        }
+        self.back_off_shift = 0;
+    }
+
+    /// Doubles the time-out until the next sample.
+    pub fn back_off(&mut self) {
+        self.back_off_shift = (self.back_off_shift + 1).min(BACK_OFF_SHIFT_MAX);
+    }
+
+    /// Smoothed round-trip time, `None` before the first sample.
+    pub fn smoothed_ns(&self) -> Option<u64> {
+        self.smoothed_ns
+    }
+
+    /// How long to wait for an answer before asking again.
+    pub fn rto_ns(&self) -> u64 {
+        let base = match self.smoothed_ns {
+            None => RTO_INITIAL_NS,
+            Some(smoothed) => smoothed
+                .saturating_add(self.variation_ns.saturating_mul(4))
+                .clamp(RTO_MIN_NS, RTO_MAX_NS),
+        };
+        (base << self.back_off_shift).min(RTO_MAX_NS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn first_sample_sets_three_times_its_value() {
+        let mut rtt = RttEstimator::default();
+        assert_eq!(rtt.rto_ns(), RTO_INITIAL_NS);
+        rtt.on_sample(300 * MS);
+        assert_eq!(rtt.rto_ns(), 900 * MS);
+    }
+
+    #[test]
+    fn steady_samples_settle_near_the_floor_and_back_off_doubles_up_to_the_ceiling() {
+        let mut rtt = RttEstimator::default();
+        for _ in 0..200 {
+            rtt.on_sample(MS);
+        }
+        assert_eq!(rtt.rto_ns(), RTO_MIN_NS);
+        rtt.back_off();
+        assert_eq!(rtt.rto_ns(), 2 * RTO_MIN_NS);
+        for _ in 0..100 {
+            rtt.back_off();
+        }
+        assert_eq!(rtt.rto_ns(), RTO_MAX_NS);
+        rtt.on_sample(MS);
+        assert_eq!(rtt.rto_ns(), RTO_MIN_NS);
+    }
+
+    #[test]
+    fn absurd_samples_stay_within_the_bounds() {
+        let mut rtt = RttEstimator::default();
+        for sample in [u64::MAX, 0, u64::MAX, u64::MAX / 2, 1] {
+            rtt.on_sample(sample);
+            assert!((RTO_MIN_NS..=RTO_MAX_NS).contains(&rtt.rto_ns()));
+        }
+    }
+}

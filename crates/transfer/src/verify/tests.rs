@@ -1,0 +1,188 @@
+//! A file and its tree in memory, cut into segments of any size and mangled on the way.
+
+use super::*;
+use byname_security::tree::{Tree, TreeBuilder};
+use proptest::prelude::*;
+
+struct Source {
+    bytes: Vec<u8>,
+    tree: Tree,
+    segment_bytes: usize,
+}
+
+impl Source {
+    fn new(size: usize, segment_bytes: usize) -> Self {
+        let bytes: Vec<u8> = (0..size).map(|at| (at / 3 + at / 257 * 7) as u8).collect();
+        let mut builder = TreeBuilder::new(size as u64);
+        builder.push(&bytes).expect("the size is right");
+        Source { bytes, tree: builder.finish().expect("the size is right"), segment_bytes }
+    }
+
+    fn part(&self, part: Part) -> &[u8] {
+        match part {
+            Part::Content => &self.bytes,
+            Part::Tree(level) => &self.tree.levels[usize::from(level) - 1],
+        }
+    }
+
+    fn segment(&self, part: Part, segment: u64) -> Vec<u8> {
+        let bytes = self.part(part);
+        let start = segment as usize * self.segment_bytes;
+        bytes[start..(start + self.segment_bytes).min(bytes.len())].to_vec()
+    }
+
+    fn verifier(&self) -> Verifier {
+        let size = self.bytes.len() as u64;
+        Verifier::new(self.tree.root, size, self.segment_bytes as u64, UnitSet::default())
+    }
+}
+
+/// Gives all segments in an order decided by `seed`; `mangle` may change them. Returns what was
+/// handed out, whether all of it was proved, and the faults.
+fn transfer(
+    source: &Source,
+    seed: u64,
+    mangle: &mut dyn FnMut(Part, u64, &mut Vec<u8>),
+) -> (Vec<u8>, u64, Vec<Fault>) {
+    let mut verifier = source.verifier();
+    let mut received = vec![0; source.bytes.len()];
+    let mut out = |offset: u64, bytes: &[u8]| {
+        received[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
+    };
+    let last = verifier.last_segment(Part::Content).expect("there is content");
+    let mut order: Vec<u64> = (0..=last).collect();
+    order.sort_by_key(|segment| (segment + 1).wrapping_mul(seed | 1));
+    for (at, segment) in order.into_iter().enumerate() {
+        if (at as u64).is_multiple_of(3) {
+            verifier.prepare(segment);
+        }
+        let mut bytes = source.segment(Part::Content, segment);
+        mangle(Part::Content, segment, &mut bytes);
+        verifier.handle_segment(Part::Content, segment, &bytes, &mut out);
+        while let Some(node) = verifier.poll_need() {
+            let part = Part::Tree(node.level);
+            for segment in verifier.segments_of(part, node.index).expect("the level exists") {
+                let mut bytes = source.segment(part, segment);
+                mangle(part, segment, &mut bytes);
+                verifier.handle_segment(part, segment, &bytes, &mut out);
+            }
+        }
+    }
+    let faults = std::iter::from_fn(|| verifier.poll_fault()).collect();
+    (received, verifier.verified().count(), faults)
+}
+
+fn unit_count(size: usize) -> u64 {
+    size.div_ceil(UNIT_BYTES).max(1) as u64
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn any_size_segment_size_and_order_comes_out_whole(
+        size in prop_oneof![0usize..40_000, 2_000_000usize..2_200_000],
+        segment_bytes in prop_oneof![Just(8192usize), Just(4096), Just(1024), 700usize..9000],
+        seed in any::<u64>(),
+    ) {
+        let source = Source::new(size, segment_bytes);
+        let (received, count, faults) = transfer(&source, seed, &mut |_, _, _| {});
+        prop_assert_eq!(faults, []);
+        prop_assert_eq!(count, unit_count(size));
+        prop_assert!(received == source.bytes);
+    }
+
+    #[test]
+    fn one_flipped_bit_anywhere_is_found_and_never_handed_out(
+        size in 1usize..2_200_000,
+        segment_bytes in prop_oneof![Just(8192usize), Just(1024)],
+        seed in any::<u64>(),
+        victim in any::<prop::sample::Index>(),
+        bit in 0u8..8,
+        is_tree in any::<bool>(),
+    ) {
+        let source = Source::new(size, segment_bytes);
+        let part = if is_tree && size > UNIT_BYTES { Part::Tree(1) } else { Part::Content };
+        let at = victim.index(source.part(part).len());
+        let (received, count, faults) = transfer(&source, seed, &mut |which, segment, bytes| {
+            if which == part && segment as usize == at / segment_bytes {
+                bytes[at % segment_bytes] ^= 1 << bit;
+            }
+        });
+        prop_assert!(!faults.is_empty());
+        prop_assert!(count < unit_count(size));
+        for (unit, bytes) in received.chunks(UNIT_BYTES).enumerate() {
+            let start = unit * UNIT_BYTES;
+            let is_genuine = bytes == &source.bytes[start..start + bytes.len()];
+            prop_assert!(is_genuine || bytes.iter().all(|byte| *byte == 0));
+        }
+    }
+}
+
+#[test]
+fn a_wrong_length_is_a_fault_of_the_segment() {
+    let source = Source::new(20_000, 8192);
+    let (_, _, faults) = transfer(&source, 0, &mut |part, segment, bytes| {
+        if part == Part::Content && segment == 2 {
+            bytes.push(0);
+        }
+    });
+    assert_eq!(faults, [Fault::Segment { part: Part::Content, segment: 2 }]);
+}
+
+#[test]
+fn units_that_are_there_already_are_not_handed_out_again() {
+    let source = Source::new(3 * UNIT_BYTES, 8192);
+    let mut there = UnitSet::default();
+    there.insert(1);
+    let mut verifier = Verifier::new(source.tree.root, 3 * 8192, 8192, there);
+    let mut offsets = Vec::new();
+    let mut out = |offset: u64, _: &[u8]| offsets.push(offset);
+    verifier.handle_segment(Part::Tree(1), 0, &source.segment(Part::Tree(1), 0), &mut out);
+    assert_eq!(verifier.poll_need(), None, "a node nobody asked for is not taken");
+    for segment in 0..3 {
+        let bytes = source.segment(Part::Content, segment);
+        verifier.handle_segment(Part::Content, segment, &bytes, &mut out);
+    }
+    assert_eq!(verifier.poll_need(), Some(NodeId { level: 1, index: 0 }));
+    verifier.handle_segment(Part::Tree(1), 0, &source.segment(Part::Tree(1), 0), &mut out);
+    assert_eq!(offsets, [0, 2 * 8192]);
+}
+
+#[test]
+fn a_bad_unit_can_be_repaired_by_its_segments() {
+    let source = Source::new(50_000, 3000);
+    let mut verifier = source.verifier();
+    let mut received = 0;
+    let mut out = |_: u64, bytes: &[u8]| received += bytes.len();
+    verifier.prepare(0);
+    while let Some(node) = verifier.poll_need() {
+        let part = Part::Tree(node.level);
+        for segment in verifier.segments_of(part, node.index).expect("exists") {
+            verifier.handle_segment(part, segment, &source.segment(part, segment), &mut out);
+        }
+    }
+    for segment in 0..=16 {
+        let mut bytes = source.segment(Part::Content, segment);
+        bytes[0] ^= u8::from(segment == 5);
+        verifier.handle_segment(Part::Content, segment, &bytes, &mut out);
+    }
+    let Some(Fault::Block { part, block }) = verifier.poll_fault() else { panic!("no fault") };
+    assert_eq!((part, block, verifier.poll_fault()), (Part::Content, 1, None));
+    for segment in verifier.segments_of(part, block).expect("exists") {
+        let bytes = source.segment(part, segment);
+        verifier.handle_segment(part, segment, &bytes, &mut out);
+    }
+    assert_eq!(received, 50_000);
+}
+
+#[test]
+fn what_waits_is_counted_against_the_room() {
+    let source = Source::new(2_000_000, 8192);
+    let mut verifier = source.verifier();
+    for segment in 0..100 {
+        let bytes = source.segment(Part::Content, segment);
+        verifier.handle_segment(Part::Content, segment, &bytes, &mut |_, _| {});
+    }
+    assert_eq!(verifier.room(), BLOCKS_MAX - 100);
+}
