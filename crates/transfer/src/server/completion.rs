@@ -1,0 +1,154 @@
+//! Completions: the steps of a task, and how it ends.
+
+use super::ops::{Located, Op, Record, RecordKey, Subject};
+use super::segments::OpenFile;
+use super::tasks::{FoundFile, Step};
+use super::versions::{next_version, unsettled_ns};
+use super::{Completion, Now, OpId, Owner, Recalled, Server, Waiter};
+use crate::metadata::Absence;
+use crate::naming;
+
+impl Server {
+    /// Takes the result of an operation.
+    pub fn handle_completion(&mut self, id: OpId, completion: Completion, now: Now) {
+        match (self.owners.remove(&id), completion) {
+            (Some(Owner::Task(task)), completion) => self.on_task(task, completion, now),
+            (Some(Owner::Hash(identity)), Completion::Hashed(hashed)) => {
+                self.on_hashed(identity, hashed, now);
+            }
+            (Some(Owner::Tree { object, identity }), Completion::TreeOpened(handle)) => {
+                self.on_tree_opened(&object, identity, handle);
+            }
+            (Some(Owner::Segment(pending)), Completion::Segment(sent)) => {
+                self.on_segment(pending, sent);
+            }
+            _ => self.counters.strays += 1,
+        }
+    }
+
+    fn on_task(&mut self, id: u64, completion: Completion, now: Now) {
+        let Some(task) = self.tasks.get(id) else {
+            // Everybody who waited is gone; only a descriptor may be left to close.
+            if let Completion::Located(Located::File { handle, .. }) = completion {
+                self.close(handle);
+            }
+            return;
+        };
+        match completion {
+            Completion::Located(located) => self.on_located(id, located, now),
+            Completion::Listed(listed) => self.on_listed(id, listed, now),
+            Completion::Recalled(recalled) => {
+                match std::mem::replace(&mut task.step, Step::Locating) {
+                    Step::RecallingFile(found) => self.on_file_recalled(id, found, recalled, now),
+                    Step::RecallingListing(found) => {
+                        self.on_listing_recalled(id, found, &recalled, now);
+                    }
+                    _ => self.counters.strays += 1,
+                }
+            }
+            Completion::Announced(durable) => {
+                match std::mem::replace(&mut task.step, Step::Locating) {
+                    Step::AnnouncingFile(found, ..) if !durable => {
+                        self.close(found.handle);
+                        self.finish_unreadable(id, now);
+                    }
+                    Step::AnnouncingFile(found, version, recalled) => {
+                        self.on_version(id, found, version, recalled.root, now);
+                    }
+                    Step::AnnouncingListing(found, version) if durable => {
+                        self.keep_listing(id, *found, version, now);
+                    }
+                    _ => self.finish_unreadable(id, now),
+                }
+            }
+            _ => self.counters.strays += 1,
+        }
+    }
+
+    fn on_located(&mut self, id: u64, located: Located, now: Now) {
+        match located {
+            Located::File { stat, handle } => self.on_file(id, FoundFile { stat, handle }, now),
+            Located::Directory { stat } => self.on_directory(id, stat, now),
+            Located::NotFound => self.finish_absent(id, Absence::NotFound, now),
+            Located::NoPermission => self.finish_absent(id, Absence::NoPermission, now),
+            Located::Failed => self.finish_unreadable(id, now),
+        }
+    }
+
+    fn on_file(&mut self, id: u64, found: FoundFile, now: Now) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let identity = found.stat.identity;
+        if task.seen.is_none_or(|(seen, _)| seen != identity) {
+            task.seen = Some((identity, now.now_ns));
+        }
+        let key = RecordKey { name: task.path.view().value().to_vec(), listing: false };
+        task.step = Step::RecallingFile(found);
+        self.issue(Op::Recall { key, identity: Some(identity) }, Owner::Task(id));
+    }
+
+    fn on_file_recalled(&mut self, id: u64, found: FoundFile, recalled: Recalled, now: Now) {
+        let subject = Subject::File(found.stat.identity);
+        if let Some(record) = recalled.record.filter(|record| record.subject == subject) {
+            return self.on_version(id, found, record.version, recalled.root, now);
+        }
+        // What is asked of another version than the one recorded is not served any more.
+        for waiter in self.take_waiters(id, Waiter::wants_segment) {
+            self.nack_stale(&waiter.wire, waiter.echo);
+        }
+        if self.end_if_alone(id) {
+            return self.close(found.handle);
+        }
+        let identity = found.stat.identity;
+        let Some(task) = self.tasks.get(id) else { return };
+        let since_ns = task.seen.map_or(now.now_ns, |(_, since_ns)| since_ns);
+        let seen_for_ns = now.now_ns.saturating_sub(since_ns);
+        let wait_ns = unsettled_ns(&identity, now.unix_ns, seen_for_ns, &self.config);
+        if wait_ns > 0 {
+            let until_ns = now.now_ns.saturating_add(wait_ns);
+            task.step = Step::Quiet { until_ns };
+            self.close(found.handle);
+            return self.give_up_quiet(id, until_ns, now);
+        }
+        let version = next_version(identity.mtime_ns, &recalled);
+        let key = RecordKey { name: task.path.view().value().to_vec(), listing: false };
+        task.step = Step::AnnouncingFile(found, version, recalled);
+        self.counters.versions += 1;
+        self.issue(Op::Announce { key, record: Record { subject, version } }, Owner::Task(id));
+    }
+
+    /// Opens a version that is announced; the task ends when its root is known.
+    fn on_version(
+        &mut self,
+        id: u64,
+        found: FoundFile,
+        version: u64,
+        root: Option<[u8; 32]>,
+        now: Now,
+    ) {
+        let Some(task) = self.tasks.get(id) else { return self.close(found.handle) };
+        let versioned = naming::versioned_name(task.path.view(), false, version);
+        let Some(segment_size) = naming::segment_size_for(versioned.view().value().len()) else {
+            self.close(found.handle);
+            return self.finish_absent(id, Absence::NameTooLong, now);
+        };
+        let (identity, file) = (found.stat.identity, found.handle);
+        let file =
+            self.open_version(&versioned, OpenFile { identity, file, tree: None, segment_size });
+        for waiter in self.take_waiters(id, Waiter::wants_segment) {
+            self.settle_segment(&waiter);
+        }
+        if self.end_if_alone(id) {
+            return;
+        }
+        if let Some(root) = root {
+            return self.finish_file(id, &found.stat, version, root, now);
+        }
+        if let Some(task) = self.tasks.get(id) {
+            task.step = Step::Root { stat: found.stat, version };
+        }
+        match self.hash(file, identity, id) {
+            true => self.set_timer(id),
+            false => self.answer_pending(id, |_| true, now),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What the file server is told at start, and every bound it keeps.
+
+use std::sync::Arc;
+
+use byname_packet::{Name, Signer};
+
+use crate::numbers::METADATA_FRESHNESS_MS;
+
+/// A key that may be used from any thread.
+pub type SharedSigner = Arc<dyn Signer + Send + Sync>;
+
+/// One published directory.
+#[derive(Clone)]
+pub struct Mount {
+    /// Its name; every component is generic. The empty name publishes at the root of all names.
+    pub prefix: Name,
+    /// Signs metadata and absences below that name.
+    pub signer: SharedSigner,
+}
+
+/// A Data packet served under its own name, such as a certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixedData {
+    /// The whole packet.
+    pub wire: Vec<u8>,
+}
+
+/// Times and bounds. The default is meant for everybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// A version is minted when the file has not changed for this long.
+    pub quiet_ns: u64,
+    /// The same where the file system keeps whole seconds only.
+    pub quiet_coarse_ns: u64,
+    /// How long an Interest is held for a file to become quiet, at most half its lifetime.
+    pub hold_quiet_ns: u64,
+    /// How long an Interest is held for a root, at most half its lifetime.
+    pub hold_root_ns: u64,
+    /// FreshnessPeriod of metadata.
+    pub metadata_freshness_ms: u64,
+    /// A signed packet whose content is still right is sent again up to this age.
+    pub reuse_ns: u64,
+    /// A directory that seems unchanged is read again when asked after this time.
+    pub relist_ns: u64,
+    /// Interests waiting for the disk, a root or a quiet file.
+    pub pending_max: usize,
+    /// Open versions of files (one descriptor each, two when its tree is asked for).
+    pub open_max: usize,
+    /// Octets of all listings kept.
+    pub listing_bytes_max: usize,
+    /// Signed packets kept for reuse.
+    pub answers_max: usize,
+    /// Signatures made in a second.
+    pub signatures_per_s: u64,
+    /// Roots being computed or waiting for it.
+    pub hashes_max: usize,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        const MS: u64 = 1_000_000;
+        Self {
+            quiet_ns: 100 * MS,
+            quiet_coarse_ns: 2_000 * MS,
+            hold_quiet_ns: 500 * MS,
+            hold_root_ns: 300 * MS,
+            metadata_freshness_ms: METADATA_FRESHNESS_MS,
+            reuse_ns: 1_000 * MS,
+            relist_ns: 1_000 * MS,
+            pending_max: 4096,
+            open_max: 256,
+            // 500 000 entries with names of 128 octets.
+            listing_bytes_max: 64 << 20,
+            answers_max: 1024,
+            signatures_per_s: 5000,
+            hashes_max: 1024,
+        }
+    }
+}

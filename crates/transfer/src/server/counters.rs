@@ -1,0 +1,50 @@
+//! What the server did, in numbers.
+
+/// Counts since the start. Every refusal and every reached bound has its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counters {
+    /// Interests handled.
+    pub interests: u64,
+    /// Metadata packets sent.
+    pub metadata: u64,
+    /// Absences sent.
+    pub absences: u64,
+    /// Segments of files and trees handed to the executor.
+    pub segments: u64,
+    /// Segments of listings sent.
+    pub listing_segments: u64,
+    /// Certificates and other fixed packets sent.
+    pub fixed: u64,
+    /// Packets signed.
+    pub signatures: u64,
+    /// Signed packets sent again.
+    pub signatures_reused: u64,
+    /// Versions announced for the first time.
+    pub versions: u64,
+    /// Roots asked for.
+    pub hashes: u64,
+    /// Directories read.
+    pub listings: u64,
+    /// Nack: the name is no request, or of no mount.
+    pub not_understood: u64,
+    /// Nack: the version is not served, or has no such segment.
+    pub stale: u64,
+    /// Nack: a file changed under its version.
+    pub changed: u64,
+    /// Nack: reading failed.
+    pub failed: u64,
+    /// Nack (congestion): too many Interests wait.
+    pub pending_full: u64,
+    /// Nack (congestion): too many signatures in a second.
+    pub signing_limited: u64,
+    /// Hashing refused because too many files wait for it.
+    pub hashes_full: u64,
+    /// Interests whose lifetime ended before the disk answered.
+    pub expired: u64,
+    /// Metadata answered with the root still pending.
+    pub root_pending: u64,
+    /// Absences because a file is being written.
+    pub being_written: u64,
+    /// Completions that belong to no operation (an error of the executor).
+    pub strays: u64,
+}

@@ -1,0 +1,219 @@
+//! Directories: snapshots of their listings, and when they are read again.
+//!
+//! A snapshot is the payload of one version, with its tree; the last two of a path are kept so that
+//! running fetches finish. Its version depends on the payload's root, not on the directory's times:
+//! changing an entry's permissions alters what is listed without touching the directory.
+
+use byname_packet::{NameRef, NullSigner, NumberComponent};
+
+use super::cache::Cache;
+use super::ops::{FileStat, Listing, Op, Record, RecordKey, Subject};
+use super::reply::{Echo, interest_name};
+use super::segments::{Extent, segment_builder};
+use super::tasks::{FoundListing, Step};
+use super::versions::next_version;
+use super::{ListFailure, Now, Owner, Recalled, Server};
+use crate::metadata::{Absence, ContentRoot, Metadata};
+use crate::naming::{self, Part};
+
+/// A directory whose listing took longer than this is not read again for twice as long.
+const SLOW_NS: u64 = 20_000_000;
+/// A directory changed so shortly before it was read may change again within one tick of its clock.
+const SETTLE_NS: u64 = 50_000_000;
+/// What a snapshot costs besides its payload.
+const SNAPSHOT_BYTES: usize = 512;
+
+pub(super) struct Snapshot {
+    pub(super) version: u64,
+    pub(super) listing: Listing,
+    pub(super) segment_size: usize,
+    read: Now,
+    took_ns: u64,
+}
+
+#[derive(Default)]
+struct Pair {
+    current: Option<Snapshot>,
+    previous: Option<Snapshot>,
+}
+
+/// The snapshots of all paths.
+pub(super) struct Snapshots {
+    kept: Cache<Pair>,
+}
+
+impl Snapshot {
+    fn weight(&self) -> usize {
+        let levels: usize = self.listing.levels.iter().map(Vec::len).sum();
+        self.listing.payload.len() + levels + SNAPSHOT_BYTES
+    }
+
+    /// Whether the snapshot may stand for the directory as it was found now.
+    fn is_current(&self, found: &FileStat, now: Now, relist_ns: u64) -> bool {
+        let age_ns = now.now_ns.saturating_sub(self.read.now_ns);
+        if self.took_ns >= SLOW_NS && age_ns < 2 * self.took_ns {
+            return true;
+        }
+        let identity = &self.listing.stat.identity;
+        let changed_ns = identity.mtime_ns.max(identity.ctime_ns);
+        let was_settled = changed_ns.saturating_add(SETTLE_NS) <= self.read.unix_ns;
+        age_ns < relist_ns && was_settled && self.listing.stat == *found
+    }
+}
+
+impl Snapshots {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { kept: Cache::new(bytes_max) }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.kept.weight()
+    }
+
+    fn current(&self, path: &[u8]) -> Option<&Snapshot> {
+        self.kept.peek(path)?.current.as_ref()
+    }
+
+    fn version(&mut self, path: &[u8], version: u64) -> Option<&Snapshot> {
+        let pair = self.kept.get(path)?;
+        [&pair.current, &pair.previous].into_iter().flatten().find(|kept| kept.version == version)
+    }
+
+    fn keep(&mut self, path: &[u8], snapshot: Snapshot) {
+        let mut pair = self.kept.remove(path).unwrap_or_default();
+        if pair.current.as_ref().is_some_and(|current| current.version != snapshot.version) {
+            pair.previous = pair.current.take();
+        }
+        pair.current = Some(snapshot);
+        let kept = [&pair.current, &pair.previous];
+        let weight = kept.into_iter().flatten().map(Snapshot::weight).sum();
+        self.kept.insert(path.to_vec(), pair, weight);
+    }
+}
+
+impl Server {
+    pub(super) fn on_directory(&mut self, id: u64, stat: FileStat, now: Now) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let path = task.path.clone();
+        let current = self.snapshots.current(path.view().value());
+        if current.is_some_and(|kept| kept.is_current(&stat, now, self.config.relist_ns)) {
+            return self.finish_listing(id, now);
+        }
+        self.counters.listings += 1;
+        task.step = Step::Listing { asked: now };
+        let (mount, path) = (task.place.mount, task.place.relative.clone());
+        // Half, because the version before it may still be being fetched.
+        let bytes_max = self.config.listing_bytes_max / 2;
+        self.issue(Op::List { mount, path, bytes_max }, Owner::Task(id));
+        self.set_timer(id);
+    }
+
+    pub(super) fn on_listed(&mut self, id: u64, listed: Result<Listing, ListFailure>, now: Now) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let Step::Listing { asked } = task.step else { return };
+        let listing = match listed {
+            Ok(listing) => listing,
+            Err(ListFailure::NotFound) => return self.finish_absent(id, Absence::NotFound, now),
+            Err(ListFailure::NoPermission) => {
+                return self.finish_absent(id, Absence::NoPermission, now);
+            }
+            Err(ListFailure::TooLarge) => {
+                return self.finish_absent(id, Absence::ListingTooLarge, now);
+            }
+            Err(ListFailure::Failed) => return self.finish_unreadable(id, now),
+        };
+        let took_ns = now.now_ns.saturating_sub(asked.now_ns);
+        let key = RecordKey { name: task.path.view().value().to_vec(), listing: true };
+        let found = Box::new(FoundListing { listing, asked, took_ns });
+        task.step = Step::RecallingListing(found);
+        self.issue(Op::Recall { key, identity: None }, Owner::Task(id));
+    }
+
+    pub(super) fn on_listing_recalled(
+        &mut self,
+        id: u64,
+        found: Box<FoundListing>,
+        recalled: &Recalled,
+        now: Now,
+    ) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let subject = Subject::Listing(found.listing.root);
+        if let Some(record) = recalled.record.filter(|record| record.subject == subject) {
+            return self.keep_listing(id, *found, record.version, now);
+        }
+        let version = next_version(found.listing.stat.identity.mtime_ns, recalled);
+        let key = RecordKey { name: task.path.view().value().to_vec(), listing: true };
+        task.step = Step::AnnouncingListing(found, version);
+        self.counters.versions += 1;
+        self.issue(Op::Announce { key, record: Record { subject, version } }, Owner::Task(id));
+    }
+
+    pub(super) fn keep_listing(&mut self, id: u64, found: FoundListing, version: u64, now: Now) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let path = task.path.clone();
+        let versioned = naming::versioned_name(path.view(), true, version);
+        let Some(segment_size) = naming::segment_size_for(versioned.view().value().len()) else {
+            return self.finish_absent(id, Absence::NameTooLong, now);
+        };
+        let FoundListing { listing, asked, took_ns } = found;
+        let snapshot = Snapshot { version, listing, segment_size, read: asked, took_ns };
+        self.snapshots.keep(path.view().value(), snapshot);
+        self.finish_listing(id, now);
+    }
+
+    /// Answers everybody from the current snapshot.
+    fn finish_listing(&mut self, id: u64, now: Now) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let path = task.path.clone();
+        let Some(kept) = self.snapshots.current(path.view().value()) else {
+            return self.finish_unreadable(id, now);
+        };
+        let stat = kept.listing.stat;
+        let described = Metadata {
+            mode: Some(stat.mode),
+            ctime_ns: Some(stat.identity.ctime_ns),
+            mtime_ns: Some(stat.identity.mtime_ns),
+            root: ContentRoot::Known(kept.listing.root),
+            listing_size: Some(kept.listing.payload.len() as u64),
+            listing_segment_size: Some(kept.segment_size as u64),
+            ..Metadata::new(naming::versioned_name(path.view(), true, kept.version))
+        };
+        self.finish_described(id, &described, now);
+    }
+
+    /// Answers a segment request of a kept listing; false if the version is not kept.
+    pub(super) fn serve_listing(
+        &mut self,
+        wire: &[u8],
+        path: NameRef<'_>,
+        (version, part, segment): (u64, Part, u64),
+        echo: Echo,
+    ) -> bool {
+        let Some(kept) = self.snapshots.version(path.value(), version) else { return false };
+        let object: &[u8] = match part {
+            Part::Content => &kept.listing.payload,
+            Part::Tree(level) => match kept.listing.levels.get(usize::from(level) - 1) {
+                Some(values) => values,
+                None => {
+                    self.nack_stale(wire, echo);
+                    return true;
+                }
+            },
+        };
+        let extent = Extent::of(object.len() as u64, kept.segment_size, segment);
+        let (Some(extent), Some(name)) = (extent, interest_name(wire)) else {
+            self.nack_stale(wire, echo);
+            return true;
+        };
+        let start = extent.offset as usize;
+        let last = NumberComponent::segment(extent.last_segment);
+        let mut packet = Vec::new();
+        let content = &object[start..start + extent.len];
+        let built = segment_builder(name, &last).encode(content, &NullSigner, &mut packet);
+        if built.is_ok() {
+            self.counters.listing_segments += 1;
+            self.out.push_back(echo.wrap(&packet));
+        }
+        true
+    }
+}

@@ -1,0 +1,183 @@
+//! How a task ends: everybody who waits for it gets the signed answer, an absence or a Nack.
+
+use byname_packet::lp::nack_reason;
+
+use super::ops::FileStat;
+use super::reply::{Said, SignRefused, interest_name};
+use super::tasks::Step;
+use super::{Now, Server, Waiter, Wants};
+use crate::metadata::{Absence, ContentRoot, Metadata};
+use crate::{naming, numbers};
+use byname_packet::Name;
+
+const MS: u64 = 1_000_000;
+
+/// The description of a version of a file.
+fn describe_file(versioned: Name, stat: &FileStat, root: ContentRoot) -> Option<Metadata> {
+    let segment_size = naming::segment_size_for(versioned.view().value().len())? as u64;
+    let identity = &stat.identity;
+    Some(Metadata {
+        last_segment: Some(naming::last_segment(identity.size, segment_size)),
+        segment_size: Some(segment_size),
+        size: Some(identity.size),
+        mode: Some(stat.mode),
+        ctime_ns: Some(identity.ctime_ns),
+        mtime_ns: Some(identity.mtime_ns),
+        root,
+        ..Metadata::new(versioned)
+    })
+}
+
+impl Server {
+    /// Ends a task about a file whose version is open.
+    pub(super) fn finish_file(
+        &mut self,
+        id: u64,
+        stat: &FileStat,
+        version: u64,
+        root: [u8; 32],
+        now: Now,
+    ) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let versioned = naming::versioned_name(task.path.view(), false, version);
+        match describe_file(versioned, stat, ContentRoot::Known(root)) {
+            Some(described) => self.finish_described(id, &described, now),
+            None => self.finish_absent(id, Absence::NameTooLong, now),
+        }
+    }
+
+    /// Ends a task with the description of a version.
+    pub(super) fn finish_described(&mut self, id: u64, described: &Metadata, now: Now) {
+        let Some(mount) = self.mount_of(id) else { return };
+        let waiters = self.end_task(id);
+        self.answer_described(mount, &waiters, described, now);
+    }
+
+    /// Ends a task with the reason why there is nothing.
+    pub(super) fn finish_absent(&mut self, id: u64, absence: Absence, now: Now) {
+        let Some(mount) = self.mount_of(id) else { return };
+        let waiters = self.end_task(id);
+        self.answer_absent(mount, &waiters, absence, now);
+    }
+
+    /// Ends a task because the disk or the state directory failed.
+    pub(super) fn finish_unreadable(&mut self, id: u64, now: Now) {
+        self.counters.failed += 1;
+        self.finish_absent(id, Absence::Unreadable { code: numbers::ERROR_UNREADABLE }, now);
+    }
+
+    /// Answers "being written" to those who waited long enough.
+    pub(super) fn give_up_quiet(&mut self, id: u64, until_ns: u64, now: Now) {
+        let hold_ns = self.config.hold_quiet_ns;
+        let Some(mount) = self.mount_of(id) else { return };
+        let due = self.take_waiters(id, |waiter| waiter.hold_until(hold_ns) <= now.now_ns);
+        let retry_ms = until_ns.saturating_sub(now.now_ns).div_ceil(MS).max(1);
+        self.counters.being_written += due.len() as u64;
+        self.answer_absent(mount, &due, Absence::BeingWritten { retry_ms }, now);
+        if !self.end_if_alone(id) {
+            self.set_timer(id);
+        }
+    }
+
+    /// Answers "root pending" to those who waited long enough.
+    pub(super) fn give_up_root(&mut self, id: u64, now: Now) {
+        let hold_ns = self.config.hold_root_ns;
+        self.answer_pending(id, |waiter| waiter.hold_until(hold_ns) <= now.now_ns, now);
+    }
+
+    pub(super) fn answer_pending(&mut self, id: u64, is_due: impl Fn(&Waiter) -> bool, now: Now) {
+        let due = self.take_waiters(id, is_due);
+        let Some(mount) = self.mount_of(id) else { return };
+        let Some(task) = self.tasks.get(id) else { return };
+        let Step::Root { stat, version } = task.step else { return };
+        let versioned = naming::versioned_name(task.path.view(), false, version);
+        if let Some(described) = describe_file(versioned, &stat, ContentRoot::Pending) {
+            self.counters.root_pending += due.len() as u64;
+            self.answer_described(mount, &due, &described, now);
+        }
+        if !self.end_if_alone(id) {
+            self.set_timer(id);
+        }
+    }
+
+    fn mount_of(&mut self, id: u64) -> Option<usize> {
+        self.tasks.get(id).map(|task| task.place.mount)
+    }
+
+    fn answer_described(
+        &mut self,
+        mount: usize,
+        waiters: &[Waiter],
+        described: &Metadata,
+        now: Now,
+    ) {
+        let is_directory = described.is_directory();
+        let mut content = Vec::new();
+        described.encode(&mut content);
+        let said = Said { content: &content, is_absence: false };
+        for waiter in waiters {
+            match waiter.wants {
+                Wants::Segment { .. } => self.settle_segment(waiter),
+                Wants::Metadata { listing: true } if !is_directory => {
+                    self.answer_absent(mount, std::slice::from_ref(waiter), Absence::NotFound, now);
+                }
+                Wants::Metadata { .. } => match self.answer(mount, waiter, said, now) {
+                    Err(SignRefused::TooLarge) => {
+                        let one = std::slice::from_ref(waiter);
+                        self.answer_absent(mount, one, Absence::NameTooLong, now);
+                    }
+                    Err(refused) => self.refuse_signing(waiter, refused),
+                    Ok(()) => self.counters.metadata += 1,
+                },
+            }
+        }
+    }
+
+    fn answer_absent(&mut self, mount: usize, waiters: &[Waiter], absence: Absence, now: Now) {
+        let mut content = Vec::new();
+        absence.encode(&mut content);
+        let said = Said { content: &content, is_absence: true };
+        for waiter in waiters {
+            if matches!(waiter.wants, Wants::Segment { .. }) {
+                self.nack_stale(&waiter.wire, waiter.echo);
+                continue;
+            }
+            match self.answer(mount, waiter, said, now) {
+                Ok(()) => self.counters.absences += 1,
+                Err(refused) => self.refuse_signing(waiter, refused),
+            }
+        }
+    }
+
+    fn answer(
+        &mut self,
+        mount: usize,
+        waiter: &Waiter,
+        said: Said<'_>,
+        now: Now,
+    ) -> Result<(), SignRefused> {
+        let name = interest_name(&waiter.wire).ok_or(SignRefused::Failed)?;
+        let signer = &self.mounts.get(mount).ok_or(SignRefused::Failed)?.signer;
+        let answered = self.answers.get(name, said, signer, now)?;
+        match answered.is_new {
+            true => self.counters.signatures += 1,
+            false => self.counters.signatures_reused += 1,
+        }
+        self.out.push_back(waiter.echo.wrap(answered.wire));
+        Ok(())
+    }
+
+    fn refuse_signing(&mut self, waiter: &Waiter, refused: SignRefused) {
+        let reason = match refused {
+            SignRefused::Limited => {
+                self.counters.signing_limited += 1;
+                nack_reason::CONGESTION
+            }
+            SignRefused::Failed | SignRefused::TooLarge => {
+                self.counters.failed += 1;
+                nack_reason::NONE
+            }
+        };
+        self.out.push_back(waiter.echo.nack(&waiter.wire, reason));
+    }
+}

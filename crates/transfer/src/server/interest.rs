@@ -1,0 +1,113 @@
+//! Interests: what is asked, and whether it can be answered at once.
+
+use byname_packet::lp::nack_reason;
+use byname_packet::{Data, NameRef};
+
+use super::reply::Echo;
+use super::{Arrival, Now, Server, Waiter, Wants};
+use crate::naming::{self, ParsedName, Request};
+
+/// Components of a certificate's name from `KEY` on.
+const AFTER_IDENTITY: usize = 4;
+
+/// Where a path lies.
+pub(super) struct Place {
+    pub(super) mount: usize,
+    pub(super) relative: Vec<u8>,
+}
+
+impl Server {
+    /// Takes an Interest. It is answered through `poll_transmit` or a `SendSegment` operation, now or
+    /// after further calls.
+    pub fn handle_interest(&mut self, arrival: &Arrival<'_>, now: Now) {
+        self.counters.interests += 1;
+        if self.answer_fixed(arrival) {
+            return;
+        }
+        let Some(parsed) = naming::parse(arrival.interest.name) else {
+            return self.refuse(arrival);
+        };
+        match parsed.request {
+            Request::Metadata { .. } if !arrival.interest.can_be_prefix => self.refuse(arrival),
+            Request::Metadata { listing } => {
+                self.join(arrival, &parsed, Wants::Metadata { listing }, now);
+            }
+            Request::Segment { listing, version, .. } => {
+                if !self.serve_segment(arrival.interest.wire(), &parsed, Echo::of(arrival)) {
+                    self.join(arrival, &parsed, Wants::Segment { listing, version }, now);
+                }
+            }
+        }
+    }
+
+    fn answer_fixed(&mut self, arrival: &Arrival<'_>) -> bool {
+        let interest = arrival.interest;
+        let found = self.fixed.iter().find(|(name, wire)| {
+            // Without this a plain prefix of everything published would be answered by a certificate.
+            let is_near = interest.name.count() + AFTER_IDENTITY > name.view().count();
+            let may_match =
+                interest.name.is_prefix_of(name.view()) || name.view().is_prefix_of(interest.name);
+            is_near
+                && may_match
+                && Data::decode(wire).is_ok_and(|data| interest.matches(&data))
+        });
+        let Some((_, wire)) = found else { return false };
+        self.counters.fixed += 1;
+        self.out.push_back(Echo::of(arrival).wrap(wire));
+        true
+    }
+
+    /// The mount with the longest name that starts `path`, and what follows it.
+    fn place(&self, path: NameRef<'_>) -> Option<Place> {
+        let (mount, prefix) = (self.mounts.iter().map(|mount| mount.prefix.view()).enumerate())
+            .filter(|(_, prefix)| prefix.is_prefix_of(path))
+            .max_by_key(|(_, prefix)| prefix.value().len())?;
+        let relative = naming::relative_path(path.suffix(prefix.count()))?;
+        Some(Place { mount, relative })
+    }
+
+    fn join(&mut self, arrival: &Arrival<'_>, parsed: &ParsedName<'_>, wants: Wants, now: Now) {
+        let Some(place) = self.place(parsed.path) else { return self.refuse(arrival) };
+        if self.waiting >= self.config.pending_max {
+            self.counters.pending_full += 1;
+            return self.nack_now(arrival, nack_reason::CONGESTION);
+        }
+        self.waiting += 1;
+        let waiter = Waiter::new(arrival, wants, now);
+        if let Some(task) = self.tasks.by_path(parsed.path.value()) {
+            task.waiters.push(waiter);
+            let id = task.id;
+            return self.set_timer(id);
+        }
+        let id = self.tasks.start(parsed.path.to_name(), place, waiter);
+        self.locate(id);
+    }
+
+    /// Nacks what is not a request to this server.
+    fn refuse(&mut self, arrival: &Arrival<'_>) {
+        self.counters.not_understood += 1;
+        self.nack_now(arrival, nack_reason::NONE);
+    }
+
+    pub(super) fn nack_now(&mut self, arrival: &Arrival<'_>, reason: u64) {
+        let packet = Echo::of(arrival).nack(arrival.interest.wire(), reason);
+        self.out.push_back(packet);
+    }
+}
+
+impl Waiter {
+    pub(super) fn wants_segment(&self) -> bool {
+        matches!(self.wants, Wants::Segment { .. })
+    }
+
+    pub(super) fn new(arrival: &Arrival<'_>, wants: Wants, now: Now) -> Self {
+        const MS: u64 = 1_000_000;
+        Self {
+            wire: arrival.interest.wire().to_vec(),
+            echo: Echo::of(arrival),
+            wants,
+            arrived_ns: now.now_ns,
+            lifetime_ns: arrival.interest.lifetime_ms_or_default().saturating_mul(MS),
+        }
+    }
+}

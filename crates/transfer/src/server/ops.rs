@@ -1,0 +1,243 @@
+//! What the engine asks of whoever has the files, and what it is told in return.
+//!
+//! Every [`Op`] except `Close` is answered by exactly one [`Completion`] with the same [`OpId`], at
+//! once or later. The engine never waits: an operation that takes long only delays its requests.
+
+use super::config::FixedData;
+
+/// Which operation a completion belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OpId(pub u64);
+
+/// An open file or tree, numbered by the executor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Handle(pub u64);
+
+/// What tells one state of a file from another without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// Device number.
+    pub device: u64,
+    /// Inode number.
+    pub inode: u64,
+    /// Octets.
+    pub size: u64,
+    /// Last change of the content, nanoseconds since the Unix epoch (0 if before).
+    pub mtime_ns: u64,
+    /// Last change of the inode, nanoseconds since the Unix epoch (0 if before).
+    pub ctime_ns: u64,
+}
+
+/// What is known of a file or directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileStat {
+    /// Its state.
+    pub identity: Identity,
+    /// `st_mode`.
+    pub mode: u16,
+}
+
+/// A durable record: what was last announced under a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record {
+    /// What the version describes.
+    pub subject: Subject,
+    /// The version. Also the highest ever announced under the name.
+    pub version: u64,
+}
+
+/// What a version describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// A file in this state.
+    File(Identity),
+    /// A directory's listing with this root.
+    Listing([u8; 32]),
+}
+
+/// What the state directory knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Recalled {
+    /// The record of the name.
+    pub record: Option<Record>,
+    /// No version below this may be announced (set when records were lost).
+    pub version_floor: u64,
+    /// Root of the file in the state that was asked about, if its tree is kept too.
+    pub root: Option<[u8; 32]>,
+}
+
+/// Names a record: two objects with one name differ in `listing`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RecordKey {
+    /// TLV-VALUE of the published name.
+    pub name: Vec<u8>,
+    /// The directory's listing under that name rather than a file.
+    pub listing: bool,
+}
+
+/// Something to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Op {
+    /// Resolve a path beneath a mount and open it if it is a regular file.
+    Locate {
+        /// Which mount.
+        mount: usize,
+        /// Relative path; empty for the mount itself.
+        path: Vec<u8>,
+    },
+    /// Read a directory whole.
+    List {
+        /// Which mount.
+        mount: usize,
+        /// Relative path.
+        path: Vec<u8>,
+        /// The largest payload wanted.
+        bytes_max: usize,
+    },
+    /// Look up what was announced.
+    Recall {
+        /// Under which name.
+        key: RecordKey,
+        /// Whose root is wanted.
+        identity: Option<Identity>,
+    },
+    /// Make a record durable. The version is announced only after that.
+    Announce {
+        /// Under which name.
+        key: RecordKey,
+        /// What.
+        record: Record,
+    },
+    /// Compute the root of an open file and keep it and the tree.
+    Hash {
+        /// The file.
+        file: Handle,
+        /// Its state; another before or after hashing means that it changed.
+        identity: Identity,
+    },
+    /// Open the tree of a file whose root was computed.
+    OpenTree {
+        /// The file's state.
+        identity: Identity,
+    },
+    /// Send a Data packet around octets of an open file or tree, if its state is still the same.
+    SendSegment(SendSegment),
+    /// Forget a handle. Not answered.
+    Close {
+        /// Which.
+        handle: Handle,
+    },
+}
+
+/// A packet to be completed with octets from a file and sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SendSegment {
+    /// Where the octets are.
+    pub source: Handle,
+    /// From where.
+    pub offset: u64,
+    /// How many; fewer at the end of the file mean that it changed.
+    pub len: usize,
+    /// What comes before them.
+    pub header: Vec<u8>,
+    /// What comes after them.
+    pub trailer: Vec<u8>,
+}
+
+/// What became of an operation.
+#[derive(Debug)]
+pub enum Completion {
+    /// Of `Locate`.
+    Located(Located),
+    /// Of `List`.
+    Listed(Result<Listing, ListFailure>),
+    /// Of `Recall`.
+    Recalled(Recalled),
+    /// Of `Announce`: whether the record is durable.
+    Announced(bool),
+    /// Of `Hash`.
+    Hashed(Hashed),
+    /// Of `OpenTree`: nothing if the tree is not kept.
+    TreeOpened(Option<Handle>),
+    /// Of `SendSegment`.
+    Segment(SegmentSent),
+}
+
+/// Where a path leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Located {
+    /// A regular file.
+    File {
+        /// What is known of it.
+        stat: FileStat,
+        /// The open file.
+        handle: Handle,
+    },
+    /// A directory.
+    Directory {
+        /// What is known of it.
+        stat: FileStat,
+    },
+    /// Nothing that is published.
+    NotFound,
+    /// Something that the server's user may not read.
+    NoPermission,
+    /// Reading failed for another reason.
+    Failed,
+}
+
+/// A directory read whole, with the tree over its payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listing {
+    /// Of the directory, before it was read.
+    pub stat: FileStat,
+    /// Sorted entries, see [`crate::listing`].
+    pub payload: Vec<u8>,
+    /// Root of the payload.
+    pub root: [u8; 32],
+    /// Tree levels, level 1 first.
+    pub levels: Vec<Vec<u8>>,
+}
+
+/// Why a directory could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListFailure {
+    /// It is no longer there.
+    NotFound,
+    /// The server's user may not read it.
+    NoPermission,
+    /// The payload would be larger than wanted.
+    TooLarge,
+    /// Reading failed for another reason.
+    Failed,
+}
+
+/// What hashing gave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hashed {
+    /// The root, kept in the state directory.
+    Root([u8; 32]),
+    /// The file changed meanwhile.
+    Changed,
+    /// Too many files wait for hashing.
+    Busy,
+    /// Reading failed.
+    Failed,
+}
+
+/// What became of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SegmentSent {
+    /// It is on its way.
+    Sent,
+    /// The file is no longer in the state in which it was opened; nothing was sent.
+    Changed,
+    /// Reading failed; nothing was sent.
+    Failed,
+}
+
+impl From<Vec<u8>> for FixedData {
+    fn from(wire: Vec<u8>) -> Self {
+        Self { wire }
+    }
+}

@@ -1,0 +1,217 @@
+//! Packets that leave: link header, Nacks, signed answers and their reuse.
+//!
+//! A signed packet is sent again as long as its content is what would be signed now and it is younger
+//! than the configured age; comparing the content is the whole invalidation. The version component
+//! of an answer is the time of signing and never repeats, even when the wall clock is set back.
+
+use byname_packet::lp::{self, LpHeader};
+use byname_packet::{ContentType, DataBuilder, Interest, NameRef, NumberComponent};
+
+use super::cache::Cache;
+use super::config::SharedSigner;
+use super::{Arrival, Now};
+use crate::numbers::{ABSENCE_FRESHNESS_MS, LINK_RESERVE_BYTES};
+
+/// What the link layer wants back with the answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Echo {
+    token: [u8; 32],
+    token_len: usize,
+    mark: Option<u64>,
+}
+
+impl Echo {
+    pub(super) fn of(arrival: &Arrival<'_>) -> Self {
+        let given = arrival.pit_token.unwrap_or_default();
+        let token_len = given.len().min(32);
+        let mut token = [0; 32];
+        token[..token_len].copy_from_slice(&given[..token_len]);
+        Self { token, token_len, mark: arrival.congestion_mark }
+    }
+
+    fn header(&self, nack: Option<u64>) -> LpHeader<'_> {
+        let token = &self.token[..self.token_len];
+        LpHeader {
+            pit_token: (!token.is_empty()).then_some(token),
+            congestion_mark: self.mark,
+            nack,
+            ..LpHeader::default()
+        }
+    }
+
+    /// Appends what stands before a packet of `len` octets.
+    pub(super) fn write(&self, len: usize, out: &mut Vec<u8>) {
+        lp::encode_header(&self.header(None), None, len, out);
+    }
+
+    /// `packet` as it goes on the link.
+    pub(super) fn wrap(&self, packet: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(packet.len() + LINK_RESERVE_BYTES);
+        self.write(packet.len(), &mut out);
+        out.extend_from_slice(packet);
+        out
+    }
+
+    /// A Nack of the Interest `wire`.
+    pub(super) fn nack(&self, wire: &[u8], reason: u64) -> Vec<u8> {
+        let mut out = Vec::with_capacity(wire.len() + LINK_RESERVE_BYTES);
+        lp::encode_header(&self.header(Some(reason)), None, wire.len(), &mut out);
+        out.extend_from_slice(wire);
+        out
+    }
+}
+
+/// What a metadata packet says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Said<'a> {
+    pub(super) content: &'a [u8],
+    pub(super) is_absence: bool,
+}
+
+/// Why a packet could not be signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SignRefused {
+    /// The rate is used up.
+    Limited,
+    /// The key failed.
+    Failed,
+    /// The packet would be larger than NDN software accepts.
+    TooLarge,
+}
+
+struct SignedAnswer {
+    content: Vec<u8>,
+    is_absence: bool,
+    wire: Vec<u8>,
+    made_ns: u64,
+}
+
+/// Signed packets by the name of the Interest they answer.
+pub(super) struct Answers {
+    kept: Cache<SignedAnswer>,
+    budget: Budget,
+    reuse_ns: u64,
+    freshness_ms: u64,
+    last_version: u64,
+}
+
+/// A packet and whether it was signed for this occasion.
+pub(super) struct Answered<'a> {
+    pub(super) wire: &'a [u8],
+    pub(super) is_new: bool,
+}
+
+impl Answers {
+    pub(super) fn new(config: &super::ServerConfig) -> Self {
+        Self {
+            kept: Cache::new(config.answers_max),
+            budget: Budget::new(config.signatures_per_s),
+            reuse_ns: config.reuse_ns,
+            freshness_ms: config.metadata_freshness_ms,
+            last_version: 0,
+        }
+    }
+
+    /// The packet that says `said` under `name`, signed now or lately.
+    pub(super) fn get(
+        &mut self,
+        name: NameRef<'_>,
+        said: Said<'_>,
+        signer: &SharedSigner,
+        now: Now,
+    ) -> Result<Answered<'_>, SignRefused> {
+        let reusable = self.kept.peek(name.value()).is_some_and(|kept| {
+            kept.content == said.content
+                && kept.is_absence == said.is_absence
+                && now.now_ns.saturating_sub(kept.made_ns) < self.reuse_ns
+        });
+        if !reusable {
+            let wire = self.sign(name, said, signer, now)?;
+            let (content, is_absence) = (said.content.to_vec(), said.is_absence);
+            let answer = SignedAnswer { content, is_absence, wire, made_ns: now.now_ns };
+            self.kept.insert(name.value().to_vec(), answer, 1);
+        }
+        let kept = self.kept.get(name.value()).ok_or(SignRefused::Failed)?;
+        Ok(Answered { wire: &kept.wire, is_new: !reusable })
+    }
+
+    fn sign(
+        &mut self,
+        name: NameRef<'_>,
+        said: Said<'_>,
+        signer: &SharedSigner,
+        now: Now,
+    ) -> Result<Vec<u8>, SignRefused> {
+        if !self.budget.take(now.now_ns) {
+            return Err(SignRefused::Limited);
+        }
+        self.last_version = now.unix_ns.max(self.last_version + 1);
+        let mut full = name.with(NumberComponent::version(self.last_version).as_component());
+        full.push_segment(0);
+        let (content_type, freshness_ms) = match said.is_absence {
+            true => (ContentType::NACK, ABSENCE_FRESHNESS_MS),
+            false => (ContentType::BLOB, self.freshness_ms),
+        };
+        let first = NumberComponent::segment(0);
+        let mut wire = Vec::new();
+        DataBuilder::new(full.view())
+            .content_type(content_type)
+            .freshness_ms(freshness_ms)
+            .final_block_id(first.as_component())
+            .encode(said.content, &**signer, &mut wire)
+            .map_err(|_| SignRefused::Failed)?;
+        if wire.len() > byname_packet::MAX_PACKET_BYTES - LINK_RESERVE_BYTES {
+            return Err(SignRefused::TooLarge);
+        }
+        Ok(wire)
+    }
+}
+
+/// So many per second, and at most a second's worth at once.
+struct Budget {
+    per_s: u64,
+    /// Billionths of one.
+    left: u128,
+    last_ns: u64,
+}
+
+impl Budget {
+    const ONE: u128 = 1_000_000_000;
+
+    fn new(per_s: u64) -> Self {
+        Self { per_s, left: u128::from(per_s) * Self::ONE, last_ns: 0 }
+    }
+
+    fn take(&mut self, now_ns: u64) -> bool {
+        let passed = u128::from(now_ns.saturating_sub(self.last_ns));
+        self.last_ns = now_ns;
+        let full = u128::from(self.per_s) * Self::ONE;
+        self.left = full.min(self.left + passed * u128::from(self.per_s));
+        let granted = self.left >= Self::ONE;
+        if granted {
+            self.left -= Self::ONE;
+        }
+        granted
+    }
+}
+
+/// The name of an Interest that was decoded once already.
+pub(super) fn interest_name(wire: &[u8]) -> Option<NameRef<'_>> {
+    Interest::decode(wire).ok().map(|interest| interest.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_grants_a_second_at_once_and_then_its_rate() {
+        let mut budget = Budget::new(10);
+        assert_eq!((0..20).filter(|_| budget.take(5)).count(), 10);
+        assert!(!budget.take(5 + 99_999_999));
+        assert!(budget.take(5 + 100_000_000));
+        assert!(!budget.take(5 + 100_000_001));
+        let later = 5 + 60_000_000_000;
+        assert_eq!((0..20).filter(|_| budget.take(later)).count(), 10);
+    }
+}

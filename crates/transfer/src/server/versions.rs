@@ -1,0 +1,79 @@
+//! When a state of a file may get a version, and which.
+
+use super::ServerConfig;
+use super::ops::{Identity, Recalled};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Which version a state not announced before gets.
+///
+/// Never below one announced under the name, whatever the clock of the file says.
+pub(super) fn next_version(mtime_ns: u64, recalled: &Recalled) -> u64 {
+    let after_last = recalled.record.map_or(0, |record| record.version.saturating_add(1));
+    mtime_ns.max(after_last).max(recalled.version_floor)
+}
+
+/// How much longer a file must stay as it is before its state counts as settled; 0 when it does.
+///
+/// `seen_for_ns` is how long this server has seen it in this state.
+pub(super) fn unsettled_ns(
+    identity: &Identity,
+    unix_ns: u64,
+    seen_for_ns: u64,
+    config: &ServerConfig,
+) -> u64 {
+    // Nobody can choose ctime, so whole seconds there mean that the file system keeps no more.
+    let is_coarse = identity.ctime_ns.is_multiple_of(SECOND_NS);
+    let quiet_ns = if is_coarse { config.quiet_coarse_ns } else { config.quiet_ns };
+    if identity.ctime_ns > unix_ns {
+        // The clock was set back or belongs to another machine: only watching helps.
+        return quiet_ns.saturating_sub(seen_for_ns);
+    }
+    // An mtime in the future was set by hand; ctime then tells when.
+    let past_mtime_ns = if identity.mtime_ns > unix_ns { 0 } else { identity.mtime_ns };
+    let changed_ns = identity.ctime_ns.max(past_mtime_ns);
+    changed_ns.saturating_add(quiet_ns).saturating_sub(unix_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::ops::{Record, Subject};
+    use super::*;
+
+    fn at(mtime_ns: u64, ctime_ns: u64) -> Identity {
+        Identity { device: 1, inode: 2, size: 3, mtime_ns, ctime_ns }
+    }
+
+    #[test]
+    fn versions_never_go_back() {
+        let announced = |version| Recalled {
+            record: Some(Record { subject: Subject::Listing([0; 32]), version }),
+            ..Recalled::default()
+        };
+        assert_eq!(next_version(50, &Recalled::default()), 50);
+        assert_eq!(next_version(50, &announced(40)), 50);
+        assert_eq!(next_version(50, &announced(50)), 51);
+        assert_eq!(next_version(50, &announced(90)), 91);
+        let lost = Recalled { version_floor: 1000, ..Recalled::default() };
+        assert_eq!(next_version(50, &lost), 1000);
+    }
+
+    #[test]
+    fn a_file_settles_a_while_after_its_last_change() {
+        let config = ServerConfig { quiet_ns: 100, quiet_coarse_ns: 3000, ..Default::default() };
+        let wait = |identity, unix_ns| unsettled_ns(&identity, unix_ns, 0, &config);
+        assert_eq!(wait(at(1001, 1001), 1001), 100);
+        assert_eq!(wait(at(1001, 1001), 1101), 0);
+        assert_eq!(wait(at(5, 1001), 1050), 51, "a restored mtime does not hide the change");
+        assert_eq!(wait(at(9_999_999, 1001), 1101), 0, "an mtime in the future is no change");
+        assert_eq!(wait(at(SECOND_NS, SECOND_NS), SECOND_NS + 1), 2999, "whole seconds");
+    }
+
+    #[test]
+    fn a_ctime_in_the_future_is_watched_instead() {
+        let config = ServerConfig { quiet_ns: 100, ..Default::default() };
+        assert_eq!(unsettled_ns(&at(5, 9001), 1000, 0, &config), 100);
+        assert_eq!(unsettled_ns(&at(5, 9001), 1000, 60, &config), 40);
+        assert_eq!(unsettled_ns(&at(5, 9001), 1000, 100, &config), 0);
+    }
+}
