@@ -22,6 +22,7 @@ demo:
 
 bench:
 	scripts/setup --for bench
+	interop/setup ndnd
 	bench/run
 
 setup:
