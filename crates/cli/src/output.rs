@@ -1,0 +1,146 @@
+//! What people and programs read: lines that harm no terminal, sizes, tables, JSON lines.
+
+use byname_packet::NameRef;
+use serde_json::{Value, json};
+use std::io::{IsTerminal, Write};
+
+/// Version of the JSON that commands print; raised when a field changes its meaning.
+const JSON_SCHEMA: u64 = 1;
+
+/// Prints one JSON object on a line of its own, with the schema first.
+pub(crate) fn json_line(value: Value) {
+    let mut object = json!({ "schema": JSON_SCHEMA });
+    if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), value) {
+        object.extend(fields);
+    }
+    out_line(&object.to_string());
+}
+
+/// Prints a line on stdout. A reader that went away ends the process quietly, as for any filter.
+pub(crate) fn out_line(line: &str) {
+    let mut out = std::io::stdout().lock();
+    if writeln!(out, "{line}").is_err() {
+        std::process::exit(0);
+    }
+}
+
+/// Prints a line on stderr; nobody can be told if that fails.
+pub(crate) fn err_line(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Whether progress bars and colours make sense on stderr.
+pub(crate) fn stderr_is_terminal() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// A name as it can be pasted back.
+pub(crate) fn name(name: NameRef<'_>) -> String {
+    name.to_user()
+}
+
+/// One component or file name, escaped.
+pub(crate) fn component(value: &[u8]) -> String {
+    let mut text = String::new();
+    byname_packet::name::escape_path_component(value, &mut text);
+    text
+}
+
+/// Octets in binary units with three significant digits.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64;
+    let mut unit = "";
+    for name in UNITS {
+        if value < 1023.5 {
+            break;
+        }
+        value /= 1024.0;
+        unit = name;
+    }
+    let digits = if value < 9.995 {
+        2
+    } else if value < 99.95 {
+        1
+    } else {
+        0
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+/// `YYYY-MM-DD hh:mm:ss` in UTC.
+pub(crate) fn time(unix_ns: u64) -> String {
+    let iso = byname_packet::signature::format_iso(unix_ns / 1_000_000_000);
+    let part = |range: std::ops::Range<usize>| iso.get(range).unwrap_or_default().to_owned();
+    format!(
+        "{}-{}-{} {}:{}:{}",
+        part(0..4),
+        part(4..6),
+        part(6..8),
+        part(9..11),
+        part(11..13),
+        part(13..15)
+    )
+}
+
+/// Permission bits as `ls -l` prints them.
+pub(crate) fn mode(mode: u32) -> String {
+    let kind = if mode & 0o170_000 == 0o040_000 { 'd' } else { '-' };
+    let mut text = String::from(kind);
+    for shift in [6, 3, 0] {
+        let bits = mode >> shift;
+        text.push(if bits & 4 != 0 { 'r' } else { '-' });
+        text.push(if bits & 2 != 0 { 'w' } else { '-' });
+        text.push(if bits & 1 != 0 { 'x' } else { '-' });
+    }
+    text
+}
+
+/// Prints rows in columns; numbers are the caller's to align by padding.
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
+    let mut widths: Vec<usize> = header.iter().map(|cell| cell.chars().count()).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let padded: Vec<String> =
+            cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        out_line(padded.join("  ").trim_end());
+    };
+    line(&mut header.iter().copied());
+    for row in rows {
+        line(&mut row.iter().map(String::as_str));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mode, size, time};
+
+    #[test]
+    fn sizes() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.00 KiB"),
+            (10 * 1024, "10.0 KiB"),
+            (1024 * 1024 - 1, "1.00 MiB"),
+            (1 << 30, "1.00 GiB"),
+            (u64::MAX, "16.0 EiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+
+    #[test]
+    fn modes_and_times() {
+        assert_eq!(mode(0o100_640), "-rw-r-----");
+        assert_eq!(mode(0o040_755), "drwxr-xr-x");
+        assert_eq!(time(0), "1970-01-01 00:00:00");
+    }
+}
