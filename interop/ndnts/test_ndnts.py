@@ -44,11 +44,10 @@ class ClientReadsByname(ReadsFromByname):
         self.assertEqual(seen["mode"], status.st_mode)
         self.assertEqual(seen["mtimeMs"], status.st_mtime_ns // 1_000_000)
 
-    @grid(offset_length=((0, 1), (8191, 2), (100_000, 50_000)))
-    def check_byte_range(self, offset_length):
+    @grid(offset=(0, 8191, 100_000), length=(1, 2, 50_000))
+    def check_byte_range(self, offset, length):
         hub = nodes.BynameForwarder(self.lab)
         nodes.byname_serve(self.lab, hub, samples.directory(), NAME)
-        offset, length = offset_length
         result = nodes.ndnts_run(self.lab, "range.mjs", hub.uri(), NAME, "many-segments.bin",
                                  offset, length)
         whole = (samples.directory() / "many-segments.bin").read_bytes()
@@ -155,7 +154,29 @@ class FileServerIsReadByByname(IsReadByByname):
         self.assertFalse(out.exists())
 
 
-class EcdsaFileServerIsReadByByname(FileServerIsReadByByname):
-    """The same with a key that exists but that nobody trusts, and with segments of 8192 bytes."""
+class EcdsaFileServer(Case):
+    """Segments of 8192 bytes, signed with a key that exists but that nobody trusts."""
 
-    options = ("8192", "ecdsa")
+    needs = ("ndnts", "ndnd")
+
+    def serve(self, forwarder):
+        """Publishes all samples at a forwarder."""
+        hub = nodes.FORWARDERS[forwarder](self.lab)
+        nodes.ndnts_serve(self.lab, hub, samples.directory(), NAME, options=("8192", "ecdsa"))
+        return hub
+
+    @grid(forwarder=FORWARDERS)
+    def check_insecure_get(self, forwarder):
+        hub = self.serve(forwarder)
+        out = self.lab.path("out/f")
+        result = nodes.byname_get_insecure(self.lab, hub.uri(), NAME + "/many-segments.bin", out)
+        self.assertEqual(result.code, 0, str(result))
+        self.assertIsNone(samples.difference(out, "many-segments.bin"))
+
+    @grid(forwarder=FORWARDERS)
+    def check_refused_without_insecure(self, forwarder):
+        hub = self.serve(forwarder)
+        out = self.lab.path("out/f")
+        result = nodes.byname_get(self.lab, hub.uri(), NAME + "/many-segments.bin", out)
+        self.assertIn(result.code, (5, 6), str(result))
+        self.assertEqual(list(out.parent.iterdir()), [], f"something was left behind: {result}")
