@@ -27,6 +27,8 @@ const NO_ROUTE_RETRY_NS: u64 = 100 * MS;
 const CONGESTION_RETRY_NS: u64 = 50 * MS;
 const REFUSED_RETRY_NS: u64 = 20 * MS;
 const QUEUE_SLACK: usize = 64;
+/// Repetitions that are let out whatever the room.
+const REPEATS_MIN: usize = 8;
 const REFUSED_SEGMENTS_MAX: usize = 64;
 
 /// Limits of one fetch.
@@ -248,7 +250,8 @@ impl Fetch {
         self.to_do = SegmentRuns::default();
     }
 
-    /// The next segment to ask for now, at most `room` being under way. The caller must send it.
+    /// The next segment to ask for now; new ones only while fewer than `room` are under way. The
+    /// caller must send it.
     /// `bytes` is the payload one segment is expected to carry.
     pub fn poll_segment(
         &mut self,
@@ -258,17 +261,22 @@ impl Fetch {
         flow: &mut Flow,
     ) -> Option<u64> {
         self.polled_ns = now_ns;
-        if self.failure.is_some() || self.under_way.len() >= room || !flow.has_room(now_ns) {
+        if self.failure.is_some() || !flow.has_room(now_ns) {
             return None;
         }
+        // What was lost may always be asked for again: it is what everything else waits for.
+        let under_way = self.under_way.len();
+        let (may_repeat, may_begin) = (under_way < room.max(REPEATS_MIN), under_way < room);
         // Nothing heard and no end known: one request shows both, and asking beyond the end of a
         // foreign object costs a time-out each.
         let is_blind = self.last_segment.is_none() && self.heard_ns.is_none();
         if is_blind && !self.under_way.is_empty() {
             return None;
         }
-        let (segment, mut attempt) = match self.pop_due(now_ns) {
+        let again = if may_repeat { self.pop_due(now_ns) } else { None };
+        let (segment, mut attempt) = match again {
             Some(again) => again,
+            None if !may_begin => return None,
             None => {
                 let fresh = Attempt { first_sent_ns: now_ns, sent_ns: now_ns, tries: 0 };
                 (self.to_do.pop_first()?, fresh)

@@ -18,7 +18,7 @@ use byname_security::trust::TrustError;
 
 use crate::authenticate::{Authenticator, Verdict};
 use crate::error::{ProtocolProblem, ReadError};
-use crate::fetch::{Fetch, FetchConfig, FetchFailure, NackKind};
+use crate::fetch::{Fetch, FetchConfig, FetchFailure, NackKind, SegmentRuns};
 use crate::flow::Flow;
 use crate::naming::{Part, part_name};
 use crate::numbers::SEGMENT_BYTES_MAX;
@@ -49,6 +49,9 @@ pub struct Reader {
     /// The content first, then the tree levels from 1 on.
     parts: Vec<PartFetch>,
     body: Body,
+    /// Units that the owner may have, not asked for yet.
+    local: SegmentRuns,
+    held_count: usize,
     authenticator: Authenticator,
     failure: Option<ReadError>,
 }
@@ -63,10 +66,13 @@ impl Reader {
             fetch: Fetch::new(to_do, plan.last_segment, config),
         };
         let mut parts = vec![content];
+        let mut local = SegmentRuns::default();
         let body = match plan.proof {
             Proof::Root { root, size, segment_bytes } => {
-                let verified = selection.into_verified();
-                let verifier = Verifier::new(root, size, segment_bytes, verified);
+                if let Selection::Resume(claimed) = &selection {
+                    claimed.iter().for_each(|unit| local.push(unit..unit + 1));
+                }
+                let verifier = Verifier::new(root, size, segment_bytes, UnitSet::default());
                 parts.extend((1..=verifier.level_count()).map(|level| {
                     let part = Part::Tree(level);
                     PartFetch {
@@ -80,7 +86,7 @@ impl Reader {
             Proof::Packets | Proof::Nothing => Body::Foreign(Foreign::new(&plan)),
         };
         let authenticator = Authenticator::new(config);
-        Reader { plan, parts, body, authenticator, failure: None }
+        Reader { plan, parts, body, local, held_count: 0, authenticator, failure: None }
     }
 
     /// What is being read.
@@ -182,6 +188,32 @@ impl Reader {
         self.poll_tree(context).or_else(|| self.poll_content(context))
     }
 
+    /// A unit that the owner may have: read it and call [`handle_local`](Reader::handle_local).
+    pub fn poll_local(&mut self) -> Option<u64> {
+        let Body::Tree(verifier) = &mut self.body else { return None };
+        if self.failure.is_some() || verifier.room() == 0 {
+            return None;
+        }
+        let unit = self.local.pop_first()?;
+        verifier.prepare_unit(unit);
+        Some(unit)
+    }
+
+    /// The bytes the owner has of a unit; an empty slice if it has none after all. They count
+    /// only if they are genuine, and are not handed out again.
+    pub fn handle_local(&mut self, unit: u64, bytes: &[u8], now_ns: u64) {
+        let Body::Tree(verifier) = &mut self.body else { return };
+        verifier.handle_local(unit, bytes);
+        self.settle_faults(now_ns);
+        self.settle_needs(now_ns);
+    }
+
+    /// Tells how many blocks the owner holds back, because it needs them in order. They count
+    /// against the memory bound, so fewer new ones are asked for.
+    pub fn set_held_count(&mut self, held_count: usize) {
+        self.held_count = held_count;
+    }
+
     /// When [`handle_timeout`](Reader::handle_timeout) has something to do.
     pub fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
         let ask = self.authenticator.ask().and_then(|ask| ask.poll_deadline(flow));
@@ -200,6 +232,7 @@ impl Reader {
             Body::Tree(verifier) => verifier.is_idle(),
             Body::Foreign(foreign) => foreign.is_idle(),
         };
+        let is_idle = is_idle && self.local.is_empty();
         self.failure.is_none() && is_idle && self.parts[0].fetch.is_finished()
     }
 
@@ -233,6 +266,7 @@ impl Reader {
             Body::Tree(verifier) => verifier.room(),
             Body::Foreign(foreign) => foreign.room(),
         };
+        let room = room.saturating_sub(self.held_count);
         let bytes = self.plan.segment_bytes.unwrap_or(SEGMENT_BYTES_MAX as u64);
         let content = &mut self.parts[0];
         let segment = content.fetch.poll_segment(context.now_ns, room, bytes, context.flow)?;
@@ -259,33 +293,38 @@ impl Reader {
         let mut failure = None;
         while let Some(fault) = verifier.poll_fault() {
             let (part, segments) = match fault {
+                Fault::Local { unit } => (Part::Content, verifier.segments_of(Part::Content, unit)),
                 Fault::Segment { part, segment } => (part, Some(segment..=segment)),
                 Fault::Block { part, block } => (part, verifier.segments_of(part, block)),
             };
-            let place = match part {
-                Part::Content => 0,
-                Part::Tree(level) => usize::from(level),
-            };
-            let fetch = &mut self.parts[place].fetch;
-            segments.into_iter().flatten().for_each(|segment| fetch.refuse(segment, now_ns));
+            let fetch = &mut self.parts[place_of(part)].fetch;
+            for segment in segments.into_iter().flatten() {
+                match fault {
+                    Fault::Local { .. } => fetch.want(segment, now_ns, now_ns),
+                    _ => fetch.refuse(segment, now_ns),
+                }
+            }
             if matches!(fetch.failure(), Some(FetchFailure::Refused { .. })) {
                 failure.get_or_insert(fault);
             }
         }
         if let Some(fault) = failure {
-            let name = self.plan.name.clone();
-            self.fail(match fault {
-                Fault::Segment { segment, .. } => {
-                    let problem = ProtocolProblem::SegmentLength { segment };
-                    ReadError::Protocol { name, problem }
-                }
-                Fault::Block { part: Part::Content, block } => {
-                    ReadError::BadUnit { name, unit: block }
-                }
-                Fault::Block { part: Part::Tree(level), block } => {
-                    ReadError::BadNode { name, level, node: block }
-                }
-            });
+            self.fail(self.fault_error(fault));
+        }
+    }
+
+    fn fault_error(&self, fault: Fault) -> ReadError {
+        let name = self.plan.name.clone();
+        match fault {
+            Fault::Segment { segment, .. } => {
+                ReadError::Protocol { name, problem: ProtocolProblem::SegmentLength { segment } }
+            }
+            Fault::Local { unit } | Fault::Block { part: Part::Content, block: unit } => {
+                ReadError::BadUnit { name, unit }
+            }
+            Fault::Block { part: Part::Tree(level), block: node } => {
+                ReadError::BadNode { name, level, node }
+            }
         }
     }
 
@@ -345,6 +384,14 @@ impl Reader {
 
     fn fail(&mut self, error: ReadError) {
         self.failure.get_or_insert(error);
+    }
+}
+
+/// Where a part stands in the list of parts.
+fn place_of(part: Part) -> usize {
+    match part {
+        Part::Content => 0,
+        Part::Tree(level) => usize::from(level),
     }
 }
 

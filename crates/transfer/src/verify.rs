@@ -27,8 +27,6 @@ use crate::naming::Part;
 pub const BLOCKS_MAX: usize = 1024;
 /// Verified nodes kept, each worth 2 MiB of content.
 pub const NODES_MAX: usize = 64;
-/// Room that is granted whatever waits, so that what completes a block can always be asked for.
-const ROOM_MIN: usize = 8;
 
 /// Takes verified bytes: `(offset in the object, bytes)`.
 pub type Output<'a> = dyn FnMut(u64, &[u8]) + 'a;
@@ -43,6 +41,11 @@ pub enum Fault {
         /// Index of the unit or node.
         block: u64,
     },
+    /// A unit that the owner had is not the one that was signed.
+    Local {
+        /// Index of the unit.
+        unit: u64,
+    },
     /// No segment of this number has this length.
     Segment {
         /// Content or tree level.
@@ -50,6 +53,12 @@ pub enum Fault {
         /// Number of the segment.
         segment: u64,
     },
+}
+
+#[derive(Debug)]
+struct Parked {
+    bytes: Box<[u8]>,
+    is_local: bool,
 }
 
 /// Checks one version of an object against its signed root.
@@ -64,7 +73,7 @@ pub struct Verifier {
     content: Assembler,
     levels: Vec<Assembler>,
     verified: UnitSet,
-    parked_units: BTreeMap<u64, Box<[u8]>>,
+    parked_units: BTreeMap<u64, Parked>,
     parked_nodes: BTreeMap<NodeId, Box<[u8]>>,
     requested: BTreeSet<NodeId>,
     needs: VecDeque<NodeId>,
@@ -121,16 +130,20 @@ impl Verifier {
         self.parked_units.is_empty()
     }
 
-    /// How many content segments may be under way now.
+    /// How many content segments may be under way now; those asked for again do not count.
     pub fn room(&self) -> usize {
         let waiting = self.parked_units.len() + self.content.partial_count();
-        BLOCKS_MAX.saturating_sub(waiting).max(ROOM_MIN)
+        BLOCKS_MAX.saturating_sub(waiting)
     }
 
     /// The content segment is about to be asked for: put the nodes that prove it in the list of
     /// needs, so that they are there first.
     pub fn prepare(&mut self, segment: u64) {
-        let unit = segment.saturating_mul(self.content.segment_bytes()) / UNIT_BYTES as u64;
+        self.prepare_unit(segment.saturating_mul(self.content.segment_bytes()) / UNIT_BYTES as u64);
+    }
+
+    /// The same for a unit that the owner has and wants to have checked.
+    pub fn prepare_unit(&mut self, unit: u64) {
         let mut next = self.tree.shape().node_of_unit(unit);
         while let Some(node) = next {
             let prepared = &mut self.prepared[usize::from(node.level) - 1];
@@ -162,6 +175,21 @@ impl Verifier {
         }
     }
 
+    /// Takes a unit that the owner had already. It is not handed out; whether it is genuine is
+    /// told by [`Verifier::verified`] or a [`Fault::Local`], perhaps after a node has come.
+    pub fn handle_local(&mut self, unit: u64, bytes: &[u8]) {
+        match self.tree.check(unit, bytes) {
+            Check::Verified => {
+                self.verified.insert(unit);
+            }
+            Check::Need(node) => {
+                self.parked_units.insert(unit, Parked { bytes: bytes.into(), is_local: true });
+                self.need(node);
+            }
+            Check::Bad => self.faults.push_back(Fault::Local { unit }),
+        }
+    }
+
     fn assembler(&self, part: Part) -> Option<&Assembler> {
         match part {
             Part::Content => Some(&self.content),
@@ -188,7 +216,7 @@ impl Verifier {
                     out(unit * UNIT_BYTES as u64, bytes);
                 }
                 Check::Need(node) => {
-                    parked_units.insert(unit, bytes.into());
+                    parked_units.insert(unit, Parked { bytes: bytes.into(), is_local: false });
                     needed = Some(node);
                 }
                 Check::Bad => bad = Some(unit),
@@ -260,10 +288,10 @@ impl Verifier {
     fn check_parked_units(&mut self, out: &mut Output<'_>) {
         let waiting: Vec<u64> = self.parked_units.keys().copied().collect();
         for unit in waiting {
-            let Some(bytes) = self.parked_units.get(&unit) else { continue };
+            let Some(Parked { bytes, is_local }) = self.parked_units.get(&unit) else { continue };
             match self.tree.check(unit, bytes) {
                 Check::Verified => {
-                    if self.verified.insert(unit) {
+                    if self.verified.insert(unit) && !is_local {
                         out(unit * UNIT_BYTES as u64, bytes);
                     }
                 }
@@ -271,6 +299,7 @@ impl Verifier {
                     self.need(node);
                     continue;
                 }
+                Check::Bad if *is_local => self.faults.push_back(Fault::Local { unit }),
                 Check::Bad => {
                     self.faults.push_back(Fault::Block { part: Part::Content, block: unit });
                 }

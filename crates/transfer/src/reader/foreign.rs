@@ -9,7 +9,6 @@ use super::ObjectPlan;
 
 /// Segments kept until those before them have come.
 pub const PARKED_MAX: usize = 512;
-const ROOM_MIN: usize = 4;
 
 /// What became of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +49,7 @@ impl Foreign {
     pub(super) fn room(&self) -> usize {
         match &self.order {
             Order::Any { .. } => PARKED_MAX,
-            Order::Ascending { parked, .. } => {
-                PARKED_MAX.saturating_sub(parked.len()).max(ROOM_MIN)
-            }
+            Order::Ascending { parked, .. } => PARKED_MAX.saturating_sub(parked.len()),
         }
     }
 

@@ -106,7 +106,7 @@ impl ObjectPlan {
         };
         match selection {
             Selection::All => push_units(0..unit_count),
-            Selection::Missing(verified) => verified.missing(0..unit_count).for_each(push_units),
+            Selection::Resume(claimed) => claimed.missing(0..unit_count).for_each(push_units),
             Selection::Bytes(bytes) if bytes.start < bytes.end => {
                 let end = bytes.end.div_ceil(unit_bytes).min(unit_count);
                 push_units(bytes.start / unit_bytes..end);
@@ -136,18 +136,11 @@ impl ObjectPlan {
 pub enum Selection {
     /// All of it.
     All,
-    /// All but these units, which are there already. Objects without a root are read whole.
-    Missing(UnitSet),
+    /// All, of which the owner may have these units already: they are asked from the owner
+    /// ([`Reader::poll_local`](super::Reader::poll_local)) and checked, and fetched if they are
+    /// not genuine. Objects without a root are read whole.
+    Resume(UnitSet),
     /// What overlaps this range of bytes; whole units or segments are handed out. Objects without
     /// a known segment size are read from the start.
     Bytes(Range<u64>),
-}
-
-impl Selection {
-    pub(super) fn into_verified(self) -> UnitSet {
-        match self {
-            Selection::Missing(verified) => verified,
-            Selection::All | Selection::Bytes(_) => UnitSet::default(),
-        }
-    }
 }

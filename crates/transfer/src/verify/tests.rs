@@ -186,3 +186,22 @@ fn what_waits_is_counted_against_the_room() {
     }
     assert_eq!(verifier.room(), BLOCKS_MAX - 100);
 }
+
+#[test]
+fn units_the_owner_has_are_checked_and_not_handed_out() {
+    let source = Source::new(4 * UNIT_BYTES, 8192);
+    let mut verifier = source.verifier();
+    let unit = |index: usize| &source.bytes[index * UNIT_BYTES..(index + 1) * UNIT_BYTES];
+    verifier.prepare_unit(0);
+    assert_eq!(verifier.poll_need(), Some(NodeId { level: 1, index: 0 }));
+    verifier.handle_local(0, unit(0));
+    verifier.handle_local(1, unit(2));
+    assert_eq!(verifier.verified().count(), 0);
+    let mut out = |_: u64, _: &[u8]| panic!("it is there already");
+    verifier.handle_segment(Part::Tree(1), 0, &source.segment(Part::Tree(1), 0), &mut out);
+    verifier.handle_local(3, unit(3));
+    verifier.handle_local(2, &[]);
+    assert_eq!(verifier.verified().iter().collect::<Vec<_>>(), [0, 3]);
+    let faults: Vec<Fault> = std::iter::from_fn(|| verifier.poll_fault()).collect();
+    assert_eq!(faults, [Fault::Local { unit: 1 }, Fault::Local { unit: 2 }]);
+}
