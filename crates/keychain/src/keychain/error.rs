@@ -1,0 +1,89 @@
+//! What can be wrong with a keychain.
+
+use std::path::PathBuf;
+
+use byname_packet::{Name, UriError};
+use byname_security::base64::Base64Error;
+use byname_security::cert::{CertificateError, IssueError};
+use byname_security::key::{KeyError, KeyId};
+use thiserror::Error;
+
+use crate::files::FileError;
+
+/// Why a keychain operation failed.
+#[derive(Debug, Error)]
+pub enum KeychainError {
+    /// A file or directory cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A file does not hold what its place says.
+    #[error("{} is damaged: {damage}", path.display())]
+    Damaged {
+        /// The file or directory.
+        path: PathBuf,
+        /// What is wrong.
+        damage: Damage,
+    },
+    /// A text given to be imported is no certificate.
+    #[error("not a certificate: {0}")]
+    Import(Damage),
+    /// The certificate is of a key that is not in this keychain.
+    #[error("{name} is the certificate of a key that is not in this keychain")]
+    NotOurs {
+        /// The certificate's name.
+        name: Name,
+    },
+    /// There is no usable key for this name.
+    #[error("there is no key for {prefix}; run: byname key generate {prefix}")]
+    NoIdentity {
+        /// The identity asked for.
+        prefix: Name,
+    },
+    /// There is no such key.
+    #[error("key {key_id} is not in this keychain")]
+    NoSuchKey {
+        /// The key asked for.
+        key_id: KeyId,
+    },
+    /// A key could not be made.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A certificate could not be made.
+    #[error(transparent)]
+    Issue(#[from] IssueError),
+}
+
+/// What is wrong with the content of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Damage {
+    /// It should be text.
+    #[error("it is not text")]
+    NotText,
+    /// It should hold a name.
+    #[error("{0}")]
+    Name(#[from] UriError),
+    /// It should name a key in hexadecimal.
+    #[error("{text:?} is no key id component in hexadecimal")]
+    Component {
+        /// The text found.
+        text: String,
+    },
+    /// The folder lacks a file.
+    #[error("the file {file} is missing")]
+    Missing {
+        /// The file's name.
+        file: String,
+    },
+    /// The current key has no certificate.
+    #[error("the current key has no certificate")]
+    NoCertificate,
+    /// It should hold a private key.
+    #[error("{0}")]
+    Key(#[from] KeyError),
+    /// It should be base64.
+    #[error("{0}")]
+    Base64(#[from] Base64Error),
+    /// It should hold a certificate.
+    #[error("{0}")]
+    Certificate(#[from] CertificateError),
+}
