@@ -1,7 +1,10 @@
 //! The verifier: complete in any order, bounded, and never fooled.
 
+use std::collections::HashMap;
+
 use byname_security::tree::{
-    Check, GROUP_BYTES, Hash, NodeId, NodeRejected, SpanCheck, Tree, UNIT_BYTES, Verifier,
+    Check, Folder, GROUP_BYTES, Hash, NodeId, NodeRejected, Shape, SpanCheck, Tree, UNIT_BYTES,
+    Verifier,
 };
 use proptest::prelude::*;
 
@@ -189,6 +192,29 @@ fn forgotten_nodes_are_asked_for_again_and_memory_stays_bounded() {
     assert_eq!(first, Check::Need(NodeId { level: 1, index: 0 }));
     let last = verifier.check(5 * 256, &bytes[5 * GROUP_BYTES..5 * GROUP_BYTES + UNIT_BYTES]);
     assert_eq!(last, Check::Verified);
+}
+
+#[test]
+fn the_path_above_the_newest_node_is_kept_longest() {
+    // Made-up values of three levels, so that no 512 MiB of content are needed.
+    let units = 65_537u64;
+    let shape = Shape::new(units * UNIT_BYTES as u64);
+    let values: Vec<u8> = (0..units).flat_map(|index| Hash::of(&index.to_le_bytes()).0).collect();
+    let mut nodes = HashMap::new();
+    let mut folder = Folder::new(shape);
+    folder
+        .push_values(&values, |id, node| {
+            nodes.insert(id, node.to_vec());
+        })
+        .unwrap();
+    let mut verifier = Verifier::new(folder.finish().unwrap(), shape.size(), 3);
+    // The second leaf pushes out the first, although the top was added long before; so the last
+    // node of level 2 can still be checked.
+    for (level, index) in [(3, 0), (2, 0), (1, 0), (1, 1), (2, 1)] {
+        let id = NodeId { level, index };
+        assert_eq!(verifier.add_node(id, &nodes[&id]), Ok(()), "{id:?}");
+        assert!(verifier.node_count() <= 3);
+    }
 }
 
 proptest! {
