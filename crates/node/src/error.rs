@@ -1,0 +1,32 @@
+//! Why a node cannot start or go on.
+
+use byname_io::{BindError, ErrorClass, IoError};
+use thiserror::Error;
+
+/// See the module. What happens to a single face is no error of the node.
+#[derive(Debug, Error)]
+pub enum NodeError {
+    /// An endpoint cannot be listened on.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// Waiting for sockets, or making the first of them, failed.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// More static routes than the forwarder may hold.
+    #[error(transparent)]
+    Routes(#[from] byname_forwarder::RibFull),
+    /// The kernel gives no random numbers.
+    #[error("no random numbers: {0}")]
+    Random(#[source] std::io::Error),
+}
+
+impl NodeError {
+    /// What a caller can do about it.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Bind(error) => error.class(),
+            Self::Io(error) => error.class(),
+            Self::Routes(_) | Self::Random(_) => ErrorClass::Permanent,
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! The node: sockets on one side, the forwarder on the other.
+//!
+//! [`Node::new`] binds everything, [`Node::run`] serves until its [`Stop`] is used. Methods are grouped by
+//! source of events: `connections` (listeners, streams), `datagrams` (shared UDP sockets), `uplinks`
+//! (persistent faces), this file the loop around them.
+
+mod connections;
+mod datagrams;
+mod uplinks;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use byname_forwarder::{Counters, FaceId, Forwarder};
+use byname_io::{
+    Clock, Connection, DatagramSocket, Endpoint, Event, Interest, IoError, Limits, Listener,
+    Poller, Token, Waker,
+};
+use tracing::{info, warn};
+
+use crate::config::NodeConfig;
+use crate::error::NodeError;
+use crate::links::{Dirty, Links, Shared};
+use crate::uplink::{BackOff, Connector, Uplink};
+
+/// Ends a node's [`Node::run`] from any thread.
+#[derive(Debug, Clone)]
+pub struct Stop {
+    flag: Arc<AtomicBool>,
+    waker: Waker,
+}
+
+impl Stop {
+    /// Asks the node to stop. Returns at once.
+    pub fn stop(&self) {
+        self.flag.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+
+    fn is_set(&self) -> bool {
+        self.flag.load(Ordering::Acquire)
+    }
+}
+
+/// What a token of the poller stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Listener(usize),
+    Shared(usize),
+    Face(FaceId),
+}
+
+/// The waker's token; sockets get higher ones, never the same twice.
+const WAKER: u64 = 0;
+
+/// See the module.
+pub struct Node {
+    config: NodeConfig,
+    clock: Clock,
+    poller: Poller,
+    stop: Stop,
+    forwarder: Forwarder,
+    links: Links,
+    sources: HashMap<u64, Source>,
+    last_token: u64,
+    listeners: Vec<Listener>,
+    /// Listeners are not watched until then, because descriptors ran out.
+    listeners_paused_until_ns: Option<u64>,
+    connection_count: usize,
+    peers: HashMap<(usize, SocketAddr), FaceId>,
+    next_sweep_ns: u64,
+    uplinks: Vec<Uplink>,
+    connector: Connector,
+}
+
+impl Node {
+    /// Binds the endpoints and sets the routes up. Uplinks connect once the node runs.
+    ///
+    /// # Errors
+    /// [`NodeError`] when an endpoint cannot be had.
+    pub fn new(mut config: NodeConfig) -> Result<Self, NodeError> {
+        let clock = Clock::new();
+        let mut poller = Poller::new()?;
+        let waker = poller.waker(Token(WAKER))?;
+        config.forwarder.seed = random_seed()?;
+        config.forwarder.own_uid = rustix::process::geteuid().as_raw();
+        config.forwarder.start_now_ns = clock.now_ns();
+        config.forwarder.start_unix_ns = clock.unix_ns();
+        let mut node = Self {
+            forwarder: Forwarder::new(config.forwarder.clone()),
+            links: Links::new(config.send_bytes_max),
+            sources: HashMap::new(),
+            last_token: WAKER,
+            listeners: Vec::new(),
+            listeners_paused_until_ns: None,
+            connection_count: 0,
+            peers: HashMap::new(),
+            next_sweep_ns: 0,
+            uplinks: Vec::new(),
+            connector: Connector::new(waker.clone()),
+            stop: Stop { flag: Arc::default(), waker },
+            clock,
+            poller,
+            config,
+        };
+        for endpoint in std::mem::take(&mut node.config.listen) {
+            node.listen(&endpoint)?;
+        }
+        for (prefix, endpoint) in std::mem::take(&mut node.config.routes) {
+            node.add_static_route(&prefix, endpoint)?;
+        }
+        Ok(node)
+    }
+
+    fn listen(&mut self, endpoint: &Endpoint) -> Result<(), NodeError> {
+        if let Endpoint::Udp { .. } = endpoint {
+            let socket = DatagramSocket::bind_with(endpoint, self.limits())?;
+            let token = self.token(Source::Shared(self.links.shared.len()));
+            self.poller.add(&socket, Token(token), Interest::READ)?;
+            info!(endpoint = %socket.local_endpoint(), "listening");
+            self.links.shared.push(Shared::new(socket, token));
+            return Ok(());
+        }
+        let mut listener = Listener::bind(endpoint)?;
+        listener.set_limits(self.limits());
+        let token = self.token(Source::Listener(self.listeners.len()));
+        self.poller.add(&listener, Token(token), Interest::READ)?;
+        info!(endpoint = %listener.local_endpoint(), "listening");
+        self.listeners.push(listener);
+        Ok(())
+    }
+
+    /// The endpoints bound, with actual ports.
+    pub fn listening(&self) -> Vec<Endpoint> {
+        let streams = self.listeners.iter().map(Listener::local_endpoint);
+        let datagrams = self.links.shared.iter().filter_map(|s| s.socket.as_ref());
+        streams.chain(datagrams.map(DatagramSocket::local_endpoint)).cloned().collect()
+    }
+
+    /// A handle that ends [`Node::run`].
+    pub fn stop_handle(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// A face for this process: what is returned is the application's end.
+    ///
+    /// # Errors
+    /// [`IoError`] when the kernel gives no socket pair.
+    pub fn local_face(&mut self) -> Result<Connection, IoError> {
+        let (ours, theirs) = Connection::pair_with(self.limits())?;
+        self.add_connection(ours)?;
+        Ok(theirs)
+    }
+
+    /// The forwarder's totals.
+    pub fn counters(&self) -> &Counters {
+        self.forwarder.counters()
+    }
+
+    /// Packets dropped because the queue of a socket was full.
+    pub fn queue_full_count(&self) -> u64 {
+        self.links.dropped_full
+    }
+
+    /// Serves until `stop`, which comes from [`Node::stop_handle`], is used.
+    ///
+    /// # Errors
+    /// [`NodeError`] when the poller fails. What happens to a face only ends that face.
+    pub fn run(&mut self, stop: &Stop) -> Result<(), NodeError> {
+        let mut events = Vec::new();
+        while !stop.is_set() {
+            self.on_time();
+            let timeout = self.timeout();
+            self.poller.wait(&mut events, timeout)?;
+            if let Err(error) = self.on_events(&events) {
+                warn!(%error, "a socket could not be watched");
+            }
+        }
+        info!("stopped");
+        Ok(())
+    }
+
+    fn on_events(&mut self, events: &[Event]) -> Result<(), IoError> {
+        for event in events {
+            if event.token.0 == WAKER {
+                self.collect_attempts();
+                continue;
+            }
+            match self.sources.get(&event.token.0).copied() {
+                Some(Source::Listener(index)) => self.accept(index)?,
+                Some(Source::Shared(index)) => self.on_shared_event(index, event),
+                Some(Source::Face(face)) => self.on_face_event(face, event),
+                // Closed by an earlier event of this batch.
+                None => {}
+            }
+            self.flush_dirty();
+        }
+        Ok(())
+    }
+
+    /// Does what is due.
+    fn on_time(&mut self) {
+        let now_ns = self.clock.now_ns();
+        self.forwarder.handle_timeout(now_ns, &mut self.links);
+        self.start_due_attempts(now_ns);
+        if self.listeners_paused_until_ns.is_some_and(|until_ns| until_ns <= now_ns) {
+            self.resume_listeners();
+        }
+        if self.next_sweep_ns <= now_ns {
+            self.sweep_idle_peers(now_ns);
+        }
+        self.flush_dirty();
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let uplinks = self.uplinks.iter().filter_map(Uplink::due_ns).min();
+        let sweep = (!self.peers.is_empty()).then_some(self.next_sweep_ns);
+        let due_ns =
+            [self.forwarder.poll_timeout(), uplinks, self.listeners_paused_until_ns, sweep];
+        let due_ns = due_ns.into_iter().flatten().min()?;
+        Some(Duration::from_nanos(due_ns.saturating_sub(self.clock.now_ns())))
+    }
+
+    /// One flush for each socket that got frames.
+    fn flush_dirty(&mut self) {
+        let dirty = self.links.take_dirty();
+        for entry in &dirty {
+            match entry {
+                Dirty::Face(face) => self.flush_face(*face),
+                Dirty::Shared(index) => self.flush_shared(*index),
+            }
+        }
+        self.links.recycle(dirty);
+    }
+
+    fn token(&mut self, source: Source) -> u64 {
+        self.last_token += 1;
+        self.sources.insert(self.last_token, source);
+        self.last_token
+    }
+
+    fn limits(&self) -> Limits {
+        Limits { send_bytes_max: self.config.send_bytes_max, ..Limits::default() }
+    }
+
+    fn back_off(&self) -> BackOff {
+        BackOff { min_ns: self.config.reconnect_min_ns, max_ns: self.config.reconnect_max_ns }
+    }
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Node")
+            .field("listening", &self.listening())
+            .field("faces", &self.links.faces.len())
+            .field("forwarder", &self.forwarder)
+            .finish_non_exhaustive()
+    }
+}
+
+fn random_seed() -> Result<[u64; 3], NodeError> {
+    let mut seed = [0u64; 3];
+    for word in &mut seed {
+        let mut octets = [0u8; 8];
+        let flags = rustix::rand::GetRandomFlags::empty();
+        // Up to 256 octets come whole once the kernel's generator is seeded.
+        rustix::rand::getrandom(&mut octets, flags).map_err(|e| NodeError::Random(e.into()))?;
+        *word = u64::from_ne_bytes(octets);
+    }
+    Ok(seed)
+}

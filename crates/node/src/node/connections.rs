@@ -1,0 +1,215 @@
+//! Listeners and faces with a connection of their own.
+
+use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
+use byname_io::{Connection, Event, FrameError, Interest, IoError, Token};
+use byname_link::{LinkService, ReassemblyLimits, stream_frame_len};
+use tracing::{debug, info, warn};
+
+use super::{Node, Source};
+use crate::links::{Carrier, Link, Links};
+
+/// Connections taken from one listener before others have their turn.
+const ACCEPTS_MAX: usize = 64;
+
+/// How long listeners rest when descriptors have run out.
+const LISTENER_PAUSE_NS: u64 = 1_000_000_000;
+
+fn frame_len(stream: &[u8]) -> Result<Option<usize>, FrameError> {
+    stream_frame_len(stream).map_err(|_| FrameError("neither Interest nor Data nor LpPacket"))
+}
+
+impl Node {
+    pub(super) fn accept(&mut self, index: usize) -> Result<(), IoError> {
+        for _ in 0..ACCEPTS_MAX {
+            let connection = match self.listeners[index].accept() {
+                Ok(Some(connection)) => connection,
+                Ok(None) => break,
+                Err(error @ IoError::Exhausted { .. }) => {
+                    warn!(%error, "cannot accept connections for now");
+                    self.pause_listeners();
+                    break;
+                }
+                Err(error) => {
+                    warn!(%error, "accepting a connection failed");
+                    break;
+                }
+            };
+            if self.connection_count >= self.config.faces_max {
+                let peer = connection.remote_uri();
+                warn!(peer, max = self.config.faces_max, "too many faces, connection closed");
+                continue;
+            }
+            self.add_connection(connection)?;
+        }
+        Ok(())
+    }
+
+    fn pause_listeners(&mut self) {
+        for listener in &self.listeners {
+            // Already paused ones are not in the set; nothing is lost.
+            let _ = self.poller.remove(listener);
+        }
+        let until_ns = self.clock.now_ns().saturating_add(LISTENER_PAUSE_NS);
+        self.listeners_paused_until_ns = Some(until_ns);
+    }
+
+    pub(super) fn resume_listeners(&mut self) {
+        self.listeners_paused_until_ns = None;
+        self.sources.retain(|_, source| !matches!(source, Source::Listener(_)));
+        for index in 0..self.listeners.len() {
+            let token = self.token(Source::Listener(index));
+            let listener = &self.listeners[index];
+            if let Err(error) = self.poller.add(listener, Token(token), Interest::READ) {
+                warn!(%error, "a listener could not be watched again");
+            }
+        }
+    }
+
+    /// Makes a face of a connection that a peer or this process opened.
+    pub(super) fn add_connection(&mut self, connection: Connection) -> Result<FaceId, IoError> {
+        let mut info = describe(&connection);
+        info.peer_uid = connection.peer_credentials().map(|peer| peer.uid);
+        info!(peer = info.remote_uri, local = info.local, "face made");
+        let face = self.forwarder.add_face(info);
+        self.connection_count += 1;
+        if let Err(error) = self.attach(face, connection) {
+            self.drop_face(face);
+            return Err(error);
+        }
+        Ok(face)
+    }
+
+    /// Lets `connection` carry a face from now on.
+    pub(super) fn attach(&mut self, face: FaceId, connection: Connection) -> Result<(), IoError> {
+        let services = self.services(connection.is_datagram(), connection.is_local());
+        let token = self.token(Source::Face(face));
+        let added = self.poller.add(&connection, Token(token), Interest::READ);
+        let carrier = Carrier::Connection(Some(connection));
+        self.links.faces.insert(face, Link::new(carrier, services, token));
+        added
+    }
+
+    pub(super) fn services(&self, is_datagram: bool, is_loopback: bool) -> [LinkService; 2] {
+        if !is_datagram {
+            return [LinkService::stream(), LinkService::stream()];
+        }
+        let mtu_bytes = self.mtu_bytes(is_loopback);
+        let make = || {
+            // Time as the first sequence number: no fragment of an earlier life has it.
+            LinkService::datagram(mtu_bytes, self.clock.unix_ns(), ReassemblyLimits::default())
+        };
+        [make(), make()]
+    }
+
+    pub(super) fn mtu_bytes(&self, is_loopback: bool) -> usize {
+        if is_loopback { self.config.udp_mtu_loopback_bytes } else { self.config.udp_mtu_bytes }
+    }
+
+    pub(super) fn on_face_event(&mut self, face: FaceId, event: &Event) {
+        if event.writable {
+            self.flush_face(face);
+        }
+        if event.readable {
+            self.receive(face);
+        }
+    }
+
+    fn receive(&mut self, face: FaceId) {
+        let Some((mut connection, mut receiver)) = self.links.lend(face) else { return };
+        let now_ns = self.clock.now_ns();
+        let (forwarder, links) = (&mut self.forwarder, &mut self.links);
+        let result = connection.recv_burst(frame_len, &mut |frame| {
+            deliver(forwarder, links, (face, &mut receiver), frame, now_ns);
+        });
+        let end = match result {
+            Ok(status) if status.closed && status.partial_bytes > 0 => {
+                Some(format!("closed in the middle of a packet ({} octets)", status.partial_bytes))
+            }
+            Ok(status) if status.closed => Some(String::from("closed by the peer")),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        };
+        self.links.give_back(face, connection, receiver);
+        if let Some(reason) = end {
+            self.close_face(face, &reason);
+        }
+    }
+
+    pub(super) fn flush_face(&mut self, face: FaceId) {
+        match self.links.flush_face(face) {
+            Ok(waits) => self.watch_write(face, waits),
+            Err(error) => self.close_face(face, &error.to_string()),
+        }
+    }
+
+    fn watch_write(&mut self, face: FaceId, wanted: bool) {
+        let Some(link) = self.links.faces.get_mut(&face) else { return };
+        let Carrier::Connection(Some(connection)) = &link.carrier else { return };
+        if link.is_watching_write == wanted {
+            return;
+        }
+        let interest = if wanted { Interest::READ_WRITE } else { Interest::READ };
+        match self.poller.modify(connection, Token(link.token), interest) {
+            Ok(()) => link.is_watching_write = wanted,
+            Err(error) => warn!(face = face.0, %error, "cannot watch a face"),
+        }
+    }
+
+    /// A connection has ended: an uplink waits and tries again, any other face is gone.
+    pub(super) fn close_face(&mut self, face: FaceId, reason: &str) {
+        if self.uplink_lost(face, reason) {
+            return;
+        }
+        info!(face = face.0, reason, "face closed");
+        self.drop_face(face);
+    }
+
+    fn drop_face(&mut self, face: FaceId) {
+        self.detach(face);
+        self.links.faces.remove(&face);
+        self.forwarder.remove_face(face);
+        self.connection_count = self.connection_count.saturating_sub(1);
+    }
+
+    /// Closes a face's connection; the poller forgets a descriptor that is closed.
+    pub(super) fn detach(&mut self, face: FaceId) {
+        if let Some(link) = self.links.faces.get_mut(&face) {
+            self.sources.remove(&link.token);
+            link.carrier = Carrier::Down;
+            link.is_watching_write = false;
+        }
+    }
+}
+
+/// What a connection says about its face. UDP is never local: anybody on the machine can forge it.
+pub(super) fn describe(connection: &Connection) -> FaceInfo {
+    FaceInfo {
+        local: connection.is_local() && !connection.is_datagram(),
+        link_type: LinkType::PointToPoint,
+        persistency: Persistency::OnDemand,
+        remote_uri: connection.remote_uri().to_owned(),
+        local_uri: connection.local_uri().to_owned(),
+        peer_uid: None,
+        mtu_bytes: None,
+    }
+}
+
+/// Hands one frame through the link layer to the forwarder.
+pub(super) fn deliver(
+    forwarder: &mut byname_forwarder::Forwarder,
+    links: &mut Links,
+    (face, receiver): (FaceId, &mut LinkService),
+    frame: &[u8],
+    now_ns: u64,
+) {
+    match receiver.receive(frame, now_ns) {
+        Ok(Some(received)) => {
+            let (header, packet) = (received.header, received.packet);
+            if let Some(reason) = forwarder.handle_packet(face, &header, packet, now_ns, links) {
+                debug!(face = face.0, ?reason, "packet dropped");
+            }
+        }
+        Ok(None) => {}
+        Err(reason) => debug!(face = face.0, %reason, "frame dropped"),
+    }
+}

@@ -1,0 +1,149 @@
+//! Shared UDP sockets: a face for each peer that sends Interests, until it falls silent.
+
+use std::net::SocketAddr;
+
+use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
+use byname_io::{Event, Interest, Token};
+use byname_packet::types;
+use tracing::{debug, info, warn};
+
+use super::Node;
+use super::connections::deliver;
+use crate::links::{Carrier, Link};
+
+/// How often silent peers are looked for.
+const SWEEP_NS: u64 = 10_000_000_000;
+
+impl Node {
+    pub(super) fn on_shared_event(&mut self, index: usize, event: &Event) {
+        if event.writable {
+            self.flush_shared(index);
+        }
+        if !event.readable {
+            return;
+        }
+        let Some(mut socket) = self.links.lend_shared(index) else { return };
+        let now_ns = self.clock.now_ns();
+        let (local_uri, at) = (socket.local_uri(), Origin { index, now_ns });
+        let result = socket.recv_burst(&mut |peer, frame| {
+            if let Some(face) = self.face_of(peer, frame, at, &local_uri) {
+                self.receive_datagram(face, frame, now_ns);
+            }
+        });
+        self.links.give_back_shared(index, socket);
+        if let Err(error) = result {
+            warn!(%error, "receiving datagrams failed");
+        }
+    }
+
+    /// The face of a peer. Only an Interest makes a new one: Data from a stranger answers nothing.
+    fn face_of(
+        &mut self,
+        peer: SocketAddr,
+        frame: &[u8],
+        at: Origin,
+        local_uri: &str,
+    ) -> Option<FaceId> {
+        if let Some(face) = self.peers.get(&(at.index, peer)) {
+            return Some(*face);
+        }
+        let may_ask = frame
+            .first()
+            .is_some_and(|first| matches!(u32::from(*first), types::INTEREST | types::LP_PACKET));
+        if !may_ask || self.config.udp_faces_max == 0 {
+            return None;
+        }
+        if self.peers.len() >= self.config.udp_faces_max {
+            self.drop_idlest_peer();
+        }
+        let is_loopback = byname_io::is_loopback(peer);
+        let mtu_bytes = self.mtu_bytes(is_loopback);
+        let info = FaceInfo {
+            local: false,
+            link_type: LinkType::PointToPoint,
+            persistency: Persistency::OnDemand,
+            remote_uri: byname_io::peer_uri("udp", peer),
+            local_uri: local_uri.to_owned(),
+            peer_uid: None,
+            mtu_bytes: Some(mtu_bytes),
+        };
+        debug!(peer = info.remote_uri, "face made");
+        let face = self.forwarder.add_face(info);
+        let carrier = Carrier::Peer { socket: at.index, address: peer };
+        let mut link = Link::new(carrier, self.services(true, is_loopback), 0);
+        link.last_active_ns = at.now_ns;
+        self.links.faces.insert(face, link);
+        self.peers.insert((at.index, peer), face);
+        self.next_sweep_ns = self.next_sweep_ns.max(at.now_ns.saturating_add(1));
+        Some(face)
+    }
+
+    fn receive_datagram(&mut self, face: FaceId, frame: &[u8], now_ns: u64) {
+        let Some(link) = self.links.faces.get_mut(&face) else { return };
+        link.last_active_ns = now_ns;
+        let Some(mut receiver) = link.receiver.take() else { return };
+        let lent = (face, receiver.as_mut());
+        deliver(&mut self.forwarder, &mut self.links, lent, frame, now_ns);
+        if let Some(link) = self.links.faces.get_mut(&face) {
+            link.receiver = Some(receiver);
+        }
+    }
+
+    pub(super) fn flush_shared(&mut self, index: usize) {
+        let waits = match self.links.flush_shared(index) {
+            Ok(waits) => waits,
+            Err(error) => {
+                warn!(%error, "sending datagrams failed");
+                return;
+            }
+        };
+        let shared = &mut self.links.shared[index];
+        let Some(socket) = &shared.socket else { return };
+        if shared.is_watching_write == waits {
+            return;
+        }
+        let interest = if waits { Interest::READ_WRITE } else { Interest::READ };
+        match self.poller.modify(socket, Token(shared.token), interest) {
+            Ok(()) => shared.is_watching_write = waits,
+            Err(error) => warn!(%error, "cannot watch a UDP socket"),
+        }
+    }
+
+    /// Ends the faces of peers that have sent nothing for long.
+    pub(super) fn sweep_idle_peers(&mut self, now_ns: u64) {
+        self.next_sweep_ns = now_ns.saturating_add(SWEEP_NS.min(self.config.udp_idle_ns));
+        let idle_ns = self.config.udp_idle_ns;
+        let is_idle = |face: &FaceId| {
+            let link = self.links.faces.get(face);
+            link.is_none_or(|link| now_ns.saturating_sub(link.last_active_ns) >= idle_ns)
+        };
+        let idle: Vec<(usize, SocketAddr)> =
+            self.peers.iter().filter(|(_, face)| is_idle(face)).map(|(peer, _)| *peer).collect();
+        for peer in idle {
+            self.drop_peer(peer);
+        }
+    }
+
+    fn drop_idlest_peer(&mut self) {
+        let last_active = |face: &FaceId| self.links.faces.get(face).map(|l| l.last_active_ns);
+        let idlest = self.peers.iter().min_by_key(|(_, face)| last_active(face));
+        if let Some((peer, _)) = idlest {
+            let peer = *peer;
+            self.drop_peer(peer);
+        }
+    }
+
+    fn drop_peer(&mut self, peer: (usize, SocketAddr)) {
+        let Some(face) = self.peers.remove(&peer) else { return };
+        info!(face = face.0, peer = %peer.1, "UDP face ended");
+        self.links.faces.remove(&face);
+        self.forwarder.remove_face(face);
+    }
+}
+
+/// The socket a datagram came from, and when.
+#[derive(Debug, Clone, Copy)]
+struct Origin {
+    index: usize,
+    now_ns: u64,
+}

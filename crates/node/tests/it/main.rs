@@ -1,0 +1,6 @@
+//! Nodes with real sockets.
+
+mod chain;
+mod harness;
+mod robust;
+mod single;
