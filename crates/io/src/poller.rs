@@ -4,11 +4,11 @@
 //! last `wait` is seen, several as one, and none is lost when nobody waits at that moment.
 
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::buffer::spare_capacity;
 use rustix::event::{EventfdFlags, Timespec, epoll, eventfd};
 use rustix::io::Errno;
 
@@ -60,7 +60,6 @@ pub struct Event {
 /// A set of descriptors to wait for. Closing a descriptor removes it.
 pub struct Poller {
     epoll: OwnedFd,
-    ready: Vec<epoll::Event>,
     /// A wake must be seen even if whoever sent it dropped its waker right after.
     counters: Vec<Arc<OwnedFd>>,
 }
@@ -76,7 +75,7 @@ impl Poller {
     pub fn new() -> Result<Self, IoError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|e| IoError::new("epoll_create", e))?;
-        Ok(Poller { epoll, ready: Vec::with_capacity(EVENTS_MAX), counters: Vec::new() })
+        Ok(Poller { epoll, counters: Vec::new() })
     }
 
     /// Starts watching a descriptor that is not yet in the set.
@@ -109,14 +108,15 @@ impl Poller {
         timeout: Option<Duration>,
     ) -> Result<(), IoError> {
         events.clear();
-        self.ready.clear();
+        // On the stack: rustix's event is not `Send`, and pollers move to the thread that waits.
+        let mut ready = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS_MAX];
         let timeout = timeout.map(whole_milliseconds);
-        match epoll::wait(&self.epoll, spare_capacity(&mut self.ready), timeout.as_ref()) {
-            Ok(_) => {}
+        let ready = match epoll::wait(&self.epoll, &mut ready[..], timeout.as_ref()) {
+            Ok((ready, _)) => ready,
             Err(Errno::INTR) => return Ok(()),
             Err(error) => return Err(IoError::new("epoll_wait", error)),
-        }
-        events.extend(self.ready.iter().map(|ready| {
+        };
+        events.extend(ready.iter().map(|ready| {
             let (flags, data) = (ready.flags, ready.data);
             let broken = flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP);
             let incoming = epoll::EventFlags::IN | epoll::EventFlags::RDHUP;
