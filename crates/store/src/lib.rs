@@ -1,1 +1,22 @@
 //! Executes the file-server engine's operations on a POSIX tree and a state directory.
+//!
+//! [`FileServer`] is one thread with one face: Interests come in bursts, the engine in
+//! `byname_transfer::server` turns them into operations, [`Executor`] carries these out, Data leave.
+//! What takes long (hashing, reading directories, committing records) is done by worker threads that
+//! wake the first one. Nothing is ever written into a published tree.
+
+pub mod beneath;
+pub mod error;
+pub mod snapshot;
+pub mod state;
+
+mod executor;
+mod hashing;
+mod register;
+mod server;
+mod workers;
+
+pub use beneath::{Exposure, Root};
+pub use error::{RegisterError, StateError, StoreError};
+pub use server::{FileServer, FileServerConfig, MountConfig, ServerEvent, ServerHandle};
+pub use state::StateDir;

@@ -1,0 +1,294 @@
+//! Resolving a published path without ever leaving its root.
+//!
+//! The path is walked component by component on descriptors, and symbolic links are followed by
+//! hand: a target is pushed onto the components still to walk, `..` goes back to a descriptor that was
+//! passed on the way, an absolute target or a `..` above the root ends the walk. `openat2` would stay
+//! beneath the root too, but could not tell whether a link led through a directory that is hidden,
+//! and its absence (old kernels, system-call filters) would need this walk anyway.
+//!
+//! Nothing is opened before it is known to be a regular file or a directory, so that no device is
+//! touched and no FIFO blocks. What is opened is compared with what was seen.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use byname_transfer::naming::is_safe_entry;
+use byname_transfer::server::{FileStat, Identity};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+/// Links followed in one walk, as in the kernel.
+const LINKS_MAX: usize = 40;
+/// Attempts when a file is replaced between looking and opening.
+const ATTEMPTS_MAX: usize = 4;
+
+/// What of a directory is published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Exposure {
+    /// Names that start with a dot are published too.
+    pub hidden: bool,
+    /// What only its owner can read is published too.
+    pub private: bool,
+}
+
+/// A published directory.
+#[derive(Debug, Clone)]
+pub struct Root {
+    path: PathBuf,
+    exposure: Exposure,
+    /// Device and inode of the state directory, which is never published.
+    state: (u64, u64),
+}
+
+/// What a path leads to.
+#[derive(Debug)]
+pub enum Found {
+    /// A regular file, open for reading.
+    File {
+        /// The open file.
+        file: File,
+        /// What is known of it.
+        stat: FileStat,
+    },
+    /// A directory.
+    Directory(FoundDirectory),
+}
+
+/// A directory that a path leads to.
+#[derive(Debug)]
+pub struct FoundDirectory {
+    /// A descriptor that names it (`O_PATH`).
+    pub fd: OwnedFd,
+    /// What is known of it.
+    pub stat: FileStat,
+}
+
+/// Why a path leads to nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum WalkError {
+    /// It does not exist, or it is not published.
+    #[error("not found, or not published")]
+    NotFound,
+    /// It exists, but this process may not read it.
+    #[error("permission denied")]
+    NoPermission,
+    /// The system failed.
+    #[error("cannot read: {0}")]
+    Failed(Errno),
+}
+
+impl From<Errno> for WalkError {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::ACCESS | Errno::PERM => Self::NoPermission,
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NAMETOOLONG | Errno::INVAL => {
+                Self::NotFound
+            }
+            // A FIFO or socket took the file's place between looking and opening.
+            Errno::NXIO | Errno::NODEV => Self::NotFound,
+            other => Self::Failed(other),
+        }
+    }
+}
+
+/// The state that `stat` shows.
+pub fn file_stat(stat: &Stat) -> FileStat {
+    let nanoseconds = |seconds: i64, fraction: u64| {
+        u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(fraction)
+    };
+    let identity = Identity {
+        device: stat.st_dev,
+        inode: stat.st_ino,
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        mtime_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
+        ctime_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
+    };
+    FileStat { identity, mode: (stat.st_mode & 0xFFFF) as u16 }
+}
+
+/// The state of an open file.
+pub fn stat_open(file: impl AsFd) -> Result<FileStat, Errno> {
+    rustix::fs::fstat(file).map(|stat| file_stat(&stat))
+}
+
+impl Exposure {
+    /// Whether an entry of this name may be published.
+    pub fn shows_name(&self, name: &[u8]) -> bool {
+        self.hidden || !name.starts_with(b".")
+    }
+
+    /// Whether something with this mode may be published.
+    ///
+    /// A file counts as private when neither group nor others can read it; a directory when neither
+    /// can both list and enter it.
+    pub fn shows_mode(&self, mode: u16) -> bool {
+        let is_directory = mode & 0o170_000 == 0o040_000;
+        let needed = if is_directory { 0o5 } else { 0o4 };
+        let is_for = |shift: u16| (mode >> shift) & needed == needed;
+        self.private || is_for(3) || is_for(0)
+    }
+}
+
+struct Walk<'a> {
+    root: &'a Root,
+    /// The root and the directories passed on the way, each with its state.
+    passed: Vec<FoundDirectory>,
+    ahead: VecDeque<Vec<u8>>,
+    links: usize,
+}
+
+impl Root {
+    /// A root at `path`; `state` is the state directory's device and inode.
+    pub fn new(path: &Path, exposure: Exposure, state: (u64, u64)) -> std::io::Result<Self> {
+        Ok(Self { path: std::path::absolute(path)?, exposure, state })
+    }
+
+    /// What is published.
+    pub fn exposure(&self) -> Exposure {
+        self.exposure
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a directory is the one that is never published.
+    pub fn is_state(&self, identity: &Identity) -> bool {
+        (identity.device, identity.inode) == self.state
+    }
+
+    /// Resolves a relative path and opens it if it is a file.
+    ///
+    /// # Errors
+    /// [`WalkError`] of the first component that ends the walk.
+    pub fn find(&self, relative: &[u8]) -> Result<Found, WalkError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(&self.path, flags, Mode::empty())?;
+        let stat = stat_open(&fd)?;
+        if self.is_state(&stat.identity) {
+            return Err(WalkError::NotFound);
+        }
+        let ahead = components(relative);
+        let passed = vec![FoundDirectory { fd, stat }];
+        Walk { root: self, passed, ahead, links: 0 }.run()
+    }
+}
+
+fn components(path: &[u8]) -> VecDeque<Vec<u8>> {
+    path.split(|octet| *octet == b'/').map(<[u8]>::to_vec).collect()
+}
+
+impl Walk<'_> {
+    fn run(mut self) -> Result<Found, WalkError> {
+        while let Some(component) = self.ahead.pop_front() {
+            match component.as_slice() {
+                b"" | b"." => {}
+                b".." => self.go_up()?,
+                name => {
+                    if let Some(found) = self.enter(name)? {
+                        return Ok(found);
+                    }
+                }
+            }
+        }
+        self.passed.pop().map(Found::Directory).ok_or(WalkError::NotFound)
+    }
+
+    /// Only a link's target contains `..`.
+    fn go_up(&mut self) -> Result<(), WalkError> {
+        if self.passed.len() == 1 {
+            return Err(WalkError::NotFound);
+        }
+        self.passed.pop();
+        Ok(())
+    }
+
+    fn here(&self) -> BorrowedFd<'_> {
+        self.passed.last().expect("the root is never popped").fd.as_fd()
+    }
+
+    fn enter(&mut self, name: &[u8]) -> Result<Option<Found>, WalkError> {
+        if !is_safe_entry(name) || !self.root.exposure.shows_name(name) {
+            return Err(WalkError::NotFound);
+        }
+        let path = Path::new(OsStr::from_bytes(name));
+        for _ in 0..ATTEMPTS_MAX {
+            let seen = rustix::fs::statat(self.here(), path, AtFlags::SYMLINK_NOFOLLOW)?;
+            match FileType::from_raw_mode(seen.st_mode) {
+                FileType::Symlink => return self.follow(path).map(|()| None),
+                FileType::Directory => {
+                    if self.enter_directory(path)? {
+                        return Ok(None);
+                    }
+                }
+                FileType::RegularFile => {
+                    if let Some(found) = self.open(path, &seen)? {
+                        return Ok(Some(found));
+                    }
+                }
+                _ => return Err(WalkError::NotFound),
+            }
+        }
+        Err(WalkError::Failed(Errno::AGAIN))
+    }
+
+    fn follow(&mut self, path: &Path) -> Result<(), WalkError> {
+        self.links += 1;
+        if self.links > LINKS_MAX {
+            return Err(WalkError::NotFound);
+        }
+        let target = rustix::fs::readlinkat(self.here(), path, Vec::new())?;
+        let target = target.as_bytes();
+        if target.starts_with(b"/") {
+            return Err(WalkError::NotFound);
+        }
+        for component in components(target).into_iter().rev() {
+            self.ahead.push_front(component);
+        }
+        Ok(())
+    }
+
+    /// False if it is not a directory any more.
+    fn enter_directory(&mut self, path: &Path) -> Result<bool, WalkError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = match rustix::fs::openat(self.here(), path, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOTDIR | Errno::LOOP) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let stat = stat_open(&fd)?;
+        if !self.root.exposure.shows_mode(stat.mode) || self.root.is_state(&stat.identity) {
+            return Err(WalkError::NotFound);
+        }
+        self.passed.push(FoundDirectory { fd, stat });
+        Ok(true)
+    }
+
+    /// `None` if it is not the file seen any more.
+    fn open(&mut self, path: &Path, seen: &Stat) -> Result<Option<Found>, WalkError> {
+        if self.ahead.iter().any(|component| !component.is_empty()) {
+            return Err(WalkError::NotFound);
+        }
+        if !self.root.exposure.shows_mode((seen.st_mode & 0xFFFF) as u16) {
+            return Err(WalkError::NotFound);
+        }
+        // NONBLOCK has no effect on regular files; it matters if a FIFO took the place.
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let fd = match rustix::fs::openat(self.here(), path, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::LOOP) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let file = File::from(fd);
+        let stat = stat_open(&file)?;
+        let is_same = (stat.identity.device, stat.identity.inode) == (seen.st_dev, seen.st_ino);
+        let is_shown = self.root.exposure.shows_mode(stat.mode);
+        Ok((is_same && is_shown).then_some(Found::File { file, stat }))
+    }
+}

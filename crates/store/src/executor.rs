@@ -1,0 +1,205 @@
+//! Carries out the engine's operations: what is quick at once, the rest through the workers.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use byname_transfer::server::{
+    Completion, Handle, Hashed, Identity, Located, Op, OpId, SegmentSent, SendSegment,
+};
+
+use crate::beneath::{Found, Root, WalkError};
+use crate::hashing::{LargeFile, is_same, small_tree};
+use crate::state::{RootRecord, StateDir, TREE_HEADER_BYTES, is_small};
+use crate::workers::{Done, Job, OpenedTree, Workers, flat};
+
+/// Files up to this size are hashed at once: waking a thread would take as long.
+const INLINE_BYTES_MAX: u64 = 128 << 10;
+
+/// What a handle stands for.
+enum Open {
+    File { file: Arc<File>, identity: Identity },
+    Tree(File),
+    Levels(Vec<u8>),
+}
+
+pub(crate) struct Executor {
+    roots: Vec<Arc<Root>>,
+    state: Arc<StateDir>,
+    workers: Workers,
+    open: HashMap<Handle, Open>,
+    next_handle: u64,
+    /// The packet being put together.
+    packet: Vec<u8>,
+}
+
+impl Executor {
+    pub(crate) fn new(roots: Vec<Arc<Root>>, state: Arc<StateDir>, workers: Workers) -> Self {
+        let open = HashMap::new();
+        Self { roots, state, workers, open, next_handle: 0, packet: Vec::new() }
+    }
+
+    /// Carries out an operation; `send` takes a whole packet and says whether it did. The completion
+    /// comes at once or later from [`Executor::take_done`].
+    pub(crate) fn execute(
+        &mut self,
+        id: OpId,
+        op: Op,
+        send: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Option<Completion> {
+        match op {
+            Op::Locate { mount, path } => Some(Completion::Located(self.locate(mount, &path))),
+            Op::List { mount, path, bytes_max } => {
+                let root = self.roots[mount].clone();
+                self.workers.push(Job::List { op: id, root, path, bytes_max });
+                None
+            }
+            Op::Recall { key, identity } => {
+                Some(Completion::Recalled(self.state.recall(&key, identity.as_ref())))
+            }
+            Op::Announce { key, record } => {
+                self.workers.announce(id, key, record);
+                None
+            }
+            Op::Hash { file, identity } => self.hash(id, file, identity).map(Completion::Hashed),
+            Op::OpenTree { file, identity } => self.open_tree(id, file, identity),
+            Op::SendSegment(segment) => Some(Completion::Segment(self.send(&segment, send))),
+            Op::Close { handle } => {
+                self.open.remove(&handle);
+                None
+            }
+        }
+    }
+
+    /// Completions of operations that took longer.
+    pub(crate) fn take_done(&mut self) -> Vec<(OpId, Completion)> {
+        let done = self.workers.take_done();
+        done.into_iter()
+            .map(|done| match done {
+                Done::Completion(id, completion) => (id, completion),
+                Done::Tree(id, tree) => {
+                    let handle = tree.map(|tree| {
+                        self.keep(match tree {
+                            OpenedTree::File(tree) => Open::Tree(tree.file),
+                            OpenedTree::Memory(levels) => Open::Levels(levels),
+                        })
+                    });
+                    (id, Completion::TreeOpened(handle))
+                }
+            })
+            .collect()
+    }
+
+    fn keep(&mut self, open: Open) -> Handle {
+        let handle = Handle(self.next_handle);
+        self.next_handle += 1;
+        self.open.insert(handle, open);
+        handle
+    }
+
+    fn locate(&mut self, mount: usize, path: &[u8]) -> Located {
+        match self.roots[mount].find(path) {
+            Ok(Found::File { file, stat }) => {
+                let open = Open::File { file: Arc::new(file), identity: stat.identity };
+                Located::File { stat, handle: self.keep(open) }
+            }
+            Ok(Found::Directory(found)) => Located::Directory { stat: found.stat },
+            Err(WalkError::NotFound) => Located::NotFound,
+            Err(WalkError::NoPermission) => Located::NoPermission,
+            Err(WalkError::Failed(error)) => {
+                let path = self.roots[mount].path().join(String::from_utf8_lossy(path).as_ref());
+                tracing::warn!(path = %path.display(), %error, "cannot look up");
+                Located::Failed
+            }
+        }
+    }
+
+    fn file(&self, handle: Handle) -> Option<Arc<File>> {
+        match self.open.get(&handle)? {
+            Open::File { file, .. } => Some(file.clone()),
+            _ => None,
+        }
+    }
+
+    fn hash(&mut self, op: OpId, handle: Handle, identity: Identity) -> Option<Hashed> {
+        let Some(file) = self.file(handle) else { return Some(Hashed::Changed) };
+        if !is_same(&file, &identity) {
+            return Some(Hashed::Changed);
+        }
+        if identity.size <= INLINE_BYTES_MAX {
+            let tree = match small_tree(&file, &identity) {
+                Ok(tree) => tree,
+                Err(hashed) => return Some(hashed),
+            };
+            let root = *tree.root.as_bytes();
+            self.workers.keep_root(RootRecord { identity, root });
+            return Some(Hashed::Root(root));
+        }
+        if is_small(identity.size) {
+            self.workers.push(Job::HashSmall { op, file, identity });
+            return None;
+        }
+        let tree = match self.state.create_tree(&identity) {
+            Ok(tree) => tree,
+            Err(error) => {
+                tracing::error!(%error, "cannot write a hash tree");
+                return Some(Hashed::Failed);
+            }
+        };
+        let parts = self.workers.count();
+        let large = Arc::new(LargeFile::new(op, file, identity, tree, parts));
+        for _ in 0..parts {
+            self.workers.push(Job::HashLarge(large.clone()));
+        }
+        None
+    }
+
+    fn open_tree(&mut self, op: OpId, handle: Handle, identity: Identity) -> Option<Completion> {
+        let Some(file) = self.file(handle) else { return Some(Completion::TreeOpened(None)) };
+        if identity.size > INLINE_BYTES_MAX {
+            self.workers.push(Job::OpenTree { op, file, identity });
+            return None;
+        }
+        let tree = small_tree(&file, &identity).ok();
+        let handle = tree.map(|tree| self.keep(Open::Levels(flat(tree))));
+        Some(Completion::TreeOpened(handle))
+    }
+
+    fn send(&mut self, segment: &SendSegment, send: &mut dyn FnMut(&[u8]) -> bool) -> SegmentSent {
+        let packet = &mut self.packet;
+        packet.clear();
+        packet.extend_from_slice(&segment.header);
+        let start = packet.len();
+        packet.resize(start + segment.len, 0);
+        let content = &mut packet[start..];
+        let read = match self.open.get(&segment.source) {
+            None => return SegmentSent::Failed,
+            Some(Open::File { file, identity }) => {
+                let read = file.read_exact_at(content, segment.offset);
+                // Compared after reading: whatever was read belongs to the state that is seen now.
+                if !is_same(file, identity) {
+                    return SegmentSent::Changed;
+                }
+                read
+            }
+            Some(Open::Tree(file)) => {
+                file.read_exact_at(content, TREE_HEADER_BYTES + segment.offset)
+            }
+            Some(Open::Levels(levels)) => read_levels(levels, segment.offset, content),
+        };
+        if let Err(error) = read {
+            tracing::warn!(%error, offset = segment.offset, "cannot read a segment");
+            return SegmentSent::Failed;
+        }
+        packet.extend_from_slice(&segment.trailer);
+        if send(packet) { SegmentSent::Sent } else { SegmentSent::Failed }
+    }
+}
+
+fn read_levels(levels: &[u8], offset: u64, content: &mut [u8]) -> std::io::Result<()> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    let found = levels.get(start..).and_then(|rest| rest.get(..content.len()));
+    content.copy_from_slice(found.ok_or(std::io::ErrorKind::UnexpectedEof)?);
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! Computing roots: small files in one go, large ones by several threads in groups of 2 MiB.
+//!
+//! A large file's level-1 values go straight to their places in the tree's file, so memory is bounded
+//! by one group per thread whatever the size. A thread gives up its turn after some groups, so
+//! that a large file does not keep small ones waiting. Content is read, never mapped: a file cut short
+//! while mapped would kill the process. The file's state is compared after the last read.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use byname_security::tree::{Folder, GROUP_BYTES, NODE_BYTES, Shape, Tree, UNIT_BYTES};
+use byname_transfer::server::{Hashed, Identity, OpId};
+
+use crate::beneath::stat_open;
+use crate::state::{RootRecord, StateDir, TREE_HEADER_BYTES, TreeWriter};
+
+/// Groups hashed before other work gets its turn.
+const GROUPS_PER_TURN: u64 = 16;
+
+/// Whether an open file is still in the given state.
+pub(crate) fn is_same(file: &File, identity: &Identity) -> bool {
+    stat_open(file).is_ok_and(|stat| stat.identity == *identity)
+}
+
+fn failure(error: &std::io::Error) -> Hashed {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => Hashed::Changed,
+        _ => Hashed::Failed,
+    }
+}
+
+/// The tree of a file of at most 2 MiB.
+pub(crate) fn small_tree(file: &File, identity: &Identity) -> Result<Tree, Hashed> {
+    // The size was checked to be small, so this allocates at most one group.
+    let mut content = vec![0; identity.size as usize];
+    file.read_exact_at(&mut content, 0).map_err(|error| failure(&error))?;
+    match is_same(file, identity) {
+        true => Ok(Tree::of(&content)),
+        false => Err(Hashed::Changed),
+    }
+}
+
+/// A file of more than 2 MiB being hashed.
+#[derive(Debug)]
+pub(crate) struct LargeFile {
+    pub(crate) op: OpId,
+    file: Arc<File>,
+    identity: Identity,
+    shape: Shape,
+    tree: TreeWriter,
+    next_group: AtomicU64,
+    /// Threads that still work on it.
+    parts: AtomicUsize,
+    /// Some thread met an error; the others stop early.
+    is_over: AtomicBool,
+    has_changed: AtomicBool,
+}
+
+/// What a turn left to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// More groups: queue this part again.
+    More,
+    /// This part is done, others are not.
+    PartDone,
+    /// All parts are done: call [`LargeFile::finish`].
+    AllDone,
+}
+
+impl LargeFile {
+    pub(crate) fn new(
+        op: OpId,
+        file: Arc<File>,
+        identity: Identity,
+        tree: TreeWriter,
+        parts: usize,
+    ) -> Self {
+        Self {
+            op,
+            file,
+            identity,
+            shape: Shape::new(identity.size),
+            tree,
+            next_group: AtomicU64::new(0),
+            parts: AtomicUsize::new(parts),
+            is_over: AtomicBool::new(false),
+            has_changed: AtomicBool::new(false),
+        }
+    }
+
+    /// Hashes some groups.
+    pub(crate) fn turn(&self, buffer: &mut Vec<u8>) -> Turn {
+        for _ in 0..GROUPS_PER_TURN {
+            let group = self.next_group.fetch_add(1, Ordering::Relaxed);
+            let offset = group.saturating_mul(GROUP_BYTES as u64);
+            if offset >= self.identity.size || self.is_over.load(Ordering::Relaxed) {
+                let was_last = self.parts.fetch_sub(1, Ordering::AcqRel) == 1;
+                return if was_last { Turn::AllDone } else { Turn::PartDone };
+            }
+            if let Err(error) = self.hash_group(group, offset, buffer) {
+                if failure(&error) == Hashed::Changed {
+                    self.has_changed.store(true, Ordering::Relaxed);
+                }
+                self.is_over.store(true, Ordering::Relaxed);
+            }
+        }
+        Turn::More
+    }
+
+    fn hash_group(&self, group: u64, offset: u64, buffer: &mut Vec<u8>) -> std::io::Result<()> {
+        let len = (self.identity.size - offset).min(GROUP_BYTES as u64) as usize;
+        buffer.resize(len, 0);
+        self.file.read_exact_at(buffer, offset)?;
+        let mut values = Vec::with_capacity(NODE_BYTES);
+        self.shape
+            .hash_units(offset / UNIT_BYTES as u64, buffer, &mut values)
+            .map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))?;
+        let at = TREE_HEADER_BYTES + group * NODE_BYTES as u64;
+        self.tree.file.write_all_at(&values, at)
+    }
+
+    /// Folds level 1 to the root and puts the tree in its place.
+    pub(crate) fn finish(self, state: &StateDir) -> (Hashed, Option<RootRecord>) {
+        if self.has_changed.load(Ordering::Relaxed) || !is_same(&self.file, &self.identity) {
+            return (Hashed::Changed, None);
+        }
+        if self.is_over.load(Ordering::Relaxed) {
+            return (Hashed::Failed, None);
+        }
+        let identity = self.identity;
+        let root = match self.fold() {
+            Ok(root) => root,
+            Err(error) => {
+                tracing::error!(%error, "cannot write a hash tree");
+                return (Hashed::Failed, None);
+            }
+        };
+        if let Err(error) = state.keep_tree(self.tree, &root) {
+            tracing::error!(%error, "cannot keep a hash tree");
+            return (Hashed::Failed, None);
+        }
+        let record = RootRecord { identity, root };
+        state.remember(record);
+        (Hashed::Root(root), Some(record))
+    }
+
+    fn fold(&self) -> std::io::Result<[u8; 32]> {
+        let invalid = |error| std::io::Error::new(ErrorKind::InvalidData, error);
+        let mut folder = Folder::new(self.shape);
+        let mut node = vec![0; NODE_BYTES];
+        let mut written = Ok(());
+        let mut at = 0;
+        let level_bytes = self.shape.level_bytes(1);
+        while at < level_bytes {
+            let len = (level_bytes - at).min(NODE_BYTES as u64) as usize;
+            self.tree.file.read_exact_at(&mut node[..len], TREE_HEADER_BYTES + at)?;
+            let emit = |id: byname_security::tree::NodeId, values: &[u8]| {
+                if id.level > 1 && written.is_ok() {
+                    let offset = crate::state::node_offset(&self.shape, id.level, id.index);
+                    written = self.tree.file.write_all_at(values, offset);
+                }
+            };
+            folder.push_values(&node[..len], emit).map_err(invalid)?;
+            at += len as u64;
+        }
+        written?;
+        folder.finish().map(|root| *root.as_bytes()).map_err(invalid)
+    }
+}

@@ -1,0 +1,169 @@
+//! Asking the forwarder for Interests: one `rib/register` command per prefix, until each is answered.
+//!
+//! Sans-I/O like everything that speaks a protocol: commands to send are polled, answers handled, time
+//! is given. spec: NFD management, "ControlCommand" and "RibMgmt".
+
+use byname_packet::mgmt::{ControlParameters, ControlResponse, ROUTE_FLAG_CHILD_INHERIT};
+use byname_packet::mgmt::{route_origin, status_code};
+use byname_packet::{Data, DigestSigner, InterestBuilder, Name, NameRef, SignatureExtra, Signer};
+use byname_transfer::server::{Now, SharedSigner};
+
+use crate::error::RegisterError;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// How long a command may take; also the Interest's lifetime.
+const ANSWER_NS: u64 = SECOND_NS;
+/// Commands sent for one prefix before giving up.
+const ATTEMPTS_MAX: u32 = 4;
+
+enum Step {
+    /// To be sent; so many were sent before.
+    ToSend(u32),
+    Sent {
+        command: Name,
+        at_ns: u64,
+        attempts: u32,
+    },
+    Registered,
+}
+
+pub(crate) struct Registrar {
+    prefixes: Vec<(Name, SharedSigner, Step)>,
+    is_local: bool,
+}
+
+impl Registrar {
+    pub(crate) fn new(prefixes: &[(Name, SharedSigner)], is_local: bool) -> Self {
+        let prefixes = prefixes.iter();
+        let prefixes = prefixes
+            .map(|(prefix, signer)| (prefix.clone(), signer.clone(), Step::ToSend(0)))
+            .collect();
+        Self { prefixes, is_local }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.prefixes.iter().all(|(_, _, step)| matches!(step, Step::Registered))
+    }
+
+    /// The next command to send; `random` makes its nonces.
+    pub(crate) fn poll_command(
+        &mut self,
+        now: Now,
+        random: &mut dyn FnMut() -> u64,
+    ) -> Option<Vec<u8>> {
+        let is_local = self.is_local;
+        let (prefix, signer, step) =
+            self.prefixes.iter_mut().find(|(_, _, step)| matches!(step, Step::ToSend(_)))?;
+        let Step::ToSend(attempts) = *step else { return None };
+        let wire = command(prefix, signer, is_local, (now, random));
+        let name = byname_packet::Interest::decode(&wire).ok()?.name.to_name();
+        *step = Step::Sent { command: name, at_ns: now.now_ns, attempts: attempts + 1 };
+        Some(wire)
+    }
+
+    /// When [`Registrar::handle_timeout`] has something to do.
+    pub(crate) fn poll_timeout(&self) -> Option<u64> {
+        let sent = self.prefixes.iter().filter_map(|(_, _, step)| match step {
+            Step::Sent { at_ns, .. } => Some(at_ns + ANSWER_NS),
+            _ => None,
+        });
+        sent.min()
+    }
+
+    /// Sends again what was not answered in time.
+    pub(crate) fn handle_timeout(&mut self, now: Now) -> Result<(), RegisterError> {
+        let is_local = self.is_local;
+        for (prefix, _, step) in &mut self.prefixes {
+            let Step::Sent { at_ns, attempts, .. } = *step else { continue };
+            if at_ns + ANSWER_NS > now.now_ns {
+                continue;
+            }
+            if attempts >= ATTEMPTS_MAX {
+                return Err(RegisterError::Silent { prefix: prefix.clone(), is_local });
+            }
+            *step = Step::ToSend(attempts);
+        }
+        Ok(())
+    }
+
+    /// Takes a Data if it answers a command; others are of no interest here.
+    pub(crate) fn handle_data(&mut self, data: &Data<'_>) -> Result<(), RegisterError> {
+        let is_local = self.is_local;
+        let Some((prefix, step)) = self.sent(data.name) else { return Ok(()) };
+        // An answer that cannot be read is as good as none: the command is sent again.
+        let Ok(response) = ControlResponse::decode(data.content) else { return Ok(()) };
+        if response.status_code != status_code::OK {
+            let (code, text) = (response.status_code, response.status_text);
+            return Err(RegisterError::Refused { prefix: prefix.clone(), code, text, is_local });
+        }
+        *step = Step::Registered;
+        Ok(())
+    }
+
+    /// Takes a Nack if it is of a command.
+    pub(crate) fn handle_nack(
+        &mut self,
+        name: NameRef<'_>,
+        reason: u64,
+    ) -> Result<(), RegisterError> {
+        match self.sent(name) {
+            Some((prefix, _)) => {
+                Err(RegisterError::NoManagement { prefix: prefix.clone(), reason })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn sent(&mut self, name: NameRef<'_>) -> Option<(&Name, &mut Step)> {
+        let found = self.prefixes.iter_mut().find(
+            |(_, _, step)| matches!(step, Step::Sent { command, .. } if command.view() == name),
+        );
+        found.map(|(prefix, _, step)| (&*prefix, step))
+    }
+}
+
+/// The signed command: a digest suffices on a local face, elsewhere the prefix's own key signs.
+fn command(
+    prefix: &Name,
+    signer: &SharedSigner,
+    is_local: bool,
+    (now, random): (Now, &mut dyn FnMut() -> u64),
+) -> Vec<u8> {
+    let scope: &[u8] = if is_local { b"localhost" } else { b"localhop" };
+    let mut parameters = Vec::new();
+    ControlParameters {
+        name: Some(prefix.clone()),
+        origin: Some(route_origin::CLIENT),
+        cost: Some(0),
+        flags: Some(ROUTE_FLAG_CHILD_INHERIT),
+        ..ControlParameters::default()
+    }
+    .encode(&mut parameters);
+    let mut name = Name::new();
+    for component in [scope, b"nfd", b"rib", b"register", &parameters] {
+        name.push_generic(component);
+    }
+    let nonce = random().to_be_bytes();
+    let extra = SignatureExtra {
+        nonce: Some(&nonce),
+        time_ms: Some(now.unix_ns / 1_000_000),
+        ..SignatureExtra::default()
+    };
+    let builder = InterestBuilder::new(name.view())
+        .must_be_fresh(true)
+        .nonce((random() as u32).to_be_bytes())
+        .lifetime_ms(ANSWER_NS / 1_000_000);
+    let signers: [&dyn Signer; 2] = [&**signer, &DigestSigner];
+    let mut wire = Vec::new();
+    for signer in &signers[usize::from(is_local)..] {
+        if builder.encode_signed(*signer, extra, &mut wire).is_ok() {
+            break;
+        }
+        // A key that cannot sign leaves the digest; the forwarder then says what it thinks of it.
+        wire.clear();
+    }
+    wire
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! What a file server is told at start.
+
+use std::path::PathBuf;
+
+use byname_packet::{Name, types};
+use byname_transfer::server::{ServerConfig, SharedSigner};
+
+use crate::beneath::{Exposure, Root};
+use crate::error::StoreError;
+
+/// Octets of hash trees kept on disk unless configured otherwise: those of 256 GiB of files.
+pub const TREE_BYTES_MAX: u64 = 1 << 30;
+/// Most threads that hash and read directories unless configured otherwise.
+const WORKER_THREADS_MAX: usize = 8;
+
+/// One directory to publish.
+#[derive(Clone)]
+pub struct MountConfig {
+    /// Its name.
+    pub prefix: Name,
+    /// The directory.
+    pub directory: PathBuf,
+    /// What of it is published.
+    pub exposure: Exposure,
+    /// Signs its metadata.
+    pub signer: SharedSigner,
+}
+
+/// Everything a file server is told.
+#[derive(Clone)]
+pub struct FileServerConfig {
+    /// What is published.
+    pub mounts: Vec<MountConfig>,
+    /// Where roots, trees and versions are kept.
+    pub state_dir: PathBuf,
+    /// Whole Data packets to be served under their names.
+    pub certificates: Vec<Vec<u8>>,
+    /// Prefixes registered besides those of the mounts, with the keys that may.
+    pub also_register: Vec<(Name, SharedSigner)>,
+    /// Times and bounds of the engine.
+    pub engine: ServerConfig,
+    /// Threads that hash and read directories.
+    pub worker_threads: usize,
+    /// Octets of hash trees kept on disk.
+    pub tree_bytes_max: u64,
+}
+
+impl FileServerConfig {
+    /// A server for `mounts` with default bounds.
+    pub fn new(mounts: Vec<MountConfig>, state_dir: PathBuf) -> Self {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            mounts,
+            state_dir,
+            certificates: Vec::new(),
+            also_register: Vec::new(),
+            engine: ServerConfig::default(),
+            worker_threads: cpus.min(WORKER_THREADS_MAX),
+            tree_bytes_max: TREE_BYTES_MAX,
+        }
+    }
+}
+
+impl MountConfig {
+    /// Checks name and directory.
+    pub(super) fn root(&self, state: (u64, u64)) -> Result<Root, StoreError> {
+        if self.prefix.view().components().any(|component| component.typ != types::GENERIC) {
+            return Err(StoreError::Prefix { prefix: self.prefix.to_string() });
+        }
+        let failed = |source| StoreError::Mount { directory: self.directory.clone(), source };
+        if !std::fs::metadata(&self.directory).map_err(failed)?.is_dir() {
+            return Err(failed(std::io::ErrorKind::NotADirectory.into()));
+        }
+        Root::new(&self.directory, self.exposure, state).map_err(failed)
+    }
+}

@@ -1,0 +1,158 @@
+//! The state directory: what must survive a restart, and what would be dear to compute again.
+//!
+//! | file | content |
+//! |---|---|
+//! | `lock` | locked while a server runs; holds its process id |
+//! | `records.redb` | highest version of every name; roots by inode |
+//! | `trees/` | hash trees of files above 2 MiB, bounded in size, least recently used go first |
+//!
+//! Nothing here is believed blindly. A record carries a checksum; one that does not match counts as
+//! lost, and so does a database that cannot be opened (it is moved aside). Since the versions announced
+//! before are then unknown, no version below the wall clock of that moment is given out afterwards. A tree is
+//! folded up to its root when it is opened; one that does not match is computed anew.
+
+mod records;
+mod trees;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use byname_transfer::server::{Identity, Recalled, Record, RecordKey};
+use rustix::fs::FlockOperation;
+
+pub use records::RootRecord;
+pub(crate) use trees::node_offset;
+pub use trees::{TREE_HEADER_BYTES, TreeFile, TreeWriter, is_small};
+
+use crate::error::StateError;
+use records::Records;
+use trees::Trees;
+
+/// An open state directory.
+#[derive(Debug)]
+pub struct StateDir {
+    directory: PathBuf,
+    identity: (u64, u64),
+    records: Records,
+    trees: Trees,
+    /// Held for its lock.
+    _lock: File,
+}
+
+fn at(path: &Path) -> impl FnOnce(std::io::Error) -> StateError {
+    let path = path.to_path_buf();
+    move |source| StateError::File { path, source }
+}
+
+impl StateDir {
+    /// Opens or makes a state directory; trees may take `tree_bytes_max` octets of disk.
+    ///
+    /// # Errors
+    /// [`StateError::Locked`] if another server uses it; others name the file.
+    pub fn open(directory: &Path, tree_bytes_max: u64) -> Result<Self, StateError> {
+        let directory = std::path::absolute(directory).map_err(at(directory))?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&directory)
+            .map_err(at(&directory))?;
+        let lock = lock(&directory)?;
+        let about = fs::metadata(&directory).map_err(at(&directory))?;
+        let records = Records::open(&directory.join("records.redb"))?;
+        let trees = Trees::open(&directory.join("trees"), tree_bytes_max)?;
+        let identity = (about.dev(), about.ino());
+        Ok(Self { directory, identity, records, trees, _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Its device and inode.
+    pub fn identity(&self) -> (u64, u64) {
+        self.identity
+    }
+
+    /// What is known of a name, and the root of a file's state if its tree can be had.
+    pub fn recall(&self, key: &RecordKey, identity: Option<&Identity>) -> Recalled {
+        let (record, version_floor) = self.records.name(key);
+        let root = identity.and_then(|identity| self.root(identity));
+        Recalled { record, version_floor, root }
+    }
+
+    /// The root of a file's state, unless its tree would have to be kept and is not.
+    fn root(&self, identity: &Identity) -> Option<[u8; 32]> {
+        let root = self.records.root(identity)?;
+        (is_small(identity.size) || self.trees.has(identity)).then_some(root)
+    }
+
+    /// Makes records and roots durable, all or none.
+    ///
+    /// # Errors
+    /// [`StateError`] of the disk; nothing may be announced then.
+    pub fn commit(
+        &self,
+        names: &[(RecordKey, Record)],
+        roots: &[RootRecord],
+    ) -> Result<(), StateError> {
+        self.records.commit(names, roots)
+    }
+
+    /// Makes a root known at once; it becomes durable with the next commit that contains it.
+    pub fn remember(&self, root: RootRecord) {
+        self.records.remember(root);
+    }
+
+    /// A file for the tree of a file that is being hashed.
+    ///
+    /// # Errors
+    /// [`StateError`] of the disk.
+    pub fn create_tree(&self, identity: &Identity) -> Result<TreeWriter, StateError> {
+        self.trees.create(identity)
+    }
+
+    /// Puts a complete tree in its place.
+    ///
+    /// # Errors
+    /// [`StateError`] of the disk.
+    pub fn keep_tree(&self, tree: TreeWriter, root: &[u8; 32]) -> Result<(), StateError> {
+        self.trees.keep(tree, root)
+    }
+
+    /// Opens the tree of a file's state if it is kept and folds to the root that is known.
+    pub fn open_tree(&self, identity: &Identity) -> Option<TreeFile> {
+        let root = self.records.root(identity)?;
+        self.trees.open_checked(identity, &root)
+    }
+}
+
+fn lock(directory: &Path) -> Result<File, StateError> {
+    let path = directory.join("lock");
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .map_err(at(&path))?;
+    if let Err(error) = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        if error != rustix::io::Errno::WOULDBLOCK {
+            return Err(at(&path)(error.into()));
+        }
+        let mut text = String::new();
+        // Who holds it is only told; a lock file without a number changes nothing.
+        let _ = (&file).take(16).read_to_string(&mut text);
+        let pid = text.trim().parse().ok();
+        return Err(StateError::Locked { directory: directory.to_path_buf(), pid });
+    }
+    let pid = std::process::id().to_string();
+    file.set_len(0)
+        .and_then(|()| file.seek(SeekFrom::Start(0)))
+        .and_then(|_| file.write_all(pid.as_bytes()))
+        .map_err(at(&path))?;
+    Ok(file)
+}

@@ -1,0 +1,279 @@
+//! The durable records: versions by name, roots by inode.
+//!
+//! Keys and values have fixed layouts; every value starts with 8 octets of BLAKE3 over key and rest. A
+//! value that does not match is a lost record. redb checks its pages only when it repairs, so this is
+//! what notices a flipped bit.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use byname_io::Clock;
+use byname_transfer::server::{Identity, Record, RecordKey, Subject};
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+
+use crate::error::StateError;
+
+const NAMES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("names-1");
+const ROOTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("roots-1");
+const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta-1");
+const FLOOR: &str = "version-floor";
+
+/// Octets redb may keep in memory.
+const CACHE_BYTES: usize = 16 << 20;
+/// Octets of the checksum in front of a value.
+const CHECK_BYTES: usize = 8;
+
+/// The root of a file in one state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RootRecord {
+    /// The state.
+    pub identity: Identity,
+    /// The root.
+    pub root: [u8; 32],
+}
+
+#[derive(Debug)]
+pub(super) struct Records {
+    path: PathBuf,
+    database: Database,
+    floor: AtomicU64,
+    /// Roots that are not committed yet.
+    fresh: Mutex<HashMap<Identity, [u8; 32]>>,
+}
+
+impl Records {
+    pub(super) fn open(path: &Path) -> Result<Self, StateError> {
+        let (database, was_lost) = match open_database(path) {
+            Ok(database) => (database, false),
+            Err(error) if is_broken(&error) => {
+                tracing::error!(path = %path.display(), %error, "records are broken: starting anew");
+                set_aside(path)?;
+                (open_database(path).map_err(failed(path))?, true)
+            }
+            Err(error) => return Err(failed(path)(error)),
+        };
+        let floor = prepare(&database, was_lost).map_err(failed(path))?;
+        let fresh = Mutex::default();
+        Ok(Self { path: path.to_path_buf(), database, floor: AtomicU64::new(floor), fresh })
+    }
+
+    /// The record of a name, and the version below which nothing may be announced.
+    pub(super) fn name(&self, key: &RecordKey) -> (Option<Record>, u64) {
+        let key = name_key(key);
+        let record = match self.read(NAMES, &key) {
+            Ok(None) => None,
+            Ok(Some(body)) => decode_name(&body).or_else(|| self.lost("malformed")),
+            Err(reason) => self.lost(&reason),
+        };
+        (record, self.floor.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn root(&self, identity: &Identity) -> Option<[u8; 32]> {
+        if let Some(root) = self.fresh().get(identity) {
+            return Some(*root);
+        }
+        let key = root_key(identity);
+        let body = self.read(ROOTS, &key).ok()??;
+        let (state, root) = body.split_at_checked(24)?;
+        (state == root_state(identity)).then(|| root.try_into().ok())?
+    }
+
+    pub(super) fn remember(&self, root: RootRecord) {
+        self.fresh().insert(root.identity, root.root);
+    }
+
+    pub(super) fn commit(
+        &self,
+        names: &[(RecordKey, Record)],
+        roots: &[RootRecord],
+    ) -> Result<(), StateError> {
+        guarded(|| self.write(names, roots)).map_err(failed(&self.path))?;
+        let mut fresh = self.fresh();
+        for root in roots {
+            fresh.remove(&root.identity);
+        }
+        Ok(())
+    }
+
+    fn write(
+        &self,
+        names: &[(RecordKey, Record)],
+        roots: &[RootRecord],
+    ) -> Result<(), redb::Error> {
+        let transaction = self.database.begin_write()?;
+        {
+            let mut meta = transaction.open_table(META)?;
+            meta.insert(FLOOR, self.floor.load(Ordering::Relaxed))?;
+            let mut table = transaction.open_table(NAMES)?;
+            for (key, record) in names {
+                let key = name_key(key);
+                table.insert(key.as_slice(), checked(&key, &encode_name(record)).as_slice())?;
+            }
+            let mut table = transaction.open_table(ROOTS)?;
+            for record in roots {
+                let key = root_key(&record.identity);
+                let mut body = root_state(&record.identity).to_vec();
+                body.extend_from_slice(&record.root);
+                table.insert(key.as_slice(), checked(&key, &body).as_slice())?;
+            }
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// The body of a value whose checksum matches; the reason if it cannot be had.
+    fn read(
+        &self,
+        table: TableDefinition<'_, &[u8], &[u8]>,
+        key: &[u8],
+    ) -> Result<Option<Vec<u8>>, String> {
+        let value = guarded(|| {
+            let transaction = self.database.begin_read()?;
+            let table = transaction.open_table(table)?;
+            Ok(table.get(key)?.map(|value| value.value().to_vec()))
+        });
+        let Some(value) = value.map_err(|error| error.to_string())? else { return Ok(None) };
+        match value.split_at_checked(CHECK_BYTES) {
+            Some((check, body)) if check == checksum(key, body) => Ok(Some(body.to_vec())),
+            _ => Err("checksum does not match".to_owned()),
+        }
+    }
+
+    /// A version announced before is not known any more: all later ones must be above it.
+    fn lost(&self, reason: &str) -> Option<Record> {
+        tracing::error!(path = %self.path.display(), reason, "a record is lost");
+        self.floor.fetch_max(Clock::new().unix_ns(), Ordering::Relaxed);
+        None
+    }
+
+    fn fresh(&self) -> MutexGuard<'_, HashMap<Identity, [u8; 32]>> {
+        self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn failed(path: &Path) -> impl FnOnce(redb::Error) -> StateError {
+    let path = path.to_path_buf();
+    move |source| StateError::Records { path, source: Box::new(source) }
+}
+
+/// redb asserts what it reads; a broken file must not take the server down.
+fn guarded<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::Error> {
+    catch_unwind(AssertUnwindSafe(act))
+        .unwrap_or_else(|_| Err(redb::Error::Corrupted("the database is inconsistent".to_owned())))
+}
+
+fn open_database(path: &Path) -> Result<Database, redb::Error> {
+    guarded(|| {
+        let mut builder = Database::builder();
+        Ok(builder.set_cache_size(CACHE_BYTES).create(path)?)
+    })
+}
+
+/// Whether the file's content is to blame rather than the disk or permissions.
+fn is_broken(error: &redb::Error) -> bool {
+    match error {
+        redb::Error::Corrupted(_) | redb::Error::UpgradeRequired(_) => true,
+        redb::Error::Io(error) => matches!(
+            error.kind(),
+            std::io::ErrorKind::InvalidData | std::io::ErrorKind::UnexpectedEof
+        ),
+        _ => false,
+    }
+}
+
+fn set_aside(path: &Path) -> Result<(), StateError> {
+    let aside = path.with_extension(format!("broken-{}", Clock::new().unix_ns() / 1_000_000_000));
+    std::fs::rename(path, aside).map_err(super::at(path))
+}
+
+/// Makes the tables and reads or sets the floor.
+fn prepare(database: &Database, was_lost: bool) -> Result<u64, redb::Error> {
+    guarded(|| {
+        let transaction = database.begin_write()?;
+        let floor = {
+            transaction.open_table(NAMES)?;
+            transaction.open_table(ROOTS)?;
+            let mut meta = transaction.open_table(META)?;
+            let kept = meta.get(FLOOR)?.map_or(0, |floor| floor.value());
+            let floor = if was_lost { Clock::new().unix_ns() } else { kept };
+            meta.insert(FLOOR, floor)?;
+            floor
+        };
+        transaction.commit()?;
+        Ok(floor)
+    })
+}
+
+fn checksum(key: &[u8], body: &[u8]) -> [u8; CHECK_BYTES] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(key).update(body);
+    let mut check = [0; CHECK_BYTES];
+    check.copy_from_slice(&hasher.finalize().as_bytes()[..CHECK_BYTES]);
+    check
+}
+
+fn checked(key: &[u8], body: &[u8]) -> Vec<u8> {
+    [checksum(key, body).as_slice(), body].concat()
+}
+
+fn name_key(key: &RecordKey) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&[u8::from(key.listing)]).update(&key.name);
+    *hasher.finalize().as_bytes()
+}
+
+fn root_key(identity: &Identity) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&identity.device.to_be_bytes());
+    key[8..].copy_from_slice(&identity.inode.to_be_bytes());
+    key
+}
+
+fn root_state(identity: &Identity) -> [u8; 24] {
+    let mut state = [0; 24];
+    let numbers = [identity.size, identity.mtime_ns, identity.ctime_ns];
+    for (place, number) in state.chunks_exact_mut(8).zip(numbers) {
+        place.copy_from_slice(&number.to_be_bytes());
+    }
+    state
+}
+
+fn encode_name(record: &Record) -> Vec<u8> {
+    let mut body = record.version.to_be_bytes().to_vec();
+    match &record.subject {
+        Subject::File(identity) => {
+            body.push(0);
+            body.extend_from_slice(&root_key(identity));
+            body.extend_from_slice(&root_state(identity));
+        }
+        Subject::Listing(root) => {
+            body.push(1);
+            body.extend_from_slice(root);
+        }
+    }
+    body
+}
+
+fn decode_name(body: &[u8]) -> Option<Record> {
+    let (version, rest) = body.split_first_chunk()?;
+    let (kind, rest) = rest.split_first()?;
+    let subject = match (kind, rest.len()) {
+        (0, 40) => {
+            let (numbers, _) = rest.as_chunks::<8>();
+            let number = |at: usize| u64::from_be_bytes(numbers[at]);
+            Subject::File(Identity {
+                device: number(0),
+                inode: number(1),
+                size: number(2),
+                mtime_ns: number(3),
+                ctime_ns: number(4),
+            })
+        }
+        (1, 32) => Subject::Listing(rest.try_into().ok()?),
+        _ => return None,
+    };
+    Some(Record { subject, version: u64::from_be_bytes(*version) })
+}

@@ -1,0 +1,276 @@
+//! Hash trees on disk: one file per tree, written aside and renamed into place.
+//!
+//! ```text
+//! "byname tree 1\n" zeros to 64 · state of the file (40) · root (32) · level 1 · level 2 · …
+//! ```
+//! Trees of files up to 2 MiB are not kept: computing them costs less than looking them up.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use byname_security::tree::{Folder, GROUP_BYTES, NODE_BYTES, Shape};
+use byname_transfer::server::Identity;
+
+use super::at;
+use crate::error::StateError;
+
+const MAGIC: &[u8; 14] = b"byname tree 1\n";
+/// Where level 1 starts.
+pub const TREE_HEADER_BYTES: u64 = 136;
+const STATE_AT: usize = 64;
+const ROOT_AT: usize = 104;
+
+/// Whether the tree of a file of this size is computed whenever it is needed.
+pub fn is_small(size: u64) -> bool {
+    size <= GROUP_BYTES as u64
+}
+
+/// A tree that was checked.
+#[derive(Debug)]
+pub struct TreeFile {
+    /// The file; level 1 starts at [`TREE_HEADER_BYTES`], the others follow.
+    pub file: File,
+}
+
+/// A tree being written.
+#[derive(Debug)]
+pub struct TreeWriter {
+    /// The file, to be filled from [`TREE_HEADER_BYTES`] on.
+    pub file: File,
+    identity: Identity,
+    path: PathBuf,
+    is_kept: bool,
+}
+
+impl Drop for TreeWriter {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // Left over only if this fails too; removed at the next start.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Trees {
+    directory: PathBuf,
+    bytes_max: u64,
+    kept: Mutex<Kept>,
+    next_temporary: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    trees: HashMap<String, KeptTree>,
+    bytes: u64,
+    clock: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct KeptTree {
+    bytes: u64,
+    used: u64,
+}
+
+impl Kept {
+    fn touch(&mut self, name: &str) -> bool {
+        self.clock += 1;
+        let clock = self.clock;
+        self.trees.get_mut(name).map(|tree| tree.used = clock).is_some()
+    }
+
+    fn add(&mut self, name: String, bytes: u64) {
+        self.clock += 1;
+        self.bytes += bytes;
+        let used = self.clock;
+        if let Some(old) = self.trees.insert(name, KeptTree { bytes, used }) {
+            self.bytes -= old.bytes;
+        }
+    }
+
+    fn remove(&mut self, name: &str) {
+        if let Some(tree) = self.trees.remove(name) {
+            self.bytes -= tree.bytes;
+        }
+    }
+
+    /// The least recently used name, unless it is the only one.
+    fn oldest(&self) -> Option<String> {
+        if self.trees.len() < 2 {
+            return None;
+        }
+        self.trees.iter().min_by_key(|(_, tree)| tree.used).map(|(name, _)| name.clone())
+    }
+}
+
+impl Trees {
+    pub(super) fn open(directory: &Path, bytes_max: u64) -> Result<Self, StateError> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(directory)
+            .map_err(at(directory))?;
+        let mut found: Vec<(SystemTime, String, u64)> = Vec::new();
+        for entry in fs::read_dir(directory).map_err(at(directory))? {
+            let entry = entry.map_err(at(directory))?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let Ok(about) = entry.metadata() else { continue };
+            if name.ends_with(".tree") {
+                let used = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                found.push((used, name, about.len()));
+            } else if name.ends_with(".part") {
+                fs::remove_file(entry.path()).map_err(at(&entry.path()))?;
+            }
+        }
+        found.sort();
+        let mut kept = Kept::default();
+        found.into_iter().for_each(|(_, name, bytes)| kept.add(name, bytes));
+        let trees = Self {
+            directory: directory.to_path_buf(),
+            bytes_max,
+            kept: Mutex::new(kept),
+            next_temporary: AtomicU64::new(0),
+        };
+        trees.shrink();
+        Ok(trees)
+    }
+
+    pub(super) fn has(&self, identity: &Identity) -> bool {
+        self.kept().trees.contains_key(&file_name(identity))
+    }
+
+    pub(super) fn create(&self, identity: &Identity) -> Result<TreeWriter, StateError> {
+        let number = self.next_temporary.fetch_add(1, Ordering::Relaxed);
+        let path = self.directory.join(format!("{number}.part"));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(at(&path))?;
+        Ok(TreeWriter { file, identity: *identity, path, is_kept: false })
+    }
+
+    pub(super) fn keep(&self, mut tree: TreeWriter, root: &[u8; 32]) -> Result<(), StateError> {
+        let mut header = [0; TREE_HEADER_BYTES as usize];
+        header[..MAGIC.len()].copy_from_slice(MAGIC);
+        header[STATE_AT..ROOT_AT].copy_from_slice(&state(&tree.identity));
+        header[ROOT_AT..].copy_from_slice(root);
+        tree.file.write_all_at(&header, 0).map_err(at(&tree.path))?;
+        let name = file_name(&tree.identity);
+        let path = self.directory.join(&name);
+        fs::rename(&tree.path, &path).map_err(at(&path))?;
+        tree.is_kept = true;
+        let bytes = tree.file.metadata().map_err(at(&path))?.len();
+        self.kept().add(name, bytes);
+        self.shrink();
+        Ok(())
+    }
+
+    pub(super) fn open_checked(&self, identity: &Identity, root: &[u8; 32]) -> Option<TreeFile> {
+        let name = file_name(identity);
+        if !self.kept().touch(&name) {
+            return None;
+        }
+        let path = self.directory.join(&name);
+        let file = File::open(&path).ok();
+        match file.filter(|file| is_intact(file, identity, root)) {
+            Some(file) => {
+                // The time of last use, for the next start.
+                let _ = file.set_modified(SystemTime::now());
+                Some(TreeFile { file })
+            }
+            None => {
+                tracing::warn!(path = %path.display(), "a kept hash tree is broken: dropped");
+                self.drop_tree(&name);
+                None
+            }
+        }
+    }
+
+    fn shrink(&self) {
+        loop {
+            let oldest = {
+                let kept = self.kept();
+                if kept.bytes > self.bytes_max { kept.oldest() } else { None }
+            };
+            let Some(name) = oldest else { return };
+            self.drop_tree(&name);
+        }
+    }
+
+    fn drop_tree(&self, name: &str) {
+        self.kept().remove(name);
+        let _ = fs::remove_file(self.directory.join(name));
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn state(identity: &Identity) -> [u8; 40] {
+    let numbers =
+        [identity.device, identity.inode, identity.size, identity.mtime_ns, identity.ctime_ns];
+    let mut octets = [0; 40];
+    for (place, number) in octets.chunks_exact_mut(8).zip(numbers) {
+        place.copy_from_slice(&number.to_be_bytes());
+    }
+    octets
+}
+
+fn file_name(identity: &Identity) -> String {
+    format!("{}.tree", &blake3::hash(&state(identity)).to_hex()[..32])
+}
+
+/// Whether header and length are right and the levels fold to the root.
+fn is_intact(file: &File, identity: &Identity, root: &[u8; 32]) -> bool {
+    let shape = Shape::new(identity.size);
+    let mut header = [0; TREE_HEADER_BYTES as usize];
+    let levels_bytes: u64 = (1..=shape.level_count()).map(|level| shape.level_bytes(level)).sum();
+    let is_right = file.read_exact_at(&mut header, 0).is_ok()
+        && header.starts_with(MAGIC)
+        && header[STATE_AT..ROOT_AT] == state(identity)
+        && header[ROOT_AT..] == *root
+        && file.metadata().is_ok_and(|about| about.len() == TREE_HEADER_BYTES + levels_bytes);
+    is_right && folds_to(file, &shape, root)
+}
+
+/// Folds level 1 node by node and compares every node above with what is in the file.
+fn folds_to(file: &File, shape: &Shape, root: &[u8; 32]) -> bool {
+    let mut folder = Folder::new(*shape);
+    let (mut node, mut above) = (vec![0; NODE_BYTES], vec![0; NODE_BYTES]);
+    let mut is_same = true;
+    let mut at = 0;
+    while at < shape.level_bytes(1) {
+        let len = (shape.level_bytes(1) - at).min(NODE_BYTES as u64) as usize;
+        if file.read_exact_at(&mut node[..len], TREE_HEADER_BYTES + at).is_err() {
+            return false;
+        }
+        let folded = folder.push_values(&node[..len], |id, values| {
+            if id.level > 1 {
+                let offset = node_offset(shape, id.level, id.index);
+                let kept = &mut above[..values.len()];
+                is_same &= file.read_exact_at(kept, offset).is_ok() && *kept == *values;
+            }
+        });
+        if folded.is_err() || !is_same {
+            return false;
+        }
+        at += len as u64;
+    }
+    folder.finish().is_ok_and(|found| found.as_bytes() == root)
+}
+
+/// Where a node lies in a tree's file.
+pub(crate) fn node_offset(shape: &Shape, level: u8, index: u64) -> u64 {
+    let below: u64 = (1..level).map(|level| shape.level_bytes(level)).sum();
+    TREE_HEADER_BYTES + below + index * NODE_BYTES as u64
+}

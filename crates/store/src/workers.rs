@@ -1,0 +1,295 @@
+//! Threads for what takes long: hashing, directories, checking trees; and one for durable records.
+//!
+//! Jobs wait in one queue; how many there can be is bounded by the engine that asks for them. The
+//! records' thread commits everything that has come meanwhile in one go, so that the cost of reaching the
+//! disk is shared. Results are collected and the file server's thread is woken.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use byname_io::Waker;
+use byname_security::tree::Tree;
+use byname_transfer::server::{Completion, Hashed, Identity, OpId, Record, RecordKey};
+
+use crate::beneath::Root;
+use crate::error::StoreError;
+use crate::hashing::{LargeFile, Turn, small_tree};
+use crate::snapshot;
+use crate::state::{RootRecord, StateDir, TreeFile, is_small};
+
+/// Records that wait for the disk; whoever brings more waits.
+const COMMITS_MAX: usize = 4096;
+/// Records in one transaction.
+const COMMIT_BATCH_MAX: usize = 1024;
+
+/// Something for a worker.
+#[derive(Debug)]
+pub(crate) enum Job {
+    List { op: OpId, root: Arc<Root>, path: Vec<u8>, bytes_max: usize },
+    HashSmall { op: OpId, file: Arc<File>, identity: Identity },
+    HashLarge(Arc<LargeFile>),
+    OpenTree { op: OpId, file: Arc<File>, identity: Identity },
+}
+
+/// What a worker brings back.
+#[derive(Debug)]
+pub(crate) enum Done {
+    Completion(OpId, Completion),
+    Tree(OpId, Option<OpenedTree>),
+}
+
+/// A tree to be read from.
+#[derive(Debug)]
+pub(crate) enum OpenedTree {
+    File(TreeFile),
+    Memory(Vec<u8>),
+}
+
+enum Commit {
+    Announce(OpId, RecordKey, Record),
+    Root(RootRecord),
+}
+
+struct Shared {
+    state: Arc<StateDir>,
+    queue: Mutex<VecDeque<Job>>,
+    ready: Condvar,
+    is_over: AtomicBool,
+    done: Mutex<Vec<Done>>,
+    waker: Waker,
+}
+
+/// The threads. Dropping stops them.
+pub(crate) struct Workers {
+    shared: Arc<Shared>,
+    commits: Option<SyncSender<Commit>>,
+    threads: Vec<JoinHandle<()>>,
+    count: usize,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Workers {
+    pub(crate) fn start(
+        state: Arc<StateDir>,
+        count: usize,
+        waker: Waker,
+    ) -> Result<Self, StoreError> {
+        let shared = Arc::new(Shared {
+            state,
+            queue: Mutex::default(),
+            ready: Condvar::new(),
+            is_over: AtomicBool::new(false),
+            done: Mutex::default(),
+            waker,
+        });
+        let (commits, to_commit) = sync_channel(COMMITS_MAX);
+        let mut workers =
+            Self { shared: shared.clone(), commits: Some(commits.clone()), threads: vec![], count };
+        let records = shared.clone();
+        workers.spawn("byname-records", move || commit_all(&records, &to_commit))?;
+        for _ in 0..count {
+            let (shared, commits) = (shared.clone(), commits.clone());
+            workers.spawn("byname-worker", move || work(&shared, &commits))?;
+        }
+        Ok(workers)
+    }
+
+    fn spawn(
+        &mut self,
+        name: &str,
+        body: impl FnOnce() + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let thread = Builder::new().name(name.to_owned()).spawn(body);
+        self.threads.push(thread.map_err(StoreError::Thread)?);
+        Ok(())
+    }
+
+    /// How many threads share the jobs.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(crate) fn push(&self, job: Job) {
+        locked(&self.shared.queue).push_back(job);
+        self.shared.ready.notify_one();
+    }
+
+    pub(crate) fn announce(&self, op: OpId, key: RecordKey, record: Record) {
+        self.commit(Commit::Announce(op, key, record));
+    }
+
+    pub(crate) fn keep_root(&self, root: RootRecord) {
+        self.shared.state.remember(root);
+        self.commit(Commit::Root(root));
+    }
+
+    fn commit(&self, commit: Commit) {
+        if let Some(commits) = &self.commits {
+            // The receiver lives as long as the threads, and they live as long as this.
+            let _ = commits.send(commit);
+        }
+    }
+
+    /// What was finished since the last call.
+    pub(crate) fn take_done(&self) -> Vec<Done> {
+        std::mem::take(&mut *locked(&self.shared.done))
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        self.commits = None;
+        {
+            // Taken once, so that no worker can be between its look at the flag and its wait.
+            locked(&self.shared.queue).clear();
+        }
+        self.shared.ready.notify_all();
+        for thread in self.threads.drain(..) {
+            // A worker that panicked has said so; the others still end.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn finish(&self, done: Done) {
+        locked(&self.done).push(done);
+        self.waker.wake();
+    }
+
+    fn next_job(&self) -> Option<Job> {
+        let mut queue = locked(&self.queue);
+        loop {
+            if self.is_over.load(Ordering::Relaxed) {
+                return None;
+            }
+            match queue.pop_front() {
+                Some(job) => return Some(job),
+                None => {
+                    queue = self.ready.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+}
+
+fn work(shared: &Shared, commits: &SyncSender<Commit>) {
+    let mut buffer = Vec::new();
+    while let Some(job) = shared.next_job() {
+        match job {
+            Job::List { op, root, path, bytes_max } => {
+                let listed = snapshot::read(&root, &path, bytes_max);
+                if let Err(byname_transfer::server::ListFailure::TooLarge) = listed {
+                    let directory = root.path().join(String::from_utf8_lossy(&path).as_ref());
+                    tracing::error!(
+                        directory = %directory.display(), bytes_max,
+                        "a directory is too large to be listed"
+                    );
+                }
+                shared.finish(Done::Completion(op, Completion::Listed(listed)));
+            }
+            Job::HashSmall { op, file, identity } => {
+                let hashed = hash_small(shared, commits, &file, identity);
+                shared.finish(Done::Completion(op, Completion::Hashed(hashed)));
+            }
+            Job::HashLarge(large) => hash_large(shared, commits, large, &mut buffer),
+            Job::OpenTree { op, file, identity } => {
+                let tree = open_tree(&shared.state, &file, &identity);
+                shared.finish(Done::Tree(op, tree));
+            }
+        }
+    }
+}
+
+fn hash_small(
+    shared: &Shared,
+    commits: &SyncSender<Commit>,
+    file: &File,
+    identity: Identity,
+) -> Hashed {
+    match small_tree(file, &identity) {
+        Ok(tree) => {
+            let record = RootRecord { identity, root: *tree.root.as_bytes() };
+            shared.state.remember(record);
+            let _ = commits.send(Commit::Root(record));
+            Hashed::Root(record.root)
+        }
+        Err(hashed) => hashed,
+    }
+}
+
+fn hash_large(
+    shared: &Shared,
+    commits: &SyncSender<Commit>,
+    large: Arc<LargeFile>,
+    buffer: &mut Vec<u8>,
+) {
+    match large.turn(buffer) {
+        Turn::More => {
+            locked(&shared.queue).push_back(Job::HashLarge(large));
+            shared.ready.notify_one();
+        }
+        Turn::PartDone => {}
+        Turn::AllDone => {
+            let op = large.op;
+            // The other parts are done, but their threads may be about to let go of it.
+            let mut large = large;
+            let large = loop {
+                match Arc::try_unwrap(large) {
+                    Ok(large) => break large,
+                    Err(shared) => large = shared,
+                }
+                std::thread::yield_now();
+            };
+            let (hashed, root) = large.finish(&shared.state);
+            if let Some(root) = root {
+                let _ = commits.send(Commit::Root(root));
+            }
+            shared.finish(Done::Completion(op, Completion::Hashed(hashed)));
+        }
+    }
+}
+
+/// The levels of a tree, one after the other, as they lie in a tree's file.
+pub(crate) fn flat(tree: Tree) -> Vec<u8> {
+    tree.levels.concat()
+}
+
+fn open_tree(state: &StateDir, file: &File, identity: &Identity) -> Option<OpenedTree> {
+    if is_small(identity.size) {
+        return small_tree(file, identity).ok().map(|tree| OpenedTree::Memory(flat(tree)));
+    }
+    state.open_tree(identity).map(OpenedTree::File)
+}
+
+/// Commits what has come, then what came meanwhile, until nobody can bring more.
+fn commit_all(shared: &Shared, incoming: &Receiver<Commit>) {
+    while let Ok(first) = incoming.recv() {
+        let (mut names, mut ops, mut roots) = (Vec::new(), Vec::new(), Vec::new());
+        for commit in std::iter::once(first).chain(incoming.try_iter().take(COMMIT_BATCH_MAX)) {
+            match commit {
+                Commit::Announce(op, key, record) => {
+                    ops.push(op);
+                    names.push((key, record));
+                }
+                Commit::Root(root) => roots.push(root),
+            }
+        }
+        let committed = shared.state.commit(&names, &roots);
+        if let Err(error) = &committed {
+            tracing::error!(%error, "cannot keep records; new versions are not announced");
+        }
+        for op in ops {
+            let completion = Completion::Announced(committed.is_ok());
+            shared.finish(Done::Completion(op, completion));
+        }
+    }
+}
