@@ -9,7 +9,7 @@ use crate::beneath::{Exposure, Root};
 use crate::error::StoreError;
 
 /// Octets of hash trees kept on disk unless configured otherwise: those of 256 GiB of files.
-pub const TREE_BYTES_MAX: u64 = 1 << 30;
+pub(super) const TREE_BYTES_MAX: u64 = 1 << 30;
 /// Most threads that hash and read directories unless configured otherwise.
 const WORKER_THREADS_MAX: usize = 8;
 

@@ -32,7 +32,7 @@ fn frame_len(octets: &[u8]) -> Result<Option<usize>, FrameError> {
 
 impl Face {
     pub(super) fn new(connection: Connection, registrar: Option<Registrar>) -> Self {
-        Self { connection, is_closed: false, waiting: Vec::new(), next: 0, registrar, error: None }
+        Self { connection, is_closed: false, waiting: Vec::new(), next: 0, registrar }
     }
 
     /// What to watch for: requests only while there is room for them.

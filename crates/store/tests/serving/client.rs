@@ -1,0 +1,274 @@
+//! A directory to publish, a server on one end of a socket pair, and a reader on the other.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use byname_io::{Connection, FrameError, Interest as Readiness, Poller, Token};
+use byname_packet::lp::{self, LpHeader, LpPacket};
+use byname_packet::{Data, DigestSigner, Interest, InterestBuilder, Name, NameRef, Packet, tlv};
+use byname_security::tree::Hash;
+use byname_store::{Exposure, FileServer, FileServerConfig, MountConfig, ServerHandle, StoreError};
+use byname_transfer::listing;
+use byname_transfer::metadata::{Absence, Answer, ContentRoot, Metadata};
+use byname_transfer::naming::{self, Part};
+use byname_transfer::server::Counters;
+use tempfile::TempDir;
+
+/// Long enough for the slowest machine; a test that reaches it fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Directories of one test.
+pub(crate) struct World {
+    home: TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        let home = TempDir::new().unwrap();
+        std::fs::create_dir(home.path().join("tree")).unwrap();
+        Self { home }
+    }
+
+    /// The published directory.
+    pub(crate) fn tree(&self) -> PathBuf {
+        self.home.path().join("tree")
+    }
+
+    /// A directory beside it.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    pub(crate) fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.tree().join(relative)
+    }
+
+    /// Writes a file that counts as quiet: changed long enough ago for a version to be minted.
+    pub(crate) fn write(&self, relative: &str, content: &[u8]) {
+        let path = self.path(relative);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    /// A configuration with one mount at `/t`.
+    pub(crate) fn config(&self) -> FileServerConfig {
+        let mount = MountConfig {
+            prefix: "/t".parse().unwrap(),
+            directory: self.tree(),
+            exposure: Exposure::default(),
+            signer: Arc::new(DigestSigner),
+        };
+        FileServerConfig::new(vec![mount], self.beside("state"))
+    }
+}
+
+/// What came back for an Interest.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// A Data packet.
+    Data(Vec<u8>),
+    /// A Nack with this reason.
+    Nack(u64),
+}
+
+/// A reader connected to a running server. Dropping stops the server.
+pub(crate) struct Peer {
+    connection: Connection,
+    poller: Poller,
+    handle: ServerHandle,
+    thread: Option<JoinHandle<Result<(), StoreError>>>,
+    frames: Vec<Vec<u8>>,
+    nonce: u32,
+}
+
+fn frame_len(octets: &[u8]) -> Result<Option<usize>, FrameError> {
+    let len = tlv::first_element_len(octets).map_err(|_| FrameError("not TLV"))?;
+    Ok(len.map(|len| usize::try_from(len).unwrap()))
+}
+
+impl Peer {
+    pub(crate) fn start(world: &World) -> Self {
+        Self::start_with(world.config())
+    }
+
+    pub(crate) fn start_with(config: FileServerConfig) -> Self {
+        let server = FileServer::new(config).unwrap();
+        let (ours, theirs) = Connection::pair().unwrap();
+        let handle = server.handle();
+        let thread = std::thread::spawn(move || server.run_direct(theirs));
+        let poller = Poller::new().unwrap();
+        poller.add(&ours, Token(0), Readiness::READ).unwrap();
+        let frames = Vec::new();
+        Self { connection: ours, poller, handle, thread: Some(thread), frames, nonce: 0 }
+    }
+
+    /// Counters of the server once it has nothing to do; asks something so that they are current.
+    pub(crate) fn counters(&mut self) -> Counters {
+        self.ask(&InterestBuilder::new("/nobody/home".parse::<Name>().unwrap().view()));
+        let before = self.handle.counters();
+        let deadline = Instant::now() + PATIENCE;
+        while self.handle.counters() == before && before.interests == 0 {
+            assert!(Instant::now() < deadline);
+            std::thread::yield_now();
+        }
+        self.handle.counters()
+    }
+
+    /// Sends an Interest without waiting.
+    pub(crate) fn send(&mut self, builder: &InterestBuilder<'_>, token: &[u8]) {
+        self.nonce += 1;
+        let mut wire = Vec::new();
+        builder.clone().nonce(self.nonce.to_be_bytes()).encode(&mut wire);
+        let header = LpHeader { pit_token: Some(token), ..LpHeader::default() };
+        let mut front = Vec::new();
+        lp::encode_header(&header, None, wire.len(), &mut front);
+        self.connection.queue(&[&front, &wire]).unwrap();
+        self.connection.flush().unwrap();
+    }
+
+    /// The next packet from the server, with the token it carries.
+    pub(crate) fn receive(&mut self) -> (Vec<u8>, Reply) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.frames.is_empty() {
+            assert!(Instant::now() < deadline, "the server does not answer");
+            let mut events = Vec::new();
+            self.poller.wait(&mut events, Some(Duration::from_millis(100))).unwrap();
+            let frames = &mut self.frames;
+            let status = self
+                .connection
+                .recv_burst(frame_len, &mut |frame| frames.push(frame.to_vec()))
+                .unwrap();
+            assert!(!status.closed || !self.frames.is_empty(), "the server is gone");
+        }
+        let frame = self.frames.remove(0);
+        let link = LpPacket::decode(&frame).unwrap();
+        let token = link.header.pit_token.unwrap_or_default().to_vec();
+        let packet = link.fragment.unwrap();
+        let reply = match (Packet::decode(packet).unwrap(), link.header.nack) {
+            (Packet::Data(_), None) => Reply::Data(packet.to_vec()),
+            (Packet::Interest(_), Some(reason)) => Reply::Nack(reason),
+            other => panic!("unexpected packet {other:?}"),
+        };
+        (token, reply)
+    }
+
+    /// Sends an Interest and waits for its answer, checking that it is one.
+    pub(crate) fn ask(&mut self, builder: &InterestBuilder<'_>) -> Reply {
+        let token = (self.nonce + 1).to_be_bytes();
+        self.send(builder, &token);
+        let mut wire = Vec::new();
+        builder.encode(&mut wire);
+        let (returned, reply) = self.receive();
+        assert_eq!(returned, token, "the PIT token must come back");
+        if let Reply::Data(data) = &reply {
+            let interest = Interest::decode(&wire).unwrap();
+            assert!(interest.matches(&Data::decode(data).unwrap()), "not an answer");
+        }
+        reply
+    }
+
+    /// The answer to a discovery Interest as it is.
+    pub(crate) fn ask_metadata(&mut self, path: &str) -> Reply {
+        let name = naming::metadata_name(Name::from_path(path).unwrap().view());
+        let builder = InterestBuilder::new(name.view());
+        self.ask(&builder.can_be_prefix(true).must_be_fresh(true).lifetime_ms(4000))
+    }
+
+    /// The answer to a discovery Interest. Waits while a file is being written or hashed.
+    pub(crate) fn discover(&mut self, path: &str) -> Answer {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            assert!(Instant::now() < deadline, "{path} never settles");
+            let wire = match self.ask_metadata(path) {
+                Reply::Data(wire) => wire,
+                Reply::Nack(reason) => panic!("{path}: Nack {reason}"),
+            };
+            match Answer::decode(&Data::decode(&wire).unwrap()).unwrap() {
+                Answer::Absence(Absence::BeingWritten { .. }) => {}
+                Answer::Metadata(found) if found.root == ContentRoot::Pending => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    pub(crate) fn metadata(&mut self, path: &str) -> Metadata {
+        match self.discover(path) {
+            Answer::Metadata(metadata) => metadata,
+            Answer::Absence(absence) => panic!("{path}: {absence:?}"),
+        }
+    }
+
+    pub(crate) fn absence(&mut self, path: &str) -> Absence {
+        match self.discover(path) {
+            Answer::Metadata(metadata) => panic!("{path} is published: {metadata:?}"),
+            Answer::Absence(absence) => absence,
+        }
+    }
+
+    /// One segment's content, or the Nack's reason.
+    pub(crate) fn segment(
+        &mut self,
+        object: NameRef<'_>,
+        part: Part,
+        n: u64,
+    ) -> Result<Vec<u8>, u64> {
+        let name = naming::segment_name(object, part, n);
+        match self.ask(&InterestBuilder::new(name.view())) {
+            Reply::Data(wire) => Ok(Data::decode(&wire).unwrap().content.to_vec()),
+            Reply::Nack(reason) => Err(reason),
+        }
+    }
+
+    /// All segments of an object, up to the FinalBlockId that each must carry.
+    pub(crate) fn object(&mut self, versioned: NameRef<'_>, part: Part) -> Vec<u8> {
+        let mut content = Vec::new();
+        for segment in 0.. {
+            let name = naming::segment_name(versioned, part, segment);
+            let Reply::Data(wire) = self.ask(&InterestBuilder::new(name.view())) else {
+                panic!("{name} is not served");
+            };
+            let data = Data::decode(&wire).unwrap();
+            content.extend_from_slice(data.content);
+            let last = data.meta.final_block_id.unwrap().segment().unwrap();
+            if segment == last {
+                break;
+            }
+        }
+        content
+    }
+
+    /// The whole content, checked against size and root.
+    pub(crate) fn fetch(&mut self, metadata: &Metadata) -> Vec<u8> {
+        let content = self.object(metadata.name.view(), Part::Content);
+        let size = metadata.size.or(metadata.listing_size).unwrap();
+        assert_eq!(content.len() as u64, size);
+        assert_eq!(metadata.root, ContentRoot::Known(Hash::of(&content).0));
+        content
+    }
+
+    /// The entries of a directory as `name` or `name/`.
+    pub(crate) fn list(&mut self, path: &str) -> Vec<String> {
+        let metadata = self.metadata(path);
+        assert!(metadata.is_directory());
+        let payload = self.fetch(&metadata);
+        listing::entries(&payload)
+            .map(|entry| {
+                let entry = entry.unwrap();
+                let mark = if entry.is_directory { "/" } else { "" };
+                format!("{}{mark}", String::from_utf8(entry.name.to_vec()).unwrap())
+            })
+            .collect()
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.handle.stop();
+        let served = self.thread.take().map(JoinHandle::join);
+        if !std::thread::panicking() {
+            served.unwrap().unwrap().unwrap();
+        }
+    }
+}
