@@ -13,4 +13,4 @@ mod trust_store;
 
 pub use files::FileError;
 pub use keychain::{Damage, Identity, KeyInfo, Keychain, KeychainError, VALIDITY_S};
-pub use trust_store::{LineProblem, TrustStore, TrustStoreError};
+pub use trust_store::{LineProblem, TrustStore, TrustStoreError, parse_trust};

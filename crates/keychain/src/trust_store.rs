@@ -123,8 +123,7 @@ impl TrustStore {
 
     /// What the file says, as a policy that refuses unknown keys.
     pub fn policy(&self) -> TrustPolicy {
-        let anchors = self.anchors().cloned().collect();
-        TrustPolicy { anchors, revoked: self.revoked().collect(), ..TrustPolicy::default() }
+        policy_of(&self.lines)
     }
 
     /// Trusts `key` for the names under `prefix`; `false` if that was so already.
@@ -203,22 +202,50 @@ impl TrustStore {
     }
 }
 
+/// Reads the text of a trust file as a policy that refuses unknown keys.
+///
+/// # Errors
+/// The number, from 1, of the first line that says nothing known, and what is wrong with it.
+pub fn parse_trust(text: &str) -> Result<TrustPolicy, (usize, LineProblem)> {
+    parse_lines(text).map(|lines| policy_of(&lines))
+}
+
+fn policy_of(lines: &[Line]) -> TrustPolicy {
+    let mut policy = TrustPolicy::default();
+    for line in lines {
+        match &line.entry {
+            Entry::Other => {}
+            Entry::Anchor(anchor) => {
+                policy.anchors.insert(anchor.clone());
+            }
+            Entry::Revoked(key) => {
+                policy.revoked.insert(*key);
+            }
+        }
+    }
+    policy
+}
+
 fn read_lines(path: &Path) -> Result<Vec<Line>, TrustStoreError> {
     let Some(bytes) = files::read(path, FILE_BYTES_MAX, OTHERS_WRITE)? else {
         return Ok(Vec::new());
     };
     let text =
         String::from_utf8(bytes).map_err(|_| TrustStoreError::NotText { path: path.to_owned() })?;
-    let mut lines = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let entry = parse_line(line).map_err(|problem| TrustStoreError::Line {
-            path: path.to_owned(),
-            line: index + 1,
-            problem,
-        })?;
-        lines.push(Line { text: line.to_owned(), entry });
-    }
-    Ok(lines)
+    parse_lines(&text).map_err(|(line, problem)| {
+        let path = path.to_owned();
+        TrustStoreError::Line { path, line, problem }
+    })
+}
+
+fn parse_lines(text: &str) -> Result<Vec<Line>, (usize, LineProblem)> {
+    let numbered = text.lines().zip(1..);
+    numbered
+        .map(|(line, number)| {
+            let entry = parse_line(line).map_err(|problem| (number, problem))?;
+            Ok(Line { text: line.to_owned(), entry })
+        })
+        .collect()
 }
 
 fn parse_line(line: &str) -> Result<Entry, LineProblem> {

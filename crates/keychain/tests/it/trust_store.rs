@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use byname_keychain::{FileError, LineProblem, TrustStore, TrustStoreError};
+use byname_keychain::{FileError, LineProblem, TrustStore, TrustStoreError, parse_trust};
 use byname_security::key::KeyId;
 use byname_security::trust::Anchor;
+use proptest::prelude::*;
 
 use crate::{chmod, mode, name};
 
@@ -161,4 +162,15 @@ fn changes_made_at_once_are_all_kept() {
         }
     });
     assert_eq!(TrustStore::open(&dir).unwrap().anchors().count(), 32);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_policy_or_an_error_with_a_line_number(
+        lines in prop::collection::vec("(anchor|revoked|#|x)?[ \t]?(SHA256:)?[!-~ä ]{0,60}", 0..8),
+    ) {
+        if let Err((line, _)) = parse_trust(&lines.join("\n")) {
+            prop_assert!((1..=lines.len()).contains(&line));
+        }
+    }
 }

@@ -108,3 +108,28 @@ fn signatures_made_by_openssl_verify() {
         assert_eq!(verify_signature(signature_type, key, &[head, tail], &signature), mismatch);
     }
 }
+
+#[test]
+fn certificates_of_other_software_decode_and_verify() {
+    // 2026-12-01 00:00 UTC.
+    const NOW_S: u64 = 1_796_083_200;
+    let certificates: Vec<Certificate> = read("certificates.json")
+        .iter()
+        .map(|case| Certificate::decode(&unhex(&case["wire"])).unwrap())
+        .collect();
+    let mut issuer_before = None;
+    for certificate in &certificates {
+        assert_eq!(certificate.check_validity(NOW_S), Ok(()), "{}", certificate.name());
+        if certificate.is_self_signed() {
+            certificate.verify_signed_by(certificate.public_key()).unwrap();
+        } else {
+            let issuer: &Certificate = issuer_before.unwrap();
+            assert!(certificate.issuer().unwrap().is_prefix_of(issuer.name()));
+            assert!(issuer.identity().is_prefix_of(certificate.identity()));
+            certificate.verify_signed_by(issuer.public_key()).unwrap();
+            assert!(certificate.verify_signed_by(certificate.public_key()).is_err());
+        }
+        issuer_before = Some(certificate);
+    }
+    assert_eq!(certificates.iter().filter(|c| !c.is_self_signed()).count(), 1);
+}
