@@ -120,7 +120,7 @@ pub enum UriError {
     },
     /// `TYPE=` with a number outside 1..65535, or an unknown marker.
     #[error(
-        "unknown component type in {component:?} (known: seg off v t seq 32=… sha256digest params-sha256)"
+        "unknown component type in {component:?} (known: seg off v t seq sha256digest params-sha256 N=)"
     )]
     BadType {
         /// The component.

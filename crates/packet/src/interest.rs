@@ -107,8 +107,8 @@ impl<'a> Interest<'a> {
         Ok(interest)
     }
 
-    /// As [`Interest::decode`], and refuses an Interest whose parameters digest is wrong, which costs
-    /// one SHA-256 over the parameters.
+    /// As [`Interest::decode`], and refuses an Interest whose parameters digest is wrong, which
+    /// costs one SHA-256 over the parameters.
     ///
     /// # Errors
     /// As [`Interest::decode`], and `ParametersDigest`.
@@ -223,8 +223,8 @@ impl<'a> Interest<'a> {
         components.any(|c| c.typ == types::PARAMETERS_SHA256_DIGEST && c.value == digest)
     }
 
-    /// What a signature covers: the name's components without the parameters digest, then everything
-    /// from the parameters up to the signature value. `None` for an unsigned Interest.
+    /// What a signature covers: the name's components without the parameters digest, then
+    /// everything from the parameters up to the signature value. `None` for an unsigned Interest.
     pub fn signed_portion(&self) -> Option<[&'a [u8]; 2]> {
         let (start, end) = (self.at.parameters?, self.at.signature_value?);
         Some([self.name.without_last(1).value(), &self.value()[start..end]])
@@ -248,8 +248,8 @@ impl<'a> Interest<'a> {
             && last.value == data.implicit_digest()
     }
 
-    /// Appends this Interest as a forwarder sends it on: with a nonce, and with `hop_limit` in place
-    /// of the one received if there was one.
+    /// Appends this Interest as a forwarder sends it on: with a nonce, and with `hop_limit` in
+    /// place of the one received if there was one.
     pub fn encode_forwarded(&self, nonce: [u8; 4], hop_limit: Option<u8>, out: &mut Vec<u8>) {
         let value = self.value();
         let start = match self.at.nonce {

@@ -1,12 +1,12 @@
 //! NDN packet format v0.3 and NDNLPv2, with the management elements of NFD.
 //!
 //! Decoding borrows from the caller's bytes and never allocates by a length it has read; encoding
-//! appends to the caller's buffer. Sources: NDN Packet Format Specification v0.3 (docs.named-data.net),
-//! the NDNLPv2 and NFD management pages of the NFD project's wiki.
+//! appends to the caller's buffer. Sources: NDN Packet Format Specification v0.3
+//! (docs.named-data.net), the NDNLPv2 and NFD management pages of the NFD project's wiki.
 //!
-//! Invariants: every TYPE and LENGTH is read and written in its shortest form; element order and the
-//! evolvability rule (unknown critical elements refuse the packet, others are ignored) are checked at
-//! each level; a decoded view always points into the buffer it came from.
+//! Invariants: every TYPE and LENGTH is read and written in its shortest form; element order and
+//! the evolvability rule (unknown critical elements refuse the packet, others are ignored) are
+//! checked at each level; a decoded view always points into the buffer it came from.
 
 pub mod component;
 pub mod data;

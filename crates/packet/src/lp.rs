@@ -3,8 +3,8 @@
 //! ```text
 //! LpPacket = 100 LENGTH *Field [Fragment]
 //! ```
-//! Fields stand in ascending order of TYPE, Fragment last. Bare Interests and Data are legal on every
-//! link and are what we send when there is nothing to say.
+//! Fields stand in ascending order of TYPE, Fragment last. Bare Interests and Data are legal on
+//! every link and are what we send when there is nothing to say.
 //! spec: NDNLPv2 (NFD wiki), "Packet Format", "Evolvability".
 
 use crate::error::DecodeError;

@@ -1,8 +1,8 @@
 //! Names: an owned one, a borrowed view, and the two textual forms.
 //!
-//! Both hold the TLV-VALUE, that is the components' TLVs one after the other. The canonical order of
-//! names (type, then length, then octets of each component) is then plain byte order, because TYPE
-//! and LENGTH are in shortest form and no component's TLV is a prefix of another's.
+//! Both hold the TLV-VALUE, that is the components' TLVs one after the other. The canonical order
+//! of names (type, then length, then octets of each component) is then plain byte order, because
+//! TYPE and LENGTH are in shortest form and no component's TLV is a prefix of another's.
 
 mod uri;
 

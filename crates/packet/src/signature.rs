@@ -55,7 +55,8 @@ pub trait Signer {
     /// The name in KeyLocator, if any.
     fn key_locator(&self) -> Option<NameRef<'_>>;
 
-    /// Upper bound of the signature's octets. Exact unless [`Signer::has_fixed_len`] says otherwise.
+    /// Upper bound of the signature's octets. Exact unless [`Signer::has_fixed_len`] says
+    /// otherwise.
     fn signature_len_max(&self) -> usize;
 
     /// Whether every signature has [`Signer::signature_len_max`] octets.

@@ -81,8 +81,8 @@ impl<'a> Reader<'a> {
 
 /// Reads known elements in a fixed order and applies the evolvability rule to all others.
 ///
-/// spec: NDN Packet Format §1.3: a critical element that is unknown, repeated or out of order refuses
-/// the packet; a non-critical one is passed over.
+/// spec: NDN Packet Format §1.3: a critical element that is unknown, repeated or out of order
+/// refuses the packet; a non-critical one is passed over.
 #[derive(Debug, Clone)]
 pub(crate) struct OrderedReader<'a> {
     reader: Reader<'a>,
@@ -275,8 +275,8 @@ pub fn write_nni(out: &mut Vec<u8>, typ: u32, number: u64) {
 
 /// Reads the value of a NonNegativeInteger.
 ///
-/// The packet format wants the shortest width; deployed file servers write fixed widths, so any of 1,
-/// 2, 4 or 8 octets is taken here and shortness is checked only where a name depends on it.
+/// The packet format wants the shortest width; deployed file servers write fixed widths, so any of
+/// 1, 2, 4 or 8 octets is taken here and shortness is checked only where a name depends on it.
 ///
 /// # Errors
 /// `BadLength` for another width.

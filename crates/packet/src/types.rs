@@ -1,7 +1,7 @@
 //! Assigned TLV-TYPE numbers.
 //!
-//! Sources: NDN Packet Format v0.3 "TLV-TYPE number assignments", "Name component types", NDNLPv2 and
-//! the NFD management pages. The file-server extensions live in the `transfer` crate.
+//! Sources: NDN Packet Format v0.3 "TLV-TYPE number assignments", "Name component types", NDNLPv2
+//! and the NFD management pages. The file-server extensions live in the `transfer` crate.
 
 /// Interest packet.
 pub const INTEREST: u32 = 5;

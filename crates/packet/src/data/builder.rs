@@ -1,8 +1,8 @@
 //! Encoding of Data packets.
 //!
-//! Everything before the signature value has a length known ahead, so the packet is written front to
-//! back once. A signer whose signatures vary in length (ECDSA) gets its longest size first and the few
-//! octets saved are taken out afterwards.
+//! Everything before the signature value has a length known ahead, so the packet is written front
+//! to back once. A signer whose signatures vary in length (ECDSA) gets its longest size first and
+//! the few octets saved are taken out afterwards.
 
 use crate::component::Component;
 use crate::name::NameRef;

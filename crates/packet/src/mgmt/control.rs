@@ -170,7 +170,10 @@ impl ControlResponse {
         };
         let status_code = tlv::read_nni(next(types::STATUS_CODE, "StatusCode")?, "StatusCode")?;
         let status_text = read_text(next(types::STATUS_TEXT, "StatusText")?, "StatusText")?;
-        let body = reader.rest().to_vec();
+        let body = reader.read()?.map(|body| body.wire.to_vec()).unwrap_or_default();
+        if !reader.is_empty() {
+            return Err(DecodeError::Trailing { len: reader.rest().len(), within: WITHIN });
+        }
         Ok(Self { status_code, status_text, body })
     }
 

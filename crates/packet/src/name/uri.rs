@@ -1,7 +1,7 @@
 //! Textual forms of names: the NDN URI scheme and byname's path form.
 //!
-//! The URI form can express every component; the path form is for people: every component is generic,
-//! spaces and UTF-8 stand as they are, and only what would be ambiguous is escaped.
+//! The URI form can express every component; the path form is for people: every component is
+//! generic, spaces and UTF-8 stand as they are, and only what would be ambiguous is escaped.
 //! spec: NDN Packet Format §2 "NDN URI Scheme", naming conventions rev 3.
 
 use super::{Name, NameRef};
@@ -32,10 +32,11 @@ impl FromStr for Name {
             return Err(UriError::NoSlash { text: text.to_owned() });
         };
         let mut name = Name::new();
-        let path = path.strip_suffix('/').unwrap_or(path);
         if path.is_empty() {
             return Ok(name);
         }
+        // One slash at the end is tolerated, as at the end of a folder's path.
+        let path = path.strip_suffix('/').filter(|path| !path.is_empty()).unwrap_or(path);
         for part in path.split('/') {
             if part.is_empty() {
                 return Err(UriError::EmptyComponent { text: text.to_owned() });
@@ -189,8 +190,8 @@ impl Name {
     /// Repeated and trailing slashes are ignored, as in a file path.
     ///
     /// # Errors
-    /// [`UriError`] when the text does not start with `/`, has a broken escape, or a component `.` or
-    /// `..`.
+    /// [`UriError`] when the text does not start with `/`, has a broken escape, or a component `.`
+    /// or `..`.
     pub fn from_path(text: &str) -> Result<Self, UriError> {
         if !text.starts_with('/') {
             return Err(UriError::NoSlash { text: text.to_owned() });
@@ -216,8 +217,8 @@ impl Name {
 }
 
 impl NameRef<'_> {
-    /// The form that [`Name::from_user`] reads back: a path where all components are generic and not
-    /// empty, else `ndn:` and the URI form.
+    /// The form that [`Name::from_user`] reads back: a path where all components are generic and
+    /// not empty, else `ndn:` and the URI form.
     pub fn to_user(&self) -> String {
         let plain = |c: Component<'_>| {
             c.typ == types::GENERIC && !c.value.is_empty() && c.value != b"." && c.value != b".."

@@ -5,6 +5,8 @@
 //! before the epoch read as 0.
 
 const DAY_S: i64 = 86_400;
+/// The last second of the year 9999.
+const LAST_S: u64 = 253_402_300_799;
 
 /// Days from 1970-01-01 to the given date of the proleptic Gregorian calendar.
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
@@ -51,13 +53,12 @@ pub fn parse_iso(text: &[u8]) -> Option<u64> {
         return None;
     }
     let seconds = days * DAY_S + hour * 3600 + minute * 60 + second;
-    Some(u64::try_from(seconds).unwrap_or(0))
+    Some(u64::try_from(seconds).unwrap_or(0).min(LAST_S))
 }
 
 /// Writes `YYYYMMDDThhmmss`; moments after the year 9999 are written as its last second.
 pub fn format_iso(unix_s: u64) -> String {
-    const LAST: u64 = 253_402_300_799;
-    let seconds = unix_s.min(LAST) as i64;
+    let seconds = unix_s.min(LAST_S) as i64;
     let (year, month, day) = civil_from_days(seconds.div_euclid(DAY_S));
     let of_day = seconds.rem_euclid(DAY_S);
     let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
@@ -81,6 +82,8 @@ mod tests {
         }
         assert_eq!(format_iso(u64::MAX), "99991231T235959");
         assert_eq!(parse_iso(b"19691231T235959"), Some(0));
+        let leap = parse_iso(b"99991231T235960").unwrap();
+        assert_eq!(parse_iso(format_iso(leap).as_bytes()), Some(leap));
     }
 
     #[test]
