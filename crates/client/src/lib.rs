@@ -1,1 +1,24 @@
-//! Executes the client engine over io.
+//! Reads files by name over a real connection: the client engine of `transfer`, driven by `io`.
+//!
+//! [`Client`] is blocking and single-threaded. Every call runs an event loop on the calling thread
+//! until its answer is there, an error is certain, or [`Stop`] is requested.
+
+pub mod client;
+pub mod config;
+pub mod endpoints;
+pub mod error;
+pub mod progress;
+
+mod driver;
+mod file_job;
+mod job;
+mod net;
+mod part_file;
+mod routes;
+
+pub use client::Client;
+pub use config::{ClientConfig, Stop};
+pub use endpoints::default_endpoints;
+pub use error::ClientError;
+pub use file_job::DownloadOptions;
+pub use progress::{Event, FileOutcome, FileReport, NoProgress, Progress};

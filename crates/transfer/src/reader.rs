@@ -108,6 +108,14 @@ impl Reader {
         }
     }
 
+    /// How many of the proved units the owner had already.
+    pub fn local_count(&self) -> u64 {
+        match &self.body {
+            Body::Tree(verifier) => verifier.local_count(),
+            Body::Foreign(_) => 0,
+        }
+    }
+
     /// Size of the object: announced, or known because its end was reached.
     pub fn size(&self) -> Option<u64> {
         match &self.body {
@@ -186,6 +194,12 @@ impl Reader {
             return ask.poll_request(context);
         }
         self.poll_tree(context).or_else(|| self.poll_content(context))
+    }
+
+    /// Whether [`poll_local`](Reader::poll_local) has something, without any packet coming.
+    pub fn wants_local(&self) -> bool {
+        let has_room = matches!(&self.body, Body::Tree(verifier) if verifier.room() > 0);
+        has_room && self.failure.is_none() && !self.local.is_empty()
     }
 
     /// A unit that the owner may have: read it and call [`handle_local`](Reader::handle_local).

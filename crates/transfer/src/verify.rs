@@ -73,6 +73,7 @@ pub struct Verifier {
     content: Assembler,
     levels: Vec<Assembler>,
     verified: UnitSet,
+    local_count: u64,
     parked_units: BTreeMap<u64, Parked>,
     parked_nodes: BTreeMap<NodeId, Box<[u8]>>,
     requested: BTreeSet<NodeId>,
@@ -95,6 +96,7 @@ impl Verifier {
             content: Assembler::new(size, segment_bytes),
             levels,
             verified,
+            local_count: 0,
             parked_units: BTreeMap::new(),
             parked_nodes: BTreeMap::new(),
             requested: BTreeSet::new(),
@@ -122,6 +124,11 @@ impl Verifier {
     /// The units that are proved so far.
     pub fn verified(&self) -> &UnitSet {
         &self.verified
+    }
+
+    /// How many of the proved units the owner had already.
+    pub fn local_count(&self) -> u64 {
+        self.local_count
     }
 
     /// True when no unit waits for its proof. Units of which a part is missing do not count:
@@ -179,9 +186,7 @@ impl Verifier {
     /// told by [`Verifier::verified`] or a [`Fault::Local`], perhaps after a node has come.
     pub fn handle_local(&mut self, unit: u64, bytes: &[u8]) {
         match self.tree.check(unit, bytes) {
-            Check::Verified => {
-                self.verified.insert(unit);
-            }
+            Check::Verified => self.local_count += u64::from(self.verified.insert(unit)),
             Check::Need(node) => {
                 self.parked_units.insert(unit, Parked { bytes: bytes.into(), is_local: true });
                 self.need(node);
@@ -291,7 +296,10 @@ impl Verifier {
             let Some(Parked { bytes, is_local }) = self.parked_units.get(&unit) else { continue };
             match self.tree.check(unit, bytes) {
                 Check::Verified => {
-                    if self.verified.insert(unit) && !is_local {
+                    let is_new = self.verified.insert(unit);
+                    if is_new && *is_local {
+                        self.local_count += 1;
+                    } else if is_new {
                         out(unit * UNIT_BYTES as u64, bytes);
                     }
                 }

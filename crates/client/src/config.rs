@@ -1,0 +1,94 @@
+//! How a client behaves. Every limit has a default that suits an interactive user.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use byname_security::trust::TrustPolicy;
+use byname_transfer::discovery::DiscoveryConfig;
+use byname_transfer::fetch::FetchConfig;
+
+/// Transfers at the same time unless configured otherwise.
+pub const TRANSFERS_DEFAULT: usize = 4;
+/// Most transfers at the same time.
+pub const TRANSFERS_MAX: usize = 64;
+
+/// How a client behaves.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// Whose signatures count; with [`UnknownKeys::Insecure`](byname_security::trust::UnknownKeys)
+    /// everything is read, proved or not.
+    pub trust: TrustPolicy,
+    /// Silence after which a request fails.
+    pub timeout: Duration,
+    /// Time without a newly proved byte after which a transfer fails, although answers come.
+    pub no_progress: Duration,
+    /// Attempts after the first for each request.
+    pub retries: u32,
+    /// Files fetched at the same time, at most [`TRANSFERS_MAX`].
+    pub transfers: usize,
+    /// Payload per second that is asked for; `None` for as fast as possible.
+    pub bytes_per_second: Option<u64>,
+    /// Time to connect to one endpoint.
+    pub connect_timeout: Duration,
+    /// Ends every call early when set.
+    pub stop: Stop,
+}
+
+impl Default for ClientConfig {
+    fn default() -> Self {
+        ClientConfig {
+            trust: TrustPolicy::default(),
+            timeout: Duration::from_secs(15),
+            no_progress: Duration::from_secs(60),
+            retries: 5,
+            transfers: TRANSFERS_DEFAULT,
+            bytes_per_second: None,
+            connect_timeout: Duration::from_secs(5),
+            stop: Stop::default(),
+        }
+    }
+}
+
+impl ClientConfig {
+    pub(crate) fn fetch(&self) -> FetchConfig {
+        FetchConfig {
+            retries: self.retries,
+            silence_ns: nanoseconds(self.timeout),
+            ..FetchConfig::default()
+        }
+    }
+
+    pub(crate) fn discovery(&self) -> DiscoveryConfig {
+        DiscoveryConfig {
+            fetch: self.fetch(),
+            being_written_ns: nanoseconds(self.no_progress),
+            ..DiscoveryConfig::default()
+        }
+    }
+}
+
+/// A flag that ends a call from a signal handler or another thread.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Ends what runs now and everything that is started later. Safe in a signal handler.
+    pub fn request(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`request`](Stop::request) was called.
+    pub fn is_requested(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The flag itself, for signal libraries that want one.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}
+
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,124 @@
+//! Why a client call failed.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use byname_io::{ConnectError, IoError};
+use byname_packet::Name;
+use byname_transfer::error::{ErrorClass, ReadError};
+use thiserror::Error;
+
+/// Why a client call failed.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// What was read, or was not to be had, under a name.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// No endpoint could be connected to.
+    #[error("no forwarder answers at {}: {source}", tried.join(", "))]
+    NoForwarder {
+        /// The endpoints, in the order tried.
+        tried: Vec<String>,
+        /// What the last one said.
+        source: ConnectError,
+    },
+    /// No endpoint is configured and none of the usual sockets exists.
+    #[error("no forwarder found: tried {}", tried.join(", "))]
+    NoEndpoint {
+        /// Where a forwarder was looked for.
+        tried: Vec<String>,
+    },
+    /// The forwarder went away and did not come back in time.
+    #[error("the connection to {endpoint} was lost")]
+    Disconnected {
+        /// The endpoint.
+        endpoint: String,
+        /// What ended the connection, if it did not just close.
+        source: Option<IoError>,
+    },
+    /// The operating system refused something that is not about files.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The local disk: full, no permission, name too long, and so on.
+    #[error("{}: {source}", path.display())]
+    LocalDisk {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The receiver of the bytes does not take them.
+    #[error("cannot write the output: {0}")]
+    Output(std::io::Error),
+    /// Something that is no ordinary file stands in the way.
+    #[error("{}: {obstacle} is in the way", path.display())]
+    InTheWay {
+        /// The path.
+        path: PathBuf,
+        /// What stands there.
+        obstacle: &'static str,
+    },
+    /// Another run fetches to the same target.
+    #[error("{}: another byname is fetching this file", path.display())]
+    Busy {
+        /// The part file.
+        path: PathBuf,
+    },
+    /// The target exists and must not be replaced.
+    #[error("{}: exists already", path.display())]
+    Exists {
+        /// The target.
+        path: PathBuf,
+    },
+    /// Versions follow each other faster than one can be read.
+    #[error("{name} keeps changing: {versions} versions in one transfer")]
+    KeepsChanging {
+        /// The name.
+        name: Name,
+        /// How many versions were begun.
+        versions: u32,
+    },
+    /// Answers come, but for too long nothing new was proved.
+    #[error("{name}: no progress for {} s", after.as_secs())]
+    NoProgress {
+        /// The name.
+        name: Name,
+        /// For how long.
+        after: Duration,
+    },
+    /// A listing is larger than this client takes.
+    #[error("{name}: the listing has {bytes} bytes, more than {max}")]
+    ListingTooLarge {
+        /// The directory.
+        name: Name,
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        max: u64,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl ClientError {
+    /// What a caller can do about it.
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            ClientError::Read(error) => error.class(),
+            ClientError::NoForwarder { .. }
+            | ClientError::Disconnected { .. }
+            | ClientError::Busy { .. }
+            | ClientError::KeepsChanging { .. }
+            | ClientError::NoProgress { .. }
+            | ClientError::Interrupted => ErrorClass::Retryable,
+            ClientError::NoEndpoint { .. }
+            | ClientError::Io(_)
+            | ClientError::LocalDisk { .. }
+            | ClientError::Output(_)
+            | ClientError::InTheWay { .. }
+            | ClientError::Exists { .. }
+            | ClientError::ListingTooLarge { .. } => ErrorClass::Permanent,
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Fetches one file to its place on disk.
+//!
+//! Discover the version; leave if the target is the same; otherwise fill the part file, what is
+//! left of an earlier run first, and rename it. When the version disappears meanwhile, everything
+//! starts over with the new one: what is equal in both is found again in the part file.
+
+use std::cell::RefCell;
+use std::io::Read;
+
+use byname_packet::{Data, Name, NameRef};
+use byname_security::tree::{Hash, TreeBuilder, UNIT_BYTES};
+use byname_security::trust::Trusted;
+use byname_transfer::discovery::{Discovered, Discovery};
+use byname_transfer::error::{ProtocolProblem, ReadError};
+use byname_transfer::fetch::NackKind;
+use byname_transfer::flow::Flow;
+use byname_transfer::reader::{ObjectPlan, Reader, Selection};
+use byname_transfer::request::{Context, Request};
+use rustix::fs::FileType;
+
+use crate::config::{ClientConfig, nanoseconds};
+use crate::error::ClientError;
+use crate::job::Job;
+use crate::part_file::{Attributes, PartFile, Placement, Target, set_attributes};
+use crate::progress::{Event, FileOutcome, FileReport, Progress};
+
+/// Versions begun before a file counts as "keeps changing".
+pub(crate) const VERSIONS_MAX: u32 = 5;
+/// Local units looked at before the network gets its turn.
+const LOCAL_BURST: usize = 64;
+
+/// How files are put in place.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DownloadOptions {
+    /// Leave files that exist alone.
+    pub no_clobber: bool,
+    /// Make sure that finished files survive a power cut.
+    pub sync: bool,
+}
+
+/// What is common to all files of a call.
+pub(crate) struct FileContext<'a> {
+    pub(crate) config: &'a ClientConfig,
+    pub(crate) options: DownloadOptions,
+    pub(crate) progress: RefCell<&'a mut dyn Progress>,
+}
+
+impl FileContext<'_> {
+    pub(crate) fn tell(&self, event: Event<'_>) {
+        self.progress.borrow_mut().on_event(event);
+    }
+}
+
+struct Reading {
+    reader: Reader,
+    part: PartFile,
+    discovered: Discovered,
+    fetched_bytes: u64,
+    reused_units: u64,
+}
+
+enum State {
+    Discovering(Discovery),
+    Reading(Box<Reading>),
+    Done,
+}
+
+/// The job; done when it has an outcome.
+pub(crate) struct FileJob<'a> {
+    context: &'a FileContext<'a>,
+    name: Name,
+    target: Target,
+    state: State,
+    versions: u32,
+    last_version: Option<u64>,
+    progressed_ns: u64,
+    outcome: Option<Result<FileReport, ClientError>>,
+}
+
+impl<'a> FileJob<'a> {
+    pub(crate) fn new(
+        context: &'a FileContext<'a>,
+        name: Name,
+        target: Target,
+        now_ns: u64,
+    ) -> Self {
+        let discovery = Discovery::new(name.clone(), context.config.discovery(), now_ns);
+        FileJob {
+            context,
+            name,
+            target,
+            state: State::Discovering(discovery),
+            versions: 0,
+            last_version: None,
+            progressed_ns: now_ns,
+            outcome: None,
+        }
+    }
+
+    /// The target, for messages.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    pub(crate) fn into_outcome(self) -> Result<FileReport, ClientError> {
+        self.outcome.expect("the driver hands out jobs that are done")
+    }
+
+    fn finish(&mut self, outcome: Result<FileReport, ClientError>) {
+        self.state = State::Done;
+        let path = &self.target.shown;
+        match &outcome {
+            Ok(report) => self.context.tell(Event::FileDone { path, report }),
+            Err(error) => self.context.tell(Event::FileFailed { path, error }),
+        }
+        self.outcome.get_or_insert(outcome);
+    }
+
+    /// Goes on with whatever the last event made possible.
+    fn step(&mut self, context: &mut Context<'_>) {
+        match &mut self.state {
+            State::Done => {}
+            State::Discovering(discovery) => match discovery.poll_outcome() {
+                None => {}
+                Some(Err(error)) => self.finish(Err(error.into())),
+                Some(Ok(discovered)) => {
+                    self.progressed_ns = context.now_ns;
+                    match self.begin(discovered) {
+                        Ok(None) => {}
+                        Ok(Some(report)) => self.finish(Ok(report)),
+                        Err(error) => self.finish(Err(error)),
+                    }
+                }
+            },
+            State::Reading(_) => self.step_reading(context),
+        }
+    }
+
+    /// Looks at the target, then begins to read. A report if there is nothing to do.
+    fn begin(&mut self, discovered: Discovered) -> Result<Option<FileReport>, ClientError> {
+        if discovered.metadata.is_directory() {
+            let problem = ProtocolProblem::Kind { is_directory: true };
+            return Err(ReadError::Protocol { name: self.name.clone(), problem }.into());
+        }
+        let is_insecure = discovered.trust == Trusted::Insecure;
+        let plan = ObjectPlan::new(&discovered.metadata, is_insecure)?;
+        if let Some(outcome) = self.look_at_target(&discovered, &plan)? {
+            let size = plan.size.unwrap_or(0);
+            let version = discovered.version;
+            return Ok(Some(FileReport {
+                outcome,
+                version,
+                size,
+                fetched_bytes: 0,
+                reused_bytes: 0,
+            }));
+        }
+        if self.last_version != Some(discovered.version) {
+            self.versions += 1;
+            self.last_version = Some(discovered.version);
+        }
+        let part = PartFile::open(self.target.clone(), plan.size)?;
+        let selection = match (plan.root(), plan.size) {
+            (Some(_), Some(size)) => Selection::Resume(part.claimed_units(size)),
+            _ => Selection::All,
+        };
+        let path = &self.target.shown;
+        self.context.tell(Event::FileStarted { path, size: plan.size });
+        let reader = Reader::new(plan, selection, self.context.config.fetch());
+        let reading = Reading { reader, part, discovered, fetched_bytes: 0, reused_units: 0 };
+        self.state = State::Reading(Box::new(reading));
+        Ok(None)
+    }
+
+    fn look_at_target(
+        &self,
+        discovered: &Discovered,
+        plan: &ObjectPlan,
+    ) -> Result<Option<FileOutcome>, ClientError> {
+        let Some(stat) = self.target.stat()? else { return Ok(None) };
+        if self.context.options.no_clobber {
+            return Ok(Some(FileOutcome::Kept));
+        }
+        let (Some(root), Some(size)) = (plan.root(), plan.size) else { return Ok(None) };
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        if !is_file || u64::try_from(stat.st_size) != Ok(size) {
+            return Ok(None);
+        }
+        // A target that cannot be read may still be replaced.
+        let Ok(file) = self.target.open() else { return Ok(None) };
+        if hash_file(&file, size) != Some(root) {
+            return Ok(None);
+        }
+        set_attributes(&file, attributes(discovered)).map_err(|error| self.target.error(error))?;
+        Ok(Some(FileOutcome::Identical))
+    }
+
+    fn step_reading(&mut self, context: &mut Context<'_>) {
+        let State::Reading(reading) = &mut self.state else { return };
+        let reused_units = reading.reader.local_count();
+        let new_units = reused_units - reading.reused_units;
+        reading.reused_units = reused_units;
+        if new_units > 0 {
+            self.progressed_ns = context.now_ns;
+            self.context.tell(Event::Reused { bytes: new_units * UNIT_BYTES as u64 });
+        }
+        if let Some(error) = reading.part.take_error() {
+            return self.end_reading(error, context);
+        }
+        if let Some(error) = reading.reader.failure() {
+            let error = error.clone();
+            return self.on_failure(error, context);
+        }
+        if reading.reader.is_finished() {
+            return self.complete(context);
+        }
+        let idle_ns = context.now_ns.saturating_sub(self.progressed_ns);
+        if idle_ns >= nanoseconds(self.context.config.no_progress) {
+            let after = self.context.config.no_progress;
+            let name = self.name.clone();
+            self.end_reading(ClientError::NoProgress { name, after }, context);
+        }
+    }
+
+    /// Ends with an error; the part file stays for the next run if there is anything in it.
+    fn end_reading(&mut self, error: ClientError, context: &mut Context<'_>) {
+        if let State::Reading(reading) = std::mem::replace(&mut self.state, State::Done) {
+            let Reading { mut reader, part, .. } = *reading;
+            reader.abandon(context.flow);
+            if reader.verified().is_none_or(|verified| verified.count() == 0) {
+                part.discard();
+            }
+        }
+        self.finish(Err(error));
+    }
+
+    fn on_failure(&mut self, error: ReadError, context: &mut Context<'_>) {
+        // Some forwarders swallow the refusal of an old version, so silence may mean the same;
+        // then the next discovery shows a new version, or fails for the same reason.
+        let is_gone = matches!(error, ReadError::VersionGone { .. });
+        if !is_gone || self.versions >= VERSIONS_MAX {
+            let error = match is_gone {
+                true => {
+                    let (name, versions) = (self.name.clone(), self.versions);
+                    ClientError::KeepsChanging { name, versions }
+                }
+                false => error.into(),
+            };
+            return self.end_reading(error, context);
+        }
+        if let State::Reading(reading) = &mut self.state {
+            reading.reader.abandon(context.flow);
+        }
+        let config = self.context.config.discovery();
+        let discovery = Discovery::new(self.name.clone(), config, context.now_ns);
+        self.state = State::Discovering(discovery);
+    }
+
+    fn complete(&mut self, context: &mut Context<'_>) {
+        let state = std::mem::replace(&mut self.state, State::Done);
+        let State::Reading(reading) = state else { return };
+        let Reading { mut reader, part, discovered, fetched_bytes, reused_units } = *reading;
+        reader.abandon(context.flow);
+        let size = reader.size().unwrap_or(fetched_bytes);
+        let options = self.context.options;
+        let placement = Placement { is_exclusive: options.no_clobber, is_synced: options.sync };
+        let placed = part.finish(size, attributes(&discovered), placement);
+        self.finish(placed.map(|()| FileReport {
+            outcome: FileOutcome::Fetched,
+            version: discovered.version,
+            size,
+            fetched_bytes,
+            reused_bytes: (reused_units * UNIT_BYTES as u64).min(size),
+        }));
+    }
+
+    /// Checks some of what an earlier run has left.
+    fn look_at_local_units(&mut self, now_ns: u64) {
+        let State::Reading(reading) = &mut self.state else { return };
+        let mut buffer = [0; UNIT_BYTES];
+        let size = reading.reader.size().unwrap_or(0);
+        for _ in 0..LOCAL_BURST {
+            let Some(unit) = reading.reader.poll_local() else { return };
+            let bytes = reading.part.read_unit(unit, &mut buffer);
+            let left = size.saturating_sub(unit * UNIT_BYTES as u64);
+            let length = bytes.len().min(usize::try_from(left).unwrap_or(UNIT_BYTES));
+            reading.reader.handle_local(unit, &bytes[..length], now_ns);
+        }
+    }
+}
+
+impl Job for FileJob<'_> {
+    fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
+        let was_taken = match &mut self.state {
+            State::Discovering(discovery) => discovery.handle_data(data, context),
+            State::Reading(reading) => {
+                let Reading { reader, part, fetched_bytes, .. } = &mut **reading;
+                let before = *fetched_bytes;
+                let was_taken =
+                    reader.handle_data(data, is_marked, context, &mut |offset, bytes| {
+                        part.write(offset, bytes);
+                        *fetched_bytes += bytes.len() as u64;
+                    });
+                let bytes = *fetched_bytes - before;
+                if bytes > 0 {
+                    self.progressed_ns = context.now_ns;
+                    self.context.tell(Event::Fetched { bytes });
+                }
+                was_taken
+            }
+            State::Done => false,
+        };
+        self.step(context);
+        was_taken
+    }
+
+    fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
+        match &mut self.state {
+            State::Discovering(discovery) => discovery.handle_nack(name, kind, context),
+            State::Reading(reading) => reading.reader.handle_nack(name, kind, context),
+            State::Done => {}
+        }
+        self.step(context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        match &mut self.state {
+            State::Discovering(discovery) => discovery.handle_timeout(context),
+            State::Reading(reading) => reading.reader.handle_timeout(context),
+            State::Done => {}
+        }
+        self.step(context);
+    }
+
+    fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        if matches!(&self.state, State::Reading(reading) if reading.reader.wants_local()) {
+            self.look_at_local_units(context.now_ns);
+            self.step(context);
+        }
+        match &mut self.state {
+            State::Discovering(discovery) => discovery.poll_request(context),
+            State::Reading(reading) => reading.reader.poll_request(context),
+            State::Done => None,
+        }
+    }
+
+    fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        match &mut self.state {
+            State::Discovering(discovery) => discovery.poll_deadline(flow),
+            State::Reading(reading) if reading.reader.wants_local() => Some(0),
+            State::Reading(reading) => reading.reader.poll_deadline(flow),
+            State::Done => None,
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    fn abandon(&mut self, flow: &mut Flow) {
+        match &mut self.state {
+            State::Discovering(discovery) => discovery.abandon(flow),
+            State::Reading(reading) => reading.reader.abandon(flow),
+            State::Done => {}
+        }
+    }
+}
+
+fn attributes(discovered: &Discovered) -> Attributes {
+    Attributes { mode: discovered.metadata.mode, mtime_ns: discovered.metadata.mtime_ns }
+}
+
+/// The root of a file, `None` if it has another size or cannot be read.
+fn hash_file(mut file: &std::fs::File, size: u64) -> Option<Hash> {
+    let mut builder = TreeBuilder::new(size);
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => builder.push(&buffer[..count]).ok()?,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+    builder.finish().ok().map(|tree| tree.root)
+}

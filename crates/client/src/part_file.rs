@@ -1,0 +1,291 @@
+//! A file on its way: written at offsets in any order, renamed into place when whole.
+//!
+//! While it grows it is `.NAME.byname-part` in the target's directory, readable by its owner only
+//! and locked, so that two runs cannot write the same one. There is no journal: what an earlier
+//! run left is found by asking the file system where data is, and counts only if it hashes to
+//! what was signed. A torn part file is therefore harmless, and so is one of another version.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use byname_security::tree::{Hash, UNIT_BYTES};
+use byname_transfer::verify::UnitSet;
+use rustix::fs::{
+    AtFlags, FileType, FlockOperation, Mode, OFlags, RenameFlags, SeekFrom, Timespec, Timestamps,
+};
+use rustix::io::Errno;
+
+use crate::error::ClientError;
+
+const SUFFIX: &[u8] = b".byname-part";
+const NAME_BYTES_MAX: usize = 255;
+const LOCK_ATTEMPTS: usize = 8;
+
+/// Where a file goes: an open directory, and a name in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) directory: Rc<OwnedFd>,
+    pub(crate) name: OsString,
+    /// For messages.
+    pub(crate) shown: PathBuf,
+}
+
+impl Target {
+    /// The place that `path` names; its directory must exist.
+    pub(crate) fn at(path: &Path) -> Result<Self, ClientError> {
+        let name = path.file_name().ok_or_else(|| ClientError::InTheWay {
+            path: path.to_owned(),
+            obstacle: "a directory",
+        })?;
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(parent, flags, Mode::empty())
+            .map_err(|error| disk_error(parent, error))?;
+        Ok(Target { directory: Rc::new(directory), name: name.to_owned(), shown: path.to_owned() })
+    }
+
+    /// What stands there now, not following a symbolic link.
+    pub(crate) fn stat(&self) -> Result<Option<rustix::fs::Stat>, ClientError> {
+        match rustix::fs::statat(&*self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(self.error(error)),
+        }
+    }
+
+    /// Opens the regular file that stands there, for reading.
+    pub(crate) fn open(&self) -> Result<File, ClientError> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let opened = rustix::fs::openat(&*self.directory, &self.name, flags, Mode::empty());
+        opened.map(File::from).map_err(|error| self.error(error))
+    }
+
+    pub(crate) fn error(&self, error: impl Into<io::Error>) -> ClientError {
+        ClientError::LocalDisk { path: self.shown.clone(), source: error.into() }
+    }
+
+    fn part_name(&self) -> OsString {
+        let mut name = Vec::with_capacity(self.name.len() + SUFFIX.len() + 1);
+        name.push(b'.');
+        if self.name.len() + SUFFIX.len() < NAME_BYTES_MAX {
+            name.extend_from_slice(self.name.as_bytes());
+        } else {
+            // The name itself may be as long as names can be.
+            let digest = Hash::of(self.name.as_bytes()).to_string();
+            name.extend_from_slice(&digest.as_bytes()[..32]);
+        }
+        name.extend_from_slice(SUFFIX);
+        OsString::from_vec(name)
+    }
+
+    fn part_shown(&self) -> PathBuf {
+        self.shown.with_file_name(self.part_name())
+    }
+}
+
+/// What the finished file shall be like.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Attributes {
+    /// Permission bits; only the lowest nine are used.
+    pub(crate) mode: Option<u16>,
+    pub(crate) mtime_ns: Option<u64>,
+}
+
+/// How the finished file gets its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placement {
+    /// Fail if the target exists.
+    pub(crate) is_exclusive: bool,
+    /// Survive a power cut.
+    pub(crate) is_synced: bool,
+}
+
+/// The growing file, locked.
+#[derive(Debug)]
+pub(crate) struct PartFile {
+    target: Target,
+    name: OsString,
+    file: File,
+    error: Option<io::Error>,
+}
+
+impl PartFile {
+    /// Opens or creates the part file for `target`, with room for `size` bytes (sparse).
+    pub(crate) fn open(target: Target, size: Option<u64>) -> Result<Self, ClientError> {
+        let name = target.part_name();
+        let shown = target.part_shown();
+        for _ in 0..LOCK_ATTEMPTS {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let mode = Mode::RUSR | Mode::WUSR;
+            let file = match rustix::fs::openat(&*target.directory, &name, flags, mode) {
+                Ok(file) => File::from(file),
+                Err(Errno::LOOP) => return Err(in_the_way(shown, "a symbolic link")),
+                Err(Errno::ISDIR) => return Err(in_the_way(shown, "a directory")),
+                Err(error) => return Err(disk_error(&shown, error)),
+            };
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => return Err(ClientError::Busy { path: shown }),
+                Err(error) => return Err(disk_error(&shown, error)),
+            }
+            // Whoever held the lock may have renamed the file into place meanwhile.
+            let opened = rustix::fs::fstat(&file).map_err(|error| disk_error(&shown, error))?;
+            let named = rustix::fs::statat(&*target.directory, &name, AtFlags::SYMLINK_NOFOLLOW);
+            if !named.is_ok_and(|it| (it.st_dev, it.st_ino) == (opened.st_dev, opened.st_ino)) {
+                continue;
+            }
+            check_own(&opened, &shown)?;
+            let part = PartFile { target, name, file, error: None };
+            part.prepare(size).map_err(|error| disk_error(&shown, error))?;
+            return Ok(part);
+        }
+        Err(ClientError::Busy { path: shown })
+    }
+
+    fn prepare(&self, size: Option<u64>) -> Result<(), Errno> {
+        rustix::fs::fchmod(&self.file, Mode::RUSR | Mode::WUSR)?;
+        rustix::fs::ftruncate(&self.file, size.unwrap_or(0))
+    }
+
+    /// The units for which the file has data. Nothing is known about their content.
+    pub(crate) fn claimed_units(&self, size: u64) -> UnitSet {
+        let unit_bytes = UNIT_BYTES as u64;
+        let mut claimed = UnitSet::default();
+        let mut at = 0;
+        while at < size {
+            let Ok(start) = rustix::fs::seek(&self.file, SeekFrom::Data(at)) else { break };
+            let end = rustix::fs::seek(&self.file, SeekFrom::Hole(start)).unwrap_or(size);
+            let end = end.min(size);
+            let last = if end == size { end.div_ceil(unit_bytes) } else { end / unit_bytes };
+            for unit in start.div_ceil(unit_bytes)..last {
+                claimed.insert(unit);
+            }
+            at = end.max(start + 1);
+        }
+        claimed
+    }
+
+    /// Reads what the file has of a unit; less than a unit at its end or after an error, which is
+    /// the same as having nothing.
+    pub(crate) fn read_unit<'a>(&self, unit: u64, buffer: &'a mut [u8; UNIT_BYTES]) -> &'a [u8] {
+        let mut filled = 0;
+        while filled < UNIT_BYTES {
+            let offset = unit * UNIT_BYTES as u64 + filled as u64;
+            match self.file.read_at(&mut buffer[filled..], offset) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        &buffer[..filled]
+    }
+
+    /// Writes proved bytes. After an error nothing more is written and the error is kept.
+    pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
+        if self.error.is_none() {
+            self.error = self.file.write_all_at(bytes, offset).err();
+        }
+    }
+
+    /// The error that ended the writing.
+    pub(crate) fn take_error(&mut self) -> Option<ClientError> {
+        let source = self.error.take()?;
+        Some(ClientError::LocalDisk { path: self.target.shown.clone(), source })
+    }
+
+    /// Removes the file: nothing in it is worth keeping.
+    pub(crate) fn discard(self) {
+        if let Err(error) = self.unlink() {
+            tracing::debug!(%error, path = %self.target.part_shown().display(), "not removed");
+        }
+    }
+
+    fn unlink(&self) -> Result<(), Errno> {
+        rustix::fs::unlinkat(&*self.target.directory, &self.name, AtFlags::empty())
+    }
+
+    /// Gives the whole file its attributes and its name.
+    pub(crate) fn finish(
+        self,
+        size: u64,
+        attributes: Attributes,
+        placement: Placement,
+    ) -> Result<(), ClientError> {
+        let failed = |error: Errno| self.target.error(error);
+        rustix::fs::ftruncate(&self.file, size).map_err(failed)?;
+        if placement.is_synced {
+            // The content first: a name must never point to a file that is not there yet.
+            rustix::fs::fsync(&self.file).map_err(failed)?;
+        }
+        set_attributes(&self.file, attributes).map_err(failed)?;
+        let directory = &*self.target.directory;
+        let flags =
+            if placement.is_exclusive { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
+        match rustix::fs::renameat_with(directory, &self.name, directory, &self.target.name, flags)
+        {
+            Ok(()) => {}
+            Err(Errno::EXIST) if placement.is_exclusive => {
+                return Err(ClientError::Exists { path: self.target.shown.clone() });
+            }
+            Err(Errno::ISDIR) => {
+                return Err(in_the_way(self.target.shown.clone(), "a directory"));
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        if placement.is_synced {
+            rustix::fs::fsync(&self.file).map_err(failed)?;
+            rustix::fs::fsync(directory).map_err(failed)?;
+        }
+        Ok(())
+    }
+}
+
+/// Sets permission bits (never set-user-id and the like) and modification time.
+pub(crate) fn set_attributes(file: &impl AsFd, attributes: Attributes) -> Result<(), Errno> {
+    if let Some(mode) = attributes.mode {
+        rustix::fs::fchmod(file, Mode::from_raw_mode(u32::from(mode) & 0o777))?;
+    }
+    if let Some(mtime_ns) = attributes.mtime_ns {
+        let last_modification = Timespec {
+            tv_sec: i64::try_from(mtime_ns / 1_000_000_000).unwrap_or(i64::MAX),
+            tv_nsec: (mtime_ns % 1_000_000_000) as _,
+        };
+        let last_access = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+        rustix::fs::futimens(file, &Timestamps { last_access, last_modification })?;
+    }
+    Ok(())
+}
+
+/// A part file that somebody else put there could be read or changed by them.
+fn check_own(stat: &rustix::fs::Stat, shown: &Path) -> Result<(), ClientError> {
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(in_the_way(shown.to_owned(), "something that is no regular file"));
+    }
+    if stat.st_uid != rustix::process::geteuid().as_raw() || stat.st_nlink != 1 {
+        return Err(in_the_way(shown.to_owned(), "a file of another user, or one with two names"));
+    }
+    Ok(())
+}
+
+fn in_the_way(path: PathBuf, obstacle: &'static str) -> ClientError {
+    ClientError::InTheWay { path, obstacle }
+}
+
+pub(crate) fn disk_error(path: &Path, error: impl Into<io::Error>) -> ClientError {
+    ClientError::LocalDisk { path: path.to_owned(), source: error.into() }
+}
+
+/// A name as the operating system has it.
+pub(crate) fn os_name(name: &[u8]) -> &OsStr {
+    OsStr::from_bytes(name)
+}

@@ -1,0 +1,97 @@
+//! What a caller can watch while files are fetched.
+
+use std::path::Path;
+
+use byname_packet::Name;
+
+use crate::error::ClientError;
+
+/// Something that happened.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A version of this file was found and is being fetched.
+    FileStarted {
+        /// The target.
+        path: &'a Path,
+        /// Its size, if announced.
+        size: Option<u64>,
+    },
+    /// So many more bytes were proved and written.
+    Fetched {
+        /// Bytes.
+        bytes: u64,
+    },
+    /// So many more bytes were found in what an earlier run had left.
+    Reused {
+        /// Bytes.
+        bytes: u64,
+    },
+    /// A file is in place.
+    FileDone {
+        /// The target.
+        path: &'a Path,
+        /// What was done for it.
+        report: &'a FileReport,
+    },
+    /// A file could not be fetched.
+    FileFailed {
+        /// The target.
+        path: &'a Path,
+        /// Why.
+        error: &'a ClientError,
+    },
+    /// A directory was listed.
+    DirectoryListed {
+        /// Its name.
+        name: &'a Name,
+        /// Its entries.
+        entry_count: usize,
+    },
+    /// An entry makes no safe path and is left out.
+    EntrySkipped {
+        /// The directory.
+        directory: &'a Name,
+        /// The entry as announced.
+        entry: &'a [u8],
+    },
+}
+
+/// Watches a call.
+pub trait Progress {
+    /// Called for everything that happens, on the thread of the call.
+    fn on_event(&mut self, event: Event<'_>);
+}
+
+/// Watches nothing.
+#[derive(Debug, Default)]
+pub struct NoProgress;
+
+impl Progress for NoProgress {
+    fn on_event(&mut self, _: Event<'_>) {}
+}
+
+/// What was done for a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileOutcome {
+    /// It was fetched.
+    Fetched,
+    /// The same bytes were there already.
+    Identical,
+    /// Something was there, and the caller said not to replace it.
+    Kept,
+}
+
+/// What was done for a file, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileReport {
+    /// What was done.
+    pub outcome: FileOutcome,
+    /// Version that was read.
+    pub version: u64,
+    /// Its size.
+    pub size: u64,
+    /// Bytes that came over the network and were proved.
+    pub fetched_bytes: u64,
+    /// Bytes that an earlier run had left.
+    pub reused_bytes: u64,
+}

@@ -1,0 +1,95 @@
+//! Which job waits for a packet of this name.
+//!
+//! Answers are matched by name, not by PIT token: some forwarders cannot cope with tokens they did
+//! not make. Segments of one object share an entry under the object's name, so the table has a
+//! few entries per job and not one per Interest.
+
+use std::collections::HashMap;
+
+use byname_packet::NameRef;
+use byname_transfer::request::Request;
+
+/// A running job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct JobId(pub(crate) u64);
+
+/// Names waited for. Keys are TLV-VALUEs of names.
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    by_name: HashMap<Box<[u8]>, Vec<JobId>>,
+}
+
+impl Routes {
+    /// The job has sent this request.
+    pub(crate) fn insert(&mut self, request: &Request, job: JobId) {
+        let key = key_of(request.name.view(), request.can_be_prefix);
+        match self.by_name.get_mut(key) {
+            Some(jobs) if jobs.contains(&job) => {}
+            Some(jobs) => jobs.push(job),
+            None => {
+                self.by_name.insert(key.into(), vec![job]);
+            }
+        }
+    }
+
+    /// The job waits for nothing any more.
+    pub(crate) fn remove(&mut self, job: JobId) {
+        self.by_name.retain(|_, jobs| {
+            jobs.retain(|other| *other != job);
+            !jobs.is_empty()
+        });
+    }
+
+    /// The jobs that may wait for a packet of this name, the most specific entries first.
+    pub(crate) fn find(&self, name: NameRef<'_>, found: &mut Vec<JobId>) {
+        found.clear();
+        let mut ends = [0; NAME_DEPTH_MAX + 1];
+        let mut count = 0;
+        for component in name.components().take(NAME_DEPTH_MAX) {
+            ends[count + 1] = ends[count] + component.wire_len();
+            count += 1;
+        }
+        for end in ends[..=count].iter().rev() {
+            if let Some(jobs) = self.by_name.get(&name.value()[..*end]) {
+                found.extend_from_slice(jobs);
+            }
+        }
+    }
+}
+
+/// Longest name that is looked up at every depth; no path has that many components.
+const NAME_DEPTH_MAX: usize = 255;
+
+fn key_of(name: NameRef<'_>, can_be_prefix: bool) -> &[u8] {
+    match name.last() {
+        Some(last) if !can_be_prefix && last.segment().is_some() => {
+            &name.value()[..name.value().len() - last.wire_len()]
+        }
+        _ => name.value(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use byname_packet::Name;
+
+    #[test]
+    fn segments_share_an_entry_and_prefixes_match_longer_names() {
+        let name = |uri: &str| uri.parse::<Name>().expect("a name");
+        let mut routes = Routes::default();
+        routes.insert(&Request::exact(name("/a/v=1/seg=7")), JobId(1));
+        routes.insert(&Request::exact(name("/a/v=1/seg=8")), JobId(1));
+        routes.insert(&Request::prefix(name("/a/KEY/1")), JobId(1));
+        routes.insert(&Request::prefix(name("/a/KEY/1")), JobId(2));
+        let mut found = Vec::new();
+        routes.find(name("/a/v=1/seg=999").view(), &mut found);
+        assert_eq!(found, [JobId(1)]);
+        routes.find(name("/a/KEY/1/self/v=3").view(), &mut found);
+        assert_eq!(found, [JobId(1), JobId(2)]);
+        routes.find(name("/a/KEY").view(), &mut found);
+        assert_eq!(found, []);
+        routes.remove(JobId(1));
+        assert_eq!(routes.by_name.len(), 1);
+    }
+}

@@ -1,0 +1,10 @@
+//! The client against a publisher on the other end of a socket pair.
+
+#[path = "../../transfer/tests/support/publisher.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod publisher;
+
+#[path = "client/download.rs"]
+mod download;
+#[path = "client/server.rs"]
+mod server;

@@ -1,0 +1,109 @@
+//! A thread that plays forwarder and publisher behind one socket.
+
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use byname_client::{Client, ClientConfig};
+use byname_io::{Connection, FrameError, Interest as Watch, Poller, Token};
+use byname_link::stream_frame_len;
+use byname_packet::Interest;
+use byname_packet::lp::{LpHeader, LpPacket, encode_header};
+
+use super::publisher::{Publisher, Reply};
+
+/// May change a reply on its way.
+pub(crate) type Meddler = Box<dyn FnMut(&Interest<'_>, Reply) -> Reply + Send>;
+
+pub(crate) struct Server {
+    pub(crate) publisher: Arc<Mutex<Publisher>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// A server, and the connection to it. The server ends with the connection.
+    pub(crate) fn start(publisher: Publisher, mut meddler: Meddler) -> (Self, Connection) {
+        let (near, mut far) = Connection::pair().expect("a socket pair");
+        let publisher = Arc::new(Mutex::new(publisher));
+        let shared = Arc::clone(&publisher);
+        let thread = std::thread::spawn(move || {
+            let mut poller = Poller::new().expect("a poller");
+            poller.add(&far, Token(0), Watch::READ).expect("watched");
+            let mut events = Vec::new();
+            loop {
+                poller.wait(&mut events, Some(Duration::from_secs(30))).expect("a wait");
+                let mut replies = Vec::new();
+                let status = far.recv_burst(frame_len, &mut |frame| {
+                    let packet = LpPacket::decode(frame).expect("a frame");
+                    let wire = packet.fragment.expect("a packet");
+                    let interest = Interest::decode(wire).expect("an Interest");
+                    let reply = shared.lock().expect("no panic").answer(&interest);
+                    replies.push((wire.to_vec(), meddler(&interest, reply)));
+                });
+                for (interest, reply) in replies {
+                    send(&mut far, &interest, &reply);
+                }
+                if status.is_err() || status.is_ok_and(|status| status.closed) {
+                    return;
+                }
+                while far.wants_write() && far.flush().is_ok() {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        (Server { publisher, thread: Some(thread) }, near)
+    }
+
+    /// A server that answers honestly, and a client that trusts it.
+    pub(crate) fn honest(publisher: Publisher) -> (Self, Client) {
+        Server::meddled(publisher, Box::new(|_, reply| reply))
+    }
+
+    /// A server whose replies are changed, and a client that trusts the publisher.
+    pub(crate) fn meddled(publisher: Publisher, meddler: Meddler) -> (Self, Client) {
+        let config = trusting(&publisher);
+        let (server, connection) = Server::start(publisher, meddler);
+        (server, Client::with_connection(connection, config).expect("a client"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Locals are dropped in reverse order, so the client, made with the server, is gone.
+        if let Some(thread) = self.thread.take()
+            && !std::thread::panicking()
+            && thread.is_finished()
+        {
+            thread.join().expect("the server did not panic");
+        }
+    }
+}
+
+/// A configuration that trusts the publisher's key, with short time-outs.
+pub(crate) fn trusting(publisher: &Publisher) -> ClientConfig {
+    let mut config = ClientConfig { timeout: Duration::from_secs(3), ..ClientConfig::default() };
+    config.trust.add_anchor(publisher.prefix.clone(), publisher.key_id());
+    config
+}
+
+fn frame_len(bytes: &[u8]) -> Result<Option<usize>, FrameError> {
+    stream_frame_len(bytes).map_err(|_| FrameError("no packet"))
+}
+
+fn send(connection: &mut Connection, interest: &[u8], reply: &Reply) {
+    let mut head = Vec::new();
+    let packet = match reply {
+        Reply::Silence => return,
+        Reply::Data(wire) => wire,
+        Reply::Nack(reason) => {
+            let header = LpHeader { nack: Some(*reason), ..LpHeader::default() };
+            encode_header(&header, None, interest.len(), &mut head);
+            interest
+        }
+    };
+    while connection.queue(&[&head, packet]).is_err() {
+        if connection.flush().is_err() {
+            return;
+        }
+    }
+}
