@@ -18,6 +18,8 @@ mod management;
 mod prefix_table;
 mod rng;
 mod scope;
+#[cfg(test)]
+mod testing;
 
 pub use counters::{Counters, DropReason};
 pub use face::{FaceCounters, FaceId, FaceInfo, LinkType, Persistency};

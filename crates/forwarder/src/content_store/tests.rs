@@ -1,1 +1,173 @@
+//! The store against a plain list that does the same the slow way.
 
+use super::*;
+use byname_packet::{Component, DataBuilder, InterestBuilder, Name, NullSigner};
+use proptest::prelude::*;
+
+use crate::hash::NameHasher;
+use crate::testing::MS;
+
+struct Model {
+    /// Oldest use first.
+    packets: Vec<(Name, Vec<u8>, u64)>,
+    entries_max: usize,
+    bytes_max: usize,
+}
+
+impl Model {
+    fn insert(&mut self, name: &Name, wire: &[u8], fresh_until_ns: u64) {
+        if self.entries_max == 0 || wire.len() + OVERHEAD_BYTES > self.bytes_max {
+            return;
+        }
+        self.packets.retain(|(known, _, _)| known != name);
+        self.packets.push((name.clone(), wire.to_vec(), fresh_until_ns));
+        let total = |packets: &[(Name, Vec<u8>, u64)]| -> usize {
+            packets.iter().map(|(_, wire, _)| wire.len() + OVERHEAD_BYTES).sum()
+        };
+        while self.packets.len() > self.entries_max || total(&self.packets) > self.bytes_max {
+            self.packets.remove(0);
+        }
+    }
+
+    fn find(&mut self, interest: &Interest<'_>, now_ns: u64) -> Option<Vec<u8>> {
+        let usable = |fresh: u64| !interest.must_be_fresh || now_ns < fresh;
+        let matching = |(name, wire, fresh): &&(Name, Vec<u8>, u64)| {
+            let data = Data::decode(wire).unwrap();
+            assert_eq!(data.name, name.view());
+            usable(*fresh) && interest.matches(&data)
+        };
+        let exact_length =
+            |name: &Name| name.view() == interest.name || !interest.name.is_prefix_of(name.view());
+        let best = self
+            .packets
+            .iter()
+            .filter(matching)
+            .max_by_key(|(name, _, _)| (exact_length(name), name.clone()))?;
+        let at = self.packets.iter().position(|packet| packet.0 == best.0)?;
+        let packet = self.packets.remove(at);
+        let wire = packet.1.clone();
+        self.packets.push(packet);
+        Some(wire)
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Operation {
+    Insert { name: Name, freshness_ms: u64, content_len: usize },
+    Find { name: Name, can_be_prefix: bool, must_be_fresh: bool, digest_of: Option<bool> },
+    Wait(u64),
+}
+
+fn a_name() -> impl Strategy<Value = Name> {
+    proptest::collection::vec(0u8..4, 1..4).prop_map(|components| {
+        let mut name = Name::new();
+        for c in components {
+            name.push_generic(
+                &[[0xFF, 0xFF].as_slice(), b"a", b"", b"ab"][usize::from(c)].to_vec(),
+            );
+        }
+        name
+    })
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let digest = proptest::option::weighted(0.2, any::<bool>());
+    prop_oneof![
+        (a_name(), 0u64..4, 0usize..300).prop_map(|(name, freshness_ms, content_len)| {
+            Operation::Insert { name, freshness_ms, content_len }
+        }),
+        (a_name(), any::<bool>(), any::<bool>(), digest).prop_map(
+            |(name, can_be_prefix, must_be_fresh, digest_of)| Operation::Find {
+                name,
+                can_be_prefix,
+                must_be_fresh,
+                digest_of
+            }
+        ),
+        (0u64..3).prop_map(Operation::Wait),
+    ]
+}
+
+struct Pair {
+    store: ContentStore,
+    model: Model,
+    hasher: NameHasher,
+    now_ns: u64,
+}
+
+impl Pair {
+    fn new(entries_max: usize, bytes_max: usize) -> Self {
+        Self {
+            store: ContentStore::new(entries_max, bytes_max),
+            model: Model { packets: Vec::new(), entries_max, bytes_max },
+            hasher: NameHasher::new([1, 2]),
+            now_ns: 0,
+        }
+    }
+
+    fn apply(&mut self, operation: Operation) {
+        match operation {
+            Operation::Wait(ms) => self.now_ns += ms * MS,
+            Operation::Insert { name, freshness_ms, content_len } => {
+                let mut wire = Vec::new();
+                DataBuilder::new(name.view())
+                    .freshness_ms(freshness_ms)
+                    .encode(&vec![0; content_len], &NullSigner, &mut wire)
+                    .unwrap();
+                let hash = self.hasher.hash(name.view().value());
+                self.store.insert(hash, &Data::decode(&wire).unwrap(), self.now_ns);
+                self.model.insert(&name, &wire, self.now_ns + freshness_ms * MS);
+            }
+            Operation::Find { name, can_be_prefix, must_be_fresh, digest_of } => {
+                let name = self.with_digest(name, digest_of);
+                let mut wire = Vec::new();
+                InterestBuilder::new(name.view())
+                    .can_be_prefix(can_be_prefix)
+                    .must_be_fresh(must_be_fresh)
+                    .encode(&mut wire);
+                let interest = Interest::decode(&wire).unwrap();
+                let mut prefixes = Prefixes::default();
+                self.hasher.prefixes(interest.name, &mut prefixes);
+                let found = self.store.find_match(&interest, &prefixes, self.now_ns);
+                let expected = self.model.find(&interest, self.now_ns);
+                assert_eq!(found.as_deref(), expected.as_deref(), "{interest:?}");
+            }
+        }
+        assert_eq!(self.store.len(), self.model.packets.len());
+        assert!(self.store.len() <= self.store.entries_max);
+        assert!(self.store.bytes <= self.store.bytes_max);
+    }
+
+    /// The name with the digest of the packet kept under it, or with a wrong one.
+    fn with_digest(&self, name: Name, digest_of: Option<bool>) -> Name {
+        let Some(right) = digest_of else { return name };
+        let kept = self.model.packets.iter().find(|(known, _, _)| *known == name);
+        let digest = match kept {
+            Some((_, wire, _)) if right => sha256(&[wire]),
+            _ => [9; 32],
+        };
+        name.with(Component { typ: types::IMPLICIT_SHA256_DIGEST, value: &digest })
+    }
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_a_plain_list(
+        entries_max in 0usize..8,
+        bytes_max in 0usize..3000,
+        operations in proptest::collection::vec(operation(), 1..80),
+    ) {
+        let mut pair = Pair::new(entries_max, bytes_max);
+        for operation in operations {
+            pair.apply(operation);
+        }
+    }
+}
+
+#[test]
+fn the_end_of_a_subtree_follows_every_name_in_it() {
+    assert_eq!(end_of_subtree(b"ab"), Some(b"ac".to_vec()));
+    assert_eq!(end_of_subtree(&[8, 1, 0xFF]), Some(vec![8, 2]));
+    assert_eq!(end_of_subtree(&[]), None);
+    assert_eq!(end_of_subtree(&[0xFF]), None);
+}

@@ -1,4 +1,5 @@
 //! Nodes with real sockets.
+#![allow(clippy::unwrap_used, reason = "a test ends where something is missing")]
 
 mod chain;
 mod harness;
