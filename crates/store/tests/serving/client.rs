@@ -45,7 +45,7 @@ impl World {
         self.tree().join(relative)
     }
 
-    /// Writes a file that counts as quiet: changed long enough ago for a version to be minted.
+    /// Writes a file and the directories above it.
     pub(crate) fn write(&self, relative: &str, content: &[u8]) {
         let path = self.path(relative);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -62,6 +62,11 @@ impl World {
         };
         FileServerConfig::new(vec![mount], self.beside("state"))
     }
+}
+
+/// Octets that differ from unit to unit.
+pub(crate) fn pattern(size: usize) -> Vec<u8> {
+    (0..size).map(|at| (at / 7 + at / 8192 * 31) as u8).collect()
 }
 
 /// What came back for an Interest.
@@ -83,7 +88,8 @@ pub(crate) struct Peer {
     nonce: u32,
 }
 
-fn frame_len(octets: &[u8]) -> Result<Option<usize>, FrameError> {
+/// How long the first frame is.
+pub(crate) fn frame_len(octets: &[u8]) -> Result<Option<usize>, FrameError> {
     let len = tlv::first_element_len(octets).map_err(|_| FrameError("not TLV"))?;
     Ok(len.map(|len| usize::try_from(len).unwrap()))
 }
@@ -171,17 +177,25 @@ impl Peer {
 
     /// The answer to a discovery Interest as it is.
     pub(crate) fn ask_metadata(&mut self, path: &str) -> Reply {
-        let name = naming::metadata_name(Name::from_path(path).unwrap().view());
+        self.ask_metadata_of(Name::from_path(path).unwrap().view())
+    }
+
+    fn ask_metadata_of(&mut self, name: NameRef<'_>) -> Reply {
+        let name = naming::metadata_name(name);
         let builder = InterestBuilder::new(name.view());
         self.ask(&builder.can_be_prefix(true).must_be_fresh(true).lifetime_ms(4000))
     }
 
     /// The answer to a discovery Interest. Waits while a file is being written or hashed.
     pub(crate) fn discover(&mut self, path: &str) -> Answer {
+        self.discover_of(Name::from_path(path).unwrap().view())
+    }
+
+    fn discover_of(&mut self, path: NameRef<'_>) -> Answer {
         let deadline = Instant::now() + PATIENCE;
         loop {
             assert!(Instant::now() < deadline, "{path} never settles");
-            let wire = match self.ask_metadata(path) {
+            let wire = match self.ask_metadata_of(path) {
                 Reply::Data(wire) => wire,
                 Reply::Nack(reason) => panic!("{path}: Nack {reason}"),
             };
@@ -194,14 +208,22 @@ impl Peer {
     }
 
     pub(crate) fn metadata(&mut self, path: &str) -> Metadata {
-        match self.discover(path) {
+        self.metadata_of(Name::from_path(path).unwrap().view())
+    }
+
+    pub(crate) fn metadata_of(&mut self, path: NameRef<'_>) -> Metadata {
+        match self.discover_of(path) {
             Answer::Metadata(metadata) => metadata,
             Answer::Absence(absence) => panic!("{path}: {absence:?}"),
         }
     }
 
     pub(crate) fn absence(&mut self, path: &str) -> Absence {
-        match self.discover(path) {
+        self.absence_of(Name::from_path(path).unwrap().view())
+    }
+
+    pub(crate) fn absence_of(&mut self, path: NameRef<'_>) -> Absence {
+        match self.discover_of(path) {
             Answer::Metadata(metadata) => panic!("{path} is published: {metadata:?}"),
             Answer::Absence(absence) => absence,
         }

@@ -1,0 +1,154 @@
+//! What the state directory keeps, and what happens when it is damaged.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+
+use byname_store::{FileServer, StateDir, StateError, StoreError};
+
+use super::client::{Peer, World, pattern};
+
+const LARGE: usize = 5 << 20;
+
+/// Files of the state directory whose name ends so.
+fn state_files(world: &World, folder: &str, end: &str) -> Vec<std::path::PathBuf> {
+    let directory = world.beside("state").join(folder);
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.to_string_lossy().ends_with(end)).collect()
+}
+
+#[test]
+fn a_restart_keeps_versions_roots_and_trees() {
+    let world = World::new();
+    world.write("small", b"x");
+    world.write("large", &pattern(LARGE));
+    let mut peer = Peer::start(&world);
+    let before = ["/t/small", "/t/large"].map(|path| peer.metadata(path));
+    assert_eq!(peer.counters().hashes, 2);
+    drop(peer);
+    let mut peer = Peer::start(&world);
+    let after = ["/t/small", "/t/large"].map(|path| peer.metadata(path));
+    assert_eq!(before, after);
+    assert_eq!((peer.counters().hashes, peer.counters().versions), (0, 0));
+    // A reader of before the restart goes on without asking again.
+    assert_eq!(peer.fetch(&before[1]), pattern(LARGE));
+}
+
+#[test]
+fn a_reader_goes_on_after_a_restart_without_discovering_again() {
+    let world = World::new();
+    world.write("f", &pattern(100_000));
+    let metadata = Peer::start(&world).metadata("/t/f");
+    assert_eq!(Peer::start(&world).fetch(&metadata), pattern(100_000));
+}
+
+#[test]
+fn two_servers_cannot_share_a_state_directory() {
+    let world = World::new();
+    let peer = Peer::start(&world);
+    let Err(error) = FileServer::new(world.config()) else { panic!("not locked") };
+    let StoreError::State(StateError::Locked { pid, .. }) = &error else { panic!("{error}") };
+    assert_eq!(*pid, Some(std::process::id()));
+    assert!(error.to_string().contains("in use by another file server"), "{error}");
+    drop(peer);
+    Peer::start(&world);
+}
+
+#[test]
+fn broken_records_are_set_aside_and_versions_do_not_go_back() {
+    for (what, damage) in [
+        ("garbage", (|path| std::fs::write(path, [0xA5; 70_000]).unwrap()) as fn(&std::path::Path)),
+        ("cut short", |path| {
+            OpenOptions::new().write(true).open(path).unwrap().set_len(5000).unwrap();
+        }),
+        ("empty", |path| std::fs::write(path, b"").unwrap()),
+    ] {
+        let world = World::new();
+        world.write("f", b"first");
+        let first = Peer::start(&world).metadata("/t/f");
+        damage(&world.beside("state").join("records.redb"));
+        world.write("f", b"second");
+        let mut peer = Peer::start(&world);
+        let second = peer.metadata("/t/f");
+        assert!(second.version() > first.version(), "{what}");
+        assert_eq!(peer.fetch(&second), b"second", "{what}");
+    }
+}
+
+/// Every octet range of the records is damaged in turn: whatever is hit, the server serves, and no
+/// version is given to two contents.
+#[test]
+fn flipped_bits_in_the_records_do_no_harm() {
+    let world = World::new();
+    world.write("f", b"first");
+    let first = Peer::start(&world).metadata("/t/f");
+    let path = world.beside("state").join("records.redb");
+    let intact = std::fs::read(&path).unwrap();
+    world.write("f", b"second");
+    let old = std::time::SystemTime::UNIX_EPOCH;
+    let file = OpenOptions::new().write(true).open(world.path("f")).unwrap();
+    file.set_modified(old).unwrap();
+    let used = intact.iter().enumerate().filter(|(_, octet)| **octet != 0).map(|(at, _)| at);
+    for at in used.step_by(61) {
+        let mut damaged = intact.clone();
+        damaged[at] ^= 0x10;
+        std::fs::write(&path, &damaged).unwrap();
+        let mut peer = Peer::start(&world);
+        let second = peer.metadata("/t/f");
+        assert!(second.version() > first.version(), "octet {at}");
+        assert_eq!(peer.fetch(&second), b"second", "octet {at}");
+    }
+}
+
+#[test]
+fn a_broken_tree_is_computed_again() {
+    let world = World::new();
+    world.write("f", &pattern(LARGE));
+    let metadata = Peer::start(&world).metadata("/t/f");
+    let trees = state_files(&world, "trees", ".tree");
+    assert_eq!(trees.len(), 1);
+    let file = OpenOptions::new().read(true).write(true).open(&trees[0]).unwrap();
+    let mut octet = [0];
+    file.read_exact_at(&mut octet, 1000).unwrap();
+    file.write_all_at(&[octet[0] ^ 1], 1000).unwrap();
+    let mut peer = Peer::start(&world);
+    let name = metadata.name.view();
+    let level = byname_transfer::naming::Part::Tree(1);
+    assert_eq!(peer.metadata("/t/f"), metadata);
+    assert_eq!(peer.segment(name, level, 0), Err(0), "a broken tree must not be served");
+    assert_eq!(peer.metadata("/t/f"), metadata);
+    assert_eq!(peer.counters().hashes, 1);
+    let expected = byname_security::tree::Tree::of(&pattern(LARGE));
+    assert_eq!(peer.object(name, level), expected.levels[0]);
+    assert_eq!(peer.object(name, byname_transfer::naming::Part::Tree(2)), expected.levels[1]);
+}
+
+#[test]
+fn trees_stay_within_their_bound_and_the_least_used_go_first() {
+    let world = World::new();
+    for name in ["a", "b", "c"] {
+        world.write(name, &pattern(LARGE));
+    }
+    let mut config = world.config();
+    // Two trees of 5 MiB fit, three do not.
+    config.tree_bytes_max = 50_000;
+    let mut peer = Peer::start_with(config);
+    for name in ["a", "b", "c"] {
+        peer.metadata(&format!("/t/{name}"));
+    }
+    assert_eq!(state_files(&world, "trees", ".tree").len(), 2);
+    assert_eq!(peer.counters().hashes, 3);
+    peer.metadata("/t/c");
+    assert_eq!(peer.counters().hashes, 3);
+    let metadata = peer.metadata("/t/a");
+    assert_eq!(peer.counters().hashes, 4);
+    assert_eq!(peer.fetch(&metadata), pattern(LARGE));
+}
+
+#[test]
+fn the_state_directory_belongs_to_its_user_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let state = StateDir::open(&world.beside("state"), 1 << 20).unwrap();
+    let mode = std::fs::metadata(state.directory()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
