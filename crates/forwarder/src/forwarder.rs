@@ -158,8 +158,10 @@ impl Forwarder {
 
     /// Says that a face has lost its link (its routes stay, but are not used) or has it back.
     pub fn set_face_up(&mut self, face: FaceId, up: bool) {
-        if let Some(face) = self.faces.get_mut(face) {
-            face.up = up;
+        let Some(known) = self.faces.get_mut(face) else { return };
+        known.up = up;
+        if !up {
+            self.pit.forget_asked(face);
         }
     }
 

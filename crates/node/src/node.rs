@@ -70,6 +70,8 @@ pub struct Node {
     /// Listeners are not watched until then, because descriptors ran out.
     listeners_paused_until_ns: Option<u64>,
     connection_count: usize,
+    /// Connections closed at once because there were too many.
+    surplus_count: u64,
     peers: HashMap<(usize, SocketAddr), FaceId>,
     next_sweep_ns: u64,
     uplinks: Vec<Uplink>,
@@ -97,6 +99,7 @@ impl Node {
             listeners: Vec::new(),
             listeners_paused_until_ns: None,
             connection_count: 0,
+            surplus_count: 0,
             peers: HashMap::new(),
             next_sweep_ns: 0,
             uplinks: Vec::new(),

@@ -62,9 +62,7 @@ fn a_name() -> impl Strategy<Value = Name> {
     proptest::collection::vec(0u8..4, 1..4).prop_map(|components| {
         let mut name = Name::new();
         for c in components {
-            name.push_generic(
-                &[[0xFF, 0xFF].as_slice(), b"a", b"", b"ab"][usize::from(c)].to_vec(),
-            );
+            name.push_generic([[0xFF, 0xFF].as_slice(), b"a", b"", b"ab"][usize::from(c)]);
         }
         name
     })

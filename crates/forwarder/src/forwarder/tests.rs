@@ -7,6 +7,7 @@ use super::*;
 use crate::testing::{Bench, data, faces, name};
 
 mod data;
+mod model;
 mod nack;
 
 #[test]
@@ -188,6 +189,22 @@ fn a_face_without_link_is_passed_over_until_it_is_back() {
     assert_eq!(faces(&bench.interest(consumer, "/a/1", 1)), [second]);
     bench.forwarder.set_face_up(best, true);
     assert_eq!(faces(&bench.interest(consumer, "/a/2", 2)), [best]);
+}
+
+#[test]
+fn what_was_sent_over_a_lost_link_is_asked_elsewhere_or_refused() {
+    let mut bench = Bench::new();
+    let (consumer, only, other) = (bench.local(), bench.remote(), bench.remote());
+    bench.route("/a", only, 0);
+    bench.interest(consumer, "/a/1", 1);
+    bench.forwarder.set_face_up(only, false);
+    let sent = bench.interest(consumer, "/a/1", 2);
+    assert_eq!((sent[0].face, sent[0].nack), (consumer, Some(nack_reason::NO_ROUTE)));
+    bench.forwarder.set_face_up(only, true);
+    bench.interest(consumer, "/a/2", 3);
+    bench.route("/a", other, 10);
+    bench.forwarder.set_face_up(only, false);
+    assert_eq!(faces(&bench.interest(consumer, "/a/2", 4)), [other]);
 }
 
 #[test]

@@ -35,13 +35,22 @@ impl Node {
                 }
             };
             if self.connection_count >= self.config.faces_max {
-                let peer = connection.remote_uri();
-                warn!(peer, max = self.config.faces_max, "too many faces, connection closed");
+                self.on_surplus_connection(&connection);
                 continue;
             }
             self.add_connection(connection)?;
         }
         Ok(())
+    }
+
+    /// Logged at the first, second, fourth, … so that nobody can fill a disk with it.
+    fn on_surplus_connection(&mut self, connection: &Connection) {
+        self.surplus_count += 1;
+        if self.surplus_count.is_power_of_two() {
+            let (peer, count, max) =
+                (connection.remote_uri(), self.surplus_count, self.config.faces_max);
+            warn!(peer, count, max, "too many faces, connection closed");
+        }
     }
 
     fn pause_listeners(&mut self) {
