@@ -1,13 +1,13 @@
 //! The content store: Data packets kept in case somebody else asks.
 //!
-//! Exact names are found by hash; names for CanBePrefix through an ordered index, whose byte order is
-//! NDN's canonical order, so that all names below a prefix stand together. Of several matches the
-//! exact name wins, then the last in canonical order: that is the newest version, where a search from
-//! the front would dig through every outdated one. A search looks at [`PREFIX_SCAN_MAX`] packets at most; a miss
-//! is always a legal answer.
+//! Exact names are found by hash; names for CanBePrefix through an ordered index, whose byte order
+//! is NDN's canonical order, so that all names below a prefix stand together. Of several matches
+//! the exact name wins, then the last in canonical order: that is the newest version, where a
+//! search from the front would dig through every outdated one. A search looks at
+//! [`PREFIX_SCAN_MAX`] packets at most; a miss is always a legal answer.
 //!
-//! One packet per name: a later packet of the same name replaces the earlier one. Bounded by count and
-//! by octets; the least recently used packet goes first.
+//! One packet per name: a later packet of the same name replaces the earlier one. Bounded by count
+//! and by octets; the least recently used packet goes first.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -97,7 +97,8 @@ pub(crate) struct ContentStore {
 }
 
 impl ContentStore {
-    /// A store of at most that many packets and octets (tables included). Zero of either stores nothing.
+    /// A store of at most that many packets and octets (tables included). Zero of either stores
+    /// nothing.
     pub(crate) fn new(entries_max: usize, bytes_max: usize) -> Self {
         Self {
             slab: Vec::new(),

@@ -21,8 +21,8 @@ pub enum DropReason {
     PitFull,
     /// No next hop (also answered with a Nack on point-to-point links).
     NoRoute,
-    /// Not sent on, because an answer to what was sent before is awaited: another face asked for the
-    /// same, or a retransmission came early. The face is remembered and gets the answer.
+    /// Not sent on, because an answer to what was sent before is awaited: another face asked for
+    /// the same, or a retransmission came early. The face is remembered and gets the answer.
     Suppressed,
     /// Data that no pending Interest asked this face for.
     UnsolicitedData,

@@ -2,9 +2,9 @@
 //! in a loop is recognised.
 //!
 //! Two generations of 64-bit hashes of (name, nonce). The younger one is filled; when it is full or
-//! [`LIFETIME_NS`] old it becomes the older one. A nonce is thus remembered for at least one lifetime
-//! (less only when the list overflows) and at most two, without a timer or a queue. A false match has
-//! probability 2^-64 times the number of entries.
+//! [`LIFETIME_NS`] old it becomes the older one. A nonce is thus remembered for at least one
+//! lifetime (less only when the list overflows) and at most two, without a timer or a queue. A
+//! false match has probability 2^-64 times the number of entries.
 
 use std::collections::HashSet;
 

@@ -1,9 +1,10 @@
 //! The forwarder: one state machine that takes packets from faces and sends others in return.
 //!
-//! Methods come in three kinds. *Faces and routes*: [`Forwarder::add_face`], [`Forwarder::remove_face`],
-//! [`Forwarder::set_face_up`], [`Forwarder::add_route`]. *Handle*: [`Forwarder::handle_packet`] for each
-//! packet, [`Forwarder::handle_timeout`] when the time of [`Forwarder::poll_timeout`] has come; both answer
-//! through [`Tx`] before they return and keep nothing of the packet but copies in bounded tables.
+//! Methods come in three kinds. *Faces and routes*: [`Forwarder::add_face`],
+//! [`Forwarder::remove_face`], [`Forwarder::set_face_up`], [`Forwarder::add_route`]. *Handle*:
+//! [`Forwarder::handle_packet`] for each packet, [`Forwarder::handle_timeout`] when the time of
+//! [`Forwarder::poll_timeout`] has come; both answer through [`Tx`] before they return and keep
+//! nothing of the packet but copies in bounded tables.
 //! *Look*: [`Forwarder::counters`] and the management datasets.
 //!
 //! The pipelines are in one file per kind of event: `interest`, `data`, `nack`, `timer`.

@@ -1,7 +1,7 @@
 //! Keyed hashes of names and of all their prefixes, computed once per packet.
 //!
-//! The key comes from [`crate::Config::seed`], so that a peer cannot choose names that fall into one
-//! bucket. The hash of a prefix depends only on its octets: tables keyed by whole names and by
+//! The key comes from [`crate::Config::seed`], so that a peer cannot choose names that fall into
+//! one bucket. The hash of a prefix depends only on its octets: tables keyed by whole names and by
 //! prefixes share one pass over the name.
 
 use std::hash::{DefaultHasher, Hasher};

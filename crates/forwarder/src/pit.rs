@@ -1,13 +1,13 @@
 //! The pending Interest table: who waits for what, and whom it was asked of.
 //!
 //! Entries live in a slab and are found through one hash table keyed by the hash of the name;
-//! Interests for one name that differ in CanBePrefix, MustBeFresh or forwarding hint have entries of
-//! their own. For an arriving Data every prefix of its name may have a CanBePrefix entry, so the table
-//! counts entries per number of components and probes only lengths that occur.
+//! Interests for one name that differ in CanBePrefix, MustBeFresh or forwarding hint have entries
+//! of their own. For an arriving Data every prefix of its name may have a CanBePrefix entry, so the
+//! table counts entries per number of components and probes only lengths that occur.
 //!
-//! Each entry keeps one copy of the Interest as forwarded, from which Nacks and second tries are made.
-//! Bounds: number of entries and octets of those copies; what does not fit is refused, never evicted,
-//! so that one consumer's flood does not undo another's request.
+//! Each entry keeps one copy of the Interest as forwarded, from which Nacks and second tries are
+//! made. Bounds: number of entries and octets of those copies; what does not fit is refused, never
+//! evicted, so that one consumer's flood does not undo another's request.
 
 mod record;
 
@@ -215,8 +215,8 @@ impl Pit {
         }
     }
 
-    /// Forgets that a face was asked: it has lost its link, and what was sent is lost too. So the next
-    /// retransmission goes another way, or learns that there is none.
+    /// Forgets that a face was asked: it has lost its link, and what was sent is lost too. So the
+    /// next retransmission goes another way, or learns that there is none.
     pub(crate) fn forget_asked(&mut self, face: FaceId) {
         for entry in self.slab.iter_mut().flatten() {
             entry.out_records.retain(|record| record.face != face);

@@ -1,9 +1,10 @@
 //! Routes as applications and operators register them, and the next hops that follow from them.
 //!
-//! A FIB entry exists for each prefix that has routes. Its next hops are the prefix's own routes and
-//! those of shorter prefixes that carry [`ROUTE_FLAG_CHILD_INHERIT`], up to and including the first entry that
-//! carries [`ROUTE_FLAG_CAPTURE`]; for one face the nearest entry wins, in one entry the lowest cost. So a
-//! change below prefix P can only concern entries below P: see [`Rib::subtree`].
+//! A FIB entry exists for each prefix that has routes. Its next hops are the prefix's own routes
+//! and those of shorter prefixes that carry [`ROUTE_FLAG_CHILD_INHERIT`], up to and including the
+//! first entry that carries [`ROUTE_FLAG_CAPTURE`]; for one face the nearest entry wins, in one
+//! entry the lowest cost. So a change below prefix P can only concern entries below P: see
+//! [`Rib::subtree`].
 
 use std::collections::{BTreeMap, BTreeSet};
 

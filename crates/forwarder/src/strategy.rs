@@ -1,11 +1,12 @@
 //! Forwarding strategies: which of the possible next hops gets an Interest, and when.
 //!
 //! A strategy only decides; it never sends. The forwarder hands it the PIT entry and the next hops
-//! that are *eligible* (known, up, within scope, not the face the Interest came from, best first), and
-//! carries the decision out. So a strategy cannot break a scope or a loop rule, holds no state of its
-//! own (what it remembers lives in the entry), and a test needs no forwarder.
+//! that are *eligible* (known, up, within scope, not the face the Interest came from, best first),
+//! and carries the decision out. So a strategy cannot break a scope or a loop rule, holds no state
+//! of its own (what it remembers lives in the entry), and a test needs no forwarder.
 //!
-//! To add one: implement [`Strategy`] in a file of its own below `strategy/` and list it in [`ALL`].
+//! To add one: implement [`Strategy`] in a file of its own below `strategy/` and list it in
+//! [`ALL`].
 
 mod best_route;
 mod multicast;

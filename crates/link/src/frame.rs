@@ -2,8 +2,8 @@
 
 use byname_packet::{DecodeError, tlv, types};
 
-/// The length of the first frame of `stream`, known as soon as its TYPE and LENGTH are there; `None`
-/// before that. The caller bounds the length.
+/// The length of the first frame of `stream`, known as soon as its TYPE and LENGTH are there;
+/// `None` before that. The caller bounds the length.
 ///
 /// # Errors
 /// [`DecodeError`] when the stream does not continue with an Interest, Data or LpPacket: no later

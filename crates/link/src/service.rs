@@ -80,8 +80,8 @@ impl LinkService {
         Self::new(None, 0, ReassemblyLimits::default())
     }
 
-    /// The link service of datagrams of at most `mtu_bytes` (at least 128). `first_sequence` should be
-    /// random, so that fragments of an earlier life are not mixed in.
+    /// The link service of datagrams of at most `mtu_bytes` (at least 128). `first_sequence` should
+    /// be random, so that fragments of an earlier life are not mixed in.
     pub fn datagram(mtu_bytes: usize, first_sequence: u64, limits: ReassemblyLimits) -> Self {
         Self::new(Some(mtu_bytes.max(MTU_BYTES_MIN)), first_sequence, limits)
     }
@@ -91,8 +91,8 @@ impl LinkService {
         Self { mtu_bytes, next_sequence, reassembler, whole: None, head: Vec::new() }
     }
 
-    /// Turns a packet into one frame, or several where it does not fit. `emit` gets each frame in two
-    /// parts, to be sent one after the other without copying the packet.
+    /// Turns a packet into one frame, or several where it does not fit. `emit` gets each frame in
+    /// two parts, to be sent one after the other without copying the packet.
     ///
     /// # Errors
     /// [`SendError::TooLarge`], with nothing emitted.

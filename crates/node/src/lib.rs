@@ -1,7 +1,7 @@
 //! The forwarder daemon: drives the forwarder over io.
 //!
-//! One thread owns everything: it waits for sockets, hands what comes to `link` and `forwarder`, and
-//! writes what they answer. Only connecting, which may ask a name server and block, happens on
+//! One thread owns everything: it waits for sockets, hands what comes to `link` and `forwarder`,
+//! and writes what they answer. Only connecting, which may ask a name server and block, happens on
 //! short-lived helper threads.
 
 pub mod config;

@@ -2,8 +2,8 @@
 //!
 //! While a socket's burst is being delivered, the socket is lent to the caller. Packets that the
 //! forwarder sends over it meanwhile (an answer from the content store goes back where the Interest
-//! came from) are kept in `deferred` and queued when it is back. Everything else is queued at once and
-//! flushed after the burst.
+//! came from) are kept in `deferred` and queued when it is back. Everything else is queued at once
+//! and flushed after the burst.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -1,8 +1,8 @@
 //! The node: sockets on one side, the forwarder on the other.
 //!
-//! [`Node::new`] binds everything, [`Node::run`] serves until its [`Stop`] is used. Methods are grouped by
-//! source of events: `connections` (listeners, streams), `datagrams` (shared UDP sockets), `uplinks`
-//! (persistent faces), this file the loop around them.
+//! [`Node::new`] binds everything, [`Node::run`] serves until its [`Stop`] is used. Methods are
+//! grouped by source of events: `connections` (listeners, streams), `datagrams` (shared UDP
+//! sockets), `uplinks` (persistent faces), this file the loop around them.
 
 mod connections;
 mod datagrams;

@@ -1,7 +1,8 @@
 //! Persistent faces towards configured endpoints: connect, notice the loss, wait, connect again.
 //!
 //! Connecting can ask a name server and block, so each attempt runs on a thread of its own, one at
-//! a time for each uplink; its result comes back through a channel, and a waker ends the node's wait.
+//! a time for each uplink; its result comes back through a channel, and a waker ends the node's
+//! wait.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;

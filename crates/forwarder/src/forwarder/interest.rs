@@ -49,7 +49,8 @@ impl Forwarder {
         if header.next_hop_face_id.is_some() {
             return Err(DropReason::LocalFieldsDisabled);
         }
-        // spec: NDN Packet Format §3 "HopLimit": zero on receipt is dropped, else it is decremented.
+        // spec: NDN Packet Format §3 "HopLimit": zero on receipt is dropped, else it is
+        // decremented.
         let hop_limit = match interest.hop_limit {
             Some(hops) => Some(hops.checked_sub(1).ok_or(DropReason::HopLimitReached)?),
             None => None,

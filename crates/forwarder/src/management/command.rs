@@ -1,8 +1,8 @@
 //! Control commands: `/localhost/nfd/<module>/<verb>/<ControlParameters>` and a signature.
 //!
-//! The signature comes in two forms: v0.3 (in the Interest, with a digest as the last component) and
-//! v0.2 (four more components). The parameters are the fifth component in both.
-//! Response bodies hold exactly the fields that the protocol names: ndn-cxx refuses more or fewer.
+//! The signature comes in two forms: v0.3 (in the Interest, with a digest as the last component)
+//! and v0.2 (four more components). The parameters are the fifth component in both. Response bodies
+//! hold exactly the fields that the protocol names: ndn-cxx refuses more or fewer.
 
 use byname_packet::Interest;
 use byname_packet::mgmt::{

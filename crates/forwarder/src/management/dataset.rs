@@ -1,8 +1,8 @@
 //! Status datasets: a snapshot of a table, cut into segments.
 //!
-//! Segment 0 answers the first request; the snapshot is kept so that the following segments belong to
-//! it. The last [`SNAPSHOTS_MAX`] snapshots are kept. FinalBlockId stands in every segment, because some
-//! clients look for it in the first and some in the last.
+//! Segment 0 answers the first request; the snapshot is kept so that the following segments belong
+//! to it. The last [`SNAPSHOTS_MAX`] snapshots are kept. FinalBlockId stands in every segment,
+//! because some clients look for it in the first and some in the last.
 
 use std::collections::VecDeque;
 

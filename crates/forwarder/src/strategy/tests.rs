@@ -1,3 +1,5 @@
+//! Names of strategies, and the suppression they share.
+
 use super::*;
 use crate::testing::name;
 

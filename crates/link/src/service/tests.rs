@@ -1,3 +1,5 @@
+//! Packets through frames and back, and what hostile frames can(not) do.
+
 use super::*;
 use byname_packet::{tlv, types};
 use proptest::prelude::*;
