@@ -119,9 +119,7 @@ pub enum UriError {
         component: String,
     },
     /// `TYPE=` with a number outside 1..65535, or an unknown marker.
-    #[error(
-        "unknown component type in {component:?} (known: seg off v t seq sha256digest params-sha256 N=)"
-    )]
+    #[error("unknown component type in {component:?} (known: seg off v t seq sha256digest N=)")]
     BadType {
         /// The component.
         component: String,

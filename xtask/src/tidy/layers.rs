@@ -24,7 +24,7 @@ const MAY_USE: [(&str, &[&str]); 10] = [
     ("client", &["io", "keychain", "link", "packet", "security", "transfer"]),
 ];
 /// Rooms at the top: they may use everything, and nothing uses them.
-const TOP: [&str; 2] = ["cli", "xtask"];
+const TOP: [&str; 3] = ["cli", "replay", "xtask"];
 
 pub(super) fn check(graph: &Graph, sources: &[Source]) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Fills the corpora with inputs to start from, made of the golden packets.
+
+Files are named after their content, as the fuzzer names its own. Nothing is removed: findings that
+were put into a corpus stay.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+VECTORS = HERE.parent / "vectors"
+
+
+def golden(file, accepted, step=1):
+    """Octets of a file of vectors, every `step`-th of those accepted or refused."""
+    vectors = [v for v in json.loads((VECTORS / file).read_text()) if v["accept"] == accepted]
+    return [bytes.fromhex(v["hex"]) if "hex" in v else v["name"].encode() for v in vectors[::step]]
+
+
+def both(file, step=1, refused_step=5):
+    return golden(file, True, step) + golden(file, False, refused_step)
+
+
+def peers(word):
+    for path in sorted((VECTORS / "peers").glob(f"*{word}*.hex")):
+        lines = path.read_text().splitlines()
+        octets = bytes.fromhex("".join(line for line in lines if not line.startswith("#")))
+        if len(octets) < 1000:
+            yield octets
+
+
+def value(element):
+    """What stands behind TYPE and LENGTH of one octet each, or a LENGTH of three."""
+    return element[4:] if element[1] == 253 else element[2:]
+
+
+def frames(*parts):
+    return b"".join(b"\x01" + len(part).to_bytes(2, "big") + part for part in parts)
+
+
+def reassembly():
+    lp = [octets for octets in golden("lp/packet.json", True) if len(octets) < 200]
+    fragments = [octets for octets in lp if b"part" in octets]
+    yield frames(*fragments)
+    yield frames(*reversed(fragments))
+    yield frames(*fragments, *fragments)
+    for first, second in zip(lp[::6], lp[3::6]):
+        yield frames(first, second)
+
+
+def sending():
+    packets = golden("packet/data.json", True, 4) + golden("packet/interest.json", True, 6)
+    for index, packet in enumerate(packets):
+        yield (128 + index).to_bytes(2, "big") + bytes([index % 33, index % 2]) + packet
+
+
+def tlv(kind, octets):
+    head = bytes([kind]) if kind < 253 else b"\xfd" + kind.to_bytes(2, "big")
+    return head + bytes([len(octets)]) + octets
+
+
+def metadata():
+    name = tlv(7, tlv(8, b"f") + tlv(54, b"\x07"))
+    file = tlv(0x1A, tlv(50, b"\x02")) + tlv(0xF500, b"\x20\x00") + tlv(0xF502, bytes(7) + b"\x05")
+    times = tlv(0xF504, b"\x81\xa4") + tlv(0xF50A, bytes(8)) + tlv(0xF50C, b"\x01" * 8)
+    yield name
+    yield name + file + times + tlv(0xF540, b"\x55" * 32)
+    yield name + file + times + tlv(0xF542, b"")
+    yield tlv(7, tlv(8, b"d") + tlv(32, b"ls") + tlv(54, b"\x07")) + tlv(0xF544, b"\x09")
+    yield tlv(0xF548, b"\x64")
+    yield tlv(0xF54A, b"\x01")
+    version = tlv(8, b"f") + tlv(54, b"\x07")
+    yield tlv(8, b"f") + tlv(32, b"metadata")
+    yield version + tlv(50, b"\x00")
+    yield version + tlv(32, b"tree-1") + tlv(50, b"\x00")
+    yield tlv(8, b"d") + tlv(32, b"ls") + tlv(54, b"\x07") + tlv(50, b"\x00")
+    yield from peers("metadata")
+    yield from peers("absent")
+
+
+def listings():
+    return [b"", b"a\0", b"a\0b/\0", b"\xff\xfe\0", b"../\0", b"a/b\0", b"//\0", b"cut"]
+
+
+def certificates():
+    cases = json.loads((VECTORS / "security/packets.json").read_text())["cases"]
+    for octets in (bytes.fromhex(case["wire"]) for case in cases):
+        yield octets
+    yield golden("packet/data.json", True)[-7]
+
+
+def links():
+    key = "SHA256:" + "A" * 43
+    for rest in ("", "?via=tcp://host:6363", f"?via=udp://192.0.2.1&via=unix:///run/x&key={key}"):
+        yield f"byname:/lab/run%207{rest}".encode()
+    yield b"byname:ndn:/lab/v=1"
+    yield "byname:/é x?via=".encode()
+
+
+def claims():
+    unit, node, top = b"\0\0\0\0", b"\1\0\0\0", b"\2\0\0\0"
+    for size in (0, 1, 8192, 8193, 40_000, 257 * 8192 - 1):
+        yield size.to_bytes(
+            3, "big"
+        ) + top + node + unit + b"\0\1\0\0" + b"\0\0\0\x11" + b"\1\1\0\0"
+
+
+SEEDS = {
+    "packet": lambda: both("packet/interest.json")
+    + both("packet/data.json")
+    + [*peers("interest")],
+    "lp": lambda: both("lp/packet.json", 2, 8),
+    "name_uri": lambda: both("packet/uri.json")
+    + [value(n) for n in golden("packet/name.json", True)],
+    "mgmt": lambda: both("mgmt/control-parameters.json", 4, 12)
+    + [octets for name in MANAGEMENT for octets in both(f"mgmt/{name}.json", 1, 4)],
+    "signature_info": lambda: [value(e) for e in both("packet/signature-info.json")],
+    "link_reassembly": reassembly,
+    "link_send": sending,
+    "metadata": metadata,
+    "listing": listings,
+    "certificate": certificates,
+    "byname_link": links,
+    "tree_verifier": claims,
+}
+MANAGEMENT = ["control-response", "general-status", "face-status", "rib", "fib", "cs-info"]
+
+
+def main():
+    for target, seeds in SEEDS.items():
+        folder = HERE / "corpus" / target
+        folder.mkdir(parents=True, exist_ok=True)
+        for octets in seeds():
+            (folder / hashlib.sha1(octets).hexdigest()[:16]).write_bytes(octets)
+        print(f"{target}: {len(list(folder.iterdir()))} files")
+
+
+if __name__ == "__main__":
+    main()
