@@ -1,23 +1,31 @@
 //! The blocking interface.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::path::Path;
 
 use byname_io::{Clock, Connection, Endpoint};
 use byname_packet::Name;
-use byname_security::trust::Validator;
+use byname_security::trust::{Trusted, Validator};
 use byname_transfer::discovery::Discovered;
+use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::flow::Flow;
+use byname_transfer::reader::ObjectPlan;
 use byname_transfer::versions::VersionMemory;
 
-use crate::config::ClientConfig;
+use crate::config::{ClientConfig, TRANSFERS_MAX};
 use crate::driver::{Driver, Shared};
 use crate::error::ClientError;
 use crate::file_job::{DownloadOptions, FileContext, FileJob};
 use crate::job::DiscoveryJob;
+use crate::list_job::ListJob;
+use crate::listing::Listing;
+use crate::local_dir::LocalDir;
 use crate::net::{ConnectFailed, Net};
 use crate::part_file::Target;
 use crate::progress::{FileReport, Progress};
+use crate::read_job::{ReadJob, Sink};
+use crate::tree::{Filter, TreeReport, TreeSource};
 
 /// A connection to a forwarder, and what is remembered between calls.
 pub struct Client {
@@ -121,4 +129,115 @@ impl Client {
         let job = FileJob::new(&context, name.clone(), target, now_ns);
         self.driver.run_one(job)?.into_outcome()
     }
+
+    /// Fetches a directory with everything below it that `filter` accepts into `target`, which is
+    /// made if it is missing. Goes on after failures; the report lists them.
+    ///
+    /// # Errors
+    /// If the directory itself cannot be listed, the disk is full, the connection is lost, or the
+    /// caller asked to stop. Files that are in place by then stay there.
+    pub fn download_tree<'a>(
+        &mut self,
+        name: &Name,
+        target: &Path,
+        options: TreeOptions<'a>,
+        progress: &'a mut dyn Progress,
+    ) -> Result<TreeReport, ClientError> {
+        let local = LocalDir::root(target)?;
+        let progress: RefCell<&mut dyn Progress> = RefCell::new(progress);
+        let context = FileContext { config: &self.config, options: options.files, progress };
+        let mut source = TreeSource::new(&context, name.clone(), local, options.filter);
+        let at_once = self.config.transfers.clamp(1, TRANSFERS_MAX);
+        self.driver.run(&mut source, at_once)?;
+        match source.fatal {
+            Some(error) => Err(error),
+            None => Ok(source.report),
+        }
+    }
+
+    /// The proved listing of a directory.
+    ///
+    /// # Errors
+    /// As [`Client::stat`], and [`ClientError::ListingTooLarge`].
+    pub fn list(&mut self, name: &Name) -> Result<Listing, ClientError> {
+        let now_ns = self.driver.shared.clock.now_ns();
+        let job = ListJob::new(name.clone(), self.config.discovery(), now_ns);
+        self.driver.run_one(job)?.into_outcome()
+    }
+
+    /// Finds the current version of a file, for [`Client::read_range`].
+    ///
+    /// # Errors
+    /// As [`Client::stat`], and [`ReadError::Protocol`] if it is a directory.
+    pub fn open(&mut self, name: &Name) -> Result<RemoteFile, ClientError> {
+        let discovered = self.stat(name)?;
+        if discovered.metadata.is_directory() {
+            let problem = ProtocolProblem::Kind { is_directory: true };
+            return Err(ReadError::Protocol { name: name.clone(), problem }.into());
+        }
+        let plan = ObjectPlan::new(&discovered.metadata, discovered.trust == Trusted::Insecure)?;
+        Ok(RemoteFile { discovered, plan })
+    }
+
+    /// Hands the proved bytes of `range` to `sink`, ascending and without gaps; bytes beyond the
+    /// end do not exist and are no error. Returns how many there were.
+    ///
+    /// # Errors
+    /// As [`Client::stat`], [`ReadError::VersionGone`] if the file changed since
+    /// [`Client::open`], and [`ClientError::Output`] if the sink fails.
+    pub fn read_range<'a>(
+        &mut self,
+        file: &RemoteFile,
+        range: Range<u64>,
+        sink: &'a mut Sink<'a>,
+    ) -> Result<u64, ClientError> {
+        self.read(file, range, true, sink)
+    }
+
+    /// The same in whatever order the network allows, which needs less memory.
+    ///
+    /// # Errors
+    /// As [`Client::read_range`].
+    pub fn read_range_unordered<'a>(
+        &mut self,
+        file: &RemoteFile,
+        range: Range<u64>,
+        sink: &'a mut Sink<'a>,
+    ) -> Result<u64, ClientError> {
+        self.read(file, range, false, sink)
+    }
+
+    fn read<'a>(
+        &mut self,
+        file: &RemoteFile,
+        range: Range<u64>,
+        is_ordered: bool,
+        sink: &'a mut Sink<'a>,
+    ) -> Result<u64, ClientError> {
+        let job = ReadJob::new(file.plan.clone(), range, is_ordered, self.config.fetch(), sink);
+        self.driver.run_one(job)?.into_outcome()
+    }
+}
+
+/// One version of a file, found and proved.
+#[derive(Clone, Debug)]
+pub struct RemoteFile {
+    /// Its proved description.
+    pub discovered: Discovered,
+    plan: ObjectPlan,
+}
+
+impl RemoteFile {
+    /// Its size, if announced.
+    pub fn size(&self) -> Option<u64> {
+        self.plan.size
+    }
+}
+
+/// How a directory is fetched.
+pub struct TreeOptions<'a> {
+    /// For each file.
+    pub files: DownloadOptions,
+    /// Which entries to fetch.
+    pub filter: &'a mut Filter<'a>,
 }

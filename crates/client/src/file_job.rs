@@ -97,11 +97,6 @@ impl<'a> FileJob<'a> {
         }
     }
 
-    /// The target, for messages.
-    pub(crate) fn target(&self) -> &Target {
-        &self.target
-    }
-
     pub(crate) fn into_outcome(self) -> Result<FileReport, ClientError> {
         self.outcome.expect("the driver hands out jobs that are done")
     }

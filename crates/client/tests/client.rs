@@ -6,5 +6,13 @@ mod publisher;
 
 #[path = "client/download.rs"]
 mod download;
+#[path = "client/foreign.rs"]
+mod foreign;
+#[path = "client/refuse.rs"]
+mod refuse;
+#[path = "client/resume.rs"]
+mod resume;
 #[path = "client/server.rs"]
 mod server;
+#[path = "client/tree.rs"]
+mod tree;

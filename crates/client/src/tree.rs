@@ -1,0 +1,264 @@
+//! Fetches a directory with everything below it.
+//!
+//! Depth first, so that at most a few listings per level are held at the same time; listings and
+//! files share the same slots. One failing entry does not end the others.
+
+use std::path::{Path, PathBuf};
+
+use byname_packet::{Data, Name, NameRef};
+use byname_transfer::fetch::NackKind;
+use byname_transfer::flow::Flow;
+use byname_transfer::naming::is_safe_entry;
+use byname_transfer::request::{Context, Request};
+
+use crate::error::ClientError;
+use crate::file_job::{FileContext, FileJob};
+use crate::job::{Job, JobSource};
+use crate::list_job::ListJob;
+use crate::listing::Listing;
+use crate::local_dir::LocalDir;
+use crate::part_file::os_name;
+use crate::progress::{Event, FileOutcome};
+
+/// Failures that are kept with their reasons; more are only counted.
+pub const FAILURES_MAX: usize = 1000;
+
+/// Decides about an entry by its path relative to the directory asked for, and whether it is a
+/// directory. A directory that is left out is not looked into.
+pub type Filter<'a> = dyn FnMut(&Path, bool) -> bool + 'a;
+
+/// What was done for a directory.
+#[derive(Debug, Default)]
+pub struct TreeReport {
+    /// Files fetched.
+    pub fetched_count: u64,
+    /// Files that were there with the same bytes.
+    pub identical_count: u64,
+    /// Files that were there and not to be replaced.
+    pub kept_count: u64,
+    /// Directories listed.
+    pub directory_count: u64,
+    /// Entries that make no safe path.
+    pub skipped_count: u64,
+    /// Files and directories that failed.
+    pub failed_count: u64,
+    /// Bytes of all files in place, fetched or not.
+    pub bytes: u64,
+    /// Bytes that came over the network and were proved.
+    pub fetched_bytes: u64,
+    /// The first [`FAILURES_MAX`] failures.
+    pub failures: Vec<(PathBuf, ClientError)>,
+}
+
+impl TreeReport {
+    /// True if every entry is in place.
+    pub fn is_complete(&self) -> bool {
+        self.failed_count == 0 && self.skipped_count == 0
+    }
+}
+
+/// A listing of which the entries from `at` on are still to do.
+struct Cursor {
+    listing: Listing,
+    at: usize,
+    local: LocalDir,
+    relative: PathBuf,
+}
+
+pub(crate) enum TreeJob<'a> {
+    List { job: Box<ListJob>, local: LocalDir, relative: PathBuf },
+    File { job: Box<FileJob<'a>>, shown: PathBuf },
+}
+
+impl TreeJob<'_> {
+    fn inner(&mut self) -> &mut dyn Job {
+        match self {
+            TreeJob::List { job, .. } => &mut **job,
+            TreeJob::File { job, .. } => &mut **job,
+        }
+    }
+}
+
+pub(crate) struct TreeSource<'a> {
+    context: &'a FileContext<'a>,
+    filter: &'a mut Filter<'a>,
+    root: Option<(Name, LocalDir)>,
+    cursors: Vec<Cursor>,
+    pub(crate) report: TreeReport,
+    /// The directory asked for could not be listed, or the disk is full: there is no going on.
+    pub(crate) fatal: Option<ClientError>,
+}
+
+impl<'a> TreeSource<'a> {
+    pub(crate) fn new(
+        context: &'a FileContext<'a>,
+        name: Name,
+        local: LocalDir,
+        filter: &'a mut Filter<'a>,
+    ) -> Self {
+        TreeSource {
+            context,
+            filter,
+            root: Some((name, local)),
+            cursors: Vec::new(),
+            report: TreeReport::default(),
+            fatal: None,
+        }
+    }
+
+    fn list(&self, name: Name, local: LocalDir, relative: PathBuf, now_ns: u64) -> TreeJob<'a> {
+        let job = Box::new(ListJob::new(name, self.context.config.discovery(), now_ns));
+        TreeJob::List { job, local, relative }
+    }
+
+    fn fail(&mut self, path: PathBuf, error: ClientError) {
+        self.report.failed_count += 1;
+        if is_disk_full(&error) {
+            self.fatal.get_or_insert(error);
+        } else if self.report.failures.len() < FAILURES_MAX {
+            self.report.failures.push((path, error));
+        }
+    }
+
+    /// The next entry of the innermost listing, as a job; `None` when the listing is at its end or
+    /// the entry needs none.
+    fn next_entry(&mut self, now_ns: u64) -> Step<'a> {
+        let Some(cursor) = self.cursors.last_mut() else { return Step::End };
+        let Some((entry, next)) = cursor.listing.entry_at(cursor.at) else {
+            self.cursors.pop();
+            return Step::Nothing;
+        };
+        cursor.at = next;
+        if !is_safe_entry(entry.name) {
+            self.report.skipped_count += 1;
+            let directory = &cursor.listing.name;
+            self.context.tell(Event::EntrySkipped { directory, entry: entry.name });
+            return Step::Nothing;
+        }
+        let os_name = os_name(entry.name);
+        let relative = cursor.relative.join(os_name);
+        if !(self.filter)(&relative, entry.is_directory) {
+            return Step::Nothing;
+        }
+        let name = cursor.listing.name.with_generic(entry.name);
+        if !entry.is_directory {
+            let target = cursor.local.file(os_name);
+            let shown = target.shown.clone();
+            let job = Box::new(FileJob::new(self.context, name, target, now_ns));
+            return Step::Job(TreeJob::File { job, shown });
+        }
+        match cursor.local.child(os_name) {
+            Ok(local) => Step::Job(self.list(name, local, relative, now_ns)),
+            Err(error) => {
+                let path = cursor.local.shown.join(os_name);
+                self.context.tell(Event::FileFailed { path: &path, error: &error });
+                self.fail(path, error);
+                Step::Nothing
+            }
+        }
+    }
+
+    fn take_listing(
+        &mut self,
+        outcome: Result<Listing, ClientError>,
+        local: LocalDir,
+        relative: PathBuf,
+    ) {
+        match outcome {
+            Ok(listing) => {
+                self.report.directory_count += 1;
+                let entry_count = listing.entry_count();
+                self.context.tell(Event::DirectoryListed { name: &listing.name, entry_count });
+                self.cursors.push(Cursor { listing, at: 0, local, relative });
+            }
+            Err(error) if relative.as_os_str().is_empty() => self.fatal = Some(error),
+            Err(error) => {
+                self.context.tell(Event::FileFailed { path: &local.shown, error: &error });
+                self.fail(local.shown, error);
+            }
+        }
+    }
+}
+
+enum Step<'a> {
+    Job(TreeJob<'a>),
+    Nothing,
+    End,
+}
+
+impl<'a> JobSource for TreeSource<'a> {
+    type Job = TreeJob<'a>;
+
+    fn next_job(&mut self, now_ns: u64) -> Option<TreeJob<'a>> {
+        if let Some((name, local)) = self.root.take() {
+            return Some(self.list(name, local, PathBuf::new(), now_ns));
+        }
+        while self.fatal.is_none() {
+            match self.next_entry(now_ns) {
+                Step::Job(job) => return Some(job),
+                Step::Nothing => {}
+                Step::End => return None,
+            }
+        }
+        None
+    }
+
+    fn take_done(&mut self, job: TreeJob<'a>) {
+        match job {
+            TreeJob::List { job, local, relative } => {
+                self.take_listing(job.into_outcome(), local, relative);
+            }
+            TreeJob::File { job, shown } => match job.into_outcome() {
+                Err(error) => self.fail(shown, error),
+                Ok(report) => {
+                    self.report.bytes += report.size;
+                    self.report.fetched_bytes += report.fetched_bytes;
+                    *match report.outcome {
+                        FileOutcome::Fetched => &mut self.report.fetched_count,
+                        FileOutcome::Identical => &mut self.report.identical_count,
+                        FileOutcome::Kept => &mut self.report.kept_count,
+                    } += 1;
+                }
+            },
+        }
+    }
+}
+
+fn is_disk_full(error: &ClientError) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error, ClientError::LocalDisk { source, .. }
+        if matches!(source.kind(), StorageFull | QuotaExceeded))
+}
+
+impl Job for TreeJob<'_> {
+    fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
+        self.inner().handle_data(data, is_marked, context)
+    }
+
+    fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
+        self.inner().handle_nack(name, kind, context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        self.inner().handle_timeout(context);
+    }
+
+    fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        self.inner().poll_request(context)
+    }
+
+    fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        self.inner().poll_deadline(flow)
+    }
+
+    fn is_done(&self) -> bool {
+        match self {
+            TreeJob::List { job, .. } => job.is_done(),
+            TreeJob::File { job, .. } => job.is_done(),
+        }
+    }
+
+    fn abandon(&mut self, flow: &mut Flow) {
+        self.inner().abandon(flow);
+    }
+}
