@@ -24,6 +24,7 @@ use crate::routes::{JobId, Routes};
 const BURST: usize = 32;
 /// Longest sleep: a stop flag set by another thread is seen within this time.
 const SLEEP_MAX: Duration = Duration::from_millis(200);
+const BLOCKED_SLEEP: Duration = Duration::from_millis(5);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What all jobs of a client share.
@@ -179,7 +180,9 @@ impl Driver {
         let deadline_ns = jobs.chain(flow.poll_deadline()).min();
         let Some(deadline_ns) = deadline_ns else { return SLEEP_MAX };
         let left_ns = deadline_ns.saturating_sub(self.shared.clock.now_ns());
-        Duration::from_nanos(left_ns).min(SLEEP_MAX)
+        // Jobs that are kept from sending by a full socket have deadlines they cannot meet.
+        let least = if self.net.has_room() { Duration::ZERO } else { BLOCKED_SLEEP };
+        Duration::from_nanos(left_ns).clamp(least, SLEEP_MAX)
     }
 
     fn receive<J: Job>(
@@ -195,7 +198,7 @@ impl Driver {
             match incoming {
                 Incoming::Data { data, is_marked } => {
                     routes.find(data.name, &mut waiting);
-                    give_data(active, &waiting, &data, is_marked, &mut context);
+                    give_data(active, &waiting, data, is_marked, &mut context);
                 }
                 Incoming::Nack { name, reason } => {
                     routes.find(name, &mut waiting);

@@ -60,7 +60,7 @@ struct Reading {
 }
 
 enum State {
-    Discovering(Discovery),
+    Discovering(Box<Discovery>),
     Reading(Box<Reading>),
     Done,
 }
@@ -84,7 +84,7 @@ impl<'a> FileJob<'a> {
         target: Target,
         now_ns: u64,
     ) -> Self {
-        let discovery = Discovery::new(name.clone(), context.config.discovery(), now_ns);
+        let discovery = Box::new(Discovery::new(name.clone(), context.config.discovery(), now_ns));
         FileJob {
             context,
             name,
@@ -247,7 +247,7 @@ impl<'a> FileJob<'a> {
             reading.reader.abandon(context.flow);
         }
         let config = self.context.config.discovery();
-        let discovery = Discovery::new(self.name.clone(), config, context.now_ns);
+        let discovery = Box::new(Discovery::new(self.name.clone(), config, context.now_ns));
         self.state = State::Discovering(discovery);
     }
 

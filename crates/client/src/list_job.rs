@@ -22,7 +22,7 @@ struct Reading {
 }
 
 enum State {
-    Discovering(Discovery),
+    Discovering(Box<Discovery>),
     Reading(Box<Reading>),
     Done,
 }
@@ -38,7 +38,7 @@ pub(crate) struct ListJob {
 
 impl ListJob {
     pub(crate) fn new(name: Name, config: DiscoveryConfig, now_ns: u64) -> Self {
-        let discovery = Discovery::new(name.clone(), config, now_ns);
+        let discovery = Box::new(Discovery::new(name.clone(), config, now_ns));
         let state = State::Discovering(discovery);
         ListJob { name, config, state, versions: 0, outcome: None }
     }
@@ -101,6 +101,7 @@ impl ListJob {
         reading.reader.abandon(context.flow);
         if is_gone && self.versions < VERSIONS_MAX {
             let discovery = Discovery::new(self.name.clone(), self.config, context.now_ns);
+            let discovery = Box::new(discovery);
             self.state = State::Discovering(discovery);
             return;
         }

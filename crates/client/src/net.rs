@@ -25,7 +25,7 @@ const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
 
 /// What came in.
 pub(crate) enum Incoming<'a> {
-    Data { data: Data<'a>, is_marked: bool },
+    Data { data: &'a Data<'a>, is_marked: bool },
     Nack { name: NameRef<'a>, reason: u64 },
 }
 
@@ -204,7 +204,9 @@ fn decode(header: &LpHeader<'_>, packet: &[u8], take: &mut dyn FnMut(Incoming<'_
         return;
     }
     match Data::decode(packet) {
-        Ok(data) => take(Incoming::Data { data, is_marked: header.congestion_mark > Some(0) }),
+        Ok(data) => {
+            take(Incoming::Data { data: &data, is_marked: header.congestion_mark > Some(0) })
+        }
         Err(error) => tracing::debug!(%error, "a packet was dropped"),
     }
 }

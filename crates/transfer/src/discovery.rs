@@ -61,7 +61,7 @@ pub struct Discovered {
 #[derive(Debug)]
 enum Stage {
     /// Waiting for a description.
-    Asking(Ask),
+    Asking(Box<Ask>),
     /// Waiting for certificates; the description came in this packet.
     Authenticating(Vec<u8>),
     /// Asking again at this time.
@@ -298,6 +298,6 @@ impl Discovery {
     }
 }
 
-fn ask(name: NameRef<'_>, config: &DiscoveryConfig) -> Ask {
-    Ask::new(Request::fresh_prefix(metadata_name(name)), config.fetch)
+fn ask(name: NameRef<'_>, config: &DiscoveryConfig) -> Box<Ask> {
+    Box::new(Ask::new(Request::fresh_prefix(metadata_name(name)), config.fetch))
 }

@@ -118,7 +118,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(set.count(), model.len() as u64);
-            prop_assert_eq!(set.iter().collect::<Vec<_>>(), model.iter().copied().collect::<Vec<_>>());
+            prop_assert!(set.iter().eq(model.iter().copied()));
             let range = start..start + length;
             let missing: Vec<u64> = set.missing(range.clone()).flatten().collect();
             let expected: Vec<u64> = range.filter(|unit| !model.contains(unit)).collect();
