@@ -27,6 +27,15 @@ pub fn default_endpoints() -> Vec<Endpoint> {
     endpoints(variable.as_deref(), &config_paths(home.as_deref()))
 }
 
+/// As [`default_endpoints`], with `own` before the usual sockets.
+pub fn default_endpoints_with(own: &Path) -> Vec<Endpoint> {
+    let mut found = default_endpoints();
+    if found.len() == SOCKETS.len() {
+        found.insert(0, Endpoint::Unix(own.to_owned()));
+    }
+    found
+}
+
 fn config_paths(home: Option<&Path>) -> Vec<PathBuf> {
     let own = home.map(|home| home.join(".ndn/client.conf"));
     let shared = ["/usr/local/etc/ndn/client.conf", "/etc/ndn/client.conf"].map(PathBuf::from);

@@ -18,7 +18,7 @@ use byname_transfer::reader::{ObjectPlan, Reader, Selection};
 use byname_transfer::request::{Context, Request};
 use rustix::fs::FileType;
 
-use crate::config::{ClientConfig, nanoseconds};
+use crate::config::{ClientConfig, Stop, nanoseconds};
 use crate::error::ClientError;
 use crate::job::Job;
 use crate::part_file::{Attributes, PartFile, Placement, Target, set_attributes};
@@ -26,6 +26,8 @@ use crate::progress::{Event, FileOutcome, FileReport, Progress};
 
 /// Versions begun before a file counts as "keeps changing".
 pub(crate) const VERSIONS_MAX: u32 = 5;
+/// After a silence, a newer version is looked for during this part of the time-out.
+const SUSPICION_DIVISOR: u64 = 4;
 /// Local units looked at before the network gets its turn.
 const LOCAL_BURST: usize = 64;
 
@@ -73,6 +75,8 @@ pub(crate) struct FileJob<'a> {
     state: State,
     versions: u32,
     last_version: Option<u64>,
+    /// Nobody answered for `last_version`; it fails with this unless there is a newer one.
+    suspected: Option<ReadError>,
     progressed_ns: u64,
     outcome: Option<Result<FileReport, ClientError>>,
 }
@@ -92,6 +96,7 @@ impl<'a> FileJob<'a> {
             state: State::Discovering(discovery),
             versions: 0,
             last_version: None,
+            suspected: None,
             progressed_ns: now_ns,
             outcome: None,
         }
@@ -136,6 +141,10 @@ impl<'a> FileJob<'a> {
         if discovered.metadata.is_directory() {
             let problem = ProtocolProblem::Kind { is_directory: true };
             return Err(ReadError::Protocol { name: self.name.clone(), problem }.into());
+        }
+        let suspected = self.suspected.take();
+        if let Some(error) = suspected.filter(|_| self.last_version == Some(discovered.version)) {
+            return Err(error.into());
         }
         let is_insecure = discovered.trust == Trusted::Insecure;
         let plan = ObjectPlan::new(&discovered.metadata, is_insecure)?;
@@ -183,7 +192,7 @@ impl<'a> FileJob<'a> {
         }
         // A target that cannot be read may still be replaced.
         let Ok(file) = self.target.open() else { return Ok(None) };
-        if hash_file(&file, size) != Some(root) {
+        if hash_file(&file, size, &self.context.config.stop) != Some(root) {
             return Ok(None);
         }
         set_attributes(&file, attributes(discovered)).map_err(|error| self.target.error(error))?;
@@ -197,7 +206,11 @@ impl<'a> FileJob<'a> {
         reading.reused_units = reused_units;
         if new_units > 0 {
             self.progressed_ns = context.now_ns;
-            self.context.tell(Event::Reused { bytes: new_units * UNIT_BYTES as u64 });
+            // Only the last unit may be shorter, and then the file has come to its end.
+            let size = reading.reader.size().unwrap_or(0);
+            let before = (reused_units - new_units) * UNIT_BYTES as u64;
+            let bytes = (reused_units * UNIT_BYTES as u64).min(size.max(before)) - before;
+            self.context.tell(Event::Reused { bytes });
         }
         if let Some(error) = reading.part.take_error() {
             return self.end_reading(error, context);
@@ -230,23 +243,24 @@ impl<'a> FileJob<'a> {
     }
 
     fn on_failure(&mut self, error: ReadError, context: &mut Context<'_>) {
-        // Some forwarders swallow the refusal of an old version, so silence may mean the same;
-        // then the next discovery shows a new version, or fails for the same reason.
         let is_gone = matches!(error, ReadError::VersionGone { .. });
-        if !is_gone || self.versions >= VERSIONS_MAX {
-            let error = match is_gone {
-                true => {
-                    let (name, versions) = (self.name.clone(), self.versions);
-                    ClientError::KeepsChanging { name, versions }
-                }
-                false => error.into(),
-            };
-            return self.end_reading(error, context);
+        // Some forwarders swallow the refusal of an old version, so silence may mean the same.
+        let is_suspect = matches!(error, ReadError::TimeOut { .. });
+        if !is_gone && !is_suspect {
+            return self.end_reading(error.into(), context);
+        }
+        if self.versions >= VERSIONS_MAX {
+            let (name, versions) = (self.name.clone(), self.versions);
+            return self.end_reading(ClientError::KeepsChanging { name, versions }, context);
         }
         if let State::Reading(reading) = &mut self.state {
             reading.reader.abandon(context.flow);
         }
-        let config = self.context.config.discovery();
+        let mut config = self.context.config.discovery();
+        if is_suspect {
+            config.fetch.silence_ns /= SUSPICION_DIVISOR;
+            self.suspected = Some(error);
+        }
         let discovery = Box::new(Discovery::new(self.name.clone(), config, context.now_ns));
         self.state = State::Discovering(discovery);
     }
@@ -365,17 +379,17 @@ fn attributes(discovered: &Discovered) -> Attributes {
     Attributes { mode: discovered.metadata.mode, mtime_ns: discovered.metadata.mtime_ns }
 }
 
-/// The root of a file, `None` if it has another size or cannot be read.
-fn hash_file(mut file: &std::fs::File, size: u64) -> Option<Hash> {
+/// The root of a file, `None` if it has another size, cannot be read, or there is no time for it.
+fn hash_file(mut file: &std::fs::File, size: u64, stop: &Stop) -> Option<Hash> {
     let mut builder = TreeBuilder::new(size);
     let mut buffer = vec![0; 1 << 20];
-    loop {
+    while !stop.is_requested() {
         match file.read(&mut buffer) {
-            Ok(0) => break,
+            Ok(0) => return builder.finish().ok().map(|tree| tree.root),
             Ok(count) => builder.push(&buffer[..count]).ok()?,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(_) => return None,
         }
     }
-    builder.finish().ok().map(|tree| tree.root)
+    None
 }

@@ -23,7 +23,7 @@ mod tree;
 
 pub use client::{Client, RemoteFile, TreeOptions};
 pub use config::{ClientConfig, Stop};
-pub use endpoints::default_endpoints;
+pub use endpoints::{default_endpoints, default_endpoints_with};
 pub use error::ClientError;
 pub use file_job::DownloadOptions;
 pub use listing::Listing;

@@ -49,9 +49,14 @@ impl Routes {
             ends[count + 1] = ends[count] + component.wire_len();
             count += 1;
         }
-        for end in ends[..=count].iter().rev() {
+        let is_segment = name.last().is_some_and(|last| last.segment().is_some());
+        for (depth, end) in ends[..=count].iter().enumerate().rev() {
             if let Some(jobs) = self.by_name.get(&name.value()[..*end]) {
                 found.extend_from_slice(jobs);
+                if is_segment && depth + 1 == count {
+                    // A segment that is waited for is nothing else; this is the usual case.
+                    return;
+                }
             }
         }
     }

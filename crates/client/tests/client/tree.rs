@@ -205,7 +205,7 @@ fn ranges_are_exact_and_in_order_even_when_packets_are_lost() {
         publisher,
         Box::new(move |_, reply| {
             number += 1;
-            if number % 67 == 0 { Reply::Silence } else { reply }
+            if number.is_multiple_of(67) { Reply::Silence } else { reply }
         }),
     );
     let file = client.open(&name).expect("it is there");
