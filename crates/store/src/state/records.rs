@@ -1,14 +1,14 @@
 //! The durable records: versions by name, roots by inode.
 //!
 //! Keys and values have fixed layouts; every value starts with 8 octets of BLAKE3 over key and rest. A
-//! value that does not match is a lost record. redb checks its pages only when it repairs, so this is
-//! what notices a flipped bit.
+//! value that does not match is a lost record. All pages are checked when the file is opened; the
+//! checksums notice what is damaged later.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use byname_io::Clock;
 use byname_transfer::server::{Identity, Record, RecordKey, Subject};
@@ -38,7 +38,8 @@ pub struct RootRecord {
 #[derive(Debug)]
 pub(super) struct Records {
     path: PathBuf,
-    database: Database,
+    /// `None` only while a broken one is being replaced.
+    database: RwLock<Option<Database>>,
     floor: AtomicU64,
     /// Roots that are not committed yet.
     fresh: Mutex<HashMap<Identity, [u8; 32]>>,
@@ -46,18 +47,59 @@ pub(super) struct Records {
 
 impl Records {
     pub(super) fn open(path: &Path) -> Result<Self, StateError> {
-        let (database, was_lost) = match open_database(path) {
-            Ok(database) => (database, false),
-            Err(error) if is_broken(&error) => {
-                tracing::error!(path = %path.display(), %error, "records are broken: starting anew");
-                set_aside(path)?;
-                (open_database(path).map_err(failed(path))?, true)
-            }
-            Err(error) => return Err(failed(path)(error)),
+        let records = Self {
+            path: path.to_path_buf(),
+            database: RwLock::new(None),
+            floor: AtomicU64::new(0),
+            fresh: Mutex::default(),
         };
-        let floor = prepare(&database, was_lost).map_err(failed(path))?;
-        let fresh = Mutex::default();
-        Ok(Self { path: path.to_path_buf(), database, floor: AtomicU64::new(floor), fresh })
+        match records.reopen() {
+            Err(error) if is_broken(&error) => records.start_anew(&error)?,
+            other => other.map_err(failed(path))?,
+        }
+        Ok(records)
+    }
+
+    fn reopen(&self) -> Result<(), redb::Error> {
+        let (database, is_whole) = open_database(&self.path)?;
+        if !is_whole {
+            tracing::error!(path = %self.path.display(), "records were repaired: some may be lost");
+            self.floor.fetch_max(Clock::new().unix_ns(), Ordering::Relaxed);
+        }
+        // Where it is closed with care if it turns out to be broken.
+        *self.database.write().unwrap_or_else(PoisonError::into_inner) = Some(database);
+        let known = self.floor.load(Ordering::Relaxed);
+        let floor = self.with_database(|database| prepare(database, known))?;
+        self.floor.fetch_max(floor, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Moves broken records aside; nothing announced before is known any more.
+    fn start_anew(&self, error: &redb::Error) -> Result<(), StateError> {
+        let path = &self.path;
+        tracing::error!(path = %path.display(), %error, "records are broken: starting anew");
+        self.close();
+        set_aside(path)?;
+        self.floor.fetch_max(Clock::new().unix_ns(), Ordering::Relaxed);
+        self.reopen().map_err(failed(path))
+    }
+
+    fn close(&self) {
+        let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(database) = database.take() {
+            close(database);
+        }
+    }
+
+    fn with_database<T>(
+        &self,
+        act: impl FnOnce(&Database) -> Result<T, redb::Error>,
+    ) -> Result<T, redb::Error> {
+        let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        match &*database {
+            Some(database) => guarded(|| act(database)),
+            None => Err(redb::Error::Corrupted("the database is being replaced".to_owned())),
+        }
     }
 
     /// The record of a name, and the version below which nothing may be announced.
@@ -90,7 +132,18 @@ impl Records {
         names: &[(RecordKey, Record)],
         roots: &[RootRecord],
     ) -> Result<(), StateError> {
-        guarded(|| self.write(names, roots)).map_err(failed(&self.path))?;
+        match self.write(names, roots) {
+            Err(error) if is_broken(&error) => {
+                self.start_anew(&error)?;
+                let above = names.iter().all(|(_, record)| self.is_above_floor(record));
+                if !above {
+                    // Asked again, these names get versions above the floor.
+                    return Err(failed(&self.path)(error));
+                }
+                self.write(names, roots).map_err(failed(&self.path))?;
+            }
+            other => other.map_err(failed(&self.path))?,
+        }
         let mut fresh = self.fresh();
         for root in roots {
             fresh.remove(&root.identity);
@@ -103,25 +156,31 @@ impl Records {
         names: &[(RecordKey, Record)],
         roots: &[RootRecord],
     ) -> Result<(), redb::Error> {
-        let transaction = self.database.begin_write()?;
-        {
-            let mut meta = transaction.open_table(META)?;
-            meta.insert(FLOOR, self.floor.load(Ordering::Relaxed))?;
-            let mut table = transaction.open_table(NAMES)?;
-            for (key, record) in names {
-                let key = name_key(key);
-                table.insert(key.as_slice(), checked(&key, &encode_name(record)).as_slice())?;
+        self.with_database(|database| {
+            let transaction = database.begin_write()?;
+            {
+                let mut meta = transaction.open_table(META)?;
+                meta.insert(FLOOR, self.floor.load(Ordering::Relaxed))?;
+                let mut table = transaction.open_table(NAMES)?;
+                for (key, record) in names {
+                    let key = name_key(key);
+                    table.insert(key.as_slice(), checked(&key, &encode_name(record)).as_slice())?;
+                }
+                let mut table = transaction.open_table(ROOTS)?;
+                for record in roots {
+                    let key = root_key(&record.identity);
+                    let mut body = root_state(&record.identity).to_vec();
+                    body.extend_from_slice(&record.root);
+                    table.insert(key.as_slice(), checked(&key, &body).as_slice())?;
+                }
             }
-            let mut table = transaction.open_table(ROOTS)?;
-            for record in roots {
-                let key = root_key(&record.identity);
-                let mut body = root_state(&record.identity).to_vec();
-                body.extend_from_slice(&record.root);
-                table.insert(key.as_slice(), checked(&key, &body).as_slice())?;
-            }
-        }
-        transaction.commit()?;
-        Ok(())
+            transaction.commit()?;
+            Ok(())
+        })
+    }
+
+    fn is_above_floor(&self, record: &Record) -> bool {
+        record.version >= self.floor.load(Ordering::Relaxed)
     }
 
     /// The body of a value whose checksum matches; the reason if it cannot be had.
@@ -130,8 +189,8 @@ impl Records {
         table: TableDefinition<'_, &[u8], &[u8]>,
         key: &[u8],
     ) -> Result<Option<Vec<u8>>, String> {
-        let value = guarded(|| {
-            let transaction = self.database.begin_read()?;
+        let value = self.with_database(|database| {
+            let transaction = database.begin_read()?;
             let table = transaction.open_table(table)?;
             Ok(table.get(key)?.map(|value| value.value().to_vec()))
         });
@@ -154,6 +213,12 @@ impl Records {
     }
 }
 
+impl Drop for Records {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
 fn failed(path: &Path) -> impl FnOnce(redb::Error) -> StateError {
     let path = path.to_path_buf();
     move |source| StateError::Records { path, source: Box::new(source) }
@@ -165,11 +230,26 @@ fn guarded<T>(act: impl FnOnce() -> Result<T, redb::Error>) -> Result<T, redb::E
         .unwrap_or_else(|_| Err(redb::Error::Corrupted("the database is inconsistent".to_owned())))
 }
 
-fn open_database(path: &Path) -> Result<Database, redb::Error> {
-    guarded(|| {
+/// Opens the file and checks every page, which redb does not do by itself; a flipped bit in a key
+/// would look like a name never announced. False if something had to be repaired.
+fn open_database(path: &Path) -> Result<(Database, bool), redb::Error> {
+    let mut database = guarded(|| {
         let mut builder = Database::builder();
         Ok(builder.set_cache_size(CACHE_BYTES).create(path)?)
-    })
+    })?;
+    let checked = guarded(|| Ok(database.check_integrity()?));
+    match checked {
+        Ok(is_whole) => Ok((database, is_whole)),
+        Err(error) => {
+            close(database);
+            Err(error)
+        }
+    }
+}
+
+/// Closing flushes what is in memory, and may stumble over what is broken.
+fn close(database: Database) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
 }
 
 /// Whether the file's content is to blame rather than the disk or permissions.
@@ -189,22 +269,19 @@ fn set_aside(path: &Path) -> Result<(), StateError> {
     std::fs::rename(path, aside).map_err(super::at(path))
 }
 
-/// Makes the tables and reads or sets the floor.
-fn prepare(database: &Database, was_lost: bool) -> Result<u64, redb::Error> {
-    guarded(|| {
-        let transaction = database.begin_write()?;
-        let floor = {
-            transaction.open_table(NAMES)?;
-            transaction.open_table(ROOTS)?;
-            let mut meta = transaction.open_table(META)?;
-            let kept = meta.get(FLOOR)?.map_or(0, |floor| floor.value());
-            let floor = if was_lost { Clock::new().unix_ns() } else { kept };
-            meta.insert(FLOOR, floor)?;
-            floor
-        };
-        transaction.commit()?;
-        Ok(floor)
-    })
+/// Makes the tables, and raises the floor that is kept to `floor`.
+fn prepare(database: &Database, floor: u64) -> Result<u64, redb::Error> {
+    let transaction = database.begin_write()?;
+    let floor = {
+        transaction.open_table(NAMES)?;
+        transaction.open_table(ROOTS)?;
+        let mut meta = transaction.open_table(META)?;
+        let kept = meta.get(FLOOR)?.map_or(0, |floor| floor.value());
+        meta.insert(FLOOR, floor.max(kept))?;
+        floor.max(kept)
+    };
+    transaction.commit()?;
+    Ok(floor)
 }
 
 fn checksum(key: &[u8], body: &[u8]) -> [u8; CHECK_BYTES] {

@@ -185,14 +185,16 @@ fn nothing_is_written_into_the_published_tree() {
 
 /// Runs `act` in a thread whose user may not read everything, as root may.
 fn as_ordinary_user<T: Send>(world: &World, act: impl FnOnce() -> T + Send) -> T {
-    use rustix::process::Uid;
-    let nobody = Uid::from_raw(65534);
+    use rustix::process::{Gid, Uid};
+    let (nobody, nogroup) = (Uid::from_raw(65534), Gid::from_raw(65534));
     if !rustix::process::geteuid().is_root() {
         return act();
     }
     chmod(world.beside(""), 0o777);
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
+            rustix::thread::set_thread_groups(&[]).unwrap();
+            rustix::thread::set_thread_res_gid(nogroup, nogroup, nogroup).unwrap();
             rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
             act()
         });

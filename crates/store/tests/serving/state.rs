@@ -74,7 +74,7 @@ fn broken_records_are_set_aside_and_versions_do_not_go_back() {
     }
 }
 
-/// Every octet range of the records is damaged in turn: whatever is hit, the server serves, and no
+/// Octets all over the records are damaged in turn: whatever is hit, the server serves, and no
 /// version is given to two contents.
 #[test]
 fn flipped_bits_in_the_records_do_no_harm() {
@@ -88,7 +88,7 @@ fn flipped_bits_in_the_records_do_no_harm() {
     let file = OpenOptions::new().write(true).open(world.path("f")).unwrap();
     file.set_modified(old).unwrap();
     let used = intact.iter().enumerate().filter(|(_, octet)| **octet != 0).map(|(at, _)| at);
-    for at in used.step_by(61) {
+    for at in used.step_by(211) {
         let mut damaged = intact.clone();
         damaged[at] ^= 0x10;
         std::fs::write(&path, &damaged).unwrap();

@@ -46,23 +46,38 @@ impl Server {
                     _ => self.counters.strays += 1,
                 }
             }
-            Completion::Announced(durable) => {
-                match std::mem::replace(&mut task.step, Step::Locating) {
-                    Step::AnnouncingFile(found, ..) if !durable => {
-                        self.close(found.handle);
-                        self.finish_unreadable(id, now);
-                    }
-                    Step::AnnouncingFile(found, version, recalled) => {
-                        self.on_version(id, found, version, recalled.root, now);
-                    }
-                    Step::AnnouncingListing(found, version) if durable => {
-                        self.keep_listing(id, *found, version, now);
-                    }
-                    _ => self.finish_unreadable(id, now),
-                }
+            Completion::Announced(is_durable) => {
+                let step = std::mem::replace(&mut task.step, Step::Locating);
+                self.on_announced(id, step, is_durable, now);
             }
             _ => self.counters.strays += 1,
         }
+    }
+
+    fn on_announced(&mut self, id: u64, step: Step, is_durable: bool, now: Now) {
+        match step {
+            Step::AnnouncingFile(found, version, recalled) if is_durable => {
+                self.on_version(id, found, version, recalled.root, now);
+            }
+            Step::AnnouncingListing(found, version) if is_durable => {
+                self.keep_listing(id, *found, version, now);
+            }
+            Step::AnnouncingFile(found, ..) => {
+                self.close(found.handle);
+                self.on_refused(id, now);
+            }
+            _ => self.on_refused(id, now),
+        }
+    }
+
+    /// A record was not kept. Records that had to be started anew want another version, so once the
+    /// task is tried again.
+    fn on_refused(&mut self, id: u64, now: Now) {
+        let Some(task) = self.tasks.get(id) else { return };
+        if std::mem::replace(&mut task.was_refused, true) {
+            return self.finish_unreadable(id, now);
+        }
+        self.locate(id);
     }
 
     fn on_located(&mut self, id: u64, located: Located, now: Now) {

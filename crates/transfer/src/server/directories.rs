@@ -16,8 +16,8 @@ use super::{ListFailure, Now, Owner, Recalled, Server};
 use crate::metadata::{Absence, ContentRoot, Metadata};
 use crate::naming::{self, Part};
 
-/// A directory whose listing took longer than this is not read again for twice as long.
-const SLOW_NS: u64 = 20_000_000;
+/// A directory with a payload above this is not read again for twice as long as reading it took.
+const LARGE_BYTES: usize = 256 << 10;
 /// A directory changed so shortly before it was read may change again within one tick of its clock.
 const SETTLE_NS: u64 = 50_000_000;
 /// What a snapshot costs besides its payload.
@@ -51,7 +51,8 @@ impl Snapshot {
     /// Whether the snapshot may stand for the directory as it was found now.
     fn is_current(&self, found: &FileStat, now: Now, relist_ns: u64) -> bool {
         let age_ns = now.now_ns.saturating_sub(self.read.now_ns);
-        if self.took_ns >= SLOW_NS && age_ns < 2 * self.took_ns {
+        let is_large = self.listing.payload.len() > LARGE_BYTES;
+        if is_large && age_ns < 2 * self.took_ns {
             return true;
         }
         let identity = &self.listing.stat.identity;

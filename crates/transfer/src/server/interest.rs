@@ -47,9 +47,7 @@ impl Server {
             let is_near = interest.name.count() + AFTER_IDENTITY > name.view().count();
             let may_match =
                 interest.name.is_prefix_of(name.view()) || name.view().is_prefix_of(interest.name);
-            is_near
-                && may_match
-                && Data::decode(wire).is_ok_and(|data| interest.matches(&data))
+            is_near && may_match && Data::decode(wire).is_ok_and(|data| interest.matches(&data))
         });
         let Some((_, wire)) = found else { return false };
         self.counters.fixed += 1;

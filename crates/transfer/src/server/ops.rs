@@ -117,7 +117,9 @@ pub enum Op {
     },
     /// Open the tree of a file whose root was computed.
     OpenTree {
-        /// The file's state.
+        /// The open file.
+        file: Handle,
+        /// Its state.
         identity: Identity,
     },
     /// Send a Data packet around octets of an open file or tree, if its state is still the same.

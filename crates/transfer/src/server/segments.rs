@@ -83,9 +83,9 @@ impl Server {
                     self.nack_stale(wire, echo);
                     return true;
                 }
-                let identity = open.identity;
                 let Some(tree) = open.tree else {
-                    self.wait_for_tree(identity, parsed.object, wire, echo);
+                    let (file, identity) = (open.file, open.identity);
+                    self.wait_for_tree((file, identity), parsed.object, wire, echo);
                     return true;
                 };
                 (tree, (1..level).map(|below| shape.level_bytes(below)).sum(), size)
@@ -173,7 +173,13 @@ impl Server {
         }
     }
 
-    fn wait_for_tree(&mut self, identity: Identity, object: NameRef<'_>, wire: &[u8], echo: Echo) {
+    fn wait_for_tree(
+        &mut self,
+        (file, identity): (Handle, Identity),
+        object: NameRef<'_>,
+        wire: &[u8],
+        echo: Echo,
+    ) {
         if self.waiting >= self.config.pending_max {
             self.counters.pending_full += 1;
             return self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
@@ -183,7 +189,7 @@ impl Server {
         waiting.push(PendingSegment { wire: wire.to_vec(), echo });
         if waiting.len() == 1 {
             let object = object.value().to_vec();
-            self.issue(Op::OpenTree { identity }, Owner::Tree { object, identity });
+            self.issue(Op::OpenTree { file, identity }, Owner::Tree { object, identity });
         }
     }
 

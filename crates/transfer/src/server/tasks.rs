@@ -17,6 +17,8 @@ pub(super) struct Task {
     pub(super) step: Step,
     /// Since when the file is known to be in this state.
     pub(super) seen: Option<(Identity, u64)>,
+    /// Whether a record could not be kept once already.
+    pub(super) was_refused: bool,
     timer: Option<u64>,
 }
 
@@ -70,7 +72,16 @@ impl Tasks {
         self.next_id += 1;
         self.by_path.insert(path.view().value().to_vec(), id);
         let waiters = vec![waiter];
-        let task = Task { id, path, place, waiters, step: Step::Locating, seen: None, timer: None };
+        let task = Task {
+            id,
+            path,
+            place,
+            waiters,
+            step: Step::Locating,
+            seen: None,
+            was_refused: false,
+            timer: None,
+        };
         self.by_id.insert(id, task);
         id
     }
