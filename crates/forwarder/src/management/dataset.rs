@@ -1,8 +1,9 @@
 //! Status datasets: a snapshot of a table, cut into segments.
 //!
-//! Segment 0 answers the first request; the snapshot is kept so that the following segments belong
-//! to it. The last [`SNAPSHOTS_MAX`] snapshots are kept. FinalBlockId stands in every segment,
-//! because some clients look for it in the first and some in the last.
+//! Segment 0 answers the first request; the snapshot is kept so that the segments asked for next,
+//! by some clients segment 0 once more, belong to it. Snapshots are kept up to a count and a size,
+//! the oldest goes first. FinalBlockId stands in every segment, because some clients look for it in
+//! the first and some in the last.
 
 use std::collections::VecDeque;
 
@@ -17,8 +18,11 @@ use crate::strategy;
 /// Octets of payload in a segment.
 const SEGMENT_BYTES: usize = 8000;
 
-/// Snapshots kept for their later segments.
-const SNAPSHOTS_MAX: usize = 8;
+/// Snapshots kept.
+const SNAPSHOTS_MAX: usize = 64;
+
+/// Octets of the snapshots kept. The newest is kept whatever its size, which the tables bound.
+const SNAPSHOT_BYTES_MAX: usize = 16 << 20;
 
 /// CsInfo flags: admits and serves.
 const CS_ADMIT_AND_SERVE: u64 = 3;
@@ -45,12 +49,16 @@ impl Published {
         self.last_version = now_ms.max(self.last_version + 1);
         let name = prefix.to_name().with_version(self.last_version);
         let first = encode_segment(&name, &payload, 0);
-        if payload.len() > SEGMENT_BYTES {
-            if self.snapshots.len() >= SNAPSHOTS_MAX {
-                self.snapshots.pop_front();
-            }
-            self.snapshots.push_back((name, payload));
+        let held = |snapshots: &VecDeque<(Name, Vec<u8>)>| -> usize {
+            snapshots.iter().map(|(_, payload)| payload.len()).sum()
+        };
+        while self.snapshots.len() >= SNAPSHOTS_MAX
+            || !self.snapshots.is_empty()
+                && held(&self.snapshots) + payload.len() > SNAPSHOT_BYTES_MAX
+        {
+            self.snapshots.pop_front();
         }
+        self.snapshots.push_back((name, payload));
         first
     }
 
