@@ -1,7 +1,20 @@
 //! One module per command.
 
+mod cat;
 mod config;
+pub(crate) mod daemon;
 mod decode;
+mod forward;
+mod get;
+mod key;
+mod ls;
+mod ping;
+mod serve;
+mod stat;
+mod status;
+pub(crate) mod trust;
+mod up;
+mod verify;
 
 use crate::exit::Outcome;
 use crate::paths::Paths;
@@ -9,6 +22,18 @@ use crate::paths::Paths;
 /// The verbs.
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
+    Up(up::Args),
+    Get(Box<get::Args>),
+    Cat(cat::Args),
+    Ls(ls::Args),
+    Stat(stat::Args),
+    Verify(verify::Args),
+    Serve(serve::Args),
+    Forward(forward::Args),
+    Key(key::Args),
+    Trust(trust::Args),
+    Status(status::Args),
+    Ping(ping::Args),
     Decode(decode::Args),
     Config(config::Args),
 }
@@ -17,8 +42,19 @@ impl Command {
     /// Runs the command.
     pub(crate) fn run(&self, quiet: bool) -> Outcome {
         let paths = Paths::from_env();
-        let _ = quiet;
         match self {
+            Self::Up(args) => up::run(args, &paths),
+            Self::Get(args) => get::run(args, &paths, quiet),
+            Self::Cat(args) => cat::run(args, &paths),
+            Self::Ls(args) => ls::run(args, &paths),
+            Self::Stat(args) => stat::run(args, &paths),
+            Self::Verify(args) => verify::run(args, &paths),
+            Self::Serve(args) => serve::run(args, &paths),
+            Self::Forward(args) => forward::run(args, &paths),
+            Self::Key(args) => key::run(args, &paths),
+            Self::Trust(args) => trust::run(args, &paths),
+            Self::Status(args) => status::run(args, &paths),
+            Self::Ping(args) => ping::run(args, &paths),
             Self::Decode(args) => decode::run(args),
             Self::Config(args) => config::run(args, &paths),
         }

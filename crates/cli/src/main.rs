@@ -4,10 +4,15 @@
 //! `main` turns a failure into one line of cause, one of advice and the documented exit code.
 
 mod commands;
+mod exchange;
 mod exit;
 mod output;
 mod paths;
+mod progress;
+mod seen;
 mod settings;
+mod target;
+mod walk;
 
 use clap::Parser;
 use std::process::ExitCode;

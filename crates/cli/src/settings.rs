@@ -100,7 +100,8 @@ impl Settings {
         }
         for key in KEYS {
             if let Ok(text) = std::env::var(key.env) {
-                let value = parse(key, &text).map_err(|cause| {
+                let value = parse(key, &text).map_err(|failure| {
+                    let cause = failure.message;
                     Failure::usage(format!("environment variable {}: {cause}", key.env))
                 })?;
                 settings.put(key, value, format!("environment {}", key.env));
@@ -112,7 +113,7 @@ impl Settings {
     fn defaults() -> Outcome<Self> {
         let mut settings = Self { values: BTreeMap::new() };
         for key in KEYS {
-            settings.put(key, parse(key, key.default).map_err(Failure::usage)?, "default".into());
+            settings.put(key, parse(key, key.default)?, "default".into());
         }
         Ok(settings)
     }
@@ -164,8 +165,8 @@ impl Settings {
     }
 }
 
-fn parse(key: &Key, text: &str) -> Result<toml::Value, String> {
-    let wrong = |wanted: &str| format!("{} wants {wanted}, not {text:?}", key.name);
+fn parse(key: &Key, text: &str) -> Outcome<toml::Value> {
+    let wrong = |wanted: &str| Failure::usage(format!("{} wants {wanted}, not {text:?}", key.name));
     match key.kind {
         Kind::Text => Ok(toml::Value::String(text.to_owned())),
         Kind::Number => match text.parse::<i64>() {

@@ -136,11 +136,27 @@ impl Keychain {
         algorithm: Algorithm,
         now_unix_ns: u64,
     ) -> Result<Identity, KeychainError> {
+        let validity = default_validity(now_unix_ns);
+        self.create_identity_with(prefix, algorithm, validity, now_unix_ns)
+    }
+
+    /// As [`Keychain::create_identity`], with a certificate that is valid at other times.
+    ///
+    /// # Errors
+    /// [`KeychainError`] if the key cannot be made or stored; nothing is left then.
+    pub fn create_identity_with(
+        &self,
+        prefix: NameRef<'_>,
+        algorithm: Algorithm,
+        validity: ValidityPeriod,
+        now_unix_ns: u64,
+    ) -> Result<Identity, KeychainError> {
         let _lock = DirLock::take(&self.dir)?;
         if let Some(identity) = self.identity(prefix)? {
             return Ok(identity);
         }
-        let (component, key, certificate) = new_key(prefix, algorithm, None, now_unix_ns)?;
+        let made = new_key(prefix, algorithm, None, validity, now_unix_ns)?;
+        let (component, key, certificate) = made;
         let text = component_text(&component);
         let (cert_file, cert_text) = certificate_file(&certificate);
         match self.folder(prefix)? {
@@ -168,7 +184,9 @@ impl Keychain {
         let folder = self.folder(prefix)?.ok_or_else(|| no_identity(prefix))?;
         let old = identity_of(&folder)?.ok_or_else(|| no_identity(prefix))?;
         let algorithm = old.signer.key().algorithm();
-        let (component, key, certificate) = new_key(prefix, algorithm, Some(&old), now_unix_ns)?;
+        let validity = default_validity(now_unix_ns);
+        let made = new_key(prefix, algorithm, Some(&old), validity, now_unix_ns)?;
+        let (component, key, certificate) = made;
         folder.add_current(&component, &key, &certificate)?;
         self.identity(prefix)?.ok_or_else(|| no_identity(prefix))
     }
@@ -311,11 +329,21 @@ fn no_identity(prefix: NameRef<'_>) -> KeychainError {
     KeychainError::NoIdentity { prefix: prefix.to_name() }
 }
 
+/// When own certificates are valid unless said otherwise: from an hour ago, for ten years.
+pub fn default_validity(now_unix_ns: u64) -> ValidityPeriod {
+    let now_s = now_unix_ns / 1_000_000_000;
+    ValidityPeriod {
+        not_before_s: now_s.saturating_sub(BACKDATE_S),
+        not_after_s: now_s.saturating_add(VALIDITY_S),
+    }
+}
+
 /// Makes a key and its certificate, signed by itself or by the current key of `issuer`.
 fn new_key(
     prefix: NameRef<'_>,
     algorithm: Algorithm,
     issuer: Option<&Identity>,
+    validity: ValidityPeriod,
     now_unix_ns: u64,
 ) -> Result<([u8; KEY_COMPONENT_BYTES], Arc<KeyPair>, Certificate), KeychainError> {
     let mut component = [0; KEY_COMPONENT_BYTES];
@@ -324,11 +352,6 @@ fn new_key(
     let mut key_name = prefix.to_name();
     key_name.push_generic(KEY_COMPONENT);
     key_name.push_generic(&component);
-    let now_s = now_unix_ns / 1_000_000_000;
-    let validity = ValidityPeriod {
-        not_before_s: now_s.saturating_sub(BACKDATE_S),
-        not_after_s: now_s.saturating_add(VALIDITY_S),
-    };
     let public_key = key.public_key();
     let issuer_id = match issuer {
         Some(issuer) => issuer.certificate.key_component().value,

@@ -12,5 +12,7 @@ mod keychain;
 mod trust_store;
 
 pub use files::FileError;
-pub use keychain::{Damage, Identity, KeyInfo, Keychain, KeychainError, VALIDITY_S};
+pub use keychain::{
+    Damage, Identity, KeyInfo, Keychain, KeychainError, VALIDITY_S, default_validity,
+};
 pub use trust_store::{LineProblem, TrustStore, TrustStoreError, parse_trust};

@@ -1,0 +1,282 @@
+//! What `up`, `serve` and `forward` share: listening, publishing, links, signals.
+//!
+//! The forwarder and the file server each have a thread; the main thread starts them, waits for a
+//! signal or for one of them to end, and stops the other.
+
+use crate::exit::{Code, Failure, Outcome, chain};
+use crate::output;
+use crate::paths::Paths;
+use crate::settings::Settings;
+use byname_io::{Clock, ConnectError, Connection, Endpoint};
+use byname_keychain::{Identity, Keychain};
+use byname_node::{Node, NodeConfig, NodeError, Stop};
+use byname_packet::Name;
+use byname_security::link::Link;
+use byname_store::{
+    Exposure, FileServer, FileServerConfig, MountConfig, ServerEvent, ServerHandle, StoreError,
+};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// What of a directory is published.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct ExposureArgs {
+    /// Publish dot-files too.
+    #[arg(long)]
+    hidden: bool,
+    /// Publish files that only their owner can read.
+    #[arg(long)]
+    private: bool,
+}
+
+impl ExposureArgs {
+    pub(crate) fn exposure(self, settings: &Settings) -> Exposure {
+        Exposure {
+            hidden: self.hidden || settings.switch("server.hidden"),
+            private: self.private || settings.switch("server.private"),
+        }
+    }
+}
+
+/// A directory and the name it gets.
+#[derive(Debug, Clone)]
+pub(crate) struct Publication {
+    pub(crate) name: Name,
+    pub(crate) directory: PathBuf,
+}
+
+/// Why the process ends.
+pub(crate) enum Ending {
+    Signal,
+    Node(Result<(), NodeError>),
+    Server(Result<(), StoreError>),
+}
+
+/// Collects endings from all threads.
+pub(crate) struct Endings {
+    sender: Sender<Ending>,
+    receiver: Receiver<Ending>,
+}
+
+impl Endings {
+    /// Takes SIGINT and SIGTERM from now on.
+    pub(crate) fn watch_signals() -> Outcome<Self> {
+        let (sender, receiver) = channel();
+        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])
+            .map_err(|error| Failure::new(Code::Other, format!("signals: {error}")))?;
+        let on_signal = sender.clone();
+        std::thread::spawn(move || {
+            if signals.forever().next().is_some() {
+                let _ = on_signal.send(Ending::Signal);
+            }
+        });
+        Ok(Self { sender, receiver })
+    }
+
+    /// Runs the forwarder on a thread of its own.
+    pub(crate) fn spawn_node(&self, mut node: Node) -> Stop {
+        let stop = node.stop_handle();
+        let handle = stop.clone();
+        let sender = self.sender.clone();
+        std::thread::spawn(move || {
+            let _ = sender.send(Ending::Node(node.run(&stop)));
+        });
+        handle
+    }
+
+    /// Runs the file server on a thread of its own; `ready` is called once it can be reached.
+    pub(crate) fn spawn_server(
+        &self,
+        server: FileServer,
+        mut connect: impl FnMut() -> Result<Connection, ConnectError> + Send + 'static,
+        ready: impl Fn() + Send + 'static,
+    ) -> ServerHandle {
+        let handle = server.handle();
+        let sender = self.sender.clone();
+        std::thread::spawn(move || {
+            let mut announced = false;
+            let result = server.run(&mut connect, &mut |event| match event {
+                ServerEvent::Ready if !announced => {
+                    announced = true;
+                    ready();
+                }
+                ServerEvent::Ready => output::err_line("attached again"),
+                ServerEvent::Disconnected { reason } => {
+                    output::err_line(&format!("the forwarder went away ({reason}); reconnecting"));
+                }
+                ServerEvent::Retrying { error } => tracing::info!("{}", chain(error)),
+            });
+            let _ = sender.send(Ending::Server(result));
+        });
+        handle
+    }
+
+    /// Waits for the first ending and says whether it was a good one.
+    pub(crate) fn wait(self) -> Outcome {
+        match self.receiver.recv() {
+            Ok(Ending::Node(Err(error))) => Err(node_failure(&error)),
+            Ok(Ending::Server(Err(error))) => Err(server_failure(&error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Binds the forwarder's endpoints.
+pub(crate) fn node(
+    settings: &Settings,
+    listen: Vec<Endpoint>,
+    routes: Vec<(Name, Endpoint)>,
+) -> Outcome<Node> {
+    let mut config = NodeConfig { listen, routes, ..NodeConfig::default() };
+    let mib = settings.number("forwarder.content_store_mib");
+    config.forwarder.cs_bytes_max = usize::try_from(mib << 20).unwrap_or(usize::MAX);
+    config.forwarder.version = format!("byname {}", env!("CARGO_PKG_VERSION"));
+    Node::new(config).map_err(|error| node_failure(&error))
+}
+
+pub(crate) fn node_failure(error: &NodeError) -> Failure {
+    use byname_io::BindError;
+    let text = chain(error);
+    match error {
+        NodeError::Bind(BindError::Denied { .. } | BindError::NotASocket { .. }) => {
+            Failure::new(Code::LocalDisk, text)
+        }
+        NodeError::Bind(BindError::Endpoint(_)) => Failure::usage(text),
+        NodeError::Bind(BindError::InUse { .. }) => Failure::new(Code::Other, text)
+            .hint("stop the other process, or choose another address with --listen"),
+        _ => Failure::new(Code::Other, text),
+    }
+}
+
+fn server_failure(error: &StoreError) -> Failure {
+    let text = chain(error);
+    match error {
+        StoreError::State(_) | StoreError::Mount { .. } => Failure::new(Code::LocalDisk, text),
+        StoreError::Prefix { .. } => Failure::usage(text),
+        StoreError::Connect(_) => Failure::new(Code::NoRoute, text)
+            .hint("start a forwarder first: `byname forward`, or use `byname up`"),
+        StoreError::Register(_) => Failure::new(Code::NoRoute, text),
+        _ => Failure::new(Code::Other, text),
+    }
+}
+
+/// Opens the file server for the publications, making identities that are missing.
+pub(crate) fn file_server(
+    paths: &Paths,
+    settings: &Settings,
+    publications: &[Publication],
+    exposure: Exposure,
+) -> Outcome<(FileServer, Vec<Identity>)> {
+    let keychain = Keychain::open(&paths.keys).map_err(|error| keychain_failure(&error))?;
+    let mut mounts = Vec::new();
+    let mut certificates = Vec::new();
+    let mut identities = Vec::new();
+    for publication in publications {
+        let identity = identity(&keychain, &publication.name)?;
+        let own = keychain.certificates_to_serve(identity.prefix.view());
+        for certificate in own.map_err(|error| keychain_failure(&error))? {
+            if !certificates.contains(&certificate.wire().to_vec()) {
+                certificates.push(certificate.wire().to_vec());
+            }
+        }
+        mounts.push(MountConfig {
+            prefix: publication.name.clone(),
+            directory: publication.directory.clone(),
+            exposure,
+            signer: Arc::new(identity.signer.clone()),
+        });
+        identities.push(identity);
+    }
+    let mut config = FileServerConfig::new(mounts, paths.state.join("serve"));
+    config.certificates = certificates;
+    config.also_register = outside_mounts(&identities, publications);
+    config.engine.metadata_freshness_ms = settings.number("server.freshness_ms");
+    config.engine.quiet_ns = settings.number("server.quiet_ms").saturating_mul(1_000_000);
+    config.engine.open_max = settings.number("server.open_files").clamp(1, 1 << 20) as usize;
+    let server = FileServer::new(config).map_err(|error| server_failure(&error))?;
+    Ok((server, identities))
+}
+
+/// Keys of identities above the published names: their certificates must be reachable too.
+fn outside_mounts(
+    identities: &[Identity],
+    publications: &[Publication],
+) -> Vec<(Name, byname_transfer::server::SharedSigner)> {
+    let mut prefixes: Vec<(Name, byname_transfer::server::SharedSigner)> = Vec::new();
+    for identity in identities {
+        let covered = |publication: &Publication| {
+            publication.name.view().is_prefix_of(identity.prefix.view())
+        };
+        if publications.iter().any(covered) {
+            continue;
+        }
+        let keys = identity.prefix.with_generic(b"KEY");
+        if !prefixes.iter().any(|(known, _)| *known == keys) {
+            prefixes.push((keys, Arc::new(identity.signer.clone())));
+        }
+    }
+    prefixes
+}
+
+fn identity(keychain: &Keychain, name: &Name) -> Outcome<Identity> {
+    let failed = |error| keychain_failure(&error);
+    if let Some(identity) = keychain.identity_for(name.view()).map_err(failed)? {
+        return Ok(identity);
+    }
+    let now_ns = Clock::new().unix_ns();
+    let identity =
+        keychain.create_identity(name.view(), byname_security::key::Algorithm::default(), now_ns);
+    let identity = identity.map_err(failed)?;
+    output::err_line(&format!(
+        "made a key for {}: {}",
+        output::name(name.view()),
+        identity.certificate.key_id()
+    ));
+    Ok(identity)
+}
+
+pub(crate) fn keychain_failure(error: &byname_keychain::KeychainError) -> Failure {
+    use byname_keychain::KeychainError;
+    let code = match error {
+        KeychainError::File(_) => Code::LocalDisk,
+        KeychainError::NoIdentity { .. } | KeychainError::NoSuchKey { .. } => Code::NotFound,
+        _ => Code::Other,
+    };
+    Failure::new(code, chain(error))
+}
+
+/// The link to a publication.
+pub(crate) fn link(publication: &Publication, identity: &Identity, via: &[String]) -> Link {
+    Link {
+        name: publication.name.clone(),
+        via: via.to_vec(),
+        key: Some(identity.certificate.key_id()),
+    }
+}
+
+/// Checks that `directory` is one, and makes its path absolute.
+pub(crate) fn directory(directory: &Path) -> Outcome<PathBuf> {
+    let found = directory.canonicalize().map_err(|e| Failure::disk(directory, e))?;
+    if !found.is_dir() {
+        let message = format!("{}: is not a directory", directory.display());
+        return Err(Failure::new(Code::LocalDisk, message));
+    }
+    Ok(found)
+}
+
+/// Reads URIs.
+pub(crate) fn endpoints(uris: &[String]) -> Outcome<Vec<Endpoint>> {
+    uris.iter().map(|uri| endpoint(uri)).collect()
+}
+
+/// Reads a URI.
+pub(crate) fn endpoint(uri: &str) -> Outcome<Endpoint> {
+    uri.parse().map_err(|error: byname_io::EndpointError| Failure::usage(error))
+}
+
+/// Reads a name as users write it.
+pub(crate) fn name(text: &str) -> Outcome<Name> {
+    Name::from_user(text).map_err(Failure::usage)
+}

@@ -1,0 +1,223 @@
+//! `byname key`: one's own identities.
+
+use super::daemon::{keychain_failure, name};
+use crate::exit::{Failure, Outcome};
+use crate::output;
+use crate::paths::Paths;
+use byname_io::Clock;
+use byname_keychain::{KeyInfo, Keychain, KeychainError};
+use byname_packet::signature::parse_iso;
+use byname_security::key::{Algorithm, KeyId};
+use serde_json::json;
+
+/// Manage one's own keys.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  byname key list
+  byname key rotate /lab/run7      a new key, vouched for by the old one
+  byname key export SHA256:…       the certificate, for other NDN software")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: KeyCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum KeyCommand {
+    /// List keys.
+    List {
+        /// One JSON object per key.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the key of a name.
+    Show {
+        /// The name.
+        name: String,
+        /// One JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make a key for a name, unless it has one.
+    Generate {
+        /// The name; the key may sign everything under it.
+        name: String,
+        /// Kind of key.
+        #[arg(long, value_enum, default_value_t = AlgorithmArg::Ed25519)]
+        algorithm: AlgorithmArg,
+        /// First moment of its certificate, YYYYMMDDThhmmss in UTC. Default: an hour ago.
+        #[arg(long, value_name = "TIME")]
+        not_before: Option<String>,
+        /// Last moment of its certificate. Default: in ten years.
+        #[arg(long, value_name = "TIME")]
+        not_after: Option<String>,
+    },
+    /// Give a name a new key, certified by the old one.
+    Rotate {
+        /// The name.
+        name: String,
+    },
+    /// Never use a key again.
+    Revoke {
+        /// The key, SHA256:…
+        key: String,
+    },
+    /// Print a certificate in the format of other NDN software.
+    Export {
+        /// The key, SHA256:…, or the name it signs for.
+        key: String,
+    },
+    /// Take in a certificate that somebody issued for a key of ours.
+    Import {
+        /// The file.
+        file: std::path::PathBuf,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum AlgorithmArg {
+    Ed25519,
+    EcdsaP256,
+}
+
+pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
+    let failed = |error: KeychainError| keychain_failure(&error);
+    let keychain = Keychain::open(&paths.keys).map_err(failed)?;
+    let now_ns = Clock::new().unix_ns();
+    match &args.command {
+        KeyCommand::List { json } => print(&keychain.list().map_err(failed)?, *json),
+        KeyCommand::Show { name: text, json } => {
+            let prefix = name(text)?;
+            let mut keys = keychain.list().map_err(failed)?;
+            keys.retain(|key| key.identity == prefix);
+            if keys.is_empty() {
+                return Err(no_key(text));
+            }
+            print(&keys, *json)
+        }
+        KeyCommand::Generate { name: text, algorithm, not_before, not_after } => {
+            let algorithm = match algorithm {
+                AlgorithmArg::Ed25519 => Algorithm::Ed25519,
+                AlgorithmArg::EcdsaP256 => Algorithm::EcdsaP256,
+            };
+            let limits = Limits::parse(not_before.as_deref(), not_after.as_deref())?;
+            let prefix = name(text)?;
+            let mut validity = byname_keychain::default_validity(now_ns);
+            validity.not_before_s = limits.not_before_s.unwrap_or(validity.not_before_s);
+            validity.not_after_s = limits.not_after_s.unwrap_or(validity.not_after_s);
+            if limits.not_before_s.is_none() {
+                validity.not_before_s = validity.not_before_s.min(validity.not_after_s);
+            }
+            if limits.not_after_s.is_none() {
+                validity.not_after_s = validity.not_after_s.max(validity.not_before_s);
+            }
+            let made = keychain.create_identity_with(prefix.view(), algorithm, validity, now_ns);
+            output::out_line(&made.map_err(failed)?.certificate.key_id().to_string());
+            Ok(())
+        }
+        KeyCommand::Rotate { name: text } => {
+            let identity = keychain.rotate(name(text)?.view(), now_ns).map_err(failed)?;
+            output::out_line(&identity.certificate.key_id().to_string());
+            output::err_line("restart what publishes under this name to use the new key");
+            Ok(())
+        }
+        KeyCommand::Revoke { key } => {
+            let info = keychain.revoke(key_id(key)?).map_err(failed)?;
+            let identity = output::name(info.identity.view());
+            output::err_line(&format!("{} of {identity} is not used any more", info.key_id));
+            output::err_line(&format!(
+                "tell your readers to run: byname trust revoke {}",
+                info.key_id
+            ));
+            Ok(())
+        }
+        KeyCommand::Export { key } => export(&keychain, key),
+        KeyCommand::Import { file } => {
+            let text = std::fs::read_to_string(file).map_err(|e| Failure::disk(file, e))?;
+            let name = keychain.import_certificate(&text).map_err(failed)?;
+            output::err_line(&format!("took in {name}"));
+            Ok(())
+        }
+    }
+}
+
+#[derive(Default)]
+struct Limits {
+    not_before_s: Option<u64>,
+    not_after_s: Option<u64>,
+}
+
+impl Limits {
+    fn parse(not_before: Option<&str>, not_after: Option<&str>) -> Outcome<Self> {
+        let moment = |text: Option<&str>| match text {
+            None => Ok(None),
+            Some(text) => match parse_iso(text.as_bytes()) {
+                Some(unix_s) => Ok(Some(unix_s)),
+                None => Err(Failure::usage(format!("{text:?} is no time like 20270131T120000"))),
+            },
+        };
+        Ok(Self { not_before_s: moment(not_before)?, not_after_s: moment(not_after)? })
+    }
+}
+
+fn no_key(text: &str) -> Failure {
+    Failure::new(crate::exit::Code::NotFound, format!("there is no key for {text}"))
+        .hint(format!("byname key generate '{text}'"))
+}
+
+/// Reads a key id.
+pub(crate) fn key_id(text: &str) -> Outcome<KeyId> {
+    text.parse().map_err(|error: byname_security::key::ParseKeyIdError| Failure::usage(error))
+}
+
+fn export(keychain: &Keychain, key: &str) -> Outcome {
+    let failed = |error: KeychainError| keychain_failure(&error);
+    let id = if key.starts_with('/') {
+        let identity = keychain.identity(name(key)?.view()).map_err(failed)?;
+        identity.ok_or_else(|| no_key(key))?.certificate.key_id()
+    } else {
+        key_id(key)?
+    };
+    let text = keychain.export_certificate(id).map_err(failed)?;
+    output::out_line(text.trim_end());
+    Ok(())
+}
+
+fn print(keys: &[KeyInfo], json: bool) -> Outcome {
+    let iso = byname_packet::signature::format_iso;
+    let mut rows = Vec::new();
+    for key in keys {
+        let validity = key.certificates.last().map(|certificate| certificate.validity());
+        let algorithm = match key.algorithm {
+            Algorithm::Ed25519 => "ed25519",
+            Algorithm::EcdsaP256 => "ecdsa-p256",
+        };
+        if json {
+            output::json_line(json!({
+                "name": output::name(key.identity.view()),
+                "key": key.key_id.to_string(),
+                "algorithm": algorithm,
+                "not_before": validity.map(|v| iso(v.not_before_s)),
+                "not_after": validity.map(|v| iso(v.not_after_s)),
+                "default": key.is_current,
+                "revoked": key.is_revoked,
+            }));
+            continue;
+        }
+        let state = match (key.is_revoked, key.is_current) {
+            (true, _) => "revoked",
+            (false, true) => "in use",
+            (false, false) => "earlier",
+        };
+        rows.push(vec![
+            output::name(key.identity.view()),
+            key.key_id.to_string(),
+            algorithm.to_owned(),
+            validity.map(|v| output::time(v.not_after_s * 1_000_000_000)).unwrap_or_default(),
+            state.to_owned(),
+        ]);
+    }
+    if !json {
+        output::table(&["NAME", "KEY", "ALGORITHM", "VALID UNTIL", "STATE"], &rows);
+    }
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! `byname ping`: is a name reachable, and how far away is who answers?
+
+use crate::exchange::{Ask, Exchange, Reply};
+use crate::exit::{Code, Failure, Outcome};
+use crate::output;
+use crate::paths::Paths;
+use crate::settings::Settings;
+use crate::target;
+use byname_io::Connection;
+use byname_security::link::Link;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// Ask for a name's metadata and measure the round trip. Nothing is verified.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  byname ping /lab/run7
+  byname ping 'byname:/lab/run7?via=udp://host&key=SHA256:…' -c 10 --interval 0.2")]
+pub(crate) struct Args {
+    /// Name or link.
+    target: String,
+    /// How many times.
+    #[arg(short, long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// Seconds between requests.
+    #[arg(long, default_value_t = 0.5)]
+    interval: f64,
+    /// Seconds to wait for each answer.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+    /// Forwarder to ask.
+    #[arg(long, value_name = "URI")]
+    connect: Option<String>,
+    /// One JSON object per request.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
+    let settings = Settings::load(paths)?;
+    let (name, via) = if Link::is_link(&args.target) {
+        let link: Link = args.target.parse().map_err(Failure::usage)?;
+        (link.name, link.via)
+    } else {
+        (super::daemon::name(&args.target)?, Vec::new())
+    };
+    let endpoints = match &args.connect {
+        Some(uri) => vec![super::daemon::endpoint(uri)?],
+        None if !via.is_empty() => super::daemon::endpoints(&via)?,
+        None => target::search(&settings, paths)?,
+    };
+    let endpoint = super::serve::first_answering(&endpoints)?;
+    let connection = Connection::connect(&endpoint, Duration::from_secs(5))
+        .map_err(|error| Failure::new(Code::NoRoute, error))?;
+    let mut exchange = Exchange::new(connection)?;
+    let question = name.with_keyword(b"metadata");
+    let ask =
+        Ask { name: question.view(), discovers: true, timeout: Duration::from_secs(args.timeout) };
+    let shown = output::name(name.view());
+    let mut answered = 0;
+    for sequence in 1..=args.count {
+        let started = Instant::now();
+        let reply = exchange.request(&ask)?;
+        answered += u64::from(matches!(reply, Reply::Data(_)));
+        tell(args, &shown, sequence, &reply, started.elapsed());
+        if sequence < args.count {
+            std::thread::sleep(Duration::from_secs_f64(args.interval.clamp(0.0, 3600.0)));
+        }
+    }
+    if answered > 0 {
+        return Ok(());
+    }
+    Err(Failure::new(Code::NoRoute, format!("{shown} did not answer")))
+}
+
+fn tell(args: &Args, name: &str, sequence: u64, reply: &Reply, elapsed: Duration) {
+    let rtt_us = elapsed.as_secs_f64() * 1e6;
+    let error = match reply {
+        Reply::Data(_) => None,
+        Reply::Nack(reason) => Some(format!("Nack (reason {reason})")),
+        Reply::Silence => Some("no answer".to_owned()),
+    };
+    match (args.json, error) {
+        (true, None) => {
+            output::json_line(json!({ "name": name, "sequence": sequence, "rtt_us": rtt_us }));
+        }
+        (true, Some(error)) => {
+            output::json_line(json!({ "name": name, "sequence": sequence, "error": error }));
+        }
+        (false, None) => {
+            output::out_line(&format!("{name}: seq={sequence} time={:.3} ms", rtt_us / 1e3));
+        }
+        (false, Some(error)) => output::out_line(&format!("{name}: seq={sequence} {error}")),
+    }
+}

@@ -1,0 +1,128 @@
+//! `byname trust`: whom to believe, for which names.
+
+use super::daemon::{keychain_failure, name};
+use super::key::key_id;
+use crate::exit::{Code, Failure, Outcome, chain};
+use crate::output;
+use crate::paths::Paths;
+use byname_keychain::{Keychain, TrustStore, TrustStoreError};
+use byname_packet::Name;
+use byname_security::link::Link;
+use serde_json::json;
+
+/// Manage whose signatures count.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  byname trust add 'byname:/lab?via=tcp://host:6363&key=SHA256:…'
+  byname trust list
+  byname trust remove /lab
+  byname trust revoke SHA256:…     never accept this key again, whoever vouches for it")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: TrustCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum TrustCommand {
+    /// Trust the key of a link for the link's name.
+    Add {
+        /// The link; only its name and key count.
+        link: String,
+    },
+    /// List trusted and revoked keys.
+    List {
+        /// One JSON object per key.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Trust no key for exactly this name any more.
+    Remove {
+        /// The name.
+        name: String,
+        /// Only this key.
+        #[arg(long)]
+        key: Option<String>,
+    },
+    /// Never accept a key again.
+    Revoke {
+        /// The key, SHA256:…
+        key: String,
+    },
+    /// Forget which version of a name was seen last, to accept an older one.
+    Forget {
+        /// The name.
+        name: String,
+    },
+}
+
+/// How a trust file's problems end.
+pub(crate) fn trust_failure(error: &TrustStoreError) -> Failure {
+    Failure::new(Code::LocalDisk, chain(error))
+}
+
+pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
+    let failed = |error: TrustStoreError| trust_failure(&error);
+    let mut store = TrustStore::open(&paths.trust).map_err(failed)?;
+    match &args.command {
+        TrustCommand::Add { link } => {
+            let link: Link = link.parse().map_err(Failure::usage)?;
+            let Some(key) = link.key else {
+                return Err(Failure::usage("the link has no key=SHA256:… part"));
+            };
+            store.add_anchor(link.name.clone(), key).map_err(failed)?;
+            output::err_line(&format!(
+                "{key} is trusted for {} and what is below",
+                output::name(link.name.view())
+            ));
+            Ok(())
+        }
+        TrustCommand::List { json } => list(&store, paths, *json),
+        TrustCommand::Remove { name: text, key } => {
+            let key = key.as_deref().map(key_id).transpose()?;
+            let removed = store.remove_anchors(name(text)?.view(), key).map_err(failed)?;
+            if removed.is_empty() {
+                let message = format!("no key is trusted for exactly {text}");
+                return Err(Failure::new(Code::NotFound, message).hint("byname trust list"));
+            }
+            for anchor in removed {
+                output::err_line(&format!("{} is not trusted any more", anchor.key));
+            }
+            Ok(())
+        }
+        TrustCommand::Revoke { key } => {
+            let key = key_id(key)?;
+            store.revoke(key).map_err(failed)?;
+            output::err_line(&format!("{key} is refused from now on"));
+            Ok(())
+        }
+        TrustCommand::Forget { name: text } => crate::seen::forget(paths, &name(text)?),
+    }
+}
+
+fn list(store: &TrustStore, paths: &Paths, json: bool) -> Outcome {
+    let keychain = Keychain::open(&paths.keys).map_err(|error| keychain_failure(&error))?;
+    let mut rows: Vec<(Option<Name>, String, &str)> = Vec::new();
+    for anchor in store.anchors() {
+        rows.push((Some(anchor.prefix.clone()), anchor.key.to_string(), "anchor"));
+    }
+    for key in keychain.list().map_err(|error| keychain_failure(&error))? {
+        let kind = if key.is_revoked { "revoked" } else { "own" };
+        rows.push((Some(key.identity), key.key_id.to_string(), kind));
+    }
+    for key in store.revoked() {
+        rows.push((None, key.to_string(), "revoked"));
+    }
+    let prefix = |name: &Option<Name>| name.as_ref().map(|name| output::name(name.view()));
+    if json {
+        for (name, key, kind) in &rows {
+            output::json_line(json!({ "prefix": prefix(name), "key": key, "kind": kind }));
+        }
+        return Ok(());
+    }
+    let cells = |(name, key, kind): &(Option<Name>, String, &str)| {
+        vec![prefix(name).unwrap_or_else(|| "any".into()), key.clone(), (*kind).to_owned()]
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    output::table(&["NAMES UNDER", "KEY", "KIND"], &rows);
+    Ok(())
+}

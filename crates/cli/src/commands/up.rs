@@ -1,0 +1,242 @@
+//! `byname up`: forwarder and file server in one process, and the link to it.
+
+use super::daemon::{
+    Endings, ExposureArgs, Publication, directory, endpoints, file_server, link, name, node,
+};
+use crate::exit::{Failure, Outcome};
+use crate::output;
+use crate::paths::Paths;
+use crate::settings::Settings;
+use crate::target;
+use byname_io::{Connection, Endpoint};
+use byname_packet::Name;
+use serde_json::json;
+use std::net::{IpAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Publish a directory: forwarder and file server in one process.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  byname up                        this directory, for this machine only
+  byname up /data/run7 --share     for everybody who can reach TCP or UDP port 6363
+  byname up /data/run7 --name /lab/run7 --listen tcp://10.1.2.3
+
+Signed is not secret: whoever reaches the forwarder can read what is published.")]
+pub(crate) struct Args {
+    /// Directory to publish.
+    #[arg(default_value = ".")]
+    dir: PathBuf,
+    /// Its name. Default: /<user>-<host>/<directory>.
+    #[arg(long)]
+    name: Option<String>,
+    /// Open TCP and UDP port 6363 for other machines.
+    #[arg(long)]
+    share: bool,
+    /// Address to listen on (repeatable): unix:///path, tcp://host[:port], udp://host[:port].
+    #[arg(long, value_name = "URI")]
+    listen: Vec<String>,
+    /// Address for the printed link, if readers reach this machine by another (repeatable).
+    #[arg(long, value_name = "URI")]
+    via: Vec<String>,
+    /// Publish even what looks like a mistake: /, the home directory, byname's own state.
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    exposure: ExposureArgs,
+    /// Print one JSON object in place of the link.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How the file server reaches its forwarder.
+enum Attachment {
+    /// A forwarder of this process, by its end of a socket pair.
+    Own(Option<Connection>),
+    /// One that was there already.
+    Foreign(Endpoint),
+}
+
+pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
+    let settings = Settings::load(paths)?;
+    let directory = directory(&args.dir)?;
+    if !args.yes {
+        refuse_mistakes(&directory, paths)?;
+    }
+    let name = match &args.name {
+        Some(text) => name(text)?,
+        None => default_name(&directory),
+    };
+    let publication = Publication { name, directory };
+    let endings = Endings::watch_signals()?;
+    let listen = listen_endpoints(args, &settings)?;
+    let foreign = answering_socket(&settings, paths);
+    let mut stop = None;
+    let (mut attachment, listening) = match foreign {
+        Some(endpoint) if listen.is_empty() => {
+            output::err_line(&format!("attached to the forwarder at {endpoint}"));
+            (Attachment::Foreign(endpoint.clone()), vec![endpoint])
+        }
+        foreign => {
+            let mut all = listen;
+            match foreign {
+                Some(endpoint) => output::err_line(&format!(
+                    "another forwarder answers at {endpoint}: not listening there"
+                )),
+                None => all.push(Endpoint::Unix(paths.socket())),
+            }
+            let mut node = node(&settings, all, Vec::new())?;
+            let listening = node.listening();
+            let face = node.local_face().map_err(|error| {
+                Failure::new(crate::exit::Code::Other, crate::exit::chain(&error))
+            })?;
+            stop = Some(endings.spawn_node(node));
+            (Attachment::Own(Some(face)), listening)
+        }
+    };
+    let exposure = args.exposure.exposure(&settings);
+    let (server, identities) =
+        file_server(paths, &settings, std::slice::from_ref(&publication), exposure)?;
+    let via = if args.via.is_empty() { addresses(&listening) } else { args.via.clone() };
+    let link = link(&publication, &identities[0], &via).to_string();
+    let announce = announcement(args, &publication, &listening, link);
+    let own = listening.first().cloned();
+    let handle = endings.spawn_server(server, move || attachment.connect(own.as_ref()), announce);
+    let outcome = endings.wait();
+    handle.stop();
+    if let Some(stop) = stop {
+        stop.stop();
+    }
+    outcome
+}
+
+impl Attachment {
+    fn connect(&mut self, own: Option<&Endpoint>) -> Result<Connection, byname_io::ConnectError> {
+        const PATIENCE: Duration = Duration::from_secs(5);
+        match self {
+            Self::Own(face) => match (face.take(), own) {
+                (Some(face), _) => Ok(face),
+                (None, Some(endpoint)) => Connection::connect(endpoint, PATIENCE),
+                (None, None) => Connection::connect(&Endpoint::Unix(PathBuf::new()), PATIENCE),
+            },
+            Self::Foreign(endpoint) => Connection::connect(endpoint, PATIENCE),
+        }
+    }
+}
+
+/// What is printed once readers can come.
+fn announcement(
+    args: &Args,
+    publication: &Publication,
+    listening: &[Endpoint],
+    link: String,
+) -> impl Fn() + Send + 'static {
+    let shared = listening.iter().any(|endpoint| !matches!(endpoint, Endpoint::Unix(_)));
+    let directory = publication.directory.display().to_string();
+    let name = output::name(publication.name.view());
+    let listening: Vec<String> = listening.iter().map(Endpoint::to_string).collect();
+    let json = args.json;
+    let share_line = format!("byname up '{directory}' --share");
+    move || {
+        if json {
+            output::json_line(json!({ "name": name, "link": link, "listening": listening }));
+            return;
+        }
+        output::err_line(&format!("{directory} is published as {name}"));
+        for uri in &listening {
+            output::err_line(&format!("listening on {uri}"));
+        }
+        if shared {
+            output::err_line("whoever reaches these addresses can read it; the link for others:");
+        } else {
+            output::err_line("for this machine only; to share it with others:");
+            output::err_line(&format!("  {share_line}"));
+        }
+        output::out_line(&link);
+    }
+}
+
+fn listen_endpoints(args: &Args, settings: &Settings) -> Outcome<Vec<Endpoint>> {
+    let mut uris = args.listen.clone();
+    if uris.is_empty() && !args.share {
+        uris = settings.list("forwarder.listen");
+    }
+    if args.share {
+        uris.extend(["tcp://*".to_owned(), "udp://*".to_owned()]);
+    }
+    endpoints(&uris)
+}
+
+/// A Unix socket of the usual ones behind which a forwarder answers.
+fn answering_socket(settings: &Settings, paths: &Paths) -> Option<Endpoint> {
+    let sockets = target::search(settings, paths).unwrap_or_default();
+    let mut unix = sockets.into_iter().filter(|endpoint| matches!(endpoint, Endpoint::Unix(_)));
+    unix.find(|endpoint| Connection::connect(endpoint, Duration::from_secs(1)).is_ok())
+}
+
+fn refuse_mistakes(directory: &Path, paths: &Paths) -> Outcome {
+    let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|h| h.canonicalize().ok());
+    let what = if directory == Path::new("/") {
+        "the whole machine"
+    } else if home.as_deref() == Some(directory) {
+        "your home directory"
+    } else if paths.exposes_state(directory) {
+        "byname's own keys and state"
+    } else {
+        return Ok(());
+    };
+    let message = format!("{} would publish {what}", directory.display());
+    Err(Failure::usage(message).hint("choose a smaller directory, or say --yes if you mean it"))
+}
+
+fn default_name(directory: &Path) -> Name {
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy().into_owned();
+    let host = host.split('.').next().filter(|host| !host.is_empty()).unwrap_or("localhost");
+    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
+    let user = user.unwrap_or_else(|_| format!("uid{}", rustix::process::geteuid().as_raw()));
+    let last = directory.file_name().map(|name| name.as_encoded_bytes().to_vec());
+    Name::new()
+        .with_generic(format!("{user}-{host}").as_bytes())
+        .with_generic(&last.unwrap_or_else(|| b"files".to_vec()))
+}
+
+/// Addresses for a link: what is listened on, with `*` replaced by an address of this machine.
+/// Unix sockets only when there is nothing else.
+fn addresses(listening: &[Endpoint]) -> Vec<String> {
+    let mut uris = Vec::new();
+    for endpoint in listening {
+        let (scheme, host, port) = match endpoint {
+            Endpoint::Tcp { host, port } => ("tcp", host, port),
+            Endpoint::Udp { host, port } => ("udp", host, port),
+            Endpoint::Unix(_) => continue,
+        };
+        let unspecified = host.is_any() || host.address().is_some_and(|a| a.is_unspecified());
+        let uri = if unspecified {
+            match own_address() {
+                Some(IpAddr::V6(address)) => format!("{scheme}://[{address}]:{port}"),
+                Some(IpAddr::V4(address)) => format!("{scheme}://{address}:{port}"),
+                None => continue,
+            }
+        } else {
+            endpoint.to_string()
+        };
+        if !uris.contains(&uri) {
+            uris.push(uri);
+        }
+    }
+    if uris.is_empty() {
+        uris.extend(listening.iter().map(Endpoint::to_string).take(1));
+    }
+    uris
+}
+
+/// The address from which this machine would speak to others. Connecting a datagram socket only looks
+/// up the route; nothing is sent.
+fn own_address() -> Option<IpAddr> {
+    // 192.0.2.0/24 is reserved for documentation and never local.
+    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
+    socket.connect("192.0.2.1:9").ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_unspecified()).then_some(address)
+}

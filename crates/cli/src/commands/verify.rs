@@ -1,0 +1,122 @@
+//! `byname verify`: does a local copy hold what is published?
+
+use crate::exit::{Code, Failure, Outcome};
+use crate::output;
+use crate::paths::Paths;
+use crate::target::{Pace, ReadArgs, Session};
+use crate::walk;
+use byname_client::{Client, ClientError};
+use byname_packet::Name;
+use byname_transfer::metadata::ContentRoot;
+use serde_json::json;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// Compare a local file or directory with a published one; only hashes travel.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  byname verify run7 /lab/run7
+  byname verify run7 'byname:/lab/run7?via=tcp://host&key=SHA256:…' --json")]
+pub(crate) struct Args {
+    /// Local file or directory.
+    local: PathBuf,
+    /// Name or link.
+    target: String,
+    #[command(flatten)]
+    read: ReadArgs,
+    /// One JSON object per difference.
+    #[arg(long)]
+    json: bool,
+}
+
+struct Comparison<'a> {
+    args: &'a Args,
+    same: u64,
+    differences: u64,
+    published: HashSet<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
+    let kind = std::fs::metadata(&args.local).map_err(|e| Failure::disk(&args.local, e))?;
+    let mut session = Session::open(&args.target, &args.read, Pace::default(), paths)?;
+    let mut comparison = Comparison { args, same: 0, differences: 0, published: HashSet::new() };
+    if kind.is_dir() {
+        session.run(|client, name| comparison.tree(client, name))?;
+        let local = walk::local(&args.local).map_err(|e| Failure::disk(&args.local, e))?;
+        for (path, _) in local {
+            if !comparison.published.contains(&path) {
+                comparison.note(&path, "extra");
+            }
+        }
+    } else {
+        session.run(|client, name| comparison.file(client, name, Path::new("")))?;
+    }
+    if comparison.differences == 0 {
+        output::err_line(&format!("{} files are as published", comparison.same));
+        return Ok(());
+    }
+    let (differences, same) = (comparison.differences, comparison.same);
+    let message = format!("{differences} differences, {same} files are as published");
+    Err(Failure::new(Code::NotVerified, message))
+}
+
+impl Comparison<'_> {
+    fn note(&mut self, path: &Path, difference: &str) {
+        self.differences += 1;
+        let shown = output::component(path.as_os_str().as_encoded_bytes()).replace("%2F", "/");
+        if self.args.json {
+            output::json_line(json!({ "path": shown, "difference": difference }));
+        } else {
+            output::out_line(&format!("{difference:<8} {shown}"));
+        }
+    }
+
+    fn tree(&mut self, client: &mut Client, name: &Name) -> Result<(), ClientError> {
+        walk::published(client, name, &mut |client, found| {
+            let Some(path) = &found.path else { return Ok(false) };
+            self.published.insert(path.clone());
+            let local = self.args.local.join(path);
+            if !found.is_directory {
+                self.file(client, &found.name, path)?;
+            } else if !local.is_dir() {
+                self.note(path, "missing");
+            }
+            Ok(true)
+        })
+    }
+
+    fn file(&mut self, client: &mut Client, name: &Name, path: &Path) -> Result<(), ClientError> {
+        let local = if path.as_os_str().is_empty() {
+            self.args.local.clone()
+        } else {
+            self.args.local.join(path)
+        };
+        let found = client.stat(name)?;
+        let failed = |source| ClientError::LocalDisk { path: local.clone(), source };
+        let kind = match std::fs::symlink_metadata(&local) {
+            Ok(kind) => kind,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                self.note(path, "missing");
+                return Ok(());
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        let ContentRoot::Known(root) = found.metadata.root else {
+            self.note(path, "unsigned");
+            return Ok(());
+        };
+        let same_size = found.metadata.size.is_none_or(|size| size == kind.len());
+        let same = kind.is_file() && same_size && {
+            let mut hasher = blake3::Hasher::new();
+            let file = std::fs::File::open(&local).map_err(failed)?;
+            hasher.update_reader(file).map_err(failed)?;
+            *hasher.finalize().as_bytes() == root
+        };
+        if same {
+            self.same += 1;
+        } else {
+            self.note(path, "differs");
+        }
+        Ok(())
+    }
+}

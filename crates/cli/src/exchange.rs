@@ -1,0 +1,156 @@
+//! One Interest at a time over a face, for `ping` and `status`.
+
+use crate::exit::{Code, Failure, Outcome, chain};
+use byname_io::{Clock, Connection, FrameError, Interest as Watch, Poller, Token};
+use byname_link::{LinkService, ReassemblyLimits, stream_frame_len};
+use byname_packet::lp::LpHeader;
+use byname_packet::{Data, InterestBuilder, Name, NameRef, Packet};
+use std::time::Duration;
+
+/// What came back.
+pub(crate) enum Reply {
+    /// A whole Data packet.
+    Data(Vec<u8>),
+    /// A network Nack with its reason.
+    Nack(u64),
+    /// Nothing in time.
+    Silence,
+}
+
+/// A face on which one request is under way at most.
+pub(crate) struct Exchange {
+    connection: Connection,
+    link: LinkService,
+    poller: Poller,
+    clock: Clock,
+    nonce: u32,
+}
+
+/// Which Interest to send.
+pub(crate) struct Ask<'a> {
+    pub(crate) name: NameRef<'a>,
+    /// CanBePrefix and MustBeFresh, as discovery wants them.
+    pub(crate) discovers: bool,
+    pub(crate) timeout: Duration,
+}
+
+impl Exchange {
+    /// Takes over a connection.
+    pub(crate) fn new(connection: Connection) -> Outcome<Self> {
+        let failed = |error: byname_io::IoError| Failure::new(Code::Other, chain(&error));
+        let poller = Poller::new().map_err(failed)?;
+        poller.add(&connection, Token(0), Watch::READ).map_err(failed)?;
+        let clock = Clock::new();
+        let nonce = clock.unix_ns() as u32;
+        let link = if connection.is_datagram() {
+            LinkService::datagram(1420, u64::from(nonce), ReassemblyLimits::default())
+        } else {
+            LinkService::stream()
+        };
+        Ok(Self { connection, link, poller, clock, nonce })
+    }
+
+    /// Sends an Interest and waits for its answer.
+    pub(crate) fn request(&mut self, ask: &Ask<'_>) -> Outcome<Reply> {
+        self.nonce = self.nonce.wrapping_mul(0x9E37_79B1).wrapping_add(1);
+        let mut wire = Vec::new();
+        InterestBuilder::new(ask.name)
+            .can_be_prefix(ask.discovers)
+            .must_be_fresh(ask.discovers)
+            .nonce(self.nonce.to_be_bytes())
+            .lifetime_ms(u64::try_from(ask.timeout.as_millis()).unwrap_or(u64::MAX))
+            .encode(&mut wire);
+        let connection = &mut self.connection;
+        let mut queued = Ok(());
+        let sent = self.link.send(&LpHeader::default(), &wire, |head, packet| {
+            if queued.is_ok() {
+                queued = connection.queue(&[head, packet]);
+            }
+        });
+        let lost = |error: &dyn std::error::Error| Failure::new(Code::NoRoute, chain(error));
+        sent.map_err(|error| lost(&error))?;
+        queued.map_err(|error| lost(&error))?;
+        self.connection.flush().map_err(|error| lost(&error))?;
+        self.wait(ask)
+    }
+
+    fn wait(&mut self, ask: &Ask<'_>) -> Outcome<Reply> {
+        let deadline_ns = self.clock.now_ns() + ask.timeout.as_nanos() as u64;
+        let lost = |error: byname_io::IoError| Failure::new(Code::NoRoute, chain(&error));
+        let mut events = Vec::new();
+        loop {
+            let now_ns = self.clock.now_ns();
+            if now_ns >= deadline_ns {
+                return Ok(Reply::Silence);
+            }
+            let left = Duration::from_nanos(deadline_ns - now_ns);
+            self.poller.wait(&mut events, Some(left)).map_err(lost)?;
+            let mut reply = None;
+            let link = &mut self.link;
+            let status = self
+                .connection
+                .recv_burst(frame_len, &mut |frame| {
+                    if let Ok(Some(received)) = link.receive(frame, now_ns) {
+                        let answer = answer(received.header.nack, received.packet, ask.name);
+                        reply = answer.or(reply.take());
+                    }
+                })
+                .map_err(lost)?;
+            if let Some(reply) = reply {
+                return Ok(reply);
+            }
+            if status.closed {
+                return Err(Failure::new(Code::NoRoute, "the forwarder closed the connection"));
+            }
+        }
+    }
+
+    /// Fetches all segments of a status dataset of the forwarder.
+    pub(crate) fn dataset(&mut self, path: &str, timeout: Duration) -> Outcome<Vec<u8>> {
+        let name: Name = format!("/localhost/nfd/{path}").parse().map_err(Failure::usage)?;
+        let mut payload = Vec::new();
+        let mut ask = Ask { name: name.view(), discovers: true, timeout };
+        let mut next: Name;
+        for segment in 0.. {
+            let wire = match self.request(&ask)? {
+                Reply::Data(wire) => wire,
+                Reply::Nack(_) | Reply::Silence => return Err(no_status(path)),
+            };
+            let data = Data::decode(&wire)
+                .map_err(|error| Failure::new(Code::Other, format!("{path}: {}", chain(&error))))?;
+            if data.meta.content_type == byname_packet::ContentType::NACK {
+                return Err(no_status(path));
+            }
+            payload.extend_from_slice(data.content);
+            let last = data.meta.final_block_id.and_then(|component| component.segment());
+            let at = data.name.last().and_then(|component| component.segment());
+            if at != Some(segment) || last.is_none_or(|last| last <= segment) {
+                break;
+            }
+            next = data.name.without_last(1).to_name().with_segment(segment + 1);
+            ask = Ask { name: next.view(), discovers: false, timeout };
+        }
+        Ok(payload)
+    }
+}
+
+fn frame_len(stream: &[u8]) -> Result<Option<usize>, FrameError> {
+    stream_frame_len(stream).map_err(|_| FrameError("not an NDN packet"))
+}
+
+fn no_status(path: &str) -> Failure {
+    Failure::new(Code::NoRoute, format!("the forwarder does not answer about {path}"))
+        .hint("forwarders tell about themselves only on their own machine")
+}
+
+fn answer(nack: Option<u64>, packet: &[u8], name: NameRef<'_>) -> Option<Reply> {
+    match (nack, Packet::decode(packet).ok()?) {
+        (Some(reason), Packet::Interest(interest)) if interest.name == name => {
+            Some(Reply::Nack(reason))
+        }
+        (None, Packet::Data(data)) if name.is_prefix_of(data.name) => {
+            Some(Reply::Data(packet.to_vec()))
+        }
+        _ => None,
+    }
+}

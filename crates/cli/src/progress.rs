@@ -1,0 +1,127 @@
+//! Progress for people: one line on a terminal, nothing elsewhere.
+
+use crate::output;
+use byname_client::{Event, FileOutcome, Progress};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::time::{Duration, Instant};
+
+/// Shorter work needs no bar.
+const DELAY: Duration = Duration::from_secs(1);
+
+/// Counts what happens and shows it.
+pub(crate) struct Reporter {
+    started: Instant,
+    bar: Option<ProgressBar>,
+    total_bytes: u64,
+    shows_files: bool,
+    pub(crate) fetched_bytes: u64,
+    pub(crate) reused_bytes: u64,
+    pub(crate) files: u64,
+    pub(crate) files_skipped: u64,
+    pub(crate) files_kept: u64,
+}
+
+impl Reporter {
+    pub(crate) fn new(quiet: bool, shows_files: bool) -> Self {
+        Self {
+            started: Instant::now(),
+            bar: (!quiet && output::stderr_is_terminal()).then(ProgressBar::hidden),
+            total_bytes: 0,
+            shows_files,
+            fetched_bytes: 0,
+            reused_bytes: 0,
+            files: 0,
+            files_skipped: 0,
+            files_kept: 0,
+        }
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// What was done, in a line.
+    pub(crate) fn summary(&self) -> String {
+        let seconds = self.seconds().max(1e-6);
+        let mut text = format!(
+            "fetched {} file{}, {} in {seconds:.1} s ({}/s)",
+            self.files,
+            if self.files == 1 { "" } else { "s" },
+            output::size(self.fetched_bytes),
+            output::size((self.fetched_bytes as f64 / seconds) as u64),
+        );
+        for (count, what) in [
+            (self.files_skipped, "identical already"),
+            (self.files_kept, "different and kept (--no-clobber)"),
+        ] {
+            if count > 0 {
+                text.push_str(&format!(", {count} {what}"));
+            }
+        }
+        if self.reused_bytes > 0 {
+            let reused = output::size(self.reused_bytes);
+            text.push_str(&format!(", {reused} were there from an earlier run"));
+        }
+        text
+    }
+
+    /// Takes the bar off the terminal.
+    pub(crate) fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn show(&mut self) {
+        let Some(bar) = &self.bar else { return };
+        if bar.is_hidden() && self.started.elapsed() > DELAY {
+            let style = "{bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {eta}  {msg}";
+            bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
+            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+        }
+        bar.set_length(self.total_bytes);
+        bar.set_position(self.fetched_bytes + self.reused_bytes);
+    }
+
+    fn tell(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| output::err_line(line)),
+            None => output::err_line(line),
+        }
+    }
+}
+
+impl Progress for Reporter {
+    fn on_event(&mut self, event: Event<'_>) {
+        match event {
+            Event::FileStarted { path, size } => {
+                self.total_bytes += size.unwrap_or(0);
+                if let (Some(bar), Some(name)) = (&self.bar, path.file_name()) {
+                    bar.set_message(output::component(name.as_encoded_bytes()));
+                }
+            }
+            Event::Fetched { bytes } => self.fetched_bytes += bytes,
+            Event::Reused { bytes } => self.reused_bytes += bytes,
+            Event::FileDone { path, report } => {
+                match report.outcome {
+                    FileOutcome::Fetched => self.files += 1,
+                    FileOutcome::Identical => self.files_skipped += 1,
+                    FileOutcome::Kept => {
+                        self.files_kept += 1;
+                        self.tell(&format!("{}: kept, it is different", path.display()));
+                    }
+                }
+                if self.shows_files {
+                    tracing::info!("{} done", path.display());
+                }
+            }
+            Event::FileFailed { .. } | Event::DirectoryListed { .. } => {}
+            Event::EntrySkipped { directory, entry } => {
+                let directory = output::name(directory.view());
+                let entry = output::component(entry);
+                self.tell(&format!("{directory}: {entry} makes no safe file name: skipped"));
+            }
+        }
+        self.show();
+    }
+}

@@ -1,0 +1,74 @@
+//! Identities, rotation, revocation, and clocks.
+
+use crate::harness::{Home, write};
+
+#[test]
+fn a_rotated_key_is_vouched_for_by_the_old_one() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    write(&dir.join("x"), b"content");
+    let mut up = a.up(&dir, "/lab/d");
+    let old_link = up.link_to("x");
+    up.daemon.kill();
+    a.run(&["key", "rotate", "/lab/d"]).ok();
+    let again = a.up(&dir, "/lab/d");
+    assert_ne!(again.link_to("x"), old_link, "a new key");
+    b.run(&["cat", &old_link, "--connect", &again.uri()]).ok();
+    b.run(&["cat", &again.link_to("x")]).ok();
+}
+
+#[test]
+fn a_revoked_key_is_refused_and_says_so() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    write(&dir.join("x"), b"content");
+    let up = a.up(&dir, "/lab/d");
+    let link = up.link_to("x");
+    b.run(&["cat", &link]).ok();
+    let key = &link[link.find("SHA256:").unwrap()..];
+    b.run(&["trust", "revoke", key]).ok();
+    b.run(&["cat", &link]).fails_with(5, "revoked");
+}
+
+#[test]
+fn expired_and_wrong_clock_are_told_apart() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    write(&dir.join("x"), b"content");
+    a.run(&["key", "generate", "/lab/d", "--not-after", "20200101T000000"]).ok();
+    let up = a.up(&dir, "/lab/d");
+    b.run(&["cat", &up.link_to("x")]).fails_with(5, "expired");
+    let c = Home::new();
+    let dir = c.work("d");
+    write(&dir.join("x"), b"content");
+    c.run(&["key", "generate", "/lab/d", "--not-before", "20900101T000000"]).ok();
+    let up = c.up(&dir, "/lab/d");
+    b.run(&["cat", &up.link_to("x")]).fails_with(5, "clock");
+}
+
+#[test]
+fn trust_is_listed_and_taken_back() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    write(&dir.join("x"), b"content");
+    let up = a.up(&dir, "/lab/d");
+    b.run(&["trust", "add", &up.link]).ok();
+    let listed = b.run(&["trust", "list"]).ok().stdout();
+    assert!(listed.contains("/lab/d") && listed.contains("SHA256:"), "{listed}");
+    b.run(&["cat", "/lab/d/x", "--connect", &up.uri()]).ok();
+    b.run(&["trust", "remove", "/lab/d"]).ok();
+    b.run(&["cat", "/lab/d/x", "--connect", &up.uri()]).fails_with(6, "");
+    b.run(&["trust", "remove", "/lab/d"]).fails_with(3, "/lab/d");
+}
+
+#[test]
+fn keys_with_open_permissions_are_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let a = Home::new();
+    let dir = a.work("d");
+    a.run(&["key", "generate", "/lab/d"]).ok();
+    let keys = a.path().join("home/data/keys");
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&keys, open).unwrap();
+    a.run(&["up", dir.to_str().unwrap(), "--name", "/lab/d"]).fails_with(7, "chmod");
+}

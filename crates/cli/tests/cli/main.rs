@@ -1,0 +1,13 @@
+//! The binary as its users meet it: real processes, sockets, homes and files.
+
+mod errors;
+mod first_contact;
+mod harness;
+mod keys;
+mod killed;
+mod reading;
+#[path = "../../examples/tampering_relay/relay.rs"]
+mod relay;
+mod tampering;
+mod trees;
+mod ways;
