@@ -146,7 +146,8 @@ impl Forwarder {
         self.faces.add(info)
     }
 
-    /// Removes a face with its routes and everything that waits on it.
+    /// Removes a face with its routes. What it waits for ends with its lifetime: looking through
+    /// the PIT would let a peer that opens and closes faces keep everybody busy.
     pub fn remove_face(&mut self, face: FaceId) {
         if !self.faces.remove(face) {
             return;
@@ -154,15 +155,12 @@ impl Forwarder {
         for prefix in self.rib.remove_face(face) {
             self.update_fib(&prefix);
         }
-        self.pit.remove_face(face);
     }
 
     /// Says that a face has lost its link (its routes stay, but are not used) or has it back.
     pub fn set_face_up(&mut self, face: FaceId, up: bool) {
-        let Some(known) = self.faces.get_mut(face) else { return };
-        known.up = up;
-        if !up {
-            self.pit.forget_asked(face);
+        if let Some(face) = self.faces.get_mut(face) {
+            face.up = up;
         }
     }
 

@@ -214,27 +214,6 @@ impl Pit {
             }
         }
     }
-
-    /// Forgets that a face was asked: it has lost its link, and what was sent is lost too. So the
-    /// next retransmission goes another way, or learns that there is none.
-    pub(crate) fn forget_asked(&mut self, face: FaceId) {
-        for entry in self.slab.iter_mut().flatten() {
-            entry.out_records.retain(|record| record.face != face);
-        }
-    }
-
-    /// Forgets a face that is gone. Entries that nobody waits for any more expire at once.
-    pub(crate) fn remove_face(&mut self, face: FaceId) {
-        self.forget_asked(face);
-        for index in 0..self.slab.len() as PitIndex {
-            let Some(entry) = self.get_mut(index) else { continue };
-            let before = entry.in_records.len();
-            entry.in_records.retain(|record| record.face != face);
-            if entry.in_records.len() != before {
-                self.reschedule(index);
-            }
-        }
-    }
 }
 
 /// A Data packet to be matched against the table.

@@ -6,7 +6,7 @@
 //! entry the lowest cost. So a change below prefix P can only concern entries below P: see
 //! [`Rib::subtree`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use byname_packet::mgmt::{ROUTE_FLAG_CAPTURE, ROUTE_FLAG_CHILD_INHERIT};
 use byname_packet::{Name, NameRef};
@@ -53,12 +53,20 @@ pub(crate) struct Rib {
     /// One element per route that expires (two origins may share one).
     expiries: BTreeSet<(u64, Name)>,
     route_count: usize,
+    /// Routes over each face that has any: faces come and go, mostly without routes.
+    by_face: HashMap<FaceId, usize>,
     routes_max: usize,
 }
 
 impl Rib {
     pub(crate) fn new(routes_max: usize) -> Self {
-        Self { entries: BTreeMap::new(), expiries: BTreeSet::new(), route_count: 0, routes_max }
+        Self {
+            entries: BTreeMap::new(),
+            expiries: BTreeSet::new(),
+            route_count: 0,
+            by_face: HashMap::new(),
+            routes_max,
+        }
     }
 
     /// Adds a route or replaces the one with the same face and origin.
@@ -74,6 +82,7 @@ impl Rib {
             None => {
                 self.entries.entry(prefix.clone()).or_default().push(route);
                 self.route_count += 1;
+                *self.by_face.entry(route.face).or_default() += 1;
             }
         }
         if let Some(expires_ns) = route.expires_ns {
@@ -89,6 +98,9 @@ impl Rib {
 
     /// Removes every route over `face`; the prefixes concerned.
     pub(crate) fn remove_face(&mut self, face: FaceId) -> Vec<Name> {
+        if !self.by_face.contains_key(&face) {
+            return Vec::new();
+        }
         let uses = |routes: &Vec<Route>| routes.iter().any(|route| route.face == face);
         let concerned: Vec<Name> = self
             .entries
@@ -123,6 +135,14 @@ impl Rib {
     fn retain(&mut self, prefix: &Name, keep: impl Fn(&Route) -> bool) -> bool {
         let Some(routes) = self.entries.get_mut(prefix) else { return false };
         let before = routes.len();
+        for route in routes.iter().filter(|route| !keep(route)) {
+            if let Some(count) = self.by_face.get_mut(&route.face) {
+                *count -= 1;
+                if *count == 0 {
+                    self.by_face.remove(&route.face);
+                }
+            }
+        }
         routes.retain(|route| keep(route));
         let removed = before - routes.len();
         if routes.is_empty() {
@@ -235,5 +255,10 @@ mod tests {
         rib.insert(&a, route(1, 7, 0)).unwrap();
         assert_eq!(rib.remove_face(FaceId(1)), [a]);
         rib.insert(&b, route(1, 0, 0)).unwrap();
+        rib.insert(&b, route(1, 2, 0)).unwrap();
+        assert_eq!(rib.remove_face(FaceId(2)), []);
+        assert!(rib.remove(&b, FaceId(1), 0));
+        assert_eq!(rib.remove_face(FaceId(1)), []);
+        assert!(rib.by_face.is_empty());
     }
 }

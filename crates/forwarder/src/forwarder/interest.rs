@@ -193,8 +193,11 @@ impl Forwarder {
         self.eligible_hops(lookup, &mut hops);
         self.scratch.send.clear();
         let strategy = self.strategies.longest_match(lookup.name, lookup.prefixes);
+        let faces = &self.faces;
         let decision = match (strategy, self.pit.get_mut(index)) {
             (Some(strategy), Some(entry)) => {
+                // What was sent over a link that is lost will not be answered.
+                entry.out_records.retain(|r| faces.get(r.face).is_some_and(|face| face.up));
                 let context = Context { entry, hops: &hops, now_ns };
                 ask(*strategy, context, &mut self.scratch.send)
             }

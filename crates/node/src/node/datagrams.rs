@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
 use byname_io::{Event, Interest, Token};
 use byname_packet::types;
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 use super::Node;
 use super::connections::deliver;
@@ -54,7 +54,7 @@ impl Node {
             return None;
         }
         if self.peers.len() >= self.config.udp_faces_max {
-            self.drop_idlest_peer();
+            self.drop_idlest_peers();
         }
         let is_loopback = byname_io::is_loopback(peer);
         let mtu_bytes = self.mtu_bytes(is_loopback);
@@ -124,18 +124,23 @@ impl Node {
         }
     }
 
-    fn drop_idlest_peer(&mut self) {
-        let last_active = |face: &FaceId| self.links.faces.get(face).map(|l| l.last_active_ns);
-        let idlest = self.peers.iter().min_by_key(|(_, face)| last_active(face));
-        if let Some((peer, _)) = idlest {
-            let peer = *peer;
+    /// Makes room for new peers, for several at a time: a flood of senders costs one look at all
+    /// faces for each sixteenth of them.
+    fn drop_idlest_peers(&mut self) {
+        let last_active_ns =
+            |face: &FaceId| self.links.faces.get(face).map_or(0, |link| link.last_active_ns);
+        let mut peers: Vec<_> =
+            self.peers.iter().map(|(peer, face)| (last_active_ns(face), *peer)).collect();
+        let surplus = peers.len() / 16;
+        peers.select_nth_unstable_by_key(surplus, |(at_ns, _)| *at_ns);
+        for (_, peer) in peers.into_iter().take(surplus.max(1)) {
             self.drop_peer(peer);
         }
     }
 
     fn drop_peer(&mut self, peer: (usize, SocketAddr)) {
         let Some(face) = self.peers.remove(&peer) else { return };
-        info!(face = face.0, peer = %peer.1, "UDP face ended");
+        debug!(face = face.0, peer = %peer.1, "UDP face ended");
         self.links.faces.remove(&face);
         self.forwarder.remove_face(face);
     }

@@ -1,8 +1,9 @@
 //! Hostile and unlucky peers.
 
 use byname_node::NodeConfig;
+use byname_packet::mgmt::FaceStatus;
 
-use crate::harness::{Client, Running};
+use crate::harness::{Client, Running, name};
 
 #[test]
 fn malformed_input_closes_only_that_face() {
@@ -114,4 +115,51 @@ fn what_a_slow_reader_leaves_is_dropped_and_counted() {
     assert_eq!(other.next().unwrap().data().content.len(), 8000);
     let node = node.finish();
     assert!(node.queue_full_count() > 0);
+}
+
+fn udp_faces(client: &mut Client) -> usize {
+    client.express_with("/localhost/nfd/faces/list", None, |i| {
+        i.can_be_prefix(true).must_be_fresh(true)
+    });
+    let got = client.next().unwrap();
+    let faces = FaceStatus::decode_all(got.data().content).unwrap();
+    faces.iter().filter(|face| face.uri.starts_with("udp")).count()
+}
+
+#[test]
+fn udp_faces_are_bounded_and_end_when_idle() {
+    let node = Running::start(NodeConfig {
+        listen: vec!["tcp://127.0.0.1:0".parse().unwrap(), "udp://127.0.0.1:0".parse().unwrap()],
+        udp_faces_max: 4,
+        udp_idle_ns: 300_000_000,
+        ..NodeConfig::default()
+    });
+    let mut watcher = node.client(0);
+    for _ in 0..20 {
+        let mut peer = node.client(1);
+        peer.express("/nowhere");
+        assert!(peer.next().unwrap().nack.is_some());
+        assert!(udp_faces(&mut watcher) <= 4);
+    }
+    let ended = (0..200).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        udp_faces(&mut watcher) == 0
+    });
+    assert!(ended);
+}
+
+#[test]
+fn data_from_an_unknown_udp_peer_makes_no_face() {
+    let node = Running::listen(&["tcp://127.0.0.1:0", "udp://127.0.0.1:0"]);
+    let mut watcher = node.client(0);
+    let mut stranger = node.client(1);
+    stranger.put(name("/unasked").view(), b"x", None);
+    stranger.express("/nowhere");
+    assert!(stranger.next().unwrap().nack.is_some());
+    let mut other = node.client(1);
+    other.put(name("/unasked").view(), b"x", None);
+    // Both sockets are read in order, so that what came before was seen when this is answered.
+    stranger.express("/nowhere/else");
+    assert!(stranger.next().unwrap().nack.is_some());
+    assert_eq!(udp_faces(&mut watcher), 1);
 }
