@@ -1,4 +1,4 @@
-//! The smallest forwarder: `forwarder ENDPOINT... [PREFIX=ENDPOINT...]` listens and serves until killed.
+//! The smallest forwarder: `forwarder ENDPOINT... [PREFIX=ENDPOINT...]` listens until killed.
 
 use byname_node::{Node, NodeConfig};
 
