@@ -363,7 +363,7 @@ impl Reader {
         }
         let fetch = &mut self.parts[0].fetch;
         let last = data.meta.final_block_id.and_then(|component| component.segment());
-        if let Some(last) = last.filter(|_| fetch.last_segment().is_none()) {
+        if let Some(last) = last {
             fetch.set_last_segment(last, context.flow);
         }
         let last = fetch.last_segment();

@@ -76,6 +76,12 @@ impl Publisher {
         self.signer.key().key_id()
     }
 
+    /// The name of the certificate.
+    pub fn signer_name(&self) -> Name {
+        let locator = self.signer.key_locator().expect("it points to its certificate");
+        locator.to_name()
+    }
+
     /// The name of a path under the prefix.
     pub fn name(&self, path: &str) -> Name {
         path.split('/')
