@@ -1,4 +1,5 @@
 //! The file server as a reader sees it: packets over a socket pair, no forwarder in between.
+#![allow(clippy::unwrap_used)]
 
 #[path = "serving/attach.rs"]
 mod attach;

@@ -69,8 +69,8 @@ impl Default for ServerConfig {
             relist_ns: 1_000 * MS,
             pending_max: 4096,
             open_max: 256,
-            // 500 000 entries with names of 128 octets.
-            listing_bytes_max: 64 << 20,
+            // Half of it is one directory: 500 000 entries with names of the greatest length.
+            listing_bytes_max: 256 << 20,
             answers_max: 1024,
             signatures_per_s: 5000,
             hashes_max: 1024,
