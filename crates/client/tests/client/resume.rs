@@ -285,3 +285,55 @@ fn what_the_local_disk_refuses_is_told_with_the_path() {
     let error = download(&mut client, &name, &directory_there).expect_err("a directory");
     assert!(matches!(error, ClientError::InTheWay { .. }), "{error}");
 }
+
+#[test]
+fn a_new_version_is_found_even_if_refusals_are_swallowed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("f");
+    let (publisher, name) = with_file(&sample(SIZE));
+    let config =
+        ClientConfig { timeout: std::time::Duration::from_secs(1), ..trusting(&publisher) };
+    let shared: Arc<Mutex<Option<Arc<Mutex<Publisher>>>>> = Arc::default();
+    let (mut number, handle) = (0, Arc::clone(&shared));
+    let (server, connection) = Server::start(
+        publisher,
+        Box::new(move |_, reply| {
+            number += 1;
+            if number == 200 {
+                let handle = handle.lock().expect("no panic");
+                let publisher = handle.as_ref().expect("it is set before the first request");
+                publisher.lock().expect("no panic").publish("f", 2000, b"short and new");
+            }
+            if matches!(reply, Reply::Nack(_)) { Reply::Silence } else { reply }
+        }),
+    );
+    *shared.lock().expect("no panic") = Some(Arc::clone(&server.publisher));
+    let mut client = Client::with_connection(connection, config).expect("a client");
+    let report = download(&mut client, &name, &target).expect("it arrives");
+    assert_eq!(report.version, 2000);
+    assert_eq!(std::fs::read(&target).expect("the file"), b"short and new");
+}
+
+#[test]
+fn a_forwarder_that_restarts_in_mid_transfer_loses_nothing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("f");
+    let endpoint: byname_io::Endpoint =
+        format!("unix://{}", directory.path().join("s").display()).parse().expect("an endpoint");
+    let bytes = sample(SIZE);
+    let (publisher, name) = with_file(&bytes);
+    let config = trusting(&publisher);
+    let publisher = Arc::new(Mutex::new(publisher));
+    let first = Server::listen(&endpoint, Arc::clone(&publisher), Some(250));
+    let mut client = Client::connect(std::slice::from_ref(&endpoint), config).expect("a client");
+    let again = std::thread::spawn(move || {
+        first.join().expect("no panic");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        Server::listen(&endpoint, publisher, None)
+    });
+    let report = download(&mut client, &name, &target).expect("it arrives");
+    assert_eq!((report.fetched_bytes, report.reused_bytes), (SIZE as u64, 0));
+    assert!(std::fs::read(&target).expect("the file") == bytes);
+    drop(client);
+    again.join().expect("no panic").join().expect("no panic");
+}

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use byname_client::{Client, ClientConfig};
-use byname_io::{Connection, FrameError, Interest as Watch, Poller, Token};
+use byname_io::{Connection, Endpoint, FrameError, Interest as Watch, Listener, Poller, Token};
 use byname_link::stream_frame_len;
 use byname_packet::Interest;
 use byname_packet::lp::{LpHeader, LpPacket, encode_header};
@@ -26,32 +26,28 @@ impl Server {
         let (near, mut far) = Connection::pair().expect("a socket pair");
         let publisher = Arc::new(Mutex::new(publisher));
         let shared = Arc::clone(&publisher);
-        let thread = std::thread::spawn(move || {
-            let mut poller = Poller::new().expect("a poller");
-            poller.add(&far, Token(0), Watch::READ).expect("watched");
-            let mut events = Vec::new();
-            loop {
-                poller.wait(&mut events, Some(Duration::from_secs(30))).expect("a wait");
-                let mut replies = Vec::new();
-                let status = far.recv_burst(frame_len, &mut |frame| {
-                    let packet = LpPacket::decode(frame).expect("a frame");
-                    let wire = packet.fragment.expect("a packet");
-                    let interest = Interest::decode(wire).expect("an Interest");
-                    let reply = shared.lock().expect("no panic").answer(&interest);
-                    replies.push((wire.to_vec(), meddler(&interest, reply)));
-                });
-                for (interest, reply) in replies {
-                    send(&mut far, &interest, &reply);
-                }
-                if status.is_err() || status.is_ok_and(|status| status.closed) {
-                    return;
-                }
-                while far.wants_write() && far.flush().is_ok() {
-                    std::thread::yield_now();
-                }
-            }
-        });
+        let thread = std::thread::spawn(move || serve(&mut far, &shared, &mut meddler, None));
         (Server { publisher, thread: Some(thread) }, near)
+    }
+
+    /// A thread that serves the first connection made to `endpoint`, until it is closed or so
+    /// many requests were answered; then nobody listens there any more.
+    pub(crate) fn listen(
+        endpoint: &Endpoint,
+        publisher: Arc<Mutex<Publisher>>,
+        replies_max: Option<usize>,
+    ) -> JoinHandle<()> {
+        let listener = Listener::bind(endpoint).expect("nobody is there");
+        std::thread::spawn(move || {
+            let mut far = loop {
+                if let Some(connection) = listener.accept().expect("an open socket") {
+                    break connection;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            };
+            let mut meddler: Meddler = Box::new(|_, reply| reply);
+            serve(&mut far, &publisher, &mut meddler, replies_max);
+        })
     }
 
     /// A server that answers honestly, and a client that trusts it.
@@ -84,6 +80,38 @@ pub(crate) fn trusting(publisher: &Publisher) -> ClientConfig {
     let mut config = ClientConfig { timeout: Duration::from_secs(3), ..ClientConfig::default() };
     config.trust.add_anchor(publisher.prefix.clone(), publisher.key_id());
     config
+}
+
+fn serve(
+    far: &mut Connection,
+    publisher: &Mutex<Publisher>,
+    meddler: &mut Meddler,
+    replies_max: Option<usize>,
+) {
+    let mut poller = Poller::new().expect("a poller");
+    poller.add(far, Token(0), Watch::READ).expect("watched");
+    let (mut events, mut reply_count) = (Vec::new(), 0);
+    while replies_max.is_none_or(|max| reply_count < max) {
+        poller.wait(&mut events, Some(Duration::from_secs(30))).expect("a wait");
+        let mut replies = Vec::new();
+        let status = far.recv_burst(frame_len, &mut |frame| {
+            let packet = LpPacket::decode(frame).expect("a frame");
+            let wire = packet.fragment.expect("a packet");
+            let interest = Interest::decode(wire).expect("an Interest");
+            let reply = publisher.lock().expect("no panic").answer(&interest);
+            replies.push((wire.to_vec(), meddler(&interest, reply)));
+        });
+        for (interest, reply) in replies {
+            reply_count += 1;
+            send(far, &interest, &reply);
+        }
+        if status.is_err() || status.is_ok_and(|status| status.closed) {
+            return;
+        }
+        while far.wants_write() && far.flush().is_ok() {
+            std::thread::yield_now();
+        }
+    }
 }
 
 fn frame_len(bytes: &[u8]) -> Result<Option<usize>, FrameError> {
