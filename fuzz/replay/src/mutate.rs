@@ -1,7 +1,7 @@
 //! A small mutator with a fixed seed, for machines without a fuzzer.
 //!
-//! It knows nothing of coverage; what it finds beyond the corpora are mistakes in lengths, order and
-//! arithmetic near the packets that are there.
+//! It knows nothing of coverage; what it finds beyond the corpora are mistakes in lengths, order
+//! and arithmetic near the packets that are there.
 
 /// Inputs longer than this are not made.
 pub const INPUT_BYTES_MAX: usize = 10_000;

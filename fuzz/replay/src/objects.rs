@@ -2,7 +2,7 @@
 
 use byname_link::{LinkService, ReassemblyLimits, stream_frame_len};
 use byname_packet::lp::LpHeader;
-use byname_packet::{Data, MAX_PACKET_BYTES, NameRef};
+use byname_packet::{Data, DataBuilder, MAX_PACKET_BYTES, Name, NameRef, NullSigner};
 use byname_transfer::listing::{self, Entry};
 use byname_transfer::metadata::{Absence, Answer, Metadata};
 use byname_transfer::naming::{self, Request};
@@ -47,7 +47,8 @@ pub(crate) fn link_reassembly(mut input: &[u8]) {
     }
 }
 
-/// What is split is put together again: MTU (2 octets), length of a token (1), order (1), packet.
+/// What is split is put together again: MTU (2 octets), length of a token (1), order (1), then the
+/// content of the packet.
 pub(crate) fn link_send(mut input: &[u8]) {
     let mtu_bytes = take_number(&mut input, 2) as usize;
     let token_len = take_number(&mut input, 1) as usize % 33;
@@ -55,13 +56,17 @@ pub(crate) fn link_send(mut input: &[u8]) {
     let token = vec![7; token_len];
     let header =
         LpHeader { pit_token: (token_len > 0).then_some(&token[..]), ..LpHeader::default() };
-    // Only a whole packet can go out bare.
-    if byname_packet::Packet::decode(input).is_err() || input.len() > MAX_PACKET_BYTES {
+    let mut packet = Vec::new();
+    let name = Name::new().with_generic(b"f");
+    DataBuilder::new(name.view())
+        .encode(input, &NullSigner, &mut packet)
+        .expect("the Null signature cannot fail");
+    if packet.len() > MAX_PACKET_BYTES {
         return;
     }
     let mut sender = LinkService::datagram(mtu_bytes, u64::MAX - 1, ReassemblyLimits::default());
     let mut frames = Vec::new();
-    let sent = sender.send(&header, input, |head, body| frames.push([head, body].concat()));
+    let sent = sender.send(&header, &packet, |head, body| frames.push([head, body].concat()));
     if sent.is_err() {
         assert!(frames.is_empty());
         return;
@@ -76,7 +81,7 @@ pub(crate) fn link_send(mut input: &[u8]) {
         assert!(receiver.receive(frame, 0).expect("our own frame").is_none());
     }
     let received = receiver.receive(last, 0).expect("our own frame").expect("the last one");
-    assert_eq!(received.packet, input);
+    assert_eq!(received.packet, packet);
     assert_eq!(received.header, header);
 }
 

@@ -3,7 +3,7 @@
 use byname_packet::NameRef;
 use byname_security::base64;
 use byname_security::cert::Certificate;
-use byname_security::link::Link;
+use byname_security::link::{LINK_BYTES_MAX, Link};
 use byname_security::tree::{Check, HASH_BYTES, NODE_BYTES, NodeId, Tree, UNIT_BYTES, Verifier};
 
 /// A certificate, as a packet or in its text form.
@@ -39,7 +39,10 @@ pub(crate) fn byname_link(input: &[u8]) {
     assert!(Link::is_link(text));
     let printed = found.to_string();
     assert!(printed.is_ascii() && !printed.contains(char::is_whitespace), "{printed}");
-    assert_eq!(printed.parse::<Link>(), Ok(found), "{printed}");
+    // Escapes can make the printed form of a long link longer than a link may be.
+    if printed.len() <= LINK_BYTES_MAX {
+        assert_eq!(printed.parse::<Link>(), Ok(found), "{printed}");
+    }
 }
 
 /// What a peer offers as units and nodes of a file: its size (3 octets), then claims. A claim is:
