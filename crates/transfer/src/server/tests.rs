@@ -1,1 +1,262 @@
+use std::sync::Arc;
 
+use byname_packet::lp::LpPacket;
+use byname_packet::{DigestSigner, InterestBuilder, Packet};
+
+use super::*;
+use crate::metadata::{Absence, Answer, ContentRoot};
+
+const MS: u64 = 1_000_000;
+/// A wall clock long after the files of these tests were changed.
+const UNIX_NS: u64 = 1_000_000 * MS;
+
+fn server(config: ServerConfig) -> Server {
+    let signer: SharedSigner = Arc::new(DigestSigner);
+    Server::new(config, vec![Mount { prefix: "/t".parse().unwrap(), signer }])
+}
+
+fn at(ms: u64) -> Now {
+    Now { now_ns: ms * MS, unix_ns: UNIX_NS + ms * MS }
+}
+
+fn ask(server: &mut Server, uri: &str, lifetime_ms: u64, now: Now) {
+    let name: Name = uri.parse().unwrap();
+    let mut wire = Vec::new();
+    InterestBuilder::new(name.view())
+        .can_be_prefix(true)
+        .lifetime_ms(lifetime_ms)
+        .encode(&mut wire);
+    let interest = Interest::decode(&wire).unwrap();
+    let arrival =
+        Arrival { interest: &interest, pit_token: Some(b"tok"), congestion_mark: Some(1) };
+    server.handle_interest(&arrival, now);
+}
+
+fn identity(size: u64) -> Identity {
+    Identity { device: 1, inode: 2, size, mtime_ns: 1234, ctime_ns: 1235 }
+}
+
+fn found(identity: Identity, handle: u64) -> Completion {
+    let stat = FileStat { identity, mode: 0o100_644 };
+    Completion::Located(Located::File { stat, handle: Handle(handle) })
+}
+
+/// Takes the only operation there is.
+fn op(server: &mut Server) -> (OpId, Op) {
+    let op = server.poll_op().expect("an operation");
+    assert_eq!(server.poll_op(), None);
+    op
+}
+
+#[derive(Debug, PartialEq)]
+enum Sent {
+    Answer(Answer),
+    Segment,
+    Nack(u64),
+}
+
+fn sent(server: &mut Server) -> Option<Sent> {
+    let packet = server.poll_transmit()?;
+    let link = LpPacket::decode(&packet).unwrap();
+    assert_eq!(link.header.pit_token, Some(b"tok".as_slice()));
+    assert_eq!(link.header.congestion_mark, Some(1));
+    Some(match (Packet::decode(link.fragment.unwrap()).unwrap(), link.header.nack) {
+        (_, Some(reason)) => Sent::Nack(reason),
+        (Packet::Data(data), None) => match data.meta.freshness_ms {
+            3_600_000 => Sent::Segment,
+            _ => Sent::Answer(Answer::decode(&data).unwrap()),
+        },
+        other => panic!("{other:?}"),
+    })
+}
+
+fn root_of(sent: Option<Sent>) -> ContentRoot {
+    match sent {
+        Some(Sent::Answer(Answer::Metadata(metadata))) => metadata.root,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Resolves, recalls nothing, announces: what a first discovery of a quiet file takes.
+fn announce(server: &mut Server, size: u64, now: Now) -> u64 {
+    let (id, located) = op(server);
+    assert!(matches!(located, Op::Locate { .. }));
+    server.handle_completion(id, found(identity(size), 7), now);
+    let (id, recall) = op(server);
+    assert!(matches!(recall, Op::Recall { .. }));
+    server.handle_completion(id, Completion::Recalled(Recalled::default()), now);
+    let (id, announce) = op(server);
+    let Op::Announce { record, .. } = announce else { panic!("{announce:?}") };
+    assert!(server.poll_transmit().is_none(), "nothing may be said before the record is durable");
+    server.handle_completion(id, Completion::Announced(true), now);
+    record.version
+}
+
+#[test]
+fn a_version_is_announced_only_after_its_record_is_durable() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    assert_eq!(announce(&mut server, 10, at(0)), 1234);
+    let (id, hash) = op(&mut server);
+    assert_eq!(hash, Op::Hash { file: Handle(7), identity: identity(10) });
+    assert_eq!(sent(&mut server), None);
+    server.handle_completion(id, Completion::Hashed(Hashed::Root([5; 32])), at(1));
+    // After the wait it starts over.
+    let (id, _) = op(&mut server);
+    server.handle_completion(id, found(identity(10), 8), at(1));
+    let (id, _) = op(&mut server);
+    let record = Record { subject: Subject::File(identity(10)), version: 1234 };
+    let recalled = Recalled { record: Some(record), version_floor: 0, root: Some([5; 32]) };
+    server.handle_completion(id, Completion::Recalled(recalled), at(1));
+    assert_eq!(root_of(sent(&mut server)), ContentRoot::Known([5; 32]));
+    let (_, close) = op(&mut server);
+    assert_eq!(close, Op::Close { handle: Handle(8) }, "the version is open already");
+    assert_eq!(server.levels().pending, 0);
+}
+
+#[test]
+fn a_record_that_cannot_be_kept_is_tried_once_more_and_then_an_error() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    for attempt in 0..2 {
+        let (id, _) = op(&mut server);
+        server.handle_completion(id, found(identity(10), attempt), at(0));
+        let (id, _) = op(&mut server);
+        server.handle_completion(id, Completion::Recalled(Recalled::default()), at(0));
+        let (id, _) = op(&mut server);
+        server.handle_completion(id, Completion::Announced(false), at(0));
+        assert_eq!(server.poll_op().unwrap().1, Op::Close { handle: Handle(attempt) });
+    }
+    let unreadable = Answer::Absence(Absence::Unreadable { code: 4 });
+    assert_eq!(sent(&mut server), Some(Sent::Answer(unreadable)));
+}
+
+#[test]
+fn a_slow_root_is_answered_pending_and_its_result_is_not_lost() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    announce(&mut server, 10, at(0));
+    let (hash, _) = op(&mut server);
+    assert_eq!(server.poll_timeout(), Some(300 * MS));
+    server.handle_timeout(at(299));
+    assert_eq!(sent(&mut server), None);
+    server.handle_timeout(at(300));
+    assert_eq!(root_of(sent(&mut server)), ContentRoot::Pending);
+    assert_eq!((server.poll_timeout(), server.levels().hashing), (None, 1));
+    // Another reader joins the same computation.
+    ask(&mut server, "/t/f/32=metadata", 4000, at(400));
+    let (id, _) = op(&mut server);
+    server.handle_completion(id, found(identity(10), 9), at(400));
+    let (id, _) = op(&mut server);
+    let record = Some(Record { subject: Subject::File(identity(10)), version: 1234 });
+    let recalled = Recalled { record, ..Recalled::default() };
+    server.handle_completion(id, Completion::Recalled(recalled), at(400));
+    assert_eq!(op(&mut server).1, Op::Close { handle: Handle(9) });
+    server.handle_completion(hash, Completion::Hashed(Hashed::Root([5; 32])), at(500));
+    assert!(matches!(op(&mut server).1, Op::Locate { .. }));
+    assert_eq!((server.counters().hashes, server.levels().hashing), (1, 0));
+}
+
+#[test]
+fn short_interests_are_answered_within_half_their_lifetime() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/f/32=metadata", 100, at(0));
+    announce(&mut server, 10, at(0));
+    assert_eq!(server.poll_timeout(), Some(50 * MS));
+}
+
+#[test]
+fn too_many_roots_are_answered_pending_at_once() {
+    let mut server = server(ServerConfig { hashes_max: 0, ..ServerConfig::default() });
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    announce(&mut server, 10, at(0));
+    assert_eq!(root_of(sent(&mut server)), ContentRoot::Pending);
+    assert_eq!(server.counters().hashes_full, 1);
+}
+
+#[test]
+fn interests_that_the_disk_outlives_are_counted_and_the_table_empties() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/f/32=metadata", 1000, at(0));
+    let (id, _) = op(&mut server);
+    assert_eq!(server.levels().pending, 1);
+    server.handle_timeout(at(1000));
+    assert_eq!((server.levels().pending, server.counters().expired), (0, 1));
+    server.handle_completion(id, Completion::Located(Located::NotFound), at(2000));
+    assert_eq!((sent(&mut server), server.poll_timeout()), (None, None));
+    // Nothing of it is left: the path can be asked about again.
+    ask(&mut server, "/t/f/32=metadata", 1000, at(3000));
+    assert!(matches!(op(&mut server).1, Op::Locate { .. }));
+}
+
+#[test]
+fn a_changed_file_is_nacked_and_closed() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    let version = announce(&mut server, 10, at(0));
+    op(&mut server);
+    ask(&mut server, &format!("/t/f/v={version}/seg=0"), 4000, at(1));
+    let (id, send) = op(&mut server);
+    let Op::SendSegment(segment) = send else { panic!("{send:?}") };
+    assert_eq!((segment.source, segment.offset, segment.len), (Handle(7), 0, 10));
+    server.handle_completion(id, Completion::Segment(SegmentSent::Changed), at(1));
+    assert_eq!(sent(&mut server), Some(Sent::Nack(0)));
+    assert_eq!(op(&mut server).1, Op::Close { handle: Handle(7) });
+    assert_eq!(server.counters().changed, 1);
+}
+
+#[test]
+fn least_recently_used_versions_are_closed() {
+    let mut server = server(ServerConfig { open_max: 8, ..ServerConfig::default() });
+    for n in 0..9 {
+        ask(&mut server, &format!("/t/{n}/32=metadata"), 4000, at(0));
+        let (id, _) = op(&mut server);
+        server.handle_completion(id, found(identity(10 + n), n), at(0));
+        let (id, _) = op(&mut server);
+        let record = Some(Record { subject: Subject::File(identity(10 + n)), version: 1 });
+        let recalled = Recalled { record, version_floor: 0, root: Some([1; 32]) };
+        server.handle_completion(id, Completion::Recalled(recalled), at(0));
+        assert!(sent(&mut server).is_some());
+    }
+    let closed: Vec<Op> = std::iter::from_fn(|| server.poll_op()).map(|(_, op)| op).collect();
+    assert_eq!(closed, [0, 1].map(|n| Op::Close { handle: Handle(n) }));
+    assert_eq!(server.levels().open_files, 7);
+}
+
+#[test]
+fn listing_segments_come_from_the_snapshot() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/d/32=metadata", 4000, at(0));
+    let (id, _) = op(&mut server);
+    let stat = FileStat { identity: identity(0), mode: 0o040_755 };
+    server.handle_completion(id, Completion::Located(Located::Directory { stat }), at(0));
+    let (id, list) = op(&mut server);
+    assert!(matches!(list, Op::List { .. }));
+    let payload = b"a\0b/\0".to_vec();
+    let listing = Listing { stat, payload, root: [3; 32], levels: Vec::new() };
+    server.handle_completion(id, Completion::Listed(Ok(listing)), at(1));
+    let (id, _) = op(&mut server);
+    server.handle_completion(id, Completion::Recalled(Recalled::default()), at(1));
+    let (id, _) = op(&mut server);
+    server.handle_completion(id, Completion::Announced(true), at(1));
+    assert_eq!(root_of(sent(&mut server)), ContentRoot::Known([3; 32]));
+    for (uri, expected) in [
+        ("/t/d/32=ls/v=1234/seg=0", Sent::Segment),
+        ("/t/d/32=ls/v=1234/seg=1", Sent::Nack(0)),
+        ("/t/d/32=ls/v=1234/32=tree-1/seg=0", Sent::Nack(0)),
+    ] {
+        ask(&mut server, uri, 4000, at(2));
+        assert_eq!(sent(&mut server), Some(expected), "{uri}");
+    }
+}
+
+#[test]
+fn stray_completions_are_counted_and_harmless() {
+    let mut server = server(ServerConfig::default());
+    server.handle_completion(OpId(77), Completion::Announced(true), at(0));
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    let (id, _) = op(&mut server);
+    server.handle_completion(id, Completion::Announced(true), at(0));
+    assert_eq!(server.counters().strays, 1);
+    assert!(matches!(op(&mut server).1, Op::Locate { .. }), "it starts over");
+}
