@@ -1,8 +1,8 @@
 //! The newest version seen of each name, kept between commands, so that nobody can pass off an old
 //! version as the current one.
 //!
-//! One line a name, `VERSION NAME`, rewritten whole and renamed into place. Two commands that end at
-//! once may lose one another's additions; the rule then is as weak as for a name not seen yet.
+//! One line a name, `VERSION NAME`, rewritten whole and renamed into place. Two commands that end
+//! at once may lose one another's additions; the rule then is as weak as for a name not seen yet.
 
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;

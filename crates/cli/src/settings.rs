@@ -1,8 +1,8 @@
 //! Options from flags, environment, files and defaults, and where each came from.
 //!
-//! One table lists every option; the files, `BYNAME_*`, `config show` and `config check` are all read
-//! off it, so an option cannot exist in one place only. Precedence: flag, environment, user file,
-//! system file, default.
+//! One table lists every option; the files, `BYNAME_*`, `config show` and `config check` are all
+//! read off it, so an option cannot exist in one place only. Precedence: flag, environment, user
+//! file, system file, default.
 
 use crate::exit::{Code, Failure, Outcome};
 use crate::paths::{Paths, SYSTEM_CONFIG};

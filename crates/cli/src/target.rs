@@ -103,7 +103,8 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    /// Runs a read; if it ends at an unknown key and a person is there, asks once and runs it again.
+    /// Runs a read; if it ends at an unknown key and a person is there, asks once and runs it
+    /// again.
     pub(crate) fn run<T>(
         &mut self,
         mut read: impl FnMut(&mut Client, &Name) -> Result<T, ClientError>,

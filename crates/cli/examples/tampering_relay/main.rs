@@ -1,8 +1,8 @@
 //! A TCP relay that flips one bit of one kind of Data on its way to the reader.
 //!
 //! For the demo and the tests: what a broken cache or a hostile hop looks like to a client.
-//! `tampering_relay LISTEN_PORT TARGET_PORT data|node|metadata|listing`, or `--free-ports N` to print
-//! ports that nobody listens on.
+//! `tampering_relay LISTEN_PORT TARGET_PORT data|node|metadata|listing`, or `--free-ports N` to
+//! print ports that nobody listens on.
 
 mod relay;
 

@@ -30,7 +30,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 
 /// Writes the whole file.
 pub(crate) fn whole(session: &mut Session<'_>) -> Outcome {
-    parts(session, &[0..u64::MAX])
+    let all = 0..u64::MAX;
+    parts(session, std::slice::from_ref(&all))
 }
 
 fn parts(session: &mut Session<'_>, ranges: &[Range<u64>]) -> Outcome {

@@ -69,10 +69,10 @@ fn show(args: &Args, name: &Name, shown: &str, details: Option<&Discovered>, is_
             "name": output::name(name.view()),
             "type": if is_directory { "directory" } else { "file" },
         });
-        if let (Value::Object(fields), Some(details)) = (&mut fields, details) {
-            if let Value::Object(more) = describe(details) {
-                fields.extend(more);
-            }
+        if let (Value::Object(fields), Some(details)) = (&mut fields, details)
+            && let Value::Object(more) = describe(details)
+        {
+            fields.extend(more);
         }
         output::json_line(fields);
         return;

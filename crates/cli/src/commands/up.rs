@@ -231,8 +231,8 @@ fn addresses(listening: &[Endpoint]) -> Vec<String> {
     uris
 }
 
-/// The address from which this machine would speak to others. Connecting a datagram socket only looks
-/// up the route; nothing is sent.
+/// The address from which this machine would speak to others. Connecting a datagram socket only
+/// looks up the route; nothing is sent.
 fn own_address() -> Option<IpAddr> {
     // 192.0.2.0/24 is reserved for documentation and never local.
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;

@@ -198,7 +198,7 @@ impl Finished {
     #[track_caller]
     pub(crate) fn fails_with(self, code: i32, words: &str) -> Self {
         let (stdout, stderr) = (self.stdout(), self.stderr());
-        let shown = &stdout[..stdout.len().min(2000)];
+        let shown: String = stdout.chars().take(2000).collect();
         assert_eq!(self.output.status.code(), Some(code), "stdout:\n{shown}\nstderr:\n{stderr}");
         assert!(stderr.contains(words), "no {words:?} in:\n{stderr}");
         self

@@ -1,4 +1,5 @@
 //! The binary as its users meet it: real processes, sockets, homes and files.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
 
 mod errors;
 mod first_contact;
