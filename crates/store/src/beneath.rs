@@ -1,10 +1,11 @@
 //! Resolving a published path without ever leaving its root.
 //!
 //! The path is walked component by component on descriptors, and symbolic links are followed by
-//! hand: a target is pushed onto the components still to walk, `..` goes back to a descriptor that was
-//! passed on the way, an absolute target or a `..` above the root ends the walk. `openat2` would stay
-//! beneath the root too, but could not tell whether a link led through a directory that is hidden,
-//! and its absence (old kernels, system-call filters) would need this walk anyway.
+//! hand: a target is pushed onto the components still to walk, `..` goes back to a descriptor
+//! that was passed on the way, an absolute target or a `..` above the root ends the walk.
+//! `openat2` would stay beneath the root too, but could not tell whether a link led through a
+//! directory that is hidden, and its absence (old kernels, system-call filters) would need this
+//! walk anyway.
 //!
 //! Nothing is opened before it is known to be a regular file or a directory, so that no device is
 //! touched and no FIFO blocks. What is opened is compared with what was seen.

@@ -40,8 +40,8 @@ impl Executor {
         Self { roots, state, workers, open, next_handle: 0, packet: Vec::new() }
     }
 
-    /// Carries out an operation; `send` takes a whole packet and says whether it did. The completion
-    /// comes at once or later from [`Executor::take_done`].
+    /// Carries out an operation; `send` takes a whole packet and says whether it did. The
+    /// completion comes at once or later from [`Executor::take_done`].
     pub(crate) fn execute(
         &mut self,
         id: OpId,

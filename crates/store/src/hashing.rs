@@ -1,9 +1,10 @@
 //! Computing roots: small files in one go, large ones by several threads in groups of 2 MiB.
 //!
-//! A large file's level-1 values go straight to their places in the tree's file, so memory is bounded
-//! by one group per thread whatever the size. A thread gives up its turn after some groups, so
-//! that a large file does not keep small ones waiting. Content is read, never mapped: a file cut short
-//! while mapped would kill the process. The file's state is compared after the last read.
+//! A large file's level-1 values go straight to their places in the tree's file, so memory is
+//! bounded by one group per thread whatever the size. A thread gives up its turn after some
+//! groups, so that a large file does not keep small ones waiting. Content is read, never mapped:
+//! a file cut short while mapped would kill the process. The file's state is compared after the
+//! last read.
 
 use std::fs::File;
 use std::io::ErrorKind;

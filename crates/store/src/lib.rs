@@ -1,9 +1,9 @@
 //! Executes the file-server engine's operations on a POSIX tree and a state directory.
 //!
 //! [`FileServer`] is one thread with one face: Interests come in bursts, the engine in
-//! `byname_transfer::server` turns them into operations, [`Executor`] carries these out, Data leave.
-//! What takes long (hashing, reading directories, committing records) is done by worker threads that
-//! wake the first one. Nothing is ever written into a published tree.
+//! `byname_transfer::server` turns them into operations, [`Executor`] carries these out, Data
+//! leave. What takes long (hashing, reading directories, committing records) is done by worker
+//! threads that wake the first one. Nothing is ever written into a published tree.
 
 pub mod beneath;
 pub mod error;

@@ -1,7 +1,8 @@
-//! Asking the forwarder for Interests: one `rib/register` command per prefix, until each is answered.
+//! Asking the forwarder for Interests: one `rib/register` command per prefix, until each is
+//! answered.
 //!
-//! Sans-I/O like everything that speaks a protocol: commands to send are polled, answers handled, time
-//! is given. spec: NFD management, "ControlCommand" and "RibMgmt".
+//! Sans-I/O like everything that speaks a protocol: commands to send are polled, answers handled,
+//! time is given. spec: NFD management, "ControlCommand" and "RibMgmt".
 
 use byname_packet::mgmt::{ControlParameters, ControlResponse, ROUTE_FLAG_CHILD_INHERIT};
 use byname_packet::mgmt::{route_origin, status_code};

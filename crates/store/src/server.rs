@@ -82,7 +82,8 @@ impl FileServer {
     /// Opens the state directory and the mounts, and starts the workers.
     ///
     /// # Errors
-    /// [`StoreError`] of what cannot be opened; [`crate::StateError::Locked`] if another server runs.
+    /// [`StoreError`] of what cannot be opened; [`crate::StateError::Locked`] if another server
+    /// runs.
     pub fn new(config: FileServerConfig) -> Result<Self, StoreError> {
         let state = Arc::new(StateDir::open(&config.state_dir, config.tree_bytes_max)?);
         let (mut roots, mut mounts, mut prefixes) = (Vec::new(), Vec::new(), Vec::new());

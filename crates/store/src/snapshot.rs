@@ -1,8 +1,8 @@
 //! Reading a directory whole: sorted, complete, without what is not published.
 //!
 //! Names lie one after the other in one buffer while they are collected, so that half a million
-//! entries cost their octets and little more. A directory whose time moved meanwhile is read again, because
-//! an entry renamed during the reading may have been passed by.
+//! entries cost their octets and little more. A directory whose time moved meanwhile is read
+//! again, because an entry renamed during the reading may have been passed by.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -7,9 +7,10 @@
 //! | `trees/` | hash trees of files above 2 MiB, bounded in size, least recently used go first |
 //!
 //! Nothing here is believed blindly. A record carries a checksum; one that does not match counts as
-//! lost, and so does a database that cannot be opened (it is moved aside). Since the versions announced
-//! before are then unknown, no version below the wall clock of that moment is given out afterwards. A tree is
-//! folded up to its root when it is opened; one that does not match is computed anew.
+//! lost, and so does a database that cannot be opened (it is moved aside). Since the versions
+//! announced before are then unknown, no version below the wall clock of that moment is given out
+//! afterwards. A tree is folded up to its root when it is opened; one that does not match is
+//! computed anew.
 
 mod records;
 mod trees;

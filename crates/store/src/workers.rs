@@ -1,8 +1,8 @@
 //! Threads for what takes long: hashing, directories, checking trees; and one for durable records.
 //!
 //! Jobs wait in one queue; how many there can be is bounded by the engine that asks for them. The
-//! records' thread commits everything that has come meanwhile in one go, so that the cost of reaching the
-//! disk is shared. Results are collected and the file server's thread is woken.
+//! records' thread commits everything that has come meanwhile in one go, so that the cost of
+//! reaching the disk is shared. Results are collected and the file server's thread is woken.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! A directory's listing: for every entry its name, `/` if it is a directory, then a NUL octet.
 //!
-//! Ours are sorted by the octets of the names; other servers' need not be. Reading gives every entry
-//! as it stands: whether a name makes a safe local path is the reader's decision
+//! Ours are sorted by the octets of the names; other servers' need not be. Reading gives every
+//! entry as it stands: whether a name makes a safe local path is the reader's decision
 //! ([`crate::naming::is_safe_entry`]), because one bad name must not hide the others.
 
 use thiserror::Error;

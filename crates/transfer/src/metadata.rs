@@ -1,8 +1,9 @@
 //! What a discovery Interest is answered with: the description of a version, or why there is none.
 //!
-//! Both are the Content of a signed Data packet; [`Answer::decode`] takes whichever it is. Numbers that
-//! ndn6 file servers write in a fixed width are written so; any width is read. Unknown elements
-//! are ignored, so that other servers' extensions do no harm; a second element of a kind is too.
+//! Both are the Content of a signed Data packet; [`Answer::decode`] takes whichever it is.
+//! Numbers that ndn6 file servers write in a fixed width are written so; any width is read.
+//! Unknown elements are ignored, so that other servers' extensions do no harm; a second element
+//! of a kind is too.
 
 use byname_packet::{ContentType, Data, DecodeError, Name, NameRef, tlv, types};
 

@@ -164,8 +164,8 @@ pub fn last_segment(size: u64, segment_size: u64) -> u64 {
 /// 8192, or the largest smaller power of two with which every packet of the version stays within
 /// what NDN software accepts, link header included; `None` when not even 1024 octets fit.
 pub fn segment_size_for(versioned_bytes: usize) -> Option<usize> {
-    // Tree keyword 8, segment number 10, Name and Data headers 4 each, MetaInfo 2 + FreshnessPeriod 6
-    // + FinalBlockId 12, Content header 4, SignatureInfo 5, SignatureValue 2.
+    // Tree keyword 8, segment number 10, Name and Data headers 4 each, MetaInfo 2 +
+    // FreshnessPeriod 6 + FinalBlockId 12, Content header 4, SignatureInfo 5, SignatureValue 2.
     const AROUND_BYTES: usize = 8 + 10 + 4 + 4 + 2 + 6 + 12 + 4 + 5 + 2;
     let room = byname_packet::MAX_PACKET_BYTES
         .checked_sub(LINK_RESERVE_BYTES + AROUND_BYTES + versioned_bytes)?;

@@ -1,4 +1,5 @@
-//! Assigned numbers, keywords and limits of the file protocol (docs/protocol.md is the normative text).
+//! Assigned numbers, keywords and limits of the file protocol (docs/protocol.md is the normative
+//! text).
 //!
 //! The 0xF500 range is that of the ndn6 file-server protocol; from 0xF540 on the numbers are ours.
 //! All are even and above 31, so software that does not know them ignores them.

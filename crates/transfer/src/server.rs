@@ -2,16 +2,18 @@
 //!
 //! Whoever drives it calls, in any order,
 //!
-//! * handle: [`Server::handle_interest`], [`Server::handle_completion`], [`Server::handle_timeout`];
-//! * poll, after each of them and until nothing is left: [`Server::poll_op`] (execute it and hand the
-//!   completion back), [`Server::poll_transmit`] (send it), [`Server::poll_timeout`] (when to call
-//!   `handle_timeout`).
+//! * handle: [`Server::handle_interest`], [`Server::handle_completion`],
+//!   [`Server::handle_timeout`];
+//! * poll, after each of them and until nothing is left: [`Server::poll_op`] (execute it and hand
+//!   the completion back), [`Server::poll_transmit`] (send it), [`Server::poll_timeout`] (when to
+//!   call `handle_timeout`).
 //!
-//! One idea carries it: a *task* per published path. A discovery Interest, or a segment request for a
-//! version that is not open, joins the task of its path or starts one. A task resolves the path anew,
-//! recalls what was announced, waits for the file to be quiet or for the root, announces a version, and
-//! answers everybody who joined. After any wait it starts over, so that an answer never describes an
-//! older state than the one found after the last wait. Segments of open versions pass by all this.
+//! One idea carries it: a *task* per published path. A discovery Interest, or a segment request
+//! for a version that is not open, joins the task of its path or starts one. A task resolves the
+//! path anew, recalls what was announced, waits for the file to be quiet or for the root,
+//! announces a version, and answers everybody who joined. After any wait it starts over, so that
+//! an answer never describes an older state than the one found after the last wait. Segments of
+//! open versions pass by all this.
 //!
 //! Invariants: a version is announced only after its record is durable; no record's version is ever
 //! below an earlier one of its name; every Interest handled is answered by one packet or counted as
@@ -162,8 +164,8 @@ impl Server {
         }
     }
 
-    /// Serves a whole Data packet, such as a certificate, under its name and prefixes of it that are
-    /// at most three components shorter (`…/KEY/<keyId>`).
+    /// Serves a whole Data packet, such as a certificate, under its name and prefixes of it that
+    /// are at most three components shorter (`…/KEY/<keyId>`).
     ///
     /// # Errors
     /// [`DecodeError`] when it is none.

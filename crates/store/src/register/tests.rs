@@ -1,3 +1,5 @@
+//! The commands as NFD expects them, and what becomes of each kind of answer.
+
 use std::sync::Arc;
 
 use byname_packet::{DataBuilder, Interest, NullSigner};

@@ -1,8 +1,8 @@
 //! The durable records: versions by name, roots by inode.
 //!
-//! Keys and values have fixed layouts; every value starts with 8 octets of BLAKE3 over key and rest. A
-//! value that does not match is a lost record. All pages are checked when the file is opened; the
-//! checksums notice what is damaged later.
+//! Keys and values have fixed layouts; every value starts with 8 octets of BLAKE3 over key and
+//! rest. A value that does not match is a lost record. All pages are checked when the file is
+//! opened; the checksums notice what is damaged later.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -108,7 +108,7 @@ impl Records {
         let record = match self.read(NAMES, &key) {
             Ok(None) => None,
             Ok(Some(body)) => decode_name(&body).or_else(|| self.lost("malformed")),
-            Err(reason) => self.lost(&reason),
+            Err(error) => self.lost(&error.to_string()),
         };
         (record, self.floor.load(Ordering::Relaxed))
     }
@@ -183,21 +183,21 @@ impl Records {
         record.version >= self.floor.load(Ordering::Relaxed)
     }
 
-    /// The body of a value whose checksum matches; the reason if it cannot be had.
+    /// The body of a value whose checksum matches.
     fn read(
         &self,
         table: TableDefinition<'_, &[u8], &[u8]>,
         key: &[u8],
-    ) -> Result<Option<Vec<u8>>, String> {
+    ) -> Result<Option<Vec<u8>>, redb::Error> {
         let value = self.with_database(|database| {
             let transaction = database.begin_read()?;
             let table = transaction.open_table(table)?;
             Ok(table.get(key)?.map(|value| value.value().to_vec()))
         });
-        let Some(value) = value.map_err(|error| error.to_string())? else { return Ok(None) };
+        let Some(value) = value? else { return Ok(None) };
         match value.split_at_checked(CHECK_BYTES) {
             Some((check, body)) if check == checksum(key, body) => Ok(Some(body.to_vec())),
-            _ => Err("checksum does not match".to_owned()),
+            _ => Err(redb::Error::Corrupted("checksum does not match".to_owned())),
         }
     }
 

@@ -1,3 +1,5 @@
+//! Descriptions octet by octet, and what readers must put up with from other servers.
+
 use super::*;
 
 fn file() -> Metadata {

@@ -1,3 +1,5 @@
+//! Which names are requests, and which components can be files.
+
 use super::*;
 
 fn name(uri: &str) -> Name {

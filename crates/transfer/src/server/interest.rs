@@ -17,8 +17,8 @@ pub(super) struct Place {
 }
 
 impl Server {
-    /// Takes an Interest. It is answered through `poll_transmit` or a `SendSegment` operation, now or
-    /// after further calls.
+    /// Takes an Interest. It is answered through `poll_transmit` or a `SendSegment` operation,
+    /// now or after further calls.
     pub fn handle_interest(&mut self, arrival: &Arrival<'_>, now: Now) {
         self.counters.interests += 1;
         if self.answer_fixed(arrival) {
@@ -43,7 +43,8 @@ impl Server {
     fn answer_fixed(&mut self, arrival: &Arrival<'_>) -> bool {
         let interest = arrival.interest;
         let found = self.fixed.iter().find(|(name, wire)| {
-            // Without this a plain prefix of everything published would be answered by a certificate.
+            // Without this a plain prefix of everything published would be answered by a
+            // certificate.
             let is_near = interest.name.count() + AFTER_IDENTITY > name.view().count();
             let may_match =
                 interest.name.is_prefix_of(name.view()) || name.view().is_prefix_of(interest.name);

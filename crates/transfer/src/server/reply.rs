@@ -1,8 +1,9 @@
 //! Packets that leave: link header, Nacks, signed answers and their reuse.
 //!
-//! A signed packet is sent again as long as its content is what would be signed now and it is younger
-//! than the configured age; comparing the content is the whole invalidation. The version component
-//! of an answer is the time of signing and never repeats, even when the wall clock is set back.
+//! A signed packet is sent again as long as its content is what would be signed now and it is
+//! younger than the configured age; comparing the content is the whole invalidation. The version
+//! component of an answer is the time of signing and never repeats, even when the wall clock is
+//! set back.
 
 use byname_packet::lp::{self, LpHeader};
 use byname_packet::{ContentType, DataBuilder, Interest, NameRef, NumberComponent};

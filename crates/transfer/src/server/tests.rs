@@ -1,3 +1,5 @@
+//! The engine without files: operations are answered by hand, time is given.
+
 use std::sync::Arc;
 
 use byname_packet::lp::LpPacket;
