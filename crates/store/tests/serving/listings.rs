@@ -148,3 +148,16 @@ fn listings_of_many_directories_stay_within_their_bound() {
     assert!(matches!(peer.ask(&InterestBuilder::new(name.view())), Reply::Data(_)));
     assert_eq!(peer.counters().listings, 201);
 }
+
+#[test]
+fn nothing_is_scanned_before_it_is_asked_for() {
+    let world = World::new();
+    for n in 0..5_000 {
+        world.write(&format!("{}/{n}", n % 10), b"x");
+    }
+    let mut peer = Peer::start(&world);
+    let metadata = peer.metadata("/t/7/4997");
+    assert_eq!(peer.fetch(&metadata), b"x");
+    let counters = peer.counters();
+    assert_eq!((counters.listings, counters.hashes, counters.versions), (0, 1, 1));
+}
