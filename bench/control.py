@@ -1,7 +1,7 @@
 """The control that ends a benchmark: data that changed behind byname's back must be refused.
 
-A store through a shared mapping to a page that is dirty already leaves size, mtime and ctime as they are (in memory, where
-nothing is written back), so only the content can show it.
+A store through a shared mapping to a page that is dirty already leaves size, mtime and ctime as
+they are (in memory, where nothing is written back), so only the content can show it.
 """
 
 import mmap
@@ -34,7 +34,7 @@ def one_flipped_bit():
 
 
 def flip_and_read(lab, directory):
-    """Publishes, reads, flips a bit, reads again through fresh processes that have nothing cached."""
+    """Publishes, reads, flips a bit, reads again through processes that have nothing cached."""
     published = directory / "published"
     published.mkdir()
     file = published / FILE

@@ -30,7 +30,7 @@ class Sample:
 
 
 def process_cpu_s(pid):
-    """User and system time of a process with all its threads, and of the children it has waited for."""
+    """User and system time of a process, its threads and the children it has waited for."""
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat:
         fields = stat.read().rpartition(")")[2].split()
     return sum(int(ticks) for ticks in fields[11:15]) / TICKS_PER_S

@@ -71,10 +71,11 @@ def markdown(run):
         f"Load before the run: {host['load_before']:.2f}.",
         "",
         "CPU-seconds are of all processes, servers and forwarders included. *Publish* is what the "
-        "servers spent before the first fetch, *first* is the first fetch (byname hashes the file in it).",
+        "servers spent before the first fetch, *first* is the first fetch (byname hashes the "
+        "file in it).",
         "",
-        "| program | wall s/GiB: median (min–max) | CPU s/GiB: median (min–max) | client | servers | "
-        "publish | first | wall ÷ " + run["reference"] + " | CPU ÷ " + run["reference"] + " | "
+        "| program | wall s/GiB: median (min–max) | CPU s/GiB: median (min–max) | client | "
+        f"servers | publish | first | wall ÷ {run['reference']} | CPU ÷ {run['reference']} | "
         "client MiB | servers MiB |",
         "|" + "---|" * 11,
     ]

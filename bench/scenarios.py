@@ -1,4 +1,7 @@
-"""The ways of moving one file from a local server to local memory, each with its servers and its client command."""
+"""The ways of moving one file from a local server to local memory.
+
+Each has its servers and its client command.
+"""
 
 import os
 import pathlib
@@ -71,7 +74,7 @@ class Byname(Scenario):
         return self.lab.run([nodes.byname_binary(), "--version"]).stdout.decode().splitlines()[0]
 
     def start(self):
-        # The reader shares the publisher's home: its keys are anchors there, so the read is verified.
+        # The reader shares the publisher's home: its keys are anchors there, so all is verified.
         self.env = {"BYNAME_HOME": str(self.lab.path("byname/home"))}
         socket_path = self.lab.path("byname/sock")
         self.uri = f"unix://{socket_path}"
@@ -91,7 +94,7 @@ class Byname(Scenario):
 
 
 class Ndnd(Scenario):
-    """`ndnd put` and `ndnd cat` through NDNd's forwarder over a Unix socket; cat verifies nothing."""
+    """`ndnd put`, NDNd's forwarder and `ndnd cat`, over a Unix socket; cat verifies nothing."""
 
     title = "ndnd cat"
     client_stdout_is_result = True
@@ -124,7 +127,9 @@ class Xrootd(Scenario):
     @staticmethod
     def missing():
         absent = [p for p in ("xrootd", "xrdcp") if shutil.which(p) is None]
-        return f"{' and '.join(absent)} not installed (scripts/setup --for bench)" if absent else None
+        if not absent:
+            return None
+        return f"{' and '.join(absent)} not installed (scripts/setup --for bench)"
 
     def version(self):
         result = self.lab.run(["xrdcp", "--version"])

@@ -1,4 +1,4 @@
-"""The peers among themselves, without byname: when these fail, the harness or a peer is at fault."""
+"""The peers among themselves, without byname: if these fail, the harness or a peer is at fault."""
 
 from harness import nodes, samples
 from harness.case import Case, grid

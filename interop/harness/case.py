@@ -1,4 +1,4 @@
-"""The base of all interoperability tests, and the grid that turns one method into one test per combination."""
+"""The base of all interoperability tests, and the grid: one method, one test per combination."""
 
 import itertools
 import signal

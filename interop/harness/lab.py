@@ -1,7 +1,7 @@
 """One test's own little world: directories, ports, processes and their logs.
 
-Nothing is shared between two labs and nothing outlives one: `close` ends every process group that the lab started and keeps
-the tail of each log for the report. Every wait is bounded.
+Nothing is shared between two labs and nothing outlives one: `close` ends every process group that
+the lab started and keeps the tail of each log for the report. Every wait is bounded.
 """
 
 import dataclasses

@@ -1,4 +1,7 @@
-"""The test families that every peer goes through; a peer's folder names its tools and the links they can use."""
+"""The test families that every peer goes through.
+
+A peer's folder names its tools and the links they can use.
+"""
 
 import time
 

@@ -1,7 +1,7 @@
 """Forwarders, producers and consumers, byname's and everybody else's, behind one interface each.
 
-A consumer is a function (lab, uri, name, out) -> Result that writes `out` when it succeeds and leaves no `out` when it
-does not, whatever the tool itself does.
+A consumer is a function (lab, uri, name, out) -> Result that writes `out` when it succeeds and
+leaves no `out` when it does not, whatever the tool itself does.
 """
 
 import json
@@ -133,7 +133,7 @@ def ndnd_put(lab, forwarder, file, name, scheme="unix"):
 
 
 def ndnts_serve(lab, forwarder, directory, name, scheme="unix", options=("6144", "sha256")):
-    """Publishes a directory with the file server in interop/ndnts; options: segment size, signature."""
+    """Publishes a directory with interop/ndnts/serve.mjs; options: segment size, signature."""
     argv = ["node", _script("serve.mjs"), forwarder.uri(scheme), name, directory, *options]
     daemon = lab.start("ndnts-serve", argv)
     wait_published(forwarder.uri(), name, daemon)
@@ -160,7 +160,7 @@ def byname_get_insecure(lab, uri, name, out):
 
 
 def ndnd_cat(lab, uri, name, out):
-    """`ndnd cat`; the shell redirection it is used with leaves an empty file on failure, we do not."""
+    """`ndnd cat`; a shell redirection would leave an empty file on failure, we do not."""
     result = lab.run([peers.NDND, "cat", name], {"NDN_CLIENT_TRANSPORT": uri}, FETCH_TIMEOUT_S,
                      stdout=out)
     if result.code != 0:
@@ -185,7 +185,7 @@ def ndnts_run(lab, script, *arguments):
 
 
 def _script(name):
-    """Node resolves imports from the folder of the script, so it runs a copy beside node_modules."""
+    """Node resolves imports from the script's folder, so it runs a copy beside node_modules."""
     for source in (peers.INTEROP / "ndnts").glob("*.mjs"):
         target = peers.NDNTS / source.name
         if not target.exists() or target.read_bytes() != source.read_bytes():

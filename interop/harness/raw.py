@@ -1,4 +1,4 @@
-"""A producer made of bytes: registers a prefix and answers Interests with whatever packet a test wants."""
+"""A producer made of bytes: registers a prefix and answers with whatever packet a test wants."""
 
 import hashlib
 import os
@@ -9,7 +9,6 @@ from . import wire
 APPLICATION_PARAMETERS, INTEREST_SIGNATURE_INFO, INTEREST_SIGNATURE_VALUE = 36, 44, 46
 SIGNATURE_NONCE, SIGNATURE_TIME, SIGNATURE_VALUE = 38, 40, 23
 CONTROL_PARAMETERS, CONTROL_RESPONSE, STATUS_CODE = 104, 101, 102
-PARAMETERS_DIGEST = 2
 DIGEST_SHA256 = b"\x00"
 OK = 200
 
@@ -27,7 +26,7 @@ def register_interest(prefix):
     signed = wire.tlv(APPLICATION_PARAMETERS) + info
     signature = hashlib.sha256(name + signed).digest()
     tail = signed + wire.tlv(INTEREST_SIGNATURE_VALUE, signature)
-    name += wire.tlv(PARAMETERS_DIGEST, hashlib.sha256(tail).digest())
+    name += wire.tlv(wire.PARAMETERS_DIGEST, hashlib.sha256(tail).digest())
     body = wire.tlv(wire.NAME, name) + wire.tlv(wire.MUST_BE_FRESH)
     body += wire.tlv(wire.NONCE, os.urandom(4)) + wire.tlv(wire.LIFETIME, wire.nni(1000))
     return wire.tlv(wire.INTEREST, body + tail)

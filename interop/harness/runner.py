@@ -9,6 +9,8 @@ import unittest
 from . import peers
 from .case import Case
 
+REPORT_CHARS_MAX = 12000
+
 
 class Outcome(unittest.TestResult):
     """Prints each test as it ends, and the report of its lab if it failed."""
@@ -51,7 +53,7 @@ class Outcome(unittest.TestResult):
             for failed, trace in (self.failures + self.errors):
                 if failed is test:
                     print(trace)
-            print(indent(getattr(test, "report", "")), flush=True)
+            print(indent(getattr(test, "report", "")[-REPORT_CHARS_MAX:]), flush=True)
 
 
 def indent(text):
@@ -84,7 +86,7 @@ def find(pattern):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description="Interoperability tests of byname.")
-    parser.add_argument("-k", metavar="TEXT", default="", help="only tests whose title contains TEXT")
+    parser.add_argument("-k", metavar="TEXT", default="", help="tests whose title contains TEXT")
     parser.add_argument("--list", action="store_true", help="list the tests and stop")
     options = parser.parse_args(arguments)
     suite = find(options.k)

@@ -1,4 +1,7 @@
-"""The files that every peer has to deliver byte for byte. Made once, read by all tests, changed by none."""
+"""The files that every peer has to deliver byte for byte.
+
+Made once, read by all tests, changed by none.
+"""
 
 import filecmp
 import os

@@ -1,6 +1,6 @@
-"""Just enough of the NDN packet format to ask one question and to read the answer, written for the tests alone.
+"""Just enough of the NDN packet format to ask one question and to read the answer.
 
-It shares no code with byname, so that the two can disagree.
+It is written for the tests alone and shares no code with byname, so that the two can disagree.
 """
 
 import os
@@ -11,8 +11,8 @@ INTEREST, DATA, LP_PACKET, NAME = 5, 6, 100, 7
 CAN_BE_PREFIX, MUST_BE_FRESH, NONCE, LIFETIME = 33, 18, 10, 12
 META_INFO, CONTENT, SIGNATURE_INFO = 20, 21, 22
 CONTENT_TYPE, FRESHNESS, FINAL_BLOCK_ID, SIGNATURE_TYPE, KEY_LOCATOR = 24, 25, 26, 27, 28
-LP_FRAGMENT, LP_PIT_TOKEN, LP_NACK = 80, 98, 800
-GENERIC, KEYWORD, SEGMENT, VERSION = 8, 32, 50, 54
+LP_FRAGMENT, LP_FRAG_COUNT, LP_PIT_TOKEN, LP_NACK = 80, 83, 98, 800
+PARAMETERS_DIGEST, GENERIC, KEYWORD, SEGMENT, VERSION = 2, 8, 32, 50, 54
 PACKET_BYTES_MAX = 8800
 CONVENTIONS = {"seg": SEGMENT, "v": VERSION}
 
@@ -91,6 +91,8 @@ def name_uri(name_value):
     for kind, value in elements(name_value):
         if kind in (SEGMENT, VERSION):
             text = {SEGMENT: "seg=", VERSION: "v="}[kind] + str(int.from_bytes(value, "big"))
+        elif kind == PARAMETERS_DIGEST:
+            text = "params-sha256=" + value.hex()
         else:
             text = ("" if kind == GENERIC else f"{kind}=") + urllib.parse.quote(value, safe="")
         parts.append(text)

@@ -1,5 +1,6 @@
 // Fetches one file: RDR discovery, then all segments.
-// usage: node get.mjs UPLINK NAME OUT     exit 0 ok, 3 not found (application Nack), 1 anything else
+// usage: node get.mjs UPLINK NAME OUT
+// Exit code 0 ok, 3 not found (application Nack), 1 anything else.
 import { writeFile } from "node:fs/promises";
 
 import { consume } from "@ndn/endpoint";

@@ -18,7 +18,8 @@ import { openUplink } from "./uplink.mjs";
 const CONTENT_TYPE_NACK = 3;
 const FRESHNESS_MS = 60_000;
 
-const [uplink, prefixUri, root, segmentSizeArg = "6144", signing = "sha256"] = process.argv.slice(2);
+const [uplink, prefixUri, root, ...options] = process.argv.slice(2);
+const [segmentSizeArg = "6144", signing = "sha256"] = options;
 const prefix = new Name(prefixUri);
 const segmentSize = Number(segmentSizeArg);
 const signer = await makeSigner(signing);

@@ -1,4 +1,7 @@
-"""NDNts: its libraries read files, ranges and directories from byname, and byname reads a file server made of them."""
+"""NDNts: its libraries read files, ranges and directories from byname.
+
+byname reads a file server made of them.
+"""
 
 import json
 
@@ -31,7 +34,7 @@ class ClientReadsByname(ReadsFromByname):
         self.assertNotEqual(result.code, 0, str(result))
 
     def test_metadata_describes_the_file(self):
-        """Size, segment size, mode and modification time, as the client of @ndn/fileserver sees them."""
+        """Size, segment size, mode and modification time, as @ndn/fileserver's client sees them."""
         hub = nodes.BynameForwarder(self.lab)
         nodes.byname_serve(self.lab, hub, samples.directory(), NAME)
         out = self.lab.path("out/f")

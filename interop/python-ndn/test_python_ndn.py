@@ -1,6 +1,6 @@
 """python-ndn: `pyndntools catchunks` reads byname, byname reads `pyndntools putchunks`.
 
-catchunks asks for one segment after the other; 100 MiB take it about 15 s, so it reads the large file like everybody.
+catchunks asks for one segment after the other; 100 MiB take it about 15 s.
 """
 
 from harness import nodes, samples
