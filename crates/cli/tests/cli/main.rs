@@ -9,6 +9,7 @@ mod killed;
 mod reading;
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;
+mod scale;
 mod tampering;
 mod trees;
 mod ways;

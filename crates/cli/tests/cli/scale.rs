@@ -1,0 +1,131 @@
+//! Sizes that break what was only tried on small things. Memory is read from the kernel's high-water
+//! marks and compared with the figures that docs/semantics.md states.
+
+use crate::harness::{Home, noise, write};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::process::Stdio;
+
+/// What a client and a server may need besides what they are told to cache, in KiB (debug builds
+/// included).
+const CLIENT_KIB_MAX: u64 = 64 << 10;
+const SERVER_KIB_MAX: u64 = 192 << 10;
+
+/// The most memory that a process ever had, in KiB.
+fn peak_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|text| text.trim().strip_suffix("kB")?.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Runs a command, returns its output and the most memory it had.
+fn measured(home: &Home, args: &[&str]) -> (Vec<u8>, u64) {
+    let mut child = home.byname().args(args).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let (mut total, mut last) = (0u64, Vec::new());
+        let mut chunk = vec![0; 1 << 20];
+        loop {
+            match out.read(&mut chunk).unwrap() {
+                0 => return (total, last),
+                len => {
+                    total += len as u64;
+                    last.extend_from_slice(&chunk[..len]);
+                    let keep = last.len().saturating_sub(4 << 20);
+                    last.drain(..keep);
+                }
+            }
+        }
+    });
+    let mut peak = 0;
+    let status = loop {
+        peak = peak.max(peak_kib(child.id()));
+        match child.try_wait().unwrap() {
+            Some(status) => break status,
+            None => std::thread::sleep(std::time::Duration::from_millis(5)),
+        }
+    };
+    assert!(status.success(), "{args:?}: {status}");
+    (reader.join().unwrap().1, peak)
+}
+
+#[test]
+fn four_gib_and_one_byte() {
+    const SIZE: u64 = (4 << 30) + 1;
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    let mut file = std::fs::File::create(dir.join("huge")).unwrap();
+    file.set_len(SIZE).unwrap();
+    for (at, seed) in [(0, 1), (2 << 30, 2), (SIZE - 5000, 3)] {
+        file.seek(SeekFrom::Start(at)).unwrap();
+        file.write_all(&noise(5000, seed)).unwrap();
+    }
+    drop(file);
+    let up = a.up(&dir, "/lab/d");
+    let link = up.link_to("huge");
+    // The end of the file needs three levels of the tree.
+    let range = format!("{}:{}", SIZE - 5000, 5000);
+    let (tail, _) = measured(&b, &["cat", &link, "--range", &range]);
+    assert_eq!(tail, noise(5000, 3));
+    let ((_, kib), sum) = (
+        measured(&b, &["get", &link, "-o", "huge"]),
+        b.run(&["stat", "--checksum", "b3", &link]).ok().stdout(),
+    );
+    let copy = std::fs::File::open(b.path().join("huge")).unwrap();
+    assert_eq!(copy.metadata().unwrap().len(), SIZE);
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(copy).unwrap();
+    assert_eq!(sum.split_whitespace().next().unwrap(), hasher.finalize().to_hex().as_str());
+    assert!(kib < CLIENT_KIB_MAX, "the client needed {kib} KiB");
+    let cache_kib = 64 << 10;
+    let kib = peak_kib(up.daemon.pid());
+    assert!(kib < SERVER_KIB_MAX + cache_kib, "the server needed {kib} KiB");
+    println!("4 GiB + 1: client and server within their bounds ({kib} KiB server)");
+}
+
+#[test]
+fn fifty_thousand_entries_in_one_directory() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    for number in 0..50_000 {
+        std::fs::File::create(dir.join(format!("entry-{number:06}"))).unwrap();
+    }
+    let up = a.up(&dir, "/lab/d");
+    let (listed, kib) = measured(&b, &["ls", &up.link]);
+    let text = String::from_utf8(listed).unwrap();
+    let names: Vec<&str> = text.lines().collect();
+    assert_eq!(names.len(), 50_000);
+    assert!(names.is_sorted());
+    assert!(kib < CLIENT_KIB_MAX, "the client needed {kib} KiB");
+}
+
+#[test]
+fn a_tree_of_a_hundred_thousand_files() {
+    const DIRECTORIES: usize = 100;
+    const FILES: usize = 1000;
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    for directory in 0..DIRECTORIES {
+        let below = dir.join(format!("{directory:03}"));
+        std::fs::create_dir(&below).unwrap();
+        for file in 0..FILES {
+            write(&below.join(format!("{file:04}")), format!("{directory}/{file}").as_bytes());
+        }
+    }
+    let up = a.up(&dir, "/lab/d");
+    let (_, kib) = measured(&b, &["get", "-r", &up.link, "-o", "copy"]);
+    let mut count = 0;
+    for directory in 0..DIRECTORIES {
+        for file in 0..FILES {
+            let path = format!("copy/{directory:03}/{file:04}");
+            let content = std::fs::read(b.path().join(Path::new(&path))).unwrap();
+            assert_eq!(content, format!("{directory}/{file}").as_bytes(), "{path}");
+            count += 1;
+        }
+    }
+    assert_eq!(count, 100_000);
+    assert!(kib < CLIENT_KIB_MAX, "the client needed {kib} KiB");
+    let kib = peak_kib(up.daemon.pid());
+    let cache_kib = 64 << 10;
+    assert!(kib < SERVER_KIB_MAX + cache_kib, "the server needed {kib} KiB");
+}
