@@ -4,6 +4,7 @@ Nothing is shared between two labs and nothing outlives one: `close` ends every 
 the lab started and keeps the tail of each log for the report. Every wait is bounded.
 """
 
+import atexit
 import dataclasses
 import os
 import pathlib
@@ -13,6 +14,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import weakref
 
 START_TIMEOUT_S = 15
 RUN_TIMEOUT_S = 60
@@ -93,10 +95,18 @@ def free_port():
             return port
 
 
+def end_cleanly_on_sigterm():
+    """Turns SIGTERM into what Ctrl-C is, so that all labs are closed; unittest keeps SystemExit."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 class Lab:
     """Owns a temporary directory and all processes of one test."""
 
+    _open = weakref.WeakSet()
+
     def __init__(self):
+        Lab._open.add(self)
         # Unix socket paths are limited to 107 bytes, so the directory stays short.
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="byname-"))
         self.daemons = []
@@ -157,6 +167,10 @@ class Lab:
             timed_out = True
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
+        except BaseException:  # an interruption, or the limit of the whole test
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
         finally:
             if stdout:
                 target.close()
@@ -166,8 +180,16 @@ class Lab:
         self.notes.append("$ " + " ".join(str(a) for a in argv) + f"\n{result}")
         return result
 
+    @staticmethod
+    @atexit.register
+    def close_all():
+        """What an interrupted program left open."""
+        for lab in list(Lab._open):
+            lab.close()
+
     def close(self):
         """Ends everything and returns the report shown when the test failed."""
+        Lab._open.discard(self)
         for daemon in reversed(self.daemons):
             daemon.stop()
         lines = list(self.notes)

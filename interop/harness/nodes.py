@@ -79,6 +79,7 @@ class NdndForwarder(Forwarder):
     def _start(self):
         config = {
             "core": {"log_level": "WARN"},
+            "mgmt": {"allow_localhop": True},  # `ndnd put` over TCP registers there
             "faces": {
                 "udp": {"enabled_multicast": False, "port_unicast": self.port},
                 "tcp": {"port_unicast": self.port},

@@ -6,7 +6,7 @@ import sys
 import time
 import unittest
 
-from . import peers
+from . import lab, peers
 from .case import Case
 
 REPORT_CHARS_MAX = 12000
@@ -94,6 +94,7 @@ def main(arguments):
         for test in suite:
             print(title(test))
         return 0
+    lab.end_cleanly_on_sigterm()
     outcome = Outcome()
     suite.run(outcome)
     failed = outcome.failed_count()

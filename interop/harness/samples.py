@@ -27,6 +27,8 @@ SMALL = {
     "100% sure & #1?.txt": 3000,
     "sub/directory/v=7": 9000,
 }
+# Few enough segments that no burst of them overruns a socket's buffer.
+SHORT = {name: size for name, size in SMALL.items() if size < 10 * SEGMENT_BYTES}
 LARGE = "large.bin"
 
 
