@@ -51,7 +51,9 @@ struct LogArgs {
 
 const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
-    "\nlinks: unix tcp udp\nsignatures: ed25519 ecdsa-p256 hmac-sha256 sha256 null\nhash tree: blake3"
+    "\nlinks: unix tcp udp",
+    "\nsignatures: ed25519 ecdsa-p256 hmac-sha256 sha256 null",
+    "\nhash tree: blake3"
 );
 
 fn main() -> ExitCode {

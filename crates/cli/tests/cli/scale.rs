@@ -1,5 +1,5 @@
-//! Sizes that break what was only tried on small things. Memory is read from the kernel's high-water
-//! marks and compared with the figures that docs/semantics.md states.
+//! Sizes that break what was only tried on small things. Memory is read from the kernel's
+//! high-water marks and compared with the figures that docs/semantics.md states.
 
 use crate::harness::{Home, noise, write};
 use std::io::{Read, Seek, SeekFrom, Write};
