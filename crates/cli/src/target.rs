@@ -43,6 +43,8 @@ pub(crate) struct ReadArgs {
 pub(crate) struct Pace {
     pub(crate) transfers: Option<u64>,
     pub(crate) bytes_per_second: Option<u64>,
+    /// Slower than this for a minute is a failure.
+    pub(crate) min_bytes_per_second: u64,
 }
 
 /// A name to read, a client to read it with, and how to make another client once the user has
@@ -178,6 +180,7 @@ fn config(
         retries: args.retries.unwrap_or(u32::try_from(retries).unwrap_or(u32::MAX)),
         transfers: usize::try_from(transfers).unwrap_or(1).max(1),
         bytes_per_second: (bytes_per_second > 0).then_some(bytes_per_second),
+        min_bytes_per_second: pace.min_bytes_per_second,
         stop,
         ..ClientConfig::default()
     })

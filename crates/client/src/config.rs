@@ -23,6 +23,8 @@ pub struct ClientConfig {
     pub timeout: Duration,
     /// Time without a newly proved byte after which a transfer fails, although answers come.
     pub no_progress: Duration,
+    /// Bytes per second, averaged over `no_progress`, below which a transfer fails too.
+    pub min_bytes_per_second: u64,
     /// Attempts after the first for each request.
     pub retries: u32,
     /// Files fetched at the same time, at most [`TRANSFERS_MAX`].
@@ -41,6 +43,7 @@ impl Default for ClientConfig {
             trust: TrustPolicy::default(),
             timeout: Duration::from_secs(15),
             no_progress: Duration::from_secs(60),
+            min_bytes_per_second: 0,
             retries: 5,
             transfers: TRANSFERS_DEFAULT,
             bytes_per_second: None,
@@ -57,6 +60,12 @@ impl ClientConfig {
             silence_ns: nanoseconds(self.timeout),
             ..FetchConfig::default()
         }
+    }
+
+    /// Proved bytes within `no_progress` that count as progress.
+    pub(crate) fn progress_bytes(&self) -> u64 {
+        let window_ms = u64::try_from(self.no_progress.as_millis()).unwrap_or(u64::MAX);
+        (self.min_bytes_per_second.saturating_mul(window_ms) / 1000).max(1)
     }
 
     pub(crate) fn discovery(&self) -> DiscoveryConfig {

@@ -77,7 +77,9 @@ pub(crate) struct FileJob<'a> {
     last_version: Option<u64>,
     /// Nobody answered for `last_version`; it fails with this unless there is a newer one.
     suspected: Option<ReadError>,
+    /// When enough had come last, and the bytes since.
     progressed_ns: u64,
+    progressed_bytes: u64,
     outcome: Option<Result<FileReport, ClientError>>,
 }
 
@@ -98,6 +100,7 @@ impl<'a> FileJob<'a> {
             last_version: None,
             suspected: None,
             progressed_ns: now_ns,
+            progressed_bytes: 0,
             outcome: None,
         }
     }
@@ -312,7 +315,11 @@ impl Job for FileJob<'_> {
                     });
                 let bytes = *fetched_bytes - before;
                 if bytes > 0 {
-                    self.progressed_ns = context.now_ns;
+                    self.progressed_bytes += bytes;
+                    if self.progressed_bytes >= self.context.config.progress_bytes() {
+                        self.progressed_ns = context.now_ns;
+                        self.progressed_bytes = 0;
+                    }
                     self.context.tell(Event::Fetched { bytes });
                 }
                 was_taken

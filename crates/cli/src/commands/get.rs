@@ -48,6 +48,9 @@ pub(crate) struct Args {
     /// Octets per second at most; K, M and G mean KiB, MiB and GiB.
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     bwlimit: Option<u64>,
+    /// Give up when less than this comes in a second, averaged over a minute.
+    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    min_rate: Option<u64>,
     /// Files fetched side by side (with -r).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
     transfers: Option<u64>,
@@ -68,7 +71,11 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
         ));
     }
     let filter = Filter::new(&args.filter)?;
-    let pace = Pace { transfers: args.transfers, bytes_per_second: args.bwlimit };
+    let pace = Pace {
+        transfers: args.transfers,
+        bytes_per_second: args.bwlimit,
+        min_bytes_per_second: args.min_rate.unwrap_or(0),
+    };
     let mut session = Session::open(&args.target, &args.read, pace, paths)?;
     if to_stdout {
         return super::cat::whole(&mut session);

@@ -299,6 +299,26 @@ fn a_file_that_is_written_for_too_long_has_its_own_error() {
 }
 
 #[test]
+fn a_transfer_slower_than_asked_for_ends() {
+    for (min_bytes_per_second, ends) in [(0, false), (1 << 30, true)] {
+        let mut publisher = Publisher::new("/lab", 1);
+        let name = publisher.publish("f", 1000, &sample(800_000));
+        let mut config = trusting(&publisher);
+        config.no_progress = Duration::from_millis(200);
+        config.bytes_per_second = Some(1 << 20);
+        config.min_bytes_per_second = min_bytes_per_second;
+        let (_server, connection) = Server::start(publisher, Box::new(|_, reply| reply));
+        let mut client = Client::with_connection(connection, config).expect("a client");
+        let directory = tempfile::tempdir().expect("a directory");
+        let target = directory.path().join("f");
+        let options = DownloadOptions::default();
+        let result = client.download(&name, &target, options, &mut NoProgress);
+        assert_eq!(matches!(result, Err(ClientError::NoProgress { .. })), ends);
+        assert_eq!(target.exists(), !ends);
+    }
+}
+
+#[test]
 fn no_forwarder_is_an_error_that_says_where_it_was_looked_for() {
     let endpoint = "unix:///nowhere/byname-test.sock".parse().expect("an endpoint");
     let error = Client::connect(&[endpoint], ClientConfig::default()).err().expect("nobody there");
