@@ -1,5 +1,6 @@
 //! What people and programs read: lines that harm no terminal, sizes, tables, JSON lines.
 
+use crate::exit::Code;
 use byname_packet::NameRef;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
@@ -16,12 +17,16 @@ pub(crate) fn json_line(value: Value) {
     out_line(&object.to_string());
 }
 
-/// Prints a line on stdout. A reader that went away ends the process quietly, as for any filter.
+/// Prints a line on stdout. A reader that went away ends the process quietly, as for any filter;
+/// a full disk does not: half a list must not look like a whole one.
 pub(crate) fn out_line(line: &str) {
     let mut out = std::io::stdout().lock();
-    if writeln!(out, "{line}").is_err() {
+    let Err(error) = writeln!(out, "{line}") else { return };
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(0);
     }
+    err_line(&format!("byname: cannot write the output: {error}"));
+    std::process::exit(Code::LocalDisk as i32);
 }
 
 /// Prints a line on stderr; nobody can be told if that fails.

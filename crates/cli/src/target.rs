@@ -62,7 +62,7 @@ pub(crate) struct Session<'a> {
 pub(crate) fn search(settings: &Settings, paths: &Paths) -> Outcome<Vec<Endpoint>> {
     match settings.text("client.connect") {
         Some(uri) => Ok(vec![endpoint(&uri)?]),
-        None => Ok(default_endpoints_with(&paths.socket())),
+        None => Ok(default_endpoints_with(&paths.socket()?)),
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     }
     let mut listen = endpoints(&listen)?;
     if listen.is_empty() {
-        listen.push(Endpoint::Unix(paths.socket()));
+        listen.push(Endpoint::Unix(paths.socket()?));
     }
     let routes = args.route.iter().map(|route| parse_route(route)).collect::<Outcome<_>>()?;
     let node = node(&settings, listen, routes)?;

@@ -23,8 +23,8 @@ pub(crate) struct Args {
     #[arg(short, long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// Seconds between requests.
-    #[arg(long, default_value_t = 0.5)]
-    interval: f64,
+    #[arg(long, default_value = "0.5", value_parser = parse_interval)]
+    interval: Duration,
     /// Seconds to wait for each answer.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
@@ -64,13 +64,18 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         answered += u64::from(matches!(reply, Reply::Data(_)));
         tell(args, &shown, sequence, &reply, started.elapsed());
         if sequence < args.count {
-            std::thread::sleep(Duration::from_secs_f64(args.interval.clamp(0.0, 3600.0)));
+            std::thread::sleep(args.interval);
         }
     }
     if answered > 0 {
         return Ok(());
     }
     Err(Failure::new(Code::NoRoute, format!("{shown} did not answer")))
+}
+
+fn parse_interval(text: &str) -> Result<Duration, clap::Error> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::ValueValidation))
 }
 
 fn tell(args: &Args, name: &str, sequence: u64, reply: &Reply, elapsed: Duration) {

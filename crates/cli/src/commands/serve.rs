@@ -1,7 +1,7 @@
 //! `byname serve`: a file server attached to a forwarder.
 
 use super::daemon::{
-    Endings, ExposureArgs, Publication, directory, endpoint, file_server, link, name,
+    Endings, ExposureArgs, Publication, directory, endpoint, endpoints, file_server, link, name,
 };
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
@@ -41,11 +41,12 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let settings = Settings::load(paths)?;
     let publications = publications(args)?;
-    let endpoints = match &args.connect {
+    endpoints(&args.via)?;
+    let candidates = match &args.connect {
         Some(uri) => vec![endpoint(uri)?],
         None => target::search(&settings, paths)?,
     };
-    let endpoint = first_answering(&endpoints)?;
+    let endpoint = first_answering(&candidates)?;
     let exposure = args.exposure.exposure(&settings);
     let (server, identities) = file_server(paths, &settings, &publications, exposure)?;
     let endings = Endings::watch_signals()?;

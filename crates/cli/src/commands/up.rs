@@ -60,6 +60,7 @@ enum Attachment {
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let settings = Settings::load(paths)?;
     let directory = directory(&args.dir)?;
+    endpoints(&args.via)?;
     if !args.yes {
         refuse_mistakes(&directory, paths)?;
     }
@@ -70,11 +71,13 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let publication = Publication { name, directory };
     let endings = Endings::watch_signals()?;
     let listen = listen_endpoints(args, &settings)?;
-    let foreign = answering_socket(&settings, paths);
+    let foreign = answering_socket(&settings, paths)?;
     let mut stop = None;
     let (mut attachment, listening) = match foreign {
         Some(endpoint) if listen.is_empty() => {
-            output::err_line(&format!("attached to the forwarder at {endpoint}"));
+            output::err_line(&format!(
+                "attached to the forwarder at {endpoint}: whoever reaches it can read"
+            ));
             (Attachment::Foreign(endpoint.clone()), vec![endpoint])
         }
         foreign => {
@@ -83,7 +86,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
                 Some(endpoint) => output::err_line(&format!(
                     "another forwarder answers at {endpoint}: not listening there"
                 )),
-                None => all.push(Endpoint::Unix(paths.socket())),
+                None => all.push(Endpoint::Unix(paths.socket()?)),
             }
             let mut node = node(&settings, all, Vec::new())?;
             let listening = node.listening();
@@ -99,7 +102,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         file_server(paths, &settings, std::slice::from_ref(&publication), exposure)?;
     let via = if args.via.is_empty() { addresses(&listening) } else { args.via.clone() };
     let link = link(&publication, &identities[0], &via).to_string();
-    let announce = announcement(args, &publication, &listening, link);
+    let is_own = matches!(attachment, Attachment::Own(_));
+    let announce = announcement(args, &publication, &listening, link, is_own);
     let own = listening.first().cloned();
     let handle = endings.spawn_server(server, move || attachment.connect(own.as_ref()), announce);
     let outcome = endings.wait();
@@ -130,6 +134,7 @@ fn announcement(
     publication: &Publication,
     listening: &[Endpoint],
     link: String,
+    is_own: bool,
 ) -> impl Fn() + Send + 'static {
     let shared = listening.iter().any(|endpoint| !matches!(endpoint, Endpoint::Unix(_)));
     let directory = publication.directory.display().to_string();
@@ -143,10 +148,12 @@ fn announcement(
             return;
         }
         output::err_line(&format!("{directory} is published as {name}"));
-        for uri in &listening {
+        for uri in listening.iter().filter(|_| is_own) {
             output::err_line(&format!("listening on {uri}"));
         }
-        if shared {
+        if !is_own {
+            output::err_line("the link, for this machine; --via URI puts another address into it:");
+        } else if shared {
             output::err_line("whoever reaches these addresses can read it; the link for others:");
         } else {
             output::err_line("for this machine only; to share it with others:");
@@ -168,10 +175,10 @@ fn listen_endpoints(args: &Args, settings: &Settings) -> Outcome<Vec<Endpoint>> 
 }
 
 /// A Unix socket of the usual ones behind which a forwarder answers.
-fn answering_socket(settings: &Settings, paths: &Paths) -> Option<Endpoint> {
-    let sockets = target::search(settings, paths).unwrap_or_default();
+fn answering_socket(settings: &Settings, paths: &Paths) -> Outcome<Option<Endpoint>> {
+    let sockets = target::search(settings, paths)?;
     let mut unix = sockets.into_iter().filter(|endpoint| matches!(endpoint, Endpoint::Unix(_)));
-    unix.find(|endpoint| Connection::connect(endpoint, Duration::from_secs(1)).is_ok())
+    Ok(unix.find(|endpoint| Connection::connect(endpoint, Duration::from_secs(1)).is_ok()))
 }
 
 fn refuse_mistakes(directory: &Path, paths: &Paths) -> Outcome {

@@ -63,6 +63,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 impl Comparison<'_> {
     fn note(&mut self, path: &Path, difference: &str) {
         self.differences += 1;
+        // A single file has no path below what was asked for.
+        let path = if path.as_os_str().is_empty() { &self.args.local } else { path };
         let shown = output::component(path.as_os_str().as_encoded_bytes()).replace("%2F", "/");
         if self.args.json {
             output::json_line(json!({ "path": shown, "difference": difference }));

@@ -10,6 +10,7 @@ mod reading;
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;
 mod scale;
+mod surroundings;
 mod tampering;
 mod trees;
 mod ways;
