@@ -82,6 +82,16 @@ def wait_until(condition, what, timeout_s=START_TIMEOUT_S, daemon=None):
         time.sleep(POLL_S)
 
 
+def outside_address():
+    """An address of this machine that is not a loopback one, or None when it has none."""
+    with socket.socket(type=socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("198.51.100.1", 9))  # documentation address; nothing is sent
+        except OSError:
+            return None
+        return probe.getsockname()[0]
+
+
 def free_port():
     """A port that is free for TCP and UDP on the loopback interface at this moment."""
     while True:

@@ -28,8 +28,9 @@ def byname_binary():
 class Forwarder:
     """A running forwarder that listens on a Unix socket and on one TCP and UDP port."""
 
-    def __init__(self, lab, label):
+    def __init__(self, lab, label, host="127.0.0.1"):
         self.lab = lab
+        self.host = host
         self.label = label
         self.socket_path = str(lab.path(f"{label}.sock"))
         self.port = free_port()
@@ -40,7 +41,7 @@ class Forwarder:
         """Where to connect."""
         if scheme == "unix":
             return "unix://" + self.socket_path
-        return f"{scheme}://127.0.0.1:{self.port}"
+        return f"{scheme}://{self.host}:{self.port}"
 
     def _accepts(self):
         with socket.socket(socket.AF_UNIX) as probe:
@@ -52,11 +53,11 @@ class Forwarder:
 
 
 class BynameForwarder(Forwarder):
-    """`byname forward`."""
+    """`byname forward`. It takes loopback links to carry whole packets, others 1420 octets."""
 
-    def __init__(self, lab, label="byname-forward", routes=()):
+    def __init__(self, lab, label="byname-forward", routes=(), host="127.0.0.1"):
         self.routes = routes
-        super().__init__(lab, label)
+        super().__init__(lab, label, host)
 
     def _start(self):
         argv = [byname_binary(), "forward"]

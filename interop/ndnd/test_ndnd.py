@@ -109,6 +109,13 @@ class TwoForwarders(ReadsFromByname):
         problems = self.fetch_all(near.uri(), NAME, names)
         self.assertEqual(problems, [], "\n".join(problems))
 
+    def test_ndnd_reassembles_what_byname_fragments(self):
+        far = nodes.BynameForwarder(self.lab, host=self.outside_address())
+        near = nodes.NdndForwarder(self.lab, routes=[(NAME, far.uri("udp"))])
+        nodes.byname_serve(self.lab, far, samples.directory(), NAME)
+        problems = self.fetch_all(near.uri(), NAME, samples.SHORT)
+        self.assertEqual(problems, [], "\n".join(problems))
+
     @grid(scheme=("tcp", "udp"))
     def check_get_at_byname_put_at_ndnd(self, scheme):
         far = nodes.NdndForwarder(self.lab)

@@ -20,6 +20,13 @@ class ClientReadsByname(ReadsFromByname):
     def check_small_files(self, forwarder, scheme):
         self.check_reads(forwarder, scheme, samples.SMALL)
 
+    def test_fragments_of_byname(self):
+        """Data larger than the MTU of the link between forwarder and client."""
+        hub = nodes.BynameForwarder(self.lab, host=self.outside_address())
+        nodes.byname_serve(self.lab, hub, samples.directory(), NAME)
+        problems = self.fetch_all(hub.uri("udp"), NAME, ["many-segments.bin"])
+        self.assertEqual(problems, [], "\n".join(problems))
+
     @grid(forwarder=FORWARDERS)
     def check_large_file(self, forwarder):
         self.check_reads(forwarder, "unix", [samples.LARGE])
