@@ -13,7 +13,7 @@ use byname_io::Endpoint;
 use byname_keychain::{Keychain, TrustStore};
 use byname_packet::Name;
 use byname_security::link::Link;
-use byname_security::trust::{TrustError, Trusted, UnknownKeys};
+use byname_security::trust::{TrustError, TrustPolicy, Trusted, UnknownKeys};
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -126,7 +126,10 @@ impl<'a> Session<'a> {
             self.client = connect(&self.endpoints, &self.config, self.paths)?;
             result = read(&mut self.client, &name);
         }
-        seen::save(self.paths, self.client.versions_mut())?;
+        if let Err(unsaved) = seen::save(self.paths, self.client.versions_mut()) {
+            // What was read is whole all the same, or failed for a reason that matters more.
+            tracing::warn!("versions seen will not be remembered: {}", unsaved.message);
+        }
         result.map_err(|error| failure(&error))
     }
 
@@ -160,10 +163,7 @@ fn config(
         (false, true) => UnknownKeys::TrustOnFirstUse,
         (false, false) => UnknownKeys::Refuse,
     };
-    let keychain = Keychain::open(&paths.keys).map_err(|error| keychain_failure(&error))?;
-    let store = TrustStore::open(&paths.trust).map_err(|error| trust_failure(&error))?;
-    let policy = keychain.trust_policy(&store, unknown_keys);
-    let mut trust = policy.map_err(|error| keychain_failure(&error))?;
+    let mut trust = policy(paths, unknown_keys)?;
     if let Some(key) = link.key {
         trust.add_anchor(link.name.clone(), key);
     }
@@ -184,6 +184,17 @@ fn config(
         stop,
         ..ClientConfig::default()
     })
+}
+
+/// Whom to believe. A reader needs no state of its own: it may run where it cannot write.
+fn policy(paths: &Paths, unknown_keys: UnknownKeys) -> Outcome<TrustPolicy> {
+    let is_absent = |dir: &std::path::Path| matches!(dir.try_exists(), Ok(false));
+    if is_absent(&paths.keys) && is_absent(&paths.trust) {
+        return Ok(TrustPolicy { unknown_keys, ..TrustPolicy::default() });
+    }
+    let keychain = Keychain::open(&paths.keys).map_err(|error| keychain_failure(&error))?;
+    let store = TrustStore::open(&paths.trust).map_err(|error| trust_failure(&error))?;
+    keychain.trust_policy(&store, unknown_keys).map_err(|error| keychain_failure(&error))
 }
 
 /// The first Ctrl-C asks to stop in good order, the second ends the process.

@@ -13,7 +13,8 @@ use byname_node::{Node, NodeConfig, NodeError, Stop};
 use byname_packet::Name;
 use byname_security::link::Link;
 use byname_store::{
-    Exposure, FileServer, FileServerConfig, MountConfig, ServerEvent, ServerHandle, StoreError,
+    Exposure, FileServer, FileServerConfig, MountConfig, ServerEvent, ServerHandle, StateError,
+    StoreError,
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
@@ -153,6 +154,10 @@ pub(crate) fn node_failure(error: &NodeError) -> Failure {
 fn server_failure(error: &StoreError) -> Failure {
     let text = chain(error);
     match error {
+        StoreError::State(StateError::Locked { .. }) => Failure::new(Code::LocalDisk, text).hint(
+            "one file server can publish several directories: byname serve --mount NAME=DIR …; \
+             another one needs a BYNAME_HOME of its own",
+        ),
         StoreError::State(_) | StoreError::Mount { .. } => Failure::new(Code::LocalDisk, text),
         StoreError::Prefix { .. } => Failure::usage(text),
         StoreError::Connect(_) => Failure::new(Code::NoRoute, text)

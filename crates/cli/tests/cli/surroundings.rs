@@ -65,3 +65,18 @@ fn verify_names_the_single_file_that_differs() {
     let shown = home.run(&["verify", local.to_str().unwrap(), &up.link_to("x")]);
     assert_eq!(shown.fails_with(5, "").stdout().trim(), format!("differs  {}", local.display()));
 }
+
+#[test]
+fn reading_needs_no_home() {
+    let home = Home::new();
+    let dir = home.work("d");
+    write(&dir.join("x"), b"content");
+    let up = home.up(&dir, "/lab/d");
+    let mut command = home.byname();
+    // Nobody, not even root, can make a directory there.
+    command.env_remove("BYNAME_HOME").env("HOME", "/proc/nobody");
+    let output = command.args(["cat", &up.link_to("x")]).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"content"[..]));
+    assert!(stderr.contains("will not be remembered"), "{stderr}");
+}
