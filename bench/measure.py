@@ -18,7 +18,7 @@ class Sample:
     code: int
     wall_s: float
     client_cpu_s: float
-    server_cpu_s: float
+    servers_cpu_s: dict[str, float]
     client_rss_bytes: int
     server_rss_bytes: int
     stderr: str
@@ -26,7 +26,7 @@ class Sample:
     @property
     def cpu_s(self):
         """Of all processes together."""
-        return self.client_cpu_s + self.server_cpu_s
+        return self.client_cpu_s + sum(self.servers_cpu_s.values())
 
 
 def process_cpu_s(pid):
@@ -46,8 +46,8 @@ def process_rss_bytes(pid):
 
 
 def run(argv, env, servers, stdout=None):
-    """Runs a client to its end while `servers` (process ids) work for it."""
-    before = sum(process_cpu_s(pid) for pid in servers)
+    """Runs a client to its end while `servers` ({label: process id}) work for it."""
+    before = {label: process_cpu_s(pid) for label, pid in servers.items()}
     with open(stdout or os.devnull, "wb") as out, tempfile.TemporaryFile() as err:
         started = time.monotonic()
         process = subprocess.Popen([str(a) for a in argv], env=env, stdin=subprocess.DEVNULL,
@@ -60,13 +60,13 @@ def run(argv, env, servers, stdout=None):
         process.returncode = os.waitstatus_to_exitcode(status)
         err.seek(0)
         stderr = err.read().decode(errors="replace")
-    after = sum(process_cpu_s(pid) for pid in servers)
+    used = {label: process_cpu_s(pid) - before[label] for label, pid in servers.items()}
     return Sample(
         code=process.returncode,
         wall_s=wall_s,
         client_cpu_s=usage.ru_utime + usage.ru_stime,
-        server_cpu_s=after - before,
+        servers_cpu_s=used,
         client_rss_bytes=usage.ru_maxrss * 1024,
-        server_rss_bytes=sum(process_rss_bytes(pid) for pid in servers),
+        server_rss_bytes=sum(process_rss_bytes(pid) for pid in servers.values()),
         stderr=stderr,
     )

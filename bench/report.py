@@ -41,7 +41,10 @@ def summarise(samples, size_bytes, publish_cpu_s, first):
         "wall_s_per_gib": spread([s.wall_s * per_gib for s in samples]),
         "cpu_s_per_gib": spread([s.cpu_s * per_gib for s in samples]),
         "client_cpu_s_per_gib": spread([s.client_cpu_s * per_gib for s in samples]),
-        "server_cpu_s_per_gib": spread([s.server_cpu_s * per_gib for s in samples]),
+        "servers_cpu_s_per_gib": {
+            label: spread([s.servers_cpu_s[label] * per_gib for s in samples])
+            for label in first.servers_cpu_s
+        },
         "publish_cpu_s_per_gib": publish_cpu_s * per_gib,
         "first_fetch_cpu_s_per_gib": first.cpu_s * per_gib,
         "client_rss_bytes_max": max(s.client_rss_bytes for s in samples),
@@ -65,7 +68,7 @@ def markdown(run):
         f"# Local transfer of {run['size_bytes'] / GIB:g} GiB, {host['date']}",
         "",
         f"{host['processor']}, {host['cores']} cores, {host['memory_gib']} GiB, {host['kernel']}. "
-        + "; ".join(run["versions"].values()) + ".",
+        + "; ".join(dict.fromkeys(run["versions"].values())) + ".",
         f"Command: `{run['command']}`. {run['rounds']} rounds, the programs in turn in each; one "
         "warm-up each; every result compared byte by byte. "
         f"Load before the run: {host['load_before']:.2f}.",
@@ -74,8 +77,8 @@ def markdown(run):
         "servers spent before the first fetch, *first* is the first fetch (byname hashes the "
         "file in it).",
         "",
-        "| program | wall s/GiB: median (min–max) | CPU s/GiB: median (min–max) | client | "
-        f"servers | publish | first | wall ÷ {run['reference']} | CPU ÷ {run['reference']} | "
+        "| program | wall s/GiB: median (min–max) | CPU s/GiB: median (min–max) | client CPU | "
+        f"server CPU | publish | first | wall ÷ {run['reference']} | CPU ÷ {run['reference']} | "
         "client MiB | servers MiB |",
         "|" + "---|" * 11,
     ]
@@ -99,7 +102,8 @@ def row(title, summary):
         triple("wall_s_per_gib"),
         triple("cpu_s_per_gib"),
         f"{summary['client_cpu_s_per_gib']['median']:.2f}",
-        f"{summary['server_cpu_s_per_gib']['median']:.2f}",
+        "<br>".join(f"{label} {used['median']:.2f}"
+                    for label, used in summary["servers_cpu_s_per_gib"].items()),
         f"{summary['publish_cpu_s_per_gib']:.2f}",
         f"{summary['first_fetch_cpu_s_per_gib']:.2f}",
         ratio("wall_ratio"),

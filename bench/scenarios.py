@@ -57,8 +57,8 @@ class Scenario:
         if os.path.exists(self.out):
             os.unlink(self.out)
         stdout = self.out if self.client_stdout_is_result else None
-        pids = [daemon.process.pid for daemon in self.daemons]
-        return measure.run(self.client(), self.lab.env(self.env), pids, stdout)
+        servers = {daemon.label: daemon.process.pid for daemon in self.daemons}
+        return measure.run(self.client(), self.lab.env(self.env), servers, stdout)
 
 
 class Byname(Scenario):
