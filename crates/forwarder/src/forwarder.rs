@@ -23,7 +23,7 @@ use crate::dead_nonce::DeadNonceList;
 use crate::face::{FaceCounters, FaceId, FaceInfo, FaceTable, LinkType};
 use crate::hash::{NameHasher, Prefixes};
 use crate::management::Management;
-use crate::pit::{Pit, PitIndex};
+use crate::pit::{Orphan, Pit, PitIndex};
 use crate::prefix_table::PrefixTable;
 use crate::rib::{NextHop, Rib, RibFull, Route};
 use crate::rng::Rng;
@@ -146,11 +146,13 @@ impl Forwarder {
         self.faces.add(info)
     }
 
-    /// Removes a face with its routes. What it waits for ends with its lifetime: looking through
-    /// the PIT would let a peer that opens and closes faces keep everybody busy.
+    /// Removes a face with its routes and with what only it waits for.
     pub fn remove_face(&mut self, face: FaceId) {
         if !self.faces.remove(face) {
             return;
+        }
+        while let Some(orphan) = self.pit.pop_orphan(face) {
+            self.counters.unsatisfied_interests += u64::from(matches!(orphan, Orphan::Ended));
         }
         for prefix in self.rib.remove_face(face) {
             self.update_fib(&prefix);

@@ -7,9 +7,11 @@
 //!
 //! Each entry keeps one copy of the Interest as forwarded, from which Nacks and second tries are
 //! made. Bounds: number of entries and octets of those copies; what does not fit is refused, never
-//! evicted, so that one consumer's flood does not undo another's request.
+//! evicted, so that one consumer's flood does not undo another's request. What each face may have of
+//! them is up to `shares`.
 
 mod record;
+mod shares;
 
 use std::collections::BTreeSet;
 
@@ -18,6 +20,7 @@ use hashbrown::HashTable;
 
 use crate::face::FaceId;
 use crate::hash::{NameHasher, Prefixes};
+use shares::Shares;
 
 pub(crate) use record::PitToken;
 pub use record::{InRecord, OutRecord, PitEntry};
@@ -58,6 +61,7 @@ pub(crate) struct Pit {
     counts: Vec<usize>,
     /// Entries whose name ends in an implicit digest.
     digest_count: usize,
+    shares: Shares,
     bytes: usize,
     entries_max: usize,
     bytes_max: usize,
@@ -72,6 +76,7 @@ impl Pit {
             expiries: BTreeSet::new(),
             counts: Vec::new(),
             digest_count: 0,
+            shares: Shares::default(),
             bytes: 0,
             entries_max,
             bytes_max,
@@ -98,19 +103,23 @@ impl Pit {
         })
     }
 
-    /// Makes an entry for `interest`, whose name hashes to `hash` and which is forwarded as `wire`;
-    /// `None` when the table is full. It has no records and does not expire yet.
+    /// Makes an entry for `interest` from `face`, which is forwarded as `wire`; `None` when the
+    /// table, or the face's share of it, is full. It has no records and does not expire yet.
     pub(crate) fn insert(
         &mut self,
-        hash: u64,
+        face: FaceId,
         interest: &Interest<'_>,
-        selectors: Selectors,
+        (hash, selectors): (u64, Selectors),
         wire: &[u8],
     ) -> Option<PitIndex> {
-        if self.len() >= self.entries_max || self.bytes + wire.len() > self.bytes_max {
+        let free = (
+            self.entries_max.saturating_sub(self.len()),
+            self.bytes_max.saturating_sub(self.bytes),
+        );
+        if !self.shares.allows(face, wire.len(), free) {
             return None;
         }
-        let entry = PitEntry::new(hash, selectors, wire)?;
+        let mut entry = PitEntry::new(hash, selectors, wire)?;
         let count = interest.name.count();
         if self.counts.len() <= count {
             self.counts.resize(count + 1, 0);
@@ -125,6 +134,7 @@ impl Pit {
                 PitIndex::try_from(self.slab.len() - 1).ok()?
             }
         };
+        entry.owner = Some(self.shares.add(face, index, wire.len()));
         self.slab[index as usize] = Some(entry);
         self.by_name.insert_unique(hash, (hash, index), |(hash, _)| *hash);
         Some(index)
@@ -149,8 +159,32 @@ impl Pit {
         self.counts[entry.name().count()] -= 1;
         self.digest_count -= usize::from(ends_in_digest(entry.name()));
         self.bytes -= entry.wire().len();
+        self.disown(entry.owner, entry.wire().len());
         self.free.push(index);
         Some(entry)
+    }
+
+    /// Takes one entry away from a face that is gone. It ends unless others wait for it too; then
+    /// it stays, charged to nobody. `None` when the face has no more.
+    pub(crate) fn pop_orphan(&mut self, face: FaceId) -> Option<Orphan> {
+        let index = self.shares.last_of(face)?;
+        let entry = self.get_mut(index)?;
+        entry.in_records.retain(|record| record.face != face);
+        if entry.in_records.is_empty() {
+            return self.remove(index).map(|_| Orphan::Ended);
+        }
+        let (owner, bytes) = (entry.owner.take(), entry.wire().len());
+        self.disown(owner, bytes);
+        Some(Orphan::Kept)
+    }
+
+    fn disown(&mut self, owner: Option<shares::Owner>, bytes: usize) {
+        let moved = owner.and_then(|owner| self.shares.remove(owner, bytes));
+        if let Some((index, owner)) = moved
+            && let Some(entry) = self.get_mut(index)
+        {
+            entry.owner = Some(owner);
+        }
     }
 
     /// Sets when the entry expires: when its last in-record does.
@@ -214,6 +248,14 @@ impl Pit {
             }
         }
     }
+}
+
+/// What became of an entry whose face is gone.
+pub(crate) enum Orphan {
+    /// It has ended.
+    Ended,
+    /// Others wait for it too.
+    Kept,
 }
 
 /// A Data packet to be matched against the table.

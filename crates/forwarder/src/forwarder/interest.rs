@@ -101,7 +101,10 @@ impl Forwarder {
         wire.clear();
         accepted.interest.encode_forwarded(accepted.nonce, accepted.hop_limit, &mut wire);
         let index = known
-            .or_else(|| self.pit.insert(hash, accepted.interest, selectors, &wire))
+            .or_else(|| {
+                let key = (hash, selectors);
+                self.pit.insert(arrival.face, accepted.interest, key, &wire)
+            })
             .ok_or(DropReason::PitFull);
         let result = index.and_then(|index| {
             self.note_waiting(index, arrival, accepted);

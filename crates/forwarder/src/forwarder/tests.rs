@@ -242,6 +242,44 @@ fn a_full_table_sheds_new_interests_and_keeps_old_ones() {
 }
 
 #[test]
+fn greedy_faces_leave_room_in_the_table_for_others() {
+    let mut bench = Bench::with(Config { pit_entries_max: 64, ..Config::default() });
+    let (greedy, second, producer) = (bench.remote(), bench.remote(), bench.local());
+    bench.route("/a", producer, 0);
+    for face in [greedy, second] {
+        for nonce in 0..100 {
+            bench.interest(face, &format!("/a/{}/{nonce}", face.0), nonce + 1);
+        }
+        assert_eq!(bench.last_drop, Some(DropReason::PitFull));
+    }
+    let modest = bench.remote();
+    for nonce in 0..8 {
+        let sent = bench.interest(modest, &format!("/a/modest/{nonce}"), nonce + 1);
+        assert_eq!(faces(&sent), [producer]);
+    }
+}
+
+#[test]
+fn what_only_a_gone_face_waited_for_ends_with_it() {
+    let mut bench = Bench::with(Config { pit_entries_max: 64, ..Config::default() });
+    let (other, producer) = (bench.remote(), bench.local());
+    bench.route("/a", producer, 0);
+    for round in 0..20u8 {
+        let greedy = bench.remote();
+        for nonce in 0..100 {
+            bench.interest(greedy, &format!("/a/{round}/{nonce}"), nonce);
+        }
+        bench.interest(other, &format!("/a/{round}/1"), 200);
+        bench.forwarder.remove_face(greedy);
+        assert_eq!(bench.forwarder.pending_count(), usize::from(round) + 1);
+    }
+    for round in 0..20 {
+        assert_eq!(faces(&bench.data(producer, &format!("/a/{round}/1"), 0)), [other]);
+    }
+    assert_eq!(bench.forwarder.pending_count(), 0);
+}
+
+#[test]
 fn an_interest_never_goes_back_where_it_came_from() {
     let mut bench = Bench::new();
     let both = bench.local();

@@ -3,6 +3,7 @@
 use byname_packet::{NameRef, tlv, types};
 
 use super::Selectors;
+use super::shares::Owner;
 use crate::face::FaceId;
 
 /// The longest PIT token a peer may attach (spec: NDNLPv2 "PIT token").
@@ -71,6 +72,8 @@ pub struct PitEntry {
     pub(crate) hash: u64,
     pub(crate) selectors: Selectors,
     pub(crate) expires_ns: u64,
+    /// The face it is charged to; `None` once that is gone.
+    pub(super) owner: Option<Owner>,
     wire: Box<[u8]>,
     name_at: (u32, u32),
 }
@@ -90,6 +93,7 @@ impl PitEntry {
             hash,
             selectors,
             expires_ns: 0,
+            owner: None,
             wire: wire.into(),
             name_at,
         })
