@@ -20,7 +20,6 @@ use crate::file_job::{DownloadOptions, FileContext, FileJob};
 use crate::job::DiscoveryJob;
 use crate::list_job::ListJob;
 use crate::listing::Listing;
-use crate::local_dir::LocalDir;
 use crate::net::{ConnectFailed, Net};
 use crate::part_file::Target;
 use crate::progress::{FileReport, Progress};
@@ -143,10 +142,10 @@ impl Client {
         options: TreeOptions<'a>,
         progress: &'a mut dyn Progress,
     ) -> Result<TreeReport, ClientError> {
-        let local = LocalDir::root(target)?;
         let progress: RefCell<&mut dyn Progress> = RefCell::new(progress);
         let context = FileContext { config: &self.config, options: options.files, progress };
-        let mut source = TreeSource::new(&context, name.clone(), local, options.filter);
+        let root = (name.clone(), target.to_owned());
+        let mut source = TreeSource::new(&context, root, options.filter);
         let at_once = self.config.transfers.clamp(1, TRANSFERS_MAX);
         self.driver.run(&mut source, at_once)?;
         match source.fatal {

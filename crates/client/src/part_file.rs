@@ -285,6 +285,11 @@ pub(crate) fn disk_error(path: &Path, error: impl Into<io::Error>) -> ClientErro
     ClientError::LocalDisk { path: path.to_owned(), source: error.into() }
 }
 
+/// Whether a name is one that part files have.
+pub(crate) fn is_part_name(name: &[u8]) -> bool {
+    name.starts_with(b".") && name.ends_with(SUFFIX)
+}
+
 /// A name as the operating system has it.
 pub(crate) fn os_name(name: &[u8]) -> &OsStr {
     OsStr::from_bytes(name)

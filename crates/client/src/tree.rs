@@ -17,7 +17,7 @@ use crate::job::{Job, JobSource};
 use crate::list_job::ListJob;
 use crate::listing::Listing;
 use crate::local_dir::LocalDir;
-use crate::part_file::os_name;
+use crate::part_file::{is_part_name, os_name};
 use crate::progress::{Event, FileOutcome};
 
 /// Failures that are kept with their reasons; more are only counted.
@@ -65,8 +65,15 @@ struct Cursor {
     relative: PathBuf,
 }
 
+/// Where the entries of a listing go.
+pub(crate) enum Place {
+    /// The directory that the user named. It is made once there is a listing to put into it.
+    Root(PathBuf),
+    Below(LocalDir),
+}
+
 pub(crate) enum TreeJob<'a> {
-    List { job: Box<ListJob>, local: LocalDir, relative: PathBuf },
+    List { job: Box<ListJob>, place: Place, relative: PathBuf },
     File { job: Box<FileJob<'a>>, shown: PathBuf },
 }
 
@@ -82,7 +89,7 @@ impl TreeJob<'_> {
 pub(crate) struct TreeSource<'a> {
     context: &'a FileContext<'a>,
     filter: &'a mut Filter<'a>,
-    root: Option<(Name, LocalDir)>,
+    root: Option<(Name, PathBuf)>,
     cursors: Vec<Cursor>,
     pub(crate) report: TreeReport,
     /// The directory asked for could not be listed, or the disk is full: there is no going on.
@@ -92,23 +99,22 @@ pub(crate) struct TreeSource<'a> {
 impl<'a> TreeSource<'a> {
     pub(crate) fn new(
         context: &'a FileContext<'a>,
-        name: Name,
-        local: LocalDir,
+        root: (Name, PathBuf),
         filter: &'a mut Filter<'a>,
     ) -> Self {
         TreeSource {
             context,
             filter,
-            root: Some((name, local)),
+            root: Some(root),
             cursors: Vec::new(),
             report: TreeReport::default(),
             fatal: None,
         }
     }
 
-    fn list(&self, name: Name, local: LocalDir, relative: PathBuf, now_ns: u64) -> TreeJob<'a> {
+    fn list(&self, name: Name, place: Place, relative: PathBuf, now_ns: u64) -> TreeJob<'a> {
         let job = Box::new(ListJob::new(name, self.context.config.discovery(), now_ns));
-        TreeJob::List { job, local, relative }
+        TreeJob::List { job, place, relative }
     }
 
     fn fail(&mut self, path: PathBuf, error: ClientError) {
@@ -129,7 +135,8 @@ impl<'a> TreeSource<'a> {
             return Step::Nothing;
         };
         cursor.at = next;
-        if !is_safe_entry(entry.name) {
+        // A published part file would take the place of ours and be renamed as if it were whole.
+        if !is_safe_entry(entry.name) || is_part_name(entry.name) {
             self.report.skipped_count += 1;
             let directory = &cursor.listing.name;
             self.context.tell(Event::EntrySkipped { directory, entry: entry.name });
@@ -148,7 +155,7 @@ impl<'a> TreeSource<'a> {
             return Step::Job(TreeJob::File { job, shown });
         }
         match cursor.local.child(os_name) {
-            Ok(local) => Step::Job(self.list(name, local, relative, now_ns)),
+            Ok(local) => Step::Job(self.list(name, Place::Below(local), relative, now_ns)),
             Err(error) => {
                 let path = cursor.local.shown.join(os_name);
                 self.context.tell(Event::FileFailed { path: &path, error: &error });
@@ -161,9 +168,17 @@ impl<'a> TreeSource<'a> {
     fn take_listing(
         &mut self,
         outcome: Result<Listing, ClientError>,
-        local: LocalDir,
+        place: Place,
         relative: PathBuf,
     ) {
+        let local = match place {
+            Place::Below(local) => local,
+            Place::Root(path) => match outcome.as_ref().map(|_| LocalDir::root(&path)) {
+                Ok(Ok(local)) => local,
+                Ok(Err(error)) => return self.fatal = Some(error),
+                Err(_) => return self.fatal = outcome.err(),
+            },
+        };
         match outcome {
             Ok(listing) => {
                 self.report.directory_count += 1;
@@ -171,7 +186,6 @@ impl<'a> TreeSource<'a> {
                 self.context.tell(Event::DirectoryListed { name: &listing.name, entry_count });
                 self.cursors.push(Cursor { listing, at: 0, local, relative });
             }
-            Err(error) if relative.as_os_str().is_empty() => self.fatal = Some(error),
             Err(error) => {
                 self.context.tell(Event::FileFailed { path: &local.shown, error: &error });
                 self.fail(local.shown, error);
@@ -190,8 +204,8 @@ impl<'a> JobSource for TreeSource<'a> {
     type Job = TreeJob<'a>;
 
     fn next_job(&mut self, now_ns: u64) -> Option<TreeJob<'a>> {
-        if let Some((name, local)) = self.root.take() {
-            return Some(self.list(name, local, PathBuf::new(), now_ns));
+        if let Some((name, path)) = self.root.take() {
+            return Some(self.list(name, Place::Root(path), PathBuf::new(), now_ns));
         }
         while self.fatal.is_none() {
             match self.next_entry(now_ns) {
@@ -205,8 +219,8 @@ impl<'a> JobSource for TreeSource<'a> {
 
     fn take_done(&mut self, job: TreeJob<'a>) {
         match job {
-            TreeJob::List { job, local, relative } => {
-                self.take_listing(job.into_outcome(), local, relative);
+            TreeJob::List { job, place, relative } => {
+                self.take_listing(job.into_outcome(), place, relative);
             }
             TreeJob::File { job, shown } => match job.into_outcome() {
                 Err(error) => self.fail(shown, error),

@@ -265,6 +265,9 @@ impl Discovery {
             let announced = metadata.name;
             return self.fail(self.problem(ProtocolProblem::OtherName { announced }));
         };
+        // A publisher decides about versions of its own names only.
+        let own = self.is_own(object.view());
+        let object = if own { object } else { self.name.clone() };
         if let Err(older) = context.versions.check(object.view(), version) {
             self.stale_asks += 1;
             if self.stale_asks < STALE_ASKS_MAX {
@@ -288,13 +291,16 @@ impl Discovery {
         self.outcome = Some(Ok(Discovered { metadata, version, trust, packet }));
     }
 
+    fn is_own(&self, object: NameRef<'_>) -> bool {
+        object == self.name.view() || object == self.name.with_keyword(LISTING_KEYWORD).view()
+    }
+
     /// Whether the description is about the name asked for. A publisher without roots may keep
     /// the content elsewhere: then each of its packets has to prove itself.
     fn is_about(&self, metadata: &Metadata, trust: &Trusted) -> bool {
-        let object = metadata.name.view().without_last(1);
-        let is_own =
-            object == self.name.view() || object == self.name.with_keyword(LISTING_KEYWORD).view();
-        is_own || *trust == Trusted::Insecure || metadata.root == ContentRoot::Absent
+        self.is_own(metadata.name.view().without_last(1))
+            || *trust == Trusted::Insecure
+            || metadata.root == ContentRoot::Absent
     }
 }
 

@@ -80,3 +80,31 @@ fn reading_needs_no_home() {
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"content"[..]));
     assert!(stderr.contains("will not be remembered"), "{stderr}");
 }
+
+#[test]
+fn get_r_of_a_file_or_of_nothing_makes_no_directory() {
+    let home = Home::new();
+    let dir = home.work("d");
+    write(&dir.join("x"), b"content");
+    let up = home.up(&dir, "/lab/d");
+    home.run(&["get", "-r", &up.link_to("nothing")]).fails_with(3, "does not exist");
+    assert!(!home.path().join("nothing").exists());
+    for _ in 0..2 {
+        home.run(&["get", "-r", &up.link_to("x")]).ok();
+        assert_eq!(std::fs::read(home.path().join("x")).unwrap(), b"content");
+    }
+}
+
+#[test]
+fn a_published_part_file_never_takes_the_place_of_ours() {
+    let home = Home::new();
+    let dir = home.work("d");
+    write(&dir.join("x"), b"content");
+    write(&dir.join(".x.byname-part"), b"half of something else");
+    let up = home.up_with(&dir, "/lab/d", &["--hidden"]);
+    let target = home.path().join("copy");
+    let got = home.run(&["get", "-r", &up.link, "-o", target.to_str().unwrap()]);
+    got.fails_with(8, ".x.byname-part makes no safe file name");
+    assert_eq!(crate::harness::entries(&target), ["x"]);
+    assert_eq!(std::fs::read(target.join("x")).unwrap(), b"content");
+}
