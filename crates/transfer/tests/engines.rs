@@ -378,6 +378,17 @@ fn a_certificate_that_is_none_is_refused() {
 }
 
 #[test]
+fn a_publisher_cannot_spoil_the_versions_of_names_that_are_not_its_own() {
+    let (mut publisher, name) = with_file(100);
+    publisher.is_foreign = true;
+    publisher.announces = Some("/other/f".parse().expect("a name"));
+    let mut world = World::trusting(&publisher);
+    world.discover(&name, &publisher, &mut clean).expect("content may lie elsewhere");
+    let known: Vec<_> = world.versions.iter().map(|(known, _)| known.clone()).collect();
+    assert_eq!(known, [name]);
+}
+
+#[test]
 fn a_publisher_that_contradicts_itself_about_the_end_is_refused() {
     // With a root the signed size decides; without one there is only what the packets say.
     let (mut publisher, name) = with_file(100_000);

@@ -197,9 +197,8 @@ fn refuse_mistakes(directory: &Path, paths: &Paths) -> Outcome {
 }
 
 fn default_name(directory: &Path) -> Name {
-    let system = rustix::system::uname();
-    let host = system.nodename().to_string_lossy().into_owned();
-    let host = host.split('.').next().filter(|host| !host.is_empty()).unwrap_or("localhost");
+    let host = host_name();
+    let host = host.split('.').next().unwrap_or_default();
     let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
     let user = user.unwrap_or_else(|_| format!("uid{}", rustix::process::geteuid().as_raw()));
     let last = directory.file_name().map(|name| name.as_encoded_bytes().to_vec());
@@ -223,7 +222,8 @@ fn addresses(listening: &[Endpoint]) -> Vec<String> {
             match own_address() {
                 Some(IpAddr::V6(address)) => format!("{scheme}://[{address}]:{port}"),
                 Some(IpAddr::V4(address)) => format!("{scheme}://{address}:{port}"),
-                None => continue,
+                // A network of its own, without a way out: its members may know the name.
+                None => format!("{scheme}://{}:{port}", host_name()),
             }
         } else {
             endpoint.to_string()
@@ -241,9 +241,18 @@ fn addresses(listening: &[Endpoint]) -> Vec<String> {
 /// The address from which this machine would speak to others. Connecting a datagram socket only
 /// looks up the route; nothing is sent.
 fn own_address() -> Option<IpAddr> {
-    // 192.0.2.0/24 is reserved for documentation and never local.
-    let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
-    socket.connect("192.0.2.1:9").ok()?;
-    let address = socket.local_addr().ok()?.ip();
-    (!address.is_unspecified()).then_some(address)
+    // Addresses that are reserved for documentation and never local.
+    let ways = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
+    ways.into_iter().find_map(|(any, outside)| {
+        let socket = UdpSocket::bind(any).ok()?;
+        socket.connect(outside).ok()?;
+        let address = socket.local_addr().ok()?.ip();
+        (!address.is_unspecified()).then_some(address)
+    })
+}
+
+fn host_name() -> String {
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy().into_owned();
+    if host.is_empty() { "localhost".to_owned() } else { host }
 }

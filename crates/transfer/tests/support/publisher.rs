@@ -50,6 +50,8 @@ pub struct Publisher {
     pub signs_segments: bool,
     /// Leave out everything that only byname announces.
     pub is_foreign: bool,
+    /// The name that it says the content has.
+    pub announces: Option<Name>,
 }
 
 impl Publisher {
@@ -69,7 +71,15 @@ impl Publisher {
         let signer = KeySigner::new(key, request.certificate_name());
         let certificate = request.issue(&signer).expect("a certificate").wire().to_vec();
         let objects = BTreeMap::new();
-        Publisher { prefix, signer, certificate, objects, signs_segments: false, is_foreign: false }
+        Publisher {
+            prefix,
+            signer,
+            certificate,
+            objects,
+            signs_segments: false,
+            is_foreign: false,
+            announces: None,
+        }
     }
 
     pub fn key_id(&self) -> KeyId {
@@ -154,6 +164,7 @@ impl Publisher {
     }
 
     pub fn metadata(&self, path: NameRef<'_>, object: &Published) -> Metadata {
+        let path = self.announces.as_ref().map_or(path, Name::view);
         let name = naming::versioned_name(path, object.is_directory, object.version);
         let mut metadata = Metadata::new(name);
         let (size, segment_bytes) = (object.bytes.len() as u64, object.segment_bytes as u64);
