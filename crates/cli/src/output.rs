@@ -21,7 +21,7 @@ pub(crate) fn json_line(value: Value) {
 /// a full disk does not: half a list must not look like a whole one.
 pub(crate) fn out_line(line: &str) {
     let mut out = std::io::stdout().lock();
-    let Err(error) = writeln!(out, "{line}") else { return };
+    let Err(error) = writeln!(out, "{}", harmless(line)) else { return };
     if error.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(0);
     }
@@ -31,7 +31,31 @@ pub(crate) fn out_line(line: &str) {
 
 /// Prints a line on stderr; nobody can be told if that fails.
 pub(crate) fn err_line(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", harmless(line));
+}
+
+/// Escapes what would command a terminal: messages carry names that strangers chose. Line ends
+/// stay; who has them in a name calls [`one_line`].
+fn harmless(text: &str) -> std::borrow::Cow<'_, str> {
+    let is_harmful = |c: char| c.is_control() && c != '\n';
+    if !text.contains(is_harmful) {
+        return text.into();
+    }
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if is_harmful(c) {
+            let mut octets = [0; 4];
+            c.encode_utf8(&mut octets).bytes().for_each(|b| escaped.push_str(&format!("%{b:02X}")));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped.into()
+}
+
+/// Escapes line ends, so that a name cannot pass for a line of its own.
+pub(crate) fn one_line(text: &str) -> String {
+    text.replace('\n', "%0A")
 }
 
 /// Whether progress bars and colours make sense on stderr.
@@ -125,7 +149,7 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{mode, size, time};
+    use super::{harmless, mode, size, time};
 
     #[test]
     fn sizes() {
@@ -140,6 +164,12 @@ mod tests {
         ] {
             assert_eq!(size(bytes), text);
         }
+    }
+
+    #[test]
+    fn terminals_are_not_commanded() {
+        assert_eq!(harmless("a\x1b[31m\u{9b}b\tc\r"), "a%1B[31m%C2%9Bb%09c%0D");
+        assert_eq!(harmless("über\nnext"), "über\nnext");
     }
 
     #[test]

@@ -108,7 +108,8 @@ impl Progress for Reporter {
                     FileOutcome::Identical => self.files_skipped += 1,
                     FileOutcome::Kept => {
                         self.files_kept += 1;
-                        self.tell(&format!("{}: kept, it is different", path.display()));
+                        let shown = output::one_line(&path.display().to_string());
+                        self.tell(&format!("{shown}: kept, it is different"));
                     }
                 }
                 if self.shows_files {

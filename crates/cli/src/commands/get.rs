@@ -178,9 +178,10 @@ fn tree(
 fn some_failed(report: &TreeReport, missing: &[PathBuf], failed: u64) -> Failure {
     let mut lines = Vec::new();
     for (path, error) in &report.failures {
-        lines.push(format!("{}: {}", path.display(), chain(error)));
+        lines.push(output::one_line(&format!("{}: {}", path.display(), chain(error))));
     }
-    lines.extend(missing.iter().map(|path| format!("{}: is not published", path.display())));
+    let unpublished = |path: &PathBuf| format!("{}: is not published", path.display());
+    lines.extend(missing.iter().map(|path| output::one_line(&unpublished(path))));
     if report.skipped_count > 0 {
         lines.push(format!("{} entries make no safe file names", report.skipped_count));
     }
@@ -205,7 +206,7 @@ fn dry_run(args: &Args, session: &mut Session<'_>, filter: &Filter, target: &Pat
             let Some(path) = &found.path else { return Ok(false) };
             let accepted = filter.accepts(path, found.is_directory);
             if accepted && !found.is_directory {
-                output::out_line(&target.join(path).display().to_string());
+                output::out_line(&output::one_line(&target.join(path).display().to_string()));
             }
             Ok::<bool, ClientError>(accepted)
         })

@@ -108,3 +108,20 @@ fn a_published_part_file_never_takes_the_place_of_ours() {
     assert_eq!(crate::harness::entries(&target), ["x"]);
     assert_eq!(std::fs::read(target.join("x")).unwrap(), b"content");
 }
+
+#[test]
+fn names_that_strangers_chose_command_no_terminal() {
+    let home = Home::new();
+    let dir = home.work("d");
+    write(&dir.join("a\x1b[31m\nbyname: all is well"), b"content");
+    let up = home.up(&dir, "/lab/d");
+    let target = home.work("copy");
+    std::fs::create_dir(target.join("a\x1b[31m\nbyname: all is well")).unwrap();
+    let target = target.to_str().unwrap();
+    let got = home.run(&["get", "-r", &up.link, "-o", target]);
+    let got = got.fails_with(8, "a%1B[31m%0Abyname: all is well");
+    let planned = home.run(&["get", "-r", "--dry-run", &up.link, "-o", target]).ok();
+    for text in [got.stderr(), planned.stdout()] {
+        assert!(!text.contains('\x1b') && !text.contains("\nbyname: all"), "{text:?}");
+    }
+}
