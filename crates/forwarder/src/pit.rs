@@ -7,8 +7,8 @@
 //!
 //! Each entry keeps one copy of the Interest as forwarded, from which Nacks and second tries are
 //! made. Bounds: number of entries and octets of those copies; what does not fit is refused, never
-//! evicted, so that one consumer's flood does not undo another's request. What each face may have of
-//! them is up to `shares`.
+//! evicted, so that one consumer's flood does not undo another's request. What each face may have
+//! of them is up to `shares`.
 
 mod record;
 mod shares;
