@@ -229,6 +229,12 @@ fn ask(name: &Name, identity: &Name, key: &str) -> bool {
         && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
+/// Whether a directory was asked for and a file is there.
+pub(crate) fn is_a_file(error: &ClientError) -> bool {
+    let ClientError::Read(ReadError::Protocol { problem, .. }) = error else { return false };
+    *problem == ProtocolProblem::Kind { is_directory: false }
+}
+
 /// The exit code and the advice for an error of the client.
 pub(crate) fn failure(error: &ClientError) -> Failure {
     let text = chain(error);

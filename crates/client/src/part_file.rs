@@ -50,7 +50,14 @@ impl Target {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(parent, flags, Mode::empty())
             .map_err(|error| disk_error(parent, error))?;
-        Ok(Target { directory: Rc::new(directory), name: name.to_owned(), shown: path.to_owned() })
+        let target =
+            Target { directory: Rc::new(directory), name: name.to_owned(), shown: path.to_owned() };
+        // Told now and not after everything has travelled.
+        let kind = target.stat()?.map(|stat| FileType::from_raw_mode(stat.st_mode));
+        match kind {
+            Some(FileType::Directory) => Err(in_the_way(target.shown, "a directory")),
+            _ => Ok(target),
+        }
     }
 
     /// What stands there now, not following a symbolic link.

@@ -16,6 +16,7 @@ use byname_store::{
     Exposure, FileServer, FileServerConfig, MountConfig, ServerEvent, ServerHandle, StateError,
     StoreError,
 };
+use byname_transfer::server::SharedSigner;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -155,8 +156,8 @@ fn server_failure(error: &StoreError) -> Failure {
     let text = chain(error);
     match error {
         StoreError::State(StateError::Locked { .. }) => Failure::new(Code::LocalDisk, text).hint(
-            "one file server can publish several directories: byname serve --mount NAME=DIR …; \
-             another one needs a BYNAME_HOME of its own",
+            "another `byname up` or `serve` publishes this very name; choose another --name, or \
+             stop it",
         ),
         StoreError::State(_) | StoreError::Mount { .. } => Failure::new(Code::LocalDisk, text),
         StoreError::Prefix { .. } => Failure::usage(text),
@@ -167,62 +168,44 @@ fn server_failure(error: &StoreError) -> Failure {
     }
 }
 
-/// Opens the file server for the publications, making identities that are missing.
+/// Opens the file server of a publication, making its identity if that is missing.
+///
+/// Each published name has a server and a state of its own, so that any number of `up` and `serve`
+/// can run side by side, and what was announced of a name does not depend on what else is published.
 pub(crate) fn file_server(
     paths: &Paths,
     settings: &Settings,
-    publications: &[Publication],
+    publication: &Publication,
     exposure: Exposure,
-) -> Outcome<(FileServer, Vec<Identity>)> {
-    let keychain = Keychain::open(&paths.keys).map_err(|error| keychain_failure(&error))?;
-    let mut mounts = Vec::new();
-    let mut certificates = Vec::new();
-    let mut identities = Vec::new();
-    for publication in publications {
-        let identity = identity(&keychain, &publication.name)?;
-        let own = keychain.certificates_to_serve(identity.prefix.view());
-        for certificate in own.map_err(|error| keychain_failure(&error))? {
-            if !certificates.contains(&certificate.wire().to_vec()) {
-                certificates.push(certificate.wire().to_vec());
-            }
-        }
-        mounts.push(MountConfig {
-            prefix: publication.name.clone(),
-            directory: publication.directory.clone(),
-            exposure,
-            signer: Arc::new(identity.signer.clone()),
-        });
-        identities.push(identity);
+) -> Outcome<(FileServer, Identity)> {
+    let failed = |error| keychain_failure(&error);
+    let keychain = Keychain::open(&paths.keys).map_err(failed)?;
+    let identity = identity(&keychain, &publication.name)?;
+    let signer: SharedSigner = Arc::new(identity.signer.clone());
+    let mount = MountConfig {
+        prefix: publication.name.clone(),
+        directory: publication.directory.clone(),
+        exposure,
+        signer: signer.clone(),
+    };
+    let state = paths.state.join("serve").join(state_name(&publication.name));
+    let mut config = FileServerConfig::new(vec![mount], state);
+    let certificates = keychain.certificates_to_serve(identity.prefix.view()).map_err(failed)?;
+    config.certificates = certificates.iter().map(|it| it.wire().to_vec()).collect();
+    if !publication.name.view().is_prefix_of(identity.prefix.view()) {
+        // The key belongs to a name above: its certificates must be reachable too.
+        config.also_register = vec![(identity.prefix.with_generic(b"KEY"), signer)];
     }
-    let mut config = FileServerConfig::new(mounts, paths.state.join("serve"));
-    config.certificates = certificates;
-    config.also_register = outside_mounts(&identities, publications);
     config.engine.metadata_freshness_ms = settings.number("server.freshness_ms");
     config.engine.quiet_ns = settings.number("server.quiet_ms").saturating_mul(1_000_000);
     config.engine.open_max = settings.number("server.open_files").clamp(1, 1 << 20) as usize;
     let server = FileServer::new(config).map_err(|error| server_failure(&error))?;
-    Ok((server, identities))
+    Ok((server, identity))
 }
 
-/// Keys of identities above the published names: their certificates must be reachable too.
-fn outside_mounts(
-    identities: &[Identity],
-    publications: &[Publication],
-) -> Vec<(Name, byname_transfer::server::SharedSigner)> {
-    let mut prefixes: Vec<(Name, byname_transfer::server::SharedSigner)> = Vec::new();
-    for identity in identities {
-        let covered = |publication: &Publication| {
-            publication.name.view().is_prefix_of(identity.prefix.view())
-        };
-        if publications.iter().any(covered) {
-            continue;
-        }
-        let keys = identity.prefix.with_generic(b"KEY");
-        if !prefixes.iter().any(|(known, _)| *known == keys) {
-            prefixes.push((keys, Arc::new(identity.signer.clone())));
-        }
-    }
-    prefixes
+/// A directory name for a name of any length.
+fn state_name(name: &Name) -> String {
+    blake3::hash(name.view().value()).to_hex()[..32].to_owned()
 }
 
 fn identity(keychain: &Keychain, name: &Name) -> Outcome<Identity> {

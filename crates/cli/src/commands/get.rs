@@ -6,7 +6,7 @@ use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
 use crate::paths::Paths;
 use crate::progress::Reporter;
-use crate::target::{Pace, ReadArgs, Session};
+use crate::target::{self, Pace, ReadArgs, Session};
 use crate::walk;
 use byname_client::{ClientError, DownloadOptions, TreeOptions, TreeReport};
 use filter::{Filter, FilterArgs};
@@ -81,6 +81,12 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
         return super::cat::whole(&mut session);
     }
     let target = match &args.output {
+        Some(path) if !args.recursive && path.as_os_str().as_bytes().ends_with(b"/") => {
+            let path = path.display();
+            return Err(Failure::usage(format!(
+                "-o names the file itself, and {path} is a directory"
+            )));
+        }
         Some(path) => path.clone(),
         None => default_target(&session)?,
     };
@@ -94,8 +100,20 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
     }
 }
 
+/// Text that is no size.
+#[derive(Debug)]
+struct NoSize;
+
+impl std::fmt::Display for NoSize {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a size is a whole number of bytes, or one with K, M or G behind it")
+    }
+}
+
+impl std::error::Error for NoSize {}
+
 /// `512`, `10K`, `3M`, `1G`.
-fn parse_size(text: &str) -> Result<u64, clap::Error> {
+fn parse_size(text: &str) -> Result<u64, NoSize> {
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
         Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
@@ -103,7 +121,7 @@ fn parse_size(text: &str) -> Result<u64, clap::Error> {
         _ => (text, 0),
     };
     let size = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    size.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::ValueValidation))
+    size.ok_or(NoSize)
 }
 
 fn default_target(session: &Session<'_>) -> Outcome<PathBuf> {
@@ -154,15 +172,15 @@ fn tree(
     let result = session.run(|client, name| {
         let mut accept = |path: &Path, is_directory: bool| filter.accepts(path, is_directory);
         let options = TreeOptions { files: options(args), filter: &mut accept };
-        client.download_tree(name, target, options, &mut reporter)
+        match client.download_tree(name, target, options, &mut reporter) {
+            Err(error) if target::is_a_file(&error) => Ok(None),
+            other => other.map(Some),
+        }
     });
     reporter.finish();
-    let report = match result {
+    let Some(report) = result? else {
         // Asked for as a directory, but it is a file: then the file is what is wanted.
-        Err(failure) if failure.message.contains("it is a file") => {
-            return file(args, session, target, quiet);
-        }
-        other => other?,
+        return file(args, session, target, quiet);
     };
     let missing = filter.missing();
     if args.delete && report.is_complete() {

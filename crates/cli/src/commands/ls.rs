@@ -3,12 +3,11 @@
 use crate::exit::Outcome;
 use crate::output;
 use crate::paths::Paths;
-use crate::target::{Pace, ReadArgs, Session};
+use crate::target::{self, Pace, ReadArgs, Session};
 use crate::walk;
 use byname_client::{Client, ClientError};
 use byname_packet::Name;
 use byname_transfer::discovery::Discovered;
-use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::metadata::ContentRoot;
 use serde_json::{Value, json};
 
@@ -39,10 +38,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let mut session = Session::open(&args.target, &args.read, Pace::default(), paths)?;
     session.run(|client, name| match list(args, client, name) {
-        Err(ClientError::Read(ReadError::Protocol {
-            problem: ProtocolProblem::Kind { is_directory: false },
-            ..
-        })) => {
+        Err(error) if target::is_a_file(&error) => {
             let found = client.stat(name)?;
             show(args, name, &output::name(name.view()), Some(&found), false);
             Ok(())

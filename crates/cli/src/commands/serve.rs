@@ -9,6 +9,7 @@ use crate::paths::Paths;
 use crate::settings::Settings;
 use crate::target;
 use byname_io::{Connection, Endpoint};
+use byname_store::ServerHandle;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -48,25 +49,22 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     };
     let endpoint = first_answering(&candidates)?;
     let exposure = args.exposure.exposure(&settings);
-    let (server, identities) = file_server(paths, &settings, &publications, exposure)?;
-    let endings = Endings::watch_signals()?;
     let via = if args.via.is_empty() { vec![endpoint.to_string()] } else { args.via.clone() };
-    let links: Vec<String> = publications
-        .iter()
-        .zip(&identities)
-        .map(|(publication, identity)| link(publication, identity, &via).to_string())
-        .collect();
-    let shown = endpoint.to_string();
-    let handle = endings.spawn_server(
-        server,
-        move || Connection::connect(&endpoint, Duration::from_secs(5)),
-        move || {
-            output::err_line(&format!("attached to {shown}"));
-            links.iter().for_each(|link| output::out_line(link));
-        },
-    );
+    let mut servers = Vec::new();
+    for publication in &publications {
+        let (server, identity) = file_server(paths, &settings, publication, exposure)?;
+        servers.push((server, link(publication, &identity, &via).to_string()));
+    }
+    let endings = Endings::watch_signals()?;
+    output::err_line(&format!("attaching to {endpoint}"));
+    let mut handles = Vec::new();
+    for (server, link) in servers {
+        let endpoint = endpoint.clone();
+        let connect = move || Connection::connect(&endpoint, Duration::from_secs(5));
+        handles.push(endings.spawn_server(server, connect, move || output::out_line(&link)));
+    }
     let outcome = endings.wait();
-    handle.stop();
+    handles.iter().for_each(ServerHandle::stop);
     outcome
 }
 

@@ -98,10 +98,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         }
     };
     let exposure = args.exposure.exposure(&settings);
-    let (server, identities) =
-        file_server(paths, &settings, std::slice::from_ref(&publication), exposure)?;
+    let (server, identity) = file_server(paths, &settings, &publication, exposure)?;
     let via = if args.via.is_empty() { addresses(&listening) } else { args.via.clone() };
-    let link = link(&publication, &identities[0], &via).to_string();
+    let link = link(&publication, &identity, &via).to_string();
     let is_own = matches!(attachment, Attachment::Own(_));
     let announce = announcement(args, &publication, &listening, link, is_own);
     let own = listening.first().cloned();

@@ -165,3 +165,14 @@ fn configuration_mistakes_are_named() {
     let shown = home.run(&["config", "show", "--origin"]).ok().stdout();
     assert!(shown.lines().any(|l| l.contains("client.timeout_s") && l.contains("config.toml")));
 }
+
+#[test]
+fn a_directory_in_place_of_the_target_is_told_before_anything_travels() {
+    let home = Home::new();
+    let up = lab(&home);
+    home.work("x");
+    home.run(&["get", &up.link_to("x")]).fails_with(7, "a directory");
+    home.run(&["get", &up.link_to("x"), "-o", "new/"]).fails_with(2, "-o names the file");
+    home.run(&["get", "/x", "--bwlimit", "fast"]).fails_with(2, "whole number of bytes");
+    assert!(!home.path().join(".x.byname-part").exists());
+}

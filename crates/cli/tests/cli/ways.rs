@@ -105,3 +105,18 @@ fn up_alone_serves_this_machine_only_and_says_how_to_share() {
     assert_eq!(home.run(&["cat", &link.replacen('?', "/x?", 1)]).ok().bytes(), b"content");
     assert_eq!(up.interrupt(), Some(0));
 }
+
+#[test]
+fn one_user_publishes_as_often_as_they_like_but_each_name_once() {
+    let home = Home::new();
+    let (one, two) = (home.work("one"), home.work("two"));
+    write(&one.join("x"), b"1");
+    write(&two.join("x"), b"2");
+    let _first = home.start(&["up", one.to_str().unwrap(), "--name", "/lab/one"], "byname:/");
+    let second = home.start(&["up", two.to_str().unwrap(), "--name", "/lab/two"], "byname:/");
+    assert!(second.log().contains("attached"), "{}", second.log());
+    assert_eq!(home.run(&["cat", "/lab/one/x"]).ok().bytes(), b"1");
+    assert_eq!(home.run(&["cat", "/lab/two/x"]).ok().bytes(), b"2");
+    let again = home.run(&["up", two.to_str().unwrap(), "--name", "/lab/two"]);
+    again.fails_with(7, "this very name");
+}
