@@ -7,6 +7,10 @@
 //! directory that is hidden, and its absence (old kernels, system-call filters) would need this
 //! walk anyway.
 //!
+//! Links can close a circle (`ln -s . again`), in which a tree would have no end. So the directories
+//! that the components of the *named* path lead to must all be different ones, the root included;
+//! a component that leads back to an earlier one is not published.
+//!
 //! Nothing is opened before it is known to be a regular file or a directory, so that no device is
 //! touched and no FIFO blocks. What is opened is compared with what was seen.
 
@@ -66,6 +70,19 @@ pub struct FoundDirectory {
     pub fd: OwnedFd,
     /// What is known of it.
     pub stat: FileStat,
+    /// The directories that its path names, from the root to itself.
+    pub lineage: Lineage,
+}
+
+/// Device and inode of each directory that a path names.
+#[derive(Debug, Default)]
+pub struct Lineage(Vec<(u64, u64)>);
+
+impl Lineage {
+    /// Whether a directory is one of them, so that it cannot be published beneath them.
+    pub fn contains(&self, identity: &Identity) -> bool {
+        self.0.contains(&(identity.device, identity.inode))
+    }
 }
 
 /// Why a path leads to nothing.
@@ -136,8 +153,12 @@ impl Exposure {
 
 struct Walk<'a> {
     root: &'a Root,
-    /// The root and the directories passed on the way, each with its state.
-    passed: Vec<FoundDirectory>,
+    /// The root and the directories from it to where the walk is, each with its state.
+    passed: Vec<(OwnedFd, FileStat)>,
+    lineage: Lineage,
+    /// Components of the named path still to walk.
+    named: VecDeque<Vec<u8>>,
+    /// Components still to walk for the one before them: itself, then what links put in its place.
     ahead: VecDeque<Vec<u8>>,
     links: usize,
 }
@@ -174,30 +195,50 @@ impl Root {
         if self.is_state(&stat.identity) {
             return Err(WalkError::NotFound);
         }
-        let ahead = components(relative);
-        let passed = vec![FoundDirectory { fd, stat }];
-        Walk { root: self, passed, ahead, links: 0 }.run()
+        let (lineage, ahead) = (Lineage::default(), VecDeque::new());
+        let named = components(relative).collect();
+        let passed = vec![(fd, stat)];
+        Walk { root: self, passed, lineage, named, ahead, links: 0 }.run()
     }
 }
 
-fn components(path: &[u8]) -> VecDeque<Vec<u8>> {
-    path.split(|octet| *octet == b'/').map(<[u8]>::to_vec).collect()
+fn components(path: &[u8]) -> impl DoubleEndedIterator<Item = Vec<u8>> {
+    let components = path.split(|octet| *octet == b'/');
+    components.filter(|component| !component.is_empty()).map(<[u8]>::to_vec)
 }
 
 impl Walk<'_> {
     fn run(mut self) -> Result<Found, WalkError> {
-        while let Some(component) = self.ahead.pop_front() {
-            match component.as_slice() {
-                b"" | b"." => {}
-                b".." => self.go_up()?,
-                name => {
-                    if let Some(found) = self.enter(name)? {
-                        return Ok(found);
-                    }
+        self.arrive()?;
+        while let Some(name) = self.named.pop_front() {
+            self.ahead.push_back(name);
+            while let Some(component) = self.ahead.pop_front() {
+                if let Some(found) = self.step(&component)? {
+                    return Ok(found);
                 }
             }
+            self.arrive()?;
         }
-        self.passed.pop().map(Found::Directory).ok_or(WalkError::NotFound)
+        let (fd, stat) = self.passed.pop().ok_or(WalkError::NotFound)?;
+        Ok(Found::Directory(FoundDirectory { fd, stat, lineage: self.lineage }))
+    }
+
+    /// The root, or the directory that a component of the named path leads to, is reached.
+    fn arrive(&mut self) -> Result<(), WalkError> {
+        let (_, stat) = self.passed.last().ok_or(WalkError::NotFound)?;
+        if self.lineage.contains(&stat.identity) {
+            return Err(WalkError::NotFound);
+        }
+        self.lineage.0.push((stat.identity.device, stat.identity.inode));
+        Ok(())
+    }
+
+    fn step(&mut self, component: &[u8]) -> Result<Option<Found>, WalkError> {
+        match component {
+            b"." => Ok(None),
+            b".." => self.go_up().map(|()| None),
+            name => self.enter(name),
+        }
     }
 
     /// Only a link's target contains `..`.
@@ -210,7 +251,7 @@ impl Walk<'_> {
     }
 
     fn here(&self) -> BorrowedFd<'_> {
-        self.passed.last().expect("the root is never popped").fd.as_fd()
+        self.passed.last().expect("the root is never popped").0.as_fd()
     }
 
     fn enter(&mut self, name: &[u8]) -> Result<Option<Found>, WalkError> {
@@ -248,7 +289,7 @@ impl Walk<'_> {
         if target.starts_with(b"/") {
             return Err(WalkError::NotFound);
         }
-        for component in components(target).into_iter().rev() {
+        for component in components(target).rev() {
             self.ahead.push_front(component);
         }
         Ok(())
@@ -266,13 +307,13 @@ impl Walk<'_> {
         if !self.root.exposure.shows_mode(stat.mode) || self.root.is_state(&stat.identity) {
             return Err(WalkError::NotFound);
         }
-        self.passed.push(FoundDirectory { fd, stat });
+        self.passed.push((fd, stat));
         Ok(true)
     }
 
     /// `None` if it is not the file seen any more.
     fn open(&mut self, path: &Path, seen: &Stat) -> Result<Option<Found>, WalkError> {
-        if self.ahead.iter().any(|component| !component.is_empty()) {
+        if !self.ahead.is_empty() || !self.named.is_empty() {
             return Err(WalkError::NotFound);
         }
         if !self.root.exposure.shows_mode((seen.st_mode & 0xFFFF) as u16) {

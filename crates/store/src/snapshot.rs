@@ -5,18 +5,18 @@
 //! again, because an entry renamed during the reading may have been passed by.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use byname_security::tree::Tree;
 use byname_transfer::listing::{Entry, write_entry};
 use byname_transfer::naming::is_safe_entry;
-use byname_transfer::server::{ListFailure, Listing};
+use byname_transfer::server::{Identity, ListFailure, Listing};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::beneath::{Found, Root, WalkError, file_stat, stat_open};
+use crate::beneath::{Found, FoundDirectory, Lineage, Root, WalkError, file_stat, stat_open};
 
 /// Readings of a directory that keeps changing; the last one counts.
 const ATTEMPTS_MAX: usize = 3;
@@ -26,6 +26,7 @@ struct Names<'a> {
     root: &'a Root,
     /// Relative path of the directory.
     path: &'a [u8],
+    lineage: &'a Lineage,
     octets: Vec<u8>,
     entries: Vec<(usize, u16, bool)>,
     payload_bytes: usize,
@@ -43,7 +44,7 @@ pub fn read(root: &Root, path: &[u8], bytes_max: usize) -> Result<Listing, ListF
             Found::Directory(found) => found,
             Found::File { .. } => return Err(ListFailure::NotFound),
         };
-        let payload = read_once(root, path, found.fd.as_fd(), bytes_max)?;
+        let payload = read_once(root, path, &found, bytes_max)?;
         let after = stat_open(&found.fd).map_err(|error| failure(error.into()))?;
         if after != found.stat && attempt < ATTEMPTS_MAX {
             attempt += 1;
@@ -70,15 +71,16 @@ fn failure(error: WalkError) -> ListFailure {
 fn read_once(
     root: &Root,
     path: &[u8],
-    fd: BorrowedFd<'_>,
+    found: &FoundDirectory,
     bytes_max: usize,
 ) -> Result<Vec<u8>, ListFailure> {
     let failed = |error: Errno| failure(error.into());
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let readable = rustix::fs::openat(fd, ".", flags, Mode::empty()).map_err(failed)?;
+    let readable = rustix::fs::openat(&found.fd, ".", flags, Mode::empty()).map_err(failed)?;
     let directory = Dir::read_from(&readable).map_err(failed)?;
     let (octets, entries) = (Vec::new(), Vec::new());
-    let mut names = Names { root, path, octets, entries, payload_bytes: 0, bytes_max };
+    let lineage = &found.lineage;
+    let mut names = Names { root, path, lineage, octets, entries, payload_bytes: 0, bytes_max };
     for entry in directory {
         let entry = entry.map_err(failed)?;
         names.consider(&readable, entry.file_name().to_bytes(), entry.file_type())?;
@@ -126,10 +128,15 @@ impl Names<'_> {
         let is_shown = self.root.exposure().shows_mode(seen.mode);
         Ok(match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile if is_shown => Some(false),
-            FileType::Directory if is_shown && !self.root.is_state(&seen.identity) => Some(true),
+            FileType::Directory if is_shown && !self.is_hidden(&seen.identity) => Some(true),
             FileType::Symlink => self.follow(name),
             _ => None,
         })
+    }
+
+    /// As [`Root::find`] would find out: the state directory, or one that lies above (a mount).
+    fn is_hidden(&self, identity: &Identity) -> bool {
+        self.root.is_state(identity) || self.lineage.contains(identity)
     }
 
     /// A link is listed as what it leads to, if that is published.

@@ -69,6 +69,44 @@ fn links_are_followed_only_beneath_the_root() {
 }
 
 #[test]
+fn links_that_close_a_circle_are_not_published() {
+    let world = World::new();
+    world.write("a/f", b"of a");
+    world.write("b/deep/g", b"of b");
+    let link = |target: &str, name: &str| symlink(target, world.path(name)).unwrap();
+    link(".", "self");
+    link("..", "a/parent");
+    link("../b", "a/x");
+    link("../a", "b/y");
+    link("../../b", "b/deep/up");
+    link("a/../b/..", "way-round");
+    link("self/self/a/f", "through");
+    let mut peer = Peer::start(&world);
+    assert_eq!(peer.list("/t"), ["a/", "b/", "through"]);
+    assert_eq!(peer.list("/t/a"), ["f", "x/"]);
+    assert_eq!(peer.list("/t/a/x"), ["deep/"]);
+    assert_eq!(peer.list("/t/a/x/deep"), ["g"]);
+    assert_eq!(peer.list("/t/b"), ["deep/", "y/"]);
+    assert_eq!(peer.list("/t/b/y"), ["f"]);
+    for path in ["a/x/deep/g", "b/y/f", "through"] {
+        assert!(is_published(&mut peer, &format!("/t/{path}")), "{path}");
+    }
+    for path in [
+        "self",
+        "self/a/f",
+        "a/parent",
+        "a/parent/b/deep/g",
+        "a/x/y",
+        "a/x/y/f",
+        "b/y/x/deep/g",
+        "b/deep/up/y/f",
+        "way-round/a/f",
+    ] {
+        assert_eq!(peer.absence(&format!("/t/{path}")), Absence::NotFound, "{path}");
+    }
+}
+
+#[test]
 fn names_cannot_climb() {
     let world = World::new();
     world.write("d/f", b"x");
