@@ -2,6 +2,7 @@
 
 use crate::output;
 use byname_client::{Event, FileOutcome, Progress};
+use byname_transfer::discovery::Waiting;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
 
@@ -94,6 +95,13 @@ impl Reporter {
 impl Progress for Reporter {
     fn on_event(&mut self, event: Event<'_>) {
         match event {
+            Event::Waiting { path, waiting } => {
+                let doing = match waiting {
+                    Waiting::Written => "somebody is still writing it",
+                    Waiting::Hashed => "the publisher is hashing it",
+                };
+                self.tell(&format!("{}: {doing}; waiting", path.display()));
+            }
             Event::FileStarted { path, size } => {
                 self.total_bytes += size.unwrap_or(0);
                 if let (Some(bar), Some(name)) = (&self.bar, path.file_name()) {

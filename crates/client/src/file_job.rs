@@ -124,7 +124,11 @@ impl<'a> FileJob<'a> {
         match &mut self.state {
             State::Done => {}
             State::Discovering(discovery) => match discovery.poll_outcome() {
-                None => {}
+                None => {
+                    if let Some(waiting) = discovery.poll_waiting(context.now_ns) {
+                        self.context.tell(Event::Waiting { path: &self.target.shown, waiting });
+                    }
+                }
                 Some(Err(error)) => self.finish(Err(error.into())),
                 Some(Ok(discovered)) => {
                     self.progressed_ns = context.now_ns;

@@ -3,12 +3,20 @@
 use std::path::Path;
 
 use byname_packet::Name;
+use byname_transfer::discovery::Waiting;
 
 use crate::error::ClientError;
 
 /// Something that happened.
 #[derive(Debug)]
 pub enum Event<'a> {
+    /// The publisher is not ready to hand the file out; it is asked again.
+    Waiting {
+        /// The target.
+        path: &'a Path,
+        /// What for.
+        waiting: Waiting,
+    },
     /// A version of this file was found and is being fetched.
     FileStarted {
         /// The target.

@@ -58,6 +58,15 @@ pub struct Discovered {
     pub packet: Vec<u8>,
 }
 
+/// What an answer that has to be waited on says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waiting {
+    /// Somebody is writing the file at the publisher's.
+    Written,
+    /// The publisher is computing the root.
+    Hashed,
+}
+
 #[derive(Debug)]
 enum Stage {
     /// Waiting for a description.
@@ -79,6 +88,8 @@ pub struct Discovery {
     started_ns: u64,
     pause_ns: u64,
     stale_asks: u32,
+    waiting: Option<Waiting>,
+    is_waiting_told: bool,
     outcome: Option<Result<Discovered, ReadError>>,
 }
 
@@ -93,6 +104,8 @@ impl Discovery {
             started_ns: now_ns,
             pause_ns: PAUSE_FIRST_NS,
             stale_asks: 0,
+            waiting: None,
+            is_waiting_told: false,
             outcome: None,
         }
     }
@@ -100,6 +113,18 @@ impl Discovery {
     /// The name asked for.
     pub fn name(&self) -> NameRef<'_> {
         self.name.view()
+    }
+
+    /// What the publisher says is to be waited on, once it has lasted for a second; told once.
+    pub fn poll_waiting(&mut self, now_ns: u64) -> Option<Waiting> {
+        const WORTH_TELLING_NS: u64 = 1_000 * MS;
+        let waited_ns = now_ns.saturating_sub(self.started_ns);
+        if waited_ns < WORTH_TELLING_NS || self.is_waiting_told {
+            return None;
+        }
+        let waiting = self.waiting.take();
+        self.is_waiting_told = waiting.is_some();
+        waiting
     }
 
     /// A packet came. True if it was meant for this discovery.
@@ -242,6 +267,7 @@ impl Discovery {
                 if waited_ns >= self.config.being_written_ns {
                     return self.fail(ReadError::BeingWritten { name });
                 }
+                self.waiting = Some(Waiting::Written);
                 let asked_ns = retry_ms.saturating_mul(MS);
                 return self.pause(asked_ns.clamp(PAUSE_FIRST_NS, PAUSE_MAX_NS), context);
             }
@@ -284,6 +310,7 @@ impl Discovery {
             if waited_ns >= self.config.root_pending_ns {
                 return self.fail(ReadError::RootPending { name: metadata.name });
             }
+            self.waiting = Some(Waiting::Hashed);
             return self.pause(self.pause_ns, context);
         }
         self.stage = Stage::Done;

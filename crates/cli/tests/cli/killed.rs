@@ -148,6 +148,28 @@ fn a_file_replaced_in_mid_transfer_is_never_mixed() {
 }
 
 #[test]
+fn a_file_that_is_being_written_is_waited_for() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    write(&dir.join("log"), b"start\n");
+    let up = a.up(&dir, "/lab/d");
+    let path = dir.join("log");
+    let writer = std::thread::spawn(move || {
+        let mut text = b"start\n".to_vec();
+        for number in 0..60 {
+            text.extend_from_slice(format!("{number}\n").as_bytes());
+            write(&path, &text);
+            std::thread::sleep(std::time::Duration::from_millis(40));
+        }
+        text
+    });
+    let said = b.run(&["get", &up.link_to("log")]).ok().stderr();
+    assert!(said.contains("somebody is still writing it"), "{said}");
+    let text = writer.join().unwrap();
+    assert_eq!(std::fs::read(b.path().join("log")).unwrap(), text);
+}
+
+#[test]
 fn a_reader_of_stdout_that_goes_away() {
     let scene = scene();
     let mut command = scene.b.byname();
