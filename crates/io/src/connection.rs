@@ -20,12 +20,14 @@ use crate::limits::Limits;
 
 mod connect;
 mod credentials;
+mod draft;
 mod receive;
 mod send;
 mod stream;
 
 pub use credentials::PeerCredentials;
 pub(crate) use credentials::peer_credentials;
+pub use draft::Draft;
 
 use stream::Stream;
 
@@ -182,6 +184,11 @@ impl Connection {
             Inner::Stream(stream) => stream.queue(parts),
             Inner::Datagram(datagram) => datagram.queue(None, parts),
         }
+    }
+
+    /// Begins frames that are written in place, without a copy, and queued together.
+    pub fn draft(&mut self) -> Draft<'_> {
+        Draft::new(&mut self.inner)
     }
 
     /// Writes as much as the kernel takes now. What it does not take stays queued.

@@ -165,6 +165,16 @@ impl DatagramIo {
         Ok(status)
     }
 
+    /// Appends a datagram that is yet to be written.
+    pub(crate) fn draft(&mut self, frame_bytes: usize) -> Result<&mut [u8], QueueFull> {
+        self.queue.extend(None, frame_bytes)
+    }
+
+    /// The last `count` datagrams are not to be sent.
+    pub(crate) fn take_back(&mut self, count: usize) {
+        self.queue.take_back(count);
+    }
+
     pub(crate) fn queue(
         &mut self,
         peer: Option<SocketAddr>,

@@ -21,10 +21,11 @@ pub mod poller;
 mod address;
 mod bind;
 mod holder;
+mod run;
 
 pub use address::{is_loopback, peer_uri};
 pub use clock::Clock;
-pub use connection::{Connection, PeerCredentials, RecvStatus};
+pub use connection::{Connection, Draft, PeerCredentials, RecvStatus};
 pub use datagram::DatagramSocket;
 pub use endpoint::{Endpoint, Family, Host};
 pub use error::{

@@ -1,48 +1,57 @@
-//! The send buffer of a stream: a bounded ring of bytes, so that draining it moves nothing.
-
-use std::collections::VecDeque;
-use std::io::IoSlice;
+//! The send buffer of a stream: a bounded run of bytes, into which frames can be written in place.
 
 use crate::error::QueueFull;
+use crate::run::ByteRun;
 
 /// Bytes queued and not yet taken by the kernel.
 #[derive(Debug)]
 pub(super) struct SendBuffer {
-    bytes: VecDeque<u8>,
+    run: ByteRun,
     bytes_max: usize,
 }
 
 impl SendBuffer {
     pub(super) fn new(bytes_max: usize) -> Self {
-        SendBuffer { bytes: VecDeque::new(), bytes_max }
+        SendBuffer { run: ByteRun::new(bytes_max), bytes_max }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.bytes.len()
+        self.run.len()
     }
 
     /// Appends the parts as one frame, or nothing of it.
     pub(super) fn append(&mut self, parts: &[&[u8]]) -> Result<(), QueueFull> {
-        let frame_bytes = parts.iter().map(|part| part.len()).sum::<usize>();
-        if frame_bytes > self.bytes_max - self.bytes.len() {
-            let (queued_bytes, bytes_max) = (self.bytes.len(), self.bytes_max);
+        self.check(parts.iter().map(|part| part.len()).sum())?;
+        self.run.append(parts);
+        Ok(())
+    }
+
+    /// Appends one frame that is yet to be written.
+    pub(super) fn extend(&mut self, frame_bytes: usize) -> Result<&mut [u8], QueueFull> {
+        self.check(frame_bytes)?;
+        Ok(self.run.extend(frame_bytes))
+    }
+
+    /// Takes the last `count` bytes away.
+    pub(super) fn take_back(&mut self, count: usize) {
+        self.run.take_back(count);
+    }
+
+    fn check(&self, frame_bytes: usize) -> Result<(), QueueFull> {
+        let (queued_bytes, bytes_max) = (self.run.len(), self.bytes_max);
+        if frame_bytes > bytes_max - queued_bytes {
             return Err(QueueFull { frame_bytes, queued_bytes, bytes_max });
-        }
-        self.bytes.reserve(frame_bytes);
-        for part in parts {
-            self.bytes.extend(*part);
         }
         Ok(())
     }
 
-    /// What to send next, in order.
-    pub(super) fn slices(&self) -> [IoSlice<'_>; 2] {
-        let (first, second) = self.bytes.as_slices();
-        [IoSlice::new(first), IoSlice::new(second)]
+    /// What to send next.
+    pub(super) fn as_slice(&self) -> &[u8] {
+        self.run.as_slice()
     }
 
     /// Says that the kernel took the first `count` bytes.
     pub(super) fn sent(&mut self, count: usize) {
-        self.bytes.drain(..count.min(self.bytes.len()));
+        self.run.consume(count);
     }
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendFlags, Shutdown, sendmsg, shutdown, sockopt};
+use rustix::net::{SendFlags, Shutdown, send, shutdown, sockopt};
 use socket2::{Socket, TcpKeepalive};
 
 use super::RecvStatus;
@@ -95,16 +95,23 @@ impl Stream {
         self.send.append(parts)
     }
 
+    pub(super) fn draft(&mut self, frame_bytes: usize) -> Result<&mut [u8], QueueFull> {
+        self.send.extend(frame_bytes)
+    }
+
+    pub(super) fn take_back(&mut self, count: usize) {
+        self.send.take_back(count);
+    }
+
     pub(super) fn queued_bytes(&self) -> usize {
         self.send.len()
     }
 
     pub(super) fn flush(&mut self) -> Result<(), IoError> {
         while self.send.len() > 0 {
-            let mut nothing = SendAncillaryBuffer::default();
             // Without NOSIGNAL a peer that has closed would end the whole process.
             let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-            match sendmsg(&self.fd, &self.send.slices(), &mut nothing, flags) {
+            match send(&self.fd, self.send.as_slice(), flags) {
                 Ok(count) => self.send.sent(count),
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}

@@ -1,7 +1,6 @@
-//! Datagrams that wait to be sent: one run of bytes, and a list of where each begins.
+//! Datagrams that wait to be sent: one run of bytes, and a list of how long each is.
 //!
-//! Invariant: `cost_bytes` never exceeds `bytes_max`, and the run at most doubles it, since it is
-//! compacted as soon as half of it has been sent.
+//! Invariant: `cost_bytes` never exceeds `bytes_max`, and the lengths add up to the run.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -9,15 +8,14 @@ use std::net::SocketAddr;
 use super::batch::Outgoing;
 use crate::error::QueueFull;
 use crate::limits::DATAGRAM_BATCH;
+use crate::run::ByteRun;
 
 /// What a datagram costs beyond its bytes, so that empty ones are bounded too.
 const ENTRY_BYTES: usize = size_of::<Entry>();
 
 #[derive(Debug)]
 pub(super) struct SendQueue {
-    bytes: Vec<u8>,
-    /// How many bytes have been cut off the front of `bytes`.
-    base: usize,
+    run: ByteRun,
     entries: VecDeque<Entry>,
     cost_bytes: usize,
     bytes_max: usize,
@@ -26,14 +24,13 @@ pub(super) struct SendQueue {
 #[derive(Debug)]
 struct Entry {
     peer: Option<SocketAddr>,
-    /// Counted from the first byte since the queue was last empty.
-    start: usize,
     length: usize,
 }
 
 impl SendQueue {
     pub(super) fn new(bytes_max: usize) -> Self {
-        SendQueue { bytes: Vec::new(), base: 0, entries: VecDeque::new(), cost_bytes: 0, bytes_max }
+        let run = ByteRun::new(bytes_max);
+        SendQueue { run, entries: VecDeque::new(), cost_bytes: 0, bytes_max }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -49,45 +46,55 @@ impl SendQueue {
         peer: Option<SocketAddr>,
         parts: &[&[u8]],
     ) -> Result<(), QueueFull> {
-        let frame_bytes = parts.iter().map(|part| part.len()).sum::<usize>();
-        if frame_bytes + ENTRY_BYTES > self.bytes_max - self.cost_bytes {
+        self.add_entry(peer, parts.iter().map(|part| part.len()).sum())?;
+        self.run.append(parts);
+        Ok(())
+    }
+
+    /// Appends a datagram that is yet to be written.
+    pub(super) fn extend(
+        &mut self,
+        peer: Option<SocketAddr>,
+        frame_bytes: usize,
+    ) -> Result<&mut [u8], QueueFull> {
+        self.add_entry(peer, frame_bytes)?;
+        Ok(self.run.extend(frame_bytes))
+    }
+
+    fn add_entry(&mut self, peer: Option<SocketAddr>, length: usize) -> Result<(), QueueFull> {
+        if length + ENTRY_BYTES > self.bytes_max - self.cost_bytes {
             let (queued_bytes, bytes_max) = (self.cost_bytes, self.bytes_max);
-            return Err(QueueFull { frame_bytes, queued_bytes, bytes_max });
+            return Err(QueueFull { frame_bytes: length, queued_bytes, bytes_max });
         }
-        self.compact();
-        let start = self.base + self.bytes.len();
-        for part in parts {
-            self.bytes.extend_from_slice(part);
-        }
-        self.entries.push_back(Entry { peer, start, length: frame_bytes });
-        self.cost_bytes += frame_bytes + ENTRY_BYTES;
+        self.entries.push_back(Entry { peer, length });
+        self.cost_bytes += length + ENTRY_BYTES;
         Ok(())
     }
 
     /// The datagrams to send next, at most one batch.
     pub(super) fn next_batch(&self) -> impl Iterator<Item = Outgoing<'_>> {
-        self.entries.iter().take(DATAGRAM_BATCH).map(|entry| {
-            let start = entry.start - self.base;
-            Outgoing { bytes: &self.bytes[start..start + entry.length], peer: entry.peer }
+        let mut rest = self.run.as_slice();
+        self.entries.iter().take(DATAGRAM_BATCH).map(move |entry| {
+            let (bytes, after) = rest.split_at(entry.length);
+            rest = after;
+            Outgoing { bytes, peer: entry.peer }
         })
     }
 
     /// Forgets the first `count` datagrams.
     pub(super) fn sent(&mut self, count: usize) {
         for entry in self.entries.drain(..count.min(self.entries.len())) {
+            self.run.consume(entry.length);
             self.cost_bytes -= entry.length + ENTRY_BYTES;
-        }
-        if self.entries.is_empty() {
-            self.bytes.clear();
-            self.base = 0;
         }
     }
 
-    fn compact(&mut self) {
-        let sent = self.entries.front().map_or(0, |first| first.start - self.base);
-        if sent > self.bytes.len() / 2 {
-            self.bytes.drain(..sent);
-            self.base += sent;
+    /// Forgets the last `count` datagrams.
+    pub(super) fn take_back(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(entry) = self.entries.pop_back() else { return };
+            self.run.take_back(entry.length);
+            self.cost_bytes -= entry.length + ENTRY_BYTES;
         }
     }
 }
@@ -117,7 +124,7 @@ mod tests {
                 queue.sent(count);
                 model.drain(..count.min(model.len()));
             }
-            assert!(queue.bytes.len() <= 8000);
+            assert!(queue.run.allocated() <= 8000);
             let next: Vec<&[u8]> = queue.next_batch().map(|outgoing| outgoing.bytes).collect();
             assert!(next.iter().eq(model.iter().take(DATAGRAM_BATCH)), "step {step}");
             assert_eq!(queue.is_empty(), model.is_empty());

@@ -74,6 +74,36 @@ fn a_connected_socket_carries_frames_both_ways() {
 }
 
 #[test]
+fn drafts_become_datagrams_when_they_are_committed() {
+    let mut server = bind("udp4://127.0.0.1:0");
+    let mut client = connect(&server);
+    let mut expected = Vec::new();
+    for round in (0..60).step_by(2) {
+        client.queue(&[&numbered(round)]).unwrap();
+        let queued_bytes = client.queued_bytes();
+        let mut draft = client.draft();
+        assert!(!draft.frame(7, |_| false).unwrap());
+        let written = numbered(round + 1);
+        let write = |frame: &mut [u8]| {
+            frame.copy_from_slice(&written);
+            true
+        };
+        assert!(draft.frame(written.len(), write).unwrap());
+        expected.push(numbered(round));
+        if round % 4 == 0 {
+            draft.commit();
+            expected.push(written);
+        } else {
+            drop(draft);
+            assert_eq!(client.queued_bytes(), queued_bytes);
+        }
+    }
+    client.flush().unwrap();
+    let all = take(&mut server, expected.len());
+    assert!(all.iter().map(|(_, bytes)| bytes).eq(&expected));
+}
+
+#[test]
 fn datagrams_too_long_or_malformed_are_counted_and_the_rest_arrive() {
     let plain = UdpSocket::bind("127.0.0.1:0").unwrap();
     let near = endpoint(&format!("udp://{}", plain.local_addr().unwrap()));

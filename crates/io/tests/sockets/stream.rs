@@ -331,3 +331,65 @@ fn a_plain_client_reads_what_was_queued_in_parts() {
     client.read_to_end(&mut all).unwrap();
     assert_eq!(all, [frame(b"hello"), frame(b"!")].concat());
 }
+
+#[test]
+fn a_draft_is_queued_whole_or_not_at_all() {
+    let (mut sender, mut receiver) = Connection::pair().unwrap();
+    let mut expected = Vec::new();
+    for round in (0..300).step_by(3) {
+        sender.queue(&[&numbered(round)]).unwrap();
+        let queued_bytes = sender.queued_bytes();
+        let mut draft = sender.draft();
+        let write = |frame: &mut [u8], number| frame.copy_from_slice(&numbered(number));
+        let length = numbered(round + 1).len();
+        draft
+            .frame(length, |frame| {
+                write(frame, round + 1);
+                true
+            })
+            .unwrap();
+        let is_written = draft.frame(50, |frame| {
+            frame.fill(0xEE);
+            false
+        });
+        assert!(!is_written.unwrap());
+        let length = numbered(round + 2).len();
+        draft
+            .frame(length, |frame| {
+                write(frame, round + 2);
+                true
+            })
+            .unwrap();
+        expected.push(numbered(round));
+        if round % 2 == 0 {
+            draft.commit();
+            expected.extend([numbered(round + 1), numbered(round + 2)]);
+        } else {
+            drop(draft);
+            assert_eq!(sender.queued_bytes(), queued_bytes);
+        }
+        if round % 5 == 0 {
+            sender.flush().unwrap();
+        }
+    }
+    sender.flush().unwrap();
+    assert_eq!(receive(&mut receiver, expected.len()), expected);
+}
+
+#[test]
+fn a_draft_keeps_within_the_send_buffer() {
+    let limits = Limits { send_bytes_max: 100, ..Limits::default() };
+    let (mut sender, mut receiver) = Connection::pair_with(limits).unwrap();
+    let mut draft = sender.draft();
+    let first = frame(&[1; 60]);
+    let is_written = draft.frame(first.len(), |bytes| {
+        bytes.copy_from_slice(&first);
+        true
+    });
+    assert!(is_written.unwrap());
+    let full = draft.frame(60, |_| panic!("there is no room to write to")).unwrap_err();
+    assert_eq!((full.frame_bytes, full.queued_bytes, full.bytes_max), (60, first.len(), 100));
+    draft.commit();
+    sender.flush().unwrap();
+    assert_eq!(receive(&mut receiver, 1), [first]);
+}
