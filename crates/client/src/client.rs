@@ -1,6 +1,5 @@
 //! The blocking interface.
 
-use std::cell::RefCell;
 use std::ops::Range;
 use std::path::Path;
 
@@ -122,8 +121,7 @@ impl Client {
         progress: &mut dyn Progress,
     ) -> Result<FileReport, ClientError> {
         let target = Target::at(target)?;
-        let context =
-            FileContext { config: &self.config, options, progress: RefCell::new(progress) };
+        let context = FileContext::new(&self.config, options, progress);
         let now_ns = self.driver.shared.clock.now_ns();
         let job = FileJob::new(&context, name.clone(), target, now_ns);
         self.driver.run_one(job)?.into_outcome()
@@ -142,12 +140,14 @@ impl Client {
         options: TreeOptions<'a>,
         progress: &'a mut dyn Progress,
     ) -> Result<TreeReport, ClientError> {
-        let progress: RefCell<&mut dyn Progress> = RefCell::new(progress);
-        let context = FileContext { config: &self.config, options: options.files, progress };
+        let mut context = FileContext::new(&self.config, options.files, progress);
+        context.is_batched = options.files.sync;
         let root = (name.clone(), target.to_owned());
         let mut source = TreeSource::new(&context, root, options.filter);
         let at_once = self.config.transfers.clamp(1, TRANSFERS_MAX);
-        self.driver.run(&mut source, at_once)?;
+        let ran = self.driver.run(&mut source, at_once);
+        source.place_batch();
+        ran?;
         match source.fatal {
             Some(error) => Err(error),
             None => Ok(source.report),

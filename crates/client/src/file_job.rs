@@ -45,9 +45,19 @@ pub(crate) struct FileContext<'a> {
     pub(crate) config: &'a ClientConfig,
     pub(crate) options: DownloadOptions,
     pub(crate) progress: RefCell<&'a mut dyn Progress>,
+    /// Whole files are placed by the caller, many after one sync.
+    pub(crate) is_batched: bool,
 }
 
-impl FileContext<'_> {
+impl<'a> FileContext<'a> {
+    pub(crate) fn new(
+        config: &'a ClientConfig,
+        options: DownloadOptions,
+        progress: &'a mut dyn Progress,
+    ) -> Self {
+        FileContext { config, options, progress: RefCell::new(progress), is_batched: false }
+    }
+
     pub(crate) fn tell(&self, event: Event<'_>) {
         self.progress.borrow_mut().on_event(event);
     }
@@ -80,6 +90,8 @@ pub(crate) struct FileJob<'a> {
     /// When enough had come last, and the bytes since.
     progressed_ns: u64,
     progressed_bytes: u64,
+    /// Fetched, but not in place yet.
+    whole: Option<PartFile>,
     outcome: Option<Result<FileReport, ClientError>>,
 }
 
@@ -101,6 +113,7 @@ impl<'a> FileJob<'a> {
             suspected: None,
             progressed_ns: now_ns,
             progressed_bytes: 0,
+            whole: None,
             outcome: None,
         }
     }
@@ -279,15 +292,26 @@ impl<'a> FileJob<'a> {
         reader.abandon(context.flow);
         let size = reader.size().unwrap_or(fetched_bytes);
         let options = self.context.options;
-        let placement = Placement { is_exclusive: options.no_clobber, is_synced: options.sync };
-        let placed = part.finish(size, attributes(&discovered), placement);
-        self.finish(placed.map(|()| FileReport {
+        let report = FileReport {
             outcome: FileOutcome::Fetched,
             version: discovered.version,
             size,
             fetched_bytes,
             reused_bytes: (reused_units * UNIT_BYTES as u64).min(size),
-        }));
+        };
+        let sealed = part.seal(size, attributes(&discovered));
+        if self.context.is_batched && sealed.is_ok() {
+            self.whole = Some(part);
+            self.outcome = Some(Ok(report));
+            return;
+        }
+        let placement = Placement { is_exclusive: options.no_clobber, is_synced: options.sync };
+        self.finish(sealed.and_then(|()| part.place(placement)).map(|()| report));
+    }
+
+    /// The whole file that the caller has to place, together with others.
+    pub(crate) fn take_whole(&mut self) -> Option<PartFile> {
+        self.whole.take()
     }
 
     /// Checks some of what an earlier run has left.

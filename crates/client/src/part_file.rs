@@ -221,39 +221,55 @@ impl PartFile {
         rustix::fs::unlinkat(&*self.target.directory, &self.name, AtFlags::empty())
     }
 
-    /// Gives the whole file its attributes and its name.
-    pub(crate) fn finish(
-        self,
-        size: u64,
-        attributes: Attributes,
-        placement: Placement,
-    ) -> Result<(), ClientError> {
+    /// Gives the whole file its length and attributes; what is left is to place it.
+    pub(crate) fn seal(&self, size: u64, attributes: Attributes) -> Result<(), ClientError> {
         let failed = |error: Errno| self.target.error(error);
         rustix::fs::ftruncate(&self.file, size).map_err(failed)?;
+        set_attributes(&self.file, attributes).map_err(failed)
+    }
+
+    /// Gives the sealed file its name, alone.
+    pub(crate) fn place(self, placement: Placement) -> Result<(), ClientError> {
+        let failed = |error: Errno| self.target.error(error);
         if placement.is_synced {
             // The content first: a name must never point to a file that is not there yet.
             rustix::fs::fsync(&self.file).map_err(failed)?;
         }
-        set_attributes(&self.file, attributes).map_err(failed)?;
-        let directory = &*self.target.directory;
-        let flags =
-            if placement.is_exclusive { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
-        match rustix::fs::renameat_with(directory, &self.name, directory, &self.target.name, flags)
-        {
-            Ok(()) => {}
-            Err(Errno::EXIST) if placement.is_exclusive => {
-                return Err(ClientError::Exists { path: self.target.shown.clone() });
-            }
-            Err(Errno::ISDIR) => {
-                return Err(in_the_way(self.target.shown.clone(), "a directory"));
-            }
-            Err(error) => return Err(failed(error)),
-        }
+        self.rename(placement.is_exclusive)?;
         if placement.is_synced {
-            rustix::fs::fsync(&self.file).map_err(failed)?;
-            rustix::fs::fsync(directory).map_err(failed)?;
+            rustix::fs::fsync(&*self.target.directory).map_err(failed)?;
         }
         Ok(())
+    }
+
+    /// Moves the file to its name; whether that survives a power cut is the caller's affair.
+    pub(crate) fn rename(&self, is_exclusive: bool) -> Result<(), ClientError> {
+        let directory = &*self.target.directory;
+        let flags = if is_exclusive { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
+        match rustix::fs::renameat_with(directory, &self.name, directory, &self.target.name, flags)
+        {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) if is_exclusive => {
+                Err(ClientError::Exists { path: self.target.shown.clone() })
+            }
+            Err(Errno::ISDIR) => Err(in_the_way(self.target.shown.clone(), "a directory")),
+            Err(error) => Err(self.target.error(error)),
+        }
+    }
+
+    /// The device that holds the file.
+    pub(crate) fn device(&self) -> Option<u64> {
+        rustix::fs::fstat(&self.file).ok().map(|stat| stat.st_dev)
+    }
+
+    /// Writes everything on the file's device to the disk.
+    pub(crate) fn sync_device(&self) -> std::io::Result<()> {
+        Ok(rustix::fs::syncfs(&self.file)?)
+    }
+
+    /// The target, for messages.
+    pub(crate) fn shown(&self) -> &Path {
+        &self.target.shown
     }
 }
 

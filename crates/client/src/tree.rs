@@ -17,11 +17,14 @@ use crate::job::{Job, JobSource};
 use crate::list_job::ListJob;
 use crate::listing::Listing;
 use crate::local_dir::LocalDir;
-use crate::part_file::{is_part_name, os_name};
-use crate::progress::{Event, FileOutcome};
+use crate::part_file::{PartFile, disk_error, is_part_name, os_name};
+use crate::progress::{Event, FileOutcome, FileReport};
 
 /// Failures that are kept with their reasons; more are only counted.
 pub const FAILURES_MAX: usize = 1000;
+
+/// Files that are placed after one sync (each keeps a descriptor open meanwhile).
+const BATCH_FILES: usize = 256;
 
 /// Decides about an entry by its path relative to the directory asked for, and whether it is a
 /// directory. A directory that is left out is not looked into.
@@ -72,6 +75,13 @@ pub(crate) enum Place {
     Below(LocalDir),
 }
 
+/// A file that is whole and waits for the sync after which it gets its name.
+struct Whole {
+    part: PartFile,
+    report: FileReport,
+    relative: PathBuf,
+}
+
 pub(crate) enum TreeJob<'a> {
     List { job: Box<ListJob>, place: Place, relative: PathBuf },
     File { job: Box<FileJob<'a>>, shown: PathBuf },
@@ -92,6 +102,7 @@ pub(crate) struct TreeSource<'a> {
     root: Option<(Name, PathBuf)>,
     cursors: Vec<Cursor>,
     pub(crate) report: TreeReport,
+    batch: Vec<Whole>,
     /// The directory asked for could not be listed, or the disk is full: there is no going on.
     pub(crate) fatal: Option<ClientError>,
 }
@@ -108,6 +119,7 @@ impl<'a> TreeSource<'a> {
             root: Some(root),
             cursors: Vec::new(),
             report: TreeReport::default(),
+            batch: Vec::new(),
             fatal: None,
         }
     }
@@ -165,6 +177,44 @@ impl<'a> TreeSource<'a> {
         }
     }
 
+    fn count(&mut self, report: &FileReport) {
+        self.report.bytes += report.size;
+        self.report.fetched_bytes += report.fetched_bytes;
+        *match report.outcome {
+            FileOutcome::Fetched => &mut self.report.fetched_count,
+            FileOutcome::Identical => &mut self.report.identical_count,
+            FileOutcome::Kept => &mut self.report.kept_count,
+        } += 1;
+    }
+
+    /// Puts the waiting files in place: one sync for the contents of all, then the renames, then
+    /// one sync for the names.
+    pub(crate) fn place_batch(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        let synced = sync_devices(&batch);
+        for Whole { part, report, relative } in &batch {
+            let placed = match &synced {
+                Ok(()) => part.rename(self.context.options.no_clobber),
+                Err(source) => Err(disk_error(part.shown(), source.kind())),
+            };
+            let path = part.shown();
+            match placed {
+                Ok(()) => {
+                    self.count(report);
+                    self.context.tell(Event::FileDone { path, report });
+                }
+                Err(error) => {
+                    self.context.tell(Event::FileFailed { path, error: &error });
+                    self.fail(relative.clone(), error);
+                }
+            }
+        }
+        if let Err(source) = sync_devices(&batch) {
+            let first = batch.first().map_or(Path::new(""), |whole| whole.part.shown());
+            self.fatal.get_or_insert(disk_error(first, source));
+        }
+    }
+
     fn take_listing(
         &mut self,
         outcome: Result<Listing, ClientError>,
@@ -192,6 +242,19 @@ impl<'a> TreeSource<'a> {
             }
         }
     }
+}
+
+/// One sync for each device that holds files of the batch.
+fn sync_devices(batch: &[Whole]) -> std::io::Result<()> {
+    let mut synced = Vec::new();
+    for whole in batch {
+        let device = whole.part.device();
+        if !synced.contains(&device) {
+            whole.part.sync_device()?;
+            synced.push(device);
+        }
+    }
+    Ok(())
 }
 
 enum Step<'a> {
@@ -222,18 +285,19 @@ impl<'a> JobSource for TreeSource<'a> {
             TreeJob::List { job, place, relative } => {
                 self.take_listing(job.into_outcome(), place, relative);
             }
-            TreeJob::File { job, shown } => match job.into_outcome() {
-                Err(error) => self.fail(shown, error),
-                Ok(report) => {
-                    self.report.bytes += report.size;
-                    self.report.fetched_bytes += report.fetched_bytes;
-                    *match report.outcome {
-                        FileOutcome::Fetched => &mut self.report.fetched_count,
-                        FileOutcome::Identical => &mut self.report.identical_count,
-                        FileOutcome::Kept => &mut self.report.kept_count,
-                    } += 1;
+            TreeJob::File { mut job, shown } => {
+                let whole = job.take_whole();
+                match (job.into_outcome(), whole) {
+                    (Err(error), _) => self.fail(shown, error),
+                    (Ok(report), None) => self.count(&report),
+                    (Ok(report), Some(part)) => {
+                        self.batch.push(Whole { part, report, relative: shown });
+                        if self.batch.len() >= BATCH_FILES {
+                            self.place_batch();
+                        }
+                    }
                 }
-            },
+            }
         }
     }
 }

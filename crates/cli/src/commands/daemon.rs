@@ -171,7 +171,8 @@ fn server_failure(error: &StoreError) -> Failure {
 /// Opens the file server of a publication, making its identity if that is missing.
 ///
 /// Each published name has a server and a state of its own, so that any number of `up` and `serve`
-/// can run side by side, and what was announced of a name does not depend on what else is published.
+/// can run side by side, and what was announced of a name does not depend on what else is
+/// published.
 pub(crate) fn file_server(
     paths: &Paths,
     settings: &Settings,

@@ -47,6 +47,19 @@ fn expired_and_wrong_clock_are_told_apart() {
 }
 
 #[test]
+fn an_ecdsa_key_signs_as_well() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    write(&dir.join("x"), b"content");
+    a.run(&["key", "generate", "/lab/d", "--algorithm", "ecdsa-p256"]).ok();
+    let up = a.up(&dir, "/lab/d");
+    assert!(a.run(&["key", "list"]).ok().stdout().contains("ecdsa-p256"));
+    assert_eq!(b.run(&["cat", &up.link_to("x")]).ok().bytes(), b"content");
+    b.run(&["cat", &up.link_to("y")]).fails_with(3, "/lab/d/y");
+    a.run(&["key", "export", "/lab/d"]).ok();
+}
+
+#[test]
 fn trust_is_listed_and_taken_back() {
     let (a, b) = (Home::new(), Home::new());
     let dir = a.work("d");

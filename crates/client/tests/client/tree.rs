@@ -236,3 +236,33 @@ fn an_output_that_fails_ends_the_reading() {
         .read_range(&file, 0..u64::MAX, &mut |_, _| Err(std::io::ErrorKind::BrokenPipe.into()));
     assert!(matches!(result, Err(ClientError::Output(_))));
 }
+
+#[test]
+fn files_that_shall_survive_a_power_cut_are_placed_in_batches_and_none_is_forgotten() {
+    struct Done(BTreeSet<PathBuf>);
+    impl Progress for Done {
+        fn on_event(&mut self, event: Event<'_>) {
+            if let Event::FileDone { path, .. } = event {
+                assert!(path.is_file(), "told before it is in place: {}", path.display());
+                self.0.insert(path.to_owned());
+            }
+        }
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("t");
+    let names: Vec<String> = (0..600).map(|number| format!("f{number:03}")).collect();
+    let mut publisher = Publisher::new("/lab", 1);
+    let entries: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
+    let root = publisher.publish_listing("d", 1000, &entries);
+    for name in &names {
+        publisher.publish(&format!("d/{name}"), 1000, name.as_bytes());
+    }
+    let (_server, mut client) = Server::honest(publisher);
+    let mut done = Done(BTreeSet::new());
+    let files = DownloadOptions { sync: true, ..DownloadOptions::default() };
+    let options = TreeOptions { files, filter: &mut |_, _| true };
+    let report = client.download_tree(&root, &target, options, &mut done).expect("it arrives");
+    assert_eq!((report.fetched_count, report.failed_count), (600, 0));
+    assert_eq!(done.0.len(), 600);
+    assert_eq!(files_below(&target).len(), 600, "and no part file is left");
+}
