@@ -240,11 +240,10 @@ pub(crate) fn failure(error: &ClientError) -> Failure {
     let text = chain(error);
     match error {
         ClientError::Read(error) => read_failure(error, text),
-        ClientError::NoForwarder { .. } | ClientError::NoEndpoint { .. } => {
-            Failure::new(Code::NoRoute, text).hint(
-                "is the publisher's `byname up` running? --connect URI names another forwarder",
-            )
-        }
+        ClientError::NoForwarder { .. }
+        | ClientError::NoEndpoint { .. }
+        | ClientError::Unreachable { .. } => Failure::new(Code::NoRoute, text)
+            .hint("is the publisher's `byname up` running? --connect URI names another forwarder"),
         ClientError::Disconnected { .. } => Failure::new(Code::NoRoute, text)
             .hint("run the same command again to go on where it stopped"),
         ClientError::NoProgress { .. } => Failure::new(Code::NoRoute, text),

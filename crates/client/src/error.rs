@@ -28,6 +28,12 @@ pub enum ClientError {
         /// Where a forwarder was looked for.
         tried: Vec<String>,
     },
+    /// The other machine says that nobody listens there.
+    #[error("nobody listens on {endpoint}")]
+    Unreachable {
+        /// The endpoint.
+        endpoint: String,
+    },
     /// The forwarder went away and did not come back in time.
     #[error("the connection to {endpoint} was lost")]
     Disconnected {
@@ -107,6 +113,7 @@ impl ClientError {
         match self {
             ClientError::Read(error) => error.class(),
             ClientError::NoForwarder { .. }
+            | ClientError::Unreachable { .. }
             | ClientError::Disconnected { .. }
             | ClientError::Busy { .. }
             | ClientError::KeepsChanging { .. }

@@ -38,6 +38,8 @@ pub(crate) struct Net {
     poller: Poller,
     events: Vec<byname_io::Event>,
     is_write_watched: bool,
+    /// Something came over this connection.
+    is_answered: bool,
     random: NonceSource,
     wire: Vec<u8>,
 }
@@ -65,6 +67,7 @@ impl Net {
             poller,
             events: Vec::new(),
             is_write_watched: false,
+            is_answered: false,
             random,
             wire: Vec::new(),
         })
@@ -149,15 +152,21 @@ impl Net {
         let Some(connection) = self.connection.as_mut().filter(|_| is_readable) else {
             return Ok(());
         };
-        let (link, now_ns) = (&mut self.link, now_ns());
-        let status =
-            connection.recv_burst(frame_len, &mut |frame| match link.receive(frame, now_ns) {
+        let (link, now_ns, heard) = (&mut self.link, now_ns(), &mut self.is_answered);
+        let status = connection.recv_burst(frame_len, &mut |frame| {
+            *heard = true;
+            match link.receive(frame, now_ns) {
                 Ok(Some(received)) => decode(&received.header, received.packet, take),
                 Ok(None) => {}
                 Err(reason) => tracing::debug!(?reason, "a frame was dropped"),
-            });
+            }
+        });
         match status {
             Ok(status) if status.closed => self.lose(None),
+            // Later it may be a forwarder that restarts; before the first packet nobody is there.
+            Ok(status) if status.unreachable > 0 && !self.is_answered => {
+                Err(ClientError::Unreachable { endpoint: self.label.clone() })
+            }
             Ok(_) => Ok(()),
             Err(error) => self.lose(Some(error)),
         }

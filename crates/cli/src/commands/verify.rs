@@ -95,7 +95,8 @@ impl Comparison<'_> {
         };
         let found = client.stat(name)?;
         let failed = |source| ClientError::LocalDisk { path: local.clone(), source };
-        let kind = match std::fs::symlink_metadata(&local) {
+        // A link inside a tree is published as what it leads to.
+        let kind = match std::fs::metadata(&local) {
             Ok(kind) => kind,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 self.note(path, "missing");

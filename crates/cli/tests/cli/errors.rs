@@ -47,6 +47,10 @@ fn no_forwarder_and_no_route() {
     let nobody = format!("tcp://127.0.0.1:{}", free_port());
     home.run(&["ls", "/x", "--connect", &nobody]).fails_with(4, &nobody);
     home.run(&["ls", "/x"]).fails_with(4, "byname up");
+    let nobody = format!("udp://127.0.0.1:{}", free_port());
+    let started = std::time::Instant::now();
+    home.run(&["ls", "/x", "--connect", &nobody]).fails_with(4, "nobody listens");
+    assert!(started.elapsed().as_secs() < 10, "told by the kernel, not by silence");
     let up = lab(&home);
     let started = std::time::Instant::now();
     home.run(&["ls", "/nobody/serves/this", "--connect", &up.uri()]).fails_with(4, "route");

@@ -76,6 +76,11 @@ fn verify_lists_differences() {
     let up = lab(&a);
     a.run(&["get", "-r", &up.link, "-o", "copy"]).ok();
     a.run(&["verify", "copy", &up.link]).ok();
+    // The publisher's own tree is as published, links and all.
+    std::os::unix::fs::symlink("numbers", a.path().join("lab/link")).unwrap();
+    std::fs::remove_file(a.path().join("lab/.hidden")).unwrap();
+    a.run(&["verify", "lab", &up.link]).ok();
+    std::fs::remove_file(a.path().join("lab/link")).unwrap();
     let copy = a.path().join("copy");
     write(&copy.join("one segment"), &noise(8192, 9));
     write(&copy.join("extra"), b"");
