@@ -7,6 +7,7 @@ mod listener;
 mod poller;
 mod stream;
 
+use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -98,7 +99,8 @@ fn send(connection: &mut Connection, bytes: &[u8]) {
 fn has_ipv6(test: &str) -> bool {
     let has = std::net::UdpSocket::bind("[::1]:0").is_ok();
     if !has {
-        eprintln!("skipped: {test}: this machine has no ::1");
+        // Past the runner's capture, so that `make test` counts it.
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: this machine has no ::1");
     }
     has
 }
