@@ -152,6 +152,9 @@ fn a_file_that_is_being_written_is_waited_for() {
     let (a, b) = (Home::new(), Home::new());
     let dir = a.work("d");
     write(&dir.join("log"), b"start\n");
+    // Longer than a busy machine may keep the writer waiting.
+    let config = a.work("home/config").join("config.toml");
+    write(&config, b"[server]\nquiet_ms = 2000\n");
     let up = a.up(&dir, "/lab/d");
     let path = dir.join("log");
     let writer = std::thread::spawn(move || {
