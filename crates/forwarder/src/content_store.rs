@@ -1,72 +1,39 @@
 //! The content store: Data packets kept in case somebody else asks.
 //!
-//! Exact names are found by hash; names for CanBePrefix through an ordered index, whose byte order
-//! is NDN's canonical order, so that all names below a prefix stand together. Of several matches
+//! Exact names are found by hash; names for CanBePrefix through `order`. Of several matches
 //! the exact name wins, then the last in canonical order: that is the newest version, where a
-//! search from the front would dig through every outdated one. A search looks at
-//! [`PREFIX_SCAN_MAX`] packets at most; a miss is always a legal answer.
+//! search from the front would dig through every outdated one. A search looks at a bounded number
+//! of packets; a miss is always a legal answer.
 //!
 //! One packet per name: a later packet of the same name replaces the earlier one. Bounded by count
-//! and by octets; the least recently used packet goes first.
+//! and by octets; the least recently used packet goes first. Buffers come in steps of
+//! [`BUFFER_STEP_BYTES`] and are charged in full, and a packet takes over the buffer of one that it
+//! drives out when that has its size: a full store that segments pass through allocates nothing.
 
-use std::borrow::Borrow;
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
-use std::ops::Bound;
-use std::sync::Arc;
+mod order;
 
 use byname_packet::{Data, Interest, NameRef, sha256, tlv, types};
 use hashbrown::HashTable;
 
 use crate::hash::Prefixes;
+use order::{Order, Place};
 
-/// Packets looked at for one CanBePrefix Interest.
-const PREFIX_SCAN_MAX: usize = 64;
-
-/// Estimated octets of tables around one packet.
+/// Estimated octets of tables around one packet, copies of its name not counted.
 const OVERHEAD_BYTES: usize = 256;
 
+/// Buffers are multiples of this, so that packets of nearly one size can use each other's.
+const BUFFER_STEP_BYTES: usize = 64;
+
 const NONE: u32 = u32::MAX;
-
-/// A name inside a packet, ordered by its octets.
-#[derive(Debug, Clone)]
-struct NameKey {
-    wire: Arc<[u8]>,
-    start: u32,
-    end: u32,
-}
-
-impl Borrow<[u8]> for NameKey {
-    fn borrow(&self) -> &[u8] {
-        &self.wire[self.start as usize..self.end as usize]
-    }
-}
-
-impl PartialEq for NameKey {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for NameKey {}
-
-impl PartialOrd for NameKey {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for NameKey {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let (a, b): (&[u8], &[u8]) = (self.borrow(), other.borrow());
-        a.cmp(b)
-    }
-}
 
 #[derive(Debug)]
 struct Entry {
     hash: u64,
-    name: NameKey,
+    /// Its capacity is [`buffer_bytes`] of its length.
+    wire: Vec<u8>,
+    name_start: u32,
+    last_start: u32,
+    name_end: u32,
     fresh_until_ns: u64,
     older: u32,
     newer: u32,
@@ -74,12 +41,26 @@ struct Entry {
 
 impl Entry {
     fn name_value(&self) -> &[u8] {
-        self.name.borrow()
+        &self.wire[self.name_start as usize..self.name_end as usize]
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place::new(self.name_value(), (self.last_start - self.name_start) as usize)
     }
 
     fn cost_bytes(&self) -> usize {
-        self.name.wire.len() + OVERHEAD_BYTES
+        cost_bytes(self.wire.len(), self.name_value().len())
     }
+}
+
+/// Octets of the buffer for a packet.
+fn buffer_bytes(wire_bytes: usize) -> usize {
+    wire_bytes.next_multiple_of(BUFFER_STEP_BYTES)
+}
+
+/// What a packet is charged: `order` may keep a copy of its name.
+fn cost_bytes(wire_bytes: usize, name_bytes: usize) -> usize {
+    buffer_bytes(wire_bytes) + name_bytes + OVERHEAD_BYTES
 }
 
 /// The store.
@@ -88,7 +69,7 @@ pub(crate) struct ContentStore {
     slab: Vec<Option<Entry>>,
     free: Vec<u32>,
     by_hash: HashTable<(u64, u32)>,
-    by_name: BTreeMap<NameKey, u32>,
+    order: Order,
     oldest: u32,
     newest: u32,
     bytes: usize,
@@ -104,7 +85,7 @@ impl ContentStore {
             slab: Vec::new(),
             free: Vec::new(),
             by_hash: HashTable::new(),
-            by_name: BTreeMap::new(),
+            order: Order::default(),
             oldest: NONE,
             newest: NONE,
             bytes: 0,
@@ -121,29 +102,41 @@ impl ContentStore {
         self.entries_max
     }
 
-    /// Keeps `data`, whose name hashes to `hash`. False when it does not fit at all.
-    pub(crate) fn insert(&mut self, hash: u64, data: &Data<'_>, now_ns: u64) -> bool {
-        let cost = data.wire().len() + OVERHEAD_BYTES;
+    /// Keeps `data`, whose name has `prefixes`. False when it does not fit at all.
+    pub(crate) fn insert(&mut self, prefixes: &Prefixes, data: &Data<'_>, now_ns: u64) -> bool {
+        let (wire, name, hash) = (data.wire(), data.name.value(), prefixes.whole());
+        let cost = cost_bytes(wire.len(), name.len());
         if self.entries_max == 0 || cost > self.bytes_max {
             return false;
         }
-        if let Some(index) = self.find(hash, data.name.value()) {
-            self.remove(index);
-        }
+        let Some(name_start) = name_offset(wire) else { return false };
+        let parent = prefixes.component_count().checked_sub(1).and_then(|n| prefixes.get(n));
+        let mut recycled = self.find(hash, name).and_then(|index| self.remove(index));
         while self.len() >= self.entries_max || self.bytes + cost > self.bytes_max {
-            self.remove(self.oldest);
+            recycled = self.remove(self.oldest);
         }
-        let Some(name) = name_key(data.wire()) else { return false };
+        let bytes = buffer_bytes(wire.len());
+        let mut buffer = recycled
+            .filter(|buffer| buffer_bytes(buffer.len()) == bytes)
+            .unwrap_or_else(|| Vec::with_capacity(bytes));
+        buffer.clear();
+        buffer.extend_from_slice(wire);
         let fresh_ns = data.meta.freshness_ms.saturating_mul(1_000_000);
-        let fresh_until_ns = now_ns.saturating_add(fresh_ns);
-        let entry = Entry { hash, name, fresh_until_ns, older: NONE, newer: NONE };
-        self.add(entry);
+        self.add(Entry {
+            hash,
+            wire: buffer,
+            name_start: name_start as u32,
+            last_start: (name_start + parent.map_or(0, |parent| parent.end)) as u32,
+            name_end: (name_start + name.len()) as u32,
+            fresh_until_ns: now_ns.saturating_add(fresh_ns),
+            older: NONE,
+            newer: NONE,
+        });
         true
     }
 
     fn add(&mut self, entry: Entry) {
         self.bytes += entry.cost_bytes();
-        let (hash, name) = (entry.hash, entry.name.clone());
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
@@ -151,9 +144,9 @@ impl ContentStore {
                 self.slab.len() as u32 - 1
             }
         };
+        self.order.insert(entry.place(), index);
+        self.by_hash.insert_unique(entry.hash, (entry.hash, index), |(hash, _)| *hash);
         self.slab[index as usize] = Some(entry);
-        self.by_hash.insert_unique(hash, (hash, index), |(hash, _)| *hash);
-        self.by_name.insert(name, index);
         self.link_newest(index);
     }
 
@@ -163,7 +156,7 @@ impl ContentStore {
         interest: &Interest<'_>,
         prefixes: &Prefixes,
         now_ns: u64,
-    ) -> Option<Arc<[u8]>> {
+    ) -> Option<&[u8]> {
         let usable = |entry: &Entry| !interest.must_be_fresh || now_ns < entry.fresh_until_ns;
         let mut found = self
             .find(prefixes.whole(), interest.name.value())
@@ -174,12 +167,16 @@ impl ContentStore {
                 .filter(|i| self.entry(*i).is_some_and(usable));
         }
         if found.is_none() && interest.can_be_prefix {
-            found = self.scan(interest.name, usable);
+            found = self.order.last_below(
+                interest.name,
+                |index| self.entry(index).map_or(&[], Entry::name_value),
+                |index| self.entry(index).is_some_and(usable),
+            );
         }
         let index = found?;
         self.unlink(index);
         self.link_newest(index);
-        self.entry(index).map(|entry| entry.name.wire.clone())
+        self.entry(index).map(|entry| entry.wire.as_slice())
     }
 
     /// The packet whose name and digest `name` spells out.
@@ -188,19 +185,7 @@ impl ContentStore {
         let prefix = prefixes.get(prefixes.component_count().checked_sub(1)?)?;
         let index = self.find(prefix.hash, &name.value()[..prefix.end])?;
         let entry = self.entry(index)?;
-        (sha256(&[&entry.name.wire]) == last.value).then_some(index)
-    }
-
-    fn scan(&self, prefix: NameRef<'_>, usable: impl Fn(&Entry) -> bool) -> Option<u32> {
-        let first = prefix.value();
-        let after = end_of_subtree(first);
-        let end = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        self.by_name
-            .range::<[u8], _>((Bound::Excluded(first), end))
-            .rev()
-            .take(PREFIX_SCAN_MAX)
-            .map(|(_, index)| *index)
-            .find(|index| self.entry(*index).is_some_and(&usable))
+        (sha256(&[&entry.wire]) == last.value).then_some(index)
     }
 
     fn find(&self, hash: u64, name: &[u8]) -> Option<u32> {
@@ -218,15 +203,17 @@ impl ContentStore {
         self.slab.get_mut(index as usize)?.as_mut()
     }
 
-    fn remove(&mut self, index: u32) {
+    /// Removes a packet; its buffer.
+    fn remove(&mut self, index: u32) -> Option<Vec<u8>> {
         self.unlink(index);
-        let Some(entry) = self.slab.get_mut(index as usize).and_then(Option::take) else { return };
+        let entry = self.slab.get_mut(index as usize)?.take()?;
         if let Ok(found) = self.by_hash.find_entry(entry.hash, |(_, i)| *i == index) {
             found.remove();
         }
-        self.by_name.remove(entry.name_value());
+        self.order.remove(entry.place());
         self.bytes -= entry.cost_bytes();
         self.free.push(index);
+        Some(entry.wire)
     }
 
     fn link_newest(&mut self, index: u32) {
@@ -257,21 +244,11 @@ impl ContentStore {
     }
 }
 
-/// A copy of the packet and where its name stands in it.
-fn name_key(wire: &[u8]) -> Option<NameKey> {
+/// Where the value of the name begins in a Data packet.
+fn name_offset(wire: &[u8]) -> Option<usize> {
     let value = tlv::Reader::new(wire).read().ok()??.value;
     let name = tlv::Reader::new(value).read().ok()??;
-    let end = wire.len() - value.len() + name.wire.len();
-    let start = (end - name.value.len()) as u32;
-    Some(NameKey { wire: wire.into(), start, end: end as u32 })
-}
-
-/// The least octet string greater than every string that starts with `prefix`.
-fn end_of_subtree(prefix: &[u8]) -> Option<Vec<u8>> {
-    let last = prefix.iter().rposition(|octet| *octet != 0xFF)?;
-    let mut end = prefix[..=last].to_vec();
-    end[last] += 1;
-    Some(end)
+    Some(wire.len() - value.len() + name.wire.len() - name.value.len())
 }
 
 #[cfg(test)]

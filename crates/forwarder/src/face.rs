@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use byname_packet::lp::LpHeader;
+
+use crate::forwarder::Tx;
+
 /// Number of a face, never reused while the forwarder lives. 0 is no face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FaceId(pub u64);
@@ -69,6 +73,21 @@ pub(crate) struct Face {
     pub(crate) counters: FaceCounters,
     /// False while a persistent face has lost its link.
     pub(crate) up: bool,
+}
+
+impl Face {
+    /// Sends Data over this face, whose number is `id`.
+    pub(crate) fn send_data(
+        &mut self,
+        id: FaceId,
+        header: &LpHeader<'_>,
+        packet: &[u8],
+        tx: &mut dyn Tx,
+    ) {
+        self.counters.out_data += 1;
+        self.counters.out_bytes += packet.len() as u64;
+        tx.send(id, header, packet);
+    }
 }
 
 /// All faces by number. The driver bounds how many there are.

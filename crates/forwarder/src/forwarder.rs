@@ -289,10 +289,8 @@ impl Forwarder {
         tx: &mut dyn Tx,
     ) {
         let Some(to) = self.faces.get_mut(face) else { return };
-        to.counters.out_data += 1;
-        to.counters.out_bytes += packet.len() as u64;
         self.counters.out_data += 1;
-        tx.send(face, header, packet);
+        to.send_data(face, header, packet, tx);
     }
 }
 

@@ -7,6 +7,10 @@ use proptest::prelude::*;
 use crate::hash::NameHasher;
 use crate::testing::MS;
 
+fn charge(name: &Name, wire: &[u8]) -> usize {
+    wire.len().div_ceil(64) * 64 + name.view().value().len() + OVERHEAD_BYTES
+}
+
 struct Model {
     /// Oldest use first.
     packets: Vec<(Name, Vec<u8>, u64)>,
@@ -16,13 +20,13 @@ struct Model {
 
 impl Model {
     fn insert(&mut self, name: &Name, wire: &[u8], fresh_until_ns: u64) {
-        if self.entries_max == 0 || wire.len() + OVERHEAD_BYTES > self.bytes_max {
+        if self.entries_max == 0 || charge(name, wire) > self.bytes_max {
             return;
         }
         self.packets.retain(|(known, _, _)| known != name);
         self.packets.push((name.clone(), wire.to_vec(), fresh_until_ns));
         let total = |packets: &[(Name, Vec<u8>, u64)]| -> usize {
-            packets.iter().map(|(_, wire, _)| wire.len() + OVERHEAD_BYTES).sum()
+            packets.iter().map(|(name, wire, _)| charge(name, wire)).sum()
         };
         while self.packets.len() > self.entries_max || total(&self.packets) > self.bytes_max {
             self.packets.remove(0);
@@ -59,10 +63,20 @@ enum Operation {
 }
 
 fn a_name() -> impl Strategy<Value = Name> {
-    proptest::collection::vec(0u8..4, 1..4).prop_map(|components| {
+    proptest::collection::vec(0u8..8, 1..5).prop_map(|components| {
         let mut name = Name::new();
         for c in components {
-            name.push_generic([[0xFF, 0xFF].as_slice(), b"a", b"", b"ab"][usize::from(c)]);
+            match c {
+                0 => name.push_generic(&[0xFF, 0xFF]),
+                1 => name.push_generic(b"a"),
+                2 => name.push_generic(b""),
+                3 => name.push_version(1),
+                4 => name.push_segment(0),
+                5 => name.push_segment(255),
+                6 => name.push_segment(256),
+                // A number of two octets where one is enough.
+                _ => name.push(Component { typ: types::SEGMENT, value: &[0, 9] }),
+            }
         }
         name
     })
@@ -112,8 +126,9 @@ impl Pair {
                     .freshness_ms(freshness_ms)
                     .encode(&vec![0; content_len], &NullSigner, &mut wire)
                     .unwrap();
-                let hash = self.hasher.hash(name.view().value());
-                self.store.insert(hash, &Data::decode(&wire).unwrap(), self.now_ns);
+                let mut prefixes = Prefixes::default();
+                self.hasher.prefixes(name.view(), &mut prefixes);
+                self.store.insert(&prefixes, &Data::decode(&wire).unwrap(), self.now_ns);
                 self.model.insert(&name, &wire, self.now_ns + freshness_ms * MS);
             }
             Operation::Find { name, can_be_prefix, must_be_fresh, digest_of } => {
@@ -128,7 +143,7 @@ impl Pair {
                 self.hasher.prefixes(interest.name, &mut prefixes);
                 let found = self.store.find_match(&interest, &prefixes, self.now_ns);
                 let expected = self.model.find(&interest, self.now_ns);
-                assert_eq!(found.as_deref(), expected.as_deref(), "{interest:?}");
+                assert_eq!(found, expected.as_deref(), "{interest:?}");
             }
         }
         assert_eq!(self.store.len(), self.model.packets.len());
@@ -162,10 +177,51 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Few packets of few names, so that every one is near many others.
+    #[test]
+    fn searches_by_prefix_agree_with_a_plain_list(
+        inserts in proptest::collection::vec((a_name(), 0u64..3), 1..40),
+        searches in proptest::collection::vec((a_name(), any::<bool>()), 1..40),
+    ) {
+        let mut pair = Pair::new(64, 1 << 20);
+        for (name, freshness_ms) in inserts {
+            pair.apply(Operation::Insert { name, freshness_ms, content_len: 1 });
+        }
+        pair.apply(Operation::Wait(1));
+        for (mut name, must_be_fresh) in searches {
+            if name.view().count() > 1 {
+                name.pop();
+            }
+            let can_be_prefix = true;
+            pair.apply(Operation::Find { name, can_be_prefix, must_be_fresh, digest_of: None });
+        }
+    }
+}
+
 #[test]
-fn the_end_of_a_subtree_follows_every_name_in_it() {
-    assert_eq!(end_of_subtree(b"ab"), Some(b"ac".to_vec()));
-    assert_eq!(end_of_subtree(&[8, 1, 0xFF]), Some(vec![8, 2]));
-    assert_eq!(end_of_subtree(&[]), None);
-    assert_eq!(end_of_subtree(&[0xFF]), None);
+fn a_full_store_keeps_its_buffers_and_charges_them_in_full() {
+    let mut pair = Pair::new(4, 1 << 20);
+    for segment in 0..4 {
+        let name = Name::new().with_generic(b"f").with_segment(segment);
+        pair.apply(Operation::Insert { name, freshness_ms: 0, content_len: 1000 });
+    }
+    let buffers = |store: &ContentStore| -> Vec<*const u8> {
+        let mut buffers: Vec<_> = store.slab.iter().flatten().map(|e| e.wire.as_ptr()).collect();
+        buffers.sort();
+        buffers
+    };
+    let before = buffers(&pair.store);
+    for segment in 4..20 {
+        let name = Name::new().with_generic(b"f").with_segment(segment);
+        let content_len = 990 + segment as usize % 10;
+        pair.apply(Operation::Insert { name, freshness_ms: 0, content_len });
+        assert_eq!(buffers(&pair.store), before);
+        let held: usize = pair.store.slab.iter().flatten().map(|e| e.wire.capacity()).sum();
+        assert!(held + 4 * OVERHEAD_BYTES <= pair.store.bytes);
+    }
+    let name = Name::new().with_generic(b"small");
+    pair.apply(Operation::Insert { name, freshness_ms: 0, content_len: 1 });
+    let held: usize = pair.store.slab.iter().flatten().map(|e| e.wire.capacity()).sum();
+    assert!(held + 4 * OVERHEAD_BYTES <= pair.store.bytes, "a small packet pins a large buffer");
 }

@@ -52,8 +52,7 @@ impl Forwarder {
     ) {
         let now_ns = arrival.now_ns;
         let may_cache = arrival.header.cache_policy != Some(CACHE_POLICY_NO_CACHE);
-        let hash = self.scratch.prefixes.whole();
-        let cached = may_cache && self.cs.insert(hash, data, now_ns);
+        let cached = may_cache && self.cs.insert(&self.scratch.prefixes, data, now_ns);
         // One copy for each face and token, however many entries it satisfies.
         let mut answered: Vec<(FaceId, PitToken)> = Vec::new();
         for index in satisfied {

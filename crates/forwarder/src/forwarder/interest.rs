@@ -142,7 +142,10 @@ impl Forwarder {
         };
         self.counters.cs_hits += 1;
         let header = LpHeader { pit_token: accepted.token.get(), ..LpHeader::default() };
-        self.send_data(arrival.face, &header, &packet, tx);
+        if let Some(to) = self.faces.get_mut(arrival.face) {
+            self.counters.out_data += 1;
+            to.send_data(arrival.face, &header, packet, tx);
+        }
         true
     }
 

@@ -1,0 +1,162 @@
+//! The names of the content store in NDN's canonical order, which is the order of their octets.
+//!
+//! Most packets are segments of few objects, and most come and go without a search by prefix. So a
+//! segment is kept as a number in a list of its parent's (the name without the segment number),
+//! and only other names are kept in full. Within one parent numbers are in canonical order: it puts
+//! shorter encodings first, and only the shortest encoding of a number counts as one here.
+//!
+//! The greatest segment below a prefix need not belong to the greatest parent, but nearly: if it
+//! belongs to another parent, then to one that is a prefix of the greatest. [`Order::last_below`]
+//! rests on that.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use byname_packet::{Component, NameRef, tlv};
+
+/// Packets looked at in each of the three parts of a search.
+const SCAN_MAX: usize = 64;
+
+/// The names in a content store.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    names: BTreeMap<Box<[u8]>, u32>,
+    parents: BTreeMap<Box<[u8]>, BTreeMap<u64, u32>>,
+}
+
+/// A name's value, cut into its parent and a segment number where it ends in one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) name: &'a [u8],
+    /// Where the last component begins, if that is a segment number, and the number.
+    pub(super) segment: Option<(usize, u64)>,
+}
+
+impl<'a> Place<'a> {
+    /// The place of `name`, whose last component begins at `last_start`.
+    pub(super) fn new(name: &'a [u8], last_start: usize) -> Self {
+        Self { name, segment: segment_number(&name[last_start..]).map(|n| (last_start, n)) }
+    }
+}
+
+impl Order {
+    /// Adds a name that is not in it.
+    pub(super) fn insert(&mut self, place: Place<'_>, index: u32) {
+        let Some((at, number)) = place.segment else {
+            self.names.insert(place.name.into(), index);
+            return;
+        };
+        let parent = &place.name[..at];
+        match self.parents.get_mut(parent) {
+            Some(segments) => segments.insert(number, index),
+            None => self.parents.entry(parent.into()).or_default().insert(number, index),
+        };
+    }
+
+    /// Removes a name.
+    pub(super) fn remove(&mut self, place: Place<'_>) {
+        let Some((at, number)) = place.segment else {
+            self.names.remove(place.name);
+            return;
+        };
+        let parent = &place.name[..at];
+        let Some(segments) = self.parents.get_mut(parent) else { return };
+        segments.remove(&number);
+        if segments.is_empty() {
+            self.parents.remove(parent);
+        }
+    }
+
+    /// The last name in canonical order that continues `prefix` and whose packet is `usable`.
+    /// `name_of` tells the name of a packet.
+    pub(super) fn last_below<'s>(
+        &'s self,
+        prefix: NameRef<'_>,
+        name_of: impl Fn(u32) -> &'s [u8],
+        usable: impl Fn(u32) -> bool,
+    ) -> Option<u32> {
+        let first = prefix.value();
+        let after = end_of_subtree(first);
+        let end = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let names = self.names.range::<[u8], _>((Bound::Excluded(first), end)).rev();
+        let in_full = names.take(SCAN_MAX).map(|(_, index)| *index).find(|index| usable(*index));
+        let segment = self
+            .parents
+            .range::<[u8], _>((Bound::Included(first), end))
+            .rev()
+            .flat_map(|(parent, segments)| segments.values().rev().map(move |i| (parent, *i)))
+            .take(SCAN_MAX)
+            .find(|(_, index)| usable(*index));
+        let higher =
+            segment.and_then(|(parent, _)| self.last_above(prefix, parent, &usable, &name_of));
+        let found = [in_full, segment.map(|(_, index)| index), higher];
+        found.into_iter().flatten().max_by_key(|index| name_of(*index))
+    }
+
+    /// The last usable segment of the parents from `prefix` on that are prefixes of `below`.
+    fn last_above<'s>(
+        &'s self,
+        prefix: NameRef<'_>,
+        below: &[u8],
+        usable: impl Fn(u32) -> bool,
+        name_of: impl Fn(u32) -> &'s [u8],
+    ) -> Option<u32> {
+        let mut reader = tlv::Reader::new(&below[prefix.value().len()..]);
+        let mut found = None;
+        let mut budget = SCAN_MAX;
+        while budget > 0 && !reader.is_empty() {
+            let parent = &below[..prefix.value().len() + reader.position()];
+            budget -= 1;
+            for index in self.parents.get(parent).into_iter().flat_map(|s| s.values().rev()) {
+                if usable(*index) {
+                    found = found.into_iter().chain([*index]).max_by_key(|index| name_of(*index));
+                    break;
+                }
+                if budget == 0 {
+                    break;
+                }
+                budget -= 1;
+            }
+            reader.read().ok()?;
+        }
+        found
+    }
+}
+
+/// The number of `component` if it is a segment number in its shortest encoding.
+fn segment_number(component: &[u8]) -> Option<u64> {
+    let element = tlv::Reader::new(component).read().ok()??;
+    let typ = u16::try_from(element.typ).ok()?;
+    Component { typ, value: element.value }.segment()
+}
+
+/// The least octet string greater than every string that starts with `prefix`.
+fn end_of_subtree(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|octet| *octet != 0xFF)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_subtree_follows_every_name_in_it() {
+        assert_eq!(end_of_subtree(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(end_of_subtree(&[8, 1, 0xFF]), Some(vec![8, 2]));
+        assert_eq!(end_of_subtree(&[]), None);
+        assert_eq!(end_of_subtree(&[0xFF]), None);
+    }
+
+    #[test]
+    fn only_the_shortest_encoding_is_a_segment_number() {
+        assert_eq!(segment_number(&[50, 1, 7]), Some(7));
+        assert_eq!(segment_number(&[50, 2, 1, 0]), Some(256));
+        assert_eq!(segment_number(&[50, 2, 0, 7]), None);
+        assert_eq!(segment_number(&[50, 3, 1, 0, 7]), None);
+        assert_eq!(segment_number(&[8, 1, 7]), None);
+        assert_eq!(segment_number(&[]), None);
+    }
+}
