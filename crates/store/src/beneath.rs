@@ -7,9 +7,9 @@
 //! directory that is hidden, and its absence (old kernels, system-call filters) would need this
 //! walk anyway.
 //!
-//! Links can close a circle (`ln -s . again`), in which a tree would have no end. So the directories
-//! that the components of the *named* path lead to must all be different ones, the root included;
-//! a component that leads back to an earlier one is not published.
+//! Links can close a circle (`ln -s . again`), in which a tree would have no end. So the
+//! directories that the components of the *named* path lead to must all be different ones, the root
+//! included; a component that leads back to an earlier one is not published.
 //!
 //! Nothing is opened before it is known to be a regular file or a directory, so that no device is
 //! touched and no FIFO blocks. What is opened is compared with what was seen.

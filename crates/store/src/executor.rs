@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use byname_io::Connection;
 use byname_transfer::server::{
     Completion, Handle, Hashed, Identity, Located, Op, OpId, SegmentSent, SendSegment,
 };
@@ -30,23 +31,20 @@ pub(crate) struct Executor {
     workers: Workers,
     open: HashMap<Handle, Open>,
     next_handle: u64,
-    /// The packet being put together.
-    packet: Vec<u8>,
 }
 
 impl Executor {
     pub(crate) fn new(roots: Vec<Arc<Root>>, state: Arc<StateDir>, workers: Workers) -> Self {
-        let open = HashMap::new();
-        Self { roots, state, workers, open, next_handle: 0, packet: Vec::new() }
+        Self { roots, state, workers, open: HashMap::new(), next_handle: 0 }
     }
 
-    /// Carries out an operation; `send` takes a whole packet and says whether it did. The
-    /// completion comes at once or later from [`Executor::take_done`].
+    /// Carries out an operation. The completion comes at once or later from
+    /// [`Executor::take_done`].
     pub(crate) fn execute(
         &mut self,
         id: OpId,
         op: Op,
-        send: &mut dyn FnMut(&[u8]) -> bool,
+        connection: &mut Connection,
     ) -> Option<Completion> {
         match op {
             Op::Locate { mount, path } => Some(Completion::Located(self.locate(mount, &path))),
@@ -64,7 +62,10 @@ impl Executor {
             }
             Op::Hash { file, identity } => self.hash(id, file, identity).map(Completion::Hashed),
             Op::OpenTree { file, identity } => self.open_tree(id, file, identity),
-            Op::SendSegment(segment) => Some(Completion::Segment(self.send(&segment, send))),
+            Op::SendSegment(segment) => {
+                let sent = self.send(&[(id, segment)], connection).pop();
+                sent.map(Completion::Segment)
+            }
             Op::Close { handle } => {
                 self.open.remove(&handle);
                 None
@@ -166,34 +167,59 @@ impl Executor {
         Some(Completion::TreeOpened(handle))
     }
 
-    fn send(&mut self, segment: &SendSegment, send: &mut dyn FnMut(&[u8]) -> bool) -> SegmentSent {
-        let packet = &mut self.packet;
-        packet.clear();
-        packet.extend_from_slice(&segment.header);
-        let start = packet.len();
-        packet.resize(start + segment.len, 0);
-        let content = &mut packet[start..];
-        let read = match self.open.get(&segment.source) {
-            None => return SegmentSent::Failed,
-            Some(Open::File { file, identity }) => {
-                let read = file.read_exact_at(content, segment.offset);
-                // Compared after reading: whatever was read belongs to the state that is seen now.
-                if !is_same(file, identity) {
-                    return SegmentSent::Changed;
-                }
-                read
-            }
-            Some(Open::Tree(file)) => {
-                file.read_exact_at(content, TREE_HEADER_BYTES + segment.offset)
-            }
-            Some(Open::Levels(levels)) => read_levels(levels, segment.offset, content),
+    /// Sends segments of one source, in a burst, and says what became of each.
+    ///
+    /// They are read into the send buffer, but nothing leaves before the file's state has been
+    /// compared, once for all: whatever was read belongs to the state that is seen after it.
+    pub(crate) fn send(
+        &self,
+        burst: &[(OpId, SendSegment)],
+        connection: &mut Connection,
+    ) -> Vec<SegmentSent> {
+        let source = burst.first().map(|(_, segment)| segment.source);
+        let Some(open) = source.and_then(|source| self.open.get(&source)) else {
+            return vec![SegmentSent::Failed; burst.len()];
         };
-        if let Err(error) = read {
-            tracing::warn!(%error, offset = segment.offset, "cannot read a segment");
-            return SegmentSent::Failed;
+        let mut draft = connection.draft();
+        let mut failure = None;
+        let mut draft_segment = |(_, segment): &(OpId, SendSegment)| {
+            let len = segment.header.len() + segment.len + segment.trailer.len();
+            let is_drafted = draft.frame(len, |frame| match fill(frame, segment, open) {
+                Ok(()) => Some(segment.source) == source,
+                Err(error) => {
+                    failure = Some((error, segment.offset));
+                    false
+                }
+            });
+            match is_drafted {
+                Ok(true) => SegmentSent::Sent,
+                Ok(false) | Err(_) => SegmentSent::Failed,
+            }
+        };
+        let sent = burst.iter().map(&mut draft_segment).collect();
+        if let Open::File { file, identity } = open
+            && !is_same(file, identity)
+        {
+            return vec![SegmentSent::Changed; burst.len()];
         }
-        packet.extend_from_slice(&segment.trailer);
-        if send(packet) { SegmentSent::Sent } else { SegmentSent::Failed }
+        if let Some((error, offset)) = failure {
+            tracing::warn!(%error, offset, "cannot read a segment");
+        }
+        draft.commit();
+        sent
+    }
+}
+
+/// Writes a segment's packet.
+fn fill(frame: &mut [u8], segment: &SendSegment, open: &Open) -> std::io::Result<()> {
+    let (header, rest) = frame.split_at_mut(segment.header.len());
+    let (content, trailer) = rest.split_at_mut(segment.len);
+    header.copy_from_slice(&segment.header);
+    trailer.copy_from_slice(&segment.trailer);
+    match open {
+        Open::File { file, .. } => file.read_exact_at(content, segment.offset),
+        Open::Tree(file) => file.read_exact_at(content, TREE_HEADER_BYTES + segment.offset),
+        Open::Levels(levels) => read_levels(levels, segment.offset, content),
     }
 }
 

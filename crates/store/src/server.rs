@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use byname_io::{Clock, ConnectError, Connection, Event, Poller, Token, Waker};
 use byname_packet::Name;
-use byname_transfer::server::{Counters, FixedData, Mount, Now, Server, SharedSigner};
+use byname_transfer::server::{
+    Completion, Counters, FixedData, Mount, Now, OpId, SendSegment, Server, SharedSigner,
+};
 
 pub use config::{FileServerConfig, MountConfig};
 
@@ -29,6 +31,8 @@ const FACE: Token = Token(0);
 const WAKE: Token = Token(1);
 /// Pause before connecting again: the first, and the longest.
 const PAUSE_NS: (u64, u64) = (100_000_000, 5_000_000_000);
+/// Requests taken at a time, and so the most segments that are read and sent as one burst.
+const BURST_MAX: usize = 32;
 
 /// What happens to the face.
 #[derive(Debug)]
@@ -76,6 +80,8 @@ pub struct FileServer {
     clock: Clock,
     prefixes: Vec<(Name, SharedSigner)>,
     handle: ServerHandle,
+    /// Segments being sent; empty between steps.
+    burst: Vec<(OpId, SendSegment)>,
 }
 
 impl FileServer {
@@ -107,7 +113,8 @@ impl FileServer {
         let workers = Workers::start(state.clone(), config.worker_threads.max(1), waker)?;
         let executor = Executor::new(roots, state, workers);
         let clock = Clock::new();
-        Ok(Self { engine, executor, poller, clock, prefixes: outermost(prefixes), handle })
+        let (prefixes, burst) = (outermost(prefixes), Vec::new());
+        Ok(Self { engine, executor, poller, clock, prefixes, handle, burst })
     }
 
     /// For other threads.
@@ -229,21 +236,36 @@ impl FileServer {
         Ok(())
     }
 
-    /// Sends one packet, carries out one operation or takes one request; false if there is none.
+    /// Sends one packet, or else carries out one operation or burst of segments, or else takes
+    /// requests; false if there is nothing of these.
     fn advance(&mut self, face: &mut Face) -> Result<bool, StoreError> {
         if let Some(packet) = self.engine.poll_transmit() {
-            face.send(&packet);
+            // There is room: `step` has seen to it.
+            let _ = face.connection.queue(&[&packet]);
             return Ok(true);
         }
         let now = self.now();
+        self.engine.poll_segments(&mut self.burst, BURST_MAX);
+        if !self.burst.is_empty() {
+            let sent = self.executor.send(&self.burst, &mut face.connection);
+            for ((id, _), sent) in self.burst.drain(..).zip(sent) {
+                self.engine.handle_completion(id, Completion::Segment(sent), now);
+            }
+            return Ok(true);
+        }
         if let Some((id, op)) = self.engine.poll_op() {
-            let completion = self.executor.execute(id, op, &mut |packet| face.send(packet));
+            let completion = self.executor.execute(id, op, &mut face.connection);
             if let Some(completion) = completion {
                 self.engine.handle_completion(id, completion, now);
             }
             return Ok(true);
         }
-        face.next_request(&mut self.engine, now).map_err(StoreError::from)
+        for taken in 0..BURST_MAX {
+            if !face.next_request(&mut self.engine, now)? {
+                return Ok(taken > 0);
+            }
+        }
+        Ok(true)
     }
 
     fn timeout(&self, face: &Face) -> Option<Duration> {

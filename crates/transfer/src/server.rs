@@ -5,8 +5,9 @@
 //! * handle: [`Server::handle_interest`], [`Server::handle_completion`],
 //!   [`Server::handle_timeout`];
 //! * poll, after each of them and until nothing is left: [`Server::poll_op`] (execute it and hand
-//!   the completion back), [`Server::poll_transmit`] (send it), [`Server::poll_timeout`] (when to
-//!   call `handle_timeout`).
+//!   the completion back), [`Server::poll_segments`] (several of them, to be executed together),
+//!   [`Server::poll_transmit`] (send it), [`Server::poll_timeout`] (when to call
+//!   `handle_timeout`).
 //!
 //! One idea carries it: a *task* per published path. A discovery Interest, or a segment request
 //! for a version that is not open, joins the task of its path or starts one. A task resolves the
@@ -198,6 +199,20 @@ impl Server {
     /// The next operation to execute.
     pub fn poll_op(&mut self) -> Option<(OpId, Op)> {
         self.ops.pop_front()
+    }
+
+    /// The segments that are the next operations, if they are, all from one source; at most `max`
+    /// are added to `burst`. Each has a completion of its own.
+    pub fn poll_segments(&mut self, burst: &mut Vec<(OpId, SendSegment)>, max: usize) {
+        let mut source = None;
+        for _ in 0..max {
+            let next = self.ops.pop_front_if(|(_, op)| match op {
+                Op::SendSegment(next) => *source.get_or_insert(next.source) == next.source,
+                _ => false,
+            });
+            let Some((id, Op::SendSegment(segment))) = next else { return };
+            burst.push((id, segment));
+        }
     }
 
     /// The next packet to send, with its link header.

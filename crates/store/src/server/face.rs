@@ -9,7 +9,7 @@ use super::{RegisterError, Registrar, StoreError};
 
 /// Octets of requests that may wait before reading stops. One burst of reading comes on top.
 const WAITING_BYTES_MAX: usize = 256 << 10;
-/// Octets of answers that may wait before requests do.
+/// Octets of answers that may wait before requests do. One burst of segments comes on top.
 const SEND_BYTES_MAX: usize = 1 << 20;
 /// Room for any packet with its link header.
 const PACKET_ROOM_BYTES: usize = 2 * MAX_PACKET_BYTES;
@@ -51,10 +51,6 @@ impl Face {
 
     pub(super) fn has_room(&self) -> bool {
         self.connection.queued_bytes() + PACKET_ROOM_BYTES <= SEND_BYTES_MAX
-    }
-
-    pub(super) fn send(&mut self, packet: &[u8]) -> bool {
-        self.connection.queue(&[packet]).is_ok()
     }
 
     pub(super) fn receive(&mut self) -> Result<(), IoError> {

@@ -208,6 +208,53 @@ fn a_changed_file_is_nacked_and_closed() {
 }
 
 #[test]
+fn segments_of_one_source_are_handed_out_as_a_burst() {
+    let mut server = server(ServerConfig::default());
+    let mut versions = Vec::new();
+    for (path, handle) in [("f", 7), ("g", 8)] {
+        ask(&mut server, &format!("/t/{path}/32=metadata"), 4000, at(0));
+        let (id, _) = op(&mut server);
+        server.handle_completion(id, found(identity(100_000), handle), at(0));
+        let (id, _) = op(&mut server);
+        let record = Record { subject: Subject::File(identity(100_000)), version: handle };
+        let root = Some([1; 32]);
+        let recalled = Recalled { record: Some(record), version_floor: 0, root };
+        server.handle_completion(id, Completion::Recalled(recalled), at(0));
+        assert!(matches!(sent(&mut server), Some(Sent::Answer(_))));
+        versions.push(format!("/t/{path}/v={handle}"));
+    }
+    for (version, segment) in [(0, 0), (0, 1), (0, 2), (1, 0), (0, 3)] {
+        ask(&mut server, &format!("{}/seg={segment}", versions[version]), 4000, at(1));
+    }
+    ask(&mut server, "/t/h/32=metadata", 4000, at(1));
+    let mut bursts = Vec::new();
+    for _ in 0..5 {
+        let mut burst = Vec::new();
+        server.poll_segments(&mut burst, 2);
+        bursts.push(burst);
+    }
+    let places = |burst: &Vec<(OpId, SendSegment)>| -> Vec<(u64, u64)> {
+        burst.iter().map(|(_, segment)| (segment.source.0, segment.offset / 8192)).collect()
+    };
+    let expected = [&[(7, 0), (7, 1)][..], &[(7, 2)], &[(8, 0)], &[(7, 3)], &[]];
+    assert!(bursts.iter().map(places).eq(expected.map(<[_]>::to_vec)));
+    assert!(matches!(op(&mut server).1, Op::Locate { .. }));
+
+    // The file changed: everything read of it is refused, and it is closed once.
+    for (id, segment) in bursts.into_iter().flatten() {
+        let is_changed = segment.source == Handle(7);
+        let sent = if is_changed { SegmentSent::Changed } else { SegmentSent::Sent };
+        server.handle_completion(id, Completion::Segment(sent), at(2));
+    }
+    for _ in 0..4 {
+        assert_eq!(sent(&mut server), Some(Sent::Nack(0)));
+    }
+    assert_eq!(sent(&mut server), None);
+    assert_eq!(op(&mut server).1, Op::Close { handle: Handle(7) });
+    assert_eq!((server.counters().changed, server.levels().open_files), (4, 1));
+}
+
+#[test]
 fn least_recently_used_versions_are_closed() {
     let mut server = server(ServerConfig { open_max: 8, ..ServerConfig::default() });
     for n in 0..9 {
