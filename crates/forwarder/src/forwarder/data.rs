@@ -2,6 +2,7 @@
 
 use byname_packet::Data;
 use byname_packet::lp::{CACHE_POLICY_NO_CACHE, LpHeader};
+use smallvec::SmallVec;
 
 use super::{Arrival, Forwarder, Tx};
 use crate::counters::DropReason;
@@ -54,7 +55,7 @@ impl Forwarder {
         let may_cache = arrival.header.cache_policy != Some(CACHE_POLICY_NO_CACHE);
         let cached = may_cache && self.cs.insert(&self.scratch.prefixes, data, now_ns);
         // One copy for each face and token, however many entries it satisfies.
-        let mut answered: Vec<(FaceId, PitToken)> = Vec::new();
+        let mut answered: SmallVec<[(FaceId, PitToken); 1]> = SmallVec::new();
         for index in satisfied {
             let Some(entry) = self.pit.remove(*index) else { continue };
             self.counters.satisfied_interests += 1;

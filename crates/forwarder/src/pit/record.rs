@@ -1,6 +1,7 @@
 //! One pending Interest: its packet, the faces it came from and the faces it was sent to.
 
 use byname_packet::{NameRef, tlv, types};
+use smallvec::SmallVec;
 
 use super::Selectors;
 use super::shares::Owner;
@@ -60,13 +61,14 @@ pub struct OutRecord {
     pub suppression_ns: u64,
 }
 
-/// A pending Interest.
+/// A pending Interest. Nearly always one face waits and one was asked: those records are kept in
+/// place.
 #[derive(Debug)]
 pub struct PitEntry {
     /// Faces that wait.
-    pub in_records: Vec<InRecord>,
+    pub in_records: SmallVec<[InRecord; 1]>,
     /// Faces that were asked.
-    pub out_records: Vec<OutRecord>,
+    pub out_records: SmallVec<[OutRecord; 1]>,
     /// How long retransmissions are held back (best-route).
     pub suppression_ns: u64,
     pub(crate) hash: u64,
@@ -87,8 +89,8 @@ impl PitEntry {
         let name_end = wire.len() - outer_value.len() + name.wire.len();
         let name_at = ((name_end - name.value.len()) as u32, name_end as u32);
         Some(Self {
-            in_records: Vec::with_capacity(1),
-            out_records: Vec::with_capacity(1),
+            in_records: SmallVec::new(),
+            out_records: SmallVec::new(),
             suppression_ns: 0,
             hash,
             selectors,
