@@ -6,9 +6,9 @@
 //! of packets; a miss is always a legal answer.
 //!
 //! One packet per name: a later packet of the same name replaces the earlier one. Bounded by count
-//! and by octets; the least recently used packet goes first. Buffers come in steps of
-//! [`BUFFER_STEP_BYTES`] and are charged in full, and a packet takes over the buffer of one that it
-//! drives out when that has its size: a full store that segments pass through allocates nothing.
+//! and by octets; the least recently used packet goes first. Buffers come in few sizes and are
+//! charged in full, and a packet takes over the buffer of one that it drives out when that has its
+//! size: a full store that segments pass through allocates no buffers.
 
 mod order;
 
@@ -21,8 +21,8 @@ use order::{Order, Place};
 /// Estimated octets of tables around one packet, copies of its name not counted.
 const OVERHEAD_BYTES: usize = 256;
 
-/// Buffers are multiples of this, so that packets of nearly one size can use each other's.
-const BUFFER_STEP_BYTES: usize = 64;
+/// Buffers of small packets are multiples of this; see [`buffer_bytes`].
+const BUFFER_STEP_BYTES_MIN: usize = 64;
 
 const NONE: u32 = u32::MAX;
 
@@ -34,6 +34,7 @@ struct Entry {
     name_start: u32,
     last_start: u32,
     name_end: u32,
+    place: Place,
     fresh_until_ns: u64,
     older: u32,
     newer: u32,
@@ -44,8 +45,9 @@ impl Entry {
         &self.wire[self.name_start as usize..self.name_end as usize]
     }
 
-    fn place(&self) -> Place<'_> {
-        Place::new(self.name_value(), (self.last_start - self.name_start) as usize)
+    /// Where the last component begins in the name.
+    fn last_offset(&self) -> usize {
+        (self.last_start - self.name_start) as usize
     }
 
     fn cost_bytes(&self) -> usize {
@@ -53,9 +55,11 @@ impl Entry {
     }
 }
 
-/// Octets of the buffer for a packet.
+/// Octets of the buffer for a packet: up to a sixteenth more, so that the segments of one object
+/// can use each other's although their numbers differ in length.
 fn buffer_bytes(wire_bytes: usize) -> usize {
-    wire_bytes.next_multiple_of(BUFFER_STEP_BYTES)
+    let step = wire_bytes.next_power_of_two() / 32;
+    wire_bytes.next_multiple_of(step.max(BUFFER_STEP_BYTES_MIN))
 }
 
 /// What a packet is charged: `order` may keep a copy of its name.
@@ -128,6 +132,7 @@ impl ContentStore {
             name_start: name_start as u32,
             last_start: (name_start + parent.map_or(0, |parent| parent.end)) as u32,
             name_end: (name_start + name.len()) as u32,
+            place: Place::Full,
             fresh_until_ns: now_ns.saturating_add(fresh_ns),
             older: NONE,
             newer: NONE,
@@ -135,7 +140,7 @@ impl ContentStore {
         true
     }
 
-    fn add(&mut self, entry: Entry) {
+    fn add(&mut self, mut entry: Entry) {
         self.bytes += entry.cost_bytes();
         let index = match self.free.pop() {
             Some(index) => index,
@@ -144,7 +149,7 @@ impl ContentStore {
                 self.slab.len() as u32 - 1
             }
         };
-        self.order.insert(entry.place(), index);
+        entry.place = self.order.insert(entry.name_value(), entry.last_offset(), index);
         self.by_hash.insert_unique(entry.hash, (entry.hash, index), |(hash, _)| *hash);
         self.slab[index as usize] = Some(entry);
         self.link_newest(index);
@@ -210,7 +215,7 @@ impl ContentStore {
         if let Ok(found) = self.by_hash.find_entry(entry.hash, |(_, i)| *i == index) {
             found.remove();
         }
-        self.order.remove(entry.place());
+        self.order.remove(entry.name_value(), entry.last_offset(), entry.place);
         self.bytes -= entry.cost_bytes();
         self.free.push(index);
         Some(entry.wire)

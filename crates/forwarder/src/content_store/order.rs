@@ -21,49 +21,60 @@ const SCAN_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Order {
     names: BTreeMap<Box<[u8]>, u32>,
-    parents: BTreeMap<Box<[u8]>, BTreeMap<u64, u32>>,
+    /// Where each parent stands in `segments`.
+    parents: BTreeMap<Box<[u8]>, u32>,
+    segments: Vec<BTreeMap<u64, u32>>,
+    /// Unused places in `segments`.
+    free: Vec<u32>,
 }
 
-/// A name's value, cut into its parent and a segment number where it ends in one.
+/// Where a name stands: a segment is found again without a look at its packet, which has been out
+/// of the processor's caches for long when it is driven out.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
-    pub(super) name: &'a [u8],
-    /// Where the last component begins, if that is a segment number, and the number.
-    pub(super) segment: Option<(usize, u64)>,
-}
-
-impl<'a> Place<'a> {
-    /// The place of `name`, whose last component begins at `last_start`.
-    pub(super) fn new(name: &'a [u8], last_start: usize) -> Self {
-        Self { name, segment: segment_number(&name[last_start..]).map(|n| (last_start, n)) }
-    }
+pub(super) enum Place {
+    Full,
+    Segment { parent: u32, number: u64 },
 }
 
 impl Order {
-    /// Adds a name that is not in it.
-    pub(super) fn insert(&mut self, place: Place<'_>, index: u32) {
-        let Some((at, number)) = place.segment else {
-            self.names.insert(place.name.into(), index);
-            return;
+    /// Adds a name that is not in it and whose last component begins at `last_start`.
+    pub(super) fn insert(&mut self, name: &[u8], last_start: usize, index: u32) -> Place {
+        let (parent, last) = name.split_at(last_start);
+        let Some(number) = segment_number(last) else {
+            self.names.insert(name.into(), index);
+            return Place::Full;
         };
-        let parent = &place.name[..at];
-        match self.parents.get_mut(parent) {
-            Some(segments) => segments.insert(number, index),
-            None => self.parents.entry(parent.into()).or_default().insert(number, index),
+        let parent = match self.parents.get(parent) {
+            Some(at) => *at,
+            None => self.add_parent(parent),
         };
+        self.segments[parent as usize].insert(number, index);
+        Place::Segment { parent, number }
     }
 
-    /// Removes a name.
-    pub(super) fn remove(&mut self, place: Place<'_>) {
-        let Some((at, number)) = place.segment else {
-            self.names.remove(place.name);
-            return;
-        };
-        let parent = &place.name[..at];
-        let Some(segments) = self.parents.get_mut(parent) else { return };
-        segments.remove(&number);
-        if segments.is_empty() {
-            self.parents.remove(parent);
+    fn add_parent(&mut self, parent: &[u8]) -> u32 {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.segments.push(BTreeMap::new());
+            self.segments.len() as u32 - 1
+        });
+        self.parents.insert(parent.into(), at);
+        at
+    }
+
+    /// Removes a name, with what [`Order::insert`] was told and said of it.
+    pub(super) fn remove(&mut self, name: &[u8], last_start: usize, place: Place) {
+        match place {
+            Place::Full => {
+                self.names.remove(name);
+            }
+            Place::Segment { parent, number } => {
+                let segments = &mut self.segments[parent as usize];
+                segments.remove(&number);
+                if segments.is_empty() {
+                    self.parents.remove(&name[..last_start]);
+                    self.free.push(parent);
+                }
+            }
         }
     }
 
@@ -84,13 +95,18 @@ impl Order {
             .parents
             .range::<[u8], _>((Bound::Included(first), end))
             .rev()
-            .flat_map(|(parent, segments)| segments.values().rev().map(move |i| (parent, *i)))
+            .flat_map(|(parent, at)| self.segments_of(*at).map(move |index| (parent, index)))
             .take(SCAN_MAX)
             .find(|(_, index)| usable(*index));
         let higher =
             segment.and_then(|(parent, _)| self.last_above(prefix, parent, &usable, &name_of));
         let found = [in_full, segment.map(|(_, index)| index), higher];
         found.into_iter().flatten().max_by_key(|index| name_of(*index))
+    }
+
+    /// The segments of a parent, the last one first.
+    fn segments_of(&self, parent: u32) -> impl Iterator<Item = u32> {
+        self.segments[parent as usize].values().rev().copied()
     }
 
     /// The last usable segment of the parents from `prefix` on that are prefixes of `below`.
@@ -107,9 +123,9 @@ impl Order {
         while budget > 0 && !reader.is_empty() {
             let parent = &below[..prefix.value().len() + reader.position()];
             budget -= 1;
-            for index in self.parents.get(parent).into_iter().flat_map(|s| s.values().rev()) {
-                if usable(*index) {
-                    found = found.into_iter().chain([*index]).max_by_key(|index| name_of(*index));
+            for index in self.parents.get(parent).into_iter().flat_map(|at| self.segments_of(*at)) {
+                if usable(index) {
+                    found = found.into_iter().chain([index]).max_by_key(|index| name_of(*index));
                     break;
                 }
                 if budget == 0 {
