@@ -148,6 +148,26 @@ fn a_file_replaced_in_mid_transfer_is_never_mixed() {
 }
 
 #[test]
+fn a_file_changed_under_a_stream_ends_it_with_the_reason() {
+    let scene = scene();
+    let mut command = scene.b.byname();
+    command.args(["cat", &scene.link]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut cat = command.spawn().unwrap();
+    // The pipe and the window are full long before the end of the file.
+    let mut start = vec![0; 1 << 20];
+    std::io::Read::read_exact(cat.stdout.as_mut().unwrap(), &mut start).unwrap();
+    assert_eq!(start, scene.content[..start.len()]);
+    write(&scene.a.path().join("d/big"), &noise(SIZE, 77));
+    let rest = drain(&mut cat);
+    let output = cat.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("changed or removed"), "{said}");
+    let got = [start, rest].concat();
+    assert!(got.len() < SIZE && got == scene.content[..got.len()], "one version only");
+}
+
+#[test]
 fn a_file_that_is_being_written_is_waited_for() {
     let (a, b) = (Home::new(), Home::new());
     let dir = a.work("d");
