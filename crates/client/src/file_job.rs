@@ -20,7 +20,7 @@ use rustix::fs::FileType;
 
 use crate::config::{ClientConfig, Stop, nanoseconds};
 use crate::error::ClientError;
-use crate::job::Job;
+use crate::job::{HasReader, Job, Stage};
 use crate::part_file::{Attributes, PartFile, Placement, Target, set_attributes};
 use crate::progress::{Event, FileOutcome, FileReport, Progress};
 
@@ -71,11 +71,13 @@ struct Reading {
     reused_units: u64,
 }
 
-enum State {
-    Discovering(Box<Discovery>),
-    Reading(Box<Reading>),
-    Done,
+impl HasReader for Reading {
+    fn reader(&mut self) -> &mut Reader {
+        &mut self.reader
+    }
 }
+
+type State = Stage<Reading>;
 
 /// The job; done when it has an outcome.
 pub(crate) struct FileJob<'a> {
@@ -359,20 +361,12 @@ impl Job for FileJob<'_> {
     }
 
     fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
-        match &mut self.state {
-            State::Discovering(discovery) => discovery.handle_nack(name, kind, context),
-            State::Reading(reading) => reading.reader.handle_nack(name, kind, context),
-            State::Done => {}
-        }
+        self.state.handle_nack(name, kind, context);
         self.step(context);
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_>) {
-        match &mut self.state {
-            State::Discovering(discovery) => discovery.handle_timeout(context),
-            State::Reading(reading) => reading.reader.handle_timeout(context),
-            State::Done => {}
-        }
+        self.state.handle_timeout(context);
         self.step(context);
     }
 
@@ -381,19 +375,13 @@ impl Job for FileJob<'_> {
             self.look_at_local_units(context.now_ns);
             self.step(context);
         }
-        match &mut self.state {
-            State::Discovering(discovery) => discovery.poll_request(context),
-            State::Reading(reading) => reading.reader.poll_request(context),
-            State::Done => None,
-        }
+        self.state.poll_request(context)
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        match &mut self.state {
-            State::Discovering(discovery) => discovery.poll_deadline(flow),
+        match &self.state {
             State::Reading(reading) if reading.reader.wants_local() => Some(0),
-            State::Reading(reading) => reading.reader.poll_deadline(flow),
-            State::Done => None,
+            _ => self.state.poll_deadline(flow),
         }
     }
 
@@ -402,11 +390,7 @@ impl Job for FileJob<'_> {
     }
 
     fn abandon(&mut self, flow: &mut Flow) {
-        match &mut self.state {
-            State::Discovering(discovery) => discovery.abandon(flow),
-            State::Reading(reading) => reading.reader.abandon(flow),
-            State::Done => {}
-        }
+        self.state.abandon(flow);
     }
 }
 

@@ -5,6 +5,7 @@ use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
 use byname_transfer::error::ReadError;
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
+use byname_transfer::reader::Reader;
 use byname_transfer::request::{Context, Request};
 
 use crate::error::ClientError;
@@ -20,6 +21,65 @@ pub(crate) trait Job {
     fn is_done(&self) -> bool;
     /// Gives back to the flow what is under way; the job is not used afterwards.
     fn abandon(&mut self, flow: &mut Flow);
+}
+
+/// What a job that discovers and then reads is at; `R` is what it needs for reading.
+pub(crate) enum Stage<R> {
+    Discovering(Box<Discovery>),
+    Reading(Box<R>),
+    Done,
+}
+
+/// Something that has a reader.
+pub(crate) trait HasReader {
+    fn reader(&mut self) -> &mut Reader;
+}
+
+impl<R: HasReader> Stage<R> {
+    pub(crate) fn handle_nack(
+        &mut self,
+        name: NameRef<'_>,
+        kind: NackKind,
+        context: &mut Context<'_>,
+    ) {
+        match self {
+            Stage::Discovering(discovery) => discovery.handle_nack(name, kind, context),
+            Stage::Reading(reading) => reading.reader().handle_nack(name, kind, context),
+            Stage::Done => {}
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        match self {
+            Stage::Discovering(discovery) => discovery.handle_timeout(context),
+            Stage::Reading(reading) => reading.reader().handle_timeout(context),
+            Stage::Done => {}
+        }
+    }
+
+    pub(crate) fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        match self {
+            Stage::Discovering(discovery) => discovery.poll_request(context),
+            Stage::Reading(reading) => reading.reader().poll_request(context),
+            Stage::Done => None,
+        }
+    }
+
+    pub(crate) fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        match self {
+            Stage::Discovering(discovery) => discovery.poll_deadline(flow),
+            Stage::Reading(reading) => reading.reader().poll_deadline(flow),
+            Stage::Done => None,
+        }
+    }
+
+    pub(crate) fn abandon(&mut self, flow: &mut Flow) {
+        match self {
+            Stage::Discovering(discovery) => discovery.abandon(flow),
+            Stage::Reading(reading) => reading.reader().abandon(flow),
+            Stage::Done => {}
+        }
+    }
 }
 
 /// Where jobs come from and go to.

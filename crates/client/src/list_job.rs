@@ -11,7 +11,7 @@ use byname_transfer::request::{Context, Request};
 
 use crate::error::ClientError;
 use crate::file_job::VERSIONS_MAX;
-use crate::job::Job;
+use crate::job::{HasReader, Job, Stage};
 use crate::listing::{LISTING_BYTES_MAX, Listing};
 
 struct Reading {
@@ -21,11 +21,13 @@ struct Reading {
     is_too_large: bool,
 }
 
-enum State {
-    Discovering(Box<Discovery>),
-    Reading(Box<Reading>),
-    Done,
+impl HasReader for Reading {
+    fn reader(&mut self) -> &mut Reader {
+        &mut self.reader
+    }
 }
+
+type State = Stage<Reading>;
 
 /// The job; done when it has an outcome.
 pub(crate) struct ListJob {
@@ -147,37 +149,21 @@ impl Job for ListJob {
     }
 
     fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
-        match &mut self.state {
-            State::Discovering(discovery) => discovery.handle_nack(name, kind, context),
-            State::Reading(reading) => reading.reader.handle_nack(name, kind, context),
-            State::Done => {}
-        }
+        self.state.handle_nack(name, kind, context);
         self.step(context);
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_>) {
-        match &mut self.state {
-            State::Discovering(discovery) => discovery.handle_timeout(context),
-            State::Reading(reading) => reading.reader.handle_timeout(context),
-            State::Done => {}
-        }
+        self.state.handle_timeout(context);
         self.step(context);
     }
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
-        match &mut self.state {
-            State::Discovering(discovery) => discovery.poll_request(context),
-            State::Reading(reading) => reading.reader.poll_request(context),
-            State::Done => None,
-        }
+        self.state.poll_request(context)
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        match &mut self.state {
-            State::Discovering(discovery) => discovery.poll_deadline(flow),
-            State::Reading(reading) => reading.reader.poll_deadline(flow),
-            State::Done => None,
-        }
+        self.state.poll_deadline(flow)
     }
 
     fn is_done(&self) -> bool {
@@ -185,10 +171,6 @@ impl Job for ListJob {
     }
 
     fn abandon(&mut self, flow: &mut Flow) {
-        match &mut self.state {
-            State::Discovering(discovery) => discovery.abandon(flow),
-            State::Reading(reading) => reading.reader.abandon(flow),
-            State::Done => {}
-        }
+        self.state.abandon(flow);
     }
 }
