@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use socket2::Socket;
 
-use crate::FrameFn;
+use crate::{FrameFn, FrameSink};
 use crate::address::{canonical, is_loopback, peer_uri};
 use crate::datagram::DatagramIo;
 use crate::endpoint::Endpoint;
@@ -161,15 +161,24 @@ impl Connection {
     pub fn recv_burst(
         &mut self,
         framer: FrameFn,
-        on_frame: &mut dyn FnMut(&[u8]),
+        mut on_frame: &mut dyn FnMut(&[u8]),
+    ) -> Result<RecvStatus, IoError> {
+        self.recv_into(framer, &mut on_frame)
+    }
+
+    /// [`Connection::recv_burst`] into a sink that also learns where the frames of each read lie.
+    pub fn recv_into(
+        &mut self,
+        framer: FrameFn,
+        sink: &mut dyn FrameSink,
     ) -> Result<RecvStatus, IoError> {
         let datagram = match &mut self.inner {
-            Inner::Stream(stream) => return stream.recv_burst(framer, on_frame),
+            Inner::Stream(stream) => return stream.recv_burst(framer, sink),
             Inner::Datagram(datagram) => datagram,
         };
         let mut malformed = 0;
         let mut status = datagram.recv_burst(&mut |_, frame| match framer(frame) {
-            Ok(Some(length)) if length == frame.len() && length > 0 => on_frame(frame),
+            Ok(Some(length)) if length == frame.len() && length > 0 => sink.frame(frame),
             _ => malformed += 1,
         })?;
         status.frames -= malformed;
@@ -184,6 +193,17 @@ impl Connection {
             Inner::Stream(stream) => stream.queue(parts),
             Inner::Datagram(datagram) => datagram.queue(None, parts),
         }
+    }
+
+    /// Sends frames of two parts each from where they lie. What the kernel does not take now is
+    /// copied and queued; says how many frames found no room there and are lost.
+    ///
+    /// Frames queued before go first. Transports that cannot send from several places queue all.
+    pub fn send_frames(&mut self, frames: &[[&[u8]; 2]]) -> Result<usize, IoError> {
+        if let Inner::Stream(stream) = &mut self.inner {
+            return stream.send_frames(frames);
+        }
+        Ok(frames.iter().filter(|parts| self.queue(&parts[..]).is_err()).count())
     }
 
     /// Begins frames that are written in place, without a copy, and queued together.

@@ -41,3 +41,27 @@ pub use poller::{Event, Interest, Poller, Token, Waker};
 /// A framer that knows the length of a frame before all of it has come may return it at once:
 /// a length beyond the buffer means "more bytes are needed", beyond the limit it is refused early.
 pub type FrameFn = fn(&[u8]) -> Result<Option<usize>, FrameError>;
+
+/// Takes the frames of a burst.
+pub trait FrameSink {
+    /// The frames that follow, up to [`FrameSink::end`], lie in `burst`. Transports whose frames do
+    /// not lie in one piece of memory leave both calls out.
+    fn begin(&mut self, burst: &[u8]) {
+        let _ = burst;
+    }
+
+    /// One frame, valid during the call.
+    fn frame(&mut self, frame: &[u8]);
+
+    /// The same piece of memory again, for the last time: what is sent from here need not be
+    /// copied before.
+    fn end(&mut self, burst: &[u8]) {
+        let _ = burst;
+    }
+}
+
+impl FrameSink for &mut dyn FnMut(&[u8]) {
+    fn frame(&mut self, frame: &[u8]) {
+        self(frame);
+    }
+}

@@ -3,7 +3,7 @@
 //! Invariant: between bursts it holds less than one frame, at any offset; before each read that
 //! rest moves to the front, so that there is always room for [`RECV_BYTES`].
 
-use crate::FrameFn;
+use crate::{FrameFn, FrameSink};
 use crate::error::{FrameError, IoError};
 use crate::limits::RECV_BYTES;
 
@@ -47,7 +47,19 @@ impl RecvBuffer {
     pub(super) fn deliver(
         &mut self,
         framer: FrameFn,
-        on_frame: &mut dyn FnMut(&[u8]),
+        sink: &mut dyn FrameSink,
+    ) -> Result<usize, IoError> {
+        let (start, end) = (self.start, self.end);
+        sink.begin(&self.bytes[start..end]);
+        let result = self.deliver_frames(framer, sink);
+        sink.end(&self.bytes[start..end]);
+        result
+    }
+
+    fn deliver_frames(
+        &mut self,
+        framer: FrameFn,
+        sink: &mut dyn FrameSink,
     ) -> Result<usize, IoError> {
         let max = self.frame_bytes_max;
         let mut frames = 0;
@@ -61,7 +73,7 @@ impl RecvBuffer {
                 Some(length) if length <= pending.len() => {
                     self.start += length;
                     frames += 1;
-                    on_frame(&pending[..length]);
+                    sink.frame(&pending[..length]);
                 }
                 _ if pending.len() >= max => {
                     return Err(IoError::FrameTooLarge { length: pending.len() + 1, max });

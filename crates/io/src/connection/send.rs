@@ -26,6 +26,12 @@ impl SendBuffer {
         Ok(())
     }
 
+    /// Appends the rest of a frame whose beginning has been sent: it may not be left out, whatever
+    /// the bound says. It is less than one frame, and called only when nothing waits.
+    pub(super) fn append_rest(&mut self, parts: &[&[u8]]) {
+        self.run.append(parts);
+    }
+
     /// Appends one frame that is yet to be written.
     pub(super) fn extend(&mut self, frame_bytes: usize) -> Result<&mut [u8], QueueFull> {
         self.check(frame_bytes)?;
@@ -39,7 +45,7 @@ impl SendBuffer {
 
     fn check(&self, frame_bytes: usize) -> Result<(), QueueFull> {
         let (queued_bytes, bytes_max) = (self.run.len(), self.bytes_max);
-        if frame_bytes > bytes_max - queued_bytes {
+        if frame_bytes > bytes_max.saturating_sub(queued_bytes) {
             return Err(QueueFull { frame_bytes, queued_bytes, bytes_max });
         }
         Ok(())

@@ -1,17 +1,18 @@
 //! A byte stream that carries frames: Unix or TCP.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::net::{SendFlags, Shutdown, send, shutdown, sockopt};
+use rustix::net::{SendAncillaryBuffer, SendFlags, Shutdown, send, sendmsg, shutdown, sockopt};
+use smallvec::SmallVec;
 use socket2::{Socket, TcpKeepalive};
 
 use super::RecvStatus;
 use super::receive::RecvBuffer;
 use super::send::SendBuffer;
-use crate::FrameFn;
+use crate::{FrameFn, FrameSink};
 use crate::error::{IoError, QueueFull};
 use crate::limits::{Limits, READS_PER_BURST_MAX};
 
@@ -22,6 +23,16 @@ const UNIX_KERNEL_BYTES: usize = 1 << 20;
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_PROBES: u32 = 3;
+
+/// Frames handed to the kernel in one call. Two slices each, and the kernel takes 1024.
+const FRAMES_PER_CALL_MAX: usize = 64;
+
+/// What is left of a frame's parts when `count` bytes have been sent.
+fn parts_behind(parts: [&[u8]; 2], count: usize) -> [&[u8]; 2] {
+    let [head, body] = parts;
+    let of_head = count.min(head.len());
+    [&head[of_head..], &body[count - of_head..]]
+}
 
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -59,7 +70,7 @@ impl Stream {
     pub(super) fn recv_burst(
         &mut self,
         framer: FrameFn,
-        on_frame: &mut dyn FnMut(&[u8]),
+        sink: &mut dyn FrameSink,
     ) -> Result<RecvStatus, IoError> {
         let mut status = RecvStatus::default();
         for _ in 0..READS_PER_BURST_MAX {
@@ -74,7 +85,7 @@ impl Stream {
                 }
                 Ok(count) => {
                     self.receive.filled(count);
-                    status.frames += self.receive.deliver(framer, on_frame)?;
+                    status.frames += self.receive.deliver(framer, sink)?;
                     if count < room {
                         status.drained = true;
                         break;
@@ -93,6 +104,52 @@ impl Stream {
 
     pub(super) fn queue(&mut self, parts: &[&[u8]]) -> Result<(), QueueFull> {
         self.send.append(parts)
+    }
+
+    /// Sends frames from where they lie, after what is queued; see [`super::Connection`].
+    pub(super) fn send_frames(&mut self, frames: &[[&[u8]; 2]]) -> Result<usize, IoError> {
+        let mut rest = frames;
+        while self.send.len() == 0 && !rest.is_empty() {
+            let chunk = &rest[..rest.len().min(FRAMES_PER_CALL_MAX)];
+            let mut sent = self.send_vectored(chunk)?;
+            let mut whole = 0;
+            for parts in chunk {
+                let frame_bytes = parts[0].len() + parts[1].len();
+                if sent < frame_bytes {
+                    break;
+                }
+                sent -= frame_bytes;
+                whole += 1;
+            }
+            rest = &rest[whole..];
+            if whole < chunk.len() {
+                // The kernel is full; of a frame begun, the rest has to follow.
+                if sent > 0 {
+                    let from_head = parts_behind(rest[0], sent);
+                    self.send.append_rest(&from_head);
+                    rest = &rest[1..];
+                }
+                break;
+            }
+        }
+        Ok(rest.iter().filter(|parts| self.send.append(&parts[..]).is_err()).count())
+    }
+
+    /// One system call; how many bytes the kernel took.
+    fn send_vectored(&self, frames: &[[&[u8]; 2]]) -> Result<usize, IoError> {
+        let slices: SmallVec<[IoSlice<'_>; 2 * FRAMES_PER_CALL_MAX]> =
+            frames.iter().flatten().map(|part| IoSlice::new(part)).collect();
+        // Without NOSIGNAL a peer that has closed would end the whole process.
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        loop {
+            let mut no_control = SendAncillaryBuffer::default();
+            match sendmsg(&self.fd, &slices, &mut no_control, flags) {
+                Ok(count) => return Ok(count),
+                Err(Errno::AGAIN) => return Ok(0),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(IoError::new("sendmsg", error)),
+            }
+        }
     }
 
     pub(super) fn draft(&mut self, frame_bytes: usize) -> Result<&mut [u8], QueueFull> {

@@ -393,3 +393,36 @@ fn a_draft_keeps_within_the_send_buffer() {
     sender.flush().unwrap();
     assert_eq!(receive(&mut receiver, 1), [first]);
 }
+
+#[test]
+fn frames_sent_from_where_they_lie_arrive_whole_behind_what_was_queued() {
+    let limits = Limits { send_bytes_max: 300_000, ..Limits::default() };
+    let (mut sender, mut receiver) = Connection::pair_with(limits).unwrap();
+    let frames: Vec<Vec<u8>> = (0..1000).map(|n| frame(&vec![n as u8; 5000 + n])).collect();
+    let mut expected = vec![numbered(7)];
+    sender.queue(&[&numbered(7)]).unwrap();
+    let halves: Vec<[&[u8]; 2]> = frames.iter().map(|f| [&f[..3], &f[3..]]).collect();
+    let lost = sender.send_frames(&halves).unwrap();
+    assert!(lost > 900, "behind a queued frame only the queue is used: {lost}");
+    expected.extend_from_slice(&frames[..1000 - lost]);
+    assert_eq!(receive_while_flushing(&mut sender, &mut receiver, expected.len()), expected);
+
+    let lost = sender.send_frames(&halves).unwrap();
+    assert!(lost > 0 && lost < 1000, "the kernel and the queue take some: {lost}");
+    assert!(sender.wants_write() && sender.queued_bytes() <= 310_000);
+    let expected = &frames[..1000 - lost];
+    assert_eq!(receive_while_flushing(&mut sender, &mut receiver, expected.len()), expected);
+}
+
+fn receive_while_flushing(
+    sender: &mut Connection,
+    receiver: &mut Connection,
+    count: usize,
+) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    while frames.len() < count {
+        sender.flush().unwrap();
+        receiver.recv_burst(framer, &mut |f| frames.push(f.to_vec())).unwrap();
+    }
+    frames
+}
