@@ -1,18 +1,25 @@
 //! What carries each face: a connection of its own, a peer of a shared UDP socket, or nothing now.
 //!
-//! While a socket's burst is being delivered, the socket is lent to the caller. Packets that the
-//! forwarder sends over it meanwhile (an answer from the content store goes back where the Interest
-//! came from) are kept in `deferred` and queued when it is back. Everything else is queued at once
-//! and flushed after the burst.
+//! Packets mostly leave as they came, so they are not copied to be sent: while a burst is handed
+//! out, what the forwarder sends is only noted, as a *piece* with a new head and a place in the
+//! burst, and at the burst's end each connection gets its pieces in one vectored call. What does
+//! not lie in the burst (an answer from the content store, an Interest with a changed hop limit)
+//! is copied to `scratch` until then.
+//!
+//! The socket a burst comes from is lent to the caller. Packets for it (an answer from the content
+//! store goes back where the Interest came from) are kept in `deferred` until it is back.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::net::SocketAddr;
 
 use byname_forwarder::{FaceId, Tx};
 use byname_io::{Connection, DatagramSocket, IoError, QueueFull};
 use byname_link::LinkService;
 use byname_packet::lp::LpHeader;
-use tracing::debug;
+
+/// Pieces handed to a connection in one call.
+const PIECES_PER_CALL_MAX: usize = 64;
 
 /// What carries the frames of a face.
 #[derive(Debug)]
@@ -25,7 +32,35 @@ pub(crate) enum Carrier {
     Down,
 }
 
-/// The link of one face.
+/// A frame to be sent at the end of the burst: octets of `scratch`, then octets of the burst.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    head_at: usize,
+    head_bytes: usize,
+    body_at: usize,
+    body_bytes: usize,
+}
+
+/// The numbers of faces are our own: nobody chooses them so that they collide.
+#[derive(Debug, Default)]
+pub(crate) struct FaceHasher(u64);
+
+impl Hasher for FaceHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, octets: &[u8]) {
+        for octet in octets {
+            self.write_u64(self.0 ^ u64::from(*octet));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) carrier: Carrier,
@@ -37,6 +72,9 @@ pub(crate) struct Link {
     pub(crate) is_watching_write: bool,
     pub(crate) last_active_ns: u64,
     is_dirty: bool,
+    pieces: Vec<Piece>,
+    /// Why a burst could not be sent; the next flush reports it.
+    error: Option<IoError>,
 }
 
 impl Link {
@@ -50,6 +88,8 @@ impl Link {
             is_watching_write: false,
             last_active_ns: 0,
             is_dirty: false,
+            pieces: Vec::new(),
+            error: None,
         }
     }
 }
@@ -76,6 +116,18 @@ struct Deferred {
     frames: Vec<(FaceId, usize)>,
 }
 
+impl Deferred {
+    fn take(&mut self, face: FaceId, parts: [&[u8]; 2], bytes_max: usize) -> Outcome {
+        if self.bytes.len() + parts[0].len() + parts[1].len() > bytes_max {
+            return Outcome::Full;
+        }
+        self.bytes.extend_from_slice(parts[0]);
+        self.bytes.extend_from_slice(parts[1]);
+        self.frames.push((face, self.bytes.len()));
+        Outcome::Queued
+    }
+}
+
 /// What has to be flushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dirty {
@@ -86,7 +138,7 @@ pub(crate) enum Dirty {
 /// All links.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    pub(crate) faces: HashMap<FaceId, Link>,
+    pub(crate) faces: HashMap<FaceId, Link, BuildHasherDefault<FaceHasher>>,
     pub(crate) shared: Vec<Shared>,
     send_bytes_max: usize,
     /// Packets dropped because a queue was full.
@@ -95,6 +147,9 @@ pub(crate) struct Links {
     pub(crate) dropped_other: u64,
     deferred: Deferred,
     dirty: Vec<Dirty>,
+    /// Where the burst that is handed out lies: its address and length.
+    burst: Option<(usize, usize)>,
+    scratch: Vec<u8>,
 }
 
 impl Links {
@@ -163,58 +218,84 @@ impl Links {
     fn queue_deferred(&mut self) {
         let mut deferred = std::mem::take(&mut self.deferred);
         let mut start = 0;
-        for (face, end) in &deferred.frames {
-            let frame = &deferred.bytes[start..*end];
-            start = *end;
-            if let Some(link) = self.faces.get_mut(face) {
-                let outcome = queue(&mut link.carrier, &mut self.shared, &[frame]);
-                self.note(*face, outcome);
+        let mut frames = deferred.frames.as_slice();
+        while let Some((face, _)) = frames.first() {
+            let run = frames.iter().take_while(|(other, _)| other == face);
+            let run = &frames[..run.take(PIECES_PER_CALL_MAX).count()];
+            frames = &frames[run.len()..];
+            let mut parts = [[&b""[..]; 2]; PIECES_PER_CALL_MAX];
+            for (slot, (_, end)) in parts.iter_mut().zip(run) {
+                slot[0] = &deferred.bytes[start..*end];
+                start = *end;
             }
+            self.send_now(*face, &parts[..run.len()]);
         }
         deferred.bytes.clear();
         deferred.frames.clear();
         self.deferred = deferred;
     }
 
-    fn note(&mut self, face: FaceId, outcome: Outcome) {
-        match outcome {
-            Outcome::Queued => self.mark_dirty(face),
-            Outcome::Full => {
-                if self.dropped_full.is_power_of_two() || self.dropped_full == 0 {
-                    debug!(face = face.0, dropped = self.dropped_full, "send queue full");
+    /// Sends frames over the face's connection, or queues them on its shared socket.
+    fn send_now(&mut self, face: FaceId, frames: &[[&[u8]; 2]]) {
+        let Some(link) = self.faces.get_mut(&face) else { return };
+        let lost = match &mut link.carrier {
+            Carrier::Connection(Some(connection)) => match connection.send_frames(frames) {
+                Ok(lost) => lost,
+                Err(error) => {
+                    link.error = Some(error);
+                    0
                 }
-                self.dropped_full += 1;
-                self.mark_dirty(face);
+            },
+            carrier => {
+                let full = |parts: &&[&[u8]; 2]| {
+                    matches!(queue(carrier, &mut self.shared, &parts[..]), Outcome::Full)
+                };
+                frames.iter().filter(full).count()
             }
-            Outcome::Absent => self.dropped_other += 1,
-        }
+        };
+        self.dropped_full += lost as u64;
+        note(&mut self.dirty, &mut self.shared, link, face);
     }
 
-    fn mark_dirty(&mut self, face: FaceId) {
-        let Some(link) = self.faces.get_mut(&face) else { return };
-        match link.carrier {
-            Carrier::Peer { socket, .. } => {
-                if !std::mem::replace(&mut self.shared[socket].is_dirty, true) {
-                    self.dirty.push(Dirty::Shared(socket));
+    /// A burst is handed out from now on.
+    pub(crate) fn begin_burst(&mut self, burst: &[u8]) {
+        self.burst = Some((burst.as_ptr() as usize, burst.len()));
+    }
+
+    /// The burst has been handed out: sends what it led to.
+    pub(crate) fn end_burst(&mut self, burst: &[u8]) {
+        self.burst = None;
+        let scratch = std::mem::take(&mut self.scratch);
+        for index in 0..self.dirty.len() {
+            let Dirty::Face(face) = self.dirty[index] else { continue };
+            let Some(link) = self.faces.get_mut(&face) else { continue };
+            let mut pieces = std::mem::take(&mut link.pieces);
+            for chunk in pieces.chunks(PIECES_PER_CALL_MAX) {
+                let mut parts = [[&b""[..]; 2]; PIECES_PER_CALL_MAX];
+                for (slot, piece) in parts.iter_mut().zip(chunk) {
+                    slot[0] = &scratch[piece.head_at..piece.head_at + piece.head_bytes];
+                    slot[1] = &burst[piece.body_at..piece.body_at + piece.body_bytes];
                 }
+                self.send_now(face, &parts[..chunk.len()]);
             }
-            _ => {
-                if !std::mem::replace(&mut link.is_dirty, true) {
-                    self.dirty.push(Dirty::Face(face));
-                }
+            pieces.clear();
+            if let Some(link) = self.faces.get_mut(&face) {
+                link.pieces = pieces;
             }
         }
+        self.scratch = scratch;
+        self.scratch.clear();
     }
 
     /// Flushes a connection; whether bytes still wait.
     pub(crate) fn flush_face(&mut self, face: FaceId) -> Result<bool, IoError> {
-        match self.faces.get_mut(&face).map(|link| &mut link.carrier) {
-            Some(Carrier::Connection(Some(connection))) => {
-                connection.flush()?;
-                Ok(connection.wants_write())
-            }
-            _ => Ok(false),
+        let Some(link) = self.faces.get_mut(&face) else { return Ok(false) };
+        if let Some(error) = link.error.take() {
+            return Err(error);
         }
+        let Carrier::Connection(Some(connection)) = &mut link.carrier else { return Ok(false) };
+        connection.flush()?;
+        Ok(connection.wants_write())
     }
 
     /// Flushes a shared socket; whether datagrams still wait.
@@ -264,29 +345,81 @@ fn is_lent(carrier: &Carrier, shared: &[Shared]) -> bool {
     }
 }
 
+/// Says that the link has something to flush.
+fn note(dirty: &mut Vec<Dirty>, shared: &mut [Shared], link: &mut Link, face: FaceId) {
+    let (is_dirty, entry) = match link.carrier {
+        Carrier::Peer { socket, .. } => (&mut shared[socket].is_dirty, Dirty::Shared(socket)),
+        _ => (&mut link.is_dirty, Dirty::Face(face)),
+    };
+    if !std::mem::replace(is_dirty, true) {
+        dirty.push(entry);
+    }
+}
+
+/// Where `body` lies in the burst, if it does.
+fn place_in(burst: (usize, usize), body: &[u8]) -> Option<usize> {
+    let (address, bytes) = burst;
+    let at = (body.as_ptr() as usize).checked_sub(address)?;
+    (at + body.len() <= bytes).then_some(at)
+}
+
+/// Notes a frame for the end of the burst; false if it needs a copy for which there is no room.
+fn take_piece(
+    (pieces, scratch): (&mut Vec<Piece>, &mut Vec<u8>),
+    burst: (usize, usize),
+    (head, body): (&[u8], &[u8]),
+    scratch_max: usize,
+) -> bool {
+    let head_at = scratch.len();
+    if head_at + head.len() + body.len() > scratch_max {
+        return false;
+    }
+    scratch.extend_from_slice(head);
+    let place = place_in(burst, body);
+    if place.is_none() {
+        scratch.extend_from_slice(body);
+    }
+    let head_bytes = scratch.len() - head_at;
+    let (body_at, body_bytes) = place.map_or((0, 0), |at| (at, body.len()));
+    pieces.push(Piece { head_at, head_bytes, body_at, body_bytes });
+    true
+}
+
 impl Tx for Links {
     fn send(&mut self, face: FaceId, header: &LpHeader<'_>, packet: &[u8]) {
         let Some(link) = self.faces.get_mut(&face) else { return };
-        let (carrier, shared) = (&mut link.carrier, &mut self.shared);
-        let (deferred, bytes_max) = (&mut self.deferred, self.send_bytes_max);
+        let Link { carrier, sender, pieces, .. } = link;
+        let (shared, deferred) = (&mut self.shared, &mut self.deferred);
+        let (scratch, burst, bytes_max) = (&mut self.scratch, self.burst, self.send_bytes_max);
         let mut outcome = Outcome::Queued;
-        let sent = link.sender.send(header, packet, |head, body| {
-            if !is_lent(carrier, shared) {
-                // Fragments behind one that was dropped are of no use.
-                if matches!(outcome, Outcome::Queued) {
-                    outcome = queue(carrier, shared, &[head, body]);
-                }
-            } else if deferred.bytes.len() + head.len() + body.len() > bytes_max {
-                outcome = Outcome::Full;
-            } else {
-                deferred.bytes.extend_from_slice(head);
-                deferred.bytes.extend_from_slice(body);
-                deferred.frames.push((face, deferred.bytes.len()));
+        let sent = sender.send(header, packet, |head, body| {
+            // Fragments behind one that was dropped are of no use.
+            if !matches!(outcome, Outcome::Queued) {
+                return;
             }
+            outcome = match (&*carrier, burst) {
+                _ if is_lent(carrier, shared) => deferred.take(face, [head, body], bytes_max),
+                (Carrier::Connection(_), Some(burst)) => {
+                    let to = (&mut *pieces, &mut *scratch);
+                    match take_piece(to, burst, (head, body), bytes_max) {
+                        true => Outcome::Queued,
+                        false => Outcome::Full,
+                    }
+                }
+                _ => queue(carrier, shared, &[head, body]),
+            };
         });
         if sent.is_err() {
             outcome = Outcome::Absent;
         }
-        self.note(face, outcome);
+        match outcome {
+            Outcome::Queued => {}
+            Outcome::Full => self.dropped_full += 1,
+            Outcome::Absent => {
+                self.dropped_other += 1;
+                return;
+            }
+        }
+        note(&mut self.dirty, &mut self.shared, link, face);
     }
 }

@@ -1,7 +1,7 @@
 //! Listeners and faces with a connection of their own.
 
 use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
-use byname_io::{Connection, Event, FrameError, Interest, IoError, Token};
+use byname_io::{Connection, Event, FrameError, FrameSink, Interest, IoError, Token};
 use byname_link::{LinkService, ReassemblyLimits, stream_frame_len};
 use tracing::{debug, info, warn};
 
@@ -77,7 +77,8 @@ impl Node {
     /// Makes a face of a connection that a peer or this process opened.
     pub(super) fn add_connection(&mut self, connection: Connection) -> Result<FaceId, IoError> {
         let mut info = describe(&connection);
-        info.peer_uid = connection.peer_credentials().map(|peer| peer.uid);
+        let peer = connection.peer_credentials();
+        (info.peer_uid, info.peer_gid) = (peer.map(|it| it.uid), peer.map(|it| it.gid));
         info!(peer = info.remote_uri, local = info.local, "face made");
         let face = self.forwarder.add_face(info);
         self.connection_count += 1;
@@ -126,10 +127,13 @@ impl Node {
     fn receive(&mut self, face: FaceId) {
         let Some((mut connection, mut receiver)) = self.links.lend(face) else { return };
         let now_ns = self.clock.now_ns();
-        let (forwarder, links) = (&mut self.forwarder, &mut self.links);
-        let result = connection.recv_burst(frame_len, &mut |frame| {
-            deliver(forwarder, links, (face, &mut receiver), frame, now_ns);
-        });
+        let mut delivery = Delivery {
+            forwarder: &mut self.forwarder,
+            links: &mut self.links,
+            from: (face, &mut receiver),
+            now_ns,
+        };
+        let result = connection.recv_into(frame_len, &mut delivery);
         let end = match result {
             Ok(status) if status.closed && status.partial_bytes > 0 => {
                 Some(format!("closed in the middle of a packet ({} octets)", status.partial_bytes))
@@ -164,16 +168,16 @@ impl Node {
         }
     }
 
-    /// A connection has ended: an uplink waits and tries again, any other face is gone.
+    /// A connection has ended: a lasting face waits and tries again, any other is gone.
     pub(super) fn close_face(&mut self, face: FaceId, reason: &str) {
-        if self.uplink_lost(face, reason) {
+        if self.lasting_face_lost(face, reason) {
             return;
         }
         info!(face = face.0, reason, "face closed");
         self.drop_face(face);
     }
 
-    fn drop_face(&mut self, face: FaceId) {
+    pub(super) fn drop_face(&mut self, face: FaceId) {
         self.detach(face);
         self.links.faces.remove(&face);
         self.forwarder.remove_face(face);
@@ -199,7 +203,31 @@ pub(super) fn describe(connection: &Connection) -> FaceInfo {
         remote_uri: connection.remote_uri().to_owned(),
         local_uri: connection.local_uri().to_owned(),
         peer_uid: None,
+        peer_gid: None,
         mtu_bytes: None,
+    }
+}
+
+/// Takes the bursts of one connection to the forwarder.
+struct Delivery<'a> {
+    forwarder: &'a mut byname_forwarder::Forwarder,
+    links: &'a mut Links,
+    from: (FaceId, &'a mut LinkService),
+    now_ns: u64,
+}
+
+impl FrameSink for Delivery<'_> {
+    fn begin(&mut self, burst: &[u8]) {
+        self.links.begin_burst(burst);
+    }
+
+    fn frame(&mut self, frame: &[u8]) {
+        let from = (self.from.0, &mut *self.from.1);
+        deliver(self.forwarder, self.links, from, frame, self.now_ns);
+    }
+
+    fn end(&mut self, burst: &[u8]) {
+        self.links.end_burst(burst);
     }
 }
 
