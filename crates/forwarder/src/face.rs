@@ -1,10 +1,14 @@
 //! What the forwarder knows about a face, and the counters it keeps for it.
 
+mod request;
+
 use std::collections::BTreeMap;
 
 use byname_packet::lp::LpHeader;
 
 use crate::forwarder::Tx;
+
+pub use request::{FaceFailure, FaceOptions, FaceRequest, RequestId};
 
 /// Number of a face, never reused while the forwarder lives. 0 is no face.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -49,6 +53,8 @@ pub struct FaceInfo {
     pub local_uri: String,
     /// User on the other end, where the kernel vouches for it (Unix sockets).
     pub peer_uid: Option<u32>,
+    /// Their group, from the same source.
+    pub peer_gid: Option<u32>,
     /// Largest frame; `None` on stream links.
     pub mtu_bytes: Option<usize>,
 }
@@ -70,6 +76,7 @@ pub struct FaceCounters {
 #[derive(Debug)]
 pub(crate) struct Face {
     pub(crate) info: FaceInfo,
+    pub(crate) options: FaceOptions,
     pub(crate) counters: FaceCounters,
     /// False while a persistent face has lost its link.
     pub(crate) up: bool,
@@ -102,7 +109,13 @@ impl FaceTable {
         // NFD keeps the numbers below 256 for its own internal faces; clients print what they get.
         self.last = self.last.max(255) + 1;
         let id = FaceId(self.last);
-        self.faces.insert(id, Face { info, counters: FaceCounters::default(), up: true });
+        let face = Face {
+            info,
+            options: FaceOptions::default(),
+            counters: FaceCounters::default(),
+            up: true,
+        };
+        self.faces.insert(id, face);
         id
     }
 

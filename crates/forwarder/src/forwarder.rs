@@ -14,7 +14,10 @@ mod interest;
 mod nack;
 mod timer;
 
+use std::sync::Arc;
+
 use byname_packet::lp::LpHeader;
+use byname_packet::mgmt::CommandVerifier;
 use byname_packet::{Name, NameRef, Packet};
 
 use crate::content_store::ContentStore;
@@ -36,6 +39,10 @@ pub struct Config {
     pub seed: [u64; 3],
     /// The user who may command everything over a Unix socket (root may too).
     pub own_uid: u32,
+    /// A group whose users may command everything, too.
+    pub authorized_gid: Option<u32>,
+    /// Verifies commands of other machines; without one they are refused.
+    pub command_verifier: Option<Arc<dyn CommandVerifier>>,
     /// Packets in the content store.
     pub cs_entries_max: usize,
     /// Octets in the content store, tables included.
@@ -63,6 +70,8 @@ impl Default for Config {
         Self {
             seed: [0; 3],
             own_uid: 0,
+            authorized_gid: None,
+            command_verifier: None,
             cs_entries_max: 65_536,
             cs_bytes_max: 256 << 20,
             pit_entries_max: 131_072,

@@ -21,7 +21,11 @@ mod scope;
 #[cfg(test)]
 mod testing;
 
+pub use byname_packet::mgmt::{CommandVerifier, Verdict};
 pub use counters::{Counters, DropReason};
-pub use face::{FaceCounters, FaceId, FaceInfo, LinkType, Persistency};
+pub use face::{
+    FaceCounters, FaceFailure, FaceId, FaceInfo, FaceOptions, FaceRequest, LinkType, Persistency,
+    RequestId,
+};
 pub use forwarder::{Config, Forwarder, Tx};
 pub use rib::{NextHop, RibFull, Route};

@@ -8,6 +8,7 @@
 mod authority;
 mod command;
 mod dataset;
+mod faces;
 
 use byname_packet::lp::LpHeader;
 use byname_packet::mgmt::{ControlResponse, status_code};
@@ -17,6 +18,7 @@ use crate::counters::DropReason;
 use crate::forwarder::{Arrival, Forwarder, Tx};
 use crate::scope;
 use dataset::Published;
+use faces::Requests;
 
 /// Answers stay fresh for this long, as NFD's do.
 const FRESHNESS_MS: u64 = 1000;
@@ -28,6 +30,17 @@ const PREFIX_LEN: usize = 2;
 #[derive(Debug, Default)]
 pub(crate) struct Management {
     published: Published,
+    requests: Requests,
+    channels: Vec<String>,
+}
+
+/// The Data that answers the command `name`.
+fn encode_response(name: NameRef<'_>, response: &ControlResponse) -> Option<Vec<u8>> {
+    let (mut content, mut packet) = (Vec::new(), Vec::new());
+    response.encode(&mut content);
+    let data = DataBuilder::new(name).freshness_ms(FRESHNESS_MS);
+    data.encode(&content, &DigestSigner, &mut packet).ok()?;
+    Some(packet)
 }
 
 /// Whether an Interest of this name is answered by management.

@@ -6,11 +6,13 @@
 
 mod control;
 mod dataset;
+mod verifier;
 
 pub use control::{ControlParameters, ControlResponse, status_code};
 pub use dataset::{
     CsInfo, FaceStatus, FibEntry, GeneralStatus, NextHop, RibEntry, Route, StrategyChoice,
 };
+pub use verifier::{CommandVerifier, Verdict};
 
 use crate::error::DecodeError;
 use crate::name::{Name, NameRef};

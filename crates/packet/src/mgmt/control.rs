@@ -19,6 +19,7 @@ pub mod status_code {
     pub const PREFIX_TOO_LONG: u64 = 414;
     pub const SERVER_ERROR: u64 = 500;
     pub const NOT_IMPLEMENTED: u64 = 501;
+    pub const GATEWAY_TIMEOUT: u64 = 504;
 }
 
 /// Parameters of a command, and the body of most responses.
