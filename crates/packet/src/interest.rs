@@ -85,8 +85,9 @@ impl<'a> Interest<'a> {
         let outer = tlv::read_only(wire, types::INTEREST, WITHIN)?;
         let mut reader = tlv::OrderedReader::new(outer.value, &ORDER, WITHIN);
         let name = reader.read_first("Name")?;
+        let (name, parameters_digests) = NameRef::from_counted_value(name.value)?;
         let mut interest = Self {
-            name: NameRef::from_value(name.value)?,
+            name,
             can_be_prefix: false,
             must_be_fresh: false,
             forwarding_hint: None,
@@ -103,7 +104,7 @@ impl<'a> Interest<'a> {
         while let Some(element) = reader.read()? {
             interest.take(element, reader.position())?;
         }
-        interest.check()?;
+        interest.check(parameters_digests)?;
         Ok(interest)
     }
 
@@ -173,12 +174,10 @@ impl<'a> Interest<'a> {
         Ok(())
     }
 
-    fn check(&self) -> Result<(), DecodeError> {
+    fn check(&self, digests: usize) -> Result<(), DecodeError> {
         if self.name.is_empty() {
             return Err(DecodeError::BadLength { element: "Name of an Interest", len: 0 });
         }
-        let digests =
-            self.name.components().filter(|c| c.typ == types::PARAMETERS_SHA256_DIGEST).count();
         if digests > 1 {
             return Err(DecodeError::BadValue { element: "Name with two parameters digests" });
         }

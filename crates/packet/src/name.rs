@@ -106,11 +106,19 @@ impl<'a> NameRef<'a> {
     /// [`DecodeError`] for malformed TLVs, component TYPEs outside 1..65535 and digest components
     /// that are not 32 octets long.
     pub fn from_value(value: &'a [u8]) -> Result<Self, DecodeError> {
+        Self::from_counted_value(value).map(|(name, _)| name)
+    }
+
+    /// As [`NameRef::from_value`], with the number of parameters digests in the same pass.
+    pub(crate) fn from_counted_value(value: &'a [u8]) -> Result<(Self, usize), DecodeError> {
         let mut reader = tlv::Reader::new(value);
-        while let Some(element) = reader.read()? {
-            Component::from_element(element)?;
+        let mut parameters_digests = 0;
+        while !reader.is_empty() {
+            let Some(element) = reader.read()? else { break };
+            let component = Component::from_element(element)?;
+            parameters_digests += usize::from(component.typ == types::PARAMETERS_SHA256_DIGEST);
         }
-        Ok(Self { value })
+        Ok((Self { value }, parameters_digests))
     }
 
     /// Reads the one Name element that fills `wire`.

@@ -62,6 +62,19 @@ impl<'a> Reader<'a> {
     /// `Truncated`, `NotShortest` or `InvalidType`.
     #[inline]
     pub fn read(&mut self) -> Result<Option<Element<'a>>, DecodeError> {
+        // Nearly all elements have TYPE and LENGTH in one octet each.
+        let rest = self.rest();
+        if let [typ @ 1..=0xFC, len @ 0..=0xFC, ..] = *rest
+            && let Some(wire) = rest.get(..2 + usize::from(len))
+        {
+            self.at += wire.len();
+            return Ok(Some(Element { typ: u32::from(typ), value: &wire[2..], wire }));
+        }
+        self.read_any()
+    }
+
+    #[inline(never)]
+    fn read_any(&mut self) -> Result<Option<Element<'a>>, DecodeError> {
         if self.is_empty() {
             return Ok(None);
         }
