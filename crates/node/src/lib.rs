@@ -8,8 +8,9 @@ pub mod config;
 pub mod error;
 pub mod node;
 
+mod connector;
+mod lasting;
 mod links;
-mod uplink;
 
 pub use config::NodeConfig;
 pub use error::NodeError;

@@ -2,11 +2,13 @@
 //!
 //! [`Node::new`] binds everything, [`Node::run`] serves until its [`Stop`] is used. Methods are
 //! grouped by source of events: `connections` (listeners, streams), `datagrams` (shared UDP
-//! sockets), `uplinks` (persistent faces), this file the loop around them.
+//! sockets), `create` (faces made and changed by command), `lasting` (faces that get a new link
+//! when they lose theirs), this file the loop around them.
 
 mod connections;
+mod create;
 mod datagrams;
-mod uplinks;
+mod lasting;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -14,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use byname_forwarder::{Counters, FaceId, Forwarder};
+use byname_forwarder::{Counters, FaceId, Forwarder, RequestId};
 use byname_io::{
     Clock, Connection, DatagramSocket, Endpoint, Event, Interest, IoError, Limits, Listener,
     Poller, Token, Waker,
@@ -22,9 +24,11 @@ use byname_io::{
 use tracing::{info, warn};
 
 use crate::config::NodeConfig;
+use crate::connector::Connector;
 use crate::error::NodeError;
+use crate::lasting::{BackOff, Lasting};
 use crate::links::{Dirty, Links, Shared};
-use crate::uplink::{BackOff, Connector, Uplink};
+use create::Wish;
 
 /// Ends a node's [`Node::run`] from any thread.
 #[derive(Debug, Clone)]
@@ -69,17 +73,19 @@ pub struct Node {
     listeners: Vec<Listener>,
     /// Listeners are not watched until then, because descriptors ran out.
     listeners_paused_until_ns: Option<u64>,
-    connection_count: usize,
     /// Connections closed at once because there were too many.
     surplus_count: u64,
     peers: HashMap<(usize, SocketAddr), FaceId>,
     next_sweep_ns: u64,
-    uplinks: Vec<Uplink>,
+    /// Faces that get a new link when they lose theirs.
+    lasting: HashMap<FaceId, Lasting>,
+    /// Faces asked for by command whose link is under way.
+    wishes: HashMap<RequestId, Wish>,
     connector: Connector,
 }
 
 impl Node {
-    /// Binds the endpoints and sets the routes up. Uplinks connect once the node runs.
+    /// Binds the endpoints and sets the routes up. Static faces connect once the node runs.
     ///
     /// # Errors
     /// [`NodeError`] when an endpoint cannot be had.
@@ -98,11 +104,11 @@ impl Node {
             last_token: WAKER,
             listeners: Vec::new(),
             listeners_paused_until_ns: None,
-            connection_count: 0,
             surplus_count: 0,
             peers: HashMap::new(),
             next_sweep_ns: 0,
-            uplinks: Vec::new(),
+            lasting: HashMap::new(),
+            wishes: HashMap::new(),
             connector: Connector::new(waker.clone()),
             stop: Stop { flag: Arc::default(), waker },
             clock,
@@ -113,7 +119,7 @@ impl Node {
             node.listen(&endpoint)?;
         }
         for (prefix, endpoint) in std::mem::take(&mut node.config.routes) {
-            node.add_static_route(&prefix, endpoint)?;
+            node.add_static_route(&prefix, &endpoint)?;
         }
         Ok(node)
     }
@@ -201,6 +207,7 @@ impl Node {
             }
             self.flush_dirty();
         }
+        self.serve_requests();
         Ok(())
     }
 
@@ -219,10 +226,10 @@ impl Node {
     }
 
     fn timeout(&self) -> Option<Duration> {
-        let uplinks = self.uplinks.iter().filter_map(Uplink::due_ns).min();
+        let attempt = self.next_attempt_ns();
         let sweep = (!self.peers.is_empty()).then_some(self.next_sweep_ns);
         let due_ns =
-            [self.forwarder.poll_timeout(), uplinks, self.listeners_paused_until_ns, sweep];
+            [self.forwarder.poll_timeout(), attempt, self.listeners_paused_until_ns, sweep];
         let due_ns = due_ns.into_iter().flatten().min()?;
         Some(Duration::from_nanos(due_ns.saturating_sub(self.clock.now_ns())))
     }
@@ -237,6 +244,11 @@ impl Node {
             }
         }
         self.links.recycle(dirty);
+    }
+
+    /// Whether there are as many faces as allowed, UDP faces that peers made aside.
+    fn is_full(&self) -> bool {
+        self.links.faces.len().saturating_sub(self.peers.len()) >= self.config.faces_max
     }
 
     fn token(&mut self, source: Source) -> u64 {

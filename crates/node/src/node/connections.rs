@@ -34,7 +34,7 @@ impl Node {
                     break;
                 }
             };
-            if self.connection_count >= self.config.faces_max {
+            if self.is_full() {
                 self.on_surplus_connection(&connection);
                 continue;
             }
@@ -81,7 +81,6 @@ impl Node {
         (info.peer_uid, info.peer_gid) = (peer.map(|it| it.uid), peer.map(|it| it.gid));
         info!(peer = info.remote_uri, local = info.local, "face made");
         let face = self.forwarder.add_face(info);
-        self.connection_count += 1;
         if let Err(error) = self.attach(face, connection) {
             self.drop_face(face);
             return Err(error);
@@ -181,7 +180,6 @@ impl Node {
         self.detach(face);
         self.links.faces.remove(&face);
         self.forwarder.remove_face(face);
-        self.connection_count = self.connection_count.saturating_sub(1);
     }
 
     /// Closes a face's connection; the poller forgets a descriptor that is closed.

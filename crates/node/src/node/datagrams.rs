@@ -53,8 +53,8 @@ impl Node {
         if !may_ask || self.config.udp_faces_max == 0 {
             return None;
         }
-        if self.peers.len() >= self.config.udp_faces_max {
-            self.drop_idlest_peers();
+        if self.peers.len() >= self.config.udp_faces_max && !self.drop_idlest_peers() {
+            return None;
         }
         let is_loopback = byname_io::is_loopback(peer);
         let mtu_bytes = self.mtu_bytes(is_loopback);
@@ -64,8 +64,8 @@ impl Node {
             persistency: Persistency::OnDemand,
             remote_uri: byname_io::peer_uri("udp", peer),
             local_uri: local_uri.to_owned(),
-            peer_uid: None,
             mtu_bytes: Some(mtu_bytes),
+            ..FaceInfo::default()
         };
         debug!(peer = info.remote_uri, "face made");
         let face = self.forwarder.add_face(info);
@@ -109,13 +109,14 @@ impl Node {
         }
     }
 
-    /// Ends the faces of peers that have sent nothing for long.
+    /// Ends the faces of peers that have sent nothing for long and are not meant to last.
     pub(super) fn sweep_idle_peers(&mut self, now_ns: u64) {
         self.next_sweep_ns = now_ns.saturating_add(SWEEP_NS.min(self.config.udp_idle_ns));
         let idle_ns = self.config.udp_idle_ns;
         let is_idle = |face: &FaceId| {
             let link = self.links.faces.get(face);
             link.is_none_or(|link| now_ns.saturating_sub(link.last_active_ns) >= idle_ns)
+                && self.is_on_demand(*face)
         };
         let idle: Vec<(usize, SocketAddr)> =
             self.peers.iter().filter(|(_, face)| is_idle(face)).map(|(peer, _)| *peer).collect();
@@ -125,20 +126,31 @@ impl Node {
     }
 
     /// Makes room for new peers, for several at a time: a flood of senders costs one look at all
-    /// faces for each sixteenth of them.
-    fn drop_idlest_peers(&mut self) {
+    /// faces for each sixteenth of them. False when all are meant to last.
+    fn drop_idlest_peers(&mut self) -> bool {
         let last_active_ns =
             |face: &FaceId| self.links.faces.get(face).map_or(0, |link| link.last_active_ns);
-        let mut peers: Vec<_> =
-            self.peers.iter().map(|(peer, face)| (last_active_ns(face), *peer)).collect();
+        let mut peers: Vec<_> = (self.peers.iter())
+            .filter(|(_, face)| self.is_on_demand(**face))
+            .map(|(peer, face)| (last_active_ns(face), *peer))
+            .collect();
+        if peers.is_empty() {
+            return false;
+        }
         let surplus = peers.len() / 16;
         peers.select_nth_unstable_by_key(surplus, |(at_ns, _)| *at_ns);
         for (_, peer) in peers.into_iter().take(surplus.max(1)) {
             self.drop_peer(peer);
         }
+        true
     }
 
-    fn drop_peer(&mut self, peer: (usize, SocketAddr)) {
+    fn is_on_demand(&self, face: FaceId) -> bool {
+        let info = self.forwarder.face_info(face);
+        info.is_none_or(|info| info.persistency == Persistency::OnDemand)
+    }
+
+    pub(super) fn drop_peer(&mut self, peer: (usize, SocketAddr)) {
         let Some(face) = self.peers.remove(&peer) else { return };
         debug!(face = face.0, peer = %peer.1, "UDP face ended");
         self.links.faces.remove(&face);

@@ -7,7 +7,7 @@ use byname_io::{Connection, Endpoint, FrameError, Interest as Watch, Poller, Tok
 use byname_link::{LinkService, ReassemblyLimits};
 use byname_node::{Node, NodeConfig, NodeError, Stop};
 use byname_packet::lp::LpHeader;
-use byname_packet::mgmt::{ControlParameters, ControlResponse};
+use byname_packet::mgmt::{ControlParameters, ControlResponse, FaceStatus};
 use byname_packet::{
     Data, DataBuilder, DigestSigner, Interest, InterestBuilder, Name, NameRef, NullSigner, Packet,
     SignatureExtra,
@@ -215,6 +215,15 @@ impl Client {
         self.command("/localhost/nfd/rib/register", &parameters)
     }
 
+    /// The faces that the forwarder lists, of one segment.
+    pub(crate) fn faces(&mut self) -> Vec<FaceStatus> {
+        self.express_with("/localhost/nfd/faces/list", None, |interest| {
+            interest.can_be_prefix(true).must_be_fresh(true)
+        });
+        let got = self.next().expect("a list of faces");
+        FaceStatus::decode_all(got.data().content).unwrap()
+    }
+
     /// Answers the next Interest with its own name as content, prefixed by `tag`.
     pub(crate) fn serve_one(&mut self, tag: &[u8]) -> Got {
         loop {
@@ -243,4 +252,13 @@ pub(crate) fn produce(mut client: Client, content: Vec<u8>) -> JoinHandle<()> {
             }
         }
     })
+}
+
+/// Waits until something is so.
+pub(crate) fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !done() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }

@@ -1,0 +1,214 @@
+//! Faces made, changed and ended by command.
+//!
+//! Management says what is wanted; this file finds out what the FaceUri means, lets `connector`
+//! resolve and connect, and reports. Host names are resolved and absent ports added, though NFD
+//! leaves that to clients. Two wishes for one peer end in one face: the later gets the earlier's.
+
+use byname_forwarder::{
+    FaceFailure, FaceId, FaceInfo, FaceRequest, Persistency, RequestId,
+};
+use byname_io::{Endpoint, EndpointError};
+use byname_packet::Name;
+use byname_packet::mgmt::{ROUTE_FLAG_CHILD_INHERIT, route_origin};
+use tracing::info;
+
+use super::Node;
+use crate::connector::{Attempt, Purpose, Reached};
+use crate::error::NodeError;
+use crate::lasting::Lasting;
+use crate::links::{Carrier, Link};
+
+/// Faces that may be under way at a time.
+const WISHES_MAX: usize = 64;
+
+/// A face that was asked for.
+#[derive(Debug)]
+pub(super) struct Wish {
+    local_uri: Option<String>,
+    persistency: Persistency,
+}
+
+impl Node {
+    /// Does what management has asked for.
+    pub(super) fn serve_requests(&mut self) {
+        while let Some((id, request)) = self.forwarder.poll_request() {
+            match request {
+                FaceRequest::Create { uri, local_uri, persistency, .. } => {
+                    let wish = Wish { local_uri, persistency };
+                    if let Err(failure) = self.on_wish(id, &uri, wish) {
+                        self.report(id, Err(failure));
+                    }
+                }
+                FaceRequest::Destroy { face } => self.on_destroy(face),
+                FaceRequest::Changed { face } => self.apply_options(face),
+            }
+        }
+        self.flush_dirty();
+    }
+
+    fn on_wish(&mut self, id: RequestId, uri: &str, wish: Wish) -> Result<(), FaceFailure> {
+        let endpoint: Endpoint = uri.parse().map_err(|error| match error {
+            EndpointError::UnknownScheme { .. } => FaceFailure::Unsupported(error.to_string()),
+            _ => FaceFailure::NotCanonical(error.to_string()),
+        })?;
+        if wish.persistency == Persistency::OnDemand {
+            let text = "a face to a peer of our choice is persistent or permanent";
+            return Err(FaceFailure::Unsupported(text.to_owned()));
+        }
+        if wish.local_uri.is_some() && !matches!(endpoint, Endpoint::Udp { .. }) {
+            let text = "LocalUri is of use for UDP only";
+            return Err(FaceFailure::Unsupported(text.to_owned()));
+        }
+        if let Some(face) = self.face_to(&canonical_uri(&endpoint), None) {
+            return Err(FaceFailure::Exists(face));
+        }
+        if self.wishes.len() >= WISHES_MAX || self.is_full() {
+            return Err(FaceFailure::Failed("too many faces".to_owned()));
+        }
+        let (limits, timeout_ns) = (self.limits(), self.config.connect_timeout_ns);
+        if !self.connector.start(Purpose::Request(id), endpoint, timeout_ns, limits) {
+            return Err(FaceFailure::Failed("too many attempts to connect".to_owned()));
+        }
+        self.wishes.insert(id, wish);
+        Ok(())
+    }
+
+    /// The face to a peer, whoever opened it.
+    fn face_to(&self, remote_uri: &str, local_uri: Option<&str>) -> Option<FaceId> {
+        let mut faces = self.links.faces.keys().copied();
+        faces.find(|face| {
+            self.forwarder.face_info(*face).is_some_and(|info| {
+                info.remote_uri == remote_uri
+                    && local_uri.is_none_or(|local_uri| info.local_uri == local_uri)
+            })
+        })
+    }
+
+    /// The link of a wish is there, or cannot be had.
+    pub(super) fn on_requested_link(&mut self, id: RequestId, attempt: Attempt) {
+        let Some(wish) = self.wishes.remove(&id) else { return };
+        let outcome = match attempt.result {
+            Ok(reached) => self.grant(&wish, &attempt.endpoint, reached),
+            Err(byname_io::ConnectError::Endpoint(error)) => {
+                Err(FaceFailure::NotCanonical(error.to_string()))
+            }
+            Err(error) => Err(FaceFailure::Failed(error.to_string())),
+        };
+        self.report(id, outcome);
+    }
+
+    fn grant(
+        &mut self,
+        wish: &Wish,
+        endpoint: &Endpoint,
+        reached: Reached,
+    ) -> Result<FaceId, FaceFailure> {
+        let (remote_uri, canonical) = match &reached {
+            Reached::Connection(connection) => {
+                let uri = connection.remote_uri().to_owned();
+                let canonical = uri.parse().unwrap_or_else(|_| endpoint.clone());
+                (uri, canonical)
+            }
+            Reached::Address(address) => {
+                let host = address.ip().into();
+                let uri = byname_io::peer_uri("udp", *address);
+                (uri, Endpoint::Udp { host, port: address.port() })
+            }
+        };
+        if let Some(face) = self.face_to(&remote_uri, wish.local_uri.as_deref()) {
+            return Err(FaceFailure::Exists(face));
+        }
+        let persistency = wish.persistency;
+        let info = FaceInfo { persistency, remote_uri, ..FaceInfo::default() };
+        let face = self.forwarder.add_face(info);
+        let carried = match reached {
+            Reached::Connection(connection) => {
+                self.carry_by_connection(face, connection, persistency).map_err(|e| e.to_string())
+            }
+            Reached::Address(address) => self.carry_wish(face, address, wish),
+        };
+        if let Err(reason) = carried {
+            self.drop_face(face);
+            return Err(FaceFailure::Failed(reason));
+        }
+        let mut lasting = Lasting::new(canonical, self.back_off());
+        lasting.on_connected(self.clock.now_ns());
+        info!(endpoint = %lasting.endpoint, face = face.0, "face made by command");
+        self.lasting.insert(face, lasting);
+        Ok(face)
+    }
+
+    fn carry_wish(
+        &mut self,
+        face: FaceId,
+        address: std::net::SocketAddr,
+        wish: &Wish,
+    ) -> Result<(), String> {
+        if let Some(local_uri) = &wish.local_uri {
+            let index = self.shared_socket_to(address);
+            if index.is_none_or(|index| self.shared_uri(index) != *local_uri) {
+                return Err(format!("no datagram socket of ours at {local_uri} reaches this peer"));
+            }
+        }
+        self.carry_by_address(face, address, wish.persistency).map_err(|error| error.to_string())
+    }
+
+    fn report(&mut self, id: RequestId, outcome: Result<FaceId, FaceFailure>) {
+        let made = outcome.as_ref().ok().copied();
+        let now_ns = self.clock.now_ns();
+        self.forwarder.complete_request(id, outcome, now_ns, &mut self.links);
+        if let Some(face) = made {
+            self.apply_options(face);
+        }
+    }
+
+    fn on_destroy(&mut self, face: FaceId) {
+        info!(face = face.0, "face ended by command");
+        self.lasting.remove(&face);
+        if let Some(Link { carrier: Carrier::Peer { socket, address }, .. }) =
+            self.links.faces.get(&face)
+        {
+            self.peers.remove(&(*socket, *address));
+        }
+        self.drop_face(face);
+    }
+
+    /// Lets the link of a face do what its options say.
+    pub(super) fn apply_options(&mut self, face: FaceId) {
+        let Some(options) = self.forwarder.face_options(face) else { return };
+        let _ = (options, &face);
+    }
+
+    /// Adds a route over a lasting face; the face is made on first mention of its endpoint.
+    pub(super) fn add_static_route(
+        &mut self,
+        prefix: &Name,
+        endpoint: &Endpoint,
+    ) -> Result<(), NodeError> {
+        let face = self.lasting_face(endpoint);
+        let route = byname_forwarder::Route {
+            face,
+            origin: route_origin::STATIC,
+            cost: 0,
+            flags: ROUTE_FLAG_CHILD_INHERIT,
+            expires_ns: None,
+        };
+        Ok(self.forwarder.add_route(prefix, route)?)
+    }
+}
+
+/// How the face to `endpoint` would be called, as far as that is known without a name server.
+fn canonical_uri(endpoint: &Endpoint) -> String {
+    let address = |host: &byname_io::Host, port: &u16| {
+        host.address().map(|address| std::net::SocketAddr::new(address, *port))
+    };
+    let found = match endpoint {
+        Endpoint::Tcp { host, port } => address(host, port).map(|it| ("tcp", it)),
+        Endpoint::Udp { host, port } => address(host, port).map(|it| ("udp", it)),
+        _ => None,
+    };
+    match found {
+        Some((transport, address)) => byname_io::peer_uri(transport, address),
+        None => endpoint.to_string(),
+    }
+}
