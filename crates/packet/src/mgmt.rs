@@ -4,14 +4,18 @@
 //! "StrategyChoice", "ForwarderStatus". Decoders look elements up by TYPE and ignore unknown
 //! non-critical ones; encoders write the order that ndn-cxx writes.
 
+mod announcement;
 mod control;
 mod dataset;
+mod face;
 mod verifier;
 
+pub use announcement::PrefixAnnouncement;
 pub use control::{ControlParameters, ControlResponse, status_code};
 pub use dataset::{
     CsInfo, FaceStatus, FibEntry, GeneralStatus, NextHop, RibEntry, Route, StrategyChoice,
 };
+pub use face::{ChannelStatus, FaceEventNotification, FaceQueryFilter, face_event};
 pub use verifier::{CommandVerifier, Verdict};
 
 use crate::error::DecodeError;
@@ -64,6 +68,11 @@ pub mod types {
     pub const N_UNSATISFIED_INTERESTS: u32 = 154;
     pub const FACE_SCOPE: u32 = 132;
     pub const LINK_TYPE: u32 = 134;
+    pub const CHANNEL_STATUS: u32 = 130;
+    pub const URI_SCHEME: u32 = 131;
+    pub const FACE_QUERY_FILTER: u32 = 150;
+    pub const FACE_EVENT_NOTIFICATION: u32 = 192;
+    pub const FACE_EVENT_KIND: u32 = 193;
     pub const N_HITS: u32 = 129;
     pub const N_MISSES: u32 = 130;
 }
@@ -74,6 +83,8 @@ pub mod route_origin {
     pub const APP: u64 = 0;
     /// Registered by a client that wants it announced.
     pub const CLIENT: u64 = 65;
+    /// Announced by its producer with a signed packet.
+    pub const PREFIX_ANNOUNCEMENT: u64 = 129;
     /// Configured.
     pub const STATIC: u64 = 255;
 }

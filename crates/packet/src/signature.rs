@@ -269,7 +269,7 @@ fn decode_key_locator(value: &[u8]) -> Result<Option<KeyLocator<'_>>, DecodeErro
     Ok(locator)
 }
 
-fn decode_validity(value: &[u8]) -> Result<ValidityPeriod, DecodeError> {
+pub(crate) fn decode_validity(value: &[u8]) -> Result<ValidityPeriod, DecodeError> {
     const WITHIN: &str = "ValidityPeriod";
     const ORDER: [u32; 2] = [types::NOT_BEFORE, types::NOT_AFTER];
     let mut reader = tlv::OrderedReader::new(value, &ORDER, WITHIN);

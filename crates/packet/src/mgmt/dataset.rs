@@ -120,6 +120,10 @@ pub struct FaceStatus {
     pub scope: u64,
     pub persistency: u64,
     pub link_type: u64,
+    /// Nanoseconds.
+    pub base_congestion_marking_interval_ns: Option<u64>,
+    /// Octets.
+    pub default_congestion_threshold_bytes: Option<u64>,
     /// Octets.
     pub mtu: Option<u64>,
     pub in_interest_count: u64,
@@ -169,6 +173,10 @@ impl FaceStatus {
         for (typ, number) in kinds {
             tlv::write_nni(&mut value, typ, *number);
         }
+        let interval_ns = self.base_congestion_marking_interval_ns;
+        write_opt_nni(&mut value, types::BASE_CONGESTION_MARKING_INTERVAL, interval_ns);
+        let threshold_bytes = self.default_congestion_threshold_bytes;
+        write_opt_nni(&mut value, types::DEFAULT_CONGESTION_THRESHOLD, threshold_bytes);
         write_opt_nni(&mut value, types::MTU, self.mtu);
         for (typ, number) in counters {
             tlv::write_nni(&mut value, typ, *number);
@@ -197,7 +205,14 @@ impl FaceStatus {
                     face.expiration_period_ms = Some(period);
                 }
                 types::MTU => face.mtu = Some(tlv::read_nni(element.value, "Mtu")?),
-                types::BASE_CONGESTION_MARKING_INTERVAL | types::DEFAULT_CONGESTION_THRESHOLD => {}
+                types::BASE_CONGESTION_MARKING_INTERVAL => {
+                    let interval = tlv::read_nni(element.value, "BaseCongestionMarkingInterval")?;
+                    face.base_congestion_marking_interval_ns = Some(interval);
+                }
+                types::DEFAULT_CONGESTION_THRESHOLD => {
+                    let threshold = tlv::read_nni(element.value, "DefaultCongestionThreshold")?;
+                    face.default_congestion_threshold_bytes = Some(threshold);
+                }
                 _ => {
                     let (mut kinds, mut counters) = face.numbers();
                     return Ok(
