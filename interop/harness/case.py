@@ -4,7 +4,7 @@ import itertools
 import signal
 import unittest
 
-from . import nodes, peers
+from . import netns, nodes, peers
 from .lab import Lab, outside_address
 
 TEST_LIMIT_S = 240
@@ -32,10 +32,15 @@ def _expand(cls):
 
 
 class Case(unittest.TestCase):
-    """A test with a lab of its own. `needs` lists peers; `needs_byname` is false for controls."""
+    """A test with a lab of its own.
+
+    `needs` lists peers, `needs_byname` is false for controls, `needs_netns` is true where the test
+    makes a topology.
+    """
 
     needs = ()
     needs_byname = True
+    needs_netns = False
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -48,6 +53,8 @@ class Case(unittest.TestCase):
                 self._missing(f"{name} is not installed (interop/setup)")
         if self.needs_byname and nodes.byname_binary() is None:
             self._missing("there is no byname binary")
+        if self.needs_netns and netns.unavailable():
+            self._missing(netns.unavailable())
         signal.signal(signal.SIGALRM, self._too_long)
         signal.alarm(TEST_LIMIT_S)
         self.lab = Lab()

@@ -20,6 +20,7 @@ START_TIMEOUT_S = 15
 RUN_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 5
 LOG_TAIL_LINES = 20
+LOG_LINE_CHARS_MAX = 300
 POLL_S = 0.02
 
 
@@ -56,18 +57,29 @@ class Daemon:
         wait_until(lambda: needle in self.log_text(), f"{self.label} to print {needle!r}",
                    timeout_s, self)
 
+    def signal(self, number):
+        """Sends a signal to the process and to everything it started."""
+        try:
+            os.killpg(self.process.pid, number)
+        except ProcessLookupError:
+            pass
+
     def stop(self):
         """Ends the process and everything it started."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(self.process.pid, number)
-            except ProcessLookupError:
-                pass
-            try:
-                self.process.wait(STOP_TIMEOUT_S)
-                return
-            except subprocess.TimeoutExpired:
-                continue
+        stop_all([self])
+
+
+def stop_all(daemons):
+    """Ends daemons, those that hang as well, and waits for them together."""
+    for daemon in daemons:
+        daemon.signal(signal.SIGTERM)
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    for daemon in daemons:
+        try:
+            daemon.process.wait(max(0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            daemon.signal(signal.SIGKILL)
+            daemon.process.wait(STOP_TIMEOUT_S)
 
 
 def wait_until(condition, what, timeout_s=START_TIMEOUT_S, daemon=None):
@@ -121,7 +133,6 @@ class Lab:
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="byname-"))
         self.daemons = []
         self.notes = []
-        self._commands = 0
 
     def path(self, name):
         """A path inside the lab, with its parent made."""
@@ -156,14 +167,14 @@ class Lab:
         self.notes.append("$ " + " ".join(str(a) for a in argv))
         return daemon
 
-    def run(self, argv, env=None, timeout_s=RUN_TIMEOUT_S, stdout=None):
+    def run(self, argv, env=None, timeout_s=RUN_TIMEOUT_S, stdout=None, stdin=os.devnull):
         """Runs a command to its end; standard output may go to a file instead of memory."""
-        self._commands += 1
         started = time.monotonic()
         target = open(stdout, "wb") if stdout else subprocess.PIPE
+        source = open(stdin, "rb")
         process = subprocess.Popen(
             [str(a) for a in argv],
-            stdin=subprocess.DEVNULL,
+            stdin=source,
             stdout=target,
             stderr=subprocess.PIPE,
             env=self.env(env),
@@ -182,6 +193,7 @@ class Lab:
             process.wait()
             raise
         finally:
+            source.close()
             if stdout:
                 target.close()
         seconds = time.monotonic() - started
@@ -200,11 +212,11 @@ class Lab:
     def close(self):
         """Ends everything and returns the report shown when the test failed."""
         Lab._open.discard(self)
-        for daemon in reversed(self.daemons):
-            daemon.stop()
+        stop_all(self.daemons[::-1])
         lines = list(self.notes)
         for daemon in self.daemons:
-            tail = daemon.log_text().splitlines()[-LOG_TAIL_LINES:]
+            tail = [line[:LOG_LINE_CHARS_MAX] for line in daemon.log_text().splitlines()]
+            tail = tail[-LOG_TAIL_LINES:]
             lines.append(f"--- log of {daemon.label} ({daemon.process.returncode})")
             lines.extend(tail)
         shutil.rmtree(self.dir, ignore_errors=True)

@@ -26,14 +26,17 @@ def byname_binary():
 
 
 class Forwarder:
-    """A running forwarder that listens on a Unix socket and on one TCP and UDP port."""
+    """A running forwarder that listens on a Unix socket and on one TCP and UDP port.
 
-    def __init__(self, lab, label, host="127.0.0.1"):
+    On a node of a topology all addresses and the usual port are free: host "*", port 6363.
+    """
+
+    def __init__(self, lab, label, host="127.0.0.1", port=None):
         self.lab = lab
         self.host = host
         self.label = label
         self.socket_path = str(lab.path(f"{label}.sock"))
-        self.port = free_port()
+        self.port = port or free_port()
         self.daemon = self._start()
         wait_until(self._accepts, f"{label} to listen", START_TIMEOUT_S, self.daemon)
 
@@ -55,9 +58,9 @@ class Forwarder:
 class BynameForwarder(Forwarder):
     """`byname forward`. It takes loopback links to carry whole packets, others 1420 octets."""
 
-    def __init__(self, lab, label="byname-forward", routes=(), host="127.0.0.1"):
+    def __init__(self, lab, label="byname-forward", routes=(), host="127.0.0.1", port=None):
         self.routes = routes
-        super().__init__(lab, label, host)
+        super().__init__(lab, label, host, port)
 
     def _start(self):
         argv = [byname_binary(), "forward"]
@@ -72,8 +75,8 @@ class BynameForwarder(Forwarder):
 class NdndForwarder(Forwarder):
     """`ndnd fw run`."""
 
-    def __init__(self, lab, label="ndnd-fw", routes=()):
-        super().__init__(lab, label)
+    def __init__(self, lab, label="ndnd-fw", routes=(), host="127.0.0.1", port=None):
+        super().__init__(lab, label, host, port)
         for prefix, uri in routes:
             self.add_route(prefix, uri)
 
@@ -125,10 +128,10 @@ def byname_serve(lab, forwarder, directory, name, scheme="unix"):
     return daemon
 
 
-def ndnd_put(lab, forwarder, file, name, scheme="unix"):
+def ndnd_put(lab, forwarder, file, name, scheme="unix", flags=()):
     """Publishes one file with `ndnd put`."""
     with open(file, "rb") as content:
-        daemon = lab.start("ndnd-put", [peers.NDND, "put", name],
+        daemon = lab.start("ndnd-put", [peers.NDND, "put", *flags, name],
                            {"NDN_CLIENT_TRANSPORT": forwarder.uri(scheme)}, content)
     wait_published(forwarder.uri(), name, daemon)
     return daemon
