@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use socket2::Socket;
 
-use crate::{FrameFn, FrameSink};
 use crate::address::{canonical, is_loopback, peer_uri};
-use crate::datagram::DatagramIo;
+use crate::datagram::{DatagramCounters, DatagramIo};
 use crate::endpoint::Endpoint;
 use crate::error::{ConnectError, IoError, QueueFull};
 use crate::limits::Limits;
+use crate::{FrameFn, FrameSink};
 
 mod connect;
 mod credentials;
@@ -181,6 +181,7 @@ impl Connection {
             Ok(Some(length)) if length == frame.len() && length > 0 => sink.frame(frame),
             _ => malformed += 1,
         })?;
+        datagram.on_malformed(malformed);
         status.frames -= malformed;
         status.dropped += malformed;
         Ok(status)
@@ -211,7 +212,8 @@ impl Connection {
         Draft::new(&mut self.inner)
     }
 
-    /// Writes as much as the kernel takes now. What it does not take stays queued.
+    /// Writes as much as the kernel takes now, over UDP up to [`crate::limits::FLUSH_BYTES_MAX`].
+    /// What is left stays queued.
     pub fn flush(&mut self) -> Result<(), IoError> {
         match &mut self.inner {
             Inner::Stream(stream) => stream.flush(),
@@ -237,6 +239,15 @@ impl Connection {
         match &self.inner {
             Inner::Stream(_) => 0,
             Inner::Datagram(datagram) => datagram.send_dropped(),
+        }
+    }
+
+    /// What a UDP connection has done, and its buffers; `None` for other transports. Costs system
+    /// calls: not for every packet.
+    pub fn datagram_counters(&self) -> Option<DatagramCounters> {
+        match &self.inner {
+            Inner::Datagram(datagram) => Some(datagram.counters()),
+            _ => None,
         }
     }
 

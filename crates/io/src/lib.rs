@@ -26,7 +26,7 @@ mod run;
 pub use address::{is_loopback, peer_uri};
 pub use clock::Clock;
 pub use connection::{Connection, Draft, PeerCredentials, RecvStatus};
-pub use datagram::DatagramSocket;
+pub use datagram::{DatagramCounters, DatagramSocket};
 pub use endpoint::{Endpoint, Family, Host};
 pub use error::{
     BindError, ConnectError, EndpointError, ErrorClass, FrameError, IoError, QueueFull,

@@ -12,8 +12,17 @@ pub const RECV_BYTES: usize = 256 << 10;
 /// System calls that read in one `recv_burst`; a busy peer then waits for the others' turn.
 pub const READS_PER_BURST_MAX: usize = 4;
 
-/// Datagrams handed to or taken from the kernel in one system call.
+/// Messages handed to or taken from the kernel in one system call.
 pub const DATAGRAM_BATCH: usize = 64;
+
+/// The same, of messages that may be many datagrams at once: each needs 64 KiB of room.
+pub const COALESCED_SLOTS: usize = 16;
+
+/// Bytes of datagrams after which a `recv_burst` reads no more.
+pub const RECV_BURST_BYTES: usize = 1 << 20;
+
+/// Bytes of datagrams (a little is counted for each of them, too) that one `flush` sends.
+pub const FLUSH_BYTES_MAX: usize = 128 << 10;
 
 /// What is asked of the kernel for the buffers of a datagram socket (it may grant less).
 pub const DATAGRAM_KERNEL_BYTES: usize = 4 << 20;

@@ -3,9 +3,9 @@
 //! Invariant: between bursts it holds less than one frame, at any offset; before each read that
 //! rest moves to the front, so that there is always room for [`RECV_BYTES`].
 
-use crate::{FrameFn, FrameSink};
 use crate::error::{FrameError, IoError};
 use crate::limits::RECV_BYTES;
+use crate::{FrameFn, FrameSink};
 
 /// Bytes that have come and are not yet handed out: `bytes[start..end]`.
 #[derive(Debug)]

@@ -12,9 +12,9 @@ use socket2::{Socket, TcpKeepalive};
 use super::RecvStatus;
 use super::receive::RecvBuffer;
 use super::send::SendBuffer;
-use crate::{FrameFn, FrameSink};
 use crate::error::{IoError, QueueFull};
 use crate::limits::{Limits, READS_PER_BURST_MAX};
+use crate::{FrameFn, FrameSink};
 
 /// What the kernel may hold of a Unix stream; its default is a quarter of one of our reads.
 const UNIX_KERNEL_BYTES: usize = 1 << 20;

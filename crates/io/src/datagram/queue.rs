@@ -5,10 +5,15 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use super::batch::Outgoing;
+use super::send::{Message, Segmentation};
 use crate::error::QueueFull;
-use crate::limits::DATAGRAM_BATCH;
 use crate::run::ByteRun;
+
+/// The kernel cuts a message into no more datagrams (newer ones allow 128).
+const SEGMENTS_MAX: usize = 64;
+
+/// What one message over IPv4 holds; IPv6 would take 20 more.
+const MESSAGE_BYTES_MAX: usize = 65_507;
 
 /// What a datagram costs beyond its bytes, so that empty ones are bounded too.
 const ENTRY_BYTES: usize = size_of::<Entry>();
@@ -71,13 +76,40 @@ impl SendQueue {
         Ok(())
     }
 
-    /// The datagrams to send next, at most one batch.
-    pub(super) fn next_batch(&self) -> impl Iterator<Item = Outgoing<'_>> {
+    /// The messages to send next, of about `slice_bytes` in all: each of as many datagrams as
+    /// can be segments of it.
+    pub(super) fn messages(
+        &self,
+        segmentation: Segmentation,
+        slice_bytes: usize,
+    ) -> impl Iterator<Item = Message<'_>> {
         let mut rest = self.run.as_slice();
-        self.entries.iter().take(DATAGRAM_BATCH).map(move |entry| {
-            let (bytes, after) = rest.split_at(entry.length);
+        let mut entries = self.entries.iter().peekable();
+        let mut left = slice_bytes;
+        std::iter::from_fn(move || {
+            let first = entries.next().filter(|_| left > 0)?;
+            let (mut bytes, mut datagrams) = (first.length, 1);
+            if segmentation.allows(first.length) {
+                let mut is_complete = false;
+                let fits = |entry: &Entry, bytes: usize| {
+                    entry.peer == first.peer
+                        && (1..=first.length).contains(&entry.length)
+                        && bytes + entry.length <= MESSAGE_BYTES_MAX.min(left)
+                };
+                while !is_complete
+                    && datagrams < SEGMENTS_MAX
+                    && let Some(next) = entries.next_if(|entry| fits(entry, bytes))
+                {
+                    bytes += next.length;
+                    datagrams += 1;
+                    is_complete = next.length < first.length;
+                }
+            }
+            left = left.saturating_sub(bytes + datagrams * ENTRY_BYTES);
+            let (taken, after) = rest.split_at(bytes);
             rest = after;
-            Outgoing { bytes, peer: entry.peer }
+            let (peer, segment_bytes) = (first.peer, first.length);
+            Some(Message { bytes: taken, peer, segment_bytes, datagrams })
         })
     }
 
@@ -125,9 +157,65 @@ mod tests {
                 model.drain(..count.min(model.len()));
             }
             assert!(queue.run.allocated() <= 8000);
-            let next: Vec<&[u8]> = queue.next_batch().map(|outgoing| outgoing.bytes).collect();
-            assert!(next.iter().eq(model.iter().take(DATAGRAM_BATCH)), "step {step}");
+            let plain = queue.messages(Segmentation::new(false), usize::MAX);
+            assert!(plain.map(|message| message.bytes).eq(model.iter()), "step {step}");
             assert_eq!(queue.is_empty(), model.is_empty());
         }
+    }
+    fn messages(queue: &SendQueue, slice_bytes: usize) -> Vec<(usize, usize)> {
+        let messages = queue.messages(Segmentation::new(true), slice_bytes);
+        messages.map(|message| (message.segment_bytes, message.datagrams)).collect()
+    }
+
+    #[test]
+    fn datagrams_of_one_length_are_one_message_and_a_shorter_one_ends_it() {
+        let mut queue = SendQueue::new(1 << 20);
+        for length in [100, 100, 90, 100, 0, 0, 100, 101, 101, 1] {
+            queue.append(None, &[&vec![0; length]]).unwrap();
+        }
+        let expected = [(100, 3), (100, 1), (0, 1), (0, 1), (100, 1), (101, 3)];
+        assert_eq!(messages(&queue, usize::MAX), expected);
+    }
+
+    #[test]
+    fn a_message_is_for_one_peer_and_bounded() {
+        let mut queue = SendQueue::new(4 << 20);
+        let peers: [SocketAddr; 2] = ["10.0.0.1:1".parse().unwrap(), "10.0.0.2:1".parse().unwrap()];
+        for peer in [0, 0, 1, 0] {
+            queue.append(Some(peers[peer]), &[&[0; 10]]).unwrap();
+        }
+        assert_eq!(messages(&queue, usize::MAX), [(10, 2), (10, 1), (10, 1)]);
+        queue.sent(4);
+        for _ in 0..65 {
+            queue.append(None, &[&[0; 10]]).unwrap();
+        }
+        assert_eq!(messages(&queue, usize::MAX), [(10, 64), (10, 1)]);
+        assert_eq!(messages(&queue, 30), [(10, 3)]);
+        assert_eq!(messages(&queue, 1), [(10, 1)], "something always leaves");
+        queue.sent(65);
+        for _ in 0..8 {
+            queue.append(None, &[&[0; 8800]]).unwrap();
+        }
+        assert_eq!(messages(&queue, usize::MAX), [(8800, 7), (8800, 1)]);
+    }
+
+    #[test]
+    fn refused_segments_leave_one_by_one_for_a_while() {
+        let mut queue = SendQueue::new(1 << 20);
+        for _ in 0..3 {
+            queue.append(None, &[&[0; 10]]).unwrap();
+        }
+        let mut segmentation = Segmentation::new(true);
+        let count = |segmentation| queue.messages(segmentation, usize::MAX).count();
+        let message = queue.messages(segmentation, usize::MAX).next().unwrap();
+        segmentation.on_refused(&message, rustix::io::Errno::CONNREFUSED);
+        assert_eq!(count(segmentation), 3);
+        segmentation.on_sent(3);
+        assert_eq!(count(segmentation), 1);
+        segmentation.on_refused(&message, rustix::io::Errno::MSGSIZE);
+        assert!(!segmentation.allows(10) && segmentation.allows(9));
+        segmentation.on_refused(&message, rustix::io::Errno::IO);
+        segmentation.on_sent(usize::MAX);
+        assert_eq!(count(segmentation), 3, "for good");
     }
 }

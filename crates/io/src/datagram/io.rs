@@ -1,0 +1,257 @@
+//! Batched receiving and sending on any UDP socket, connected or not.
+//!
+//! **Bursts are bounded.** One `flush` hands the kernel at most [`FLUSH_BYTES_MAX`]; the rest goes
+//! with the next writable event, after the caller's loop has looked at everybody else. The kernel
+//! does not push back over UDP, and we fill its segments far faster than a reader of one datagram
+//! a call empties its buffer (208 KiB unless it asked for more): a window of several megabytes
+//! sent at once would be lost for the most part. Slices leave the reader time, and what it says
+//! meanwhile (its next Interests, a mark of congestion) is heard before the next slice leaves.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::sockopt;
+
+use super::queue::SendQueue;
+use super::raw;
+use super::receive::ReceiveBatch;
+use super::send::{self, Message, Segmentation};
+use crate::connection::RecvStatus;
+use crate::error::{IoError, QueueFull};
+use crate::limits::RECV_BURST_BYTES;
+use crate::limits::{DATAGRAM_KERNEL_BYTES, FLUSH_BYTES_MAX, Limits, READS_PER_BURST_MAX};
+
+/// What a UDP socket has done since it was made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DatagramCounters {
+    /// Datagrams handed to the callback.
+    pub received: u64,
+    /// Messages from the kernel that were several datagrams at once (GRO).
+    pub coalesced_receives: u64,
+    /// Datagrams that came, but were too long, not exactly one frame, or from no Internet address.
+    pub receive_dropped: u64,
+    /// Datagrams that came when the kernel's buffer was full, as the kernel counts them.
+    pub receive_overflows: u64,
+    /// Datagrams that the kernel took.
+    pub sent: u64,
+    /// Messages to the kernel that were several datagrams at once (GSO).
+    pub segmented_sends: u64,
+    /// How often the kernel refused such a message, so that its datagrams left one by one.
+    pub segmentation_refused: u64,
+    /// Datagrams that the kernel refused.
+    pub send_dropped: u64,
+    /// Times the network said that a datagram could not be delivered.
+    pub unreachable: u64,
+    /// What the kernel grants for datagrams that wait to be read; it counts its own overhead too.
+    pub receive_buffer_bytes: u64,
+    /// What the kernel grants for datagrams that wait to leave.
+    pub send_buffer_bytes: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct DatagramIo {
+    fd: OwnedFd,
+    limits: Limits,
+    receive: ReceiveBatch,
+    queue: SendQueue,
+    segmentation: Segmentation,
+    counters: DatagramCounters,
+    /// Not yet told in a status.
+    unreachable: usize,
+}
+
+impl DatagramIo {
+    pub(crate) fn new(fd: OwnedFd, limits: Limits) -> Self {
+        grow_kernel_buffers(&fd);
+        let coalescing = raw::set_coalescing(fd.as_fd(), true);
+        let can_segment = raw::can_segment(fd.as_fd());
+        DatagramIo {
+            receive: ReceiveBatch::new(limits.frame_bytes_max, coalescing),
+            queue: SendQueue::new(limits.send_bytes_max),
+            segmentation: Segmentation::new(can_segment),
+            counters: DatagramCounters::default(),
+            unreachable: 0,
+            fd,
+            limits,
+        }
+    }
+
+    /// Segments out and coalesced messages in, where the kernel can; on from the beginning.
+    pub(crate) fn set_segmentation(&mut self, wanted: bool) {
+        let can_segment = raw::can_segment(self.fd.as_fd());
+        self.segmentation = Segmentation::new(wanted && can_segment);
+        let coalescing = raw::set_coalescing(self.fd.as_fd(), wanted) && wanted;
+        // What was coalesced before still waits in the kernel: the slots stay long.
+        if coalescing {
+            self.receive = ReceiveBatch::new(self.limits.frame_bytes_max, true);
+        }
+    }
+
+    pub(crate) fn recv_burst(
+        &mut self,
+        on_frame: &mut dyn FnMut(SocketAddr, &[u8]),
+    ) -> Result<RecvStatus, IoError> {
+        let unreachable = std::mem::take(&mut self.unreachable);
+        let mut status = RecvStatus { unreachable, ..RecvStatus::default() };
+        let mut bytes = 0;
+        for _ in 0..READS_PER_BURST_MAX {
+            match self.receive.receive(self.fd.as_fd()) {
+                Ok(count) => {
+                    let met = self.receive.deliver(count, on_frame);
+                    status.frames += met.datagrams;
+                    status.dropped += met.dropped;
+                    self.counters.coalesced_receives += met.coalesced as u64;
+                    bytes += met.bytes;
+                    if count < self.receive.length() {
+                        status.drained = true;
+                        break;
+                    }
+                    if bytes >= RECV_BURST_BYTES {
+                        break;
+                    }
+                }
+                Err(Errno::AGAIN) => {
+                    status.drained = true;
+                    break;
+                }
+                Err(Errno::INTR) => {}
+                Err(error) if is_about_one_datagram(error) => status.unreachable += 1,
+                Err(error) => return Err(IoError::new("recvmmsg", error)),
+            }
+        }
+        self.counters.received += status.frames as u64;
+        self.counters.receive_dropped += status.dropped as u64;
+        self.counters.unreachable += status.unreachable as u64;
+        Ok(status)
+    }
+
+    /// So many of the datagrams handed out last were no frames.
+    pub(crate) fn on_malformed(&mut self, datagrams: usize) {
+        self.counters.received -= datagrams as u64;
+        self.counters.receive_dropped += datagrams as u64;
+    }
+
+    /// Appends a datagram that is yet to be written.
+    pub(crate) fn draft(&mut self, frame_bytes: usize) -> Result<&mut [u8], QueueFull> {
+        self.queue.extend(None, frame_bytes)
+    }
+
+    /// The last `count` datagrams are not to be sent.
+    pub(crate) fn take_back(&mut self, count: usize) {
+        self.queue.take_back(count);
+    }
+
+    pub(crate) fn queue(
+        &mut self,
+        peer: Option<SocketAddr>,
+        parts: &[&[u8]],
+    ) -> Result<(), QueueFull> {
+        self.queue.append(peer, parts)
+    }
+
+    pub(crate) fn queued_bytes(&self) -> usize {
+        self.queue.cost_bytes()
+    }
+
+    pub(crate) fn send_dropped(&self) -> u64 {
+        self.counters.send_dropped
+    }
+
+    pub(crate) fn counters(&self) -> DatagramCounters {
+        let granted = |size: Result<usize, Errno>| size.unwrap_or(0) as u64;
+        DatagramCounters {
+            receive_overflows: u64::from(raw::receive_overflows(self.fd.as_fd())),
+            receive_buffer_bytes: granted(sockopt::socket_recv_buffer_size(&self.fd)),
+            send_buffer_bytes: granted(sockopt::socket_send_buffer_size(&self.fd)),
+            ..self.counters
+        }
+    }
+
+    /// Hands the kernel one slice of what waits.
+    pub(crate) fn flush(&mut self) -> Result<(), IoError> {
+        let queued_bytes = self.queue.cost_bytes();
+        let mut retrying = false;
+        while !self.queue.is_empty() {
+            let slice_bytes =
+                FLUSH_BYTES_MAX.saturating_sub(queued_bytes - self.queue.cost_bytes());
+            if slice_bytes == 0 {
+                break;
+            }
+            let messages = self.queue.messages(self.segmentation, slice_bytes);
+            match send::send(self.fd.as_fd(), messages) {
+                Ok(sent) => {
+                    self.queue.sent(sent.datagrams);
+                    self.segmentation.on_sent(sent.datagrams);
+                    self.counters.sent += sent.datagrams as u64;
+                    self.counters.segmented_sends += sent.segmented as u64;
+                    self.unreachable += usize::from(retrying);
+                    retrying = false;
+                }
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) if is_fatal(error) => return Err(IoError::new("sendmmsg", error)),
+                // It may be the network's answer to an earlier datagram, told on this occasion
+                // and thereby forgotten: if a second try succeeds, it was.
+                Err(_) if !retrying => retrying = true,
+                Err(error) => {
+                    self.on_refused(error);
+                    retrying = false;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The kernel does not take the first message: as segments, or at all.
+    fn on_refused(&mut self, error: Errno) {
+        let first = self.queue.messages(self.segmentation, FLUSH_BYTES_MAX).next();
+        if let Some(message) = first.filter(Message::is_segmented) {
+            self.counters.segmentation_refused += 1;
+            self.segmentation.on_refused(&message, error);
+        } else {
+            self.queue.sent(1);
+            self.segmentation.on_sent(1);
+            self.counters.send_dropped += 1;
+        }
+    }
+}
+
+impl AsFd for DatagramIo {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// A burst must fit while we are busy. Only root may exceed the system's limit; whoever may not
+/// gets as much as there is, so failing is fine.
+fn grow_kernel_buffers(fd: &OwnedFd) {
+    if sockopt::set_socket_recv_buffer_size_force(fd, DATAGRAM_KERNEL_BYTES).is_err() {
+        let _ = sockopt::set_socket_recv_buffer_size(fd, DATAGRAM_KERNEL_BYTES);
+    }
+    if sockopt::set_socket_send_buffer_size_force(fd, DATAGRAM_KERNEL_BYTES).is_err() {
+        let _ = sockopt::set_socket_send_buffer_size(fd, DATAGRAM_KERNEL_BYTES);
+    }
+}
+
+/// What ICMP messages turn into.
+fn is_about_one_datagram(error: Errno) -> bool {
+    matches!(
+        error,
+        Errno::CONNREFUSED
+            | Errno::HOSTUNREACH
+            | Errno::NETUNREACH
+            | Errno::HOSTDOWN
+            | Errno::NETDOWN
+            | Errno::PROTO
+            | Errno::NOPROTOOPT
+            | Errno::OPNOTSUPP
+            | Errno::ACCESS
+            | Errno::MSGSIZE
+    )
+}
+
+/// What no other datagram would fare better with.
+fn is_fatal(error: Errno) -> bool {
+    matches!(error, Errno::BADF | Errno::NOTSOCK | Errno::FAULT | Errno::NOMEM | Errno::NOTCONN)
+}

@@ -1,0 +1,176 @@
+//! The receiving end of a ring.
+//!
+//! From a stranger, or as a server, each frame is copied to private memory before anybody looks at
+//! it, because the peer can change it at any time. A client whose server is trusted hands out its
+//! own buffers in place.
+//!
+//! Invariant: slots from `released` to `taken` have been read and are not yet given back; the one
+//! that is being looked at is never among them.
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+
+use super::buffers::Buffers;
+use super::error::MemifError;
+use super::ring::{Descriptor, NEXT, Ring, Side, prefetch};
+use crate::connection::RecvStatus;
+use crate::{FrameFn, FrameSink};
+
+/// Slots given back together: less traffic between the caches of both sides.
+const RELEASE_SLOTS: u16 = 16;
+
+#[derive(Debug)]
+pub(super) struct Consumer {
+    ring: Ring,
+    buffers: Buffers,
+    /// Where frames are copied to; `None`: they are looked at in place.
+    staging: Option<Box<[u8]>>,
+    frame_bytes_max: usize,
+    taken: u16,
+    released: u16,
+    /// Filled slots that we know of, from `taken` on.
+    available: u16,
+    /// The slot before said that its packet goes on.
+    is_in_chain: bool,
+}
+
+impl Consumer {
+    pub(super) fn new(ring: Ring, buffers: Buffers, frame_bytes_max: usize) -> Self {
+        let start = match ring.side() {
+            Side::Server => ring.own_index(),
+            Side::Client => 0,
+        };
+        let staging = Some(vec![0; frame_bytes_max].into_boxed_slice());
+        Consumer {
+            ring,
+            buffers,
+            staging,
+            frame_bytes_max,
+            taken: start,
+            released: start,
+            available: 0,
+            is_in_chain: false,
+        }
+    }
+
+    /// From now on frames are handed out where they lie.
+    ///
+    /// # Safety
+    /// Nobody may write to a buffer between filling it and getting it back: the buffers must be
+    /// ours and the peer must be trusted.
+    pub(super) unsafe fn hand_out_in_place(&mut self) {
+        self.staging = None;
+    }
+
+    pub(super) fn set_awake(&mut self, is_awake: bool) {
+        self.ring.set_awake(is_awake);
+    }
+
+    /// Whether there is anything to take.
+    pub(super) fn has_more(&mut self) -> Result<bool, MemifError> {
+        if self.available == 0 {
+            self.available = self.ring.distance(self.ring.peer_index(), self.taken)?;
+        }
+        Ok(self.available > 0)
+    }
+
+    /// Hands out up to `slots_max` frames; says how many slots it took.
+    pub(super) fn take(
+        &mut self,
+        slots_max: usize,
+        framer: FrameFn,
+        sink: &mut dyn FrameSink,
+        status: &mut RecvStatus,
+    ) -> Result<usize, MemifError> {
+        let mut slots = 0;
+        while slots < slots_max && self.has_more()? {
+            let index = self.taken;
+            let descriptor = self.ring.descriptor(index);
+            self.look_ahead(index);
+            let is_part = self.is_in_chain;
+            self.is_in_chain = descriptor.flags & NEXT != 0;
+            match self.frame(index, descriptor)? {
+                // A chain counts once, with its last slot.
+                _ if self.is_in_chain => {}
+                Some(frame) if !is_part && is_one_frame(framer, frame) => {
+                    status.frames += 1;
+                    sink.frame(frame);
+                }
+                _ => status.dropped += 1,
+            }
+            if let Some(empty) = self.buffers.own_descriptor(index) {
+                self.ring.set_descriptor(index, empty);
+            }
+            self.taken = index.wrapping_add(1);
+            self.available -= 1;
+            slots += 1;
+            if self.taken.wrapping_sub(self.released) >= RELEASE_SLOTS {
+                self.release();
+            }
+        }
+        self.release();
+        Ok(slots)
+    }
+
+    /// The bytes of a slot; `None` if there are more than a frame may have.
+    fn frame(&mut self, index: u16, descriptor: Descriptor) -> Result<Option<&[u8]>, MemifError> {
+        let bytes = descriptor.bytes as usize;
+        let start = self.buffers.at(index, descriptor, bytes)?;
+        if bytes > self.frame_bytes_max {
+            return Ok(None);
+        }
+        let Some(staging) = &mut self.staging else {
+            // SAFETY: `start` points to `bytes` mapped and initialised bytes of our own region,
+            // which outlives the borrow; who called `hand_out_in_place` answers for nobody writing
+            // to them before the slot is given back, which happens after the borrow.
+            return Ok(Some(unsafe { std::slice::from_raw_parts(start.as_ptr(), bytes) }));
+        };
+        let copy = &mut staging[..bytes];
+        // SAFETY: `start` points to `bytes` mapped bytes, `copy` is private and as long. The peer
+        // may write there meanwhile; then the copy is anything, as bytes from a peer always are.
+        unsafe { start.copy_to_nonoverlapping(NonNull::from(&mut *copy).cast(), bytes) };
+        Ok(Some(copy))
+    }
+
+    /// Fetches what is needed next while this frame is being worked on.
+    fn look_ahead(&self, index: u16) {
+        if self.available > 2 {
+            self.ring.prefetch(index.wrapping_add(2));
+        }
+        if self.available > 1 {
+            let next = index.wrapping_add(1);
+            let descriptor = self.ring.descriptor(next);
+            if let Ok(start) = self.buffers.at(next, descriptor, 1) {
+                prefetch(start);
+            }
+        }
+    }
+
+    /// Gives slots back that have been read.
+    fn release(&mut self) {
+        if self.released == self.taken {
+            return;
+        }
+        self.released = self.taken;
+        self.ring.set_own_index(match self.ring.side() {
+            Side::Server => self.taken,
+            // As many empty buffers as there are slots.
+            Side::Client => self.taken.wrapping_add(self.ring.slots()),
+        });
+    }
+
+    /// Hands all our buffers to the server: at the beginning, and again when it says that it is
+    /// ready, for some set all indices to zero at that moment.
+    pub(super) fn offer_all(&self) {
+        for index in 0..self.ring.slots() {
+            if let Some(empty) = self.buffers.own_descriptor(index) {
+                self.ring.set_descriptor(index, empty);
+            }
+        }
+        self.ring.set_own_index(self.taken.wrapping_add(self.ring.slots()));
+    }
+}
+
+fn is_one_frame(framer: FrameFn, frame: &[u8]) -> bool {
+    !frame.is_empty() && matches!(framer(frame), Ok(Some(length)) if length == frame.len())
+}

@@ -1,0 +1,151 @@
+//! The sending end of a ring: frames are written into its buffers, and shown to the peer together.
+//!
+//! Invariants: `published`, `next` and what the peer's index allows follow one another within one
+//! turn of the ring; `room` slots from `next` on are ours to write to; our index is never read back
+//! from shared memory.
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+
+use super::buffers::Buffers;
+use super::error::MemifError;
+use super::ring::{Descriptor, Ring, Side};
+
+#[derive(Debug)]
+pub(super) struct Producer {
+    ring: Ring,
+    buffers: Buffers,
+    /// The next slot to write.
+    next: u16,
+    /// What the peer has been shown.
+    published: u16,
+    /// Slots that may be written, from `next` on.
+    room: u16,
+    /// Frames were shown without a look at whether the peer sleeps.
+    is_kick_due: bool,
+}
+
+/// Where a frame can be written.
+#[derive(Debug)]
+pub(super) enum Place {
+    Buffer(Slot),
+    /// The peer has not emptied a slot, or offered a buffer.
+    Full,
+    /// The peer's buffer is smaller than the frame.
+    TooLong,
+}
+
+/// A buffer with room for the frame asked for, not yet sent.
+#[derive(Debug)]
+pub(super) struct Slot {
+    start: NonNull<u8>,
+    bytes: usize,
+    descriptor: Descriptor,
+}
+
+impl Producer {
+    pub(super) fn new(ring: Ring, buffers: Buffers) -> Self {
+        // Ours begin with zero. Of a client's, what it says is as good as anything.
+        let start = ring.own_index();
+        Producer { ring, buffers, next: start, published: start, room: 0, is_kick_due: false }
+    }
+
+    /// Learns how many slots may be written.
+    fn refresh(&mut self) -> Result<(), MemifError> {
+        let peer = self.ring.peer_index();
+        self.room = match self.ring.side() {
+            // The peer empties what we have filled.
+            Side::Client => self.ring.slots() - self.ring.distance(self.next, peer)?,
+            // The peer hands over empty buffers.
+            Side::Server => self.ring.distance(peer, self.next)?,
+        };
+        Ok(())
+    }
+
+    /// Looks for a buffer for a frame of `bytes` bytes.
+    pub(super) fn reserve(&mut self, bytes: usize) -> Result<Place, MemifError> {
+        if self.room == 0 {
+            self.refresh()?;
+            if self.room == 0 {
+                return Ok(Place::Full);
+            }
+        }
+        let descriptor = match self.buffers.own_descriptor(self.next) {
+            Some(descriptor) => descriptor,
+            None => self.ring.descriptor(self.next),
+        };
+        if bytes > descriptor.bytes as usize {
+            return Ok(Place::TooLong);
+        }
+        let start = self.buffers.at(self.next, descriptor, bytes)?;
+        Ok(Place::Buffer(Slot { start, bytes, descriptor }))
+    }
+
+    /// Takes the slot, filled or yet to be filled, as the next to be sent.
+    pub(super) fn take(&mut self, slot: &Slot) {
+        let bytes = u32::try_from(slot.bytes).expect("compared with a 32-bit length before");
+        self.ring.set_descriptor(self.next, Descriptor { flags: 0, bytes, ..slot.descriptor });
+        self.next = self.next.wrapping_add(1);
+        self.room -= 1;
+    }
+
+    /// The last `count` frames, none of them shown yet, are not to be sent. Only for a client: a
+    /// server would have to restore what the descriptors said.
+    pub(super) fn take_back(&mut self, count: u16) {
+        debug_assert!(self.ring.side() == Side::Client && count <= self.unpublished());
+        self.next = self.next.wrapping_sub(count);
+        self.room += count;
+    }
+
+    /// Frames written and not shown.
+    pub(super) fn unpublished(&self) -> u16 {
+        self.next.wrapping_sub(self.published)
+    }
+
+    /// Shows the peer what has been written.
+    pub(super) fn publish(&mut self) {
+        if self.published != self.next {
+            self.ring.set_own_index(self.next);
+            self.published = self.next;
+            self.is_kick_due = true;
+        }
+    }
+
+    /// After publishing: whether the peer sleeps and has to be told.
+    pub(super) fn must_kick(&mut self) -> bool {
+        std::mem::take(&mut self.is_kick_due) && self.ring.wants_interrupt()
+    }
+}
+
+impl Slot {
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Copies the frame's parts, which add up to what was asked for, one behind the other.
+    pub(super) fn fill(&self, parts: &[&[u8]]) {
+        let mut at = 0;
+        for part in parts {
+            let end = at + part.len();
+            assert!(end <= self.bytes, "the caller added up the parts");
+            // SAFETY: `start` points to `bytes` mapped bytes that no reference of ours covers, for
+            // the slot is not sent yet; what the peer does there meanwhile harms only itself.
+            unsafe {
+                let from = NonNull::from(*part).cast();
+                self.start.add(at).copy_from_nonoverlapping(from, part.len());
+            }
+            at = end;
+        }
+    }
+
+    /// The buffer itself, to be written in place.
+    ///
+    /// # Safety
+    /// Nobody else, the peer included, may touch the buffer as long as the slice lives: it must be
+    /// in memory of ours, the peer trusted, and the slot not published.
+    pub(super) unsafe fn in_place<'a>(self) -> &'a mut [u8] {
+        // SAFETY: `start` points to `bytes` mapped bytes, initialised (shared memory begins with
+        // zeroes), and the caller answers for the rest.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+}
