@@ -3,6 +3,7 @@
 use byname_packet::Name;
 
 use super::{Config, Forwarder};
+use crate::face::{FaceId, FaceOptions};
 
 impl Forwarder {
     /// Takes over who may command and where the forwarder stands. Bounds of tables stay as they
@@ -17,6 +18,13 @@ impl Forwarder {
     pub fn unset_strategy(&mut self, prefix: &Name) {
         if !prefix.view().is_empty() {
             self.strategies.remove(&self.hasher, prefix.view());
+        }
+    }
+
+    /// Says how a face is to behave, as `faces/update` would. The driver sees to the link itself.
+    pub fn set_face_options(&mut self, face: FaceId, options: FaceOptions) {
+        if let Some(face) = self.faces.get_mut(face) {
+            face.options = options;
         }
     }
 }
