@@ -12,6 +12,7 @@ ROOT = pathlib.Path(os.environ.get("BYNAME_PEERS", REPO / ".cache/peers"))
 NDND = ROOT / "bin/ndnd"
 NDNTS = ROOT / "ndnts"
 PYNDNTOOLS = ROOT / "python/bin/pyndntools"
+PYNFDC = ROOT / "python/bin/pynfdc"
 
 
 @dataclasses.dataclass(frozen=True)
