@@ -1,15 +1,30 @@
-//! What a node is told at its start.
+//! What a node is told at its start, and again when its configuration is read anew.
 
+use byname_forwarder::FaceOptions;
 use byname_io::Endpoint;
 use byname_packet::Name;
 
 /// Where a node listens and sends, and how much it may hold.
 #[derive(Debug, Clone)]
 pub struct NodeConfig {
-    /// Where to listen: Unix and TCP sockets for connections, UDP sockets for datagrams.
+    /// Where to listen, whatever the transport; multicast groups too.
     pub listen: Vec<Endpoint>,
-    /// Static routes. One persistent face for each different endpoint.
-    pub routes: Vec<(Name, Endpoint)>,
+    /// Who may connect to the Unix sockets, beside the owner.
+    pub socket_access: SocketAccess,
+    /// Web pages that may connect to WebSocket listeners, as `scheme://host[:port]`; `*` is all.
+    pub websocket_origins: Vec<String>,
+    /// Static routes. One permanent face for each different endpoint.
+    pub routes: Vec<StaticRoute>,
+    /// Permanent faces, with or without static routes over them.
+    pub faces: Vec<StaticFace>,
+    /// Strategies by prefix; the last component of the strategy's name is enough.
+    pub strategies: Vec<(Name, String)>,
+    /// How faces start, unless their own options say otherwise.
+    pub face_defaults: FaceOptions,
+    /// Whether new Data is admitted to the content store.
+    pub cs_admit: bool,
+    /// Whether the content store answers.
+    pub cs_serve: bool,
     /// Bounds of the tables. Seed, user and start time are filled in by the node.
     pub forwarder: byname_forwarder::Config,
     /// Faces at a time, UDP faces not counted. Further connections are closed at once.
@@ -32,12 +47,63 @@ pub struct NodeConfig {
     pub reconnect_max_ns: u64,
 }
 
+/// A route that the configuration names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StaticRoute {
+    /// Names it is for.
+    pub prefix: Name,
+    /// Where they are forwarded.
+    pub endpoint: Endpoint,
+    /// Lower is preferred.
+    pub cost: u64,
+    /// NFD's route flags.
+    pub flags: u64,
+}
+
+/// A face that the configuration names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StaticFace {
+    /// Its peer.
+    pub endpoint: Endpoint,
+    /// Its options.
+    pub options: FaceOptions,
+}
+
+/// Who may connect to a Unix socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SocketAccess {
+    /// Mode of the socket's file.
+    pub mode: u32,
+    /// Its group, if not the process's own.
+    pub gid: Option<u32>,
+}
+
+impl From<(Name, Endpoint)> for StaticRoute {
+    fn from((prefix, endpoint): (Name, Endpoint)) -> Self {
+        let flags = byname_packet::mgmt::ROUTE_FLAG_CHILD_INHERIT;
+        Self { prefix, endpoint, cost: 0, flags }
+    }
+}
+
+impl Default for SocketAccess {
+    fn default() -> Self {
+        Self { mode: 0o600, gid: None }
+    }
+}
+
 impl Default for NodeConfig {
     fn default() -> Self {
         const SECOND_NS: u64 = 1_000_000_000;
         Self {
             listen: Vec::new(),
+            socket_access: SocketAccess::default(),
+            websocket_origins: Vec::new(),
             routes: Vec::new(),
+            faces: Vec::new(),
+            strategies: Vec::new(),
+            face_defaults: FaceOptions::default(),
+            cs_admit: true,
+            cs_serve: true,
             forwarder: byname_forwarder::Config::default(),
             faces_max: 1024,
             udp_faces_max: 1024,

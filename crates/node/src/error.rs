@@ -1,5 +1,7 @@
 //! Why a node cannot start or go on.
 
+use std::path::PathBuf;
+
 use byname_io::{BindError, ErrorClass, IoError};
 use thiserror::Error;
 
@@ -15,6 +17,14 @@ pub enum NodeError {
     /// More static routes than the forwarder may hold.
     #[error(transparent)]
     Routes(#[from] byname_forwarder::RibFull),
+    /// A Unix socket cannot be opened to those who should have it.
+    #[error("access to {}: {source}", path.display())]
+    Access {
+        /// The socket's file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
     /// The kernel gives no random numbers.
     #[error("no random numbers: {0}")]
     Random(#[source] std::io::Error),
@@ -26,7 +36,7 @@ impl NodeError {
         match self {
             Self::Bind(error) => error.class(),
             Self::Io(error) => error.class(),
-            Self::Routes(_) | Self::Random(_) => ErrorClass::Permanent,
+            Self::Routes(_) | Self::Access { .. } | Self::Random(_) => ErrorClass::Permanent,
         }
     }
 }

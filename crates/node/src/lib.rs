@@ -6,12 +6,16 @@
 
 pub mod config;
 pub mod error;
+pub mod file;
+pub mod metrics;
 pub mod node;
 
 mod connector;
 mod lasting;
 mod links;
 
-pub use config::NodeConfig;
+pub use config::{NodeConfig, SocketAccess, StaticFace, StaticRoute};
 pub use error::NodeError;
-pub use node::{Node, Stop};
+pub use file::ForwarderFile;
+pub use metrics::Snapshot;
+pub use node::{Changes, Control, ControlError, Node, Stop};

@@ -5,21 +5,25 @@
 //! sockets), `create` (faces made and changed by command), `lasting` (faces that get a new link
 //! when they lose theirs), this file the loop around them.
 
+mod access;
 mod connections;
+mod control;
 mod create;
 mod datagrams;
 mod lasting;
+mod reload;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use byname_forwarder::{Counters, FaceId, Forwarder, RequestId};
 use byname_io::{
-    Clock, Connection, DatagramSocket, Endpoint, Event, Interest, IoError, Limits, Listener,
-    Poller, Token, Waker,
+    Clock, Connection, DatagramSocket, Endpoint, Event, IoError, Limits, Listener, Poller, Token,
+    Waker,
 };
 use tracing::{info, warn};
 
@@ -27,8 +31,13 @@ use crate::config::NodeConfig;
 use crate::connector::Connector;
 use crate::error::NodeError;
 use crate::lasting::{BackOff, Lasting};
-use crate::links::{Dirty, Links, Shared};
+use crate::links::{Dirty, Links};
+use control::Order;
 use create::Wish;
+
+pub use control::{Control, ControlError};
+pub use reload::Changes;
+pub(crate) use reload::strategy_name;
 
 /// Ends a node's [`Node::run`] from any thread.
 #[derive(Debug, Clone)]
@@ -70,7 +79,9 @@ pub struct Node {
     links: Links,
     sources: HashMap<u64, Source>,
     last_token: u64,
-    listeners: Vec<Listener>,
+    listeners: BTreeMap<usize, Listener>,
+    /// What is listened on, by the endpoints of the configuration.
+    bound: Vec<(Endpoint, Source)>,
     /// Listeners are not watched until then, because descriptors ran out.
     listeners_paused_until_ns: Option<u64>,
     /// Connections closed at once because there were too many.
@@ -82,6 +93,10 @@ pub struct Node {
     /// Faces asked for by command whose link is under way.
     wishes: HashMap<RequestId, Wish>,
     connector: Connector,
+    control: Control,
+    orders: Receiver<Order>,
+    /// Times the poller has returned.
+    wakeup_count: u64,
 }
 
 impl Node {
@@ -97,12 +112,14 @@ impl Node {
         config.forwarder.own_uid = rustix::process::geteuid().as_raw();
         config.forwarder.start_now_ns = clock.now_ns();
         config.forwarder.start_unix_ns = clock.unix_ns();
+        let (control, orders) = Control::new(waker.clone());
         let mut node = Self {
             forwarder: Forwarder::new(config.forwarder.clone()),
             links: Links::new(config.send_bytes_max),
             sources: HashMap::new(),
             last_token: WAKER,
-            listeners: Vec::new(),
+            listeners: BTreeMap::new(),
+            bound: Vec::new(),
             listeners_paused_until_ns: None,
             surplus_count: 0,
             peers: HashMap::new(),
@@ -111,40 +128,21 @@ impl Node {
             wishes: HashMap::new(),
             connector: Connector::new(waker.clone()),
             stop: Stop { flag: Arc::default(), waker },
+            control,
+            orders,
+            wakeup_count: 0,
             clock,
             poller,
-            config,
+            // As if it had run with nothing so far.
+            config: NodeConfig { forwarder: config.forwarder.clone(), ..NodeConfig::default() },
         };
-        for endpoint in std::mem::take(&mut node.config.listen) {
-            node.listen(&endpoint)?;
-        }
-        for (prefix, endpoint) in std::mem::take(&mut node.config.routes) {
-            node.add_static_route(&prefix, &endpoint)?;
-        }
+        node.reload(config)?;
         Ok(node)
-    }
-
-    fn listen(&mut self, endpoint: &Endpoint) -> Result<(), NodeError> {
-        if let Endpoint::Udp { .. } = endpoint {
-            let socket = DatagramSocket::bind_with(endpoint, self.limits())?;
-            let token = self.token(Source::Shared(self.links.shared.len()));
-            self.poller.add(&socket, Token(token), Interest::READ)?;
-            info!(endpoint = %socket.local_endpoint(), "listening");
-            self.links.shared.push(Shared::new(socket, token));
-            return Ok(());
-        }
-        let mut listener = Listener::bind(endpoint)?;
-        listener.set_limits(self.limits());
-        let token = self.token(Source::Listener(self.listeners.len()));
-        self.poller.add(&listener, Token(token), Interest::READ)?;
-        info!(endpoint = %listener.local_endpoint(), "listening");
-        self.listeners.push(listener);
-        Ok(())
     }
 
     /// The endpoints bound, with actual ports.
     pub fn listening(&self) -> Vec<Endpoint> {
-        let streams = self.listeners.iter().map(Listener::local_endpoint);
+        let streams = self.listeners.values().map(Listener::local_endpoint);
         let datagrams = self.links.shared.iter().filter_map(|s| s.socket.as_ref());
         streams.chain(datagrams.map(DatagramSocket::local_endpoint)).cloned().collect()
     }
@@ -169,6 +167,11 @@ impl Node {
         self.forwarder.counters()
     }
 
+    /// Times that [`Node::run`] was woken: by sockets, timers and orders.
+    pub fn wakeup_count(&self) -> u64 {
+        self.wakeup_count
+    }
+
     /// Packets dropped because the queue of a socket was full.
     pub fn queue_full_count(&self) -> u64 {
         self.links.dropped_full
@@ -184,6 +187,7 @@ impl Node {
             self.on_time();
             let timeout = self.timeout();
             self.poller.wait(&mut events, timeout)?;
+            self.wakeup_count += 1;
             if let Err(error) = self.on_events(&events) {
                 warn!(%error, "a socket could not be watched");
             }
@@ -196,6 +200,7 @@ impl Node {
         for event in events {
             if event.token.0 == WAKER {
                 self.collect_attempts();
+                self.serve_orders();
                 continue;
             }
             match self.sources.get(&event.token.0).copied() {
@@ -214,6 +219,8 @@ impl Node {
     /// Does what is due.
     fn on_time(&mut self) {
         let now_ns = self.clock.now_ns();
+        self.links.now_ns = now_ns;
+        self.links.handle_timeout();
         self.forwarder.handle_timeout(now_ns, &mut self.links);
         self.start_due_attempts(now_ns);
         if self.listeners_paused_until_ns.is_some_and(|until_ns| until_ns <= now_ns) {
@@ -228,8 +235,8 @@ impl Node {
     fn timeout(&self) -> Option<Duration> {
         let attempt = self.next_attempt_ns();
         let sweep = (!self.peers.is_empty()).then_some(self.next_sweep_ns);
-        let due_ns =
-            [self.forwarder.poll_timeout(), attempt, self.listeners_paused_until_ns, sweep];
+        let (forwarder, links) = (self.forwarder.poll_timeout(), self.links.poll_timeout());
+        let due_ns = [forwarder, links, attempt, self.listeners_paused_until_ns, sweep];
         let due_ns = due_ns.into_iter().flatten().min()?;
         Some(Duration::from_nanos(due_ns.saturating_sub(self.clock.now_ns())))
     }

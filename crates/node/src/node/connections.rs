@@ -2,7 +2,7 @@
 
 use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
 use byname_io::{Connection, Event, FrameError, FrameSink, Interest, IoError, Token};
-use byname_link::{LinkService, ReassemblyLimits, stream_frame_len};
+use byname_link::{LinkReceiver, LinkService, ReassemblyLimits, stream_frame_len};
 use tracing::{debug, info, warn};
 
 use super::{Node, Source};
@@ -21,7 +21,7 @@ fn frame_len(stream: &[u8]) -> Result<Option<usize>, FrameError> {
 impl Node {
     pub(super) fn accept(&mut self, index: usize) -> Result<(), IoError> {
         for _ in 0..ACCEPTS_MAX {
-            let connection = match self.listeners[index].accept() {
+            let connection = match self.listeners[&index].accept() {
                 Ok(Some(connection)) => connection,
                 Ok(None) => break,
                 Err(error @ IoError::Exhausted { .. }) => {
@@ -54,7 +54,7 @@ impl Node {
     }
 
     fn pause_listeners(&mut self) {
-        for listener in &self.listeners {
+        for listener in self.listeners.values() {
             // Already paused ones are not in the set; nothing is lost.
             let _ = self.poller.remove(listener);
         }
@@ -65,9 +65,10 @@ impl Node {
     pub(super) fn resume_listeners(&mut self) {
         self.listeners_paused_until_ns = None;
         self.sources.retain(|_, source| !matches!(source, Source::Listener(_)));
-        for index in 0..self.listeners.len() {
+        let indices: Vec<usize> = self.listeners.keys().copied().collect();
+        for index in indices {
             let token = self.token(Source::Listener(index));
-            let listener = &self.listeners[index];
+            let listener = &self.listeners[&index];
             if let Err(error) = self.poller.add(listener, Token(token), Interest::READ) {
                 warn!(%error, "a listener could not be watched again");
             }
@@ -85,29 +86,28 @@ impl Node {
             self.drop_face(face);
             return Err(error);
         }
+        self.start_options(face);
         Ok(face)
     }
 
     /// Lets `connection` carry a face from now on.
     pub(super) fn attach(&mut self, face: FaceId, connection: Connection) -> Result<(), IoError> {
-        let services = self.services(connection.is_datagram(), connection.is_local());
+        let service = self.service(connection.is_datagram(), connection.is_local());
         let token = self.token(Source::Face(face));
         let added = self.poller.add(&connection, Token(token), Interest::READ);
         let carrier = Carrier::Connection(Some(connection));
-        self.links.faces.insert(face, Link::new(carrier, services, token));
+        self.links.faces.insert(face, Link::new(carrier, service, token));
+        self.apply_options(face);
         added
     }
 
-    pub(super) fn services(&self, is_datagram: bool, is_loopback: bool) -> [LinkService; 2] {
+    pub(super) fn service(&self, is_datagram: bool, is_loopback: bool) -> LinkService {
         if !is_datagram {
-            return [LinkService::stream(), LinkService::stream()];
+            return LinkService::stream();
         }
         let mtu_bytes = self.mtu_bytes(is_loopback);
-        let make = || {
-            // Time as the first sequence number: no fragment of an earlier life has it.
-            LinkService::datagram(mtu_bytes, self.clock.unix_ns(), ReassemblyLimits::default())
-        };
-        [make(), make()]
+        // Time as the first sequence number: no fragment of an earlier life has it.
+        LinkService::datagram(mtu_bytes, self.clock.unix_ns(), ReassemblyLimits::default())
     }
 
     pub(super) fn mtu_bytes(&self, is_loopback: bool) -> usize {
@@ -126,6 +126,7 @@ impl Node {
     fn receive(&mut self, face: FaceId) {
         let Some((mut connection, mut receiver)) = self.links.lend(face) else { return };
         let now_ns = self.clock.now_ns();
+        self.links.now_ns = now_ns;
         let mut delivery = Delivery {
             forwarder: &mut self.forwarder,
             links: &mut self.links,
@@ -210,7 +211,7 @@ pub(super) fn describe(connection: &Connection) -> FaceInfo {
 struct Delivery<'a> {
     forwarder: &'a mut byname_forwarder::Forwarder,
     links: &'a mut Links,
-    from: (FaceId, &'a mut LinkService),
+    from: (FaceId, &'a mut LinkReceiver),
     now_ns: u64,
 }
 
@@ -233,11 +234,15 @@ impl FrameSink for Delivery<'_> {
 pub(super) fn deliver(
     forwarder: &mut byname_forwarder::Forwarder,
     links: &mut Links,
-    (face, receiver): (FaceId, &mut LinkService),
+    (face, receiver): (FaceId, &mut LinkReceiver),
     frame: &[u8],
     now_ns: u64,
 ) {
-    match receiver.receive(frame, now_ns) {
+    let result = receiver.receive(frame, now_ns, &mut links.feedback);
+    if !links.feedback.is_empty() {
+        links.settle(face);
+    }
+    match result {
         Ok(Some(received)) => {
             let (header, packet) = (received.header, received.packet);
             if let Some(reason) = forwarder.handle_packet(face, &header, packet, now_ns, links) {

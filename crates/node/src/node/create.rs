@@ -5,16 +5,14 @@
 //! leaves that to clients. Two wishes for one peer end in one face: the later gets the earlier's.
 
 use byname_forwarder::{
-    FaceFailure, FaceId, FaceInfo, FaceRequest, Persistency, RequestId,
+    FaceFailure, FaceId, FaceInfo, FaceOptions, FaceRequest, Persistency, RequestId,
 };
 use byname_io::{Endpoint, EndpointError};
-use byname_packet::Name;
-use byname_packet::mgmt::{ROUTE_FLAG_CHILD_INHERIT, route_origin};
+use byname_link::LinkOptions;
 use tracing::info;
 
 use super::Node;
 use crate::connector::{Attempt, Purpose, Reached};
-use crate::error::NodeError;
 use crate::lasting::Lasting;
 use crate::links::{Carrier, Link};
 
@@ -164,6 +162,11 @@ impl Node {
 
     fn on_destroy(&mut self, face: FaceId) {
         info!(face = face.0, "face ended by command");
+        self.end_face(face);
+    }
+
+    /// Ends a face, whatever carries it.
+    pub(super) fn end_face(&mut self, face: FaceId) {
         self.lasting.remove(&face);
         if let Some(Link { carrier: Carrier::Peer { socket, address }, .. }) =
             self.links.faces.get(&face)
@@ -173,27 +176,20 @@ impl Node {
         self.drop_face(face);
     }
 
+    /// Gives a new face the options that all start with.
+    pub(super) fn start_options(&mut self, face: FaceId) {
+        if self.config.face_defaults != FaceOptions::default() {
+            self.forwarder.set_face_options(face, self.config.face_defaults.clone());
+            self.apply_options(face);
+        }
+    }
+
     /// Lets the link of a face do what its options say.
     pub(super) fn apply_options(&mut self, face: FaceId) {
         let Some(options) = self.forwarder.face_options(face) else { return };
-        let _ = (options, &face);
-    }
-
-    /// Adds a route over a lasting face; the face is made on first mention of its endpoint.
-    pub(super) fn add_static_route(
-        &mut self,
-        prefix: &Name,
-        endpoint: &Endpoint,
-    ) -> Result<(), NodeError> {
-        let face = self.lasting_face(endpoint);
-        let route = byname_forwarder::Route {
-            face,
-            origin: route_origin::STATIC,
-            cost: 0,
-            flags: ROUTE_FLAG_CHILD_INHERIT,
-            expires_ns: None,
-        };
-        Ok(self.forwarder.add_route(prefix, route)?)
+        let mtu_bytes = options.mtu_bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        let options = LinkOptions { reliability: options.reliability, mtu_bytes };
+        self.links.set_options(face, &options);
     }
 }
 

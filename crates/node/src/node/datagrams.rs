@@ -24,6 +24,7 @@ impl Node {
         }
         let Some(mut socket) = self.links.lend_shared(index) else { return };
         let now_ns = self.clock.now_ns();
+        self.links.now_ns = now_ns;
         let (local_uri, at) = (socket.local_uri(), Origin { index, now_ns });
         let result = socket.recv_burst(&mut |peer, frame| {
             if let Some(face) = self.face_of(peer, frame, at, &local_uri) {
@@ -70,10 +71,11 @@ impl Node {
         debug!(peer = info.remote_uri, "face made");
         let face = self.forwarder.add_face(info);
         let carrier = Carrier::Peer { socket: at.index, address: peer };
-        let mut link = Link::new(carrier, self.services(true, is_loopback), 0);
+        let mut link = Link::new(carrier, self.service(true, is_loopback), 0);
         link.last_active_ns = at.now_ns;
         self.links.faces.insert(face, link);
         self.peers.insert((at.index, peer), face);
+        self.start_options(face);
         self.next_sweep_ns = self.next_sweep_ns.max(at.now_ns.saturating_add(1));
         Some(face)
     }

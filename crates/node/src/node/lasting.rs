@@ -32,9 +32,10 @@ impl Node {
         };
         let face = self.forwarder.add_face(info);
         self.forwarder.set_face_up(face, false);
-        let link = Link::new(Carrier::Down, self.services(false, false), 0);
+        let link = Link::new(Carrier::Down, self.service(false, false), 0);
         self.links.faces.insert(face, link);
         self.lasting.insert(face, Lasting::new(endpoint.clone(), self.back_off()));
+        self.start_options(face);
         face
     }
 
@@ -143,10 +144,11 @@ impl Node {
         };
         self.forwarder.update_face(face, info);
         let carrier = Carrier::Peer { socket: index, address };
-        let mut link = Link::new(carrier, self.services(true, is_loopback), 0);
+        let mut link = Link::new(carrier, self.service(true, is_loopback), 0);
         link.last_active_ns = self.clock.now_ns();
         self.links.faces.insert(face, link);
         self.peers.insert((index, address), face);
+        self.apply_options(face);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use crate::harness::{Client, Running, name, produce};
 fn node(listen: &[String], route: Option<&Endpoint>) -> Running {
     Running::start(NodeConfig {
         listen: listen.iter().map(|uri| uri.parse().unwrap()).collect(),
-        routes: route.map(|to| (name("/lab"), to.clone())).into_iter().collect(),
+        routes: route.map(|to| (name("/lab"), to.clone()).into()).into_iter().collect(),
         reconnect_max_ns: 500_000_000,
         ..NodeConfig::default()
     })

@@ -111,7 +111,7 @@ impl Client {
     pub(crate) fn send(&mut self, header: &LpHeader<'_>, packet: &[u8]) {
         let connection = &mut self.connection;
         self.sender
-            .send(header, packet, |head, body| connection.queue(&[head, body]).unwrap())
+            .send(header, packet, 0, |head, body| connection.queue(&[head, body]).unwrap())
             .unwrap();
         let deadline = Instant::now() + PATIENCE;
         while self.connection.wants_write() && Instant::now() < deadline {
