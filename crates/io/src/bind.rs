@@ -60,7 +60,7 @@ pub(crate) fn with_port(endpoint: &Endpoint, actual: u16) -> Endpoint {
     let mut endpoint = endpoint.clone();
     match &mut endpoint {
         Endpoint::Tcp { port, .. } | Endpoint::Udp { port, .. } => *port = actual,
-        Endpoint::Unix(_) => {}
+        Endpoint::Unix(_) | Endpoint::Memif { .. } => {}
     }
     endpoint
 }

@@ -13,9 +13,10 @@ use socket2::Socket;
 
 use crate::address::{canonical, is_loopback, peer_uri};
 use crate::datagram::{DatagramCounters, DatagramIo};
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, MemifRole};
 use crate::error::{ConnectError, IoError, QueueFull};
 use crate::limits::Limits;
+use crate::memif::{self, Channel};
 use crate::{FrameFn, FrameSink};
 
 mod connect;
@@ -49,7 +50,7 @@ pub struct RecvStatus {
     pub unreachable: usize,
 }
 
-/// A stream over Unix or TCP, or UDP with one peer.
+/// A stream over Unix or TCP, UDP with one peer, or shared memory.
 #[derive(Debug)]
 pub struct Connection {
     inner: Inner,
@@ -62,6 +63,7 @@ pub struct Connection {
 enum Inner {
     Stream(Stream),
     Datagram(DatagramIo),
+    Memif(Box<Channel>),
 }
 
 impl Connection {
@@ -78,6 +80,9 @@ impl Connection {
         limits: Limits,
     ) -> Result<Self, ConnectError> {
         let failed = |e| ConnectError::new(endpoint.to_string(), timeout, e);
+        if let Endpoint::Memif { role: Some(MemifRole::Server), .. } = endpoint {
+            return connect::await_client(endpoint, timeout, limits);
+        }
         let socket = connect::connect(endpoint, timeout)?;
         match endpoint {
             Endpoint::Unix(path) => {
@@ -89,6 +94,13 @@ impl Connection {
                 let (local, remote) = addresses(&socket).map_err(failed)?;
                 let inner = Inner::Datagram(DatagramIo::new(socket.into(), limits));
                 Ok(Self::internet("udp", inner, local, remote))
+            }
+            Endpoint::Memif { id, .. } => {
+                let channel =
+                    memif::connect(socket.into(), *id, timeout, limits).map_err(|error| {
+                        ConnectError::of_memif(endpoint.to_string(), timeout, error)
+                    })?;
+                Ok(Self::memif(channel, endpoint, false))
             }
         }
     }
@@ -139,6 +151,14 @@ impl Connection {
         })
     }
 
+    /// A memif connection that was accepted, or made, at `endpoint`.
+    pub(crate) fn memif(channel: Channel, endpoint: &Endpoint, is_accepted: bool) -> Self {
+        let unnamed = format!("fd://{}", channel.control().as_raw_fd());
+        let named = endpoint.to_string();
+        let (local, remote) = if is_accepted { (named, unnamed) } else { (unnamed, named) };
+        Connection { inner: Inner::Memif(Box::new(channel)), local, remote, is_local: true }
+    }
+
     fn tcp(socket: Socket, limits: Limits) -> std::io::Result<Self> {
         let (local, remote) = addresses(&socket)?;
         let inner = Inner::Stream(Stream::tcp(socket, limits)?);
@@ -174,6 +194,7 @@ impl Connection {
     ) -> Result<RecvStatus, IoError> {
         let datagram = match &mut self.inner {
             Inner::Stream(stream) => return stream.recv_burst(framer, sink),
+            Inner::Memif(channel) => return channel.recv_burst(framer, sink),
             Inner::Datagram(datagram) => datagram,
         };
         let mut malformed = 0;
@@ -193,6 +214,7 @@ impl Connection {
         match &mut self.inner {
             Inner::Stream(stream) => stream.queue(parts),
             Inner::Datagram(datagram) => datagram.queue(None, parts),
+            Inner::Memif(channel) => channel.queue(parts),
         }
     }
 
@@ -212,12 +234,13 @@ impl Connection {
         Draft::new(&mut self.inner)
     }
 
-    /// Writes as much as the kernel takes now, over UDP up to [`crate::limits::FLUSH_BYTES_MAX`].
+    /// Writes as much as the kernel takes now, over UDP up to [`crate::limits::FLUSH_BYTES`].
     /// What is left stays queued.
     pub fn flush(&mut self) -> Result<(), IoError> {
         match &mut self.inner {
             Inner::Stream(stream) => stream.flush(),
             Inner::Datagram(datagram) => datagram.flush(),
+            Inner::Memif(channel) => channel.flush(),
         }
     }
 
@@ -231,6 +254,7 @@ impl Connection {
         match &self.inner {
             Inner::Stream(stream) => stream.queued_bytes(),
             Inner::Datagram(datagram) => datagram.queued_bytes(),
+            Inner::Memif(channel) => channel.queued_bytes(),
         }
     }
 
@@ -239,6 +263,7 @@ impl Connection {
         match &self.inner {
             Inner::Stream(_) => 0,
             Inner::Datagram(datagram) => datagram.send_dropped(),
+            Inner::Memif(channel) => channel.send_dropped(),
         }
     }
 
@@ -256,26 +281,35 @@ impl Connection {
     pub fn shutdown_write(&self) -> Result<(), IoError> {
         match &self.inner {
             Inner::Stream(stream) => stream.shutdown_write(),
-            Inner::Datagram(_) => Ok(()),
+            Inner::Datagram(_) | Inner::Memif(_) => Ok(()),
         }
     }
 
-    /// Who is at the other end of a Unix socket.
+    /// Who is at the other end of a Unix socket or of shared memory.
     pub fn peer_credentials(&self) -> Option<PeerCredentials> {
         match &self.inner {
             Inner::Stream(stream) if stream.is_unix() => peer_credentials(stream),
+            Inner::Memif(channel) => peer_credentials(&channel.control()),
             _ => None,
         }
     }
 
-    /// True if packets never leave the machine: a Unix socket, or loopback at both ends.
+    /// True if packets never leave the machine: a Unix socket, memory, or loopback at both ends.
     pub fn is_local(&self) -> bool {
         self.is_local
     }
 
     /// True if one frame is one datagram, so that frames can be lost and have a maximum length.
     pub fn is_datagram(&self) -> bool {
-        matches!(self.inner, Inner::Datagram(_))
+        matches!(self.inner, Inner::Datagram(_) | Inner::Memif(_))
+    }
+
+    /// The longest frame that goes through, where the transport itself sets a limit.
+    pub fn frame_bytes_max(&self) -> Option<usize> {
+        match &self.inner {
+            Inner::Memif(channel) => Some(channel.frame_bytes_max()),
+            _ => None,
+        }
     }
 
     /// The FaceUri of this end: `unix:///path`, `fd://N`, `tcp4://127.0.0.1:6363`, ….
@@ -294,6 +328,7 @@ impl AsFd for Connection {
         match &self.inner {
             Inner::Stream(stream) => stream.as_fd(),
             Inner::Datagram(datagram) => datagram.as_fd(),
+            Inner::Memif(channel) => channel.as_fd(),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Where to listen or connect, as users write it: `unix:///path`, `tcp://host[:port]`, `udp://…`.
+//! Where to listen or connect, as users write it: `unix:///path`, `tcp://host[:port]`, `udp://…`,
+//! `memif:///path[?id=N&role=client]`.
 //!
 //! Parsing never asks the network; [`Endpoint::resolve`] and [`Endpoint::resolve_listen`] do.
 //! `tcp4`, `tcp6`, `udp4` and `udp6` restrict the family, which is kept in [`Host`]. When
@@ -63,6 +64,24 @@ pub enum Endpoint {
         /// Which; 0 when listening lets the kernel choose.
         port: u16,
     },
+    /// Shared memory, arranged over a Unix socket.
+    Memif {
+        /// The socket's file.
+        path: PathBuf,
+        /// Which of a server's interfaces a client wants; our server takes any.
+        id: u32,
+        /// `None`: a client when connecting, a server when listening.
+        role: Option<MemifRole>,
+    },
+}
+
+/// Who makes the memory of a memif connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MemifRole {
+    /// Makes the memory; connects.
+    Client,
+    /// Maps the client's memory; listens.
+    Server,
 }
 
 /// One address to bind, and whether an IPv6 socket takes IPv4 peers too.
@@ -152,7 +171,9 @@ impl Endpoint {
     pub fn resolve(&self) -> Result<Vec<SocketAddr>, EndpointError> {
         match self {
             Endpoint::Tcp { host, port } | Endpoint::Udp { host, port } => host.resolve(*port),
-            Endpoint::Unix(_) => Err(self.wrong_transport("tcp:// or udp://")),
+            Endpoint::Unix(_) | Endpoint::Memif { .. } => {
+                Err(self.wrong_transport("tcp:// or udp://"))
+            }
         }
     }
 
@@ -162,12 +183,23 @@ impl Endpoint {
             Endpoint::Tcp { host, port } | Endpoint::Udp { host, port } => {
                 host.resolve_listen(*port)
             }
-            Endpoint::Unix(_) => Err(self.wrong_transport("tcp:// or udp://")),
+            Endpoint::Unix(_) | Endpoint::Memif { .. } => {
+                Err(self.wrong_transport("tcp:// or udp://"))
+            }
         }
     }
 
     pub(crate) fn wrong_transport(&self, wanted: &'static str) -> EndpointError {
         EndpointError::WrongTransport { uri: self.to_string(), wanted }
+    }
+}
+
+impl MemifRole {
+    fn label(self) -> &'static str {
+        match self {
+            MemifRole::Client => "client",
+            MemifRole::Server => "server",
+        }
     }
 }
 
@@ -205,6 +237,15 @@ impl fmt::Display for Endpoint {
             Endpoint::Udp { host, port } => {
                 write!(f, "udp{}://{host}:{port}", host.family.suffix())
             }
+            Endpoint::Memif { path, id, role } => {
+                write!(f, "memif://{}", path.display())?;
+                let mut separator = '?';
+                if *id != 0 {
+                    write!(f, "{separator}id={id}")?;
+                    separator = '&';
+                }
+                role.map_or(Ok(()), |role| write!(f, "{separator}role={}", role.label()))
+            }
         }
     }
 }
@@ -217,7 +258,10 @@ impl FromStr for Endpoint {
             .split_once("://")
             .ok_or_else(|| EndpointError::MissingScheme { uri: uri.to_owned() })?;
         if scheme == "unix" {
-            return parse_path(uri, rest);
+            return parse_path(uri, rest).map(Endpoint::Unix);
+        }
+        if scheme == "memif" {
+            return parse_memif(uri, rest);
         }
         let (transport, family) = match scheme.strip_suffix(['4', '6']) {
             Some(transport) if scheme.ends_with('4') => (transport, Family::V4),
@@ -240,14 +284,35 @@ impl FromStr for Endpoint {
     }
 }
 
-fn parse_path(uri: &str, rest: &str) -> Result<Endpoint, EndpointError> {
+/// A path and, behind a question mark, `id` and `role` in any order.
+fn parse_memif(uri: &str, rest: &str) -> Result<Endpoint, EndpointError> {
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let path = parse_path(uri, path)?;
+    let (mut id, mut role) = (None, None);
+    for field in query.split('&').filter(|field| !field.is_empty()) {
+        let bad = || EndpointError::BadParameter { parameter: field.to_owned() };
+        let (key, value) = field.split_once('=').ok_or_else(bad)?;
+        let is_new = match (key, value) {
+            ("role", "client") => role.replace(MemifRole::Client).is_none(),
+            ("role", "server") => role.replace(MemifRole::Server).is_none(),
+            ("id", number) => id.replace(parse_number(number).ok_or_else(bad)?).is_none(),
+            _ => false,
+        };
+        if !is_new {
+            return Err(bad());
+        }
+    }
+    Ok(Endpoint::Memif { path, id: id.unwrap_or(0), role })
+}
+
+fn parse_path(uri: &str, rest: &str) -> Result<PathBuf, EndpointError> {
     if !rest.starts_with('/') || rest.ends_with('/') || rest.contains('\0') {
         return Err(EndpointError::RelativePath { uri: uri.to_owned() });
     }
     if rest.len() > UNIX_PATH_BYTES_MAX {
         return Err(EndpointError::PathTooLong { path: rest.into(), max: UNIX_PATH_BYTES_MAX });
     }
-    Ok(Endpoint::Unix(rest.into()))
+    Ok(rest.into())
 }
 
 /// Host and port of `host`, `host:port`, `[v6]` or `[v6]:port`; one trailing slash is a habit
@@ -284,12 +349,13 @@ fn parse_authority(uri: &str, rest: &str) -> Result<(String, u16), EndpointError
 }
 
 fn parse_port(port: &str) -> Result<u16, EndpointError> {
-    // `parse` alone would take `+80`.
-    let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
-    match port.parse() {
-        Ok(number) if digits => Ok(number),
-        _ => Err(EndpointError::BadPort { port: port.to_owned() }),
-    }
+    parse_number(port).ok_or_else(|| EndpointError::BadPort { port: port.to_owned() })
+}
+
+/// Digits only; `parse` alone would take `+80`.
+fn parse_number<T: FromStr>(digits: &str) -> Option<T> {
+    let is_number = digits.bytes().all(|b| b.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number)
 }
 
 fn is_host_name(name: &str) -> bool {

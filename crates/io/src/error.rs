@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::holder::Holder;
+use crate::memif::MemifError;
 
 /// What a caller can do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,17 +20,20 @@ pub enum ErrorClass {
     Corrupt,
 }
 
+/// What a URI may look like.
+const EXPECTED: &str = "unix:///path, memif:///path, tcp://host[:port] or udp://host[:port]";
+
 /// A URI that does not name an endpoint, or a host that has no usable address.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     /// No `scheme://`.
-    #[error("`{uri}` is no URI: expected unix:///path, tcp://host[:port] or udp://host[:port]")]
+    #[error("`{uri}` is no URI: expected {EXPECTED}")]
     MissingScheme {
         /// What was given.
         uri: String,
     },
     /// A scheme this crate has no transport for.
-    #[error("unknown scheme `{scheme}` (known: unix, tcp, tcp4, tcp6, udp, udp4, udp6)")]
+    #[error("unknown scheme `{scheme}` (known: unix, memif, tcp, tcp4, tcp6, udp, udp4, udp6)")]
     UnknownScheme {
         /// The text before `://`.
         scheme: String,
@@ -39,6 +43,12 @@ pub enum EndpointError {
     RelativePath {
         /// What was given.
         uri: String,
+    },
+    /// Something behind the question mark that means nothing, or is there twice.
+    #[error("`{parameter}` is no parameter of memif: id=NUMBER and role=client|server are")]
+    BadParameter {
+        /// What was given.
+        parameter: String,
     },
     /// A path that does not fit a socket address.
     #[error("socket path {path} is longer than {max} bytes", path = path.display())]
@@ -167,6 +177,14 @@ pub enum ConnectError {
         /// How long it had.
         timeout: Duration,
     },
+    /// Somebody listens, but the handshake failed.
+    #[error("no connection to {uri}: {source}")]
+    Handshake {
+        /// The endpoint.
+        uri: String,
+        /// What went wrong.
+        source: MemifError,
+    },
     /// Anything else, for example no route to the host.
     #[error("cannot connect to {uri}: {source}")]
     Failed {
@@ -197,6 +215,9 @@ pub enum IoError {
         /// The limit.
         max: usize,
     },
+    /// A memif peer broke the protocol.
+    #[error("memif: {0}")]
+    Memif(#[source] MemifError),
     /// The process or the machine has no descriptors or memory left.
     #[error("{operation}: out of resources: {source}")]
     Exhausted {
@@ -280,12 +301,24 @@ impl ConnectError {
     }
 }
 
+impl ConnectError {
+    /// Sorts what happened in a memif handshake.
+    pub(crate) fn of_memif(uri: String, timeout: Duration, source: MemifError) -> Self {
+        match source {
+            MemifError::TimedOut => ConnectError::TimedOut { uri, timeout },
+            source => ConnectError::Handshake { uri, source },
+        }
+    }
+}
+
 impl IoError {
     /// Whether to try again, give up, or drop the peer.
     pub fn class(&self) -> ErrorClass {
         match self {
             IoError::Disconnected { .. } | IoError::Exhausted { .. } => ErrorClass::Retryable,
-            IoError::Frame(_) | IoError::FrameTooLarge { .. } => ErrorClass::Corrupt,
+            IoError::Frame(_) | IoError::FrameTooLarge { .. } | IoError::Memif(_) => {
+                ErrorClass::Corrupt
+            }
             IoError::Failed { .. } => ErrorClass::Permanent,
         }
     }
@@ -303,6 +336,18 @@ impl IoError {
                 IoError::Exhausted { operation, source }
             }
             _ => IoError::Failed { operation, source },
+        }
+    }
+}
+
+impl From<MemifError> for IoError {
+    fn from(error: MemifError) -> Self {
+        match error {
+            MemifError::Gone | MemifError::Refused { .. } => {
+                IoError::Disconnected { source: io::ErrorKind::BrokenPipe.into() }
+            }
+            MemifError::Failed { operation, source } => IoError::new(operation, source),
+            error => IoError::Memif(error),
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod endpoint;
 pub mod error;
 pub mod limits;
 pub mod listener;
+pub mod memif;
 pub mod poller;
 
 mod address;
@@ -27,13 +28,14 @@ pub use address::{is_loopback, peer_uri};
 pub use clock::Clock;
 pub use connection::{Connection, Draft, PeerCredentials, RecvStatus};
 pub use datagram::{DatagramCounters, DatagramSocket};
-pub use endpoint::{Endpoint, Family, Host};
+pub use endpoint::{Endpoint, Family, Host, MemifRole};
 pub use error::{
     BindError, ConnectError, EndpointError, ErrorClass, FrameError, IoError, QueueFull,
 };
 pub use holder::Holder;
 pub use limits::Limits;
 pub use listener::Listener;
+pub use memif::MemifError;
 pub use poller::{Event, Interest, Poller, Token, Waker};
 
 /// Tells the length of the first whole frame of a buffer, `None` when more bytes are needed.

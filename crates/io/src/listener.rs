@@ -1,4 +1,6 @@
-//! Sockets that accept connections: Unix and TCP.
+//! Sockets that accept connections: Unix, TCP and memif.
+//!
+//! A memif client is handed out when its handshake is done; until then it waits in the lobby.
 //!
 //! A Unix socket's file belongs to the listener: made with mode 0600 from its first moment, gone
 //! when the listener is dropped, left alone if somebody else has put another in its place.
@@ -8,14 +10,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
-use socket2::Socket;
+use socket2::{Socket, Type};
 
 use crate::bind;
 use crate::connection::Connection;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, MemifRole};
 use crate::error::{BindError, IoError};
 use crate::holder::Transport;
 use crate::limits::Limits;
+use crate::memif::Lobby;
 
 mod unix;
 
@@ -33,25 +36,38 @@ pub struct Listener {
     socket: Socket,
     endpoint: Endpoint,
     limits: Limits,
+    /// Of a memif listener: its descriptor, and the unfinished handshakes.
+    lobby: Option<Lobby>,
 }
 
 impl Listener {
-    /// Listens at a `unix://` or `tcp://` endpoint.
+    /// Listens at a `unix://`, `tcp://` or `memif://` endpoint.
     pub fn bind(endpoint: &Endpoint) -> Result<Self, BindError> {
         let limits = Limits::default();
         match endpoint {
             Endpoint::Unix(path) => {
-                let (socket, file) = unix::bind(endpoint, path)?;
-                Ok(Listener { file: Some(file), socket, endpoint: endpoint.clone(), limits })
+                let (socket, file) = unix::bind(endpoint, path, Type::STREAM)?;
+                let endpoint = endpoint.clone();
+                Ok(Listener { file: Some(file), socket, endpoint, limits, lobby: None })
             }
             Endpoint::Tcp { .. } => {
                 let socket = bind::bind(endpoint, Transport::Tcp)?;
                 let address = bind::local_address(&socket)
                     .map_err(|e| bind::bind_error(endpoint, "getsockname", e))?;
                 let endpoint = bind::with_port(endpoint, address.port());
-                Ok(Listener { file: None, socket, endpoint, limits })
+                Ok(Listener { file: None, socket, endpoint, limits, lobby: None })
             }
-            Endpoint::Udp { .. } => Err(endpoint.wrong_transport("unix:// or tcp://").into()),
+            Endpoint::Memif { path, role, .. } if *role != Some(MemifRole::Client) => {
+                let (socket, file) = unix::bind(endpoint, path, Type::SEQPACKET)?;
+                let lobby = Lobby::new(&socket)
+                    .map_err(|e| bind::bind_error(endpoint, "epoll", e.into()))?;
+                let (file, lobby) = (Some(file), Some(lobby));
+                Ok(Listener { file, socket, endpoint: endpoint.clone(), limits, lobby })
+            }
+            Endpoint::Memif { .. } => Err(endpoint.wrong_transport("role=server").into()),
+            Endpoint::Udp { .. } => {
+                Err(endpoint.wrong_transport("unix://, tcp:// or memif://").into())
+            }
         }
     }
 
@@ -75,12 +91,21 @@ impl Listener {
     /// After [`IoError::Exhausted`] the connection still waits and the poller will say so at
     /// once: stop watching the listener until a descriptor has been closed.
     pub fn accept(&self) -> Result<Option<Connection>, IoError> {
+        let Some(lobby) = &self.lobby else {
+            let stream = self.accept_socket()?;
+            let accepted =
+                stream.map(|it| Connection::accepted(it, &self.endpoint, self.limits)).transpose();
+            return accepted;
+        };
+        let accept = || Ok(self.accept_socket()?.map(Into::into));
+        let channel = lobby.next(self.limits, accept)?;
+        Ok(channel.map(|channel| Connection::memif(channel, &self.endpoint, true)))
+    }
+
+    fn accept_socket(&self) -> Result<Option<Socket>, IoError> {
         for _ in 0..ABORTED_MAX {
             match accept_with(&self.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(stream) => {
-                    return Connection::accepted(stream.into(), &self.endpoint, self.limits)
-                        .map(Some);
-                }
+                Ok(stream) => return Ok(Some(stream.into())),
                 Err(Errno::AGAIN) => return Ok(None),
                 // Linux passes errors of the new connection on; the listener is fine.
                 Err(Errno::INTR | Errno::CONNABORTED | Errno::PROTO | Errno::NOPROTOOPT) => {}
@@ -100,6 +125,9 @@ impl Listener {
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        match &self.lobby {
+            Some(lobby) => lobby.as_fd(),
+            None => self.socket.as_fd(),
+        }
     }
 }

@@ -135,7 +135,8 @@ fn announcement(
     link: String,
     is_own: bool,
 ) -> impl Fn() + Send + 'static {
-    let shared = listening.iter().any(|endpoint| !matches!(endpoint, Endpoint::Unix(_)));
+    let is_local = |it: &Endpoint| matches!(it, Endpoint::Unix(_) | Endpoint::Memif { .. });
+    let shared = !listening.iter().all(is_local);
     let directory = publication.directory.display().to_string();
     let name = output::name(publication.name.view());
     let listening: Vec<String> = listening.iter().map(Endpoint::to_string).collect();
@@ -214,7 +215,7 @@ fn addresses(listening: &[Endpoint]) -> Vec<String> {
         let (scheme, host, port) = match endpoint {
             Endpoint::Tcp { host, port } => ("tcp", host, port),
             Endpoint::Udp { host, port } => ("udp", host, port),
-            Endpoint::Unix(_) => continue,
+            Endpoint::Unix(_) | Endpoint::Memif { .. } => continue,
         };
         let unspecified = host.is_any() || host.address().is_some_and(|a| a.is_unspecified());
         let uri = if unspecified {

@@ -29,6 +29,7 @@ impl<'a> Draft<'a> {
         let frame = match &mut self.inner {
             Inner::Stream(stream) => stream.draft(length)?,
             Inner::Datagram(datagram) => datagram.draft(length)?,
+            Inner::Memif(channel) => channel.draft(length)?,
         };
         self.frames += 1;
         self.bytes += length;
@@ -58,5 +59,6 @@ fn take_back(inner: &mut Inner, frames: usize, bytes: usize) {
     match inner {
         Inner::Stream(stream) => stream.take_back(bytes),
         Inner::Datagram(datagram) => datagram.take_back(frames),
+        Inner::Memif(channel) => channel.take_back(frames, bytes),
     }
 }

@@ -43,7 +43,11 @@ enum Occupant {
 }
 
 /// Listens at `path`, replacing a socket that nobody answers.
-pub(super) fn bind(endpoint: &Endpoint, path: &Path) -> Result<(Socket, SocketFile), BindError> {
+pub(super) fn bind(
+    endpoint: &Endpoint,
+    path: &Path,
+    kind: Type,
+) -> Result<(Socket, SocketFile), BindError> {
     let failed = |operation| move |error| bind_error(endpoint, operation, error);
     if path.as_os_str().len() > UNIX_PATH_BYTES_MAX {
         let path = path.to_owned();
@@ -52,14 +56,14 @@ pub(super) fn bind(endpoint: &Endpoint, path: &Path) -> Result<(Socket, SocketFi
     let parent = path.parent().unwrap_or(Path::new("/"));
     DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(failed("mkdir"))?;
     let _lock = lock(parent);
-    match occupant(endpoint, path)? {
+    match occupant(endpoint, path, kind)? {
         Occupant::Nobody => {}
         Occupant::Stale => remove(path).map_err(failed("unlink"))?,
         Occupant::Live(holder) => {
             return Err(BindError::InUse { uri: endpoint.to_string(), holder });
         }
     }
-    let socket = new_socket().map_err(failed("socket"))?;
+    let socket = new_socket(kind).map_err(failed("socket"))?;
     // On Linux the file gets the mode of the socket's own inode, less the umask, in the same step
     // that creates it: there is no moment in which others could connect.
     fchmod(&socket, Mode::RUSR | Mode::WUSR)
@@ -71,8 +75,8 @@ pub(super) fn bind(endpoint: &Endpoint, path: &Path) -> Result<(Socket, SocketFi
     Ok((socket, file))
 }
 
-fn new_socket() -> io::Result<Socket> {
-    Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)
+fn new_socket(kind: Type) -> io::Result<Socket> {
+    Socket::new(Domain::UNIX, kind.nonblocking(), None)
 }
 
 fn remove(path: &Path) -> io::Result<()> {
@@ -82,7 +86,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-fn occupant(endpoint: &Endpoint, path: &Path) -> Result<Occupant, BindError> {
+fn occupant(endpoint: &Endpoint, path: &Path, kind: Type) -> Result<Occupant, BindError> {
     let failed = |operation| move |error| bind_error(endpoint, operation, error);
     match fs::symlink_metadata(path) {
         Ok(found) if found.file_type().is_socket() => {}
@@ -90,7 +94,7 @@ fn occupant(endpoint: &Endpoint, path: &Path) -> Result<Occupant, BindError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Occupant::Nobody),
         Err(error) => return Err(failed("stat")(error)),
     }
-    let probe = new_socket().map_err(failed("socket"))?;
+    let probe = new_socket(kind).map_err(failed("socket"))?;
     let address = SockAddr::unix(path).map_err(failed("address"))?;
     match probe.connect(&address) {
         Ok(()) => {

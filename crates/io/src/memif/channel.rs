@@ -100,8 +100,8 @@ impl Channel {
         if taken < SLOTS_PER_BURST_MAX {
             status.drained = self.go_to_sleep()?;
         }
-        if !status.drained && self.is_closed {
-            // The wake-up that told of the end may have been taken note of.
+        if !status.drained {
+            // The wake-up for the rest may have been taken note of, or never have been sent.
             self.ends.wake.call_back(AT_ONCE)?;
         }
         status.closed = status.drained && self.is_closed;
@@ -116,11 +116,10 @@ impl Channel {
         if seen.control {
             self.read_control()?;
         }
-        let is_empty = !self.ends.consumer.has_more()?;
-        if !is_empty {
-            self.ends.wake.call_back(AT_ONCE)?;
+        if seen.timer {
+            self.retry = (self.retry * 2).min(RETRY_MAX);
         }
-        Ok(is_empty)
+        Ok(!self.ends.consumer.has_more()?)
     }
 
     fn read_control(&mut self) -> Result<(), MemifError> {
@@ -205,7 +204,7 @@ impl Channel {
     pub(crate) fn flush(&mut self) -> Result<(), IoError> {
         self.check_fault()?;
         if self.is_closed {
-            return Err(IoError::Memif(MemifError::Gone));
+            return Err(MemifError::Gone.into());
         }
         self.send_waiting()
     }
@@ -234,7 +233,6 @@ impl Channel {
         }
         if !self.overflow.is_empty() && !self.is_closed {
             self.ends.wake.call_back(self.retry)?;
-            self.retry = (self.retry * 2).min(RETRY_MAX);
         }
         Ok(())
     }

@@ -32,6 +32,8 @@ pub(super) struct Consumer {
     available: u16,
     /// The slot before said that its packet goes on.
     is_in_chain: bool,
+    /// What the flags of the ring say.
+    is_awake: bool,
 }
 
 impl Consumer {
@@ -50,6 +52,7 @@ impl Consumer {
             released: start,
             available: 0,
             is_in_chain: false,
+            is_awake: true,
         }
     }
 
@@ -62,8 +65,12 @@ impl Consumer {
         self.staging = None;
     }
 
+    /// Tells the peer whether we look by ourselves; see [`Ring::set_awake`].
     pub(super) fn set_awake(&mut self, is_awake: bool) {
-        self.ring.set_awake(is_awake);
+        if self.is_awake != is_awake {
+            self.ring.set_awake(is_awake);
+            self.is_awake = is_awake;
+        }
     }
 
     /// Whether there is anything to take.
@@ -87,11 +94,11 @@ impl Consumer {
             let index = self.taken;
             let descriptor = self.ring.descriptor(index);
             self.look_ahead(index);
-            let is_part = self.is_in_chain;
-            self.is_in_chain = descriptor.flags & NEXT != 0;
+            let goes_on = descriptor.flags & NEXT != 0;
+            let is_part = std::mem::replace(&mut self.is_in_chain, goes_on);
             match self.frame(index, descriptor)? {
                 // A chain counts once, with its last slot.
-                _ if self.is_in_chain => {}
+                _ if goes_on => {}
                 Some(frame) if !is_part && is_one_frame(framer, frame) => {
                     status.frames += 1;
                     sink.frame(frame);

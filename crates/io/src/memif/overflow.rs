@@ -90,10 +90,12 @@ mod tests {
             let random = step.wrapping_mul(2_654_435_761) >> 16;
             let frame = vec![step as u8; (random % 90) as usize];
             match random % 5 {
-                0 | 1 => match overflow.append(&[&frame[..frame.len() / 2], &frame[frame.len() / 2..]]) {
-                    Ok(()) => model.push_back(frame),
-                    Err(_) => assert!(overflow.cost_bytes() + frame.len() + ENTRY_BYTES > 1000),
-                },
+                0 | 1 => {
+                    match overflow.append(&[&frame[..frame.len() / 2], &frame[frame.len() / 2..]]) {
+                        Ok(()) => model.push_back(frame),
+                        Err(_) => assert!(overflow.cost_bytes() + frame.len() + ENTRY_BYTES > 1000),
+                    }
+                }
                 2 => {
                     if let Ok(room) = overflow.extend(frame.len()) {
                         room.copy_from_slice(&frame);

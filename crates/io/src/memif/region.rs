@@ -92,10 +92,6 @@ impl Region {
         Ok(Region { base, bytes })
     }
 
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     /// Where `bytes` bytes at `offset` lie, if they lie within.
     pub(super) fn at(&self, offset: usize, bytes: usize) -> Option<NonNull<u8>> {
         if offset.checked_add(bytes)? > self.bytes {
@@ -145,7 +141,6 @@ mod tests {
         assert!(ftruncate(&fd, 0).is_err());
         assert!(ftruncate(&fd, 1 << 20).is_err());
         let peer = Region::of_peer(&fd, 0, 8192, false).unwrap();
-        assert_eq!(peer.bytes(), region.bytes());
         // SAFETY: both lie within the mappings, and nobody else has them.
         unsafe {
             region.at(8191, 1).unwrap().write(42);

@@ -44,11 +44,16 @@ impl Wake {
         let failed = MemifError::failed;
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(failed("epoll_create"))?;
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)
-            .map_err(failed("timerfd_create"))?;
+        let timer =
+            timerfd_create(TimerfdClockId::Monotonic, flags).map_err(failed("timerfd_create"))?;
         let edge = EventFlags::IN | EventFlags::ET;
-        epoll::add(&epoll, control, EventData::new_u64(CONTROL), EventFlags::IN | EventFlags::RDHUP)
-            .map_err(failed("epoll_ctl(ADD)"))?;
+        epoll::add(
+            &epoll,
+            control,
+            EventData::new_u64(CONTROL),
+            EventFlags::IN | EventFlags::RDHUP,
+        )
+        .map_err(failed("epoll_ctl(ADD)"))?;
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), edge)
             .map_err(failed("epoll_ctl(ADD)"))?;
         match epoll::add(&epoll, &ring, EventData::new_u64(RING), edge) {

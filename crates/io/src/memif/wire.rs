@@ -206,11 +206,9 @@ impl Message {
                     ring_log2_max: reader.u8(),
                 })
             }
-            INIT => Message::Init(Init {
-                version: reader.u16(),
-                id: reader.u32(),
-                mode: reader.u8(),
-            }),
+            INIT => {
+                Message::Init(Init { version: reader.u16(), id: reader.u32(), mode: reader.u8() })
+            }
             ADD_REGION => {
                 Message::AddRegion(AddRegion { index: reader.u16(), bytes: reader.u64() })
             }

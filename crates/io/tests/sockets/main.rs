@@ -4,7 +4,10 @@
 
 mod datagram;
 mod listener;
+mod memif;
+mod namespace;
 mod poller;
+mod segments;
 mod stream;
 
 use std::io::Write as _;

@@ -1,0 +1,49 @@
+//! memif: frames through memory that two processes share, with a Unix socket to arrange it.
+//!
+//! The **client** makes the memory: two rings of descriptors and a buffer for each slot. The
+//! **server** maps it. NDN-DPDK's conventions: Ethernet mode, one bare packet in each buffer, no
+//! packet over several buffers. Any number of clients connect to one socket, whatever id they give.
+//!
+//! What a peer writes is hostile: every descriptor is read once and checked, every index may have
+//! moved by at most a turn of the ring, memory that could shrink under us is not mapped, and a
+//! server copies each frame out before it looks at it. A client looks at frames in place if the
+//! server is of its own user or root, and copies otherwise.
+//!
+//! `wire` and `control` are the messages; `region`, `ring` and `buffers` the shared memory;
+//! `producer` and `consumer` the two ends of rings; `channel` what a connection is made of;
+//! `connecting`, `accepting` and `lobby` the handshakes.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+mod accepting;
+mod buffers;
+mod channel;
+mod connecting;
+mod consumer;
+mod control;
+mod error;
+mod kick;
+mod lobby;
+mod overflow;
+mod producer;
+mod region;
+mod ring;
+mod wake;
+mod wire;
+
+pub(crate) use channel::Channel;
+pub use error::{MemifError, RegionRefusal, RingRefusal};
+pub(crate) use lobby::Lobby;
+
+use crate::limits::Limits;
+
+/// Makes a connection over a socket that is connected to a server.
+pub(crate) fn connect(
+    control: OwnedFd,
+    id: u32,
+    timeout: Duration,
+    limits: Limits,
+) -> Result<Channel, MemifError> {
+    connecting::connect(control, id, timeout, limits)
+}
