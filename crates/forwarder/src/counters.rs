@@ -17,8 +17,11 @@ pub enum DropReason {
     ScopeViolation,
     /// An Interest came back (also answered with a Nack on point-to-point links).
     LoopedInterest,
-    /// The PIT is full.
+    /// The PIT is full, or the face's share of it.
     PitFull,
+    /// A pending Interest that had waited for long was given up for a newer one of its face, which
+    /// had used up its share of the PIT.
+    PitShed,
     /// No next hop (also answered with a Nack on point-to-point links).
     NoRoute,
     /// Not sent on, because an answer to what was sent before is awaited: another face asked for
@@ -34,7 +37,7 @@ pub enum DropReason {
 
 impl DropReason {
     /// Every reason, in the order of [`Counters::drops`].
-    pub const ALL: [DropReason; 13] = [
+    pub const ALL: [DropReason; 14] = [
         DropReason::UnknownFace,
         DropReason::Malformed,
         DropReason::ForbiddenHeader,
@@ -43,12 +46,28 @@ impl DropReason {
         DropReason::ScopeViolation,
         DropReason::LoopedInterest,
         DropReason::PitFull,
+        DropReason::PitShed,
         DropReason::NoRoute,
         DropReason::Suppressed,
         DropReason::UnsolicitedData,
         DropReason::UnexpectedNack,
         DropReason::UnansweredManagement,
     ];
+}
+
+/// How many packets led to nothing, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Drops([u64; DropReason::ALL.len()]);
+
+impl Drops {
+    /// Packets dropped for `reason`.
+    pub fn get(&self, reason: DropReason) -> u64 {
+        self.0[reason as usize]
+    }
+
+    pub(crate) fn count(&mut self, reason: DropReason) {
+        self.0[reason as usize] += 1;
+    }
 }
 
 /// Totals since the forwarder was made.
@@ -65,17 +84,17 @@ pub struct Counters {
     pub unsatisfied_interests: u64,
     pub cs_hits: u64,
     pub cs_misses: u64,
-    drops: [u64; DropReason::ALL.len()],
+    drops: Drops,
 }
 
 impl Counters {
     /// Packets dropped for `reason`.
     pub fn drops(&self, reason: DropReason) -> u64 {
-        self.drops[reason as usize]
+        self.drops.get(reason)
     }
 
     pub(crate) fn count_drop(&mut self, reason: DropReason) {
-        self.drops[reason as usize] += 1;
+        self.drops.count(reason);
     }
 }
 

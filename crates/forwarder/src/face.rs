@@ -2,10 +2,9 @@
 
 mod request;
 
-use std::collections::BTreeMap;
-
 use byname_packet::lp::LpHeader;
 
+use crate::counters::Drops;
 use crate::forwarder::Tx;
 
 pub use request::{FaceFailure, FaceOptions, FaceRequest, RequestId};
@@ -80,9 +79,22 @@ pub(crate) struct Face {
     pub(crate) counters: FaceCounters,
     /// False while a persistent face has lost its link.
     pub(crate) up: bool,
+    /// Packets from this face that led to nothing.
+    pub(crate) drops: Drops,
 }
 
 impl Face {
+    /// A face that is up.
+    pub(crate) fn new(info: FaceInfo) -> Self {
+        Self {
+            info,
+            options: FaceOptions::default(),
+            counters: FaceCounters::default(),
+            up: true,
+            drops: Drops::default(),
+        }
+    }
+
     /// Sends Data over this face, whose number is `id`.
     pub(crate) fn send_data(
         &mut self,
@@ -94,44 +106,5 @@ impl Face {
         self.counters.out_data += 1;
         self.counters.out_bytes += packet.len() as u64;
         tx.send(id, header, packet);
-    }
-}
-
-/// All faces by number. The driver bounds how many there are.
-#[derive(Debug, Default)]
-pub(crate) struct FaceTable {
-    faces: BTreeMap<FaceId, Face>,
-    last: u64,
-}
-
-impl FaceTable {
-    pub(crate) fn add(&mut self, info: FaceInfo) -> FaceId {
-        // NFD keeps the numbers below 256 for its own internal faces; clients print what they get.
-        self.last = self.last.max(255) + 1;
-        let id = FaceId(self.last);
-        let face = Face {
-            info,
-            options: FaceOptions::default(),
-            counters: FaceCounters::default(),
-            up: true,
-        };
-        self.faces.insert(id, face);
-        id
-    }
-
-    pub(crate) fn remove(&mut self, id: FaceId) -> bool {
-        self.faces.remove(&id).is_some()
-    }
-
-    pub(crate) fn get(&self, id: FaceId) -> Option<&Face> {
-        self.faces.get(&id)
-    }
-
-    pub(crate) fn get_mut(&mut self, id: FaceId) -> Option<&mut Face> {
-        self.faces.get_mut(&id)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (FaceId, &Face)> {
-        self.faces.iter().map(|(id, face)| (*id, face))
     }
 }

@@ -21,12 +21,13 @@ use byname_packet::mgmt::CommandVerifier;
 use byname_packet::{Name, NameRef, Packet};
 
 use crate::content_store::ContentStore;
-use crate::counters::{Counters, DropReason};
+use crate::counters::{Counters, DropReason, Drops};
 use crate::dead_nonce::DeadNonceList;
-use crate::face::{FaceCounters, FaceId, FaceInfo, FaceTable, LinkType};
+use crate::face::{Face, FaceCounters, FaceId, FaceInfo, LinkType};
+use crate::face_table::FaceTable;
 use crate::hash::{NameHasher, Prefixes};
 use crate::management::Management;
-use crate::pit::{Orphan, Pit, PitIndex};
+use crate::pit::{Pit, PitIndex, Shed};
 use crate::prefix_table::PrefixTable;
 use crate::rib::{NextHop, Rib, RibFull, Route};
 use crate::rng::Rng;
@@ -152,7 +153,7 @@ impl Forwarder {
 
     /// Adds a face, up from the start.
     pub fn add_face(&mut self, info: FaceInfo) -> FaceId {
-        self.faces.add(info)
+        self.faces.add(Face::new(info))
     }
 
     /// Removes a face with its routes and with what only it waits for.
@@ -160,8 +161,11 @@ impl Forwarder {
         if !self.faces.remove(face) {
             return;
         }
-        while let Some(orphan) = self.pit.pop_orphan(face) {
-            self.counters.unsatisfied_interests += u64::from(matches!(orphan, Orphan::Ended));
+        while let Some(shed) = self.pit.pop_orphan(face) {
+            if let Shed::Ends(index) = shed {
+                self.counters.unsatisfied_interests += 1;
+                self.pit.remove(index, |_| ());
+            }
         }
         for prefix in self.rib.remove_face(face) {
             self.update_fib(&prefix);
@@ -218,9 +222,16 @@ impl Forwarder {
         let arrival = Arrival { face, header, now_ns };
         let reason = self.dispatch(&arrival, packet, tx).err();
         if let Some(reason) = reason {
-            self.counters.count_drop(reason);
+            self.count_drop(face, reason);
         }
         reason
+    }
+
+    fn count_drop(&mut self, face: FaceId, reason: DropReason) {
+        self.counters.count_drop(reason);
+        if let Some(face) = self.faces.get_mut(face) {
+            face.drops.count(reason);
+        }
     }
 
     fn dispatch(
@@ -262,6 +273,11 @@ impl Forwarder {
         self.faces.get(face).map(|face| face.counters)
     }
 
+    /// Packets from one face that led to nothing.
+    pub fn face_drops(&self, face: FaceId) -> Option<Drops> {
+        self.faces.get(face).map(|face| face.drops)
+    }
+
     /// Interests that are pending.
     pub fn pending_count(&self) -> usize {
         self.pit.len()
@@ -284,6 +300,10 @@ impl Forwarder {
 
     pub(crate) fn is_local(&self, face: FaceId) -> bool {
         self.faces.get(face).is_some_and(|face| face.info.local)
+    }
+
+    fn has_local_fields(&self, face: FaceId) -> bool {
+        self.faces.get(face).is_some_and(|face| face.options.local_fields)
     }
 
     fn link_type(&self, face: FaceId) -> LinkType {

@@ -13,16 +13,19 @@ pub mod strategy;
 
 mod content_store;
 mod dead_nonce;
+mod face_table;
 mod hash;
 mod management;
 mod prefix_table;
 mod rng;
 mod scope;
+mod slab;
 #[cfg(test)]
 mod testing;
+mod wheel;
 
 pub use byname_packet::mgmt::{CommandVerifier, Verdict};
-pub use counters::{Counters, DropReason};
+pub use counters::{Counters, DropReason, Drops};
 pub use face::{
     FaceCounters, FaceFailure, FaceId, FaceInfo, FaceOptions, FaceRequest, LinkType, Persistency,
     RequestId,

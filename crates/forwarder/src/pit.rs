@@ -3,23 +3,29 @@
 //! Entries live in a slab and are found through one hash table keyed by the hash of the name;
 //! Interests for one name that differ in CanBePrefix, MustBeFresh or forwarding hint have entries
 //! of their own. For an arriving Data every prefix of its name may have a CanBePrefix entry, so the
-//! table counts entries per number of components and probes only lengths that occur.
+//! table counts those per number of components and probes only lengths that occur. In the same way
+//! a digest is only computed when an entry asks for one below just this name. Expiry is in a timer
+//! wheel; entries, their packets and their records are reused in place: nothing is allocated for an
+//! Interest of common size and nothing is sorted.
 //!
 //! Each entry keeps one copy of the Interest as forwarded, from which Nacks and second tries are
-//! made. Bounds: number of entries and octets of those copies; what does not fit is refused, never
-//! evicted, so that one consumer's flood does not undo another's request. What each face may have
-//! of them is up to `shares`.
+//! made. Bounds: number of entries and octets of those copies. What each face may have of them is
+//! up to `shares`. A face that has its share gets room for a new Interest only by giving up its own
+//! oldest one, and that only after [`PATIENCE_NS`]: what is answered in time is not disturbed
+//! (giving up the oldest at once would be the end of a consumer whose answers take longer than its
+//! share lasts: each would come just too late), and what nobody answers does not block the face for
+//! a lifetime that a peer may have chosen very long.
 
 mod record;
 mod shares;
-
-use std::collections::BTreeSet;
 
 use byname_packet::{Interest, NameRef, sha256, tlv, types};
 use hashbrown::HashTable;
 
 use crate::face::FaceId;
 use crate::hash::{NameHasher, Prefixes};
+use crate::slab::Slab;
+use crate::wheel::Wheel;
 use shares::Shares;
 
 pub(crate) use record::PitToken;
@@ -28,8 +34,11 @@ pub use record::{InRecord, OutRecord, PitEntry};
 /// Where an entry stands in the slab. Valid until the entry is removed.
 pub(crate) type PitIndex = u32;
 
+/// How long an Interest waits before its face may give it up for a newer one.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
 /// What tells entries of one name apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Selectors {
     pub(crate) can_be_prefix: bool,
     pub(crate) must_be_fresh: bool,
@@ -40,7 +49,7 @@ pub(crate) struct Selectors {
 impl Selectors {
     pub(crate) fn of(interest: &Interest<'_>, hasher: &NameHasher) -> Self {
         let hint_hash = interest.forwarding_hint.map_or(0, |hint| {
-            hint.names().fold(1, |acc: u64, name| acc.rotate_left(5) ^ hasher.hash(name.value()))
+            hint.names().fold(1, |acc, name| hasher.combine(acc, hasher.hash(name.value())))
         });
         Self {
             can_be_prefix: interest.can_be_prefix,
@@ -50,35 +59,50 @@ impl Selectors {
     }
 }
 
+/// An Interest that shall get an entry.
+pub(crate) struct Request<'a> {
+    pub(crate) face: FaceId,
+    pub(crate) name: NameRef<'a>,
+    pub(crate) prefixes: &'a Prefixes,
+    pub(crate) selectors: Selectors,
+    /// As it is forwarded.
+    pub(crate) wire: &'a [u8],
+    pub(crate) now_ns: u64,
+}
+
 /// The table.
 #[derive(Debug)]
 pub(crate) struct Pit {
-    slab: Vec<Option<PitEntry>>,
-    free: Vec<PitIndex>,
-    by_name: HashTable<(u64, PitIndex)>,
-    expiries: BTreeSet<(u64, PitIndex)>,
-    /// Entries whose name has n components.
-    counts: Vec<usize>,
-    /// Entries whose name ends in an implicit digest.
-    digest_count: usize,
+    entries: Slab<PitEntry>,
+    /// Some bits of the hash, and the entry.
+    by_name: HashTable<(u32, PitIndex)>,
+    expiries: Wheel,
+    /// CanBePrefix entries whose name has n components.
+    prefix_counts: Vec<u32>,
+    /// How many entries end in an implicit digest, by the hash of the name before it.
+    digest_parents: HashTable<(u64, u32)>,
     shares: Shares,
     bytes: usize,
     entries_max: usize,
     bytes_max: usize,
 }
 
+/// The bits of a hash that the table itself uses least.
+fn tag(hash: u64) -> u32 {
+    (hash >> 24) as u32
+}
+
 impl Pit {
     pub(crate) fn new(entries_max: usize, bytes_max: usize) -> Self {
         Self {
-            slab: Vec::new(),
-            free: Vec::new(),
+            entries: Slab::default(),
             by_name: HashTable::new(),
-            expiries: BTreeSet::new(),
-            counts: Vec::new(),
-            digest_count: 0,
+            expiries: Wheel::new(),
+            prefix_counts: Vec::new(),
+            digest_parents: HashTable::new(),
             shares: Shares::default(),
             bytes: 0,
-            entries_max,
+            entries_max: entries_max.min(1 << 30),
             bytes_max,
         }
     }
@@ -94,119 +118,145 @@ impl Pit {
         name: NameRef<'_>,
         selectors: Selectors,
     ) -> Option<PitIndex> {
-        self.by_name.iter_hash(hash).find_map(|(found, index)| {
-            let entry = self.get(*index)?;
-            let same = *found == hash
-                && entry.name_value() == name.value()
-                && entry.selectors == selectors;
-            same.then_some(*index)
-        })
+        let found = self.by_name.find(hash, |(found, index)| {
+            *found == tag(hash)
+                && self.get(*index).is_some_and(|entry| {
+                    entry.name_value() == name.value() && entry.selectors == selectors
+                })
+        });
+        found.map(|(_, index)| *index)
     }
 
-    /// Makes an entry for `interest` from `face`, which is forwarded as `wire`; `None` when the
-    /// table, or the face's share of it, is full. It has no records and does not expire yet.
-    pub(crate) fn insert(
-        &mut self,
-        face: FaceId,
-        interest: &Interest<'_>,
-        (hash, selectors): (u64, Selectors),
-        wire: &[u8],
-    ) -> Option<PitIndex> {
+    /// Whether `face` may have another entry of `bytes` octets.
+    pub(crate) fn has_room(&self, face: FaceId, bytes: usize) -> bool {
         let free = (
             self.entries_max.saturating_sub(self.len()),
             self.bytes_max.saturating_sub(self.bytes),
         );
-        if !self.shares.allows(face, wire.len(), free) {
+        self.shares.allows(face, bytes, free)
+    }
+
+    /// The entry that `face` may give up for a newer one. What others wait for too is charged to
+    /// one of them from now on.
+    pub(crate) fn pop_impatient(&mut self, face: FaceId, now_ns: u64) -> Option<Shed> {
+        let index = self.shares.oldest_of(face)?;
+        let entry = self.entries.get_mut(index)?;
+        if now_ns.saturating_sub(entry.made_ns) < PATIENCE_NS {
             return None;
         }
-        let mut entry = PitEntry::new(hash, selectors, wire)?;
-        let count = interest.name.count();
-        if self.counts.len() <= count {
-            self.counts.resize(count + 1, 0);
+        let bytes = entry.wire().len();
+        let other = entry.in_records.iter().map(|record| record.face).find(|of| *of != face);
+        let Some(other) = other else { return Some(Shed::Ends(index)) };
+        entry.in_records.retain(|record| record.face != face);
+        self.shares.remove(index, bytes);
+        self.shares.add(other, index, bytes);
+        Some(Shed::Stays)
+    }
+
+    /// Makes an entry; `None` when there is no room. It has no records and does not expire yet.
+    pub(crate) fn insert(&mut self, request: &Request<'_>) -> Option<PitIndex> {
+        let bytes = request.wire.len();
+        if !self.has_room(request.face, bytes) {
+            return None;
         }
-        self.counts[count] += 1;
-        self.digest_count += usize::from(ends_in_digest(interest.name));
-        self.bytes += wire.len();
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None => {
-                self.slab.push(None);
-                PitIndex::try_from(self.slab.len() - 1).ok()?
+        let index = self.entries.take();
+        let entry = self.entries.get_mut(index)?;
+        if entry.reset(request).is_none() {
+            self.entries.give_back(index);
+            return None;
+        }
+        let hash = entry.hash;
+        if request.selectors.can_be_prefix {
+            let count = request.prefixes.component_count();
+            if self.prefix_counts.len() <= count {
+                self.prefix_counts.resize(count + 1, 0);
             }
-        };
-        entry.owner = Some(self.shares.add(face, index, wire.len()));
-        self.slab[index as usize] = Some(entry);
-        self.by_name.insert_unique(hash, (hash, index), |(hash, _)| *hash);
+            self.prefix_counts[count] += 1;
+        }
+        if let Some(parent) = self.entries.get(index).and_then(PitEntry::digest_parent) {
+            let count = self.digest_parents.entry(parent, |(h, _)| *h == parent, |(h, _)| *h);
+            count.or_insert((parent, 0)).get_mut().1 += 1;
+        }
+        self.bytes += bytes;
+        self.shares.add(request.face, index, bytes);
+        let entries = &self.entries;
+        self.by_name.insert_unique(hash, (tag(hash), index), |(_, index)| {
+            entries.get(*index).map_or(0, |entry| entry.hash)
+        });
         Some(index)
     }
 
     pub(crate) fn get(&self, index: PitIndex) -> Option<&PitEntry> {
-        self.slab.get(index as usize)?.as_ref()
+        self.entries.get(index)
     }
 
     pub(crate) fn get_mut(&mut self, index: PitIndex) -> Option<&mut PitEntry> {
-        self.slab.get_mut(index as usize)?.as_mut()
+        self.entries.get_mut(index)
     }
 
-    /// Removes an entry and hands it out.
-    pub(crate) fn remove(&mut self, index: PitIndex) -> Option<PitEntry> {
-        let entry = self.slab.get_mut(index as usize)?.take()?;
-        let is_it = |(_, found): &(u64, PitIndex)| *found == index;
-        if let Ok(found) = self.by_name.find_entry(entry.hash, is_it) {
-            found.remove();
+    /// Removes an entry after a last look at it.
+    pub(crate) fn remove<R>(
+        &mut self,
+        index: PitIndex,
+        look: impl FnOnce(&mut PitEntry) -> R,
+    ) -> Option<R> {
+        let entry = self.entries.get_mut(index)?;
+        let found = self.by_name.find_entry(entry.hash, |(_, found)| *found == index);
+        found.ok()?.remove();
+        self.expiries.cancel(index);
+        if entry.selectors.can_be_prefix
+            && let Some(count) = self.prefix_counts.get_mut(entry.component_count())
+        {
+            *count -= 1;
         }
-        self.expiries.remove(&(entry.expires_ns, index));
-        self.counts[entry.name().count()] -= 1;
-        self.digest_count -= usize::from(ends_in_digest(entry.name()));
+        if let Some(parent) = entry.digest_parent()
+            && let Ok(mut found) = self.digest_parents.find_entry(parent, |(h, _)| *h == parent)
+        {
+            found.get_mut().1 -= 1;
+            if found.get().1 == 0 {
+                found.remove();
+            }
+        }
         self.bytes -= entry.wire().len();
-        self.disown(entry.owner, entry.wire().len());
-        self.free.push(index);
-        Some(entry)
+        self.shares.remove(index, entry.wire().len());
+        let result = look(entry);
+        entry.clear();
+        self.entries.give_back(index);
+        Some(result)
     }
 
     /// Takes one entry away from a face that is gone. It ends unless others wait for it too; then
     /// it stays, charged to nobody. `None` when the face has no more.
-    pub(crate) fn pop_orphan(&mut self, face: FaceId) -> Option<Orphan> {
-        let index = self.shares.last_of(face)?;
-        let entry = self.get_mut(index)?;
+    pub(crate) fn pop_orphan(&mut self, face: FaceId) -> Option<Shed> {
+        let Some(index) = self.shares.oldest_of(face) else {
+            self.shares.close(face);
+            return None;
+        };
+        let entry = self.entries.get_mut(index)?;
         entry.in_records.retain(|record| record.face != face);
         if entry.in_records.is_empty() {
-            return self.remove(index).map(|_| Orphan::Ended);
+            return Some(Shed::Ends(index));
         }
-        let (owner, bytes) = (entry.owner.take(), entry.wire().len());
-        self.disown(owner, bytes);
-        Some(Orphan::Kept)
-    }
-
-    fn disown(&mut self, owner: Option<shares::Owner>, bytes: usize) {
-        let moved = owner.and_then(|owner| self.shares.remove(owner, bytes));
-        if let Some((index, owner)) = moved
-            && let Some(entry) = self.get_mut(index)
-        {
-            entry.owner = Some(owner);
-        }
+        self.shares.remove(index, entry.wire().len());
+        Some(Shed::Stays)
     }
 
     /// Sets when the entry expires: when its last in-record does.
     pub(crate) fn reschedule(&mut self, index: PitIndex) {
-        let Some(entry) = self.slab.get_mut(index as usize).and_then(Option::as_mut) else {
-            return;
-        };
+        let Some(entry) = self.entries.get_mut(index) else { return };
         let expires_ns = entry.in_records.iter().map(|record| record.expires_ns).max();
-        self.expiries.remove(&(entry.expires_ns, index));
         entry.expires_ns = expires_ns.unwrap_or(0);
-        self.expiries.insert((entry.expires_ns, index));
+        self.expiries.set(index, entry.expires_ns);
     }
 
-    /// When the next entry expires.
+    /// When the table must be asked for expired entries next.
     pub(crate) fn next_expiry_ns(&self) -> Option<u64> {
-        self.expiries.first().map(|(at, _)| *at)
+        self.expiries.next_ns()
     }
 
-    /// Takes out one entry that has expired.
-    pub(crate) fn pop_expired(&mut self, now_ns: u64) -> Option<PitEntry> {
-        let (at, index) = *self.expiries.first()?;
-        if at > now_ns { None } else { self.remove(index) }
+    /// An entry that has expired. It is to be removed.
+    pub(crate) fn pop_expired(&mut self, now_ns: u64) -> Option<PitIndex> {
+        self.expiries.pop_due(now_ns)
     }
 
     /// Replaces `out` by the entries that Data `name` with packet `wire` satisfies when it comes
@@ -214,48 +264,52 @@ impl Pit {
     pub(crate) fn satisfied_by(&self, data: &Arrived<'_>, out: &mut Vec<PitIndex>) {
         out.clear();
         let whole = data.prefixes.component_count();
-        let longest = whole.min(self.counts.len().saturating_sub(1));
-        for count in 0..=longest {
-            if self.counts.get(count).is_none_or(|entries| *entries == 0) {
+        let hash = data.prefixes.whole();
+        self.collect(hash, data, out, |entry| entry.name_value() == data.name.value());
+        for (count, entries) in self.prefix_counts.iter().enumerate().take(whole) {
+            if *entries == 0 {
                 continue;
             }
             let Some(prefix) = data.prefixes.get(count) else { break };
             let octets = &data.name.value()[..prefix.end];
-            self.collect(prefix.hash, data.face, out, |entry| {
-                entry.name_value() == octets && (count == whole || entry.selectors.can_be_prefix)
+            self.collect(prefix.hash, data, out, |entry| {
+                entry.selectors.can_be_prefix && entry.name_value() == octets
             });
         }
-        if self.digest_count > 0 {
+        if self.digest_parents.find(hash, |(parent, _)| *parent == hash).is_some() {
             let mut full = data.name.value().to_vec();
             let digest = sha256(&[data.wire]);
             tlv::write_element(&mut full, u32::from(types::IMPLICIT_SHA256_DIGEST), &digest);
             let hash = data.hasher.hash(&full);
-            self.collect(hash, data.face, out, |entry| entry.name_value() == full);
+            self.collect(hash, data, out, |entry| entry.name_value() == full);
         }
     }
 
     fn collect(
         &self,
         hash: u64,
-        face: FaceId,
+        data: &Arrived<'_>,
         out: &mut Vec<PitIndex>,
         matches: impl Fn(&PitEntry) -> bool,
     ) {
         for (found, index) in self.by_name.iter_hash(hash) {
+            if *found != tag(hash) {
+                continue;
+            }
             let Some(entry) = self.get(*index) else { continue };
-            if *found == hash && matches(entry) && entry.was_asked_of(face) {
+            if matches(entry) && entry.was_asked_of(data.face) {
                 out.push(*index);
             }
         }
     }
 }
 
-/// What became of an entry whose face is gone.
-pub(crate) enum Orphan {
-    /// It has ended.
-    Ended,
+/// What becomes of an entry that its face has to do without.
+pub(crate) enum Shed {
+    /// It is to be removed.
+    Ends(PitIndex),
     /// Others wait for it too.
-    Kept,
+    Stays,
 }
 
 /// A Data packet to be matched against the table.
@@ -265,8 +319,4 @@ pub(crate) struct Arrived<'a> {
     pub(crate) prefixes: &'a Prefixes,
     pub(crate) hasher: &'a NameHasher,
     pub(crate) face: FaceId,
-}
-
-fn ends_in_digest(name: NameRef<'_>) -> bool {
-    name.last().is_some_and(|last| last.typ == types::IMPLICIT_SHA256_DIGEST)
 }

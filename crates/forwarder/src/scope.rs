@@ -2,14 +2,14 @@
 //!
 //! spec: NFD developer's guide, "Name scope"; `/localhost` and `/localhop` are reserved.
 
-use byname_packet::{Component, NameRef};
+use byname_packet::NameRef;
 
 /// Whether `name` is below `/localhost`: it never crosses a face that is not local.
 pub(crate) fn is_localhost(name: NameRef<'_>) -> bool {
-    name.components().next() == Some(Component::generic(b"localhost"))
+    name.value().starts_with(b"\x08\x09localhost")
 }
 
 /// Whether `name` is below `/localhop`: what came from another machine goes to no third one.
 pub(crate) fn is_localhop(name: NameRef<'_>) -> bool {
-    name.components().next() == Some(Component::generic(b"localhop"))
+    name.value().starts_with(b"\x08\x08localhop")
 }

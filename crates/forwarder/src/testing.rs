@@ -146,7 +146,11 @@ impl Bench {
     }
 
     pub(crate) fn wait_ms(&mut self, ms: u64) {
-        self.now_ns += ms * MS;
+        self.wait_until(self.now_ns + ms * MS);
+    }
+
+    pub(crate) fn wait_until(&mut self, now_ns: u64) {
+        self.now_ns = self.now_ns.max(now_ns);
         let mut out = Collector::default();
         self.forwarder.handle_timeout(self.now_ns, &mut out);
         assert_eq!(out.0, []);

@@ -6,8 +6,9 @@ use smallvec::SmallVec;
 
 use super::{Arrival, Forwarder, Tx};
 use crate::counters::DropReason;
-use crate::dead_nonce;
+use crate::dead_nonce::{self, DeadNonceList};
 use crate::face::{FaceId, LinkType};
+use crate::hash::NameHasher;
 use crate::pit::{Arrived, PitEntry, PitIndex, PitToken};
 use crate::scope;
 
@@ -57,41 +58,64 @@ impl Forwarder {
         // One copy for each face and token, however many entries it satisfies.
         let mut answered: SmallVec<[(FaceId, PitToken); 1]> = SmallVec::new();
         for index in satisfied {
-            let Some(entry) = self.pit.remove(*index) else { continue };
-            self.counters.satisfied_interests += 1;
-            for record in &entry.in_records {
-                let goes_back =
-                    record.face == arrival.face && self.link_type(record.face) != LinkType::AdHoc;
-                let is_late = record.expires_ns <= now_ns;
-                if goes_back || is_late || answered.contains(&(record.face, record.token)) {
-                    continue;
+            let entry = self.pit.get(*index);
+            let is_to_bury = entry.is_some_and(|entry| self.is_to_bury(entry, data, cached));
+            let (faces, counters) = (&mut self.faces, &mut self.counters);
+            let (dead_nonces, hasher) = (&mut self.dead_nonces, &self.hasher);
+            counters.satisfied_interests += 1;
+            self.pit.remove(*index, |entry| {
+                for record in &entry.in_records {
+                    let Some(to) = faces.get_mut(record.face) else { continue };
+                    let goes_back =
+                        record.face == arrival.face && to.info.link_type != LinkType::AdHoc;
+                    let is_late = record.expires_ns <= now_ns;
+                    if goes_back || is_late || answered.contains(&(record.face, record.token)) {
+                        continue;
+                    }
+                    answered.push((record.face, record.token));
+                    let header = LpHeader {
+                        pit_token: record.token.get(),
+                        cache_policy: arrival.header.cache_policy,
+                        congestion_mark: arrival.header.congestion_mark,
+                        incoming_face_id: to.options.local_fields.then_some(arrival.face.0),
+                        ..LpHeader::default()
+                    };
+                    counters.out_data += 1;
+                    to.send_data(record.face, &header, data.wire(), tx);
                 }
-                answered.push((record.face, record.token));
-                let header = LpHeader {
-                    pit_token: record.token.get(),
-                    cache_policy: arrival.header.cache_policy,
-                    congestion_mark: arrival.header.congestion_mark,
-                    ..LpHeader::default()
-                };
-                self.send_data(record.face, &header, data.wire(), tx);
-            }
-            self.bury_satisfied(&entry, data, cached, now_ns);
+                if is_to_bury {
+                    bury(entry, dead_nonces, hasher, now_ns);
+                }
+            });
         }
     }
 
-    /// An Interest that still circles would mostly be answered by the content store; where it would
-    /// not, its nonces are remembered.
-    fn bury_satisfied(&mut self, entry: &PitEntry, data: &Data<'_>, cached: bool, now_ns: u64) {
-        let stale_soon = data.meta.freshness_ms < dead_nonce::LIFETIME_NS / 1_000_000;
-        if !cached || entry.selectors.must_be_fresh && stale_soon {
-            self.bury(entry, now_ns);
+    /// Whether an Interest that still circles must be known by its nonce. Mostly it will be answered
+    /// by the content store. Where it would not, and what was asked for left this machine, or may
+    /// be asked for again soon because it must be fresh, its nonces are remembered.
+    fn is_to_bury(&self, entry: &PitEntry, data: &Data<'_>, cached: bool) -> bool {
+        if entry.selectors.must_be_fresh {
+            return !cached || data.meta.freshness_ms < dead_nonce::LIFETIME_NS / 1_000_000;
         }
+        !cached && entry.out_records.iter().any(|record| !self.is_local(record.face))
     }
 
-    /// Remembers the nonces under which an entry was sent.
-    pub(super) fn bury(&mut self, entry: &PitEntry, now_ns: u64) {
-        for record in &entry.out_records {
-            self.dead_nonces.insert(entry.hash, record.nonce, now_ns);
-        }
+    /// Ends an entry that nobody has answered. Its nonces are remembered.
+    pub(super) fn give_up(&mut self, index: PitIndex, now_ns: u64) {
+        let (dead_nonces, hasher) = (&mut self.dead_nonces, &self.hasher);
+        self.counters.unsatisfied_interests += 1;
+        self.pit.remove(index, |entry| bury(entry, dead_nonces, hasher, now_ns));
+    }
+}
+
+/// Remembers the nonces under which an entry was sent.
+pub(super) fn bury(
+    entry: &PitEntry,
+    dead_nonces: &mut DeadNonceList,
+    hasher: &NameHasher,
+    now_ns: u64,
+) {
+    for record in &entry.out_records {
+        dead_nonces.insert(hasher, (entry.hash, record.nonce), now_ns);
     }
 }

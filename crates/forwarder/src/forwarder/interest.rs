@@ -3,18 +3,25 @@
 use byname_packet::lp::{LpHeader, nack_reason};
 use byname_packet::{ForwardingHint, Interest, NameRef};
 
+use super::nack::send_nack;
 use super::{Arrival, Forwarder, Tx};
 use crate::counters::DropReason;
 use crate::face::{FaceId, LinkType};
 use crate::hash::Prefixes;
 use crate::management;
-use crate::pit::{InRecord, OutRecord, PitEntry, PitIndex, PitToken, Selectors};
+use crate::pit::{InRecord, OutRecord, PitEntry, PitIndex, PitToken, Request, Selectors, Shed};
 use crate::rib::NextHop;
 use crate::scope;
 use crate::strategy::{Context, Decision, Strategy};
 
 /// Longer lifetimes are cut: a PIT entry must end some day.
 const LIFETIME_MAX_MS: u64 = 600_000;
+
+/// Interests that may be given up for one that is larger.
+const SHED_MAX: usize = 16;
+
+/// `IncomingFaceId` of what comes from the content store, as in NFD.
+const CONTENT_STORE_FACE_ID: u64 = 254;
 
 /// An Interest that has passed the first checks.
 struct Accepted<'a> {
@@ -46,7 +53,7 @@ impl Forwarder {
         if header.cache_policy.is_some() || header.prefix_announcement.is_some() {
             return Err(DropReason::ForbiddenHeader);
         }
-        if header.next_hop_face_id.is_some() {
+        if header.next_hop_face_id.is_some() && !self.has_local_fields(arrival.face) {
             return Err(DropReason::LocalFieldsDisabled);
         }
         // spec: NDN Packet Format §3 "HopLimit": zero on receipt is dropped, else it is
@@ -79,7 +86,7 @@ impl Forwarder {
         tx: &mut dyn Tx,
     ) -> Result<(), DropReason> {
         let hash = accepted.prefixes.whole();
-        if self.dead_nonces.contains(hash, accepted.nonce, arrival.now_ns) {
+        if self.dead_nonces.contains(&self.hasher, (hash, accepted.nonce), arrival.now_ns) {
             return Err(self.on_loop(arrival, accepted, tx));
         }
         let selectors = Selectors::of(accepted.interest, &self.hasher);
@@ -102,8 +109,16 @@ impl Forwarder {
         accepted.interest.encode_forwarded(accepted.nonce, accepted.hop_limit, &mut wire);
         let index = known
             .or_else(|| {
-                let key = (hash, selectors);
-                self.pit.insert(arrival.face, accepted.interest, key, &wire)
+                let request = Request {
+                    face: arrival.face,
+                    name: accepted.interest.name,
+                    prefixes: accepted.prefixes,
+                    selectors,
+                    wire: &wire,
+                    now_ns: arrival.now_ns,
+                };
+                self.make_room(&request);
+                self.pit.insert(&request)
             })
             .ok_or(DropReason::PitFull);
         let result = index.and_then(|index| {
@@ -112,6 +127,20 @@ impl Forwarder {
         });
         self.scratch.wire = wire;
         result
+    }
+
+    /// Gives up what the face has waited for long, when it has used up its share of the PIT.
+    fn make_room(&mut self, request: &Request<'_>) {
+        for _ in 0..SHED_MAX {
+            if self.pit.has_room(request.face, request.wire.len()) {
+                return;
+            }
+            let Some(shed) = self.pit.pop_impatient(request.face, request.now_ns) else { return };
+            self.count_drop(request.face, DropReason::PitShed);
+            if let Shed::Ends(index) = shed {
+                self.give_up(index, request.now_ns);
+            }
+        }
     }
 
     fn on_loop(
@@ -125,7 +154,8 @@ impl Forwarder {
             nack: Some(nack_reason::DUPLICATE),
             ..LpHeader::default()
         };
-        self.send_nack(arrival.face, &header, accepted.interest.wire(), tx);
+        let packet = (&header, accepted.interest.wire());
+        send_nack((&mut self.faces, &mut self.counters), arrival.face, packet, tx);
         DropReason::LoopedInterest
     }
 
@@ -141,8 +171,12 @@ impl Forwarder {
             return false;
         };
         self.counters.cs_hits += 1;
-        let header = LpHeader { pit_token: accepted.token.get(), ..LpHeader::default() };
         if let Some(to) = self.faces.get_mut(arrival.face) {
+            let header = LpHeader {
+                pit_token: accepted.token.get(),
+                incoming_face_id: to.options.local_fields.then_some(CONTENT_STORE_FACE_ID),
+                ..LpHeader::default()
+            };
             self.counters.out_data += 1;
             to.send_data(arrival.face, &header, packet, tx);
         }
@@ -173,6 +207,11 @@ impl Forwarder {
         accepted: &Accepted<'_>,
         (wire, tx): (&[u8], &mut dyn Tx),
     ) -> Result<(), DropReason> {
+        let sending = Sending { nonce: accepted.nonce, wire, arrival };
+        if let Some(face) = arrival.header.next_hop_face_id {
+            let decision = self.obey(FaceId(face), accepted);
+            return self.carry_out(index, decision, &sending, tx);
+        }
         let lookup = Lookup {
             name: accepted.interest.name,
             prefixes: accepted.prefixes,
@@ -183,8 +222,21 @@ impl Forwarder {
         let decision = self.decide(index, &lookup, arrival.now_ns, |strategy, context, send| {
             strategy.on_interest(context, send)
         });
-        let sending = Sending { nonce: accepted.nonce, wire, arrival };
         self.carry_out(index, decision, &sending, tx)
+    }
+
+    /// What an application says with `NextHopFaceId`: this way and no other.
+    fn obey(&mut self, face: FaceId, accepted: &Accepted<'_>) -> Decision {
+        self.scratch.send.clear();
+        let stays_here =
+            scope::is_localhost(accepted.interest.name) || accepted.hop_limit == Some(0);
+        match self.faces.get(face) {
+            Some(to) if to.up && (to.info.local || !stays_here) => {
+                self.scratch.send.push(face);
+                Decision::Forward
+            }
+            _ => Decision::Reject(nack_reason::NO_ROUTE),
+        }
     }
 
     /// Collects the eligible next hops and asks the strategy; faces to send to are then in scratch.
@@ -306,7 +358,7 @@ impl Forwarder {
         }
         if let Some(nonce) = replaced {
             let hash = entry.hash;
-            self.dead_nonces.insert(hash, nonce, now_ns);
+            self.dead_nonces.insert(&self.hasher, (hash, nonce), now_ns);
         }
         let Some(to) = self.faces.get_mut(face) else { return };
         to.counters.out_interests += 1;
@@ -315,6 +367,7 @@ impl Forwarder {
         let header = LpHeader {
             congestion_mark: sending.arrival.header.congestion_mark,
             non_discovery: sending.arrival.header.non_discovery,
+            incoming_face_id: to.options.local_fields.then_some(sending.arrival.face.0),
             ..LpHeader::default()
         };
         tx.send(face, &header, sending.wire);

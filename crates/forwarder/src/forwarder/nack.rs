@@ -3,10 +3,12 @@
 use byname_packet::Interest;
 use byname_packet::lp::LpHeader;
 
+use super::data::bury;
 use super::interest::{Lookup, Sending};
 use super::{Arrival, Forwarder, Tx};
-use crate::counters::DropReason;
+use crate::counters::{Counters, DropReason};
 use crate::face::{FaceId, LinkType};
+use crate::face_table::FaceTable;
 use crate::hash::Prefixes;
 use crate::pit::{PitIndex, Selectors};
 
@@ -85,36 +87,38 @@ impl Forwarder {
 
     /// Ends an entry: every face that waits gets a Nack.
     pub(super) fn reject(&mut self, index: PitIndex, reason: u64, now_ns: u64, tx: &mut dyn Tx) {
-        let Some(entry) = self.pit.remove(index) else { return };
-        self.counters.unsatisfied_interests += 1;
-        let mut wire = Vec::with_capacity(entry.wire().len());
-        for record in entry.in_records.iter().filter(|record| record.expires_ns > now_ns) {
-            entry.encode_with_nonce(record.nonce, &mut wire);
-            let header = LpHeader {
-                pit_token: record.token.get(),
-                nack: Some(reason),
-                ..LpHeader::default()
-            };
-            self.send_nack(record.face, &header, &wire, tx);
-        }
-        self.bury(&entry, now_ns);
+        let (faces, counters) = (&mut self.faces, &mut self.counters);
+        let (dead_nonces, hasher) = (&mut self.dead_nonces, &self.hasher);
+        counters.unsatisfied_interests += 1;
+        self.pit.remove(index, |entry| {
+            let mut wire = Vec::with_capacity(entry.wire().len());
+            for record in entry.in_records.iter().filter(|record| record.expires_ns > now_ns) {
+                entry.encode_with_nonce(record.nonce, &mut wire);
+                let header = LpHeader {
+                    pit_token: record.token.get(),
+                    nack: Some(reason),
+                    ..LpHeader::default()
+                };
+                send_nack((faces, counters), record.face, (&header, &wire), tx);
+            }
+            bury(entry, dead_nonces, hasher, now_ns);
+        });
     }
+}
 
-    /// Sends a Nack, where Nacks are used: not on links with several peers.
-    pub(super) fn send_nack(
-        &mut self,
-        face: FaceId,
-        header: &LpHeader<'_>,
-        interest: &[u8],
-        tx: &mut dyn Tx,
-    ) {
-        let Some(to) = self.faces.get_mut(face) else { return };
-        if to.info.link_type != LinkType::PointToPoint {
-            return;
-        }
-        to.counters.out_nacks += 1;
-        to.counters.out_bytes += interest.len() as u64;
-        self.counters.out_nacks += 1;
-        tx.send(face, header, interest);
+/// Sends a Nack, where Nacks are used: not on links with several peers.
+pub(super) fn send_nack(
+    (faces, counters): (&mut FaceTable, &mut Counters),
+    face: FaceId,
+    (header, interest): (&LpHeader<'_>, &[u8]),
+    tx: &mut dyn Tx,
+) {
+    let Some(to) = faces.get_mut(face) else { return };
+    if to.info.link_type != LinkType::PointToPoint {
+        return;
     }
+    to.counters.out_nacks += 1;
+    to.counters.out_bytes += interest.len() as u64;
+    counters.out_nacks += 1;
+    tx.send(face, header, interest);
 }

@@ -4,7 +4,7 @@ use byname_packet::InterestBuilder;
 use byname_packet::lp::{CACHE_POLICY_NO_CACHE, LpHeader, nack_reason};
 
 use super::*;
-use crate::testing::{Bench, data, faces, name};
+use crate::testing::{Bench, MS, data, faces, name};
 
 mod data;
 mod hostile;
@@ -214,17 +214,20 @@ fn lifetimes_end_and_are_told_in_advance() {
     bench.route("/a", producer, 0);
     assert_eq!(bench.forwarder.poll_timeout(), None);
     bench.interest_with(consumer, "/a/1", 1, |i| i.lifetime_ms(100));
-    let due_ns = bench.now_ns + 100 * crate::testing::MS;
-    assert_eq!(bench.forwarder.poll_timeout(), Some(due_ns));
+    let due_ns = bench.now_ns + 100 * MS;
     bench.wait_ms(99);
     assert_eq!(bench.forwarder.pending_count(), 1);
-    bench.wait_ms(1);
-    assert_eq!(bench.forwarder.pending_count(), 0);
+    // The forwarder may ask to be called earlier to look at its timers, but ends nothing early.
+    while let Some(next_ns) = bench.forwarder.poll_timeout() {
+        assert!(next_ns < due_ns + 2 * MS, "not told in time");
+        bench.wait_until(next_ns);
+        assert_eq!(bench.forwarder.pending_count(), usize::from(next_ns < due_ns));
+    }
     assert_eq!(bench.forwarder.counters().unsatisfied_interests, 1);
     assert_eq!(bench.data(producer, "/a/1", 0), []);
     bench.interest_with(consumer, "/a/2", 2, |i| i.lifetime_ms(u64::MAX));
     let due_ns = bench.forwarder.poll_timeout().unwrap();
-    assert!(due_ns <= bench.now_ns + 600_000 * crate::testing::MS, "no entry lives for ever");
+    assert!(due_ns <= bench.now_ns + 600_000 * MS, "no entry lives for ever");
 }
 
 #[test]

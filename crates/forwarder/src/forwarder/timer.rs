@@ -10,9 +10,8 @@ impl Forwarder {
 
     /// Removes what has expired. Nothing is sent today; strategies that probe will.
     pub fn handle_timeout(&mut self, now_ns: u64, _tx: &mut dyn Tx) {
-        while let Some(entry) = self.pit.pop_expired(now_ns) {
-            self.counters.unsatisfied_interests += 1;
-            self.bury(&entry, now_ns);
+        while let Some(index) = self.pit.pop_expired(now_ns) {
+            self.give_up(index, now_ns);
         }
         for prefix in self.rib.expire(now_ns) {
             self.update_fib(&prefix);

@@ -3,8 +3,7 @@
 use byname_packet::{NameRef, tlv, types};
 use smallvec::SmallVec;
 
-use super::Selectors;
-use super::shares::Owner;
+use super::{Request, Selectors};
 use crate::face::FaceId;
 
 /// The longest PIT token a peer may attach (spec: NDNLPv2 "PIT token").
@@ -61,9 +60,15 @@ pub struct OutRecord {
     pub suppression_ns: u64,
 }
 
-/// A pending Interest. Nearly always one face waits and one was asked: those records are kept in
-/// place.
-#[derive(Debug)]
+/// How an implicit digest begins.
+const DIGEST_TYPE_LENGTH: [u8; 2] = [types::IMPLICIT_SHA256_DIGEST as u8, 32];
+
+/// Interests up to this size are kept in place.
+const WIRE_INLINE_BYTES: usize = 128;
+
+/// A pending Interest. Nearly always one face waits and one was asked, and the packet is small:
+/// these are kept in place.
+#[derive(Debug, Default)]
 pub struct PitEntry {
     /// Faces that wait.
     pub in_records: SmallVec<[InRecord; 1]>,
@@ -74,31 +79,52 @@ pub struct PitEntry {
     pub(crate) hash: u64,
     pub(crate) selectors: Selectors,
     pub(crate) expires_ns: u64,
-    /// The face it is charged to; `None` once that is gone.
-    pub(super) owner: Option<Owner>,
-    wire: Box<[u8]>,
+    pub(super) made_ns: u64,
+    /// The hash of the name without its last component, if that is an implicit digest.
+    digest_parent: Option<u64>,
+    component_count: u32,
     name_at: (u32, u32),
+    wire: SmallVec<[u8; WIRE_INLINE_BYTES]>,
 }
 
 impl PitEntry {
-    /// `None` when `wire` is no Interest; callers have decoded it before.
-    pub(super) fn new(hash: u64, selectors: Selectors, wire: &[u8]) -> Option<Self> {
-        let mut outer = tlv::Reader::new(wire);
-        let outer_value = outer.read().ok()??.value;
+    /// Makes this the entry of `request`, without records. `None` when the packet is no Interest;
+    /// callers have decoded it before.
+    pub(super) fn reset(&mut self, request: &Request<'_>) -> Option<()> {
+        let wire = request.wire;
+        let outer_value = tlv::Reader::new(wire).read().ok()??.value;
         let name = tlv::Reader::new(outer_value).read().ok()??;
         let name_end = wire.len() - outer_value.len() + name.wire.len();
-        let name_at = ((name_end - name.value.len()) as u32, name_end as u32);
-        Some(Self {
-            in_records: SmallVec::new(),
-            out_records: SmallVec::new(),
-            suppression_ns: 0,
-            hash,
-            selectors,
-            expires_ns: 0,
-            owner: None,
-            wire: wire.into(),
-            name_at,
-        })
+        self.name_at = ((name_end - name.value.len()) as u32, name_end as u32);
+        self.wire.extend_from_slice(wire);
+        self.hash = request.prefixes.whole();
+        self.selectors = request.selectors;
+        self.made_ns = request.now_ns;
+        self.suppression_ns = 0;
+        self.component_count = request.prefixes.component_count() as u32;
+        let is_digest = |octets: &[u8]| octets.starts_with(&DIGEST_TYPE_LENGTH);
+        let parent = request.prefixes.parent();
+        let parent = parent.filter(|parent| is_digest(&request.name.value()[parent.end..]));
+        self.digest_parent = parent.map(|parent| parent.hash);
+        Some(())
+    }
+
+    /// Lets go of whatever is not kept in place.
+    pub(super) fn clear(&mut self) {
+        // A new vector where there was a heap block, so that a flood of large packets leaves
+        // nothing behind.
+        if self.wire.spilled() {
+            self.wire = SmallVec::new();
+        }
+        if self.in_records.spilled() {
+            self.in_records = SmallVec::new();
+        }
+        if self.out_records.spilled() {
+            self.out_records = SmallVec::new();
+        }
+        self.wire.clear();
+        self.in_records.clear();
+        self.out_records.clear();
     }
 
     /// What is asked for.
@@ -109,6 +135,14 @@ impl PitEntry {
     /// The octets of the name, without the check that [`PitEntry::name`] repeats.
     pub(crate) fn name_value(&self) -> &[u8] {
         &self.wire[self.name_at.0 as usize..self.name_at.1 as usize]
+    }
+
+    pub(super) fn component_count(&self) -> usize {
+        self.component_count as usize
+    }
+
+    pub(super) fn digest_parent(&self) -> Option<u64> {
+        self.digest_parent
     }
 
     /// The Interest as first forwarded.

@@ -1,0 +1,109 @@
+//! All faces by number.
+//!
+//! Numbers are given out in sequence and never again, and are looked up for every packet: so a face
+//! stands in a page of 256, at the place its number says. A page whose faces are all gone is let
+//! go; what remains of it are the eight octets of its place.
+
+use crate::face::{Face, FaceId};
+
+const PAGE: u64 = 256;
+
+/// Faces in one page, and how many.
+#[derive(Debug)]
+struct Page {
+    faces: [Option<Box<Face>>; PAGE as usize],
+    count: u32,
+}
+
+/// All faces by number. The driver bounds how many there are.
+#[derive(Debug, Default)]
+pub(crate) struct FaceTable {
+    pages: Vec<Option<Box<Page>>>,
+    given_out: u64,
+}
+
+impl FaceTable {
+    pub(crate) fn add(&mut self, face: Face) -> FaceId {
+        // NFD keeps the numbers below 256 for its own internal faces; clients print what they get.
+        let id = FaceId(PAGE + self.given_out);
+        let (page, at) = place(id);
+        self.given_out += 1;
+        if self.pages.len() <= page {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let page = self.pages[page].get_or_insert_with(|| {
+            Box::new(Page { faces: std::array::from_fn(|_| None), count: 0 })
+        });
+        page.faces[at] = Some(Box::new(face));
+        page.count += 1;
+        id
+    }
+
+    pub(crate) fn remove(&mut self, id: FaceId) -> bool {
+        let (at_page, at) = place(id);
+        let Some(Some(page)) = self.pages.get_mut(at_page) else { return false };
+        if page.faces[at].take().is_none() {
+            return false;
+        }
+        page.count -= 1;
+        if page.count == 0 {
+            self.pages[at_page] = None;
+        }
+        true
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: FaceId) -> Option<&Face> {
+        let (page, at) = place(id);
+        self.pages.get(page)?.as_ref()?.faces[at].as_deref()
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: FaceId) -> Option<&mut Face> {
+        let (page, at) = place(id);
+        self.pages.get_mut(page)?.as_mut()?.faces[at].as_deref_mut()
+    }
+
+    /// In the order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (FaceId, &Face)> {
+        self.pages.iter().enumerate().flat_map(|(page, faces)| {
+            let faces = faces.as_ref().map_or(&[][..], |page| &page.faces);
+            faces.iter().enumerate().filter_map(move |(at, face)| {
+                let id = FaceId((page as u64 + 1) * PAGE + at as u64);
+                face.as_deref().map(|face| (id, face))
+            })
+        })
+    }
+}
+
+/// Page and place in it. Numbers below the first one lead to no page.
+#[inline]
+fn place(id: FaceId) -> (usize, usize) {
+    ((id.0 / PAGE).wrapping_sub(1) as usize, (id.0 % PAGE) as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::face::FaceInfo;
+
+    #[test]
+    fn faces_are_found_by_numbers_that_are_never_given_out_again() {
+        let mut table = FaceTable::default();
+        let ids: Vec<FaceId> =
+            (0..600).map(|_| table.add(Face::new(FaceInfo::default()))).collect();
+        assert_eq!((ids[0], ids[599]), (FaceId(256), FaceId(855)));
+        for id in &ids[1..599] {
+            assert!(table.remove(*id));
+            assert!(!table.remove(*id));
+        }
+        assert_eq!(table.iter().map(|(id, _)| id).collect::<Vec<_>>(), [ids[0], ids[599]]);
+        assert_eq!(table.add(Face::new(FaceInfo::default())), FaceId(856));
+        for unknown in [0, 1, 255, 300, 857, 1 << 40, u64::MAX] {
+            assert!(table.get(FaceId(unknown)).is_none());
+            assert!(table.get_mut(FaceId(unknown)).is_none());
+            assert!(!table.remove(FaceId(unknown)));
+        }
+        assert!(table.pages[1].is_none(), "an empty page is let go");
+    }
+}
