@@ -65,7 +65,7 @@ class IsReadByByname(Case):
         self.assertEqual(result.code, 0, str(result))
         self.assertIsNone(samples.difference(out, relative))
 
-    @grid(forwarder=FORWARDERS, scheme=("unix", "tcp", "udp"))
+    @grid(forwarder=FORWARDERS, scheme=("unix", "tcp", "udp", "ws"))
     def check_many_segments(self, forwarder, scheme):
         self.check_read(forwarder, scheme, "many-segments.bin")
 

@@ -13,6 +13,7 @@ from . import peers, wire
 from .lab import START_TIMEOUT_S, free_port, wait_until
 
 FETCH_TIMEOUT_S = 120
+WEBSOCKET_PORT = 9696
 
 
 def byname_binary():
@@ -26,7 +27,7 @@ def byname_binary():
 
 
 class Forwarder:
-    """A running forwarder that listens on a Unix socket and on one TCP and UDP port.
+    """A running forwarder that listens on a Unix socket, one TCP and UDP port, and a WebSocket.
 
     On a node of a topology all addresses and the usual port are free: host "*", port 6363.
     """
@@ -37,6 +38,7 @@ class Forwarder:
         self.label = label
         self.socket_path = str(lab.path(f"{label}.sock"))
         self.port = port or free_port()
+        self.websocket_port = free_port() if port is None else WEBSOCKET_PORT
         self.daemon = self._start()
         wait_until(self._accepts, f"{label} to listen", START_TIMEOUT_S, self.daemon)
 
@@ -44,7 +46,8 @@ class Forwarder:
         """Where to connect."""
         if scheme == "unix":
             return "unix://" + self.socket_path
-        return f"{scheme}://{self.host}:{self.port}"
+        port = self.websocket_port if scheme == "ws" else self.port
+        return f"{scheme}://{self.host}:{port}"
 
     def _accepts(self):
         with socket.socket(socket.AF_UNIX) as probe:
@@ -88,7 +91,7 @@ class NdndForwarder(Forwarder):
                 "udp": {"enabled_multicast": False, "port_unicast": self.port},
                 "tcp": {"port_unicast": self.port},
                 "unix": {"socket_path": self.socket_path},
-                "websocket": {"enabled": False},
+                "websocket": {"enabled": True, "port": self.websocket_port},
                 "http3": {"enabled": False},
             },
             "fw": {"threads": 2},
@@ -137,11 +140,13 @@ def ndnd_put(lab, forwarder, file, name, scheme="unix", flags=()):
     return daemon
 
 
-def ndnts_serve(lab, forwarder, directory, name, scheme="unix", options=("6144", "sha256")):
+def ndnts_serve(lab, forwarder, directory, name, scheme="unix", options=("6144", "sha256"),
+                wait=True):
     """Publishes a directory with interop/ndnts/serve.mjs; options: segment size, signature."""
     argv = ["node", _script("serve.mjs"), forwarder.uri(scheme), name, directory, *options]
     daemon = lab.start("ndnts-serve", argv)
-    wait_published(forwarder.uri(), name, daemon)
+    if wait:
+        wait_published(forwarder.uri(), name, daemon)
     return daemon
 
 

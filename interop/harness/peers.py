@@ -51,7 +51,7 @@ PEERS = {
         Peer(
             "ndnts",
             _pin("ndnts/package.json", r'"@ndn/fileserver": "([^"]+)"'),
-            NDNTS / "node_modules/@ndn/fileserver/package.json",
+            NDNTS / "node_modules/@ndn/ws-transport/package.json",
         ),
         Peer("python-ndn", _pin("python-ndn/requirements.txt", r"python-ndn==(\S+)"), PYNDNTOOLS),
     )

@@ -56,7 +56,7 @@ class BynameThroughNdnd(Case):
 
     needs = ("ndnd",)
 
-    @grid(serve_scheme=("unix", "tcp"), get_scheme=("unix", "tcp", "udp"))
+    @grid(serve_scheme=("unix", "tcp", "ws"), get_scheme=("unix", "tcp", "udp", "ws"))
     def check_verified_read(self, serve_scheme, get_scheme):
         """The reader has the publisher's home, whose own keys are anchors, so all is verified."""
         hub = nodes.NdndForwarder(self.lab)
@@ -116,7 +116,7 @@ class TwoForwarders(ReadsFromByname):
         problems = self.fetch_all(near.uri(), NAME, samples.SHORT)
         self.assertEqual(problems, [], "\n".join(problems))
 
-    @grid(scheme=("tcp", "udp"))
+    @grid(scheme=("tcp", "udp", "ws"))
     def check_get_at_byname_put_at_ndnd(self, scheme):
         far = nodes.NdndForwarder(self.lab)
         sample = samples.directory() / "many-segments.bin"

@@ -5,18 +5,21 @@ byname reads a file server made of them.
 
 import json
 
-from harness import nodes, samples
+from harness import admin, nodes, samples
 from harness.case import Case, grid
+from harness.lab import wait_until
 from harness.matrix import FORWARDERS, IsReadByByname, NAME, ReadsFromByname
 
 ENTRY_COUNT = 3000
+# How the face of a client is called.
+FACE_SCHEMES = {"udp": "udp4://", "ws": "wsclient://"}
 
 
 class ClientReadsByname(ReadsFromByname):
     needs = ("ndnts", "ndnd")
     consumer = nodes.ndnts_get
 
-    @grid(forwarder=FORWARDERS, scheme=("unix", "tcp", "udp"))
+    @grid(forwarder=FORWARDERS, scheme=("unix", "tcp", "udp", "ws"))
     def check_small_files(self, forwarder, scheme):
         self.check_reads(forwarder, scheme, samples.SMALL)
 
@@ -27,9 +30,9 @@ class ClientReadsByname(ReadsFromByname):
         problems = self.fetch_all(hub.uri("udp"), NAME, ["many-segments.bin"])
         self.assertEqual(problems, [], "\n".join(problems))
 
-    @grid(forwarder=FORWARDERS)
-    def check_large_file(self, forwarder):
-        self.check_reads(forwarder, "unix", [samples.LARGE])
+    @grid(forwarder=FORWARDERS, scheme=("unix", "ws"))
+    def check_large_file(self, forwarder, scheme):
+        self.check_reads(forwarder, scheme, [samples.LARGE])
 
     @grid(forwarder=FORWARDERS)
     def check_absent_file(self, forwarder):
@@ -138,6 +141,39 @@ class FileServerIsReadByByname(IsReadByByname):
         self.assertEqual(result.code, 0, str(result))
         problems = [samples.difference(out / name, name) for name in samples.SMALL]
         self.assertFalse([p for p in problems if p])
+
+    def test_published_over_tcp(self):
+        """A producer on a loopback TCP face may register for itself."""
+        hub = nodes.BynameForwarder(self.lab)
+        nodes.ndnts_serve(self.lab, hub, samples.directory(), NAME, "tcp", self.options)
+        self.check_gets(hub)
+
+    @grid(scheme=("udp", "ws"))
+    def check_published_over(self, scheme):
+        """Who is not local may not register; the administrator gives the face its route."""
+        hub = nodes.BynameForwarder(self.lab)
+        tool = admin.NdndTool(self.lab, hub)
+        before = self.faces_over(tool, scheme)
+        nodes.ndnts_serve(self.lab, hub, samples.directory(), NAME, scheme, self.options,
+                          wait=False)
+        wait_until(lambda: self.faces_over(tool, scheme) - before, f"a face on {scheme}")
+        face, = self.faces_over(tool, scheme) - before
+        self.assertEqual(tool.routes(NAME), {}, "it has registered without authority")
+        tool.done("route-add", f"prefix={NAME}", f"face={face}")
+        self.check_gets(hub)
+
+    @staticmethod
+    def faces_over(tool, scheme):
+        """The faces that others have opened over a kind of link."""
+        return {face["faceid"] for face in tool.lines("face-list")
+                if face["remote"].startswith(FACE_SCHEMES[scheme])}
+
+    def check_gets(self, hub):
+        """byname reads a file that is served."""
+        out = self.lab.path("out/f")
+        result = self.byname(hub, "get", NAME + "/many-segments.bin", "-o", out)
+        self.assertEqual(result.code, 0, str(result))
+        self.assertIsNone(samples.difference(out, "many-segments.bin"))
 
     def test_names_with_spaces_and_utf8(self):
         """An argument that begins with a slash is a path: spaces and UTF-8 as they are."""
