@@ -1,5 +1,6 @@
 //! One module per command.
 
+mod bench;
 mod cat;
 mod config;
 pub(crate) mod daemon;
@@ -36,6 +37,7 @@ pub(crate) enum Command {
     Ping(ping::Args),
     Decode(decode::Args),
     Config(config::Args),
+    Bench(bench::Args),
 }
 
 impl Command {
@@ -57,6 +59,7 @@ impl Command {
             Self::Ping(args) => ping::run(args, &paths),
             Self::Decode(args) => decode::run(args),
             Self::Config(args) => config::run(args, &paths),
+            Self::Bench(args) => bench::run(args, &paths),
         }
     }
 }

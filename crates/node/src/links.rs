@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 
 use byname_forwarder::{FaceId, Tx};
 use byname_io::{Connection, DatagramSocket, IoError, QueueFull};
-use byname_link::LinkService;
+use byname_link::{Feedback, LinkOptions, LinkReceiver, LinkSender, LinkService};
 use byname_packet::lp::LpHeader;
 
 /// Pieces handed to a connection in one call.
@@ -65,8 +65,8 @@ impl Hasher for FaceHasher {
 pub(crate) struct Link {
     pub(crate) carrier: Carrier,
     /// Receiving half; `None` while lent.
-    pub(crate) receiver: Option<Box<LinkService>>,
-    pub(crate) sender: LinkService,
+    pub(crate) receiver: Option<Box<LinkReceiver>>,
+    pub(crate) sender: LinkSender,
     /// The poller's token of its own connection.
     pub(crate) token: u64,
     pub(crate) is_watching_write: bool,
@@ -78,8 +78,8 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(carrier: Carrier, services: [LinkService; 2], token: u64) -> Self {
-        let [receiver, sender] = services;
+    pub(crate) fn new(carrier: Carrier, service: LinkService, token: u64) -> Self {
+        let (receiver, sender) = service.split();
         Self {
             carrier,
             receiver: Some(Box::new(receiver)),
@@ -150,6 +150,12 @@ pub(crate) struct Links {
     /// Where the burst that is handed out lies: its address and length.
     burst: Option<(usize, usize)>,
     scratch: Vec<u8>,
+    /// What the receiver at work has for the sender of the same link; empty in between.
+    pub(crate) feedback: Feedback,
+    /// Faces whose links have timers: those with reliability.
+    timed: Vec<FaceId>,
+    /// The time, as last told.
+    pub(crate) now_ns: u64,
 }
 
 impl Links {
@@ -182,7 +188,7 @@ impl Links {
     }
 
     /// Lends the connection of a face.
-    pub(crate) fn lend(&mut self, face: FaceId) -> Option<(Connection, Box<LinkService>)> {
+    pub(crate) fn lend(&mut self, face: FaceId) -> Option<(Connection, Box<LinkReceiver>)> {
         let link = self.faces.get_mut(&face)?;
         let Carrier::Connection(connection) = &mut link.carrier else { return None };
         let connection = connection.take()?;
@@ -195,7 +201,7 @@ impl Links {
         &mut self,
         face: FaceId,
         connection: Connection,
-        receiver: Box<LinkService>,
+        receiver: Box<LinkReceiver>,
     ) {
         if let Some(link) = self.faces.get_mut(&face) {
             link.carrier = Carrier::Connection(Some(connection));
@@ -285,6 +291,52 @@ impl Links {
         }
         self.scratch = scratch;
         self.scratch.clear();
+    }
+
+    /// Gives the sending half of a link what its receiving half learned.
+    #[cold]
+    pub(crate) fn settle(&mut self, face: FaceId) {
+        match self.faces.get_mut(&face) {
+            Some(link) => link.sender.handle_feedback(&mut self.feedback, self.now_ns),
+            None => self.feedback = Feedback::default(),
+        }
+    }
+
+    /// Changes what a link does.
+    pub(crate) fn set_options(&mut self, face: FaceId, options: &LinkOptions) {
+        let Some(link) = self.faces.get_mut(&face) else { return };
+        link.sender.set_options(options);
+        if let Some(receiver) = &mut link.receiver {
+            receiver.set_options(options);
+        }
+        self.timed.retain(|other| *other != face);
+        if options.reliability {
+            self.timed.push(face);
+        }
+    }
+
+    /// When [`Links::handle_timeout`] has something to do.
+    pub(crate) fn poll_timeout(&self) -> Option<u64> {
+        self.timed.iter().filter_map(|face| self.faces.get(face)?.sender.poll_timeout()).min()
+    }
+
+    /// Lets reliable links send what is due.
+    pub(crate) fn handle_timeout(&mut self) {
+        let mut timed = std::mem::take(&mut self.timed);
+        timed.retain(|face| {
+            let Some(link) = self.faces.get_mut(face) else { return false };
+            if link.sender.poll_timeout().is_none_or(|due_ns| due_ns > self.now_ns) {
+                return true;
+            }
+            let (carrier, shared) = (&mut link.carrier, &mut self.shared);
+            link.sender.handle_timeout(self.now_ns, |head, body| {
+                // What finds no room is lost, and found to be so later.
+                let _ = queue(carrier, shared, &[head, body]);
+            });
+            note(&mut self.dirty, &mut self.shared, link, *face);
+            true
+        });
+        self.timed = timed;
     }
 
     /// Flushes a connection; whether bytes still wait.
@@ -392,7 +444,7 @@ impl Tx for Links {
         let (shared, deferred) = (&mut self.shared, &mut self.deferred);
         let (scratch, burst, bytes_max) = (&mut self.scratch, self.burst, self.send_bytes_max);
         let mut outcome = Outcome::Queued;
-        let sent = sender.send(header, packet, |head, body| {
+        let sent = sender.send(header, packet, self.now_ns, |head, body| {
             // Fragments behind one that was dropped are of no use.
             if !matches!(outcome, Outcome::Queued) {
                 return;

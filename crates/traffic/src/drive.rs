@@ -133,6 +133,14 @@ pub fn run_producer(
     Ok(producer.report())
 }
 
+/// Registers routes that lead to another face, for links over which a forwarder takes no commands.
+///
+/// # Errors
+/// [`TrafficError`] of the first route that the forwarder does not take.
+pub fn register(connection: Connection, routes: Routes, stop: &Stop) -> Result<(), TrafficError> {
+    register_all(&mut Port::new(connection)?, routes, stop)
+}
+
 /// Answers what waits, as long as there is room, in bursts.
 fn answer_waiting(
     port: &mut Port,

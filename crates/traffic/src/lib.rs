@@ -20,7 +20,7 @@ pub mod producer;
 pub mod register;
 
 pub use consumer::{Consumer, ConsumerConfig, ConsumerReport, Load, PatternCounters};
-pub use drive::{Stop, run_consumer, run_producer};
+pub use drive::{Stop, register, run_consumer, run_producer};
 pub use error::TrafficError;
 pub use latency::Latency;
 pub use numbers::{Distribution, Numbers};

@@ -29,6 +29,9 @@ pub struct Routes {
     /// How many names below each, as [`crate::Pattern::spread`] asks for them; `None` means the
     /// prefix itself.
     pub spread: Option<u64>,
+    /// The forwarder's number of the face that the routes lead to; `None` means the one that
+    /// registers them.
+    pub face: Option<u64>,
 }
 
 impl Routes {
@@ -94,7 +97,7 @@ impl Registrar {
             None => return Ok(None),
         };
         let Some(prefix) = self.routes.get(route) else { return Ok(None) };
-        let wire = command(prefix, unix_ns, &mut self.random)?;
+        let wire = command(prefix, self.routes.face, unix_ns, &mut self.random)?;
         let Ok(interest) = Interest::decode(&wire) else { return Ok(None) };
         let name = interest.name.to_name();
         self.sent.push(Command { route, name, sent_ns: now_ns, attempts: attempts + 1 });
@@ -156,10 +159,16 @@ impl Registrar {
     }
 }
 
-fn command(prefix: Name, unix_ns: u64, random: &mut Random) -> Result<Vec<u8>, TrafficError> {
+fn command(
+    prefix: Name,
+    face_id: Option<u64>,
+    unix_ns: u64,
+    random: &mut Random,
+) -> Result<Vec<u8>, TrafficError> {
     let mut parameters = Vec::new();
     ControlParameters {
         name: Some(prefix),
+        face_id,
         origin: Some(route_origin::APP),
         cost: Some(0),
         flags: Some(ROUTE_FLAG_CHILD_INHERIT),
@@ -190,7 +199,7 @@ mod tests {
     use byname_packet::{DataBuilder, NullSigner};
 
     fn routes(spread: Option<u64>) -> Routes {
-        Routes { prefixes: vec!["/a".parse().unwrap(), "/b".parse().unwrap()], spread }
+        Routes { prefixes: vec!["/a".parse().unwrap(), "/b".parse().unwrap()], spread, face: None }
     }
 
     /// The prefix that a command is about.

@@ -50,9 +50,10 @@ impl Port {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(timer_failed)?;
         poller.add(&timer, TIMER, Watch::READ)?;
-        let mtu_bytes = connection
-            .is_datagram()
-            .then(|| if connection.is_local() { MTU_BYTES.0 } else { MTU_BYTES.1 });
+        let mtu_bytes = connection.frame_bytes_max().or_else(|| {
+            let mtu_bytes = if connection.is_local() { MTU_BYTES.0 } else { MTU_BYTES.1 };
+            connection.is_datagram().then_some(mtu_bytes)
+        });
         let first_sequence = byname_io::Clock::new().unix_ns();
         let link = match mtu_bytes {
             Some(mtu_bytes) => LinkService::datagram(mtu_bytes, first_sequence, REASSEMBLY),

@@ -1,0 +1,24 @@
+//! `byname bench`: measuring.
+
+mod traffic;
+
+use crate::exit::Outcome;
+use crate::paths::Paths;
+
+/// Measure forwarders.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Traffic(traffic::Args),
+}
+
+pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
+    match &args.command {
+        Command::Traffic(args) => traffic::run(args, paths),
+    }
+}
