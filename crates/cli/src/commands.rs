@@ -3,16 +3,21 @@
 mod bench;
 mod cat;
 mod config;
+mod cs;
 pub(crate) mod daemon;
 mod decode;
+mod explain;
+mod face;
 mod forward;
 mod get;
 mod key;
 mod ls;
 mod ping;
-mod serve;
+mod route;
+pub(crate) mod serve;
 mod stat;
 mod status;
+mod strategy;
 pub(crate) mod trust;
 mod up;
 mod verify;
@@ -34,6 +39,11 @@ pub(crate) enum Command {
     Key(key::Args),
     Trust(trust::Args),
     Status(status::Args),
+    Explain(explain::Args),
+    Face(face::Args),
+    Route(route::Args),
+    Strategy(strategy::Args),
+    Cs(cs::Args),
     Ping(ping::Args),
     Decode(decode::Args),
     Config(config::Args),
@@ -56,6 +66,11 @@ impl Command {
             Self::Key(args) => key::run(args, &paths),
             Self::Trust(args) => trust::run(args, &paths),
             Self::Status(args) => status::run(args, &paths),
+            Self::Explain(args) => explain::run(args, &paths),
+            Self::Face(args) => face::run(args, &paths),
+            Self::Route(args) => route::run(args, &paths),
+            Self::Strategy(args) => strategy::run(args, &paths),
+            Self::Cs(args) => cs::run(args, &paths),
             Self::Ping(args) => ping::run(args, &paths),
             Self::Decode(args) => decode::run(args),
             Self::Config(args) => config::run(args, &paths),

@@ -1,10 +1,12 @@
-//! One Interest at a time over a face, for `ping` and `status`.
+//! One Interest at a time over a face, for `ping`, `status` and what commands a
+//! forwarder.
 
 use crate::exit::{Code, Failure, Outcome, chain};
 use byname_io::{Clock, Connection, FrameError, Interest as Watch, Poller, Token};
 use byname_link::{LinkService, ReassemblyLimits, stream_frame_len};
 use byname_packet::lp::LpHeader;
-use byname_packet::{Data, InterestBuilder, Name, NameRef, Packet};
+use byname_packet::mgmt::{ControlParameters, ControlResponse};
+use byname_packet::{Data, DigestSigner, InterestBuilder, Name, NameRef, Packet, SignatureExtra};
 use std::time::Duration;
 
 /// What came back.
@@ -60,9 +62,50 @@ impl Exchange {
             .nonce(self.nonce.to_be_bytes())
             .lifetime_ms(u64::try_from(ask.timeout.as_millis()).unwrap_or(u64::MAX))
             .encode(&mut wire);
+        self.send(&wire)?;
+        self.wait(ask)
+    }
+
+    /// Sends a command below `/localhost/nfd`, signed with a digest: the forwarder looks at who is
+    /// at the other end of the socket, not at a key.
+    pub(crate) fn command(
+        &mut self,
+        path: &str,
+        parameters: &ControlParameters,
+        timeout: Duration,
+    ) -> Outcome<ControlResponse> {
+        let mut encoded = Vec::new();
+        parameters.encode(&mut encoded);
+        let name: Name = format!("/localhost/nfd/{path}").parse().map_err(Failure::usage)?;
+        let name = name.with_generic(&encoded);
+        let unix_ns = self.clock.unix_ns();
+        let nonce = unix_ns.to_be_bytes();
+        let extra = SignatureExtra {
+            nonce: Some(&nonce),
+            time_ms: Some(unix_ns / 1_000_000),
+            ..SignatureExtra::default()
+        };
+        let mut wire = Vec::new();
+        InterestBuilder::new(name.view())
+            .nonce((unix_ns as u32).to_be_bytes())
+            .lifetime_ms(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
+            .encode_signed(&DigestSigner, extra, &mut wire)
+            .map_err(|error| Failure::new(Code::Other, chain(&error)))?;
+        let signed = byname_packet::Interest::decode(&wire)
+            .map_err(|error| Failure::new(Code::Other, chain(&error)))?;
+        self.send(&wire)?;
+        match self.wait(&Ask { name: signed.name, discovers: false, timeout })? {
+            Reply::Data(answer) => Data::decode(&answer)
+                .and_then(|data| ControlResponse::decode(data.content))
+                .map_err(|error| Failure::new(Code::Other, format!("{path}: {}", chain(&error)))),
+            Reply::Nack(_) | Reply::Silence => Err(no_status(path)),
+        }
+    }
+
+    fn send(&mut self, wire: &[u8]) -> Outcome {
         let connection = &mut self.connection;
         let mut queued = Ok(());
-        let sent = self.link.send(&LpHeader::default(), &wire, |head, packet| {
+        let sent = self.link.send(&LpHeader::default(), wire, 0, |head, packet| {
             if queued.is_ok() {
                 queued = connection.queue(&[head, packet]);
             }
@@ -70,8 +113,7 @@ impl Exchange {
         let lost = |error: &dyn std::error::Error| Failure::new(Code::NoRoute, chain(error));
         sent.map_err(|error| lost(&error))?;
         queued.map_err(|error| lost(&error))?;
-        self.connection.flush().map_err(|error| lost(&error))?;
-        self.wait(ask)
+        self.connection.flush().map_err(|error| lost(&error))
     }
 
     fn wait(&mut self, ask: &Ask<'_>) -> Outcome<Reply> {

@@ -6,6 +6,9 @@
 mod commands;
 mod exchange;
 mod exit;
+mod manager;
+mod node_config;
+mod notify;
 mod output;
 mod paths;
 mod progress;

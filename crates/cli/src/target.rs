@@ -133,6 +133,11 @@ impl<'a> Session<'a> {
         result.map_err(|error| failure(&error))
     }
 
+    /// The forwarders that may be asked, in order.
+    pub(crate) fn endpoints(&self) -> &[Endpoint] {
+        &self.endpoints
+    }
+
     /// Whether content is taken without authentication.
     pub(crate) fn is_insecure(&self) -> bool {
         self.insecure

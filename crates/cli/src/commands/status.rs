@@ -1,16 +1,11 @@
 //! `byname status`: what a forwarder on this machine is doing.
 
-use crate::exchange::Exchange;
-use crate::exit::{Code, Failure, Outcome};
+use crate::exit::Outcome;
+use crate::manager::{Manager, ManagerArgs};
 use crate::output;
 use crate::paths::Paths;
-use crate::settings::Settings;
-use crate::target;
-use byname_io::Connection;
-use byname_packet::DecodeError;
 use byname_packet::mgmt::{CsInfo, FaceStatus, GeneralStatus, RibEntry};
 use serde_json::json;
-use std::time::Duration;
 
 /// Show a forwarder's faces, routes and counters. Any forwarder that speaks NFD management will do.
 #[derive(Debug, clap::Args)]
@@ -18,12 +13,8 @@ use std::time::Duration;
   byname status
   byname status --connect unix:///run/nfd/nfd.sock --json")]
 pub(crate) struct Args {
-    /// Forwarder to ask.
-    #[arg(long, value_name = "URI")]
-    connect: Option<String>,
-    /// One JSON object per line.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    manager: ManagerArgs,
 }
 
 struct Status {
@@ -35,26 +26,15 @@ struct Status {
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
-    const PATIENCE: Duration = Duration::from_secs(3);
-    let settings = Settings::load(paths)?;
-    let endpoints = match &args.connect {
-        Some(uri) => vec![super::daemon::endpoint(uri)?],
-        None => target::search(&settings, paths)?,
-    };
-    let endpoint = super::serve::first_answering(&endpoints)?;
-    let connection = Connection::connect(&endpoint, Duration::from_secs(5))
-        .map_err(|error| Failure::new(Code::NoRoute, error))?;
-    let mut exchange = Exchange::new(connection)?;
-    let mut ask = |path: &str| exchange.dataset(path, PATIENCE);
-    let broken = |error: DecodeError| Failure::new(Code::Other, format!("the status: {error}"));
+    let mut manager = Manager::open(&args.manager, paths)?;
     let status = Status {
-        endpoint: endpoint.to_string(),
-        general: GeneralStatus::decode(&ask("status/general")?).map_err(broken)?,
-        faces: FaceStatus::decode_all(&ask("faces/list")?).map_err(broken)?,
-        routes: RibEntry::decode_all(&ask("rib/list")?).map_err(broken)?,
-        store: CsInfo::decode(&ask("cs/info")?).map_err(broken)?,
+        endpoint: manager.endpoint.to_string(),
+        general: manager.general()?,
+        faces: manager.faces()?,
+        routes: manager.routes()?,
+        store: manager.store()?,
     };
-    if args.json {
+    if args.manager.json {
         status.print_json()
     } else {
         status.print()

@@ -1,6 +1,7 @@
 //! The binary as its users meet it: real processes, sockets, homes and files.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
 
+mod commanding;
 mod errors;
 mod first_contact;
 mod harness;

@@ -1,0 +1,305 @@
+//! `byname explain`: each step of a read, who took it, and where it waits.
+//!
+//! What a forwarder decides cannot be seen from outside, but its counters can: they are read
+//! before and after each question, and the face and the store whose counters moved are those that
+//! took part. On a busy forwarder other traffic moves them too; then all that moved are named.
+
+use crate::exchange::{Ask, Exchange, Reply};
+use crate::exit::{Code, Failure, Outcome};
+use crate::manager::Manager;
+use crate::output;
+use crate::paths::Paths;
+use crate::target::{Pace, ReadArgs, Session};
+use byname_io::Connection;
+use byname_packet::lp::nack_reason;
+use byname_packet::mgmt::FaceStatus;
+use byname_packet::{Name, NameRef};
+use byname_security::trust::Trusted;
+use byname_transfer::discovery::Discovered;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// How long one question may take before it counts as lost.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Show each step of a read: forwarder, route, face, cache or origin, round trip, key and rule.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  byname explain /lab/run7/events.root
+  byname explain 'byname:/lab?via=tcp://host&key=SHA256:…'")]
+pub(crate) struct Args {
+    /// Name or link.
+    target: String,
+    #[command(flatten)]
+    read: ReadArgs,
+    /// One JSON object per step.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a forwarder's counters said at one moment.
+struct Moment {
+    hits: u64,
+    faces: Vec<FaceStatus>,
+}
+
+/// One question and what became of it.
+struct Asked {
+    reply: Reply,
+    rtt: Duration,
+    /// Who answered, as far as the forwarder's counters tell.
+    by: Vec<String>,
+}
+
+struct Explainer {
+    json: bool,
+    exchange: Exchange,
+    /// `None` when the forwarder tells nothing about itself, as those of other machines.
+    manager: Option<Manager>,
+}
+
+pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
+    let mut session = Session::open(&args.target, &args.read, Pace::default(), paths)?;
+    let endpoint = super::serve::first_answering(session.endpoints())?;
+    let started = Instant::now();
+    let connection = Connection::connect(&endpoint, Duration::from_secs(5))
+        .map_err(|error| Failure::new(Code::NoRoute, error))?;
+    let connected = started.elapsed();
+    let mut manager = Manager::connect(&endpoint)?;
+    let general = manager.general().ok();
+    let manager = general.is_some().then_some(manager);
+    let exchange = Exchange::new(connection)?;
+    let mut explainer = Explainer { json: args.json, exchange, manager };
+    let version = general.map(|general| general.version);
+    explainer.tell(
+        "forwarder",
+        &format!(
+            "{endpoint}, {}, connected in {}",
+            version.as_deref().unwrap_or("tells nothing about itself to this machine"),
+            time(connected)
+        ),
+        json!({ "endpoint": endpoint.to_string(), "version": version, "us": micros(connected) }),
+    );
+    let name = session.name.clone();
+    explainer.route(name.view())?;
+    explainer.discover(name.view())?;
+    let started = Instant::now();
+    let found = session.run(|client, name| client.stat(name));
+    let elapsed = started.elapsed();
+    let found = match found {
+        Ok(found) => found,
+        Err(failure) => {
+            let fields = json!({ "error": failure.message, "us": micros(elapsed) });
+            explainer.tell("signature", &failure.message, fields);
+            return Err(failure);
+        }
+    };
+    explainer.signature(&found, elapsed);
+    explainer.content(&found)
+}
+
+impl Explainer {
+    fn tell(&self, step: &str, line: &str, fields: Value) {
+        if self.json {
+            let mut object = json!({ "step": step });
+            if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), fields) {
+                object.extend(fields);
+            }
+            output::json_line(object);
+        } else {
+            output::out_line(&format!("{step:<10} {}", output::one_line(line)));
+        }
+    }
+
+    /// The route and the strategy that the forwarder has for a name.
+    fn route(&mut self, name: NameRef<'_>) -> Outcome {
+        let Some(manager) = &mut self.manager else { return Ok(()) };
+        let (fib, faces, strategies) =
+            (manager.fib()?, manager.faces()?, manager.strategies().ok());
+        let entry = fib
+            .iter()
+            .filter(|entry| entry.name.view().is_prefix_of(name))
+            .max_by_key(|entry| entry.name.view().count());
+        let strategy = strategies.iter().flatten();
+        let strategy = strategy
+            .filter(|choice| choice.name.view().is_prefix_of(name))
+            .max_by_key(|choice| choice.name.view().count())
+            .map(|choice| choice.strategy.to_string());
+        let Some(entry) = entry else {
+            let line = "none: nobody has registered a prefix of this name here";
+            self.tell("route", line, json!({ "prefix": null, "strategy": strategy }));
+            return Ok(());
+        };
+        let remote = |id: u64| faces.iter().find(|face| face.face_id == id).map(|f| f.uri.as_str());
+        let hops: Vec<Value> = entry
+            .next_hops
+            .iter()
+            .map(|hop| json!({ "face": hop.face_id, "cost": hop.cost, "remote": remote(hop.face_id) }))
+            .collect();
+        let text: Vec<String> = entry
+            .next_hops
+            .iter()
+            .map(|hop| {
+                let remote = remote(hop.face_id).unwrap_or("gone");
+                format!("face {} {remote} (cost {})", hop.face_id, hop.cost)
+            })
+            .collect();
+        let prefix = output::name(entry.name.view());
+        let by = strategy.clone().unwrap_or_else(|| "an unknown strategy".to_owned());
+        let line = format!("{prefix} → {}, by {by}", text.join(", "));
+        self.tell(
+            "route",
+            &line,
+            json!({ "prefix": prefix, "next_hops": hops, "strategy": strategy }),
+        );
+        Ok(())
+    }
+
+    fn discover(&mut self, name: NameRef<'_>) -> Outcome {
+        let question = name.to_name().with_keyword(b"metadata");
+        let ask = Ask { name: question.view(), discovers: true, timeout: PATIENCE };
+        let asked = self.ask(&ask)?;
+        self.tell_asked("metadata", &asked);
+        let shown = output::name(name);
+        match asked.reply {
+            Reply::Data(_) => Ok(()),
+            Reply::Nack(nack_reason::NO_ROUTE) => {
+                Err(Failure::new(Code::NoRoute, format!("no route to {shown}"))
+                    .hint("is the name right, and is its publisher running?"))
+            }
+            Reply::Nack(reason) => Err(Failure::new(
+                Code::NoRoute,
+                format!("{shown} was refused with a Nack ({})", nack_text(reason)),
+            )),
+            Reply::Silence => Err(Failure::new(
+                Code::NoRoute,
+                format!("it waits here: nobody answered for {shown} within {}", time(PATIENCE)),
+            )
+            .hint("the face above took the question and did not answer: look at its other end")),
+        }
+    }
+
+    fn signature(&self, found: &Discovered, elapsed: Duration) {
+        let (line, key, rule) = match &found.trust {
+            Trusted::Anchored { key, anchor } => {
+                let rule = output::name(anchor.prefix.view());
+                let via = if anchor.key == *key {
+                    String::new()
+                } else {
+                    format!(", vouched for by {}", anchor.key)
+                };
+                (format!("{key}{via}, trusted for {rule}"), Some(key), Some(rule))
+            }
+            Trusted::FirstUse { key, identity } => {
+                let rule = output::name(identity.view());
+                (format!("{key}, met for the first time for {rule}"), Some(key), Some(rule))
+            }
+            Trusted::Insecure => ("nobody's signature was checked".to_owned(), None, None),
+        };
+        let line = format!("{line} ({})", time(elapsed));
+        let key = key.map(ToString::to_string);
+        self.tell("signature", &line, json!({ "key": key, "rule": rule, "us": micros(elapsed) }));
+        let mut fields = super::ls::describe(found);
+        if let Value::Object(fields) = &mut fields {
+            fields.insert("name".into(), found.metadata.name.to_string().into());
+        }
+        let size = found.metadata.size.or(found.metadata.listing_size).unwrap_or(0);
+        let line = format!("{}, {}", found.metadata.name, output::size(size));
+        self.tell("version", &line, fields);
+    }
+
+    /// The first segment, twice: the second time a store on the way may have it.
+    fn content(&mut self, found: &Discovered) -> Outcome {
+        let segment: Name = found.metadata.name.with_segment(0);
+        for _ in 0..2 {
+            let ask = Ask { name: segment.view(), discovers: false, timeout: PATIENCE };
+            let asked = self.ask(&ask)?;
+            self.tell_asked("content", &asked);
+            if !matches!(asked.reply, Reply::Data(_)) {
+                let text = "it waits here: the first segment did not come";
+                return Err(Failure::new(Code::NoRoute, text));
+            }
+        }
+        Ok(())
+    }
+
+    fn moment(&mut self) -> Option<Moment> {
+        let manager = self.manager.as_mut()?;
+        Some(Moment { hits: manager.store().ok()?.hit_count, faces: manager.faces().ok()? })
+    }
+
+    fn ask(&mut self, ask: &Ask<'_>) -> Outcome<Asked> {
+        let before = self.moment();
+        let started = Instant::now();
+        let reply = self.exchange.request(ask)?;
+        let rtt = started.elapsed();
+        let after = self.moment();
+        let by = match (&before, &after) {
+            (Some(before), Some(after)) => difference(before, after),
+            _ => Vec::new(),
+        };
+        Ok(Asked { reply, rtt, by })
+    }
+
+    fn tell_asked(&self, step: &str, asked: &Asked) {
+        let outcome = match asked.reply {
+            Reply::Data(_) => "answered".to_owned(),
+            Reply::Nack(reason) => format!("refused ({})", nack_text(reason)),
+            Reply::Silence => "no answer".to_owned(),
+        };
+        let by =
+            if asked.by.is_empty() { String::new() } else { format!(", {}", asked.by.join(", ")) };
+        let line = format!("{outcome} after {}{by}", time(asked.rtt));
+        let fields = json!({ "outcome": outcome, "us": micros(asked.rtt), "by": asked.by });
+        self.tell(step, &line, fields);
+    }
+}
+
+/// What moved between two moments: a hit in the store, faces that were asked.
+fn difference(before: &Moment, after: &Moment) -> Vec<String> {
+    let mut by = Vec::new();
+    if after.hits > before.hits {
+        by.push("from the content store".to_owned());
+    }
+    for face in &after.faces {
+        let Some(was) = before.faces.iter().find(|was| was.face_id == face.face_id) else {
+            continue;
+        };
+        if face.out_interest_count > was.out_interest_count {
+            let answer = if face.in_data_count > was.in_data_count {
+                "which answered"
+            } else if face.in_nack_count > was.in_nack_count {
+                "which refused"
+            } else {
+                "which did not answer"
+            };
+            by.push(format!("by face {} {}, {answer}", face.face_id, face.uri));
+        }
+    }
+    by
+}
+
+fn nack_text(reason: u64) -> String {
+    match reason {
+        nack_reason::NONE => "no reason given".to_owned(),
+        nack_reason::CONGESTION => "congestion".to_owned(),
+        nack_reason::DUPLICATE => "a loop".to_owned(),
+        nack_reason::NO_ROUTE => "no route".to_owned(),
+        other => format!("reason {other}"),
+    }
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn time(time: Duration) -> String {
+    let micros = micros(time);
+    if micros < 1000.0 {
+        format!("{micros:.0} µs")
+    } else if micros < 1e6 {
+        format!("{:.1} ms", micros / 1e3)
+    } else {
+        format!("{:.1} s", micros / 1e6)
+    }
+}

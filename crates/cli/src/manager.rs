@@ -1,0 +1,203 @@
+//! A forwarder to be looked at and commanded through NFD's management protocol; any forwarder that
+//! speaks it will do.
+
+use crate::commands::daemon::{endpoint, name};
+use crate::commands::serve::first_answering;
+use crate::exchange::Exchange;
+use crate::exit::{Code, Failure, Outcome, chain};
+use crate::output;
+use crate::paths::Paths;
+use crate::settings::Settings;
+use crate::target;
+use byname_io::{Connection, Endpoint};
+use byname_packet::mgmt::{
+    ControlParameters, ControlResponse, CsInfo, FaceStatus, FibEntry, GeneralStatus, RibEntry,
+    StrategyChoice, status_code,
+};
+use byname_packet::{DecodeError, Name};
+use std::time::Duration;
+
+/// How long the forwarder may think. Making a face over TCP includes connecting.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// The flags of every command that talks with a forwarder.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ManagerArgs {
+    /// Forwarder: a socket of this machine, `unix:///path`.
+    #[arg(long, value_name = "URI")]
+    connect: Option<String>,
+    /// One JSON object per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A connection to a forwarder's management.
+pub(crate) struct Manager {
+    pub(crate) endpoint: Endpoint,
+    exchange: Exchange,
+}
+
+impl Manager {
+    /// Connects to the forwarder that the flags, the settings or the usual places name.
+    pub(crate) fn open(args: &ManagerArgs, paths: &Paths) -> Outcome<Self> {
+        let settings = Settings::load(paths)?;
+        let endpoints = match &args.connect {
+            Some(uri) => vec![endpoint(uri)?],
+            None => target::search(&settings, paths)?,
+        };
+        Self::connect(&first_answering(&endpoints)?)
+    }
+
+    /// Connects to a certain forwarder.
+    pub(crate) fn connect(endpoint: &Endpoint) -> Outcome<Self> {
+        let connection = Connection::connect(endpoint, Duration::from_secs(5))
+            .map_err(|error| Failure::new(Code::NoRoute, error))?;
+        Ok(Self { endpoint: endpoint.clone(), exchange: Exchange::new(connection)? })
+    }
+
+    fn dataset<T>(
+        &mut self,
+        path: &str,
+        decode: impl Fn(&[u8]) -> Result<T, DecodeError>,
+    ) -> Outcome<T> {
+        let payload = self.exchange.dataset(path, PATIENCE)?;
+        decode(&payload)
+            .map_err(|error| Failure::new(Code::Other, format!("{path}: {}", chain(&error))))
+    }
+
+    pub(crate) fn general(&mut self) -> Outcome<GeneralStatus> {
+        self.dataset("status/general", GeneralStatus::decode)
+    }
+
+    pub(crate) fn faces(&mut self) -> Outcome<Vec<FaceStatus>> {
+        self.dataset("faces/list", FaceStatus::decode_all)
+    }
+
+    pub(crate) fn routes(&mut self) -> Outcome<Vec<RibEntry>> {
+        self.dataset("rib/list", RibEntry::decode_all)
+    }
+
+    pub(crate) fn fib(&mut self) -> Outcome<Vec<FibEntry>> {
+        self.dataset("fib/list", FibEntry::decode_all)
+    }
+
+    pub(crate) fn strategies(&mut self) -> Outcome<Vec<StrategyChoice>> {
+        self.dataset("strategy-choice/list", StrategyChoice::decode_all)
+    }
+
+    pub(crate) fn store(&mut self) -> Outcome<CsInfo> {
+        self.dataset("cs/info", CsInfo::decode)
+    }
+
+    /// Sends a command and returns the fields of the answer, whatever its status.
+    pub(crate) fn send(
+        &mut self,
+        path: &str,
+        parameters: &ControlParameters,
+    ) -> Outcome<(ControlResponse, ControlParameters)> {
+        let response = self.exchange.command(path, parameters, PATIENCE)?;
+        let fields = response.parameters().unwrap_or_default();
+        Ok((response, fields))
+    }
+
+    /// Sends a command that has to succeed and returns the fields of the answer.
+    pub(crate) fn command(
+        &mut self,
+        path: &str,
+        parameters: &ControlParameters,
+    ) -> Outcome<ControlParameters> {
+        let (response, fields) = self.send(path, parameters)?;
+        if response.status_code == status_code::OK {
+            return Ok(fields);
+        }
+        Err(refused(path, &response))
+    }
+
+    /// The face that `text` means: its number, or the address of its peer. A face to an address is
+    /// made if there is none and `create` says so.
+    pub(crate) fn face(&mut self, text: &str, create: bool) -> Outcome<u64> {
+        if let Ok(number) = text.parse() {
+            return Ok(number);
+        }
+        if !text.contains("://") {
+            let hint = "a face is a number of `byname face list` or an address such as udp4://h";
+            return Err(Failure::usage(format!("{text}: not a face")).hint(hint));
+        }
+        if create {
+            return self.create(&ControlParameters {
+                uri: Some(text.to_owned()),
+                ..ControlParameters::default()
+            });
+        }
+        let faces = self.faces()?;
+        let mut found = faces.iter().filter(|face| face.uri == text);
+        match (found.next(), found.next()) {
+            (Some(face), None) => Ok(face.face_id),
+            (Some(_), Some(_)) => {
+                Err(Failure::usage(format!("{text}: several faces, give one's number")))
+            }
+            (None, _) => Err(Failure::new(Code::NotFound, format!("no face to {text}"))),
+        }
+    }
+
+    /// Makes a face, or finds the one that is there.
+    pub(crate) fn create(&mut self, parameters: &ControlParameters) -> Outcome<u64> {
+        let (response, fields) = self.send("faces/create", parameters)?;
+        match (response.status_code, fields.face_id) {
+            (status_code::OK | status_code::CONFLICT, Some(face)) => Ok(face),
+            _ => Err(refused("faces/create", &response)),
+        }
+    }
+}
+
+fn refused(path: &str, response: &ControlResponse) -> Failure {
+    let text = output::one_line(&response.status_text);
+    let code = match response.status_code {
+        status_code::NOT_FOUND | status_code::FACE_NOT_FOUND => Code::NotFound,
+        status_code::BAD_REQUEST => Code::Usage,
+        _ => Code::Other,
+    };
+    let failure = Failure::new(code, format!("{path}: {text} ({})", response.status_code));
+    if response.status_code == status_code::UNAUTHORIZED {
+        let hint = "a forwarder takes commands over its Unix socket from its own user or root";
+        return failure.hint(hint);
+    }
+    failure
+}
+
+/// A prefix as users write it.
+pub(crate) fn prefix(text: &str) -> Outcome<Name> {
+    name(text)
+}
+
+/// What origins are called; numbers stand for themselves.
+const ORIGINS: [(&str, u64); 7] = [
+    ("app", 0),
+    ("autoreg", 64),
+    ("client", 65),
+    ("autoconf", 66),
+    ("nlsr", 128),
+    ("prefixann", 129),
+    ("static", 255),
+];
+
+/// The name of an origin, or its number.
+pub(crate) fn origin_text(origin: u64) -> String {
+    let known = ORIGINS.iter().find(|(_, number)| *number == origin);
+    known.map_or_else(|| origin.to_string(), |(text, _)| (*text).to_owned())
+}
+
+/// The number of an origin given by name or number.
+pub(crate) fn origin(text: &str) -> Option<u64> {
+    let known = ORIGINS.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
+    known.or_else(|| text.parse().ok())
+}
+
+/// Says what was done, for people or programs.
+pub(crate) fn done(args: &ManagerArgs, line: &str, fields: serde_json::Value) {
+    if args.json {
+        output::json_line(fields);
+    } else {
+        output::out_line(line);
+    }
+}
