@@ -112,7 +112,7 @@ impl Net {
             .nonce(self.random.next_nonce())
             .lifetime_ms(INTEREST_LIFETIME_MS)
             .encode(&mut self.wire);
-        let sent = self.link.send(&LpHeader::default(), &self.wire, |head, packet| {
+        let sent = self.link.send(&LpHeader::default(), &self.wire, 0, |head, packet| {
             if let Err(error) = connection.queue(&[head, packet]) {
                 tracing::debug!(%error, "an Interest found no room");
             }

@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 use byname_packet::MAX_PACKET_BYTES;
 use byname_packet::lp::LpPacket;
 
-use crate::service::DropReason;
+use crate::receiver::DropReason;
+use crate::recent::MEMORY_NS;
 
 /// Estimated octets of bookkeeping for one fragment.
 const FRAGMENT_OVERHEAD_BYTES: usize = 64;
@@ -32,6 +33,20 @@ pub struct ReassemblyLimits {
 impl Default for ReassemblyLimits {
     fn default() -> Self {
         Self { messages_max: 16, bytes_max: 64 << 10, fragments_max: 400, lifetime_ns: 500_000_000 }
+    }
+}
+
+impl ReassemblyLimits {
+    /// The limits while lost fragments are sent again: they come late, and more messages are
+    /// unfinished meanwhile.
+    pub(crate) fn with_reliability(self) -> Self {
+        const TIMES_MORE: usize = 8;
+        Self {
+            messages_max: self.messages_max.saturating_mul(TIMES_MORE),
+            bytes_max: self.bytes_max.saturating_mul(TIMES_MORE),
+            lifetime_ns: self.lifetime_ns.max(MEMORY_NS),
+            ..self
+        }
     }
 }
 
@@ -75,8 +90,8 @@ impl Reassembler {
         Self { limits, partials: VecDeque::new(), held_bytes: 0, evicted: 0 }
     }
 
-    pub(crate) fn limits(&self) -> &ReassemblyLimits {
-        &self.limits
+    pub(crate) fn set_limits(&mut self, limits: ReassemblyLimits) {
+        self.limits = limits;
     }
 
     /// Unfinished messages given up so far.

@@ -1,77 +1,34 @@
-//! Packets to frames and back.
+//! The two halves of a link in one.
 
-use byname_packet::lp::{self, FragmentFields, LpHeader, LpPacket};
-use byname_packet::{DecodeError, MAX_PACKET_BYTES};
-use thiserror::Error;
+use byname_packet::lp::LpHeader;
 
-use crate::reassembly::{Reassembler, ReassemblyLimits, Whole};
+use crate::reassembly::ReassemblyLimits;
+use crate::receiver::{DropReason, Feedback, LinkReceiver, Received};
+use crate::sender::{LinkSender, SendError};
 
-/// Octets that a fragment's own fields can need: LpPacket and Fragment TYPE and LENGTH, Sequence,
-/// FragIndex and FragCount with their largest allowed values.
-const FRAGMENT_FIELDS_BYTES_MAX: usize = 4 + 10 + 4 + 4 + 4;
-
-/// The smallest MTU in use; below, headers leave no room for fragments.
-const MTU_BYTES_MIN: usize = 128;
-
-/// Why a frame led to no packet. None of these is the end of the link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum DropReason {
-    /// Not an Interest, Data or LpPacket, or a malformed one.
-    #[error("malformed: {0}")]
-    Malformed(#[from] DecodeError),
-    /// Nothing for the network layer in it.
-    #[error("an idle packet")]
-    Idle,
-    /// A fragment on a link that does not split packets.
-    #[error("a fragment on a stream")]
-    FragmentOnStream,
-    /// More fragments announced than allowed.
-    #[error("{count} fragments announced")]
-    TooManyFragments {
-        /// The number read.
-        count: u64,
-    },
-    /// Fragments of one message disagree about their count, or lack a sequence number.
-    #[error("inconsistent fragments")]
-    Inconsistent,
-    /// A fragment that is already there.
-    #[error("a fragment came twice")]
-    DuplicateFragment,
-    /// The packet is, or would become, larger than any NDN packet.
-    #[error("larger than an NDN packet")]
-    TooLarge,
-}
-
-/// Why a packet cannot be sent on this link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum SendError {
-    /// It would need more fragments than receivers take.
-    #[error("a packet of {packet_bytes} octets does not fit frames of {mtu_bytes}")]
-    TooLarge {
-        /// Octets of the packet.
-        packet_bytes: usize,
-        /// The link's MTU.
-        mtu_bytes: usize,
-    },
-}
-
-/// A packet with its header, borrowed from the frame or from the service.
-#[derive(Debug)]
-pub struct Received<'a> {
-    /// What came with the packet.
-    pub header: LpHeader<'a>,
-    /// The network-layer packet.
-    pub packet: &'a [u8],
+/// What a link does beyond framing; both ends decide for themselves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LinkOptions {
+    /// Lost frames are sent again, and what comes is acknowledged. Useful only if the peer does the
+    /// same.
+    pub reliability: bool,
+    /// Longest frame, if it shall be shorter than the link allows.
+    pub mtu_bytes: Option<usize>,
 }
 
 /// The link layer of one face.
+///
+/// Methods come in three kinds. *Handle*: [`LinkService::receive`] for each frame,
+/// [`LinkService::handle_timeout`] when the time of [`LinkService::poll_timeout`] has come. *Command*:
+/// [`LinkService::send`], [`LinkService::set_options`]. *Look*: the counters.
+///
+/// Whoever sends while a received packet is still borrowed uses the halves
+/// ([`LinkService::split`]) and carries the [`Feedback`] from one to the other.
 #[derive(Debug)]
 pub struct LinkService {
-    mtu_bytes: Option<usize>,
-    next_sequence: u64,
-    reassembler: Reassembler,
-    whole: Option<Whole>,
-    head: Vec<u8>,
+    receiver: LinkReceiver,
+    sender: LinkSender,
+    feedback: Feedback,
 }
 
 impl LinkService {
@@ -83,16 +40,29 @@ impl LinkService {
     /// The link service of datagrams of at most `mtu_bytes` (at least 128). `first_sequence` should
     /// be random, so that fragments of an earlier life are not mixed in.
     pub fn datagram(mtu_bytes: usize, first_sequence: u64, limits: ReassemblyLimits) -> Self {
-        Self::new(Some(mtu_bytes.max(MTU_BYTES_MIN)), first_sequence, limits)
+        Self::new(Some(mtu_bytes), first_sequence, limits)
     }
 
-    fn new(mtu_bytes: Option<usize>, next_sequence: u64, limits: ReassemblyLimits) -> Self {
-        let reassembler = Reassembler::new(limits);
-        Self { mtu_bytes, next_sequence, reassembler, whole: None, head: Vec::new() }
+    fn new(mtu_bytes: Option<usize>, first_sequence: u64, limits: ReassemblyLimits) -> Self {
+        Self {
+            receiver: LinkReceiver::new(mtu_bytes.is_none(), limits),
+            sender: LinkSender::new(mtu_bytes, first_sequence, limits.fragments_max),
+            feedback: Feedback::default(),
+        }
     }
 
-    /// Turns a packet into one frame, or several where it does not fit. `emit` gets each frame in
-    /// two parts, to be sent one after the other without copying the packet.
+    /// The halves.
+    pub fn split(self) -> (LinkReceiver, LinkSender) {
+        (self.receiver, self.sender)
+    }
+
+    /// See [`LinkSender::set_options`].
+    pub fn set_options(&mut self, options: &LinkOptions) {
+        self.receiver.set_options(options);
+        self.sender.set_options(options);
+    }
+
+    /// See [`LinkSender::send`].
     ///
     /// # Errors
     /// [`SendError::TooLarge`], with nothing emitted.
@@ -100,56 +70,13 @@ impl LinkService {
         &mut self,
         header: &LpHeader<'_>,
         packet: &[u8],
-        mut emit: impl FnMut(&[u8], &[u8]),
+        now_ns: u64,
+        emit: impl FnMut(&[u8], &[u8]),
     ) -> Result<(), SendError> {
-        self.head.clear();
-        lp::encode_header(header, None, packet.len(), &mut self.head);
-        let bytes = self.head.len() + packet.len();
-        match self.mtu_bytes {
-            Some(mtu_bytes) if bytes > mtu_bytes => {
-                self.send_fragments((header, packet), bytes, mtu_bytes, emit)
-            }
-            _ => {
-                emit(&self.head, packet);
-                Ok(())
-            }
-        }
+        self.sender.send(header, packet, now_ns, emit)
     }
 
-    fn send_fragments(
-        &mut self,
-        (header, packet): (&LpHeader<'_>, &[u8]),
-        whole_bytes: usize,
-        mtu_bytes: usize,
-        mut emit: impl FnMut(&[u8], &[u8]),
-    ) -> Result<(), SendError> {
-        let too_large = SendError::TooLarge { packet_bytes: packet.len(), mtu_bytes };
-        // Fragments are of equal size, so every one leaves room for the header of the first.
-        let header_bytes = whole_bytes - packet.len();
-        let room = mtu_bytes
-            .checked_sub(header_bytes + FRAGMENT_FIELDS_BYTES_MAX)
-            .filter(|room| *room > 0)
-            .ok_or(too_large)?;
-        let count = packet.len().div_ceil(room);
-        if count as u64 > self.reassembler.limits().fragments_max {
-            return Err(too_large);
-        }
-        let size = packet.len().div_ceil(count);
-        let count = packet.len().div_ceil(size) as u64;
-        let bare = LpHeader::default();
-        for (index, payload) in packet.chunks(size).enumerate() {
-            let index = index as u64;
-            let fields = FragmentFields { sequence: self.next_sequence, index, count };
-            self.next_sequence = self.next_sequence.wrapping_add(1);
-            let header = if index == 0 { header } else { &bare };
-            self.head.clear();
-            lp::encode_header(header, Some(fields), payload.len(), &mut self.head);
-            emit(&self.head, payload);
-        }
-        Ok(())
-    }
-
-    /// Takes a frame. `Ok(None)` means that it is a fragment and others are awaited.
+    /// See [`LinkReceiver::receive`].
     ///
     /// # Errors
     /// [`DropReason`]; the link goes on.
@@ -158,36 +85,32 @@ impl LinkService {
         frame: &'a [u8],
         now_ns: u64,
     ) -> Result<Option<Received<'a>>, DropReason> {
-        let lp = LpPacket::decode(frame)?;
-        let fragment = lp.fragment.ok_or(DropReason::Idle)?;
-        if lp.frag_count <= 1 {
-            return check_size(lp.header, fragment).map(Some);
+        let result = self.receiver.receive(frame, now_ns, &mut self.feedback);
+        if !self.feedback.is_empty() {
+            self.sender.handle_feedback(&mut self.feedback, now_ns);
         }
-        if self.mtu_bytes.is_none() {
-            return Err(DropReason::FragmentOnStream);
-        }
-        self.whole = self.reassembler.add(&lp, frame, now_ns)?;
-        let Some(whole) = &self.whole else { return Ok(None) };
-        let first = LpPacket::decode(&whole.first_frame)?;
-        check_size(first.header, &whole.packet).map(Some)
+        result
     }
 
-    /// Unfinished messages given up so far.
-    pub fn evicted_count(&self) -> u64 {
-        self.reassembler.evicted()
+    /// See [`LinkSender::poll_timeout`].
+    pub fn poll_timeout(&self) -> Option<u64> {
+        self.sender.poll_timeout()
     }
 
-    /// Octets of unfinished messages.
-    pub fn held_bytes(&self) -> usize {
-        self.reassembler.held_bytes()
+    /// See [`LinkSender::handle_timeout`].
+    pub fn handle_timeout(&mut self, now_ns: u64, emit: impl FnMut(&[u8], &[u8])) {
+        self.sender.handle_timeout(now_ns, emit);
     }
-}
 
-fn check_size<'a>(header: LpHeader<'a>, packet: &'a [u8]) -> Result<Received<'a>, DropReason> {
-    if packet.len() > MAX_PACKET_BYTES {
-        return Err(DropReason::TooLarge);
+    /// The receiving half, for its counters.
+    pub fn receiver(&self) -> &LinkReceiver {
+        &self.receiver
     }
-    Ok(Received { header, packet })
+
+    /// The sending half, for its counters.
+    pub fn sender(&self) -> &LinkSender {
+        &self.sender
+    }
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub struct FragmentFields {
     pub sequence: u64,
     /// Index of the fragment in its packet.
     pub index: u64,
-    /// Count of the packet's fragments.
+    /// Count of the packet's fragments. If 1, only the sequence number is written.
     pub count: u64,
 }
 
@@ -241,7 +241,8 @@ impl LpHeader<'_> {
         *self == LpHeader::default()
     }
 
-    fn fields_len(&self) -> usize {
+    /// Octets of the fields, without what encloses them.
+    pub fn fields_len(&self) -> usize {
         let nni = |typ: u32, number: Option<u64>| {
             number.map_or(0, |number| tlv::nni_element_len(typ, number))
         };
@@ -312,7 +313,19 @@ pub struct LinkFields<'a> {
     pub tx_sequence: Option<u64>,
     /// Sequence numbers acknowledged.
     pub acks: &'a [u64],
+    /// Octets to add that say nothing: 0, or from 4 to 256. They make fragments equally long, so
+    /// that one call can send many. Everybody ignores them: their TYPE is in the ignorable range.
+    pub padding_bytes: usize,
 }
+
+/// TYPE of padding: unassigned, and ignorable as NDNLPv2 defines it.
+const PADDING: u32 = 956;
+
+/// TYPE and LENGTH of padding: what it takes at least.
+pub const PADDING_BYTES_MIN: usize = 4;
+
+/// The most padding that LENGTH can say in one octet.
+pub const PADDING_BYTES_MAX: usize = PADDING_BYTES_MIN + 252;
 
 /// Appends everything that stands before `fragment_len` octets of fragment.
 ///
@@ -342,29 +355,39 @@ pub fn encode_link_header(
     const FIXED_U64_LEN: usize = 8;
     let link_is_empty =
         link.fragment.is_none() && link.tx_sequence.is_none() && link.acks.is_empty();
+    let padding_value_len = link.padding_bytes.checked_sub(PADDING_BYTES_MIN);
     if header.is_empty() && link_is_empty {
         return;
     }
     let mut len = header.fields_len();
     if let Some(fields) = link.fragment {
-        len += tlv::element_len(types::LP_SEQUENCE, FIXED_U64_LEN)
-            + tlv::nni_element_len(types::LP_FRAG_INDEX, fields.index)
-            + tlv::nni_element_len(types::LP_FRAG_COUNT, fields.count);
+        len += tlv::element_len(types::LP_SEQUENCE, FIXED_U64_LEN);
+        if fields.count > 1 {
+            len += tlv::nni_element_len(types::LP_FRAG_INDEX, fields.index)
+                + tlv::nni_element_len(types::LP_FRAG_COUNT, fields.count);
+        }
     }
     len += link.acks.len() * tlv::element_len(types::LP_ACK, FIXED_U64_LEN);
     if link.tx_sequence.is_some() {
         len += tlv::element_len(types::LP_TX_SEQUENCE, FIXED_U64_LEN);
     }
+    len += padding_value_len.map_or(0, |len| tlv::element_len(PADDING, len));
     if fragment_len > 0 {
         len += tlv::element_len(types::LP_FRAGMENT, fragment_len);
     }
     tlv::write_tl(out, types::LP_PACKET, len);
     if let Some(fields) = link.fragment {
         tlv::write_element(out, types::LP_SEQUENCE, &fields.sequence.to_be_bytes());
-        tlv::write_nni(out, types::LP_FRAG_INDEX, fields.index);
-        tlv::write_nni(out, types::LP_FRAG_COUNT, fields.count);
+        if fields.count > 1 {
+            tlv::write_nni(out, types::LP_FRAG_INDEX, fields.index);
+            tlv::write_nni(out, types::LP_FRAG_COUNT, fields.count);
+        }
     }
     write_with_reliability(header, link, out);
+    if let Some(len) = padding_value_len {
+        tlv::write_tl(out, PADDING, len);
+        out.resize(out.len() + len, 0);
+    }
     if fragment_len > 0 {
         tlv::write_tl(out, types::LP_FRAGMENT, fragment_len);
     }

@@ -41,9 +41,9 @@ pub(crate) fn link_reassembly(mut input: &[u8]) {
                 assert!(received.packet.len() <= MAX_PACKET_BYTES);
                 assert!(received.header.pit_token.is_none_or(|token| token.len() <= 32));
             }
-            assert!(link.held_bytes() <= limits.bytes_max);
+            assert!(link.receiver().held_bytes() <= limits.bytes_max);
         }
-        assert_eq!(stream.held_bytes(), 0, "nothing is put together on a stream");
+        assert_eq!(stream.receiver().held_bytes(), 0, "nothing is put together on a stream");
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn link_send(mut input: &[u8]) {
     }
     let mut sender = LinkService::datagram(mtu_bytes, u64::MAX - 1, ReassemblyLimits::default());
     let mut frames = Vec::new();
-    let sent = sender.send(&header, &packet, |head, body| frames.push([head, body].concat()));
+    let sent = sender.send(&header, &packet, 0, |head, body| frames.push([head, body].concat()));
     if sent.is_err() {
         assert!(frames.is_empty());
         return;

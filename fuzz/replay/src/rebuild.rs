@@ -114,7 +114,8 @@ pub(crate) fn lp_packet(packet: &LpPacket<'_>) -> Vec<u8> {
         index: packet.frag_index,
         count: packet.frag_count,
     });
-    let link = LinkFields { fragment, tx_sequence: packet.tx_sequence, acks: &acks };
+    let acks = &acks[..];
+    let link = LinkFields { fragment, tx_sequence: packet.tx_sequence, acks, padding_bytes: 0 };
     let content = packet.fragment.unwrap_or_default();
     let mut out = Vec::new();
     lp::encode_link_header(&packet.header, &link, content.len(), &mut out);

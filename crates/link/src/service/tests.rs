@@ -1,7 +1,8 @@
 //! Packets through frames and back, and what hostile frames can(not) do.
 
 use super::*;
-use byname_packet::{tlv, types};
+use byname_packet::lp::{self, FragmentFields, LpPacket};
+use byname_packet::{MAX_PACKET_BYTES, tlv, types};
 use proptest::prelude::*;
 
 fn packet(len: usize) -> Vec<u8> {
@@ -13,7 +14,7 @@ fn packet(len: usize) -> Vec<u8> {
 
 fn frames(service: &mut LinkService, header: &LpHeader<'_>, packet: &[u8]) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
-    service.send(header, packet, |head, body| frames.push([head, body].concat())).unwrap();
+    service.send(header, packet, 0, |head, body| frames.push([head, body].concat())).unwrap();
     frames
 }
 
@@ -45,16 +46,27 @@ fn streams_never_fragment_and_take_no_fragments() {
 }
 
 #[test]
-fn fragments_are_of_equal_size_and_within_the_mtu() {
-    let frames = frames(&mut datagram(1420), &LpHeader::default(), &packet(8192));
-    let lengths: Vec<usize> = frames
+fn frames_of_a_split_packet_are_equally_long() {
+    let header = LpHeader { pit_token: Some(b"12345678"), ..LpHeader::default() };
+    // What the file server sends: all packets of a file are of one size, so all frames are.
+    for len in 8192..8320 {
+        let frames = frames(&mut datagram(1420), &header, &packet(len));
+        assert_eq!(frames.len(), 6);
+        assert!(frames.iter().all(|frame| frame.len() == frames[0].len()), "{len}");
+    }
+}
+
+#[test]
+fn padding_is_not_part_of_the_packet_and_costs_little() {
+    let sent = packet(8192);
+    let frames = frames(&mut datagram(1420), &LpHeader::default(), &sent);
+    let payload: Vec<u8> = frames
         .iter()
-        .map(|frame| LpPacket::decode(frame).unwrap().fragment.unwrap().len())
+        .flat_map(|f| LpPacket::decode(f).unwrap().fragment.unwrap().to_vec())
         .collect();
-    assert_eq!(lengths.len(), 6);
-    assert!(lengths[..5].iter().all(|len| *len == lengths[0]));
-    assert!(lengths[0] - lengths[5] < 6);
-    assert!(frames.iter().all(|frame| frame.len() <= 1420));
+    assert_eq!(payload, sent);
+    let total: usize = frames.iter().map(Vec::len).sum();
+    assert!(total < sent.len() + 6 * (4 + 16 + 4) + 16, "{total}");
 }
 
 #[test]
@@ -72,7 +84,7 @@ fn hostile_fragments_are_refused_without_holding_anything() {
         service.receive(&fragment(9, 5, 3, b"x"), 0).unwrap_err(),
         DropReason::Malformed(_)
     ));
-    assert_eq!(service.held_bytes(), 0);
+    assert_eq!(service.receiver().held_bytes(), 0);
 }
 
 #[test]
@@ -85,7 +97,7 @@ fn fragments_that_disagree_or_repeat_or_overflow_are_refused() {
     assert_eq!(other_count, DropReason::Inconsistent);
     let big = vec![0; MAX_PACKET_BYTES];
     assert_eq!(service.receive(&fragment(11, 1, 3, &big), 0).unwrap_err(), DropReason::TooLarge);
-    assert_eq!(service.held_bytes(), 0, "what can never become a packet is forgotten");
+    assert_eq!(service.receiver().held_bytes(), 0, "what can never become a packet is forgotten");
 }
 
 #[test]
@@ -94,7 +106,7 @@ fn an_unfinished_message_is_given_up_in_time() {
     let lifetime = ReassemblyLimits::default().lifetime_ns;
     assert!(service.receive(&fragment(10, 0, 2, b"a"), 1000).unwrap().is_none());
     assert!(service.receive(&fragment(11, 1, 2, b"b"), 1000 + lifetime).unwrap().is_none());
-    assert_eq!(service.evicted_count(), 1);
+    assert_eq!(service.receiver().evicted_count(), 1);
 }
 
 #[test]
@@ -117,7 +129,7 @@ fn octets_held_stay_bounded_whatever_arrives() {
         for index in 0..5 {
             let frame = fragment(message * 1000 + index, index, 400, &[0; 1300]);
             let _ = service.receive(&frame, 0);
-            assert!(service.held_bytes() <= limits.bytes_max);
+            assert!(service.receiver().held_bytes() <= limits.bytes_max);
         }
     }
 }
@@ -126,7 +138,7 @@ fn octets_held_stay_bounded_whatever_arrives() {
 fn a_packet_needing_too_many_fragments_is_not_sent() {
     let limits = ReassemblyLimits { fragments_max: 3, ..ReassemblyLimits::default() };
     let mut service = LinkService::datagram(500, 0, limits);
-    let result = service.send(&LpHeader::default(), &packet(4000), |_, _| panic!("emitted"));
+    let result = service.send(&LpHeader::default(), &packet(4000), 0, |_, _| panic!("emitted"));
     assert!(matches!(result, Err(SendError::TooLarge { mtu_bytes: 500, .. })));
 }
 
@@ -147,6 +159,14 @@ proptest! {
         };
         let mut arriving = frames(&mut datagram(mtu), &header, &packet);
         prop_assert!(arriving.iter().all(|frame| frame.len() <= mtu));
+        let (last, others) = arriving.split_last().unwrap();
+        prop_assert!(others.iter().all(|frame| last.len() <= frame.len()));
+        if mtu >= 700 && others.len() < 250 {
+            prop_assert!(others.iter().all(|frame| frame.len() == others[0].len()));
+            // Only where the MTU leaves no room for padding.
+            let is_full = others.iter().any(|frame| frame.len() + 5 > mtu);
+            prop_assert!(is_full || others.iter().all(|frame| frame.len() == last.len()));
+        }
         let count = arriving.len();
         for repeat in repeats {
             let copy = arriving[repeat.index(count)].clone();

@@ -18,6 +18,7 @@ fn round_trip_with_every_field() {
         fragment: Some(FragmentFields { sequence: 9, index: 1, count: 3 }),
         tx_sequence: Some(77),
         acks: &[5, 6],
+        padding_bytes: 7,
     };
     let mut wire = Vec::new();
     encode_link_header(&header, &link, 4, &mut wire);

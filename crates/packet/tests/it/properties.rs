@@ -246,7 +246,7 @@ proptest! {
         let fragment = sequence.map(|(sequence, index, more)| {
             FragmentFields { sequence, index, count: index + more }
         });
-        let link = LinkFields { fragment, tx_sequence, acks: &acks };
+        let link = LinkFields { fragment, tx_sequence, acks: &acks, padding_bytes: 0 };
         let mut octets = Vec::new();
         lp::encode_link_header(&header, &link, content.len(), &mut octets);
         let is_bare = octets.is_empty();

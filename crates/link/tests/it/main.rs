@@ -1,0 +1,4 @@
+//! Links under loss, in virtual time.
+
+mod network;
+mod reliability;
