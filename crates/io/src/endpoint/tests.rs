@@ -27,6 +27,31 @@ fn uris_survive_a_round_trip_with_the_port_made_explicit() {
 }
 
 #[test]
+fn memif_uris_name_a_socket_and_perhaps_an_interface_and_a_role() {
+    let memif = |id, role| Endpoint::Memif { path: "/run/ndn/memif.sock".into(), id, role };
+    let path = "memif:///run/ndn/memif.sock";
+    for (query, shown, endpoint) in [
+        ("", "", memif(0, None)),
+        ("?", "", memif(0, None)),
+        ("?id=0", "", memif(0, None)),
+        ("?id=4294967295", "?id=4294967295", memif(u32::MAX, None)),
+        ("?role=client", "?role=client", memif(0, Some(MemifRole::Client))),
+        ("?role=server&id=3", "?id=3&role=server", memif(3, Some(MemifRole::Server))),
+    ] {
+        let parsed = parse(&format!("{path}{query}"));
+        assert_eq!(parsed, endpoint);
+        assert_eq!(parsed.to_string(), format!("{path}{shown}"));
+        assert_eq!(parse(&parsed.to_string()), endpoint);
+    }
+    for query in ["?x=1", "?id", "?id=", "?id=+1", "?id=4294967296", "?role=x", "?id=1&id=1"] {
+        let error = format!("{path}{query}").parse::<Endpoint>().expect_err(query);
+        assert!(matches!(error, EndpointError::BadParameter { .. }), "{query}");
+    }
+    let error = "memif://relative".parse::<Endpoint>().expect_err("relative");
+    assert!(matches!(error, EndpointError::RelativePath { .. }));
+}
+
+#[test]
 fn hosts_made_from_plain_text_equal_parsed_ones() {
     assert_eq!(parse("tcp://[::1]:5"), Endpoint::Tcp { host: "::1".into(), port: 5 });
 }

@@ -13,7 +13,7 @@ use super::channel::{Channel, Ends, farewell};
 use super::consumer::Consumer;
 use super::control::{self, Received};
 use super::error::{MemifError, RegionRefusal, RingRefusal};
-use super::kick::Kick;
+use super::kick::{Kick, is_eventfd};
 use super::producer::Producer;
 use super::region::Region;
 use super::ring::{COOKIE, LOG2_RANGE, Ring, Side};
@@ -29,6 +29,9 @@ const REGIONS_MAX: usize = 16;
 
 /// Messages of one handshake: INIT, the regions, two rings, CONNECT.
 const MESSAGES_MAX: usize = REGIONS_MAX + 4;
+
+/// Messages that are read and forgotten when a client is refused.
+const UNREAD_MAX: usize = 64;
 
 /// A connection that is being made.
 #[derive(Debug)]
@@ -144,6 +147,9 @@ impl Handshake {
         if ring.is_some() {
             return refused(RingRefusal::Twice);
         }
+        if !is_eventfd(&eventfd) {
+            return refused(RingRefusal::NotAnEventfd);
+        }
         *ring = Some((offer, eventfd));
         Ok(())
     }
@@ -188,6 +194,13 @@ impl Handshake {
 
     /// Tells the client why there is no connection.
     pub(super) fn refuse(self, error: &MemifError) {
+        // What is left unread when a socket is closed makes the kernel report an error to the
+        // other side before our words.
+        for _ in 0..UNREAD_MAX {
+            if matches!(control::receive(&self.control), Ok(None) | Err(MemifError::Gone)) {
+                break;
+            }
+        }
         let _ = control::send(&self.control, &farewell(error.to_string()), None);
     }
 }

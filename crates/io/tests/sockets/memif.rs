@@ -1,9 +1,16 @@
-//! memif with both ends in this process.
+//! memif with both ends in this process, and with peers that do not mean well.
 
-use byname_io::{Connection, Endpoint, Listener, MemifRole, RecvStatus};
+mod client;
+mod pair;
+mod raw;
+mod server;
+
+use std::thread;
+
+use byname_io::{Connection, Endpoint, Interest, Limits, Listener};
 use tempfile::TempDir;
 
-use super::{PATIENCE, accept, endpoint, frame, framer, numbered, receive, send};
+use super::{PATIENCE, endpoint, wait_for};
 
 /// A listener at a socket of its own.
 struct Place {
@@ -11,41 +18,43 @@ struct Place {
     _directory: TempDir,
 }
 
-fn place() -> Place {
-    let directory = tempfile::tempdir().unwrap();
-    let uri = format!("memif://{}/socket", directory.path().display());
-    Place { listener: Listener::bind(&endpoint(&uri)).unwrap(), _directory: directory }
-}
-
-/// Connects while the listener is served, as two processes would.
-fn connected(place: &Place) -> (Connection, Connection) {
-    connected_as(place, place.listener.local_endpoint().clone())
-}
-
-fn connected_as(place: &Place, endpoint: Endpoint) -> (Connection, Connection) {
-    let client = std::thread::spawn(move || Connection::connect(&endpoint, PATIENCE).unwrap());
-    let mut server = None;
-    while server.is_none() {
-        super::wait_for(&place.listener, byname_io::Interest::READ);
-        server = place.listener.accept().unwrap();
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let uri = format!("memif://{}/socket", directory.path().display());
+        Place { listener: Listener::bind(&endpoint(&uri)).unwrap(), _directory: directory }
     }
-    (client.join().unwrap(), server.unwrap())
-}
 
-#[test]
-fn frames_go_both_ways_in_order() {
-    let place = place();
-    let (mut client, mut server) = connected(&place);
-    for round in 0..50 {
-        let frames: Vec<Vec<u8>> = (0..40).map(|i| numbered(round * 40 + i)).collect();
-        for bytes in &frames {
-            let (head, tail) = bytes.split_at(bytes.len() / 2);
-            client.queue(&[head, tail]).unwrap();
-            server.queue(&[bytes]).unwrap();
+    fn endpoint(&self) -> Endpoint {
+        self.listener.local_endpoint().clone()
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        match self.endpoint() {
+            Endpoint::Memif { path, .. } => path,
+            other => panic!("{other}"),
         }
-        client.flush().unwrap();
-        server.flush().unwrap();
-        assert_eq!(receive(&mut server, 40), frames);
-        assert_eq!(receive(&mut client, 40), frames);
+    }
+
+    /// Serves the listener until a connection is ready.
+    fn accept(&self) -> Connection {
+        loop {
+            wait_for(&self.listener, Interest::READ);
+            if let Some(connection) = self.listener.accept().unwrap() {
+                return connection;
+            }
+        }
+    }
+
+    /// Two ends of a fresh connection, made as two processes would.
+    fn connected(&self) -> (Connection, Connection) {
+        self.connected_with(self.endpoint(), Limits::default())
+    }
+
+    fn connected_with(&self, endpoint: Endpoint, limits: Limits) -> (Connection, Connection) {
+        let connect = move || Connection::connect_with(&endpoint, PATIENCE, limits).unwrap();
+        let client = thread::spawn(connect);
+        let server = self.accept();
+        (client.join().unwrap(), server)
     }
 }
