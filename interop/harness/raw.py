@@ -13,10 +13,15 @@ DIGEST_SHA256 = b"\x00"
 OK = 200
 
 
-def register_interest(prefix):
+def register_interest(prefix, scope="localhost"):
     """The signed Interest of `rib/register` for this face, NDN packet format v0.3, DigestSha256."""
-    parameters = wire.tlv(CONTROL_PARAMETERS, wire.encode_name(prefix))
-    name = wire.read_tlv(wire.encode_name("/localhost/nfd/rib/register"))[1]
+    return command_interest("rib/register", wire.encode_name(prefix), scope)
+
+
+def command_interest(command, fields, scope="localhost"):
+    """The signed Interest of any command; `fields` are the elements of its ControlParameters."""
+    parameters = wire.tlv(CONTROL_PARAMETERS, fields)
+    name = wire.read_tlv(wire.encode_name(f"/{scope}/nfd/{command}"))[1]
     name += wire.tlv(wire.GENERIC, parameters)
     info = wire.tlv(INTEREST_SIGNATURE_INFO, b"".join((
         wire.tlv(wire.SIGNATURE_TYPE, DIGEST_SHA256),
@@ -30,6 +35,15 @@ def register_interest(prefix):
     body = wire.tlv(wire.NAME, name) + wire.tlv(wire.MUST_BE_FRESH)
     body += wire.tlv(wire.NONCE, os.urandom(4)) + wire.tlv(wire.LIFETIME, wire.nni(1000))
     return wire.tlv(wire.INTEREST, body + tail)
+
+
+def status_of(frame):
+    """The status code in the answer to a command; None if it is no Data, or none came."""
+    packet = frame and wire.unwrap(frame)[1]
+    if not packet or packet[0] != wire.DATA:
+        return None
+    content = wire.first(wire.read_tlv(packet)[1], wire.CONTENT)
+    return int.from_bytes(wire.first(wire.read_tlv(content)[1], STATUS_CODE), "big")
 
 
 def data(name_value, content, freshness_ms=1000, final=None):
@@ -59,10 +73,8 @@ class Producer(wire.Connection):
 
     def __init__(self, uri, prefix):
         super().__init__(uri)
-        _, response = wire.unwrap(self.ask(register_interest(prefix)))
-        content = wire.first(wire.read_tlv(response)[1], wire.CONTENT)
-        status = wire.first(wire.read_tlv(content)[1], STATUS_CODE)
-        assert int.from_bytes(status, "big") == OK, f"registration refused: {content.hex()}"
+        response = self.ask(register_interest(prefix))
+        assert status_of(response) == OK, f"registration refused: {response}"
 
     def next_interest(self, timeout_s=5):
         """(LP fields, value of the Name) of the next Interest, or None."""

@@ -1,0 +1,132 @@
+"""Neighbours that mean harm, over real links, while others use the same forwarder.
+
+    x ---- f ---- y      x and y attack; z takes what it is sent and never answers; the publisher
+          / \\            is on f itself.
+         r   z
+"""
+
+import json
+import pathlib
+import sys
+
+from harness import nodes, raw, samples, wire
+from harness.case import Case, grid
+from harness.netns import Topology
+
+ATTACK = pathlib.Path(__file__).resolve().parent / "attack.py"
+PORT = 6363
+NAME = "/data"
+SILENT = "/silent"
+# The limits of its tables and of its content store, and the program itself.
+MEMORY_KIB_MAX = 256 * 1024
+TRANSFER_TIMEOUT_S = 60
+PIT_ENTRIES_MAX = 131_072
+# Together more than the table takes.
+MANY_INTERESTS = "sent 80000"
+MANY_PACKETS = "sent 20000"
+
+
+class UnderAttack(Case):
+    needs_netns = True
+
+    def setUp(self):
+        super().setUp()
+        self.net = Topology(self.lab, "fxyrz", [("f", name) for name in "xyrz"])
+        # The neighbour that keeps silent: a socket that nobody reads.
+        self.net["z"].start("silence", [sys.executable, "-c", SILENCE])
+        routes = [(SILENT, f"udp://{self.net.address('z', 'f')}:{PORT}")]
+        self.hub = nodes.BynameForwarder(self.net["f"], host="*", port=PORT, routes=routes)
+        nodes.byname_serve(self.net["f"], self.hub, samples.directory(), NAME)
+
+    def attack(self, attacker, kind, scheme, prefix):
+        """Begins an attack from one of the neighbours."""
+        uri = f"{scheme}://{self.net.address('f', attacker)}:{PORT}"
+        return self.net[attacker].start(f"attack-{kind}", [sys.executable, ATTACK, kind, uri,
+                                                           prefix])
+
+    def status(self):
+        """What the forwarder says of itself, faces by their remote URI."""
+        argv = [nodes.byname_binary(), "status", "--json", "--connect", self.hub.uri()]
+        result = self.lab.run(argv)
+        self.assertEqual(result.code, 0, str(result))
+        rows = [json.loads(line) for line in result.stdout.splitlines()]
+        whole = next(row for row in rows if row["kind"] == "forwarder")
+        return whole, {row["remote"]: row for row in rows if row["kind"] == "face"}
+
+    def peak_memory_kib(self):
+        """The most memory that the forwarder ever had."""
+        file = pathlib.Path(f"/proc/{self.hub.daemon.process.pid}/status")
+        row = next(line for line in file.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(row.split()[1])
+
+    def check_transfer(self, scheme):
+        """A reader gets a large file, verified, as if nothing were going on."""
+        reader = self.net["r"]
+        out = reader.path("out/f")
+        uri = f"{scheme}://{self.net.address('f', 'r')}:{PORT}"
+        argv = [nodes.byname_binary(), "get", f"{NAME}/{samples.LARGE}", "--connect", uri,
+                "-o", out]
+        # The publisher's home, whose own keys are anchors: every byte is verified.
+        env = {"BYNAME_HOME": str(self.net["f"].path("publisher/home"))}
+        result = reader.run(argv, env, TRANSFER_TIMEOUT_S)
+        self.assertEqual(result.code, 0, str(result))
+        self.assertIsNone(samples.difference(out, samples.LARGE))
+
+    def check_bounded(self, *attackers):
+        """The forwarder lives, within its memory, and has not lost count of the attackers."""
+        self.assertIsNone(self.hub.daemon.process.poll(), "the forwarder has ended")
+        self.assertTrue(all(each.process.poll() is None for each in attackers),
+                        "an attacker has given up")
+        self.assertLess(self.peak_memory_kib(), MEMORY_KIB_MAX)
+        return self.status()
+
+    @grid(scheme=("udp", "tcp"))
+    def check_flood_of_interests(self, scheme):
+        """Two neighbours fill the PIT with what nobody answers; a third reads a file."""
+        attackers = [self.attack("x", "interests", scheme, SILENT),
+                     self.attack("y", "interests", scheme, SILENT + "/other")]
+        for attacker in attackers:
+            attacker.wait_for_log(MANY_INTERESTS)
+        self.check_transfer(scheme)
+        whole, faces = self.check_bounded(*attackers)
+        for name in "xy":
+            address = self.net.address(name, "f")
+            received = [row["in_interests"] for uri, row in faces.items() if address in uri]
+            self.assertGreater(sum(received), 1000, f"the flood of {name} is not counted: {faces}")
+        self.assertGreater(whole["pending"], PIT_ENTRIES_MAX // 4)
+        self.assertLessEqual(whole["pending"], PIT_ENTRIES_MAX)
+
+    @grid(kind=("tokens", "fragments", "garbage"), scheme=("udp", "tcp"))
+    def check_bad_packets(self, kind, scheme):
+        attackers = [self.attack("x", kind, scheme, SILENT), self.attack("y", kind, scheme, NAME)]
+        for attacker in attackers:
+            attacker.wait_for_log(MANY_PACKETS)
+        self.check_transfer(scheme)
+        self.check_bounded(*attackers)
+
+    @grid(scheme=("udp", "tcp"))
+    def check_commands_from_afar(self, scheme):
+        """/localhost belongs to this machine: a neighbour's command is not even answered."""
+        uri = f"{scheme}://{self.net.address('f', 'x')}:{PORT}"
+        before = self.routes()
+        for scope in ("localhost", "localhop"):
+            with self.net["x"].entered():
+                face = wire.Connection(uri)
+            with face:
+                frame = face.ask(raw.register_interest("/stolen", scope), 1)
+            self.assertNotEqual(raw.status_of(frame), raw.OK, f"/{scope} was obeyed")
+        self.assertEqual(self.routes(), before)
+
+    def routes(self):
+        """The prefixes that have routes."""
+        argv = [nodes.byname_binary(), "status", "--json", "--connect", self.hub.uri()]
+        rows = [json.loads(line) for line in self.lab.run(argv).stdout.splitlines()]
+        return sorted(row["prefix"] for row in rows if row["kind"] == "route")
+
+
+SILENCE = f"""
+import socket, time
+link = socket.socket(type=socket.SOCK_DGRAM)
+link.bind(("0.0.0.0", {PORT}))
+time.sleep(3600)
+"""
