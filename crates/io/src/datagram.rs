@@ -70,7 +70,7 @@ impl DatagramSocket {
     }
 
     /// Hands queued datagrams to the kernel as long as it takes them, up to
-    /// [`crate::limits::FLUSH_BYTES_MAX`] bytes: the rest waits for the next writable event. One
+    /// [`crate::limits::FLUSH_BYTES`] bytes: the rest waits for the next writable event. One
     /// that it refuses is dropped and counted.
     pub fn flush(&mut self) -> Result<(), IoError> {
         self.io.flush()

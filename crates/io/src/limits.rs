@@ -21,8 +21,10 @@ pub const COALESCED_SLOTS: usize = 16;
 /// Bytes of datagrams after which a `recv_burst` reads no more.
 pub const RECV_BURST_BYTES: usize = 1 << 20;
 
-/// Bytes of datagrams (a little is counted for each of them, too) that one `flush` sends.
-pub const FLUSH_BYTES_MAX: usize = 128 << 10;
+/// Bytes of datagrams (a little is counted for each of them, too) after which one `flush` sends
+/// no further message: less than what is left of the longest message when no datagram of 8800
+/// bytes fits any more.
+pub const FLUSH_BYTES: usize = 48 << 10;
 
 /// What is asked of the kernel for the buffers of a datagram socket (it may grant less).
 pub const DATAGRAM_KERNEL_BYTES: usize = 4 << 20;

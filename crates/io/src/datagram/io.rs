@@ -1,11 +1,13 @@
 //! Batched receiving and sending on any UDP socket, connected or not.
 //!
-//! **Bursts are bounded.** One `flush` hands the kernel at most [`FLUSH_BYTES_MAX`]; the rest goes
-//! with the next writable event, after the caller's loop has looked at everybody else. The kernel
-//! does not push back over UDP, and we fill its segments far faster than a reader of one datagram
-//! a call empties its buffer (208 KiB unless it asked for more): a window of several megabytes
-//! sent at once would be lost for the most part. Slices leave the reader time, and what it says
-//! meanwhile (its next Interests, a mark of congestion) is heard before the next slice leaves.
+//! **Bursts are bounded.** One `flush` hands the kernel about [`FLUSH_BYTES`], that is one full
+//! message of segments; the rest goes with the next writable event, after the caller's loop has
+//! looked at everybody else. The kernel does not push back over UDP, and we fill its segments far
+//! faster than a reader of one datagram a call empties its buffer (208 KiB unless it asked for
+//! more). Slices leave such a reader time, and what it says meanwhile (its next Interests, a mark
+//! of congestion) is heard before the next one leaves. Measured on two cores with a reader that
+//! takes 3 us for each datagram of 8300 bytes and asks for 256 of them at once: 7 % have to be
+//! repeated with slices of 32 KiB, 14 % with 128 KiB or with none.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,7 +22,7 @@ use super::send::{self, Message, Segmentation};
 use crate::connection::RecvStatus;
 use crate::error::{IoError, QueueFull};
 use crate::limits::RECV_BURST_BYTES;
-use crate::limits::{DATAGRAM_KERNEL_BYTES, FLUSH_BYTES_MAX, Limits, READS_PER_BURST_MAX};
+use crate::limits::{DATAGRAM_KERNEL_BYTES, FLUSH_BYTES, Limits, READS_PER_BURST_MAX};
 
 /// What a UDP socket has done since it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -170,18 +172,15 @@ impl DatagramIo {
 
     /// Hands the kernel one slice of what waits.
     pub(crate) fn flush(&mut self) -> Result<(), IoError> {
-        let queued_bytes = self.queue.cost_bytes();
-        let mut retrying = false;
-        while !self.queue.is_empty() {
-            let slice_bytes =
-                FLUSH_BYTES_MAX.saturating_sub(queued_bytes - self.queue.cost_bytes());
-            if slice_bytes == 0 {
-                break;
-            }
+        let (mut slice_bytes, mut retrying) = (FLUSH_BYTES, false);
+        while !self.queue.is_empty() && slice_bytes > 0 {
+            let queued_bytes = self.queue.cost_bytes();
             let messages = self.queue.messages(self.segmentation, slice_bytes);
             match send::send(self.fd.as_fd(), messages) {
                 Ok(sent) => {
                     self.queue.sent(sent.datagrams);
+                    let taken_bytes = queued_bytes - self.queue.cost_bytes();
+                    slice_bytes = slice_bytes.saturating_sub(taken_bytes);
                     self.segmentation.on_sent(sent.datagrams);
                     self.counters.sent += sent.datagrams as u64;
                     self.counters.segmented_sends += sent.segmented as u64;
@@ -205,7 +204,7 @@ impl DatagramIo {
 
     /// The kernel does not take the first message: as segments, or at all.
     fn on_refused(&mut self, error: Errno) {
-        let first = self.queue.messages(self.segmentation, FLUSH_BYTES_MAX).next();
+        let first = self.queue.messages(self.segmentation, FLUSH_BYTES).next();
         if let Some(message) = first.filter(Message::is_segmented) {
             self.counters.segmentation_refused += 1;
             self.segmentation.on_refused(&message, error);

@@ -76,8 +76,8 @@ impl SendQueue {
         Ok(())
     }
 
-    /// The messages to send next, of about `slice_bytes` in all: each of as many datagrams as
-    /// can be segments of it.
+    /// The messages to send next, each of as many datagrams as can be segments of it, until
+    /// there are `slice_bytes`.
     pub(super) fn messages(
         &self,
         segmentation: Segmentation,
@@ -94,7 +94,7 @@ impl SendQueue {
                 let fits = |entry: &Entry, bytes: usize| {
                     entry.peer == first.peer
                         && (1..=first.length).contains(&entry.length)
-                        && bytes + entry.length <= MESSAGE_BYTES_MAX.min(left)
+                        && bytes + entry.length <= MESSAGE_BYTES_MAX
                 };
                 while !is_complete
                     && datagrams < SEGMENTS_MAX
@@ -190,8 +190,7 @@ mod tests {
             queue.append(None, &[&[0; 10]]).unwrap();
         }
         assert_eq!(messages(&queue, usize::MAX), [(10, 64), (10, 1)]);
-        assert_eq!(messages(&queue, 30), [(10, 3)]);
-        assert_eq!(messages(&queue, 1), [(10, 1)], "something always leaves");
+        assert_eq!(messages(&queue, 1), [(10, 64)], "a message is never cut short");
         queue.sent(65);
         for _ in 0..8 {
             queue.append(None, &[&[0; 8800]]).unwrap();
