@@ -45,7 +45,7 @@ def _run(argv, script=None):
 
 
 class Node:
-    """A machine of the topology. It stands wherever a Lab is wanted, with directories of its own."""
+    """A machine of the topology; stands wherever a Lab is wanted, with directories of its own."""
 
     def __init__(self, lab, name):
         self.lab = lab
@@ -128,6 +128,19 @@ class Topology:
         for host, (node, far) in enumerate(((ends[0], other), (ends[1], one)), start=1):
             node.addresses[far] = f"{subnet}.{host}"
             node.configure(f"addr add {subnet}.{host}/24 dev to-{far}", f"link set to-{far} up")
+
+    def lan(self, names):
+        """Joins nodes by a switch: interface "lan", one subnet 10.1.0.0/24."""
+        switch = Node(self.lab, "switch")
+        switch.configure("link add name bridge type bridge mcast_snooping 0", "link set bridge up")
+        for host, name in enumerate(names, start=1):
+            node = self.nodes[name]
+            _run(["ip", "link", "add", "name", "lan", "netns", node.pid, "type", "veth",
+                  "peer", "name", f"to-{name}", "netns", switch.pid])
+            switch.configure(f"link set to-{name} master bridge", f"link set to-{name} up")
+            node.addresses["lan"] = f"10.1.0.{host}"
+            node.configure(f"addr add 10.1.0.{host}/24 brd + dev lan", "link set lan up",
+                           "route add 224.0.0.0/4 dev lan")
 
     def address(self, name, seen_from):
         """The address of a node on its link with another."""

@@ -61,14 +61,18 @@ class Forwarder:
 class BynameForwarder(Forwarder):
     """`byname forward`. It takes loopback links to carry whole packets, others 1420 octets."""
 
-    def __init__(self, lab, label="byname-forward", routes=(), host="127.0.0.1", port=None):
+    def __init__(self, lab, label="byname-forward", routes=(), host="127.0.0.1", port=None,
+                 listens=()):
         self.routes = routes
+        self.listens = listens
         super().__init__(lab, label, host, port)
 
     def _start(self):
         argv = [byname_binary(), "forward"]
         for scheme in ("unix", "tcp", "udp"):
             argv += ["--listen", self.uri(scheme)]
+        for uri in self.listens:
+            argv += ["--listen", uri]
         for prefix, uri in self.routes:
             argv += ["--route", f"{prefix}={uri}"]
         home = self.lab.path(f"{self.label}/home")
@@ -78,7 +82,9 @@ class BynameForwarder(Forwarder):
 class NdndForwarder(Forwarder):
     """`ndnd fw run`."""
 
-    def __init__(self, lab, label="ndnd-fw", routes=(), host="127.0.0.1", port=None):
+    def __init__(self, lab, label="ndnd-fw", routes=(), host="127.0.0.1", port=None,
+                 multicast=False):
+        self.multicast = multicast
         super().__init__(lab, label, host, port)
         for prefix, uri in routes:
             self.add_route(prefix, uri)
@@ -88,7 +94,7 @@ class NdndForwarder(Forwarder):
             "core": {"log_level": "WARN"},
             "mgmt": {"allow_localhop": True},  # `ndnd put` over TCP registers there
             "faces": {
-                "udp": {"enabled_multicast": False, "port_unicast": self.port},
+                "udp": {"enabled_multicast": self.multicast, "port_unicast": self.port},
                 "tcp": {"port_unicast": self.port},
                 "unix": {"socket_path": self.socket_path},
                 "websocket": {"enabled": True, "port": self.websocket_port},
