@@ -2,10 +2,13 @@
 //!
 //! One table lists every option; the files, `BYNAME_*`, `config show` and `config check` are all
 //! read off it, so an option cannot exist in one place only. Precedence: flag, environment, user
-//! file, system file, default.
+//! file, system file, default. The forwarder has many more options, in the files only: they are
+//! checked and read by [`ForwarderFile`], and kept here as they stand.
 
 use crate::exit::{Code, Failure, Outcome};
 use crate::paths::{Paths, SYSTEM_CONFIG};
+use byname_node::{ForwarderFile, NodeConfig};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -74,6 +77,9 @@ pub(crate) const KEYS: &[Key] = &[
     key("server.open_files", "BYNAME_OPEN_FILES", Kind::Number, "256", "files kept open"),
 ];
 
+/// The origin of values that nobody has set.
+const DEFAULT: &str = "default";
+
 /// A value and where it came from.
 #[derive(Debug, Clone)]
 pub(crate) struct Setting {
@@ -85,7 +91,19 @@ pub(crate) struct Setting {
 #[derive(Debug)]
 pub(crate) struct Settings {
     values: BTreeMap<&'static str, Setting>,
+    /// The `[forwarder]` sections of all files, and where each option came from.
+    forwarder: BTreeMap<String, Setting>,
 }
+
+/// What stands in a file.
+#[derive(Debug, Default)]
+pub(crate) struct Parsed {
+    pub(crate) options: Vec<(&'static Key, toml::Value)>,
+    pub(crate) forwarder: toml::Table,
+}
+
+/// The section in which the forwarder's own options stand.
+const FORWARDER: &str = "forwarder";
 
 impl Settings {
     /// Reads defaults, files and environment.
@@ -94,9 +112,24 @@ impl Settings {
     /// A file that cannot be read or parsed, an unknown option, or a value of the wrong kind; each
     /// names the file or variable.
     pub(crate) fn load(paths: &Paths) -> Outcome<Self> {
+        Self::load_files(&[PathBuf::from(SYSTEM_CONFIG), paths.config_file.clone()])
+    }
+
+    /// Reads one file in place of the usual ones.
+    ///
+    /// # Errors
+    /// As [`Settings::load`], and when the file is not there.
+    pub(crate) fn load_only(file: &Path) -> Outcome<Self> {
+        if let Err(error) = std::fs::metadata(file) {
+            return Err(Failure::disk(file, error));
+        }
+        Self::load_files(&[file.to_owned()])
+    }
+
+    fn load_files(files: &[PathBuf]) -> Outcome<Self> {
         let mut settings = Self::defaults()?;
-        for file in [PathBuf::from(SYSTEM_CONFIG), paths.config_file.clone()] {
-            settings.add_file(&file)?;
+        for file in files {
+            settings.add_file(file)?;
         }
         for key in KEYS {
             if let Ok(text) = std::env::var(key.env) {
@@ -111,9 +144,9 @@ impl Settings {
     }
 
     fn defaults() -> Outcome<Self> {
-        let mut settings = Self { values: BTreeMap::new() };
+        let mut settings = Self { values: BTreeMap::new(), forwarder: BTreeMap::new() };
         for key in KEYS {
-            settings.put(key, parse(key, key.default)?, "default".into());
+            settings.put(key, parse(key, key.default)?, DEFAULT.into());
         }
         Ok(settings)
     }
@@ -128,10 +161,38 @@ impl Settings {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(Failure::disk(file, error)),
         };
-        for (key, value) in parse_file(file, &text)? {
-            self.put(key, value, file.display().to_string());
+        let parsed = parse_file(file, &text)?;
+        let origin = file.display().to_string();
+        for (key, value) in parsed.options {
+            self.put(key, value, origin.clone());
+        }
+        for (option, value) in parsed.forwarder {
+            self.forwarder.insert(option, Setting { value, origin: origin.clone() });
         }
         Ok(())
+    }
+
+    /// Options of the forwarder that only files have, as `forwarder.name`.
+    pub(crate) fn forwarder_options(&self) -> impl Iterator<Item = (String, &Setting)> {
+        self.forwarder.iter().map(|(option, setting)| (format!("{FORWARDER}.{option}"), setting))
+    }
+
+    /// The `[forwarder]` section: what the files say, and the environment over it.
+    ///
+    /// # Errors
+    /// What two files say may be right each and wrong together.
+    pub(crate) fn forwarder(&self) -> Outcome<ForwarderFile> {
+        let mut table = toml::Table::new();
+        for (option, setting) in &self.forwarder {
+            table.insert(option.clone(), setting.value.clone());
+        }
+        for (key, setting) in self.all() {
+            let is_set = setting.origin != DEFAULT;
+            if let Some(option) = key.name.strip_prefix("forwarder.").filter(|_| is_set) {
+                table.insert(option.to_owned(), setting.value.clone());
+            }
+        }
+        table.try_into().map_err(|error| Failure::usage(format!("[{FORWARDER}]: {error}")))
     }
 
     /// Every option with its value, in the order of the table.
@@ -198,13 +259,14 @@ fn is_kind(kind: Kind, value: &toml::Value) -> bool {
 ///
 /// # Errors
 /// Names the file and what is wrong in it.
-pub(crate) fn parse_file(file: &Path, text: &str) -> Outcome<Vec<(&'static Key, toml::Value)>> {
+pub(crate) fn parse_file(file: &Path, text: &str) -> Outcome<Parsed> {
     let fail = |cause: String| {
         Failure::new(Code::Usage, format!("{}: {cause}", file.display()))
             .hint("`byname config show` lists every option")
     };
     let table: toml::Table = text.parse().map_err(|error| fail(format!("{error}")))?;
-    let mut found = Vec::new();
+    check_forwarder(text).map_err(|error| fail(error.to_string()))?;
+    let mut parsed = Parsed::default();
     for (section, content) in table {
         let toml::Value::Table(options) = content else {
             return Err(fail(format!("option {section:?} stands outside a [section]")));
@@ -212,14 +274,40 @@ pub(crate) fn parse_file(file: &Path, text: &str) -> Outcome<Vec<(&'static Key, 
         for (option, value) in options {
             let name = format!("{section}.{option}");
             let known = KEYS.iter().find(|key| key.name == name);
-            let key = known.ok_or_else(|| fail(format!("unknown option {name}")))?;
+            let Some(key) = known else {
+                if section != FORWARDER {
+                    return Err(fail(format!("unknown option {name}")));
+                }
+                parsed.forwarder.insert(option, value);
+                continue;
+            };
             if !is_kind(key.kind, &value) {
                 return Err(fail(format!("{name} wants {:?}, not {value}", key.kind)));
             }
-            found.push((key, value));
+            parsed.options.push((key, value));
         }
     }
-    Ok(found)
+    Ok(parsed)
+}
+
+/// Whether a node can be had with the `[forwarder]` section of a file. Errors name the line.
+fn check_forwarder(text: &str) -> Result<(), ForwarderError> {
+    #[derive(Deserialize)]
+    struct Sections {
+        #[serde(default)]
+        forwarder: ForwarderFile,
+    }
+    let sections: Sections = toml::from_str(text)?;
+    Ok(sections.forwarder.apply(&mut NodeConfig::default())?)
+}
+
+/// What is wrong with a `[forwarder]` section.
+#[derive(Debug, thiserror::Error)]
+enum ForwarderError {
+    #[error(transparent)]
+    Toml(#[from] toml::de::Error),
+    #[error(transparent)]
+    Value(#[from] byname_node::file::FileError),
 }
 
 #[cfg(test)]
@@ -239,13 +327,16 @@ mod tests {
     fn a_file_overrides_and_mistakes_are_named() {
         let file = Path::new("byname.toml");
         let good = "[client]\nretries = 9\n[forwarder]\nlisten = [\"udp://*\"]\n";
-        assert_eq!(parse_file(file, good).unwrap().len(), 2);
+        assert_eq!(parse_file(file, good).unwrap().options.len(), 2);
         for (bad, word) in [
             ("[client]\nretires = 9\n", "retires"),
             ("[client]\nretries = \"x\"\n", "client.retries"),
             ("retries = 9\n", "outside"),
             ("[client\n", "byname.toml"),
             ("[client]\nretries = -1\n", "client.retries"),
+            ("[forwarder]\npit_entires = 9\n", "pit_entires"),
+            ("[forwarder]\nudp_mtu = 9\n", "udp_mtu"),
+            ("[[forwarder.route]]\nprefix = \"/a\"\n", "line 1"),
         ] {
             let failure = parse_file(file, bad).unwrap_err();
             assert!(failure.message.contains(word), "{}", failure.message);

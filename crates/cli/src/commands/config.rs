@@ -37,7 +37,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         ConfigCommand::Show { origin, json } => show(&Settings::load(paths)?, *origin, *json),
         ConfigCommand::Check { file: Some(file) } => {
             let text = std::fs::read_to_string(file).map_err(|e| Failure::disk(file, e))?;
-            let count = parse_file(file, &text)?.len();
+            let parsed = parse_file(file, &text)?;
+            let count = parsed.options.len() + parsed.forwarder.len();
             output::err_line(&format!("{}: fine, {count} options", file.display()));
             Ok(())
         }
@@ -61,6 +62,16 @@ fn show(settings: &Settings, origin: bool, json: bool) -> Outcome {
         let mut row = vec![key.name.to_owned(), setting.value.to_string()];
         row.push(if origin { setting.origin.clone() } else { key.help.to_owned() });
         rows.push(row);
+    }
+    for (name, setting) in settings.forwarder_options() {
+        if json {
+            output::json_line(json!({
+                "name": name, "value": setting.value, "origin": setting.origin, "env": null,
+            }));
+            continue;
+        }
+        let what = if origin { setting.origin.as_str() } else { "see byname-forward.toml" };
+        rows.push(vec![name, setting.value.to_string(), what.to_owned()]);
     }
     if !json {
         output::table(&["OPTION", "VALUE", if origin { "FROM" } else { "WHAT" }], &rows);

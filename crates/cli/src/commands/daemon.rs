@@ -125,16 +125,9 @@ impl Endings {
     }
 }
 
-/// Binds the forwarder's endpoints.
-pub(crate) fn node(
-    settings: &Settings,
-    listen: Vec<Endpoint>,
-    routes: Vec<(Name, Endpoint)>,
-) -> Outcome<Node> {
-    let mut config = NodeConfig { listen, routes, ..NodeConfig::default() };
-    let mib = settings.number("forwarder.content_store_mib");
-    config.forwarder.cs_bytes_max = usize::try_from(mib << 20).unwrap_or(usize::MAX);
-    config.forwarder.version = format!("byname {}", env!("CARGO_PKG_VERSION"));
+/// A forwarder with the configuration's options that listens at these endpoints.
+pub(crate) fn node(settings: &Settings, listen: Vec<Endpoint>) -> Outcome<Node> {
+    let config = NodeConfig { listen, ..crate::node_config::from_settings(settings)? };
     Node::new(config).map_err(|error| node_failure(&error))
 }
 
@@ -142,7 +135,8 @@ pub(crate) fn node_failure(error: &NodeError) -> Failure {
     use byname_io::BindError;
     let text = chain(error);
     match error {
-        NodeError::Bind(BindError::Denied { .. } | BindError::NotASocket { .. }) => {
+        NodeError::Access { .. }
+        | NodeError::Bind(BindError::Denied { .. } | BindError::NotASocket { .. }) => {
             Failure::new(Code::LocalDisk, text)
         }
         NodeError::Bind(BindError::Endpoint(_)) => Failure::usage(text),

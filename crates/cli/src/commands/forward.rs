@@ -1,12 +1,14 @@
 //! `byname forward`: a forwarder and nothing else.
 
-use super::daemon::{Endings, endpoint, endpoints, name, node};
-use crate::exit::{Failure, Outcome};
-use crate::output;
+use super::daemon::{Endings, node_failure};
+use crate::exit::{Code, Failure, Outcome};
+use crate::node_config::{self, Flags};
 use crate::paths::Paths;
-use crate::settings::Settings;
-use byname_io::Endpoint;
-use byname_packet::Name;
+use crate::{notify, output};
+use byname_node::{Control, Node};
+use signal_hook::consts::SIGHUP;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
 /// Run a forwarder.
 #[derive(Debug, clap::Args)]
@@ -14,63 +16,119 @@ use byname_packet::Name;
   byname forward                                       on a Unix socket, for this machine
   byname forward --listen tcp://* --listen udp://*     for others too
   byname forward --listen tcp://* --route /lab=tcp://lab.example.org
+  byname forward --config byname-forward.toml          everything in a file; SIGHUP reads it anew
 
 Signed is not secret: whoever reaches the forwarder can read what is published through it.")]
 pub(crate) struct Args {
-    /// Address to listen on (repeatable): unix:///path, tcp://host[:port], udp://host[:port]; the
-    /// host `*` means all addresses. Default: byname's own socket.
+    /// Configuration file in place of the usual ones; its manual is byname-forward.toml.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Address to listen on (repeatable): unix:///path, tcp://host[:port], udp://host[:port],
+    /// ws://host[:port], memif:///path, udp://GROUP?dev=INTERFACE; the host `*` means all
+    /// addresses. Default: byname's own socket.
     #[arg(long, value_name = "URI")]
     listen: Vec<String>,
     /// Forward a prefix to another forwarder (repeatable).
     #[arg(long, value_name = "PREFIX=URI")]
     route: Vec<String>,
+    /// Strategy of a prefix (repeatable): best-route, multicast, asf, random.
+    #[arg(long, value_name = "PREFIX=NAME")]
+    strategy: Vec<String>,
+    /// Let whoever signs with this key register routes from another machine (repeatable). KEY is
+    /// SHA256:… or the file of a certificate.
+    #[arg(long, value_name = "PREFIX=KEY")]
+    allow_register: Vec<String>,
+    /// Memory for packets kept to answer repeated requests, in octets.
+    #[arg(long, value_name = "BYTES")]
+    cs_size: Option<u64>,
+    /// Packets kept to answer repeated requests.
+    #[arg(long, value_name = "COUNT")]
+    cs_entries: Option<u64>,
+    /// Group that may connect to the Unix sockets.
+    #[arg(long, value_name = "GROUP")]
+    socket_group: Option<String>,
+    /// Serve metrics for Prometheus at http://ADDRESS/metrics.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
+}
+
+impl Args {
+    fn flags(&self) -> Flags {
+        Flags {
+            config: self.config.clone(),
+            listen: self.listen.clone(),
+            route: self.route.clone(),
+            strategy: self.strategy.clone(),
+            allow_register: self.allow_register.clone(),
+            cs_bytes: self.cs_size,
+            cs_entries: self.cs_entries,
+            socket_group: self.socket_group.clone(),
+            metrics: self.metrics,
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
-    let settings = Settings::load(paths)?;
-    let mut listen = args.listen.clone();
-    if listen.is_empty() {
-        listen = settings.list("forwarder.listen");
-    }
-    let mut listen = endpoints(&listen)?;
-    if listen.is_empty() {
-        listen.push(Endpoint::Unix(paths.socket()?));
-    }
-    let routes = args.route.iter().map(|route| parse_route(route)).collect::<Outcome<_>>()?;
-    let node = node(&settings, listen, routes)?;
+    let flags = args.flags();
+    let loaded = node_config::load(paths, &flags)?;
+    let node = Node::new(loaded.node).map_err(|error| node_failure(&error))?;
     let endings = Endings::watch_signals()?;
+    let control = node.control();
+    if let Some(address) = loaded.metrics {
+        serve_metrics(address, control.clone())?;
+    }
     for endpoint in node.listening() {
         output::err_line(&format!("listening on {endpoint}"));
     }
     let stop = endings.spawn_node(node);
+    reload_on_signal(paths.clone(), flags, control)?;
+    notify::ready("forwarding");
     let outcome = endings.wait();
+    notify::stopping();
     stop.stop();
     outcome
 }
 
-fn parse_route(text: &str) -> Outcome<(Name, Endpoint)> {
-    // The URI begins behind the last '=' that is followed by a scheme: names may hold '=' too.
-    let at = text.match_indices('=').map(|(at, _)| at).rfind(|at| text[at + 1..].contains("://"));
-    let Some(at) = at else {
-        let example = "for example --route /lab=tcp://lab.example.org";
-        return Err(Failure::usage(format!("--route wants PREFIX=URI, not {text:?}")).hint(example));
-    };
-    Ok((name(&text[..at])?, endpoint(&text[at + 1..])?))
+fn serve_metrics(address: SocketAddr, control: Control) -> Outcome {
+    let render = move || control.snapshot().ok().map(|snapshot| snapshot.to_prometheus());
+    let served = byname_web::serve(address, Box::new(render)).map_err(|error| {
+        Failure::new(Code::Other, crate::exit::chain(&error))
+            .hint("choose another address with --metrics")
+    })?;
+    output::err_line(&format!("metrics at http://{served}/metrics"));
+    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::parse_route;
-
-    #[test]
-    fn routes() {
-        let (prefix, uri) = parse_route("/lab/x=1=tcp://h:1").unwrap();
-        assert_eq!(
-            (prefix.view().to_user().as_str(), uri.to_string().as_str()),
-            ("/lab/x=1", "tcp://h:1")
-        );
-        for bad in ["/lab", "/lab=", "lab=tcp://h", "/lab=gopher://h"] {
-            assert!(parse_route(bad).is_err(), "{bad}");
+/// Takes SIGHUP from now on: the configuration is read anew, and kept as it is when that fails.
+fn reload_on_signal(paths: Paths, flags: Flags, control: Control) -> Outcome {
+    let mut signals = signal_hook::iterator::Signals::new([SIGHUP])
+        .map_err(|error| Failure::new(Code::Other, format!("signals: {error}")))?;
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            notify::reloading(byname_io::Clock::new().now_ns());
+            let status = match reload(&paths, &flags, &control) {
+                Ok(text) => text,
+                Err(failure) => format!("configuration not taken over: {}", failure.message),
+            };
+            output::err_line(&status);
+            notify::ready(&status);
         }
-    }
+    });
+    Ok(())
+}
+
+fn reload(paths: &Paths, flags: &Flags, control: &Control) -> Outcome<String> {
+    let loaded = node_config::load(paths, flags)?;
+    let changes = control
+        .reload(loaded.node)
+        .map_err(|error| Failure::new(Code::Other, crate::exit::chain(&error)))?;
+    Ok(format!(
+        "configuration taken over: listeners +{} -{}, routes +{} -{}, strategies {}, faces -{}",
+        changes.listeners_added,
+        changes.listeners_removed,
+        changes.routes_added,
+        changes.routes_removed,
+        changes.strategies_changed,
+        changes.faces_removed,
+    ))
 }

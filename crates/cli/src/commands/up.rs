@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
                 )),
                 None => all.push(Endpoint::Unix(paths.socket()?)),
             }
-            let mut node = node(&settings, all, Vec::new())?;
+            let mut node = node(&settings, all)?;
             let listening = node.listening();
             let face = node.local_face().map_err(|error| {
                 Failure::new(crate::exit::Code::Other, crate::exit::chain(&error))

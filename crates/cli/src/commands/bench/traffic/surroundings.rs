@@ -58,7 +58,7 @@ impl Forwarder {
     pub(super) fn start(settings: &Settings) -> Outcome<Self> {
         let directory = std::env::temp_dir().join(format!("byname-bench-{}", std::process::id()));
         let endpoint = Endpoint::Unix(directory.join("forwarder.sock"));
-        let mut node = daemon::node(settings, vec![endpoint.clone()], Vec::new())?;
+        let mut node = daemon::node(settings, vec![endpoint.clone()])?;
         let stop = node.stop_handle();
         let handle = stop.clone();
         let thread = std::thread::spawn(move || {

@@ -1,0 +1,204 @@
+//! The forwarder's configuration: files, environment and flags together.
+//!
+//! Read at the start and again at each reload, by the same function, so that what a reload leads
+//! to is what a restart would.
+
+use crate::commands::daemon::{endpoint, endpoints, name};
+use crate::exit::{Code, Failure, Outcome};
+use crate::paths::Paths;
+use crate::settings::Settings;
+use byname_io::Endpoint;
+use byname_node::file::AllowEntry;
+use byname_node::{NodeConfig, StaticRoute};
+use byname_packet::Name;
+use byname_packet::mgmt::CommandVerifier;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What flags say.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flags {
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) listen: Vec<String>,
+    pub(crate) route: Vec<String>,
+    pub(crate) strategy: Vec<String>,
+    pub(crate) allow_register: Vec<String>,
+    pub(crate) cs_bytes: Option<u64>,
+    pub(crate) cs_entries: Option<u64>,
+    pub(crate) socket_group: Option<String>,
+    pub(crate) metrics: Option<SocketAddr>,
+}
+
+/// What the forwarder command needs.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) node: NodeConfig,
+    pub(crate) metrics: Option<SocketAddr>,
+}
+
+/// Reads everything.
+///
+/// # Errors
+/// The first mistake, with the file and line or the flag.
+pub(crate) fn load(paths: &Paths, flags: &Flags) -> Outcome<Loaded> {
+    let settings = match &flags.config {
+        Some(file) => Settings::load_only(file)?,
+        None => Settings::load(paths)?,
+    };
+    let mut node = from_settings(&settings)?;
+    if !flags.listen.is_empty() {
+        node.listen = endpoints(&flags.listen)?;
+    }
+    if node.listen.is_empty() {
+        node.listen.push(Endpoint::Unix(paths.socket()?));
+    }
+    for text in &flags.route {
+        node.routes.push(route(text)?);
+    }
+    for text in &flags.strategy {
+        node.strategies.push(strategy(text)?);
+    }
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    node.forwarder.cs_bytes_max = flags.cs_bytes.map_or(node.forwarder.cs_bytes_max, size);
+    node.forwarder.cs_entries_max = flags.cs_entries.map_or(node.forwarder.cs_entries_max, size);
+    if let Some(group) = &flags.socket_group {
+        node.socket_access.gid = Some(group_id(group)?);
+        // A group that may not write cannot connect.
+        node.socket_access.mode |= 0o060;
+    }
+    let file = settings.forwarder()?;
+    let mut allow = file.allow_register;
+    for text in &flags.allow_register {
+        allow.push(allow_register(text)?);
+    }
+    node.forwarder.command_verifier = verifier(&allow)?;
+    Ok(Loaded { node, metrics: flags.metrics.or(file.metrics) })
+}
+
+/// What the files and the environment say.
+pub(crate) fn from_settings(settings: &Settings) -> Outcome<NodeConfig> {
+    let file = settings.forwarder()?;
+    let mut config = NodeConfig::default();
+    let mib = settings.number("forwarder.content_store_mib");
+    config.forwarder.cs_bytes_max = usize::try_from(mib << 20).unwrap_or(usize::MAX);
+    config.forwarder.version = format!("byname {}", env!("CARGO_PKG_VERSION"));
+    file.apply(&mut config).map_err(Failure::usage)?;
+    if let Some(group) = &file.socket_group {
+        config.socket_access.gid = Some(group_id(group)?);
+    }
+    if let Some(group) = &file.authorized_group {
+        config.forwarder.authorized_gid = Some(group_id(group)?);
+    }
+    Ok(config)
+}
+
+/// `PREFIX=URI`.
+fn route(text: &str) -> Outcome<StaticRoute> {
+    // The URI begins behind the last '=' that is followed by a scheme: names may hold '=' too.
+    let at = text.match_indices('=').map(|(at, _)| at).rfind(|at| text[at + 1..].contains("://"));
+    let Some(at) = at else {
+        let example = "for example --route /lab=tcp://lab.example.org";
+        return Err(Failure::usage(format!("--route wants PREFIX=URI, not {text:?}")).hint(example));
+    };
+    Ok((name(&text[..at])?, endpoint(&text[at + 1..])?).into())
+}
+
+/// `PREFIX=NAME`; parameters of a strategy hold no '='.
+fn strategy(text: &str) -> Outcome<(Name, String)> {
+    let wrong = || {
+        let example = "for example --strategy /lab=multicast";
+        Failure::usage(format!("--strategy wants PREFIX=NAME, not {text:?}")).hint(example)
+    };
+    // A full name begins with a slash and may hold `v=5`; a label holds no slash.
+    let at = match text.find("=/localhost/nfd/strategy/") {
+        Some(at) => at,
+        None => text.rfind('=').ok_or_else(wrong)?,
+    };
+    let strategy = &text[at + 1..];
+    if !byname_node::is_strategy(strategy) {
+        return Err(Failure::usage(format!("there is no strategy {strategy:?}"))
+            .hint("there are best-route, multicast, asf and random"));
+    }
+    Ok((name(&text[..at])?, strategy.to_owned()))
+}
+
+/// `PREFIX=KEY`: a digest, or the file of a certificate.
+fn allow_register(text: &str) -> Outcome<AllowEntry> {
+    let at = text.find("=SHA256:").or_else(|| text.rfind('='));
+    let Some(at) = at.filter(|at| at + 1 < text.len()) else {
+        let wrong = format!("--allow-register wants PREFIX=KEY, not {text:?}");
+        return Err(Failure::usage(wrong)
+            .hint("KEY is what `byname key list` prints, SHA256:…, or the file of a certificate"));
+    };
+    let (prefix, key) = (name(&text[..at])?, &text[at + 1..]);
+    let is_digest = key.starts_with("SHA256:");
+    Ok(AllowEntry {
+        prefix: byname_node::file::Prefix(prefix),
+        key: is_digest.then(|| key.to_owned()),
+        certificate: (!is_digest).then(|| PathBuf::from(key)),
+    })
+}
+
+/// Who says whether a command from another machine may be done.
+fn verifier(allow: &[AllowEntry]) -> Outcome<Option<Arc<dyn CommandVerifier>>> {
+    if allow.is_empty() { Ok(None) } else { Err(Failure::usage("not yet")) }
+}
+
+/// The number of a group, by name or as it is.
+fn group_id(group: &str) -> Outcome<u32> {
+    if let Ok(number) = group.parse() {
+        return Ok(number);
+    }
+    let path = std::path::Path::new("/etc/group");
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::disk(path, error))?;
+    find_group(&text, group).ok_or_else(|| {
+        Failure::new(Code::Usage, format!("there is no group {group:?}"))
+            .hint("groups of a directory service are named by their number")
+    })
+}
+
+/// spec: group(5), `name:password:number:members`.
+fn find_group(text: &str, group: &str) -> Option<u32> {
+    text.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next() == Some(group)).then(|| fields.nth(1)?.parse().ok()).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routes_strategies_and_keys_of_names_with_equals_signs() {
+        let found = route("/lab/x=1=tcp://h:1").unwrap();
+        assert_eq!(
+            (found.prefix.view().to_user().as_str(), found.endpoint.to_string().as_str()),
+            ("/lab/x=1", "tcp://h:1")
+        );
+        for bad in ["/lab", "/lab=", "lab=tcp://h", "/lab=gopher://h"] {
+            assert!(route(bad).is_err(), "{bad}");
+        }
+        let (prefix, label) = strategy("/lab/x=1=multicast").unwrap();
+        assert_eq!((prefix.view().to_user().as_str(), label.as_str()), ("/lab/x=1", "multicast"));
+        assert!(strategy("/lab=/localhost/nfd/strategy/best-route/v=5").is_ok());
+        for bad in ["/lab", "/lab=", "/lab=worst-route", "lab=multicast"] {
+            assert!(strategy(bad).is_err(), "{bad}");
+        }
+        let entry = allow_register("/a=b=SHA256:x=").unwrap();
+        assert_eq!(entry.prefix.0.view().to_user(), "/a=b");
+        assert_eq!(entry.key.as_deref(), Some("SHA256:x="));
+        let entry = allow_register("/a=alice.cert").unwrap();
+        assert_eq!(entry.certificate, Some(PathBuf::from("alice.cert")));
+        assert!(allow_register("/a").is_err());
+    }
+
+    #[test]
+    fn groups_by_name() {
+        let text = "root:x:0:\nndn:x:993:alice,bob\nndn-admin:x:994:\n";
+        assert_eq!(find_group(text, "ndn"), Some(993));
+        assert_eq!(find_group(text, "ndn-admin"), Some(994));
+        assert_eq!(find_group(text, "x"), None);
+    }
+}
