@@ -236,7 +236,7 @@ impl ForwarderFile {
         for (prefix, strategy) in &self.strategy {
             let name = Name::from_user(prefix)
                 .map_err(|source| FileError::Prefix { prefix: prefix.clone(), source })?;
-            if crate::node::strategy_name(strategy).is_none() {
+            if !crate::node::is_strategy(strategy) {
                 let (prefix, strategy) = (prefix.clone(), strategy.clone());
                 return Err(FileError::Strategy { prefix, strategy });
             }

@@ -18,4 +18,4 @@ pub use config::{NodeConfig, SocketAccess, StaticFace, StaticRoute};
 pub use error::NodeError;
 pub use file::ForwarderFile;
 pub use metrics::Snapshot;
-pub use node::{Changes, Control, ControlError, Node, Stop};
+pub use node::{Changes, Control, ControlError, Node, Stop, is_strategy};

@@ -36,8 +36,7 @@ use control::Order;
 use create::Wish;
 
 pub use control::{Control, ControlError};
-pub use reload::Changes;
-pub(crate) use reload::strategy_name;
+pub use reload::{Changes, is_strategy};
 
 /// Ends a node's [`Node::run`] from any thread.
 #[derive(Debug, Clone)]

@@ -40,8 +40,13 @@ enum Bound {
     Datagram(DatagramSocket),
 }
 
-/// The instance name that is meant: a full one, or just its label.
-pub(crate) fn strategy_name(text: &str) -> Option<Name> {
+/// Whether `text` names a strategy, by its full instance name or just its label.
+pub fn is_strategy(text: &str) -> bool {
+    strategy_name(text).is_some()
+}
+
+/// The instance name that is meant.
+fn strategy_name(text: &str) -> Option<Name> {
     let name = match text.starts_with('/') {
         true => text.parse().ok()?,
         false => "/localhost/nfd/strategy".parse::<Name>().ok()?.with_generic(text.as_bytes()),
