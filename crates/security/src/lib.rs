@@ -8,6 +8,7 @@
 
 pub mod base64;
 pub mod cert;
+pub mod command;
 pub mod key;
 pub mod link;
 pub mod tree;

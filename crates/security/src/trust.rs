@@ -185,6 +185,12 @@ impl Validator {
         Ok(name)
     }
 
+    /// The certificate that a KeyLocator means, if it was added. Nothing is verified by that.
+    pub fn certificate(&mut self, locator: NameRef<'_>) -> Option<&Certificate> {
+        let name = self.find(locator)?;
+        self.certificates.get(&name).map(|known| &known.certificate)
+    }
+
     /// Decides about a packet at the Unix time `now_s`.
     pub fn check(&mut self, signed: &Signed<'_>, now_s: u64) -> Decision {
         if let Some(decision) = self.check_without_keys(signed) {

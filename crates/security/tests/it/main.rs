@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cert;
+mod command;
 mod identity;
 mod key;
 mod link;

@@ -1,0 +1,173 @@
+//! Whether a command from another machine may be carried out: a signature by a key that the
+//! operator allowed, made now and not seen before.
+//!
+//! The operator allows *keys for prefixes* ([`Anchor`]). The signer's key may be one of them: then it
+//! registers under its prefixes, whatever its certificate is called, for that is what the operator
+//! said. Or it leads to one through certificates: then the rules of [`crate::trust`] hold, so it
+//! registers only inside its own identity.
+//!
+//! A command counts once: the times a key signs with must increase, and the first one must be close
+//! to now. spec: NDN Packet Format "Signed Interest"; NFD "ControlCommand" (v0.2 form).
+
+mod form;
+mod replay;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use byname_packet::mgmt::{CommandVerifier, PrefixAnnouncement, Verdict};
+use byname_packet::{Data, Interest, KeyLocator, Name};
+
+use crate::cert::{Certificate, is_key_locator};
+use crate::key::KeyId;
+use crate::trust::{Anchor, Decision, Signed, TrustPolicy, Trusted, Validator};
+use crate::verify::VerifyKey;
+use form::Form;
+use replay::Replay;
+
+pub use replay::{GRACE_MS, KEYS_MAX};
+
+const SECOND_NS: u64 = 1_000_000_000;
+const MILLISECOND_NS: u64 = 1_000_000;
+
+/// Verifies commands against anchors. See the module.
+#[derive(Debug)]
+pub struct AnchorVerifier {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    validator: Validator,
+    /// Certificates that the operator gave; they never have to be fetched.
+    given: Vec<Certificate>,
+    replay: Replay,
+}
+
+/// Who signed, and where that key may register.
+struct Signer {
+    key: KeyId,
+    may_register: Vec<Name>,
+}
+
+impl AnchorVerifier {
+    /// Allows each anchor's key to register under its prefix.
+    pub fn new(anchors: impl IntoIterator<Item = Anchor>) -> Self {
+        let policy = TrustPolicy { anchors: anchors.into_iter().collect(), ..Default::default() };
+        let (validator, replay) = (Validator::new(policy), Replay::default());
+        Self { state: Mutex::new(State { validator, given: Vec::new(), replay }) }
+    }
+
+    /// Allows the key of `certificate` to register under `prefix`; it need not serve that
+    /// certificate then.
+    pub fn allow_certificate(&self, prefix: Name, certificate: Certificate) {
+        let mut state = self.state();
+        state.validator.policy_mut().add_anchor(prefix, certificate.key_id());
+        state.given.push(certificate);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // What a panicking thread left behind is still sound: every change is whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CommandVerifier for AnchorVerifier {
+    fn verify(&self, interest: &Interest<'_>, unix_ns: u64) -> Verdict {
+        let Some(form) = Form::of(interest) else {
+            return refused("the command is not signed, or its signature is malformed");
+        };
+        let Some(prefix) = form::prefix(interest) else {
+            return refused("the command names no prefix");
+        };
+        let signed = form.signed(prefix.view());
+        let mut state = self.state();
+        let signer = match state.judge(&signed, unix_ns) {
+            Ok(signer) => signer,
+            Err(verdict) => return verdict,
+        };
+        match state.replay.admit(signer.key, form.time_ms, unix_ns / MILLISECOND_NS) {
+            Ok(()) => Verdict::Allowed { may_register: signer.may_register },
+            Err(error) => refused(error),
+        }
+    }
+
+    fn verify_announcement(&self, announcement: &Data<'_>, unix_ns: u64) -> Verdict {
+        let prefix = match PrefixAnnouncement::from_data(announcement) {
+            Ok(found) => found.prefix,
+            Err(error) => return refused(format!("malformed prefix announcement: {error}")),
+        };
+        let signed = Signed { name: prefix.view(), ..Signed::from(announcement) };
+        match self.state().judge(&signed, unix_ns) {
+            Ok(signer) => Verdict::Allowed { may_register: signer.may_register },
+            Err(verdict) => verdict,
+        }
+    }
+
+    fn add_certificate(&self, certificate: &Data<'_>, _unix_ns: u64) {
+        // What is no certificate changes nothing: the command then is refused for the lack of one.
+        let _ = self.state().validator.add_certificate(certificate.wire());
+    }
+}
+
+impl State {
+    fn judge(&mut self, signed: &Signed<'_>, unix_ns: u64) -> Result<Signer, Verdict> {
+        let now_s = unix_ns / SECOND_NS;
+        if let Some(result) = self.judge_allowed_key(signed, now_s) {
+            return result;
+        }
+        // One round for each certificate given, and one more.
+        for _ in 0..=self.given.len() {
+            match self.validator.check(signed, now_s) {
+                Decision::Trusted(Trusted::Anchored { key, .. }) => {
+                    return Ok(Signer { key, may_register: vec![signed.name.to_name()] });
+                }
+                // Only policies that this verifier never has lead here.
+                Decision::Trusted(_) => return Err(refused("the signer is not known")),
+                Decision::Refused(error) => return Err(refused(error)),
+                Decision::NeedCertificate(name) if self.add_given(&name) => {}
+                Decision::NeedCertificate(name) => return Err(Verdict::NeedCertificate(name)),
+            }
+        }
+        Err(refused("the chain of certificates does not end"))
+    }
+
+    /// The answer if the signer's own key is an anchor; `None` if not, or not known yet.
+    fn judge_allowed_key(
+        &mut self,
+        signed: &Signed<'_>,
+        now_s: u64,
+    ) -> Option<Result<Signer, Verdict>> {
+        let Some(KeyLocator::Name(locator)) = signed.key_locator else { return None };
+        if !is_key_locator(locator) {
+            return None;
+        }
+        if self.validator.certificate(locator).is_none() {
+            self.add_given(&locator.to_name());
+        }
+        let certificate = self.validator.certificate(locator)?.clone();
+        let key = certificate.key_id();
+        let anchors = self.validator.policy().anchors.iter().filter(|anchor| anchor.key == key);
+        let may_register: Vec<Name> = anchors.map(|anchor| anchor.prefix.clone()).collect();
+        if may_register.is_empty() {
+            return None;
+        }
+        if signed.verify(VerifyKey::Public(certificate.public_key())).is_err() {
+            return Some(Err(refused(format!("the signature is not of {key}"))));
+        }
+        if certificate.check_validity(now_s).is_err() {
+            let name = certificate.name().to_name();
+            return Some(Err(refused(format!("the certificate {name} is not valid now"))));
+        }
+        Some(Ok(Signer { key, may_register }))
+    }
+
+    /// Adds a certificate that the operator gave; false if none has this name or begins with it.
+    fn add_given(&mut self, name: &Name) -> bool {
+        let given = self.given.iter().find(|given| name.view().is_prefix_of(given.name()));
+        given.is_some_and(|given| self.validator.add_certificate(given.wire()).is_ok())
+    }
+}
+
+fn refused(reason: impl ToString) -> Verdict {
+    Verdict::Refused(reason.to_string())
+}
