@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use byname_packet::lp::LpHeader;
 use byname_packet::mgmt::CommandVerifier;
-use byname_packet::{Name, NameRef, Packet};
+use byname_packet::{Data, Interest, Name, NameRef, types};
 
 use crate::content_store::ContentStore;
 use crate::counters::{Counters, DropReason, Drops};
@@ -86,6 +86,10 @@ impl Default for Config {
         }
     }
 }
+
+/// The first octet of packets: their TYPE is written in one.
+const INTEREST: u8 = types::INTEREST as u8;
+const DATA: u8 = types::DATA as u8;
 
 /// Where the forwarder's packets go.
 pub trait Tx {
@@ -242,24 +246,27 @@ impl Forwarder {
     ) -> Result<(), DropReason> {
         let face = self.faces.get_mut(arrival.face).ok_or(DropReason::UnknownFace)?;
         face.counters.in_bytes += packet.len() as u64;
-        let decoded = Packet::decode(packet).map_err(|_| DropReason::Malformed)?;
-        match (decoded, arrival.header.nack) {
-            (Packet::Interest(interest), None) => {
+        // Decoded where it is used: what a packet says is not small, and moving it is not free.
+        match (packet.first(), arrival.header.nack) {
+            (Some(&INTEREST), nack) => {
+                let interest = Interest::decode(packet).map_err(|_| DropReason::Malformed)?;
+                if let Some(reason) = nack {
+                    face.counters.in_nacks += 1;
+                    self.counters.in_nacks += 1;
+                    return self.on_nack(arrival, &interest, reason, tx);
+                }
                 face.counters.in_interests += 1;
                 self.counters.in_interests += 1;
                 self.on_interest(arrival, &interest, tx)
             }
-            (Packet::Interest(interest), Some(reason)) => {
-                face.counters.in_nacks += 1;
-                self.counters.in_nacks += 1;
-                self.on_nack(arrival, &interest, reason, tx)
-            }
-            (Packet::Data(data), None) => {
+            (Some(&DATA), None) => {
+                let data = Data::decode(packet).map_err(|_| DropReason::Malformed)?;
                 face.counters.in_data += 1;
                 self.counters.in_data += 1;
                 self.on_data(arrival, &data, tx)
             }
-            (Packet::Data(_), Some(_)) => Err(DropReason::ForbiddenHeader),
+            (Some(&DATA), Some(_)) => Err(DropReason::ForbiddenHeader),
+            _ => Err(DropReason::Malformed),
         }
     }
 

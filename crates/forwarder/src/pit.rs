@@ -129,6 +129,10 @@ impl Pit {
 
     /// Whether `face` may have another entry of `bytes` octets.
     pub(crate) fn has_room(&self, face: FaceId, bytes: usize) -> bool {
+        // Nobody can hold more than is free while less than half is taken.
+        if self.len() < self.entries_max / 2 && self.bytes + bytes < self.bytes_max / 2 {
+            return true;
+        }
         let free = (
             self.entries_max.saturating_sub(self.len()),
             self.bytes_max.saturating_sub(self.bytes),

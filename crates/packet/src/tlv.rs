@@ -120,17 +120,25 @@ impl<'a> OrderedReader<'a> {
     pub(crate) fn read(&mut self) -> Result<Option<Element<'a>>, DecodeError> {
         while let Some(element) = self.reader.read()? {
             let typ = element.typ;
-            match self.order.iter().position(|known| *known == typ) {
-                Some(place) if place >= self.place_min => {
-                    self.place_min = place + 1;
-                    return Ok(Some(element));
-                }
-                _ if !types::is_critical(typ) => {}
-                Some(_) => return Err(DecodeError::OutOfOrder { typ, within: self.within }),
-                None => return Err(DecodeError::UnknownCritical { typ, within: self.within }),
+            let ahead = &self.order[self.place_min..];
+            if let Some(passed) = ahead.iter().position(|known| *known == typ) {
+                self.place_min += passed + 1;
+                return Ok(Some(element));
+            }
+            if types::is_critical(typ) {
+                return Err(self.refuse(typ));
             }
         }
         Ok(None)
+    }
+
+    fn refuse(&self, typ: u32) -> DecodeError {
+        let within = self.within;
+        if self.order.contains(&typ) {
+            DecodeError::OutOfOrder { typ, within }
+        } else {
+            DecodeError::UnknownCritical { typ, within }
+        }
     }
 
     /// The first element, which must be the first in the order: nothing may stand before a name.
