@@ -10,6 +10,7 @@
 //! charged in full, and a packet takes over the buffer of one that it drives out when that has its
 //! size: a full store that segments pass through allocates no buffers.
 
+mod admin;
 mod order;
 
 use byname_packet::{Data, Interest, NameRef, sha256, tlv, types};
@@ -79,6 +80,8 @@ pub(crate) struct ContentStore {
     bytes: usize,
     entries_max: usize,
     bytes_max: usize,
+    admits: bool,
+    serves: bool,
 }
 
 impl ContentStore {
@@ -95,6 +98,8 @@ impl ContentStore {
             bytes: 0,
             entries_max: entries_max.min(NONE as usize - 1),
             bytes_max,
+            admits: true,
+            serves: true,
         }
     }
 
@@ -110,7 +115,7 @@ impl ContentStore {
     pub(crate) fn insert(&mut self, prefixes: &Prefixes, data: &Data<'_>, now_ns: u64) -> bool {
         let (wire, name, hash) = (data.wire(), data.name.value(), prefixes.whole());
         let cost = cost_bytes(wire.len(), name.len());
-        if self.entries_max == 0 || cost > self.bytes_max {
+        if !self.admits || self.entries_max == 0 || cost > self.bytes_max {
             return false;
         }
         let Some(name_start) = name_offset(wire) else { return false };
@@ -162,6 +167,9 @@ impl ContentStore {
         prefixes: &Prefixes,
         now_ns: u64,
     ) -> Option<&[u8]> {
+        if !self.serves {
+            return None;
+        }
         let usable = |entry: &Entry| !interest.must_be_fresh || now_ns < entry.fresh_until_ns;
         let mut found = self
             .find(prefixes.whole(), interest.name.value())

@@ -93,6 +93,23 @@ impl Counters {
         self.drops.get(reason)
     }
 
+    /// Adds what another shard has counted.
+    pub fn add(&mut self, other: &Self) {
+        self.in_interests += other.in_interests;
+        self.in_data += other.in_data;
+        self.in_nacks += other.in_nacks;
+        self.out_interests += other.out_interests;
+        self.out_data += other.out_data;
+        self.out_nacks += other.out_nacks;
+        self.satisfied_interests += other.satisfied_interests;
+        self.unsatisfied_interests += other.unsatisfied_interests;
+        self.cs_hits += other.cs_hits;
+        self.cs_misses += other.cs_misses;
+        for (sum, count) in self.drops.0.iter_mut().zip(other.drops.0) {
+            *sum += count;
+        }
+    }
+
     pub(crate) fn count_drop(&mut self, reason: DropReason) {
         self.drops.count(reason);
     }

@@ -26,17 +26,23 @@ impl FaceTable {
     pub(crate) fn add(&mut self, face: Face) -> FaceId {
         // NFD keeps the numbers below 256 for its own internal faces; clients print what they get.
         let id = FaceId(PAGE + self.given_out);
-        let (page, at) = place(id);
         self.given_out += 1;
+        self.put(id, face);
+        id
+    }
+
+    /// Puts a face that has got its number elsewhere.
+    pub(crate) fn put(&mut self, id: FaceId, face: Face) {
+        let (page, at) = place(id);
         if self.pages.len() <= page {
             self.pages.resize_with(page + 1, || None);
         }
         let page = self.pages[page].get_or_insert_with(|| {
             Box::new(Page { faces: std::array::from_fn(|_| None), count: 0 })
         });
-        page.faces[at] = Some(Box::new(face));
-        page.count += 1;
-        id
+        if page.faces[at].replace(Box::new(face)).is_none() {
+            page.count += 1;
+        }
     }
 
     pub(crate) fn remove(&mut self, id: FaceId) -> bool {

@@ -9,16 +9,23 @@
 //!
 //! The pipelines are in one file per kind of event: `interest`, `data`, `nack`, `timer`.
 
+mod configure;
 mod data;
-mod interest;
+pub(crate) mod interest;
 mod nack;
+mod sharding;
 mod timer;
 
 use std::sync::Arc;
 
 use byname_packet::lp::LpHeader;
+<<<<<<< crates/forwarder/src/forwarder.rs
+use byname_packet::mgmt::{CommandVerifier, face_event};
+use byname_packet::{Name, NameRef, Packet};
+=======
 use byname_packet::mgmt::CommandVerifier;
 use byname_packet::{Data, Interest, Name, NameRef, types};
+>>>>>>> /tmp/pub.new
 
 use crate::content_store::ContentStore;
 use crate::counters::{Counters, DropReason, Drops};
@@ -29,8 +36,9 @@ use crate::hash::{NameHasher, Prefixes};
 use crate::management::Management;
 use crate::pit::{Pit, PitIndex, Shed};
 use crate::prefix_table::PrefixTable;
-use crate::rib::{NextHop, Rib, RibFull, Route};
+use crate::rib::{Backlog, NextHop, Rib};
 use crate::rng::Rng;
+use crate::shard::{Change, Figures, SHARD_TOKEN_BYTES, ShardPlace};
 use crate::strategy::{self, Strategy};
 
 /// Bounds and identity of a forwarder.
@@ -44,6 +52,8 @@ pub struct Config {
     pub authorized_gid: Option<u32>,
     /// Verifies commands of other machines; without one they are refused.
     pub command_verifier: Option<Arc<dyn CommandVerifier>>,
+    /// Which of several forwarders that share the faces this one is; `None` if it is alone.
+    pub shard: Option<ShardPlace>,
     /// Packets in the content store.
     pub cs_entries_max: usize,
     /// Octets in the content store, tables included.
@@ -73,6 +83,7 @@ impl Default for Config {
             own_uid: 0,
             authorized_gid: None,
             command_verifier: None,
+            shard: None,
             cs_entries_max: 65_536,
             cs_bytes_max: 256 << 20,
             pit_entries_max: 131_072,
@@ -102,15 +113,22 @@ pub struct Forwarder {
     pub(crate) config: Config,
     pub(crate) faces: FaceTable,
     pub(crate) rib: Rib,
+    pub(crate) backlog: Backlog,
     pub(crate) fib: PrefixTable<Vec<NextHop>>,
     pub(crate) strategies: PrefixTable<&'static dyn Strategy>,
     pub(crate) pit: Pit,
     pub(crate) cs: ContentStore,
     pub(crate) counters: Counters,
     pub(crate) management: Management,
+    /// What the other shards have to know, if this one leads any.
+    pub(crate) changes: Option<Vec<Change>>,
+    /// What the other shards have to show.
+    others: Vec<Figures>,
+    /// On Interests that are sent, where there are several shards.
+    shard_token: Option<[u8; SHARD_TOKEN_BYTES]>,
     dead_nonces: DeadNonceList,
-    hasher: NameHasher,
-    rng: Rng,
+    pub(crate) hasher: NameHasher,
+    pub(crate) rng: Rng,
     scratch: Scratch,
 }
 
@@ -141,12 +159,16 @@ impl Forwarder {
         Self {
             faces: FaceTable::default(),
             rib: Rib::new(config.routes_max),
+            backlog: Backlog::default(),
             fib: PrefixTable::new(),
             strategies,
             pit: Pit::new(config.pit_entries_max, config.pit_bytes_max),
             cs: ContentStore::new(config.cs_entries_max, config.cs_bytes_max),
             counters: Counters::default(),
             management: Management::default(),
+            changes: None,
+            others: Vec::new(),
+            shard_token: config.shard.map(|place| place.token(config.seed)),
             dead_nonces: DeadNonceList::new(config.dead_nonces_max),
             hasher,
             rng: Rng::new(config.seed[2]),
@@ -157,11 +179,15 @@ impl Forwarder {
 
     /// Adds a face, up from the start.
     pub fn add_face(&mut self, info: FaceInfo) -> FaceId {
-        self.faces.add(Face::new(info))
+        let face = self.faces.add(Face::new(info));
+        self.note_face_event(face_event::CREATED, face);
+        self.tell_face(face);
+        face
     }
 
     /// Removes a face with its routes and with what only it waits for.
     pub fn remove_face(&mut self, face: FaceId) {
+        self.note_face_event(face_event::DESTROYED, face);
         if !self.faces.remove(face) {
             return;
         }
@@ -171,47 +197,31 @@ impl Forwarder {
                 self.pit.remove(index, |_| ());
             }
         }
-        for prefix in self.rib.remove_face(face) {
-            self.update_fib(&prefix);
-        }
+        self.remove_routes_of(face);
+        self.tell(|| Change::FaceGone(face));
     }
 
     /// Says that a face has lost its link (its routes stay, but are not used) or has it back.
     pub fn set_face_up(&mut self, face: FaceId, up: bool) {
-        if let Some(face) = self.faces.get_mut(face) {
-            face.up = up;
+        let Some(known) = self.faces.get_mut(face) else { return };
+        if std::mem::replace(&mut known.up, up) != up {
+            self.note_face_event(if up { face_event::UP } else { face_event::DOWN }, face);
+            self.tell_face(face);
         }
     }
 
     /// Says what is now known of a face, for example its local address after a reconnection.
-    pub fn update_face(&mut self, face: FaceId, info: FaceInfo) {
-        if let Some(face) = self.faces.get_mut(face) {
+    pub fn update_face(&mut self, id: FaceId, info: FaceInfo) {
+        if let Some(face) = self.faces.get_mut(id) {
             face.info = info;
         }
-    }
-
-    /// Adds a route, or replaces the one with the same prefix, face and origin.
-    ///
-    /// # Errors
-    /// [`RibFull`] when there are [`Config::routes_max`] routes.
-    pub fn add_route(&mut self, prefix: &Name, route: Route) -> Result<(), RibFull> {
-        self.rib.insert(prefix, route)?;
-        self.update_fib(prefix);
-        Ok(())
-    }
-
-    /// Removes a route; false if there was none.
-    pub fn remove_route(&mut self, prefix: &Name, face: FaceId, origin: u64) -> bool {
-        let removed = self.rib.remove(prefix, face, origin);
-        if removed {
-            self.update_fib(prefix);
-        }
-        removed
+        self.tell_face(id);
     }
 
     /// Chooses the strategy for a prefix: the longest prefix chosen for counts.
     pub fn set_strategy(&mut self, prefix: &Name, strategy: &'static dyn Strategy) {
         self.strategies.insert(&self.hasher, prefix.view(), strategy);
+        self.tell(|| Change::Strategy(prefix.clone(), Some(strategy)));
     }
 
     /// Handles one packet from a face. The reason is returned when it leads to nothing.
@@ -288,21 +298,6 @@ impl Forwarder {
     /// Interests that are pending.
     pub fn pending_count(&self) -> usize {
         self.pit.len()
-    }
-
-    /// The next hops of exactly `prefix`.
-    pub fn next_hops(&self, prefix: &Name) -> Option<&[NextHop]> {
-        self.fib.get(&self.hasher, prefix.view()).map(Vec::as_slice)
-    }
-
-    /// Computes the FIB anew at and below `prefix`, whose routes have changed.
-    pub(crate) fn update_fib(&mut self, prefix: &Name) {
-        self.fib.remove(&self.hasher, prefix.view());
-        for below in self.rib.subtree(prefix.view()) {
-            if let Some(hops) = self.rib.next_hops(&below) {
-                self.fib.insert(&self.hasher, below.view(), hops);
-            }
-        }
     }
 
     pub(crate) fn is_local(&self, face: FaceId) -> bool {

@@ -9,6 +9,7 @@ pub mod face;
 pub mod forwarder;
 pub mod pit;
 pub mod rib;
+pub mod shard;
 pub mod strategy;
 
 mod content_store;
@@ -32,3 +33,4 @@ pub use face::{
 };
 pub use forwarder::{Config, Forwarder, Tx};
 pub use rib::{NextHop, RibFull, Route};
+pub use shard::{Change, Dispatcher, Figures, SHARDS_MAX, ShardPlace, Shards};

@@ -3,16 +3,34 @@
 //! A FIB entry exists for each prefix that has routes. Its next hops are the prefix's own routes
 //! and those of shorter prefixes that carry [`ROUTE_FLAG_CHILD_INHERIT`], up to and including the
 //! first entry that carries [`ROUTE_FLAG_CAPTURE`]; for one face the nearest entry wins, in one
-//! entry the lowest cost. So a change below prefix P can only concern entries below P: see
-//! [`Rib::subtree`].
+//! entry the lowest cost. So a change of prefix P can only concern entries at and below P.
+//!
+//! Next hops that `fib/add-nexthop` puts into the FIB directly are kept here too, as routes of the
+//! origin [`FIB_ORIGIN`]: they neither inherit nor are inherited, and for their face they win.
+//!
+//! What is big is indexed: a face that goes and a route that expires are found without a look at
+//! the others. A prefix is stored once and shared by the indices. How changes reach the FIB without
+//! a stall is in [`apply`].
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod apply;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
 
 use byname_packet::mgmt::{ROUTE_FLAG_CAPTURE, ROUTE_FLAG_CHILD_INHERIT};
 use byname_packet::{Name, NameRef};
+use smallvec::SmallVec;
 use thiserror::Error;
 
 use crate::face::FaceId;
+
+pub(crate) use apply::Backlog;
+
+/// Origin of next hops that were put into the FIB directly. No client can register it.
+pub(crate) const FIB_ORIGIN: u64 = u64::MAX;
 
 /// One way towards a prefix; identified by face and origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,15 +64,20 @@ pub struct RibFull {
     pub max: usize,
 }
 
+/// A prefix as the octets of its components, whose order is the canonical order of names.
+type Key = Arc<[u8]>;
+
+/// Nearly every prefix has one route.
+type Routes = SmallVec<[Route; 1]>;
+
 /// The routing information base.
 #[derive(Debug)]
 pub(crate) struct Rib {
-    entries: BTreeMap<Name, Vec<Route>>,
-    /// One element per route that expires (two origins may share one).
-    expiries: BTreeSet<(u64, Name)>,
+    entries: BTreeMap<Key, Routes>,
+    /// One element per route that expires: when, and which.
+    expiries: BTreeSet<(u64, FaceId, u64, Key)>,
+    by_face: BTreeSet<(FaceId, Key)>,
     route_count: usize,
-    /// Routes over each face that has any: faces come and go, mostly without routes.
-    by_face: HashMap<FaceId, usize>,
     routes_max: usize,
 }
 
@@ -63,124 +86,177 @@ impl Rib {
         Self {
             entries: BTreeMap::new(),
             expiries: BTreeSet::new(),
+            by_face: BTreeSet::new(),
             route_count: 0,
-            by_face: HashMap::new(),
             routes_max,
         }
     }
 
     /// Adds a route or replaces the one with the same face and origin.
-    pub(crate) fn insert(&mut self, prefix: &Name, route: Route) -> Result<(), RibFull> {
-        let known = self.entries.get_mut(prefix).and_then(|routes| {
-            routes.iter_mut().find(|r| r.face == route.face && r.origin == route.origin)
-        });
-        match known {
-            Some(known) => *known = route,
-            None if self.route_count >= self.routes_max => {
-                return Err(RibFull { max: self.routes_max });
-            }
-            None => {
-                self.entries.entry(prefix.clone()).or_default().push(route);
-                self.route_count += 1;
-                *self.by_face.entry(route.face).or_default() += 1;
-            }
+    pub(crate) fn insert(&mut self, prefix: NameRef<'_>, route: Route) -> Result<(), RibFull> {
+        let known = self.entries.get_key_value(prefix.value());
+        let key = known.map_or_else(|| Key::from(prefix.value()), |(key, _)| Key::clone(key));
+        let is_same = |r: &Route| r.face == route.face && r.origin == route.origin;
+        let replaced = known.and_then(|(_, routes)| routes.iter().find(|r| is_same(r)).copied());
+        if replaced.is_none() && self.route_count >= self.routes_max {
+            return Err(RibFull { max: self.routes_max });
+        }
+        if let Some(expires_ns) = replaced.and_then(|old| old.expires_ns) {
+            let expiry = (expires_ns, route.face, route.origin, Key::clone(&key));
+            self.expiries.remove(&expiry);
         }
         if let Some(expires_ns) = route.expires_ns {
-            self.expiries.insert((expires_ns, prefix.clone()));
+            self.expiries.insert((expires_ns, route.face, route.origin, Key::clone(&key)));
+        }
+        let routes = self.entries.entry(Key::clone(&key)).or_default();
+        match routes.iter_mut().find(|r| is_same(r)) {
+            Some(known) => *known = route,
+            None => {
+                routes.push(route);
+                self.route_count += 1;
+                self.by_face.insert((route.face, key));
+            }
         }
         Ok(())
     }
 
-    /// Removes a route; false if there was none.
-    pub(crate) fn remove(&mut self, prefix: &Name, face: FaceId, origin: u64) -> bool {
-        self.retain(prefix, |route| route.face != face || route.origin != origin)
+    /// Removes a route.
+    pub(crate) fn remove(
+        &mut self,
+        prefix: NameRef<'_>,
+        face: FaceId,
+        origin: u64,
+    ) -> Option<Route> {
+        let (key, _) = self.entries.get_key_value(prefix.value())?;
+        let key = Key::clone(key);
+        self.remove_if(&key, |route| route.face == face && route.origin == origin).pop()
     }
 
-    /// Removes every route over `face`; the prefixes concerned.
-    pub(crate) fn remove_face(&mut self, face: FaceId) -> Vec<Name> {
-        if !self.by_face.contains_key(&face) {
-            return Vec::new();
+    /// Removes the routes over `face` of one prefix that has any, with that prefix.
+    pub(crate) fn pop_face(&mut self, face: FaceId) -> Option<(Name, Routes)> {
+        let from = (face, Key::from(&[][..]));
+        let (found, key) = self.by_face.range(from..).next()?;
+        if *found != face {
+            return None;
         }
-        let uses = |routes: &Vec<Route>| routes.iter().any(|route| route.face == face);
-        let concerned: Vec<Name> = self
-            .entries
-            .iter()
-            .filter(|(_, routes)| uses(routes))
-            .map(|(prefix, _)| prefix.clone())
-            .collect();
-        for prefix in &concerned {
-            self.retain(prefix, |route| route.face != face);
-        }
-        concerned
+        let key = Key::clone(key);
+        let removed = self.remove_if(&key, |route| route.face == face);
+        Some((view(&key).to_name(), removed))
     }
 
-    /// Removes what has expired; the prefixes concerned.
-    pub(crate) fn expire(&mut self, now_ns: u64) -> Vec<Name> {
-        let mut concerned = Vec::new();
-        while self.expiries.first().is_some_and(|(at, _)| *at <= now_ns) {
-            let Some((_, prefix)) = self.expiries.pop_first() else { break };
-            // A renewed route has a later expiry of its own and stays.
-            if self.retain(&prefix, |route| route.expires_ns.is_none_or(|at| at > now_ns)) {
-                concerned.push(prefix);
+    /// Removes one route that has expired, with its prefix.
+    pub(crate) fn pop_expired(&mut self, now_ns: u64) -> Option<(Name, Route)> {
+        if self.next_expiry_ns()? > now_ns {
+            return None;
+        }
+        let (_, face, origin, key) = self.expiries.pop_first()?;
+        let removed = self.remove_if(&key, |r| r.face == face && r.origin == origin).pop()?;
+        Some((view(&key).to_name(), removed))
+    }
+
+    fn remove_if(&mut self, key: &Key, ends: impl Fn(&Route) -> bool) -> Routes {
+        let Some(routes) = self.entries.get_mut(key) else { return Routes::new() };
+        let removed: Routes = routes.iter().filter(|route| ends(route)).copied().collect();
+        routes.retain(|route| !ends(route));
+        for route in &removed {
+            if let Some(expires_ns) = route.expires_ns {
+                let expiry = (expires_ns, route.face, route.origin, Key::clone(key));
+                self.expiries.remove(&expiry);
+            }
+            if routes.iter().all(|left| left.face != route.face) {
+                self.by_face.remove(&(route.face, Key::clone(key)));
             }
         }
-        concerned
-    }
-
-    /// When [`Rib::expire`] has something to do next.
-    pub(crate) fn next_expiry_ns(&self) -> Option<u64> {
-        self.expiries.first().map(|(at, _)| *at)
-    }
-
-    fn retain(&mut self, prefix: &Name, keep: impl Fn(&Route) -> bool) -> bool {
-        let Some(routes) = self.entries.get_mut(prefix) else { return false };
-        let before = routes.len();
-        for route in routes.iter().filter(|route| !keep(route)) {
-            if let Some(count) = self.by_face.get_mut(&route.face) {
-                *count -= 1;
-                if *count == 0 {
-                    self.by_face.remove(&route.face);
-                }
-            }
-        }
-        routes.retain(|route| keep(route));
-        let removed = before - routes.len();
         if routes.is_empty() {
-            self.entries.remove(prefix);
+            self.entries.remove(key);
         }
-        self.route_count -= removed;
-        removed > 0
+        self.route_count -= removed.len();
+        removed
     }
 
-    /// The prefixes at and below `prefix` that have routes.
-    pub(crate) fn subtree(&self, prefix: NameRef<'_>) -> Vec<Name> {
+    /// When [`Rib::pop_expired`] has something to give next.
+    pub(crate) fn next_expiry_ns(&self) -> Option<u64> {
+        self.expiries.first().map(|(at, ..)| *at)
+    }
+
+    /// How many prefixes have routes.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The routes of exactly `prefix`.
+    pub(crate) fn routes(&self, prefix: NameRef<'_>) -> &[Route] {
+        self.entries.get(prefix.value()).map_or(&[], |routes| routes.as_slice())
+    }
+
+    /// How many prefixes have routes over `face`, counted up to `max`.
+    pub(crate) fn count_of_face(&self, face: FaceId, max: usize) -> usize {
+        let from = (face, Key::from(&[][..]));
+        self.by_face.range(from..).take_while(|(found, _)| *found == face).take(max).count()
+    }
+
+    /// The prefixes at and below `prefix` that have routes, in canonical order from `from` on.
+    pub(crate) fn subtree<'a>(
+        &'a self,
+        prefix: NameRef<'a>,
+        from: NameRef<'_>,
+    ) -> impl Iterator<Item = NameRef<'a>> {
         self.entries
-            .range(prefix.to_name()..)
-            .map(|(name, _)| name)
-            .take_while(|name| prefix.is_prefix_of(name.view()))
-            .cloned()
-            .collect()
+            .range::<[u8], _>((Bound::Included(from.value()), Bound::Unbounded))
+            .map(|(key, _)| view(key))
+            .take_while(move |name| prefix.is_prefix_of(*name))
     }
 
     /// The next hops of a FIB entry for `prefix`, best first; `None` when it has no routes itself.
-    pub(crate) fn next_hops(&self, prefix: &Name) -> Option<Vec<NextHop>> {
-        let own = self.entries.get(prefix)?;
+    pub(crate) fn next_hops(&self, prefix: NameRef<'_>) -> Option<Vec<NextHop>> {
+        let own = self.entries.get(prefix.value())?;
         let mut hops = Vec::new();
-        add_level(&mut hops, own.iter());
-        let mut ancestor = prefix.clone();
-        let mut captured = captures(own);
-        while !captured && ancestor.pop() {
-            let Some(routes) = self.entries.get(&ancestor) else { continue };
-            add_level(&mut hops, routes.iter().filter(|r| r.flags & ROUTE_FLAG_CHILD_INHERIT != 0));
-            captured = captures(routes);
+        let (direct, registered): (Routes, Routes) =
+            own.iter().copied().partition(|route| route.origin == FIB_ORIGIN);
+        add_level(&mut hops, direct.iter());
+        add_level(&mut hops, registered.iter());
+        if !registered.is_empty() && !captures(&registered) {
+            self.inherit(prefix, &mut hops);
         }
-        hops.sort_by_key(|hop| (hop.cost, hop.face));
+        hops.sort_unstable_by_key(|hop| (hop.cost, hop.face));
         Some(hops)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Name, &[Route])> {
-        self.entries.iter().map(|(prefix, routes)| (prefix, routes.as_slice()))
+    fn inherit(&self, prefix: NameRef<'_>, hops: &mut Vec<NextHop>) {
+        let mut end = prefix.value().len();
+        let mut ends: SmallVec<[usize; 32]> = SmallVec::new();
+        ends.push(0);
+        for component in prefix.components() {
+            let start = ends.last().copied().unwrap_or_default();
+            ends.push(start + component.wire_len());
+        }
+        while let Some(shorter) = ends.pop() {
+            if shorter >= end {
+                continue;
+            }
+            end = shorter;
+            let Some(routes) = self.entries.get(&prefix.value()[..end]) else { continue };
+            let inherits = |r: &&Route| r.flags & ROUTE_FLAG_CHILD_INHERIT != 0;
+            add_level(hops, routes.iter().filter(inherits));
+            if captures(routes) {
+                return;
+            }
+        }
     }
+
+    /// Entries in canonical order, from behind `after` on.
+    pub(crate) fn iter_after(
+        &self,
+        after: Option<NameRef<'_>>,
+    ) -> impl Iterator<Item = (NameRef<'_>, &[Route])> {
+        let from = after.map_or(Bound::Unbounded, |name| Bound::Excluded(name.value()));
+        let range = self.entries.range::<[u8], _>((from, Bound::Unbounded));
+        range.map(|(key, routes)| (view(key), routes.as_slice()))
+    }
+}
+
+fn view(key: &Key) -> NameRef<'_> {
+    NameRef::from_value(key).expect("keys are the values of names")
 }
 
 fn captures(routes: &[Route]) -> bool {
@@ -197,68 +273,5 @@ fn add_level<'a>(hops: &mut Vec<NextHop>, routes: impl Iterator<Item = &'a Route
             Some(index) => hops[index].cost = hops[index].cost.min(hop.cost),
             None => hops.push(hop),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn route(face: u64, cost: u64, flags: u64) -> Route {
-        Route { face: FaceId(face), origin: 0, cost, flags, expires_ns: None }
-    }
-
-    fn hops(rib: &Rib, prefix: &str) -> Option<Vec<(u64, u64)>> {
-        let hops = rib.next_hops(&prefix.parse().unwrap())?;
-        Some(hops.iter().map(|hop| (hop.face.0, hop.cost)).collect())
-    }
-
-    #[test]
-    fn routes_are_inherited_until_captured() {
-        let mut rib = Rib::new(100);
-        let mut add = |prefix: &str, route| rib.insert(&prefix.parse().unwrap(), route).unwrap();
-        add("/", route(1, 50, ROUTE_FLAG_CHILD_INHERIT));
-        add("/a", route(2, 10, ROUTE_FLAG_CHILD_INHERIT));
-        add("/a", route(3, 5, 0));
-        add("/a/b", route(1, 70, 0));
-        add("/a/c", route(4, 1, ROUTE_FLAG_CAPTURE));
-        add("/a/c/d", route(5, 9, 0));
-        assert_eq!(hops(&rib, "/a"), Some(vec![(3, 5), (2, 10), (1, 50)]));
-        assert_eq!(hops(&rib, "/a/b"), Some(vec![(2, 10), (1, 70)]), "the nearest entry wins");
-        assert_eq!(hops(&rib, "/a/c"), Some(vec![(4, 1)]));
-        assert_eq!(hops(&rib, "/a/c/d"), Some(vec![(5, 9)]), "capture holds below");
-        assert_eq!(hops(&rib, "/b"), None);
-        let below: Vec<String> =
-            rib.subtree("/a".parse::<Name>().unwrap().view()).iter().map(Name::to_string).collect();
-        assert_eq!(below, ["/a", "/a/b", "/a/c", "/a/c/d"]);
-    }
-
-    #[test]
-    fn a_renewed_route_outlives_its_first_expiry() {
-        let mut rib = Rib::new(100);
-        let name: Name = "/a".parse().unwrap();
-        rib.insert(&name, Route { expires_ns: Some(10), ..route(1, 0, 0) }).unwrap();
-        rib.insert(&name, Route { expires_ns: Some(20), ..route(1, 0, 0) }).unwrap();
-        assert!(rib.expire(10).is_empty());
-        assert_eq!(rib.next_expiry_ns(), Some(20));
-        assert_eq!(rib.expire(20), [name]);
-        assert_eq!(rib.next_expiry_ns(), None);
-        assert_eq!(hops(&rib, "/a"), None);
-    }
-
-    #[test]
-    fn a_full_table_refuses_new_routes_but_renews_old_ones() {
-        let mut rib = Rib::new(1);
-        let (a, b): (Name, Name) = ("/a".parse().unwrap(), "/b".parse().unwrap());
-        rib.insert(&a, route(1, 0, 0)).unwrap();
-        assert_eq!(rib.insert(&b, route(1, 0, 0)), Err(RibFull { max: 1 }));
-        rib.insert(&a, route(1, 7, 0)).unwrap();
-        assert_eq!(rib.remove_face(FaceId(1)), [a]);
-        rib.insert(&b, route(1, 0, 0)).unwrap();
-        rib.insert(&b, route(1, 2, 0)).unwrap();
-        assert_eq!(rib.remove_face(FaceId(2)), []);
-        assert!(rib.remove(&b, FaceId(1), 0));
-        assert_eq!(rib.remove_face(FaceId(1)), []);
-        assert!(rib.by_face.is_empty());
     }
 }

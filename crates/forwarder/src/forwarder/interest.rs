@@ -15,7 +15,7 @@ use crate::scope;
 use crate::strategy::{Context, Decision, Strategy};
 
 /// Longer lifetimes are cut: a PIT entry must end some day.
-const LIFETIME_MAX_MS: u64 = 600_000;
+pub(crate) const LIFETIME_MAX_MS: u64 = 600_000;
 
 /// Interests that may be given up for one that is larger.
 const SHED_MAX: usize = 16;
@@ -365,6 +365,7 @@ impl Forwarder {
         to.counters.out_bytes += sending.wire.len() as u64;
         self.counters.out_interests += 1;
         let header = LpHeader {
+            pit_token: self.shard_token.as_ref().map(|token| &token[..]),
             congestion_mark: sending.arrival.header.congestion_mark,
             non_discovery: sending.arrival.header.non_discovery,
             incoming_face_id: to.options.local_fields.then_some(sending.arrival.face.0),

@@ -5,16 +5,16 @@ use super::{Forwarder, Tx};
 impl Forwarder {
     /// When [`Forwarder::handle_timeout`] has something to do next, on the clock of `now_ns`.
     pub fn poll_timeout(&self) -> Option<u64> {
-        [self.pit.next_expiry_ns(), self.rib.next_expiry_ns()].into_iter().flatten().min()
+        let pit = self.pit.next_expiry_ns();
+        [pit, self.routes_due_ns(), self.management_due_ns()].into_iter().flatten().min()
     }
 
     /// Removes what has expired. Nothing is sent today; strategies that probe will.
-    pub fn handle_timeout(&mut self, now_ns: u64, _tx: &mut dyn Tx) {
+    pub fn handle_timeout(&mut self, now_ns: u64, tx: &mut dyn Tx) {
         while let Some(index) = self.pit.pop_expired(now_ns) {
             self.give_up(index, now_ns);
         }
-        for prefix in self.rib.expire(now_ns) {
-            self.update_fib(&prefix);
-        }
+        self.maintain_routes(now_ns);
+        self.maintain_management(now_ns, tx);
     }
 }

@@ -155,8 +155,8 @@ fn bad_commands_get_the_status_that_clients_know() {
         (REGISTER, ControlParameters { face_id: Some(9), ..named("/a") }, 410),
         (REGISTER, ControlParameters { name: Some(long), ..named("/a") }, 414),
         (UNREGISTER, ControlParameters { cost: Some(1), ..named("/a") }, 400),
-        ("/localhost/nfd/faces/create", named("/a"), status_code::NOT_IMPLEMENTED),
-        ("/localhost/nfd/rib/announce", named("/a"), status_code::NOT_IMPLEMENTED),
+        ("/localhost/nfd/faces/create", named("/a"), status_code::BAD_REQUEST),
+        ("/localhost/nfd/rib/announce", named("/a"), status_code::BAD_REQUEST),
     ];
     for (uri, parameters, expected) in cases {
         let response = command(&mut bench, app, uri, &parameters);

@@ -1,0 +1,223 @@
+//! What the datasets say.
+
+use byname_packet::mgmt::{
+    self, ChannelStatus, ControlResponse, CsInfo, FaceQueryFilter, FaceStatus, FibEntry,
+    GeneralStatus, RibEntry, StrategyChoice,
+};
+use byname_packet::{Name, NameRef, types};
+
+use super::PREFIX_LEN;
+use super::command::{bad, unknown};
+use super::faces::{flags, link_type_number, persistency_number, scope_number};
+use crate::face::{Face, FaceCounters, FaceId};
+use crate::forwarder::Forwarder;
+use crate::rib::FIB_ORIGIN;
+use crate::strategy;
+
+/// A dataset of the protocol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Dataset {
+    General,
+    Faces(FaceQueryFilter),
+    Channels,
+    Fib,
+    Rib,
+    Cs,
+    Strategies,
+}
+
+impl Dataset {
+    /// The dataset of that module and name; `name` is the whole one, which holds a query's filter.
+    pub(super) fn find(
+        module: &[u8],
+        dataset: &[u8],
+        name: NameRef<'_>,
+    ) -> Result<Self, ControlResponse> {
+        Ok(match (module, dataset) {
+            (b"status", b"general") => Self::General,
+            (b"faces", b"list") => Self::Faces(FaceQueryFilter::default()),
+            (b"faces", b"query") => Self::Faces(filter(name)?),
+            (b"faces", b"channels") => Self::Channels,
+            (b"fib", b"list") => Self::Fib,
+            (b"rib", b"list") => Self::Rib,
+            (b"cs", b"info") => Self::Cs,
+            (b"strategy-choice", b"list") => Self::Strategies,
+            _ => return Err(unknown(module)),
+        })
+    }
+
+    /// Whether it lists routes, of which there may be a million.
+    pub(super) fn is_listing(&self) -> bool {
+        matches!(self, Self::Fib | Self::Rib)
+    }
+}
+
+fn filter(name: NameRef<'_>) -> Result<FaceQueryFilter, ControlResponse> {
+    let component = name.get(PREFIX_LEN + 2).filter(|c| c.typ == types::GENERIC);
+    let component = component.ok_or_else(|| bad("Malformed filter"))?;
+    FaceQueryFilter::decode(component.value)
+        .map_err(|error| bad(format!("Malformed filter: {error}")))
+}
+
+impl Forwarder {
+    /// The payload of a dataset.
+    pub(super) fn dataset_payload(&self, dataset: &Dataset, now_ns: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        match dataset {
+            Dataset::General => self.general_status(now_ns).encode(&mut out),
+            Dataset::Faces(filter) => {
+                let shown = self.faces.iter().filter(|(_, face)| face.inbox.is_none());
+                for (id, face) in shown.filter(|(id, face)| is_match(filter, *id, face)) {
+                    let counters = self.total_face_counters(id).unwrap_or_default();
+                    face_status(id, face, &counters).encode(&mut out);
+                }
+            }
+            Dataset::Channels => {
+                for uri in &self.management.channels {
+                    ChannelStatus { local_uri: uri.clone() }.encode(&mut out);
+                }
+            }
+            Dataset::Fib | Dataset::Rib => {
+                self.encode_listing(dataset, (None, usize::MAX), now_ns, &mut out);
+            }
+            Dataset::Cs => self.cs_info().encode(&mut out),
+            Dataset::Strategies => self.encode_strategies(&mut out),
+        }
+        out
+    }
+
+    /// Appends up to `max` entries of the FIB or the RIB behind `after`; the last one, if there are
+    /// more.
+    pub(super) fn encode_listing(
+        &self,
+        dataset: &Dataset,
+        (after, max): (Option<NameRef<'_>>, usize),
+        now_ns: u64,
+        out: &mut Vec<u8>,
+    ) -> Option<Name> {
+        let mut entries = self.rib.iter_after(after);
+        let mut last = None;
+        for (prefix, routes) in entries.by_ref().take(max) {
+            last = Some(prefix);
+            if *dataset == Dataset::Fib {
+                self.encode_fib_entry(prefix, out);
+            } else {
+                encode_rib_entry(prefix, routes, now_ns, out);
+            }
+        }
+        entries.next().and(last).map(|last| last.to_name())
+    }
+
+    fn encode_fib_entry(&self, prefix: NameRef<'_>, out: &mut Vec<u8>) {
+        let name = prefix.to_name();
+        let Some(hops) = self.next_hops(&name) else { return };
+        let next_hops =
+            hops.iter().map(|hop| mgmt::NextHop { face_id: hop.face.0, cost: hop.cost }).collect();
+        FibEntry { name, next_hops }.encode(out);
+    }
+
+    fn general_status(&self, now_ns: u64) -> GeneralStatus {
+        let counters = self.total_counters();
+        GeneralStatus {
+            version: self.config.version.clone(),
+            start_timestamp_ms: self.config.start_unix_ns / 1_000_000,
+            current_timestamp_ms: self.unix_ns(now_ns) / 1_000_000,
+            name_tree_entry_count: 0,
+            fib_entry_count: self.fib.len() as u64,
+            pit_entry_count: self.total_pending() as u64,
+            measurements_entry_count: 0,
+            cs_entry_count: self.total_cs_entries() as u64,
+            in_interest_count: counters.in_interests,
+            in_data_count: counters.in_data,
+            in_nack_count: counters.in_nacks,
+            out_interest_count: counters.out_interests,
+            out_data_count: counters.out_data,
+            out_nack_count: counters.out_nacks,
+            satisfied_interest_count: counters.satisfied_interests,
+            unsatisfied_interest_count: counters.unsatisfied_interests,
+        }
+    }
+
+    fn cs_info(&self) -> CsInfo {
+        let counters = self.total_counters();
+        CsInfo {
+            capacity: self.cs_capacity() as u64,
+            flags: self.cs_flags(),
+            entry_count: self.total_cs_entries() as u64,
+            hit_count: counters.cs_hits,
+            miss_count: counters.cs_misses,
+        }
+    }
+
+    fn encode_strategies(&self, out: &mut Vec<u8>) {
+        for (prefix, chosen) in self.strategies.iter() {
+            let strategy = strategy::instance_name(*chosen);
+            StrategyChoice { name: prefix.to_name(), strategy }.encode(out);
+        }
+    }
+}
+
+fn encode_rib_entry(
+    prefix: NameRef<'_>,
+    routes: &[crate::rib::Route],
+    now_ns: u64,
+    out: &mut Vec<u8>,
+) {
+    let left_ms = |at: u64| at.saturating_sub(now_ns) / 1_000_000;
+    let registered = routes.iter().filter(|route| route.origin != FIB_ORIGIN);
+    let routes: Vec<mgmt::Route> = registered
+        .map(|route| mgmt::Route {
+            face_id: route.face.0,
+            origin: route.origin,
+            cost: route.cost,
+            flags: route.flags,
+            expiration_period_ms: route.expires_ns.map(left_ms),
+        })
+        .collect();
+    if !routes.is_empty() {
+        RibEntry { name: prefix.to_name(), routes }.encode(out);
+    }
+}
+
+fn is_match(filter: &FaceQueryFilter, id: FaceId, face: &Face) -> bool {
+    let info = &face.info;
+    let has_scheme = |uri: &str, scheme: &str| {
+        uri.strip_prefix(scheme).is_some_and(|rest| rest.starts_with("://"))
+    };
+    let equals = |wanted: Option<u64>, number: u64| wanted.is_none_or(|wanted| wanted == number);
+    let reads = |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|w| w == text);
+    equals(filter.face_id, id.0)
+        && filter.uri_scheme.as_ref().is_none_or(|scheme| {
+            has_scheme(&info.remote_uri, scheme) || has_scheme(&info.local_uri, scheme)
+        })
+        && reads(&filter.uri, &info.remote_uri)
+        && reads(&filter.local_uri, &info.local_uri)
+        && equals(filter.scope, scope_number(info))
+        && equals(filter.persistency, persistency_number(info.persistency))
+        && equals(filter.link_type, link_type_number(info.link_type))
+}
+
+fn face_status(id: FaceId, face: &Face, counters: &FaceCounters) -> FaceStatus {
+    let (info, options) = (&face.info, &face.options);
+    FaceStatus {
+        face_id: id.0,
+        uri: info.remote_uri.clone(),
+        local_uri: info.local_uri.clone(),
+        expiration_period_ms: None,
+        scope: scope_number(info),
+        persistency: persistency_number(info.persistency),
+        link_type: link_type_number(info.link_type),
+        base_congestion_marking_interval_ns: options.base_congestion_marking_interval_ns,
+        default_congestion_threshold_bytes: options.default_congestion_threshold_bytes,
+        mtu: super::faces::mtu(face),
+        in_interest_count: counters.in_interests,
+        in_data_count: counters.in_data,
+        in_nack_count: counters.in_nacks,
+        out_interest_count: counters.out_interests,
+        out_data_count: counters.out_data,
+        out_nack_count: counters.out_nacks,
+        in_bytes: counters.in_bytes,
+        out_bytes: counters.out_bytes,
+        flags: flags(options),
+    }
+}
