@@ -12,8 +12,11 @@ use byname_node::file::AllowEntry;
 use byname_node::{NodeConfig, StaticRoute};
 use byname_packet::Name;
 use byname_packet::mgmt::CommandVerifier;
+use byname_security::cert::Certificate;
+use byname_security::command::AnchorVerifier;
+use byname_security::trust::Anchor;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What flags say.
@@ -35,13 +38,22 @@ pub(crate) struct Flags {
 pub(crate) struct Loaded {
     pub(crate) node: NodeConfig,
     pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) allowed: Allowed,
 }
 
-/// Reads everything.
+/// Who may register from other machines, and who says so.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Allowed {
+    entries: Vec<AllowEntry>,
+    verifier: Option<Arc<dyn CommandVerifier>>,
+}
+
+/// Reads everything. The verifier of `before` remembers which commands it has seen, so it goes on
+/// when nothing has changed about who is allowed what.
 ///
 /// # Errors
 /// The first mistake, with the file and line or the flag.
-pub(crate) fn load(paths: &Paths, flags: &Flags) -> Outcome<Loaded> {
+pub(crate) fn load(paths: &Paths, flags: &Flags, before: &Allowed) -> Outcome<Loaded> {
     let settings = match &flags.config {
         Some(file) => Settings::load_only(file)?,
         None => Settings::load(paths)?,
@@ -68,12 +80,16 @@ pub(crate) fn load(paths: &Paths, flags: &Flags) -> Outcome<Loaded> {
         node.socket_access.mode |= 0o060;
     }
     let file = settings.forwarder()?;
-    let mut allow = file.allow_register;
+    let mut entries = file.allow_register;
     for text in &flags.allow_register {
-        allow.push(allow_register(text)?);
+        entries.push(allow_register(text)?);
     }
-    node.forwarder.command_verifier = verifier(&allow)?;
-    Ok(Loaded { node, metrics: flags.metrics.or(file.metrics) })
+    let allowed = match entries == before.entries {
+        true => before.clone(),
+        false => Allowed { verifier: verifier(&entries)?, entries },
+    };
+    node.forwarder.command_verifier.clone_from(&allowed.verifier);
+    Ok(Loaded { node, metrics: flags.metrics.or(file.metrics), allowed })
 }
 
 /// What the files and the environment say.
@@ -142,7 +158,40 @@ fn allow_register(text: &str) -> Outcome<AllowEntry> {
 
 /// Who says whether a command from another machine may be done.
 fn verifier(allow: &[AllowEntry]) -> Outcome<Option<Arc<dyn CommandVerifier>>> {
-    if allow.is_empty() { Ok(None) } else { Err(Failure::usage("not yet")) }
+    if allow.is_empty() {
+        return Ok(None);
+    }
+    let mut anchors = Vec::new();
+    let mut certificates = Vec::new();
+    for entry in allow {
+        let prefix = entry.prefix.0.clone();
+        match (&entry.key, &entry.certificate) {
+            (Some(key), _) => {
+                let key = key.parse().map_err(|error| {
+                    Failure::usage(format!("allow_register: {key:?} is no key: {error}"))
+                })?;
+                anchors.push(Anchor { prefix, key });
+            }
+            (None, Some(file)) => certificates.push((prefix, certificate(file)?)),
+            (None, None) => return Err(Failure::usage("allow_register: a key is wanted")),
+        }
+    }
+    let verifier = AnchorVerifier::new(anchors);
+    for (prefix, certificate) in certificates {
+        verifier.allow_certificate(prefix, certificate);
+    }
+    Ok(Some(Arc::new(verifier)))
+}
+
+/// A certificate as `byname key export` writes it.
+fn certificate(file: &Path) -> Outcome<Certificate> {
+    let text = std::fs::read_to_string(file).map_err(|error| Failure::disk(file, error))?;
+    let wrong = |error: &dyn std::fmt::Display| {
+        Failure::usage(format!("{}: {error}", file.display()))
+            .hint("a certificate is wanted, as `byname key export` writes it")
+    };
+    let wire = byname_security::base64::decode_lines(&text).map_err(|error| wrong(&error))?;
+    Certificate::decode(&wire).map_err(|error| wrong(&error))
 }
 
 /// The number of a group, by name or as it is.
@@ -192,6 +241,11 @@ mod tests {
         let entry = allow_register("/a=alice.cert").unwrap();
         assert_eq!(entry.certificate, Some(PathBuf::from("alice.cert")));
         assert!(allow_register("/a").is_err());
+        assert!(verifier(&[allow_register("/a=SHA256:short").unwrap()]).is_err());
+        let key = "/a=SHA256:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU";
+        assert!(verifier(&[allow_register(key).unwrap()]).unwrap().is_some());
+        let missing = verifier(&[allow_register("/a=no/such/file").unwrap()]).unwrap_err();
+        assert_eq!(missing.code, Code::LocalDisk);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use super::daemon::{Endings, node_failure};
 use crate::exit::{Code, Failure, Outcome};
-use crate::node_config::{self, Flags};
+use crate::node_config::{self, Allowed, Flags};
 use crate::paths::Paths;
 use crate::{notify, output};
-use byname_node::{Control, Node};
+use byname_node::{Changes, Control, Node};
 use signal_hook::consts::SIGHUP;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let flags = args.flags();
-    let loaded = node_config::load(paths, &flags)?;
+    let loaded = node_config::load(paths, &flags, &Allowed::default())?;
     let node = Node::new(loaded.node).map_err(|error| node_failure(&error))?;
     let endings = Endings::watch_signals()?;
     let control = node.control();
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         output::err_line(&format!("listening on {endpoint}"));
     }
     let stop = endings.spawn_node(node);
-    reload_on_signal(paths.clone(), flags, control)?;
+    reload_on_signal(Reloader { paths: paths.clone(), flags, control, allowed: loaded.allowed })?;
     notify::ready("forwarding");
     let outcome = endings.wait();
     notify::stopping();
@@ -100,14 +100,14 @@ fn serve_metrics(address: SocketAddr, control: Control) -> Outcome {
 }
 
 /// Takes SIGHUP from now on: the configuration is read anew, and kept as it is when that fails.
-fn reload_on_signal(paths: Paths, flags: Flags, control: Control) -> Outcome {
+fn reload_on_signal(mut reloader: Reloader) -> Outcome {
     let mut signals = signal_hook::iterator::Signals::new([SIGHUP])
         .map_err(|error| Failure::new(Code::Other, format!("signals: {error}")))?;
     std::thread::spawn(move || {
         for _ in signals.forever() {
             notify::reloading(byname_io::Clock::new().now_ns());
-            let status = match reload(&paths, &flags, &control) {
-                Ok(text) => text,
+            let status = match reloader.reload() {
+                Ok(changes) => summary(&changes),
                 Err(failure) => format!("configuration not taken over: {}", failure.message),
             };
             output::err_line(&status);
@@ -117,12 +117,28 @@ fn reload_on_signal(paths: Paths, flags: Flags, control: Control) -> Outcome {
     Ok(())
 }
 
-fn reload(paths: &Paths, flags: &Flags, control: &Control) -> Outcome<String> {
-    let loaded = node_config::load(paths, flags)?;
-    let changes = control
-        .reload(loaded.node)
-        .map_err(|error| Failure::new(Code::Other, crate::exit::chain(&error)))?;
-    Ok(format!(
+/// What reading the configuration anew takes.
+struct Reloader {
+    paths: Paths,
+    flags: Flags,
+    control: Control,
+    allowed: Allowed,
+}
+
+impl Reloader {
+    fn reload(&mut self) -> Outcome<Changes> {
+        let loaded = node_config::load(&self.paths, &self.flags, &self.allowed)?;
+        let changes = self
+            .control
+            .reload(loaded.node)
+            .map_err(|error| Failure::new(Code::Other, crate::exit::chain(&error)))?;
+        self.allowed = loaded.allowed;
+        Ok(changes)
+    }
+}
+
+fn summary(changes: &Changes) -> String {
+    format!(
         "configuration taken over: listeners +{} -{}, routes +{} -{}, strategies {}, faces -{}",
         changes.listeners_added,
         changes.listeners_removed,
@@ -130,5 +146,5 @@ fn reload(paths: &Paths, flags: &Flags, control: &Control) -> Outcome<String> {
         changes.routes_removed,
         changes.strategies_changed,
         changes.faces_removed,
-    ))
+    )
 }

@@ -92,7 +92,7 @@ impl Node {
 
     /// Lets `connection` carry a face from now on.
     pub(super) fn attach(&mut self, face: FaceId, connection: Connection) -> Result<(), IoError> {
-        let service = self.service(connection.is_datagram(), connection.is_local());
+        let service = self.service_of(&connection);
         let token = self.token(Source::Face(face));
         let added = self.poller.add(&connection, Token(token), Interest::READ);
         let carrier = Carrier::Connection(Some(connection));
@@ -194,16 +194,18 @@ impl Node {
 }
 
 /// What a connection says about its face. UDP is never local: anybody on the machine can forge it.
+/// Shared memory is, for the kernel says who is at its other end.
 pub(super) fn describe(connection: &Connection) -> FaceInfo {
+    let is_forgeable = connection.is_datagram() && connection.peer_credentials().is_none();
     FaceInfo {
-        local: connection.is_local() && !connection.is_datagram(),
+        local: connection.is_local() && !is_forgeable,
         link_type: LinkType::PointToPoint,
         persistency: Persistency::OnDemand,
         remote_uri: connection.remote_uri().to_owned(),
         local_uri: connection.local_uri().to_owned(),
         peer_uid: None,
         peer_gid: None,
-        mtu_bytes: None,
+        mtu_bytes: connection.frame_bytes_max(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 
 use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
 use byname_io::{ConnectError, Connection, DatagramSocket, Endpoint, Family, IoError};
+use byname_link::{LinkService, ReassemblyLimits};
 use tracing::{debug, info, warn};
 
 use super::Node;
@@ -108,11 +109,29 @@ impl Node {
         connection: Connection,
         persistency: Persistency,
     ) -> Result<(), IoError> {
-        let is_datagram = connection.is_datagram();
-        let mtu_bytes = is_datagram.then(|| self.mtu_bytes(connection.is_local()));
+        let mtu_bytes = self.mtu_of(&connection);
         let described = describe(&connection);
         self.forwarder.update_face(face, FaceInfo { persistency, mtu_bytes, ..described });
         self.attach(face, connection)
+    }
+
+    /// The largest frame that goes over a connection; `None` for streams.
+    pub(super) fn mtu_of(&self, connection: &Connection) -> Option<usize> {
+        let is_udp = connection.is_datagram() && connection.frame_bytes_max().is_none();
+        is_udp
+            .then(|| self.mtu_bytes(connection.is_local()))
+            .or_else(|| connection.frame_bytes_max())
+    }
+
+    pub(super) fn service_of(&self, connection: &Connection) -> LinkService {
+        match self.mtu_of(connection) {
+            // Time as the first sequence number: no fragment of an earlier life has it.
+            Some(mtu_bytes) => {
+                let limits = ReassemblyLimits::default();
+                LinkService::datagram(mtu_bytes, self.clock.unix_ns(), limits)
+            }
+            None => LinkService::stream(),
+        }
     }
 
     /// Lets the shared UDP socket that reaches `address` carry a lasting face, or a socket of its
