@@ -19,13 +19,8 @@ mod timer;
 use std::sync::Arc;
 
 use byname_packet::lp::LpHeader;
-<<<<<<< crates/forwarder/src/forwarder.rs
 use byname_packet::mgmt::{CommandVerifier, face_event};
-use byname_packet::{Name, NameRef, Packet};
-=======
-use byname_packet::mgmt::CommandVerifier;
 use byname_packet::{Data, Interest, Name, NameRef, types};
->>>>>>> /tmp/pub.new
 
 use crate::content_store::ContentStore;
 use crate::counters::{Counters, DropReason, Drops};
