@@ -278,8 +278,8 @@ impl ForwarderFile {
         take!(self.faces_max in 1..=FACES_MAX => config.faces_max, 1);
         take!(self.udp_faces_max in 0..=FACES_MAX => config.udp_faces_max, 1);
         take!(self.udp_idle_s in 1..=DAY_S => config.udp_idle_ns, SECOND_NS);
-        take!(self.udp_mtu in 576..=65_507 => config.udp_mtu_bytes, 1);
-        take!(self.udp_mtu_loopback in 576..=65_507 => config.udp_mtu_loopback_bytes, 1);
+        take!(self.udp_mtu in 576..=8800 => config.udp_mtu_bytes, 1);
+        take!(self.udp_mtu_loopback in 576..=8800 => config.udp_mtu_loopback_bytes, 1);
         take!(self.send_queue_kib in 64..=4_194_304 => config.send_bytes_max, 1 << 10);
         take!(self.connect_timeout_s in 1..=3600 => config.connect_timeout_ns, SECOND_NS);
         take!(self.reconnect_min_ms in 1..=3_600_000 => config.reconnect_min_ns, MILLISECOND_NS);
@@ -303,9 +303,9 @@ impl ForwarderFile {
 impl FaceEntry {
     fn face(&self, defaults: &FaceOptions) -> Result<StaticFace, FileError> {
         if let Some(value) = self.mtu
-            && !(576..=65_507).contains(&value)
+            && !(576..=8800).contains(&value)
         {
-            return Err(FileError::Range { option: "mtu", least: 576, most: 65_507, value });
+            return Err(FileError::Range { option: "mtu", least: 576, most: 8800, value });
         }
         let options = FaceOptions {
             mtu_bytes: self.mtu,

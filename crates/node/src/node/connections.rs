@@ -2,7 +2,7 @@
 
 use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
 use byname_io::{Connection, Event, FrameError, FrameSink, Interest, IoError, Token};
-use byname_link::{LinkReceiver, LinkService, ReassemblyLimits, stream_frame_len};
+use byname_link::{LinkReceiver, stream_frame_len};
 use tracing::{debug, info, warn};
 
 use super::{Node, Source};
@@ -99,15 +99,6 @@ impl Node {
         self.links.faces.insert(face, Link::new(carrier, service, token));
         self.apply_options(face);
         added
-    }
-
-    pub(super) fn service(&self, is_datagram: bool, is_loopback: bool) -> LinkService {
-        if !is_datagram {
-            return LinkService::stream();
-        }
-        let mtu_bytes = self.mtu_bytes(is_loopback);
-        // Time as the first sequence number: no fragment of an earlier life has it.
-        LinkService::datagram(mtu_bytes, self.clock.unix_ns(), ReassemblyLimits::default())
     }
 
     pub(super) fn mtu_bytes(&self, is_loopback: bool) -> usize {

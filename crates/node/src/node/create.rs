@@ -180,14 +180,17 @@ impl Node {
     pub(super) fn start_options(&mut self, face: FaceId) {
         if self.config.face_defaults != FaceOptions::default() {
             self.forwarder.set_face_options(face, self.config.face_defaults.clone());
-            self.apply_options(face);
         }
+        self.apply_options(face);
     }
 
     /// Lets the link of a face do what its options say.
     pub(super) fn apply_options(&mut self, face: FaceId) {
         let Some(options) = self.forwarder.face_options(face) else { return };
-        let mtu_bytes = options.mtu_bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        let wanted = options.mtu_bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        // UDP would take any NDN packet; what networks deliver is the face's default.
+        let default = self.forwarder.face_info(face).and_then(|info| info.mtu_bytes);
+        let mtu_bytes = wanted.or(default);
         let options = LinkOptions { reliability: options.reliability, mtu_bytes };
         self.links.set_options(face, &options);
     }

@@ -19,6 +19,9 @@ use crate::links::{Carrier, Link};
 /// Opening a UDP socket to a numeric address waits for nobody.
 const UDP_CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 
+/// What a face's MTU can be raised to over UDP: receivers take no more.
+pub(super) const UDP_FRAME_BYTES_MAX: usize = 8800;
+
 impl Node {
     /// The lasting face to `endpoint`, made if there is none; its link follows.
     pub(super) fn lasting_face(&mut self, endpoint: &Endpoint) -> FaceId {
@@ -33,7 +36,7 @@ impl Node {
         };
         let face = self.forwarder.add_face(info);
         self.forwarder.set_face_up(face, false);
-        let link = Link::new(Carrier::Down, self.service(false, false), 0);
+        let link = Link::new(Carrier::Down, LinkService::stream(), 0);
         self.links.faces.insert(face, link);
         self.lasting.insert(face, Lasting::new(endpoint.clone(), self.back_off()));
         self.start_options(face);
@@ -124,14 +127,16 @@ impl Node {
     }
 
     pub(super) fn service_of(&self, connection: &Connection) -> LinkService {
-        match self.mtu_of(connection) {
-            // Time as the first sequence number: no fragment of an earlier life has it.
-            Some(mtu_bytes) => {
-                let limits = ReassemblyLimits::default();
-                LinkService::datagram(mtu_bytes, self.clock.unix_ns(), limits)
-            }
+        match connection.frame_bytes_max() {
+            Some(mtu_bytes) => self.datagram_service(mtu_bytes),
+            None if connection.is_datagram() => self.datagram_service(UDP_FRAME_BYTES_MAX),
             None => LinkService::stream(),
         }
+    }
+
+    pub(super) fn datagram_service(&self, mtu_bytes: usize) -> LinkService {
+        // Time as the first sequence number: no fragment of an earlier life has it.
+        LinkService::datagram(mtu_bytes, self.clock.unix_ns(), ReassemblyLimits::default())
     }
 
     /// Lets the shared UDP socket that reaches `address` carry a lasting face, or a socket of its
@@ -163,7 +168,7 @@ impl Node {
         };
         self.forwarder.update_face(face, info);
         let carrier = Carrier::Peer { socket: index, address };
-        let mut link = Link::new(carrier, self.service(true, is_loopback), 0);
+        let mut link = Link::new(carrier, self.datagram_service(UDP_FRAME_BYTES_MAX), 0);
         link.last_active_ns = self.clock.now_ns();
         self.links.faces.insert(face, link);
         self.peers.insert((index, address), face);
