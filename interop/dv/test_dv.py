@@ -33,7 +33,7 @@ class DistanceVector(Case):
     def check_transfer_survives(self, forwarders):
         """A cut link, its return, and a forwarder killed in the path of a running transfer."""
         network = RoutedNetwork(self.lab, KINDS[forwarders], RING, is_signed=True)
-        network.wait_for_routers()
+        network.start_routers()
         network.publish_sites()
         network.wait_until_converged()
         transfer = Transfer(network, reader="a", publisher="d")
@@ -49,6 +49,13 @@ class DistanceVector(Case):
         transfer.finish()
         self.assertIsNone(samples.difference(transfer.out, samples.LARGE))
         self.assertFalse(network.is_reached("a", "e"), "the killed node still answers")
+
+    def test_router_that_comes_late(self):
+        """It is told of what was registered before it came."""
+        network = RoutedNetwork(self.lab, dict.fromkeys("ab", "byname"), [("a", "b")])
+        network.publish_sites()
+        network.start_routers()
+        network.wait_until_converged()
 
 
 class Transfer:

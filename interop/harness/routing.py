@@ -30,7 +30,17 @@ class RoutedNetwork:
             name: nodes.FORWARDERS[kind](self.topology[name], host="*", port=PORT)
             for name, kind in kinds.items()
         }
-        self.routers = {name: self._start_router(name) for name in kinds}
+        self.routers = {}
+
+    def start_routers(self):
+        """Starts the daemons, and waits for them.
+
+        NDNd's forwarder tells its router of a route only once, so the router must listen by then.
+        """
+        self.routers = {name: self._start_router(name) for name in self.forwarders}
+        for name, router in self.routers.items():
+            wait_until(lambda at=name: self._answers(at, ROUTER_STATUS), f"the router of {name}",
+                       daemon=router)
 
     def _start_router(self, name):
         node = self.topology[name]
@@ -52,12 +62,6 @@ class RoutedNetwork:
 
     def _client(self, name):
         return {"NDN_CLIENT_TRANSPORT": self.forwarders[name].uri()}
-
-    def wait_for_routers(self):
-        """NDNd's forwarder tells its router of a route only once, so it must listen by then."""
-        for name in self.routers:
-            wait_until(lambda at=name: self._answers(at, ROUTER_STATUS), f"the router of {name}",
-                       daemon=self.routers[name])
 
     def _answers(self, here, request):
         """True if Data comes for an Interest sent at a node."""
