@@ -4,7 +4,7 @@ use byname_packet::lp::LpHeader;
 use byname_packet::{Data, DataBuilder, Interest, InterestBuilder, Name, NullSigner};
 
 use crate::counters::DropReason;
-use crate::face::{FaceId, FaceInfo};
+use crate::face::{FaceFailure, FaceId, FaceInfo, RequestId};
 use crate::forwarder::{Config, Forwarder, Tx};
 use crate::rib::Route;
 
@@ -154,6 +154,28 @@ impl Bench {
         let mut out = Collector::default();
         self.forwarder.handle_timeout(self.now_ns, &mut out);
         assert_eq!(out.0, []);
+    }
+}
+
+/// What the forwarder sends on its own account.
+impl Bench {
+    /// Lets time pass; what is sent when it has.
+    pub(crate) fn after_ms(&mut self, ms: u64) -> Vec<Sent> {
+        self.now_ns += ms * MS;
+        let mut out = Collector::default();
+        self.forwarder.handle_timeout(self.now_ns, &mut out);
+        out.0
+    }
+
+    /// The driver reports on a request.
+    pub(crate) fn complete(
+        &mut self,
+        id: RequestId,
+        outcome: Result<FaceId, FaceFailure>,
+    ) -> Vec<Sent> {
+        let mut out = Collector::default();
+        self.forwarder.complete_request(id, outcome, self.now_ns, &mut out);
+        out.0
     }
 }
 

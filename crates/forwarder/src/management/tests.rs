@@ -1,5 +1,13 @@
 //! Commands and datasets as clients send them, both generations.
 
+mod commands;
+mod datasets;
+mod events;
+mod faces;
+mod hostile;
+mod readvertise;
+mod remote;
+
 use byname_packet::lp::LpHeader;
 use byname_packet::mgmt::{
     ControlParameters, ControlResponse, CsInfo, FaceStatus, FibEntry, GeneralStatus, RibEntry,
@@ -13,7 +21,7 @@ use crate::counters::DropReason;
 use crate::face::{FaceId, FaceInfo};
 use crate::forwarder::Config;
 use crate::rib::Route;
-use crate::testing::{Bench, MS, faces, name};
+use crate::testing::{Bench, MS, Sent, faces, name};
 
 const REGISTER: &str = "/localhost/nfd/rib/register";
 const UNREGISTER: &str = "/localhost/nfd/rib/unregister";
@@ -29,17 +37,27 @@ fn component(parameters: &ControlParameters) -> Vec<u8> {
 }
 
 /// A command in the form of packet format v0.3.
-fn command(bench: &mut Bench, face: FaceId, uri: &str, p: &ControlParameters) -> ControlResponse {
+fn command_wire(uri: &str, p: &ControlParameters) -> Vec<u8> {
     let name = name(uri).with_generic(&component(p));
     let mut wire = Vec::new();
     let extra = SignatureExtra { nonce: Some(&[1; 8]), time_ms: Some(5), ..Default::default() };
     InterestBuilder::new(name.view()).encode_signed(&DigestSigner, extra, &mut wire).unwrap();
+    wire
+}
+
+/// Sends a command; what is sent at once.
+fn send_command(bench: &mut Bench, face: FaceId, uri: &str, p: &ControlParameters) -> Vec<Sent> {
     let token = LpHeader { pit_token: Some(b"tok"), ..LpHeader::default() };
-    let sent = bench.packet(face, &token, &wire);
+    bench.packet(face, &token, &command_wire(uri, p))
+}
+
+/// Sends a command that is answered at once; the answer.
+fn command(bench: &mut Bench, face: FaceId, uri: &str, p: &ControlParameters) -> ControlResponse {
+    let sent = send_command(bench, face, uri, p);
     assert_eq!(faces(&sent), [face]);
     assert_eq!(sent[0].token.as_deref(), Some(&b"tok"[..]));
     let data = Data::decode(&sent[0].wire).unwrap();
-    assert_eq!(data.name, Interest::decode(&wire).unwrap().name);
+    assert_eq!(data.name, Interest::decode(&command_wire(uri, p)).unwrap().name);
     assert_eq!(data.meta.freshness_ms, 1000);
     ControlResponse::decode(data.content).unwrap()
 }
