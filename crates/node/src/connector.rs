@@ -92,11 +92,7 @@ impl Connector {
     }
 }
 
-fn reach(
-    endpoint: &Endpoint,
-    timeout: Duration,
-    limits: Limits,
-) -> Result<Reached, ConnectError> {
+fn reach(endpoint: &Endpoint, timeout: Duration, limits: Limits) -> Result<Reached, ConnectError> {
     if let Endpoint::Udp { .. } = endpoint {
         let found = endpoint.resolve()?;
         let first = found.first().expect("resolving yields at least one address");

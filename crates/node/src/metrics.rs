@@ -159,10 +159,8 @@ impl Snapshot {
                 let labels = labels(face);
                 for (direction, more, read) in columns {
                     let value = read(&face.counters);
-                    let _ = writeln!(
-                        out,
-                        "{name}{{{labels},direction=\"{direction}\"{more}}} {value}"
-                    );
+                    let _ =
+                        writeln!(out, "{name}{{{labels},direction=\"{direction}\"{more}}} {value}");
                 }
             }
         }

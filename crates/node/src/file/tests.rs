@@ -97,6 +97,9 @@ fn the_sample_is_the_manual() {
     }
     let whole: Whole = toml::from_str(&all).unwrap();
     // A debug dump of a section in which every option is set has no `None`.
-    let dump = format!("{:?}", ForwarderFile { face: vec![], route: vec![], allow_register: vec![], ..whole.forwarder });
+    let dump = format!(
+        "{:?}",
+        ForwarderFile { face: vec![], route: vec![], allow_register: vec![], ..whole.forwarder }
+    );
     assert!(!dump.contains("None"), "an option is missing from the sample: {dump}");
 }
