@@ -5,7 +5,7 @@
 help:
 	@echo "make demo [DIR=path]   publish a directory, read it back by name through a second forwarder"
 	@echo "make test              everything that CI runs, ending with a summary"
-	@echo "make bench             wall time and CPU-seconds beside NDNd and XRootD"
+	@echo "make bench             transfers beside NDNd and XRootD, forwarders beside NDNd's"
 	@echo "make build             target/release/byname"
 	@echo "make setup             the system packages that the tests need"
 
@@ -23,7 +23,10 @@ demo:
 bench:
 	scripts/setup --for bench
 	interop/setup ndnd
+	cargo build --release --locked --package byname
+	cargo build --release --locked --package byname-traffic --example relay
 	bench/run
+	bench/forwarder --report "bench/reports/$$(date +%F)-forwarder.md"
 
 setup:
 	scripts/setup --for test
