@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use byname_io::{Connection, Endpoint, FrameError, Interest as Watch, Poller, Token};
 use byname_link::{LinkService, ReassemblyLimits};
-use byname_node::{Node, NodeConfig, NodeError, Stop};
+use byname_node::{Control, Node, NodeConfig, NodeError, Stop};
 use byname_packet::lp::LpHeader;
 use byname_packet::mgmt::{ControlParameters, ControlResponse, FaceStatus};
 use byname_packet::{
@@ -17,6 +17,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Running {
     pub(crate) listening: Vec<Endpoint>,
+    pub(crate) control: Control,
     stop: Stop,
     thread: Option<JoinHandle<Result<Node, NodeError>>>,
 }
@@ -25,9 +26,9 @@ impl Running {
     pub(crate) fn start(config: NodeConfig) -> Self {
         let mut node = Node::new(config).unwrap();
         let (listening, stop) = (node.listening(), node.stop_handle());
-        let handle = stop.clone();
+        let (handle, control) = (stop.clone(), node.control());
         let thread = std::thread::spawn(move || node.run(&handle).map(|()| node));
-        Self { listening, stop, thread: Some(thread) }
+        Self { listening, control, stop, thread: Some(thread) }
     }
 
     pub(crate) fn listen(endpoints: &[&str]) -> Self {

@@ -4,5 +4,7 @@
 mod chain;
 mod faces;
 mod harness;
+mod hostile;
 mod robust;
+mod shards;
 mod single;

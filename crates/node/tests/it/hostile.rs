@@ -1,0 +1,274 @@
+//! Neighbours who mean harm: whatever they send, others are served and memory stays bounded.
+
+use std::time::Duration;
+
+use byname_forwarder::DropReason;
+use byname_io::{Connection, Endpoint};
+use byname_node::NodeConfig;
+use byname_packet::mgmt::ControlParameters;
+
+use crate::harness::{Client, PATIENCE, Running, name, produce, rand_u32, wait_for};
+
+/// Long enough for what is dropped to have been answered if it were not.
+const SILENCE: Duration = Duration::from_millis(300);
+
+fn fetch(client: &mut Client, uri: &str) -> Vec<u8> {
+    client.express(uri);
+    client.next().expect("an answer").data().content.to_vec()
+}
+
+/// A listener of each kind that strangers reach, and the administrator's.
+fn site(config: NodeConfig) -> (Running, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let unix = format!("unix://{}/nfd.sock", directory.path().display());
+    let uris = [unix.as_str(), "tcp://127.0.0.1:0", "udp://127.0.0.1:0"];
+    let listen = uris.iter().map(|uri| uri.parse().unwrap()).collect();
+    (Running::start(NodeConfig { listen, ..config }), directory)
+}
+
+#[test]
+fn a_flood_for_names_nobody_serves_starves_nobody() {
+    const ENTRIES: usize = 2000;
+    let mut config = NodeConfig::default();
+    config.forwarder.pit_entries_max = ENTRIES;
+    let (node, _directory) = site(config);
+    let mut silent = node.client(1);
+    assert_eq!(silent.register("/silent").status_code, 200);
+    let mut producer = node.client(1);
+    assert_eq!(producer.register("/good").status_code, 200);
+    let serving = produce(producer, b"here".to_vec());
+    let mut honest = node.client(1);
+    let mut attackers: Vec<Client> = (0..8).map(|_| node.client(1)).collect();
+    for round in 0..20 {
+        for (i, attacker) in attackers.iter_mut().enumerate() {
+            for n in 0..100 {
+                attacker.express_with(&format!("/silent/{i}/{round}/{n}"), None, |interest| {
+                    interest.lifetime_ms(600_000)
+                });
+            }
+        }
+        assert_eq!(fetch(&mut honest, &format!("/good/{round}")), b"here");
+    }
+    let snapshot = node.control.snapshot().unwrap();
+    assert!(snapshot.pending <= ENTRIES, "{} pending", snapshot.pending);
+    let sent = 8 * 20 * 100;
+    let kept = snapshot.pending as u64 + snapshot.counters.drops(DropReason::PitFull);
+    assert!(kept < sent + 100, "more was kept or shed than was sent");
+    assert!(snapshot.pending > 0 && snapshot.counters.in_interests >= sent);
+    assert_eq!(fetch(&mut honest, "/good/last"), b"here");
+    drop(node);
+    serving.join().unwrap();
+}
+
+#[test]
+fn a_flood_of_tokens_costs_only_whoever_sends_it() {
+    let (node, _directory) = site(NodeConfig::default());
+    let mut producer = node.client(0);
+    assert_eq!(producer.register("/app").status_code, 200);
+    let mut attacker = node.client(1);
+    for n in 0..20_000u32 {
+        // Each length a token may have, and the same few names over and over.
+        let token = [n.to_be_bytes().as_slice(), &[0; 28]].concat();
+        let token = &token[..(n as usize % 32) + 1];
+        attacker.express_with(&format!("/app/{}", n % 4), Some(token), |interest| {
+            interest.lifetime_ms(60_000)
+        });
+    }
+    let mut honest = node.client(1);
+    honest.express_with("/app/mine", Some(b"12345678901234567890123456789012"), |it| it);
+    loop {
+        let got = producer.serve_one(b"yes");
+        if got.interest().name == name("/app/mine").view() {
+            break;
+        }
+    }
+    let got = honest.next().unwrap();
+    assert_eq!(got.token.as_deref(), Some(&b"12345678901234567890123456789012"[..]));
+    assert!(node.control.snapshot().unwrap().pending <= 5);
+}
+
+#[test]
+fn fragment_bombs_are_thrown_away() {
+    let (node, _directory) = site(NodeConfig::default());
+    let bomber = Connection::connect(&node.listening[2], PATIENCE).unwrap();
+    let mut bomber = Client::new(bomber);
+    for n in 0..20_000u64 {
+        let frame = first_fragment(n, if n % 2 == 0 { 6 } else { u64::MAX });
+        if bomber.connection.queue(&[&frame]).is_err() {
+            let _ = bomber.connection.flush();
+        }
+    }
+    let _ = bomber.connection.flush();
+    let mut producer = node.client(0);
+    assert_eq!(producer.register("/app").status_code, 200);
+    let serving = produce(producer, vec![7; 8000]);
+    let mut honest = node.client(2);
+    // UDP over a flooded socket may lose the Interest.
+    let mut answered = false;
+    for attempt in 0..50 {
+        honest.express(&format!("/app/{attempt}"));
+        if honest.next_within(SILENCE).is_some_and(|got| got.data().content.len() == 8000) {
+            answered = true;
+            break;
+        }
+    }
+    assert!(answered);
+    drop(node);
+    serving.join().unwrap();
+}
+
+/// An LpPacket with Sequence, FragIndex 0, FragCount and a fragment of 1000 octets.
+/// spec: NDNLPv2, "Packet Format"
+fn first_fragment(sequence: u64, count: u64) -> Vec<u8> {
+    let mut inner = vec![0x51, 8];
+    inner.extend_from_slice(&sequence.to_be_bytes());
+    inner.extend_from_slice(&[0x53, 8]);
+    inner.extend_from_slice(&count.to_be_bytes());
+    inner.extend_from_slice(&[0x50, 0xFD, 0x03, 0xE8]);
+    inner.resize(inner.len() + 1000, 0x05);
+    let mut frame = vec![0x64, 0xFD];
+    frame.extend_from_slice(&(inner.len() as u16).to_be_bytes());
+    frame.extend_from_slice(&inner);
+    frame
+}
+
+#[test]
+fn localhost_from_outside_is_dropped_and_counted() {
+    let (node, _directory) = site(NodeConfig::default());
+    let mut stranger = node.client(2);
+    stranger.express_with("/localhost/nfd/faces/list", None, |interest| {
+        interest.can_be_prefix(true).must_be_fresh(true)
+    });
+    assert!(stranger.next_within(SILENCE).is_none(), "UDP is never local");
+    let drops = node.control.snapshot().unwrap().counters.drops(DropReason::ScopeViolation);
+    assert_eq!(drops, 1);
+}
+
+#[test]
+fn commands_without_authority_are_refused() {
+    let (node, _directory) = site(NodeConfig::default());
+    // The first face, 256, is somebody else's.
+    let mut victim = node.client(1);
+    assert_eq!(victim.register("/victim").status_code, 200);
+    let mut neighbour = node.client(1);
+    let cases: [(&str, ControlParameters); 4] = [
+        (
+            "faces/create",
+            ControlParameters {
+                uri: Some("udp4://127.0.0.1:9".to_owned()),
+                ..ControlParameters::default()
+            },
+        ),
+        ("faces/destroy", ControlParameters { face_id: Some(256), ..Default::default() }),
+        (
+            "strategy-choice/set",
+            ControlParameters {
+                name: Some(name("/")),
+                strategy: Some(name("/localhost/nfd/strategy/multicast")),
+                ..ControlParameters::default()
+            },
+        ),
+        ("cs/config", ControlParameters { capacity: Some(0), ..Default::default() }),
+    ];
+    for (verb, parameters) in cases {
+        let response = neighbour.command(&format!("/localhost/nfd/{verb}"), &parameters);
+        assert_eq!(response.status_code, 403, "{verb}: {}", response.status_text);
+    }
+    let own = neighbour.register("/mine");
+    assert_eq!(own.status_code, 200, "a route to itself is allowed on loopback TCP");
+    let foreign = ControlParameters {
+        name: Some(name("/theirs")),
+        face_id: Some(256),
+        ..ControlParameters::default()
+    };
+    let response = neighbour.command("/localhost/nfd/rib/register", &foreign);
+    assert_eq!(response.status_code, 403, "not to others");
+}
+
+#[test]
+fn thousands_of_connections_leave_nothing_behind() {
+    let (node, _directory) = site(NodeConfig { faces_max: 64, ..NodeConfig::default() });
+    let mut producer = node.client(0);
+    assert_eq!(producer.register("/app").status_code, 200);
+    let before = node.control.snapshot().unwrap().face_count;
+    for n in 0..3000 {
+        let endpoint = &node.listening[n % 2];
+        let Ok(connection) = Connection::connect(endpoint, PATIENCE) else { continue };
+        let mut client = Client::new(connection);
+        // It may be turned away at once, for there are too many.
+        let nonsense: [&[u8]; 3] = [&[0x05], b"GET / HTTP/1.1\r\n\r\n", b""];
+        let _ = client.connection.queue(&[nonsense[n % 3]]);
+        let _ = client.connection.flush();
+    }
+    wait_for("the faces to go", || node.control.snapshot().unwrap().face_count == before);
+    let mut client = node.client(1);
+    client.express("/app/after");
+    producer.serve_one(b"still here");
+    assert_eq!(client.next().unwrap().data().content, b"still here");
+}
+
+#[test]
+fn a_reader_that_does_not_read_costs_a_bounded_queue() {
+    const QUEUE_BYTES: usize = 256 << 10;
+    let (node, _directory) =
+        site(NodeConfig { send_bytes_max: QUEUE_BYTES, ..NodeConfig::default() });
+    let mut producer = node.client(0);
+    assert_eq!(producer.register("/app").status_code, 200);
+    let serving = produce(producer, vec![1; 8000]);
+    let mut slow = node.client(1);
+    let mut honest = node.client(1);
+    for n in 0..4000 {
+        slow.express_with(&format!("/app/{n}"), None, |it| it.lifetime_ms(1000));
+        if n % 400 == 0 {
+            assert_eq!(fetch(&mut honest, &format!("/app/honest/{n}")).len(), 8000);
+        }
+    }
+    wait_for("the queue to be full", || node.control.snapshot().unwrap().queue_full > 0);
+    assert_eq!(fetch(&mut honest, "/app/honest/last").len(), 8000);
+    drop(slow);
+    drop(node);
+    serving.join().unwrap();
+}
+
+#[test]
+fn idle_costs_nothing() {
+    let (node, directory) = site(NodeConfig::default());
+    let _unix = node.client(0);
+    let mut tcp = node.client(1);
+    assert_eq!(tcp.register("/app").status_code, 200);
+    let mut udp = node.client(2);
+    udp.express("/nowhere");
+    let _ = udp.next();
+    // What has happened so far has to settle: expired Interests, first timers.
+    let wakeups = || node.control.snapshot().unwrap().wakeups;
+    let mut last = wakeups();
+    let mut quiet = false;
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(500));
+        let now = wakeups();
+        // Each question is one itself.
+        quiet = now - last <= 2;
+        if quiet {
+            break;
+        }
+        last = now;
+    }
+    assert!(quiet, "the node keeps waking up");
+    drop(directory);
+}
+
+#[test]
+fn garbage_datagrams_make_no_faces() {
+    let (node, _directory) = site(NodeConfig { udp_faces_max: 8, ..NodeConfig::default() });
+    for n in 0..200u8 {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let Endpoint::Udp { port, .. } = node.listening[2] else { unreachable!() };
+        let mut bytes = rand_u32().to_be_bytes().repeat(20);
+        bytes[0] = if n % 2 == 0 { 0x06 } else { 0x80 | n };
+        socket.send_to(&bytes, ("127.0.0.1", port)).unwrap();
+    }
+    let mut honest = node.client(2);
+    honest.express("/nowhere");
+    assert!(honest.next().unwrap().nack.is_some());
+    assert!(node.control.snapshot().unwrap().face_count <= 8 + 2);
+}
