@@ -6,8 +6,7 @@
 //! said. Or it leads to one through certificates: then the rules of [`crate::trust`] hold, so it
 //! registers only inside its own identity.
 //!
-//! A command counts once: the times a key signs with must increase, and the first one must be close
-//! to now. spec: NDN Packet Format "Signed Interest"; NFD "ControlCommand" (v0.2 form).
+//! A command counts once: no key signs twice at one time, which must be close to now. spec: NDN Packet Format "Signed Interest"; NFD "ControlCommand" (v0.2 form).
 
 mod form;
 mod replay;

@@ -4,6 +4,8 @@
 //! Sans-I/O like everything that speaks a protocol: commands to send are polled, answers handled,
 //! time is given. spec: NFD management, "ControlCommand" and "RibMgmt".
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use byname_packet::mgmt::{ControlParameters, ControlResponse, ROUTE_FLAG_CHILD_INHERIT};
 use byname_packet::mgmt::{route_origin, status_code};
 use byname_packet::{Data, DigestSigner, InterestBuilder, Name, NameRef, SignatureExtra, Signer};
@@ -14,6 +16,8 @@ use crate::error::RegisterError;
 const SECOND_NS: u64 = 1_000_000_000;
 /// How long a command may take; also the Interest's lifetime.
 const ANSWER_NS: u64 = SECOND_NS;
+/// The same elsewhere, where certificates are fetched before the answer.
+const REMOTE_ANSWER_NS: u64 = 4 * SECOND_NS;
 /// Commands sent for one prefix before giving up.
 const ATTEMPTS_MAX: u32 = 4;
 
@@ -27,6 +31,10 @@ enum Step {
     },
     Registered,
 }
+
+/// The time of the last command of any registrar of this process: verifiers let no key sign two at
+/// the same time.
+static LAST_TIME_MS: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) struct Registrar {
     prefixes: Vec<(Name, SharedSigner, Step)>,
@@ -53,6 +61,12 @@ impl Registrar {
         random: &mut dyn FnMut() -> u64,
     ) -> Option<Vec<u8>> {
         let is_local = self.is_local;
+        // Elsewhere one by one: while a certificate is fetched, a later command could overtake, and
+        // NFD then refuses the earlier.
+        let is_sent = |(_, _, step): &(_, _, Step)| matches!(step, Step::Sent { .. });
+        if !is_local && self.prefixes.iter().any(is_sent) {
+            return None;
+        }
         let (prefix, signer, step) =
             self.prefixes.iter_mut().find(|(_, _, step)| matches!(step, Step::ToSend(_)))?;
         let Step::ToSend(attempts) = *step else { return None };
@@ -64,8 +78,9 @@ impl Registrar {
 
     /// When [`Registrar::handle_timeout`] has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<u64> {
+        let answer_ns = answer_ns(self.is_local);
         let sent = self.prefixes.iter().filter_map(|(_, _, step)| match step {
-            Step::Sent { at_ns, .. } => Some(at_ns + ANSWER_NS),
+            Step::Sent { at_ns, .. } => Some(at_ns + answer_ns),
             _ => None,
         });
         sent.min()
@@ -76,7 +91,7 @@ impl Registrar {
         let is_local = self.is_local;
         for (prefix, _, step) in &mut self.prefixes {
             let Step::Sent { at_ns, attempts, .. } = *step else { continue };
-            if at_ns + ANSWER_NS > now.now_ns {
+            if at_ns + answer_ns(is_local) > now.now_ns {
                 continue;
             }
             if attempts >= ATTEMPTS_MAX {
@@ -123,6 +138,20 @@ impl Registrar {
     }
 }
 
+/// Now, or the next millisecond in which nothing was signed.
+fn next_time_ms(now: Now) -> u64 {
+    let now_ms = now.unix_ns / 1_000_000;
+    let next = |last_ms: u64| Some(now_ms.max(last_ms + 1));
+    // The closure always gives a value, and either result is the value before.
+    let (Ok(last_ms) | Err(last_ms)) =
+        LAST_TIME_MS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    now_ms.max(last_ms + 1)
+}
+
+fn answer_ns(is_local: bool) -> u64 {
+    if is_local { ANSWER_NS } else { REMOTE_ANSWER_NS }
+}
+
 /// The signed command: a digest suffices on a local face, elsewhere the prefix's own key signs.
 fn command(
     prefix: &Name,
@@ -147,13 +176,13 @@ fn command(
     let nonce = random().to_be_bytes();
     let extra = SignatureExtra {
         nonce: Some(&nonce),
-        time_ms: Some(now.unix_ns / 1_000_000),
+        time_ms: Some(next_time_ms(now)),
         ..SignatureExtra::default()
     };
     let builder = InterestBuilder::new(name.view())
         .must_be_fresh(true)
         .nonce((random() as u32).to_be_bytes())
-        .lifetime_ms(ANSWER_NS / 1_000_000);
+        .lifetime_ms(answer_ns(is_local) / 1_000_000);
     let signers: [&dyn Signer; 2] = [&**signer, &DigestSigner];
     let mut wire = Vec::new();
     for signer in &signers[usize::from(is_local)..] {

@@ -176,7 +176,9 @@ impl FileServer {
         connect: &mut dyn FnMut() -> Result<Connection, ConnectError>,
     ) -> Result<Face, StoreError> {
         let connection = connect()?;
-        let registrar = Registrar::new(&self.prefixes, connection.is_local());
+        // A forwarder takes no UDP peer for local: anybody on its machine can forge one.
+        let is_udp = connection.remote_uri().starts_with("udp");
+        let registrar = Registrar::new(&self.prefixes, connection.is_local() && !is_udp);
         let face = Face::new(connection, Some(registrar));
         self.poller.add(&face.connection, FACE, face.interest())?;
         Ok(face)

@@ -13,8 +13,8 @@ use byname_node::{Node, NodeConfig, NodeError, Stop};
 use byname_packet::Name;
 use byname_security::link::Link;
 use byname_store::{
-    Exposure, FileServer, FileServerConfig, MountConfig, ServerEvent, ServerHandle, StateError,
-    StoreError,
+    Exposure, FileServer, FileServerConfig, MountConfig, RegisterError, ServerEvent, ServerHandle,
+    StateError, StoreError,
 };
 use byname_transfer::server::SharedSigner;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -53,7 +53,8 @@ pub(crate) struct Publication {
 pub(crate) enum Ending {
     Signal,
     Node(Result<(), NodeError>),
-    Server(Result<(), StoreError>),
+    /// With what the operator of the forwarder would have to do if it was refused.
+    Server(Result<(), StoreError>, String),
 }
 
 /// Collects endings from all threads.
@@ -88,10 +89,11 @@ impl Endings {
         handle
     }
 
-    /// Runs the file server on a thread of its own; `ready` is called once it can be reached.
+    /// Runs the file server on a thread of its own; `ready` is called once it can be reached. `allow`
+    /// are the flags with which a forwarder on another machine accepts it.
     pub(crate) fn spawn_server(
         &self,
-        server: FileServer,
+        (server, allow): (FileServer, String),
         mut connect: impl FnMut() -> Result<Connection, ConnectError> + Send + 'static,
         ready: impl Fn() + Send + 'static,
     ) -> ServerHandle {
@@ -110,7 +112,7 @@ impl Endings {
                 }
                 ServerEvent::Retrying { error } => tracing::info!("{}", chain(error)),
             });
-            let _ = sender.send(Ending::Server(result));
+            let _ = sender.send(Ending::Server(result, allow));
         });
         handle
     }
@@ -119,7 +121,7 @@ impl Endings {
     pub(crate) fn wait(self) -> Outcome {
         match self.receiver.recv() {
             Ok(Ending::Node(Err(error))) => Err(node_failure(&error)),
-            Ok(Ending::Server(Err(error))) => Err(server_failure(&error)),
+            Ok(Ending::Server(Err(error), allow)) => Err(refusal(&error, &allow)),
             _ => Ok(()),
         }
     }
@@ -144,6 +146,22 @@ pub(crate) fn node_failure(error: &NodeError) -> Failure {
             .hint("stop the other process, or choose another address with --listen"),
         _ => Failure::new(Code::Other, text),
     }
+}
+
+/// A failure of a running server: if a forwarder elsewhere refused, what would let us in.
+fn refusal(error: &StoreError, allow: &str) -> Failure {
+    let is_remote = matches!(
+        error,
+        StoreError::Register(
+            RegisterError::Refused { is_local: false, code: 401 | 403, .. }
+                | RegisterError::Silent { is_local: false, .. }
+        )
+    );
+    let failure = server_failure(error);
+    if !is_remote {
+        return failure;
+    }
+    failure.hint(format!("its operator has to run: byname forward {allow}"))
 }
 
 fn server_failure(error: &StoreError) -> Failure {
@@ -196,6 +214,20 @@ pub(crate) fn file_server(
     config.engine.open_max = settings.number("server.open_files").clamp(1, 1 << 20) as usize;
     let server = FileServer::new(config).map_err(|error| server_failure(&error))?;
     Ok((server, identity))
+}
+
+/// The flags with which a forwarder elsewhere lets this publication register what it registers.
+pub(crate) fn allow_flags(publication: &Publication, identity: &Identity) -> String {
+    let key = identity.certificate.key_id();
+    let mut prefixes = vec![publication.name.clone()];
+    if !publication.name.view().is_prefix_of(identity.prefix.view()) {
+        prefixes.push(identity.prefix.with_generic(b"KEY"));
+    }
+    let flags = prefixes.iter().map(|prefix| {
+        let prefix = output::name(prefix.view());
+        format!("--allow-register '{prefix}={key}'")
+    });
+    flags.collect::<Vec<String>>().join(" ")
 }
 
 /// A directory name for a name of any length.

@@ -1,7 +1,8 @@
 //! `byname serve`: a file server attached to a forwarder.
 
 use super::daemon::{
-    Endings, ExposureArgs, Publication, directory, endpoint, endpoints, file_server, link, name,
+    Endings, ExposureArgs, Publication, allow_flags, directory, endpoint, endpoints, file_server,
+    link, name,
 };
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
@@ -53,7 +54,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let mut servers = Vec::new();
     for publication in &publications {
         let (server, identity) = file_server(paths, &settings, publication, exposure)?;
-        servers.push((server, link(publication, &identity, &via).to_string()));
+        let allow = allow_flags(publication, &identity);
+        servers.push(((server, allow), link(publication, &identity, &via).to_string()));
     }
     let endings = Endings::watch_signals()?;
     output::err_line(&format!("attaching to {endpoint}"));

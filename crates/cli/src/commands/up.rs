@@ -1,7 +1,8 @@
 //! `byname up`: forwarder and file server in one process, and the link to it.
 
 use super::daemon::{
-    Endings, ExposureArgs, Publication, directory, endpoints, file_server, link, name, node,
+    Endings, ExposureArgs, Publication, allow_flags, directory, endpoints, file_server, link, name,
+    node,
 };
 use crate::exit::{Failure, Outcome};
 use crate::output;
@@ -104,6 +105,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let is_own = matches!(attachment, Attachment::Own(_));
     let announce = announcement(args, &publication, &listening, link, is_own);
     let own = listening.first().cloned();
+    let server = (server, allow_flags(&publication, &identity));
     let handle = endings.spawn_server(server, move || attachment.connect(own.as_ref()), announce);
     let outcome = endings.wait();
     handle.stop();

@@ -10,8 +10,10 @@ mod killed;
 mod reading;
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;
+mod remote;
 mod scale;
 mod surroundings;
 mod tampering;
+mod traffic;
 mod trees;
 mod ways;

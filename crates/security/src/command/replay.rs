@@ -1,4 +1,8 @@
-//! Commands count once: the times at which a key signs must increase.
+//! Commands count once: no key signs two at the same time, and old times do not come back.
+//!
+//! The last few times of each key are remembered. One that is new counts, also if a later one came
+//! before: one publisher's commands over two connections may change their order, all the more where
+//! one has to wait for a certificate. One older than all that are remembered does not.
 //!
 //! The keys remembered are bounded; the one that was used longest ago is forgotten. Its last time is
 //! kept as a floor for keys that are not remembered, so forgetting opens no door. After a restart
@@ -17,6 +21,9 @@ pub const GRACE_MS: u64 = 120_000;
 /// Most keys whose last time is remembered.
 pub const KEYS_MAX: usize = 1024;
 
+/// Times remembered of each key.
+const TIMES_MAX: usize = 32;
+
 /// Why a command's time does not do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(super) enum ReplayError {
@@ -26,7 +33,7 @@ pub(super) enum ReplayError {
         format_time(time_ms / 1000), format_time(now_ms / 1000)
     )]
     Clock { time_ms: u64, now_ms: u64 },
-    #[error("a command of this key with the same or a later time came before")]
+    #[error("a command of this key with this time, or many with later ones, came before")]
     Replayed,
 }
 
@@ -37,9 +44,12 @@ pub(super) struct Replay {
     floor_ms: u64,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct Last {
-    time_ms: u64,
+    /// Times that count no more, at or below.
+    floor_ms: u64,
+    /// Times seen above the floor, ascending.
+    times_ms: Vec<u64>,
     used_ms: u64,
 }
 
@@ -55,22 +65,31 @@ impl Replay {
         if time_ms.abs_diff(now_ms) > GRACE_MS {
             return Err(ReplayError::Clock { time_ms, now_ms });
         }
-        let last_ms = self.keys.get(&key).map_or(self.floor_ms, |last| last.time_ms);
-        if time_ms <= last_ms {
+        let floor_ms = self.keys.get(&key).map_or(self.floor_ms, |last| last.floor_ms);
+        if time_ms <= floor_ms {
             return Err(ReplayError::Replayed);
         }
         if self.keys.len() >= KEYS_MAX && !self.keys.contains_key(&key) {
             self.forget_one();
         }
-        self.keys.insert(key, Last { time_ms, used_ms: now_ms });
+        let new = || Last { floor_ms, times_ms: Vec::new(), used_ms: now_ms };
+        let last = self.keys.entry(key).or_insert_with(new);
+        let Err(place) = last.times_ms.binary_search(&time_ms) else {
+            return Err(ReplayError::Replayed);
+        };
+        last.times_ms.insert(place, time_ms);
+        if last.times_ms.len() > TIMES_MAX {
+            last.floor_ms = last.times_ms.remove(0);
+        }
+        last.used_ms = now_ms;
         Ok(())
     }
 
     fn forget_one(&mut self) {
-        let oldest = self.keys.iter().min_by_key(|(_, last)| last.used_ms);
-        let Some((key, last)) = oldest.map(|(key, last)| (*key, *last)) else { return };
-        self.floor_ms = self.floor_ms.max(last.time_ms);
-        self.keys.remove(&key);
+        let oldest = self.keys.iter().min_by_key(|(_, last)| last.used_ms).map(|(key, _)| *key);
+        let Some(last) = oldest.and_then(|key| self.keys.remove(&key)) else { return };
+        let time_ms = last.times_ms.last().copied().unwrap_or(last.floor_ms);
+        self.floor_ms = self.floor_ms.max(time_ms);
     }
 }
 
@@ -87,17 +106,30 @@ mod tests {
     const NOW: u64 = 1_800_000_000_000;
 
     #[test]
-    fn times_must_increase_and_be_close_to_now() {
+    fn times_count_once_and_must_be_close_to_now() {
         let mut replay = Replay::default();
         let early = ReplayError::Clock { time_ms: NOW - GRACE_MS - 1, now_ms: NOW };
         assert_eq!(replay.admit(key(1), NOW - GRACE_MS - 1, NOW), Err(early));
         assert_eq!(replay.admit(key(1), NOW - GRACE_MS, NOW), Ok(()));
         assert_eq!(replay.admit(key(1), NOW - GRACE_MS, NOW), Err(ReplayError::Replayed));
         assert_eq!(replay.admit(key(1), NOW, NOW), Ok(()));
+        assert_eq!(replay.admit(key(1), NOW - 1, NOW), Ok(()), "another order is no replay");
         assert_eq!(replay.admit(key(1), NOW - 1, NOW), Err(ReplayError::Replayed));
         assert_eq!(replay.admit(key(2), NOW - 1, NOW), Ok(()), "each key has its own times");
         assert!(replay.admit(key(1), NOW + GRACE_MS + 1, NOW).is_err());
         assert_eq!(replay.admit(key(1), NOW + GRACE_MS, NOW), Ok(()));
+    }
+
+    #[test]
+    fn a_time_older_than_all_remembered_does_not_count() {
+        let mut replay = Replay::default();
+        for later in 0..=TIMES_MAX as u64 {
+            assert_eq!(replay.admit(key(1), NOW + 2 * later, NOW), Ok(()));
+        }
+        for old in [NOW - 1, NOW] {
+            assert_eq!(replay.admit(key(1), old, NOW), Err(ReplayError::Replayed));
+        }
+        assert_eq!(replay.admit(key(1), NOW + 1, NOW), Ok(()), "not seen, and not too old");
     }
 
     #[test]

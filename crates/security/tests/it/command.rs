@@ -107,8 +107,8 @@ fn a_command_counts_once() {
         let wire = form("/lab", NOW_MS + 5, &alice.signer());
         let _ = verify(&verifier, &wire, &[&alice]);
         assert!(refusal(verify(&verifier, &wire, &[&alice])).contains("came before"));
-        let earlier = form("/lab", NOW_MS + 4, &alice.signer());
-        assert!(refusal(verify(&verifier, &earlier, &[&alice])).contains("came before"));
+        let same_time = form("/lab/other", NOW_MS + 5, &alice.signer());
+        assert!(refusal(verify(&verifier, &same_time, &[&alice])).contains("came before"));
     }
     let old = v03("/lab", NOW_MS - 200_000, &alice.signer());
     assert!(refusal(verify(&verifier, &old, &[&alice])).contains("clocks"));

@@ -81,3 +81,17 @@ fn refusal_silence_and_a_missing_management_are_told_apart() {
     let error = bare.handle_nack(name, 150).unwrap_err();
     assert!(matches!(error, RegisterError::NoManagement { reason: 150, .. }));
 }
+
+#[test]
+fn commands_to_another_machine_go_one_by_one_with_increasing_times() {
+    let signer: SharedSigner = Arc::new(DigestSigner);
+    let prefixes = ["/lab", "/lab/KEY"].map(|uri| (uri.parse().unwrap(), signer.clone()));
+    let mut registrar = Registrar::new(&prefixes, false);
+    let time = |wire: &[u8]| Interest::decode(wire).unwrap().signature_info.unwrap().time_ms;
+    let first = registrar.poll_command(at(1), &mut || 7).unwrap();
+    assert!(registrar.poll_command(at(1), &mut || 7).is_none());
+    let ok = answer(&first, &ControlResponse::new(200, "OK"));
+    registrar.handle_data(&Data::decode(&ok).unwrap()).unwrap();
+    let second = registrar.poll_command(at(1), &mut || 7).unwrap();
+    assert!(time(&second) > time(&first), "in the same millisecond");
+}
