@@ -15,5 +15,6 @@ mod scale;
 mod surroundings;
 mod tampering;
 mod traffic;
+mod traffic;
 mod trees;
 mod ways;
