@@ -29,6 +29,7 @@ pub(crate) struct Flags {
     pub(crate) allow_register: Vec<String>,
     pub(crate) cs_bytes: Option<u64>,
     pub(crate) cs_entries: Option<u64>,
+    pub(crate) shards: Option<u64>,
     pub(crate) socket_group: Option<String>,
     pub(crate) metrics: Option<SocketAddr>,
 }
@@ -73,6 +74,7 @@ pub(crate) fn load(paths: &Paths, flags: &Flags, before: &Allowed) -> Outcome<Lo
     }
     let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     node.forwarder.cs_bytes_max = flags.cs_bytes.map_or(node.forwarder.cs_bytes_max, size);
+    node.shards = flags.shards.map_or(node.shards, size);
     node.forwarder.cs_entries_max = flags.cs_entries.map_or(node.forwarder.cs_entries_max, size);
     if let Some(group) = &flags.socket_group {
         node.socket_access.gid = Some(group_id(group)?);

@@ -25,6 +25,9 @@ pub struct NodeConfig {
     pub cs_admit: bool,
     /// Whether the content store answers.
     pub cs_serve: bool,
+    /// Forwarders that share the faces, each but the first on a thread of its own. What the tables
+    /// may hold is for all together. Taken from the first configuration only.
+    pub shards: usize,
     /// Bounds of the tables. Seed, user and start time are filled in by the node.
     pub forwarder: byname_forwarder::Config,
     /// Faces at a time, UDP faces not counted. Further connections are closed at once.
@@ -104,6 +107,7 @@ impl Default for NodeConfig {
             face_defaults: FaceOptions::default(),
             cs_admit: true,
             cs_serve: true,
+            shards: 1,
             forwarder: byname_forwarder::Config::default(),
             faces_max: 1024,
             udp_faces_max: 1024,

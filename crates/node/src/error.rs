@@ -25,6 +25,9 @@ pub enum NodeError {
         /// What the kernel said.
         source: std::io::Error,
     },
+    /// The kernel gives no thread for a shard.
+    #[error("no thread for a shard: {0}")]
+    Thread(#[source] std::io::Error),
     /// The kernel gives no random numbers.
     #[error("no random numbers: {0}")]
     Random(#[source] std::io::Error),
@@ -36,7 +39,9 @@ impl NodeError {
         match self {
             Self::Bind(error) => error.class(),
             Self::Io(error) => error.class(),
-            Self::Routes(_) | Self::Access { .. } | Self::Random(_) => ErrorClass::Permanent,
+            Self::Routes(_) | Self::Access { .. } | Self::Random(_) | Self::Thread(_) => {
+                ErrorClass::Permanent
+            }
         }
     }
 }

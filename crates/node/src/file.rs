@@ -87,6 +87,7 @@ pub struct ForwarderFile {
     pub websocket_origins: Option<Vec<String>>,
     pub metrics: Option<SocketAddr>,
     pub regions: Option<Vec<Prefix>>,
+    pub shards: Option<u64>,
     pub content_store_mib: Option<u64>,
     pub content_store_entries: Option<u64>,
     pub content_store_policy: Option<Policy>,
@@ -260,6 +261,7 @@ impl ForwarderFile {
     fn apply_tables(&self, config: &mut NodeConfig) -> Result<(), FileError> {
         const COUNT_MAX: u64 = 1 << 32;
         const MIB_MAX: u64 = 1 << 24;
+        take!(self.shards in 1..=byname_forwarder::SHARDS_MAX as u64 => config.shards, 1);
         let tables = &mut config.forwarder;
         take!(self.content_store_mib in 0..=MIB_MAX => tables.cs_bytes_max, 1 << 20);
         take!(self.content_store_entries in 0..=COUNT_MAX => tables.cs_entries_max, 1);
@@ -319,8 +321,7 @@ impl FaceEntry {
 
 impl RouteEntry {
     fn route(&self) -> Result<StaticRoute, FileError> {
-        let inherit =
-            if self.child_inherit.unwrap_or(true) { ROUTE_FLAG_CHILD_INHERIT } else { 0 };
+        let inherit = if self.child_inherit.unwrap_or(true) { ROUTE_FLAG_CHILD_INHERIT } else { 0 };
         let capture = if self.capture { ROUTE_FLAG_CAPTURE } else { 0 };
         let (prefix, endpoint) = (self.prefix.0.clone(), peer(&self.to)?);
         Ok(StaticRoute { prefix, endpoint, cost: self.cost, flags: inherit | capture })

@@ -9,6 +9,7 @@ pub mod error;
 pub mod file;
 pub mod metrics;
 pub mod node;
+mod shards;
 
 mod connector;
 mod lasting;

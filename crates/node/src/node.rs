@@ -16,11 +16,11 @@ mod reload;
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use byname_forwarder::{Counters, FaceId, Forwarder, RequestId};
+use byname_forwarder::{Counters, FaceId, RequestId};
 use byname_io::{
     Clock, Connection, DatagramSocket, Endpoint, Event, IoError, Limits, Listener, Poller, Token,
     Waker,
@@ -32,6 +32,7 @@ use crate::connector::Connector;
 use crate::error::NodeError;
 use crate::lasting::{BackOff, Lasting};
 use crate::links::{Dirty, Links};
+use crate::shards::Core;
 use control::Order;
 use create::Wish;
 
@@ -74,7 +75,7 @@ pub struct Node {
     clock: Clock,
     poller: Poller,
     stop: Stop,
-    forwarder: Forwarder,
+    forwarder: Core,
     links: Links,
     sources: HashMap<u64, Source>,
     last_token: u64,
@@ -113,7 +114,7 @@ impl Node {
         config.forwarder.start_unix_ns = clock.unix_ns();
         let (control, orders) = Control::new(waker.clone());
         let mut node = Self {
-            forwarder: Forwarder::new(config.forwarder.clone()),
+            forwarder: Core::new(&config.forwarder, config.shards, &waker)?,
             links: Links::new(config.send_bytes_max),
             sources: HashMap::new(),
             last_token: WAKER,
@@ -133,7 +134,11 @@ impl Node {
             clock,
             poller,
             // As if it had run with nothing so far.
-            config: NodeConfig { forwarder: config.forwarder.clone(), ..NodeConfig::default() },
+            config: NodeConfig {
+                forwarder: config.forwarder.clone(),
+                shards: config.shards,
+                ..NodeConfig::default()
+            },
         };
         node.reload(config)?;
         Ok(node)
@@ -162,8 +167,8 @@ impl Node {
     }
 
     /// The forwarder's totals.
-    pub fn counters(&self) -> &Counters {
-        self.forwarder.counters()
+    pub fn counters(&self) -> Counters {
+        self.forwarder.total_counters()
     }
 
     /// Times that [`Node::run`] was woken: by sockets, timers and orders.
@@ -181,6 +186,7 @@ impl Node {
     /// # Errors
     /// [`NodeError`] when the poller fails. What happens to a face only ends that face.
     pub fn run(&mut self, stop: &Stop) -> Result<(), NodeError> {
+        self.forwarder.pin();
         let mut events = Vec::new();
         while !stop.is_set() {
             self.on_time();
@@ -200,6 +206,8 @@ impl Node {
             if event.token.0 == WAKER {
                 self.collect_attempts();
                 self.serve_orders();
+                self.forwarder.collect(&mut self.links);
+                self.flush_dirty();
                 continue;
             }
             match self.sources.get(&event.token.0).copied() {
@@ -240,8 +248,9 @@ impl Node {
         Some(Duration::from_nanos(due_ns.saturating_sub(self.clock.now_ns())))
     }
 
-    /// One flush for each socket that got frames.
+    /// One message for each shard and one flush for each socket that got packets.
     fn flush_dirty(&mut self) {
+        self.forwarder.flush();
         let dirty = self.links.take_dirty();
         for entry in &dirty {
             match entry {

@@ -44,6 +44,9 @@ pub(crate) struct Args {
     /// Packets kept to answer repeated requests.
     #[arg(long, value_name = "COUNT")]
     cs_entries: Option<u64>,
+    /// Share the work among so many forwarders, each on a processor of its own.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=64))]
+    shards: Option<u64>,
     /// Group that may connect to the Unix sockets.
     #[arg(long, value_name = "GROUP")]
     socket_group: Option<String>,
@@ -62,6 +65,7 @@ impl Args {
             allow_register: self.allow_register.clone(),
             cs_bytes: self.cs_size,
             cs_entries: self.cs_entries,
+            shards: self.shards,
             socket_group: self.socket_group.clone(),
             metrics: self.metrics,
         }

@@ -7,6 +7,7 @@ use tracing::{debug, info, warn};
 
 use super::{Node, Source};
 use crate::links::{Carrier, Link, Links};
+use crate::shards::Core;
 
 /// Connections taken from one listener before others have their turn.
 const ACCEPTS_MAX: usize = 64;
@@ -202,7 +203,7 @@ pub(super) fn describe(connection: &Connection) -> FaceInfo {
 
 /// Takes the bursts of one connection to the forwarder.
 struct Delivery<'a> {
-    forwarder: &'a mut byname_forwarder::Forwarder,
+    forwarder: &'a mut Core,
     links: &'a mut Links,
     from: (FaceId, &'a mut LinkReceiver),
     now_ns: u64,
@@ -225,7 +226,7 @@ impl FrameSink for Delivery<'_> {
 
 /// Hands one frame through the link layer to the forwarder.
 pub(super) fn deliver(
-    forwarder: &mut byname_forwarder::Forwarder,
+    forwarder: &mut Core,
     links: &mut Links,
     (face, receiver): (FaceId, &mut LinkReceiver),
     frame: &[u8],

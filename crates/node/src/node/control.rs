@@ -112,16 +112,16 @@ impl Node {
                 face: Some(*face),
                 remote_uri: self.forwarder.face_info(*face)?.remote_uri.clone(),
                 is_up: !matches!(self.links.faces.get(face)?.carrier, Carrier::Down),
-                counters: self.forwarder.face_counters(*face)?,
+                counters: self.forwarder.total_face_counters(*face)?,
             })
         };
         let uptime_ns = self.clock.now_ns().saturating_sub(self.config.forwarder.start_now_ns);
         let mut snapshot = Snapshot {
-            counters: *self.forwarder.counters(),
-            pending: self.forwarder.pending_count(),
+            counters: self.forwarder.total_counters(),
+            pending: self.forwarder.total_pending(),
             faces: self.links.faces.keys().filter_map(face).collect(),
             face_count: self.links.faces.len(),
-            queue_full: self.links.dropped_full,
+            queue_full: self.links.dropped_full + self.forwarder.dropped(),
             unsendable: self.links.dropped_other,
             surplus_connections: self.surplus_count,
             wakeups: self.wakeup_count,

@@ -191,9 +191,8 @@ impl Node {
     ) -> Result<(), NodeError> {
         let now = self.config.routes.clone();
         for route in before.routes.iter().filter(|route| !now.contains(route)) {
-            let kept = now.iter().any(|it| {
-                it.prefix == route.prefix && it.endpoint == route.endpoint
-            });
+            let kept =
+                now.iter().any(|it| it.prefix == route.prefix && it.endpoint == route.endpoint);
             if let Some(face) = self.lasting_face_to(&route.endpoint).filter(|_| !kept) {
                 self.forwarder.remove_route(&route.prefix, face, route_origin::STATIC);
             }
