@@ -6,18 +6,23 @@
 //! of packets; a miss is always a legal answer.
 //!
 //! One packet per name: a later packet of the same name replaces the earlier one. Bounded by count
-//! and by octets; the least recently used packet goes first. Buffers come in few sizes and are
+//! and by octets; which packet goes first is up to a `policy`. Buffers come in few sizes and are
 //! charged in full, and a packet takes over the buffer of one that it drives out when that has its
 //! size: a full store that segments pass through allocates no buffers.
 
 mod admin;
 mod order;
+mod policy;
 
 use byname_packet::{Data, Interest, NameRef, sha256, tlv, types};
 use hashbrown::HashTable;
 
 use crate::hash::Prefixes;
-use order::{Order, Place};
+use crate::slab::Slab;
+use order::{Order, SplitName};
+use policy::Policy;
+
+pub use policy::CsPolicy;
 
 /// Estimated octets of tables around one packet, copies of its name not counted.
 const OVERHEAD_BYTES: usize = 256;
@@ -25,20 +30,23 @@ const OVERHEAD_BYTES: usize = 256;
 /// Buffers of small packets are multiples of this; see [`buffer_bytes`].
 const BUFFER_STEP_BYTES_MIN: usize = 64;
 
-const NONE: u32 = u32::MAX;
+/// More packets than this are never kept.
+const ENTRIES_MAX: usize = 1 << 30;
 
-#[derive(Debug)]
+/// How an implicit digest begins.
+const DIGEST_TYPE_LENGTH: [u8; 2] = [types::IMPLICIT_SHA256_DIGEST as u8, 32];
+
+#[derive(Debug, Default)]
 struct Entry {
     hash: u64,
-    /// Its capacity is [`buffer_bytes`] of its length.
+    /// Its capacity is [`buffer_bytes`] of its length. Empty in an unused place.
     wire: Vec<u8>,
     name_start: u32,
     last_start: u32,
     name_end: u32,
-    place: Place,
     fresh_until_ns: u64,
-    older: u32,
-    newer: u32,
+    /// SHA-256 of the packet, once somebody has asked for it by digest.
+    digest: Option<Box<[u8; 32]>>,
 }
 
 impl Entry {
@@ -46,9 +54,9 @@ impl Entry {
         &self.wire[self.name_start as usize..self.name_end as usize]
     }
 
-    /// Where the last component begins in the name.
-    fn last_offset(&self) -> usize {
-        (self.last_start - self.name_start) as usize
+    /// The name, and where its last component begins.
+    fn split_name(&self) -> SplitName<'_> {
+        (self.name_value(), (self.last_start - self.name_start) as usize)
     }
 
     fn cost_bytes(&self) -> usize {
@@ -71,12 +79,11 @@ fn cost_bytes(wire_bytes: usize, name_bytes: usize) -> usize {
 /// The store.
 #[derive(Debug)]
 pub(crate) struct ContentStore {
-    slab: Vec<Option<Entry>>,
-    free: Vec<u32>,
-    by_hash: HashTable<(u64, u32)>,
+    entries: Slab<Entry>,
+    /// Some bits of the hash, and the entry.
+    by_hash: HashTable<(u32, u32)>,
     order: Order,
-    oldest: u32,
-    newest: u32,
+    policy: Box<dyn Policy>,
     bytes: usize,
     entries_max: usize,
     bytes_max: usize,
@@ -84,19 +91,22 @@ pub(crate) struct ContentStore {
     serves: bool,
 }
 
+/// The bits of a hash that the table itself uses least.
+fn tag(hash: u64) -> u32 {
+    (hash >> 24) as u32
+}
+
 impl ContentStore {
     /// A store of at most that many packets and octets (tables included). Zero of either stores
     /// nothing.
-    pub(crate) fn new(entries_max: usize, bytes_max: usize) -> Self {
+    pub(crate) fn new(entries_max: usize, bytes_max: usize, policy: CsPolicy) -> Self {
         Self {
-            slab: Vec::new(),
-            free: Vec::new(),
+            entries: Slab::default(),
             by_hash: HashTable::new(),
             order: Order::default(),
-            oldest: NONE,
-            newest: NONE,
+            policy: policy.build(),
             bytes: 0,
-            entries_max: entries_max.min(NONE as usize - 1),
+            entries_max: entries_max.min(ENTRIES_MAX),
             bytes_max,
             admits: true,
             serves: true,
@@ -119,10 +129,10 @@ impl ContentStore {
             return false;
         }
         let Some(name_start) = name_offset(wire) else { return false };
-        let parent = prefixes.component_count().checked_sub(1).and_then(|n| prefixes.get(n));
         let mut recycled = self.find(hash, name).and_then(|index| self.remove(index));
         while self.len() >= self.entries_max || self.bytes + cost > self.bytes_max {
-            recycled = self.remove(self.oldest);
+            let Some(victim) = self.policy.victim() else { return false };
+            recycled = self.remove(victim);
         }
         let bytes = buffer_bytes(wire.len());
         let mut buffer = recycled
@@ -131,43 +141,41 @@ impl ContentStore {
         buffer.clear();
         buffer.extend_from_slice(wire);
         let fresh_ns = data.meta.freshness_ms.saturating_mul(1_000_000);
+        let last_offset = prefixes.parent().map_or(0, |parent| parent.end);
         self.add(Entry {
             hash,
             wire: buffer,
             name_start: name_start as u32,
-            last_start: (name_start + parent.map_or(0, |parent| parent.end)) as u32,
+            last_start: (name_start + last_offset) as u32,
             name_end: (name_start + name.len()) as u32,
-            place: Place::Full,
             fresh_until_ns: now_ns.saturating_add(fresh_ns),
-            older: NONE,
-            newer: NONE,
+            digest: None,
         });
         true
     }
 
-    fn add(&mut self, mut entry: Entry) {
+    fn add(&mut self, entry: Entry) {
         self.bytes += entry.cost_bytes();
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None => {
-                self.slab.push(None);
-                self.slab.len() as u32 - 1
-            }
-        };
-        entry.place = self.order.insert(entry.name_value(), entry.last_offset(), index);
-        self.by_hash.insert_unique(entry.hash, (entry.hash, index), |(hash, _)| *hash);
-        self.slab[index as usize] = Some(entry);
-        self.link_newest(index);
+        let (hash, index) = (entry.hash, self.entries.take());
+        if let Some(place) = self.entries.get_mut(index) {
+            *place = entry;
+        }
+        let entries = &self.entries;
+        self.by_hash.insert_unique(hash, (tag(hash), index), |(_, index)| {
+            entries.get(*index).map_or(0, |entry| entry.hash)
+        });
+        self.order.insert(index);
+        self.policy.on_insert(index);
     }
 
-    /// A packet that answers `interest`; it becomes the most recently used one.
+    /// A packet that answers `interest`.
     pub(crate) fn find_match(
         &mut self,
         interest: &Interest<'_>,
         prefixes: &Prefixes,
         now_ns: u64,
     ) -> Option<&[u8]> {
-        if !self.serves {
+        if !self.serves || self.len() == 0 {
             return None;
         }
         let usable = |entry: &Entry| !interest.must_be_fresh || now_ns < entry.fresh_until_ns;
@@ -180,80 +188,50 @@ impl ContentStore {
                 .filter(|i| self.entry(*i).is_some_and(usable));
         }
         if found.is_none() && interest.can_be_prefix {
+            let entries = &self.entries;
             found = self.order.last_below(
                 interest.name,
-                |index| self.entry(index).map_or(&[], Entry::name_value),
-                |index| self.entry(index).is_some_and(usable),
+                |index| entries.get(index).map_or((&[], 0), Entry::split_name),
+                |index| entries.get(index).is_some_and(usable),
             );
         }
         let index = found?;
-        self.unlink(index);
-        self.link_newest(index);
+        self.policy.on_hit(index);
         self.entry(index).map(|entry| entry.wire.as_slice())
     }
 
     /// The packet whose name and digest `name` spells out.
-    fn find_digest(&self, name: NameRef<'_>, prefixes: &Prefixes) -> Option<u32> {
-        let last = name.last().filter(|last| last.typ == types::IMPLICIT_SHA256_DIGEST)?;
-        let prefix = prefixes.get(prefixes.component_count().checked_sub(1)?)?;
-        let index = self.find(prefix.hash, &name.value()[..prefix.end])?;
-        let entry = self.entry(index)?;
-        (sha256(&[&entry.wire]) == last.value).then_some(index)
+    fn find_digest(&mut self, name: NameRef<'_>, prefixes: &Prefixes) -> Option<u32> {
+        let parent = prefixes.parent()?;
+        let wanted = name.value()[parent.end..].strip_prefix(&DIGEST_TYPE_LENGTH)?;
+        let index = self.find(parent.hash, &name.value()[..parent.end])?;
+        let entry = self.entries.get_mut(index)?;
+        let digest = entry.digest.get_or_insert_with(|| Box::new(sha256(&[&entry.wire])));
+        (digest[..] == *wanted).then_some(index)
     }
 
     fn find(&self, hash: u64, name: &[u8]) -> Option<u32> {
-        let is_it = |(found, index): &(u64, u32)| {
-            *found == hash && self.entry(*index).is_some_and(|e| e.name_value() == name)
+        let is_it = |(found, index): &(u32, u32)| {
+            *found == tag(hash) && self.entry(*index).is_some_and(|e| e.name_value() == name)
         };
         self.by_hash.find(hash, is_it).map(|(_, index)| *index)
     }
 
     fn entry(&self, index: u32) -> Option<&Entry> {
-        self.slab.get(index as usize)?.as_ref()
-    }
-
-    fn entry_mut(&mut self, index: u32) -> Option<&mut Entry> {
-        self.slab.get_mut(index as usize)?.as_mut()
+        self.entries.get(index)
     }
 
     /// Removes a packet; its buffer.
     fn remove(&mut self, index: u32) -> Option<Vec<u8>> {
-        self.unlink(index);
-        let entry = self.slab.get_mut(index as usize)?.take()?;
-        if let Ok(found) = self.by_hash.find_entry(entry.hash, |(_, i)| *i == index) {
-            found.remove();
-        }
-        self.order.remove(entry.name_value(), entry.last_offset(), entry.place);
+        let entry = self.entries.get_mut(index)?;
+        let found = self.by_hash.find_entry(entry.hash, |(_, i)| *i == index);
+        found.ok()?.remove();
+        self.policy.on_remove(index);
+        self.order.remove(index, entry.split_name());
         self.bytes -= entry.cost_bytes();
-        self.free.push(index);
-        Some(entry.wire)
-    }
-
-    fn link_newest(&mut self, index: u32) {
-        let newest = self.newest;
-        if let Some(entry) = self.entry_mut(index) {
-            entry.older = newest;
-            entry.newer = NONE;
-        }
-        match self.entry_mut(newest) {
-            Some(entry) => entry.newer = index,
-            None => self.oldest = index,
-        }
-        self.newest = index;
-    }
-
-    fn unlink(&mut self, index: u32) {
-        let Some((older, newer)) = self.entry(index).map(|entry| (entry.older, entry.newer)) else {
-            return;
-        };
-        match self.entry_mut(older) {
-            Some(entry) => entry.newer = newer,
-            None => self.oldest = newer,
-        }
-        match self.entry_mut(newer) {
-            Some(entry) => entry.older = older,
-            None => self.newest = older,
-        }
+        let buffer = std::mem::take(entry).wire;
+        self.entries.give_back(index);
+        Some(buffer)
     }
 }
 

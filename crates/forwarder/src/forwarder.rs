@@ -22,7 +22,7 @@ use byname_packet::lp::LpHeader;
 use byname_packet::mgmt::{CommandVerifier, face_event};
 use byname_packet::{Data, Interest, Name, NameRef, types};
 
-use crate::content_store::ContentStore;
+use crate::content_store::{ContentStore, CsPolicy};
 use crate::counters::{Counters, DropReason, Drops};
 use crate::dead_nonce::DeadNonceList;
 use crate::face::{Face, FaceCounters, FaceId, FaceInfo, LinkType};
@@ -53,6 +53,8 @@ pub struct Config {
     pub cs_entries_max: usize,
     /// Octets in the content store, tables included.
     pub cs_bytes_max: usize,
+    /// Which packet leaves a full content store.
+    pub cs_policy: CsPolicy,
     /// Pending Interests.
     pub pit_entries_max: usize,
     /// Octets of pending Interests.
@@ -81,6 +83,7 @@ impl Default for Config {
             shard: None,
             cs_entries_max: 65_536,
             cs_bytes_max: 256 << 20,
+            cs_policy: CsPolicy::default(),
             pit_entries_max: 131_072,
             pit_bytes_max: 64 << 20,
             routes_max: 65_536,
@@ -158,7 +161,7 @@ impl Forwarder {
             fib: PrefixTable::new(),
             strategies,
             pit: Pit::new(config.pit_entries_max, config.pit_bytes_max),
-            cs: ContentStore::new(config.cs_entries_max, config.cs_bytes_max),
+            cs: ContentStore::new(config.cs_entries_max, config.cs_bytes_max, config.cs_policy),
             counters: Counters::default(),
             management: Management::default(),
             changes: None,

@@ -26,6 +26,7 @@ mod testing;
 mod wheel;
 
 pub use byname_packet::mgmt::{CommandVerifier, Verdict};
+pub use content_store::CsPolicy;
 pub use counters::{Counters, DropReason, Drops};
 pub use face::{
     FaceCounters, FaceFailure, FaceId, FaceInfo, FaceOptions, FaceRequest, LinkType, Persistency,

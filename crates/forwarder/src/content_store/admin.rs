@@ -2,7 +2,7 @@
 
 use byname_packet::NameRef;
 
-use super::{ContentStore, Entry, NONE};
+use super::{ContentStore, ENTRIES_MAX, Entry};
 use crate::hash::NameHasher;
 
 impl ContentStore {
@@ -26,9 +26,11 @@ impl ContentStore {
 
     /// Bounds the number of packets; what is over goes at once.
     pub(crate) fn set_entries_max(&mut self, max: usize) {
-        self.entries_max = max.min(NONE as usize - 1);
-        while self.len() > self.entries_max {
-            self.remove(self.oldest);
+        self.entries_max = max.min(ENTRIES_MAX);
+        while self.len() > self.entries_max
+            && let Some(victim) = self.policy.victim()
+        {
+            self.remove(victim);
         }
     }
 
@@ -45,12 +47,14 @@ impl ContentStore {
     }
 
     /// Whether a packet at or below `prefix` is kept.
-    pub(crate) fn has_below(&self, prefix: NameRef<'_>, hasher: &NameHasher) -> bool {
+    pub(crate) fn has_below(&mut self, prefix: NameRef<'_>, hasher: &NameHasher) -> bool {
         self.any_below(prefix, hasher).is_some()
     }
 
-    fn any_below(&self, prefix: NameRef<'_>, hasher: &NameHasher) -> Option<u32> {
-        let name_of = |index| self.entry(index).map_or(&[][..], Entry::name_value);
+    fn any_below(&mut self, prefix: NameRef<'_>, hasher: &NameHasher) -> Option<u32> {
+        let entries = &self.entries;
+        let name_of = |index| entries.get(index).map_or((&[][..], 0), Entry::split_name);
+        self.order.settle(usize::MAX, name_of);
         let below = self.order.last_below(prefix, name_of, |_| true);
         below.or_else(|| self.find(hasher.hash(prefix.value()), prefix.value()))
     }

@@ -5,11 +5,15 @@
 //! and only other names are kept in full. Within one parent numbers are in canonical order: it puts
 //! shorter encodings first, and only the shortest encoding of a number counts as one here.
 //!
+//! Nothing is put in order before somebody searches: until then a packet only waits in a queue. A
+//! search puts the newest packets in order first and a bounded number of them, and may miss what is
+//! still waiting; traffic without searches by prefix pays nothing for them.
+//!
 //! The greatest segment below a prefix need not belong to the greatest parent, but nearly: if it
 //! belongs to another parent, then to one that is a prefix of the greatest. [`Order::last_below`]
 //! rests on that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 
 use byname_packet::{Component, NameRef, tlv};
@@ -17,9 +21,23 @@ use byname_packet::{Component, NameRef, tlv};
 /// Packets looked at in each of the three parts of a search.
 const SCAN_MAX: usize = 64;
 
+/// Packets put in order for one search at most.
+const SETTLED_MAX: usize = 4096;
+
+/// In place of a packet that has gone.
+const GONE: u32 = u32::MAX;
+
 /// The names in a content store.
 #[derive(Debug, Default)]
 pub(super) struct Order {
+    /// Where each packet's name stands.
+    places: Vec<Place>,
+    /// Packets not yet put in order, the newest last.
+    waiting: VecDeque<u32>,
+    /// How many were taken from the front of `waiting`.
+    waiting_from: u64,
+    /// How many in `waiting` have gone.
+    gone_count: usize,
     names: BTreeMap<Box<[u8]>, u32>,
     /// Where each parent stands in `segments`.
     parents: BTreeMap<Box<[u8]>, u32>,
@@ -28,17 +46,81 @@ pub(super) struct Order {
     free: Vec<u32>,
 }
 
-/// Where a name stands: a segment is found again without a look at its packet, which has been out
-/// of the processor's caches for long when it is driven out.
+/// Where a name stands: a packet is found again without a look at it, which has been out of the
+/// processor's caches for long when it is driven out.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Place {
+enum Place {
+    /// In `waiting`, counted from the first packet ever.
+    Waiting(u64),
     Full,
-    Segment { parent: u32, number: u64 },
+    Segment {
+        parent: u32,
+        number: u64,
+    },
 }
 
+/// A name and where its last component begins.
+pub(super) type SplitName<'a> = (&'a [u8], usize);
+
 impl Order {
-    /// Adds a name that is not in it and whose last component begins at `last_start`.
-    pub(super) fn insert(&mut self, name: &[u8], last_start: usize, index: u32) -> Place {
+    /// Adds a packet whose name is not in it.
+    pub(super) fn insert(&mut self, index: u32) {
+        let place = Place::Waiting(self.waiting_from + self.waiting.len() as u64);
+        self.waiting.push_back(index);
+        if self.places.len() <= index as usize {
+            self.places.resize(index as usize + 1, Place::Full);
+        }
+        self.places[index as usize] = place;
+    }
+
+    /// Removes a packet.
+    pub(super) fn remove(&mut self, index: u32, (name, last_start): SplitName<'_>) {
+        match self.places[index as usize] {
+            Place::Waiting(at) => self.forget_waiting((at - self.waiting_from) as usize),
+            Place::Full => {
+                self.names.remove(name);
+            }
+            Place::Segment { parent, number } => {
+                let segments = &mut self.segments[parent as usize];
+                segments.remove(&number);
+                if segments.is_empty() {
+                    self.parents.remove(&name[..last_start]);
+                    self.free.push(parent);
+                }
+            }
+        }
+    }
+
+    fn forget_waiting(&mut self, at: usize) {
+        self.waiting[at] = GONE;
+        self.gone_count += 1;
+        while self.waiting.front() == Some(&GONE) {
+            self.waiting.pop_front();
+            self.waiting_from += 1;
+            self.gone_count -= 1;
+        }
+        if self.gone_count > SCAN_MAX && self.gone_count > self.waiting.len() / 2 {
+            self.waiting.retain(|index| *index != GONE);
+            self.gone_count = 0;
+            for (at, index) in self.waiting.iter().enumerate() {
+                self.places[*index as usize] = Place::Waiting(self.waiting_from + at as u64);
+            }
+        }
+    }
+
+    /// Puts up to `max` packets in order, the newest first.
+    pub(super) fn settle<'s>(&mut self, max: usize, name_of: impl Fn(u32) -> SplitName<'s>) {
+        for _ in 0..max {
+            let Some(index) = self.waiting.pop_back() else { return };
+            if index == GONE {
+                self.gone_count -= 1;
+                continue;
+            }
+            self.places[index as usize] = self.put(index, name_of(index));
+        }
+    }
+
+    fn put(&mut self, index: u32, (name, last_start): SplitName<'_>) -> Place {
         let (parent, last) = name.split_at(last_start);
         let Some(number) = segment_number(last) else {
             self.names.insert(name.into(), index);
@@ -61,31 +143,16 @@ impl Order {
         at
     }
 
-    /// Removes a name, with what [`Order::insert`] was told and said of it.
-    pub(super) fn remove(&mut self, name: &[u8], last_start: usize, place: Place) {
-        match place {
-            Place::Full => {
-                self.names.remove(name);
-            }
-            Place::Segment { parent, number } => {
-                let segments = &mut self.segments[parent as usize];
-                segments.remove(&number);
-                if segments.is_empty() {
-                    self.parents.remove(&name[..last_start]);
-                    self.free.push(parent);
-                }
-            }
-        }
-    }
-
     /// The last name in canonical order that continues `prefix` and whose packet is `usable`.
     /// `name_of` tells the name of a packet.
     pub(super) fn last_below<'s>(
-        &'s self,
+        &mut self,
         prefix: NameRef<'_>,
-        name_of: impl Fn(u32) -> &'s [u8],
+        name_of: impl Fn(u32) -> SplitName<'s>,
         usable: impl Fn(u32) -> bool,
     ) -> Option<u32> {
+        self.settle(SETTLED_MAX, &name_of);
+        let name_of = |index| name_of(index).0;
         let first = prefix.value();
         let after = end_of_subtree(first);
         let end = after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
@@ -111,7 +178,7 @@ impl Order {
 
     /// The last usable segment of the parents from `prefix` on that are prefixes of `below`.
     fn last_above<'s>(
-        &'s self,
+        &self,
         prefix: NameRef<'_>,
         below: &[u8],
         usable: impl Fn(u32) -> bool,

@@ -11,6 +11,11 @@ fn charge(name: &Name, wire: &[u8]) -> usize {
     wire.len().div_ceil(64) * 64 + name.view().value().len() + OVERHEAD_BYTES
 }
 
+/// The entries of all packets in the store.
+fn kept(store: &ContentStore) -> impl Iterator<Item = &Entry> {
+    store.by_hash.iter().filter_map(|(_, index)| store.entry(*index))
+}
+
 struct Model {
     /// Oldest use first.
     packets: Vec<(Name, Vec<u8>, u64)>,
@@ -110,7 +115,7 @@ struct Pair {
 impl Pair {
     fn new(entries_max: usize, bytes_max: usize) -> Self {
         Self {
-            store: ContentStore::new(entries_max, bytes_max),
+            store: ContentStore::new(entries_max, bytes_max, CsPolicy::Lru),
             model: Model { packets: Vec::new(), entries_max, bytes_max },
             hasher: NameHasher::new([1, 2]),
             now_ns: 0,
@@ -207,7 +212,7 @@ fn a_full_store_keeps_its_buffers_and_charges_them_in_full() {
         pair.apply(Operation::Insert { name, freshness_ms: 0, content_len: 1000 });
     }
     let buffers = |store: &ContentStore| -> Vec<*const u8> {
-        let mut buffers: Vec<_> = store.slab.iter().flatten().map(|e| e.wire.as_ptr()).collect();
+        let mut buffers: Vec<_> = kept(store).map(|e| e.wire.as_ptr()).collect();
         buffers.sort();
         buffers
     };
@@ -217,11 +222,47 @@ fn a_full_store_keeps_its_buffers_and_charges_them_in_full() {
         let content_len = 990 + segment as usize % 10;
         pair.apply(Operation::Insert { name, freshness_ms: 0, content_len });
         assert_eq!(buffers(&pair.store), before);
-        let held: usize = pair.store.slab.iter().flatten().map(|e| e.wire.capacity()).sum();
+        let held: usize = kept(&pair.store).map(|e| e.wire.capacity()).sum();
         assert!(held + 4 * OVERHEAD_BYTES <= pair.store.bytes);
     }
     let name = Name::new().with_generic(b"small");
     pair.apply(Operation::Insert { name, freshness_ms: 0, content_len: 1 });
-    let held: usize = pair.store.slab.iter().flatten().map(|e| e.wire.capacity()).sum();
+    let held: usize = kept(&pair.store).map(|e| e.wire.capacity()).sum();
     assert!(held + 4 * OVERHEAD_BYTES <= pair.store.bytes, "a small packet pins a large buffer");
+}
+
+#[test]
+fn packets_that_wait_to_be_ordered_are_found_whatever_has_gone_before() {
+    let mut pair = Pair::new(10_000, 1 << 24);
+    let name = |number: u64| {
+        Name::new()
+            .with_generic(&[number as u8 % 7])
+            .with(byname_packet::NumberComponent::new(58, number).as_component())
+    };
+    for number in 0..1000 {
+        pair.apply(Operation::Insert { name: name(number), freshness_ms: 0, content_len: 10 });
+    }
+    for number in (0..1000).filter(|number| number % 3 != 0) {
+        assert_eq!(
+            {
+                let name = name(number);
+                let hash = pair.hasher.hash(name.view().value());
+                let index = pair.store.find(hash, name.view().value()).unwrap();
+                usize::from(pair.store.remove(index).is_some())
+            },
+            1
+        );
+        pair.model.packets.retain(|(known, _, _)| *known != name(number));
+    }
+    for first in 0..7u8 {
+        let prefix = Name::new().with_generic(&[first]);
+        let mut wire = Vec::new();
+        InterestBuilder::new(prefix.view()).can_be_prefix(true).encode(&mut wire);
+        let interest = Interest::decode(&wire).unwrap();
+        let mut prefixes = Prefixes::default();
+        pair.hasher.prefixes(prefix.view(), &mut prefixes);
+        let found = pair.store.find_match(&interest, &prefixes, 0).map(<[u8]>::to_vec);
+        assert_eq!(found, pair.model.find(&interest, 0));
+        assert!(found.is_some());
+    }
 }
