@@ -85,20 +85,20 @@ class Nfdmgmt(Case):
         """Everything about a face that NFD lets one choose; a second one is refused with it."""
         uri = self.start("byname")
         wanted = {"uri": uri, "facePersistency": PERMANENT, "mtu": 1300,
-                  "flags": LOCAL_FIELDS | RELIABILITY, "mask": LOCAL_FIELDS | RELIABILITY,
+                  "flags": RELIABILITY, "mask": RELIABILITY,
                   "baseCongestionMarkingInterval": 50_000_000, "defaultCongestionThreshold": 32768}
         made = self.invoke("faces/create", **wanted)
         face = made["faceId"]
         for key in ("uri", "facePersistency", "mtu", "baseCongestionMarkingInterval",
                     "defaultCongestionThreshold"):
             self.assertEqual(made[key], wanted[key], key)
-        self.assertEqual(made["flags"] & 3, LOCAL_FIELDS | RELIABILITY)
+        self.assertEqual(made["flags"] & RELIABILITY, RELIABILITY)
         same = self.invoke("faces/create", status=409, uri=uri)
         self.assertEqual(same["faceId"], face)
         listed = self.faces()[face]
         self.assertEqual(listed["localUri"], made["localUri"])
         self.assertEqual(listed["mtu"], 1300)
-        self.assertEqual(listed["flags"] & 3, LOCAL_FIELDS | RELIABILITY)
+        self.assertEqual(listed["flags"] & RELIABILITY, RELIABILITY)
 
     def test_update_of_a_face(self):
         uri = self.start("byname")
@@ -112,6 +112,9 @@ class Nfdmgmt(Case):
         self.invoke("faces/update", status=404, faceId=face + 1000, flags=0,
                     mask=CONGESTION_MARKING)
         self.invoke("faces/update", status=400, faceId=face, flags=1)
+        # Fields of this machine are for its own clients.
+        self.invoke("faces/update", status=409, faceId=face, flags=LOCAL_FIELDS,
+                    mask=LOCAL_FIELDS)
 
     def test_query_and_channels(self):
         uri = self.start("byname")

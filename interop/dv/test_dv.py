@@ -52,10 +52,10 @@ class DistanceVector(Case):
 
     def test_router_that_comes_late(self):
         """It is told of what was registered before it came."""
-        network = RoutedNetwork(self.lab, dict.fromkeys("ab", "byname"), [("a", "b")])
+        network = RoutedNetwork(self.lab, {"a": "byname"}, [])
         network.publish_sites()
         network.start_routers()
-        network.wait_until_converged()
+        network.routers["a"].wait_for_log('"Global announce" tag=dv-prefix name=/site/a/f')
 
 
 class Transfer:

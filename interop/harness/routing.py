@@ -7,6 +7,7 @@ with the origin that the forwarder must hand on to the daemon (readvertise).
 import json
 
 from . import nodes, peers, samples, wire
+from .admin import NdndTool
 from .lab import wait_until
 from .netns import Topology
 
@@ -16,7 +17,7 @@ PORT = 6363
 ADVERTISE_MS, DEAD_MS = 1000, 3000
 CONVERGE_TIMEOUT_S = 45
 SITE_FILE = "one-segment.bin"
-ROUTER_STATUS = wire.interest("/localhost/nlsr/status", True, True, 500)
+READVERTISE_TO = "/localhost/nlsr"
 
 
 class RoutedNetwork:
@@ -39,7 +40,8 @@ class RoutedNetwork:
         """
         self.routers = {name: self._start_router(name) for name in self.forwarders}
         for name, router in self.routers.items():
-            wait_until(lambda at=name: self._answers(at, ROUTER_STATUS), f"the router of {name}",
+            tool = NdndTool(self.topology[name], self.forwarders[name])
+            wait_until(lambda tool=tool: tool.routes(READVERTISE_TO), f"the router of {name}",
                        daemon=router)
 
     def _start_router(self, name):
@@ -63,13 +65,6 @@ class RoutedNetwork:
     def _client(self, name):
         return {"NDN_CLIENT_TRANSPORT": self.forwarders[name].uri()}
 
-    def _answers(self, here, request):
-        """True if Data comes for an Interest sent at a node."""
-        with wire.Connection(self.forwarders[here].uri()) as face:
-            frame = face.ask(request, timeout_s=0.7)
-        packet = frame and wire.unwrap(frame)[1]
-        return bool(packet) and packet[0] == wire.DATA
-
     def publish_sites(self):
         """A short file at every node, as /site/<node>/f."""
         for name, node in self.topology.nodes.items():
@@ -79,7 +74,10 @@ class RoutedNetwork:
 
     def is_reached(self, here, there):
         """True if a node can fetch what is published at another."""
-        return self._answers(here, wire.discovery(f"/site/{there}/f", lifetime_ms=500))
+        with wire.Connection(self.forwarders[here].uri()) as face:
+            frame = face.ask(wire.discovery(f"/site/{there}/f", lifetime_ms=500), timeout_s=0.7)
+        packet = frame and wire.unwrap(frame)[1]
+        return bool(packet) and packet[0] == wire.DATA
 
     def wait_until_converged(self, names=None):
         """Waits until each of the nodes (default: all) reaches each other one."""
