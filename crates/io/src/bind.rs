@@ -59,8 +59,10 @@ pub(crate) fn local_address(socket: &Socket) -> io::Result<SocketAddr> {
 pub(crate) fn with_port(endpoint: &Endpoint, actual: u16) -> Endpoint {
     let mut endpoint = endpoint.clone();
     match &mut endpoint {
-        Endpoint::Tcp { port, .. } | Endpoint::Udp { port, .. } => *port = actual,
-        Endpoint::Unix(_) | Endpoint::Memif { .. } => {}
+        Endpoint::Tcp { port, .. }
+        | Endpoint::Udp { port, .. }
+        | Endpoint::WebSocket { port, .. } => *port = actual,
+        Endpoint::Unix(_) | Endpoint::Memif { .. } | Endpoint::Multicast { .. } => {}
     }
     endpoint
 }

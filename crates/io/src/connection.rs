@@ -5,11 +5,11 @@
 //! when there is no room, `flush` writes what the kernel takes, `wants_write` says whether to ask
 //! the poller for a writable event.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use socket2::Socket;
+use socket2::{SockRef, Socket};
 
 use crate::address::{canonical, is_loopback, peer_uri};
 use crate::datagram::{DatagramCounters, DatagramIo};
@@ -17,6 +17,7 @@ use crate::endpoint::{Endpoint, MemifRole};
 use crate::error::{ConnectError, IoError, QueueFull};
 use crate::limits::Limits;
 use crate::memif::{self, Channel};
+use crate::websocket::{self, WebSocket};
 use crate::{FrameFn, FrameSink};
 
 mod connect;
@@ -31,6 +32,7 @@ pub(crate) use credentials::peer_credentials;
 pub use draft::Draft;
 
 use stream::Stream;
+pub(crate) use stream::prepare_tcp;
 
 /// What one `recv_burst` met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,8 +64,9 @@ pub struct Connection {
 #[derive(Debug)]
 enum Inner {
     Stream(Stream),
-    Datagram(DatagramIo),
+    Datagram(Box<DatagramIo>),
     Memif(Box<Channel>),
+    WebSocket(Box<WebSocket>),
 }
 
 impl Connection {
@@ -83,6 +86,7 @@ impl Connection {
         if let Endpoint::Memif { role: Some(MemifRole::Server), .. } = endpoint {
             return connect::await_client(endpoint, timeout, limits);
         }
+        let deadline = Instant::now() + timeout;
         let socket = connect::connect(endpoint, timeout)?;
         match endpoint {
             Endpoint::Unix(path) => {
@@ -91,9 +95,19 @@ impl Connection {
             }
             Endpoint::Tcp { .. } => Self::tcp(socket, limits).map_err(failed),
             Endpoint::Udp { .. } => {
-                let (local, remote) = addresses(&socket).map_err(failed)?;
-                let inner = Inner::Datagram(DatagramIo::new(socket.into(), limits));
+                let (local, remote) = addresses(&SockRef::from(&socket)).map_err(failed)?;
+                let inner = Inner::Datagram(Box::new(DatagramIo::new(socket.into(), limits)));
                 Ok(Self::internet("udp", inner, local, remote))
+            }
+            Endpoint::Multicast { group, port, device } => {
+                Ok(Self::multicast(socket, (*group, *port), device, limits))
+            }
+            Endpoint::WebSocket { .. } => {
+                prepare_tcp(&socket).map_err(failed)?;
+                let left = deadline.saturating_duration_since(Instant::now());
+                let socket = websocket::connect(socket, &endpoint.to_string(), left, limits)
+                    .map_err(failed)?;
+                Self::websocket(socket, false).map_err(failed)
             }
             Endpoint::Memif { id, .. } => {
                 let channel =
@@ -159,8 +173,39 @@ impl Connection {
         Connection { inner: Inner::Memif(Box::new(channel)), local, remote, is_local: true }
     }
 
+    /// A multicast group as a face: what is sent goes to all members but ourselves.
+    fn multicast(
+        socket: Socket,
+        (group, port): (IpAddr, u16),
+        device: &str,
+        limits: Limits,
+    ) -> Self {
+        let address = SocketAddr::new(group, port);
+        let family = if group.is_ipv4() { 4 } else { 6 };
+        let inner = DatagramIo::to_group(socket.into(), limits, address);
+        Connection {
+            inner: Inner::Datagram(Box::new(inner)),
+            local: format!("udp{family}+dev://{device}:{port}"),
+            remote: peer_uri("udp", address),
+            is_local: false,
+        }
+    }
+
+    /// A WebSocket whose handshake is done. As NFD, whoever accepted is `ws` and the other end
+    /// `wsclient`. It is never local: any web page may be behind it.
+    pub(crate) fn websocket(socket: WebSocket, is_accepted: bool) -> std::io::Result<Self> {
+        let (local, remote) = addresses(&SockRef::from(&socket))?;
+        let schemes = if is_accepted { ["ws", "wsclient"] } else { ["wsclient", "ws"] };
+        Ok(Connection {
+            inner: Inner::WebSocket(Box::new(socket)),
+            local: format!("{}://{local}", schemes[0]),
+            remote: format!("{}://{remote}", schemes[1]),
+            is_local: false,
+        })
+    }
+
     fn tcp(socket: Socket, limits: Limits) -> std::io::Result<Self> {
-        let (local, remote) = addresses(&socket)?;
+        let (local, remote) = addresses(&SockRef::from(&socket))?;
         let inner = Inner::Stream(Stream::tcp(socket, limits)?);
         Ok(Self::internet("tcp", inner, local, remote))
     }
@@ -195,6 +240,7 @@ impl Connection {
         let datagram = match &mut self.inner {
             Inner::Stream(stream) => return stream.recv_burst(framer, sink),
             Inner::Memif(channel) => return channel.recv_burst(framer, sink),
+            Inner::WebSocket(socket) => return socket.recv_burst(framer, sink),
             Inner::Datagram(datagram) => datagram,
         };
         let mut malformed = 0;
@@ -215,6 +261,7 @@ impl Connection {
             Inner::Stream(stream) => stream.queue(parts),
             Inner::Datagram(datagram) => datagram.queue(None, parts),
             Inner::Memif(channel) => channel.queue(parts),
+            Inner::WebSocket(socket) => socket.queue(parts),
         }
     }
 
@@ -241,6 +288,7 @@ impl Connection {
             Inner::Stream(stream) => stream.flush(),
             Inner::Datagram(datagram) => datagram.flush(),
             Inner::Memif(channel) => channel.flush(),
+            Inner::WebSocket(socket) => socket.flush(),
         }
     }
 
@@ -255,13 +303,14 @@ impl Connection {
             Inner::Stream(stream) => stream.queued_bytes(),
             Inner::Datagram(datagram) => datagram.queued_bytes(),
             Inner::Memif(channel) => channel.queued_bytes(),
+            Inner::WebSocket(socket) => socket.queued_bytes(),
         }
     }
 
     /// Datagrams that the kernel refused since the beginning; always 0 for streams.
     pub fn send_dropped(&self) -> u64 {
         match &self.inner {
-            Inner::Stream(_) => 0,
+            Inner::Stream(_) | Inner::WebSocket(_) => 0,
             Inner::Datagram(datagram) => datagram.send_dropped(),
             Inner::Memif(channel) => channel.send_dropped(),
         }
@@ -276,12 +325,35 @@ impl Connection {
         }
     }
 
+    /// When [`Connection::tick`] is due, on the clock of [`crate::Clock::now_ns`]; `None` for
+    /// transports that need none. Until the first call it is due at once.
+    pub fn tick_due_ns(&self) -> Option<u64> {
+        match &self.inner {
+            Inner::WebSocket(socket) => Some(socket.tick_due_ns()),
+            _ => None,
+        }
+    }
+
+    /// Does what is due by then: a WebSocket is pinged every 10 s, and is lost after three such
+    /// intervals without a byte from the peer.
+    ///
+    /// For drivers: after connecting or accepting, and whenever the time of
+    /// [`Connection::tick_due_ns`] has come, call this; an error ends the connection as one of
+    /// `flush` does. Too early it does nothing, so calling it for every connection every few
+    /// seconds is as good. A driver that never does only misses peers that vanish silently.
+    pub fn tick(&mut self, now_ns: u64) -> Result<(), IoError> {
+        match &mut self.inner {
+            Inner::WebSocket(socket) => socket.tick(now_ns),
+            _ => Ok(()),
+        }
+    }
+
     /// Tells the peer that nothing more will come; receiving goes on. Flush before. No effect on
-    /// UDP.
+    /// UDP, memif and WebSocket, which has no half-closed state.
     pub fn shutdown_write(&self) -> Result<(), IoError> {
         match &self.inner {
             Inner::Stream(stream) => stream.shutdown_write(),
-            Inner::Datagram(_) | Inner::Memif(_) => Ok(()),
+            Inner::Datagram(_) | Inner::Memif(_) | Inner::WebSocket(_) => Ok(()),
         }
     }
 
@@ -302,6 +374,12 @@ impl Connection {
     /// True if one frame is one datagram, so that frames can be lost and have a maximum length.
     pub fn is_datagram(&self) -> bool {
         matches!(self.inner, Inner::Datagram(_) | Inner::Memif(_))
+    }
+
+    /// True if a frame that is sent may reach any number of peers, and any number may send: a
+    /// multicast group.
+    pub fn is_multi_access(&self) -> bool {
+        matches!(&self.inner, Inner::Datagram(datagram) if datagram.is_multi_access())
     }
 
     /// The longest frame that goes through, where the transport itself sets a limit.
@@ -329,11 +407,12 @@ impl AsFd for Connection {
             Inner::Stream(stream) => stream.as_fd(),
             Inner::Datagram(datagram) => datagram.as_fd(),
             Inner::Memif(channel) => channel.as_fd(),
+            Inner::WebSocket(socket) => socket.as_fd(),
         }
     }
 }
 
-fn addresses(socket: &Socket) -> std::io::Result<(SocketAddr, SocketAddr)> {
+fn addresses(socket: &SockRef<'_>) -> std::io::Result<(SocketAddr, SocketAddr)> {
     let missing = || std::io::Error::from(std::io::ErrorKind::NotConnected);
     let local = socket.local_addr()?.as_socket().ok_or_else(missing)?;
     let remote = socket.peer_addr()?.as_socket().ok_or_else(missing)?;

@@ -21,6 +21,7 @@ use crate::holder::Transport;
 use crate::limits::Limits;
 
 mod io;
+mod multicast;
 mod queue;
 mod raw;
 mod receive;
@@ -28,6 +29,7 @@ mod send;
 
 pub use io::DatagramCounters;
 pub(crate) use io::DatagramIo;
+pub(crate) use multicast::join as join_multicast;
 
 /// An unconnected UDP socket that serves any number of peers.
 #[derive(Debug)]

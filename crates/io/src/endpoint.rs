@@ -1,5 +1,5 @@
 //! Where to listen or connect, as users write it: `unix:///path`, `tcp://host[:port]`, `udp://…`,
-//! `memif:///path[?id=N&role=client]`.
+//! `memif:///path[?id=N&role=client]`, `ws://host[:9696]`, `udp://GROUP[:56363]?dev=INTERFACE`.
 //!
 //! Parsing never asks the network; [`Endpoint::resolve`] and [`Endpoint::resolve_listen`] do.
 //! `tcp4`, `tcp6`, `udp4` and `udp6` restrict the family, which is kept in [`Host`]. When
@@ -17,6 +17,16 @@ mod tests;
 
 /// The port NDN forwarders listen on.
 pub const DEFAULT_PORT: u16 = 6363;
+
+/// The port for WebSocket.
+pub const WEBSOCKET_PORT: u16 = 9696;
+
+/// The port of multicast groups. The groups are 224.0.23.170 and, for IPv6, ff02::1234 with NFD
+/// but ff02::114 with NDNd.
+pub const MULTICAST_PORT: u16 = 56363;
+
+/// The longest name of a network interface (`IFNAMSIZ` less its terminating zero).
+const DEVICE_BYTES_MAX: usize = 15;
 
 /// The longest socket path the kernel takes (`sun_path` less its terminating zero).
 pub const UNIX_PATH_BYTES_MAX: usize = 107;
@@ -63,6 +73,22 @@ pub enum Endpoint {
         host: Host,
         /// Which; 0 when listening lets the kernel choose.
         port: u16,
+    },
+    /// WebSocket over TCP.
+    WebSocket {
+        /// Whose.
+        host: Host,
+        /// Which; 0 when listening lets the kernel choose.
+        port: u16,
+    },
+    /// A UDP multicast group: connecting is joining.
+    Multicast {
+        /// The group's address.
+        group: IpAddr,
+        /// Its port.
+        port: u16,
+        /// The network interface by name.
+        device: String,
     },
     /// Shared memory, arranged over a Unix socket.
     Memif {
@@ -170,8 +196,10 @@ impl Endpoint {
     /// The addresses to connect to, in the order to try them. May ask a name server and block.
     pub fn resolve(&self) -> Result<Vec<SocketAddr>, EndpointError> {
         match self {
-            Endpoint::Tcp { host, port } | Endpoint::Udp { host, port } => host.resolve(*port),
-            Endpoint::Unix(_) | Endpoint::Memif { .. } => {
+            Endpoint::Tcp { host, port }
+            | Endpoint::Udp { host, port }
+            | Endpoint::WebSocket { host, port } => host.resolve(*port),
+            Endpoint::Unix(_) | Endpoint::Memif { .. } | Endpoint::Multicast { .. } => {
                 Err(self.wrong_transport("tcp:// or udp://"))
             }
         }
@@ -180,10 +208,10 @@ impl Endpoint {
     /// The addresses to bind, in the order to try them.
     pub(crate) fn resolve_listen(&self) -> Result<Vec<ListenAddress>, EndpointError> {
         match self {
-            Endpoint::Tcp { host, port } | Endpoint::Udp { host, port } => {
-                host.resolve_listen(*port)
-            }
-            Endpoint::Unix(_) | Endpoint::Memif { .. } => {
+            Endpoint::Tcp { host, port }
+            | Endpoint::Udp { host, port }
+            | Endpoint::WebSocket { host, port } => host.resolve_listen(*port),
+            Endpoint::Unix(_) | Endpoint::Memif { .. } | Endpoint::Multicast { .. } => {
                 Err(self.wrong_transport("tcp:// or udp://"))
             }
         }
@@ -237,6 +265,11 @@ impl fmt::Display for Endpoint {
             Endpoint::Udp { host, port } => {
                 write!(f, "udp{}://{host}:{port}", host.family.suffix())
             }
+            Endpoint::WebSocket { host, port } => write!(f, "ws://{host}:{port}"),
+            Endpoint::Multicast { group, port, device } => {
+                let family = if group.is_ipv4() { 4 } else { 6 };
+                write!(f, "udp{family}://{}?dev={device}", SocketAddr::new(*group, *port))
+            }
             Endpoint::Memif { path, id, role } => {
                 write!(f, "memif://{}", path.display())?;
                 let mut separator = '?';
@@ -268,20 +301,57 @@ impl FromStr for Endpoint {
             Some(transport) => (transport, Family::V6),
             None => (scheme, Family::Any),
         };
-        if transport != "tcp" && transport != "udp" {
-            return Err(EndpointError::UnknownScheme { scheme: scheme.to_owned() });
-        }
+        let default_port = match transport {
+            "tcp" | "udp" => DEFAULT_PORT,
+            "ws" if family == Family::Any => WEBSOCKET_PORT,
+            _ => return Err(EndpointError::UnknownScheme { scheme: scheme.to_owned() }),
+        };
+        let (rest, query) = match rest.split_once('?') {
+            Some((rest, query)) if transport == "udp" => (rest, Some(query)),
+            _ => (rest, None),
+        };
         let (name, port) = parse_authority(uri, rest)?;
         let host = Host { name, family };
         if host.address().is_some_and(|address| !family.admits(address)) {
             let scheme = scheme.to_owned();
             return Err(EndpointError::FamilyMismatch { host: host.name, scheme });
         }
+        if let Some(group) = host.address().filter(IpAddr::is_multicast)
+            && transport == "udp"
+        {
+            return parse_multicast(uri, group, port.unwrap_or(MULTICAST_PORT), query);
+        }
+        if let Some(query) = query {
+            return Err(EndpointError::BadParameter { parameter: query.to_owned() });
+        }
+        let port = port.unwrap_or(default_port);
         Ok(match transport {
             "tcp" => Endpoint::Tcp { host, port },
+            "ws" => Endpoint::WebSocket { host, port },
             _ => Endpoint::Udp { host, port },
         })
     }
+}
+
+/// A group is nothing without an interface.
+fn parse_multicast(
+    uri: &str,
+    group: IpAddr,
+    port: u16,
+    query: Option<&str>,
+) -> Result<Endpoint, EndpointError> {
+    let Some(query) = query else { return Err(EndpointError::NoDevice { uri: uri.to_owned() }) };
+    match query.strip_prefix("dev=") {
+        Some(device) if is_device_name(device) => {
+            Ok(Endpoint::Multicast { group, port, device: device.to_owned() })
+        }
+        _ => Err(EndpointError::BadParameter { parameter: query.to_owned() }),
+    }
+}
+
+fn is_device_name(name: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_graphic() && !matches!(b, b'/' | b'&' | b'?' | b'=');
+    (1..=DEVICE_BYTES_MAX).contains(&name.len()) && name.bytes().all(allowed)
 }
 
 /// A path and, behind a question mark, `id` and `role` in any order.
@@ -317,7 +387,7 @@ fn parse_path(uri: &str, rest: &str) -> Result<PathBuf, EndpointError> {
 
 /// Host and port of `host`, `host:port`, `[v6]` or `[v6]:port`; one trailing slash is a habit
 /// from other URIs and harmless.
-fn parse_authority(uri: &str, rest: &str) -> Result<(String, u16), EndpointError> {
+fn parse_authority(uri: &str, rest: &str) -> Result<(String, Option<u16>), EndpointError> {
     let bad_host = || EndpointError::BadHost { uri: uri.to_owned() };
     let rest = rest.strip_suffix('/').unwrap_or(rest);
     let (name, port) = match rest.strip_prefix('[') {
@@ -345,7 +415,7 @@ fn parse_authority(uri: &str, rest: &str) -> Result<(String, u16), EndpointError
             (name, port)
         }
     };
-    Ok((name.to_owned(), port.map_or(Ok(DEFAULT_PORT), parse_port)?))
+    Ok((name.to_owned(), port.map(parse_port).transpose()?))
 }
 
 fn parse_port(port: &str) -> Result<u16, EndpointError> {

@@ -33,7 +33,7 @@ pub enum EndpointError {
         uri: String,
     },
     /// A scheme this crate has no transport for.
-    #[error("unknown scheme `{scheme}` (known: unix, memif, tcp, tcp4, tcp6, udp, udp4, udp6)")]
+    #[error("unknown scheme `{scheme}` (known: unix, memif, tcp, tcp4, tcp6, udp, udp4, udp6, ws)")]
     UnknownScheme {
         /// The text before `://`.
         scheme: String,
@@ -81,6 +81,12 @@ pub enum EndpointError {
     /// `*` where a peer has to be named.
     #[error("`*` means every address of this machine; name a host to connect to")]
     Wildcard,
+    /// A multicast group without a network interface.
+    #[error("`{uri}` is a multicast group: add the network interface, as in ?dev=eth0")]
+    NoDevice {
+        /// What was given.
+        uri: String,
+    },
     /// The resolver does not know the host.
     #[error("cannot resolve host {host}: {source}")]
     Unresolved {

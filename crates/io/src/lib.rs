@@ -18,6 +18,7 @@ pub mod limits;
 pub mod listener;
 pub mod memif;
 pub mod poller;
+pub mod websocket;
 
 mod address;
 mod bind;
@@ -37,6 +38,7 @@ pub use limits::Limits;
 pub use listener::Listener;
 pub use memif::MemifError;
 pub use poller::{Event, Interest, Poller, Token, Waker};
+pub use websocket::AllowedOrigins;
 
 /// Tells the length of the first whole frame of a buffer, `None` when more bytes are needed.
 ///

@@ -1,6 +1,6 @@
-//! Sockets that accept connections: Unix, TCP and memif.
+//! Sockets that accept connections: Unix, TCP, WebSocket and memif.
 //!
-//! A memif client is handed out when its handshake is done; until then it waits in the lobby.
+//! A memif or WebSocket client is handed out when its handshake is done; until then it waits in the lobby.
 //!
 //! A Unix socket's file belongs to the listener: made with mode 0600 from its first moment, gone
 //! when the listener is dropped, left alone if somebody else has put another in its place.
@@ -18,7 +18,8 @@ use crate::endpoint::{Endpoint, MemifRole};
 use crate::error::{BindError, IoError};
 use crate::holder::Transport;
 use crate::limits::Limits;
-use crate::memif::Lobby;
+use crate::memif;
+use crate::websocket::{self, AllowedOrigins};
 
 mod unix;
 
@@ -36,37 +37,51 @@ pub struct Listener {
     socket: Socket,
     endpoint: Endpoint,
     limits: Limits,
-    /// Of a memif listener: its descriptor, and the unfinished handshakes.
-    lobby: Option<Lobby>,
+    lobby: Lobby,
+}
+
+/// Unfinished handshakes, and the descriptor to watch for them and for new clients.
+#[derive(Debug)]
+enum Lobby {
+    /// A client is there at once.
+    None,
+    Memif(memif::Lobby),
+    WebSocket(websocket::Lobby),
 }
 
 impl Listener {
-    /// Listens at a `unix://`, `tcp://` or `memif://` endpoint.
+    /// Listens at a `unix://`, `tcp://`, `ws://` or `memif://` endpoint.
     pub fn bind(endpoint: &Endpoint) -> Result<Self, BindError> {
         let limits = Limits::default();
         match endpoint {
             Endpoint::Unix(path) => {
                 let (socket, file) = unix::bind(endpoint, path, Type::STREAM)?;
                 let endpoint = endpoint.clone();
-                Ok(Listener { file: Some(file), socket, endpoint, limits, lobby: None })
+                Ok(Listener { file: Some(file), socket, endpoint, limits, lobby: Lobby::None })
             }
-            Endpoint::Tcp { .. } => {
+            Endpoint::Tcp { .. } | Endpoint::WebSocket { .. } => {
                 let socket = bind::bind(endpoint, Transport::Tcp)?;
                 let address = bind::local_address(&socket)
                     .map_err(|e| bind::bind_error(endpoint, "getsockname", e))?;
+                let lobby = match endpoint {
+                    Endpoint::WebSocket { .. } => websocket::Lobby::new(&socket)
+                        .map(Lobby::WebSocket)
+                        .map_err(|e| bind::bind_error(endpoint, "epoll", e.into()))?,
+                    _ => Lobby::None,
+                };
                 let endpoint = bind::with_port(endpoint, address.port());
-                Ok(Listener { file: None, socket, endpoint, limits, lobby: None })
+                Ok(Listener { file: None, socket, endpoint, limits, lobby })
             }
             Endpoint::Memif { path, role, .. } if *role != Some(MemifRole::Client) => {
                 let (socket, file) = unix::bind(endpoint, path, Type::SEQPACKET)?;
-                let lobby = Lobby::new(&socket)
+                let lobby = memif::Lobby::new(&socket)
                     .map_err(|e| bind::bind_error(endpoint, "epoll", e.into()))?;
-                let (file, lobby) = (Some(file), Some(lobby));
+                let (file, lobby) = (Some(file), Lobby::Memif(lobby));
                 Ok(Listener { file, socket, endpoint: endpoint.clone(), limits, lobby })
             }
             Endpoint::Memif { .. } => Err(endpoint.wrong_transport("role=server").into()),
-            Endpoint::Udp { .. } => {
-                Err(endpoint.wrong_transport("unix://, tcp:// or memif://").into())
+            Endpoint::Udp { .. } | Endpoint::Multicast { .. } => {
+                Err(endpoint.wrong_transport("unix://, tcp://, ws:// or memif://").into())
             }
         }
     }
@@ -76,12 +91,20 @@ impl Listener {
         self.limits = limits;
     }
 
+    /// Pages of which origins may connect by WebSocket from now on; only of the same host
+    /// otherwise. No effect on other transports.
+    pub fn set_allowed_origins(&mut self, origins: AllowedOrigins) {
+        if let Lobby::WebSocket(lobby) = &mut self.lobby {
+            lobby.set_origins(origins);
+        }
+    }
+
     /// The endpoint given to `bind`, with the actual port.
     pub fn local_endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// The address bound, for TCP.
+    /// The address bound, for TCP and WebSocket.
     pub fn local_address(&self) -> Option<SocketAddr> {
         bind::local_address(&self.socket).ok()
     }
@@ -91,15 +114,22 @@ impl Listener {
     /// After [`IoError::Exhausted`] the connection still waits and the poller will say so at
     /// once: stop watching the listener until a descriptor has been closed.
     pub fn accept(&self) -> Result<Option<Connection>, IoError> {
-        let Some(lobby) = &self.lobby else {
-            let stream = self.accept_socket()?;
-            let accepted =
-                stream.map(|it| Connection::accepted(it, &self.endpoint, self.limits)).transpose();
-            return accepted;
-        };
-        let accept = || Ok(self.accept_socket()?.map(Into::into));
-        let channel = lobby.next(self.limits, accept)?;
-        Ok(channel.map(|channel| Connection::memif(channel, &self.endpoint, true)))
+        match &self.lobby {
+            Lobby::None => {
+                let stream = self.accept_socket()?;
+                stream.map(|it| Connection::accepted(it, &self.endpoint, self.limits)).transpose()
+            }
+            Lobby::Memif(lobby) => {
+                let accept = || Ok(self.accept_socket()?.map(Into::into));
+                let channel = lobby.next(self.limits, accept)?;
+                Ok(channel.map(|channel| Connection::memif(channel, &self.endpoint, true)))
+            }
+            Lobby::WebSocket(lobby) => {
+                let socket = lobby.next(self.limits, || self.accept_socket())?;
+                // Whoever is gone already has no address.
+                Ok(socket.and_then(|socket| Connection::websocket(socket, true).ok()))
+            }
+        }
     }
 
     fn accept_socket(&self) -> Result<Option<Socket>, IoError> {
@@ -126,8 +156,9 @@ impl Listener {
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.lobby {
-            Some(lobby) => lobby.as_fd(),
-            None => self.socket.as_fd(),
+            Lobby::None => self.socket.as_fd(),
+            Lobby::Memif(lobby) => lobby.as_fd(),
+            Lobby::WebSocket(lobby) => lobby.as_fd(),
         }
     }
 }

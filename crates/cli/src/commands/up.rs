@@ -217,7 +217,8 @@ fn addresses(listening: &[Endpoint]) -> Vec<String> {
         let (scheme, host, port) = match endpoint {
             Endpoint::Tcp { host, port } => ("tcp", host, port),
             Endpoint::Udp { host, port } => ("udp", host, port),
-            Endpoint::Unix(_) | Endpoint::Memif { .. } => continue,
+            Endpoint::WebSocket { host, port } => ("ws", host, port),
+            Endpoint::Unix(_) | Endpoint::Memif { .. } | Endpoint::Multicast { .. } => continue,
         };
         let unspecified = host.is_any() || host.address().is_some_and(|a| a.is_unspecified());
         let uri = if unspecified {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::Connection;
+use crate::datagram::join_multicast;
 use crate::endpoint::{Endpoint, UNIX_PATH_BYTES_MAX};
 use crate::error::{BindError, ConnectError, EndpointError};
 use crate::limits::Limits;
@@ -20,7 +21,10 @@ pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Socket, 
     let socket = match endpoint {
         Endpoint::Unix(path) => connect_unix(path, Type::STREAM, timeout, &failed)?,
         Endpoint::Memif { path, .. } => connect_unix(path, Type::SEQPACKET, timeout, &failed)?,
-        Endpoint::Tcp { .. } => {
+        Endpoint::Multicast { group, port, device } => {
+            join_multicast(*group, *port, device).map_err(failed)?.0
+        }
+        Endpoint::Tcp { .. } | Endpoint::WebSocket { .. } => {
             connect_first(&endpoint.resolve()?, timeout, Type::STREAM).map_err(failed)?
         }
         Endpoint::Udp { .. } => {

@@ -30,6 +30,7 @@ impl<'a> Draft<'a> {
             Inner::Stream(stream) => stream.draft(length)?,
             Inner::Datagram(datagram) => datagram.draft(length)?,
             Inner::Memif(channel) => channel.draft(length)?,
+            Inner::WebSocket(socket) => socket.draft(length)?,
         };
         self.frames += 1;
         self.bytes += length;
@@ -60,5 +61,6 @@ fn take_back(inner: &mut Inner, frames: usize, bytes: usize) {
         Inner::Stream(stream) => stream.take_back(bytes),
         Inner::Datagram(datagram) => datagram.take_back(frames),
         Inner::Memif(channel) => channel.take_back(frames, bytes),
+        Inner::WebSocket(socket) => socket.take_back(frames),
     }
 }

@@ -34,6 +34,16 @@ fn parts_behind(parts: [&[u8]; 2], count: usize) -> [&[u8]; 2] {
     [&head[of_head..], &body[count - of_head..]]
 }
 
+/// Small packets leave at once, and a peer that is gone is found out.
+pub(crate) fn prepare_tcp(socket: &Socket) -> io::Result<()> {
+    socket.set_tcp_nodelay(true)?;
+    let keepalive = TcpKeepalive::new()
+        .with_time(KEEPALIVE_IDLE)
+        .with_interval(KEEPALIVE_INTERVAL)
+        .with_retries(KEEPALIVE_PROBES);
+    socket.set_tcp_keepalive(&keepalive)
+}
+
 #[derive(Debug)]
 pub(super) struct Stream {
     fd: OwnedFd,
@@ -49,12 +59,7 @@ impl Stream {
     }
 
     pub(super) fn tcp(socket: Socket, limits: Limits) -> io::Result<Self> {
-        socket.set_tcp_nodelay(true)?;
-        let keepalive = TcpKeepalive::new()
-            .with_time(KEEPALIVE_IDLE)
-            .with_interval(KEEPALIVE_INTERVAL)
-            .with_retries(KEEPALIVE_PROBES);
-        socket.set_tcp_keepalive(&keepalive)?;
+        prepare_tcp(&socket)?;
         Ok(Self::new(socket.into(), false, limits))
     }
 

@@ -54,6 +54,8 @@ pub struct DatagramCounters {
 #[derive(Debug)]
 pub(crate) struct DatagramIo {
     fd: OwnedFd,
+    /// Where datagrams without a peer go, if the socket is not connected.
+    group: Option<SocketAddr>,
     limits: Limits,
     receive: ReceiveBatch,
     queue: SendQueue,
@@ -74,9 +76,19 @@ impl DatagramIo {
             segmentation: Segmentation::new(can_segment),
             counters: DatagramCounters::default(),
             unreachable: 0,
+            group: None,
             fd,
             limits,
         }
+    }
+
+    /// The same on a socket that sends to a multicast group.
+    pub(crate) fn to_group(fd: OwnedFd, limits: Limits, group: SocketAddr) -> Self {
+        DatagramIo { group: Some(group), ..Self::new(fd, limits) }
+    }
+
+    pub(crate) fn is_multi_access(&self) -> bool {
+        self.group.is_some()
     }
 
     /// Segments out and coalesced messages in, where the kernel can; on from the beginning.
@@ -136,7 +148,7 @@ impl DatagramIo {
 
     /// Appends a datagram that is yet to be written.
     pub(crate) fn draft(&mut self, frame_bytes: usize) -> Result<&mut [u8], QueueFull> {
-        self.queue.extend(None, frame_bytes)
+        self.queue.extend(self.group, frame_bytes)
     }
 
     /// The last `count` datagrams are not to be sent.
@@ -149,7 +161,7 @@ impl DatagramIo {
         peer: Option<SocketAddr>,
         parts: &[&[u8]],
     ) -> Result<(), QueueFull> {
-        self.queue.append(peer, parts)
+        self.queue.append(peer.or(self.group), parts)
     }
 
     pub(crate) fn queued_bytes(&self) -> usize {

@@ -182,7 +182,7 @@ fn coalesced_bytes(header: &libc::msghdr) -> Option<usize> {
         while let Some(found) = control.as_ref() {
             let is_ours = (found.cmsg_level, found.cmsg_type) == (libc::SOL_UDP, libc::UDP_GRO);
             let length = libc::CMSG_LEN(size_of::<libc::c_int>() as libc::c_uint);
-            if is_ours && found.cmsg_len as usize >= length as usize {
+            if is_ours && found.cmsg_len as u64 >= u64::from(length) {
                 let value = libc::CMSG_DATA(control).cast::<libc::c_int>().read_unaligned();
                 return usize::try_from(value).ok().filter(|bytes| *bytes > 0);
             }
