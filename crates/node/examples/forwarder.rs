@@ -6,7 +6,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut config = NodeConfig::default();
     for argument in std::env::args().skip(1) {
         match argument.split_once('=') {
-            Some((prefix, endpoint)) => config.routes.push((prefix.parse()?, endpoint.parse()?).into()),
+            Some((prefix, endpoint)) => {
+                config.routes.push((prefix.parse()?, endpoint.parse()?).into())
+            }
             None => config.listen.push(argument.parse()?),
         }
     }

@@ -11,7 +11,8 @@ pub struct NodeConfig {
     pub listen: Vec<Endpoint>,
     /// Who may connect to the Unix sockets, beside the owner.
     pub socket_access: SocketAccess,
-    /// Web pages that may connect to WebSocket listeners, as `scheme://host[:port]`; `*` is all.
+    /// Web pages that may connect to WebSocket listeners, as `scheme://host[:port]`; [`SAME_HOST`]
+    /// for those of the host that the browser connects to, `*` for all.
     pub websocket_origins: Vec<String>,
     /// Static routes. One permanent face for each different endpoint.
     pub routes: Vec<StaticRoute>,
@@ -49,6 +50,9 @@ pub struct NodeConfig {
     /// up to this.
     pub reconnect_max_ns: u64,
 }
+
+/// Stands for pages of the host that a browser believes it is connecting to.
+pub const SAME_HOST: &str = "same-host";
 
 /// A route that the configuration names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +104,7 @@ impl Default for NodeConfig {
         Self {
             listen: Vec::new(),
             socket_access: SocketAccess::default(),
-            websocket_origins: Vec::new(),
+            websocket_origins: vec![SAME_HOST.to_owned()],
             routes: Vec::new(),
             faces: Vec::new(),
             strategies: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use byname_io::{BindError, ErrorClass, IoError};
+use byname_io::{BindError, ConnectError, ErrorClass, IoError};
 use thiserror::Error;
 
 /// See the module. What happens to a single face is no error of the node.
@@ -11,6 +11,9 @@ pub enum NodeError {
     /// An endpoint cannot be listened on.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// A multicast group cannot be joined.
+    #[error(transparent)]
+    Group(#[from] ConnectError),
     /// Waiting for sockets, or making the first of them, failed.
     #[error(transparent)]
     Io(#[from] IoError),
@@ -38,6 +41,7 @@ impl NodeError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Bind(error) => error.class(),
+            Self::Group(error) => error.class(),
             Self::Io(error) => error.class(),
             Self::Routes(_) | Self::Access { .. } | Self::Random(_) | Self::Thread(_) => {
                 ErrorClass::Permanent

@@ -12,6 +12,7 @@ mod create;
 mod datagrams;
 mod lasting;
 mod reload;
+mod ticks;
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -88,6 +89,9 @@ pub struct Node {
     surplus_count: u64,
     peers: HashMap<(usize, SocketAddr), FaceId>,
     next_sweep_ns: u64,
+    /// Faces whose connection wants to be called at times, and when the first does.
+    ticking: Vec<FaceId>,
+    next_tick_ns: Option<u64>,
     /// Faces that get a new link when they lose theirs.
     lasting: HashMap<FaceId, Lasting>,
     /// Faces asked for by command whose link is under way.
@@ -124,6 +128,8 @@ impl Node {
             surplus_count: 0,
             peers: HashMap::new(),
             next_sweep_ns: 0,
+            ticking: Vec::new(),
+            next_tick_ns: None,
             lasting: HashMap::new(),
             wishes: HashMap::new(),
             connector: Connector::new(waker.clone()),
@@ -236,6 +242,9 @@ impl Node {
         if self.next_sweep_ns <= now_ns {
             self.sweep_idle_peers(now_ns);
         }
+        if self.next_tick_ns.is_some_and(|due_ns| due_ns <= now_ns) {
+            self.tick(now_ns);
+        }
         self.flush_dirty();
     }
 
@@ -243,7 +252,8 @@ impl Node {
         let attempt = self.next_attempt_ns();
         let sweep = (!self.peers.is_empty()).then_some(self.next_sweep_ns);
         let (forwarder, links) = (self.forwarder.poll_timeout(), self.links.poll_timeout());
-        let due_ns = [forwarder, links, attempt, self.listeners_paused_until_ns, sweep];
+        let (pause, tick) = (self.listeners_paused_until_ns, self.next_tick_ns);
+        let due_ns = [forwarder, links, attempt, pause, sweep, tick];
         let due_ns = due_ns.into_iter().flatten().min()?;
         Some(Duration::from_nanos(due_ns.saturating_sub(self.clock.now_ns())))
     }

@@ -96,6 +96,7 @@ impl Node {
         let service = self.service_of(&connection);
         let token = self.token(Source::Face(face));
         let added = self.poller.add(&connection, Token(token), Interest::READ);
+        self.watch_time(face, &connection);
         let carrier = Carrier::Connection(Some(connection));
         self.links.faces.insert(face, Link::new(carrier, service, token));
         self.apply_options(face);
@@ -191,7 +192,10 @@ pub(super) fn describe(connection: &Connection) -> FaceInfo {
     let is_forgeable = connection.is_datagram() && connection.peer_credentials().is_none();
     FaceInfo {
         local: connection.is_local() && !is_forgeable,
-        link_type: LinkType::PointToPoint,
+        link_type: match connection.is_multi_access() {
+            true => LinkType::MultiAccess,
+            false => LinkType::PointToPoint,
+        },
         persistency: Persistency::OnDemand,
         remote_uri: connection.remote_uri().to_owned(),
         local_uri: connection.local_uri().to_owned(),

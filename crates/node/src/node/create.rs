@@ -45,7 +45,8 @@ impl Node {
     }
 
     fn on_wish(&mut self, id: RequestId, uri: &str, wish: Wish) -> Result<(), FaceFailure> {
-        let endpoint: Endpoint = uri.parse().map_err(|error| match error {
+        let endpoint = with_device(uri, wish.local_uri.as_deref());
+        let endpoint: Endpoint = endpoint.parse().map_err(|error| match error {
             EndpointError::UnknownScheme { .. } => FaceFailure::Unsupported(error.to_string()),
             _ => FaceFailure::NotCanonical(error.to_string()),
         })?;
@@ -53,7 +54,8 @@ impl Node {
             let text = "a face to a peer of our choice is persistent or permanent";
             return Err(FaceFailure::Unsupported(text.to_owned()));
         }
-        if wish.local_uri.is_some() && !matches!(endpoint, Endpoint::Udp { .. }) {
+        let is_udp = matches!(endpoint, Endpoint::Udp { .. } | Endpoint::Multicast { .. });
+        if wish.local_uri.is_some() && !is_udp {
             let text = "LocalUri is of use for UDP only";
             return Err(FaceFailure::Unsupported(text.to_owned()));
         }
@@ -101,19 +103,21 @@ impl Node {
         endpoint: &Endpoint,
         reached: Reached,
     ) -> Result<FaceId, FaceFailure> {
-        let (remote_uri, canonical) = match &reached {
+        let (remote_uri, local_uri, canonical) = match &reached {
             Reached::Connection(connection) => {
                 let uri = connection.remote_uri().to_owned();
                 let canonical = uri.parse().unwrap_or_else(|_| endpoint.clone());
-                (uri, canonical)
+                // One group may be joined on each interface.
+                let local = connection.is_multi_access().then(|| connection.local_uri().to_owned());
+                (uri, local, canonical)
             }
             Reached::Address(address) => {
                 let host = address.ip().into();
                 let uri = byname_io::peer_uri("udp", *address);
-                (uri, Endpoint::Udp { host, port: address.port() })
+                (uri, wish.local_uri.clone(), Endpoint::Udp { host, port: address.port() })
             }
         };
-        if let Some(face) = self.face_to(&remote_uri, wish.local_uri.as_deref()) {
+        if let Some(face) = self.face_to(&remote_uri, local_uri.as_deref()) {
             return Err(FaceFailure::Exists(face));
         }
         let persistency = wish.persistency;
@@ -196,6 +200,14 @@ impl Node {
     }
 }
 
+/// A multicast group as NFD's clients write it, with the interface in LocalUri.
+fn with_device(uri: &str, local_uri: Option<&str>) -> String {
+    match local_uri.and_then(|local_uri| local_uri.strip_prefix("dev://")) {
+        Some(device) if !uri.contains('?') => format!("{uri}?dev={device}"),
+        _ => uri.to_owned(),
+    }
+}
+
 /// How the face to `endpoint` would be called, as far as that is known without a name server.
 fn canonical_uri(endpoint: &Endpoint) -> String {
     let address = |host: &byname_io::Host, port: &u16| {
@@ -204,9 +216,12 @@ fn canonical_uri(endpoint: &Endpoint) -> String {
     let found = match endpoint {
         Endpoint::Tcp { host, port } => address(host, port).map(|it| ("tcp", it)),
         Endpoint::Udp { host, port } => address(host, port).map(|it| ("udp", it)),
+        Endpoint::WebSocket { host, port } => address(host, port).map(|it| ("ws", it)),
         _ => None,
     };
     match found {
+        // These have no family in their name.
+        Some(("ws", address)) => format!("ws://{address}"),
         Some((transport, address)) => byname_io::peer_uri(transport, address),
         None => endpoint.to_string(),
     }

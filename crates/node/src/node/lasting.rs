@@ -88,21 +88,29 @@ impl Node {
             }
             Err(error) => Err(error.to_string()),
         };
+        if restored.is_ok() {
+            self.on_restored(face);
+        }
         let (now_ns, back_off) = (self.clock.now_ns(), self.back_off());
         let Some(lasting) = self.lasting.get_mut(&face) else { return };
         match restored {
-            Ok(()) => {
-                info!(endpoint = %lasting.endpoint, face = face.0, "connected");
-                lasting.on_connected(now_ns);
-                self.forwarder.set_face_up(face, true);
-                self.apply_options(face);
-            }
+            Ok(()) => info!(endpoint = %lasting.endpoint, face = face.0, "connected"),
             Err(reason) => {
                 debug!(endpoint = %lasting.endpoint, face = face.0, reason, "not connected");
                 lasting.on_lost(now_ns, back_off);
                 self.detach(face);
             }
         }
+    }
+
+    /// A lasting face has a link now.
+    pub(super) fn on_restored(&mut self, face: FaceId) {
+        let now_ns = self.clock.now_ns();
+        if let Some(lasting) = self.lasting.get_mut(&face) {
+            lasting.on_connected(now_ns);
+        }
+        self.forwarder.set_face_up(face, true);
+        self.apply_options(face);
     }
 
     /// Lets a connection carry a lasting face.

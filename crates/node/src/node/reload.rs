@@ -5,15 +5,16 @@
 //! strategies set by command) is left alone: only what the old configuration named is taken back.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
-use byname_forwarder::{FaceId, Route, strategy};
-use byname_io::{DatagramSocket, Endpoint, Interest, Listener, Token};
+use byname_forwarder::{FaceId, Persistency, Route, strategy};
+use byname_io::{AllowedOrigins, Connection, DatagramSocket, Endpoint, Interest, Listener, Token};
 use byname_packet::Name;
 use byname_packet::mgmt::route_origin;
 use tracing::{info, warn};
 
 use super::{Node, Source};
-use crate::config::{NodeConfig, StaticRoute};
+use crate::config::{NodeConfig, SAME_HOST, StaticRoute};
 use crate::error::NodeError;
 use crate::links::Shared;
 
@@ -38,7 +39,12 @@ pub struct Changes {
 enum Bound {
     Stream(Listener),
     Datagram(DatagramSocket),
+    /// A multicast group, which is a face from the start.
+    Group(Connection),
 }
+
+/// Joining a group waits for nobody.
+const JOIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Whether `text` names a strategy, by its full instance name or just its label.
 pub fn is_strategy(text: &str) -> bool {
@@ -78,6 +84,10 @@ impl Node {
             self.watch(endpoint, bound)?;
         }
         changes.listeners_removed = self.close_unlisted();
+        let origins = origins(&self.config.websocket_origins);
+        for listener in self.listeners.values_mut() {
+            listener.set_allowed_origins(origins.clone());
+        }
         self.forwarder.reconfigure(&self.config.forwarder);
         self.reload_strategies(&before, &mut changes);
         self.reload_routes(&before, &mut changes)?;
@@ -87,9 +97,16 @@ impl Node {
     }
 
     fn bind(&self, endpoint: &Endpoint, config: &NodeConfig) -> Result<Bound, NodeError> {
-        if let Endpoint::Udp { .. } = endpoint {
-            let socket = DatagramSocket::bind_with(endpoint, self.limits())?;
-            return Ok(Bound::Datagram(socket));
+        match endpoint {
+            Endpoint::Udp { .. } => {
+                let socket = DatagramSocket::bind_with(endpoint, self.limits())?;
+                return Ok(Bound::Datagram(socket));
+            }
+            Endpoint::Multicast { .. } => {
+                let group = Connection::connect_with(endpoint, JOIN_TIMEOUT, self.limits())?;
+                return Ok(Bound::Group(group));
+            }
+            _ => {}
         }
         let mut listener = Listener::bind(endpoint)?;
         listener.set_limits(self.limits());
@@ -122,6 +139,12 @@ impl Node {
                 self.listeners.insert(index, listener);
                 Source::Listener(index)
             }
+            Bound::Group(connection) => {
+                let face = self.lasting_face(&endpoint);
+                self.carry_by_connection(face, connection, Persistency::Permanent)?;
+                self.on_restored(face);
+                Source::Face(face)
+            }
         };
         self.bound.push((endpoint, source));
         Ok(())
@@ -140,7 +163,7 @@ impl Node {
             match source {
                 Source::Listener(index) => drop(self.listeners.remove(index)),
                 Source::Shared(index) => self.close_shared(*index),
-                Source::Face(face) => self.drop_face(*face),
+                Source::Face(face) => self.end_face(*face),
             }
         }
         go.len()
@@ -237,13 +260,29 @@ impl Node {
 
     /// Tells management what can be listed as channels.
     fn set_channels(&mut self) {
-        let streams = self.listeners.values().map(|listener| match listener.local_address() {
-            Some(address) => byname_io::peer_uri("tcp", address),
-            None => listener.local_endpoint().to_string(),
+        let streams = self.listeners.values().map(|listener| {
+            match (listener.local_endpoint(), listener.local_address()) {
+                (Endpoint::WebSocket { .. }, Some(address)) => format!("ws://{address}"),
+                (Endpoint::Tcp { .. }, Some(address)) => byname_io::peer_uri("tcp", address),
+                (endpoint, _) => endpoint.to_string(),
+            }
         });
         let datagrams = self.links.shared.iter().filter_map(|shared| shared.socket.as_ref());
         let uris = streams.chain(datagrams.map(DatagramSocket::local_uri)).collect();
         self.forwarder.set_channels(uris);
+    }
+}
+
+/// Which pages may open a WebSocket, of what the configuration says.
+fn origins(list: &[String]) -> AllowedOrigins {
+    if list.iter().any(|origin| origin == "*") {
+        return AllowedOrigins::Any;
+    }
+    let (same_host, others): (Vec<_>, Vec<_>) =
+        list.iter().cloned().partition(|origin| origin == SAME_HOST);
+    match same_host.is_empty() {
+        true => AllowedOrigins::Only(others),
+        false => AllowedOrigins::SameHostAnd(others),
     }
 }
 

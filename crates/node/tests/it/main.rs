@@ -8,3 +8,4 @@ mod hostile;
 mod robust;
 mod shards;
 mod single;
+mod transports;
