@@ -252,9 +252,10 @@ impl Consumer {
         };
         let (index, number, due_ns) = self.release(id, now_ns);
         let counters = &mut self.report.patterns[index];
-        if !self.config.sizes.as_ref().is_none_or(|sizes| sizes.of(number) == data.content.len())
-            || self.config.checks_content && !self.payload.is_content(number, data.content)
-        {
+        let (sizes, content) = (self.config.sizes.as_ref(), data.content);
+        let is_other_len = sizes.is_some_and(|sizes| sizes.of(number) != content.len());
+        let is_checked = self.config.checks_content;
+        if is_other_len || is_checked && !self.payload.is_content(number, content) {
             counters.mismatches += 1;
             return;
         }

@@ -1,4 +1,5 @@
 //! Consumer and producer over a real connection, nothing in between.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
 
 use std::time::Duration;
 
