@@ -97,7 +97,7 @@ pub(crate) struct Face {
     /// Packets from this face that led to nothing.
     pub(crate) drops: Drops,
     /// What is sent to the forwarder itself, on the one face that is its own.
-    pub(crate) inbox: Option<Box<Vec<Vec<u8>>>>,
+    pub(crate) inbox: Option<Vec<Vec<u8>>>,
 }
 
 impl Face {

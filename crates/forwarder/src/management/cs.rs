@@ -17,7 +17,8 @@ const FLAG_SERVE: u64 = 2;
 impl Forwarder {
     /// Flags of the content store.
     pub(super) fn cs_flags(&self) -> u64 {
-        u64::from(self.cs.admits()) * FLAG_ADMIT | u64::from(self.cs.serves()) * FLAG_SERVE
+        let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
+        flag(self.cs.admits(), FLAG_ADMIT) | flag(self.cs.serves(), FLAG_SERVE)
     }
 
     /// Packets that the content stores of all shards may hold.

@@ -306,9 +306,10 @@ pub(super) fn mtu(face: &Face) -> Option<u64> {
 
 /// The options as Flags.
 pub(super) fn flags(options: &FaceOptions) -> u64 {
-    u64::from(options.local_fields) * FLAG_LOCAL_FIELDS
-        | u64::from(options.reliability) * FLAG_RELIABILITY
-        | u64::from(options.congestion_marking) * FLAG_CONGESTION_MARKING
+    let flag = |is_set: bool, flag: u64| if is_set { flag } else { 0 };
+    flag(options.local_fields, FLAG_LOCAL_FIELDS)
+        | flag(options.reliability, FLAG_RELIABILITY)
+        | flag(options.congestion_marking, FLAG_CONGESTION_MARKING)
 }
 
 /// The body of the answer to `faces/update`.

@@ -70,7 +70,7 @@ impl Forwarder {
             ..FaceInfo::default()
         };
         let mut face = Face::new(info);
-        face.inbox = Some(Box::default());
+        face.inbox = Some(Vec::new());
         // It says over which face a certificate is to be had.
         face.options = FaceOptions { local_fields: true, ..FaceOptions::default() };
         let id = self.faces.add(face);
@@ -91,7 +91,7 @@ impl Forwarder {
         let Some(face) = self.management.internal.face else { return };
         let Some(face) = self.faces.get_mut(face) else { return };
         let Some(inbox) = &mut face.inbox else { return };
-        for packet in std::mem::take(&mut **inbox) {
+        for packet in std::mem::take(inbox) {
             let Ok(data) = Data::decode(&packet) else { continue };
             let awaited = &mut self.management.internal.awaited;
             let exact = data.name.to_name();
