@@ -15,6 +15,5 @@ mod scale;
 mod surroundings;
 mod tampering;
 mod traffic;
-mod traffic;
 mod trees;
 mod ways;
