@@ -19,6 +19,10 @@ fn uris_survive_a_round_trip_with_the_port_made_explicit() {
         ("udp://*:0", "udp://*:0"),
         ("udp4://h-1.example_x.org", "udp4://h-1.example_x.org:6363"),
         ("udp6://[fe80::1%eth0]:65535", "udp6://[fe80::1%eth0]:65535"),
+        ("ws://host", "ws://host:9696"),
+        ("ws://[::1]:80/", "ws://[::1]:80"),
+        ("udp://224.0.23.170?dev=eth0", "udp4://224.0.23.170:56363?dev=eth0"),
+        ("udp6://[ff02::114]:7?dev=wlp0s1", "udp6://[ff02::114]:7?dev=wlp0s1"),
     ] {
         let endpoint = parse(given);
         assert_eq!(endpoint.to_string(), shown);
@@ -65,6 +69,13 @@ fn malformed_uris_have_distinct_errors() {
     assert!(matches!(error("http://host"), E::UnknownScheme { scheme } if scheme == "http"));
     assert!(matches!(error("tcp5://host"), E::UnknownScheme { .. }));
     assert!(matches!(error("://host"), E::UnknownScheme { .. }));
+    assert!(matches!(error("ws4://host"), E::UnknownScheme { .. }));
+    assert!(matches!(error("udp://224.0.23.170:6363"), E::NoDevice { .. }));
+    for uri in ["udp://224.0.23.170?dev=a/b", "udp://224.0.23.170?dev=abcdefghijklmnop"] {
+        assert!(matches!(error(uri), E::BadParameter { .. }), "{uri}");
+    }
+    assert!(matches!(error("udp://host?dev=eth0"), E::BadParameter { .. }));
+    assert!(matches!(error("ws://host/path"), E::BadHost { .. }));
     assert!(matches!(error("unix://a/b"), E::RelativePath { .. }));
     assert!(matches!(error("unix:///a/"), E::RelativePath { .. }));
     assert!(matches!(error("unix:///a\0b"), E::RelativePath { .. }));

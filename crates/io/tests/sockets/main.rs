@@ -5,10 +5,12 @@
 mod datagram;
 mod listener;
 mod memif;
+mod multicast;
 mod namespace;
 mod poller;
 mod segments;
 mod stream;
+mod websocket;
 
 use std::io::Write as _;
 use std::os::fd::AsFd;

@@ -33,8 +33,12 @@ impl Cable {
         for (end, host) in [(near, "1"), (far, "2")] {
             let (v4, v6) = (format!("10.9.0.{host}/24"), format!("fd09::{host}/64"));
             let inside = |words: &[&str]| assert!(ip(&[&["-n", end][..], words].concat()));
+            // The kernel's own link-local address would be of no use for its first second.
+            inside(&["link", "set", "wire", "addrgenmode", "none"]);
             inside(&["addr", "add", &v4, "dev", "wire"]);
-            inside(&["addr", "add", &v6, "dev", "wire", "nodad"]);
+            for v6 in [&v6, &format!("fe80::{host}/64")] {
+                inside(&["addr", "add", v6, "dev", "wire", "nodad"]);
+            }
             inside(&["link", "set", "wire", "mtu", &mtu_bytes.to_string(), "up"]);
             inside(&["link", "set", "lo", "up"]);
         }
