@@ -5,7 +5,7 @@
 //! memif ping  listen|connect URI [count=N] [bytes=B] [window=W]   expect every frame back, unchanged
 //! memif sink  listen|connect URI                            count what comes
 //! memif flood listen|connect URI [count=N] [bytes=B]        send as fast as the peer takes it
-//! memif bench [count=N] [bytes=B] [window=W]                client and server in two threads
+//! memif bench [count=N] [bytes=B] [window=W]                client and server in one process
 //! ```
 //! Any URI that byname listens on or connects to will do, so that transports can be compared.
 //! Frames are NDN Data in size and outer element only. Results are one line of JSON.
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const DATA: u8 = 6;
 
 /// A frame that does not come back for so long is lost.
-const LOSS: Duration = Duration::from_secs(2);
+const LOSS: Duration = Duration::from_secs(10);
 
 struct Options {
     count: u64,
@@ -278,18 +278,46 @@ fn flood(peer: &mut Peer, options: &Options) -> Result<String, String> {
     Ok(format!(r#"{{"sent":{sent},"dropped":{dropped},"ns_per_frame":{ns}}}"#))
 }
 
-/// One way in each direction, then echo, with wall time and the CPU time of both threads together.
+/// A client and a server that are connected.
+fn both_ends(uri: &str) -> Result<(Peer, Peer), String> {
+    let endpoint: Endpoint = uri.parse().map_err(text)?;
+    let listener = Listener::bind(&endpoint).map_err(text)?;
+    let connecting = thread::spawn(move || Connection::connect(&endpoint, PATIENCE));
+    let server = Peer::of(accept(&listener)?, None)?;
+    let client = connecting.join().map_err(|_| "a thread failed")?.map_err(text)?;
+    Ok((Peer::of(client, None)?, server))
+}
+
+/// Bursts from one end to the other within one thread: what frames cost without anybody waiting.
+fn alternate(from: &mut Peer, to: &mut Peer, options: &Options) -> Result<u64, String> {
+    let mut frame = vec![0; options.bytes];
+    write_frame(&mut frame, 1);
+    let cpu = cpu_time();
+    let mut received = 0;
+    while received < options.count {
+        for _ in 0..options.window {
+            from.connection.queue(&[&frame]).map_err(text)?;
+        }
+        from.connection.flush().map_err(text)?;
+        to.receive(&mut |_| received += 1).map_err(text)?;
+    }
+    Ok((cpu_time() - cpu).as_nanos() as u64 / received)
+}
+
+/// One way in each direction, within one thread and between two, then echo, with wall time and the
+/// CPU time of both threads together.
 fn bench(options: &Options) -> Result<String, String> {
     let directory = env::temp_dir().join(format!("byname-memif-{}", std::process::id()));
     let uri = format!("memif://{}/socket", directory.display());
     let mut lines = Vec::new();
+    let (mut client, mut server) = both_ends(&uri)?;
+    let to_server = alternate(&mut client, &mut server, options)?;
+    let to_client = alternate(&mut server, &mut client, options)?;
+    lines.push(format!(
+        r#"{{"case":"one thread","cpu_ns_to_server":{to_server},"cpu_ns_to_client":{to_client}}}"#
+    ));
     for case in ["to server", "to client", "echo"] {
-        let endpoint: Endpoint = uri.parse().map_err(text)?;
-        let listener = Listener::bind(&endpoint).map_err(text)?;
-        let connecting = thread::spawn(move || Connection::connect(&endpoint, PATIENCE));
-        let server = Peer::of(accept(&listener)?, None)?;
-        let client = connecting.join().map_err(|_| "a thread failed")?.map_err(text)?;
-        let client = Peer::of(client, None)?;
+        let (client, server) = both_ends(&uri)?;
         let (mut one, mut other) =
             if case == "to client" { (server, client) } else { (client, server) };
         let count = options.count;
@@ -299,12 +327,8 @@ fn bench(options: &Options) -> Result<String, String> {
             _ => sink(&mut other, count),
         });
         let near = if case == "echo" { ping(&mut one, options) } else { flood(&mut one, options) }?;
-        if case == "echo" {
-            drop(one);
-            far.join().map_err(|_| "a thread failed")??;
-        } else {
-            far.join().map_err(|_| "a thread failed")??;
-        }
+        drop(one);
+        far.join().map_err(|_| "a thread failed")??;
         let cpu_ns = (cpu_time() - cpu).as_nanos() as u64 / count;
         lines.push(format!(r#"{{"case":"{case}","cpu_ns_per_frame":{cpu_ns},"near":{near}}}"#));
     }

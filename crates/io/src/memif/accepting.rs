@@ -181,10 +181,13 @@ impl Handshake {
         let offered = sending.descriptor(sending.own_index()).bytes as usize;
         let frame_bytes_max =
             if offered == 0 { limits.frame_bytes_max } else { offered.min(limits.frame_bytes_max) };
-        let buffers = Buffers::Peer(regions);
         Ok(Ends {
-            consumer: Consumer::new(receiving, buffers.clone(), limits.frame_bytes_max),
-            producer: Producer::new(sending, buffers),
+            consumer: Consumer::new(
+                receiving,
+                Buffers::Peer(Arc::clone(&regions)),
+                limits.frame_bytes_max,
+            ),
+            producer: Producer::new(sending, Buffers::Peer(regions)),
             kick: Kick::new(to_client.1),
             wake: Wake::new(&self.control, to_server.1)?,
             is_in_place: false,

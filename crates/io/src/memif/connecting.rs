@@ -10,7 +10,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
 use super::accepting::is_trusted;
-use super::buffers::Buffers;
+use super::buffers::{Buffers, Pool};
 use super::channel::{Channel, Ends};
 use super::consumer::Consumer;
 use super::control;
@@ -62,12 +62,8 @@ impl Layout {
 
     fn buffers(&self, region: &Arc<Region>, to_server: bool) -> Buffers {
         let skipped = if to_server { 0 } else { usize::from(self.slots) * self.buffer_bytes };
-        Buffers::Own {
-            region: Arc::clone(region),
-            offset: self.buffers_at + skipped,
-            buffer_bytes: self.buffer_bytes,
-            slots: self.slots,
-        }
+        let offset = self.buffers_at + skipped;
+        Buffers::Own(Pool::new(region, offset, self.buffer_bytes, self.slots))
     }
 
     fn ring(&self, region: &Arc<Region>, offset: usize) -> Ring {
@@ -159,7 +155,7 @@ pub(super) fn connect(
     let (wakes_server, wakes_us) = (new_eventfd()?, new_eventfd()?);
     let mut consumer =
         Consumer::new(to_client, layout.buffers(&region, false), limits.frame_bytes_max);
-    consumer.offer_all();
+    consumer.offer();
 
     let init = Init { version: VERSION, id, mode: MODE_ETHERNET };
     dialogue.ask(&Message::Init(init), None, &Message::Ack)?;
@@ -175,7 +171,7 @@ pub(super) fn connect(
     }
     dialogue.ask(&Message::Connect, None, &Message::Connected)?;
     // DPDK sets all indices to zero when it connects.
-    consumer.offer_all();
+    consumer.offer();
     let is_in_place = is_trusted(&dialogue.control);
     if is_in_place {
         // SAFETY: the buffers are ours, and the server is of our own user or root.

@@ -4,8 +4,11 @@
 //! it, because the peer can change it at any time. A client whose server is trusted hands out its
 //! own buffers in place.
 //!
-//! Invariant: slots from `released` to `taken` have been read and are not yet given back; the one
-//! that is being looked at is never among them.
+//! A client offers as many empty buffers as the server has lately used, and some more: what goes
+//! round is then small enough to stay in the cache.
+//!
+//! Invariants: slots from `released` to `taken` have been read and are not yet given back; the one
+//! that is being looked at is never among them. A server has filled at most what was offered.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -19,6 +22,12 @@ use crate::{FrameFn, FrameSink};
 /// Slots given back together: less traffic between the caches of both sides.
 const RELEASE_SLOTS: u16 = 16;
 
+/// The fewest buffers that a client offers.
+const OFFER_MIN: u16 = 32;
+
+/// Bursts after which a client considers offering fewer.
+const OFFER_BURSTS: u32 = 256;
+
 #[derive(Debug)]
 pub(super) struct Consumer {
     ring: Ring,
@@ -28,6 +37,9 @@ pub(super) struct Consumer {
     frame_bytes_max: usize,
     taken: u16,
     released: u16,
+    /// Where a client's offer of empty buffers ends; a server's is always empty.
+    offered: u16,
+    offer: Offer,
     /// Filled slots that we know of, from `taken` on.
     available: u16,
     /// The slot before said that its packet goes on.
@@ -42,6 +54,7 @@ impl Consumer {
             Side::Server => ring.own_index(),
             Side::Client => 0,
         };
+        let offer = Offer { slots: ring.slots(), peak: 0, bursts: 0 };
         let staging = Some(vec![0; frame_bytes_max].into_boxed_slice());
         Consumer {
             ring,
@@ -50,6 +63,8 @@ impl Consumer {
             frame_bytes_max,
             taken: start,
             released: start,
+            offered: start,
+            offer,
             available: 0,
             is_in_chain: false,
             is_awake: true,
@@ -76,7 +91,12 @@ impl Consumer {
     /// Whether there is anything to take.
     pub(super) fn has_more(&mut self) -> Result<bool, MemifError> {
         if self.available == 0 {
-            self.available = self.ring.distance(self.ring.peer_index(), self.taken)?;
+            let available = self.ring.distance(self.ring.peer_index(), self.taken)?;
+            if self.ring.side() == Side::Client {
+                self.ring.at_most(available, self.offered.wrapping_sub(self.taken))?;
+                self.offer.peak = self.offer.peak.max(available);
+            }
+            self.available = available;
         }
         Ok(self.available > 0)
     }
@@ -105,8 +125,8 @@ impl Consumer {
                 }
                 _ => status.dropped += 1,
             }
-            if let Some(empty) = self.buffers.own_descriptor(index) {
-                self.ring.set_descriptor(index, empty);
+            if let Buffers::Own(pool) = &mut self.buffers {
+                pool.reclaim(index);
             }
             self.taken = index.wrapping_add(1);
             self.available -= 1;
@@ -116,6 +136,7 @@ impl Consumer {
             }
         }
         self.release();
+        self.offer.adapt(self.ring.slots());
         Ok(slots)
     }
 
@@ -159,22 +180,49 @@ impl Consumer {
             return;
         }
         self.released = self.taken;
-        self.ring.set_own_index(match self.ring.side() {
-            Side::Server => self.taken,
-            // As many empty buffers as there are slots.
-            Side::Client => self.taken.wrapping_add(self.ring.slots()),
-        });
+        match self.ring.side() {
+            Side::Server => self.ring.set_own_index(self.taken),
+            Side::Client => self.offer(),
+        }
     }
 
-    /// Hands all our buffers to the server: at the beginning, and again when it says that it is
-    /// ready, for some set all indices to zero at that moment.
-    pub(super) fn offer_all(&self) {
-        for index in 0..self.ring.slots() {
-            if let Some(empty) = self.buffers.own_descriptor(index) {
-                self.ring.set_descriptor(index, empty);
-            }
+    /// Hands empty buffers to the server: at the beginning, whenever some have been read, and again
+    /// when the server says that it is ready, for some set all indices to zero at that moment.
+    pub(super) fn offer(&mut self) {
+        let Buffers::Own(pool) = &mut self.buffers else { return };
+        while self.offered.wrapping_sub(self.taken) < self.offer.slots {
+            let Some((_, empty)) = pool.next(0) else { break };
+            pool.assign(self.offered);
+            self.ring.set_descriptor(self.offered, empty);
+            self.offered = self.offered.wrapping_add(1);
         }
-        self.ring.set_own_index(self.taken.wrapping_add(self.ring.slots()));
+        self.ring.set_own_index(self.offered);
+    }
+}
+
+/// How many empty buffers a client offers.
+#[derive(Debug)]
+struct Offer {
+    slots: u16,
+    /// The most that were found filled at one time, since the last change.
+    peak: u16,
+    bursts: u32,
+}
+
+impl Offer {
+    /// More as soon as most were used, fewer when few have been used for a while.
+    fn adapt(&mut self, slots_max: u16) {
+        self.bursts += 1;
+        let is_tight = self.peak > self.slots / 2;
+        if !is_tight && self.bursts < OFFER_BURSTS {
+            return;
+        }
+        if is_tight {
+            self.slots = self.slots.saturating_mul(2).min(slots_max);
+        } else if self.peak <= self.slots / 8 {
+            self.slots = (self.slots / 2).max(OFFER_MIN).min(slots_max);
+        }
+        (self.peak, self.bursts) = (0, 0);
     }
 }
 

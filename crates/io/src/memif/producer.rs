@@ -1,15 +1,15 @@
 //! The sending end of a ring: frames are written into its buffers, and shown to the peer together.
 //!
-//! Invariants: `published`, `next` and what the peer's index allows follow one another within one
-//! turn of the ring; `room` slots from `next` on are ours to write to; our index is never read back
-//! from shared memory.
+//! Invariants: `reclaimed`, `published` and `next` follow one another within one turn of the ring;
+//! `room` slots from `next` on are ours to write to; our index is never read back from shared
+//! memory after the beginning.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
 
 use super::buffers::Buffers;
 use super::error::MemifError;
-use super::ring::{Descriptor, Ring, Side};
+use super::ring::{Descriptor, Ring};
 
 #[derive(Debug)]
 pub(super) struct Producer {
@@ -19,8 +19,12 @@ pub(super) struct Producer {
     next: u16,
     /// What the peer has been shown.
     published: u16,
+    /// The first slot of which a client has not taken the buffer back.
+    reclaimed: u16,
     /// Slots that may be written, from `next` on.
     room: u16,
+    /// The peer may have moved since `room` was counted.
+    is_stale: bool,
     /// Frames were shown without a look at whether the peer sleeps.
     is_kick_due: bool,
 }
@@ -31,7 +35,7 @@ pub(super) enum Place {
     Buffer(Slot),
     /// The peer has not emptied a slot, or offered a buffer.
     Full,
-    /// The peer's buffer is smaller than the frame.
+    /// The buffer is smaller than the frame.
     TooLong,
 }
 
@@ -47,37 +51,59 @@ impl Producer {
     pub(super) fn new(ring: Ring, buffers: Buffers) -> Self {
         // Ours begin with zero. Of a client's, what it says is as good as anything.
         let start = ring.own_index();
-        Producer { ring, buffers, next: start, published: start, room: 0, is_kick_due: false }
+        Producer {
+            ring,
+            buffers,
+            next: start,
+            published: start,
+            reclaimed: start,
+            room: 0,
+            is_stale: true,
+            is_kick_due: false,
+        }
     }
 
     /// Learns how many slots may be written.
     fn refresh(&mut self) -> Result<(), MemifError> {
+        self.is_stale = false;
         let peer = self.ring.peer_index();
-        self.room = match self.ring.side() {
+        match &mut self.buffers {
             // The peer empties what we have filled.
-            Side::Client => self.ring.slots() - self.ring.distance(self.next, peer)?,
+            Buffers::Own(pool) => {
+                let in_flight = self.ring.distance(self.published, peer)?;
+                while self.reclaimed != peer {
+                    pool.reclaim(self.reclaimed);
+                    self.reclaimed = self.reclaimed.wrapping_add(1);
+                }
+                self.room = self.ring.slots() - in_flight - self.unpublished();
+            }
             // The peer hands over empty buffers.
-            Side::Server => self.ring.distance(peer, self.next)?,
-        };
+            Buffers::Peer(_) => self.room = self.ring.distance(peer, self.next)?,
+        }
         Ok(())
     }
 
     /// Looks for a buffer for a frame of `bytes` bytes.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<Place, MemifError> {
-        if self.room == 0 {
+        if self.is_stale || self.room == 0 {
             self.refresh()?;
             if self.room == 0 {
                 return Ok(Place::Full);
             }
         }
-        let descriptor = match self.buffers.own_descriptor(self.next) {
-            Some(descriptor) => descriptor,
-            None => self.ring.descriptor(self.next),
+        let (start, descriptor) = match &self.buffers {
+            Buffers::Own(pool) => match pool.next(bytes) {
+                Some(found) => found,
+                None => return Ok(Place::TooLong),
+            },
+            Buffers::Peer(_) => {
+                let descriptor = self.ring.descriptor(self.next);
+                if bytes > descriptor.bytes as usize {
+                    return Ok(Place::TooLong);
+                }
+                (self.buffers.at(self.next, descriptor, bytes)?, descriptor)
+            }
         };
-        if bytes > descriptor.bytes as usize {
-            return Ok(Place::TooLong);
-        }
-        let start = self.buffers.at(self.next, descriptor, bytes)?;
         Ok(Place::Buffer(Slot { start, bytes, descriptor }))
     }
 
@@ -85,6 +111,9 @@ impl Producer {
     pub(super) fn take(&mut self, slot: &Slot) {
         let bytes = u32::try_from(slot.bytes).expect("compared with a 32-bit length before");
         self.ring.set_descriptor(self.next, Descriptor { flags: 0, bytes, ..slot.descriptor });
+        if let Buffers::Own(pool) = &mut self.buffers {
+            pool.assign(self.next);
+        }
         self.next = self.next.wrapping_add(1);
         self.room -= 1;
     }
@@ -92,8 +121,12 @@ impl Producer {
     /// The last `count` frames, none of them shown yet, are not to be sent. Only for a client: a
     /// server would have to restore what the descriptors said.
     pub(super) fn take_back(&mut self, count: u16) {
-        debug_assert!(self.ring.side() == Side::Client && count <= self.unpublished());
-        self.next = self.next.wrapping_sub(count);
+        debug_assert!(count <= self.unpublished());
+        let Buffers::Own(pool) = &mut self.buffers else { return };
+        for _ in 0..count {
+            self.next = self.next.wrapping_sub(1);
+            pool.reclaim(self.next);
+        }
         self.room += count;
     }
 
@@ -108,6 +141,7 @@ impl Producer {
             self.ring.set_own_index(self.next);
             self.published = self.next;
             self.is_kick_due = true;
+            self.is_stale = true;
         }
     }
 

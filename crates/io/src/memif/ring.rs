@@ -187,12 +187,18 @@ impl Ring {
         prefetch(self.descriptor_at(index).cast());
     }
 
+    /// Refuses a distance beyond what the peer can have come.
+    pub(super) fn at_most(&self, distance: u16, limit: u16) -> Result<(), MemifError> {
+        if distance > limit {
+            return Err(MemifError::IndexJump { distance, slots: self.slots });
+        }
+        Ok(())
+    }
+
     /// How far the peer's index is ahead of ours, of which at most all slots can be true.
     pub(super) fn distance(&self, ahead: u16, behind: u16) -> Result<u16, MemifError> {
         let distance = ahead.wrapping_sub(behind);
-        if distance > self.slots {
-            return Err(MemifError::IndexJump { distance, slots: self.slots });
-        }
+        self.at_most(distance, self.slots)?;
         Ok(distance)
     }
 }
