@@ -191,6 +191,8 @@ pub enum Change {
         /// Whether it answers.
         serves: bool,
     },
+    /// Octets that the content store may hold.
+    StoreBytes(usize),
     /// So many packets below a prefix are to be forgotten.
     Erase(Name, usize),
     /// Where the forwarder stands.

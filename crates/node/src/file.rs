@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use byname_forwarder::FaceOptions;
+use byname_forwarder::{CsPolicy, FaceOptions};
 use byname_io::Endpoint;
 use byname_packet::Name;
 use byname_packet::mgmt::{ROUTE_FLAG_CAPTURE, ROUTE_FLAG_CHILD_INHERIT};
@@ -73,6 +73,8 @@ pub struct ModeError {
 pub enum Policy {
     /// What was not asked for the longest goes first.
     Lru,
+    /// What came first goes first.
+    Fifo,
 }
 
 /// The section. See deploy/byname-forward.toml for what each option means.
@@ -269,6 +271,12 @@ impl ForwarderFile {
         take!(self.pit_mib in 1..=MIB_MAX => tables.pit_bytes_max, 1 << 20);
         take!(self.routes_max in 1..=COUNT_MAX => tables.routes_max, 1);
         take!(self.dead_nonces in 0..=COUNT_MAX => tables.dead_nonces_max, 1);
+        if let Some(policy) = self.content_store_policy {
+            tables.cs_policy = match policy {
+                Policy::Lru => CsPolicy::Lru,
+                Policy::Fifo => CsPolicy::Fifo,
+            };
+        }
         config.cs_admit = self.content_store_admit.unwrap_or(config.cs_admit);
         config.cs_serve = self.content_store_serve.unwrap_or(config.cs_serve);
         Ok(())

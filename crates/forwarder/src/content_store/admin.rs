@@ -34,6 +34,16 @@ impl ContentStore {
         }
     }
 
+    /// Bounds the octets; what is over goes at once.
+    pub(crate) fn set_bytes_max(&mut self, max: usize) {
+        self.bytes_max = max;
+        while self.bytes > self.bytes_max
+            && let Some(victim) = self.policy.victim()
+        {
+            self.remove(victim);
+        }
+    }
+
     /// Removes up to `max` packets at and below `prefix`; how many.
     pub(crate) fn erase(&mut self, prefix: NameRef<'_>, hasher: &NameHasher, max: usize) -> usize {
         let mut erased = 0;

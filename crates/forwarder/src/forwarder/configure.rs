@@ -24,6 +24,28 @@ impl Forwarder {
         }
     }
 
+    /// Bounds the content stores of all shards together. What is over goes at once.
+    pub fn set_content_store_bounds(&mut self, entries_max: usize, bytes_max: usize) {
+        let shards = self.shard_count();
+        self.cs.set_entries_max(entries_max.div_ceil(shards));
+        self.cs.set_bytes_max(bytes_max / shards);
+        self.tell(|| Change::StoreBytes(bytes_max / shards));
+        self.tell_content_store();
+    }
+
+    /// Says whether the content store takes packets, and whether it answers.
+    pub fn set_content_store_flags(&mut self, admits: bool, serves: bool) {
+        self.cs.set_admits(admits);
+        self.cs.set_serves(serves);
+        self.tell_content_store();
+    }
+
+    fn tell_content_store(&mut self) {
+        let (entries_max, admits) = (self.cs.entries_max(), self.cs.admits());
+        let serves = self.cs.serves();
+        self.tell(|| Change::Store { entries_max, admits, serves });
+    }
+
     /// Says how a face is to behave, as `faces/update` would. The driver sees to the link itself.
     pub fn set_face_options(&mut self, face: FaceId, options: FaceOptions) {
         if let Some(face) = self.faces.get_mut(face) {

@@ -64,6 +64,7 @@ impl Forwarder {
                 self.cs.set_admits(admits);
                 self.cs.set_serves(serves);
             }
+            Change::StoreBytes(bytes_max) => self.cs.set_bytes_max(bytes_max),
             Change::Erase(prefix, max) => {
                 self.cs.erase(prefix.view(), &self.hasher, max);
             }

@@ -55,7 +55,7 @@ fn mistakes_are_refused_with_the_place() {
         ("[[route]]\nprefix = \"lab\"\nto = \"tcp://h\"", "line 2"),
         ("[[route]]\nprefix = \"/a\"\nto = \"tcp://h\"\nweight = 3", "weight"),
         ("socket_mode = \"rw\"", "rw"),
-        ("content_store_policy = \"fifo\"", "fifo"),
+        ("content_store_policy = \"best\"", "best"),
         ("pit_entries = -1", "-1"),
     ] {
         let error = parse(text).unwrap_err();

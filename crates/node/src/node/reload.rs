@@ -89,6 +89,7 @@ impl Node {
             listener.set_allowed_origins(origins.clone());
         }
         self.forwarder.reconfigure(&self.config.forwarder);
+        self.reload_content_store(&before);
         self.reload_strategies(&before, &mut changes);
         self.reload_routes(&before, &mut changes)?;
         self.set_channels();
@@ -183,6 +184,21 @@ impl Node {
                 }
                 None => self.drop_peer(peer),
             }
+        }
+    }
+
+    /// Only what the file says otherwise than before: commands may have changed the store since.
+    fn reload_content_store(&mut self, before: &NodeConfig) {
+        let bounds =
+            |config: &NodeConfig| (config.forwarder.cs_entries_max, config.forwarder.cs_bytes_max);
+        let flags = |config: &NodeConfig| (config.cs_admit, config.cs_serve);
+        if bounds(before) != bounds(&self.config) {
+            let (entries_max, bytes_max) = bounds(&self.config);
+            self.forwarder.set_content_store_bounds(entries_max, bytes_max);
+        }
+        if flags(before) != flags(&self.config) {
+            let (admit, serve) = flags(&self.config);
+            self.forwarder.set_content_store_flags(admit, serve);
         }
     }
 

@@ -5,6 +5,7 @@ mod chain;
 mod faces;
 mod harness;
 mod hostile;
+mod reload;
 mod robust;
 mod shards;
 mod single;

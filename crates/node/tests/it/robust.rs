@@ -1,5 +1,7 @@
 //! Hostile and unlucky peers.
 
+use std::time::Duration;
+
 use byname_node::NodeConfig;
 use byname_packet::mgmt::FaceStatus;
 
@@ -50,8 +52,10 @@ fn a_peer_that_leaves_with_answers_under_way_harms_nobody() {
         }
         producer.serve_one(&[0; 8000]);
         drop(leaver);
+        // Closing with unread answers resets the connection: not all of its Interests are read.
         for _ in 1..50 {
-            producer.serve_one(&[0; 8000]);
+            let Some(got) = producer.next_within(Duration::from_millis(200)) else { break };
+            producer.put(got.interest().name, &[0; 8000], got.token.as_deref());
         }
     }
     let mut stayer = node.client(0);
