@@ -31,10 +31,11 @@ use crate::hash::{NameHasher, Prefixes};
 use crate::management::Management;
 use crate::pit::{Pit, PitIndex, Shed};
 use crate::prefix_table::PrefixTable;
-use crate::rib::{Backlog, NextHop, Rib};
+use crate::rib::{Backlog, NextHop, NextHops, Rib};
 use crate::rng::Rng;
 use crate::shard::{Change, Figures, SHARD_TOKEN_BYTES, ShardPlace};
-use crate::strategy::{self, Strategy};
+use crate::strategy::measurements::Measurements;
+use crate::strategy::{self, Chosen};
 
 /// Bounds and identity of a forwarder.
 #[derive(Debug, Clone)]
@@ -112,8 +113,9 @@ pub struct Forwarder {
     pub(crate) faces: FaceTable,
     pub(crate) rib: Rib,
     pub(crate) backlog: Backlog,
-    pub(crate) fib: PrefixTable<Vec<NextHop>>,
-    pub(crate) strategies: PrefixTable<&'static dyn Strategy>,
+    pub(crate) fib: PrefixTable<NextHops>,
+    pub(crate) strategies: PrefixTable<Chosen>,
+    measurements: Measurements,
     pub(crate) pit: Pit,
     pub(crate) cs: ContentStore,
     pub(crate) counters: Counters,
@@ -153,13 +155,14 @@ impl Forwarder {
     pub fn new(config: Config) -> Self {
         let hasher = NameHasher::new([config.seed[0], config.seed[1]]);
         let mut strategies = PrefixTable::new();
-        strategies.insert(&hasher, NameRef::default(), strategy::ALL[0]);
+        strategies.insert(&hasher, NameRef::default(), strategy::default_strategy());
         Self {
             faces: FaceTable::default(),
             rib: Rib::new(config.routes_max),
             backlog: Backlog::default(),
             fib: PrefixTable::new(),
             strategies,
+            measurements: Measurements::new(),
             pit: Pit::new(config.pit_entries_max, config.pit_bytes_max),
             cs: ContentStore::new(config.cs_entries_max, config.cs_bytes_max, config.cs_policy),
             counters: Counters::default(),
@@ -217,8 +220,8 @@ impl Forwarder {
     }
 
     /// Chooses the strategy for a prefix: the longest prefix chosen for counts.
-    pub fn set_strategy(&mut self, prefix: &Name, strategy: &'static dyn Strategy) {
-        self.strategies.insert(&self.hasher, prefix.view(), strategy);
+    pub fn set_strategy(&mut self, prefix: &Name, strategy: Chosen) {
+        self.strategies.insert(&self.hasher, prefix.view(), Chosen::clone(&strategy));
         self.tell(|| Change::Strategy(prefix.clone(), Some(strategy)));
     }
 

@@ -28,8 +28,8 @@ use crate::slab::Slab;
 use crate::wheel::Wheel;
 use shares::Shares;
 
-pub(crate) use record::PitToken;
 pub use record::{InRecord, OutRecord, PitEntry};
+pub(crate) use record::{Measured, PitToken};
 
 /// Where an entry stands in the slab. Valid until the entry is removed.
 pub(crate) type PitIndex = u32;
@@ -77,6 +77,8 @@ pub(crate) struct Pit {
     /// Some bits of the hash, and the entry.
     by_name: HashTable<(u32, PitIndex)>,
     expiries: Wheel,
+    /// When strategies want to see an entry again.
+    wakeups: Wheel,
     /// CanBePrefix entries whose name has n components.
     prefix_counts: Vec<u32>,
     /// How many entries end in an implicit digest, by the hash of the name before it.
@@ -98,6 +100,7 @@ impl Pit {
             entries: Slab::default(),
             by_name: HashTable::new(),
             expiries: Wheel::new(),
+            wakeups: Wheel::new(),
             prefix_counts: Vec::new(),
             digest_parents: HashTable::new(),
             shares: Shares::default(),
@@ -208,6 +211,7 @@ impl Pit {
         let found = self.by_name.find_entry(entry.hash, |(_, found)| *found == index);
         found.ok()?.remove();
         self.expiries.cancel(index);
+        self.wakeups.cancel(index);
         if entry.selectors.can_be_prefix
             && let Some(count) = self.prefix_counts.get_mut(entry.component_count())
         {
@@ -253,9 +257,19 @@ impl Pit {
         self.expiries.set(index, entry.expires_ns);
     }
 
-    /// When the table must be asked for expired entries next.
-    pub(crate) fn next_expiry_ns(&self) -> Option<u64> {
-        self.expiries.next_ns()
+    /// When the table must be asked for expired or woken entries next.
+    pub(crate) fn next_due_ns(&self) -> Option<u64> {
+        [self.expiries.next_ns(), self.wakeups.next_ns()].into_iter().flatten().min()
+    }
+
+    /// Sets when the strategy wants to see the entry again.
+    pub(crate) fn wake_at(&mut self, index: PitIndex, at_ns: u64) {
+        self.wakeups.set(index, at_ns);
+    }
+
+    /// An entry whose strategy wants to see it.
+    pub(crate) fn pop_woken(&mut self, now_ns: u64) -> Option<PitIndex> {
+        self.wakeups.pop_due(now_ns)
     }
 
     /// An entry that has expired. It is to be removed.

@@ -161,11 +161,20 @@ impl<T> PrefixTable<T> {
 
     /// The value of the longest prefix of `name`, whose hashes are `prefixes`.
     pub(crate) fn longest_match(&self, name: NameRef<'_>, prefixes: &Prefixes) -> Option<&T> {
+        self.longest_match_at(name, prefixes).map(|(value, _)| value)
+    }
+
+    /// The same, and the hash of the prefix.
+    pub(crate) fn longest_match_at(
+        &self,
+        name: NameRef<'_>,
+        prefixes: &Prefixes,
+    ) -> Option<(&T, u64)> {
         let whole = prefixes.component_count();
         let lookup = |length: usize| {
             let prefix = prefixes.get(length)?;
             let index = self.find(prefix.hash, &name.value()[..prefix.end])?;
-            self.entries.get(index)?.value.as_ref()
+            Some((self.entries.get(index)?.value.as_ref()?, prefix.hash))
         };
         if !self.notes.is_empty()
             && whole > START_DEPTH
@@ -174,20 +183,20 @@ impl<T> PrefixTable<T> {
         {
             for length in (START_DEPTH + 1..=whole.min(START_DEPTH + note.counts.len())).rev() {
                 if note.counts[length - START_DEPTH - 1] > 0
-                    && let Some(value) = lookup(length)
+                    && let Some(found) = lookup(length)
                 {
-                    return Some(value);
+                    return Some(found);
                 }
             }
         }
         for length in (1..=whole.min(START_DEPTH)).rev() {
             if self.counts[length] > 0
-                && let Some(value) = lookup(length)
+                && let Some(found) = lookup(length)
             {
-                return Some(value);
+                return Some(found);
             }
         }
-        self.root.as_ref()
+        Some((self.root.as_ref()?, prefixes.get(0)?.hash))
     }
 
     fn find(&self, hash: u64, prefix: &[u8]) -> Option<u32> {

@@ -56,6 +56,9 @@ pub struct NextHop {
     pub cost: u64,
 }
 
+/// The next hops of a FIB entry; most have one or two, which are kept in place.
+pub(crate) type NextHops = SmallVec<[NextHop; 2]>;
+
 /// The RIB holds as many routes as it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the routing table is full ({max} routes)")]

@@ -25,7 +25,7 @@ use crate::forwarder::interest::LIFETIME_MAX_MS;
 use crate::hash::{NameHasher, Prefixes};
 use crate::management;
 use crate::rib::NextHop;
-use crate::strategy::Strategy;
+use crate::strategy::Chosen;
 
 /// The most shards there can be.
 pub const SHARDS_MAX: usize = 64;
@@ -181,7 +181,7 @@ pub enum Change {
     /// The next hops of exactly this prefix; none any more if empty.
     Hops(Name, Vec<NextHop>),
     /// The strategy of exactly this prefix; that of the next shorter one if `None`.
-    Strategy(Name, Option<&'static dyn Strategy>),
+    Strategy(Name, Option<Chosen>),
     /// The content store.
     Store {
         /// Packets it may hold.

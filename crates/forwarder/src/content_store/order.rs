@@ -166,7 +166,7 @@ impl Order {
             .take(SCAN_MAX)
             .find(|(_, index)| usable(*index));
         let higher =
-            segment.and_then(|(parent, _)| self.last_above(prefix, parent, &usable, &name_of));
+            segment.and_then(|(parent, _)| self.last_above(prefix, parent, &usable, name_of));
         let found = [in_full, segment.map(|(_, index)| index), higher];
         found.into_iter().flatten().max_by_key(|index| name_of(*index))
     }

@@ -11,6 +11,8 @@ use crate::face::{FaceId, LinkType};
 use crate::hash::NameHasher;
 use crate::pit::{Arrived, PitEntry, PitIndex, PitToken};
 use crate::scope;
+use crate::strategy::Answer;
+use crate::strategy::measurements::Measurements;
 
 impl Forwarder {
     pub(super) fn on_data(
@@ -62,8 +64,10 @@ impl Forwarder {
             let is_to_bury = entry.is_some_and(|entry| self.is_to_bury(entry, data, cached));
             let (faces, counters) = (&mut self.faces, &mut self.counters);
             let (dead_nonces, hasher) = (&mut self.dead_nonces, &self.hasher);
+            let measurements = &mut self.measurements;
             counters.satisfied_interests += 1;
             self.pit.remove(*index, |entry| {
+                note_answer(entry, measurements, arrival);
                 for record in &entry.in_records {
                     let Some(to) = faces.get_mut(record.face) else { continue };
                     let goes_back =
@@ -105,6 +109,18 @@ impl Forwarder {
         let (dead_nonces, hasher) = (&mut self.dead_nonces, &self.hasher);
         self.counters.unsatisfied_interests += 1;
         self.pit.remove(index, |entry| bury(entry, dead_nonces, hasher, now_ns));
+    }
+}
+
+/// Tells the strategy, if it wants to know, that an entry is answered.
+fn note_answer(entry: &PitEntry, measurements: &mut Measurements, arrival: &Arrival<'_>) {
+    let (face, now_ns) = (arrival.face, arrival.now_ns);
+    if let Some(measured) = &entry.measured
+        && let Some(record) = entry.out_record(face)
+        && let Some(namespace) = measurements.at(measured.namespace, now_ns)
+    {
+        let rtt_ns = now_ns.saturating_sub(record.sent_ns);
+        measured.strategy.on_data(Answer { entry, face, rtt_ns, now_ns, namespace });
     }
 }
 

@@ -9,10 +9,12 @@ use crate::counters::DropReason;
 use crate::face::{FaceId, LinkType};
 use crate::hash::Prefixes;
 use crate::management;
-use crate::pit::{InRecord, OutRecord, PitEntry, PitIndex, PitToken, Request, Selectors, Shed};
-use crate::rib::NextHop;
+use crate::pit::{
+    InRecord, Measured, OutRecord, PitEntry, PitIndex, PitToken, Request, Selectors, Shed,
+};
+use crate::rib::{NextHop, NextHops};
 use crate::scope;
-use crate::strategy::{Context, Decision, Strategy};
+use crate::strategy::{Chosen, Context, Decision, Strategy};
 
 /// Longer lifetimes are cut: a PIT entry must end some day.
 pub(crate) const LIFETIME_MAX_MS: u64 = 600_000;
@@ -245,29 +247,46 @@ impl Forwarder {
         index: PitIndex,
         lookup: &Lookup<'_>,
         now_ns: u64,
-        ask: impl FnOnce(&dyn Strategy, Context<'_>, &mut Vec<FaceId>) -> Decision,
+        ask: impl FnOnce(&dyn Strategy, &mut Context<'_>, &mut Vec<FaceId>) -> Decision,
     ) -> Decision {
         let mut hops = std::mem::take(&mut self.scratch.hops);
-        self.eligible_hops(lookup, &mut hops);
+        let namespace = self.eligible_hops(lookup, &mut hops);
         self.scratch.send.clear();
+        let mut wake_at_ns = None;
         let strategy = self.strategies.longest_match(lookup.name, lookup.prefixes);
         let faces = &self.faces;
         let decision = match (strategy, self.pit.get_mut(index)) {
             (Some(strategy), Some(entry)) => {
                 // What was sent over a link that is lost will not be answered.
                 entry.out_records.retain(|r| faces.get(r.face).is_some_and(|face| face.up));
-                let context = Context { entry, hops: &hops, now_ns };
-                ask(*strategy, context, &mut self.scratch.send)
+                let namespace = namespace.filter(|_| strategy.measures());
+                entry.measured = namespace
+                    .map(|namespace| Measured { strategy: Chosen::clone(strategy), namespace });
+                let mut context = Context {
+                    entry,
+                    hops: &hops,
+                    now_ns,
+                    random: self.rng.next_u64(),
+                    namespace: namespace.and_then(|at| self.measurements.at(at, now_ns)),
+                    wake_at_ns: None,
+                };
+                let decision = ask(&**strategy, &mut context, &mut self.scratch.send);
+                wake_at_ns = context.wake_at_ns;
+                decision
             }
             _ => Decision::Suppress,
         };
+        if let Some(at_ns) = wake_at_ns {
+            self.pit.wake_at(index, at_ns);
+        }
         self.scratch.hops = hops;
         decision
     }
 
-    fn eligible_hops(&self, lookup: &Lookup<'_>, out: &mut Vec<NextHop>) {
+    /// Replaces `out` by the next hops that may be used; the hash of the prefix they are for.
+    fn eligible_hops(&self, lookup: &Lookup<'_>, out: &mut Vec<NextHop>) -> Option<u64> {
         out.clear();
-        let Some(hops) = self.look_up(lookup) else { return };
+        let (hops, namespace) = self.look_up(lookup)?;
         let localhost = scope::is_localhost(lookup.name);
         let localhop = scope::is_localhop(lookup.name);
         for hop in hops {
@@ -285,10 +304,11 @@ impl Forwarder {
                 out.push(*hop);
             }
         }
+        Some(namespace)
     }
 
     /// The FIB entry that applies: of the first delegation with one, unless we are in its region.
-    fn look_up(&self, lookup: &Lookup<'_>) -> Option<&Vec<NextHop>> {
+    fn look_up(&self, lookup: &Lookup<'_>) -> Option<(&NextHops, u64)> {
         let in_region = |hint: &ForwardingHint<'_>| {
             hint.names().any(|d| self.config.regions.iter().any(|r| d.is_prefix_of(r.view())))
         };
@@ -296,12 +316,12 @@ impl Forwarder {
             let mut prefixes = Prefixes::default();
             for delegation in hint.names() {
                 self.hasher.prefixes(delegation, &mut prefixes);
-                if let Some(hops) = self.fib.longest_match(delegation, &prefixes) {
-                    return Some(hops);
+                if let Some(found) = self.fib.longest_match_at(delegation, &prefixes) {
+                    return Some(found);
                 }
             }
         }
-        self.fib.longest_match(lookup.name, lookup.prefixes)
+        self.fib.longest_match_at(lookup.name, lookup.prefixes)
     }
 
     pub(super) fn carry_out(
@@ -320,12 +340,41 @@ impl Forwarder {
                 self.scratch.send = faces;
                 Ok(())
             }
+            Decision::Probe => {
+                let mut faces = std::mem::take(&mut self.scratch.send);
+                let probed = faces.pop();
+                for face in &faces {
+                    self.send_interest(index, *face, sending, tx);
+                }
+                self.scratch.send = faces;
+                if let Some(face) = probed {
+                    self.send_probe(index, face, sending, tx);
+                }
+                Ok(())
+            }
             Decision::Suppress => Err(DropReason::Suppressed),
             Decision::Reject(reason) => {
                 self.reject(index, reason, sending.arrival.now_ns, tx);
                 Err(DropReason::NoRoute)
             }
         }
+    }
+
+    /// Sends an Interest with a nonce of its own.
+    fn send_probe(
+        &mut self,
+        index: PitIndex,
+        face: FaceId,
+        sending: &Sending<'_>,
+        tx: &mut dyn Tx,
+    ) {
+        let nonce = self.rng.nonce();
+        let mut wire = Vec::new();
+        if let Some(entry) = self.pit.get(index) {
+            entry.encode_with_nonce(nonce, &mut wire);
+        }
+        let probe = Sending { nonce, wire: &wire, arrival: sending.arrival };
+        self.send_interest(index, face, &probe, tx);
     }
 
     fn send_interest(

@@ -2,6 +2,7 @@
 
 use byname_packet::Interest;
 use byname_packet::lp::LpHeader;
+use smallvec::SmallVec;
 
 use super::data::bury;
 use super::interest::{Lookup, Sending};
@@ -9,8 +10,8 @@ use super::{Arrival, Forwarder, Tx};
 use crate::counters::{Counters, DropReason};
 use crate::face::{FaceId, LinkType};
 use crate::face_table::FaceTable;
-use crate::hash::Prefixes;
 use crate::pit::{PitIndex, Selectors};
+use crate::strategy::{Context, Decision, Strategy};
 
 impl Forwarder {
     pub(super) fn on_nack(
@@ -26,10 +27,12 @@ impl Forwarder {
         let index = self.pit.find(prefixes.whole(), interest.name, selectors);
         let result = index
             .ok_or(DropReason::UnexpectedNack)
-            .and_then(|index| self.note_nack(index, arrival, interest, reason).map(|()| index))
-            .and_then(|index| self.try_next(index, arrival, (interest, &prefixes), tx));
+            .and_then(|index| self.note_nack(index, arrival, interest, reason).map(|()| index));
         self.scratch.prefixes = prefixes;
-        result
+        self.reconsider(result?, arrival.now_ns, tx, |strategy, context, send| {
+            strategy.on_nack(context, send)
+        });
+        Ok(())
     }
 
     fn note_nack(
@@ -52,37 +55,40 @@ impl Forwarder {
         Ok(())
     }
 
-    fn try_next(
+    /// Asks the strategy of a pending Interest anew, and carries out what it says.
+    pub(super) fn reconsider(
         &mut self,
         index: PitIndex,
-        arrival: &Arrival<'_>,
-        (interest, prefixes): (&Interest<'_>, &Prefixes),
+        now_ns: u64,
         tx: &mut dyn Tx,
-    ) -> Result<(), DropReason> {
-        let Some(entry) = self.pit.get(index) else { return Ok(()) };
-        let Some(latest) = entry.in_records.last() else { return Ok(()) };
-        let nonce = latest.nonce;
-        let waiting: Vec<FaceId> = entry.in_records.iter().map(|record| record.face).collect();
+        ask: impl FnOnce(&dyn Strategy, &mut Context<'_>, &mut Vec<FaceId>) -> Decision,
+    ) {
+        let Some(entry) = self.pit.get(index) else { return };
+        let Some(latest) = entry.in_records.last() else { return };
+        let (face, nonce) = (latest.face, latest.nonce);
+        let waiting: SmallVec<[FaceId; 4]> =
+            entry.in_records.iter().map(|record| record.face).collect();
         let mut wire = std::mem::take(&mut self.scratch.wire);
         entry.encode_with_nonce(nonce, &mut wire);
-        let lookup = Lookup {
-            name: interest.name,
-            prefixes,
-            hint: interest.forwarding_hint,
-            hop_limit: interest.hop_limit,
-            waiting: &waiting,
-        };
-        let decision = self.decide(index, &lookup, arrival.now_ns, |strategy, context, send| {
-            strategy.on_nack(context, send)
-        });
-        // The Nack's own header says nothing about the Interest that is sent on.
-        let plain = LpHeader::default();
-        let arrival = Arrival { header: &plain, ..*arrival };
-        let sending = Sending { nonce, wire: &wire, arrival: &arrival };
-        // Waiting for other faces or passing the Nack on are proper outcomes here.
-        let _ = self.carry_out(index, decision, &sending, tx);
+        if let Ok(interest) = Interest::decode(&wire) {
+            let mut prefixes = std::mem::take(&mut self.scratch.prefixes);
+            self.hasher.prefixes(interest.name, &mut prefixes);
+            let lookup = Lookup {
+                name: interest.name,
+                prefixes: &prefixes,
+                hint: interest.forwarding_hint,
+                hop_limit: interest.hop_limit,
+                waiting: &waiting,
+            };
+            let decision = self.decide(index, &lookup, now_ns, ask);
+            // Only the consumers' own packets carry marks and the like.
+            let arrival = Arrival { face, header: &LpHeader::default(), now_ns };
+            let sending = Sending { nonce, wire: &wire, arrival: &arrival };
+            // Waiting for other faces or passing a Nack on are proper outcomes here.
+            let _ = self.carry_out(index, decision, &sending, tx);
+            self.scratch.prefixes = prefixes;
+        }
         self.scratch.wire = wire;
-        Ok(())
     }
 
     /// Ends an entry: every face that waits gets a Nack.

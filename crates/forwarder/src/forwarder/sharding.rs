@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Forwarder;
 use crate::counters::Counters;
 use crate::face::{Face, FaceCounters, FaceId};
+use crate::rib::NextHops;
 use crate::shard::{Change, Figures};
 
 impl Forwarder {
@@ -56,7 +57,9 @@ impl Forwarder {
             Change::Hops(prefix, hops) if hops.is_empty() => {
                 self.fib.remove(&self.hasher, prefix.view());
             }
-            Change::Hops(prefix, hops) => self.fib.insert(&self.hasher, prefix.view(), hops),
+            Change::Hops(prefix, hops) => {
+                self.fib.insert(&self.hasher, prefix.view(), NextHops::from_slice(&hops));
+            }
             Change::Strategy(prefix, Some(strategy)) => self.set_strategy(&prefix, strategy),
             Change::Strategy(prefix, None) => self.unset_strategy(&prefix),
             Change::Store { entries_max, admits, serves } => {

@@ -10,6 +10,7 @@ mod data;
 mod hostile;
 mod model;
 mod nack;
+mod strategies;
 
 #[test]
 fn an_interest_is_forwarded_and_the_data_goes_back_with_the_token() {

@@ -151,7 +151,7 @@ impl Forwarder {
 
     fn encode_strategies(&self, out: &mut Vec<u8>) {
         for (prefix, chosen) in self.strategies.iter() {
-            let strategy = strategy::instance_name(*chosen);
+            let strategy = strategy::instance_name(&**chosen);
             StrategyChoice { name: prefix.to_name(), strategy }.encode(out);
         }
     }

@@ -25,7 +25,7 @@ impl Forwarder {
             let text = format!("there are strategies for {CHOICES_MAX} prefixes already");
             return Err(ControlResponse::new(status_code::SERVER_ERROR, text));
         }
-        let instance = strategy::instance_name(chosen);
+        let instance = strategy::instance_name(&*chosen);
         self.set_strategy(prefix, chosen);
         Ok(ControlResponse::new(status_code::OK, "OK").with_parameters(&ControlParameters {
             name: Some(prefix.clone()),

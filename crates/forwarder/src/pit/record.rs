@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use super::{Request, Selectors};
 use crate::face::FaceId;
+use crate::strategy::Chosen;
 
 /// The longest PIT token a peer may attach (spec: NDNLPv2 "PIT token").
 const TOKEN_BYTES_MAX: usize = 32;
@@ -63,6 +64,15 @@ pub struct OutRecord {
 /// How an implicit digest begins.
 const DIGEST_TYPE_LENGTH: [u8; 2] = [types::IMPLICIT_SHA256_DIGEST as u8, 32];
 
+/// Who is told what becomes of an Interest.
+#[derive(Debug, Clone)]
+pub(crate) struct Measured {
+    /// The strategy that sent it.
+    pub(crate) strategy: Chosen,
+    /// The hash of the prefix under which it measures.
+    pub(crate) namespace: u64,
+}
+
 /// Interests up to this size are kept in place.
 const WIRE_INLINE_BYTES: usize = 128;
 
@@ -79,6 +89,8 @@ pub struct PitEntry {
     pub(crate) hash: u64,
     pub(crate) selectors: Selectors,
     pub(crate) expires_ns: u64,
+    /// Set by strategies that measure.
+    pub(crate) measured: Option<Measured>,
     pub(super) made_ns: u64,
     /// The hash of the name without its last component, if that is an implicit digest.
     digest_parent: Option<u64>,
@@ -125,6 +137,7 @@ impl PitEntry {
         self.wire.clear();
         self.in_records.clear();
         self.out_records.clear();
+        self.measured = None;
     }
 
     /// What is asked for.

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use byname_packet::{Name, NameRef};
 
-use super::{NextHop, RibFull, Route};
+use super::{NextHop, NextHops, RibFull, Route};
 use crate::face::FaceId;
 use crate::forwarder::Forwarder;
 use crate::shard::Change;
@@ -138,7 +138,7 @@ impl Forwarder {
                 if let Some(changes) = &mut self.changes {
                     changes.push(Change::Hops(name.to_name(), hops.clone()));
                 }
-                self.fib.insert(&self.hasher, name, hops);
+                self.fib.insert(&self.hasher, name, NextHops::from_slice(&hops));
             }
         }
         let next = below.next().map(|next| next.to_name());
@@ -150,6 +150,6 @@ impl Forwarder {
 
     /// The next hops of exactly `prefix`.
     pub fn next_hops(&self, prefix: &Name) -> Option<&[NextHop]> {
-        self.fib.get(&self.hasher, prefix.view()).map(Vec::as_slice)
+        self.fib.get(&self.hasher, prefix.view()).map(NextHops::as_slice)
     }
 }

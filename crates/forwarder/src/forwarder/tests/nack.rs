@@ -1,5 +1,7 @@
 //! Retransmissions and Nacks: how another way is found, and how bad news travels.
 
+use std::sync::Arc;
+
 use byname_packet::lp::nack_reason;
 
 use crate::counters::DropReason;
@@ -106,7 +108,7 @@ fn links_with_several_peers_neither_get_nor_give_nacks() {
 #[test]
 fn multicast_asks_everybody_and_gives_up_when_everybody_has() {
     let (mut bench, consumer, best, second) = two_ways();
-    bench.forwarder.set_strategy(&name("/a"), &Multicast);
+    bench.forwarder.set_strategy(&name("/a"), Arc::new(Multicast::default()));
     let sent = bench.interest(consumer, "/a/1", 1);
     assert_eq!(faces(&sent), [best, second]);
     assert_eq!(bench.nack(best, &sent[0].wire, nack_reason::NO_ROUTE), []);
