@@ -120,7 +120,8 @@ pub(super) fn send_nack(
     tx: &mut dyn Tx,
 ) {
     let Some(to) = faces.get_mut(face) else { return };
-    if to.info.link_type != LinkType::PointToPoint {
+    // What the forwarder itself asks for is awaited for a bounded time anyway.
+    if to.info.link_type != LinkType::PointToPoint || to.inbox.is_some() {
         return;
     }
     to.counters.out_nacks += 1;

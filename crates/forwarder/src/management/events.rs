@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use byname_packet::mgmt::FaceEventNotification;
+use byname_packet::mgmt::{FaceEventNotification, face_event};
 use byname_packet::{DataBuilder, DigestSigner, Name, NameRef, NumberComponent, types};
 
 use super::command::Call;
@@ -31,6 +31,9 @@ const FRESHNESS_NS: u64 = FRESHNESS_MS * 1_000_000;
 #[derive(Debug)]
 struct Notification {
     content: Vec<u8>,
+    /// The face that was made: the driver says more of it after it is made, so `content` is written
+    /// anew until the notification is due.
+    made: Option<FaceId>,
     /// When time was seen to pass after it happened; `None` until then.
     sent_ns: Option<u64>,
 }
@@ -55,12 +58,12 @@ pub(super) struct Events {
 }
 
 impl Events {
-    fn push(&mut self, content: Vec<u8>) {
+    fn push(&mut self, content: Vec<u8>, made: Option<FaceId>) {
         if self.history.len() >= HISTORY_MAX {
             self.history.pop_front();
             self.first += 1;
         }
-        self.history.push_back(Notification { content, sent_ns: None });
+        self.history.push_back(Notification { content, made, sent_ns: None });
         self.unsent = (self.unsent + 1).min(self.history.len());
     }
 
@@ -109,6 +112,7 @@ impl Forwarder {
     ) -> Result<(), DropReason> {
         let interest = call.interest;
         let wanted = wanted(interest.name)?;
+        self.complete_notifications();
         let events = &mut self.management.events;
         let is_recent = |n: &Notification| {
             !interest.must_be_fresh
@@ -141,14 +145,30 @@ impl Forwarder {
         let Some(face) = self.faces.get(id).filter(|face| face.inbox.is_none()) else { return };
         let mut content = Vec::new();
         notification(kind, id, face).encode(&mut content);
-        self.management.events.push(content);
+        let made = (kind == face_event::CREATED).then_some(id);
+        self.management.events.push(content, made);
+    }
+
+    /// Writes what is known by now of faces just made into their notifications.
+    fn complete_notifications(&mut self) {
+        let events = &mut self.management.events;
+        let looked_at = events.history.len() - events.unsent;
+        for unsent in events.history.iter_mut().skip(looked_at) {
+            if let Some(id) = unsent.made.take()
+                && let Some(face) = self.faces.get(id)
+            {
+                unsent.content.clear();
+                notification(face_event::CREATED, id, face).encode(&mut unsent.content);
+            }
+        }
     }
 
     pub(super) fn send_events(&mut self, now_ns: u64, tx: &mut dyn Tx) {
-        let events = &mut self.management.events;
-        if events.unsent == 0 {
+        if self.management.events.unsent == 0 {
             return;
         }
+        self.complete_notifications();
+        let events = &mut self.management.events;
         let unsent = std::mem::take(&mut events.unsent);
         let (len, next) = (events.history.len(), events.next());
         for notification in events.history.iter_mut().skip(len - unsent) {

@@ -16,7 +16,7 @@ use crate::forwarder::{Forwarder, Tx};
 const AT_ONCE_MAX: usize = 8192;
 
 /// Prefixes in a slice.
-const SLICE: usize = 4096;
+const SLICE: usize = 1024;
 
 /// Listings in the making, and who waits for each.
 const LISTINGS_MAX: usize = 8;

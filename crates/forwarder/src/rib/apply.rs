@@ -15,7 +15,7 @@ use crate::forwarder::Forwarder;
 use crate::shard::Change;
 
 /// FIB entries or routes handled in one call.
-const SLICE: usize = 4096;
+const SLICE: usize = 1024;
 
 /// Subtrees that wait; more are taken together into one, the whole table.
 const SUBTREES_MAX: usize = 64;

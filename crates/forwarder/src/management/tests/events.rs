@@ -31,11 +31,14 @@ fn a_subscriber_gets_each_event_when_it_happens() {
     bench.wait_ms(2000);
     assert_eq!(any(&mut bench, app), [], "nothing happened lately");
     assert_eq!(bench.last_drop, None, "it waits");
-    let peer = bench.forwarder.add_face(FaceInfo {
+    let peer = bench.remote();
+    // The driver says more of it once its link is there.
+    let info = FaceInfo {
         remote_uri: "udp4://192.0.2.1:6363".into(),
         local_uri: "udp4://192.0.2.2:6363".into(),
         ..FaceInfo::default()
-    });
+    };
+    bench.forwarder.update_face(peer, info);
     assert_eq!(bench.forwarder.poll_timeout(), Some(0), "due at once");
     let (first, event) = read(&bench.after_ms(0)).unwrap();
     let expected = FaceEventNotification {
