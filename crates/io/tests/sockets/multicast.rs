@@ -17,6 +17,9 @@ fn members_hear_each_other_and_not_themselves() {
         ("udp://224.0.23.170?dev=wire", "udp4://224.0.23.170:56363"),
         ("udp://[ff02::1234]:56363?dev=wire", "udp6://[ff02::1234]:56363"),
     ] {
+        if uri.contains("ff02") && !has_ipv6(test) {
+            continue;
+        }
         let mut members = [0, 1].map(|end| cable.at(end, || join(uri)));
         assert_eq!(members[0].remote_uri(), remote);
         let local = format!("{}+dev://wire:56363", &remote[..4]);

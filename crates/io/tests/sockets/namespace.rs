@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -42,7 +43,22 @@ impl Cable {
             inside(&["link", "set", "wire", "mtu", &mtu_bytes.to_string(), "up"]);
             inside(&["link", "set", "lo", "up"]);
         }
+        cable.await_links();
         Some(cable)
+    }
+
+    /// IPv6 takes notice of a link that is up only after a while.
+    fn await_links(&self) {
+        let is_ready = |name: &String| {
+            let arguments = ["-n", name, "-6", "route", "show", "table", "local", "dev", "wire"];
+            let routes = Command::new("ip").args(arguments).output().unwrap().stdout;
+            String::from_utf8_lossy(&routes).contains("multicast ff00::/8")
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while has_ipv6("await_links") && !self.names.iter().all(is_ready) {
+            assert!(Instant::now() < deadline, "the link does not come up");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// What `make` returns in the namespace of one end; sockets stay there.

@@ -80,7 +80,7 @@ fn frames_travel_both_ways_between_our_own_ends() {
     assert_eq!((client.local_uri(), client.remote_uri()), (from, at));
     let frames: Vec<_> = (0..300).map(numbered).collect();
     for (from, to) in [(0, 1), (1, 0)] {
-        let mut ends = [&mut client, &mut server];
+        let ends = [&mut client, &mut server];
         for frame in &frames {
             ends[from].queue(&[&frame[..1], &frame[1..]]).unwrap();
         }
@@ -185,7 +185,7 @@ fn fragments_are_put_together_up_to_the_limit() {
     browser.write(Message::Ping(Bytes::new())).unwrap();
     browser.write(fragment(&whole[300..], Data::Continue, true)).unwrap();
     browser.flush().unwrap();
-    assert_eq!(receive(&mut server, 1), [whole.clone()]);
+    assert_eq!(receive(&mut server, 1), std::slice::from_ref(&whole));
     browser.write(fragment(&whole, Data::Binary, false)).unwrap();
     for _ in 0..100 {
         browser.write(fragment(b"", Data::Continue, false)).unwrap();
