@@ -1,7 +1,7 @@
 //! Looking at a forwarder and commanding it: faces, routes, strategies, the content store, and
 //! what `explain` tells about a read.
 
-use crate::harness::{Daemon, Home, free_port, noise, signal, write};
+use crate::harness::{Daemon, Home, free_port, noise, signal, wait_for, write};
 use serde_json::Value;
 
 /// A forwarder with a socket of its own.
@@ -58,7 +58,10 @@ fn routes_come_and_go() {
     assert!(route["expires_ms"].as_u64().unwrap() > 590_000);
     assert!(json(&home, &socket, "route list /elsewhere").is_empty());
     let table = home.run(&["route", "list", "--connect", &socket]).ok().stdout();
-    assert!(table.contains("PREFIX") && table.contains(&uri) && table.contains("static"), "{table}");
+    assert!(
+        table.contains("PREFIX") && table.contains(&uri) && table.contains("static"),
+        "{table}"
+    );
     json(&home, &socket, &format!("route remove /lab/x {face}"));
     assert!(json(&home, &socket, "route list /lab").is_empty());
     let bad = ["route", "add", "/lab", "1", "--origin", "moon", "--connect", &socket];
@@ -110,6 +113,9 @@ fn the_store_is_sized_and_emptied_and_explain_tells_who_answered() {
     assert!(content["by"].to_string().contains("which answered"), "{content}");
 
     signal(server.pid(), "STOP");
+    let stat = format!("/proc/{}/stat", server.pid());
+    let is_stopped = || std::fs::read_to_string(&stat).unwrap().contains(") T ");
+    wait_for("stopped server", is_stopped, || server.log());
     let stuck = home.run(&["explain", "/lab/d/y", "--connect", &socket]);
     signal(server.pid(), "CONT");
     assert!(stuck.stdout().contains("which did not answer"), "{}", stuck.stdout());
