@@ -11,10 +11,12 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use aws_lc_rs::encoding::{AsDer, EcPrivateKeyRfc5915Der, Pkcs8V1Der, PublicKeyX509Der};
 use aws_lc_rs::hmac;
 use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa;
 use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _,
+    ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RSA_PKCS1_SHA256,
 };
 use byname_packet::{Name, NameRef, SignError, Signer, signature_type};
 use thiserror::Error;
@@ -35,8 +37,8 @@ pub enum KeyError {
     /// The library could not generate a key.
     #[error("the cryptographic library could not generate a key")]
     Generate,
-    /// The octets are no PKCS#8 private key of a kind that byname signs with.
-    #[error("not a PKCS#8 private key of type Ed25519 or ECDSA P-256")]
+    /// The octets are no private key of a kind that byname signs with.
+    #[error("not a private key of type Ed25519, ECDSA P-256 or RSA (2048 to 8192 bits)")]
     PrivateKey,
     /// The key could not be written as PKCS#8.
     #[error("the key cannot be written as PKCS#8")]
@@ -91,6 +93,8 @@ pub enum Algorithm {
     Ed25519,
     /// ECDSA over P-256, for peers that know no Ed25519.
     EcdsaP256,
+    /// RSA with 2048 bits, for peers that know nothing else.
+    Rsa,
 }
 
 /// A private key with its public half.
@@ -99,6 +103,8 @@ pub enum KeyPair {
     Ed25519(Ed25519KeyPair),
     /// ECDSA over P-256 with SHA-256.
     EcdsaP256(EcdsaKeyPair),
+    /// RSA with PKCS#1 v1.5 and SHA-256.
+    Rsa(rsa::KeyPair),
 }
 
 impl fmt::Debug for KeyPair {
@@ -125,6 +131,9 @@ impl KeyPair {
             Algorithm::EcdsaP256 => EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING)
                 .map(Self::EcdsaP256)
                 .map_err(|_| KeyError::Generate),
+            Algorithm::Rsa => rsa::KeyPair::generate(rsa::KeySize::Rsa2048)
+                .map(Self::Rsa)
+                .map_err(|_| KeyError::Generate),
         }
     }
 
@@ -136,9 +145,47 @@ impl KeyPair {
         if let Ok(pair) = Ed25519KeyPair::from_pkcs8(der) {
             return Ok(Self::Ed25519(pair));
         }
-        EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, der)
-            .map(Self::EcdsaP256)
-            .map_err(|_| KeyError::PrivateKey)
+        if let Ok(pair) = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, der) {
+            return Ok(Self::EcdsaP256(pair));
+        }
+        rsa::KeyPair::from_pkcs8(der).map(Self::Rsa).map_err(|_| KeyError::PrivateKey)
+    }
+
+    /// Reads a private key in DER, in whatever of the usual forms: PKCS#8, PKCS#1 (RSA), SEC1
+    /// (ECDSA).
+    ///
+    /// # Errors
+    /// [`KeyError::PrivateKey`] for anything else, or another kind of key.
+    pub fn from_der(der: &[u8]) -> Result<Self, KeyError> {
+        if let Ok(pair) = Self::from_pkcs8(der) {
+            return Ok(pair);
+        }
+        if let Ok(pair) = EcdsaKeyPair::from_private_key_der(&ECDSA_P256_SHA256_ASN1_SIGNING, der) {
+            return Ok(Self::EcdsaP256(pair));
+        }
+        rsa::KeyPair::from_der(der).map(Self::Rsa).map_err(|_| KeyError::PrivateKey)
+    }
+
+    /// The private key in the form that its kind had before PKCS#8: PKCS#1 for RSA, SEC1 for ECDSA.
+    /// Ed25519 has none and stays PKCS#8.
+    ///
+    /// # Errors
+    /// [`KeyError::Encode`] when the library fails.
+    pub fn to_traditional_der(&self) -> Result<Vec<u8>, KeyError> {
+        match self {
+            Self::Ed25519(_) => self.to_pkcs8(),
+            Self::EcdsaP256(pair) => {
+                let key = pair.private_key();
+                let der: EcPrivateKeyRfc5915Der<'_> = key.as_der().map_err(|_| KeyError::Encode)?;
+                Ok(der.as_ref().to_vec())
+            }
+            Self::Rsa(_) => {
+                let whole = self.to_pkcs8()?;
+                let info = pkcs8::PrivateKeyInfoRef::try_from(&whole[..]);
+                let info = info.map_err(|_| KeyError::Encode)?;
+                Ok(info.private_key.as_bytes().to_vec())
+            }
+        }
     }
 
     /// The private key in PKCS#8 DER, as openssl reads it.
@@ -149,6 +196,10 @@ impl KeyPair {
         let document = match self {
             Self::Ed25519(pair) => pair.to_pkcs8v1(),
             Self::EcdsaP256(pair) => pair.to_pkcs8v1(),
+            Self::Rsa(pair) => {
+                let der: Result<Pkcs8V1Der<'_>, _> = pair.as_der();
+                return der.map(|der| der.as_ref().to_vec()).map_err(|_| KeyError::Encode);
+            }
         };
         document.map(|document| document.as_ref().to_vec()).map_err(|_| KeyError::Encode)
     }
@@ -158,6 +209,7 @@ impl KeyPair {
         match self {
             Self::Ed25519(_) => Algorithm::Ed25519,
             Self::EcdsaP256(_) => Algorithm::EcdsaP256,
+            Self::Rsa(_) => Algorithm::Rsa,
         }
     }
 
@@ -170,6 +222,10 @@ impl KeyPair {
             }
             Self::EcdsaP256(pair) => {
                 PublicKey::EcdsaP256(pair.public_key().as_ref().try_into().expect(invariant))
+            }
+            Self::Rsa(pair) => {
+                let der: Result<PublicKeyX509Der<'_>, _> = pair.public_key().as_der();
+                PublicKey::Rsa(der.expect("a key pair has a public key").as_ref().to_vec())
             }
         }
     }
@@ -184,13 +240,23 @@ impl KeyPair {
         self.public_key().key_id()
     }
 
-    fn sign(&self, parts: &[&[u8]]) -> Result<aws_lc_rs::signature::Signature, SignError> {
+    /// Signs the concatenated `parts` into `out` and returns the octets written.
+    fn sign(&self, parts: &[&[u8]], out: &mut [u8]) -> Result<usize, SignError> {
         let message = contiguous(parts);
-        match self {
+        let signature = match self {
             Self::Ed25519(pair) => pair.try_sign(&message),
             Self::EcdsaP256(pair) => pair.sign(&SystemRandom::new(), &message),
-        }
-        .map_err(|_| SignError::Failed)
+            Self::Rsa(pair) => {
+                let len = pair.public_modulus_len();
+                let out = out.get_mut(..len).ok_or(SignError::Failed)?;
+                let signed = pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), &message, out);
+                return signed.map(|()| len).map_err(|_| SignError::Failed);
+            }
+        };
+        let signature = signature.map_err(|_| SignError::Failed)?;
+        let signature = signature.as_ref();
+        out.get_mut(..signature.len()).ok_or(SignError::Failed)?.copy_from_slice(signature);
+        Ok(signature.len())
     }
 }
 
@@ -218,6 +284,7 @@ impl Signer for KeySigner {
         match *self.key {
             KeyPair::Ed25519(_) => signature_type::ED25519,
             KeyPair::EcdsaP256(_) => signature_type::ECDSA,
+            KeyPair::Rsa(_) => signature_type::RSA,
         }
     }
 
@@ -226,17 +293,15 @@ impl Signer for KeySigner {
     }
 
     fn signature_len_max(&self) -> usize {
-        match *self.key {
+        match &*self.key {
             KeyPair::Ed25519(_) => 64,
             KeyPair::EcdsaP256(_) => ECDSA_P256_SIGNATURE_MAX,
+            KeyPair::Rsa(pair) => pair.public_modulus_len(),
         }
     }
 
     fn sign(&self, parts: &[&[u8]], out: &mut [u8]) -> Result<usize, SignError> {
-        let signature = self.key.sign(parts)?;
-        let signature = signature.as_ref();
-        out.get_mut(..signature.len()).ok_or(SignError::Failed)?.copy_from_slice(signature);
-        Ok(signature.len())
+        self.key.sign(parts, out)
     }
 }
 

@@ -9,8 +9,10 @@
 pub mod base64;
 pub mod cert;
 pub mod command;
+pub mod foreign;
 pub mod key;
 pub mod link;
+pub mod safe_bag;
 pub mod tree;
 pub mod trust;
 pub mod verify;

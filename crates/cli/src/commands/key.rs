@@ -77,6 +77,7 @@ enum KeyCommand {
 enum AlgorithmArg {
     Ed25519,
     EcdsaP256,
+    Rsa,
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
@@ -98,6 +99,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             let algorithm = match algorithm {
                 AlgorithmArg::Ed25519 => Algorithm::Ed25519,
                 AlgorithmArg::EcdsaP256 => Algorithm::EcdsaP256,
+                AlgorithmArg::Rsa => Algorithm::Rsa,
             };
             let limits = Limits::parse(not_before.as_deref(), not_after.as_deref())?;
             let prefix = name(text)?;
@@ -190,6 +192,7 @@ fn print(keys: &[KeyInfo], json: bool) -> Outcome {
         let algorithm = match key.algorithm {
             Algorithm::Ed25519 => "ed25519",
             Algorithm::EcdsaP256 => "ecdsa-p256",
+            Algorithm::Rsa => "rsa",
         };
         if json {
             output::json_line(json!({

@@ -25,7 +25,7 @@ pub enum PublicKey {
     Ed25519([u8; 32]),
     /// ECDSA over P-256: the uncompressed point.
     EcdsaP256([u8; 65]),
-    /// RSA, kept as SubjectPublicKeyInfo. byname verifies with it and never signs.
+    /// RSA, kept as SubjectPublicKeyInfo.
     Rsa(Vec<u8>),
 }
 

@@ -5,6 +5,7 @@
 
 mod cert;
 mod command;
+mod foreign;
 mod identity;
 mod key;
 mod link;
