@@ -29,6 +29,10 @@ class ReadsFromByname(Case):
                 problems.append(f"{problem}\n{result}")
         return problems
 
+    def check_reads_over(self, forwarder, scheme):
+        """All samples over the Unix socket, some over other links."""
+        self.check_reads(forwarder, scheme, samples.SMALL if scheme == "unix" else samples.SOME)
+
     def check_reads(self, forwarder, scheme, names):
         """Publishes the samples at a forwarder and fetches some of them."""
         hub = nodes.FORWARDERS[forwarder](self.lab)

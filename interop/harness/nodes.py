@@ -69,7 +69,7 @@ class BynameForwarder(Forwarder):
 
     def _start(self):
         argv = [byname_binary(), "forward"]
-        for scheme in ("unix", "tcp", "udp"):
+        for scheme in ("unix", "tcp", "udp", "ws"):
             argv += ["--listen", self.uri(scheme)]
         for uri in self.listens:
             argv += ["--listen", uri]

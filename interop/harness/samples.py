@@ -29,6 +29,8 @@ SMALL = {
 }
 # Few enough segments that no burst of them overruns a socket's buffer.
 SHORT = {name: size for name, size in SMALL.items() if size < 10 * SEGMENT_BYTES}
+# For tests that are about the link: what comes in one, two and many segments, or in none.
+SOME = ("empty", "one-segment.bin", "one-segment-and-a-byte.bin", "many-segments.bin")
 LARGE = "large.bin"
 
 

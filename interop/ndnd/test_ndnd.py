@@ -11,7 +11,7 @@ class CatReadsByname(ReadsFromByname):
 
     @grid(forwarder=FORWARDERS, scheme=("unix", "tcp"))
     def check_small_files(self, forwarder, scheme):
-        self.check_reads(forwarder, scheme, samples.SMALL)
+        self.check_reads_over(forwarder, scheme)
 
     @grid(forwarder=FORWARDERS)
     def check_large_file(self, forwarder):

@@ -21,7 +21,7 @@ class ClientReadsByname(ReadsFromByname):
 
     @grid(forwarder=FORWARDERS, scheme=("unix", "tcp", "udp", "ws"))
     def check_small_files(self, forwarder, scheme):
-        self.check_reads(forwarder, scheme, samples.SMALL)
+        self.check_reads_over(forwarder, scheme)
 
     def test_fragments_of_byname(self):
         """Data larger than the MTU of the link between forwarder and client."""

@@ -14,11 +14,11 @@ class CatchunksReadsByname(ReadsFromByname):
 
     @grid(forwarder=FORWARDERS, scheme=("unix", "tcp"))
     def check_small_files(self, forwarder, scheme):
-        self.check_reads(forwarder, scheme, samples.SMALL)
+        self.check_reads_over(forwarder, scheme)
 
     def test_small_files_over_udp(self):
         """python-ndn puts nothing together; on loopback links byname takes nothing apart."""
-        self.check_reads("byname", "udp", samples.SMALL)
+        self.check_reads_over("byname", "udp")
 
     @grid(forwarder=FORWARDERS)
     def check_large_file(self, forwarder):
