@@ -19,10 +19,14 @@ use crate::{FrameFn, FrameSink};
 /// What the kernel may hold of a Unix stream; its default is a quarter of one of our reads.
 const UNIX_KERNEL_BYTES: usize = 1 << 20;
 
-/// A peer that vanished without a word is noticed after about a minute.
+/// A peer that vanished without a word is noticed after a minute or two.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_PROBES: u32 = 3;
+
+/// The same while bytes are on their way, when no probes are sent: the system would try for a
+/// quarter of an hour. A peer that is alive, but does not read, has this long, too.
+const UNANSWERED_MAX: Duration = Duration::from_secs(120);
 
 /// Frames handed to the kernel in one call. Two slices each, and the kernel takes 1024.
 const FRAMES_PER_CALL_MAX: usize = 64;
@@ -37,6 +41,7 @@ fn parts_behind(parts: [&[u8]; 2], count: usize) -> [&[u8]; 2] {
 /// Small packets leave at once, and a peer that is gone is found out.
 pub(crate) fn prepare_tcp(socket: &Socket) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_user_timeout(Some(UNANSWERED_MAX))?;
     let keepalive = TcpKeepalive::new()
         .with_time(KEEPALIVE_IDLE)
         .with_interval(KEEPALIVE_INTERVAL)

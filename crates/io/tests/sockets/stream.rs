@@ -267,6 +267,8 @@ fn tcp_ends_know_their_addresses_and_do_not_delay() {
         for end in [&client, &server] {
             assert!(end.is_local() && !end.is_datagram());
             assert!(SockRef::from(end).tcp_nodelay().unwrap());
+            assert!(SockRef::from(end).keepalive().unwrap());
+            assert!(SockRef::from(end).tcp_user_timeout().unwrap().is_some());
             assert!(SockRef::from(end).nonblocking().unwrap());
             assert_eq!(end.peer_credentials(), None);
         }
