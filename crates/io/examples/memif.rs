@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! memif echo  listen|connect URI                            send every frame back
-//! memif ping  listen|connect URI [count=N] [bytes=B] [window=W]   expect every frame back, unchanged
+//! memif ping  listen|connect URI [count=N] [bytes=B] [window=W]   expect every frame back
 //! memif sink  listen|connect URI                            count what comes
 //! memif flood listen|connect URI [count=N] [bytes=B]        send as fast as the peer takes it
 //! memif bench [count=N] [bytes=B] [window=W]                client and server in one process
@@ -11,7 +11,7 @@
 //! Frames are NDN Data in size and outer element only. Results are one line of JSON.
 
 use std::env;
-use std::fmt::Display;
+use std::error::Error;
 use std::process::exit;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +21,8 @@ use byname_io::{
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
+
+type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
 /// The type of a Data packet.
 const DATA: u8 = 6;
@@ -53,10 +55,10 @@ fn main() {
                 "ping" => ping(&mut peer, &options),
                 "sink" => sink(&mut peer, u64::MAX),
                 "flood" => flood(&mut peer, &options),
-                _ => Err(format!("no mode `{mode}`")),
+                _ => Err(format!("no mode `{mode}`").into()),
             }
         }),
-        _ => Err("usage: memif echo|ping|sink|flood listen|connect URI, or memif bench".to_owned()),
+        _ => Err("usage: memif echo|ping|sink|flood listen|connect URI, or memif bench".into()),
     };
     match result {
         Ok(line) => println!("{line}"),
@@ -67,23 +69,19 @@ fn main() {
     }
 }
 
-fn options(words: &[&str]) -> Result<Options, String> {
+fn options(words: &[&str]) -> Outcome<Options> {
     let mut options = Options { count: 1_000_000, bytes: 8300, window: 64 };
     for word in words {
         let (key, value) = word.split_once('=').ok_or(format!("`{word}` is not KEY=VALUE"))?;
-        let number: u64 = value.parse().map_err(text)?;
+        let number: u64 = value.parse()?;
         match key {
             "count" => options.count = number,
-            "bytes" => options.bytes = usize::try_from(number).map_err(text)?.clamp(12, 8800),
+            "bytes" => options.bytes = usize::try_from(number)?.clamp(12, 8800),
             "window" => options.window = number.max(1),
-            _ => return Err(format!("no option `{key}`")),
+            _ => return Err(format!("no option `{key}`").into()),
         }
     }
     Ok(options)
-}
-
-fn text(error: impl Display) -> String {
-    error.to_string()
 }
 
 /// One element of TLV.
@@ -116,34 +114,34 @@ fn number_of(frame: &[u8]) -> Option<u64> {
 }
 
 impl Peer {
-    fn new(side: &str, uri: &str) -> Result<Self, String> {
-        let endpoint: Endpoint = uri.parse().map_err(text)?;
+    fn new(side: &str, uri: &str) -> Outcome<Self> {
+        let endpoint: Endpoint = uri.parse()?;
         match side {
-            "connect" => Self::of(Connection::connect(&endpoint, PATIENCE).map_err(text)?, None),
+            "connect" => Self::of(Connection::connect(&endpoint, PATIENCE)?, None),
             "listen" => {
-                let listener = Listener::bind(&endpoint).map_err(text)?;
+                let listener = Listener::bind(&endpoint)?;
                 let connection = accept(&listener)?;
                 Self::of(connection, Some(listener))
             }
-            _ => Err(format!("`{side}` is neither listen nor connect")),
+            _ => Err(format!("`{side}` is neither listen nor connect").into()),
         }
     }
 
-    fn of(connection: Connection, listener: Option<Listener>) -> Result<Self, String> {
-        let poller = Poller::new().map_err(text)?;
-        poller.add(&connection, Token(0), Interest::READ).map_err(text)?;
+    fn of(connection: Connection, listener: Option<Listener>) -> Outcome<Self> {
+        let poller = Poller::new()?;
+        poller.add(&connection, Token(0), Interest::READ)?;
         Ok(Peer { connection, poller, _listener: listener })
     }
 
     /// Waits until there may be something to do; false if nothing happened.
-    fn wait(&mut self, timeout: Duration) -> Result<bool, String> {
+    fn wait(&mut self, timeout: Duration) -> Outcome<bool> {
         let write = self.connection.wants_write();
         let interest = Interest { read: true, write };
-        self.poller.modify(&self.connection, Token(0), interest).map_err(text)?;
+        self.poller.modify(&self.connection, Token(0), interest)?;
         let mut events = Vec::new();
-        self.poller.wait(&mut events, Some(timeout)).map_err(text)?;
+        self.poller.wait(&mut events, Some(timeout))?;
         if events.iter().any(|event| event.writable) {
-            self.connection.flush().map_err(text)?;
+            self.connection.flush()?;
         }
         Ok(!events.is_empty())
     }
@@ -153,21 +151,21 @@ impl Peer {
     }
 }
 
-fn accept(listener: &Listener) -> Result<Connection, String> {
-    let mut poller = Poller::new().map_err(text)?;
-    poller.add(listener, Token(0), Interest::READ).map_err(text)?;
+fn accept(listener: &Listener) -> Outcome<Connection> {
+    let mut poller = Poller::new()?;
+    poller.add(listener, Token(0), Interest::READ)?;
     let mut events = Vec::new();
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
-        poller.wait(&mut events, Some(Duration::from_secs(1))).map_err(text)?;
-        if let Some(connection) = listener.accept().map_err(text)? {
+        poller.wait(&mut events, Some(Duration::from_secs(1)))?;
+        if let Some(connection) = listener.accept()? {
             return Ok(connection);
         }
     }
-    Err("nobody came".to_owned())
+    Err("nobody came".into())
 }
 
-fn echo(peer: &mut Peer) -> Result<String, String> {
+fn echo(peer: &mut Peer) -> Outcome<String> {
     let (mut frames, mut dropped) = (0u64, 0u64);
     let mut burst: Vec<u8> = Vec::new();
     let mut lengths: Vec<usize> = Vec::new();
@@ -186,14 +184,14 @@ fn echo(peer: &mut Peer) -> Result<String, String> {
         burst.clear();
         match status {
             Ok(status) if status.closed => break,
-            Ok(_) => peer.connection.flush().map_err(text)?,
-            Err(error) => return Err(error.to_string()),
+            Ok(_) => peer.connection.flush()?,
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(format!(r#"{{"frames":{frames},"dropped":{dropped}}}"#))
 }
 
-fn ping(peer: &mut Peer, options: &Options) -> Result<String, String> {
+fn ping(peer: &mut Peer, options: &Options) -> Outcome<String> {
     let mut expected = vec![0; options.bytes];
     let (mut sent, mut received, mut wrong, mut malformed) = (0u64, 0u64, 0u64, 0u64);
     let start = Instant::now();
@@ -201,19 +199,17 @@ fn ping(peer: &mut Peer, options: &Options) -> Result<String, String> {
     while received < options.count {
         while sent < options.count && sent - received < options.window {
             write_frame(&mut expected, sent);
-            peer.connection.queue(&[&expected]).map_err(text)?;
+            peer.connection.queue(&[&expected])?;
             sent += 1;
         }
-        peer.connection.flush().map_err(text)?;
+        peer.connection.flush()?;
         let is_awake = peer.wait(LOSS)?;
         let before = received;
-        let status = peer
-            .receive(&mut |frame| {
-                write_frame(&mut expected, received);
-                wrong += u64::from(frame != expected);
-                received += 1;
-            })
-            .map_err(text)?;
+        let status = peer.receive(&mut |frame| {
+            write_frame(&mut expected, received);
+            wrong += u64::from(frame != expected);
+            received += 1;
+        })?;
         malformed += status.dropped as u64;
         if received > before {
             progress = Instant::now();
@@ -228,21 +224,19 @@ fn ping(peer: &mut Peer, options: &Options) -> Result<String, String> {
         + &format!(r#""malformed":{malformed},"ns_per_exchange":{ns}}}"#))
 }
 
-fn sink(peer: &mut Peer, count: u64) -> Result<String, String> {
+fn sink(peer: &mut Peer, count: u64) -> Outcome<String> {
     let (mut frames, mut bytes, mut missing, mut next) = (0u64, 0u64, 0u64, 0u64);
     let mut start = None;
     while frames < count {
         peer.wait(PATIENCE)?;
-        let status = peer
-            .receive(&mut |frame| {
-                frames += 1;
-                bytes += frame.len() as u64;
-                if let Some(number) = number_of(frame) {
-                    missing += number.saturating_sub(next);
-                    next = number + 1;
-                }
-            })
-            .map_err(text)?;
+        let status = peer.receive(&mut |frame| {
+            frames += 1;
+            bytes += frame.len() as u64;
+            if let Some(number) = number_of(frame) {
+                missing += number.saturating_sub(next);
+                next = number + 1;
+            }
+        })?;
         start.get_or_insert_with(Instant::now);
         if status.closed {
             break;
@@ -253,7 +247,7 @@ fn sink(peer: &mut Peer, count: u64) -> Result<String, String> {
     Ok(line + &format!(r#""ns_per_frame":{ns}}}"#))
 }
 
-fn flood(peer: &mut Peer, options: &Options) -> Result<String, String> {
+fn flood(peer: &mut Peer, options: &Options) -> Outcome<String> {
     let mut frame = vec![0; options.bytes];
     let start = Instant::now();
     let mut sent = 0;
@@ -261,15 +255,15 @@ fn flood(peer: &mut Peer, options: &Options) -> Result<String, String> {
         let burst = options.window.min(options.count - sent);
         for number in sent..sent + burst {
             write_frame(&mut frame, number);
-            peer.connection.queue(&[&frame]).map_err(text)?;
+            peer.connection.queue(&[&frame])?;
         }
         sent += burst;
-        peer.connection.flush().map_err(text)?;
+        peer.connection.flush()?;
         while peer.connection.wants_write() {
             peer.wait(PATIENCE)?;
-            let status = peer.receive(&mut |_| ()).map_err(text)?;
+            let status = peer.receive(&mut |_| ())?;
             if status.closed {
-                return Err(format!("the peer left after {sent} frames"));
+                return Err(format!("the peer left after {sent} frames").into());
             }
         }
     }
@@ -279,34 +273,34 @@ fn flood(peer: &mut Peer, options: &Options) -> Result<String, String> {
 }
 
 /// A client and a server that are connected.
-fn both_ends(uri: &str) -> Result<(Peer, Peer), String> {
-    let endpoint: Endpoint = uri.parse().map_err(text)?;
-    let listener = Listener::bind(&endpoint).map_err(text)?;
+fn both_ends(uri: &str) -> Outcome<(Peer, Peer)> {
+    let endpoint: Endpoint = uri.parse()?;
+    let listener = Listener::bind(&endpoint)?;
     let connecting = thread::spawn(move || Connection::connect(&endpoint, PATIENCE));
     let server = Peer::of(accept(&listener)?, None)?;
-    let client = connecting.join().map_err(|_| "a thread failed")?.map_err(text)?;
+    let client = connecting.join().map_err(|_| "a thread failed")??;
     Ok((Peer::of(client, None)?, server))
 }
 
 /// Bursts from one end to the other within one thread: what frames cost without anybody waiting.
-fn alternate(from: &mut Peer, to: &mut Peer, options: &Options) -> Result<u64, String> {
+fn alternate(from: &mut Peer, to: &mut Peer, options: &Options) -> Outcome<u64> {
     let mut frame = vec![0; options.bytes];
     write_frame(&mut frame, 1);
     let cpu = cpu_time();
     let mut received = 0;
     while received < options.count {
         for _ in 0..options.window {
-            from.connection.queue(&[&frame]).map_err(text)?;
+            from.connection.queue(&[&frame])?;
         }
-        from.connection.flush().map_err(text)?;
-        to.receive(&mut |_| received += 1).map_err(text)?;
+        from.connection.flush()?;
+        to.receive(&mut |_| received += 1)?;
     }
     Ok((cpu_time() - cpu).as_nanos() as u64 / received)
 }
 
 /// One way in each direction, within one thread and between two, then echo, with wall time and the
 /// CPU time of both threads together.
-fn bench(options: &Options) -> Result<String, String> {
+fn bench(options: &Options) -> Outcome<String> {
     let directory = env::temp_dir().join(format!("byname-memif-{}", std::process::id()));
     let uri = format!("memif://{}/socket", directory.display());
     let mut lines = Vec::new();
