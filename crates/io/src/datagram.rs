@@ -83,6 +83,11 @@ impl DatagramSocket {
         self.io.queued_bytes() > 0
     }
 
+    /// What waits, a little more than its length for each datagram.
+    pub fn queued_bytes(&self) -> usize {
+        self.io.queued_bytes()
+    }
+
     /// Datagrams that the kernel refused since the beginning.
     pub fn send_dropped(&self) -> u64 {
         self.io.send_dropped()

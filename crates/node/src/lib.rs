@@ -14,6 +14,7 @@ mod shards;
 mod connector;
 mod lasting;
 mod links;
+mod marking;
 
 pub use config::{NodeConfig, SocketAccess, StaticFace, StaticRoute};
 pub use error::NodeError;

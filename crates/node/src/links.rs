@@ -18,6 +18,8 @@ use byname_io::{Connection, DatagramSocket, IoError, QueueFull};
 use byname_link::{Feedback, LinkOptions, LinkReceiver, LinkSender, LinkService};
 use byname_packet::lp::LpHeader;
 
+use crate::marking::Marking;
+
 /// Pieces handed to a connection in one call.
 const PIECES_PER_CALL_MAX: usize = 64;
 
@@ -67,6 +69,7 @@ pub(crate) struct Link {
     /// Receiving half; `None` while lent.
     pub(crate) receiver: Option<Box<LinkReceiver>>,
     pub(crate) sender: LinkSender,
+    pub(crate) marking: Marking,
     /// The poller's token of its own connection.
     pub(crate) token: u64,
     pub(crate) is_watching_write: bool,
@@ -84,6 +87,7 @@ impl Link {
             carrier,
             receiver: Some(Box::new(receiver)),
             sender,
+            marking: Marking::default(),
             token,
             is_watching_write: false,
             last_active_ns: 0,
@@ -98,6 +102,8 @@ impl Link {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) socket: Option<DatagramSocket>,
+    /// Octets that waited after the last flush.
+    queued_bytes: usize,
     pub(crate) token: u64,
     pub(crate) is_watching_write: bool,
     is_dirty: bool,
@@ -105,7 +111,13 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(socket: DatagramSocket, token: u64) -> Self {
-        Self { socket: Some(socket), token, is_watching_write: false, is_dirty: false }
+        Self {
+            socket: Some(socket),
+            queued_bytes: 0,
+            token,
+            is_watching_write: false,
+            is_dirty: false,
+        }
     }
 }
 
@@ -347,6 +359,7 @@ impl Links {
         }
         let Carrier::Connection(Some(connection)) = &mut link.carrier else { return Ok(false) };
         connection.flush()?;
+        link.marking.queued_bytes = connection.queued_bytes();
         Ok(connection.wants_write())
     }
 
@@ -355,7 +368,8 @@ impl Links {
         match &mut self.shared[index].socket {
             Some(socket) => {
                 socket.flush()?;
-                Ok(socket.wants_write())
+                self.shared[index].queued_bytes = socket.queued_bytes();
+                Ok(self.shared[index].queued_bytes > 0)
             }
             None => Ok(false),
         }
@@ -440,7 +454,13 @@ fn take_piece(
 impl Tx for Links {
     fn send(&mut self, face: FaceId, header: &LpHeader<'_>, packet: &[u8]) {
         let Some(link) = self.faces.get_mut(&face) else { return };
-        let Link { carrier, sender, pieces, .. } = link;
+        let Link { carrier, sender, marking, pieces, .. } = link;
+        let queued_bytes = match carrier {
+            Carrier::Peer { socket, .. } => self.shared[*socket].queued_bytes,
+            _ => marking.queued_bytes,
+        };
+        let marked = marking.mark(header, queued_bytes, self.now_ns);
+        let header = marked.as_ref().unwrap_or(header);
         let (shared, deferred) = (&mut self.shared, &mut self.deferred);
         let (scratch, burst, bytes_max) = (&mut self.scratch, self.burst, self.send_bytes_max);
         let mut outcome = Outcome::Queued;

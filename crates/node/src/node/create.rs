@@ -5,7 +5,7 @@
 //! leaves that to clients. Two wishes for one peer end in one face: the later gets the earlier's.
 
 use byname_forwarder::{
-    FaceFailure, FaceId, FaceInfo, FaceOptions, FaceRequest, Persistency, RequestId,
+    FaceFailure, FaceId, FaceInfo, FaceOptions, FaceRequest, LinkType, Persistency, RequestId,
 };
 use byname_io::{Endpoint, EndpointError};
 use byname_link::LinkOptions;
@@ -191,11 +191,16 @@ impl Node {
     /// Lets the link of a face do what its options say.
     pub(super) fn apply_options(&mut self, face: FaceId) {
         let Some(options) = self.forwarder.face_options(face) else { return };
+        if let Some(link) = self.links.faces.get_mut(&face) {
+            link.marking.set_options(options);
+        }
         let wanted = options.mtu_bytes.and_then(|bytes| usize::try_from(bytes).ok());
         // UDP would take any NDN packet; what networks deliver is the face's default.
-        let default = self.forwarder.face_info(face).and_then(|info| info.mtu_bytes);
-        let mtu_bytes = wanted.or(default);
-        let options = LinkOptions { reliability: options.reliability, mtu_bytes };
+        let info = self.forwarder.face_info(face);
+        let mtu_bytes = wanted.or(info.and_then(|info| info.mtu_bytes));
+        // Among many, nobody could say whose acknowledgement is missing.
+        let is_one_peer = info.is_some_and(|info| info.link_type == LinkType::PointToPoint);
+        let options = LinkOptions { reliability: options.reliability && is_one_peer, mtu_bytes };
         self.links.set_options(face, &options);
     }
 }

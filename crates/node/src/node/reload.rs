@@ -38,7 +38,7 @@ pub struct Changes {
 /// A socket to listen with that is bound, but not yet watched.
 enum Bound {
     Stream(Listener),
-    Datagram(DatagramSocket),
+    Datagram(Box<DatagramSocket>),
     /// A multicast group, which is a face from the start.
     Group(Connection),
 }
@@ -101,7 +101,7 @@ impl Node {
         match endpoint {
             Endpoint::Udp { .. } => {
                 let socket = DatagramSocket::bind_with(endpoint, self.limits())?;
-                return Ok(Bound::Datagram(socket));
+                return Ok(Bound::Datagram(Box::new(socket)));
             }
             Endpoint::Multicast { .. } => {
                 let group = Connection::connect_with(endpoint, JOIN_TIMEOUT, self.limits())?;
@@ -123,9 +123,9 @@ impl Node {
                 let free = self.links.shared.iter().position(|shared| shared.socket.is_none());
                 let index = free.unwrap_or(self.links.shared.len());
                 let token = self.token(Source::Shared(index));
-                self.poller.add(&socket, Token(token), Interest::READ)?;
+                self.poller.add(&*socket, Token(token), Interest::READ)?;
                 info!(endpoint = %socket.local_endpoint(), "listening");
-                let shared = Shared::new(socket, token);
+                let shared = Shared::new(*socket, token);
                 match free {
                     Some(index) => self.links.shared[index] = shared,
                     None => self.links.shared.push(shared),

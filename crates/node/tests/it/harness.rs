@@ -61,6 +61,7 @@ pub(crate) struct Got {
     pub(crate) wire: Vec<u8>,
     pub(crate) token: Option<Vec<u8>>,
     pub(crate) nack: Option<u64>,
+    pub(crate) mark: Option<u64>,
 }
 
 impl Got {
@@ -175,6 +176,7 @@ impl Client {
                         wire: received.packet.to_vec(),
                         token: received.header.pit_token.map(<[u8]>::to_vec),
                         nack: received.header.nack,
+                        mark: received.header.congestion_mark,
                     });
                 }
             });

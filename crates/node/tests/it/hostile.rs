@@ -272,3 +272,27 @@ fn garbage_datagrams_make_no_faces() {
     assert!(honest.next().unwrap().nack.is_some());
     assert!(node.control.snapshot().unwrap().face_count <= 8 + 2);
 }
+
+#[test]
+fn a_queue_that_stays_long_is_told_to_who_causes_it() {
+    let mut config = NodeConfig::default();
+    config.face_defaults.default_congestion_threshold_bytes = Some(4096);
+    config.face_defaults.base_congestion_marking_interval_ns = Some(1_000_000);
+    let (node, _directory) = site(config);
+    let mut producer = node.client(0);
+    assert_eq!(producer.register("/app").status_code, 200);
+    let serving = produce(producer, vec![1; 8000]);
+    let mut slow = node.client(0);
+    for n in 0..2000 {
+        slow.express_with(&format!("/app/{n}"), None, |it| it.lifetime_ms(10_000));
+    }
+    // More than the kernel's buffers hold.
+    wait_for("the answers", || node.control.snapshot().unwrap().counters.out_data >= 2000);
+    let mut marks = 0;
+    while marks == 0 {
+        let got = slow.next().expect("a marked packet among the answers");
+        marks += usize::from(got.mark.is_some());
+    }
+    drop(node);
+    serving.join().unwrap();
+}
