@@ -29,7 +29,7 @@ mod status;
 mod strategy;
 
 use byname_packet::lp::LpHeader;
-use byname_packet::mgmt::{ControlResponse, status_code};
+use byname_packet::mgmt::{ControlParameters, ControlResponse, status_code};
 use byname_packet::{Component, ContentType, DataBuilder, DigestSigner, Interest, NameRef};
 
 use crate::counters::DropReason;
@@ -52,6 +52,10 @@ const FRESHNESS_MS: u64 = 1000;
 
 /// Components before the module: `/localhost/nfd`.
 const PREFIX_LEN: usize = 2;
+
+/// Parameters that a refusal repeats have no more octets than this: the Data holds them in its name
+/// as well.
+const REPEATED_BYTES_MAX: usize = 2048;
 
 /// What management remembers between requests.
 #[derive(Debug, Default)]
@@ -87,6 +91,18 @@ fn module_and_verb(name: NameRef<'_>) -> (&[u8], &[u8]) {
     (generic(PREFIX_LEN), generic(PREFIX_LEN + 1))
 }
 
+/// What a refusal without a body of its own says: the parameters of the command. NFD says nothing,
+/// and python-ndn and NDNd's tools cannot read that.
+fn refused_parameters(name: NameRef<'_>, response: &ControlResponse) -> Option<Vec<u8>> {
+    let is_bare = response.status_code >= status_code::BAD_REQUEST && response.body.is_empty();
+    let component = name.get(PREFIX_LEN + 2).filter(|_| is_bare)?;
+    if component.value.len() > REPEATED_BYTES_MAX {
+        return None;
+    }
+    ControlParameters::decode(component.value).ok()?;
+    Some(component.value.to_vec())
+}
+
 /// The Data that answers `name` with a response.
 fn encode_response(
     name: NameRef<'_>,
@@ -94,7 +110,10 @@ fn encode_response(
     response: &ControlResponse,
 ) -> Option<Vec<u8>> {
     let (mut content, mut packet) = (Vec::new(), Vec::new());
-    response.encode(&mut content);
+    match refused_parameters(name, response) {
+        Some(body) => ControlResponse { body, ..response.clone() }.encode(&mut content),
+        None => response.encode(&mut content),
+    }
     let data = DataBuilder::new(name).content_type(content_type).freshness_ms(FRESHNESS_MS);
     data.encode(&content, &DigestSigner, &mut packet).ok()?;
     Some(packet)

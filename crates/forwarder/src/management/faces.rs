@@ -312,7 +312,8 @@ pub(super) fn flags(options: &FaceOptions) -> u64 {
         | flag(options.congestion_marking, FLAG_CONGESTION_MARKING)
 }
 
-/// The body of the answer to `faces/update`.
+/// The body of the answer to `faces/update`: the MTU only if one was chosen, for python-ndn cannot
+/// read it where ndn-cxx writes it.
 fn properties(id: FaceId, face: &Face) -> ControlParameters {
     ControlParameters {
         face_id: Some(id.0),
@@ -320,7 +321,7 @@ fn properties(id: FaceId, face: &Face) -> ControlParameters {
         face_persistency: Some(persistency_number(face.info.persistency)),
         base_congestion_marking_interval_ns: face.options.base_congestion_marking_interval_ns,
         default_congestion_threshold_bytes: face.options.default_congestion_threshold_bytes,
-        mtu: mtu(face),
+        mtu: face.options.mtu_bytes,
         ..ControlParameters::default()
     }
 }
