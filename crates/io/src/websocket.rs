@@ -54,6 +54,7 @@ pub(crate) struct WebSocket {
     socket: Socket,
     queue: FrameQueue,
     frame_bytes_max: usize,
+    is_server: bool,
     next_tick_ns: u64,
     silent_intervals: u32,
 }
@@ -71,12 +72,13 @@ fn config(limits: Limits) -> WebSocketConfig {
 }
 
 impl WebSocket {
-    fn new(mut socket: Socket, limits: Limits) -> Self {
+    fn new(mut socket: Socket, is_server: bool, limits: Limits) -> Self {
         socket.get_mut().end_handshake();
         WebSocket {
             socket,
             queue: FrameQueue::new(limits.send_bytes_max),
             frame_bytes_max: limits.frame_bytes_max,
+            is_server,
             next_tick_ns: 0,
             silent_intervals: 0,
         }
@@ -155,13 +157,20 @@ impl WebSocket {
     }
 
     /// Turns frames that wait into messages, as long as there is room for them.
+    ///
+    /// A client has to mask them, which is tungstenite's business. A server's are plain: they go
+    /// where tungstenite's would, behind whatever it had to say, without its copies.
     fn encode(&mut self) -> Result<(), IoError> {
         self.settle()?;
         while self.socket.get_ref().has_room()
             && let Some(frame) = self.queue.first()
         {
-            let message = Message::binary(frame.to_vec());
-            if let Err(error) = self.socket.write(message) {
+            if !self.socket.can_write() {
+                return Err(self.sort(Error::AlreadyClosed));
+            }
+            if self.is_server {
+                self.socket.get_mut().append_binary(frame);
+            } else if let Err(error) = self.socket.write(Message::binary(frame.to_vec())) {
                 return Err(self.sort(error));
             }
             self.queue.sent_first();

@@ -27,7 +27,7 @@ pub(crate) fn connect(
     let mut handshake = started.map_err(refused)?;
     loop {
         match handshake.handshake() {
-            Ok((socket, _)) => return Ok(WebSocket::new(socket, limits)),
+            Ok((socket, _)) => return Ok(WebSocket::new(socket, false, limits)),
             Err(HandshakeError::Interrupted(next)) => {
                 wait(next.get_ref().get_ref(), deadline)?;
                 handshake = next;

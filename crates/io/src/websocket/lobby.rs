@@ -170,7 +170,7 @@ impl Lobby {
                 waiting.guests.remove(at);
                 // From now on it is the caller's poller that watches it.
                 let _ = epoll::delete(&self.epoll, socket.get_ref());
-                Some(WebSocket::new(socket, limits))
+                Some(WebSocket::new(socket, true, limits))
             }
             Err(HandshakeError::Interrupted(handshake)) => {
                 waiting.guests[at].handshake = Some(handshake);

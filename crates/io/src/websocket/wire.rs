@@ -78,6 +78,22 @@ impl Wire {
         self.out.len()
     }
 
+    /// Appends an unmasked binary message in one piece (RFC 6455, section 5.2).
+    pub(super) fn append_binary(&mut self, payload: &[u8]) {
+        const FINAL_BINARY: u8 = 0x82;
+        match payload.len() {
+            length @ 0..=125 => self.out.append(&[&[FINAL_BINARY, length as u8], payload]),
+            length @ 126..=0xffff => {
+                let [high, low] = (length as u16).to_be_bytes();
+                self.out.append(&[&[FINAL_BINARY, 126, high, low], payload]);
+            }
+            length => {
+                let length = (length as u64).to_be_bytes();
+                self.out.append(&[&[FINAL_BINARY, 127], &length, payload]);
+            }
+        }
+    }
+
     /// Hands the run to the kernel; whether all of it was taken.
     pub(super) fn drain(&mut self) -> Result<bool, Errno> {
         while self.out.len() > 0 {
