@@ -162,7 +162,8 @@ pub fn by_name(name: NameRef<'_>) -> Option<Chosen> {
         KINDS.into_iter().find(|(known, _, _)| known.as_bytes() == label.value)?;
     let rest = match name.get(start + 1).and_then(|component| component.version()) {
         None => name.suffix(start + 1),
-        Some(wanted) if wanted == version => name.suffix(start + 2),
+        // As in NFD: an older version means the next one there is.
+        Some(wanted) if wanted <= version => name.suffix(start + 2),
         Some(_) => return None,
     };
     build(Parameters::parse(rest)?)

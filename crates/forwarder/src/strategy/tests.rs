@@ -13,7 +13,7 @@ fn strategies_are_found_with_and_without_version() {
         }
     }
     assert_eq!(default_strategy().label(), ("best-route", 5));
-    for unknown in ["/localhost/nfd/strategy/multicast/v=4", "/localhost/nfd/strategy", "/x"] {
+    for unknown in ["/localhost/nfd/strategy/multicast/v=6", "/localhost/nfd/strategy", "/x"] {
         assert!(by_name(name(unknown).view()).is_none(), "{unknown}");
     }
 }

@@ -90,7 +90,8 @@ impl ControlParameters {
         Ok(true)
     }
 
-    /// Appends the whole element.
+    /// Appends the whole element, in the order of the protocol's documentation: python-ndn and NDNd
+    /// can read no other (ndn-cxx reads any).
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut value = Vec::new();
         if let Some(name) = &self.name {
@@ -103,6 +104,11 @@ impl ControlParameters {
         write_opt_nni(&mut value, types::COST, self.cost);
         write_opt_nni(&mut value, types::CAPACITY, self.capacity);
         write_opt_nni(&mut value, types::COUNT, self.count);
+        let interval_ns = self.base_congestion_marking_interval_ns;
+        write_opt_nni(&mut value, types::BASE_CONGESTION_MARKING_INTERVAL, interval_ns);
+        let threshold_bytes = self.default_congestion_threshold_bytes;
+        write_opt_nni(&mut value, types::DEFAULT_CONGESTION_THRESHOLD, threshold_bytes);
+        write_opt_nni(&mut value, types::MTU, self.mtu);
         write_opt_nni(&mut value, types::FLAGS, self.flags);
         write_opt_nni(&mut value, types::MASK, self.mask);
         if let Some(strategy) = &self.strategy {
@@ -110,17 +116,6 @@ impl ControlParameters {
         }
         write_opt_nni(&mut value, types::EXPIRATION_PERIOD, self.expiration_period_ms);
         write_opt_nni(&mut value, types::FACE_PERSISTENCY, self.face_persistency);
-        write_opt_nni(
-            &mut value,
-            types::BASE_CONGESTION_MARKING_INTERVAL,
-            self.base_congestion_marking_interval_ns,
-        );
-        write_opt_nni(
-            &mut value,
-            types::DEFAULT_CONGESTION_THRESHOLD,
-            self.default_congestion_threshold_bytes,
-        );
-        write_opt_nni(&mut value, types::MTU, self.mtu);
         tlv::write_element(out, types::CONTROL_PARAMETERS, &value);
     }
 }
