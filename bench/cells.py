@@ -54,3 +54,5 @@ def all_cells():
     everybody = (BYNAME, RELAY, NDND)
     yield Cell("latency", "unix", 100, everybody, window=1, is_pinned=True, is_quick=True)
     yield Cell("latency", "unix", 100, everybody, window=1, is_quick=True)
+    yield Cell("latency", "memif", 100, (BYNAME,), window=1, is_pinned=True)
+    yield Cell("latency", "memif", 100, (BYNAME,), window=1)

@@ -29,6 +29,7 @@ def summarise(cell, title, samples):
         "producer_us": over("producer_us"),
         "latency_us": {name: spread([sample["latency_us"][name] for sample in samples])
                        for name in PERCENTILES},
+        "waits": over("waits"),
         "timeouts": sum(sample["timeouts"] for sample in samples),
         "nacks": sum(sum(sample["nacks"].values()) for sample in samples),
         "rss_bytes": max(sample["rss_bytes"] for sample in samples),
@@ -106,7 +107,7 @@ def t2(results):
 def t8(results):
     """Latency of one exchange at a time."""
     for is_pinned, how in ((True, "pinned to one core"), (False, "free")):
-        rows = {who: results.find(who, group="latency", is_pinned=is_pinned)
+        rows = {who: results.find(who, group="latency", link="unix", is_pinned=is_pinned)
                 for who in (cells.BYNAME, cells.RELAY, cells.NDND)}
         for other, limit in ((cells.RELAY, 1.3), (cells.NDND, 0.6)):
             if not rows[cells.BYNAME] or not rows[other]:
@@ -158,6 +159,12 @@ def thousands(values):
     return triple({key: value / 1e3 for key, value in values.items()}, 0)
 
 
+def per_sleep(row):
+    """Exchanges for each time that the forwarder found nothing to do."""
+    waits = row["waits"]["median"]
+    return f"{1 / waits:.0f}" if waits > 0.001 else "> 1000"
+
+
 def costs(results):
     """CPU per exchange and exchanges per second."""
     found = results.group("cost")
@@ -167,8 +174,8 @@ def costs(results):
         "## Cost of an exchange",
         "",
         "| link, payload, store | window | forwarder | CPU µs per exchange | ÷ byname | "
-        "1000 exchanges/s | consumer µs | producer µs | lost |",
-        "|" + "---|" * 9,
+        "1000 exchanges/s | per sleep | consumer µs | producer µs | lost |",
+        "|" + "---|" * 10,
     ]
     for cell, rows in found.items():
         own = next((r for r in rows if r["contender"] == cells.BYNAME), None)
@@ -176,12 +183,13 @@ def costs(results):
             ratio = row["middle_us"]["median"] / own["middle_us"]["median"] if own else 0
             lines.append("| " + " | ".join((
                 cell, str(row["window"]), row["contender"], triple(row["middle_us"]),
-                f"{ratio:.1f}", thousands(row["data_per_s"]),
+                f"{ratio:.1f}", thousands(row["data_per_s"]), per_sleep(row),
                 f"{row['consumer_us']['median']:.2f}", f"{row['producer_us']['median']:.2f}",
                 str(row["timeouts"] + row["nacks"]),
             )) + " |")
     return [*lines, "", "*on*: every name is asked for once, the store takes it in; *off*: no "
-            "store; *hit*: the store has everything. *Lost* counts time-outs and Nacks; UDP may "
+            "store; *hit*: the store has everything. *Per sleep*: exchanges for each time that the "
+            "forwarder found nothing to do and slept. *Lost* counts time-outs and Nacks; UDP may "
             "lose, and both forwarders send datagrams of up to 8800 octets here. Three processes "
             "share the cores, so exchanges per second say less than CPU.", ""]
 
@@ -227,14 +235,15 @@ def latencies(results):
     lines = [
         "## Latency of one exchange at a time",
         "",
-        "100 B over Unix, idle otherwise, µs. *Pinned*: all three processes on one core.",
+        "100 B, idle otherwise, µs. *Pinned*: all three processes on one core.",
         "",
-        "| | between | p50 | p90 | p99 | p99.9 |",
-        "|" + "---|" * 6,
+        "| | link | between | p50 | p90 | p99 | p99.9 | forwarder's CPU |",
+        "|" + "---|" * 8,
     ]
     for rows in found.values():
         for row in rows:
             times = " | ".join(triple(row["latency_us"][name], 1) for name in PERCENTILES)
             how = "pinned" if row["is_pinned"] else "free"
-            lines.append(f"| {how} | {row['contender']} | {times} |")
+            cpu = f"{row['middle_us']['median']:.1f}"
+            lines.append(f"| {how} | {row['link']} | {row['contender']} | {times} | {cpu} |")
     return [*lines, ""]

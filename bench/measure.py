@@ -48,6 +48,20 @@ def process_cpu_ns(pid):
     return total
 
 
+def process_waits(pid):
+    """How often the threads that live now went to sleep."""
+    total = 0
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{thread}/status", encoding="ascii",
+                      errors="replace") as status:
+                total += sum(int(line.split()[1]) for line in status
+                             if line.startswith("voluntary_ctxt_switches:"))
+        except FileNotFoundError:  # it has ended meanwhile
+            pass
+    return total
+
+
 def process_rss_bytes(pid):
     """Largest resident size so far."""
     with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:

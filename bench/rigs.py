@@ -18,6 +18,8 @@ HIT_RANGE = 500
 RELAY = peers.REPO / "target/release/examples/relay"
 REGISTER_TIMEOUT_S = 120
 UDP_MTU = 8800
+# The default limit of routes, and room for those of the forwarder itself.
+ROUTES_MAX, SPARE_ROUTES = 60_000, 1_000
 PINNED = ("taskset", "-c", "0")
 
 
@@ -95,6 +97,7 @@ class Rig:
             argv += ["--count", count]
         pids = {"middle": self.middle.process.pid, "producer": self.producer.process.pid}
         before = {label: measure.process_cpu_ns(pid) for label, pid in pids.items()}
+        waits = measure.process_waits(pids["middle"])
         result = self.lab.run(argv)
         after = {label: measure.process_cpu_ns(pid) for label, pid in pids.items()}
         if result.code != 0:
@@ -103,6 +106,7 @@ class Rig:
         data = found["data"]
         found["middle_us"] = (after["middle"] - before["middle"]) / 1e3 / data
         found["producer_us"] = (after["producer"] - before["producer"]) / 1e3 / data
+        found["waits"] = (measure.process_waits(pids["middle"]) - waits) / data
         found["rss_bytes"] = measure.process_rss_bytes(pids["middle"])
         return 0, found
 
@@ -156,6 +160,10 @@ class Byname(Rig):
             argv += ["--listen", self.uri()]
         if self.shards > 1:
             argv += ["--shards", self.shards]
+        if self.cell.routes > ROUTES_MAX:
+            file = self.lab.path(f"{self.label}.toml")
+            file.write_text(f"[forwarder]\nroutes_max = {self.cell.routes + SPARE_ROUTES}\n")
+            argv += ["--config", file]
         env = {"BYNAME_HOME": str(self.lab.path(f"{self.label}/home"))}
         if self.cell.store == "off":
             env["BYNAME_CONTENT_STORE_MIB"] = "0"
