@@ -14,6 +14,7 @@
 //! gives it, and `current` last: until then the old key signs.
 
 mod error;
+mod exchange;
 mod folder;
 
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ use crate::trust_store::TrustStore;
 use folder::{Folder, StoredKey, certificate_file, component_text, key_file};
 
 pub use error::{Damage, KeychainError};
+pub use exchange::Import;
 
 /// How long own certificates are valid: ten years, in seconds.
 pub const VALIDITY_S: u64 = 10 * 365 * 86_400;
@@ -255,17 +257,9 @@ impl Keychain {
         Ok(base64::encode_lines(certificate.wire()))
     }
 
-    /// Stores a certificate that somebody issued for one of the keys here; its packets will point
-    /// to it. Returns the certificate's name.
-    ///
-    /// # Errors
-    /// [`KeychainError::NotOurs`] for a certificate of another key; [`KeychainError::Import`] for
-    /// text that is none.
-    pub fn import_certificate(&self, text: &str) -> Result<Name, KeychainError> {
-        let wire = base64::decode_lines(text)
-            .map_err(|source| KeychainError::Import(Damage::Base64(source)))?;
-        let certificate = Certificate::decode(&wire)
-            .map_err(|source| KeychainError::Import(Damage::Certificate(source)))?;
+    /// Stores a certificate of one of the keys here; its packets will point to it if somebody else
+    /// issued it.
+    fn add_certificate(&self, certificate: &Certificate) -> Result<Name, KeychainError> {
         let name = certificate.name().to_name();
         let _lock = DirLock::take(&self.dir)?;
         let folder = self.folder(certificate.identity())?;
@@ -277,7 +271,7 @@ impl Keychain {
         if !ours {
             return Err(KeychainError::NotOurs { name });
         }
-        folder.add_certificate(&certificate)?;
+        folder.add_certificate(certificate)?;
         Ok(name)
     }
 
@@ -367,6 +361,22 @@ fn new_key(
         None => request.issue(&KeySigner::new(key.clone(), request.certificate_name())),
     };
     Ok((component, key, issued?))
+}
+
+/// A certificate of a key under its own name, signed by itself.
+fn self_signed(
+    key_name: NameRef<'_>,
+    key: &Arc<KeyPair>,
+    now_unix_ns: u64,
+) -> Result<Certificate, IssueError> {
+    let request = CertificateRequest {
+        key_name,
+        public_key: &key.public_key(),
+        issuer_id: SELF_ISSUER,
+        version: now_unix_ns / 1000,
+        validity: default_validity(now_unix_ns),
+    };
+    request.issue(&KeySigner::new(key.clone(), request.certificate_name()))
 }
 
 fn fill_random(bytes: &mut [u8]) -> Result<(), FileError> {

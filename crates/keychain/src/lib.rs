@@ -13,6 +13,6 @@ mod trust_store;
 
 pub use files::FileError;
 pub use keychain::{
-    Damage, Identity, KeyInfo, Keychain, KeychainError, VALIDITY_S, default_validity,
+    Damage, Identity, Import, KeyInfo, Keychain, KeychainError, VALIDITY_S, default_validity,
 };
 pub use trust_store::{LineProblem, TrustStore, TrustStoreError, parse_trust};

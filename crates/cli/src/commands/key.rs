@@ -1,5 +1,7 @@
 //! `byname key`: one's own identities.
 
+mod exchange;
+
 use super::daemon::{keychain_failure, name};
 use crate::exit::{Failure, Outcome};
 use crate::output;
@@ -15,7 +17,10 @@ use serde_json::json;
 #[command(after_help = "Examples:
   byname key list
   byname key rotate /lab/run7      a new key, vouched for by the old one
-  byname key export SHA256:…       the certificate, for other NDN software")]
+  byname key export SHA256:…       the certificate, for other NDN software
+  byname key export /lab --format safebag --passphrase-file word > lab.safebag
+  byname key import lab.safebag --passphrase-file word
+  byname key import alice.key alice.cert                from NDNd")]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: KeyCommand,
@@ -61,16 +66,10 @@ enum KeyCommand {
         /// The key, SHA256:…
         key: String,
     },
-    /// Print a certificate in the format of other NDN software.
-    Export {
-        /// The key, SHA256:…, or the name it signs for.
-        key: String,
-    },
-    /// Take in a certificate that somebody issued for a key of ours.
-    Import {
-        /// The file.
-        file: std::path::PathBuf,
-    },
+    /// Print a certificate, or a key with it, in the format of other NDN software.
+    Export(exchange::ExportArgs),
+    /// Take in keys of other NDN software, and certificates that somebody issued for our keys.
+    Import(exchange::ImportArgs),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -132,13 +131,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             ));
             Ok(())
         }
-        KeyCommand::Export { key } => export(&keychain, key),
-        KeyCommand::Import { file } => {
-            let text = std::fs::read_to_string(file).map_err(|e| Failure::disk(file, e))?;
-            let name = keychain.import_certificate(&text).map_err(failed)?;
-            output::err_line(&format!("took in {name}"));
-            Ok(())
-        }
+        KeyCommand::Export(args) => exchange::export(&keychain, args),
+        KeyCommand::Import(args) => exchange::import(&keychain, args),
     }
 }
 
@@ -169,19 +163,6 @@ fn no_key(text: &str) -> Failure {
 /// Reads a key id.
 pub(crate) fn key_id(text: &str) -> Outcome<KeyId> {
     text.parse().map_err(|error: byname_security::key::ParseKeyIdError| Failure::usage(error))
-}
-
-fn export(keychain: &Keychain, key: &str) -> Outcome {
-    let failed = |error: KeychainError| keychain_failure(&error);
-    let id = if key.starts_with('/') {
-        let identity = keychain.identity(name(key)?.view()).map_err(failed)?;
-        identity.ok_or_else(|| no_key(key))?.certificate.key_id()
-    } else {
-        key_id(key)?
-    };
-    let text = keychain.export_certificate(id).map_err(failed)?;
-    output::out_line(text.trim_end());
-    Ok(())
 }
 
 fn print(keys: &[KeyInfo], json: bool) -> Outcome {

@@ -33,6 +33,15 @@ pub enum KeychainError {
         /// The certificate's name.
         name: Name,
     },
+    /// Another key has this name.
+    #[error("another key named {name} is in this keychain already")]
+    Taken {
+        /// The name.
+        name: Name,
+    },
+    /// A private key came without name and certificate.
+    #[error("a private key came without a certificate or a name")]
+    Nameless,
     /// There is no usable key for this name.
     #[error("there is no key for {prefix}; run: byname key generate {prefix}")]
     NoIdentity {
@@ -80,6 +89,12 @@ pub enum Damage {
     /// It should hold a private key.
     #[error("{0}")]
     Key(#[from] KeyError),
+    /// It should be named as a key.
+    #[error("{name} is no key name: it does not end in /KEY/<keyId>")]
+    KeyName {
+        /// The name found.
+        name: Name,
+    },
     /// It should be base64.
     #[error("{0}")]
     Base64(#[from] Base64Error),

@@ -116,10 +116,15 @@ impl Folder {
         key: &KeyPair,
         certificate: &Certificate,
     ) -> Result<(), KeychainError> {
-        self.write(&key_file(component), &key.to_pkcs8()?)?;
+        self.add_key(component, key)?;
         self.add_certificate(certificate)?;
         let text = format!("{}\n", component_text(component));
         self.write("current", text.as_bytes())
+    }
+
+    /// Stores a key that does not sign for now.
+    pub(super) fn add_key(&self, component: &[u8], key: &KeyPair) -> Result<(), KeychainError> {
+        self.write(&key_file(component), &key.to_pkcs8()?)
     }
 
     pub(super) fn add_certificate(&self, certificate: &Certificate) -> Result<(), KeychainError> {

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use byname_keychain::{
-    Damage, FileError, Identity, Keychain, KeychainError, TrustStore, VALIDITY_S,
+    Damage, FileError, Identity, Import, Keychain, KeychainError, TrustStore, VALIDITY_S,
 };
-use byname_packet::{Data, DataBuilder};
+use byname_packet::{Data, DataBuilder, Name};
 use byname_security::base64::encode_lines;
 use byname_security::cert::{Certificate, CertificateRequest, ValidityError};
-use byname_security::key::Algorithm;
+use byname_security::key::{Algorithm, KeyPair};
 use byname_security::trust::{
     Decision, Signed, TrustError, TrustPolicy, Trusted, UnknownKeys, Validator,
 };
@@ -239,8 +239,12 @@ fn certificates_are_exported_and_imported_as_other_software_does() {
         validity: alice.certificate.validity(),
     };
     let issued = request.issue(&lab.signer).unwrap();
-    let imported = keychain.import_certificate(&encode_lines(issued.wire())).unwrap();
-    assert_eq!(imported, request.certificate_name());
+    let only = |certificate: &Certificate| Import {
+        certificates: vec![certificate.clone()],
+        ..Import::default()
+    };
+    let imported = keychain.import(only(&issued), NOW_NS).unwrap();
+    assert_eq!(imported, [request.certificate_name()]);
     let alice = keychain.identity(name("/lab/alice").view()).unwrap().unwrap();
     assert_eq!(alice.certificate, issued);
     let mut policy = TrustPolicy::default();
@@ -250,14 +254,60 @@ fn certificates_are_exported_and_imported_as_other_software_does() {
 
     let other_home = tempfile::tempdir().unwrap();
     let elsewhere = open(&other_home);
-    let error = elsewhere.import_certificate(&encode_lines(issued.wire())).unwrap_err();
+    let error = elsewhere.import(only(&issued), NOW_NS).unwrap_err();
     assert!(matches!(error, KeychainError::NotOurs { .. }), "{error}");
-    let error = keychain.import_certificate("no base64!").unwrap_err();
-    assert!(matches!(error, KeychainError::Import(Damage::Base64(_))), "{error}");
-    let error = keychain.import_certificate("AAAA").unwrap_err();
-    assert!(matches!(error, KeychainError::Import(Damage::Certificate(_))), "{error}");
     let error = keychain.export_certificate(byname_security::key::KeyId([0; 32])).unwrap_err();
     assert!(matches!(error, KeychainError::NoSuchKey { .. }));
+}
+
+#[test]
+fn imported_keys_keep_their_names_and_overwrite_nothing() {
+    let (home, other_home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (keychain, elsewhere) = (open(&home), open(&other_home));
+    let lab = create(&keychain, "/lab");
+    let copy = |identity: &byname_keychain::Identity, make_current| Import {
+        certificates: vec![identity.certificate.clone()],
+        keys: vec![(
+            None,
+            KeyPair::from_pkcs8(&identity.signer.key().to_pkcs8().unwrap()).unwrap(),
+        )],
+        make_current,
+        ..Import::default()
+    };
+    // Where there is none, it signs; where there is another, only if wished.
+    elsewhere.import(copy(&lab, false), NOW_NS).unwrap();
+    let moved = elsewhere.identity(name("/lab").view()).unwrap().unwrap();
+    assert_eq!(moved.certificate, lab.certificate);
+    let third_home = tempfile::tempdir().unwrap();
+    let third = open(&third_home);
+    let own = create(&third, "/lab");
+    let current = || third.identity(name("/lab").view()).unwrap().unwrap().certificate;
+    third.import(copy(&lab, false), NOW_NS).unwrap();
+    assert_eq!(current(), own.certificate);
+    third.import(copy(&lab, true), NOW_NS).unwrap();
+    assert_eq!(current(), lab.certificate);
+    assert_eq!(third.list().unwrap().len(), 2);
+    let (key, certificate) = third.key_pair(own.certificate.key_id()).unwrap();
+    assert_eq!((key.key_id(), certificate), (own.certificate.key_id(), own.certificate));
+
+    // The same name with another key.
+    let key_name = lab.certificate.key_name().to_name();
+    let seeded = || KeyPair::ed25519_from_seed(&[5; 32]);
+    let named = |name: Option<Name>| Import { keys: vec![(name, seeded())], ..Import::default() };
+    let error = third.import(named(Some(key_name)), NOW_NS).unwrap_err();
+    assert!(matches!(error, KeychainError::Taken { .. }), "{error}");
+    // A name alone is enough for a key; without any, an identity is asked for.
+    third.import(named(Some(name("/x/KEY/1"))), NOW_NS).unwrap();
+    assert_eq!(
+        third.identity(name("/x").view()).unwrap().unwrap().signer.key().key_id(),
+        seeded().key_id()
+    );
+    let error = third.import(named(Some(name("/x/1"))), NOW_NS).unwrap_err();
+    assert!(matches!(error, KeychainError::Import(Damage::KeyName { .. })), "{error}");
+    assert!(matches!(third.import(named(None), NOW_NS), Err(KeychainError::Nameless)));
+    let under = Import { identity: Some(name("/y")), ..named(None) };
+    third.import(under, NOW_NS).unwrap();
+    assert!(third.identity(name("/y").view()).unwrap().is_some());
 }
 
 #[test]
