@@ -134,7 +134,10 @@ impl Explainer {
         let hops: Vec<Value> = entry
             .next_hops
             .iter()
-            .map(|hop| json!({ "face": hop.face_id, "cost": hop.cost, "remote": remote(hop.face_id) }))
+            .map(|hop| {
+                let remote = remote(hop.face_id);
+                json!({ "face": hop.face_id, "cost": hop.cost, "remote": remote })
+            })
             .collect();
         let text: Vec<String> = entry
             .next_hops

@@ -195,12 +195,20 @@ fn persistency(number: u64) -> &'static str {
     }
 }
 
+fn link_type(number: u64) -> &'static str {
+    match number {
+        0 => "point-to-point",
+        1 => "multi-access",
+        _ => "ad-hoc",
+    }
+}
+
 /// All that the forwarder says about a face.
 pub(crate) fn json(face: &FaceStatus) -> Value {
     json!({
         "face": face.face_id, "remote": face.uri, "local": face.local_uri,
         "is_local": face.scope == 1, "persistency": persistency(face.persistency),
-        "link_type": match face.link_type { 0 => "point-to-point", 1 => "multi-access", _ => "ad-hoc" },
+        "link_type": link_type(face.link_type),
         "mtu": face.mtu, "expires_ms": face.expiration_period_ms,
         "local_fields": face.flags & FLAG_LOCAL_FIELDS != 0,
         "reliability": face.flags & FLAG_RELIABILITY != 0,

@@ -1,3 +1,5 @@
+//! Where packets go, against what the tables of each shard would want.
+
 use byname_packet::{DataBuilder, InterestBuilder, NullSigner};
 use proptest::prelude::*;
 
