@@ -2,7 +2,7 @@
 //!
 //! spec: NFD management wiki pages "ControlCommand", "FaceMgmt", "FibMgmt", "RibMgmt", "CsMgmt",
 //! "StrategyChoice", "ForwarderStatus". Decoders look elements up by TYPE and ignore unknown
-//! non-critical ones; encoders write the order of the documentation, which every client can read.
+//! non-critical ones; encoders write the order that ndn-cxx writes.
 
 mod announcement;
 mod control;

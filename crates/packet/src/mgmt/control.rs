@@ -90,8 +90,9 @@ impl ControlParameters {
         Ok(true)
     }
 
-    /// Appends the whole element, in the order of the protocol's documentation: python-ndn and NDNd
-    /// can read no other (ndn-cxx reads any).
+    /// Appends the whole element, in the order of ndn-cxx, in which NDNts loses nothing. python-ndn
+    /// wants the marking interval, the threshold and the MTU before the flags, so who writes for it
+    /// leaves them out.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut value = Vec::new();
         if let Some(name) = &self.name {
@@ -104,11 +105,6 @@ impl ControlParameters {
         write_opt_nni(&mut value, types::COST, self.cost);
         write_opt_nni(&mut value, types::CAPACITY, self.capacity);
         write_opt_nni(&mut value, types::COUNT, self.count);
-        let interval_ns = self.base_congestion_marking_interval_ns;
-        write_opt_nni(&mut value, types::BASE_CONGESTION_MARKING_INTERVAL, interval_ns);
-        let threshold_bytes = self.default_congestion_threshold_bytes;
-        write_opt_nni(&mut value, types::DEFAULT_CONGESTION_THRESHOLD, threshold_bytes);
-        write_opt_nni(&mut value, types::MTU, self.mtu);
         write_opt_nni(&mut value, types::FLAGS, self.flags);
         write_opt_nni(&mut value, types::MASK, self.mask);
         if let Some(strategy) = &self.strategy {
@@ -116,6 +112,17 @@ impl ControlParameters {
         }
         write_opt_nni(&mut value, types::EXPIRATION_PERIOD, self.expiration_period_ms);
         write_opt_nni(&mut value, types::FACE_PERSISTENCY, self.face_persistency);
+        write_opt_nni(
+            &mut value,
+            types::BASE_CONGESTION_MARKING_INTERVAL,
+            self.base_congestion_marking_interval_ns,
+        );
+        write_opt_nni(
+            &mut value,
+            types::DEFAULT_CONGESTION_THRESHOLD,
+            self.default_congestion_threshold_bytes,
+        );
+        write_opt_nni(&mut value, types::MTU, self.mtu);
         tlv::write_element(out, types::CONTROL_PARAMETERS, &value);
     }
 }
@@ -173,7 +180,9 @@ impl ControlResponse {
         Ok(Self { status_code, status_text, body })
     }
 
-    /// Appends the whole element.
+    /// Appends the whole element, in the order of ndn-cxx, in which NDNts loses nothing. python-ndn
+    /// wants the marking interval, the threshold and the MTU before the flags, so who writes for it
+    /// leaves them out.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let mut value = Vec::new();
         tlv::write_nni(&mut value, types::STATUS_CODE, self.status_code);
