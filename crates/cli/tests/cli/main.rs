@@ -4,6 +4,7 @@
 mod commanding;
 mod errors;
 mod first_contact;
+mod forwarding;
 mod harness;
 mod keys;
 mod killed;
