@@ -61,10 +61,7 @@ impl Registrar {
         random: &mut dyn FnMut() -> u64,
     ) -> Option<Vec<u8>> {
         let is_local = self.is_local;
-        // Elsewhere one by one: while a certificate is fetched, a later command could overtake, and
-        // NFD then refuses the earlier.
-        let is_sent = |(_, _, step): &(_, _, Step)| matches!(step, Step::Sent { .. });
-        if !is_local && self.prefixes.iter().any(is_sent) {
+        if !self.may_send() {
             return None;
         }
         let (prefix, signer, step) =
@@ -76,8 +73,19 @@ impl Registrar {
         Some(wire)
     }
 
-    /// When [`Registrar::handle_timeout`] has something to do.
+    /// Elsewhere one by one: while a certificate is fetched, a later command could overtake, and NFD
+    /// then refuses the earlier.
+    fn may_send(&self) -> bool {
+        let is_sent = |(_, _, step): &(_, _, Step)| matches!(step, Step::Sent { .. });
+        self.is_local || !self.prefixes.iter().any(is_sent)
+    }
+
+    /// When there is a command to send, or [`Registrar::handle_timeout`] has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<u64> {
+        let is_waiting = |(_, _, step): &(_, _, Step)| matches!(step, Step::ToSend(_));
+        if self.may_send() && self.prefixes.iter().any(is_waiting) {
+            return Some(0);
+        }
         let answer_ns = answer_ns(self.is_local);
         let sent = self.prefixes.iter().filter_map(|(_, _, step)| match step {
             Step::Sent { at_ns, .. } => Some(at_ns + answer_ns),

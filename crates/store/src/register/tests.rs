@@ -91,7 +91,9 @@ fn commands_to_another_machine_go_one_by_one_with_increasing_times() {
     let first = registrar.poll_command(at(1), &mut || 7).unwrap();
     assert!(registrar.poll_command(at(1), &mut || 7).is_none());
     let ok = answer(&first, &ControlResponse::new(200, "OK"));
+    assert_ne!(registrar.poll_timeout(), Some(0));
     registrar.handle_data(&Data::decode(&ok).unwrap()).unwrap();
+    assert_eq!(registrar.poll_timeout(), Some(0), "the next may go");
     let second = registrar.poll_command(at(1), &mut || 7).unwrap();
     assert!(time(&second) > time(&first), "in the same millisecond");
 }
