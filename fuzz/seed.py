@@ -7,6 +7,7 @@ were put into a corpus stay.
 
 import hashlib
 import json
+import random
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -107,6 +108,38 @@ def claims():
         ) + top + node + unit + b"\0\1\0\0" + b"\0\0\0\x11" + b"\1\1\0\0"
 
 
+def operations():
+    """Lists of operations for the forwarder, see its target for what the octets mean."""
+    a, deep, segment = 0x02, 0x12, 0xC2
+    interest = lambda face, name, flags, nonce, token=b"": bytes(
+        [0, face, name, len(token) << 5 | flags, nonce]
+    ) + token + bytes([a])
+    data = lambda face, name, flags: bytes([3, face, name, flags])
+    route = lambda face, name, cost: bytes([8, face, name, cost])
+    strategy = lambda which, name: bytes([10, 0, which, name])
+    wait = lambda ms: bytes([7, 0, ms])
+    nack = lambda which: bytes([5, 0, which])
+    down, up, gone = (lambda face, what=what: bytes([9, face, what]) for what in (2, 1, 0))
+    ways = route(2, a, 1) + route(3, a, 5)
+    yield ways + interest(0, deep, 0, 0xF1, b"tok") + data(2, deep, 5)
+    yield ways + interest(0, a, 1, 0xF1) + interest(1, a, 1, 0xF2, b"t") + data(2, segment, 0x85)
+    yield ways + interest(0, deep, 0, 0xF1) + nack(0x30) + nack(0x30) + interest(0, deep, 0, 0xF2)
+    yield ways + interest(0, deep, 2, 0xF1) + down(2) + interest(0, deep, 2, 0xF3) + up(2)
+    for which in range(6):
+        pairs = b"".join(
+            interest(number % 2, a | number << 5, 0, 0xF0 | number) + wait(5 + 40 * (number % 3))
+            + data(2 + number % 2, a | number << 5, 1)
+            for number in range(8)
+        )
+        yield strategy(which, a) + ways + pairs + wait(255) + pairs
+    yield ways + b"".join(interest(0, n, 1, 0xF0 | n & 15) for n in range(2, 250, 6)) + wait(255) * 5
+    yield ways + interest(0, deep, 0, 0xF1) + gone(0) + data(2, deep, 5) + gone(2)
+    for verb in range(10):
+        yield bytes([6, 0, verb, a, 0xFF]) + bytes([6, 1, verb | 0x80, a, 1]) + interest(2, a, 0, 0xF1)
+    for seed in range(12):
+        yield bytes(random.Random(seed).choices(range(256), k=100 + 40 * seed))
+
+
 SEEDS = {
     "packet": lambda: both("packet/interest.json")
     + both("packet/data.json")
@@ -124,6 +157,7 @@ SEEDS = {
     "certificate": certificates,
     "byname_link": links,
     "tree_verifier": claims,
+    "forwarder": operations,
 }
 MANAGEMENT = ["control-response", "general-status", "face-status", "rib", "fib", "cs-info"]
 

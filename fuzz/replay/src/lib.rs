@@ -6,6 +6,7 @@
 //!
 //! Invariant: a target depends on nothing but its input, so that one input reproduces a finding.
 
+mod forwarder;
 pub mod mutate;
 mod objects;
 mod rebuild;
@@ -22,7 +23,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "packet", run: wire::packet },
     Target { name: "lp", run: wire::lp },
     Target { name: "name_uri", run: wire::name_uri },
@@ -35,6 +36,7 @@ pub const TARGETS: [Target; 12] = [
     Target { name: "certificate", run: trust::certificate },
     Target { name: "byname_link", run: trust::byname_link },
     Target { name: "tree_verifier", run: trust::tree_verifier },
+    Target { name: "forwarder", run: forwarder::forwarder },
 ];
 
 /// Runs the target called `name`.

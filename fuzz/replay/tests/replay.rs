@@ -60,5 +60,5 @@ macro_rules! replay {
 
 replay! {
     packet lp name_uri mgmt signature_info link_reassembly link_send metadata listing certificate
-    byname_link tree_verifier
+    byname_link tree_verifier forwarder
 }

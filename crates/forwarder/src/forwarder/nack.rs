@@ -64,10 +64,11 @@ impl Forwarder {
         ask: impl FnOnce(&dyn Strategy, &mut Context<'_>, &mut Vec<FaceId>) -> Decision,
     ) {
         let Some(entry) = self.pit.get(index) else { return };
-        let Some(latest) = entry.in_records.last() else { return };
+        // An entry may live a moment longer than those who wait.
+        let still = || entry.in_records.iter().filter(|record| record.expires_ns > now_ns);
+        let Some(latest) = still().last() else { return };
         let (face, nonce) = (latest.face, latest.nonce);
-        let waiting: SmallVec<[FaceId; 4]> =
-            entry.in_records.iter().map(|record| record.face).collect();
+        let waiting: SmallVec<[FaceId; 4]> = still().map(|record| record.face).collect();
         let mut wire = std::mem::take(&mut self.scratch.wire);
         entry.encode_with_nonce(nonce, &mut wire);
         if let Ok(interest) = Interest::decode(&wire) {
