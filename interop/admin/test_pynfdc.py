@@ -3,10 +3,10 @@
 Its lists are signed Interests, which NDNd's forwarder does not answer: there is no control here.
 """
 
-from harness import admin, nodes, samples
+from harness import admin, nodes, samples, wire
 from harness.case import Case
 
-MULTICAST = "/localhost/nfd/strategy/multicast"
+INHERIT = "RouteFlags.CHILD_INHERIT"
 
 
 class PynfdcOnByname(Case):
@@ -44,8 +44,9 @@ class PynfdcOnByname(Case):
             self.assertEqual(described["Scope"], "NON_LOCAL")
             self.assertEqual(described["Persistency"], "PERSISTENT")
             self.assertEqual(described["Link Type"], "POINT_TO_POINT")
-        own = [self.tool.face(number) for number in self.tool.faces().values()]
-        self.assertIn("LOCAL", [described.get("Scope") for described in own])
+        with wire.Connection(self.tool.hub.uri()):
+            all_faces = [self.tool.face(number) for number in self.tool.faces().values()]
+        self.assertIn("LOCAL", [described.get("Scope") for described in all_faces])
         self.assertEqual(self.tool.code("rf", face), 200)
         self.assertNotIn(self.uri, self.tool.faces())
         self.make_face()
@@ -64,7 +65,7 @@ class PynfdcOnByname(Case):
         self.assertEqual(self.tool.code("nr", "/pub", face), 200)
         fib, rib = self.tool.routes("/pub")
         self.assertEqual(fib, [{"FaceID": face, "Cost": "0"}])
-        self.assertEqual(rib, [{"FaceID": face, "Cost": "0", "Origin": "0", "Flags": "1"}])
+        self.assertEqual(rib, [{"FaceID": face, "Cost": "0", "Origin": "0", "Flags": INHERIT}])
         out = self.lab.path("out/f")
         result = nodes.python_cat(self.lab, self.tool.hub.uri(), "/pub/f", out)
         self.assertIsNone(samples.difference(out, "one-segment.bin"), str(result))

@@ -116,7 +116,7 @@ class Pynfdc:
 
 def _indented(text):
     """[{field: value}] of the lines that begin with a tab."""
-    return [dict(re.findall(r"(\w+)=(\w+)", line))
+    return [dict(re.findall(r"(\w+)=(\S+)", line))
             for line in text.splitlines() if line.startswith("\t")]
 
 
