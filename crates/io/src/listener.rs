@@ -1,6 +1,7 @@
 //! Sockets that accept connections: Unix, TCP, WebSocket and memif.
 //!
-//! A memif or WebSocket client is handed out when its handshake is done; until then it waits in the lobby.
+//! A memif or WebSocket client is handed out when its handshake is done; until then it waits in the
+//! lobby.
 //!
 //! A Unix socket's file belongs to the listener: made with mode 0600 from its first moment, gone
 //! when the listener is dropped, left alone if somebody else has put another in its place.
