@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn congestion_that_ended_starts_over() {
         let mut marker = CongestionMarker::new(1000, 10 * MS);
-        let queue = |at: u64| if at < 50 || at >= 60 { 2000 } else { 0 };
+        let queue = |at: u64| if (50..60).contains(&at) { 0 } else { 2000 };
         let times = marks(&mut marker, 81, queue);
         assert_eq!(times, [10, 20, 28, 33, 38, 43, 47, 70, 80]);
         assert_eq!(marker.marked_count(), 9);

@@ -19,8 +19,8 @@ pub struct LinkOptions {
 /// The link layer of one face.
 ///
 /// Methods come in three kinds. *Handle*: [`LinkService::receive`] for each frame,
-/// [`LinkService::handle_timeout`] when the time of [`LinkService::poll_timeout`] has come. *Command*:
-/// [`LinkService::send`], [`LinkService::set_options`]. *Look*: the counters.
+/// [`LinkService::handle_timeout`] when the time of [`LinkService::poll_timeout`] has come.
+/// *Command*: [`LinkService::send`], [`LinkService::set_options`]. *Look*: the counters.
 ///
 /// Whoever sends while a received packet is still borrowed uses the halves
 /// ([`LinkService::split`]) and carries the [`Feedback`] from one to the other.

@@ -1,12 +1,14 @@
 //! Whether a command from another machine may be carried out: a signature by a key that the
 //! operator allowed, made now and not seen before.
 //!
-//! The operator allows *keys for prefixes* ([`Anchor`]). The signer's key may be one of them: then it
-//! registers under its prefixes, whatever its certificate is called, for that is what the operator
-//! said. Or it leads to one through certificates: then the rules of [`crate::trust`] hold, so it
+//! The operator allows *keys for prefixes* ([`Anchor`]). The signer's key may be one of them: then
+//! it registers under its prefixes, whatever its certificate is called, for that is what the
+//! operator said. Or it leads to one through certificates: then the rules of [`crate::trust`] hold, so it
 //! registers only inside its own identity.
 //!
-//! A command counts once: no key signs twice at one time, which must be close to now. spec: NDN Packet Format "Signed Interest"; NFD "ControlCommand" (v0.2 form).
+//! A command counts once: no key signs twice at one time, which must be close to now.
+//!
+//! spec: NDN Packet Format "Signed Interest"; NFD "ControlCommand" (v0.2 form).
 
 mod form;
 mod replay;

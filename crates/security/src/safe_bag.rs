@@ -101,7 +101,8 @@ impl SafeBag {
     /// Puts the key of `certificate` into a bag.
     ///
     /// # Errors
-    /// [`SafeBagError::OtherKey`] if it is another's, [`SafeBagError::Failed`] if the library fails.
+    /// [`SafeBagError::OtherKey`] if it is another's, [`SafeBagError::Failed`] if the library
+    /// fails.
     pub fn seal(
         certificate: Certificate,
         key: &KeyPair,

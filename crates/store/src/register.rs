@@ -73,8 +73,8 @@ impl Registrar {
         Some(wire)
     }
 
-    /// Elsewhere one by one: while a certificate is fetched, a later command could overtake, and NFD
-    /// then refuses the earlier.
+    /// Elsewhere one by one: while a certificate is fetched, a later command could overtake, and
+    /// NFD then refuses the earlier.
     fn may_send(&self) -> bool {
         let is_sent = |(_, _, step): &(_, _, Step)| matches!(step, Step::Sent { .. });
         self.is_local || !self.prefixes.iter().any(is_sent)

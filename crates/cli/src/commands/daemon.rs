@@ -89,8 +89,8 @@ impl Endings {
         handle
     }
 
-    /// Runs the file server on a thread of its own; `ready` is called once it can be reached. `allow`
-    /// are the flags with which a forwarder on another machine accepts it.
+    /// Runs the file server on a thread of its own; `ready` is called once it can be reached.
+    /// `allow` are the flags with which a forwarder on another machine accepts it.
     pub(crate) fn spawn_server(
         &self,
         (server, allow): (FileServer, String),

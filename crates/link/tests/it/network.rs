@@ -1,7 +1,7 @@
 //! Two reliable links and an adversary between them.
 //!
-//! Each transmission is delivered after [`BASE_NS`] unless the adversary loses it, delays it or adds
-//! a copy. Losing and delaying use up the patience of every frame concerned: the one that travels,
+//! Each transmission is delivered after [`BASE_NS`] unless the adversary loses it, delays it or
+//! adds a copy. Losing and delaying use up the patience of every frame concerned: the one that travels,
 //! and those whose acknowledgement travels with it. A frame's patience is as many failures as
 //! there are retransmissions, so everything must arrive in the end.
 
@@ -26,10 +26,13 @@ pub(crate) enum Fate {
     Copy(u64),
 }
 
+/// When it arrives, a number that keeps the order, at which end, and what.
+type Arriving = (u64, u64, usize, Vec<u8>);
+
 pub(crate) struct Network {
     pub(crate) ends: [LinkService; 2],
     pub(crate) now_ns: u64,
-    in_flight: BinaryHeap<Reverse<(u64, u64, usize, Vec<u8>)>>,
+    in_flight: BinaryHeap<Reverse<Arriving>>,
     transmissions: u64,
     fates: Vec<Fate>,
     /// Failures of each frame so far, by sending end and sequence number.

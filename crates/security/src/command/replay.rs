@@ -4,9 +4,9 @@
 //! before: one publisher's commands over two connections may change their order, all the more where
 //! one has to wait for a certificate. One older than all that are remembered does not.
 //!
-//! The keys remembered are bounded; the one that was used longest ago is forgotten. Its last time is
-//! kept as a floor for keys that are not remembered, so forgetting opens no door. After a restart
-//! nothing is remembered, and a command of the last two minutes could be sent again.
+//! The keys remembered are bounded; the one that was used longest ago is forgotten. Its last time
+//! is kept as a floor for keys that are not remembered, so forgetting opens no door. After a
+//! restart nothing is remembered, and a command of the last two minutes could be sent again.
 
 use std::collections::BTreeMap;
 
