@@ -39,6 +39,8 @@ struct Waiting {
     asker: Asker,
     name: Name,
     options: FaceOptions,
+    /// The fields of the command.
+    asked: u32,
 }
 
 /// What goes to and comes from the driver.
@@ -87,16 +89,22 @@ impl Forwarder {
         if let Ok(face) = outcome {
             self.tell_face(face);
         }
-        let response = self.creation_response(outcome);
+        let response = self.creation_response(outcome, waiting.asked);
         let packet = encode_response(waiting.name.view(), ContentType::BLOB, &response);
         if let Some(packet) = packet {
             self.reply(waiting.asker, &packet, tx);
         }
     }
 
-    fn creation_response(&self, outcome: Result<FaceId, FaceFailure>) -> ControlResponse {
+    fn creation_response(
+        &self,
+        outcome: Result<FaceId, FaceFailure>,
+        asked: u32,
+    ) -> ControlResponse {
         let with_body = |code, text: &str, id: FaceId| match self.faces.get(id) {
-            Some(face) => ControlResponse::new(code, text).with_parameters(&described(id, face)),
+            Some(face) => {
+                ControlResponse::new(code, text).with_parameters(&described(id, face, asked))
+            }
             None => ControlResponse::new(status_code::SERVER_ERROR, "the face is gone again"),
         };
         match outcome {
@@ -141,7 +149,9 @@ impl Forwarder {
             let text = "too many faces are being made; try again later";
             return ControlResponse::new(status_code::SERVER_ERROR, text).into();
         };
-        let waiting = Waiting { asker: request.asker, name: request.name.to_name(), options };
+        let asked = fields::present(parameters);
+        let waiting =
+            Waiting { asker: request.asker, name: request.name.to_name(), options, asked };
         self.management.requests.waiting.insert(id, waiting);
         Outcome::Later
     }
@@ -190,7 +200,8 @@ impl Forwarder {
             }
             self.tell_face(id);
         }
-        let body = self.faces.get(id).map(|face| properties(id, face)).unwrap_or_default();
+        let body = self.faces.get(id).map(|face| properties(id, face, fields::present(parameters)));
+        let body = body.unwrap_or_default();
         Ok(ControlResponse::new(status_code::OK, "OK").with_parameters(&body))
     }
 
@@ -312,25 +323,29 @@ pub(super) fn flags(options: &FaceOptions) -> u64 {
         | flag(options.congestion_marking, FLAG_CONGESTION_MARKING)
 }
 
-/// The body of the answer to `faces/update`: the MTU only if one was chosen, for python-ndn cannot
-/// read it where ndn-cxx writes it.
-fn properties(id: FaceId, face: &Face) -> ControlParameters {
+/// The body of the answer to `faces/update`. What need not be there is there if it was asked for:
+/// python-ndn cannot read it where ndn-cxx writes it, and sets none of it.
+fn properties(id: FaceId, face: &Face, asked: u32) -> ControlParameters {
+    let options = &face.options;
+    let if_asked = |field: u32, number: Option<u64>| number.filter(|_| asked & field != 0);
+    let interval_ns = options.base_congestion_marking_interval_ns;
+    let threshold_bytes = options.default_congestion_threshold_bytes;
     ControlParameters {
         face_id: Some(id.0),
-        flags: Some(flags(&face.options)),
+        flags: Some(flags(options)),
         face_persistency: Some(persistency_number(face.info.persistency)),
-        base_congestion_marking_interval_ns: face.options.base_congestion_marking_interval_ns,
-        default_congestion_threshold_bytes: face.options.default_congestion_threshold_bytes,
-        mtu: face.options.mtu_bytes,
+        base_congestion_marking_interval_ns: if_asked(fields::MARKING_INTERVAL, interval_ns),
+        default_congestion_threshold_bytes: if_asked(fields::THRESHOLD, threshold_bytes),
+        mtu: if_asked(fields::MTU, options.mtu_bytes),
         ..ControlParameters::default()
     }
 }
 
 /// The body of the answer to `faces/create`.
-fn described(id: FaceId, face: &Face) -> ControlParameters {
+fn described(id: FaceId, face: &Face, asked: u32) -> ControlParameters {
     ControlParameters {
         uri: Some(face.info.remote_uri.clone()),
         local_uri: Some(face.info.local_uri.clone()),
-        ..properties(id, face)
+        ..properties(id, face, asked)
     }
 }

@@ -66,6 +66,7 @@ fn a_face_is_made_by_the_driver_and_answered_when_it_reports() {
     let (id, _) = bench.forwarder.poll_request().unwrap();
     let sent = bench.complete(id, Err(FaceFailure::Exists(face)));
     let response = ControlResponse::decode(sent[0].data().content).unwrap();
+    let body = ControlParameters { mtu: None, ..body };
     assert_eq!((response.status_code, response.parameters().unwrap()), (409, body));
 }
 
