@@ -35,7 +35,7 @@ use queue::FrameQueue;
 use wire::Wire;
 
 /// Bytes of tungstenite's receive buffer, of each connection.
-const READ_BUFFER_BYTES: usize = 64 << 10;
+const READ_BUFFER_BYTES: usize = 32 << 10;
 
 /// Answers to pings that wait while the peer does not read; further ones replace each other.
 const CONTROL_BYTES_MAX: usize = 4 << 10;
