@@ -21,6 +21,7 @@ pub(crate) struct Sent {
     pub(crate) token: Option<Vec<u8>>,
     pub(crate) nack: Option<u64>,
     pub(crate) congestion_mark: Option<u64>,
+    pub(crate) incoming_face_id: Option<u64>,
     pub(crate) wire: Vec<u8>,
 }
 
@@ -44,6 +45,7 @@ impl Tx for Collector {
             token: header.pit_token.map(<[u8]>::to_vec),
             nack: header.nack,
             congestion_mark: header.congestion_mark,
+            incoming_face_id: header.incoming_face_id,
             wire: packet.to_vec(),
         });
     }

@@ -66,7 +66,7 @@ impl Forwarder {
         let Some(entry) = self.pit.get(index) else { return };
         // An entry may live a moment longer than those who wait.
         let still = || entry.in_records.iter().filter(|record| record.expires_ns > now_ns);
-        let Some(latest) = still().last() else { return };
+        let Some(latest) = still().next_back() else { return };
         let (face, nonce) = (latest.face, latest.nonce);
         let waiting: SmallVec<[FaceId; 4]> = still().map(|record| record.face).collect();
         let mut wire = std::mem::take(&mut self.scratch.wire);

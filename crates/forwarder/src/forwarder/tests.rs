@@ -7,7 +7,9 @@ use super::*;
 use crate::testing::{Bench, MS, data, faces, name};
 
 mod data;
+mod flood;
 mod hostile;
+mod local_fields;
 mod model;
 mod nack;
 mod strategies;
