@@ -7,6 +7,7 @@
 use std::fmt::Write;
 
 use byname_forwarder::{Counters, DropReason, FaceCounters, FaceId};
+use byname_io::DatagramCounters;
 
 /// Faces with labels of their own.
 pub const FACES_MAX: usize = 256;
@@ -41,6 +42,8 @@ pub struct Snapshot {
     pub unsendable: u64,
     /// Connections closed at once because there were too many faces.
     pub surplus_connections: u64,
+    /// What the UDP sockets that peers share have done.
+    pub udp: DatagramCounters,
     /// Times the forwarder was woken.
     pub wakeups: u64,
     /// Seconds since the start.
@@ -75,6 +78,7 @@ impl Snapshot {
         let mut out = String::new();
         self.render_forwarder(&mut out);
         self.render_drops(&mut out);
+        self.render_udp(&mut out);
         self.render_faces(&mut out);
         out
     }
@@ -124,6 +128,46 @@ impl Snapshot {
         for reason in DropReason::ALL {
             let (label, value) = (snake_case(reason), self.counters.drops(reason));
             let _ = writeln!(out, "{name}{{reason=\"{label}\"}} {value}");
+        }
+    }
+
+    fn render_udp(&self, out: &mut String) {
+        let u = &self.udp;
+        let series: [(&str, &str, &str, &[(&str, u64)]); 4] = [
+            (
+                "byname_udp_datagrams_total",
+                "Datagrams over shared sockets.",
+                "direction",
+                &[("in", u.received), ("out", u.sent)],
+            ),
+            (
+                "byname_udp_segmented_messages_total",
+                "System messages that were several datagrams.",
+                "direction",
+                &[("in", u.coalesced_receives), ("out", u.segmented_sends)],
+            ),
+            (
+                "byname_udp_segmentation_refused_total",
+                "Messages that had to be sent as single datagrams.",
+                "direction",
+                &[("out", u.segmentation_refused)],
+            ),
+            (
+                "byname_udp_dropped_total",
+                "Datagrams lost at this end, by reason.",
+                "reason",
+                &[
+                    ("too_long", u.receive_dropped),
+                    ("receive_buffer_full", u.receive_overflows),
+                    ("send_refused", u.send_dropped),
+                ],
+            ),
+        ];
+        for (name, help, label, values) in series {
+            head(out, &counter(name, help));
+            for (value, count) in values {
+                let _ = writeln!(out, "{name}{{{label}=\"{value}\"}} {count}");
+            }
         }
     }
 
@@ -221,8 +265,10 @@ mod tests {
 
     #[test]
     fn every_line_is_one_that_prometheus_reads() {
-        let snapshot = Snapshot { faces: vec![face(256, 7)], ..Snapshot::default() };
+        let udp = DatagramCounters { receive_overflows: 5, ..DatagramCounters::default() };
+        let snapshot = Snapshot { faces: vec![face(256, 7)], udp, ..Snapshot::default() };
         let text = snapshot.to_prometheus();
+        assert!(text.contains("byname_udp_dropped_total{reason=\"receive_buffer_full\"} 5\n"));
         assert!(text.contains("byname_forwarder_drops_total{reason=\"pit_full\"} 0\n"), "{text}");
         let line = "byname_face_bytes_total{face=\"256\",remote=\"unix:///a\\\"256\",\
                     direction=\"in\"} 7\n";

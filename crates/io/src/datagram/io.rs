@@ -10,6 +10,7 @@
 //! repeated with slices of 32 KiB, 14 % with 128 KiB or with none.
 
 use std::net::SocketAddr;
+use std::ops::AddAssign;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -49,6 +50,23 @@ pub struct DatagramCounters {
     pub receive_buffer_bytes: u64,
     /// What the kernel grants for datagrams that wait to leave.
     pub send_buffer_bytes: u64,
+}
+
+impl AddAssign for DatagramCounters {
+    /// Of two sockets together.
+    fn add_assign(&mut self, other: Self) {
+        self.received += other.received;
+        self.coalesced_receives += other.coalesced_receives;
+        self.receive_dropped += other.receive_dropped;
+        self.receive_overflows += other.receive_overflows;
+        self.sent += other.sent;
+        self.segmented_sends += other.segmented_sends;
+        self.segmentation_refused += other.segmentation_refused;
+        self.send_dropped += other.send_dropped;
+        self.unreachable += other.unreachable;
+        self.receive_buffer_bytes += other.receive_buffer_bytes;
+        self.send_buffer_bytes += other.send_buffer_bytes;
+    }
 }
 
 #[derive(Debug)]

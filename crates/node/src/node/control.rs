@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_
 use std::time::Duration;
 
 use byname_forwarder::FaceId;
-use byname_io::Waker;
+use byname_io::{DatagramCounters, Waker};
 
 use super::Node;
 use super::reload::Changes;
@@ -116,7 +116,12 @@ impl Node {
             })
         };
         let uptime_ns = self.clock.now_ns().saturating_sub(self.config.forwarder.start_now_ns);
+        let mut udp = DatagramCounters::default();
+        for socket in self.links.shared.iter().filter_map(|shared| shared.socket.as_ref()) {
+            udp += socket.counters();
+        }
         let mut snapshot = Snapshot {
+            udp,
             counters: self.forwarder.total_counters(),
             pending: self.forwarder.total_pending(),
             faces: self.links.faces.keys().filter_map(face).collect(),
