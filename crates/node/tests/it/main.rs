@@ -5,6 +5,7 @@ mod chain;
 mod faces;
 mod harness;
 mod hostile;
+mod reliable;
 mod reload;
 mod robust;
 mod shards;
