@@ -55,6 +55,7 @@ impl Handshake {
             to_client_index_max: 0,
             to_server_index_max: 0,
             ring_log2_max: *LOG2_RANGE.end(),
+            is_byname: true,
         };
         control::send(&control, &Message::Hello(hello), None)?;
         let is_trusted = is_trusted(&control);
@@ -188,7 +189,7 @@ impl Handshake {
                 limits.frame_bytes_max,
             ),
             producer: Producer::new(sending, Buffers::Peer(regions)),
-            kick: Kick::new(to_client.1),
+            kick: Kick::new(to_client.1, self.is_trusted)?,
             wake: Wake::new(&self.control, to_server.1)?,
             is_in_place: false,
             frame_bytes_max,

@@ -156,6 +156,9 @@ pub(super) fn connect(
     let mut consumer =
         Consumer::new(to_client, layout.buffers(&region, false), limits.frame_bytes_max);
     consumer.offer();
+    if hello.is_byname {
+        consumer.offer_what_is_used();
+    }
 
     let init = Init { version: VERSION, id, mode: MODE_ETHERNET };
     dialogue.ask(&Message::Init(init), None, &Message::Ack)?;
@@ -180,7 +183,7 @@ pub(super) fn connect(
     let ends = Ends {
         consumer,
         producer: Producer::new(to_server, layout.buffers(&region, true)),
-        kick: Kick::new(wakes_server),
+        kick: Kick::new(wakes_server, is_in_place)?,
         wake: Wake::new(&dialogue.control, wakes_us)?,
         is_in_place,
         frame_bytes_max: layout.buffer_bytes.min(limits.frame_bytes_max),

@@ -4,8 +4,9 @@
 //! it, because the peer can change it at any time. A client whose server is trusted hands out its
 //! own buffers in place.
 //!
-//! A client offers as many empty buffers as the server has lately used, and some more: what goes
-//! round is then small enough to stay in the cache.
+//! To a server of ours a client offers as many empty buffers as it has lately used, and some more:
+//! what goes round is then small enough to stay in the cache. Other servers may drop what finds no
+//! buffer at once, so they are offered all.
 //!
 //! Invariants: slots from `released` to `taken` have been read and are not yet given back; the one
 //! that is being looked at is never among them. A server has filled at most what was offered.
@@ -54,7 +55,7 @@ impl Consumer {
             Side::Server => ring.own_index(),
             Side::Client => 0,
         };
-        let offer = Offer { slots: ring.slots(), peak: 0, bursts: 0 };
+        let offer = Offer { slots: ring.slots(), is_fixed: true, peak: 0, bursts: 0 };
         let staging = Some(vec![0; frame_bytes_max].into_boxed_slice());
         Consumer {
             ring,
@@ -78,6 +79,11 @@ impl Consumer {
     /// ours and the peer must be trusted.
     pub(super) unsafe fn hand_out_in_place(&mut self) {
         self.staging = None;
+    }
+
+    /// From now on fewer buffers are offered while few are used.
+    pub(super) fn offer_what_is_used(&mut self) {
+        self.offer.is_fixed = false;
     }
 
     /// Tells the peer whether we look by ourselves; see [`Ring::set_awake`].
@@ -204,6 +210,7 @@ impl Consumer {
 #[derive(Debug)]
 struct Offer {
     slots: u16,
+    is_fixed: bool,
     /// The most that were found filled at one time, since the last change.
     peak: u16,
     bursts: u32,
@@ -214,7 +221,7 @@ impl Offer {
     fn adapt(&mut self, slots_max: u16) {
         self.bursts += 1;
         let is_tight = self.peak > self.slots / 2;
-        if !is_tight && self.bursts < OFFER_BURSTS {
+        if self.is_fixed || (!is_tight && self.bursts < OFFER_BURSTS) {
             return;
         }
         if is_tight {

@@ -33,7 +33,7 @@ const CONNECT: u16 = 6;
 const CONNECTED: u16 = 7;
 const DISCONNECT: u16 = 8;
 
-/// One control message. Names and secrets of peers are not kept: nothing depends on them.
+/// One control message. Names and secrets of clients are not kept: nothing depends on them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Message {
     Ack,
@@ -55,6 +55,8 @@ pub(super) struct Hello {
     pub(super) to_client_index_max: u16,
     pub(super) to_server_index_max: u16,
     pub(super) ring_log2_max: u8,
+    /// The server has our name. On sending it always has.
+    pub(super) is_byname: bool,
 }
 
 /// What the client wants, its first message.
@@ -196,8 +198,9 @@ impl Message {
         Ok(match kind {
             ACK => Message::Ack,
             HELLO => {
-                reader.slice(NAME_BYTES);
+                let is_byname = reader.text(NAME_BYTES) == NAME;
                 Message::Hello(Hello {
+                    is_byname,
                     version_min: reader.u16(),
                     version_max: reader.u16(),
                     region_index_max: reader.u16(),
@@ -272,6 +275,7 @@ mod tests {
             to_client_index_max: 4,
             to_server_index_max: 5,
             ring_log2_max: 6,
+            is_byname: true,
         };
         let ring = AddRing {
             flags: 1,
