@@ -20,7 +20,7 @@ use byname_packet::{Data, Interest, KeyLocator, Name};
 
 use crate::cert::{Certificate, is_key_locator};
 use crate::key::KeyId;
-use crate::trust::{Anchor, Decision, Signed, TrustPolicy, Trusted, Validator};
+use crate::trust::{Anchor, Decision, Signed, TrustError, TrustPolicy, Trusted, Validator};
 use crate::verify::VerifyKey;
 use form::Form;
 use replay::Replay;
@@ -75,7 +75,7 @@ impl AnchorVerifier {
 impl CommandVerifier for AnchorVerifier {
     fn verify(&self, interest: &Interest<'_>, unix_ns: u64) -> Verdict {
         let Some(form) = Form::of(interest) else {
-            return refused("the command is not signed, or its signature is malformed");
+            return refused("the command has no signature with a time, or a malformed one");
         };
         let Some(prefix) = form::prefix(interest) else {
             return refused("the command names no prefix");
@@ -124,7 +124,7 @@ impl State {
                 }
                 // Only policies that this verifier never has lead here.
                 Decision::Trusted(_) => return Err(refused("the signer is not known")),
-                Decision::Refused(error) => return Err(refused(error)),
+                Decision::Refused(error) => return Err(refused(explain(&error))),
                 Decision::NeedCertificate(name) if self.add_given(&name) => {}
                 Decision::NeedCertificate(name) => return Err(Verdict::NeedCertificate(name)),
             }
@@ -166,6 +166,18 @@ impl State {
     fn add_given(&mut self, name: &Name) -> bool {
         let given = self.given.iter().find(|given| name.view().is_prefix_of(given.name()));
         given.is_some_and(|given| self.validator.add_certificate(given.wire()).is_ok())
+    }
+}
+
+/// The errors of trust tell a reader whom to trust; here somebody else decides.
+fn explain(error: &TrustError) -> String {
+    match error {
+        TrustError::UnknownKey { key_id, .. }
+        | TrustError::KeyMismatch { found: key_id, .. }
+        | TrustError::OutsideAnchor { key_id, .. } => {
+            format!("key {key_id} is not allowed to do this")
+        }
+        _ => error.to_string(),
     }
 }
 

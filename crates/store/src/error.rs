@@ -87,8 +87,7 @@ fn refusal_hint(code: u64, is_local: bool) -> &'static str {
             "; allow it in the forwarder's configuration (NFD: authorizations, localhost_security)"
         }
         (401 | 403, false) => {
-            "; the forwarder must allow this key for this prefix (byname: --allow-register, NFD: \
-             localhop_security)"
+            "; with NFD, localhop_security says who may; with byname, --allow-register"
         }
         (414, _) => "; the prefix has too many components for this forwarder",
         _ => "",

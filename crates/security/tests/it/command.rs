@@ -131,7 +131,7 @@ fn strangers_digests_and_altered_commands_are_refused() {
     let mallory = Publisher::new("/lab", 66);
     let verifier = allowing(&[("/lab", &lab)]);
     let strange = v03("/lab", NOW_MS, &mallory.signer());
-    assert!(refusal(verify(&verifier, &strange, &[&mallory])).contains("is trusted"));
+    assert!(refusal(verify(&verifier, &strange, &[&mallory])).contains("not allowed"));
     let digest = v03("/lab", NOW_MS, &DigestSigner);
     assert!(refusal(verify(&verifier, &digest, &[])).contains("digest"));
     let mut altered = v02("/lab", NOW_MS, &lab.signer());
