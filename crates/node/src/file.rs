@@ -203,14 +203,14 @@ const SECOND_NS: u64 = 1000 * MILLISECOND_NS;
 
 /// Takes an option over where the file has it, within its bounds.
 macro_rules! take {
-    ($self:ident . $option:ident in $least:literal ..= $most:expr => $($place:ident).+, $unit:expr) => {
+    ($self:ident.$option:ident in $least:literal..=$most:expr => $($at:ident).+, $unit:expr) => {
         if let Some(value) = $self.$option {
             let most: u64 = $most;
             if !($least..=most).contains(&value) {
                 let option = stringify!($option);
                 return Err(FileError::Range { option, least: $least, most, value });
             }
-            $($place).+ = (value * $unit) as _;
+            $($at).+ = (value * $unit) as _;
         }
     };
 }

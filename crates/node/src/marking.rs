@@ -44,10 +44,12 @@ impl Marking {
         queued_bytes: usize,
         now_ns: u64,
     ) -> Option<LpHeader<'a>> {
-        let marked = self.marker.as_mut()?.on_queued(queued_bytes, now_ns);
+        let is_long = self.marker.as_mut()?.on_queued(queued_bytes, now_ns);
         // A mark of somebody before us says as much.
-        (marked && header.congestion_mark.is_none())
-            .then(|| LpHeader { congestion_mark: Some(1), ..header.clone() })
+        if !is_long || header.congestion_mark.is_some() {
+            return None;
+        }
+        Some(LpHeader { congestion_mark: Some(1), ..*header })
     }
 }
 

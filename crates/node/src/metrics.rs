@@ -132,8 +132,10 @@ impl Snapshot {
     }
 
     fn render_udp(&self, out: &mut String) {
+        /// Name, meaning, label, and its values with their counts.
+        type Series<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, u64)]);
         let u = &self.udp;
-        let series: [(&str, &str, &str, &[(&str, u64)]); 4] = [
+        let series: [Series<'_>; 4] = [
             (
                 "byname_udp_datagrams_total",
                 "Datagrams over shared sockets.",

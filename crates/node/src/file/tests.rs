@@ -1,3 +1,5 @@
+//! What files say, and what is wrong in them; the sample is read as users would.
+
 use super::*;
 
 fn parse(text: &str) -> Result<ForwarderFile, String> {

@@ -12,6 +12,7 @@ use byname_link::LinkOptions;
 use tracing::info;
 
 use super::Node;
+use super::lasting::{UdpError, udp_endpoint};
 use crate::connector::{Attempt, Purpose, Reached};
 use crate::lasting::Lasting;
 use crate::links::{Carrier, Link};
@@ -112,9 +113,8 @@ impl Node {
                 (uri, local, canonical)
             }
             Reached::Address(address) => {
-                let host = address.ip().into();
                 let uri = byname_io::peer_uri("udp", *address);
-                (uri, wish.local_uri.clone(), Endpoint::Udp { host, port: address.port() })
+                (uri, wish.local_uri.clone(), udp_endpoint(*address))
             }
         };
         if let Some(face) = self.face_to(&remote_uri, local_uri.as_deref()) {
@@ -127,7 +127,9 @@ impl Node {
             Reached::Connection(connection) => {
                 self.carry_by_connection(face, connection, persistency).map_err(|e| e.to_string())
             }
-            Reached::Address(address) => self.carry_wish(face, address, wish),
+            Reached::Address(address) => {
+                self.carry_wish(face, address, wish).map_err(|e| e.to_string())
+            }
         };
         if let Err(reason) = carried {
             self.drop_face(face);
@@ -145,14 +147,14 @@ impl Node {
         face: FaceId,
         address: std::net::SocketAddr,
         wish: &Wish,
-    ) -> Result<(), String> {
+    ) -> Result<(), UdpError> {
         if let Some(local_uri) = &wish.local_uri {
             let index = self.shared_socket_to(address);
             if index.is_none_or(|index| self.shared_uri(index) != *local_uri) {
-                return Err(format!("no datagram socket of ours at {local_uri} reaches this peer"));
+                return Err(UdpError::NoSocket { local_uri: local_uri.clone() });
             }
         }
-        self.carry_by_address(face, address, wish.persistency).map_err(|error| error.to_string())
+        self.carry_by_address(face, address, wish.persistency)
     }
 
     fn report(&mut self, id: RequestId, outcome: Result<FaceId, FaceFailure>) {

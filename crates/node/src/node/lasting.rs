@@ -185,8 +185,7 @@ impl Node {
     }
 
     fn connect_udp(&self, address: SocketAddr) -> Result<Connection, ConnectError> {
-        let endpoint = Endpoint::Udp { host: address.ip().into(), port: address.port() };
-        Connection::connect_with(&endpoint, UDP_CONNECT_TIMEOUT, self.limits())
+        Connection::connect_with(&udp_endpoint(address), UDP_CONNECT_TIMEOUT, self.limits())
     }
 
     /// The first socket we listen on from which datagrams reach `address`.
@@ -226,6 +225,15 @@ fn is_dual_stack(endpoint: &Endpoint) -> bool {
     }
 }
 
+/// An address as an endpoint, with the interface that a link-local one needs.
+pub(super) fn udp_endpoint(address: SocketAddr) -> Endpoint {
+    let name = match address {
+        SocketAddr::V6(v6) if v6.scope_id() != 0 => format!("{}%{}", v6.ip(), v6.scope_id()),
+        _ => address.ip().to_string(),
+    };
+    Endpoint::Udp { host: name.into(), port: address.port() }
+}
+
 /// Why a UDP peer has no link.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UdpError {
@@ -233,4 +241,7 @@ pub(super) enum UdpError {
     Connect(#[from] ConnectError),
     #[error(transparent)]
     Io(#[from] IoError),
+    /// The socket that a client asked for.
+    #[error("no datagram socket of ours at {local_uri} reaches this peer")]
+    NoSocket { local_uri: String },
 }
