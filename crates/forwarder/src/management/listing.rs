@@ -89,12 +89,13 @@ impl Forwarder {
         if self.management.listings.making.is_empty() {
             return;
         }
-        let mut listing = self.management.listings.making.swap_remove(0);
+        let mut listing = self.management.listings.making.remove(0);
         let from = (listing.after.as_ref().map(Name::view), SLICE);
         let last = self.encode_listing(&listing.dataset, from, now_ns, &mut listing.payload);
         if last.is_some() {
             listing.after = last;
-            self.management.listings.making.push(listing);
+            // One after the other: only the first one takes memory.
+            self.management.listings.making.insert(0, listing);
             return;
         }
         let packet = self.publish(listing.name.view(), listing.payload, now_ns);

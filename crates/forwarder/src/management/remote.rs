@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use byname_packet::mgmt::{ControlResponse, Verdict};
-use byname_packet::{ContentType, Data, Interest, InterestBuilder, Name, NameRef};
+use byname_packet::{Component, ContentType, Data, Interest, InterestBuilder, Name, NameRef};
 
 use super::command::{Call, Outcome, Request, bad, forbidden, is_announcement, is_signed};
 use super::internal::{PATIENCE_NS, Purpose};
@@ -18,6 +18,7 @@ use super::rib::announced;
 use super::{Asker, PREFIX_LEN, encode_response, module_and_verb};
 use crate::face::FaceId;
 use crate::forwarder::{Forwarder, Tx};
+use crate::scope;
 
 /// Commands that wait for certificates.
 const WAITING_MAX: usize = 256;
@@ -126,8 +127,8 @@ impl Forwarder {
             None => verifier.verify(call.interest, unix_ns),
         };
         match verdict {
-            Verdict::NeedCertificate(name) if name.view().is_empty() => {
-                Next::Answer(forbidden("the command names no certificate"))
+            Verdict::NeedCertificate(name) if !may_be_fetched(name.view()) => {
+                Next::Answer(forbidden("the command names no certificate that can be fetched"))
             }
             Verdict::NeedCertificate(name) => Next::Fetch(name),
             Verdict::Refused(reason) => {
@@ -291,6 +292,13 @@ impl Forwarder {
             self.answer_remote(&call, &forbidden(text), tx);
         }
     }
+}
+
+/// Whether the forwarder may ask for a certificate of this name, which a stranger chose: not if it
+/// is one of this machine, where an Interest may have effects, nor if no key can have it.
+fn may_be_fetched(name: NameRef<'_>) -> bool {
+    let is_of_key = name.components().any(|c| c == Component::generic(b"KEY"));
+    is_of_key && !scope::is_localhost(name) && !scope::is_localhop(name)
 }
 
 fn check_prefix(

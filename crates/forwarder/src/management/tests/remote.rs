@@ -225,3 +225,15 @@ fn an_announcement_is_allowed_by_the_key_that_signs_it() {
     let sent = announce(&mut bench, remote, ("/localhop", "/net/c"), &content);
     assert_eq!(status(&sent).0, 403, "nobody is asked any more");
 }
+
+#[test]
+fn a_stranger_cannot_make_the_forwarder_ask_for_what_is_no_certificate() {
+    for uri in ["/", "/lab", "/localhost/app/reset/KEY/1", "/localhop/nfd/rib/KEY", "/32=KEY"] {
+        let (mut bench, _) = bench(vec![need(uri)]);
+        let (remote, app) = (bench.remote(), bench.local());
+        bench.route("/", app, 1);
+        let response = command(&mut bench, remote, REMOTE, &named("/lab"));
+        assert_eq!(response.status_code, 403, "{uri}");
+        assert_eq!(bench.after_ms(2000), [], "{uri}");
+    }
+}
