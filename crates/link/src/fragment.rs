@@ -2,9 +2,10 @@
 //!
 //! All frames of a packet get the same length, the last one too: segmented sends want that (only
 //! the very last segment of one call may be shorter), so fragments of several packets of one size
-//! can leave together. The first fragment carries the header of the packet, hence less of it; what is
-//! missing at the end is padded with an element that everybody ignores. Where equal length cannot
-//! be had (no room for the padding, lengths around 253), the last frame is shorter, never longer.
+//! can leave together. The first fragment carries the header of the packet, hence less of it; what
+//! is missing at the end is padded with an element that everybody ignores. Where equal length
+//! cannot be had (no room for the padding, lengths around 253), the last frame is shorter, never
+//! longer.
 
 use byname_packet::lp::{PADDING_BYTES_MAX, PADDING_BYTES_MIN};
 use byname_packet::{tlv, types};

@@ -3,8 +3,8 @@
 //!
 //! The operator allows *keys for prefixes* ([`Anchor`]). The signer's key may be one of them: then
 //! it registers under its prefixes, whatever its certificate is called, for that is what the
-//! operator said. Or it leads to one through certificates: then the rules of [`crate::trust`] hold, so it
-//! registers only inside its own identity.
+//! operator said. Or it leads to one through certificates: then the rules of [`crate::trust`]
+//! hold, so it registers only inside its own identity.
 //!
 //! A command counts once: no key signs twice at one time, which must be close to now.
 //!

@@ -1,9 +1,9 @@
 //! Two reliable links and an adversary between them.
 //!
 //! Each transmission is delivered after [`BASE_NS`] unless the adversary loses it, delays it or
-//! adds a copy. Losing and delaying use up the patience of every frame concerned: the one that travels,
-//! and those whose acknowledgement travels with it. A frame's patience is as many failures as
-//! there are retransmissions, so everything must arrive in the end.
+//! adds a copy. Losing and delaying use up the patience of every frame concerned: the one that
+//! travels, and those whose acknowledgement travels with it. A frame's patience is as many
+//! failures as there are retransmissions, so everything must arrive in the end.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
