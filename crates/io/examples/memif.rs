@@ -50,6 +50,7 @@ fn main() {
         ["bench", ref rest @ ..] => options(rest).and_then(|options| bench(&options)),
         [mode, side, uri, ref rest @ ..] => options(rest).and_then(|options| {
             let mut peer = Peer::new(side, uri)?;
+            eprintln!("connected");
             match mode {
                 "echo" => echo(&mut peer),
                 "ping" => ping(&mut peer, &options),
