@@ -14,6 +14,7 @@ use byname_packet::Name;
 use byname_packet::mgmt::CommandVerifier;
 use byname_security::cert::Certificate;
 use byname_security::command::AnchorVerifier;
+use byname_security::key::KeyId;
 use byname_security::trust::Anchor;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -45,8 +46,23 @@ pub(crate) struct Loaded {
 /// Who may register from other machines, and who says so.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Allowed {
-    entries: Vec<AllowEntry>,
+    grants: Vec<Grant>,
     verifier: Option<Arc<dyn CommandVerifier>>,
+}
+
+/// Somebody may register below a prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Grant {
+    prefix: Name,
+    holder: Holder,
+}
+
+/// Who.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Holder {
+    Key(KeyId),
+    /// As it is on the wire.
+    Certificate(Vec<u8>),
 }
 
 /// Reads everything. The verifier of `before` remembers which commands it has seen, so it goes on
@@ -86,9 +102,10 @@ pub(crate) fn load(paths: &Paths, flags: &Flags, before: &Allowed) -> Outcome<Lo
     for text in &flags.allow_register {
         entries.push(allow_register(text)?);
     }
-    let allowed = match entries == before.entries {
+    let grants = grants(&entries)?;
+    let allowed = match grants == before.grants {
         true => before.clone(),
-        false => Allowed { verifier: verifier(&entries)?, entries },
+        false => Allowed { verifier: verifier(&grants)?, grants },
     };
     node.forwarder.command_verifier.clone_from(&allowed.verifier);
     Ok(Loaded { node, metrics: flags.metrics.or(file.metrics), allowed })
@@ -105,6 +122,7 @@ pub(crate) fn from_settings(settings: &Settings) -> Outcome<NodeConfig> {
     if let Some(group) = &file.socket_group {
         config.socket_access.gid = Some(group_id(group)?);
     }
+    config.forwarder.command_verifier = verifier(&grants(&file.allow_register)?)?;
     if let Some(group) = &file.authorized_group {
         config.forwarder.authorized_gid = Some(group_id(group)?);
     }
@@ -158,42 +176,51 @@ fn allow_register(text: &str) -> Outcome<AllowEntry> {
     })
 }
 
+/// Reads the keys and certificates that entries name.
+fn grants(entries: &[AllowEntry]) -> Outcome<Vec<Grant>> {
+    let grant = |entry: &AllowEntry| {
+        let prefix = entry.prefix.0.clone();
+        let holder = match (&entry.key, &entry.certificate) {
+            (Some(key), _) => Holder::Key(key.parse().map_err(|error| {
+                Failure::usage(format!("allow_register: {key:?} is no key: {error}"))
+            })?),
+            (None, Some(file)) => Holder::Certificate(certificate(file)?),
+            (None, None) => return Err(Failure::usage("allow_register: a key is wanted")),
+        };
+        Ok(Grant { prefix, holder })
+    };
+    entries.iter().map(grant).collect()
+}
+
 /// Who says whether a command from another machine may be done.
-fn verifier(allow: &[AllowEntry]) -> Outcome<Option<Arc<dyn CommandVerifier>>> {
-    if allow.is_empty() {
+fn verifier(grants: &[Grant]) -> Outcome<Option<Arc<dyn CommandVerifier>>> {
+    if grants.is_empty() {
         return Ok(None);
     }
-    let mut anchors = Vec::new();
-    let mut certificates = Vec::new();
-    for entry in allow {
-        let prefix = entry.prefix.0.clone();
-        match (&entry.key, &entry.certificate) {
-            (Some(key), _) => {
-                let key = key.parse().map_err(|error| {
-                    Failure::usage(format!("allow_register: {key:?} is no key: {error}"))
-                })?;
-                anchors.push(Anchor { prefix, key });
-            }
-            (None, Some(file)) => certificates.push((prefix, certificate(file)?)),
-            (None, None) => return Err(Failure::usage("allow_register: a key is wanted")),
-        }
-    }
+    let anchors = grants.iter().filter_map(|grant| match grant.holder {
+        Holder::Key(key) => Some(Anchor { prefix: grant.prefix.clone(), key }),
+        Holder::Certificate(_) => None,
+    });
     let verifier = AnchorVerifier::new(anchors);
-    for (prefix, certificate) in certificates {
-        verifier.allow_certificate(prefix, certificate);
+    for grant in grants {
+        if let Holder::Certificate(wire) = &grant.holder {
+            let certificate = Certificate::decode(wire).map_err(Failure::usage)?;
+            verifier.allow_certificate(grant.prefix.clone(), certificate);
+        }
     }
     Ok(Some(Arc::new(verifier)))
 }
 
 /// A certificate as `byname key export` writes it.
-fn certificate(file: &Path) -> Outcome<Certificate> {
+fn certificate(file: &Path) -> Outcome<Vec<u8>> {
     let text = std::fs::read_to_string(file).map_err(|error| Failure::disk(file, error))?;
     let wrong = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("{}: {error}", file.display()))
             .hint("a certificate is wanted, as `byname key export` writes it")
     };
     let wire = byname_security::base64::decode_lines(&text).map_err(|error| wrong(&error))?;
-    Certificate::decode(&wire).map_err(|error| wrong(&error))
+    Certificate::decode(&wire).map_err(|error| wrong(&error))?;
+    Ok(wire)
 }
 
 /// The number of a group, by name or as it is.
@@ -243,10 +270,11 @@ mod tests {
         let entry = allow_register("/a=alice.cert").unwrap();
         assert_eq!(entry.certificate, Some(PathBuf::from("alice.cert")));
         assert!(allow_register("/a").is_err());
-        assert!(verifier(&[allow_register("/a=SHA256:short").unwrap()]).is_err());
+        assert!(grants(&[allow_register("/a=SHA256:short").unwrap()]).is_err());
         let key = "/a=SHA256:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU";
-        assert!(verifier(&[allow_register(key).unwrap()]).unwrap().is_some());
-        let missing = verifier(&[allow_register("/a=no/such/file").unwrap()]).unwrap_err();
+        let granted = grants(&[allow_register(key).unwrap()]).unwrap();
+        assert!(verifier(&granted).unwrap().is_some() && verifier(&[]).unwrap().is_none());
+        let missing = grants(&[allow_register("/a=no/such/file").unwrap()]).unwrap_err();
         assert_eq!(missing.code, Code::LocalDisk);
     }
 
