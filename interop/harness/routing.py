@@ -18,6 +18,8 @@ ADVERTISE_MS, DEAD_MS = 1000, 3000
 CONVERGE_TIMEOUT_S = 45
 SITE_FILE = "one-segment.bin"
 READVERTISE_TO = "/localhost/nlsr"
+# Here each router says which prefixes it has.
+PREFIXES_OF = f"{NETWORK}/32=DV/32=PFS"
 
 
 class RoutedNetwork:
@@ -34,15 +36,21 @@ class RoutedNetwork:
         self.routers = {}
 
     def start_routers(self):
-        """Starts the daemons, and waits for them.
+        """Starts the daemons, and waits until each has routes to all others.
 
-        NDNd's forwarder tells its router of a route only once, so the router must listen by then.
+        What is published before may be known to others only with the next of the messages that
+        routers send each other every 30 s.
         """
         self.routers = {name: self._start_router(name) for name in self.forwarders}
         for name, router in self.routers.items():
-            tool = NdndTool(self.topology[name], self.forwarders[name])
-            wait_until(lambda tool=tool: tool.routes(READVERTISE_TO), f"the router of {name}",
-                       daemon=router)
+            wait_until(lambda at=name: self._knows_all(at), f"the router of {name} to know all",
+                       CONVERGE_TIMEOUT_S, router)
+
+    def _knows_all(self, name):
+        tool = NdndTool(self.topology[name], self.forwarders[name])
+        prefixes = [line["prefix"] for line in tool.lines("route-list")]
+        others = {f"{PREFIXES_OF}{NETWORK}/{other}" for other in self.routers if other != name}
+        return READVERTISE_TO in prefixes and others.issubset(prefixes)
 
     def _start_router(self, name):
         node = self.topology[name]

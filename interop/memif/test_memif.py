@@ -171,6 +171,37 @@ class FramesThroughTestpmd(MemifCase):
         self.assertEqual(json.loads(echo.log_text().splitlines()[-1])["frames"], 0)
 
 
+class Strangers(Case):
+    """Our two ends as different users: neither trusts the other's memory."""
+
+    needs_byname = False
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0 or shutil.which("setpriv") is None:
+            self.skipTest("only root can become somebody else")
+
+    @grid(stranger=("client", "server"), bytes_=(100, 8800))
+    def check_frames_come_back(self, stranger, bytes_):
+        self.lab.dir.chmod(0o755)
+        directory = self.lab.path("theirs/memif.sock").parent
+        directory.chmod(0o777)
+        path = directory / "memif.sock"
+        program = shutil.copy(example(), self.lab.path("memif"))
+        become = {"client": (), "server": ()}
+        become[stranger] = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+        echo = self.lab.start("echo", [*become["server"], program, "echo", "listen",
+                                       f"memif://{path}"])
+        wait_until(path.exists, "echo to listen", daemon=echo)
+        path.chmod(0o666)
+        result = self.lab.run([*become["client"], program, "ping", "connect", f"memif://{path}",
+                               "count=20000", f"bytes={bytes_}", "window=300"])
+        self.assertEqual(result.code, 0, str(result))
+        found = json.loads(result.stdout)
+        self.assertEqual((found["received"], found["wrong"]), (20000, 0), str(result))
+        self.assertEqual(echo.process.wait(10), 0, echo.log_text())
+
+
 class FilesThroughTestpmd(MemifCase):
     """byname at both ends of two memif links with testpmd in between, which has both roles."""
 
