@@ -4,6 +4,8 @@
 //! resolve and connect, and reports. Host names are resolved and absent ports added, though NFD
 //! leaves that to clients. Two wishes for one peer end in one face: the later gets the earlier's.
 
+use std::net::SocketAddr;
+
 use byname_forwarder::{
     FaceFailure, FaceId, FaceInfo, FaceOptions, FaceRequest, LinkType, Persistency, RequestId,
 };
@@ -12,7 +14,7 @@ use byname_link::LinkOptions;
 use tracing::info;
 
 use super::Node;
-use super::lasting::{UdpError, udp_endpoint};
+use super::lasting::udp_endpoint;
 use crate::connector::{Attempt, Purpose, Reached};
 use crate::lasting::Lasting;
 use crate::links::{Carrier, Link};
@@ -120,6 +122,9 @@ impl Node {
         if let Some(face) = self.face_to(&remote_uri, local_uri.as_deref()) {
             return Err(FaceFailure::Exists(face));
         }
+        if let (Reached::Address(address), Some(local_uri)) = (&reached, &wish.local_uri) {
+            self.check_socket(*address, local_uri)?;
+        }
         let persistency = wish.persistency;
         let info = FaceInfo { persistency, remote_uri, ..FaceInfo::default() };
         let face = self.forwarder.add_face(info);
@@ -128,7 +133,7 @@ impl Node {
                 self.carry_by_connection(face, connection, persistency).map_err(|e| e.to_string())
             }
             Reached::Address(address) => {
-                self.carry_wish(face, address, wish).map_err(|e| e.to_string())
+                self.carry_by_address(face, address, persistency).map_err(|e| e.to_string())
             }
         };
         if let Err(reason) = carried {
@@ -142,19 +147,14 @@ impl Node {
         Ok(face)
     }
 
-    fn carry_wish(
-        &mut self,
-        face: FaceId,
-        address: std::net::SocketAddr,
-        wish: &Wish,
-    ) -> Result<(), UdpError> {
-        if let Some(local_uri) = &wish.local_uri {
-            let index = self.shared_socket_to(address);
-            if index.is_none_or(|index| self.shared_uri(index) != *local_uri) {
-                return Err(UdpError::NoSocket { local_uri: local_uri.clone() });
-            }
+    /// Whether the socket that a client asked for is the one that reaches the peer.
+    fn check_socket(&self, address: SocketAddr, local_uri: &str) -> Result<(), FaceFailure> {
+        let index = self.shared_socket_to(address);
+        if index.is_some_and(|index| self.shared_uri(index) == local_uri) {
+            return Ok(());
         }
-        self.carry_by_address(face, address, wish.persistency)
+        let text = format!("no datagram socket of ours at {local_uri} reaches this peer");
+        Err(FaceFailure::Unsupported(text))
     }
 
     fn report(&mut self, id: RequestId, outcome: Result<FaceId, FaceFailure>) {
@@ -218,7 +218,7 @@ fn with_device(uri: &str, local_uri: Option<&str>) -> String {
 /// How the face to `endpoint` would be called, as far as that is known without a name server.
 fn canonical_uri(endpoint: &Endpoint) -> String {
     let address = |host: &byname_io::Host, port: &u16| {
-        host.address().map(|address| std::net::SocketAddr::new(address, *port))
+        host.address().map(|address| SocketAddr::new(address, *port))
     };
     let found = match endpoint {
         Endpoint::Tcp { host, port } => address(host, port).map(|it| ("tcp", it)),

@@ -241,7 +241,4 @@ pub(super) enum UdpError {
     Connect(#[from] ConnectError),
     #[error(transparent)]
     Io(#[from] IoError),
-    /// The socket that a client asked for.
-    #[error("no datagram socket of ours at {local_uri} reaches this peer")]
-    NoSocket { local_uri: String },
 }

@@ -202,3 +202,23 @@ fn icmp_does_not_end_a_lasting_udp_face() {
     assert!(late.finish().counters().in_interests > 0, "the peer that came late is reached");
     assert!(near.node.client(0).faces().iter().any(|status| status.face_id == face.0));
 }
+
+#[test]
+fn a_client_may_say_which_of_our_sockets_to_use() {
+    let mut site = Site::new(&["udp://127.0.0.1:0"]);
+    let ours = site.uri(1).replace("udp://", "udp4://");
+    let mut create = |uri: &str, local_uri: &str| {
+        let parameters = ControlParameters {
+            uri: Some(uri.to_owned()),
+            local_uri: Some(local_uri.to_owned()),
+            ..ControlParameters::default()
+        };
+        let response = site.admin.command("/localhost/nfd/faces/create", &parameters);
+        (response.status_code, body(&response).local_uri)
+    };
+    assert_eq!(create("udp4://127.0.0.1:7", &ours), (200, Some(ours.clone())));
+    assert_eq!(create("udp4://127.0.0.1:8", "udp4://127.0.0.1:9").0, 406);
+    assert_eq!(create("tcp4://127.0.0.1:8", &ours).0, 406);
+    let made = site.faces().iter().filter(|status| status.uri.starts_with("udp")).count();
+    assert_eq!(made, 1);
+}
