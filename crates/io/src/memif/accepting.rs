@@ -27,6 +27,10 @@ use crate::limits::Limits;
 /// Regions of one client. Without zero-copy there is one or two.
 const REGIONS_MAX: usize = 16;
 
+/// What a stranger may have mapped in all: what we touch of it may be counted as our memory. It is
+/// enough for two rings of 4096 slots with buffers of 16 KiB.
+const STRANGER_BYTES_MAX: u64 = 160 << 20;
+
 /// Messages of one handshake: INIT, the regions, two rings, CONNECT.
 const MESSAGES_MAX: usize = REGIONS_MAX + 4;
 
@@ -41,6 +45,7 @@ pub(super) struct Handshake {
     messages: usize,
     has_begun: bool,
     regions: Vec<Arc<Region>>,
+    mapped_bytes: u64,
     to_server: Option<(AddRing, OwnedFd)>,
     to_client: Option<(AddRing, OwnedFd)>,
 }
@@ -65,6 +70,7 @@ impl Handshake {
             messages: 0,
             has_begun: false,
             regions: Vec::new(),
+            mapped_bytes: 0,
             to_server: None,
             to_client: None,
         })
@@ -128,6 +134,10 @@ impl Handshake {
             return Err(MemifError::Region { index, reason: RegionRefusal::Index });
         }
         let region = Region::of_peer(memory, index, offer.bytes, self.is_trusted)?;
+        self.mapped_bytes += offer.bytes;
+        if !self.is_trusted && self.mapped_bytes > STRANGER_BYTES_MAX {
+            return Err(MemifError::Region { index, reason: RegionRefusal::TooMuch });
+        }
         self.regions.push(Arc::new(region));
         Ok(())
     }

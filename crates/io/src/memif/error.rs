@@ -130,6 +130,9 @@ pub enum RegionRefusal {
         /// The limit.
         max: u64,
     },
+    /// More memory of a stranger than we map.
+    #[error("together with the others it is more than a stranger may have")]
+    TooMuch,
     /// A stranger's memory could shrink under us, which would end this process.
     #[error("not sealed against shrinking (F_SEAL_SHRINK), of neither our user nor root")]
     NotSealed,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   0 cookie u32 · 4 flags u16 · 6 head u16      64 tail u16      128 descriptors, 16 octets each:
-//!                                   flags u16 · region u16 · length u32 · offset u32 · metadata u32
+//!                                flags u16 · region u16 · length u32 · offset u32 · metadata u32
 //! ```
 //! Which index is whose depends on the direction. In the ring to the server the client fills slots
 //! and moves `head`, the server empties them and moves `tail`. In the ring to the client the
