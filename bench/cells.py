@@ -18,6 +18,8 @@ class Cell:
     routes: int = 1
     window: int = 128
     is_pinned: bool = False
+    # The forwarder has a core of its own, consumer and producer share another.
+    is_split: bool = False
     is_quick: bool = False
 
     @property
@@ -26,6 +28,8 @@ class Cell:
         words = [self.link, f"{self.payload} B", f"store {self.store}"]
         if self.routes > 1:
             words.append(f"{self.routes} routes")
+        if self.is_split:
+            words.append("a core of its own")
         if self.window == 1:
             words.append("pinned" if self.is_pinned else "free")
         return ", ".join(words)
@@ -47,6 +51,8 @@ def all_cells():
     for payload in (8192, 1000, 100):
         yield Cell("cost", "memif", payload, (BYNAME,), store="off", is_quick=True)
         yield Cell("cost", "memif", payload, (BYNAME,), is_quick=payload == 8192)
+    yield Cell("cost", "memif", 100, (BYNAME,), store="off", window=192, is_split=True,
+               is_quick=True)
     yield Cell("fib", "unix", 100, routes=10)
     yield Cell("fib", "unix", 100, routes=10_000, is_quick=True)
     # Registering that many with NDNd takes minutes.

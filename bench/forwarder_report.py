@@ -22,6 +22,7 @@ def summarise(cell, title, samples):
         "routes": cell.routes,
         "window": cell.window,
         "is_pinned": cell.is_pinned,
+        "is_split": cell.is_split,
         "contender": title,
         "middle_us": over("middle_us"),
         "data_per_s": over("data_per_s"),
@@ -91,17 +92,17 @@ def t2(results):
     """Cost over shared memory."""
     limits = ((8192, "off", 1.0), (8192, "on", 1.8), (1000, "off", 0.7), (100, "off", 0.7))
     for payload, store, limit_us in limits:
-        row = results.find(cells.BYNAME, group="cost", link="memif", payload=payload, store=store)
+        row = results.find(cells.BYNAME, group="cost", link="memif", payload=payload, store=store,
+                           is_split=False)
         if row:
             own = row["middle_us"]["median"]
             yield (f"T2 memif, {payload} B, store {store}: ≤ {limit_us} µs CPU per exchange",
                    f"{own:.2f} µs", verdict(own <= limit_us))
-    row = results.find(cells.BYNAME, group="cost", link="memif", payload=100, store="off")
+    row = results.find(cells.BYNAME, group="cost", is_split=True)
     if row:
-        rate, cost = row["data_per_s"]["max"], row["middle_us"]["median"]
-        yield ("T2 memif: one shard ≥ 1 M exchanges/s",
-               f"{rate / 1e6:.2f} M/s with both ends on the same cores, "
-               f"{1 / cost:.2f} M/s for a core of its own", verdict(max(rate, 1e6 / cost) >= 1e6))
+        rate = row["data_per_s"]["median"]
+        yield ("T2 memif, 100 B: one shard with a core of its own ≥ 1 M exchanges/s",
+               f"{rate / 1e6:.2f} M/s", verdict(rate >= 1e6))
 
 
 def t8(results):

@@ -20,7 +20,7 @@ REGISTER_TIMEOUT_S = 120
 UDP_MTU = 8800
 # The default limit of routes, and room for those of the forwarder itself.
 ROUTES_MAX, SPARE_ROUTES = 60_000, 1_000
-PINNED = ("taskset", "-c", "0")
+CORES = {"middle": "0", "end": "1"}
 
 
 class Rig:
@@ -52,16 +52,18 @@ class Rig:
     def start(self):
         """Starts the middle, then the producer, and waits until it is registered."""
         argv, env = self.middle_argv()
-        self.middle = self.lab.start(self.label, [*self.pin(), *argv], env)
+        self.middle = self.lab.start(self.label, [*self.pin("middle"), *argv], env)
         wait_until(self._accepts, f"{self.label} to listen", START_TIMEOUT_S, self.middle)
-        argv = [*self.pin(), nodes.byname_binary(), "bench", "traffic", "produce", "--json",
+        argv = [*self.pin("end"), nodes.byname_binary(), "bench", "traffic", "produce", "--json",
                 "--prefix", PREFIX, "--size", self.cell.payload, *self.producer_flags()]
         self.producer = self.lab.start(f"{self.label}-producer", argv)
         self.producer.wait_for_log('"ready"', REGISTER_TIMEOUT_S)
 
-    def pin(self):
+    def pin(self, role):
         """What goes before a command of this cell."""
-        return PINNED if self.cell.is_pinned else ()
+        if self.cell.is_pinned:
+            return ("taskset", "-c", CORES["middle"])
+        return ("taskset", "-c", CORES[role]) if self.cell.is_split else ()
 
     def uri(self):
         """Where consumer and producer connect."""
@@ -88,7 +90,7 @@ class Rig:
     def consume(self, seconds, count=None, size=None):
         """One run of the consumer; every answer is compared with what it must be."""
         cell = self.cell
-        argv = [*self.pin(), nodes.byname_binary(), "bench", "traffic", "consume", "--json",
+        argv = [*self.pin("end"), nodes.byname_binary(), "bench", "traffic", "consume", "--json",
                 "--mix", PREFIX, "--size", size or cell.payload, "--window", cell.window,
                 "--duration", seconds, "--lifetime", 250, *self.consumer_flags()]
         if cell.store == "hit":
