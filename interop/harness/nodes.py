@@ -62,13 +62,14 @@ class BynameForwarder(Forwarder):
     """`byname forward`. It takes loopback links to carry whole packets, others 1420 octets."""
 
     def __init__(self, lab, label="byname-forward", routes=(), host="127.0.0.1", port=None,
-                 listens=()):
+                 listens=(), flags=()):
         self.routes = routes
         self.listens = listens
+        self.flags = flags
         super().__init__(lab, label, host, port)
 
     def _start(self):
-        argv = [byname_binary(), "forward"]
+        argv = [byname_binary(), "forward", *self.flags]
         for scheme in ("unix", "tcp", "udp", "ws"):
             argv += ["--listen", self.uri(scheme)]
         for uri in self.listens:

@@ -8,6 +8,7 @@
 import json
 import pathlib
 import sys
+import urllib.request
 
 from harness import nodes, raw, samples, wire
 from harness.case import Case, grid
@@ -21,6 +22,9 @@ SILENT = "/silent"
 MEMORY_KIB_MAX = 256 * 1024
 TRANSFER_TIMEOUT_S = 60
 PIT_ENTRIES_MAX = 131_072
+METRICS = "127.0.0.1:9100"
+UNSATISFIED = "byname_forwarder_unsatisfied_interests_total"
+NO_ROOM = 'byname_forwarder_drops_total{reason="pit_full"}'
 # Together more than the table takes.
 MANY_INTERESTS = "sent 80000"
 MANY_PACKETS = "sent 20000"
@@ -35,7 +39,8 @@ class UnderAttack(Case):
         # The neighbour that keeps silent: a socket that nobody reads.
         self.net["z"].start("silence", [sys.executable, "-c", SILENCE])
         routes = [(SILENT, f"udp://{self.net.address('z', 'f')}:{PORT}")]
-        self.hub = nodes.BynameForwarder(self.net["f"], host="*", port=PORT, routes=routes)
+        self.hub = nodes.BynameForwarder(self.net["f"], host="*", port=PORT, routes=routes,
+                                         flags=["--metrics", METRICS])
         nodes.byname_serve(self.net["f"], self.hub, samples.directory(), NAME)
 
     def attack(self, attacker, kind, scheme, prefix):
@@ -52,6 +57,12 @@ class UnderAttack(Case):
         rows = [json.loads(line) for line in result.stdout.splitlines()]
         whole = next(row for row in rows if row["kind"] == "forwarder")
         return whole, {row["remote"]: row for row in rows if row["kind"] == "face"}
+
+    def metric(self, name):
+        """One of the forwarder's metrics, as Prometheus would read it."""
+        with self.net["f"].entered(), urllib.request.urlopen(f"http://{METRICS}/metrics") as page:
+            lines = page.read().decode().splitlines()
+        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name))
 
     def peak_memory_kib(self):
         """The most memory that the forwarder ever had."""
@@ -95,6 +106,9 @@ class UnderAttack(Case):
             self.assertGreater(sum(received), 1000, f"the flood of {name} is not counted: {faces}")
         self.assertGreater(whole["pending"], PIT_ENTRIES_MAX // 4)
         self.assertLessEqual(whole["pending"], PIT_ENTRIES_MAX)
+        # An attacker's own old Interests make room for its new ones, or these are dropped.
+        shed = self.metric(UNSATISFIED) + self.metric(NO_ROOM)
+        self.assertGreater(shed, 1000, "what had no room is not counted")
 
     @grid(kind=("tokens", "fragments", "garbage"), scheme=("udp", "tcp"))
     def check_bad_packets(self, kind, scheme):
