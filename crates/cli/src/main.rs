@@ -54,7 +54,7 @@ struct LogArgs {
 
 const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
-    "\nlinks: unix tcp udp",
+    "\nlinks: unix tcp udp websocket memif multicast",
     "\nsignatures: ed25519 ecdsa-p256 hmac-sha256 sha256 null",
     "\nhash tree: blake3"
 );

@@ -94,6 +94,8 @@ pub struct Node {
     next_tick_ns: Option<u64>,
     /// Faces that get a new link when they lose theirs.
     lasting: HashMap<FaceId, Lasting>,
+    /// When the first of them tries to.
+    next_attempt_ns: Option<u64>,
     /// Faces asked for by command whose link is under way.
     wishes: HashMap<RequestId, Wish>,
     connector: Connector,
@@ -131,6 +133,7 @@ impl Node {
             ticking: Vec::new(),
             next_tick_ns: None,
             lasting: HashMap::new(),
+            next_attempt_ns: None,
             wishes: HashMap::new(),
             connector: Connector::new(waker.clone()),
             stop: Stop { flag: Arc::default(), waker },
@@ -249,7 +252,7 @@ impl Node {
     }
 
     fn timeout(&self) -> Option<Duration> {
-        let attempt = self.next_attempt_ns();
+        let attempt = self.next_attempt_ns;
         let sweep = (!self.peers.is_empty()).then_some(self.next_sweep_ns);
         let (forwarder, links) = (self.forwarder.poll_timeout(), self.links.poll_timeout());
         let (pause, tick) = (self.listeners_paused_until_ns, self.next_tick_ns);

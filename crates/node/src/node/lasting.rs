@@ -39,16 +39,20 @@ impl Node {
         let link = Link::new(Carrier::Down, LinkService::stream(), 0);
         self.links.faces.insert(face, link);
         self.lasting.insert(face, Lasting::new(endpoint.clone(), self.back_off()));
+        self.find_next_attempt();
         self.start_options(face);
         face
     }
 
-    /// When the next attempt is due.
-    pub(super) fn next_attempt_ns(&self) -> Option<u64> {
-        self.lasting.values().filter_map(Lasting::due_ns).min()
+    /// Learns when the next attempt is due, so that nobody looks through all faces at each wake.
+    fn find_next_attempt(&mut self) {
+        self.next_attempt_ns = self.lasting.values().filter_map(Lasting::due_ns).min();
     }
 
     pub(super) fn start_due_attempts(&mut self, now_ns: u64) {
+        if self.next_attempt_ns.is_none_or(|due_ns| due_ns > now_ns) {
+            return;
+        }
         let (limits, back_off) = (self.limits(), self.back_off());
         for (face, lasting) in &mut self.lasting {
             if lasting.due_ns().is_none_or(|due_ns| due_ns > now_ns) {
@@ -61,6 +65,7 @@ impl Node {
                 lasting.on_lost(now_ns, back_off);
             }
         }
+        self.find_next_attempt();
     }
 
     pub(super) fn collect_attempts(&mut self) {
@@ -98,6 +103,7 @@ impl Node {
             Err(reason) => {
                 debug!(endpoint = %lasting.endpoint, face = face.0, reason, "not connected");
                 lasting.on_lost(now_ns, back_off);
+                self.find_next_attempt();
                 self.detach(face);
             }
         }
@@ -212,6 +218,7 @@ impl Node {
         let Some(lasting) = self.lasting.get_mut(&face) else { return false };
         let wait_ms = lasting.on_lost(now_ns, back_off) / 1_000_000;
         warn!(endpoint = %lasting.endpoint, reason, wait_ms, "connection lost");
+        self.find_next_attempt();
         self.detach(face);
         self.forwarder.set_face_up(face, false);
         true
