@@ -114,8 +114,8 @@ def fragments():
         octets = lp(sequence(10 + index), nni(82, index), nni(83, 3), tlv(80, b"part"))
         expect = shown(fragment=b"part".hex(), sequence=10 + index, frag_index=index, frag_count=3)
         yield accept(f"fragment {index} of 3", octets, expect, canonical=True)
-    yield good("sequence alone", [sequence(5)], sequence=5)
-    yield good("one fragment of one", [sequence(5), nni(82, 0), nni(83, 1)], True, sequence=5)
+    yield good("sequence alone", [sequence(5)], True, sequence=5)
+    yield good("one fragment of one", [sequence(5), nni(82, 0), nni(83, 1)], sequence=5)
     yield good("one fragment of one, without sequence", [nni(82, 0), nni(83, 1)])
     yield good(
         "first of three, index left out", [sequence(5), nni(83, 3)], sequence=5, frag_count=3
