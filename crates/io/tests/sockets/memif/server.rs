@@ -388,6 +388,96 @@ fn control_messages_after_the_handshake_end_the_connection() {
     assert!(matches!(result, Err(IoError::Memif(MemifError::UnexpectedMessage { .. }))));
 }
 
+/// A small generator of numbers that look random, the same in every run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 >> 33
+    }
+
+    /// Mostly what could be right, sometimes what is just wrong, sometimes anything.
+    fn near(&mut self, right: u64) -> u64 {
+        match self.next() % 100 {
+            0 => self.next(),
+            1 => right.wrapping_add(self.next() % 3).wrapping_sub(1),
+            2 => 0,
+            _ => right,
+        }
+    }
+}
+
+/// Whatever is in the rings, frames lie within the limit and everybody else is served.
+#[test]
+fn rings_full_of_anything_do_no_harm() {
+    let place = Place::new();
+    let mut numbers = Numbers(1);
+    let (mut ends, mut frames) = (0, 0);
+    for _ in 0..200 {
+        let (client, mut server) = established(&place);
+        let (mut head, mut offered) = (0u16, SLOTS as u16);
+        for _ in 0..40 {
+            for slot in 0..SLOTS {
+                let fields = (
+                    (numbers.near(0) & 1) as u16,
+                    numbers.near(0) as u16,
+                    numbers.near(100) as u32,
+                    numbers.near(BUFFERS) as u32,
+                );
+                let ring = if numbers.next().is_multiple_of(2) { TO_SERVER } else { TO_CLIENT };
+                client.memory.put_descriptor(ring, slot, fields);
+            }
+            client.memory.put(BUFFERS, &frame(&[1; 98]));
+            head = head.wrapping_add((numbers.next() % SLOTS) as u16);
+            offered = offered.wrapping_add((numbers.next() % 3) as u16);
+            client.show(numbers.near(head.into()) as u16);
+            client.memory.put_head(TO_CLIENT, numbers.near(offered.into()) as u16);
+            let count = &mut |bytes: &[u8]| {
+                assert!(bytes.len() <= 9216);
+                frames += 1;
+            };
+            let received = server.recv_burst(framer, count);
+            let _ = server.queue(&[&frame(b"an answer")]);
+            if received.is_err() || server.flush().is_err() {
+                ends += 1;
+                break;
+            }
+        }
+    }
+    assert!(ends > 10 && frames > 500, "{ends} connections ended, {frames} frames came");
+}
+
+/// Whatever is said in a handshake, those who say the right things get in.
+#[test]
+fn handshakes_of_anything_do_no_harm() {
+    let place = Place::new();
+    let mut numbers = Numbers(2);
+    let mut connected = 0;
+    for _ in 0..500 {
+        let client = RawClient::new(&place.path());
+        for (mut bytes, fd) in client.steps() {
+            for _ in 0..numbers.next() % 3 {
+                let at = (numbers.next() % 20) as usize;
+                bytes[at] = numbers.near(bytes[at].into()) as u8;
+            }
+            let fds = if numbers.next().is_multiple_of(50) { None } else { fd };
+            client.control.send(&bytes, fds.as_slice());
+        }
+        for _ in 0..5 {
+            if let Some(mut server) = place.listener.accept().unwrap() {
+                connected += 1;
+                let _ = server.recv_burst(framer, &mut |_| ());
+            }
+        }
+    }
+    assert!(connected > 0 && connected < 500, "{connected}");
+    let (mut ours, mut server) = place.connected();
+    send(&mut ours, &frame(b"and now for something else"));
+    assert_eq!(receive(&mut server, 1), [frame(b"and now for something else")]);
+}
+
 /// A client that offers no buffers gets nothing, and costs a bounded amount of memory.
 #[test]
 fn a_client_without_buffers_is_waited_for() {
