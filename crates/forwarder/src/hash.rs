@@ -148,15 +148,16 @@ impl NameHasher {
     }
 }
 
-/// Eight octets from `at` on, as far as there are any.
+/// Eight octets from `at` on, as far as there are any; there is one at least.
 #[inline]
 fn load(value: &[u8], at: usize) -> u64 {
-    match value.get(at..at + 8).and_then(|octets| octets.try_into().ok()) {
-        Some(octets) => u64::from_le_bytes(octets),
-        None => {
-            let left = value.get(at..).unwrap_or_default();
-            left.iter().rev().fold(0, |number, octet| number << 8 | u64::from(*octet))
-        }
+    let left = &value[at..];
+    if let Some(octets) = left.first_chunk() {
+        return u64::from_le_bytes(*octets);
+    }
+    match value.last_chunk() {
+        Some(octets) => u64::from_le_bytes(*octets) >> (64 - 8 * left.len()),
+        None => left.iter().rev().fold(0, |number, octet| number << 8 | u64::from(*octet)),
     }
 }
 
