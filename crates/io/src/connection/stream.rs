@@ -28,6 +28,9 @@ const KEEPALIVE_PROBES: u32 = 3;
 /// quarter of an hour. A peer that is alive, but does not read, has this long, too.
 const UNANSWERED_MAX: Duration = Duration::from_secs(120);
 
+/// So little is copied together sooner than the kernel reads a list of places.
+const COPIED_BYTES_MAX: usize = 4096;
+
 /// Frames handed to the kernel in one call. Two slices each, and the kernel takes 1024.
 const FRAMES_PER_CALL_MAX: usize = 64;
 
@@ -118,6 +121,12 @@ impl Stream {
 
     /// Sends frames from where they lie, after what is queued; see [`super::Connection`].
     pub(super) fn send_frames(&mut self, frames: &[[&[u8]; 2]]) -> Result<usize, IoError> {
+        let bytes: usize = frames.iter().map(|[head, body]| head.len() + body.len()).sum();
+        if bytes <= COPIED_BYTES_MAX {
+            let lost = frames.iter().filter(|parts| self.send.append(&parts[..]).is_err()).count();
+            self.flush()?;
+            return Ok(lost);
+        }
         let mut rest = frames;
         while self.send.len() == 0 && !rest.is_empty() {
             let chunk = &rest[..rest.len().min(FRAMES_PER_CALL_MAX)];
