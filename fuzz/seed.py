@@ -132,10 +132,12 @@ def operations():
             for number in range(8)
         )
         yield strategy(which, a) + ways + pairs + wait(255) + pairs
-    yield ways + b"".join(interest(0, n, 1, 0xF0 | n & 15) for n in range(2, 250, 6)) + wait(255) * 5
+    flood = b"".join(interest(0, n, 1, 0xF0 | n & 15) for n in range(2, 250, 6))
+    yield ways + flood + wait(255) * 5
     yield ways + interest(0, deep, 0, 0xF1) + gone(0) + data(2, deep, 5) + gone(2)
     for verb in range(10):
-        yield bytes([6, 0, verb, a, 0xFF]) + bytes([6, 1, verb | 0x80, a, 1]) + interest(2, a, 0, 0xF1)
+        commands = bytes([6, 0, verb, a, 0xFF]) + bytes([6, 1, verb | 0x80, a, 1])
+        yield commands + interest(2, a, 0, 0xF1)
     for seed in range(12):
         yield bytes(random.Random(seed).choices(range(256), k=100 + 40 * seed))
 

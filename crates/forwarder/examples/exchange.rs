@@ -1,5 +1,5 @@
-//! Nanoseconds of processor that the forwarder takes per exchange (one Interest out, one Data back),
-//! links not included.
+//! Nanoseconds of processor that the forwarder takes per exchange (one Interest out, one Data
+//! back), links not included.
 //!
 //! `cargo run --release -p byname-forwarder --example exchange [FILTER]`. Packets are patched in
 //! place (segment number and nonce) and come in bursts, so that what is measured is the forwarder
@@ -173,7 +173,7 @@ fn measure(case: &Case) {
     rounds.sort_by(f64::total_cmp);
     let drops = EXCHANGES as usize * (ROUNDS + 1) * 2 - bench.tx.packets as usize;
     println!(
-        "{:<22} {:>5} B  {:>8} routes  {:>7.0} ns  (min {:.0}, max {:.0}; {} kB sent, {} fewer packets)",
+        "{:<22} {:>5} B {:>8} routes {:>7.0} ns ({:.0} to {:.0}; {} kB sent, {} packets less)",
         case.label,
         case.payload_bytes,
         case.routes,

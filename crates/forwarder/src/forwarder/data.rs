@@ -94,9 +94,10 @@ impl Forwarder {
         }
     }
 
-    /// Whether an Interest that still circles must be known by its nonce. Mostly it will be answered
-    /// by the content store. Where it would not, and what was asked for left this machine, or may
-    /// be asked for again soon because it must be fresh, its nonces are remembered.
+    /// Whether an Interest that still circles must be known by its nonce. Mostly it will be
+    /// answered by the content store. Where it would not, and what was asked for left this
+    /// machine, or may be asked for again soon because it must be fresh, its nonces are
+    /// remembered.
     fn is_to_bury(&self, entry: &PitEntry, data: &Data<'_>, cached: bool) -> bool {
         if entry.selectors.must_be_fresh {
             return !cached || data.meta.freshness_ms < dead_nonce::LIFETIME_NS / 1_000_000;
