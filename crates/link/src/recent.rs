@@ -6,9 +6,9 @@
 /// Places. No sender of ours leaves a frame unacknowledged that is so many numbers behind.
 pub(crate) const RECENT_MAX: usize = 4096;
 
-/// How long a number is remembered: longer than a frame is retransmitted on all but the slowest
-/// links.
-pub(crate) const MEMORY_NS: u64 = 5_000_000_000;
+/// How long a number is remembered, and a packet awaits its fragments: longer than a frame is sent
+/// again, four times the longest time-out.
+pub(crate) const MEMORY_NS: u64 = 8_000_000_000;
 
 #[derive(Debug, Clone, Copy)]
 struct Place {

@@ -41,7 +41,6 @@ pub(crate) struct Network {
     sequences: HashMap<(usize, u64), u64>,
     /// Packets that came out, by receiving end.
     pub(crate) delivered: [Vec<Vec<u8>>; 2],
-    pub(crate) lost: u64,
 }
 
 pub(crate) fn packet(number: u64, len: usize) -> Vec<u8> {
@@ -70,7 +69,6 @@ impl Network {
             failures: HashMap::new(),
             sequences: HashMap::new(),
             delivered: [Vec::new(), Vec::new()],
-            lost: 0,
         }
     }
 
@@ -103,7 +101,6 @@ impl Network {
             _ => vec![due_ns],
         };
         if may_fail && matches!(fate, Fate::Lose | Fate::Delay(_)) {
-            self.lost += u64::from(arrivals.is_empty());
             concerned.into_iter().for_each(|key| *self.failures.entry(key).or_default() += 1);
         }
         for at_ns in arrivals {

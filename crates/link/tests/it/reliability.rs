@@ -87,7 +87,7 @@ proptest! {
             now_ns = now_ns.max(due_ns);
             due(&mut sender, now_ns);
         }
-        prop_assert!(now_ns <= 5000 * MS, "nothing is kept for ever");
+        prop_assert!(now_ns <= 8000 * MS, "nothing is kept for ever");
     }
 }
 
@@ -163,6 +163,29 @@ fn a_silent_peer_costs_four_transmissions_of_each_frame() {
     assert_eq!(sent, first * usize::from(RETRIES_MAX));
     assert_eq!(now_ns, 4000 * MS);
     assert_eq!(a.sender().reliability_counters().exhausted, 1, "one packet, not three");
+}
+
+#[test]
+fn a_very_late_acknowledgement_does_not_make_retransmissions_outlast_reassembly() {
+    // Found by the property above: an acknowledgement is lost, and a late copy of its frame
+    // acknowledged again: a round trip of 0.8 s. Another fragment is then lost once more.
+    use Fate::{Copy, Delay, Deliver, Lose};
+    let mut fates = vec![Deliver, Deliver, Lose, Copy(809), Deliver, Deliver, Lose, Lose];
+    fates.extend([Deliver, Deliver, Lose, Copy(173), Deliver, Deliver, Copy(466), Deliver]);
+    fates.extend([Deliver, Delay(6), Deliver, Lose, Lose, Deliver, Deliver, Lose]);
+    fates.extend([Deliver, Deliver, Deliver, Deliver, Lose]);
+    fates.extend([Deliver; 10]);
+    fates.push(Lose);
+    fates.extend([Deliver; 14]);
+    fates.extend([Copy(0), Deliver, Deliver, Deliver, Deliver, Deliver, Deliver, Deliver, Deliver]);
+    fates.push(Lose);
+    let mut network = Network::new(733, fates);
+    let wires = [packet(0, 3475), packet(1, 5566)];
+    network.send(0, &wires[0]);
+    network.send(1, &wires[1]);
+    network.run(network.now_ns + 60_000 * MS);
+    let [first, second] = wires;
+    assert_eq!(network.delivered, [vec![second], vec![first]]);
 }
 
 #[test]
