@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use byname_io::{Connection, Interest, IoError, MemifError, RecvStatus};
+use rustix::fs::{FallocateFlags, fallocate};
 
 use super::Place;
 use super::raw::{
@@ -376,6 +377,12 @@ fn memory_cannot_shrink_under_us() {
     client.fill(0, &frame(b"still there"));
     client.show(1);
     assert_eq!(receive(&mut server, 1), [frame(b"still there")]);
+    // A hole is nothing but zeroes.
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    fallocate(&client.memory.0, hole, BUFFERS, REGION - BUFFERS).unwrap();
+    client.memory.put_descriptor(TO_SERVER, 1, (0, 0, 2, BUFFERS as u32));
+    client.show(2);
+    assert_eq!(receive(&mut server, 1), [[0, 0]]);
 }
 
 #[test]
