@@ -53,8 +53,9 @@ class Testpmd:
         for number, (role, path, more) in enumerate(ports):
             argv.append(f"--vdev=net_memif{number},role={role},id={number},bsize={BUFFER_BYTES},"
                         f"rsize={ring_log2},socket={path},socket-abstract=no{more}")
+        # What comes before it begins to forward would be thrown away.
         argv += ["--", "-i", "--auto-start", "--forward-mode=io", f"--mbuf-size={MBUF_BYTES}",
-                 "--total-num-mbufs=4096", "--disable-link-check"]
+                 "--total-num-mbufs=4096", "--disable-link-check", "--no-flush-rx"]
         self.daemon = lab.start("testpmd", argv, stdin=subprocess.PIPE)
 
     def wait_until_ready(self):
