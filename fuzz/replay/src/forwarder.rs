@@ -110,7 +110,7 @@ struct World {
 fn face_info(kind: u8) -> FaceInfo {
     FaceInfo {
         local: kind % 4 < 2,
-        peer_uid: (kind % 4 == 0).then_some(OWN_UID),
+        peer_uid: (kind.is_multiple_of(4)).then_some(OWN_UID),
         link_type: match kind % 8 {
             3 => LinkType::MultiAccess,
             7 => LinkType::AdHoc,
