@@ -23,6 +23,7 @@ pub mod websocket;
 mod address;
 mod bind;
 mod holder;
+mod lobby;
 mod run;
 
 pub use address::{is_loopback, peer_uri};

@@ -8,6 +8,7 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
@@ -19,6 +20,7 @@ use crate::endpoint::{Endpoint, MemifRole};
 use crate::error::{BindError, IoError};
 use crate::holder::Transport;
 use crate::limits::Limits;
+use crate::lobby::Lobby;
 use crate::memif;
 use crate::websocket::{self, AllowedOrigins};
 
@@ -38,16 +40,16 @@ pub struct Listener {
     socket: Socket,
     endpoint: Endpoint,
     limits: Limits,
-    lobby: Lobby,
+    entrance: Entrance,
 }
 
-/// Unfinished handshakes, and the descriptor to watch for them and for new clients.
+/// How a client becomes a connection, and what to watch meanwhile.
 #[derive(Debug)]
-enum Lobby {
-    /// A client is there at once.
-    None,
-    Memif(memif::Lobby),
-    WebSocket(websocket::Lobby),
+enum Entrance {
+    /// It is one at once.
+    Open,
+    Memif(Lobby<memif::Handshake>),
+    WebSocket(Lobby<websocket::Handshake>, Arc<AllowedOrigins>),
 }
 
 impl Listener {
@@ -58,27 +60,33 @@ impl Listener {
             Endpoint::Unix(path) => {
                 let (socket, file) = unix::bind(endpoint, path, Type::STREAM)?;
                 let endpoint = endpoint.clone();
-                Ok(Listener { file: Some(file), socket, endpoint, limits, lobby: Lobby::None })
+                Ok(Listener {
+                    file: Some(file),
+                    socket,
+                    endpoint,
+                    limits,
+                    entrance: Entrance::Open,
+                })
             }
             Endpoint::Tcp { .. } | Endpoint::WebSocket { .. } => {
                 let socket = bind::bind(endpoint, Transport::Tcp)?;
                 let address = bind::local_address(&socket)
                     .map_err(|e| bind::bind_error(endpoint, "getsockname", e))?;
-                let lobby = match endpoint {
-                    Endpoint::WebSocket { .. } => websocket::Lobby::new(&socket)
-                        .map(Lobby::WebSocket)
+                let entrance = match endpoint {
+                    Endpoint::WebSocket { .. } => Lobby::new(&socket)
+                        .map(|lobby| Entrance::WebSocket(lobby, Arc::default()))
                         .map_err(|e| bind::bind_error(endpoint, "epoll", e.into()))?,
-                    _ => Lobby::None,
+                    _ => Entrance::Open,
                 };
                 let endpoint = bind::with_port(endpoint, address.port());
-                Ok(Listener { file: None, socket, endpoint, limits, lobby })
+                Ok(Listener { file: None, socket, endpoint, limits, entrance })
             }
             Endpoint::Memif { path, role, .. } if *role != Some(MemifRole::Client) => {
                 let (socket, file) = unix::bind(endpoint, path, Type::SEQPACKET)?;
-                let lobby = memif::Lobby::new(&socket)
+                let lobby = Lobby::new(&socket)
                     .map_err(|e| bind::bind_error(endpoint, "epoll", e.into()))?;
-                let (file, lobby) = (Some(file), Lobby::Memif(lobby));
-                Ok(Listener { file, socket, endpoint: endpoint.clone(), limits, lobby })
+                let (file, entrance) = (Some(file), Entrance::Memif(lobby));
+                Ok(Listener { file, socket, endpoint: endpoint.clone(), limits, entrance })
             }
             Endpoint::Memif { .. } => Err(endpoint.wrong_transport("role=server").into()),
             Endpoint::Udp { .. } | Endpoint::Multicast { .. } => {
@@ -95,8 +103,8 @@ impl Listener {
     /// Pages of which origins may connect by WebSocket from now on; only of the same host
     /// otherwise. No effect on other transports.
     pub fn set_allowed_origins(&mut self, origins: AllowedOrigins) {
-        if let Lobby::WebSocket(lobby) = &mut self.lobby {
-            lobby.set_origins(origins);
+        if let Entrance::WebSocket(_, allowed) = &mut self.entrance {
+            *allowed = Arc::new(origins);
         }
     }
 
@@ -115,18 +123,24 @@ impl Listener {
     /// After [`IoError::Exhausted`] the connection still waits and the poller will say so at
     /// once: stop watching the listener until a descriptor has been closed.
     pub fn accept(&self) -> Result<Option<Connection>, IoError> {
-        match &self.lobby {
-            Lobby::None => {
+        let limits = self.limits;
+        match &self.entrance {
+            Entrance::Open => {
                 let stream = self.accept_socket()?;
-                stream.map(|it| Connection::accepted(it, &self.endpoint, self.limits)).transpose()
+                stream.map(|it| Connection::accepted(it, &self.endpoint, limits)).transpose()
             }
-            Lobby::Memif(lobby) => {
-                let accept = || Ok(self.accept_socket()?.map(Into::into));
-                let channel = lobby.next(self.limits, accept)?;
+            Entrance::Memif(lobby) => {
+                let channel = lobby.next(|| {
+                    let client = self.accept_socket()?;
+                    Ok(client.map(|it| memif::Handshake::begin(it.into(), limits).ok()))
+                })?;
                 Ok(channel.map(|channel| Connection::memif(channel, &self.endpoint, true)))
             }
-            Lobby::WebSocket(lobby) => {
-                let socket = lobby.next(self.limits, || self.accept_socket())?;
+            Entrance::WebSocket(lobby, origins) => {
+                let socket = lobby.next(|| {
+                    let client = self.accept_socket()?;
+                    Ok(client.map(|it| websocket::Handshake::begin(it, origins, limits)))
+                })?;
                 // Whoever is gone already has no address.
                 Ok(socket.and_then(|socket| Connection::websocket(socket, true).ok()))
             }
@@ -156,10 +170,10 @@ impl Listener {
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.lobby {
-            Lobby::None => self.socket.as_fd(),
-            Lobby::Memif(lobby) => lobby.as_fd(),
-            Lobby::WebSocket(lobby) => lobby.as_fd(),
+        match &self.entrance {
+            Entrance::Open => self.socket.as_fd(),
+            Entrance::Memif(lobby) => lobby.as_fd(),
+            Entrance::WebSocket(lobby, _) => lobby.as_fd(),
         }
     }
 }

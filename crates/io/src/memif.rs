@@ -24,7 +24,6 @@ mod consumer;
 mod control;
 mod error;
 mod kick;
-mod lobby;
 mod overflow;
 mod producer;
 mod region;
@@ -32,9 +31,9 @@ mod ring;
 mod wake;
 mod wire;
 
+pub(crate) use accepting::Handshake;
 pub(crate) use channel::Channel;
 pub use error::{MemifError, RegionRefusal, RingRefusal};
-pub(crate) use lobby::Lobby;
 
 use crate::limits::Limits;
 

@@ -21,14 +21,14 @@ use crate::error::{FrameError, IoError, QueueFull};
 use crate::limits::Limits;
 use crate::{FrameFn, FrameSink};
 
+mod accepting;
 mod connect;
-mod lobby;
 mod origin;
 mod queue;
 mod wire;
 
+pub(crate) use accepting::Handshake;
 pub(crate) use connect::connect;
-pub(crate) use lobby::Lobby;
 pub use origin::AllowedOrigins;
 
 use queue::FrameQueue;

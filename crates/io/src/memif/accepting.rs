@@ -1,10 +1,11 @@
 //! The server's half of a handshake: the client offers regions and rings one by one, each is
 //! checked and acknowledged, and CONNECT makes a [`Channel`] of them.
 //!
-//! Everything here is driven by [`Handshake::advance`], which never waits; how long a handshake
-//! may take is the [`super::lobby`]'s business, how many messages it may have is ours.
+//! Nothing here waits; how many handshakes there may be is the [`crate::lobby`]'s business, how
+//! many messages one may have is ours.
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::process::geteuid;
 
@@ -23,6 +24,7 @@ use super::wire::{
 };
 use crate::connection::peer_credentials;
 use crate::limits::Limits;
+use crate::lobby::{self, Progress};
 
 /// Regions of one client. Without zero-copy there is one or two.
 const REGIONS_MAX: usize = 16;
@@ -39,8 +41,9 @@ const UNREAD_MAX: usize = 64;
 
 /// A connection that is being made.
 #[derive(Debug)]
-pub(super) struct Handshake {
+pub(crate) struct Handshake {
     control: OwnedFd,
+    limits: Limits,
     is_trusted: bool,
     messages: usize,
     has_begun: bool,
@@ -52,7 +55,7 @@ pub(super) struct Handshake {
 
 impl Handshake {
     /// Greets a client that has just connected.
-    pub(super) fn begin(control: OwnedFd) -> Result<Self, MemifError> {
+    pub(crate) fn begin(control: OwnedFd, limits: Limits) -> Result<Self, MemifError> {
         let hello = Hello {
             version_min: VERSION,
             version_max: VERSION,
@@ -66,6 +69,7 @@ impl Handshake {
         let is_trusted = is_trusted(&control);
         Ok(Handshake {
             control,
+            limits,
             is_trusted,
             messages: 0,
             has_begun: false,
@@ -77,7 +81,7 @@ impl Handshake {
     }
 
     /// Handles what has come; true when the client has asked to be connected.
-    pub(super) fn advance(&mut self) -> Result<bool, MemifError> {
+    fn take_messages(&mut self) -> Result<bool, MemifError> {
         while let Some(received) = control::receive(&self.control)? {
             self.messages += 1;
             if self.messages > MESSAGES_MAX {
@@ -166,13 +170,13 @@ impl Handshake {
     }
 
     /// Makes the connection, or tells the client why there is none.
-    pub(super) fn finish(mut self, limits: Limits) -> Option<Channel> {
-        let ends = self.ends(limits).and_then(|ends| {
+    fn finish(mut self) -> Option<Channel> {
+        let ends = self.ends().and_then(|ends| {
             control::send(&self.control, &Message::Connected, None)?;
             Ok(ends)
         });
         match ends {
-            Ok(ends) => Some(Channel::new(self.control, ends, limits)),
+            Ok(ends) => Some(Channel::new(self.control, ends, self.limits)),
             Err(error) => {
                 self.refuse(&error);
                 None
@@ -180,7 +184,8 @@ impl Handshake {
         }
     }
 
-    fn ends(&mut self, limits: Limits) -> Result<Ends, MemifError> {
+    fn ends(&mut self) -> Result<Ends, MemifError> {
+        let limits = self.limits;
         let (Some(to_server), Some(to_client)) = (self.to_server.take(), self.to_client.take())
         else {
             return Err(MemifError::MissingRing);
@@ -207,7 +212,7 @@ impl Handshake {
     }
 
     /// Tells the client why there is no connection.
-    pub(super) fn refuse(self, error: &MemifError) {
+    fn refuse(self, error: &MemifError) {
         // What is left unread when a socket is closed makes the kernel report an error to the
         // other side before our words.
         for _ in 0..UNREAD_MAX {
@@ -219,9 +224,33 @@ impl Handshake {
     }
 }
 
-impl AsFd for Handshake {
-    fn as_fd(&self) -> BorrowedFd<'_> {
+impl lobby::Handshake for Handshake {
+    type Connection = Channel;
+
+    /// It is a dozen messages between processes of one machine.
+    const TIMEOUT: Duration = Duration::from_secs(2);
+
+    fn socket(&self) -> BorrowedFd<'_> {
         self.control.as_fd()
+    }
+
+    fn socket_of(channel: &Channel) -> BorrowedFd<'_> {
+        channel.control()
+    }
+
+    fn advance(mut self) -> Progress<Self> {
+        match self.take_messages() {
+            Ok(false) => Progress::Waits(self),
+            Ok(true) => self.finish().map_or(Progress::Failed, Progress::Done),
+            Err(error) => {
+                self.refuse(&error);
+                Progress::Failed
+            }
+        }
+    }
+
+    fn give_up(self) {
+        self.refuse(&MemifError::TimedOut);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Where a listener keeps clients until their handshakes are done: bounded in number, bytes and
-//! time. The oldest gives way to a new one, so that those who never finish keep nobody out.
+//! Where a listener keeps clients until their handshakes are done: bounded in number and time. The
+//! oldest gives way to a new one, so that those who never finish keep nobody out.
 //!
 //! The listener's one descriptor is an epoll instance with the listening socket, the sockets of
 //! unfinished handshakes and a timer for the oldest of them.
@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -16,21 +16,11 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
-use socket2::Socket;
-use tungstenite::handshake::server::{Callback, ErrorResponse, Request, Response, ServerHandshake};
-use tungstenite::handshake::{HandshakeError, MidHandshake};
-use tungstenite::http::StatusCode;
 
-use super::{AllowedOrigins, WebSocket, Wire, config};
-use crate::connection::prepare_tcp;
 use crate::error::IoError;
-use crate::limits::Limits;
 
 /// Handshakes under way.
 const HANDSHAKES_MAX: usize = 64;
-
-/// How long one may take: a request and a response, over whatever network.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Numbers for epoll; handshakes have the others.
 const LISTENER: u64 = 0;
@@ -40,49 +30,68 @@ const FIRST_GUEST: u64 = 2;
 /// Handshakes and clients taken care of in one call.
 const EVENTS_MAX: usize = 32;
 
-type Handshake = MidHandshake<ServerHandshake<Wire, Doorkeeper>>;
-
-#[derive(Debug)]
-pub(crate) struct Lobby {
-    epoll: OwnedFd,
-    timer: OwnedFd,
-    origins: Arc<AllowedOrigins>,
-    waiting: Mutex<Waiting>,
+/// How far a handshake has come.
+pub(crate) enum Progress<H: Handshake> {
+    /// The client has to say more.
+    Waits(H),
+    /// Done.
+    Done(H::Connection),
+    /// It has failed; the client has been told, if there is a way.
+    Failed,
 }
 
-#[derive(Debug, Default)]
-struct Waiting {
+/// What a client and a listener say to each other before there is a connection.
+pub(crate) trait Handshake: Sized {
+    /// What it leads to.
+    type Connection;
+
+    /// How long it may take.
+    const TIMEOUT: Duration;
+
+    /// The socket that says when it can go on.
+    fn socket(&self) -> BorrowedFd<'_>;
+
+    /// The same socket, once it is the connection's.
+    fn socket_of(connection: &Self::Connection) -> BorrowedFd<'_>;
+
+    /// Goes on as far as it can.
+    fn advance(self) -> Progress<Self>;
+
+    /// It takes too long, or there are too many.
+    fn give_up(self) {}
+}
+
+#[derive(Debug)]
+pub(crate) struct Lobby<H> {
+    epoll: OwnedFd,
+    timer: OwnedFd,
+    waiting: Mutex<Waiting<H>>,
+}
+
+#[derive(Debug)]
+struct Waiting<H> {
     /// The oldest first.
-    guests: VecDeque<Guest>,
+    guests: VecDeque<Guest<H>>,
     guests_ever: u64,
 }
 
 #[derive(Debug)]
-struct Guest {
+struct Guest<H> {
     number: u64,
     deadline: Instant,
     /// Taken while it goes on.
-    handshake: Option<Handshake>,
+    handshake: Option<H>,
 }
 
-/// Looks at the request once it is complete.
-#[derive(Debug)]
-struct Doorkeeper(Arc<AllowedOrigins>);
-
-impl Callback for Doorkeeper {
-    // The size of the error is tungstenite's choice.
-    #[allow(clippy::result_large_err)]
-    fn on_request(self, request: &Request, response: Response) -> Result<Response, ErrorResponse> {
-        if self.0.admit(request) {
-            return Ok(response);
+impl<H: Handshake> Waiting<H> {
+    fn give_up_oldest(&mut self) {
+        if let Some(handshake) = self.guests.pop_front().and_then(|guest| guest.handshake) {
+            handshake.give_up();
         }
-        let mut refusal = ErrorResponse::new(Some(String::from("This page may not connect.\n")));
-        *refusal.status_mut() = StatusCode::FORBIDDEN;
-        Err(refusal)
     }
 }
 
-impl Lobby {
+impl<H: Handshake> Lobby<H> {
     /// A lobby for the clients of a listening socket.
     pub(crate) fn new(listener: &impl AsFd) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -90,21 +99,16 @@ impl Lobby {
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         epoll::add(&epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)?;
-        Ok(Lobby { epoll, timer, origins: Arc::default(), waiting: Mutex::default() })
-    }
-
-    /// For handshakes that begin from now on.
-    pub(crate) fn set_origins(&mut self, origins: AllowedOrigins) {
-        self.origins = Arc::new(origins);
+        let waiting = Mutex::new(Waiting { guests: VecDeque::new(), guests_ever: 0 });
+        Ok(Lobby { epoll, timer, waiting })
     }
 
     /// Goes on with whatever has moved; a connection if one is ready. `accept` takes the next
-    /// client from the listening socket.
+    /// client from the listening socket and begins its handshake: `Some(None)` if that failed.
     pub(crate) fn next(
         &self,
-        limits: Limits,
-        mut accept: impl FnMut() -> Result<Option<Socket>, IoError>,
-    ) -> Result<Option<WebSocket>, IoError> {
+        mut accept: impl FnMut() -> Result<Option<Option<H>>, IoError>,
+    ) -> Result<Option<H::Connection>, IoError> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         self.expire(&mut waiting);
         let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS_MAX];
@@ -116,12 +120,12 @@ impl Lobby {
         };
         for event in events {
             match event.data.u64() {
-                LISTENER => self.admit(&mut waiting, limits, &mut accept)?,
+                LISTENER => self.admit(&mut waiting, &mut accept)?,
                 // The one it was for may have ended in time.
                 TIMER => self.set_timer(&waiting),
                 number => {
-                    if let Some(socket) = self.serve(&mut waiting, number, limits) {
-                        return Ok(Some(socket));
+                    if let Some(connection) = self.serve(&mut waiting, number) {
+                        return Ok(Some(connection));
                     }
                 }
             }
@@ -129,31 +133,25 @@ impl Lobby {
         Ok(None)
     }
 
-    /// Takes new clients in; their requests are looked at when they come.
+    /// Takes new clients in; what they say is looked at when it comes.
     fn admit(
         &self,
-        waiting: &mut Waiting,
-        limits: Limits,
-        accept: &mut impl FnMut() -> Result<Option<Socket>, IoError>,
+        waiting: &mut Waiting<H>,
+        accept: &mut impl FnMut() -> Result<Option<Option<H>>, IoError>,
     ) -> Result<(), IoError> {
         for _ in 0..EVENTS_MAX {
-            let Some(client) = accept()? else { return Ok(()) };
+            let Some(begun) = accept()? else { return Ok(()) };
             // Whoever is gone already is no loss.
-            if prepare_tcp(&client).is_err() {
-                continue;
-            }
+            let Some(handshake) = begun else { continue };
             if waiting.guests.len() >= HANDSHAKES_MAX {
-                waiting.guests.pop_front();
+                waiting.give_up_oldest();
             }
             let number = FIRST_GUEST + waiting.guests_ever;
             waiting.guests_ever += 1;
             let events = EventFlags::IN | EventFlags::RDHUP;
-            epoll::add(&self.epoll, &client, EventData::new_u64(number), events)
+            epoll::add(&self.epoll, handshake.socket(), EventData::new_u64(number), events)
                 .map_err(|e| IoError::new("epoll_ctl(ADD)", e))?;
-            let doorkeeper = Doorkeeper(Arc::clone(&self.origins));
-            let wire = Wire::new(client.into());
-            let handshake = ServerHandshake::start(wire, doorkeeper, Some(config(limits)));
-            let deadline = Instant::now() + HANDSHAKE_TIMEOUT;
+            let deadline = Instant::now() + H::TIMEOUT;
             waiting.guests.push_back(Guest { number, deadline, handshake: Some(handshake) });
             if waiting.guests.len() == 1 {
                 self.set_timer(waiting);
@@ -163,31 +161,31 @@ impl Lobby {
     }
 
     /// Goes on with one handshake.
-    fn serve(&self, waiting: &mut Waiting, number: u64, limits: Limits) -> Option<WebSocket> {
+    fn serve(&self, waiting: &mut Waiting<H>, number: u64) -> Option<H::Connection> {
         let at = waiting.guests.binary_search_by_key(&number, |guest| guest.number).ok()?;
-        match waiting.guests[at].handshake.take()?.handshake() {
-            Ok(socket) => {
-                waiting.guests.remove(at);
-                // From now on it is the caller's poller that watches it.
-                let _ = epoll::delete(&self.epoll, socket.get_ref());
-                Some(WebSocket::new(socket, true, limits))
-            }
-            Err(HandshakeError::Interrupted(handshake)) => {
+        match waiting.guests[at].handshake.take()?.advance() {
+            Progress::Waits(handshake) => {
                 waiting.guests[at].handshake = Some(handshake);
                 None
             }
-            Err(HandshakeError::Failure(_)) => {
+            Progress::Done(connection) => {
+                waiting.guests.remove(at);
+                // From now on it is the caller's poller that watches it.
+                let _ = epoll::delete(&self.epoll, H::socket_of(&connection));
+                Some(connection)
+            }
+            Progress::Failed => {
                 waiting.guests.remove(at);
                 None
             }
         }
     }
 
-    fn expire(&self, waiting: &mut Waiting) {
+    fn expire(&self, waiting: &mut Waiting<H>) {
         let now = Instant::now();
         let before = waiting.guests.len();
         while waiting.guests.front().is_some_and(|guest| guest.deadline <= now) {
-            waiting.guests.pop_front();
+            waiting.give_up_oldest();
         }
         if waiting.guests.len() != before {
             self.set_timer(waiting);
@@ -195,7 +193,7 @@ impl Lobby {
     }
 
     /// For the oldest handshake, if there is one.
-    fn set_timer(&self, waiting: &Waiting) {
+    fn set_timer(&self, waiting: &Waiting<H>) {
         let Some(oldest) = waiting.guests.front() else { return };
         let left = oldest.deadline.saturating_duration_since(Instant::now());
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -209,7 +207,7 @@ impl Lobby {
     }
 }
 
-impl AsFd for Lobby {
+impl<H> AsFd for Lobby<H> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }
