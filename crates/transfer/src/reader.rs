@@ -9,6 +9,7 @@
 
 mod foreign;
 mod plan;
+mod random;
 
 pub use foreign::PARKED_MAX;
 pub use plan::{ObjectPlan, Proof, Selection};

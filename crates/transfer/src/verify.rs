@@ -11,6 +11,7 @@
 //! provided that the owner asks for no more segments than [`Verifier::room`] says.
 
 mod assembler;
+mod random;
 mod units;
 
 pub use assembler::{Assembler, SEGMENT_BYTES_MIN};

@@ -88,6 +88,19 @@ impl Verifier {
         self.nodes.len()
     }
 
+    /// Whether the node is held.
+    pub fn has_node(&self, id: NodeId) -> bool {
+        self.nodes.contains_key(&id)
+    }
+
+    /// Holds at most `nodes_max` nodes from now on; those used longest ago go first.
+    pub fn keep_nodes(&mut self, nodes_max: usize) {
+        self.nodes_max = nodes_max.max(self.shape.level_count() as usize);
+        while self.nodes.len() > self.nodes_max {
+            self.remove_oldest();
+        }
+    }
+
     /// Checks one unit. An empty file is checked as unit 0 with no bytes.
     pub fn check(&mut self, unit_index: u64, bytes: &[u8]) -> Check {
         match self.check_span(unit_index, bytes) {
@@ -179,12 +192,16 @@ impl Verifier {
     fn insert(&mut self, id: NodeId, bytes: &[u8]) {
         self.touch_path(id);
         if self.nodes.len() >= self.nodes_max && !self.nodes.contains_key(&id) {
-            let oldest = self.nodes.iter().min_by_key(|(_, node)| node.used).map(|(id, _)| *id);
-            if let Some(oldest) = oldest {
-                self.nodes.remove(&oldest);
-            }
+            self.remove_oldest();
         }
         self.nodes.insert(id, Node { values: bytes.into(), used: self.tick });
+    }
+
+    fn remove_oldest(&mut self) {
+        let oldest = self.nodes.iter().min_by_key(|(_, node)| node.used).map(|(id, _)| *id);
+        if let Some(oldest) = oldest {
+            self.nodes.remove(&oldest);
+        }
     }
 
     /// Marks a node as used and returns its values.

@@ -97,6 +97,11 @@ impl Assembler {
         self.partial.remove(&block);
     }
 
+    /// Forgets the pieces of all blocks.
+    pub fn clear(&mut self) {
+        self.partial.clear();
+    }
+
     fn take_piece(
         &mut self,
         segment: u64,

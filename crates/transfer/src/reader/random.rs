@@ -1,0 +1,52 @@
+//! Random access: one reader per open file, asked for pieces again and again.
+//!
+//! The ordinary selections of a [`Reader`] are read once, from front to back. Here the owner names
+//! *granules*, the smallest pieces that can be proved alone, in any order and as often as it
+//! likes; tree nodes that were proved for one of them serve the next.
+
+use byname_security::tree::UNIT_BYTES;
+
+use super::{Body, Part, Reader};
+use crate::flow::Flow;
+
+impl Reader {
+    /// Octets of a granule: the unit of a tree, the segment of an object without one. `None` if
+    /// offsets are known only in order; such an object cannot be read in pieces.
+    pub fn granule_bytes(&self) -> Option<u64> {
+        match &self.body {
+            Body::Tree(_) => Some(UNIT_BYTES as u64),
+            Body::Foreign(_) => self.plan.size.and(self.plan.segment_bytes),
+        }
+    }
+
+    /// Ask for this granule too. It is handed out once per call, even if it was handed out
+    /// before; calling again before it has come changes nothing.
+    pub fn want(&mut self, granule: u64, now_ns: u64) {
+        let segments = match &mut self.body {
+            Body::Tree(verifier) => {
+                verifier.want_unit(granule);
+                verifier.segments_of(Part::Content, granule)
+            }
+            Body::Foreign(_) => Some(granule..=granule),
+        };
+        for segment in segments.into_iter().flatten() {
+            self.parts[0].fetch.want(segment, now_ns, now_ns);
+        }
+        self.settle_needs(now_ns);
+    }
+
+    /// Keeps at most so many nodes of the tree (8 KiB each); those used longest ago go first.
+    pub fn keep_nodes(&mut self, nodes_max: usize) {
+        if let Body::Tree(verifier) = &mut self.body {
+            verifier.keep_nodes(nodes_max);
+        }
+    }
+
+    /// Forgets everything that was asked for and did not come; proved nodes are kept.
+    pub fn reset(&mut self, flow: &mut Flow) {
+        self.abandon(flow);
+        if let Body::Tree(verifier) = &mut self.body {
+            verifier.reset();
+        }
+    }
+}

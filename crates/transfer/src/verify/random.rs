@@ -1,0 +1,32 @@
+//! Random access to a file that stays open: units come again after they were forgotten.
+
+use super::Verifier;
+
+impl Verifier {
+    /// The unit is about to be asked for, perhaps not for the first time: it may be handed out
+    /// again, and the nodes that prove it and are not here are put in the list of needs.
+    pub fn want_unit(&mut self, unit: u64) {
+        self.verified.remove(unit);
+        let mut next = self.tree.shape().node_of_unit(unit);
+        while let Some(node) = next.filter(|node| !self.tree.has_node(*node)) {
+            self.need(node);
+            next = self.tree.shape().parent(node);
+        }
+    }
+
+    /// Keeps at most so many verified nodes.
+    pub fn keep_nodes(&mut self, nodes_max: usize) {
+        self.tree.keep_nodes(nodes_max);
+    }
+
+    /// Forgets what waits for a proof and what was asked for; verified nodes are kept.
+    pub fn reset(&mut self) {
+        self.parked_units.clear();
+        self.parked_nodes.clear();
+        self.requested.clear();
+        self.needs.clear();
+        self.faults.clear();
+        self.content.clear();
+        self.levels.iter_mut().for_each(super::Assembler::clear);
+    }
+}
