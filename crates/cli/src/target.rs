@@ -271,7 +271,7 @@ fn read_failure(error: &ReadError, text: String) -> Failure {
         ReadError::NotFound { .. } => Failure::new(Code::NotFound, text),
         ReadError::NoRoute { .. } => Failure::new(Code::NoRoute, text)
             .hint("is the name right, and is its publisher running?"),
-        ReadError::TimeOut { .. } | ReadError::RootPending { .. } => {
+        ReadError::TimeOut { .. } | ReadError::RootPending { .. } | ReadError::NotFresh { .. } => {
             Failure::new(Code::NoRoute, text)
         }
         ReadError::NoPermission { .. } => Failure::new(Code::LocalDisk, text),

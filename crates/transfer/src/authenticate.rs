@@ -1,7 +1,7 @@
 //! Deciding whether a packet counts, fetching the certificates that the decision needs.
 
-use byname_packet::{Data, Name};
-use byname_security::trust::{Decision, Signed, TrustError, Trusted};
+use byname_packet::{Data, KeyLocator, Name};
+use byname_security::trust::{CHAIN_MAX, Decision, Signed, TrustError, Trusted};
 
 use crate::fetch::FetchConfig;
 use crate::flow::Flow;
@@ -17,6 +17,24 @@ pub(crate) enum Verdict {
     /// A certificate is being fetched; look again when [`Authenticator::handle_data`] says so.
     Wait,
     Refused(TrustError),
+}
+
+/// The certificates on the way from a packet to its anchor that are known by now.
+pub(crate) fn chain(data: &Data<'_>, context: &mut Context<'_>) -> Vec<Vec<u8>> {
+    let mut chain = Vec::new();
+    let mut locator = match data.signature_info.key_locator {
+        Some(KeyLocator::Name(locator)) => locator.to_name(),
+        _ => return chain,
+    };
+    while chain.len() < CHAIN_MAX {
+        let Some(certificate) = context.validator.certificate(locator.view()) else { break };
+        chain.push(certificate.wire().to_vec());
+        match certificate.issuer() {
+            Some(issuer) if !certificate.is_self_signed() => locator = issuer.to_name(),
+            _ => break,
+        }
+    }
+    chain
 }
 
 /// Fetches certificates, one at a time.

@@ -4,14 +4,21 @@
 //! description only if it is about that name and not older than what was seen before. "Being
 //! written" and "root pending" are answers to wait on, not errors: the publisher is asked again
 //! with growing pauses.
+//!
+//! The publisher is asked first (MustBeFresh). Only when it does not answer is the same asked of
+//! whoever has an older answer: a cache, or a mirror. One after the other, because a Data that
+//! comes does not tell which of two Interests it answers.
 
-use byname_packet::{Data, Name, NameRef};
+use byname_packet::{Data, KeyLocator, Name, NameRef};
 use byname_security::trust::{TrustError, Trusted};
 
-use crate::authenticate::{Authenticator, Verdict};
+use crate::authenticate::{self, Authenticator, Verdict};
 use crate::error::{ProtocolProblem, ReadError, ServerReason};
 use crate::fetch::{FetchConfig, FetchFailure, NackKind};
 use crate::flow::Flow;
+use crate::freshness::{
+    FRESH_AGE_MAX_NS, FRESH_PATIENCE_NS, Freshness, SHORT_PATIENCE_NS,
+};
 use crate::metadata::{Absence, Answer, ContentRoot, Metadata};
 use crate::naming::metadata_name;
 use crate::numbers::LISTING_KEYWORD;
@@ -28,6 +35,8 @@ const STALE_ASKS_MAX: u32 = 3;
 pub struct DiscoveryConfig {
     /// Retransmission of the single requests.
     pub fetch: FetchConfig,
+    /// Whether an older description will do.
+    pub freshness: Freshness,
     /// How long "being written" is waited on.
     pub being_written_ns: u64,
     /// How long "root pending" is waited on, while the publisher keeps saying so.
@@ -38,6 +47,7 @@ impl Default for DiscoveryConfig {
     fn default() -> Self {
         DiscoveryConfig {
             fetch: FetchConfig::default(),
+            freshness: Freshness::default(),
             being_written_ns: 60_000 * MS,
             // A server hashes more than 1 GB/s; an hour is a file of several TiB.
             root_pending_ns: 3_600_000 * MS,
@@ -56,6 +66,13 @@ pub struct Discovered {
     pub trust: Trusted,
     /// The signed packet, which proves all this to others.
     pub packet: Vec<u8>,
+    /// The certificates that lead from it to the anchor, as far as they are known.
+    pub certificates: Vec<Vec<u8>>,
+    /// Whether this is what the publisher says now. Otherwise it did not answer, or what came as
+    /// its answer is old.
+    pub is_fresh: bool,
+    /// Time since it was signed, by the clocks of the publisher and of this machine.
+    pub age_ns: u64,
 }
 
 /// What an answer that has to be waited on says.
@@ -65,6 +82,15 @@ pub enum Waiting {
     Written,
     /// The publisher is computing the root.
     Hashed,
+}
+
+/// Who is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whom {
+    /// The publisher, until this time.
+    Publisher { until_ns: u64 },
+    /// Whoever has an answer, because asking the publisher ended with this.
+    Anybody(Option<FetchFailure>),
 }
 
 #[derive(Debug)]
@@ -84,6 +110,7 @@ pub struct Discovery {
     name: Name,
     config: DiscoveryConfig,
     stage: Stage,
+    whom: Whom,
     authenticator: Authenticator,
     started_ns: u64,
     pause_ns: u64,
@@ -97,7 +124,8 @@ impl Discovery {
     /// Will find the current version of `name`, a file or directory.
     pub fn new(name: Name, config: DiscoveryConfig, now_ns: u64) -> Self {
         Discovery {
-            stage: Stage::Asking(ask(name.view(), &config)),
+            stage: Stage::Pausing(now_ns),
+            whom: Whom::Anybody(None),
             authenticator: Authenticator::new(config.fetch),
             name,
             config,
@@ -155,27 +183,33 @@ impl Discovery {
 
     /// A Nack for the Interest of this name came.
     pub fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
+        let is_own = metadata_name(self.name.view()).view() == name;
         if let Some(ask) = self.current_ask() {
             ask.handle_nack(name, kind, context);
         }
-        self.check_ask();
+        if kind == NackKind::NoRoute && is_own && matches!(self.stage, Stage::Asking(_)) {
+            self.on_no_route(context);
+        }
+        self.check_ask(context);
     }
 
     /// The deadline has passed.
     pub fn handle_timeout(&mut self, context: &mut Context<'_>) {
-        if let Stage::Pausing(until_ns) = self.stage
-            && until_ns <= context.now_ns
-        {
-            self.stage = Stage::Asking(ask(self.name.view(), &self.config));
-        }
+        self.wake(context);
         if let Some(ask) = self.current_ask() {
             ask.handle_timeout(context);
         }
-        self.check_ask();
+        if let (Stage::Asking(_), Whom::Publisher { until_ns }) = (&self.stage, self.whom)
+            && until_ns <= context.now_ns
+        {
+            self.ask_anybody(FetchFailure::Silence { segment: 0 }, context);
+        }
+        self.check_ask(context);
     }
 
     /// The next Interest to send.
     pub fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        self.wake(context);
         self.current_ask()?.poll_request(context)
     }
 
@@ -184,7 +218,12 @@ impl Discovery {
         if let Stage::Pausing(until_ns) = self.stage {
             return Some(until_ns);
         }
-        self.current_ask()?.poll_deadline(flow)
+        let patience = match (&self.stage, self.whom) {
+            (Stage::Asking(_), Whom::Publisher { until_ns }) => Some(until_ns),
+            _ => None,
+        };
+        let ask = self.current_ask()?.poll_deadline(flow);
+        [patience, ask].into_iter().flatten().min()
     }
 
     /// The result, once.
@@ -209,7 +248,68 @@ impl Discovery {
         }
     }
 
-    fn check_ask(&mut self) {
+    /// Asks again when a pause is over; at the start, too.
+    fn wake(&mut self, context: &mut Context<'_>) {
+        let Stage::Pausing(until_ns) = self.stage else { return };
+        if until_ns > context.now_ns {
+            return;
+        }
+        let name = metadata_name(self.name.view());
+        if self.config.freshness == Freshness::Offline {
+            self.whom = Whom::Anybody(None);
+            let ask = Ask::new(Request::prefix(name), self.config.fetch);
+            self.stage = Stage::Asking(Box::new(ask));
+            return;
+        }
+        let patience_ns = match self.config.freshness {
+            Freshness::Required => u64::MAX,
+            _ if self.is_unreachable(context) => SHORT_PATIENCE_NS,
+            _ => FRESH_PATIENCE_NS.min(self.config.fetch.silence_ns / 2),
+        };
+        self.whom = Whom::Publisher { until_ns: context.now_ns.saturating_add(patience_ns) };
+        let ask = Ask::new(Request::fresh_prefix(name), self.config.fetch);
+        self.stage = Stage::Asking(Box::new(ask));
+    }
+
+    fn is_unreachable(&self, context: &mut Context<'_>) -> bool {
+        context.versions.unreachable.contains(self.name.view(), context.now_ns)
+    }
+
+    /// The publisher has had its time: an older answer will do, if the user lets it.
+    fn ask_anybody(&mut self, failure: FetchFailure, context: &mut Context<'_>) {
+        let Stage::Asking(ask) = &mut self.stage else { return };
+        if self.config.freshness != Freshness::Preferred {
+            return;
+        }
+        ask.abandon(context.flow);
+        self.whom = Whom::Anybody(Some(failure));
+        let waited_ns = context.now_ns.saturating_sub(self.started_ns);
+        let left_ns = self.config.fetch.silence_ns.saturating_sub(waited_ns);
+        let silence_ns = left_ns.max(FRESH_PATIENCE_NS.min(self.config.fetch.silence_ns / 2));
+        let config = FetchConfig { silence_ns, ..self.config.fetch };
+        let request = Request::prefix(metadata_name(self.name.view()));
+        self.stage = Stage::Asking(Box::new(Ask::new(request, config)));
+    }
+
+    /// "No route" is told for a moment whenever a server restarts. Who waited for that once does
+    /// not wait again: neither for the other names of that publisher nor for older answers.
+    fn on_no_route(&mut self, context: &mut Context<'_>) {
+        match self.whom {
+            Whom::Publisher { .. } if self.is_unreachable(context) => {
+                self.ask_anybody(FetchFailure::NoRoute, context);
+            }
+            Whom::Anybody(Some(FetchFailure::NoRoute)) => {
+                if let Stage::Asking(ask) = &mut self.stage {
+                    ask.abandon(context.flow);
+                }
+                let name = self.name.clone();
+                self.fail(ReadError::NoRoute { name });
+            }
+            _ => {}
+        }
+    }
+
+    fn check_ask(&mut self, context: &mut Context<'_>) {
         if let (Stage::Authenticating(_), Some(certificate)) =
             (&self.stage, self.authenticator.failed_certificate())
         {
@@ -217,13 +317,24 @@ impl Discovery {
             return self.fail(TrustError::NoCertificate { name, certificate }.into());
         }
         let Stage::Asking(ask) = &self.stage else { return };
+        let Some(failure) = ask.failure() else { return };
+        let is_refused = matches!(failure, FetchFailure::Gone { .. });
+        let failure = match self.whom {
+            Whom::Publisher { .. }
+                if !is_refused && self.config.freshness == Freshness::Preferred =>
+            {
+                return self.ask_anybody(failure, context);
+            }
+            // Why the publisher was silent says more than that others were.
+            Whom::Anybody(Some(first)) => first,
+            _ => failure,
+        };
         let name = self.name.clone();
-        match ask.failure() {
-            None => {}
-            Some(FetchFailure::NoRoute) => self.fail(ReadError::NoRoute { name }),
-            Some(FetchFailure::Gone { .. }) => self.fail(ReadError::NotFound { name }),
-            Some(_) => self.fail(ReadError::TimeOut { name }),
-        }
+        self.fail(match failure {
+            FetchFailure::NoRoute => ReadError::NoRoute { name },
+            FetchFailure::Gone { .. } => ReadError::NotFound { name },
+            _ => ReadError::TimeOut { name },
+        });
     }
 
     fn fail(&mut self, error: ReadError) {
@@ -246,7 +357,7 @@ impl Discovery {
             Verdict::Trusted(trust) => match Answer::decode(&data) {
                 Ok(Answer::Absence(absence)) => self.on_absence(absence, context),
                 Ok(Answer::Metadata(metadata)) => {
-                    self.on_metadata(metadata, trust, &packet, context);
+                    self.on_metadata(metadata, trust, &data, context);
                 }
                 Err(error) => self.fail(self.problem(error.into())),
             },
@@ -264,7 +375,8 @@ impl Discovery {
             Absence::NoPermission => return self.fail(ReadError::NoPermission { name }),
             Absence::BeingWritten { retry_ms } => {
                 let waited_ns = context.now_ns.saturating_sub(self.started_ns);
-                if waited_ns >= self.config.being_written_ns {
+                // What a cache keeps of that never becomes true.
+                if waited_ns >= self.config.being_written_ns || self.is_offline() {
                     return self.fail(ReadError::BeingWritten { name });
                 }
                 self.waiting = Some(Waiting::Written);
@@ -282,7 +394,7 @@ impl Discovery {
         &mut self,
         metadata: Metadata,
         trust: Trusted,
-        packet: &[u8],
+        data: &Data<'_>,
         context: &mut Context<'_>,
     ) {
         let object = metadata.name.view().without_last(1).to_name();
@@ -305,17 +417,53 @@ impl Discovery {
         if trust != Trusted::Insecure {
             context.versions.insert(object, version);
         }
+        let age_ns = age_ns(data.name, context.unix_ns);
+        if self.config.freshness == Freshness::Required && age_ns > FRESH_AGE_MAX_NS {
+            self.stale_asks += 1;
+            if self.stale_asks < STALE_ASKS_MAX {
+                return self.pause(PAUSE_MAX_NS, context);
+            }
+            return self.fail(ReadError::NotFresh { name: self.name.clone(), age_ns });
+        }
         if metadata.root == ContentRoot::Pending {
             let waited_ns = context.now_ns.saturating_sub(self.started_ns);
-            if waited_ns >= self.config.root_pending_ns {
+            if waited_ns >= self.config.root_pending_ns || self.is_offline() {
                 return self.fail(ReadError::RootPending { name: metadata.name });
             }
             self.waiting = Some(Waiting::Hashed);
             return self.pause(self.pause_ns, context);
         }
         self.stage = Stage::Done;
-        let packet = packet.to_vec();
-        self.outcome = Some(Ok(Discovered { metadata, version, trust, packet }));
+        self.note_who_answered(data, context);
+        self.outcome = Some(Ok(Discovered {
+            metadata,
+            version,
+            trust,
+            packet: data.wire().to_vec(),
+            certificates: authenticate::chain(data, context),
+            is_fresh: !self.is_offline() && age_ns <= FRESH_AGE_MAX_NS,
+            age_ns,
+        }));
+    }
+
+    /// Whether the publisher is not the one who is asked.
+    fn is_offline(&self) -> bool {
+        matches!(self.whom, Whom::Anybody(_))
+    }
+
+    fn note_who_answered(&self, data: &Data<'_>, context: &mut Context<'_>) {
+        match (self.whom, data.signature_info.key_locator) {
+            (Whom::Publisher { .. }, _) => {
+                context.versions.unreachable.forget(self.name.view());
+            }
+            (Whom::Anybody(Some(_)), Some(KeyLocator::Name(locator))) => {
+                if let Some(certificate) = context.validator.certificate(locator) {
+                    let identity = certificate.identity().to_name();
+                    context.versions.unreachable.note(identity, context.now_ns);
+                }
+            }
+            (Whom::Anybody(_), _) => {}
+        }
     }
 
     fn is_own(&self, object: NameRef<'_>) -> bool {
@@ -331,6 +479,8 @@ impl Discovery {
     }
 }
 
-fn ask(name: NameRef<'_>, config: &DiscoveryConfig) -> Box<Ask> {
-    Box::new(Ask::new(Request::fresh_prefix(metadata_name(name)), config.fetch))
+/// Time since a description of this name (`…/v=T/seg=0`) was signed.
+fn age_ns(name: NameRef<'_>, unix_ns: u64) -> u64 {
+    let signed_ns = name.without_last(1).last().and_then(|component| component.version());
+    signed_ns.map_or(0, |signed_ns| unix_ns.saturating_sub(signed_ns))
 }

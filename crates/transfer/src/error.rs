@@ -81,6 +81,18 @@ pub enum ReadError {
         /// The version announced now.
         got: u64,
     },
+    /// Only an old announcement came, and the caller wants none.
+    #[error(
+        "{name}: what came was signed {} s ago; its publisher does not answer, or its clock is \
+         wrong",
+        age_ns / 1_000_000_000
+    )]
+    NotFresh {
+        /// Name asked for.
+        name: Name,
+        /// Time since it was signed.
+        age_ns: u64,
+    },
     /// The announcement or a certificate of its chain does not count.
     #[error(transparent)]
     Trust(#[from] TrustError),
@@ -176,6 +188,7 @@ impl ReadError {
         match self {
             ReadError::NoRoute { .. }
             | ReadError::TimeOut { .. }
+            | ReadError::NotFresh { .. }
             | ReadError::VersionGone { .. }
             | ReadError::BeingWritten { .. }
             | ReadError::RootPending { .. } => ErrorClass::Retryable,

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use byname_packet::{Name, NameRef};
 
+use crate::freshness::Unreachable;
+
 /// Names remembered.
 pub const NAMES_MAX: usize = 65_536;
 
@@ -28,6 +30,8 @@ struct Seen {
 pub struct VersionMemory {
     names: HashMap<Name, Seen>,
     tick: u64,
+    /// Publishers that did not answer lately. Not kept across runs.
+    pub(crate) unreachable: Unreachable,
 }
 
 impl VersionMemory {

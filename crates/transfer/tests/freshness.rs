@@ -1,0 +1,267 @@
+//! Who is asked in which order, how long, and what an older answer is good for. Virtual time.
+
+#[allow(dead_code, unreachable_pub)]
+#[path = "support/publisher.rs"]
+mod publisher;
+
+use byname_packet::lp::nack_reason;
+use byname_packet::{Data, Interest, InterestBuilder, Name};
+use byname_security::trust::{TrustPolicy, Validator};
+use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
+use byname_transfer::error::ReadError;
+use byname_transfer::fetch::NackKind;
+use byname_transfer::flow::Flow;
+use byname_transfer::freshness::Freshness;
+use byname_transfer::metadata::{Absence, ContentRoot};
+use byname_transfer::request::{Context, Request};
+use byname_transfer::versions::VersionMemory;
+
+use publisher::{Publisher, Reply, UNIX_NS, sample};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+/// How long an answer is on its way.
+const DELAY: u64 = MS;
+
+struct World {
+    now_ns: u64,
+    /// Wall clock at `now_ns` 0.
+    unix_ns: u64,
+    flow: Flow,
+    validator: Validator,
+    versions: VersionMemory,
+    /// Discovery requests: whether they wanted something fresh, and when.
+    asked: Vec<(bool, u64)>,
+}
+
+impl World {
+    fn trusting(publisher: &Publisher) -> Self {
+        let mut policy = TrustPolicy::default();
+        policy.add_anchor(publisher.prefix.clone(), publisher.key_id());
+        World {
+            now_ns: 0,
+            unix_ns: UNIX_NS,
+            flow: Flow::default(),
+            validator: Validator::new(policy),
+            versions: VersionMemory::default(),
+            asked: Vec::new(),
+        }
+    }
+
+    fn context(&mut self) -> Context<'_> {
+        Context {
+            now_ns: self.now_ns,
+            unix_ns: self.unix_ns + self.now_ns,
+            flow: &mut self.flow,
+            validator: &mut self.validator,
+            versions: &mut self.versions,
+        }
+    }
+
+    fn discover(
+        &mut self,
+        name: &Name,
+        freshness: Freshness,
+        answer: &mut dyn FnMut(&Request, &Interest<'_>) -> Reply,
+    ) -> Result<Discovered, ReadError> {
+        let config = DiscoveryConfig { freshness, ..DiscoveryConfig::default() };
+        let mut discovery = Discovery::new(name.clone(), config, self.now_ns);
+        let mut on_the_way: Vec<(u64, Request, Reply)> = Vec::new();
+        loop {
+            while let Some(request) = discovery.poll_request(&mut self.context()) {
+                let last = request.name.view().last().expect("a name");
+                if last.is_keyword(b"metadata") {
+                    self.asked.push((request.must_be_fresh, self.now_ns));
+                }
+                let mut wire = Vec::new();
+                InterestBuilder::new(request.name.view())
+                    .can_be_prefix(request.can_be_prefix)
+                    .must_be_fresh(request.must_be_fresh)
+                    .encode(&mut wire);
+                let interest = Interest::decode(&wire).expect("well-formed");
+                let reply = answer(&request, &interest);
+                on_the_way.push((self.now_ns + DELAY, request, reply));
+            }
+            if let Some(outcome) = discovery.poll_outcome() {
+                discovery.abandon(&mut self.flow);
+                assert_eq!(self.flow.in_flight(), 0, "every request is accounted for once");
+                return outcome;
+            }
+            on_the_way.retain(|(_, _, reply)| *reply != Reply::Silence);
+            let arrival = on_the_way.iter().map(|(at, ..)| *at).min();
+            let deadline = discovery.poll_deadline(&self.flow);
+            let next = [arrival, deadline].into_iter().flatten().min();
+            self.now_ns = self.now_ns.max(next.expect("it waits for something"));
+            let now_ns = self.now_ns;
+            for (_, request, reply) in on_the_way.extract_if(.., |(at, ..)| *at <= now_ns) {
+                match reply {
+                    Reply::Data(wire) => {
+                        let data = Data::decode(&wire).expect("well-formed");
+                        discovery.handle_data(&data, &mut self.context());
+                    }
+                    Reply::Nack(reason) => {
+                        let kind = NackKind::from_reason(reason);
+                        discovery.handle_nack(request.name.view(), kind, &mut self.context());
+                    }
+                    Reply::Silence => {}
+                }
+            }
+            discovery.handle_timeout(&mut self.context());
+        }
+    }
+}
+
+fn lab() -> (Publisher, Name) {
+    let mut publisher = Publisher::new("/lab", 1);
+    let name = publisher.publish("f", 1000, &sample(100));
+    (publisher, name)
+}
+
+/// A cache or mirror: answers everybody who does not insist on the publisher.
+fn held(publisher: &Publisher, otherwise: Reply) -> impl FnMut(&Request, &Interest<'_>) -> Reply {
+    move |request, interest| match request.must_be_fresh {
+        true => otherwise.clone(),
+        false => publisher.answer(interest),
+    }
+}
+
+#[test]
+fn a_publisher_that_answers_is_the_only_one_asked() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    let found = world
+        .discover(&name, Freshness::Preferred, &mut |_, interest| publisher.answer(interest))
+        .expect("it is there");
+    assert!(found.is_fresh);
+    assert_eq!(world.asked, [(true, 0)]);
+    assert_eq!(found.certificates, [publisher.certificate.clone()]);
+}
+
+#[test]
+fn an_older_answer_is_taken_after_three_silent_seconds_and_says_its_age() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    world.unix_ns += 180 * SECOND;
+    let mut held = held(&publisher, Reply::Silence);
+    let found = world.discover(&name, Freshness::Preferred, &mut held).expect("it is held");
+    assert!(!found.is_fresh);
+    let first_older = world.asked.iter().find(|(fresh, _)| !fresh).expect("anybody was asked");
+    assert_eq!(first_older.1, 3 * SECOND);
+    assert_eq!(found.age_ns, 180 * SECOND + world.now_ns);
+    assert!(world.now_ns < 4 * SECOND);
+}
+
+#[test]
+fn an_older_answer_is_taken_within_a_second_when_there_is_no_route() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    let mut held = held(&publisher, Reply::Nack(nack_reason::NO_ROUTE));
+    let found = world.discover(&name, Freshness::Preferred, &mut held).expect("it is held");
+    assert!(!found.is_fresh && world.now_ns < SECOND);
+    assert!(world.asked[0].0 && !world.asked.last().expect("asked").0, "the publisher first");
+}
+
+#[test]
+fn a_dead_publisher_is_waited_for_once_and_not_for_each_file() {
+    let (mut publisher, name) = lab();
+    let others: Vec<Name> =
+        (0..1000).map(|number| publisher.publish(&format!("n{number}"), 5, b"x")).collect();
+    for otherwise in [Reply::Silence, Reply::Nack(nack_reason::NO_ROUTE)] {
+        let mut world = World::trusting(&publisher);
+        let no_route = otherwise != Reply::Silence;
+        let mut held = held(&publisher, otherwise);
+        world.discover(&name, Freshness::Preferred, &mut held).expect("it is held");
+        let begin_ns = world.now_ns;
+        for name in &others[..if no_route { 1000 } else { 20 }] {
+            world.discover(name, Freshness::Preferred, &mut held).expect("it is held");
+        }
+        assert!(world.now_ns - begin_ns < 10 * SECOND, "{}", world.now_ns - begin_ns);
+        // It gets its time again later, and at once when it answers.
+        world.asked.clear();
+        world.now_ns += 20 * SECOND;
+        let found = world
+            .discover(&name, Freshness::Preferred, &mut |_, interest| publisher.answer(interest))
+            .expect("it is back");
+        assert!(found.is_fresh && world.asked.len() == 1);
+    }
+}
+
+#[test]
+fn older_than_seen_is_refused_whoever_has_it() {
+    let (mut publisher, name) = lab();
+    let (old, _) = lab();
+    publisher.publish("f", 2000, &sample(200));
+    let mut world = World::trusting(&publisher);
+    world
+        .discover(&name, Freshness::Preferred, &mut |_, interest| publisher.answer(interest))
+        .expect("it is there");
+    for freshness in [Freshness::Preferred, Freshness::Offline] {
+        let mut held = held(&old, Reply::Nack(nack_reason::NO_ROUTE));
+        let error = world.discover(&name, freshness, &mut held).expect_err("older than seen");
+        assert!(matches!(error, ReadError::RolledBack { seen: 2000, got: 1000, .. }), "{error}");
+    }
+}
+
+#[test]
+fn required_asks_the_publisher_only() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    let mut held = held(&publisher, Reply::Nack(nack_reason::NO_ROUTE));
+    let error = world.discover(&name, Freshness::Required, &mut held).expect_err("it is dead");
+    assert!(matches!(error, ReadError::NoRoute { .. }));
+    assert!(world.asked.iter().all(|(fresh, _)| *fresh));
+}
+
+#[test]
+fn required_takes_no_old_answer_for_a_fresh_one() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    world.unix_ns += 61 * SECOND;
+    let mut replay = |_: &Request, interest: &Interest<'_>| publisher.answer(interest);
+    let error = world.discover(&name, Freshness::Required, &mut replay).expect_err("it is old");
+    assert!(matches!(error, ReadError::NotFresh { age_ns, .. } if age_ns > 60 * SECOND), "{error}");
+    let found = world.discover(&name, Freshness::Preferred, &mut replay).expect("good enough");
+    assert!(!found.is_fresh, "but not called fresh");
+}
+
+#[test]
+fn offline_asks_the_publisher_never() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    let mut held = held(&publisher, Reply::Silence);
+    let found = world.discover(&name, Freshness::Offline, &mut held).expect("it is held");
+    assert!(!found.is_fresh && world.now_ns <= 10 * DELAY);
+    assert_eq!(world.asked, [(false, 0)]);
+}
+
+#[test]
+fn when_nobody_has_it_the_times_and_reasons_are_those_of_asking_the_publisher() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    let error = world
+        .discover(&name, Freshness::Preferred, &mut |_, _| Reply::Nack(nack_reason::NO_ROUTE))
+        .expect_err("nobody");
+    assert!(matches!(error, ReadError::NoRoute { .. }) && world.now_ns < SECOND);
+    let begin_ns = world.now_ns;
+    let error = world
+        .discover(&name, Freshness::Preferred, &mut |_, _| Reply::Silence)
+        .expect_err("nobody");
+    assert!(matches!(error, ReadError::TimeOut { .. }));
+    assert_eq!(world.now_ns - begin_ns, 15 * SECOND);
+}
+
+#[test]
+fn what_was_true_for_a_moment_only_ends_an_offline_read_at_once() {
+    let (mut publisher, name) = lab();
+    publisher.object_mut(&name).absence = Some(Absence::BeingWritten { retry_ms: 100 });
+    let mut world = World::trusting(&publisher);
+    let mut held_absence = held(&publisher, Reply::Silence);
+    let error = world.discover(&name, Freshness::Offline, &mut held_absence).expect_err("not whole");
+    assert!(matches!(error, ReadError::BeingWritten { .. }) && world.now_ns < SECOND);
+    drop(held_absence);
+    publisher.object_mut(&name).absence = None;
+    publisher.object_mut(&name).root = ContentRoot::Pending;
+    let mut held_pending = held(&publisher, Reply::Silence);
+    let error = world.discover(&name, Freshness::Offline, &mut held_pending).expect_err("no root");
+    assert!(matches!(error, ReadError::RootPending { .. }) && world.now_ns < SECOND);
+}
