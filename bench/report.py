@@ -1,4 +1,4 @@
-"""From samples to tables: per GiB, min, median, max, and ratios of medians to the reference."""
+"""From samples to tables: per unit of work, median, min, max, and ratios of medians."""
 
 import datetime
 import json
@@ -33,20 +33,19 @@ def spread(values):
     return {"min": min(values), "median": statistics.median(values), "max": max(values)}
 
 
-def summarise(samples, size_bytes, publish_cpu_s, first):
-    """Numbers of one scenario."""
-    per_gib = GIB / size_bytes
+def summarise(samples, units, publish_cpu_s, first):
+    """Numbers of one contender, per unit of the work: GiB or file."""
     return {
         "rounds": len(samples),
-        "wall_s_per_gib": spread([s.wall_s * per_gib for s in samples]),
-        "cpu_s_per_gib": spread([s.cpu_s * per_gib for s in samples]),
-        "client_cpu_s_per_gib": spread([s.client_cpu_s * per_gib for s in samples]),
-        "servers_cpu_s_per_gib": {
-            label: spread([s.servers_cpu_s[label] * per_gib for s in samples])
+        "wall_s_per_unit": spread([s.wall_s / units for s in samples]),
+        "cpu_s_per_unit": spread([s.cpu_s / units for s in samples]),
+        "client_cpu_s_per_unit": spread([s.client_cpu_s / units for s in samples]),
+        "servers_cpu_s_per_unit": {
+            label: spread([s.servers_cpu_s[label] / units for s in samples])
             for label in first.servers_cpu_s
         },
-        "publish_cpu_s_per_gib": publish_cpu_s * per_gib,
-        "first_fetch_cpu_s_per_gib": first.cpu_s * per_gib,
+        "publish_cpu_s_per_unit": publish_cpu_s / units,
+        "first_fetch_cpu_s_per_unit": first.cpu_s / units,
         "client_rss_bytes_max": max(s.client_rss_bytes for s in samples),
         "server_rss_bytes_max": max(s.server_rss_bytes for s in samples),
     }
@@ -56,56 +55,83 @@ def add_ratios(summaries, reference):
     """Ratios of medians to the reference, where there is one."""
     base = summaries.get(reference)
     for summary in summaries.values():
-        for key in ("wall_s_per_gib", "cpu_s_per_gib"):
+        for key in ("wall_s_per_unit", "cpu_s_per_unit"):
             ratio = summary[key]["median"] / base[key]["median"] if base else None
-            summary[key.replace("_s_per_gib", "_ratio")] = ratio
+            summary[key.replace("_s_per_unit", "_ratio")] = ratio
 
 
 def markdown(run):
     """The report of one run as a page."""
     host = run["machine"]
+    versions = dict.fromkeys(v for suite in run["suites"] for v in suite["versions"].values())
     lines = [
-        f"# Local transfer of {run['size_bytes'] / GIB:g} GiB, {host['date']}",
+        f"# Moving files, {host['date']}",
         "",
         f"{host['processor']}, {host['cores']} cores, {host['memory_gib']} GiB, {host['kernel']}. "
-        + "; ".join(dict.fromkeys(run["versions"].values())) + ".",
+        + "; ".join(versions) + ".",
         f"Command: `{run['command']}`. {run['rounds']} rounds, the programs in turn in each; one "
         "warm-up each; every result compared byte by byte. "
         f"Load before the run: {host['load_before']:.2f}.",
         "",
-        "CPU-seconds are of all processes, servers and forwarders included. *Publish* is what the "
+        "CPU is that of all processes, servers and forwarders included. *Publish* is what the "
         "servers spent before the first fetch, *first* is the first fetch (byname hashes the "
-        "file in it).",
+        "file in it). Numbers are median (min–max).",
         "",
-        "| program | wall s/GiB: median (min–max) | CPU s/GiB: median (min–max) | client CPU | "
-        f"server CPU | publish | first | wall ÷ {run['reference']} | CPU ÷ {run['reference']} | "
-        "client MiB | servers MiB |",
-        "|" + "---|" * 11,
     ]
-    lines += [row(title, summary) for title, summary in run["summaries"].items()]
-    lines += ["", *(f"Not measured: {title}: {why}." for title, why in run["missing"].items())]
+    targets = [row for suite in run["suites"]
+               for row in ((f"{suite['title']}", *target) for target in suite["targets"])]
+    if targets:
+        lines += ["| suite | target | measured | |", "|---|---|---|---|"]
+        lines += ["| " + " | ".join(row) + " |" for row in targets] + [""]
+    for suite in run["suites"]:
+        lines += table(suite)
+    lines += [f"Not run: {key}: {why}." for key, why in run["left_out"].items()]
     lines += [f"Control: {run['control']}."]
     return "\n".join(lines) + "\n"
 
 
-def row(title, summary):
+def table(suite):
+    """One suite."""
+    # Small files take microseconds each.
+    scale, second = (1e6, "µs") if suite["unit"] == "file" else (1, "s")
+    unit, reference = suite["unit"], suite["reference"]
+    lines = [
+        f"## {suite['title']}",
+        "",
+        f"{suite['units']:g} {unit}{'s' if unit == 'file' else ''}. {suite['note']}".rstrip(),
+        "",
+        f"| program | wall {second}/{unit} | CPU {second}/{unit} | client CPU | server CPU | publish"
+        f" | first | wall ÷ {reference} | CPU ÷ {reference} | client MiB | servers MiB |",
+        "|" + "---|" * 11,
+    ]
+    lines += [row(title, summary, scale) for title, summary in suite["summaries"].items()]
+    return [*lines, "", *(f"Not measured: {title}: {why}."
+                          for title, why in suite["missing"].items()), ""]
+
+
+def row(title, summary, scale):
     """One line of the table."""
+    digits = 2 if scale == 1 else 0
+
+    def number(value):
+        return f"{value * scale:.{digits}f}"
+
     def triple(key):
         s = summary[key]
-        return f"{s['median']:.2f} ({s['min']:.2f}–{s['max']:.2f})"
+        return f"{number(s['median'])} ({number(s['min'])}–{number(s['max'])})"
 
     def ratio(key):
         return "" if summary[key] is None else f"{summary[key]:.2f}"
 
     cells = (
         title,
-        triple("wall_s_per_gib"),
-        triple("cpu_s_per_gib"),
-        f"{summary['client_cpu_s_per_gib']['median']:.2f}",
-        "<br>".join(f"{label} {used['median']:.2f}"
-                    for label, used in summary["servers_cpu_s_per_gib"].items()),
-        f"{summary['publish_cpu_s_per_gib']:.2f}",
-        f"{summary['first_fetch_cpu_s_per_gib']:.2f}",
+        triple("wall_s_per_unit"),
+        triple("cpu_s_per_unit"),
+        number(summary["client_cpu_s_per_unit"]["median"]),
+        "<br>".join(f"{label} {number(used['median'])}"
+                    for label, used in summary["servers_cpu_s_per_unit"].items()),
+        number(summary["publish_cpu_s_per_unit"]),
+        number(summary["first_fetch_cpu_s_per_unit"]),
         ratio("wall_ratio"),
         ratio("cpu_ratio"),
         f"{summary['client_rss_bytes_max'] / (1 << 20):.0f}",

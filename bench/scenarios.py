@@ -1,21 +1,17 @@
-"""The ways of moving one file from a local server to local memory.
+"""What is measured: a way of moving something from a server to local memory, and byname's own ways.
 
-Each has its servers and its client command.
+Each has its servers and its client command; `contenders.py` has everybody else's. A scenario stands
+on a ground (`ground.py`) and moves a work (`work.py`).
 """
 
 import os
-import pathlib
-import pwd
 import shutil
-import socket
 
 import measure
-from harness import nodes, peers
+from harness import nodes
 from harness.lab import START_TIMEOUT_S, free_port, wait_until
 
-FILE = "file.bin"
 NAME = "/bench"
-PUBLISH_TIMEOUT_S = 300
 
 
 class Scenario:
@@ -24,9 +20,9 @@ class Scenario:
     title = ""
     client_stdout_is_result = False
 
-    def __init__(self, lab, directory, out):
-        self.lab = lab
-        self.directory = pathlib.Path(directory)
+    def __init__(self, ground, work, out):
+        self.ground = ground
+        self.work = work
         self.out = out
         self.daemons = []
         self.env = {}
@@ -41,145 +37,159 @@ class Scenario:
         raise NotImplementedError
 
     def start(self):
-        """Starts the servers and publishes the file."""
-        raise NotImplementedError
+        """Starts the servers and publishes the work."""
 
     def client(self):
-        """The command that fetches the file."""
+        """The command that fetches the work."""
         raise NotImplementedError
 
     def publish_cpu_s(self):
         """What the servers have spent so far; read once, before the first fetch."""
         return sum(measure.process_cpu_s(d.process.pid) for d in self.daemons)
 
+    def clean(self):
+        """Removes what the last run fetched."""
+        if os.path.isdir(self.out):
+            shutil.rmtree(self.out)
+        elif os.path.exists(self.out):
+            os.unlink(self.out)
+
+    def result(self):
+        """Where the copy is after a run."""
+        return self.out
+
     def fetch(self):
         """One run."""
-        if os.path.exists(self.out):
-            os.unlink(self.out)
+        self.clean()
         stdout = self.out if self.client_stdout_is_result else None
         servers = {daemon.label: daemon.process.pid for daemon in self.daemons}
-        return measure.run(self.client(), self.lab.env(self.env), servers, stdout)
+        argv = self.ground.inside(self.ground.client, self.client())
+        return measure.run(argv, self.ground.client.env(self.env), servers, stdout)
+
+    def first_line(self, argv):
+        """What a program says first, such as its version."""
+        result = self.ground.client.run(argv)
+        said = (result.stdout.decode(errors="replace") + result.stderr).strip()
+        return said.splitlines()[0] if said else "unknown version"
+
+    def stop(self):
+        """Ends the servers."""
+        for daemon in reversed(self.daemons):
+            daemon.stop()
+        self.daemons = []
 
 
 class Byname(Scenario):
-    """serve + forward + get over a Unix socket, every byte verified."""
+    """serve + forward + get, every byte verified. The reader shares the publisher's home: its keys
+    are anchors there."""
 
     title = "byname get"
+    # Where each process listens and connects; None lets the program choose, as it does for users.
+    link = "memif"
 
     @staticmethod
     def missing():
         return None if nodes.byname_binary() else "there is no byname binary"
 
     def version(self):
-        return self.lab.run([nodes.byname_binary(), "--version"]).stdout.decode().splitlines()[0]
+        return self.first_line([nodes.byname_binary(), "--version"])
+
+    def place(self, name):
+        """A path of this scenario's own."""
+        return self.ground.server.path(f"{type(self).__name__}/{name}")
 
     def start(self):
-        # The reader shares the publisher's home: its keys are anchors there, so all is verified.
-        self.env = {"BYNAME_HOME": str(self.lab.path("byname/home"))}
-        socket_path = self.lab.path("byname/sock")
-        self.uri = f"unix://{socket_path}"
+        self.env = {"BYNAME_HOME": str(self.place("home/.keep").parent)}
         binary = nodes.byname_binary()
-        forward = self.lab.start("byname-forward", [binary, "forward", "--listen", self.uri],
-                                 {"BYNAME_HOME": str(self.lab.path("byname/forward"))})
+        socket_path = self.place("sock")
+        socket_path.unlink(missing_ok=True)
+        self.uri = self.links()[0]
+        argv = [binary, "forward", "--listen", f"unix://{socket_path}"]
+        for uri in dict.fromkeys(self.links()):
+            argv += [] if uri.startswith("unix:") else ["--listen", uri]
+        forward = self.ground.server.start("forward", argv, {
+            "BYNAME_HOME": str(self.place("forward/.keep").parent)})
         wait_until(socket_path.exists, "byname forward to listen", START_TIMEOUT_S, forward)
-        argv = [binary, "serve", self.directory, "--name", NAME, "--connect", self.uri]
-        serve = self.lab.start("byname-serve", argv, self.env)
-        nodes.wait_published(self.uri, NAME, serve)
+        argv = [binary, "serve", self.work.directory, "--name", NAME, "--connect", self.links()[1]]
+        serve = self.ground.server.start("serve", argv, self.env)
+        nodes.wait_published(f"unix://{socket_path}", NAME, serve)
         self.daemons = [forward, serve]
 
+    def links(self):
+        """(the client's, the server's) way to the forwarder"""
+        if self.link == "memif":
+            return [f"memif://{self.place('memif.sock')}"] * 2
+        return [f"unix://{self.place('sock')}"] * 2
 
     def client(self):
-        return [nodes.byname_binary(), "get", f"{NAME}/{FILE}", "--connect", self.uri,
+        argv = [nodes.byname_binary(), "get", self.work.under(NAME), "--connect", self.uri,
                 "-o", self.out]
+        return argv + (["-r"] if self.work.is_tree else [])
 
 
-class Ndnd(Scenario):
-    """`ndnd put`, NDNd's forwarder and `ndnd cat`, over a Unix socket; cat verifies nothing."""
+class BynameUnix(Byname):
+    """The same over Unix sockets."""
 
-    title = "ndnd cat"
-    client_stdout_is_result = True
-
-    @staticmethod
-    def missing():
-        return None if peers.PEERS["ndnd"].is_installed() else "ndnd is not installed"
-
-    def version(self):
-        return "ndnd " + peers.PEERS["ndnd"].version
-
-    def start(self):
-        hub = nodes.NdndForwarder(self.lab)
-        self.env = {"NDN_CLIENT_TRANSPORT": hub.uri()}
-        with open(self.directory / FILE, "rb") as content:
-            put = self.lab.start("ndnd-put", [peers.NDND, "put", f"{NAME}/{FILE}"], self.env,
-                                 content)
-        put.wait_for_log("Registered route", PUBLISH_TIMEOUT_S)
-        self.daemons = [hub.daemon, put]
-
-    def client(self):
-        return [peers.NDND, "cat", f"{NAME}/{FILE}"]
+    title = "byname get, Unix"
+    link = "unix"
 
 
-class Xrootd(Scenario):
-    """xrdcp from a local xrootd over TCP, as installed: with checksums per page (pgread)."""
+class BynameTcp(Byname):
+    """The reader reaches the forwarder over TCP; the server is beside it."""
 
-    title = "xrdcp"
-
-    @staticmethod
-    def missing():
-        absent = [p for p in ("xrootd", "xrdcp") if shutil.which(p) is None]
-        if not absent:
-            return None
-        return f"{' and '.join(absent)} not installed (scripts/setup --for bench)"
-
-    def version(self):
-        result = self.lab.run(["xrdcp", "--version"])
-        return "xrootd " + (result.stdout.decode() + result.stderr).split()[0]
+    title = "byname get, TCP"
 
     def start(self):
         self.port = free_port()
-        home = self.lab.path(f"{type(self).__name__}/config").parent
-        config = home / "xrootd.cfg"
-        config.write_text("\n".join((
-            f"xrd.port {self.port}",
-            f"oss.localroot {self.directory}",
-            "all.export /",
-            f"all.adminpath {home}/admin",
-            f"all.pidpath {home}",
-        )) + "\n")
-        argv = ["xrootd", "-c", config]
-        if os.geteuid() == 0:
-            argv += ["-R", self._unprivileged(home)]
-        daemon = self.lab.start("xrootd", argv)
-        wait_until(self._accepts, "xrootd to listen", START_TIMEOUT_S, daemon)
-        self.daemons = [daemon]
+        super().start()
 
-    def _unprivileged(self, home):
-        """xrootd refuses to run as root: it becomes nobody, who has to reach the files."""
-        nobody = pwd.getpwnam("nobody")
-        os.chown(home, nobody.pw_uid, nobody.pw_gid)
-        self.lab.dir.chmod(0o755)
-        return "nobody"
-
-    def _accepts(self):
-        try:
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
-            return True
-        except OSError:
-            return False
-
-    def client(self):
-        return ["xrdcp", "-s", "-f", f"root://127.0.0.1:{self.port}//{FILE}", self.out]
+    def links(self):
+        return [f"tcp://{self.ground.server_address}:{self.port}",
+                f"memif://{self.place('memif.sock')}"]
 
 
-class XrootdPlainRead(Xrootd):
-    """The same with plain reads, without checksums."""
+class BynameDirect(Byname):
+    """No forwarder: the reader connects to the server."""
 
-    title = "xrdcp, plain reads"
+    title = "byname get, direct"
+    link = "unix"
 
     def start(self):
-        super().start()
-        self.env = {"XRD_CPUSEPGWRTRD": "0"}
+        self.env = {"BYNAME_HOME": str(self.place("home/.keep").parent)}
+        socket_path = self.place("direct.sock")
+        socket_path.unlink(missing_ok=True)
+        self.uri = self.listen(socket_path)
+        argv = [nodes.byname_binary(), "serve", self.work.directory, "--name", NAME,
+                "--listen", self.uri, "--listen", f"unix://{socket_path}"]
+        serve = self.ground.server.start("serve", list(dict.fromkeys(argv[:6])) + argv[6:],
+                                         self.env)
+        wait_until(socket_path.exists, "byname serve to listen", START_TIMEOUT_S, serve)
+        nodes.wait_published(f"unix://{socket_path}", NAME, serve)
+        self.daemons = [serve]
+
+    def listen(self, _socket_path):
+        """Where the server listens for the reader."""
+        return f"memif://{self.place('direct-memif.sock')}"
 
 
-ALL = (Byname, Ndnd, Xrootd, XrootdPlainRead)
-REFERENCE = Xrootd.title
+class BynameUdp(Byname):
+    """Both links UDP, each process on a machine of its own."""
+
+    title = "byname get, UDP both links"
+
+    def start(self):
+        self.env = {"BYNAME_HOME": str(self.place("home/.keep").parent)}
+        binary, port = nodes.byname_binary(), free_port()
+        ground, socket_path = self.ground, self.place("direct.sock")
+        socket_path.unlink(missing_ok=True)
+        far = f"udp://{ground.server_address}:{port}"
+        argv = [binary, "serve", self.work.directory, "--name", NAME, "--listen", far,
+                "--listen", f"unix://{socket_path}"]
+        serve = ground.server.start("serve", argv, self.env)
+        nodes.wait_published(f"unix://{socket_path}", NAME, serve)
+        self.uri = f"udp://{ground.middle_address}:{port}"
+        forward = ground.middle.start("forward", [
+            binary, "forward", "--listen", self.uri, "--route", f"{NAME}={far}"],
+            {"BYNAME_HOME": str(self.place("forward/.keep").parent)})
+        forward.wait_for_log("listening")
+        self.daemons = [forward, serve]

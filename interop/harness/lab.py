@@ -210,7 +210,9 @@ class Lab:
             lab.close()
 
     def close(self):
-        """Ends everything and returns the report shown when the test failed."""
+        """Ends everything and returns the report shown when the test failed; once."""
+        if self not in Lab._open:
+            return ""
         Lab._open.discard(self)
         stop_all(self.daemons[::-1])
         lines = list(self.notes)

@@ -69,28 +69,33 @@ class Node:
         """The process that holds the namespace."""
         return self.holder.process.pid
 
-    def _inside(self, argv):
+    def inside(self, argv):
+        """The command that runs another one in the namespace, in the same process."""
         return [*DIES_WITH_US, "nsenter", f"--net=/proc/{self.pid}/ns/net", *argv]
 
     def configure(self, *commands):
         """Runs commands of ip(8) in the namespace."""
-        _run(self._inside(["ip", "-batch", "-"]), "\n".join(commands) + "\n")
+        _run(self.inside(["ip", "-batch", "-"]), "\n".join(commands) + "\n")
 
     def ask(self, *arguments):
         """What ip(8) says about the namespace."""
-        return json.loads(_run(self._inside(["ip", "-j", *arguments])))
+        return json.loads(_run(self.inside(["ip", "-j", *arguments])))
 
     def path(self, name):
         """A path of this node inside the lab."""
         return self.lab.path(f"{self.name}/{name}")
 
+    def env(self, extra=None):
+        """The environment of the lab's processes."""
+        return self.lab.env(extra)
+
     def start(self, label, argv, env=None, stdin=None):
         """Starts a daemon on this node."""
-        return self.lab.start(f"{self.name}-{label}", self._inside(argv), env, stdin)
+        return self.lab.start(f"{self.name}-{label}", self.inside(argv), env, stdin)
 
     def run(self, argv, env=None, timeout_s=60, stdout=None):
         """Runs a command on this node to its end."""
-        return self.lab.run(self._inside(argv), env, timeout_s, stdout)
+        return self.lab.run(self.inside(argv), env, timeout_s, stdout)
 
     @contextlib.contextmanager
     def entered(self):

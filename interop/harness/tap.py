@@ -1,4 +1,7 @@
-"""A relay that records every frame in both directions, to learn what a peer really sends."""
+"""A relay that records every frame in both directions, to learn what a peer really sends.
+
+It can also alter what comes from the forwarder, as a dishonest cache would.
+"""
 
 import os
 import selectors
@@ -11,7 +14,8 @@ from . import wire
 class Tap:
     """Listens on a Unix socket and forwards to a forwarder's Unix socket."""
 
-    def __init__(self, lab, upstream_path, label="tap"):
+    def __init__(self, lab, upstream_path, label="tap", alter=None):
+        self.alter = alter
         self.path = str(lab.path(f"{label}.sock"))
         self.upstream_path = upstream_path
         self.to_forwarder = []
@@ -54,21 +58,26 @@ class Tap:
                     other, record, pending = ways[key.fileobj]
                     try:
                         data = key.fileobj.recv(65536)
-                        other.sendall(data)
+                        if self.alter is None or key.fileobj is client:
+                            other.sendall(data)
+                        pending += data
+                        frames = _split(pending)
+                        if self.alter is not None and key.fileobj is upstream:
+                            other.sendall(b"".join(map(self.alter, frames)))
                     except OSError:
                         return
                     if not data:
                         return
-                    pending += data
-                    _split(pending, record)
+                    record += frames
 
 
-def _split(pending, record):
-    """Moves the complete frames at the head of `pending` to `record`."""
+def _split(pending):
+    """Takes the complete frames off the head of `pending`."""
+    frames = []
     while True:
         try:
             end = wire.read_tlv(pending)[2]
         except IndexError:
-            return
-        record.append(bytes(pending[:end]))
+            return frames
+        frames.append(bytes(pending[:end]))
         del pending[:end]
