@@ -19,7 +19,7 @@ mod verify;
 pub use build::{BuildError, Folder, Tree, TreeBuilder};
 pub use hash::{Hash, ParseHashError};
 pub use shape::{LEVELS_MAX, NodeId, Shape, SpanError};
-pub use verify::{Check, NodeRejected, SpanCheck, Verifier};
+pub use verify::{Check, NodeRejected, RUN_UNITS_MAX, SpanCheck, Verifier};
 
 /// Octets that are verified together: eight BLAKE3 chunks.
 pub const UNIT_BYTES: usize = 8192;

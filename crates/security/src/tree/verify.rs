@@ -45,6 +45,10 @@ pub enum NodeRejected {
     Bad,
 }
 
+/// Units that are hashed in one call where they are aligned neighbours: the widest vector units
+/// are full from two on, and more would not fit the fastest cache.
+pub const RUN_UNITS_MAX: usize = 16;
+
 #[derive(Debug)]
 struct Node {
     values: Box<[u8]>,
@@ -113,8 +117,9 @@ impl Verifier {
 
     /// Checks a run of whole units that lie one after the other in memory.
     ///
-    /// Aligned neighbours are hashed in one call, which fills the widest vector units, and one
-    /// by one only if that does not match.
+    /// Aligned neighbours, up to [`RUN_UNITS_MAX`] of them, are hashed in one call, which fills
+    /// the widest vector units; when that does not match, halves are looked at until the first
+    /// bad unit is found.
     pub fn check_span(&mut self, first_unit: u64, bytes: &[u8]) -> SpanCheck {
         if self.shape.level_count() == 0 {
             return self.check_whole(first_unit, bytes);
@@ -124,14 +129,13 @@ impl Verifier {
         }
         let (mut unit_index, mut rest) = (first_unit, bytes);
         while !rest.is_empty() {
-            let pair = unit_index.is_multiple_of(2) && rest.len() > UNIT_BYTES;
-            let length = rest.len().min(if pair { 2 * UNIT_BYTES } else { UNIT_BYTES });
-            let (head, tail) = rest.split_at(length);
-            match self.check_pair(unit_index, head) {
+            let unit_count = aligned_run(unit_index, rest.len().div_ceil(UNIT_BYTES));
+            let (head, tail) = rest.split_at(rest.len().min(unit_count * UNIT_BYTES));
+            match self.check_run(unit_index, unit_count, head) {
                 SpanCheck::Verified => {}
                 other => return other,
             }
-            unit_index += length.div_ceil(UNIT_BYTES) as u64;
+            unit_index += unit_count as u64;
             rest = tail;
         }
         SpanCheck::Verified
@@ -146,26 +150,17 @@ impl Verifier {
         SpanCheck::Bad { unit_index }
     }
 
-    /// One unit, or two of which the first has an even index, so both are in the same node.
-    fn check_pair(&mut self, unit_index: u64, bytes: &[u8]) -> SpanCheck {
+    /// A power of two of units that starts at a multiple of itself, so all are in one node.
+    fn check_run(&mut self, unit_index: u64, unit_count: usize, bytes: &[u8]) -> SpanCheck {
         let id = self.shape.node_of_unit(unit_index).expect("check_span checked the index");
         let Some(values) = self.touch(id) else {
             return SpanCheck::Need(self.topmost_missing(id));
         };
-        let slot = (unit_index % FANOUT as u64) as usize;
-        let expected = value(values, slot);
-        let matches_all = if bytes.len() <= UNIT_BYTES {
-            hash::subtree(unit_index, bytes) == expected
-        } else {
-            hash::subtree(unit_index, bytes) == hash::parent(&expected, &value(values, slot + 1))
-        };
-        if matches_all {
-            return SpanCheck::Verified;
+        let start = (unit_index % FANOUT as u64) as usize * HASH_BYTES;
+        match first_bad(unit_index, &values[start..start + unit_count * HASH_BYTES], bytes) {
+            None => SpanCheck::Verified,
+            Some(unit_index) => SpanCheck::Bad { unit_index },
         }
-        let first = &bytes[..bytes.len().min(UNIT_BYTES)];
-        let first_matches =
-            bytes.len() > UNIT_BYTES && hash::subtree(unit_index, first) == expected;
-        SpanCheck::Bad { unit_index: unit_index + u64::from(first_matches) }
     }
 
     /// Takes a node that was fetched, if it belongs to the root.
@@ -187,6 +182,21 @@ impl Verifier {
         }
         self.insert(id, bytes);
         Ok(())
+    }
+
+    /// Takes a node that was proved in another way, by a signature of its own for instance. The
+    /// caller answers for it: units and nodes below count as genuine by it from now on.
+    pub fn accept_proved_node(&mut self, id: NodeId, bytes: &[u8]) -> Result<(), NodeRejected> {
+        if self.shape.node_len(id) != Some(bytes.len()) {
+            return Err(NodeRejected::Bad);
+        }
+        self.insert(id, bytes);
+        Ok(())
+    }
+
+    /// Forgets a node of which nothing more will be checked.
+    pub fn forget_node(&mut self, id: NodeId) {
+        self.nodes.remove(&id);
     }
 
     fn insert(&mut self, id: NodeId, bytes: &[u8]) {
@@ -230,6 +240,30 @@ impl Verifier {
         }
         id
     }
+}
+
+/// How many of `count` units from `unit_index` on are a subtree of their own.
+fn aligned_run(unit_index: u64, count: usize) -> usize {
+    let aligned = 1 << unit_index.trailing_zeros().min(RUN_UNITS_MAX.ilog2());
+    let whole = 1 << count.ilog2();
+    usize::min(aligned, whole)
+}
+
+/// The first unit of a subtree that does not hash to its value.
+fn first_bad(unit_index: u64, values: &[u8], bytes: &[u8]) -> Option<u64> {
+    if hash::subtree(unit_index, bytes) == hash::fold(values) {
+        return None;
+    }
+    let half = values.len() / HASH_BYTES / 2;
+    if half == 0 {
+        return Some(unit_index);
+    }
+    let (left, right) = bytes.split_at(half * UNIT_BYTES);
+    let (left_values, right_values) = values.split_at(half * HASH_BYTES);
+    first_bad(unit_index, left_values, left)
+        .or_else(|| first_bad(unit_index + half as u64, right_values, right))
+        // Not reached unless the hash is broken: the whole is bad although its halves are not.
+        .or(Some(unit_index))
 }
 
 fn value(values: &[u8], slot: usize) -> [u8; HASH_BYTES] {

@@ -175,6 +175,52 @@ fn a_span_names_its_first_bad_unit() {
 }
 
 #[test]
+fn a_node_proved_elsewhere_counts_and_may_be_forgotten() {
+    let size = 2 * GROUP_BYTES;
+    let bytes = content(size);
+    let tree = Tree::of(&bytes);
+    let id = NodeId { level: 1, index: 1 };
+    let node = tree.node(id).unwrap();
+    // The root is not known yet: nothing leads from it to this node.
+    let mut verifier = Verifier::new(Hash([0; 32]), size as u64, 4);
+    assert_eq!(verifier.accept_proved_node(id, &node[1..]), Err(NodeRejected::Bad));
+    let beyond = NodeId { level: 1, index: 2 };
+    assert_eq!(verifier.accept_proved_node(beyond, node), Err(NodeRejected::Bad));
+    verifier.accept_proved_node(id, node).unwrap();
+    assert_eq!(verifier.check_span(256, &bytes[GROUP_BYTES..]), SpanCheck::Verified);
+    assert_eq!(verifier.check(256, &bytes[..UNIT_BYTES]), Check::Bad);
+    verifier.forget_node(id);
+    assert!(matches!(verifier.check(256, &bytes[GROUP_BYTES..][..UNIT_BYTES]), Check::Need(_)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Runs of any place and length, cut out of files of any size, with any unit of it bad.
+    #[test]
+    fn any_span_is_checked_as_its_units_one_by_one(
+        size in UNIT_BYTES + 1..40 * UNIT_BYTES,
+        start in any::<prop::sample::Index>(),
+        count in 1usize..40,
+        victim in proptest::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut bytes = content(size);
+        let tree = Tree::of(&bytes);
+        let mut verifier = loaded(&tree, size);
+        let first = start.index(size.div_ceil(UNIT_BYTES));
+        let end = ((first + count) * UNIT_BYTES).min(size);
+        let mut expected = SpanCheck::Verified;
+        if let Some(victim) = victim {
+            let at = first * UNIT_BYTES + victim.index(end - first * UNIT_BYTES);
+            bytes[at] ^= 0x10;
+            expected = SpanCheck::Bad { unit_index: (at / UNIT_BYTES) as u64 };
+        }
+        let span = &bytes[first * UNIT_BYTES..end];
+        prop_assert_eq!(verifier.check_span(first as u64, span), expected);
+    }
+}
+
+#[test]
 fn forgotten_nodes_are_asked_for_again_and_memory_stays_bounded() {
     let size = 6 * GROUP_BYTES;
     let bytes = content(size);
