@@ -79,7 +79,8 @@ def markdown(run):
         "",
     ]
     targets = [row for suite in run["suites"]
-               for row in ((f"{suite['title']}", *target) for target in suite["targets"])]
+               for row in ((suite["title"], *target) for target in suite["targets"])]
+    targets += [("A moment", *row) for row in run["probes"]]
     if targets:
         lines += ["| suite | target | measured | |", "|---|---|---|---|"]
         lines += ["| " + " | ".join(row) + " |" for row in targets] + [""]
