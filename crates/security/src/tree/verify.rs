@@ -59,6 +59,8 @@ struct Node {
 #[derive(Debug)]
 pub struct Verifier {
     root: Hash,
+    /// The root is not known yet: only nodes proved otherwise are there, and any is a start.
+    is_rootless: bool,
     shape: Shape,
     nodes: HashMap<NodeId, Node>,
     nodes_max: usize,
@@ -74,7 +76,19 @@ impl Verifier {
     pub fn new(root: Hash, size: u64, nodes_max: usize) -> Self {
         let shape = Shape::new(size);
         let nodes_max = nodes_max.max(shape.level_count() as usize);
-        Self { root, shape, nodes: HashMap::new(), nodes_max, tick: 0 }
+        Self { root, is_rootless: false, shape, nodes: HashMap::new(), nodes_max, tick: 0 }
+    }
+
+    /// A verifier for a file whose root is not known yet: nodes of level 1 come by
+    /// [`Verifier::accept_proved_node`] until [`Verifier::set_root`].
+    pub fn rootless(size: u64, nodes_max: usize) -> Self {
+        Self { is_rootless: true, ..Self::new(Hash([0; HASH_BYTES]), size, nodes_max) }
+    }
+
+    /// The root is known now. What was proved before stays.
+    pub fn set_root(&mut self, root: Hash) {
+        self.root = root;
+        self.is_rootless = false;
     }
 
     /// The signed root.
@@ -143,7 +157,7 @@ impl Verifier {
 
     /// A file of at most one unit, against the root itself.
     fn check_whole(&self, unit_index: u64, bytes: &[u8]) -> SpanCheck {
-        let whole = unit_index == 0 && bytes.len() as u64 == self.shape.size();
+        let whole = !self.is_rootless && unit_index == 0 && bytes.len() as u64 == self.shape.size();
         if whole && Hash::of(bytes) == self.root {
             return SpanCheck::Verified;
         }
@@ -165,7 +179,7 @@ impl Verifier {
 
     /// Takes a node that was fetched, if it belongs to the root.
     pub fn add_node(&mut self, id: NodeId, bytes: &[u8]) -> Result<(), NodeRejected> {
-        if self.shape.node_len(id) != Some(bytes.len()) {
+        if self.is_rootless || self.shape.node_len(id) != Some(bytes.len()) {
             return Err(NodeRejected::Bad);
         }
         let genuine = match self.shape.parent(id) {
@@ -232,6 +246,9 @@ impl Verifier {
     }
 
     fn topmost_missing(&self, mut id: NodeId) -> NodeId {
+        if self.is_rootless {
+            return id;
+        }
         while let Some(parent) = self.shape.parent(id) {
             if self.nodes.contains_key(&parent) {
                 break;
