@@ -7,6 +7,9 @@ use std::time::Duration;
 use byname_security::trust::TrustPolicy;
 use byname_transfer::discovery::DiscoveryConfig;
 use byname_transfer::fetch::FetchConfig;
+use byname_transfer::freshness::Freshness;
+
+use crate::copies::Copies;
 
 /// Transfers at the same time unless configured otherwise.
 pub const TRANSFERS_DEFAULT: usize = 4;
@@ -33,6 +36,10 @@ pub struct ClientConfig {
     pub bytes_per_second: Option<u64>,
     /// Time to connect to one endpoint.
     pub connect_timeout: Duration,
+    /// Whether descriptions have to come from the publisher itself.
+    pub freshness: Freshness,
+    /// Keeps the publisher's packets with what is fetched.
+    pub copies: Option<Arc<Copies>>,
     /// Ends every call early when set.
     pub stop: Stop,
 }
@@ -48,6 +55,8 @@ impl Default for ClientConfig {
             transfers: TRANSFERS_DEFAULT,
             bytes_per_second: None,
             connect_timeout: Duration::from_secs(5),
+            freshness: Freshness::default(),
+            copies: None,
             stop: Stop::default(),
         }
     }
@@ -71,6 +80,7 @@ impl ClientConfig {
     pub(crate) fn discovery(&self) -> DiscoveryConfig {
         DiscoveryConfig {
             fetch: self.fetch(),
+            freshness: self.freshness,
             being_written_ns: nanoseconds(self.no_progress),
             ..DiscoveryConfig::default()
         }

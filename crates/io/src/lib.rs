@@ -16,17 +16,21 @@ pub mod endpoint;
 pub mod error;
 pub mod limits;
 pub mod listener;
+pub mod loan;
 pub mod memif;
 pub mod poller;
 pub mod websocket;
 
 mod address;
+mod attachments;
 mod bind;
 mod holder;
 mod lobby;
+mod path;
 mod run;
 
 pub use address::{is_loopback, peer_uri};
+pub use attachments::Attachments;
 pub use clock::Clock;
 pub use connection::{Connection, Draft, PeerCredentials, RecvStatus};
 pub use datagram::{DatagramCounters, DatagramSocket};
@@ -38,6 +42,7 @@ pub use holder::Holder;
 pub use limits::Limits;
 pub use listener::Listener;
 pub use memif::MemifError;
+pub use path::datagram_bytes_max;
 pub use poller::{Event, Interest, Poller, Token, Waker};
 pub use websocket::AllowedOrigins;
 

@@ -2,6 +2,7 @@
 
 mod authenticate;
 pub mod congestion;
+pub mod copies;
 pub mod discovery;
 pub mod error;
 pub mod fetch;
@@ -12,9 +13,12 @@ pub mod manifest;
 pub mod metadata;
 pub mod naming;
 pub mod numbers;
+mod pacing;
 pub mod reader;
 pub mod request;
+mod rounds;
 pub mod rtt;
 pub mod server;
+pub mod sharing;
 pub mod verify;
 pub mod versions;

@@ -256,7 +256,8 @@ fn what_was_true_for_a_moment_only_ends_an_offline_read_at_once() {
     publisher.object_mut(&name).absence = Some(Absence::BeingWritten { retry_ms: 100 });
     let mut world = World::trusting(&publisher);
     let mut held_absence = held(&publisher, Reply::Silence);
-    let error = world.discover(&name, Freshness::Offline, &mut held_absence).expect_err("not whole");
+    let error =
+        world.discover(&name, Freshness::Offline, &mut held_absence).expect_err("not whole");
     assert!(matches!(error, ReadError::BeingWritten { .. }) && world.now_ns < SECOND);
     drop(held_absence);
     publisher.object_mut(&name).absence = None;

@@ -1,0 +1,123 @@
+//! What is kept with a copy so that it can be served: the publisher's own signed packets.
+//!
+//! A sequence of TLV elements: the metadata packet, the certificates that lead from it to an
+//! anchor, and for a directory the payload that the packet describes (as a Content element).
+//! Whoever serves the copy sends these packets as they are, and needs no key for it. Nothing in
+//! here is believed by readers; it proves itself to them.
+
+use byname_packet::{Data, DecodeError, tlv, types};
+
+use crate::discovery::Discovered;
+use crate::metadata::ContentRoot;
+use byname_security::trust::Trusted;
+
+/// Attached to a file: its metadata.
+pub const FILE_SLOT: &str = "metadata";
+/// Attached to a directory: its listing.
+pub const LISTING_SLOT: &str = "ls";
+/// Attached to a directory: its manifest.
+pub const MANIFEST_SLOT: &str = "manifest";
+
+/// Certificates kept with one packet.
+const CERTIFICATES_MAX: usize = 8;
+
+/// What was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept<'a> {
+    /// The signed metadata packet.
+    pub packet: &'a [u8],
+    /// Listing or manifest of a directory.
+    pub payload: Option<&'a [u8]>,
+    certificates: [Option<&'a [u8]>; CERTIFICATES_MAX],
+}
+
+impl<'a> Kept<'a> {
+    /// Reads what [`encode`] wrote.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for broken elements, or if there is no packet.
+    pub fn decode(octets: &'a [u8]) -> Result<Self, DecodeError> {
+        let (mut packet, mut payload) = (None, None);
+        let (mut certificates, mut count) = ([None; CERTIFICATES_MAX], 0);
+        let mut reader = tlv::Reader::new(octets);
+        let mut start = 0;
+        while let Some(element) = reader.read()? {
+            let wire = &octets[start..reader.position()];
+            start = reader.position();
+            match element.typ {
+                types::DATA if packet.is_none() => packet = Some(wire),
+                types::DATA if count < CERTIFICATES_MAX => {
+                    certificates[count] = Some(wire);
+                    count += 1;
+                }
+                types::CONTENT => payload = payload.or(Some(element.value)),
+                _ => {}
+            }
+        }
+        let packet =
+            packet.ok_or(DecodeError::Missing { element: "Data", within: "what is kept" })?;
+        Data::decode(packet)?;
+        Ok(Self { packet, payload, certificates })
+    }
+
+    /// The certificates, that of the signer first.
+    pub fn certificates(&self) -> impl Iterator<Item = &'a [u8]> {
+        self.certificates.into_iter().flatten()
+    }
+}
+
+/// What to keep of a version: nothing if it proves nothing to others.
+pub fn encode(discovered: &Discovered, payload: Option<&[u8]>) -> Option<Vec<u8>> {
+    let is_proof = discovered.trust != Trusted::Insecure && !discovered.packet.is_empty();
+    if !is_proof || !matches!(discovered.metadata.root, ContentRoot::Known(_)) {
+        return None;
+    }
+    let mut out = discovered.packet.clone();
+    for certificate in discovered.certificates.iter().take(CERTIFICATES_MAX) {
+        out.extend_from_slice(certificate);
+    }
+    if let Some(payload) = payload {
+        tlv::write_element(&mut out, types::CONTENT, payload);
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use byname_packet::{DataBuilder, DigestSigner, Name};
+
+    fn packet(uri: &str) -> Vec<u8> {
+        let name: Name = uri.parse().unwrap();
+        let mut wire = Vec::new();
+        DataBuilder::new(name.view()).encode(b"x", &DigestSigner, &mut wire).unwrap();
+        wire
+    }
+
+    #[test]
+    fn packets_and_payload_come_back_as_they_are() {
+        let (first, second) = (packet("/a"), packet("/b"));
+        let mut octets = [first.clone(), second.clone()].concat();
+        let kept = Kept::decode(&octets).unwrap();
+        assert_eq!((kept.packet, kept.payload), (&first[..], None));
+        assert_eq!(kept.certificates().collect::<Vec<_>>(), [&second[..]]);
+        tlv::write_element(&mut octets, types::CONTENT, b"entries");
+        assert_eq!(Kept::decode(&octets).unwrap().payload, Some(&b"entries"[..]));
+    }
+
+    #[test]
+    fn anything_else_is_refused_and_never_panics() {
+        let whole = [packet("/a"), packet("/b")].concat();
+        assert!(Kept::decode(&[]).is_err());
+        for end in 0..whole.len() {
+            let _ = Kept::decode(&whole[..end]);
+        }
+        for at in 0..whole.len() {
+            let mut broken = whole.clone();
+            broken[at] ^= 0x41;
+            let _ = Kept::decode(&broken);
+        }
+        let many = packet("/a").repeat(100);
+        assert_eq!(Kept::decode(&many).unwrap().certificates().count(), CERTIFICATES_MAX);
+    }
+}
