@@ -319,6 +319,11 @@ impl Fetch {
         self.under_way.len()
     }
 
+    /// Number of segments that wait for their next attempt.
+    pub fn waiting_count(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// The last segment, if known.
     pub fn last_segment(&self) -> Option<u64> {
         self.last_segment

@@ -7,12 +7,17 @@
 //! Invariants: nothing is handed out unproved; memory is bounded by what
 //! [`verify`](crate::verify) names, or by [`PARKED_MAX`] segments of a foreign object.
 
+mod faults;
 mod foreign;
+mod local;
 mod plan;
 mod random;
 
+pub use faults::{REFUSED_MAX, Refused};
 pub use foreign::PARKED_MAX;
 pub use plan::{ObjectPlan, Proof, Selection};
+
+use std::collections::VecDeque;
 
 use byname_packet::{ContentType, Data, Name, NameRef, NumberComponent};
 use byname_security::trust::TrustError;
@@ -24,9 +29,12 @@ use crate::flow::Flow;
 use crate::naming::{Part, part_name};
 use crate::numbers::SEGMENT_BYTES_MAX;
 use crate::request::{Context, Request};
-use crate::verify::{Fault, Output, UnitSet, Verifier};
+use crate::verify::{Output, UnitSet, Verifier};
 
 use foreign::{Foreign, Taken};
+
+/// Blocks that an owner may hold back because it needs them in order, with those under way.
+pub const HELD_MAX: usize = 4096;
 
 #[derive(Debug)]
 struct PartFetch {
@@ -52,7 +60,12 @@ pub struct Reader {
     body: Body,
     /// Units that the owner may have, not asked for yet.
     local: SegmentRuns,
-    held_count: usize,
+    /// Blocks that the owner holds back, if it needs them in order.
+    held_count: Option<usize>,
+    /// The last unit that was selected.
+    last_unit: u64,
+    refused: VecDeque<Refused>,
+    refused_count: u64,
     authenticator: Authenticator,
     failure: Option<ReadError>,
 }
@@ -61,6 +74,7 @@ impl Reader {
     /// Will read what `selection` says of the object.
     pub fn new(plan: ObjectPlan, selection: Selection, config: FetchConfig) -> Self {
         let to_do = plan.segments(&selection);
+        let last_unit = plan.last_unit(&selection);
         let content = PartFetch {
             part: Part::Content,
             name: plan.name.clone(),
@@ -87,7 +101,18 @@ impl Reader {
             Proof::Packets | Proof::Nothing => Body::Foreign(Foreign::new(&plan)),
         };
         let authenticator = Authenticator::new(config);
-        Reader { plan, parts, body, local, held_count: 0, authenticator, failure: None }
+        Reader {
+            plan,
+            parts,
+            body,
+            local,
+            held_count: None,
+            last_unit,
+            refused: VecDeque::new(),
+            refused_count: 0,
+            authenticator,
+            failure: None,
+        }
     }
 
     /// What is being read.
@@ -197,36 +222,33 @@ impl Reader {
         self.poll_tree(context).or_else(|| self.poll_content(context))
     }
 
-    /// Whether [`poll_local`](Reader::poll_local) has something, without any packet coming.
-    pub fn wants_local(&self) -> bool {
-        let has_room = matches!(&self.body, Body::Tree(verifier) if verifier.room() > 0);
-        has_room && self.failure.is_none() && !self.local.is_empty()
-    }
-
-    /// A unit that the owner may have: read it and call [`handle_local`](Reader::handle_local).
-    pub fn poll_local(&mut self) -> Option<u64> {
-        let Body::Tree(verifier) = &mut self.body else { return None };
-        if self.failure.is_some() || verifier.room() == 0 {
-            return None;
-        }
-        let unit = self.local.pop_first()?;
-        verifier.prepare_unit(unit);
-        Some(unit)
-    }
-
-    /// The bytes the owner has of a unit; an empty slice if it has none after all. They count
-    /// only if they are genuine, and are not handed out again.
-    pub fn handle_local(&mut self, unit: u64, bytes: &[u8], now_ns: u64) {
-        let Body::Tree(verifier) = &mut self.body else { return };
-        verifier.handle_local(unit, bytes);
-        self.settle_faults(now_ns);
-        self.settle_needs(now_ns);
-    }
-
     /// Tells how many blocks the owner holds back, because it needs them in order. They count
     /// against the memory bound, so fewer new ones are asked for.
     pub fn set_held_count(&mut self, held_count: usize) {
-        self.held_count = held_count;
+        self.held_count = Some(held_count);
+    }
+
+    /// From now on, what comes is put together with its neighbours, which is cheaper to check and
+    /// to write: `out` gets up to [`SPAN_UNITS`](crate::verify::SPAN_UNITS) units at once. The
+    /// owner calls [`settle`](Reader::settle) whenever `poll_request` has nothing more.
+    pub fn set_gathering(&mut self) {
+        if let Body::Tree(verifier) = &mut self.body {
+            verifier.set_gathering();
+        }
+    }
+
+    /// Whether [`settle`](Reader::settle) has something to do.
+    pub fn has_gathered(&self) -> bool {
+        matches!(&self.body, Body::Tree(verifier) if verifier.has_gathered())
+    }
+
+    /// Checks what was gathered; proved bytes go to `out`.
+    pub fn settle(&mut self, now_ns: u64, out: &mut Output<'_>) {
+        let Body::Tree(verifier) = &mut self.body else { return };
+        verifier.settle(out);
+        self.settle_faults(now_ns);
+        self.settle_needs(now_ns);
+        self.check_fetches();
     }
 
     /// When [`handle_timeout`](Reader::handle_timeout) has something to do.
@@ -278,15 +300,22 @@ impl Reader {
 
     fn poll_content(&mut self, context: &mut Context<'_>) -> Option<Request> {
         let room = match &self.body {
-            Body::Tree(verifier) => verifier.room(),
+            Body::Tree(verifier) => verifier.segments_room(),
             Body::Foreign(foreign) => foreign.room(),
         };
-        let room = room.saturating_sub(self.held_count);
+        let room = match self.held_count {
+            // All that is under way may have to wait for the first.
+            Some(held_count) => room.min(HELD_MAX.saturating_sub(held_count)),
+            None => room,
+        };
         let bytes = self.plan.segment_bytes.unwrap_or(SEGMENT_BYTES_MAX as u64);
         let content = &mut self.parts[0];
         let segment = content.fetch.poll_segment(context.now_ns, room, bytes, context.flow)?;
         if let Body::Tree(verifier) = &mut self.body {
             verifier.prepare(segment);
+            // The window may have doubled when the answer comes.
+            let ahead = 2 * content.fetch.under_way_count() as u64;
+            verifier.prepare_ahead(segment, ahead, self.last_unit);
         }
         let request = segment_request(&self.parts[0].name, segment);
         self.settle_needs(context.now_ns);
@@ -300,46 +329,6 @@ impl Reader {
             let Some(segments) = verifier.segments_of(part, node.index) else { continue };
             let fetch = &mut self.parts[usize::from(node.level)].fetch;
             segments.for_each(|segment| fetch.want(segment, now_ns, now_ns));
-        }
-    }
-
-    fn settle_faults(&mut self, now_ns: u64) {
-        let Body::Tree(verifier) = &mut self.body else { return };
-        let mut failure = None;
-        while let Some(fault) = verifier.poll_fault() {
-            let (part, segments) = match fault {
-                Fault::Local { unit } => (Part::Content, verifier.segments_of(Part::Content, unit)),
-                Fault::Segment { part, segment } => (part, Some(segment..=segment)),
-                Fault::Block { part, block } => (part, verifier.segments_of(part, block)),
-            };
-            let fetch = &mut self.parts[place_of(part)].fetch;
-            for segment in segments.into_iter().flatten() {
-                match fault {
-                    Fault::Local { .. } => fetch.want(segment, now_ns, now_ns),
-                    _ => fetch.refuse(segment, now_ns),
-                }
-            }
-            if matches!(fetch.failure(), Some(FetchFailure::Refused { .. })) {
-                failure.get_or_insert(fault);
-            }
-        }
-        if let Some(fault) = failure {
-            self.fail(self.fault_error(fault));
-        }
-    }
-
-    fn fault_error(&self, fault: Fault) -> ReadError {
-        let name = self.plan.name.clone();
-        match fault {
-            Fault::Segment { segment, .. } => {
-                ReadError::Protocol { name, problem: ProtocolProblem::SegmentLength { segment } }
-            }
-            Fault::Local { unit } | Fault::Block { part: Part::Content, block: unit } => {
-                ReadError::BadUnit { name, unit }
-            }
-            Fault::Block { part: Part::Tree(level), block: node } => {
-                ReadError::BadNode { name, level, node }
-            }
         }
     }
 
@@ -399,14 +388,6 @@ impl Reader {
 
     fn fail(&mut self, error: ReadError) {
         self.failure.get_or_insert(error);
-    }
-}
-
-/// Where a part stands in the list of parts.
-fn place_of(part: Part) -> usize {
-    match part {
-        Part::Content => 0,
-        Part::Tree(level) => usize::from(level),
     }
 }
 

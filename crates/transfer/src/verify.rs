@@ -6,15 +6,23 @@
 //! missing for the proof is told by [`Verifier::poll_need`], what was wrong by
 //! [`Verifier::poll_fault`]. Doors, mirrors and mounts share this; nobody else compares hashes.
 //!
+//! An owner that says so ([`Verifier::set_gathering`]) gets neighbouring units checked and handed
+//! out together; it must call [`Verifier::settle`] when nothing more comes for a while.
+//!
 //! Invariants: no byte is handed out twice or unproved; memory is bounded by
-//! [`BLOCKS_MAX`] blocks of 8 KiB, [`NODES_MAX`] nodes of 8 KiB and one bit per unit,
-//! provided that the owner asks for no more segments than [`Verifier::room`] says.
+//! [`BLOCKS_MAX`] blocks of 8 KiB, [`NODES_MAX`] nodes of 8 KiB, [`SPANS_MAX`] spans of
+//! [`SPAN_UNITS`] units and one bit per unit, provided that the owner asks for no more segments
+//! than [`Verifier::segments_room`] says. What is proved when it comes takes no memory, so the
+//! number of segments under way is bounded by [`SEGMENTS_MAX`] only, once their nodes are here.
 
 mod assembler;
+mod gather;
 mod random;
+mod spans;
 mod units;
 
 pub use assembler::{Assembler, SEGMENT_BYTES_MIN};
+pub use gather::{SPAN_UNITS, SPANS_MAX};
 pub use units::{UNITS_PER_CHUNK, UnitSet};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -24,10 +32,16 @@ use byname_security::tree::{self, Check, Hash, NodeId, NodeRejected, UNIT_BYTES}
 
 use crate::naming::Part;
 
-/// Blocks that may be incomplete or wait for a node, together with the segments under way.
+use gather::Gather;
+
+/// Blocks that may be incomplete or wait for a node, together with the segments under way whose
+/// node is not here.
 pub const BLOCKS_MAX: usize = 1024;
-/// Verified nodes kept, each worth 2 MiB of content.
-pub const NODES_MAX: usize = 64;
+/// Verified nodes kept, each worth 2 MiB of content: for all segments under way, and as many that
+/// are asked for ahead.
+pub const NODES_MAX: usize = 160;
+/// Content segments under way.
+pub const SEGMENTS_MAX: usize = 16_384;
 
 /// Takes verified bytes: `(offset in the object, bytes)`.
 pub type Output<'a> = dyn FnMut(u64, &[u8]) + 'a;
@@ -56,16 +70,28 @@ pub enum Fault {
     },
 }
 
+/// Where a unit came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Network,
+    /// The owner has it where it belongs.
+    Local,
+    /// The owner has it somewhere else and wants it handed out.
+    Candidate,
+}
+
 #[derive(Debug)]
 struct Parked {
     bytes: Box<[u8]>,
-    is_local: bool,
+    origin: Origin,
 }
 
 /// Checks one version of an object against its signed root.
 ///
-/// * **handle**: [`handle_segment`](Verifier::handle_segment).
-/// * **command**: [`prepare`](Verifier::prepare).
+/// * **handle**: [`handle_segment`](Verifier::handle_segment),
+///   [`handle_local`](Verifier::handle_local),
+///   [`handle_candidate`](Verifier::handle_candidate).
+/// * **command**: [`prepare`](Verifier::prepare), [`settle`](Verifier::settle).
 /// * **poll**: [`poll_need`](Verifier::poll_need), [`poll_fault`](Verifier::poll_fault),
 ///   [`room`](Verifier::room), [`verified`](Verifier::verified).
 #[derive(Debug)]
@@ -75,11 +101,20 @@ pub struct Verifier {
     levels: Vec<Assembler>,
     verified: UnitSet,
     local_count: u64,
+    /// `None` if each unit is checked when it comes.
+    gather: Option<Gather>,
     parked_units: BTreeMap<u64, Parked>,
+    /// How many of those come from the owner.
+    parked_local_count: usize,
+    /// Segments asked for whose node was not here, by node, and their sum.
+    unproved: BTreeMap<u64, usize>,
+    unproved_count: usize,
     parked_nodes: BTreeMap<NodeId, Box<[u8]>>,
     requested: BTreeSet<NodeId>,
     needs: VecDeque<NodeId>,
-    prepared: Vec<u64>,
+    /// A level-1 node that is here, and the first that was not asked for ahead.
+    present_node: Option<u64>,
+    ahead_node: u64,
     faults: VecDeque<Fault>,
 }
 
@@ -98,11 +133,16 @@ impl Verifier {
             levels,
             verified,
             local_count: 0,
+            gather: None,
             parked_units: BTreeMap::new(),
+            parked_local_count: 0,
+            unproved: BTreeMap::new(),
+            unproved_count: 0,
             parked_nodes: BTreeMap::new(),
             requested: BTreeSet::new(),
             needs: VecDeque::new(),
-            prepared: vec![0; usize::from(level_count)],
+            present_node: None,
+            ahead_node: 0,
             faults: VecDeque::new(),
         }
     }
@@ -135,34 +175,75 @@ impl Verifier {
     /// True when no unit waits for its proof. Units of which a part is missing do not count:
     /// their segments are still to come, or belong to what nobody asked for.
     pub fn is_idle(&self) -> bool {
-        self.parked_units.is_empty()
+        self.parked_units.is_empty() && self.gather.as_ref().is_none_or(Gather::is_empty)
+    }
+
+    /// How many more blocks may wait for a node or for their other parts.
+    pub fn room(&self) -> usize {
+        let remote_count = self.parked_units.len() - self.parked_local_count;
+        let waiting = self.parked_local_count + remote_count.max(self.unproved_count);
+        BLOCKS_MAX.saturating_sub(waiting + self.content.partial_count())
     }
 
     /// How many content segments may be under way now; those asked for again do not count.
-    pub fn room(&self) -> usize {
-        let waiting = self.parked_units.len() + self.content.partial_count();
-        BLOCKS_MAX.saturating_sub(waiting)
+    pub fn segments_room(&self) -> usize {
+        match self.room() {
+            // Each may be the first part of a block and then waits for the others.
+            room if self.content.segment_bytes() != UNIT_BYTES as u64 => room,
+            0 => 0,
+            _ => SEGMENTS_MAX,
+        }
     }
 
     /// The content segment is about to be asked for: put the nodes that prove it in the list of
     /// needs, so that they are there first.
     pub fn prepare(&mut self, segment: u64) {
-        self.prepare_unit(segment.saturating_mul(self.content.segment_bytes()) / UNIT_BYTES as u64);
+        let unit = self.unit_of(segment);
+        if let Some(node) = self.prepare_unit(unit) {
+            *self.unproved.entry(node.index).or_insert(0) += 1;
+            self.unproved_count += 1;
+        }
     }
 
-    /// The same for a unit that the owner has and wants to have checked.
-    pub fn prepare_unit(&mut self, unit: u64) {
-        let mut next = self.tree.shape().node_of_unit(unit);
-        while let Some(node) = next {
-            let prepared = &mut self.prepared[usize::from(node.level) - 1];
-            // Each node once, in ascending order; what is forgotten later is asked for on demand.
-            if node.index < *prepared {
-                break;
-            }
-            *prepared = node.index + 1;
-            next = self.tree.shape().parent(node);
-            self.need(node);
+    /// The same for the nodes of what will be asked for soon: up to `count` units beyond the
+    /// segment, but not beyond `last_unit`.
+    pub fn prepare_ahead(&mut self, segment: u64, count: u64, last_unit: u64) {
+        let unit = self.unit_of(segment);
+        let shape = self.tree.shape();
+        let last = shape.node_of_unit(unit.saturating_add(count).min(last_unit));
+        let Some((first, last)) = shape.node_of_unit(unit).zip(last) else { return };
+        self.ahead_node = self.ahead_node.max(first.index + 1);
+        while self.ahead_node <= last.index && self.requested.len() < NODES_MAX / 2 {
+            self.prepare_node(NodeId { level: 1, index: self.ahead_node });
+            self.ahead_node += 1;
         }
+    }
+
+    /// A unit will have to be checked: asks for the nodes that prove it. Returns its node if that
+    /// is not here.
+    pub fn prepare_unit(&mut self, unit: u64) -> Option<NodeId> {
+        let node = self.tree.shape().node_of_unit(unit)?;
+        if self.present_node == Some(node.index) {
+            return None;
+        }
+        if self.tree.has_node(node) {
+            self.present_node = Some(node.index);
+            return None;
+        }
+        self.prepare_node(node);
+        Some(node)
+    }
+
+    fn prepare_node(&mut self, node: NodeId) {
+        let mut next = Some(node);
+        while let Some(node) = next.filter(|node| !self.tree.has_node(*node)) {
+            self.need(node);
+            next = self.tree.shape().parent(node);
+        }
+    }
+
+    fn unit_of(&self, segment: u64) -> u64 {
+        segment.saturating_mul(self.content.segment_bytes()) / UNIT_BYTES as u64
     }
 
     /// The next node to ask for, told once until it has come.
@@ -186,14 +267,13 @@ impl Verifier {
     /// Takes a unit that the owner had already. It is not handed out; whether it is genuine is
     /// told by [`Verifier::verified`] or a [`Fault::Local`], perhaps after a node has come.
     pub fn handle_local(&mut self, unit: u64, bytes: &[u8]) {
-        match self.tree.check(unit, bytes) {
-            Check::Verified => self.local_count += u64::from(self.verified.insert(unit)),
-            Check::Need(node) => {
-                self.parked_units.insert(unit, Parked { bytes: bytes.into(), is_local: true });
-                self.need(node);
-            }
-            Check::Bad => self.faults.push_back(Fault::Local { unit }),
-        }
+        self.take_unit(unit, bytes, Origin::Local, &mut |_, _| {});
+    }
+
+    /// Takes a unit that the owner has somewhere else, in an older version for instance. It is
+    /// handed out if it is genuine, perhaps after a node has come.
+    pub fn handle_candidate(&mut self, unit: u64, bytes: &[u8], out: &mut Output<'_>) {
+        self.take_unit(unit, bytes, Origin::Candidate, out);
     }
 
     fn assembler(&self, part: Part) -> Option<&Assembler> {
@@ -210,38 +290,65 @@ impl Verifier {
     }
 
     fn handle_content(&mut self, segment: u64, bytes: &[u8], out: &mut Output<'_>) {
-        let Verifier { content, tree, verified, parked_units, .. } = self;
-        let (mut bad, mut needed) = (None, None);
+        if self.gather.is_some() && self.is_unit(segment, bytes.len()) {
+            return self.gather_unit(segment, bytes, out);
+        }
+        let mut content = std::mem::take(&mut self.content);
         let exists = content.take(segment, bytes, &mut |unit, bytes| {
-            if verified.contains(unit) {
-                return;
-            }
-            match tree.check(unit, bytes) {
-                Check::Verified => {
-                    verified.insert(unit);
-                    out(unit * UNIT_BYTES as u64, bytes);
-                }
-                Check::Need(node) => {
-                    parked_units.insert(unit, Parked { bytes: bytes.into(), is_local: false });
-                    needed = Some(node);
-                }
-                Check::Bad => bad = Some(unit),
-            }
+            self.take_unit(unit, bytes, Origin::Network, out);
         });
         // A segment that comes again for the sake of one unit must not start its other one anew.
         for unit in content.blocks_of(segment) {
-            if verified.contains(unit) || parked_units.contains_key(&unit) {
+            if self.verified.contains(unit) || self.parked_units.contains_key(&unit) {
                 content.forget(unit);
             }
         }
-        if let Some(node) = needed {
-            self.need(node);
-        }
-        if let Some(block) = bad {
-            self.faults.push_back(Fault::Block { part: Part::Content, block });
-        }
+        self.content = content;
         if !exists {
             self.faults.push_back(Fault::Segment { part: Part::Content, segment });
+        }
+    }
+
+    /// Checks a whole unit, or puts it aside until its node has come.
+    fn take_unit(&mut self, unit: u64, bytes: &[u8], origin: Origin, out: &mut Output<'_>) {
+        if self.verified.contains(unit) {
+            return;
+        }
+        let check = self.tree.check(unit, bytes);
+        if let Check::Need(node) = check {
+            self.park(unit, Parked { bytes: bytes.into(), origin });
+            return self.need(node);
+        }
+        self.take_checked(unit, bytes, (origin, check == Check::Verified), out);
+    }
+
+    fn take_checked(
+        &mut self,
+        unit: u64,
+        bytes: &[u8],
+        (origin, is_genuine): (Origin, bool),
+        out: &mut Output<'_>,
+    ) {
+        let is_local = origin != Origin::Network;
+        if !is_genuine {
+            let part = Part::Content;
+            return self.faults.push_back(match is_local {
+                true => Fault::Local { unit },
+                false => Fault::Block { part, block: unit },
+            });
+        }
+        if self.verified.insert(unit) {
+            self.local_count += u64::from(is_local);
+            if origin != Origin::Local {
+                out(unit * UNIT_BYTES as u64, bytes);
+            }
+        }
+    }
+
+    fn park(&mut self, unit: u64, parked: Parked) {
+        self.parked_local_count += usize::from(parked.origin != Origin::Network);
+        if let Some(before) = self.parked_units.insert(unit, parked) {
+            self.parked_local_count -= usize::from(before.origin != Origin::Network);
         }
     }
 
@@ -273,7 +380,12 @@ impl Verifier {
         for node in waiting {
             let Some(bytes) = self.parked_nodes.get(&node) else { continue };
             match self.tree.add_node(node, bytes) {
-                Ok(()) => was_added = true,
+                Ok(()) => {
+                    was_added = true;
+                    if node.level == 1 {
+                        self.unproved_count -= self.unproved.remove(&node.index).unwrap_or(0);
+                    }
+                }
                 Err(NodeRejected::Need(parent)) => {
                     self.need(parent);
                     continue;
@@ -294,26 +406,15 @@ impl Verifier {
     fn check_parked_units(&mut self, out: &mut Output<'_>) {
         let waiting: Vec<u64> = self.parked_units.keys().copied().collect();
         for unit in waiting {
-            let Some(Parked { bytes, is_local }) = self.parked_units.get(&unit) else { continue };
-            match self.tree.check(unit, bytes) {
-                Check::Verified => {
-                    let is_new = self.verified.insert(unit);
-                    if is_new && *is_local {
-                        self.local_count += 1;
-                    } else if is_new {
-                        out(unit * UNIT_BYTES as u64, bytes);
-                    }
-                }
-                Check::Need(node) => {
-                    self.need(node);
-                    continue;
-                }
-                Check::Bad if *is_local => self.faults.push_back(Fault::Local { unit }),
-                Check::Bad => {
-                    self.faults.push_back(Fault::Block { part: Part::Content, block: unit });
-                }
+            let Some(parked) = self.parked_units.get(&unit) else { continue };
+            let check = self.tree.check(unit, &parked.bytes);
+            if let Check::Need(node) = check {
+                self.need(node);
+                continue;
             }
-            self.parked_units.remove(&unit);
+            let Some(Parked { bytes, origin }) = self.parked_units.remove(&unit) else { continue };
+            self.parked_local_count -= usize::from(origin != Origin::Network);
+            self.take_checked(unit, &bytes, (origin, check == Check::Verified), out);
         }
     }
 }

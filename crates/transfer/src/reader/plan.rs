@@ -116,6 +116,15 @@ impl ObjectPlan {
         runs
     }
 
+    /// The last unit that will be asked for; no node beyond that is worth asking for ahead.
+    pub(super) fn last_unit(&self, selection: &Selection) -> u64 {
+        let end = match selection {
+            Selection::Bytes(bytes) => bytes.end.min(self.size.unwrap_or(bytes.end)),
+            Selection::All | Selection::Resume(_) => self.size.unwrap_or(0),
+        };
+        end.div_ceil(UNIT_BYTES as u64).saturating_sub(1)
+    }
+
     fn unproved_segments(&self, selection: &Selection) -> SegmentRuns {
         match (selection, self.size, self.segment_bytes) {
             (Selection::Bytes(bytes), Some(size), Some(segment_bytes)) => {

@@ -18,7 +18,7 @@ struct Partial {
 }
 
 /// Blocks of one object, of which some segments have come.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Assembler {
     size: u64,
     segment_bytes: u64,

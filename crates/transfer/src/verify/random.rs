@@ -22,6 +22,13 @@ impl Verifier {
     /// Forgets what waits for a proof and what was asked for; verified nodes are kept.
     pub fn reset(&mut self) {
         self.parked_units.clear();
+        self.parked_local_count = 0;
+        self.unproved.clear();
+        self.unproved_count = 0;
+        self.present_node = None;
+        if let Some(gather) = &mut self.gather {
+            gather.clear();
+        }
         self.parked_nodes.clear();
         self.requested.clear();
         self.needs.clear();

@@ -45,13 +45,23 @@ fn transfer(
     mangle: &mut dyn FnMut(Part, u64, &mut Vec<u8>),
 ) -> (Vec<u8>, u64, Vec<Fault>) {
     let mut verifier = source.verifier();
+    // Half of all runs gather, and settle more or less often.
+    let is_gathering = seed & 2 == 0;
+    if is_gathering {
+        verifier.set_gathering();
+    }
     let mut received = vec![0; source.bytes.len()];
     let mut out = |offset: u64, bytes: &[u8]| {
         received[offset as usize..offset as usize + bytes.len()].copy_from_slice(bytes);
     };
     let last = verifier.last_segment(Part::Content).expect("there is content");
     let mut order: Vec<u64> = (0..=last).collect();
-    order.sort_by_key(|segment| (segment + 1).wrapping_mul(seed | 1));
+    // A quarter in order, a quarter nearly so, the others in none.
+    match seed >> 2 & 3 {
+        0 => {}
+        1 => order.chunks_mut(5).for_each(<[u64]>::reverse),
+        _ => order.sort_by_key(|segment| (segment + 1).wrapping_mul(seed | 1)),
+    }
     for (at, segment) in order.into_iter().enumerate() {
         if (at as u64).is_multiple_of(3) {
             verifier.prepare(segment);
@@ -67,6 +77,22 @@ fn transfer(
                 verifier.handle_segment(part, segment, &bytes, &mut out);
             }
         }
+        if (at as u64).is_multiple_of(1 + (seed >> 4) % 40) || segment == last {
+            verifier.settle(&mut out);
+        }
+    }
+    while verifier.has_gathered()
+        || verifier.poll_need().is_some_and(|node| {
+            let part = Part::Tree(node.level);
+            for segment in verifier.segments_of(part, node.index).expect("the level exists") {
+                let mut bytes = source.segment(part, segment);
+                mangle(part, segment, &mut bytes);
+                verifier.handle_segment(part, segment, &bytes, &mut out);
+            }
+            true
+        })
+    {
+        verifier.settle(&mut out);
     }
     let faults = std::iter::from_fn(|| verifier.poll_fault()).collect();
     (received, verifier.verified().count(), faults)
@@ -204,4 +230,85 @@ fn units_the_owner_has_are_checked_and_not_handed_out() {
     assert_eq!(verifier.verified().iter().collect::<Vec<_>>(), [0, 3]);
     let faults: Vec<Fault> = std::iter::from_fn(|| verifier.poll_fault()).collect();
     assert_eq!(faults, [Fault::Local { unit: 1 }, Fault::Local { unit: 2 }]);
+}
+
+#[test]
+fn neighbours_are_handed_out_together_and_a_bad_one_alone_is_held_back() {
+    let source = Source::new(40 * UNIT_BYTES + 77, 8192);
+    let mut verifier = source.verifier();
+    verifier.set_gathering();
+    let mut pieces = Vec::new();
+    verifier.prepare(0);
+    verifier.handle_segment(Part::Tree(1), 0, &source.segment(Part::Tree(1), 0), &mut |_, _| {});
+    for segment in 0..=40 {
+        let mut bytes = source.segment(Part::Content, segment);
+        bytes[9] ^= u8::from(segment == 20);
+        let mut out = |offset, bytes: &[u8]| pieces.push((offset / 8192, bytes.len()));
+        verifier.handle_segment(Part::Content, segment, &bytes, &mut out);
+    }
+    assert!(!verifier.has_gathered(), "the end of the file has come");
+    let alone = (16..32).filter(|unit| *unit != 20).map(|unit| (unit, UNIT_BYTES));
+    let expected: Vec<(u64, usize)> = [(0, 16 * UNIT_BYTES)]
+        .into_iter()
+        .chain(alone)
+        .chain([(32, 8 * UNIT_BYTES + 77)])
+        .collect();
+    assert_eq!(pieces, expected);
+    assert_eq!(verifier.poll_fault(), Some(Fault::Block { part: Part::Content, block: 20 }));
+    let mut again = Vec::new();
+    let bytes = source.segment(Part::Content, 20);
+    verifier.handle_segment(Part::Content, 20, &bytes, &mut |_, _| {});
+    assert!(!verifier.is_idle() && verifier.has_gathered());
+    verifier.settle(&mut |offset, bytes| again.push((offset / 8192, bytes.len())));
+    assert_eq!(again, [(20, UNIT_BYTES)]);
+    assert!(verifier.is_idle() && verifier.verified().count() == 41);
+}
+
+#[test]
+fn many_segments_may_be_under_way_once_their_nodes_are_here() {
+    let source = Source::new(2 * 256 * UNIT_BYTES, 8192);
+    let mut verifier = source.verifier();
+    (0..BLOCKS_MAX as u64).for_each(|_| verifier.prepare(3));
+    assert_eq!(verifier.segments_room(), 0, "all of them would have to wait");
+    while let Some(node) = verifier.poll_need() {
+        let part = Part::Tree(node.level);
+        let bytes = source.segment(part, node.index);
+        verifier.handle_segment(part, node.index, &bytes, &mut |_, _| {});
+    }
+    assert_eq!(verifier.segments_room(), SEGMENTS_MAX);
+    verifier.prepare(3);
+    assert_eq!(verifier.room(), BLOCKS_MAX, "its node is here");
+}
+
+#[test]
+fn nodes_are_asked_for_ahead_but_not_beyond_what_is_wanted() {
+    let size = 10 * 256 * UNIT_BYTES as u64;
+    let mut verifier = Verifier::new(Hash([1; 32]), size, 8192, UnitSet::default());
+    let needs = |verifier: &mut Verifier| {
+        std::iter::from_fn(|| verifier.poll_need())
+            .map(|it| (it.level, it.index))
+            .collect::<Vec<_>>()
+    };
+    verifier.prepare(300);
+    assert_eq!(needs(&mut verifier), [(1, 1), (2, 0)]);
+    verifier.prepare_ahead(300, 600, 2000);
+    assert_eq!(needs(&mut verifier), [(1, 2), (1, 3)]);
+    verifier.prepare_ahead(300, 100_000, 1300);
+    assert_eq!(needs(&mut verifier), [(1, 4), (1, 5)]);
+}
+
+#[test]
+fn candidates_are_handed_out_when_their_node_proves_them() {
+    let source = Source::new(4 * UNIT_BYTES, 8192);
+    let mut verifier = source.verifier();
+    let unit = |index: usize| &source.bytes[index * UNIT_BYTES..(index + 1) * UNIT_BYTES];
+    verifier.prepare_unit(0);
+    verifier.handle_candidate(0, unit(0), &mut |_, _| panic!("nothing is proved yet"));
+    verifier.handle_candidate(1, unit(2), &mut |_, _| panic!("nothing is proved yet"));
+    let mut offsets = Vec::new();
+    let mut out = |offset: u64, _: &[u8]| offsets.push(offset / 8192);
+    verifier.handle_segment(Part::Tree(1), 0, &source.segment(Part::Tree(1), 0), &mut out);
+    verifier.handle_candidate(3, unit(3), &mut out);
+    assert_eq!((offsets, verifier.local_count()), (vec![0, 3], 2));
+    assert_eq!(verifier.poll_fault(), Some(Fault::Local { unit: 1 }));
 }

@@ -26,6 +26,31 @@ impl UnitSet {
         is_new
     }
 
+    /// Adds neighbouring units.
+    pub fn insert_run(&mut self, run: Range<u64>) {
+        let mut unit = run.start;
+        while unit < run.end {
+            let chunk =
+                self.chunks.entry(unit / UNITS_PER_CHUNK).or_insert_with(|| Box::new([0; WORDS]));
+            let word = &mut chunk[place(unit).0];
+            let end = run.end.min((unit / 64 + 1) * 64);
+            let bits = (u64::MAX >> (64 - (end - unit))) << (unit % 64);
+            self.count += u64::from((bits & !*word).count_ones());
+            *word |= bits;
+            unit = end;
+        }
+    }
+
+    /// Whether none of these units is missing.
+    pub fn contains_all(&self, range: Range<u64>) -> bool {
+        self.next_where(range, false).is_none()
+    }
+
+    /// Whether at least one of these units is in the set.
+    pub fn contains_any(&self, range: Range<u64>) -> bool {
+        self.next_where(range, true).is_some()
+    }
+
     /// Removes a unit; false if it was not there.
     pub fn remove(&mut self, unit: u64) -> bool {
         let Some(chunk) = self.chunks.get_mut(&(unit / UNITS_PER_CHUNK)) else { return false };
@@ -123,6 +148,30 @@ mod tests {
             let missing: Vec<u64> = set.missing(range.clone()).flatten().collect();
             let expected: Vec<u64> = range.filter(|unit| !model.contains(unit)).collect();
             prop_assert_eq!(missing, expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_run_is_its_units_one_by_one(
+            before in prop::collection::btree_set(0u64..10_000, 0..50),
+            start in 0u64..9_000,
+            length in 0u64..600,
+        ) {
+            let (mut set, mut model) = (UnitSet::default(), UnitSet::default());
+            for unit in &before {
+                set.insert(*unit);
+                model.insert(*unit);
+            }
+            let run = start..start + length;
+            let any = run.clone().any(|unit| model.contains(unit));
+            prop_assert_eq!(set.contains_any(run.clone()), any);
+            set.insert_run(run.clone());
+            run.clone().for_each(|unit| {
+                model.insert(unit);
+            });
+            prop_assert!(set.contains_all(run));
+            prop_assert_eq!(set, model);
         }
     }
 
