@@ -1,143 +1,183 @@
-//! How many requests may be under way: the interface and its first implementation.
+//! How many requests may be under way, and how fast they may follow each other.
 //!
 //! In NDN the consumer alone decides the rate, so a controller counts requested segments, not
-//! bytes. Signals of congestion carry the time at which the request they concern was sent: all
-//! requests of one window that suffer from the same full queue are one event, and a request sent
-//! before the last reduction says nothing new.
+//! bytes. A [`Flow`](crate::flow::Flow) tells it what came and what was lost; the controller
+//! answers with a window and, if it wants one, a pace. It knows neither names nor files.
+//!
+//! Signals carry the time at which the request they concern was sent: all requests of one window
+//! that suffer from the same full queue are one event, and a request sent before the last
+//! reduction says nothing new.
+
+mod aimd;
+mod bdp;
+mod cubic;
+mod filter;
+mod fixed;
+
+pub use aimd::Aimd;
+pub use bdp::Bdp;
+pub use cubic::Cubic;
+pub use fixed::Fixed;
+
+use std::fmt;
+use std::str::FromStr;
 
 /// Window before anything is known. A local link answers within a scheduling quantum; sixteen
 /// segments are what TCP would send (ten full-size segments are 14 KiB, these are 128 KiB, but
 /// the forwarders in between queue packets, not bytes).
 pub const WINDOW_INITIAL: usize = 16;
-/// Largest window: 512 segments of 8 KiB are 4 MiB under way.
-pub const WINDOW_MAX: usize = 512;
+/// Largest window unless configured otherwise: 16384 segments of 8 KiB are 128 MiB under way,
+/// 10 Gbit/s at 100 ms. What is under way is in the network, not in memory.
+pub const WINDOW_MAX: usize = 16_384;
+/// No configuration allows more: one entry of 64 octets each is kept.
+pub const WINDOW_LIMIT: usize = 1 << 20;
 /// A window never shrinks below this.
 pub const WINDOW_MIN: usize = 2;
 
-/// What told us that the path is too full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CongestionSignal {
-    /// A Data packet came with an NDNLPv2 congestion mark.
-    Mark,
-    /// A forwarder answered with a Nack of reason Congestion.
-    Nack,
-    /// No answer within the time-out.
-    TimeOut,
+/// An answer that came in time.
+#[derive(Clone, Copy, Debug)]
+pub struct DataSample {
+    /// When it came.
+    pub now_ns: u64,
+    /// When it was asked for.
+    pub sent_ns: u64,
+    /// Round trip; `None` if it was asked for more than once.
+    pub rtt_ns: Option<u64>,
+    /// Payload.
+    pub bytes: u64,
+    /// It carried an NDNLPv2 congestion mark.
+    pub is_marked: bool,
+    /// Requests under way, this one no longer among them.
+    pub in_flight: usize,
+    /// The window or the pace, not the reader or the disk, kept us from asking for more.
+    pub is_limiting: bool,
+    /// Given with the answer that ends a round.
+    pub round: Option<Round>,
 }
 
-/// Decides the number of segments under way on one path.
-pub trait CongestionController: Send {
-    /// A segment arrived in time. `is_limiting` is true when the window, not the reader or the
-    /// disk, was what kept us from asking for more.
-    fn on_data(&mut self, is_limiting: bool);
+/// What was measured between two answers at least one round trip apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Its length.
+    pub duration_ns: u64,
+    /// Payload that came.
+    pub bytes: u64,
+    /// Segments that came.
+    pub segment_count: u64,
+    /// Payload per second.
+    pub bytes_per_s: u64,
+    /// Mean of the round trips; 0 if there were none to measure.
+    pub rtt_mean_ns: u64,
+    /// The reader, not the path, decided how much came.
+    pub is_reader_limited: bool,
+}
 
-    /// The path is too full, as shown by a request sent at `sent_ns`.
-    fn on_congestion(&mut self, now_ns: u64, sent_ns: u64, signal: CongestionSignal);
+/// What showed that a request was not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// Later requests were answered, this one was not.
+    Overtaken,
+    /// No answer within the time-out.
+    TimeOut,
+    /// A forwarder refused with a Nack of reason Congestion.
+    Nack,
+}
+
+/// A request that was not answered.
+#[derive(Clone, Copy, Debug)]
+pub struct LossSample {
+    /// When that was found.
+    pub now_ns: u64,
+    /// When it was sent.
+    pub sent_ns: u64,
+    /// How it was found.
+    pub kind: LossKind,
+    /// Requests under way, this one no longer among them.
+    pub in_flight: usize,
+    /// Something was answered since it was sent.
+    pub is_path_alive: bool,
+}
+
+/// Decides the number of segments under way on one path, and their pace.
+pub trait CongestionController: Send {
+    /// A segment arrived.
+    fn on_data(&mut self, sample: &DataSample);
+
+    /// A segment did not arrive.
+    fn on_loss(&mut self, sample: &LossSample);
 
     /// Number of segments that may be under way.
     fn window(&self) -> usize;
+
+    /// Payload per second that may be asked for; `None` if the window alone decides.
+    fn pacing_bytes_per_s(&self) -> Option<u64> {
+        None
+    }
+
+    /// The word for it in configurations and reports.
+    fn name(&self) -> &'static str;
 }
 
-/// Additive increase, multiplicative decrease, with a slow start.
-#[derive(Clone, Debug)]
-pub struct Aimd {
-    window: f64,
-    threshold: f64,
-    window_max: f64,
-    reduced_ns: Option<u64>,
+/// Which controller to use: `bdp`, `cubic`, `aimd` or `fixed=N`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Congestion {
+    /// [`Bdp`]: a model of the path.
+    #[default]
+    Bdp,
+    /// [`Cubic`]: RFC 9438.
+    Cubic,
+    /// [`Aimd`]: what the first NDN consumers did.
+    Aimd,
+    /// [`Fixed`]: always this many.
+    Fixed(usize),
 }
 
-impl Aimd {
-    /// Starts with [`WINDOW_INITIAL`] and never exceeds `window_max`.
-    pub fn new(window_max: usize) -> Self {
-        let window_max = window_max.max(WINDOW_MIN) as f64;
-        Aimd {
-            window: (WINDOW_INITIAL as f64).min(window_max),
-            threshold: f64::INFINITY,
-            window_max,
-            reduced_ns: None,
+impl Congestion {
+    /// A controller that never has more than `window_max` under way.
+    pub fn controller(self, window_max: usize) -> Box<dyn CongestionController> {
+        let window_max = window_max.clamp(WINDOW_MIN, WINDOW_LIMIT);
+        match self {
+            Congestion::Bdp => Box::new(Bdp::new(window_max)),
+            Congestion::Cubic => Box::new(Cubic::new(window_max)),
+            Congestion::Aimd => Box::new(Aimd::new(window_max)),
+            Congestion::Fixed(window) => Box::new(Fixed::new(window.min(window_max))),
         }
     }
 }
 
-impl Default for Aimd {
-    fn default() -> Self {
-        Aimd::new(WINDOW_MAX)
+impl fmt::Display for Congestion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Congestion::Bdp => f.write_str("bdp"),
+            Congestion::Cubic => f.write_str("cubic"),
+            Congestion::Aimd => f.write_str("aimd"),
+            Congestion::Fixed(window) => write!(f, "fixed={window}"),
+        }
     }
 }
 
-impl CongestionController for Aimd {
-    fn on_data(&mut self, is_limiting: bool) {
-        if !is_limiting {
-            return;
-        }
-        let step = if self.window < self.threshold { 1.0 } else { 1.0 / self.window };
-        self.window = (self.window + step).min(self.window_max);
-    }
+/// Text that names no controller.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not one of bdp, cubic, aimd, fixed=N (N from 1 to {WINDOW_LIMIT})")]
+pub struct UnknownCongestion {
+    /// What was given.
+    pub text: String,
+}
 
-    fn on_congestion(&mut self, now_ns: u64, sent_ns: u64, signal: CongestionSignal) {
-        if self.reduced_ns.is_some_and(|reduced| sent_ns <= reduced) {
-            return;
-        }
-        // A mark comes before anything is lost, so it asks for less than a loss does.
-        let factor = match signal {
-            CongestionSignal::Mark => 0.7,
-            CongestionSignal::Nack | CongestionSignal::TimeOut => 0.5,
+impl FromStr for Congestion {
+    type Err = UnknownCongestion;
+
+    fn from_str(text: &str) -> Result<Self, UnknownCongestion> {
+        let fixed = |number: &str| number.parse().ok().filter(|n| (1..=WINDOW_LIMIT).contains(n));
+        let found = match text {
+            "bdp" => Some(Congestion::Bdp),
+            "cubic" => Some(Congestion::Cubic),
+            "aimd" => Some(Congestion::Aimd),
+            _ => text.strip_prefix("fixed=").and_then(fixed).map(Congestion::Fixed),
         };
-        self.window = (self.window * factor).max(WINDOW_MIN as f64);
-        self.threshold = self.window;
-        self.reduced_ns = Some(now_ns);
-    }
-
-    fn window(&self) -> usize {
-        self.window as usize
+        found.ok_or_else(|| UnknownCongestion { text: text.to_owned() })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slow_start_doubles_then_growth_is_linear() {
-        let mut aimd = Aimd::default();
-        for _ in 0..WINDOW_INITIAL {
-            aimd.on_data(true);
-        }
-        assert_eq!(aimd.window(), 2 * WINDOW_INITIAL);
-        aimd.on_congestion(10, 5, CongestionSignal::TimeOut);
-        assert_eq!(aimd.window(), WINDOW_INITIAL);
-        for _ in 0..WINDOW_INITIAL + 1 {
-            aimd.on_data(true);
-        }
-        assert_eq!(aimd.window(), WINDOW_INITIAL + 1);
-    }
-
-    #[test]
-    fn one_full_queue_is_one_reduction() {
-        let mut aimd = Aimd::default();
-        for sent_ns in 0..100 {
-            aimd.on_congestion(100, sent_ns, CongestionSignal::Mark);
-        }
-        assert_eq!(aimd.window(), 11);
-        aimd.on_congestion(200, 101, CongestionSignal::Mark);
-        assert_eq!(aimd.window(), 7);
-    }
-
-    #[test]
-    fn the_window_keeps_its_bounds_and_ignores_an_idle_reader() {
-        let mut aimd = Aimd::default();
-        for _ in 0..10_000 {
-            aimd.on_data(false);
-        }
-        assert_eq!(aimd.window(), WINDOW_INITIAL);
-        for _ in 0..10_000 {
-            aimd.on_data(true);
-        }
-        assert_eq!(aimd.window(), WINDOW_MAX);
-        for now_ns in 1..100 {
-            aimd.on_congestion(now_ns * 2, now_ns * 2 - 1, CongestionSignal::TimeOut);
-        }
-        assert_eq!(aimd.window(), WINDOW_MIN);
-    }
-}
+mod tests;

@@ -10,13 +10,17 @@
 //! the runs given at the start plus the window of the flow.
 
 mod runs;
+mod table;
 
+pub use crate::sharing::Class;
 pub use runs::SegmentRuns;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap};
 
-use crate::flow::Flow;
+use crate::flow::{Flow, Sent};
+use crate::sharing::Share;
+use table::{Attempt, SegmentMap, Table};
 
 const MS: u64 = 1_000_000;
 
@@ -26,7 +30,8 @@ pub const NO_ROUTE_PATIENCE_NS: u64 = 700 * MS;
 const NO_ROUTE_RETRY_NS: u64 = 100 * MS;
 const CONGESTION_RETRY_NS: u64 = 50 * MS;
 const REFUSED_RETRY_NS: u64 = 20 * MS;
-const QUEUE_SLACK: usize = 64;
+/// Later answers that show a request to be lost, once it is late as well.
+const LATER_ANSWERS: usize = 3;
 /// Repetitions that are let out whatever the room.
 const REPEATS_MIN: usize = 8;
 const REFUSED_SEGMENTS_MAX: usize = 64;
@@ -40,11 +45,13 @@ pub struct FetchConfig {
     pub silence_ns: u64,
     /// Times one segment may arrive with wrong content before the fetch fails.
     pub refusals_max: u32,
+    /// Who waits for it.
+    pub class: Class,
 }
 
 impl Default for FetchConfig {
     fn default() -> Self {
-        FetchConfig { retries: 5, silence_ns: 15_000 * MS, refusals_max: 2 }
+        FetchConfig { retries: 5, silence_ns: 15_000 * MS, refusals_max: 2, class: Class::Bulk }
     }
 }
 
@@ -85,13 +92,6 @@ pub enum NackKind {
     Gone,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Attempt {
-    first_sent_ns: u64,
-    sent_ns: u64,
-    tries: u32,
-}
-
 /// The state machine of one object.
 ///
 /// * **handle** (something happened): [`handle_data`](Fetch::handle_data),
@@ -107,11 +107,13 @@ struct Attempt {
 pub struct Fetch {
     config: FetchConfig,
     to_do: SegmentRuns,
-    under_way: HashMap<u64, Attempt>,
-    /// (sent, segment) in the order of sending; entries of answered segments are stale.
-    sent_order: VecDeque<(u64, u64)>,
+    under_way: Table,
+    sent_count: u64,
+    /// Places in the order of sending of the last answered ones, highest first.
+    answered: [u64; LATER_ANSWERS],
+    share: Share,
     /// Segments to ask for again, with the time from which that is allowed.
-    waiting: HashMap<u64, (u64, Attempt)>,
+    waiting: SegmentMap<(u64, Attempt)>,
     waiting_order: BinaryHeap<Reverse<(u64, u64)>>,
     refusals: HashMap<u64, u32>,
     last_segment: Option<u64>,
@@ -131,9 +133,11 @@ impl Fetch {
         Fetch {
             config,
             to_do,
-            under_way: HashMap::new(),
-            sent_order: VecDeque::new(),
-            waiting: HashMap::new(),
+            under_way: Table::default(),
+            sent_count: 0,
+            answered: [0; LATER_ANSWERS],
+            share: Share::new(config.class),
+            waiting: SegmentMap::default(),
             waiting_order: BinaryHeap::new(),
             refusals: HashMap::new(),
             last_segment,
@@ -153,9 +157,17 @@ impl Fetch {
         now_ns: u64,
         flow: &mut Flow,
     ) -> bool {
-        if let Some(attempt) = self.under_way.remove(&segment) {
-            flow.on_data(now_ns, attempt.sent_ns, attempt.tries == 1, is_marked);
-        } else if self.waiting.remove(&segment).is_none() {
+        if let Some(attempt) = self.under_way.remove(segment) {
+            self.check_verdict(&attempt, now_ns, flow);
+            let Attempt { sent_ns, bytes, tries, .. } = attempt;
+            flow.on_data(now_ns, &Sent { sent_ns, bytes, was_sent_once: tries == 1 }, is_marked);
+            self.note_answered(attempt.order);
+            self.find_overtaken(now_ns, flow);
+        } else if let Some((_, attempt)) = self.waiting.remove(&segment) {
+            if attempt.was_overtaken {
+                flow.on_verdict(false);
+            }
+        } else {
             return false;
         }
         // Even late, after its time-out, an answer is taken instead of asking again.
@@ -166,7 +178,7 @@ impl Fetch {
 
     /// A Nack for this segment came.
     pub fn handle_nack(&mut self, segment: u64, kind: NackKind, now_ns: u64, flow: &mut Flow) {
-        let Some(attempt) = self.under_way.remove(&segment) else { return };
+        let Some(attempt) = self.under_way.remove(segment) else { return };
         if kind == NackKind::Congestion {
             flow.on_congestion_nack(now_ns, attempt.sent_ns);
         } else {
@@ -192,12 +204,14 @@ impl Fetch {
 
     /// Call when [`poll_deadline`](Fetch::poll_deadline) has passed; harmless at other times.
     pub fn handle_timeout(&mut self, now_ns: u64, flow: &mut Flow) {
-        while let Some((segment, attempt)) = self.oldest_under_way() {
-            if self.deadline_of(&attempt, flow) > now_ns {
+        self.find_overtaken(now_ns, flow);
+        while let Some((segment, attempt)) = self.under_way.oldest() {
+            if self.deadline_of(attempt, flow) > now_ns {
                 break;
             }
-            self.sent_order.pop_front();
-            self.under_way.remove(&segment);
+            let mut attempt = *attempt;
+            attempt.was_overtaken = false;
+            self.under_way.remove(segment);
             flow.on_time_out(now_ns, attempt.sent_ns);
             if self.is_worn_out(&attempt, now_ns) {
                 self.fail(FetchFailure::Silence { segment });
@@ -214,9 +228,7 @@ impl Fetch {
             None => self.last_segment = Some(last),
         }
         self.to_do.cut_after(last);
-        let count_before = self.under_way.len();
-        self.under_way.retain(|&segment, _| segment <= last);
-        flow.on_released(count_before - self.under_way.len());
+        flow.on_released(self.under_way.cut_after(last));
         self.waiting.retain(|&segment, _| segment <= last);
     }
 
@@ -233,18 +245,18 @@ impl Fetch {
     /// Ask for this segment too, not before `due_ns`: it is needed on demand, or it came but could
     /// not be used yet.
     pub fn want(&mut self, segment: u64, due_ns: u64, now_ns: u64) {
-        if self.under_way.contains_key(&segment) || self.waiting.contains_key(&segment) {
+        if self.under_way.contains(segment) || self.waiting.contains_key(&segment) {
             return;
         }
-        let attempt = Attempt { first_sent_ns: due_ns, sent_ns: now_ns, tries: 0 };
+        let attempt = Attempt { sent_ns: now_ns, ..fresh(due_ns) };
         self.retry_later(segment, attempt, due_ns);
     }
 
     /// Gives back to the flow what is under way. Call before dropping an unfinished fetch.
     pub fn abandon(&mut self, flow: &mut Flow) {
         flow.on_released(self.under_way.len());
-        self.under_way.clear();
-        self.sent_order.clear();
+        flow.leave(&mut self.share);
+        self.under_way = Table::default();
         self.waiting.clear();
         self.waiting_order.clear();
         self.to_do = SegmentRuns::default();
@@ -261,40 +273,34 @@ impl Fetch {
         flow: &mut Flow,
     ) -> Option<u64> {
         self.polled_ns = now_ns;
-        if self.failure.is_some() || !flow.has_room(now_ns) {
+        if self.failure.is_some() || !self.wants_more(now_ns, room) {
+            flow.on_idle(&mut self.share);
             return None;
         }
-        // What was lost may always be asked for again: it is what everything else waits for.
-        let under_way = self.under_way.len();
-        let (may_repeat, may_begin) = (under_way < room.max(REPEATS_MIN), under_way < room);
-        // Nothing heard and no end known: one request shows both, and asking beyond the end of a
-        // foreign object costs a time-out each.
-        let is_blind = self.last_segment.is_none() && self.heard_ns.is_none();
-        if is_blind && !self.under_way.is_empty() {
+        if !flow.may_send(&mut self.share, now_ns) {
             return None;
         }
-        let again = if may_repeat { self.pop_due(now_ns) } else { None };
-        let (segment, mut attempt) = match again {
-            Some(again) => again,
-            None if !may_begin => return None,
-            None => {
-                let fresh = Attempt { first_sent_ns: now_ns, sent_ns: now_ns, tries: 0 };
-                (self.to_do.pop_first()?, fresh)
-            }
+        let again = if self.may_repeat(room) { self.pop_due(now_ns) } else { None };
+        let next = again.or_else(|| self.pop_new(now_ns, room));
+        let Some((segment, mut attempt)) = next else {
+            flow.on_idle(&mut self.share);
+            return None;
         };
         attempt.sent_ns = now_ns;
         attempt.tries += 1;
-        self.under_way.insert(segment, attempt);
-        self.sent_order.push_back((now_ns, segment));
-        self.compact_order();
-        flow.on_sent(bytes);
+        attempt.bytes = bytes;
+        self.sent_count += 1;
+        attempt.order = self.sent_count;
+        self.under_way.push(segment, attempt);
+        flow.on_sent(&mut self.share, bytes, now_ns);
         Some(segment)
     }
 
     /// When [`handle_timeout`](Fetch::handle_timeout) or
     /// [`poll_segment`](Fetch::poll_segment) has something to do without anything arriving.
     pub fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        let time_out = self.oldest_under_way().map(|(_, attempt)| self.deadline_of(&attempt, flow));
+        let oldest = self.under_way.oldest();
+        let time_out = oldest.map(|(_, attempt)| self.deadline_of(attempt, flow));
         let retry = self.waiting_order.peek().map(|Reverse((due_ns, _))| *due_ns);
         // What was due already and not let out waits for room, not for time.
         let retry = retry.filter(|due_ns| *due_ns > self.polled_ns);
@@ -340,29 +346,75 @@ impl Fetch {
     }
 
     fn deadline_of(&self, attempt: &Attempt, flow: &Flow) -> u64 {
-        let again_ns = attempt.sent_ns.saturating_add(flow.rto_ns());
+        let patience_ns =
+            if self.is_overtaken(attempt) { flow.overtaken_after_ns() } else { flow.rto_ns() };
+        let again_ns = attempt.sent_ns.saturating_add(patience_ns);
         let silence_ns = attempt.first_sent_ns.saturating_add(self.config.silence_ns);
         if silence_ns > attempt.sent_ns { again_ns.min(silence_ns) } else { again_ns }
     }
 
-    fn oldest_under_way(&mut self) -> Option<(u64, Attempt)> {
-        while let Some(&(sent_ns, segment)) = self.sent_order.front() {
-            match self.under_way.get(&segment) {
-                Some(attempt) if attempt.sent_ns == sent_ns => return Some((segment, *attempt)),
-                _ => self.sent_order.pop_front(),
-            };
-        }
-        None
+    /// Whether enough requests sent later were answered.
+    fn is_overtaken(&self, attempt: &Attempt) -> bool {
+        attempt.order < self.answered[LATER_ANSWERS - 1]
     }
 
-    fn compact_order(&mut self) {
-        // One stuck segment at the front must not let the answered ones behind it pile up.
-        if self.sent_order.len() > 4 * self.under_way.len() + QUEUE_SLACK {
-            let under_way = &self.under_way;
-            self.sent_order.retain(|(sent_ns, segment)| {
-                under_way.get(segment).is_some_and(|attempt| attempt.sent_ns == *sent_ns)
-            });
+    fn note_answered(&mut self, mut order: u64) {
+        for highest in &mut self.answered {
+            if order > *highest {
+                std::mem::swap(highest, &mut order);
+            }
         }
+    }
+
+    /// Asks again for what was overtaken and is late.
+    fn find_overtaken(&mut self, now_ns: u64, flow: &mut Flow) {
+        while let Some((segment, attempt)) = self.under_way.oldest() {
+            let late_ns = attempt.sent_ns.saturating_add(flow.overtaken_after_ns());
+            if !self.is_overtaken(attempt) || now_ns < late_ns {
+                return;
+            }
+            let mut attempt = *attempt;
+            attempt.was_overtaken = true;
+            self.under_way.remove(segment);
+            flow.on_overtaken(now_ns, attempt.sent_ns);
+            if self.is_worn_out(&attempt, now_ns) {
+                return self.fail(FetchFailure::Silence { segment });
+            }
+            self.retry_later(segment, attempt, now_ns);
+        }
+    }
+
+    /// Whether asking again was right: an answer that comes at once is one to the first request.
+    fn check_verdict(&self, attempt: &Attempt, now_ns: u64, flow: &mut Flow) {
+        if attempt.was_overtaken && attempt.tries > 1 {
+            let usual_ns = flow.smoothed_rtt_ns().unwrap_or(0);
+            flow.on_verdict(now_ns.saturating_sub(attempt.sent_ns) >= usual_ns / 2);
+        }
+    }
+
+    /// Whether there is something to ask for, as far as the owner has room.
+    fn wants_more(&self, now_ns: u64, room: usize) -> bool {
+        // Nothing heard and no end known: one request shows both, and asking beyond the end of a
+        // foreign object costs a time-out each.
+        let is_blind = self.last_segment.is_none() && self.heard_ns.is_none();
+        if is_blind && !self.under_way.is_empty() {
+            return false;
+        }
+        let due = self.waiting_order.peek().is_some_and(|Reverse((due_ns, _))| *due_ns <= now_ns);
+        let has_new = !self.to_do.is_empty() && self.under_way.len() < room;
+        has_new || (due && self.may_repeat(room))
+    }
+
+    /// What was lost may always be asked for again: it is what everything else waits for.
+    fn may_repeat(&self, room: usize) -> bool {
+        self.under_way.len() < room.max(REPEATS_MIN)
+    }
+
+    fn pop_new(&mut self, now_ns: u64, room: usize) -> Option<(u64, Attempt)> {
+        if self.under_way.len() >= room {
+            return None;
+        }
+        Some((self.to_do.pop_first()?, fresh(now_ns)))
     }
 
     fn retry_later(&mut self, segment: u64, attempt: Attempt, due_ns: u64) {
@@ -386,6 +438,18 @@ impl Fetch {
             };
         }
         None
+    }
+}
+
+/// A segment that was not asked for yet.
+fn fresh(now_ns: u64) -> Attempt {
+    Attempt {
+        first_sent_ns: now_ns,
+        sent_ns: now_ns,
+        bytes: 0,
+        order: 0,
+        tries: 0,
+        was_overtaken: false,
     }
 }
 

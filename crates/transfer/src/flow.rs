@@ -1,37 +1,87 @@
-//! What is known about the path to the publisher: round trip, window, rate limit.
+//! What is known about the path to the publisher: round trip, window, pace, rate limit.
 //!
 //! One `Flow` is shared by every fetch over the same connection, because the queue that fills up
 //! belongs to the path and not to a file. That also bounds the memory of any number of concurrent
 //! transfers by one window, and a small file starts with what the previous ones have learned.
+//!
+//! Invariants: what is under way is counted once; fetches that all want more get the same number
+//! of bytes ([`sharing`](crate::sharing)).
 
-use crate::congestion::{Aimd, CongestionController, CongestionSignal};
+use crate::congestion::{
+    Congestion, CongestionController, DataSample, LossKind, LossSample, WINDOW_MAX,
+};
+use crate::pacing::{Pacer, TokenBucket};
+use crate::rounds::{Answer, Rounds};
 use crate::rtt::RttEstimator;
+use crate::sharing::{Class, PROMPT_RESERVE, Share, Sharing};
+
+const MS: u64 = 1_000_000;
+/// Answers may come this much late without having been lost: reads from disks do.
+const LATE_MIN_NS: u64 = 5 * MS;
+const REORDERING_MAX: u64 = 64;
+/// Requests rightly asked for again before less patience is tried.
+const RIGHT_MAX: u32 = 64;
+/// How long a fetch that was told to wait for another one may sleep.
+const SKIPPED_NS: u64 = MS;
+
+/// What happens to be known of a request when its answer comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) sent_ns: u64,
+    pub(crate) bytes: u64,
+    pub(crate) was_sent_once: bool,
+}
 
 /// Shared state of one path. All times are monotonic nanoseconds.
 pub struct Flow {
     rtt: RttEstimator,
     controller: Box<dyn CongestionController>,
+    rounds: Rounds,
+    pacer: Pacer,
+    sharing: Sharing,
+    window: usize,
     in_flight: usize,
+    heard_ns: Option<u64>,
     backed_off_ns: u64,
     limit: Option<TokenBucket>,
+    /// The reader has nothing to ask for, although it might.
+    is_idle: bool,
+    /// The pace is what holds requests back.
+    is_paced: bool,
+    skipped_ns: Option<u64>,
+    /// Patience with answers that are overtaken, in quarters of a round trip.
+    reordering: u64,
+    right_count: u32,
 }
 
 impl Default for Flow {
     fn default() -> Self {
-        Flow::new(Box::new(Aimd::default()))
+        Flow::new(Congestion::default().controller(WINDOW_MAX))
     }
 }
 
 impl Flow {
     /// A path about which nothing is known yet.
     pub fn new(controller: Box<dyn CongestionController>) -> Self {
-        Flow {
+        let mut flow = Flow {
             rtt: RttEstimator::default(),
             controller,
+            rounds: Rounds::default(),
+            pacer: Pacer::default(),
+            sharing: Sharing::default(),
+            window: 0,
             in_flight: 0,
+            heard_ns: None,
             backed_off_ns: 0,
             limit: None,
-        }
+            is_idle: false,
+            is_paced: false,
+            skipped_ns: None,
+            reordering: 1,
+            right_count: 0,
+        };
+        flow.follow_controller();
+        flow
     }
 
     /// Limits the payload that is asked for to `bytes_per_second`.
@@ -56,151 +106,176 @@ impl Flow {
 
     /// Number of requests that may be under way.
     pub fn window(&self) -> usize {
-        self.controller.window()
+        self.window
+    }
+
+    /// Payload per second that may be asked for, if the controller paces.
+    pub fn pacing_bytes_per_s(&self) -> Option<u64> {
+        self.controller.pacing_bytes_per_s()
+    }
+
+    /// The controller in use.
+    pub fn controller_name(&self) -> &'static str {
+        self.controller.name()
     }
 
     /// True when one more request may be sent now.
     pub fn has_room(&mut self, now_ns: u64) -> bool {
-        self.in_flight < self.controller.window()
-            && self.limit.as_mut().is_none_or(|limit| limit.has_tokens(now_ns))
+        self.has_room_for(Class::Bulk, now_ns)
     }
 
-    /// When the rate limit lets the next request out, if it is what holds requests back.
+    /// When something is let out that is held back now, without any packet coming.
     pub fn poll_deadline(&self) -> Option<u64> {
-        self.limit.as_ref().and_then(TokenBucket::refill_deadline_ns)
+        let limit = self.limit.as_ref().and_then(TokenBucket::refill_deadline_ns);
+        let has_window = self.in_flight < self.window;
+        let pace = (self.is_paced && has_window).then(|| self.pacer.deadline_ns());
+        let skipped = self.skipped_ns.filter(|_| has_window);
+        let skipped = skipped.map(|at_ns| at_ns.saturating_add(SKIPPED_NS));
+        [limit, pace, skipped].into_iter().flatten().min()
+    }
+
+    /// Whether the fetch of this share may send one request now.
+    pub(crate) fn may_send(&mut self, share: &mut Share, now_ns: u64) -> bool {
+        if !self.has_room_for(share.class(), now_ns) {
+            self.sharing.wait(share, now_ns);
+            return false;
+        }
+        if !self.sharing.is_turn(share, now_ns) {
+            self.sharing.wait(share, now_ns);
+            self.skipped_ns = Some(now_ns);
+            return false;
+        }
+        true
+    }
+
+    /// The fetch of this share has nothing to ask for now, although it might.
+    pub(crate) fn on_idle(&mut self, share: &mut Share) {
+        self.is_idle = true;
+        self.sharing.leave(share);
+    }
+
+    /// The fetch of this share is over.
+    pub(crate) fn leave(&mut self, share: &mut Share) {
+        self.sharing.leave(share);
     }
 
     /// A request was sent that asks for about `bytes` of payload.
-    pub fn on_sent(&mut self, bytes: u64) {
+    pub(crate) fn on_sent(&mut self, share: &mut Share, bytes: u64, now_ns: u64) {
+        if self.in_flight == 0 {
+            self.rounds.clear();
+        }
         self.in_flight += 1;
+        self.skipped_ns = None;
+        self.pacer.take(now_ns, bytes);
+        self.sharing.grant(share, bytes, now_ns);
         if let Some(limit) = &mut self.limit {
             limit.take(bytes);
         }
     }
 
-    /// A request was answered; `rtt_ns` only if it had been sent exactly once.
-    pub fn on_data(&mut self, now_ns: u64, sent_ns: u64, was_sent_once: bool, is_marked: bool) {
-        let is_limiting = self.in_flight >= self.controller.window();
+    /// A request was answered.
+    pub(crate) fn on_data(&mut self, now_ns: u64, sent: &Sent, is_marked: bool) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        if was_sent_once {
-            self.rtt.on_sample(now_ns.saturating_sub(sent_ns));
+        self.heard_ns = Some(now_ns);
+        let sent_ns = sent.sent_ns;
+        let rtt_ns = sent.was_sent_once.then(|| now_ns.saturating_sub(sent_ns));
+        if let Some(rtt_ns) = rtt_ns {
+            self.rtt.on_sample(rtt_ns);
         }
-        if is_marked {
-            self.controller.on_congestion(now_ns, sent_ns, CongestionSignal::Mark);
-        } else {
-            self.controller.on_data(is_limiting);
-        }
+        let is_limiting = !self.is_idle;
+        let bytes = sent.bytes;
+        let answer = Answer { now_ns, sent_ns, bytes, rtt_ns, is_limiting };
+        let round = self.rounds.on_data(&answer, self.rtt.smoothed_ns().unwrap_or(0));
+        let in_flight = self.in_flight;
+        self.controller.on_data(&DataSample {
+            now_ns,
+            sent_ns,
+            rtt_ns,
+            bytes,
+            is_marked,
+            in_flight,
+            is_limiting,
+            round,
+        });
+        self.follow_controller();
     }
 
     /// A request got no answer in time.
-    pub fn on_time_out(&mut self, now_ns: u64, sent_ns: u64) {
-        self.in_flight = self.in_flight.saturating_sub(1);
+    pub(crate) fn on_time_out(&mut self, now_ns: u64, sent_ns: u64) {
         // One back-off per round: all requests sent before the last one share its fate.
         if sent_ns >= self.backed_off_ns {
             self.rtt.back_off();
             self.backed_off_ns = now_ns;
         }
-        self.controller.on_congestion(now_ns, sent_ns, CongestionSignal::TimeOut);
+        self.on_loss(now_ns, sent_ns, LossKind::TimeOut);
+    }
+
+    /// A request was not answered although later ones were.
+    pub(crate) fn on_overtaken(&mut self, now_ns: u64, sent_ns: u64) {
+        self.on_loss(now_ns, sent_ns, LossKind::Overtaken);
     }
 
     /// A request was refused by a forwarder whose queue is full.
-    pub fn on_congestion_nack(&mut self, now_ns: u64, sent_ns: u64) {
-        self.in_flight = self.in_flight.saturating_sub(1);
-        self.controller.on_congestion(now_ns, sent_ns, CongestionSignal::Nack);
+    pub(crate) fn on_congestion_nack(&mut self, now_ns: u64, sent_ns: u64) {
+        self.on_loss(now_ns, sent_ns, LossKind::Nack);
     }
 
     /// `count` requests are no longer waited for, whatever happens to them.
-    pub fn on_released(&mut self, count: usize) {
+    pub(crate) fn on_released(&mut self, count: usize) {
         self.in_flight = self.in_flight.saturating_sub(count);
     }
-}
 
-/// A bucket that fills at a constant rate and may go below zero by one request.
-#[derive(Clone, Debug)]
-struct TokenBucket {
-    bytes_per_second: u64,
-    depth_bytes: i64,
-    tokens: i64,
-    filled_ns: u64,
-}
-
-impl TokenBucket {
-    fn new(bytes_per_second: u64, now_ns: u64) -> Self {
-        let bytes_per_second = bytes_per_second.max(1);
-        // A tenth of a second of traffic, so that short files do not escape the limit.
-        let depth_bytes = i64::try_from(bytes_per_second / 10).unwrap_or(i64::MAX).max(1);
-        TokenBucket { bytes_per_second, depth_bytes, tokens: depth_bytes, filled_ns: now_ns }
+    /// Age at which a request is taken for lost, if later ones were answered.
+    pub(crate) fn overtaken_after_ns(&self) -> u64 {
+        let usual_ns = self.rtt.smoothed_ns().unwrap_or(self.rtt.rto_ns());
+        let patience_ns = (usual_ns / 4).saturating_mul(self.reordering);
+        let patience_ns = patience_ns.max(2 * self.rtt.variation_ns()).max(LATE_MIN_NS);
+        usual_ns.saturating_add(patience_ns).min(self.rtt.rto_ns())
     }
 
-    fn has_tokens(&mut self, now_ns: u64) -> bool {
-        let elapsed_ns = now_ns.saturating_sub(self.filled_ns);
-        let earned = u128::from(elapsed_ns) * u128::from(self.bytes_per_second) / 1_000_000_000;
-        if earned > 0 {
-            let earned = i64::try_from(earned).unwrap_or(i64::MAX);
-            self.tokens = self.tokens.saturating_add(earned).min(self.depth_bytes);
-            self.filled_ns = now_ns;
+    /// What was taken for lost came after all, or did not.
+    pub(crate) fn on_verdict(&mut self, was_right: bool) {
+        if !was_right {
+            self.reordering = (self.reordering * 2).min(REORDERING_MAX);
+            self.right_count = 0;
+        } else if self.reordering > 1 {
+            self.right_count += 1;
+            if self.right_count >= RIGHT_MAX {
+                self.reordering /= 2;
+                self.right_count = 0;
+            }
         }
-        self.tokens > 0
     }
 
-    fn take(&mut self, bytes: u64) {
-        self.tokens = self.tokens.saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
+    fn on_loss(&mut self, now_ns: u64, sent_ns: u64, kind: LossKind) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let is_path_alive = self.heard_ns.is_some_and(|heard_ns| heard_ns > sent_ns);
+        let in_flight = self.in_flight;
+        self.controller.on_loss(&LossSample { now_ns, sent_ns, kind, in_flight, is_path_alive });
+        self.follow_controller();
     }
 
-    fn refill_deadline_ns(&self) -> Option<u64> {
-        if self.tokens > 0 {
-            return None;
+    fn has_room_for(&mut self, class: Class, now_ns: u64) -> bool {
+        let is_prompt = class == Class::Prompt;
+        let window = if is_prompt { self.window + PROMPT_RESERVE } else { self.window };
+        let is_paced = !is_prompt && !self.pacer.allows(now_ns);
+        let has_room = self.in_flight < window
+            && !is_paced
+            && self.limit.as_mut().is_none_or(|limit| limit.has_tokens(now_ns));
+        if !is_prompt {
+            self.is_paced = is_paced;
         }
-        let missing = u128::from(self.tokens.unsigned_abs()) + 1;
-        let wait_ns = missing * 1_000_000_000 / u128::from(self.bytes_per_second) + 1;
-        Some(self.filled_ns.saturating_add(u64::try_from(wait_ns).unwrap_or(u64::MAX)))
+        if !has_room {
+            self.is_idle = false;
+        }
+        has_room
+    }
+
+    fn follow_controller(&mut self) {
+        self.window = self.controller.window();
+        self.pacer.set_pace(self.controller.pacing_bytes_per_s());
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: u64 = 1_000_000_000;
-
-    #[test]
-    fn the_window_limits_what_is_under_way() {
-        let mut flow = Flow::default();
-        let mut sent = 0;
-        while flow.has_room(0) {
-            flow.on_sent(8192);
-            sent += 1;
-        }
-        assert_eq!(sent, flow.window());
-        flow.on_released(sent);
-        assert_eq!(flow.in_flight(), 0);
-    }
-
-    #[test]
-    fn a_whole_window_lost_backs_off_once() {
-        let mut flow = Flow::default();
-        let before = flow.rto_ns();
-        for sent_ns in 1..=16 {
-            flow.on_sent(8192);
-            flow.on_time_out(SECOND, sent_ns);
-        }
-        assert_eq!(flow.rto_ns(), 2 * before);
-        assert_eq!(flow.window(), 8);
-    }
-
-    #[test]
-    fn a_rate_limit_is_kept_over_ten_seconds() {
-        let mut flow = Flow::default();
-        flow.limit_rate(1_000_000, 0);
-        let (mut now_ns, mut bytes) = (0, 0);
-        while now_ns < 10 * SECOND {
-            while flow.has_room(now_ns) {
-                flow.on_sent(8192);
-                flow.on_released(1);
-                bytes += 8192;
-            }
-            now_ns = flow.poll_deadline().expect("the bucket is empty");
-        }
-        assert!((10_000_000..10_200_000).contains(&bytes), "{bytes}");
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@ use byname_packet::lp::nack_reason;
 use byname_packet::{Name, NameRef};
 use byname_security::trust::Validator;
 
-use crate::fetch::{Fetch, FetchConfig, FetchFailure, NackKind, SegmentRuns};
+use crate::fetch::{Class, Fetch, FetchConfig, FetchFailure, NackKind, SegmentRuns};
 use crate::flow::Flow;
 use crate::versions::VersionMemory;
 
@@ -98,6 +98,8 @@ const ANSWER_BYTES: u64 = 512;
 
 impl Ask {
     pub(crate) fn new(request: Request, config: FetchConfig) -> Self {
+        // Everything else waits for it.
+        let config = FetchConfig { class: Class::Prompt, ..config };
         Ask { request, fetch: Fetch::new(SegmentRuns::up_to(0), Some(0), config) }
     }
 

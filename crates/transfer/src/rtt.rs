@@ -5,7 +5,8 @@
 
 /// Time-out before the first sample.
 pub const RTO_INITIAL_NS: u64 = 1_000_000_000;
-/// Shortest time-out. A disk that has to wake up must not look like a loss.
+/// Shortest time beyond the usual round trip: a disk that has to wake up must not look like a
+/// loss, nor must a queue on a path without jitter, however long.
 pub const RTO_MIN_NS: u64 = 200_000_000;
 /// Longest time-out, back-off included; equals the default lifetime of an Interest.
 pub const RTO_MAX_NS: u64 = 4_000_000_000;
@@ -48,13 +49,18 @@ impl RttEstimator {
         self.smoothed_ns
     }
 
+    /// How much round trips differ from the smoothed one.
+    pub fn variation_ns(&self) -> u64 {
+        self.variation_ns
+    }
+
     /// How long to wait for an answer before asking again.
     pub fn rto_ns(&self) -> u64 {
         let base = match self.smoothed_ns {
             None => RTO_INITIAL_NS,
             Some(smoothed) => smoothed
-                .saturating_add(self.variation_ns.saturating_mul(4))
-                .clamp(RTO_MIN_NS, RTO_MAX_NS),
+                .saturating_add(self.variation_ns.saturating_mul(4).max(RTO_MIN_NS))
+                .min(RTO_MAX_NS),
         };
         (base << self.back_off_shift).min(RTO_MAX_NS)
     }
@@ -80,15 +86,15 @@ mod tests {
         for _ in 0..200 {
             rtt.on_sample(MS);
         }
-        assert_eq!(rtt.rto_ns(), RTO_MIN_NS);
+        assert_eq!(rtt.rto_ns(), MS + RTO_MIN_NS);
         rtt.back_off();
-        assert_eq!(rtt.rto_ns(), 2 * RTO_MIN_NS);
+        assert_eq!(rtt.rto_ns(), 2 * (MS + RTO_MIN_NS));
         for _ in 0..100 {
             rtt.back_off();
         }
         assert_eq!(rtt.rto_ns(), RTO_MAX_NS);
         rtt.on_sample(MS);
-        assert_eq!(rtt.rto_ns(), RTO_MIN_NS);
+        assert_eq!(rtt.rto_ns(), MS + RTO_MIN_NS);
     }
 
     #[test]

@@ -139,7 +139,8 @@ impl World {
         }
         let arrival_ns = self.arrivals.peek().map(|Reverse((at, _))| *at);
         let deadline_ns = engine.poll_deadline(&self.flow);
-        let next_ns = [arrival_ns, deadline_ns].into_iter().flatten().min();
+        let flow_ns = self.flow.poll_deadline();
+        let next_ns = [arrival_ns, deadline_ns, flow_ns].into_iter().flatten().min();
         self.now_ns = self.now_ns.max(next_ns.expect("an unfinished engine waits for something"));
         while let Some(Reverse((at, number))) = self.arrivals.peek().copied() {
             if at > self.now_ns {

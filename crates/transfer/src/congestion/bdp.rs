@@ -1,0 +1,364 @@
+//! The default controller: a model of the path instead of a rule about losses.
+//!
+//! Two things are measured once a round trip: how much comes in a second (the largest of the last
+//! ten rounds), and how long an answer takes when no queue is in its way. Their product is what
+//! the path holds; a little more than that is kept under way, at the measured rate. Every few
+//! rounds the rate is tried a quarter higher, and whatever queue that built is drained again.
+//!
+//! What differs from models for byte streams is due to NDN. Answers come from caches near and
+//! publishers far, in any mixture, so the *mean* round trip of a round is what counts (by
+//! Little's law it, not the smallest one, says how many requests a rate needs), and a mean that
+//! rises while the rate collapses is a path that has moved, not a queue. A lost packet is a lost
+//! packet: only marks, refusals, rising delay, and losses well above a per-cent are congestion.
+//!
+//! Invariants: the window stays within [`WINDOW_MIN`] and its configured maximum; one window of
+//! signals is one reduction.
+
+use super::filter::MaxFilter;
+use super::{
+    CongestionController, DataSample, LossKind, LossSample, Round, WINDOW_INITIAL, WINDOW_MIN,
+};
+
+const MS: u64 = 1_000_000;
+
+/// Doubles the rate every round, although what is known of it is one round old.
+const GAIN_START: f64 = 4.0;
+/// Late answers in a row that end the start in mid-round. So many, because answers from caches
+/// come in between where there are any.
+const LATE_IN_A_ROW: u32 = 32;
+const GAIN_UP: f64 = 1.25;
+const GAIN_DOWN: f64 = 0.75;
+/// More than the path holds, so that a late answer does not stop the stream.
+const SLACK: f64 = 1.25;
+const SLACK_UP: f64 = 1.5;
+/// Rounds from one look for more to the next.
+const CRUISE_ROUNDS: u32 = 6;
+/// Queueing that is not worth avoiding: it lets end systems work in batches.
+const QUEUE_TARGET_NS: u64 = MS;
+/// Below this round trip the other end is in this machine or next to it, and timers cost more
+/// than they give.
+const PACED_FROM_NS: u64 = MS;
+/// Age at which the undisturbed round trip has to be measured anew.
+const BASE_AGE_NS: u64 = 10_000 * MS;
+const EMPTY_ROUNDS: u32 = 2;
+/// A path is taken to be another one after so many rounds.
+const MOVED_ROUNDS: u32 = 3;
+const CUT_MARK: f64 = 0.85;
+const CUT_LOSS: f64 = 0.7;
+/// No reduction goes further below the model: the rate that still comes is real.
+const CUT_FLOOR: f64 = 0.7;
+/// Share of losses that is congestion, in 1/1000.
+const LOSS_TOLERATED: u64 = 50;
+/// Outcomes needed to tell a share of losses from chance.
+const OUTCOMES_MIN: u64 = 128;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Doubling, until the rate no longer follows.
+    Start,
+    /// Letting go what the start has queued.
+    Drain,
+    /// Asking for more than came.
+    Up,
+    /// Draining it, and seeing what it gave.
+    Down,
+    /// At the measured rate, for so many rounds.
+    Cruise(u32),
+    /// Nearly empty for so many rounds, to see the undisturbed round trip.
+    Empty(u32),
+    /// Beginning anew after everything was lost.
+    Restart,
+}
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Bdp {
+    phase: Phase,
+    window: f64,
+    window_max: f64,
+    rate: MaxFilter,
+    /// Round trip of an answer that no queue delays.
+    base_ns: u64,
+    base_seen_ns: u64,
+    segment_bytes: f64,
+    /// The rate at the last look for more, and for how many rounds it has not grown.
+    rate_before: u64,
+    flat_rounds: u32,
+    late_count: u32,
+    moved_rounds: u32,
+    /// Bound learned from congestion; grows slowly.
+    cap: f64,
+    reduced_ns: Option<u64>,
+    was_reduced: bool,
+    came_count: u64,
+    lost_count: u64,
+    pace: Option<u64>,
+}
+
+impl Bdp {
+    /// Never has more than `window_max` under way.
+    pub fn new(window_max: usize) -> Self {
+        let window_max = window_max.max(WINDOW_MIN) as f64;
+        Bdp {
+            phase: Phase::Start,
+            window: (WINDOW_INITIAL as f64).min(window_max),
+            window_max,
+            rate: MaxFilter::default(),
+            base_ns: 0,
+            base_seen_ns: 0,
+            segment_bytes: 8192.0,
+            rate_before: 0,
+            flat_rounds: 0,
+            late_count: 0,
+            moved_rounds: 0,
+            cap: f64::INFINITY,
+            reduced_ns: None,
+            was_reduced: false,
+            came_count: 0,
+            lost_count: 0,
+            pace: None,
+        }
+    }
+
+    /// Segments that the path holds, with the queue that is tolerated.
+    fn capacity(&self) -> f64 {
+        self.held_in(self.base_ns)
+    }
+
+    fn held_in(&self, time_ns: u64) -> f64 {
+        self.rate.max() as f64 * (time_ns as f64 / 1e9) / self.segment_bytes
+    }
+
+    fn target(&self) -> f64 {
+        let slack = match self.phase {
+            Phase::Start => GAIN_START,
+            Phase::Drain => 1.0,
+            // Where nothing is paced the window alone has to drain the queue.
+            Phase::Down if self.base_ns < PACED_FROM_NS => 1.0,
+            Phase::Down => SLACK,
+            Phase::Up => SLACK_UP,
+            Phase::Cruise(_) | Phase::Restart => SLACK,
+            Phase::Empty(_) => 0.5,
+        };
+        let queue = if matches!(self.phase, Phase::Empty(_)) { 0 } else { QUEUE_TARGET_NS };
+        slack * self.capacity() + self.held_in(queue)
+    }
+
+    fn gain(&self) -> f64 {
+        match self.phase {
+            Phase::Start => GAIN_START,
+            Phase::Drain => 1.0 / GAIN_START,
+            Phase::Up => GAIN_UP,
+            Phase::Down => GAIN_DOWN,
+            Phase::Cruise(_) | Phase::Empty(_) | Phase::Restart => 1.0,
+        }
+    }
+
+    fn on_round(&mut self, round: &Round, now_ns: u64, in_flight: usize) {
+        let bytes = round.bytes as f64 / round.segment_count.max(1) as f64;
+        self.segment_bytes += (bytes.max(1.0) - self.segment_bytes) / 4.0;
+        let is_full = !round.is_reader_limited;
+        if is_full || round.bytes_per_s > self.rate.max() {
+            self.rate.push(round.bytes_per_s);
+        }
+        self.measure_base(round, now_ns);
+        if !self.was_reduced {
+            let step = if self.phase == Phase::Up { 0.1 } else { 0.02 };
+            self.cap += (1.0 + self.cap * step).max((self.capacity() - self.cap) / 4.0);
+            if self.cap > 2.0 * (self.capacity() + self.held_in(QUEUE_TARGET_NS)) {
+                self.cap = f64::INFINITY;
+            }
+        }
+        self.next_phase(round, is_full, in_flight, now_ns);
+        self.was_reduced = false;
+        self.came_count /= 2;
+        self.lost_count /= 2;
+        self.apply();
+    }
+
+    fn measure_base(&mut self, round: &Round, now_ns: u64) {
+        let mean_ns = round.rtt_mean_ns;
+        if mean_ns == 0 {
+            return;
+        }
+        if self.base_ns == 0 || mean_ns <= self.base_ns {
+            self.base_ns = mean_ns;
+            self.base_seen_ns = now_ns;
+        } else if mean_ns <= self.base_ns + self.base_ns / 16 + QUEUE_TARGET_NS / 4 {
+            // The same, but for the noise: follow slowly.
+            self.base_ns += (mean_ns - self.base_ns) / 16;
+            self.base_seen_ns = now_ns;
+        }
+        // A queue of ours makes answers late and leaves the rate as it is. A longer path makes
+        // them late and the rate small, because the window is made for a shorter one.
+        let is_late = mean_ns > self.base_ns.saturating_mul(5) / 2;
+        let is_slow = round.bytes_per_s < self.rate.max() / 2;
+        let has_moved = is_late && is_slow && !round.is_reader_limited;
+        self.moved_rounds = if has_moved { self.moved_rounds + 1 } else { 0 };
+        if self.moved_rounds >= MOVED_ROUNDS {
+            self.base_ns = mean_ns;
+            self.base_seen_ns = now_ns;
+            self.moved_rounds = 0;
+        }
+    }
+
+    fn next_phase(&mut self, round: &Round, is_full: bool, in_flight: usize, now_ns: u64) {
+        let rate = self.rate.max();
+        let is_base_old = now_ns.saturating_sub(self.base_seen_ns) > BASE_AGE_NS;
+        let has_grown = rate > self.rate_before + self.rate_before / 8;
+        let is_queueing = self.is_late(round.rtt_mean_ns);
+        self.phase = match self.phase {
+            Phase::Start => self.leave_start(is_full, is_queueing),
+            Phase::Drain if in_flight as f64 > self.capacity() + self.held_in(QUEUE_TARGET_NS) => {
+                Phase::Drain
+            }
+            Phase::Empty(0) => {
+                self.base_ns = round.rtt_mean_ns.max(1);
+                self.base_seen_ns = now_ns;
+                Phase::Cruise(1)
+            }
+            Phase::Empty(left) => Phase::Empty(left - 1),
+            Phase::Restart if self.window < self.target() => Phase::Restart,
+            _ if is_base_old && is_full && self.base_ns >= PACED_FROM_NS => {
+                Phase::Empty(EMPTY_ROUNDS)
+            }
+            Phase::Drain | Phase::Restart => Phase::Cruise(2),
+            Phase::Up => Phase::Down,
+            // The rate of this round is the answer to what was asked for in the one before.
+            Phase::Down if has_grown && !is_queueing && !self.was_reduced => self.look_for_more(),
+            Phase::Down => Phase::Cruise(CRUISE_ROUNDS),
+            Phase::Cruise(0) if is_full => self.look_for_more(),
+            Phase::Cruise(left) => Phase::Cruise(left.saturating_sub(1)),
+        };
+    }
+
+    fn is_late(&self, rtt_ns: u64) -> bool {
+        self.base_ns > 0 && rtt_ns > self.base_ns + self.base_ns / 8 + 2 * QUEUE_TARGET_NS
+    }
+
+    /// Half of what is under way now was enough to make the queue that is seen now.
+    fn check_start(&mut self, rtt_ns: u64) {
+        self.late_count = if self.is_late(rtt_ns) { self.late_count + 1 } else { 0 };
+        if self.late_count >= LATE_IN_A_ROW {
+            self.phase = Phase::Drain;
+            self.window /= 2.0;
+            self.clamp();
+        }
+    }
+
+    fn look_for_more(&mut self) -> Phase {
+        self.rate_before = self.rate.max();
+        Phase::Up
+    }
+
+    fn leave_start(&mut self, is_full: bool, is_queueing: bool) -> Phase {
+        let rate = self.rate.max();
+        if rate > self.rate_before + self.rate_before / 4 {
+            self.rate_before = rate;
+            self.flat_rounds = 0;
+        } else if is_full {
+            self.flat_rounds += 1;
+        }
+        let is_over = self.flat_rounds >= 3 || (self.flat_rounds >= 1 && is_queueing);
+        if is_over || self.was_reduced { Phase::Drain } else { Phase::Start }
+    }
+
+    /// Makes the window and the pace of the model.
+    fn apply(&mut self) {
+        if !matches!(self.phase, Phase::Start | Phase::Restart) {
+            self.window = self.target();
+        }
+        self.clamp();
+        let is_far = self.base_ns >= PACED_FROM_NS && self.phase != Phase::Restart;
+        let pace = (self.gain() * self.rate.max() as f64) as u64;
+        self.pace = (is_far && pace > 0).then_some(pace);
+    }
+
+    fn clamp(&mut self) {
+        // Four requests are what it takes to notice a loss without waiting for a time-out.
+        let least = (2 * WINDOW_MIN) as f64;
+        self.window = self.window.min(self.cap).max(least).min(self.window_max);
+    }
+
+    /// Grows by what came, which doubles the window every round.
+    fn grow(&mut self) {
+        let target = self.target();
+        let is_known = self.base_ns > 0;
+        if !is_known || self.window < target {
+            self.window += 1.0;
+            self.clamp();
+        }
+    }
+
+    fn reduce(&mut self, now_ns: u64, sent_ns: u64, factor: f64) {
+        if self.reduced_ns.is_some_and(|reduced| sent_ns <= reduced) {
+            return;
+        }
+        self.reduced_ns = Some(now_ns);
+        self.was_reduced = true;
+        self.cap = (factor * self.window).max(CUT_FLOOR * self.capacity());
+        (self.came_count, self.lost_count) = (0, 0);
+        if matches!(self.phase, Phase::Start | Phase::Up) {
+            self.phase = Phase::Drain;
+        }
+        self.apply();
+    }
+
+    fn restart(&mut self, now_ns: u64, sent_ns: u64) {
+        if self.reduced_ns.is_some_and(|reduced| sent_ns <= reduced) {
+            return;
+        }
+        self.reduced_ns = Some(now_ns);
+        self.window = 0.0;
+        if self.base_ns > 0 {
+            self.phase = Phase::Restart;
+        }
+        self.apply();
+    }
+}
+
+impl CongestionController for Bdp {
+    fn on_data(&mut self, sample: &DataSample) {
+        self.came_count += 1;
+        if sample.is_marked {
+            self.reduce(sample.now_ns, sample.sent_ns, CUT_MARK);
+        }
+        if let Some(rtt_ns) = sample.rtt_ns
+            && self.phase == Phase::Start
+        {
+            self.check_start(rtt_ns);
+        }
+        if sample.is_limiting && matches!(self.phase, Phase::Start | Phase::Restart) {
+            self.grow();
+        }
+        if let Some(round) = &sample.round {
+            self.on_round(round, sample.now_ns, sample.in_flight);
+        }
+    }
+
+    fn on_loss(&mut self, sample: &LossSample) {
+        match sample.kind {
+            LossKind::Nack => return self.reduce(sample.now_ns, sample.sent_ns, CUT_LOSS),
+            LossKind::TimeOut if !sample.is_path_alive => {
+                return self.restart(sample.now_ns, sample.sent_ns);
+            }
+            LossKind::TimeOut | LossKind::Overtaken => self.lost_count += 1,
+        }
+        let outcomes = self.came_count + self.lost_count;
+        if outcomes >= OUTCOMES_MIN && self.lost_count * 1000 > outcomes * LOSS_TOLERATED {
+            self.reduce(sample.now_ns, sample.sent_ns, CUT_LOSS);
+        }
+    }
+
+    fn window(&self) -> usize {
+        self.window as usize
+    }
+
+    fn pacing_bytes_per_s(&self) -> Option<u64> {
+        self.pace
+    }
+
+    fn name(&self) -> &'static str {
+        "bdp"
+    }
+}

@@ -1,0 +1,80 @@
+use super::*;
+use crate::congestion::Aimd;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn sent_at(sent_ns: u64) -> Sent {
+    Sent { sent_ns, bytes: 8192, was_sent_once: true }
+}
+
+#[test]
+fn the_window_limits_what_is_under_way() {
+    let (mut flow, mut share) = (Flow::default(), Share::default());
+    let mut sent = 0;
+    while flow.may_send(&mut share, 0) {
+        flow.on_sent(&mut share, 8192, 0);
+        sent += 1;
+    }
+    assert_eq!(sent, flow.window());
+    flow.on_released(sent);
+    assert_eq!(flow.in_flight(), 0);
+}
+
+#[test]
+fn a_whole_window_lost_backs_off_once() {
+    let mut flow = Flow::new(Box::new(Aimd::new(512)));
+    let mut share = Share::default();
+    let before = flow.rto_ns();
+    for sent_ns in 1..=16 {
+        flow.on_sent(&mut share, 8192, sent_ns);
+        flow.on_time_out(SECOND, sent_ns);
+    }
+    assert_eq!(flow.rto_ns(), 2 * before);
+    assert_eq!(flow.window(), 8);
+}
+
+#[test]
+fn a_rate_limit_is_kept_over_ten_seconds() {
+    let (mut flow, mut share) = (Flow::default(), Share::default());
+    flow.limit_rate(1_000_000, 0);
+    let (mut now_ns, mut bytes) = (0, 0);
+    while now_ns < 10 * SECOND {
+        while flow.may_send(&mut share, now_ns) {
+            flow.on_sent(&mut share, 8192, now_ns);
+            flow.on_released(1);
+            bytes += 8192;
+        }
+        now_ns = flow.poll_deadline().expect("the bucket is empty");
+    }
+    assert!((10_000_000..10_200_000).contains(&bytes), "{bytes}");
+}
+
+#[test]
+fn a_prompt_request_finds_room_beyond_a_full_window() {
+    let (mut flow, mut bulk) = (Flow::default(), Share::default());
+    let mut prompt = Share::new(Class::Prompt);
+    while flow.may_send(&mut bulk, 0) {
+        flow.on_sent(&mut bulk, 8192, 0);
+    }
+    let mut beyond = 0;
+    while flow.may_send(&mut prompt, 0) {
+        flow.on_sent(&mut prompt, 8192, 0);
+        beyond += 1;
+    }
+    assert_eq!(beyond, PROMPT_RESERVE);
+}
+
+#[test]
+fn answers_that_come_after_all_make_it_patient_and_losses_impatient_again() {
+    let (mut flow, mut share) = (Flow::default(), Share::default());
+    for now_ns in 1..100 {
+        flow.on_sent(&mut share, 8192, now_ns * 100 * MS);
+        flow.on_data((now_ns + 1) * 100 * MS, &sent_at(now_ns * 100 * MS), false);
+    }
+    let before_ns = flow.overtaken_after_ns();
+    assert!((120 * MS..150 * MS).contains(&before_ns), "{before_ns}");
+    flow.on_verdict(false);
+    assert!(flow.overtaken_after_ns() > before_ns + 20 * MS);
+    (0..RIGHT_MAX).for_each(|_| flow.on_verdict(true));
+    assert_eq!(flow.overtaken_after_ns(), before_ns);
+}

@@ -1,0 +1,287 @@
+//! Consumers, each with a flow of its own, that fetch through one bottleneck.
+//!
+//! A request takes half the consumer's round trip to the producer; the answer passes the queue,
+//! then takes the other half. Loss, duplication and disorder happen behind the queue. Packets have
+//! no content: the real `Flow` and `Fetch` decide what is asked for when, and that is all.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use byname_transfer::congestion::{Congestion, WINDOW_MAX};
+use byname_transfer::fetch::{Class, Fetch, FetchConfig, NackKind, SegmentRuns};
+use byname_transfer::flow::Flow;
+
+use super::queue::{Fate, Queue, QueueConfig};
+use super::random::Random;
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000 * MS;
+/// Payload of a segment; on the wire it is a little more.
+pub const SEGMENT: u64 = 8192;
+const OVERHEAD: u64 = 100;
+
+/// What happens to packets besides the queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    pub loss: f64,
+    /// Packets lost in a row, once one is lost.
+    pub burst: u64,
+    pub duplication: f64,
+    /// Probability of being late by up to `late_ns`.
+    pub disorder: f64,
+    pub late_ns: u64,
+    /// Everything that is sent in this time is lost.
+    pub outage_ns: (u64, u64),
+}
+
+/// One consumer.
+#[derive(Clone, Copy, Debug)]
+pub struct ConsumerConfig {
+    pub congestion: Congestion,
+    pub rtt_ns: u64,
+    /// Share of segments that a cache nearby answers, without the bottleneck.
+    pub cached: f64,
+    pub cache_rtt_ns: u64,
+    pub start_ns: u64,
+}
+
+impl ConsumerConfig {
+    pub fn at(rtt_ns: u64) -> Self {
+        ConsumerConfig {
+            congestion: Congestion::Bdp,
+            rtt_ns,
+            cached: 0.0,
+            cache_rtt_ns: MS,
+            start_ns: 0,
+        }
+    }
+
+    pub fn with(self, congestion: Congestion) -> Self {
+        ConsumerConfig { congestion, ..self }
+    }
+}
+
+/// A fetch of a consumer.
+pub struct Transfer {
+    pub fetch: Fetch,
+    pub received: u64,
+    pub duplicate_count: u64,
+    pub finished_ns: Option<u64>,
+}
+
+/// A consumer with its transfers.
+pub struct Consumer {
+    pub config: ConsumerConfig,
+    pub flow: Flow,
+    pub transfers: Vec<Transfer>,
+    pub requested: u64,
+    wake_ns: u64,
+    turn: usize,
+}
+
+impl Consumer {
+    /// Payload that came.
+    pub fn received_bytes(&self) -> u64 {
+        self.transfers.iter().map(|transfer| transfer.received * SEGMENT).sum()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    AtQueue { consumer: usize, transfer: usize, segment: u64 },
+    AtConsumer { consumer: usize, transfer: usize, segment: u64, is_marked: bool },
+    Refused { consumer: usize, transfer: usize, segment: u64 },
+    Wake { consumer: usize },
+}
+
+/// Everything, and the clock.
+pub struct World {
+    pub now_ns: u64,
+    pub queue: Queue,
+    pub faults: Faults,
+    pub consumers: Vec<Consumer>,
+    /// Requests of this probability are refused with Nack Congestion.
+    pub refusal: f64,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    event_count: u64,
+    random: Random,
+    burst_left: u64,
+}
+
+impl World {
+    pub fn new(queue: QueueConfig, faults: Faults, seed: u64) -> Self {
+        World {
+            now_ns: 0,
+            queue: Queue::new(queue),
+            faults,
+            consumers: Vec::new(),
+            refusal: 0.0,
+            events: BinaryHeap::new(),
+            event_count: 0,
+            random: Random::new(seed),
+            burst_left: 0,
+        }
+    }
+
+    /// Adds a consumer; returns its number.
+    pub fn add_consumer(&mut self, config: ConsumerConfig) -> usize {
+        let flow = Flow::new(config.congestion.controller(WINDOW_MAX));
+        let (transfers, wake_ns) = (Vec::new(), u64::MAX);
+        self.consumers.push(Consumer { config, flow, transfers, requested: 0, wake_ns, turn: 0 });
+        self.consumers.len() - 1
+    }
+
+    /// Adds a transfer of so many segments, or an endless one; returns its number.
+    pub fn add_transfer(&mut self, consumer: usize, count: Option<u64>, class: Class) -> usize {
+        let last = count.unwrap_or(u64::MAX / 2) - 1;
+        let config = FetchConfig { class, ..FetchConfig::default() };
+        let fetch = Fetch::new(SegmentRuns::up_to(last), Some(last), config);
+        let transfer = Transfer { fetch, received: 0, duplicate_count: 0, finished_ns: None };
+        let one = &mut self.consumers[consumer];
+        one.transfers.push(transfer);
+        let at_ns = one.config.start_ns.max(self.now_ns);
+        self.schedule(at_ns, Event::Wake { consumer });
+        self.consumers[consumer].transfers.len() - 1
+    }
+
+    /// Lets time pass until `end_ns` or until nothing happens any more.
+    pub fn run_until(&mut self, end_ns: u64) {
+        while let Some(Reverse((at_ns, _, event))) = self.events.peek().copied() {
+            if at_ns > end_ns {
+                break;
+            }
+            self.events.pop();
+            self.now_ns = at_ns;
+            self.happen(event);
+        }
+        self.now_ns = end_ns;
+    }
+
+    fn schedule(&mut self, at_ns: u64, event: Event) {
+        self.event_count += 1;
+        self.events.push(Reverse((at_ns, self.event_count, event)));
+    }
+
+    fn happen(&mut self, event: Event) {
+        let now_ns = self.now_ns;
+        match event {
+            Event::AtQueue { consumer, transfer, segment } => {
+                if let Fate::Leaves { at_ns, is_marked } =
+                    self.queue.push(now_ns, SEGMENT + OVERHEAD)
+                {
+                    let half_ns = self.consumers[consumer].config.rtt_ns / 2;
+                    let event = Event::AtConsumer { consumer, transfer, segment, is_marked };
+                    self.deliver(at_ns + half_ns, event);
+                }
+            }
+            Event::AtConsumer { consumer, transfer, segment, is_marked } => {
+                self.take(consumer, transfer, segment, is_marked);
+                self.turn(consumer);
+            }
+            Event::Refused { consumer, transfer, segment } => {
+                let one = &mut self.consumers[consumer];
+                let fetch = &mut one.transfers[transfer].fetch;
+                fetch.handle_nack(segment, NackKind::Congestion, now_ns, &mut one.flow);
+                self.turn(consumer);
+            }
+            Event::Wake { consumer } => {
+                if now_ns >= self.consumers[consumer].wake_ns {
+                    self.consumers[consumer].wake_ns = u64::MAX;
+                }
+                self.turn(consumer);
+            }
+        }
+    }
+
+    fn take(&mut self, consumer: usize, transfer: usize, segment: u64, is_marked: bool) {
+        let one = &mut self.consumers[consumer];
+        let transfer = &mut one.transfers[transfer];
+        if transfer.fetch.handle_data(segment, is_marked, self.now_ns, &mut one.flow) {
+            transfer.received += 1;
+        } else {
+            transfer.duplicate_count += 1;
+        }
+        if transfer.fetch.is_finished() {
+            transfer.finished_ns.get_or_insert(self.now_ns);
+        }
+    }
+
+    /// What a driver does after every event.
+    fn turn(&mut self, consumer: usize) {
+        let now_ns = self.now_ns;
+        let count = self.consumers[consumer].transfers.len();
+        let first = self.consumers[consumer].turn;
+        self.consumers[consumer].turn = (first + 1) % count.max(1);
+        for place in (0..count).map(|step| (first + step) % count) {
+            let one = &mut self.consumers[consumer];
+            let fetch = &mut one.transfers[place].fetch;
+            if fetch.poll_deadline(&one.flow).is_some_and(|at_ns| at_ns <= now_ns) {
+                fetch.handle_timeout(now_ns, &mut one.flow);
+            }
+        }
+        for place in (0..count).map(|step| (first + step) % count) {
+            loop {
+                let one = &mut self.consumers[consumer];
+                let fetch = &mut one.transfers[place].fetch;
+                let room = usize::MAX;
+                let segment = fetch.poll_segment(now_ns, room, SEGMENT, &mut one.flow);
+                let Some(segment) = segment else { break };
+                one.requested += 1;
+                self.send(consumer, place, segment);
+            }
+        }
+        self.sleep(consumer);
+    }
+
+    fn sleep(&mut self, consumer: usize) {
+        let one = &mut self.consumers[consumer];
+        let flow = &one.flow;
+        let fetches = one.transfers.iter_mut().map(|transfer| transfer.fetch.poll_deadline(flow));
+        let deadline_ns = fetches.flatten().chain(flow.poll_deadline()).min();
+        let Some(deadline_ns) = deadline_ns else { return };
+        // Drivers oversleep a little, and so does the model.
+        let at_ns = deadline_ns.max(self.now_ns) + 20_000;
+        if at_ns < one.wake_ns {
+            one.wake_ns = at_ns;
+            self.schedule(at_ns, Event::Wake { consumer });
+        }
+    }
+
+    fn send(&mut self, consumer: usize, transfer: usize, segment: u64) {
+        let (now_ns, config) = (self.now_ns, self.consumers[consumer].config);
+        if self.random.chance(self.refusal) {
+            let event = Event::Refused { consumer, transfer, segment };
+            return self.schedule(now_ns + config.cache_rtt_ns.min(config.rtt_ns), event);
+        }
+        // The same segments are in the cache whenever one asks.
+        let is_cached = config.cached > 0.0
+            && Random::new(segment * 7 + 3).next() % 1000 < (config.cached * 1000.0) as u64;
+        if is_cached {
+            let event = Event::AtConsumer { consumer, transfer, segment, is_marked: false };
+            return self.deliver(now_ns + config.cache_rtt_ns, event);
+        }
+        let at_ns = now_ns + config.rtt_ns / 2;
+        self.schedule(at_ns, Event::AtQueue { consumer, transfer, segment });
+    }
+
+    fn deliver(&mut self, at_ns: u64, event: Event) {
+        let Faults { loss, burst, duplication, disorder, late_ns, outage_ns } = self.faults;
+        if self.burst_left > 0 {
+            self.burst_left -= 1;
+            return;
+        }
+        if (outage_ns.0..outage_ns.1).contains(&self.now_ns) {
+            return;
+        }
+        if self.random.chance(loss) {
+            self.burst_left = burst.saturating_sub(1);
+            return;
+        }
+        let late = if self.random.chance(disorder) { self.random.below(late_ns) } else { 0 };
+        self.schedule(at_ns + late, event);
+        if self.random.chance(duplication) {
+            let extra_ns = self.random.below(5 * MS);
+            self.schedule(at_ns + late + extra_ns, event);
+        }
+    }
+}
