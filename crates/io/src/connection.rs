@@ -23,14 +23,17 @@ use crate::{FrameFn, FrameSink};
 mod connect;
 mod credentials;
 mod draft;
+mod held;
 mod receive;
 mod send;
 mod stream;
 
 pub use credentials::PeerCredentials;
 pub(crate) use credentials::peer_credentials;
-pub use draft::Draft;
+pub(crate) use draft::FrameList;
+pub use draft::{Draft, FRAMES_MAX};
 
+use held::Held;
 use stream::Stream;
 pub(crate) use stream::prepare_tcp;
 
@@ -67,6 +70,7 @@ enum Inner {
     Datagram(Box<DatagramIo>),
     Memif(Box<Channel>),
     WebSocket(Box<WebSocket>),
+    Held(Held),
 }
 
 impl Connection {
@@ -132,6 +136,38 @@ impl Connection {
             .map_err(|e| IoError::new("socketpair", e))?;
         let failed = |e| IoError::new("setsockopt", e);
         Ok((end(one).map_err(failed)?, end(other).map_err(failed)?))
+    }
+
+    /// Two connected ends within this process that share memory (memif). The first writes drafts
+    /// straight into that memory, so it is the one for whoever sends more.
+    pub fn pair_in_memory() -> Result<(Self, Self), IoError> {
+        let (one, other) = memif::pair(Limits::default())?;
+        let end = |channel: Channel| {
+            let name = format!("fd://{}", channel.control().as_raw_fd());
+            let inner = Inner::Memif(Box::new(channel));
+            Connection { inner, local: name.clone(), remote: name, is_local: true }
+        };
+        Ok((end(one), end(other)))
+    }
+
+    /// A queue with the face of a connection: what is sent is received from this same end, and
+    /// flushing does nothing. For frames that are written in place and then taken apart.
+    pub fn held() -> Result<Self, IoError> {
+        let inner = Inner::Held(Held::new(Limits::default())?);
+        Ok(Connection { inner, local: String::new(), remote: String::new(), is_local: true })
+    }
+
+    /// Takes the first frame that a [`Connection::held`] holds; false if there is none, as with
+    /// every other connection.
+    pub fn take_held(
+        &mut self,
+        framer: FrameFn,
+        on_frame: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, IoError> {
+        match &mut self.inner {
+            Inner::Held(held) => held.take_first(framer, on_frame),
+            _ => Ok(false),
+        }
     }
 
     /// A connection that a listener at `endpoint` took.
@@ -241,6 +277,7 @@ impl Connection {
             Inner::Stream(stream) => return stream.recv_burst(framer, sink),
             Inner::Memif(channel) => return channel.recv_burst(framer, sink),
             Inner::WebSocket(socket) => return socket.recv_burst(framer, sink),
+            Inner::Held(held) => return held.recv_burst(framer, sink),
             Inner::Datagram(datagram) => datagram,
         };
         let mut malformed = 0;
@@ -262,6 +299,7 @@ impl Connection {
             Inner::Datagram(datagram) => datagram.queue(None, parts),
             Inner::Memif(channel) => channel.queue(parts),
             Inner::WebSocket(socket) => socket.queue(parts),
+            Inner::Held(held) => held.queue(parts),
         }
     }
 
@@ -289,6 +327,7 @@ impl Connection {
             Inner::Datagram(datagram) => datagram.flush(),
             Inner::Memif(channel) => channel.flush(),
             Inner::WebSocket(socket) => socket.flush(),
+            Inner::Held(_) => Ok(()),
         }
     }
 
@@ -304,13 +343,14 @@ impl Connection {
             Inner::Datagram(datagram) => datagram.queued_bytes(),
             Inner::Memif(channel) => channel.queued_bytes(),
             Inner::WebSocket(socket) => socket.queued_bytes(),
+            Inner::Held(held) => held.queued_bytes(),
         }
     }
 
     /// Datagrams that the kernel refused since the beginning; always 0 for streams.
     pub fn send_dropped(&self) -> u64 {
         match &self.inner {
-            Inner::Stream(_) | Inner::WebSocket(_) => 0,
+            Inner::Stream(_) | Inner::WebSocket(_) | Inner::Held(_) => 0,
             Inner::Datagram(datagram) => datagram.send_dropped(),
             Inner::Memif(channel) => channel.send_dropped(),
         }
@@ -353,7 +393,7 @@ impl Connection {
     pub fn shutdown_write(&self) -> Result<(), IoError> {
         match &self.inner {
             Inner::Stream(stream) => stream.shutdown_write(),
-            Inner::Datagram(_) | Inner::Memif(_) | Inner::WebSocket(_) => Ok(()),
+            Inner::Datagram(_) | Inner::Memif(_) | Inner::WebSocket(_) | Inner::Held(_) => Ok(()),
         }
     }
 
@@ -408,6 +448,7 @@ impl AsFd for Connection {
             Inner::Datagram(datagram) => datagram.as_fd(),
             Inner::Memif(channel) => channel.as_fd(),
             Inner::WebSocket(socket) => socket.as_fd(),
+            Inner::Held(held) => held.as_fd(),
         }
     }
 }

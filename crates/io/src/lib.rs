@@ -14,6 +14,7 @@ pub mod connection;
 pub mod datagram;
 pub mod endpoint;
 pub mod error;
+pub mod files;
 pub mod limits;
 pub mod listener;
 pub mod loan;

@@ -16,6 +16,8 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
 mod accepting;
 mod buffers;
 mod channel;
@@ -45,4 +47,19 @@ pub(crate) fn connect(
     limits: Limits,
 ) -> Result<Channel, MemifError> {
     connecting::connect(control, id, timeout, limits)
+}
+
+/// Both ends of a connection within this process; the first is the client's.
+pub(crate) fn pair(limits: Limits) -> Result<(Channel, Channel), MemifError> {
+    /// The other end is a thread of ours.
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+        .map_err(MemifError::failed("socketpair"))?;
+    std::thread::scope(|scope| {
+        let accepting = scope.spawn(move || accepting::accept(other, limits, PATIENCE));
+        let connected = connecting::connect(one, 0, PATIENCE, limits);
+        let accepted = accepting.join().map_err(|_| MemifError::Gone)?;
+        Ok((connected?, accepted?))
+    })
 }

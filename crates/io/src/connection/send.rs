@@ -1,5 +1,6 @@
 //! The send buffer of a stream: a bounded run of bytes, into which frames can be written in place.
 
+use super::draft::FrameList;
 use crate::error::QueueFull;
 use crate::run::ByteRun;
 
@@ -36,6 +37,18 @@ impl SendBuffer {
     pub(super) fn extend(&mut self, frame_bytes: usize) -> Result<&mut [u8], QueueFull> {
         self.check(frame_bytes)?;
         Ok(self.run.extend(frame_bytes))
+    }
+
+    /// Appends several frames that are yet to be written, one behind the other.
+    pub(super) fn extend_frames(&mut self, lengths: &[usize]) -> Result<FrameList<'_>, QueueFull> {
+        let mut rest = self.extend(lengths.iter().sum())?;
+        let mut frames = FrameList::new();
+        for length in lengths {
+            let (frame, behind) = rest.split_at_mut(*length);
+            frames.push(frame);
+            rest = behind;
+        }
+        Ok(frames)
     }
 
     /// Takes the last `count` bytes away.

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use socket2::{Socket, TcpKeepalive};
 
 use super::RecvStatus;
+use super::draft::FrameList;
 use super::receive::RecvBuffer;
 use super::send::SendBuffer;
 use crate::error::{IoError, QueueFull};
@@ -173,6 +174,11 @@ impl Stream {
 
     pub(super) fn draft(&mut self, frame_bytes: usize) -> Result<&mut [u8], QueueFull> {
         self.send.extend(frame_bytes)
+    }
+
+    /// Several frames, one behind the other.
+    pub(super) fn draft_frames(&mut self, lengths: &[usize]) -> Result<FrameList<'_>, QueueFull> {
+        self.send.extend_frames(lengths)
     }
 
     pub(super) fn take_back(&mut self, count: usize) {

@@ -5,7 +5,7 @@
 //! many messages one may have is ours.
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 
@@ -251,6 +251,24 @@ impl lobby::Handshake for Handshake {
 
     fn give_up(self) {
         self.refuse(&MemifError::TimedOut);
+    }
+}
+
+/// The server's half for a caller that waits.
+pub(super) fn accept(
+    control: OwnedFd,
+    limits: Limits,
+    timeout: Duration,
+) -> Result<Channel, MemifError> {
+    let deadline = Instant::now() + timeout;
+    let mut handshake = Handshake::begin(control, limits)?;
+    loop {
+        control::wait(&handshake.control, deadline)?;
+        handshake = match lobby::Handshake::advance(handshake) {
+            Progress::Waits(handshake) => handshake,
+            Progress::Done(channel) => return Ok(channel),
+            Progress::Failed => return Err(MemifError::Gone),
+        };
     }
 }
 

@@ -24,7 +24,7 @@ use super::overflow::Overflow;
 use super::producer::{Place, Producer};
 use super::wake::Wake;
 use super::wire::Message;
-use crate::connection::RecvStatus;
+use crate::connection::{FrameList, RecvStatus};
 use crate::error::{IoError, QueueFull};
 use crate::limits::Limits;
 use crate::{FrameFn, FrameSink};
@@ -187,6 +187,27 @@ impl Channel {
             }
         }
         self.overflow.extend(frame_bytes)
+    }
+
+    /// Several frames that are yet to be written: as many as there is room for in the ring, or one.
+    pub(crate) fn draft_frames(&mut self, lengths: &[usize]) -> Result<FrameList<'_>, QueueFull> {
+        let mut frames = FrameList::new();
+        if self.ends.is_in_place && self.overflow.is_empty() {
+            for length in lengths {
+                let Ok(Place::Buffer(slot)) = self.ends.producer.reserve(*length) else { break };
+                self.ends.producer.take(&slot);
+                self.unpublished_bytes += length;
+                // SAFETY: as in `draft`; each slot that is taken has a buffer of its own, so the
+                // slices are of different memory.
+                frames.push(unsafe { slot.in_place() });
+            }
+        }
+        if frames.is_empty()
+            && let Some(length) = lengths.first()
+        {
+            frames.push(self.draft(*length)?);
+        }
+        Ok(frames)
     }
 
     /// The last `count` frames, with so many bytes, are not to be sent.

@@ -6,8 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::io::Errno;
+use rustix::event::{EventfdFlags, eventfd};
 
 use super::accepting::is_trusted;
 use super::buffers::{Buffers, Pool};
@@ -95,18 +94,7 @@ impl Dialogue {
     }
 
     fn wait(&self) -> Result<(), MemifError> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(MemifError::TimedOut);
-        }
-        let left = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
-        match poll(&mut [PollFd::new(&self.control, PollFlags::IN)], Some(&left)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(MemifError::failed("poll")(errno)),
-        }
+        control::wait(&self.control, self.deadline)
     }
 
     /// Sends a message and takes the answer, which must be `wanted`.

@@ -6,7 +6,9 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
@@ -45,6 +47,22 @@ impl Received {
 
     fn descriptors(&self, wanted: usize) -> MemifError {
         MemifError::Descriptors { message: self.message.label(), count: self.count, wanted }
+    }
+}
+
+/// Waits until there is something to receive, or for too long.
+pub(super) fn wait(socket: &OwnedFd, deadline: Instant) -> Result<(), MemifError> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(MemifError::TimedOut);
+    }
+    let left = Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos()),
+    };
+    match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&left)) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(MemifError::failed("poll")(errno)),
     }
 }
 

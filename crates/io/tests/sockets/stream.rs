@@ -428,3 +428,51 @@ fn receive_while_flushing(
     }
     frames
 }
+
+#[test]
+fn a_pair_in_memory_carries_drafts_both_ways_and_says_when_one_end_is_gone() {
+    let (mut one, mut other) = Connection::pair_in_memory().unwrap();
+    for (from, to) in [(true, false), (false, true)] {
+        let (sender, receiver) = if from { (&mut one, &mut other) } else { (&mut other, &mut one) };
+        let mut draft = sender.draft();
+        assert!(
+            draft
+                .frame(3, |frame| {
+                    frame.copy_from_slice(&[2, 7, 9]);
+                    true
+                })
+                .unwrap()
+        );
+        draft.commit();
+        sender.flush().unwrap();
+        let mut got = Vec::new();
+        receiver.recv_burst(|_| Ok(Some(3)), &mut |frame| got.push(frame.to_vec())).unwrap();
+        assert_eq!(got, [[2, 7, 9]]);
+        assert!(to != from);
+    }
+    drop(one);
+    let status = other.recv_burst(|_| Ok(Some(3)), &mut |_| {}).unwrap();
+    assert!(status.closed);
+}
+
+#[test]
+fn what_is_held_is_taken_out_one_by_one_and_a_draft_that_is_dropped_was_never_there() {
+    let mut held = Connection::held().unwrap();
+    held.queue(&[&[1], &[10]]).unwrap();
+    let mut draft = held.draft();
+    let (lent, kept) = draft
+        .frames(&[2, 2], |frames| {
+            frames[0].copy_from_slice(&[2, 20]);
+            1
+        })
+        .unwrap();
+    assert_eq!((lent, kept), (2, 1));
+    draft.commit();
+    let mut dropped = held.draft();
+    dropped.frame(2, |_| true).unwrap();
+    drop(dropped);
+    let mut got = Vec::new();
+    while held.take_held(|_| Ok(Some(2)), &mut |frame| got.push(frame.to_vec())).unwrap() {}
+    assert_eq!(got, [[1, 10], [2, 20]]);
+    assert!(!held.wants_write());
+}
