@@ -14,6 +14,7 @@ use byname_keychain::{Keychain, TrustStore};
 use byname_packet::Name;
 use byname_security::link::Link;
 use byname_security::trust::{TrustError, TrustPolicy, Trusted, UnknownKeys};
+use byname_transfer::congestion::Congestion;
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -45,6 +46,7 @@ pub(crate) struct Pace {
     pub(crate) bytes_per_second: Option<u64>,
     /// Slower than this for a minute is a failure.
     pub(crate) min_bytes_per_second: u64,
+    pub(crate) congestion: Congestion,
 }
 
 /// A name to read, a client to read it with, and how to make another client once the user has
@@ -186,6 +188,7 @@ fn config(
         transfers: usize::try_from(transfers).unwrap_or(1).max(1),
         bytes_per_second: (bytes_per_second > 0).then_some(bytes_per_second),
         min_bytes_per_second: pace.min_bytes_per_second,
+        congestion: pace.congestion,
         stop,
         ..ClientConfig::default()
     })

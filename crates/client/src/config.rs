@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use byname_security::trust::TrustPolicy;
+use byname_transfer::congestion::{Congestion, WINDOW_MAX};
 use byname_transfer::discovery::DiscoveryConfig;
 use byname_transfer::fetch::FetchConfig;
+use byname_transfer::flow::Flow;
 use byname_transfer::freshness::Freshness;
 
 use crate::copies::Copies;
@@ -34,6 +36,11 @@ pub struct ClientConfig {
     pub transfers: usize,
     /// Payload per second that is asked for; `None` for as fast as possible.
     pub bytes_per_second: Option<u64>,
+    /// What decides how many requests are under way.
+    pub congestion: Congestion,
+    /// Most requests under way, at most
+    /// [`WINDOW_LIMIT`](byname_transfer::congestion::WINDOW_LIMIT).
+    pub window_max: usize,
     /// Time to connect to one endpoint.
     pub connect_timeout: Duration,
     /// Whether descriptions have to come from the publisher itself.
@@ -54,6 +61,8 @@ impl Default for ClientConfig {
             retries: 5,
             transfers: TRANSFERS_DEFAULT,
             bytes_per_second: None,
+            congestion: Congestion::default(),
+            window_max: WINDOW_MAX,
             connect_timeout: Duration::from_secs(5),
             freshness: Freshness::default(),
             copies: None,
@@ -69,6 +78,15 @@ impl ClientConfig {
             silence_ns: nanoseconds(self.timeout),
             ..FetchConfig::default()
         }
+    }
+
+    /// The path through a new connection.
+    pub(crate) fn flow(&self, now_ns: u64) -> Flow {
+        let mut flow = Flow::new(self.congestion.controller(self.window_max));
+        if let Some(bytes_per_second) = self.bytes_per_second {
+            flow.limit_rate(bytes_per_second, now_ns);
+        }
+        flow
     }
 
     /// Proved bytes within `no_progress` that count as progress.

@@ -3,6 +3,7 @@
 use crate::exit::{Failure, Outcome};
 use crate::paths::Paths;
 use crate::target::{Pace, ReadArgs, Session};
+use byname_transfer::congestion::Congestion;
 use std::io::Write;
 use std::ops::Range;
 
@@ -17,6 +18,9 @@ pub(crate) struct Args {
     /// Only these bytes (repeatable); bytes beyond the end do not exist.
     #[arg(long, value_name = "OFFSET:LENGTH")]
     range: Vec<String>,
+    /// What decides how many requests are under way: bdp, cubic, aimd or fixed=N.
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<Congestion>,
     #[command(flatten)]
     read: ReadArgs,
 }
@@ -24,7 +28,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let ranges: Vec<Range<u64>> =
         args.range.iter().map(|text| parse_range(text)).collect::<Outcome<_>>()?;
-    let mut session = Session::open(&args.target, &args.read, Pace::default(), paths)?;
+    let pace = Pace { congestion: args.congestion.unwrap_or_default(), ..Pace::default() };
+    let mut session = Session::open(&args.target, &args.read, pace, paths)?;
     if ranges.is_empty() { whole(&mut session) } else { parts(&mut session, &ranges) }
 }
 

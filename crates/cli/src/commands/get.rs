@@ -7,8 +7,9 @@ use crate::output;
 use crate::paths::Paths;
 use crate::progress::Reporter;
 use crate::target::{self, Pace, ReadArgs, Session};
-use crate::walk;
+use crate::walk::{self, Wanted};
 use byname_client::{ClientError, DownloadOptions, TreeOptions, TreeReport};
+use byname_transfer::congestion::Congestion;
 use filter::{Filter, FilterArgs};
 use serde_json::json;
 use std::ffi::OsStr;
@@ -39,6 +40,9 @@ pub(crate) struct Args {
     /// Make finished files survive a power cut.
     #[arg(long)]
     sync: bool,
+    /// With -r, read files that have the published size and time, and check them too.
+    #[arg(long)]
+    checksum: bool,
     /// Only say what would be fetched.
     #[arg(long)]
     dry_run: bool,
@@ -51,6 +55,9 @@ pub(crate) struct Args {
     /// Give up when less than this comes in a second, averaged over a minute.
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     min_rate: Option<u64>,
+    /// What decides how many requests are under way: bdp, cubic, aimd or fixed=N.
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<Congestion>,
     /// Files fetched side by side (with -r).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=64))]
     transfers: Option<u64>,
@@ -75,6 +82,7 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
         transfers: args.transfers,
         bytes_per_second: args.bwlimit,
         min_bytes_per_second: args.min_rate.unwrap_or(0),
+        congestion: args.congestion.unwrap_or_default(),
     };
     let mut session = Session::open(&args.target, &args.read, pace, paths)?;
     if to_stdout {
@@ -133,7 +141,7 @@ fn default_target(session: &Session<'_>) -> Outcome<PathBuf> {
 }
 
 fn options(args: &Args) -> DownloadOptions {
-    DownloadOptions { no_clobber: args.no_clobber, sync: args.sync }
+    DownloadOptions { no_clobber: args.no_clobber, sync: args.sync, checksum: args.checksum }
 }
 
 fn file(args: &Args, session: &mut Session<'_>, target: &Path, quiet: bool) -> Outcome {
@@ -220,7 +228,7 @@ fn dry_run(args: &Args, session: &mut Session<'_>, filter: &Filter, target: &Pat
     }
     let mut filter = filter.clone();
     session.run(|client, name| {
-        walk::published(client, name, &mut |_, found| {
+        walk::published(client, name, Wanted::Names, &mut |_, found| {
             let Some(path) = &found.path else { return Ok(false) };
             let accepted = filter.accepts(path, found.is_directory);
             if accepted && !found.is_directory {
