@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -154,6 +154,12 @@ fn whole_milliseconds(timeout: Duration) -> Timespec {
 #[derive(Debug, Clone)]
 pub struct Waker {
     counter: Arc<OwnedFd>,
+}
+
+impl AsRawFd for Waker {
+    fn as_raw_fd(&self) -> RawFd {
+        self.counter.as_raw_fd()
+    }
 }
 
 impl Waker {

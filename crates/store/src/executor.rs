@@ -1,18 +1,28 @@
 //! Carries out the engine's operations: what is quick at once, the rest through the workers.
 
+mod ahead;
+mod reading;
+mod sending;
+
 use std::collections::HashMap;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use byname_io::Connection;
 use byname_transfer::server::{
-    Completion, Handle, Hashed, Identity, Located, Op, OpId, SegmentSent, SendSegment,
+    Completion, FaceId, Handle, Hashed, Identity, Located, Made, MakeSegment, Octets, Op, OpId,
+    SegmentBurst, SegmentSent,
 };
+
+use ahead::Ahead;
+pub(crate) use reading::{ReadBurst, Reading};
+use sending::{Stored, send_cached, send_levels};
 
 use crate::beneath::{Found, Root, WalkError};
 use crate::hashing::{LargeFile, is_same, small_tree};
-use crate::state::{RootRecord, StateDir, TREE_HEADER_BYTES, is_small};
+use crate::made::Source;
+use crate::snapshot::manifest;
+use crate::state::{RootRecord, StateDir, is_small};
 use crate::workers::{Done, Job, OpenedTree, Workers, flat};
 
 /// Files up to this size are hashed at once: waking a thread would take as long.
@@ -21,36 +31,56 @@ const INLINE_BYTES_MAX: u64 = 128 << 10;
 /// What a handle stands for.
 enum Open {
     File { file: Arc<File>, identity: Identity },
-    Tree(File),
-    Levels(Vec<u8>),
+    Tree(Arc<File>),
+    Levels(Arc<Vec<u8>>),
 }
 
 pub(crate) struct Executor {
     roots: Vec<Arc<Root>>,
     state: Arc<StateDir>,
     workers: Workers,
+    reading: Reading,
     open: HashMap<Handle, Open>,
+    /// Of files that had to be fetched from the disk.
+    ahead: HashMap<Handle, Ahead>,
+    /// Large files being hashed.
+    hashing: HashMap<Identity, Weak<LargeFile>>,
     next_handle: u64,
 }
 
 impl Executor {
-    pub(crate) fn new(roots: Vec<Arc<Root>>, state: Arc<StateDir>, workers: Workers) -> Self {
-        Self { roots, state, workers, open: HashMap::new(), next_handle: 0 }
+    pub(crate) fn new(
+        roots: Vec<Arc<Root>>,
+        state: Arc<StateDir>,
+        workers: Workers,
+        reading: Reading,
+    ) -> Self {
+        Self {
+            roots,
+            state,
+            workers,
+            reading,
+            open: HashMap::new(),
+            ahead: HashMap::new(),
+            hashing: HashMap::new(),
+            next_handle: 0,
+        }
     }
 
     /// Carries out an operation. The completion comes at once or later from
     /// [`Executor::take_done`].
-    pub(crate) fn execute(
-        &mut self,
-        id: OpId,
-        op: Op,
-        connection: &mut Connection,
-    ) -> Option<Completion> {
+    pub(crate) fn execute(&mut self, id: OpId, op: Op) -> Option<Completion> {
         match op {
             Op::Locate { mount, path } => Some(Completion::Located(self.locate(mount, &path))),
             Op::List { mount, path, bytes_max } => {
                 let root = self.roots[mount].clone();
                 self.workers.push(Job::List { op: id, root, path, bytes_max });
+                None
+            }
+            Op::Manifest { mount, path, name, bytes_max, quiet } => {
+                let root = self.roots[mount].clone();
+                let order = Box::new(manifest::Order { root, path, name, bytes_max, quiet });
+                self.workers.push(Job::Manifest { op: id, order });
                 None
             }
             Op::Recall { key, identity } => {
@@ -62,12 +92,10 @@ impl Executor {
             }
             Op::Hash { file, identity } => self.hash(id, file, identity).map(Completion::Hashed),
             Op::OpenTree { file, identity } => self.open_tree(id, file, identity),
-            Op::SendSegment(segment) => {
-                let sent = self.send(&[(id, segment)], connection).pop();
-                sent.map(Completion::Segment)
-            }
+            Op::MakeSegment(order) => self.make_segment(id, order),
             Op::Close { handle } => {
                 self.open.remove(&handle);
+                self.ahead.remove(&handle);
                 None
             }
         }
@@ -82,8 +110,8 @@ impl Executor {
                 Done::Tree(id, tree) => {
                     let handle = tree.map(|tree| {
                         self.keep(match tree {
-                            OpenedTree::File(tree) => Open::Tree(tree.file),
-                            OpenedTree::Memory(levels) => Open::Levels(levels),
+                            OpenedTree::File(tree) => Open::Tree(Arc::new(tree.file)),
+                            OpenedTree::Memory(levels) => Open::Levels(Arc::new(levels)),
                         })
                     });
                     (id, Completion::TreeOpened(handle))
@@ -150,8 +178,29 @@ impl Executor {
         };
         let parts = self.workers.count();
         let large = Arc::new(LargeFile::new(op, file, identity, tree, parts));
+        self.hashing.retain(|_, hashing| hashing.strong_count() > 0);
+        self.hashing.insert(identity, Arc::downgrade(&large));
         for _ in 0..parts {
             self.workers.push(Job::HashLarge(large.clone()));
+        }
+        None
+    }
+
+    fn make_segment(&self, op: OpId, order: MakeSegment) -> Option<Completion> {
+        let source = match self.open.get(&order.source) {
+            Some(Open::File { file, .. }) => {
+                let hashing = self.hashing.get(&order.identity).cloned().unwrap_or_default();
+                Source::File(file.clone(), hashing)
+            }
+            Some(Open::Tree(tree)) => Source::Tree(tree.clone()),
+            Some(Open::Levels(levels)) => Source::Levels(levels.clone()),
+            None => return Some(Completion::Made(Made::Failed)),
+        };
+        let is_node = matches!(order.octets, Octets::Values { .. });
+        let job = Job::Make { op, source, order: Box::new(order) };
+        match is_node {
+            true => self.workers.push_first(job),
+            false => self.workers.push(job),
         }
         None
     }
@@ -163,69 +212,83 @@ impl Executor {
             return None;
         }
         let tree = small_tree(&file, &identity).ok();
-        let handle = tree.map(|tree| self.keep(Open::Levels(flat(tree))));
+        let handle = tree.map(|tree| self.keep(Open::Levels(Arc::new(flat(tree)))));
         Some(Completion::TreeOpened(handle))
     }
 
-    /// Sends segments of one source, in a burst, and says what became of each.
-    ///
-    /// They are read into the send buffer, but nothing leaves before the file's state has been
-    /// compared, once for all: whatever was read belongs to the state that is seen after it.
+    /// Sends segments of one source. What is in memory leaves at once, what became of it is added
+    /// to `done`; the rest comes back with [`Executor::take_read`].
     pub(crate) fn send(
-        &self,
-        burst: &[(OpId, SendSegment)],
+        &mut self,
+        mut burst: SegmentBurst,
         connection: &mut Connection,
-    ) -> Vec<SegmentSent> {
-        let source = burst.first().map(|(_, segment)| segment.source);
-        let Some(open) = source.and_then(|source| self.open.get(&source)) else {
-            return vec![SegmentSent::Failed; burst.len()];
-        };
-        let mut draft = connection.draft();
-        let mut failure = None;
-        let mut draft_segment = |(_, segment): &(OpId, SendSegment)| {
-            let len = segment.header.len() + segment.len + segment.trailer.len();
-            let is_drafted = draft.frame(len, |frame| match fill(frame, segment, open) {
-                Ok(()) => Some(segment.source) == source,
-                Err(error) => {
-                    failure = Some((error, segment.offset));
-                    false
-                }
-            });
-            match is_drafted {
-                Ok(true) => SegmentSent::Sent,
-                Ok(false) | Err(_) => SegmentSent::Failed,
+        done: &mut Vec<(SegmentBurst, SegmentSent)>,
+    ) {
+        let source = burst.source();
+        let stored = match self.open.get(&source) {
+            Some(Open::Levels(levels)) => {
+                let sent = send_levels(levels, &burst, connection);
+                return done.push((burst, sent));
             }
+            Some(open) => open.stored(),
+            None => None,
         };
-        let sent = burst.iter().map(&mut draft_segment).collect();
-        if let Open::File { file, identity } = open
-            && !is_same(file, identity)
+        let Some(stored) = stored else { return done.push((burst, SegmentSent::Failed)) };
+        let at_once = send_cached(&stored, &burst, connection);
+        if at_once.has_changed {
+            return done.push((burst, SegmentSent::Changed));
+        }
+        self.read_ahead(source, &stored, &burst, !at_once.cold.is_empty());
+        // From behind, so that places stay right.
+        let (mut cold, mut failed) = (at_once.cold, at_once.failed);
+        while let Some(last) =
+            cold.last().map(|run| run.start).max(failed.last().map(|run| run.start))
         {
-            return vec![SegmentSent::Changed; burst.len()];
+            if cold.last().is_some_and(|run| run.start == last) {
+                let run = cold.pop().expect("it was just seen");
+                self.reading.push(stored.clone(), burst.take_out(run));
+            } else {
+                let run = failed.pop().expect("it was just seen");
+                done.push((burst.take_out(run), SegmentSent::Failed));
+            }
         }
-        if let Some((error, offset)) = failure {
-            tracing::warn!(%error, offset, "cannot read a segment");
+        if !burst.is_empty() {
+            done.push((burst, SegmentSent::Sent));
         }
-        draft.commit();
-        sent
     }
-}
 
-/// Writes a segment's packet.
-fn fill(frame: &mut [u8], segment: &SendSegment, open: &Open) -> std::io::Result<()> {
-    let (header, rest) = frame.split_at_mut(segment.header.len());
-    let (content, trailer) = rest.split_at_mut(segment.len);
-    header.copy_from_slice(&segment.header);
-    trailer.copy_from_slice(&segment.trailer);
-    match open {
-        Open::File { file, .. } => file.read_exact_at(content, segment.offset),
-        Open::Tree(file) => file.read_exact_at(content, TREE_HEADER_BYTES + segment.offset),
-        Open::Levels(levels) => read_levels(levels, segment.offset, content),
+    fn read_ahead(&mut self, source: Handle, stored: &Stored, burst: &SegmentBurst, is_cold: bool) {
+        if !is_cold && !self.ahead.contains_key(&source) {
+            return;
+        }
+        let Some(size) = stored.identity.map(|identity| identity.size) else { return };
+        let offsets = burst.segments().map(|segment| segment.offset);
+        let ends = burst.segments().map(|segment| segment.offset + segment.len as u64);
+        let (Some(start), Some(end)) = (offsets.min(), ends.max()) else { return };
+        // Segments from all over the file are no stream.
+        let is_run = end - start <= 2 * burst.segments().map(|it| it.len as u64).sum::<u64>();
+        let ahead = self.ahead.entry(source).or_default();
+        if is_run && let Some(part) = ahead.on_request(start..end, is_cold, size) {
+            self.reading.advise(stored, part);
+        }
     }
-}
 
-fn read_levels(levels: &[u8], offset: u64, content: &mut [u8]) -> std::io::Result<()> {
-    let start = usize::try_from(offset).unwrap_or(usize::MAX);
-    let found = levels.get(start..).and_then(|rest| rest.get(..content.len()));
-    content.copy_from_slice(found.ok_or(std::io::ErrorKind::UnexpectedEof)?);
-    Ok(())
+    /// Begins reads for faces that have room. To be called when something was sent or has come.
+    pub(crate) fn begin_reads(&mut self, has_room: &dyn Fn(FaceId) -> bool) {
+        self.reading.begin(has_room);
+    }
+
+    /// A burst, or a part of one, that had to wait for the disk and is there now.
+    pub(crate) fn take_read(&mut self) -> Option<ReadBurst> {
+        self.reading.take_done()
+    }
+
+    /// Sends such a burst, if its face is still there.
+    pub(crate) fn finish_read(
+        &mut self,
+        read: ReadBurst,
+        connection: Option<&mut Connection>,
+    ) -> (SegmentBurst, SegmentSent) {
+        self.reading.finish(read, connection)
+    }
 }

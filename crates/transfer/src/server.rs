@@ -20,6 +20,7 @@
 //! below an earlier one of its name; every Interest handled is answered by one packet or counted as
 //! expired; every table has a bound in [`ServerConfig`].
 
+mod burst;
 mod cache;
 mod completion;
 mod config;
@@ -27,6 +28,7 @@ mod counters;
 mod directories;
 mod finish;
 mod interest;
+mod made;
 mod ops;
 mod reply;
 mod segments;
@@ -40,17 +42,23 @@ use std::collections::{HashMap, VecDeque};
 
 use byname_packet::{Data, DecodeError, Interest, Name};
 
+pub use burst::{BURST_SEGMENTS_MAX, SegmentBurst, SegmentPlan};
 pub use config::{FixedData, Mount, ServerConfig, SharedSigner};
 pub use counters::Counters;
+pub use made::{SegmentSigner, signed_segment};
 pub use ops::{
-    Completion, FileStat, Handle, Hashed, Identity, ListFailure, Listing, Located, Op, OpId,
-    Recalled, Record, RecordKey, SegmentSent, SendSegment, Subject,
+    Made, MakeSegment, Octets, Completion, FaceId, FileStat, Handle, Hashed, Identity, ListFailure, Listing, Located, Op,
+    OpId, Outgoing, Recalled, Record, RecordKey, SegmentSent, Subject,
 };
 
+pub use versions::{Quiet, next_version};
+
+use burst::Forming;
 use cache::Cache;
 use directories::Snapshots;
+use made::Making;
 use reply::{Answers, Echo};
-use segments::{Hashing, OpenFile, PendingSegment};
+use segments::{Hashing, OpenFile, PendingSegment, Template};
 use tasks::Tasks;
 
 /// Both clocks.
@@ -71,6 +79,8 @@ pub struct Arrival<'a> {
     pub pit_token: Option<&'a [u8]>,
     /// Congestion mark to be returned with the answer.
     pub congestion_mark: Option<u64>,
+    /// Whom it came from.
+    pub face: FaceId,
 }
 
 /// How full the tables are.
@@ -84,6 +94,8 @@ pub struct Levels {
     pub listing_bytes: usize,
     /// Roots being computed.
     pub hashing: usize,
+    /// Nodes being computed for readers who cannot wait for the root.
+    pub nodes: usize,
 }
 
 /// The engine. See the module's documentation for the order of calls.
@@ -97,14 +109,20 @@ pub struct Server {
     hashing: HashMap<Identity, Hashing>,
     /// Requests for trees that are being opened, by the version's name.
     trees: HashMap<Vec<u8>, Vec<PendingSegment>>,
+    making: Making,
+    segment_signers: HashMap<usize, SegmentSigner>,
     answers: Answers,
     owners: HashMap<OpId, Owner>,
     ops: VecDeque<(OpId, Op)>,
-    out: VecDeque<Vec<u8>>,
+    forming: Forming,
+    template: Template,
+    out: VecDeque<Outgoing>,
     counters: Counters,
     next_op: u64,
     /// Interests kept anywhere: with tasks, trees and segments under way.
     waiting: usize,
+    /// The latest time this was told.
+    now_ns: u64,
 }
 
 /// Who waits for a completion.
@@ -112,7 +130,7 @@ enum Owner {
     Task(u64),
     Hash(Identity),
     Tree { object: Vec<u8>, identity: Identity },
-    Segment(PendingSegment),
+    Made { key: Vec<u8>, is_node: bool },
 }
 
 /// An Interest that could not be answered at once.
@@ -155,13 +173,18 @@ impl Server {
             snapshots: Snapshots::new(config.listing_bytes_max),
             hashing: HashMap::new(),
             trees: HashMap::new(),
+            making: Making::new(&config),
+            segment_signers: HashMap::new(),
             answers: Answers::new(&config),
             owners: HashMap::new(),
             ops: VecDeque::new(),
+            forming: Forming::default(),
+            template: Template::default(),
             out: VecDeque::new(),
             counters: Counters::default(),
             next_op: 0,
             waiting: 0,
+            now_ns: 0,
         }
     }
 
@@ -193,6 +216,7 @@ impl Server {
             open_files: self.open.len(),
             listing_bytes: self.snapshots.bytes(),
             hashing: self.hashing.len(),
+            nodes: self.making.nodes_under_way(),
         }
     }
 
@@ -201,22 +225,16 @@ impl Server {
         self.ops.pop_front()
     }
 
-    /// The segments that are the next operations, if they are, all from one source; at most `max`
-    /// are added to `burst`. Each has a completion of its own.
-    pub fn poll_segments(&mut self, burst: &mut Vec<(OpId, SendSegment)>, max: usize) {
-        let mut source = None;
-        for _ in 0..max {
-            let next = self.ops.pop_front_if(|(_, op)| match op {
-                Op::SendSegment(next) => *source.get_or_insert(next.source) == next.source,
-                _ => false,
-            });
-            let Some((id, Op::SendSegment(segment))) = next else { return };
-            burst.push((id, segment));
-        }
+    /// Segments of one source to be read and sent together. What became of them is told with
+    /// [`Server::handle_segments`], now or later, together or in parts.
+    ///
+    /// To be called until nothing is left before [`Server::poll_op`], which may close their source.
+    pub fn poll_segments(&mut self) -> Option<SegmentBurst> {
+        self.forming.pop()
     }
 
     /// The next packet to send, with its link header.
-    pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
+    pub fn poll_transmit(&mut self) -> Option<Outgoing> {
         self.out.pop_front()
     }
 

@@ -40,6 +40,11 @@ impl DataPlan {
         self.header.len() + self.content_len + self.trailer.len()
     }
 
+    /// Where the Name begins in the header; the signature covers the packet from there on.
+    pub fn name_at(&self) -> usize {
+        self.signed_from
+    }
+
     /// Signs `packet`, which is `header ++ content ++ trailer`, in place.
     ///
     /// # Errors

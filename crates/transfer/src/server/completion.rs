@@ -3,14 +3,16 @@
 use super::ops::{Located, Op, Record, RecordKey, Subject};
 use super::segments::OpenFile;
 use super::tasks::{FoundFile, Step};
-use super::versions::{next_version, unsettled_ns};
+use super::versions::next_version;
 use super::{Completion, Now, OpId, Owner, Recalled, Server, Waiter};
 use crate::metadata::Absence;
 use crate::naming;
+use byname_security::tree::GROUP_BYTES;
 
 impl Server {
     /// Takes the result of an operation.
     pub fn handle_completion(&mut self, id: OpId, completion: Completion, now: Now) {
+        self.now_ns = now.now_ns;
         match (self.owners.remove(&id), completion) {
             (Some(Owner::Task(task)), completion) => self.on_task(task, completion, now),
             (Some(Owner::Hash(identity)), Completion::Hashed(hashed)) => {
@@ -19,8 +21,8 @@ impl Server {
             (Some(Owner::Tree { object, identity }), Completion::TreeOpened(handle)) => {
                 self.on_tree_opened(&object, identity, handle);
             }
-            (Some(Owner::Segment(pending)), Completion::Segment(sent)) => {
-                self.on_segment(pending, sent);
+            (Some(Owner::Made { key, is_node }), Completion::Made(made)) => {
+                self.on_made(key, is_node, made);
             }
             _ => self.counters.strays += 1,
         }
@@ -81,7 +83,12 @@ impl Server {
     }
 
     fn on_located(&mut self, id: u64, located: Located, now: Now) {
+        let is_manifest = self.tasks.get(id).is_some_and(|task| task.is_manifest());
         match located {
+            Located::File { handle, .. } if is_manifest => {
+                self.close(handle);
+                self.finish_absent(id, Absence::NotFound, now);
+            }
             Located::File { stat, handle } => self.on_file(id, FoundFile { stat, handle }, now),
             Located::Directory { stat } => self.on_directory(id, stat, now),
             Located::NotFound => self.finish_absent(id, Absence::NotFound, now),
@@ -117,7 +124,7 @@ impl Server {
         let Some(task) = self.tasks.get(id) else { return };
         let since_ns = task.seen.map_or(now.now_ns, |(_, since_ns)| since_ns);
         let seen_for_ns = now.now_ns.saturating_sub(since_ns);
-        let wait_ns = unsettled_ns(&identity, now.unix_ns, seen_for_ns, &self.config);
+        let wait_ns = self.config.quiet().unsettled_ns(&identity, now.unix_ns, seen_for_ns);
         if wait_ns > 0 {
             let until_ns = now.now_ns.saturating_add(wait_ns);
             task.step = Step::Quiet { until_ns };
@@ -142,13 +149,14 @@ impl Server {
     ) {
         let Some(task) = self.tasks.get(id) else { return self.close(found.handle) };
         let versioned = naming::versioned_name(task.path.view(), false, version);
-        let Some(segment_size) = naming::segment_size_for(versioned.view().value().len()) else {
+        let (mount, versioned_bytes) = (task.place.mount, versioned.view().value().len());
+        let Some(segment_size) = self.segment_size(mount, versioned_bytes) else {
             self.close(found.handle);
             return self.finish_absent(id, Absence::NameTooLong, now);
         };
         let (identity, file) = (found.stat.identity, found.handle);
-        let file =
-            self.open_version(&versioned, OpenFile { identity, file, tree: None, segment_size });
+        let open = OpenFile { mount, identity, file, tree: None, segment_size };
+        let file = self.open_version(&versioned, open);
         for waiter in self.take_waiters(id, Waiter::wants_segment) {
             self.settle_segment(&waiter);
         }
@@ -161,7 +169,8 @@ impl Server {
         if let Some(task) = self.tasks.get(id) {
             task.step = Step::Root { stat: found.stat, version };
         }
-        match self.hash(file, identity, id) {
+        // Readers get proved bytes of a larger file long before its root is there.
+        match self.hash(file, identity, Some(id)) && identity.size <= GROUP_BYTES as u64 {
             true => self.set_timer(id),
             false => self.answer_pending(id, |_| true, now),
         }

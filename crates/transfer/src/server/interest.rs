@@ -5,7 +5,7 @@ use byname_packet::{Data, NameRef};
 
 use super::reply::Echo;
 use super::{Arrival, Now, Server, Waiter, Wants};
-use crate::naming::{self, ParsedName, Request};
+use crate::naming::{self, Aspect, ParsedName, Request};
 
 /// Components of a certificate's name from `KEY` on.
 const AFTER_IDENTITY: usize = 4;
@@ -17,10 +17,11 @@ pub(super) struct Place {
 }
 
 impl Server {
-    /// Takes an Interest. It is answered through `poll_transmit` or a `SendSegment` operation,
-    /// now or after further calls.
+    /// Takes an Interest. It is answered through `poll_transmit` or `poll_segments`, now or
+    /// after further calls.
     pub fn handle_interest(&mut self, arrival: &Arrival<'_>, now: Now) {
         self.counters.interests += 1;
+        self.now_ns = now.now_ns;
         if self.answer_fixed(arrival) {
             return;
         }
@@ -29,10 +30,12 @@ impl Server {
         };
         match parsed.request {
             Request::Metadata { .. } if !arrival.interest.can_be_prefix => self.refuse(arrival),
-            Request::Metadata { listing } => {
-                self.join(arrival, &parsed, Wants::Metadata { listing }, now);
+            Request::Metadata { aspect } => {
+                let wants = Wants::Metadata { listing: aspect != Aspect::File };
+                self.join(arrival, &parsed, wants, now);
             }
-            Request::Segment { listing, version, .. } => {
+            Request::Segment { aspect, version, .. } => {
+                let listing = aspect != Aspect::File;
                 if !self.serve_segment(arrival.interest.wire(), &parsed, Echo::of(arrival)) {
                     self.join(arrival, &parsed, Wants::Segment { listing, version }, now);
                 }
@@ -73,12 +76,20 @@ impl Server {
         }
         self.waiting += 1;
         let waiter = Waiter::new(arrival, wants, now);
-        if let Some(task) = self.tasks.by_path(parsed.path.value()) {
+        // A manifest is made apart from the listing: it takes longer and is asked for less.
+        let object = match parsed.request {
+            Request::Metadata { aspect: Aspect::Manifest }
+            | Request::Segment { aspect: Aspect::Manifest, .. } => {
+                naming::manifest_name(parsed.path)
+            }
+            _ => parsed.path.to_name(),
+        };
+        if let Some(task) = self.tasks.by_path(object.view().value()) {
             task.waiters.push(waiter);
             let id = task.id;
             return self.set_timer(id);
         }
-        let id = self.tasks.start(parsed.path.to_name(), place, waiter);
+        let id = self.tasks.start(object, place, waiter);
         self.locate(id);
     }
 

@@ -2,15 +2,33 @@
 //!
 //! Every [`Op`] except `Close` is answered by exactly one [`Completion`] with the same [`OpId`], at
 //! once or later. The engine never waits: an operation that takes long only delays its requests.
+//! Segments of files do not pass through here, see [`super::SegmentBurst`].
+
+use byname_packet::Name;
 
 use super::config::FixedData;
+use super::made::SegmentSigner;
+use super::versions::Quiet;
 
 /// Which operation a completion belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OpId(pub u64);
 
+/// Whom a request came from and its answer goes to, numbered by the driver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct FaceId(pub u64);
+
+/// A packet to be sent, with its link header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// To whom.
+    pub face: FaceId,
+    /// The packet.
+    pub wire: Vec<u8>,
+}
+
 /// An open file or tree, numbered by the executor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Handle(pub u64);
 
 /// What tells one state of a file from another without reading it.
@@ -94,6 +112,20 @@ pub enum Op {
         /// The largest payload wanted.
         bytes_max: usize,
     },
+    /// Read a directory whole and describe its entries: a [`crate::manifest`]. Answered by
+    /// `Listed`; versions that its entries got are durable by then.
+    Manifest {
+        /// Which mount.
+        mount: usize,
+        /// Relative path.
+        path: Vec<u8>,
+        /// Published name of the directory.
+        name: Name,
+        /// The largest payload wanted.
+        bytes_max: usize,
+        /// When a file may get a version.
+        quiet: Quiet,
+    },
     /// Look up what was announced.
     Recall {
         /// Under which name.
@@ -122,8 +154,8 @@ pub enum Op {
         /// Its state.
         identity: Identity,
     },
-    /// Send a Data packet around octets of an open file or tree, if its state is still the same.
-    SendSegment(SendSegment),
+    /// Make a signed segment, see [`super::signed_segment`].
+    MakeSegment(MakeSegment),
     /// Forget a handle. Not answered.
     Close {
         /// Which.
@@ -131,19 +163,51 @@ pub enum Op {
     },
 }
 
-/// A packet to be completed with octets from a file and sent.
+/// A segment to be read, or computed, and signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SendSegment {
-    /// Where the octets are.
+pub struct MakeSegment {
+    /// The open file or tree.
     pub source: Handle,
-    /// From where.
-    pub offset: u64,
-    /// How many; fewer at the end of the file mean that it changed.
-    pub len: usize,
-    /// What comes before them.
-    pub header: Vec<u8>,
-    /// What comes after them.
-    pub trailer: Vec<u8>,
+    /// State of the file; another before or after reading means that it changed.
+    pub identity: Identity,
+    /// What it contains.
+    pub octets: Octets,
+    /// TLV-VALUE of the packet's name.
+    pub name: Vec<u8>,
+    /// Number of the object's last segment.
+    pub last_segment: u64,
+    /// Signs it.
+    pub signer: SegmentSigner,
+}
+
+/// Content of a segment that is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Octets {
+    /// Octets of the source as they are.
+    Stored {
+        /// From where.
+        offset: u64,
+        /// How many.
+        len: usize,
+    },
+    /// Values of level 1 of the source's tree, computed.
+    Values {
+        /// Where they lie in the level.
+        offset: u64,
+        /// How many octets.
+        len: usize,
+    },
+}
+
+/// What became of a segment to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Made {
+    /// The Data packet, without link header.
+    Packet(Vec<u8>),
+    /// The file is no longer in the state in which it was opened.
+    Changed,
+    /// Reading or signing failed.
+    Failed,
 }
 
 /// What became of an operation.
@@ -161,8 +225,8 @@ pub enum Completion {
     Hashed(Hashed),
     /// Of `OpenTree`: nothing if the tree is not kept.
     TreeOpened(Option<Handle>),
-    /// Of `SendSegment`.
-    Segment(SegmentSent),
+    /// Of `MakeSegment`.
+    Made(Made),
 }
 
 /// Where a path leads.
@@ -227,10 +291,10 @@ pub enum Hashed {
     Failed,
 }
 
-/// What became of a packet.
+/// What became of the packets of a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SegmentSent {
-    /// It is on its way.
+    /// They are on their way.
     Sent,
     /// The file is no longer in the state in which it was opened; nothing was sent.
     Changed,

@@ -3,18 +3,22 @@
 //! A version of a file is open under its versioned name. Its octets are read by the executor, which
 //! compares the file's state after reading and before anything leaves; "changed" ends the version.
 
+use std::ops::Range;
+
 use byname_packet::lp::nack_reason;
 use byname_packet::{DataBuilder, Name, NameRef, NullSigner, NumberComponent};
 use byname_security::tree::Shape;
 
-use super::ops::{Handle, Hashed, Identity, Op, SegmentSent, SendSegment};
+use super::burst::{NewSegment, SegmentBurst};
+use super::ops::{Handle, Hashed, Identity, Octets, Op, SegmentSent};
 use super::reply::{Echo, interest_name};
 use super::{Now, Owner, Server, Waiter};
-use crate::naming::{self, ParsedName, Part, Request};
+use crate::naming::{self, Aspect, ParsedName, Part, Request};
 use crate::numbers::SEGMENT_FRESHNESS_MS;
 
 /// A version of a file that can be read.
 pub(super) struct OpenFile {
+    pub(super) mount: usize,
     pub(super) identity: Identity,
     pub(super) file: Handle,
     pub(super) tree: Option<Handle>,
@@ -30,8 +34,8 @@ pub(super) struct Hashing {
 
 /// A segment under way, with what a Nack needs.
 pub(super) struct PendingSegment {
-    wire: Vec<u8>,
-    echo: Echo,
+    pub(super) wire: Vec<u8>,
+    pub(super) echo: Echo,
 }
 
 /// Where a segment lies in its object.
@@ -59,6 +63,44 @@ pub(super) fn segment_builder<'a>(name: NameRef<'a>, last: &'a NumberComponent) 
     DataBuilder::new(name).freshness_ms(SEGMENT_FRESHNESS_MS).final_block_id(last.as_component())
 }
 
+/// What stands around the content of a segment, kept because that of the next one differs from it
+/// in the octets of the name only.
+#[derive(Default)]
+pub(super) struct Template {
+    front: Vec<u8>,
+    trailer: Vec<u8>,
+    /// Where the TLV-VALUE of the name lies in `front`.
+    name: Range<usize>,
+    len: usize,
+    last_segment: u64,
+}
+
+impl Template {
+    fn new(name: NameRef<'_>, extent: &Extent) -> Option<Self> {
+        let last = NumberComponent::segment(extent.last_segment);
+        let plan = segment_builder(name, &last).plan(extent.len, &NullSigner).ok()?;
+        let name_end = plan.name_at() + name.wire_len();
+        Some(Self {
+            name: name_end - name.value().len()..name_end,
+            front: plan.header,
+            trailer: plan.trailer,
+            len: extent.len,
+            last_segment: extent.last_segment,
+        })
+    }
+
+    fn fits(&self, name: NameRef<'_>, extent: &Extent) -> bool {
+        self.name.len() == name.value().len()
+            && (self.len, self.last_segment) == (extent.len, extent.last_segment)
+    }
+
+    /// For a segment of this name.
+    fn around(&mut self, name: NameRef<'_>) -> (&[u8], &[u8]) {
+        self.front[self.name.clone()].copy_from_slice(name.value());
+        (&self.front, &self.trailer)
+    }
+}
+
 impl Server {
     /// Answers a segment request of an open version; false if the version is not open.
     pub(super) fn serve_segment(
@@ -67,13 +109,19 @@ impl Server {
         parsed: &ParsedName<'_>,
         echo: Echo,
     ) -> bool {
-        let Request::Segment { listing, version, part, segment } = parsed.request else {
+        let Request::Segment { aspect, version, part, segment } = parsed.request else {
             return false;
         };
-        if listing {
-            return self.serve_listing(wire, parsed.path, (version, part, segment), echo);
+        let asked = (version, part, segment);
+        match aspect {
+            Aspect::File => {}
+            Aspect::Listing => return self.serve_listing(wire, parsed.path, asked, echo),
+            Aspect::Manifest => {
+                return self.serve_listing(wire, parsed.object.without_last(1), asked, echo);
+            }
         }
         let Some(open) = self.open.get(parsed.object.value()) else { return false };
+        let (mount, identity, segment_size) = (open.mount, open.identity, open.segment_size);
         let (source, base, size) = match part {
             Part::Content => (open.file, 0, open.identity.size),
             Part::Tree(level) => {
@@ -84,16 +132,27 @@ impl Server {
                     return true;
                 }
                 let Some(tree) = open.tree else {
-                    let (file, identity) = (open.file, open.identity);
-                    self.wait_for_tree((file, identity), parsed.object, wire, echo);
+                    let file = open.file;
+                    match Extent::of(size, segment_size, segment) {
+                        None => self.nack_stale(wire, echo),
+                        Some(extent) if self.serve_pending(wire, parsed, &extent, echo) => {}
+                        Some(_) => {
+                            self.wait_for_tree((file, identity), parsed.object, wire, echo);
+                        }
+                    }
                     return true;
                 };
                 (tree, (1..level).map(|below| shape.level_bytes(below)).sum(), size)
             }
         };
-        match Extent::of(size, open.segment_size, segment) {
-            Some(extent) => self.send_segment(wire, echo, (source, base), &extent),
-            None => self.nack_stale(wire, echo),
+        match (Extent::of(size, segment_size, segment), self.segment_signers.get(&mount)) {
+            (Some(extent), None) => self.send_segment(wire, echo, (source, base), &extent),
+            (Some(Extent { offset, len, last_segment }), Some(signer)) => {
+                let octets = Octets::Stored { offset: base + offset, len };
+                let packet = (last_segment, signer.clone());
+                self.make_segment(wire, echo, ((source, identity), octets), packet);
+            }
+            (None, _) => self.nack_stale(wire, echo),
         }
         true
     }
@@ -110,38 +169,45 @@ impl Server {
             return self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
         }
         let Some(name) = interest_name(wire) else { return };
-        let last = NumberComponent::segment(extent.last_segment);
-        let Ok(plan) = segment_builder(name, &last).plan(extent.len, &NullSigner) else { return };
-        let mut header = Vec::with_capacity(plan.header.len() + 64);
-        echo.write(plan.packet_len(), &mut header);
-        header.extend_from_slice(&plan.header);
-        let op = SendSegment {
+        if !self.template.fits(name, extent) {
+            let Some(template) = Template::new(name, extent) else { return };
+            self.template = template;
+        }
+        self.counters.segments += 1;
+        self.waiting += 1;
+        let (front, trailer) = self.template.around(name);
+        self.forming.add(&NewSegment {
             source,
             offset: base + extent.offset,
             len: extent.len,
-            header,
-            trailer: plan.trailer,
-        };
-        self.counters.segments += 1;
-        self.waiting += 1;
-        let pending = PendingSegment { wire: wire.to_vec(), echo };
-        self.issue(Op::SendSegment(op), Owner::Segment(pending));
+            front,
+            trailer,
+            request: wire,
+            echo,
+        });
     }
 
-    pub(super) fn on_segment(&mut self, pending: PendingSegment, sent: SegmentSent) {
-        self.waiting -= 1;
+    /// Takes what became of a burst, or of a part of one.
+    pub fn handle_segments(&mut self, burst: SegmentBurst, sent: SegmentSent) {
+        self.waiting -= burst.len();
+        if sent != SegmentSent::Sent {
+            for (wire, echo) in burst.requests() {
+                self.out.push_back(echo.nack(wire, nack_reason::NONE));
+            }
+        }
         match sent {
-            SegmentSent::Sent => return,
+            SegmentSent::Sent => {}
             SegmentSent::Changed => {
-                self.counters.changed += 1;
-                if let Some(parsed) = interest_name(&pending.wire).and_then(naming::parse) {
+                self.counters.changed += burst.len() as u64;
+                let first = burst.requests().next().and_then(|(wire, _)| interest_name(wire));
+                if let Some(parsed) = first.and_then(naming::parse) {
                     let gone = self.open.remove(parsed.object.value());
                     self.close_files(gone);
                 }
             }
-            SegmentSent::Failed => self.counters.failed += 1,
+            SegmentSent::Failed => self.counters.failed += burst.len() as u64,
         }
-        self.out.push_back(pending.echo.nack(&pending.wire, nack_reason::NONE));
+        self.forming.recycle(burst);
     }
 
     pub(super) fn nack_stale(&mut self, wire: &[u8], echo: Echo) {
@@ -164,7 +230,7 @@ impl Server {
         file
     }
 
-    fn close_files(&mut self, gone: impl IntoIterator<Item = OpenFile>) {
+    pub(super) fn close_files(&mut self, gone: impl IntoIterator<Item = OpenFile>) {
         for open in gone {
             self.close(open.file);
             if let Some(tree) = open.tree {
@@ -207,9 +273,10 @@ impl Server {
             (_, Some(tree)) => self.close(tree),
             (_, None) => {}
         }
+        let is_open = self.open.peek(object).is_some_and(|open| open.tree.is_some());
+        let is_ready = is_open || (!waiting.is_empty() && self.begin_pending(object));
         for PendingSegment { wire, echo } in waiting {
             let parsed = interest_name(&wire).and_then(naming::parse);
-            let is_ready = self.open.peek(object).is_some_and(|open| open.tree.is_some());
             match parsed {
                 Some(parsed) if is_ready => {
                     self.serve_segment(&wire, &parsed, echo);
@@ -220,12 +287,10 @@ impl Server {
     }
 
     /// Sees to it that a root is computed; false if too many are.
-    pub(super) fn hash(&mut self, file: Handle, identity: Identity, task: u64) -> bool {
+    pub(super) fn hash(&mut self, file: Handle, identity: Identity, task: Option<u64>) -> bool {
         let is_full = self.hashing.len() >= self.config.hashes_max;
         if let Some(hashing) = self.hashing.get_mut(&identity) {
-            if !hashing.tasks.contains(&task) {
-                hashing.tasks.push(task);
-            }
+            hashing.tasks.extend(task.filter(|task| !hashing.tasks.contains(task)));
             return true;
         }
         if is_full {
@@ -233,7 +298,7 @@ impl Server {
             return false;
         }
         self.counters.hashes += 1;
-        self.hashing.insert(identity, Hashing { tasks: vec![task] });
+        self.hashing.insert(identity, Hashing { tasks: task.into_iter().collect() });
         self.issue(Op::Hash { file, identity }, Owner::Hash(identity));
         true
     }

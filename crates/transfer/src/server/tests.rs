@@ -29,8 +29,12 @@ fn ask(server: &mut Server, uri: &str, lifetime_ms: u64, now: Now) {
         .lifetime_ms(lifetime_ms)
         .encode(&mut wire);
     let interest = Interest::decode(&wire).unwrap();
-    let arrival =
-        Arrival { interest: &interest, pit_token: Some(b"tok"), congestion_mark: Some(1) };
+    let arrival = Arrival {
+        interest: &interest,
+        pit_token: Some(b"tok"),
+        congestion_mark: Some(1),
+        face: FaceId(7),
+    };
     server.handle_interest(&arrival, now);
 }
 
@@ -58,7 +62,9 @@ enum Sent {
 }
 
 fn sent(server: &mut Server) -> Option<Sent> {
-    let packet = server.poll_transmit()?;
+    let Outgoing { face: FaceId(7), wire: packet } = server.poll_transmit()? else {
+        panic!("an answer for somebody else");
+    };
     let link = LpPacket::decode(&packet).unwrap();
     assert_eq!(link.header.pit_token, Some(b"tok".as_slice()));
     assert_eq!(link.header.congestion_mark, Some(1));
@@ -198,10 +204,11 @@ fn a_changed_file_is_nacked_and_closed() {
     let version = announce(&mut server, 10, at(0));
     op(&mut server);
     ask(&mut server, &format!("/t/f/v={version}/seg=0"), 4000, at(1));
-    let (id, send) = op(&mut server);
-    let Op::SendSegment(segment) = send else { panic!("{send:?}") };
-    assert_eq!((segment.source, segment.offset, segment.len), (Handle(7), 0, 10));
-    server.handle_completion(id, Completion::Segment(SegmentSent::Changed), at(1));
+    let burst = server.poll_segments().unwrap();
+    let segment = burst.segment(0);
+    assert_eq!((burst.source(), burst.len()), (Handle(7), 1));
+    assert_eq!((segment.offset, segment.len), (0, 10));
+    server.handle_segments(burst, SegmentSent::Changed);
     assert_eq!(sent(&mut server), Some(Sent::Nack(0)));
     assert_eq!(op(&mut server).1, Op::Close { handle: Handle(7) });
     assert_eq!(server.counters().changed, 1);
@@ -227,24 +234,20 @@ fn segments_of_one_source_are_handed_out_as_a_burst() {
         ask(&mut server, &format!("{}/seg={segment}", versions[version]), 4000, at(1));
     }
     ask(&mut server, "/t/h/32=metadata", 4000, at(1));
-    let mut bursts = Vec::new();
-    for _ in 0..5 {
-        let mut burst = Vec::new();
-        server.poll_segments(&mut burst, 2);
-        bursts.push(burst);
-    }
-    let places = |burst: &Vec<(OpId, SendSegment)>| -> Vec<(u64, u64)> {
-        burst.iter().map(|(_, segment)| (segment.source.0, segment.offset / 8192)).collect()
+    let bursts: Vec<SegmentBurst> = std::iter::from_fn(|| server.poll_segments()).collect();
+    let places = |burst: &SegmentBurst| -> Vec<(u64, u64)> {
+        let source = burst.source().0;
+        burst.segments().map(|segment| (source, segment.offset / 8192)).collect()
     };
-    let expected = [&[(7, 0), (7, 1)][..], &[(7, 2)], &[(8, 0)], &[(7, 3)], &[]];
+    let expected = [&[(7, 0), (7, 1), (7, 2), (7, 3)][..], &[(8, 0)]];
     assert!(bursts.iter().map(places).eq(expected.map(<[_]>::to_vec)));
     assert!(matches!(op(&mut server).1, Op::Locate { .. }));
 
     // The file changed: everything read of it is refused, and it is closed once.
-    for (id, segment) in bursts.into_iter().flatten() {
-        let is_changed = segment.source == Handle(7);
+    for burst in bursts {
+        let is_changed = burst.source() == Handle(7);
         let sent = if is_changed { SegmentSent::Changed } else { SegmentSent::Sent };
-        server.handle_completion(id, Completion::Segment(sent), at(2));
+        server.handle_segments(burst, sent);
     }
     for _ in 0..4 {
         assert_eq!(sent(&mut server), Some(Sent::Nack(0)));

@@ -1,0 +1,81 @@
+//! Reading files into many places at once, without ever waiting for a disk.
+//!
+//! [`read_cached`] takes what the page cache has, at once, into a list of places. What it leaves
+//! is read in the background ([`Reader`]): by io_uring, or by a few threads where the system
+//! forbids it. Both read into memory that they own meanwhile, and wake a poller when they are done.
+
+use std::fs::File;
+use std::io::{Error, ErrorKind, IoSliceMut};
+use std::os::fd::AsFd;
+
+use rustix::io::{Errno, ReadWriteFlags};
+
+mod pool;
+mod reader;
+mod ring;
+
+pub use reader::{FileRead, READS_MAX, Reader, ReaderKind, ReaderRefusal, THREADS};
+
+/// `f_type` of file systems that have no disk behind them.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+const RAMFS_MAGIC: u64 = 0x8584_58F6;
+
+/// Octets read before something would have had to wait, or the file ended.
+pub type Cached = usize;
+
+/// Fills the places one after the other with what the page cache has from `offset` on.
+///
+/// Zero octets of a non-empty list mean the end of the file.
+///
+/// # Errors
+/// [`ErrorKind::WouldBlock`] if the first octet is not there; that is also the answer for file
+/// systems that cannot tell, unless they live in memory anyway. Others as from the system.
+pub fn read_cached(
+    file: &File,
+    places: &mut [IoSliceMut<'_>],
+    offset: u64,
+) -> std::io::Result<Cached> {
+    loop {
+        match rustix::io::preadv2(file, places, offset, ReadWriteFlags::NOWAIT) {
+            Ok(count) => return Ok(count),
+            Err(Errno::INTR) => {}
+            Err(Errno::OPNOTSUPP) if is_in_memory(file) => {
+                return Ok(rustix::io::preadv(file, places, offset)?);
+            }
+            Err(Errno::OPNOTSUPP | Errno::AGAIN) => return Err(ErrorKind::WouldBlock.into()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn is_in_memory(file: impl AsFd) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|about| {
+        let magic = about.f_type as u64;
+        magic == TMPFS_MAGIC || magic == RAMFS_MAGIC
+    })
+}
+
+/// Fills the places one after the other, waiting for the disk.
+///
+/// # Errors
+/// [`ErrorKind::UnexpectedEof`] if the file ends before they are full. Others as from the system.
+fn read_waiting(
+    file: &File,
+    places: &mut [IoSliceMut<'_>],
+    mut offset: u64,
+) -> std::io::Result<()> {
+    let mut left = places;
+    IoSliceMut::advance_slices(&mut left, 0);
+    while !left.is_empty() {
+        match rustix::io::preadv(file, left, offset) {
+            Ok(0) => return Err(Error::from(ErrorKind::UnexpectedEof)),
+            Ok(count) => {
+                offset += count as u64;
+                IoSliceMut::advance_slices(&mut left, count);
+            }
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}

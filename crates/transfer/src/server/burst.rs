@@ -1,0 +1,200 @@
+//! Segments of one source that are read and sent together, to one face.
+//!
+//! Whatever belongs to a burst (what stands before and after each content, and the request, should
+//! a Nack be needed) lies in one buffer, and bursts that are over are used again: a segment costs
+//! no allocation. A burst wanders: the engine forms it, the executor reads and sends, perhaps much
+//! later and in parts, and gives each part back with what became of it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::ops::{FaceId, Handle};
+use super::reply::Echo;
+
+/// Segments in a burst.
+pub const BURST_SEGMENTS_MAX: usize = 64;
+
+/// Bursts kept for being used again.
+const SPARE_MAX: usize = 32;
+
+/// Data packets to be completed with octets of one open file or tree and sent.
+#[derive(Debug, Default)]
+pub struct SegmentBurst {
+    face: FaceId,
+    source: Handle,
+    octets: Vec<u8>,
+    segments: Vec<Planned>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Planned {
+    offset: u64,
+    len: usize,
+    /// Where its header begins; trailer and request follow.
+    at: usize,
+    header_len: usize,
+    trailer_len: usize,
+    request_len: usize,
+    echo: Echo,
+}
+
+/// One packet of a burst: `header`, `len` octets of the source from `offset` on, `trailer`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentPlan<'a> {
+    /// Where its content begins in the source.
+    pub offset: u64,
+    /// How many octets of content; fewer at the end of the source mean that it changed.
+    pub len: usize,
+    /// What comes before them, link header included.
+    pub header: &'a [u8],
+    /// What comes after them.
+    pub trailer: &'a [u8],
+}
+
+impl SegmentPlan<'_> {
+    /// Octets of the whole packet.
+    pub fn packet_len(&self) -> usize {
+        self.header.len() + self.len + self.trailer.len()
+    }
+}
+
+impl SegmentBurst {
+    /// To whom the packets go.
+    pub fn face(&self) -> FaceId {
+        self.face
+    }
+
+    /// Where the octets are.
+    pub fn source(&self) -> Handle {
+        self.source
+    }
+
+    /// How many segments.
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// One of them.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn segment(&self, index: usize) -> SegmentPlan<'_> {
+        let planned = &self.segments[index];
+        let (header, rest) = self.octets[planned.at..].split_at(planned.header_len);
+        let trailer = &rest[..planned.trailer_len];
+        SegmentPlan { offset: planned.offset, len: planned.len, header, trailer }
+    }
+
+    /// All of them, in the order of the requests.
+    pub fn segments(&self) -> impl Iterator<Item = SegmentPlan<'_>> {
+        (0..self.len()).map(|index| self.segment(index))
+    }
+
+    /// How many segments from `start` on follow one another in the source without a gap.
+    pub fn run_from(&self, start: usize) -> Range<usize> {
+        let follow = self.segments[start..]
+            .windows(2)
+            .take_while(|pair| pair[1].offset == pair[0].offset + pair[0].len as u64)
+            .count();
+        start..self.len().min(start + 1 + follow)
+    }
+
+    /// Takes some of the segments out, as a burst of their own.
+    pub fn take_out(&mut self, range: Range<usize>) -> Self {
+        let mut taken = Self { face: self.face, source: self.source, ..Self::default() };
+        for mut planned in self.segments.drain(range) {
+            let len = planned.header_len + planned.trailer_len + planned.request_len;
+            let octets = &self.octets[planned.at..planned.at + len];
+            planned.at = taken.octets.len();
+            taken.octets.extend_from_slice(octets);
+            taken.segments.push(planned);
+        }
+        taken
+    }
+
+    /// The requests, with what their answers carry.
+    pub(super) fn requests(&self) -> impl Iterator<Item = (&[u8], Echo)> {
+        self.segments.iter().map(|planned| {
+            let at = planned.at + planned.header_len + planned.trailer_len;
+            (&self.octets[at..at + planned.request_len], planned.echo)
+        })
+    }
+
+    fn begin(&mut self, (face, source): (FaceId, Handle)) {
+        (self.face, self.source) = (face, source);
+        self.octets.clear();
+        self.segments.clear();
+    }
+}
+
+/// A segment to be added to a burst.
+pub(super) struct NewSegment<'a> {
+    pub(super) source: Handle,
+    pub(super) offset: u64,
+    pub(super) len: usize,
+    /// Data packet up to the content.
+    pub(super) front: &'a [u8],
+    pub(super) trailer: &'a [u8],
+    pub(super) request: &'a [u8],
+    pub(super) echo: Echo,
+}
+
+/// Bursts being formed, in the order in which they are handed out.
+///
+/// Each face and source has its turn after one burst: what is asked of one file beyond that waits
+/// behind what has been asked of the others.
+#[derive(Debug, Default)]
+pub(super) struct Forming {
+    bursts: VecDeque<SegmentBurst>,
+    spare: Vec<SegmentBurst>,
+}
+
+impl Forming {
+    /// Adds a segment to the last burst of its source, or to a new one.
+    pub(super) fn add(&mut self, segment: &NewSegment<'_>) {
+        let key = (segment.echo.face(), segment.source);
+        let last = self.bursts.iter_mut().rev().find(|burst| (burst.face, burst.source) == key);
+        let burst = match last {
+            Some(burst) if burst.len() < BURST_SEGMENTS_MAX => burst,
+            _ => {
+                let mut burst = self.spare.pop().unwrap_or_default();
+                burst.begin(key);
+                self.bursts.push_back(burst);
+                self.bursts.back_mut().expect("it was pushed")
+            }
+        };
+        let octets = &mut burst.octets;
+        let at = octets.len();
+        let packet_len = segment.front.len() + segment.len + segment.trailer.len();
+        segment.echo.write(packet_len, octets);
+        octets.extend_from_slice(segment.front);
+        let header_len = octets.len() - at;
+        octets.extend_from_slice(segment.trailer);
+        octets.extend_from_slice(segment.request);
+        burst.segments.push(Planned {
+            offset: segment.offset,
+            len: segment.len,
+            at,
+            header_len,
+            trailer_len: segment.trailer.len(),
+            request_len: segment.request.len(),
+            echo: segment.echo,
+        });
+    }
+
+    pub(super) fn pop(&mut self) -> Option<SegmentBurst> {
+        self.bursts.pop_front()
+    }
+
+    /// Keeps the memory of a burst that is over.
+    pub(super) fn recycle(&mut self, burst: SegmentBurst) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(burst);
+        }
+    }
+}
