@@ -1,7 +1,8 @@
 //! Walking a published tree, and a local one beside it.
 
-use byname_client::{Client, ClientError};
+use byname_client::{Client, ClientError, Described};
 use byname_packet::Name;
+use byname_transfer::manifest::Entry;
 use byname_transfer::naming::is_safe_entry;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,39 +10,56 @@ use std::path::{Path, PathBuf};
 
 /// One entry of a published tree.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct Found<'a> {
     pub(crate) name: Name,
     /// Relative to the directory asked for; `None` if an entry on the way makes no safe path.
     pub(crate) path: Option<PathBuf>,
     pub(crate) is_directory: bool,
+    /// What the directory's manifest says, if it was asked for and the publisher has one.
+    pub(crate) details: Option<Entry<'a>>,
 }
+
+/// What is wanted of each entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Names,
+    Details,
+}
+
+/// Takes an entry; says whether to look into it.
+type Visit<'a> = dyn FnMut(&mut Client, &Found<'_>) -> Result<bool, ClientError> + 'a;
 
 /// Calls `visit` for everything below `name`, each directory before what is in it; directories for
 /// which it answers false are not looked into. At most one listing per level is held.
 pub(crate) fn published(
     client: &mut Client,
     name: &Name,
-    visit: &mut dyn FnMut(&mut Client, &Found) -> Result<bool, ClientError>,
+    wanted: Wanted,
+    visit: &mut Visit<'_>,
 ) -> Result<(), ClientError> {
-    below(client, name, Some(PathBuf::new()), visit)
+    below(client, (name, Some(PathBuf::new())), wanted, visit)
 }
 
 fn below(
     client: &mut Client,
-    name: &Name,
-    path: Option<PathBuf>,
-    visit: &mut dyn FnMut(&mut Client, &Found) -> Result<bool, ClientError>,
+    (name, path): (&Name, Option<PathBuf>),
+    wanted: Wanted,
+    visit: &mut Visit<'_>,
 ) -> Result<(), ClientError> {
-    let listing = client.list(name)?;
-    for entry in listing.entries() {
+    let listing = match wanted {
+        Wanted::Names => client.list(name)?,
+        Wanted::Details => client.list_described(name)?,
+    };
+    for Described { entry, details } in listing.described() {
         let safe = path.as_ref().filter(|_| is_safe_entry(entry.name));
         let found = Found {
             name: name.with_generic(entry.name),
             path: safe.map(|path| path.join(OsStr::from_bytes(entry.name))),
             is_directory: entry.is_directory,
+            details,
         };
         if visit(client, &found)? && found.is_directory {
-            below(client, &found.name, found.path, visit)?;
+            below(client, (&found.name, found.path), wanted, visit)?;
         }
     }
     Ok(())

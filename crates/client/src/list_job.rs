@@ -1,4 +1,10 @@
-//! Reads one directory: its description, then its listing.
+//! Reads one directory: its manifest, or its plain listing if the publisher has no manifests.
+//!
+//! At first nobody knows which, so both are asked for at the same time. An answer about the
+//! listing without a root comes from a server that is none of ours: then the listing is read at
+//! once. Otherwise the manifest is waited for, and the listing is what is left when it cannot be
+//! had. Either is complete or refused, so nobody on the way can hide an entry by withholding one
+//! of them.
 
 use byname_packet::{Data, Name, NameRef};
 use byname_security::trust::Trusted;
@@ -6,6 +12,8 @@ use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
+use byname_transfer::metadata::ContentRoot;
+use byname_transfer::naming::manifest_name;
 use byname_transfer::reader::{ObjectPlan, Reader, Selection};
 use byname_transfer::request::{Context, Request};
 
@@ -13,6 +21,17 @@ use crate::error::ClientError;
 use crate::file_job::VERSIONS_MAX;
 use crate::job::{HasReader, Job, Stage};
 use crate::listing::{LISTING_BYTES_MAX, Listing};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Names are enough, or the publisher has no manifests.
+    Plain,
+    /// The publisher has manifests; the listing will do if this one cannot be had.
+    Manifest,
+    /// The publisher is not known yet.
+    Either,
+}
 
 struct Reading {
     reader: Reader,
@@ -29,24 +48,52 @@ impl HasReader for Reading {
 
 type State = Stage<Reading>;
 
+/// The plain listing's description, asked for beside the manifest's.
+enum Beside {
+    Nothing,
+    Asking(Box<Discovery>),
+    Known(Box<Discovered>),
+    Failed(ReadError),
+}
+
 /// The job; done when it has an outcome.
 pub(crate) struct ListJob {
     name: Name,
     config: DiscoveryConfig,
+    /// Whether the manifest is what `state` is about.
+    is_manifest: bool,
     state: State,
+    beside: Beside,
     versions: u32,
     outcome: Option<Result<Listing, ClientError>>,
 }
 
 impl ListJob {
-    pub(crate) fn new(name: Name, config: DiscoveryConfig, now_ns: u64) -> Self {
-        let discovery = Box::new(Discovery::new(name.clone(), config, now_ns));
-        let state = State::Discovering(discovery);
-        ListJob { name, config, state, versions: 0, outcome: None }
+    pub(crate) fn new(name: Name, wanted: Wanted, config: DiscoveryConfig, now_ns: u64) -> Self {
+        let is_manifest = wanted != Wanted::Plain;
+        let beside = match wanted {
+            Wanted::Either => {
+                Beside::Asking(Box::new(Discovery::new(name.clone(), config, now_ns)))
+            }
+            Wanted::Plain | Wanted::Manifest => Beside::Nothing,
+        };
+        let (versions, outcome) = (0, None);
+        let mut job =
+            ListJob { name, config, is_manifest, state: State::Done, beside, versions, outcome };
+        job.discover(now_ns);
+        job
     }
 
     pub(crate) fn into_outcome(self) -> Result<Listing, ClientError> {
         self.outcome.expect("the driver hands out jobs that are done")
+    }
+
+    fn discover(&mut self, now_ns: u64) {
+        let name = match self.is_manifest {
+            true => manifest_name(self.name.view()),
+            false => self.name.clone(),
+        };
+        self.state = State::Discovering(Box::new(Discovery::new(name, self.config, now_ns)));
     }
 
     fn finish(&mut self, outcome: Result<Listing, ClientError>) {
@@ -55,14 +102,16 @@ impl ListJob {
     }
 
     fn step(&mut self, context: &mut Context<'_>) {
+        self.step_beside(context);
         match &mut self.state {
             State::Done => {}
             State::Discovering(discovery) => match discovery.poll_outcome() {
                 None => {}
-                Some(Err(error)) => self.finish(Err(error.into())),
+                Some(Err(error)) => self.fail(error.into(), context),
                 Some(Ok(discovered)) => {
+                    self.drop_beside(context.flow);
                     if let Err(error) = self.begin(discovered) {
-                        self.finish(Err(error));
+                        self.fail(error, context);
                     }
                 }
             },
@@ -70,14 +119,75 @@ impl ListJob {
         }
     }
 
+    fn step_beside(&mut self, context: &mut Context<'_>) {
+        let Beside::Asking(discovery) = &mut self.beside else { return };
+        let Some(outcome) = discovery.poll_outcome() else { return };
+        self.beside = match outcome {
+            Ok(found) if !found.metadata.is_directory() => {
+                self.state.abandon(context.flow);
+                return self.finish(Err(self.not_a_directory()));
+            }
+            // Servers with manifests announce roots.
+            Ok(found) if found.metadata.root == ContentRoot::Absent => {
+                self.beside = Beside::Known(Box::new(found));
+                return self.use_listing(context);
+            }
+            Ok(found) => Beside::Known(Box::new(found)),
+            Err(error) => Beside::Failed(error),
+        };
+    }
+
+    fn drop_beside(&mut self, flow: &mut Flow) {
+        if let Beside::Asking(discovery) = &mut self.beside {
+            discovery.abandon(flow);
+        }
+        self.beside = Beside::Nothing;
+    }
+
+    /// Something is wrong with the manifest or the listing: with the manifest, the listing is read.
+    fn fail(&mut self, error: ClientError, context: &mut Context<'_>) {
+        let is_silence = matches!(
+            error,
+            ClientError::Read(ReadError::NoRoute { .. } | ReadError::TimeOut { .. })
+        );
+        // Whoever does not answer about the one will not about the other.
+        let is_final = is_silence && matches!(self.beside, Beside::Nothing);
+        if !self.is_manifest || is_final {
+            return self.finish(Err(error));
+        }
+        tracing::debug!(%error, name = %self.name, "no manifest; the listing will do");
+        self.use_listing(context);
+    }
+
+    /// Goes over to the plain listing.
+    fn use_listing(&mut self, context: &mut Context<'_>) {
+        self.state.abandon(context.flow);
+        self.is_manifest = false;
+        self.versions = 0;
+        match std::mem::replace(&mut self.beside, Beside::Nothing) {
+            Beside::Nothing => self.discover(context.now_ns),
+            Beside::Asking(discovery) => self.state = State::Discovering(discovery),
+            Beside::Failed(error) => self.finish(Err(error.into())),
+            Beside::Known(found) => {
+                if let Err(error) = self.begin(*found) {
+                    self.finish(Err(error));
+                }
+            }
+        }
+    }
+
+    fn not_a_directory(&self) -> ClientError {
+        let problem = ProtocolProblem::Kind { is_directory: false };
+        ReadError::Protocol { name: self.name.clone(), problem }.into()
+    }
+
     fn begin(&mut self, discovered: Discovered) -> Result<(), ClientError> {
-        let name = self.name.clone();
         if !discovered.metadata.is_directory() {
-            let problem = ProtocolProblem::Kind { is_directory: false };
-            return Err(ReadError::Protocol { name, problem }.into());
+            return Err(self.not_a_directory());
         }
         let plan = ObjectPlan::new(&discovered.metadata, discovered.trust == Trusted::Insecure)?;
         if let Some(bytes) = plan.size.filter(|size| *size > LISTING_BYTES_MAX) {
+            let name = self.name.clone();
             return Err(ClientError::ListingTooLarge { name, bytes, max: LISTING_BYTES_MAX });
         }
         self.versions += 1;
@@ -102,19 +212,23 @@ impl ListJob {
         }
         reading.reader.abandon(context.flow);
         if is_gone && self.versions < VERSIONS_MAX {
-            let discovery = Discovery::new(self.name.clone(), self.config, context.now_ns);
-            let discovery = Box::new(discovery);
-            self.state = State::Discovering(discovery);
-            return;
+            return self.discover(context.now_ns);
         }
         let state = std::mem::replace(&mut self.state, State::Done);
         let State::Reading(reading) = state else { return };
         let (name, versions) = (self.name.clone(), self.versions);
-        self.finish(match failure {
+        let listing = match failure {
             Some(_) if is_gone => Err(ClientError::KeepsChanging { name, versions }),
             Some(error) => Err(error),
-            None => Listing::new(name, reading.discovered, reading.payload),
-        });
+            None if self.is_manifest => {
+                Listing::manifest(name, reading.discovered, reading.payload)
+            }
+            None => Listing::plain(name, reading.discovered, reading.payload),
+        };
+        match listing {
+            Ok(listing) => self.finish(Ok(listing)),
+            Err(error) => self.fail(error, context),
+        }
     }
 }
 
@@ -134,7 +248,7 @@ fn place(payload: &mut Vec<u8>, offset: u64, bytes: &[u8]) -> bool {
 
 impl Job for ListJob {
     fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
-        let was_taken = match &mut self.state {
+        let mut was_taken = match &mut self.state {
             State::Discovering(discovery) => discovery.handle_data(data, context),
             State::Reading(reading) => {
                 let Reading { reader, payload, is_too_large, .. } = &mut **reading;
@@ -144,26 +258,44 @@ impl Job for ListJob {
             }
             State::Done => false,
         };
+        if let Beside::Asking(discovery) = &mut self.beside {
+            was_taken |= discovery.handle_data(data, context);
+        }
         self.step(context);
         was_taken
     }
 
     fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
         self.state.handle_nack(name, kind, context);
+        if let Beside::Asking(discovery) = &mut self.beside {
+            discovery.handle_nack(name, kind, context);
+        }
         self.step(context);
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_>) {
         self.state.handle_timeout(context);
+        if let Beside::Asking(discovery) = &mut self.beside {
+            discovery.handle_timeout(context);
+        }
         self.step(context);
     }
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        if let Beside::Asking(discovery) = &mut self.beside
+            && let Some(request) = discovery.poll_request(context)
+        {
+            return Some(request);
+        }
         self.state.poll_request(context)
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        self.state.poll_deadline(flow)
+        let beside = match &mut self.beside {
+            Beside::Asking(discovery) => discovery.poll_deadline(flow),
+            _ => None,
+        };
+        [beside, self.state.poll_deadline(flow)].into_iter().flatten().min()
     }
 
     fn is_done(&self) -> bool {
@@ -172,5 +304,6 @@ impl Job for ListJob {
 
     fn abandon(&mut self, flow: &mut Flow) {
         self.state.abandon(flow);
+        self.drop_beside(flow);
     }
 }

@@ -1,29 +1,51 @@
-//! The proved listing of a directory: a snapshot of one version.
+//! The proved content of a directory: a snapshot of one version.
+//!
+//! It comes from the directory's manifest, which describes every entry, or from the plain listing
+//! of a publisher that has no manifests, which has names only.
 
 use byname_packet::Name;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::listing::{Entry, entries};
+use byname_transfer::manifest;
 use byname_transfer::naming::is_safe_entry;
 
 use crate::error::ClientError;
 
-/// Largest listing that is read: a million names of 60 bytes.
+/// Largest listing that is read: a million names of 60 bytes, or a manifest of 600 000 entries.
 pub const LISTING_BYTES_MAX: u64 = 64 << 20;
+
+/// Where the entries begin, and how they are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Plain,
+    Manifest { start: usize },
+}
 
 /// All entries of one version of a directory.
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// The directory.
     pub name: Name,
-    /// Its proved description.
+    /// The proved description of its listing or manifest.
     pub discovered: Discovered,
     payload: Vec<u8>,
     entry_count: usize,
+    form: Form,
+}
+
+/// An entry with everything that is known of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Described<'a> {
+    /// Its name, and whether it is a directory.
+    pub entry: Entry<'a>,
+    /// What the manifest says of it; nothing in a plain listing.
+    pub details: Option<manifest::Entry<'a>>,
 }
 
 impl Listing {
-    pub(crate) fn new(
+    /// A plain listing.
+    pub(crate) fn plain(
         name: Name,
         discovered: Discovered,
         payload: Vec<u8>,
@@ -34,7 +56,25 @@ impl Listing {
             let problem = ProtocolProblem::Listing;
             return Err(ReadError::Protocol { name, problem }.into());
         };
-        Ok(Listing { name, discovered, payload, entry_count })
+        Ok(Listing { name, discovered, payload, entry_count, form: Form::Plain })
+    }
+
+    /// A manifest.
+    pub(crate) fn manifest(
+        name: Name,
+        discovered: Discovered,
+        payload: Vec<u8>,
+    ) -> Result<Self, ClientError> {
+        let (count, start) = match manifest::check(&payload) {
+            Ok(checked) => checked,
+            Err(error) => {
+                tracing::warn!(%error, %name, "malformed manifest");
+                let problem = ProtocolProblem::Listing;
+                return Err(ReadError::Protocol { name, problem }.into());
+            }
+        };
+        let entry_count = usize::try_from(count).unwrap_or(usize::MAX);
+        Ok(Listing { name, discovered, payload, entry_count, form: Form::Manifest { start } })
     }
 
     /// Number of entries, unsafe ones included.
@@ -42,10 +82,30 @@ impl Listing {
         self.entry_count
     }
 
+    /// The entries as they were signed.
+    pub fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// Whether entries are described, and not only named.
+    pub fn is_manifest(&self) -> bool {
+        self.form != Form::Plain
+    }
+
     /// All entries as the publisher wrote them. A name may be hostile: look at
     /// [`is_safe_entry`] before making a path of it.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        entries(&self.payload).filter_map(Result::ok)
+        self.described().map(|described| described.entry)
+    }
+
+    /// All entries with what is known of them.
+    pub fn described(&self) -> impl Iterator<Item = Described<'_>> {
+        let mut at = self.start();
+        std::iter::from_fn(move || {
+            let (described, next) = self.entry_at(at)?;
+            at = next;
+            Some(described)
+        })
     }
 
     /// The entries whose names can be names of files.
@@ -53,11 +113,24 @@ impl Listing {
         self.entries().filter(|entry| is_safe_entry(entry.name))
     }
 
-    /// The entry that begins at this byte of the listing, and where the next one begins.
-    pub(crate) fn entry_at(&self, at: usize) -> Option<(Entry<'_>, usize)> {
+    /// Where the first entry begins.
+    pub(crate) fn start(&self) -> usize {
+        match self.form {
+            Form::Plain => 0,
+            Form::Manifest { start } => start,
+        }
+    }
+
+    /// The entry that begins at this byte of the payload, and where the next one begins.
+    pub(crate) fn entry_at(&self, at: usize) -> Option<(Described<'_>, usize)> {
+        if self.is_manifest() {
+            let (details, next) = manifest::entry_at(&self.payload, at)?;
+            let entry = Entry { name: details.name, is_directory: details.is_directory() };
+            return Some((Described { entry, details: Some(details) }, next));
+        }
         let rest = self.payload.get(at..)?;
         let length = rest.iter().position(|octet| *octet == 0)? + 1;
         let entry = entries(&rest[..length]).next()?.ok()?;
-        Some((entry, at + length))
+        Some((Described { entry, details: None }, at + length))
     }
 }

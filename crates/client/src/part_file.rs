@@ -23,7 +23,8 @@ use rustix::io::Errno;
 
 use crate::error::ClientError;
 
-const SUFFIX: &[u8] = b".byname-part";
+/// What the names of part files end with.
+pub(crate) const SUFFIX: &[u8] = b".byname-part";
 const NAME_BYTES_MAX: usize = 255;
 const LOCK_ATTEMPTS: usize = 8;
 
@@ -181,22 +182,6 @@ impl PartFile {
         claimed
     }
 
-    /// Reads what the file has of a unit; less than a unit at its end or after an error, which is
-    /// the same as having nothing.
-    pub(crate) fn read_unit<'a>(&self, unit: u64, buffer: &'a mut [u8; UNIT_BYTES]) -> &'a [u8] {
-        let mut filled = 0;
-        while filled < UNIT_BYTES {
-            let offset = unit * UNIT_BYTES as u64 + filled as u64;
-            match self.file.read_at(&mut buffer[filled..], offset) {
-                Ok(0) => break,
-                Ok(count) => filled += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
-            }
-        }
-        &buffer[..filled]
-    }
-
     /// Writes proved bytes. After an error nothing more is written and the error is kept.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
         if self.error.is_none() {
@@ -267,10 +252,31 @@ impl PartFile {
         Ok(rustix::fs::syncfs(&self.file)?)
     }
 
+    /// The file itself.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// The target, for messages.
     pub(crate) fn shown(&self) -> &Path {
         &self.target.shown
     }
+}
+
+/// Reads what a file has of a unit, up to the length of `buffer`; less at the file's end or after
+/// an error, which is the same as having nothing.
+pub(crate) fn read_unit<'a>(file: &File, unit: u64, buffer: &'a mut [u8]) -> &'a [u8] {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        let offset = unit * UNIT_BYTES as u64 + filled as u64;
+        match file.read_at(&mut buffer[filled..], offset) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    &buffer[..filled]
 }
 
 /// Sets permission bits (never set-user-id and the like) and modification time.

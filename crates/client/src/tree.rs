@@ -1,7 +1,8 @@
 //! Fetches a directory with everything below it.
 //!
-//! Depth first, so that at most a few listings per level are held at the same time; listings and
-//! files share the same slots. One failing entry does not end the others.
+//! Depth first, so that at most a few listings per level are held at the same time. Small files of
+//! a directory that has a manifest are fetched in batches, larger ones by jobs of their own. One
+//! failing entry does not end the others.
 
 use std::path::{Path, PathBuf};
 
@@ -11,17 +12,27 @@ use byname_transfer::flow::Flow;
 use byname_transfer::naming::is_safe_entry;
 use byname_transfer::request::{Context, Request};
 
+use crate::config::TRANSFERS_MAX;
+use crate::described::known;
 use crate::error::ClientError;
 use crate::file_job::{FileContext, FileJob};
 use crate::job::{Job, JobSource};
-use crate::list_job::ListJob;
+use crate::list_job::{ListJob, Wanted};
 use crate::listing::Listing;
 use crate::local_dir::LocalDir;
-use crate::part_file::{PartFile, disk_error, is_part_name, os_name};
+use crate::part_file::{PartFile, Target, disk_error, is_part_name, os_name};
 use crate::progress::{Event, FileOutcome, FileReport};
+use crate::small_files::{BATCH_MAX, Item, SmallFiles};
 
 /// Failures that are kept with their reasons; more are only counted.
 pub const FAILURES_MAX: usize = 1000;
+
+/// Listings being fetched, and batches of small files, at the same time.
+const LISTS_MAX: usize = 4;
+const BATCHES_MAX: usize = 2;
+
+/// Jobs that run beside those for single files.
+pub(crate) const BESIDE_FILES_MAX: usize = LISTS_MAX + BATCHES_MAX;
 
 /// Files that are placed after one sync (each keeps a descriptor open meanwhile).
 const BATCH_FILES: usize = 256;
@@ -54,6 +65,16 @@ pub struct TreeReport {
 }
 
 impl TreeReport {
+    fn count(&mut self, report: &FileReport) {
+        self.bytes += report.size;
+        self.fetched_bytes += report.fetched_bytes;
+        *match report.outcome {
+            FileOutcome::Fetched => &mut self.fetched_count,
+            FileOutcome::Identical => &mut self.identical_count,
+            FileOutcome::Kept => &mut self.kept_count,
+        } += 1;
+    }
+
     /// True if every entry is in place.
     pub fn is_complete(&self) -> bool {
         self.failed_count == 0 && self.skipped_count == 0
@@ -64,6 +85,8 @@ impl TreeReport {
 struct Cursor {
     listing: Listing,
     at: usize,
+    /// The same for its small files, which come first; `None` when they are done.
+    small_at: Option<usize>,
     local: LocalDir,
     relative: PathBuf,
 }
@@ -85,6 +108,15 @@ struct Whole {
 pub(crate) enum TreeJob<'a> {
     List { job: Box<ListJob>, place: Place, relative: PathBuf },
     File { job: Box<FileJob<'a>>, shown: PathBuf },
+    Small(Box<SmallFiles<'a>>),
+}
+
+/// How many jobs of each kind run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Running {
+    lists: usize,
+    files: usize,
+    batches: usize,
 }
 
 impl TreeJob<'_> {
@@ -92,6 +124,7 @@ impl TreeJob<'_> {
         match self {
             TreeJob::List { job, .. } => &mut **job,
             TreeJob::File { job, .. } => &mut **job,
+            TreeJob::Small(job) => &mut **job,
         }
     }
 }
@@ -101,6 +134,11 @@ pub(crate) struct TreeSource<'a> {
     filter: &'a mut Filter<'a>,
     root: Option<(Name, PathBuf)>,
     cursors: Vec<Cursor>,
+    /// Files that could not be fetched with the others of their batch.
+    left_over: Vec<(Name, Target)>,
+    running: Running,
+    files_max: usize,
+    wanted: Wanted,
     pub(crate) report: TreeReport,
     batch: Vec<Whole>,
     /// The directory asked for could not be listed, or the disk is full: there is no going on.
@@ -118,15 +156,26 @@ impl<'a> TreeSource<'a> {
             filter,
             root: Some(root),
             cursors: Vec::new(),
+            left_over: Vec::new(),
+            running: Running::default(),
+            files_max: context.config.transfers.clamp(1, TRANSFERS_MAX),
+            wanted: Wanted::Either,
             report: TreeReport::default(),
             batch: Vec::new(),
             fatal: None,
         }
     }
 
-    fn list(&self, name: Name, place: Place, relative: PathBuf, now_ns: u64) -> TreeJob<'a> {
-        let job = Box::new(ListJob::new(name, self.context.config.discovery(), now_ns));
+    fn list(&mut self, name: Name, place: Place, relative: PathBuf, now_ns: u64) -> TreeJob<'a> {
+        let config = self.context.config.discovery();
+        let job = Box::new(ListJob::new(name, self.wanted, config, now_ns));
+        self.running.lists += 1;
         TreeJob::List { job, place, relative }
+    }
+
+    fn file(&mut self, job: FileJob<'a>, shown: PathBuf) -> TreeJob<'a> {
+        self.running.files += 1;
+        TreeJob::File { job: Box::new(job), shown }
     }
 
     fn fail(&mut self, path: PathBuf, error: ClientError) {
@@ -142,10 +191,26 @@ impl<'a> TreeSource<'a> {
     /// the entry needs none.
     fn next_entry(&mut self, now_ns: u64) -> Step<'a> {
         let Some(cursor) = self.cursors.last_mut() else { return Step::End };
-        let Some((entry, next)) = cursor.listing.entry_at(cursor.at) else {
+        if cursor.small_at.is_some() {
+            return self.next_batch();
+        }
+        let Some((described, next)) = cursor.listing.entry_at(cursor.at) else {
             self.cursors.pop();
             return Step::Nothing;
         };
+        let entry = described.entry;
+        let is_small = self.context.is_small(&described);
+        if is_small {
+            cursor.at = next;
+            return Step::Nothing;
+        }
+        let is_full = match entry.is_directory {
+            true => self.running.lists >= LISTS_MAX,
+            false => self.running.files >= self.files_max,
+        };
+        if is_full {
+            return Step::End;
+        }
         cursor.at = next;
         // A published part file would take the place of ours and be renamed as if it were whole.
         if !is_safe_entry(entry.name) || is_part_name(entry.name) {
@@ -161,10 +226,19 @@ impl<'a> TreeSource<'a> {
         }
         let name = cursor.listing.name.with_generic(entry.name);
         if !entry.is_directory {
+            if let Some(report) = self.context.look(&cursor.local, &described) {
+                self.count(&report);
+                return Step::Nothing;
+            }
             let target = cursor.local.file(os_name);
             let shown = target.shown.clone();
-            let job = Box::new(FileJob::new(self.context, name, target, now_ns));
-            return Step::Job(TreeJob::File { job, shown });
+            let known = known(&cursor.listing, &described);
+            let job = FileJob::new(self.context, name, target, now_ns);
+            let job = match known {
+                Some(known) => job.with_known(known),
+                None => job,
+            };
+            return Step::Job(self.file(job, shown));
         }
         match cursor.local.child(os_name) {
             Ok(local) => Step::Job(self.list(name, Place::Below(local), relative, now_ns)),
@@ -177,14 +251,52 @@ impl<'a> TreeSource<'a> {
         }
     }
 
+    /// The next small files of the innermost listing.
+    fn next_batch(&mut self) -> Step<'a> {
+        if self.running.batches >= BATCHES_MAX {
+            return Step::End;
+        }
+        let Some(cursor) = self.cursors.last_mut() else { return Step::End };
+        let Cursor { listing, small_at, local, relative, .. } = cursor;
+        let mut items = Vec::new();
+        while let Some(at) = small_at.filter(|_| items.len() < BATCH_MAX) {
+            let Some((described, next)) = listing.entry_at(at) else {
+                *small_at = None;
+                break;
+            };
+            *small_at = Some(next);
+            if !self.context.is_small(&described)
+                || !(self.filter)(&relative.join(os_name(described.entry.name)), false)
+            {
+                continue;
+            }
+            match self.context.look(local, &described) {
+                Some(report) => self.report.count(&report),
+                None => items.extend(Item::new(&described)),
+            }
+        }
+        if items.is_empty() {
+            return Step::Nothing;
+        }
+        self.running.batches += 1;
+        let (name, local) = (listing.name.clone(), local.clone());
+        let batch = SmallFiles::new(self.context, name, local, items);
+        Step::Job(TreeJob::Small(Box::new(batch)))
+    }
+
+    fn take_batch(&mut self, batch: SmallFiles<'a>) {
+        batch.done.iter().for_each(|report| self.count(report));
+        for place in &batch.left_over {
+            let (name, local, file) = batch.file(*place);
+            self.left_over.push((name, local.file(os_name(file))));
+        }
+        for (shown, error) in batch.failed {
+            self.fail(shown, error);
+        }
+    }
+
     fn count(&mut self, report: &FileReport) {
-        self.report.bytes += report.size;
-        self.report.fetched_bytes += report.fetched_bytes;
-        *match report.outcome {
-            FileOutcome::Fetched => &mut self.report.fetched_count,
-            FileOutcome::Identical => &mut self.report.identical_count,
-            FileOutcome::Kept => &mut self.report.kept_count,
-        } += 1;
+        self.report.count(report);
     }
 
     /// Puts the waiting files in place: one sync for the contents of all, then the renames, then
@@ -234,7 +346,16 @@ impl<'a> TreeSource<'a> {
                 self.report.directory_count += 1;
                 let entry_count = listing.entry_count();
                 self.context.tell(Event::DirectoryListed { name: &listing.name, entry_count });
-                self.cursors.push(Cursor { listing, at: 0, local, relative });
+                // Whoever has one manifest has them all, and so has nobody who has none.
+                let is_manifest = listing.is_manifest();
+                if let Some(copies) = &self.context.config.copies {
+                    let payload = listing.payload();
+                    copies.keep_directory(local.fd(), is_manifest, &listing.discovered, payload);
+                }
+                self.wanted = if is_manifest { Wanted::Manifest } else { Wanted::Plain };
+                let at = listing.start();
+                let small_at = is_manifest.then_some(at);
+                self.cursors.push(Cursor { listing, at, small_at, local, relative });
             }
             Err(error) => {
                 self.context.tell(Event::FileFailed { path: &local.shown, error: &error });
@@ -270,6 +391,14 @@ impl<'a> JobSource for TreeSource<'a> {
         if let Some((name, path)) = self.root.take() {
             return Some(self.list(name, Place::Root(path), PathBuf::new(), now_ns));
         }
+        if self.fatal.is_none()
+            && self.running.files < self.files_max
+            && let Some((name, target)) = self.left_over.pop()
+        {
+            let shown = target.shown.clone();
+            let job = FileJob::new(self.context, name, target, now_ns);
+            return Some(self.file(job, shown));
+        }
         while self.fatal.is_none() {
             match self.next_entry(now_ns) {
                 Step::Job(job) => return Some(job),
@@ -282,10 +411,16 @@ impl<'a> JobSource for TreeSource<'a> {
 
     fn take_done(&mut self, job: TreeJob<'a>) {
         match job {
+            TreeJob::Small(batch) => {
+                self.running.batches -= 1;
+                self.take_batch(*batch);
+            }
             TreeJob::List { job, place, relative } => {
+                self.running.lists -= 1;
                 self.take_listing(job.into_outcome(), place, relative);
             }
             TreeJob::File { mut job, shown } => {
+                self.running.files -= 1;
                 let whole = job.take_whole();
                 match (job.into_outcome(), whole) {
                     (Err(error), _) => self.fail(shown, error),
@@ -333,6 +468,7 @@ impl Job for TreeJob<'_> {
         match self {
             TreeJob::List { job, .. } => job.is_done(),
             TreeJob::File { job, .. } => job.is_done(),
+            TreeJob::Small(job) => job.is_done(),
         }
     }
 

@@ -90,7 +90,18 @@ impl StateDir {
         (is_small(identity.size) || self.trees.has(identity)).then_some(root)
     }
 
-    /// Makes records and roots durable, all or none.
+    /// The same for many names at once.
+    pub fn recall_all(&self, asked: &[(RecordKey, Identity)]) -> Vec<Recalled> {
+        let mut all = self.records.all(asked);
+        for (recalled, (_, identity)) in all.iter_mut().zip(asked) {
+            let is_kept = is_small(identity.size) || self.trees.has(identity);
+            recalled.root = recalled.root.filter(|_| is_kept);
+        }
+        all
+    }
+
+    /// Makes records and roots durable together. False for each record that is not above what was
+    /// announced under its name meanwhile: that one is not kept.
     ///
     /// # Errors
     /// [`StateError`] of the disk; nothing may be announced then.
@@ -98,7 +109,7 @@ impl StateDir {
         &self,
         names: &[(RecordKey, Record)],
         roots: &[RootRecord],
-    ) -> Result<(), StateError> {
+    ) -> Result<Vec<bool>, StateError> {
         self.records.commit(names, roots)
     }
 

@@ -13,12 +13,13 @@ use std::thread::{Builder, JoinHandle};
 
 use byname_io::Waker;
 use byname_security::tree::Tree;
-use byname_transfer::server::{Completion, Hashed, Identity, OpId, Record, RecordKey};
+use byname_transfer::server::{Completion, Hashed, Identity, MakeSegment, OpId, Record, RecordKey};
 
 use crate::beneath::Root;
 use crate::error::StoreError;
 use crate::hashing::{LargeFile, Turn, small_tree};
-use crate::snapshot;
+use crate::made;
+use crate::snapshot::{self, manifest};
 use crate::state::{RootRecord, StateDir, TreeFile, is_small};
 
 /// Records that wait for the disk; whoever brings more waits.
@@ -30,9 +31,11 @@ const COMMIT_BATCH_MAX: usize = 1024;
 #[derive(Debug)]
 pub(crate) enum Job {
     List { op: OpId, root: Arc<Root>, path: Vec<u8>, bytes_max: usize },
+    Manifest { op: OpId, order: Box<manifest::Order> },
     HashSmall { op: OpId, file: Arc<File>, identity: Identity },
     HashLarge(Arc<LargeFile>),
     OpenTree { op: OpId, file: Arc<File>, identity: Identity },
+    Make { op: OpId, source: made::Source, order: Box<MakeSegment> },
 }
 
 /// What a worker brings back.
@@ -49,7 +52,15 @@ pub(crate) enum OpenedTree {
     Memory(Vec<u8>),
 }
 
+/// Records and roots to be kept together, and who waits to be told which were.
+struct Batch {
+    names: Vec<(RecordKey, Record)>,
+    roots: Vec<RootRecord>,
+    reply: SyncSender<Vec<bool>>,
+}
+
 enum Commit {
+    Batch(Batch),
     Announce(OpId, RecordKey, Record),
     Root(RootRecord),
 }
@@ -118,6 +129,12 @@ impl Workers {
 
     pub(crate) fn push(&self, job: Job) {
         locked(&self.shared.queue).push_back(job);
+        self.shared.ready.notify_one();
+    }
+
+    /// Before everything that waits: a reader that has the content waits for the proof.
+    pub(crate) fn push_first(&self, job: Job) {
+        locked(&self.shared.queue).push_front(job);
         self.shared.ready.notify_one();
     }
 
@@ -196,17 +213,38 @@ fn work(shared: &Shared, commits: &SyncSender<Commit>) {
                 }
                 shared.finish(Done::Completion(op, Completion::Listed(listed)));
             }
+            Job::Manifest { op, order } => {
+                let commit = |names, roots| commit_batch(commits, names, roots);
+                let listed = manifest::read(&order, &shared.state, &commit);
+                shared.finish(Done::Completion(op, Completion::Listed(listed)));
+            }
             Job::HashSmall { op, file, identity } => {
                 let hashed = hash_small(shared, commits, &file, identity);
                 shared.finish(Done::Completion(op, Completion::Hashed(hashed)));
             }
             Job::HashLarge(large) => hash_large(shared, commits, large, &mut buffer),
+            Job::Make { op, source, order } => {
+                let made = made::make(&source, &order);
+                shared.finish(Done::Completion(op, Completion::Made(made)));
+            }
             Job::OpenTree { op, file, identity } => {
                 let tree = open_tree(&shared.state, &file, &identity);
                 shared.finish(Done::Tree(op, tree));
             }
         }
     }
+}
+
+/// Waits until the records are durable and says which of them count; none if the disk failed.
+fn commit_batch(
+    commits: &SyncSender<Commit>,
+    names: Vec<(RecordKey, Record)>,
+    roots: Vec<RootRecord>,
+) -> Vec<bool> {
+    let (reply, answer) = sync_channel(1);
+    // The receiver lives as long as anybody can send.
+    let _ = commits.send(Commit::Batch(Batch { names, roots, reply }));
+    answer.recv().unwrap_or_default()
 }
 
 fn hash_small(
@@ -274,6 +312,7 @@ fn open_tree(state: &StateDir, file: &File, identity: &Identity) -> Option<Opene
 fn commit_all(shared: &Shared, incoming: &Receiver<Commit>) {
     while let Ok(first) = incoming.recv() {
         let (mut names, mut ops, mut roots) = (Vec::new(), Vec::new(), Vec::new());
+        let mut batches = Vec::new();
         for commit in std::iter::once(first).chain(incoming.try_iter().take(COMMIT_BATCH_MAX)) {
             match commit {
                 Commit::Announce(op, key, record) => {
@@ -281,14 +320,27 @@ fn commit_all(shared: &Shared, incoming: &Receiver<Commit>) {
                     names.push((key, record));
                 }
                 Commit::Root(root) => roots.push(root),
+                Commit::Batch(batch) => batches.push(batch),
             }
+        }
+        for batch in batches {
+            let kept = shared.state.commit(&batch.names, &batch.roots);
+            // Whoever asked may be gone because the server ends.
+            let _ = batch.reply.send(kept.unwrap_or_else(|error| {
+                tracing::error!(%error, "cannot keep records; new versions are not announced");
+                Vec::new()
+            }));
+        }
+        if names.is_empty() && roots.is_empty() {
+            continue;
         }
         let committed = shared.state.commit(&names, &roots);
         if let Err(error) = &committed {
             tracing::error!(%error, "cannot keep records; new versions are not announced");
         }
-        for op in ops {
-            let completion = Completion::Announced(committed.is_ok());
+        let kept = committed.unwrap_or_default();
+        for (place, op) in ops.into_iter().enumerate() {
+            let completion = Completion::Announced(kept.get(place).is_some_and(|kept| *kept));
             shared.finish(Done::Completion(op, completion));
         }
     }

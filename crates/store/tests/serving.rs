@@ -13,6 +13,8 @@ mod exposure;
 mod files;
 #[path = "serving/listings.rs"]
 mod listings;
+#[path = "serving/manifests.rs"]
+mod manifests;
 #[path = "serving/requests.rs"]
 mod requests;
 #[path = "serving/state.rs"]

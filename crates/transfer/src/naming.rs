@@ -6,7 +6,8 @@
 //! | metadata of a directory's listing | `32=ls` `32=metadata` |
 //! | segment of a file | `v=V` `seg=N` |
 //! | segment of a listing | `32=ls` `v=V` `seg=N` |
-//! | segment of tree level k of either | `v=V` `32=tree-k` `seg=N` after the optional `32=ls` |
+//! | metadata and segments of a directory's manifest | the same after `32=manifest` |
+//! | segment of tree level k of any | `v=V` `32=tree-k` `seg=N`, after `32=ls` or `32=manifest` |
 //!
 //! The first component that is not generic ends the path, so a file may have any name. Unlike the
 //! known ndn6 servers this reader insists on the order above, which makes one name per object.
@@ -14,22 +15,33 @@
 use byname_packet::{Component, Name, NameRef, NumberComponent, types};
 
 use crate::numbers::{
-    LINK_RESERVE_BYTES, LISTING_KEYWORD, METADATA_KEYWORD, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN,
-    TREE_KEYWORD_PREFIX, TREE_LEVELS_MAX,
+    LINK_RESERVE_BYTES, LISTING_KEYWORD, MANIFEST_KEYWORD, METADATA_KEYWORD, SEGMENT_BYTES_MAX,
+    SEGMENT_BYTES_MIN, TREE_KEYWORD_PREFIX, TREE_LEVELS_MAX,
 };
+
+/// Which of the objects under a path is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Aspect {
+    /// The file, or whatever the path leads to.
+    File,
+    /// The directory's plain listing.
+    Listing,
+    /// The directory's manifest ([`crate::manifest`]).
+    Manifest,
+}
 
 /// What is asked about a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// The signed description of the current version.
     Metadata {
-        /// Asked as `32=ls/32=metadata`: only a directory will do.
-        listing: bool,
+        /// Asked after `32=ls` or `32=manifest`: only a directory will do.
+        aspect: Aspect,
     },
     /// One segment of an object that belongs to a version.
     Segment {
-        /// Of the directory's listing rather than of a file.
-        listing: bool,
+        /// Of what.
+        aspect: Aspect,
         /// The version.
         version: u64,
         /// The content or a level of its hash tree.
@@ -90,17 +102,22 @@ fn leading(name: NameRef<'_>, bytes: usize) -> Option<NameRef<'_>> {
 }
 
 fn parse_suffix(suffix: &[Component<'_>]) -> Option<Request> {
-    let listing = suffix.first()?.is_keyword(LISTING_KEYWORD);
-    match &suffix[usize::from(listing)..] {
-        [word] if word.is_keyword(METADATA_KEYWORD) => Some(Request::Metadata { listing }),
+    let first = suffix.first()?;
+    let aspect = match () {
+        () if first.is_keyword(LISTING_KEYWORD) => Aspect::Listing,
+        () if first.is_keyword(MANIFEST_KEYWORD) => Aspect::Manifest,
+        () => Aspect::File,
+    };
+    match &suffix[usize::from(aspect != Aspect::File)..] {
+        [word] if word.is_keyword(METADATA_KEYWORD) => Some(Request::Metadata { aspect }),
         [version, segment] => Some(Request::Segment {
-            listing,
+            aspect,
             version: version.version()?,
             part: Part::Content,
             segment: segment.segment()?,
         }),
         [version, level, segment] => Some(Request::Segment {
-            listing,
+            aspect,
             version: version.version()?,
             part: Part::Tree(tree_level(*level)?),
             segment: segment.segment()?,
@@ -123,6 +140,11 @@ pub fn tree_level(component: Component<'_>) -> Option<u8> {
 /// `<path>/32=metadata`: what a client asks first.
 pub fn metadata_name(path: NameRef<'_>) -> Name {
     path.with(Component::keyword(METADATA_KEYWORD))
+}
+
+/// `<path>/32=manifest`: the manifest of a directory, asked about and versioned like a path.
+pub fn manifest_name(path: NameRef<'_>) -> Name {
+    path.with(Component::keyword(MANIFEST_KEYWORD))
 }
 
 /// `<path>/v=V`, or `<path>/32=ls/v=V` for a listing.

@@ -8,6 +8,8 @@
 pub const METADATA_KEYWORD: &[u8] = b"metadata";
 /// Keyword of a directory listing, `32=ls`.
 pub const LISTING_KEYWORD: &[u8] = b"ls";
+/// Keyword of a directory manifest, `32=manifest`.
+pub const MANIFEST_KEYWORD: &[u8] = b"manifest";
 /// What a tree level's keyword starts with: level 2 is `32=tree-2`.
 pub const TREE_KEYWORD_PREFIX: &[u8] = b"tree-";
 
@@ -30,6 +32,9 @@ pub const MTIME: u32 = 0xF50C;
 pub const CONTENT_ROOT: u32 = 0xF540;
 /// Empty element in place of the root while it is being computed.
 pub const ROOT_PENDING: u32 = 0xF542;
+/// Empty element: the content is stored encrypted, and what is fetched is the ciphertext. Reserved;
+/// nobody writes it yet. Who cannot decrypt may still copy and verify the octets.
+pub const ENCRYPTED: u32 = 0xF54C;
 /// Octets of a directory's listing.
 pub const LISTING_SIZE: u32 = 0xF544;
 /// Octets in every segment of a directory's listing but the last.
@@ -38,6 +43,15 @@ pub const LISTING_SEGMENT_SIZE: u32 = 0xF546;
 pub const BEING_WRITTEN: u32 = 0xF548;
 /// In an absence: why the object exists but is not served, one of the `ERROR_` numbers.
 pub const ERROR_CODE: u32 = 0xF54A;
+
+/// In a manifest: one entry.
+pub const MANIFEST_ENTRY: u32 = 0xF550;
+/// In a manifest: what stands before the entries.
+pub const MANIFEST_HEADER: u32 = 0xF552;
+/// In a manifest's header: how many entries follow.
+pub const ENTRY_COUNT: u32 = 0xF554;
+/// In a manifest's entry: the version that the entry describes.
+pub const ENTRY_VERSION: u32 = 0xF556;
 
 /// The server's user may not read the object.
 pub const ERROR_NO_PERMISSION: u64 = 1;
@@ -58,6 +72,8 @@ pub const LINK_RESERVE_BYTES: usize = 96;
 pub const SEGMENT_FRESHNESS_MS: u64 = 3_600_000;
 /// FreshnessPeriod of metadata unless configured otherwise.
 pub const METADATA_FRESHNESS_MS: u64 = 1_000;
+/// FreshnessPeriod of metadata without the root that is being computed.
+pub const PENDING_FRESHNESS_MS: u64 = 50;
 /// FreshnessPeriod of absences.
 pub const ABSENCE_FRESHNESS_MS: u64 = 100;
 /// Levels a tree can have with sizes below 2^64 octets.

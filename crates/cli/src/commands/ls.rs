@@ -4,10 +4,12 @@ use crate::exit::Outcome;
 use crate::output;
 use crate::paths::Paths;
 use crate::target::{self, Pace, ReadArgs, Session};
-use crate::walk;
+use crate::walk::{self, Wanted};
 use byname_client::{Client, ClientError};
 use byname_packet::Name;
+use byname_security::tree::Hash;
 use byname_transfer::discovery::Discovered;
+use byname_transfer::manifest::Entry;
 use byname_transfer::metadata::ContentRoot;
 use serde_json::{Value, json};
 
@@ -39,8 +41,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let mut session = Session::open(&args.target, &args.read, Pace::default(), paths)?;
     session.run(|client, name| match list(args, client, name) {
         Err(error) if target::is_a_file(&error) => {
-            let found = client.stat(name)?;
-            show(args, name, &output::name(name.view()), Some(&found), false);
+            let details = Details::of(&client.stat(name)?);
+            show(args, name, &output::name(name.view()), Some(&details), false);
             Ok(())
         }
         other => other,
@@ -49,26 +51,61 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 
 fn list(args: &Args, client: &mut Client, name: &Name) -> Result<(), ClientError> {
     let depth = name.view().count();
-    walk::published(client, name, &mut |client, found| {
+    let wanted = if args.long { Wanted::Details } else { Wanted::Names };
+    walk::published(client, name, wanted, &mut |client, found| {
         let relative = found.name.view().suffix(depth).to_name();
         let shown: Vec<String> =
             relative.view().components().map(|c| output::component(c.value)).collect();
-        let details = if args.long { Some(client.stat(&found.name)?) } else { None };
+        let details = match &found.details {
+            Some(entry) => Some(Details::of_entry(entry)),
+            None if args.long => Some(Details::of(&client.stat(&found.name)?)),
+            None => None,
+        };
         show(args, &found.name, &shown.join("/"), details.as_ref(), found.is_directory);
         Ok(args.recursive)
     })
 }
 
-fn show(args: &Args, name: &Name, shown: &str, details: Option<&Discovered>, is_directory: bool) {
+/// What is shown of an entry besides its name.
+struct Details {
+    mode: Option<u16>,
+    size: Option<u64>,
+    mtime_ns: Option<u64>,
+    json: Value,
+}
+
+impl Details {
+    fn of(found: &Discovered) -> Self {
+        let metadata = &found.metadata;
+        let json = describe(found);
+        Self { mode: metadata.mode, size: metadata.size, mtime_ns: metadata.mtime_ns, json }
+    }
+
+    fn of_entry(entry: &Entry<'_>) -> Self {
+        let root = entry.version.and_then(|version| version.root);
+        let json = present(json!({
+            "type": if entry.is_directory() { "directory" } else { "file" },
+            "size": entry.size,
+            "mode": format!("{:o}", entry.mode & 0o7777),
+            "mtime_ns": entry.mtime_ns,
+            "version": entry.version.map(|version| version.number),
+            "segment_bytes": entry.version.map(|version| version.segment_bytes),
+            "root": root.map(|root| Hash(root).to_string()),
+        }));
+        Self { mode: Some(entry.mode), size: entry.size, mtime_ns: entry.mtime_ns, json }
+    }
+}
+
+fn show(args: &Args, name: &Name, shown: &str, details: Option<&Details>, is_directory: bool) {
     if args.json {
         let mut fields = json!({
             "name": output::name(name.view()),
             "type": if is_directory { "directory" } else { "file" },
         });
         if let (Value::Object(fields), Some(details)) = (&mut fields, details)
-            && let Value::Object(more) = describe(details)
+            && let Value::Object(more) = &details.json
         {
-            fields.extend(more);
+            fields.extend(more.clone());
         }
         output::json_line(fields);
         return;
@@ -78,12 +115,11 @@ fn show(args: &Args, name: &Name, shown: &str, details: Option<&Discovered>, is_
         output::out_line(&format!("{shown}{mark}"));
         return;
     };
-    let metadata = &details.metadata;
     output::out_line(&format!(
         "{} {:>14} {} {shown}{mark}",
-        metadata.mode.map(|mode| output::mode(u32::from(mode))).unwrap_or_default(),
-        metadata.size.map(|size| size.to_string()).unwrap_or_else(|| "-".into()),
-        metadata.mtime_ns.map(output::time).unwrap_or_default(),
+        details.mode.map(|mode| output::mode(u32::from(mode))).unwrap_or_default(),
+        details.size.map(|size| size.to_string()).unwrap_or_else(|| "-".into()),
+        details.mtime_ns.map(output::time).unwrap_or_default(),
     ));
 }
 
@@ -91,7 +127,7 @@ fn show(args: &Args, name: &Name, shown: &str, details: Option<&Discovered>, is_
 pub(crate) fn describe(found: &Discovered) -> Value {
     let metadata = &found.metadata;
     let root = match metadata.root {
-        ContentRoot::Known(root) => Some(byname_security::tree::Hash(root).to_string()),
+        ContentRoot::Known(root) => Some(Hash(root).to_string()),
         ContentRoot::Pending | ContentRoot::Absent => None,
     };
     let fields = json!({
@@ -103,6 +139,11 @@ pub(crate) fn describe(found: &Discovered) -> Value {
         "segment_bytes": metadata.segment_size.or(metadata.listing_segment_size),
         "root": root,
     });
+    present(fields)
+}
+
+/// Without what is not known.
+fn present(fields: Value) -> Value {
     match fields {
         Value::Object(all) => all.into_iter().filter(|(_, value)| !value.is_null()).collect(),
         other => other,

@@ -4,10 +4,11 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::paths::Paths;
 use crate::target::{Pace, ReadArgs, Session};
-use crate::walk;
+use crate::walk::{self, Wanted};
 use byname_client::{Client, ClientError};
 use byname_packet::Name;
-use byname_transfer::metadata::ContentRoot;
+use byname_transfer::manifest::Entry;
+use byname_transfer::metadata::{ContentRoot, Metadata};
 use serde_json::json;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,9 @@ pub(crate) struct Args {
     target: String,
     #[command(flatten)]
     read: ReadArgs,
+    /// Take files of the same size and time for the same; do not read them.
+    #[arg(long)]
+    quick: bool,
     /// One JSON object per difference.
     #[arg(long)]
     json: bool,
@@ -49,7 +53,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             }
         }
     } else {
-        session.run(|client, name| comparison.file(client, name, Path::new("")))?;
+        session.run(|client, name| comparison.file(client, (name, None), Path::new("")))?;
     }
     if comparison.differences == 0 {
         output::err_line(&format!("{} files are as published", comparison.same));
@@ -58,6 +62,30 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let (differences, same) = (comparison.differences, comparison.same);
     let message = format!("{differences} differences, {same} files are as published");
     Err(Failure::new(Code::NotVerified, message))
+}
+
+/// What is published of a file.
+struct Published {
+    size: Option<u64>,
+    mtime_ns: Option<u64>,
+    root: ContentRoot,
+}
+
+impl Published {
+    fn of(metadata: &Metadata) -> Self {
+        Self { size: metadata.size, mtime_ns: metadata.mtime_ns, root: metadata.root }
+    }
+
+    /// What a manifest tells, if that is enough.
+    fn of_entry(entry: &Entry<'_>) -> Option<Self> {
+        let root = ContentRoot::Known(entry.version?.root?);
+        Some(Self { size: entry.size, mtime_ns: entry.mtime_ns, root })
+    }
+}
+
+fn mtime_ns(kind: &std::fs::Metadata) -> Option<u64> {
+    let since = kind.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_nanos()).ok()
 }
 
 impl Comparison<'_> {
@@ -74,12 +102,13 @@ impl Comparison<'_> {
     }
 
     fn tree(&mut self, client: &mut Client, name: &Name) -> Result<(), ClientError> {
-        walk::published(client, name, &mut |client, found| {
+        walk::published(client, name, Wanted::Details, &mut |client, found| {
             let Some(path) = &found.path else { return Ok(false) };
             self.published.insert(path.clone());
             let local = self.args.local.join(path);
             if !found.is_directory {
-                self.file(client, &found.name, path)?;
+                let known = found.details.as_ref().and_then(Published::of_entry);
+                self.file(client, (&found.name, known), path)?;
             } else if !local.is_dir() {
                 self.note(path, "missing");
             }
@@ -87,13 +116,22 @@ impl Comparison<'_> {
         })
     }
 
-    fn file(&mut self, client: &mut Client, name: &Name, path: &Path) -> Result<(), ClientError> {
+    /// Compares a file with what is published, which is asked for unless it is known.
+    fn file(
+        &mut self,
+        client: &mut Client,
+        (name, known): (&Name, Option<Published>),
+        path: &Path,
+    ) -> Result<(), ClientError> {
         let local = if path.as_os_str().is_empty() {
             self.args.local.clone()
         } else {
             self.args.local.join(path)
         };
-        let found = client.stat(name)?;
+        let published = match known {
+            Some(known) => known,
+            None => Published::of(&client.stat(name)?.metadata),
+        };
         let failed = |source| ClientError::LocalDisk { path: local.clone(), source };
         // A link inside a tree is published as what it leads to.
         let kind = match std::fs::metadata(&local) {
@@ -104,12 +142,16 @@ impl Comparison<'_> {
             }
             Err(error) => return Err(failed(error)),
         };
-        let ContentRoot::Known(root) = found.metadata.root else {
+        let ContentRoot::Known(root) = published.root else {
             self.note(path, "unsigned");
             return Ok(());
         };
-        let same_size = found.metadata.size.is_none_or(|size| size == kind.len());
-        let same = kind.is_file() && same_size && {
+        let same_size = published.size.is_none_or(|size| size == kind.len());
+        let same = if !kind.is_file() || !same_size {
+            false
+        } else if self.args.quick {
+            published.mtime_ns.is_none() || published.mtime_ns == mtime_ns(&kind)
+        } else {
             let mut hasher = blake3::Hasher::new();
             let file = std::fs::File::open(&local).map_err(failed)?;
             hasher.update_reader(file).map_err(failed)?;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use byname_io::Clock;
-use byname_transfer::server::{Identity, Record, RecordKey, Subject};
+use byname_transfer::server::{Identity, Recalled, Record, RecordKey, Subject};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::error::StateError;
@@ -113,6 +113,40 @@ impl Records {
         (record, self.floor.load(Ordering::Relaxed))
     }
 
+    /// What is known of many names and of the roots of the files there, in one reading.
+    pub(super) fn all(&self, asked: &[(RecordKey, Identity)]) -> Vec<Recalled> {
+        let read = self.with_database(|database| {
+            let transaction = database.begin_read()?;
+            let (names, roots) = (transaction.open_table(NAMES)?, transaction.open_table(ROOTS)?);
+            let mut found = Vec::with_capacity(asked.len());
+            for (key, identity) in asked {
+                let (name, root) = (name_key(key), root_key(identity));
+                let record = match names.get(name.as_slice())? {
+                    None => None,
+                    Some(value) => body_of(&name, value.value())
+                        .and_then(decode_name)
+                        .or_else(|| self.lost("malformed")),
+                };
+                let root = roots.get(root.as_slice())?.and_then(|value| {
+                    let (state, known) = body_of(&root, value.value())?.split_at_checked(24)?;
+                    (state == root_state(identity)).then(|| known.try_into().ok())?
+                });
+                found.push(Recalled { record, version_floor: 0, root });
+            }
+            Ok(found)
+        });
+        let mut found = read.unwrap_or_else(|error| {
+            self.lost(&error.to_string());
+            vec![Recalled::default(); asked.len()]
+        });
+        let (version_floor, fresh) = (self.floor.load(Ordering::Relaxed), self.fresh());
+        for (recalled, (_, identity)) in found.iter_mut().zip(asked) {
+            recalled.version_floor = version_floor;
+            recalled.root = fresh.get(identity).copied().or(recalled.root);
+        }
+        found
+    }
+
     pub(super) fn root(&self, identity: &Identity) -> Option<[u8; 32]> {
         if let Some(root) = self.fresh().get(identity) {
             return Some(*root);
@@ -131,8 +165,8 @@ impl Records {
         &self,
         names: &[(RecordKey, Record)],
         roots: &[RootRecord],
-    ) -> Result<(), StateError> {
-        match self.write(names, roots) {
+    ) -> Result<Vec<bool>, StateError> {
+        let kept = match self.write(names, roots) {
             Err(error) if is_broken(&error) => {
                 self.start_anew(&error)?;
                 let above = names.iter().all(|(_, record)| self.is_above_floor(record));
@@ -140,31 +174,41 @@ impl Records {
                     // Asked again, these names get versions above the floor.
                     return Err(failed(&self.path)(error));
                 }
-                self.write(names, roots).map_err(failed(&self.path))?;
+                self.write(names, roots).map_err(failed(&self.path))?
             }
             other => other.map_err(failed(&self.path))?,
-        }
+        };
         let mut fresh = self.fresh();
         for root in roots {
             fresh.remove(&root.identity);
         }
-        Ok(())
+        Ok(kept)
     }
 
     fn write(
         &self,
         names: &[(RecordKey, Record)],
         roots: &[RootRecord],
-    ) -> Result<(), redb::Error> {
+    ) -> Result<Vec<bool>, redb::Error> {
         self.with_database(|database| {
             let transaction = database.begin_write()?;
+            let mut kept = Vec::with_capacity(names.len());
             {
                 let mut meta = transaction.open_table(META)?;
                 meta.insert(FLOOR, self.floor.load(Ordering::Relaxed))?;
                 let mut table = transaction.open_table(NAMES)?;
                 for (key, record) in names {
                     let key = name_key(key);
-                    table.insert(key.as_slice(), checked(&key, &encode_name(record)).as_slice())?;
+                    // Two threads may have decided about the same name: the first one counts.
+                    let is_above = table.get(key.as_slice())?.is_none_or(|value| {
+                        let known = body_of(&key, value.value()).and_then(decode_name);
+                        known.is_none_or(|known| known == *record || known.version < record.version)
+                    });
+                    kept.push(is_above);
+                    if is_above {
+                        let value = checked(&key, &encode_name(record));
+                        table.insert(key.as_slice(), value.as_slice())?;
+                    }
                 }
                 let mut table = transaction.open_table(ROOTS)?;
                 for record in roots {
@@ -175,7 +219,7 @@ impl Records {
                 }
             }
             transaction.commit()?;
-            Ok(())
+            Ok(kept)
         })
     }
 
@@ -195,9 +239,9 @@ impl Records {
             Ok(table.get(key)?.map(|value| value.value().to_vec()))
         });
         let Some(value) = value? else { return Ok(None) };
-        match value.split_at_checked(CHECK_BYTES) {
-            Some((check, body)) if check == checksum(key, body) => Ok(Some(body.to_vec())),
-            _ => Err(redb::Error::Corrupted("checksum does not match".to_owned())),
+        match body_of(key, &value) {
+            Some(body) => Ok(Some(body.to_vec())),
+            None => Err(redb::Error::Corrupted("checksum does not match".to_owned())),
         }
     }
 
@@ -290,6 +334,12 @@ fn checksum(key: &[u8], body: &[u8]) -> [u8; CHECK_BYTES] {
     let mut check = [0; CHECK_BYTES];
     check.copy_from_slice(&hasher.finalize().as_bytes()[..CHECK_BYTES]);
     check
+}
+
+/// What follows the checksum of a value, if that matches.
+fn body_of<'a>(key: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
+    let (check, body) = value.split_at_checked(CHECK_BYTES)?;
+    (check == checksum(key, body)).then_some(body)
 }
 
 fn checked(key: &[u8], body: &[u8]) -> Vec<u8> {

@@ -12,14 +12,18 @@ fn request(uri: &str) -> Option<Request> {
 
 #[test]
 fn every_form_of_request_is_told_apart() {
-    assert_eq!(request("/a/b/32=metadata"), Some(Request::Metadata { listing: false }));
-    assert_eq!(request("/a/32=ls/32=metadata"), Some(Request::Metadata { listing: true }));
-    let segment =
-        |listing, part| Some(Request::Segment { listing, version: 7, part, segment: 300 });
-    assert_eq!(request("/a/v=7/seg=300"), segment(false, Part::Content));
-    assert_eq!(request("/a/32=ls/v=7/seg=300"), segment(true, Part::Content));
-    assert_eq!(request("/a/v=7/32=tree-1/seg=300"), segment(false, Part::Tree(1)));
-    assert_eq!(request("/a/32=ls/v=7/32=tree-7/seg=300"), segment(true, Part::Tree(7)));
+    let metadata = |aspect| Some(Request::Metadata { aspect });
+    assert_eq!(request("/a/b/32=metadata"), metadata(Aspect::File));
+    assert_eq!(request("/a/32=ls/32=metadata"), metadata(Aspect::Listing));
+    let segment = |aspect, part| Some(Request::Segment { aspect, version: 7, part, segment: 300 });
+    assert_eq!(request("/a/v=7/seg=300"), segment(Aspect::File, Part::Content));
+    assert_eq!(request("/a/32=ls/v=7/seg=300"), segment(Aspect::Listing, Part::Content));
+    assert_eq!(request("/a/v=7/32=tree-1/seg=300"), segment(Aspect::File, Part::Tree(1)));
+    assert_eq!(request("/a/32=ls/v=7/32=tree-7/seg=300"), segment(Aspect::Listing, Part::Tree(7)));
+    assert_eq!(request("/a/32=manifest/32=metadata"), metadata(Aspect::Manifest));
+    assert_eq!(request("/a/32=manifest/v=7/seg=300"), segment(Aspect::Manifest, Part::Content));
+    let level = request("/a/32=manifest/v=7/32=tree-2/seg=300");
+    assert_eq!(level, segment(Aspect::Manifest, Part::Tree(2)));
 }
 
 #[test]
@@ -29,6 +33,8 @@ fn anything_else_is_refused() {
         "/a",
         "/a/32=ls",
         "/a/32=other",
+        "/a/32=manifest",
+        "/a/32=ls/32=manifest/32=metadata",
         "/a/v=7",
         "/a/seg=0",
         "/a/seg=0/v=7",

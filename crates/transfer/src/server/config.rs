@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use byname_packet::{Name, Signer};
 
+use super::versions::Quiet;
 use crate::numbers::METADATA_FRESHNESS_MS;
 
 /// A key that may be used from any thread.
@@ -34,7 +35,8 @@ pub struct ServerConfig {
     pub quiet_coarse_ns: u64,
     /// How long an Interest is held for a file to become quiet, at most half its lifetime.
     pub hold_quiet_ns: u64,
-    /// How long an Interest is held for a root, at most half its lifetime.
+    /// How long an Interest is held for the root of a file of at most 2 MiB, which is there in
+    /// no time unless others wait too. Larger files are answered "root pending" at once.
     pub hold_root_ns: u64,
     /// FreshnessPeriod of metadata.
     pub metadata_freshness_ms: u64,
@@ -54,6 +56,19 @@ pub struct ServerConfig {
     pub signatures_per_s: u64,
     /// Roots being computed or waiting for it.
     pub hashes_max: usize,
+    /// Nodes of files with a pending root that are computed for readers at the same time; each
+    /// costs reading and hashing 2 MiB at most.
+    pub nodes_max: usize,
+    /// Such nodes signed in a second.
+    pub nodes_per_s: u64,
+    /// Octets of such nodes kept for reuse.
+    pub nodes_bytes_max: usize,
+}
+
+impl ServerConfig {
+    pub(super) fn quiet(&self) -> Quiet {
+        Quiet { quiet_ns: self.quiet_ns, quiet_coarse_ns: self.quiet_coarse_ns }
+    }
 }
 
 impl Default for ServerConfig {
@@ -63,7 +78,7 @@ impl Default for ServerConfig {
             quiet_ns: 100 * MS,
             quiet_coarse_ns: 2_000 * MS,
             hold_quiet_ns: 500 * MS,
-            hold_root_ns: 300 * MS,
+            hold_root_ns: 5 * MS,
             metadata_freshness_ms: METADATA_FRESHNESS_MS,
             reuse_ns: 1_000 * MS,
             relist_ns: 1_000 * MS,
@@ -74,6 +89,9 @@ impl Default for ServerConfig {
             answers_max: 1024,
             signatures_per_s: 5000,
             hashes_max: 1024,
+            nodes_max: 64,
+            nodes_per_s: 4096,
+            nodes_bytes_max: 4 << 20,
         }
     }
 }

@@ -25,6 +25,8 @@ pub struct Counters {
     pub hashes: u64,
     /// Directories read.
     pub listings: u64,
+    /// Directories read with all that a manifest says of their entries.
+    pub manifests: u64,
     /// Nack: the name is no request, or of no mount.
     pub not_understood: u64,
     /// Nack: the version is not served, or has no such segment.
@@ -41,6 +43,12 @@ pub struct Counters {
     pub hashes_full: u64,
     /// Interests whose lifetime ended before the disk answered.
     pub expired: u64,
+    /// Nodes computed and signed because the root was pending.
+    pub nodes_signed: u64,
+    /// Such nodes sent again.
+    pub nodes_reused: u64,
+    /// Nack (congestion): too many such nodes are being computed.
+    pub nodes_full: u64,
     /// Metadata answered with the root still pending.
     pub root_pending: u64,
     /// Absences because a file is being written.

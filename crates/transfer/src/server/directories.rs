@@ -1,10 +1,11 @@
-//! Directories: snapshots of their listings, and when they are read again.
+//! Directories: snapshots of their listings and manifests, and when they are read again.
 //!
+//! A manifest is a snapshot like a listing, kept under its own name (`<path>/32=manifest`).
 //! A snapshot is the payload of one version, with its tree; the last two of a path are kept so that
 //! running fetches finish. Its version depends on the payload's root, not on the directory's times:
 //! changing an entry's permissions alters what is listed without touching the directory.
 
-use byname_packet::{NameRef, NullSigner, NumberComponent};
+use byname_packet::{Name, NameRef, NullSigner, NumberComponent};
 
 use super::cache::Cache;
 use super::ops::{FileStat, Listing, Op, Record, RecordKey, Subject};
@@ -15,6 +16,7 @@ use super::versions::next_version;
 use super::{ListFailure, Now, Owner, Recalled, Server};
 use crate::metadata::{Absence, ContentRoot, Metadata};
 use crate::naming::{self, Part};
+use crate::numbers::MANIFEST_KEYWORD;
 
 /// A directory with a payload above this is not read again for twice as long as reading it took.
 const LARGE_BYTES: usize = 256 << 10;
@@ -92,6 +94,15 @@ impl Snapshots {
     }
 }
 
+/// The versioned name of a listing, or of a manifest if `path` names one.
+fn versioned(path: &Name, version: u64) -> Name {
+    let is_manifest = path.view().last().is_some_and(|last| last.is_keyword(MANIFEST_KEYWORD));
+    match is_manifest {
+        true => path.with_version(version),
+        false => naming::versioned_name(path.view(), true, version),
+    }
+}
+
 impl Server {
     pub(super) fn on_directory(&mut self, id: u64, stat: FileStat, now: Now) {
         let Some(task) = self.tasks.get(id) else { return };
@@ -100,12 +111,20 @@ impl Server {
         if current.is_some_and(|kept| kept.is_current(&stat, now, self.config.relist_ns)) {
             return self.finish_listing(id, now);
         }
-        self.counters.listings += 1;
         task.step = Step::Listing { asked: now };
-        let (mount, path) = (task.place.mount, task.place.relative.clone());
+        let is_manifest = task.is_manifest();
+        let (mount, relative) = (task.place.mount, task.place.relative.clone());
         // Half, because the version before it may still be being fetched.
         let bytes_max = self.config.listing_bytes_max / 2;
-        self.issue(Op::List { mount, path, bytes_max }, Owner::Task(id));
+        let op = if is_manifest {
+            self.counters.manifests += 1;
+            let name = path.view().without_last(1).to_name();
+            Op::Manifest { mount, path: relative, name, bytes_max, quiet: self.config.quiet() }
+        } else {
+            self.counters.listings += 1;
+            Op::List { mount, path: relative, bytes_max }
+        };
+        self.issue(op, Owner::Task(id));
         self.set_timer(id);
     }
 
@@ -152,7 +171,7 @@ impl Server {
     pub(super) fn keep_listing(&mut self, id: u64, found: FoundListing, version: u64, now: Now) {
         let Some(task) = self.tasks.get(id) else { return };
         let path = task.path.clone();
-        let versioned = naming::versioned_name(path.view(), true, version);
+        let versioned = versioned(&path, version);
         let Some(segment_size) = naming::segment_size_for(versioned.view().value().len()) else {
             return self.finish_absent(id, Absence::NameTooLong, now);
         };
@@ -177,7 +196,7 @@ impl Server {
             root: ContentRoot::Known(kept.listing.root),
             listing_size: Some(kept.listing.payload.len() as u64),
             listing_segment_size: Some(kept.segment_size as u64),
-            ..Metadata::new(naming::versioned_name(path.view(), true, kept.version))
+            ..Metadata::new(versioned(&path, kept.version))
         };
         self.finish_described(id, &described, now);
     }

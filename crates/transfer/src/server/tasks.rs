@@ -7,10 +7,12 @@ use byname_packet::Name;
 use super::interest::Place;
 use super::ops::{FileStat, Handle, Identity, Listing, Op, Recalled};
 use super::{Now, Owner, Server, Waiter};
+use crate::numbers::MANIFEST_KEYWORD;
 
 /// One path being looked at.
 pub(super) struct Task {
     pub(super) id: u64,
+    /// The published name, or that of a directory's manifest.
     pub(super) path: Name,
     pub(super) place: Place,
     pub(super) waiters: Vec<Waiter>,
@@ -133,6 +135,11 @@ impl Tasks {
 }
 
 impl Task {
+    /// Whether the task is about a directory's manifest rather than what the path leads to.
+    pub(super) fn is_manifest(&self) -> bool {
+        self.path.view().last().is_some_and(|last| last.is_keyword(MANIFEST_KEYWORD))
+    }
+
     /// Whether the task waits for the root of a file in this state.
     pub(super) fn awaits_root_of(&self, identity: &Identity) -> bool {
         matches!(&self.step, Step::Root { stat, .. } if stat.identity == *identity)
@@ -169,6 +176,7 @@ impl Server {
 
     /// Does what the time demands.
     pub fn handle_timeout(&mut self, now: Now) {
+        self.now_ns = now.now_ns;
         while let Some(id) = self.tasks.pop_due(now.now_ns) {
             let Some(task) = self.tasks.get(id) else { continue };
             match task.step {

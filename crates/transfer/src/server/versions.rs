@@ -1,38 +1,44 @@
 //! When a state of a file may get a version, and which.
 
-use super::ServerConfig;
 use super::ops::{Identity, Recalled};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+/// How long a file must have been as it is before it gets a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quiet {
+    /// Nanoseconds, usually.
+    pub quiet_ns: u64,
+    /// Nanoseconds where the file system keeps whole seconds only.
+    pub quiet_coarse_ns: u64,
+}
+
 /// Which version a state not announced before gets.
 ///
 /// Never below one announced under the name, whatever the clock of the file says.
-pub(super) fn next_version(mtime_ns: u64, recalled: &Recalled) -> u64 {
+pub fn next_version(mtime_ns: u64, recalled: &Recalled) -> u64 {
     let after_last = recalled.record.map_or(0, |record| record.version.saturating_add(1));
     mtime_ns.max(after_last).max(recalled.version_floor)
 }
 
-/// How much longer a file must stay as it is before its state counts as settled; 0 when it does.
-///
-/// `seen_for_ns` is how long this server has seen it in this state.
-pub(super) fn unsettled_ns(
-    identity: &Identity,
-    unix_ns: u64,
-    seen_for_ns: u64,
-    config: &ServerConfig,
-) -> u64 {
-    // Nobody can choose ctime, so whole seconds there mean that the file system keeps no more.
-    let is_coarse = identity.ctime_ns.is_multiple_of(SECOND_NS);
-    let quiet_ns = if is_coarse { config.quiet_coarse_ns } else { config.quiet_ns };
-    if identity.ctime_ns > unix_ns {
-        // The clock was set back or belongs to another machine: only watching helps.
-        return quiet_ns.saturating_sub(seen_for_ns);
+impl Quiet {
+    /// How much longer a file must stay as it is before its state counts as settled; 0 when it
+    /// does.
+    ///
+    /// `seen_for_ns` is how long this server has seen it in this state.
+    pub fn unsettled_ns(&self, identity: &Identity, unix_ns: u64, seen_for_ns: u64) -> u64 {
+        // Nobody can choose ctime, so whole seconds there mean that the file system keeps no more.
+        let is_coarse = identity.ctime_ns.is_multiple_of(SECOND_NS);
+        let quiet_ns = if is_coarse { self.quiet_coarse_ns } else { self.quiet_ns };
+        if identity.ctime_ns > unix_ns {
+            // The clock was set back or belongs to another machine: only watching helps.
+            return quiet_ns.saturating_sub(seen_for_ns);
+        }
+        // An mtime in the future was set by hand; ctime then tells when.
+        let past_mtime_ns = if identity.mtime_ns > unix_ns { 0 } else { identity.mtime_ns };
+        let changed_ns = identity.ctime_ns.max(past_mtime_ns);
+        changed_ns.saturating_add(quiet_ns).saturating_sub(unix_ns)
     }
-    // An mtime in the future was set by hand; ctime then tells when.
-    let past_mtime_ns = if identity.mtime_ns > unix_ns { 0 } else { identity.mtime_ns };
-    let changed_ns = identity.ctime_ns.max(past_mtime_ns);
-    changed_ns.saturating_add(quiet_ns).saturating_sub(unix_ns)
 }
 
 #[cfg(test)]
@@ -60,8 +66,8 @@ mod tests {
 
     #[test]
     fn a_file_settles_a_while_after_its_last_change() {
-        let config = ServerConfig { quiet_ns: 100, quiet_coarse_ns: 3000, ..Default::default() };
-        let wait = |identity, unix_ns| unsettled_ns(&identity, unix_ns, 0, &config);
+        let quiet = Quiet { quiet_ns: 100, quiet_coarse_ns: 3000 };
+        let wait = |identity, unix_ns| quiet.unsettled_ns(&identity, unix_ns, 0);
         assert_eq!(wait(at(1001, 1001), 1001), 100);
         assert_eq!(wait(at(1001, 1001), 1101), 0);
         assert_eq!(wait(at(5, 1001), 1050), 51, "a restored mtime does not hide the change");
@@ -71,9 +77,8 @@ mod tests {
 
     #[test]
     fn a_ctime_in_the_future_is_watched_instead() {
-        let config = ServerConfig { quiet_ns: 100, ..Default::default() };
-        assert_eq!(unsettled_ns(&at(5, 9001), 1000, 0, &config), 100);
-        assert_eq!(unsettled_ns(&at(5, 9001), 1000, 60, &config), 40);
-        assert_eq!(unsettled_ns(&at(5, 9001), 1000, 100, &config), 0);
+        let quiet = Quiet { quiet_ns: 100, quiet_coarse_ns: 3000 };
+        let wait = |seen_for_ns| quiet.unsettled_ns(&at(5, 9001), 1000, seen_for_ns);
+        assert_eq!((wait(0), wait(60), wait(100)), (100, 40, 0));
     }
 }

@@ -1,0 +1,252 @@
+//! Making a directory's manifest: the states of all entries, their versions, the roots of small
+//! files.
+//!
+//! Everything is done for all entries at once, because one at a time is what makes a directory of
+//! many small files slow: the records are looked up in one transaction, and new versions and roots
+//! become durable in one other, before the manifest that mentions them is announced.
+//!
+//! Invariants: an entry has a version only if it is on disk for exactly the state described; roots
+//! are of that state too. What is not known is left out, and readers ask for it file by file.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use byname_io::Clock;
+use byname_packet::Name;
+use byname_security::tree::Hash;
+use byname_transfer::manifest::{self, Entry, Version};
+use byname_transfer::naming;
+use byname_transfer::server::{
+    FileStat, Identity, ListFailure, Listing, Quiet, Recalled, Record, RecordKey, Subject,
+    next_version,
+};
+use rustix::fs::{Mode, OFlags};
+
+use super::{Reading, Seen, listing, read_settled};
+use crate::beneath::{Found, FoundDirectory, Root};
+use crate::hashing::is_same;
+use crate::state::{RootRecord, StateDir};
+
+/// Files up to this size are hashed for a manifest; what is larger has a root if it has one.
+const HASHED_BYTES_MAX: u64 = 128 << 10;
+/// What is hashed for one manifest at most; the next one goes on.
+const HASH_BYTES_BUDGET: u64 = 1 << 30;
+const HASH_TIME_BUDGET: Duration = Duration::from_secs(2);
+/// Octets of an entry besides its name, at most.
+const ENTRY_BYTES_MAX: usize = 4 + 4 + 6 + 12 + 12 + 12 + 6 + 36;
+
+/// Makes records and roots durable; says for each record whether it counts.
+pub(crate) type Commit<'a> = dyn Fn(Vec<(RecordKey, Record)>, Vec<RootRecord>) -> Vec<bool> + 'a;
+
+/// Which manifest is wanted.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) root: Arc<Root>,
+    /// Relative path of the directory.
+    pub(crate) path: Vec<u8>,
+    /// Its published name.
+    pub(crate) name: Name,
+    pub(crate) bytes_max: usize,
+    pub(crate) quiet: Quiet,
+}
+
+/// One entry on its way into the manifest.
+struct Row {
+    name: Box<[u8]>,
+    is_directory: bool,
+    stat: Option<FileStat>,
+    version: Option<u64>,
+    root: Option<[u8; 32]>,
+}
+
+/// What is left to spend on hashing.
+struct Budget {
+    bytes: u64,
+    until: Instant,
+}
+
+/// Makes the manifest of a directory.
+///
+/// # Errors
+/// [`ListFailure`], `TooLarge` if the payload would exceed the order's bound.
+pub(crate) fn read(
+    order: &Order,
+    state: &StateDir,
+    commit: &Commit<'_>,
+) -> Result<Listing, ListFailure> {
+    // Before anything is looked at: what changes from now on is too young for a version.
+    let unix_ns = Clock::new().unix_ns();
+    let (stat, mut rows) = read_settled(&order.root, &order.path, |found| collect(order, found))?;
+    rows.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+    describe(order, state, commit, &mut rows, unix_ns);
+    let payload = encode(order, &rows);
+    if payload.len() > order.bytes_max {
+        return Err(ListFailure::TooLarge);
+    }
+    Ok(listing(stat, payload))
+}
+
+fn collect(order: &Order, found: &FoundDirectory) -> Result<Vec<Row>, ListFailure> {
+    let (root, path) = (&*order.root, &*order.path);
+    let reading = Reading { root, path, lineage: &found.lineage, wants_stat: true };
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    reading.visit(found, &mut |name, seen: Seen, _| {
+        // Without what may be missing this is a lower bound.
+        bytes += name.len() + 16;
+        if bytes > order.bytes_max {
+            return Err(ListFailure::TooLarge);
+        }
+        let Seen { is_directory, stat } = seen;
+        rows.push(Row { name: name.into(), is_directory, stat, version: None, root: None });
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+/// Gives files their versions and small ones their roots, and makes both durable.
+fn describe(order: &Order, state: &StateDir, commit: &Commit<'_>, rows: &mut [Row], unix_ns: u64) {
+    let mut places = Vec::new();
+    let mut asked = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        if let (false, Some(stat)) = (row.is_directory, row.stat) {
+            let name = order.name.with_generic(&row.name).view().value().to_vec();
+            places.push(place);
+            asked.push((RecordKey { name, listing: false }, stat.identity));
+        }
+    }
+    let known = state.recall_all(&asked);
+    let mut new = Vec::new();
+    for ((place, (key, identity)), recalled) in places.iter().zip(asked).zip(&known) {
+        let row = &mut rows[*place];
+        row.root = recalled.root;
+        let record = decide(&identity, recalled, order.quiet, unix_ns);
+        row.version = record.map(|record| record.version);
+        if let Some(record) = record.filter(|record| Some(*record) != recalled.record) {
+            new.push((*place, key, record));
+        }
+    }
+    let roots = hash_small_files(order, state, rows);
+    if new.is_empty() && roots.is_empty() {
+        return;
+    }
+    let places: Vec<usize> = new.iter().map(|(place, ..)| *place).collect();
+    let kept = commit(new.into_iter().map(|(_, key, record)| (key, record)).collect(), roots);
+    for (at, place) in places.into_iter().enumerate() {
+        if !kept.get(at).is_some_and(|kept| *kept) {
+            rows[place].version = None;
+        }
+    }
+}
+
+/// The version of a file in this state; `None` while it is too young for one.
+fn decide(identity: &Identity, recalled: &Recalled, quiet: Quiet, unix_ns: u64) -> Option<Record> {
+    let subject = Subject::File(*identity);
+    if let Some(record) = recalled.record.filter(|record| record.subject == subject) {
+        return Some(record);
+    }
+    let is_settled = quiet.unsettled_ns(identity, unix_ns, 0) == 0;
+    is_settled.then(|| Record { subject, version: next_version(identity.mtime_ns, recalled) })
+}
+
+fn hash_small_files(order: &Order, state: &StateDir, rows: &mut [Row]) -> Vec<RootRecord> {
+    let mut roots = Vec::new();
+    let mut budget = Budget { bytes: HASH_BYTES_BUDGET, until: Instant::now() + HASH_TIME_BUDGET };
+    let Ok(Found::Directory(directory)) = order.root.find(&order.path) else { return roots };
+    let mut buffer = Vec::new();
+    for row in rows {
+        let Some(stat) = row.stat.filter(|_| row.version.is_some() && row.root.is_none()) else {
+            continue;
+        };
+        let identity = stat.identity;
+        if identity.size > HASHED_BYTES_MAX || !budget.take(identity.size) {
+            continue;
+        }
+        let Some(file) = open(order, &directory, &row.name) else { continue };
+        row.root = hash(&file, &identity, &mut buffer);
+        if let Some(root) = row.root {
+            let record = RootRecord { identity, root };
+            state.remember(record);
+            roots.push(record);
+        }
+    }
+    roots
+}
+
+/// Opens what an entry is, or what the link leads to that it is.
+fn open(order: &Order, directory: &FoundDirectory, name: &[u8]) -> Option<File> {
+    use std::os::fd::AsFd;
+    if let Some(file) = open_here(directory.fd.as_fd(), name) {
+        return Some(file);
+    }
+    let path = [&order.path, &b"/"[..], name].concat();
+    match order.root.find(&path) {
+        Ok(Found::File { file, .. }) => Some(file),
+        _ => None,
+    }
+}
+
+fn open_here(directory: BorrowedFd<'_>, name: &[u8]) -> Option<File> {
+    // NONBLOCK matters if a FIFO took the place of the file that was seen.
+    let flags =
+        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let path = Path::new(OsStr::from_bytes(name));
+    rustix::fs::openat(directory, path, flags, Mode::empty()).ok().map(File::from)
+}
+
+/// The root of an open file, if it is and stays in this state.
+fn hash(file: &File, identity: &Identity, buffer: &mut Vec<u8>) -> Option<[u8; 32]> {
+    buffer.clear();
+    // One octet more than there should be shows a file that has grown.
+    file.take(identity.size + 1).read_to_end(buffer).ok()?;
+    let is_whole = buffer.len() as u64 == identity.size && is_same(file, identity);
+    is_whole.then(|| Hash::of(buffer).0)
+}
+
+impl Budget {
+    fn take(&mut self, bytes: u64) -> bool {
+        let is_enough = self.bytes >= bytes && Instant::now() < self.until;
+        if is_enough {
+            self.bytes -= bytes;
+        }
+        is_enough
+    }
+}
+
+fn encode(order: &Order, rows: &[Row]) -> Vec<u8> {
+    let names: usize = rows.iter().map(|row| row.name.len()).sum();
+    let mut payload = Vec::with_capacity(16 + names + rows.len() * ENTRY_BYTES_MAX);
+    manifest::write_header(&mut payload, rows.len() as u64);
+    for row in rows {
+        row.entry(&order.name).encode(&mut payload);
+    }
+    payload.shrink_to_fit();
+    payload
+}
+
+impl Row {
+    fn entry(&self, directory: &Name) -> Entry<'_> {
+        const KINDS: [u16; 2] = [0o100_000, 0o040_000];
+        let kind = KINDS[usize::from(self.is_directory)];
+        let size = self.stat.map(|stat| stat.identity.size).filter(|_| !self.is_directory);
+        Entry {
+            name: &self.name,
+            mode: self.stat.map_or(kind, |stat| stat.mode),
+            mtime_ns: self.stat.map(|stat| stat.identity.mtime_ns),
+            size,
+            version: self.version.and_then(|number| self.version(directory, number)),
+        }
+    }
+
+    /// `None` if the name leaves no room for content in a packet.
+    fn version(&self, directory: &Name, number: u64) -> Option<Version> {
+        let name = directory.with_generic(&self.name).with_version(number);
+        let segment_bytes = naming::segment_size_for(name.view().value().len())? as u64;
+        Some(Version { number, segment_bytes, root: self.root })
+    }
+}
