@@ -13,6 +13,8 @@ use rustix::io::{Errno, ReadWriteFlags};
 mod pool;
 mod reader;
 mod ring;
+#[cfg(test)]
+mod tests;
 
 pub use reader::{FileRead, READS_MAX, Reader, ReaderKind, ReaderRefusal, THREADS};
 
@@ -20,10 +22,8 @@ pub use reader::{FileRead, READS_MAX, Reader, ReaderKind, ReaderRefusal, THREADS
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 const RAMFS_MAGIC: u64 = 0x8584_58F6;
 
-/// Octets read before something would have had to wait, or the file ended.
-pub type Cached = usize;
-
-/// Fills the places one after the other with what the page cache has from `offset` on.
+/// Fills the places one after the other with what the page cache has from `offset` on; says how
+/// many octets that were, before something would have had to wait or the file ended.
 ///
 /// Zero octets of a non-empty list mean the end of the file.
 ///
@@ -34,7 +34,7 @@ pub fn read_cached(
     file: &File,
     places: &mut [IoSliceMut<'_>],
     offset: u64,
-) -> std::io::Result<Cached> {
+) -> std::io::Result<usize> {
     loop {
         match rustix::io::preadv2(file, places, offset, ReadWriteFlags::NOWAIT) {
             Ok(count) => return Ok(count),
