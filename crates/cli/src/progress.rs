@@ -109,6 +109,10 @@ impl Progress for Reporter {
                 }
             }
             Event::Fetched { bytes } => self.fetched_bytes += bytes,
+            Event::Refused { path, what } => {
+                let shown = output::one_line(&path.display().to_string());
+                self.tell(&format!("{shown}: {what}; asked again"));
+            }
             Event::Reused { bytes } => self.reused_bytes += bytes,
             Event::FileDone { path, report } => {
                 match report.outcome {

@@ -35,11 +35,22 @@ pub(crate) struct Shared {
     pub(crate) versions: VersionMemory,
 }
 
+/// What time it is, for a whole burst.
+#[derive(Clone, Copy)]
+struct Instant {
+    now_ns: u64,
+    unix_ns: u64,
+}
+
 impl Shared {
-    fn context(&mut self) -> Context<'_> {
+    fn now(&self) -> Instant {
+        Instant { now_ns: self.clock.now_ns(), unix_ns: self.clock.unix_ns() }
+    }
+
+    fn context(&mut self, now: Instant) -> Context<'_> {
         Context {
-            now_ns: self.clock.now_ns(),
-            unix_ns: self.clock.unix_ns(),
+            now_ns: now.now_ns,
+            unix_ns: now.unix_ns,
             flow: &mut self.flow,
             validator: &mut self.validator,
             versions: &mut self.versions,
@@ -165,8 +176,9 @@ impl Driver {
 
     /// True if the job used up its burst and may have more to send.
     fn send_burst<J: Job>(&mut self, one: &mut Active<J>) -> bool {
+        let now = self.shared.now();
         for _ in 0..BURST {
-            let mut context = self.shared.context();
+            let mut context = self.shared.context(now);
             let Some(request) = one.job.poll_request(&mut context) else { return false };
             self.routes.insert(&request, one.id);
             self.net.send(&request);
@@ -193,8 +205,11 @@ impl Driver {
         let Driver { net, shared, routes, .. } = self;
         let clock = shared.clock;
         let mut waiting = Vec::new();
+        // Read when the first packet is here, not before the wait.
+        let mut now = None;
         net.receive(timeout, &|| clock.now_ns(), &mut |incoming| {
-            let mut context = shared.context();
+            let now = *now.get_or_insert_with(|| shared.now());
+            let mut context = shared.context(now);
             match incoming {
                 Incoming::Data { data, is_marked } => {
                     routes.find(data.name, &mut waiting);
@@ -209,11 +224,11 @@ impl Driver {
     }
 
     fn time_out<J: Job>(&mut self, active: &mut [Active<J>]) {
-        let now_ns = self.shared.clock.now_ns();
+        let now = self.shared.now();
         for one in active {
-            let is_due = one.job.poll_deadline(&self.shared.flow).is_some_and(|at| at <= now_ns);
-            if is_due {
-                one.job.handle_timeout(&mut self.shared.context());
+            let deadline_ns = one.job.poll_deadline(&self.shared.flow);
+            if deadline_ns.is_some_and(|at| at <= now.now_ns) {
+                one.job.handle_timeout(&mut self.shared.context(now));
             }
         }
     }

@@ -4,32 +4,34 @@
 //! left of an earlier run first, and rename it. When the version disappears meanwhile, everything
 //! starts over with the new one: what is equal in both is found again in the part file.
 
+mod reading;
+
 use std::cell::RefCell;
 use std::io::Read;
 
 use byname_packet::{Data, Name, NameRef};
-use byname_security::tree::{Hash, TreeBuilder, UNIT_BYTES};
+use byname_security::tree::{Hash, TreeBuilder};
 use byname_security::trust::Trusted;
 use byname_transfer::discovery::{Discovered, Discovery};
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
-use byname_transfer::reader::{ObjectPlan, Reader, Selection};
+use byname_transfer::reader::ObjectPlan;
 use byname_transfer::request::{Context, Request};
 use rustix::fs::FileType;
 
 use crate::config::{ClientConfig, Stop, nanoseconds};
 use crate::error::ClientError;
-use crate::job::{HasReader, Job, Stage};
+use crate::job::{Job, Stage};
 use crate::part_file::{Attributes, PartFile, Placement, Target, set_attributes};
 use crate::progress::{Event, FileOutcome, FileReport, Progress};
+
+use reading::Reading;
 
 /// Versions begun before a file counts as "keeps changing".
 pub(crate) const VERSIONS_MAX: u32 = 5;
 /// After a silence, a newer version is looked for during this part of the time-out.
 const SUSPICION_DIVISOR: u64 = 4;
-/// Local units looked at before the network gets its turn.
-const LOCAL_BURST: usize = 64;
 
 /// How files are put in place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,20 +62,6 @@ impl<'a> FileContext<'a> {
 
     pub(crate) fn tell(&self, event: Event<'_>) {
         self.progress.borrow_mut().on_event(event);
-    }
-}
-
-struct Reading {
-    reader: Reader,
-    part: PartFile,
-    discovered: Discovered,
-    fetched_bytes: u64,
-    reused_units: u64,
-}
-
-impl HasReader for Reading {
-    fn reader(&mut self) -> &mut Reader {
-        &mut self.reader
     }
 }
 
@@ -185,15 +173,9 @@ impl<'a> FileJob<'a> {
             self.versions += 1;
             self.last_version = Some(discovered.version);
         }
-        let part = PartFile::open(self.target.clone(), plan.size)?;
-        let selection = match (plan.root(), plan.size) {
-            (Some(_), Some(size)) => Selection::Resume(part.claimed_units(size)),
-            _ => Selection::All,
-        };
-        let path = &self.target.shown;
-        self.context.tell(Event::FileStarted { path, size: plan.size });
-        let reader = Reader::new(plan, selection, self.context.config.fetch());
-        let reading = Reading { reader, part, discovered, fetched_bytes: 0, reused_units: 0 };
+        let size = plan.size;
+        let reading = Reading::begin(&self.target, plan, discovered, self.context.config.fetch())?;
+        self.context.tell(Event::FileStarted { path: &self.target.shown, size });
         self.state = State::Reading(Box::new(reading));
         Ok(None)
     }
@@ -223,16 +205,22 @@ impl<'a> FileJob<'a> {
 
     fn step_reading(&mut self, context: &mut Context<'_>) {
         let State::Reading(reading) = &mut self.state else { return };
-        let reused_units = reading.reader.local_count();
-        let new_units = reused_units - reading.reused_units;
-        reading.reused_units = reused_units;
-        if new_units > 0 {
+        let bytes = reading.poll_reused();
+        if bytes > 0 {
             self.progressed_ns = context.now_ns;
-            // Only the last unit may be shorter, and then the file has come to its end.
-            let size = reading.reader.size().unwrap_or(0);
-            let before = (reused_units - new_units) * UNIT_BYTES as u64;
-            let bytes = (reused_units * UNIT_BYTES as u64).min(size.max(before)) - before;
             self.context.tell(Event::Reused { bytes });
+        }
+        let bytes = reading.poll_fetched();
+        if bytes > 0 {
+            self.progressed_bytes += bytes;
+            if self.progressed_bytes >= self.context.config.progress_bytes() {
+                self.progressed_ns = context.now_ns;
+                self.progressed_bytes = 0;
+            }
+            self.context.tell(Event::Fetched { bytes });
+        }
+        while let Some(what) = reading.poll_refused() {
+            self.context.tell(Event::Refused { path: &self.target.shown, what: &what });
         }
         if let Some(error) = reading.part.take_error() {
             return self.end_reading(error, context);
@@ -290,7 +278,8 @@ impl<'a> FileJob<'a> {
     fn complete(&mut self, context: &mut Context<'_>) {
         let state = std::mem::replace(&mut self.state, State::Done);
         let State::Reading(reading) = state else { return };
-        let Reading { mut reader, part, discovered, fetched_bytes, reused_units } = *reading;
+        let (fetched_bytes, reused_bytes) = (reading.fetched_bytes(), reading.reused_bytes());
+        let Reading { mut reader, part, discovered, .. } = *reading;
         reader.abandon(context.flow);
         let size = reader.size().unwrap_or(fetched_bytes);
         let options = self.context.options;
@@ -299,7 +288,7 @@ impl<'a> FileJob<'a> {
             version: discovered.version,
             size,
             fetched_bytes,
-            reused_bytes: (reused_units * UNIT_BYTES as u64).min(size),
+            reused_bytes,
         };
         let sealed = part.seal(size, attributes(&discovered));
         if self.context.is_batched && sealed.is_ok() {
@@ -315,20 +304,6 @@ impl<'a> FileJob<'a> {
     pub(crate) fn take_whole(&mut self) -> Option<PartFile> {
         self.whole.take()
     }
-
-    /// Checks some of what an earlier run has left.
-    fn look_at_local_units(&mut self, now_ns: u64) {
-        let State::Reading(reading) = &mut self.state else { return };
-        let mut buffer = [0; UNIT_BYTES];
-        let size = reading.reader.size().unwrap_or(0);
-        for _ in 0..LOCAL_BURST {
-            let Some(unit) = reading.reader.poll_local() else { return };
-            let bytes = reading.part.read_unit(unit, &mut buffer);
-            let left = size.saturating_sub(unit * UNIT_BYTES as u64);
-            let length = bytes.len().min(usize::try_from(left).unwrap_or(UNIT_BYTES));
-            reading.reader.handle_local(unit, &bytes[..length], now_ns);
-        }
-    }
 }
 
 impl Job for FileJob<'_> {
@@ -336,23 +311,7 @@ impl Job for FileJob<'_> {
         let was_taken = match &mut self.state {
             State::Discovering(discovery) => discovery.handle_data(data, context),
             State::Reading(reading) => {
-                let Reading { reader, part, fetched_bytes, .. } = &mut **reading;
-                let before = *fetched_bytes;
-                let was_taken =
-                    reader.handle_data(data, is_marked, context, &mut |offset, bytes| {
-                        part.write(offset, bytes);
-                        *fetched_bytes += bytes.len() as u64;
-                    });
-                let bytes = *fetched_bytes - before;
-                if bytes > 0 {
-                    self.progressed_bytes += bytes;
-                    if self.progressed_bytes >= self.context.config.progress_bytes() {
-                        self.progressed_ns = context.now_ns;
-                        self.progressed_bytes = 0;
-                    }
-                    self.context.tell(Event::Fetched { bytes });
-                }
-                was_taken
+                reading.write(|reader, out| reader.handle_data(data, is_marked, context, out))
             }
             State::Done => false,
         };
@@ -371,16 +330,33 @@ impl Job for FileJob<'_> {
     }
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
-        if matches!(&self.state, State::Reading(reading) if reading.reader.wants_local()) {
-            self.look_at_local_units(context.now_ns);
+        if let State::Reading(reading) = &mut self.state
+            && reading.reader.wants_local()
+        {
+            reading.look_at_local_units(context.now_ns);
             self.step(context);
         }
+        if let Some(request) = self.state.poll_request(context) {
+            return Some(request);
+        }
+        // The network has enough to do; now there is time for what came.
+        let State::Reading(reading) = &mut self.state else { return None };
+        if !reading.reader.has_gathered() {
+            return None;
+        }
+        let now_ns = context.now_ns;
+        reading.write(|reader, out| reader.settle(now_ns, out));
+        self.step(context);
         self.state.poll_request(context)
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
         match &self.state {
-            State::Reading(reading) if reading.reader.wants_local() => Some(0),
+            State::Reading(reading)
+                if reading.reader.wants_local() || reading.reader.has_gathered() =>
+            {
+                Some(0)
+            }
             _ => self.state.poll_deadline(flow),
         }
     }

@@ -29,7 +29,14 @@ pub enum Event<'a> {
         /// Bytes.
         bytes: u64,
     },
-    /// So many more bytes were found in what an earlier run had left.
+    /// Something came that is not what was signed. It is asked for again, a few times.
+    Refused {
+        /// The target.
+        path: &'a Path,
+        /// Which unit or node.
+        what: &'a str,
+    },
+    /// So many more bytes were found on the disk: left by an earlier run, or in an older version.
     Reused {
         /// Bytes.
         bytes: u64,

@@ -101,6 +101,7 @@ pub struct Verifier {
     levels: Vec<Assembler>,
     verified: UnitSet,
     local_count: u64,
+    candidate_bytes: u64,
     /// `None` if each unit is checked when it comes.
     gather: Option<Gather>,
     parked_units: BTreeMap<u64, Parked>,
@@ -133,6 +134,7 @@ impl Verifier {
             levels,
             verified,
             local_count: 0,
+            candidate_bytes: 0,
             gather: None,
             parked_units: BTreeMap::new(),
             parked_local_count: 0,
@@ -170,6 +172,11 @@ impl Verifier {
     /// How many of the proved units the owner had already.
     pub fn local_count(&self) -> u64 {
         self.local_count
+    }
+
+    /// How many of the bytes handed out the owner had somewhere else.
+    pub fn candidate_bytes(&self) -> u64 {
+        self.candidate_bytes
     }
 
     /// True when no unit waits for its proof. Units of which a part is missing do not count:
@@ -339,6 +346,9 @@ impl Verifier {
         }
         if self.verified.insert(unit) {
             self.local_count += u64::from(is_local);
+            if origin == Origin::Candidate {
+                self.candidate_bytes += bytes.len() as u64;
+            }
             if origin != Origin::Local {
                 out(unit * UNIT_BYTES as u64, bytes);
             }

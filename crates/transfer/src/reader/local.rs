@@ -38,6 +38,14 @@ impl Reader {
         self.settle_needs(now_ns);
     }
 
+    /// How many of the bytes handed out came from [`handle_candidate`](Reader::handle_candidate).
+    pub fn candidate_bytes(&self) -> u64 {
+        match &self.body {
+            Body::Tree(verifier) => verifier.candidate_bytes(),
+            Body::Foreign(_) => 0,
+        }
+    }
+
     /// The bytes the owner has in the place of a unit, but somewhere else than it needs them: in
     /// an older version. They are handed out if they are genuine, now or when their node comes.
     pub fn handle_candidate(&mut self, unit: u64, bytes: &[u8], now_ns: u64, out: &mut Output<'_>) {
