@@ -2,7 +2,8 @@
 //!
 //! A large file's level-1 values go straight to their places in the tree's file, so memory is
 //! bounded by one group per thread whatever the size. A thread gives up its turn after some
-//! groups, so that a large file does not keep small ones waiting. Content is read, never mapped:
+//! group, so that a large file does not keep small ones waiting, nor readers who ask for a group's
+//! values before its turn ([`LargeFile::values`]). Content is read, never mapped:
 //! a file cut short while mapped would kill the process. The file's state is compared after the
 //! last read.
 
@@ -17,9 +18,6 @@ use byname_transfer::server::{Hashed, Identity, OpId};
 
 use crate::beneath::stat_open;
 use crate::state::{RootRecord, StateDir, TREE_HEADER_BYTES, TreeWriter};
-
-/// Groups hashed before other work gets its turn.
-const GROUPS_PER_TURN: u64 = 16;
 
 /// Whether an open file is still in the given state.
 pub(crate) fn is_same(file: &File, identity: &Identity) -> bool {
@@ -53,11 +51,35 @@ pub(crate) struct LargeFile {
     shape: Shape,
     tree: TreeWriter,
     next_group: AtomicU64,
+    /// Groups that some thread has hashed or is hashing.
+    claimed: Bits,
+    /// Groups whose values are in the tree's file.
+    written: Bits,
     /// Threads that still work on it.
     parts: AtomicUsize,
     /// Some thread met an error; the others stop early.
     is_over: AtomicBool,
     has_changed: AtomicBool,
+}
+
+/// One bit a group.
+#[derive(Debug)]
+struct Bits(Box<[AtomicU64]>);
+
+impl Bits {
+    fn new(count: u64) -> Self {
+        Self((0..count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// Sets a bit; true if it was not set before.
+    fn set(&self, at: u64) -> bool {
+        let bit = 1 << (at % 64);
+        self.0[(at / 64) as usize].fetch_or(bit, Ordering::AcqRel) & bit == 0
+    }
+
+    fn get(&self, at: u64) -> bool {
+        self.0[(at / 64) as usize].load(Ordering::Acquire) & (1 << (at % 64)) != 0
+    }
 }
 
 /// What a turn left to do.
@@ -79,11 +101,14 @@ impl LargeFile {
         tree: TreeWriter,
         parts: usize,
     ) -> Self {
+        let group_count = identity.size.div_ceil(GROUP_BYTES as u64);
         Self {
             op,
             file,
             identity,
             shape: Shape::new(identity.size),
+            claimed: Bits::new(group_count),
+            written: Bits::new(group_count),
             tree,
             next_group: AtomicU64::new(0),
             parts: AtomicUsize::new(parts),
@@ -92,26 +117,59 @@ impl LargeFile {
         }
     }
 
-    /// Hashes some groups.
+    /// Hashes a group that nobody has hashed yet.
     pub(crate) fn turn(&self, buffer: &mut Vec<u8>) -> Turn {
-        for _ in 0..GROUPS_PER_TURN {
+        loop {
             let group = self.next_group.fetch_add(1, Ordering::Relaxed);
-            let offset = group.saturating_mul(GROUP_BYTES as u64);
-            if offset >= self.identity.size || self.is_over.load(Ordering::Relaxed) {
+            let is_beyond = group.saturating_mul(GROUP_BYTES as u64) >= self.identity.size;
+            if is_beyond || self.is_over.load(Ordering::Relaxed) {
                 let was_last = self.parts.fetch_sub(1, Ordering::AcqRel) == 1;
                 return if was_last { Turn::AllDone } else { Turn::PartDone };
             }
-            if let Err(error) = self.hash_group(group, offset, buffer) {
-                if failure(&error) == Hashed::Changed {
+            if self.claimed.set(group) {
+                // An error has ended the hashing, and is told when all parts are done.
+                let _ = self.hash_group(group, buffer);
+                return Turn::More;
+            }
+        }
+    }
+
+    /// The values of a group, before the root is there. They count towards the root: whoever holds
+    /// a reference delays the end of the hashing, so nothing claimed here can be missing then.
+    pub(crate) fn values(&self, group: u64) -> std::io::Result<Vec<u8>> {
+        if group >= self.identity.size.div_ceil(GROUP_BYTES as u64) {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        if self.written.get(group) {
+            let left = self.shape.level_bytes(1) - group * NODE_BYTES as u64;
+            let mut values = vec![0; left.min(NODE_BYTES as u64) as usize];
+            let at = TREE_HEADER_BYTES + group * NODE_BYTES as u64;
+            self.tree.file.read_exact_at(&mut values, at)?;
+            return Ok(values);
+        }
+        // If another thread is at it, doing it twice is quicker than waiting.
+        self.claimed.set(group);
+        self.hash_group(group, &mut Vec::new())
+    }
+
+    fn hash_group(&self, group: u64, buffer: &mut Vec<u8>) -> std::io::Result<Vec<u8>> {
+        let hashed = self.try_hash_group(group, buffer);
+        match &hashed {
+            Ok(_) => {
+                self.written.set(group);
+            }
+            Err(error) => {
+                if failure(error) == Hashed::Changed {
                     self.has_changed.store(true, Ordering::Relaxed);
                 }
                 self.is_over.store(true, Ordering::Relaxed);
             }
         }
-        Turn::More
+        hashed
     }
 
-    fn hash_group(&self, group: u64, offset: u64, buffer: &mut Vec<u8>) -> std::io::Result<()> {
+    fn try_hash_group(&self, group: u64, buffer: &mut Vec<u8>) -> std::io::Result<Vec<u8>> {
+        let offset = group * GROUP_BYTES as u64;
         let len = (self.identity.size - offset).min(GROUP_BYTES as u64) as usize;
         buffer.resize(len, 0);
         self.file.read_exact_at(buffer, offset)?;
@@ -120,7 +178,8 @@ impl LargeFile {
             .hash_units(offset / UNIT_BYTES as u64, buffer, &mut values)
             .map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))?;
         let at = TREE_HEADER_BYTES + group * NODE_BYTES as u64;
-        self.tree.file.write_all_at(&values, at)
+        self.tree.file.write_all_at(&values, at)?;
+        Ok(values)
     }
 
     /// Folds level 1 to the root and puts the tree in its place.

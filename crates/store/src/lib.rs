@@ -12,6 +12,7 @@ pub mod state;
 
 mod executor;
 mod hashing;
+mod made;
 mod register;
 mod server;
 mod workers;

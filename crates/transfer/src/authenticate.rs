@@ -56,6 +56,8 @@ impl Authenticator {
         match context.validator.check(&Signed::from(data), now_s) {
             Decision::Trusted(trusted) => Verdict::Trusted(trusted),
             Decision::Refused(error) => Verdict::Refused(error),
+            // One at a time: what is under way may be just what is missing.
+            Decision::NeedCertificate(_) if self.ask.is_some() => Verdict::Wait,
             Decision::NeedCertificate(name) if self.asked < ASKS_MAX => {
                 self.asked += 1;
                 self.ask = Some(Ask::new(Request::prefix(name), self.config));

@@ -22,6 +22,7 @@ use crate::freshness::{
 use crate::metadata::{Absence, Answer, ContentRoot, Metadata};
 use crate::naming::metadata_name;
 use crate::numbers::LISTING_KEYWORD;
+use crate::reader::ObjectPlan;
 use crate::request::{Ask, Context, Request};
 
 const MS: u64 = 1_000_000;
@@ -41,6 +42,9 @@ pub struct DiscoveryConfig {
     pub being_written_ns: u64,
     /// How long "root pending" is waited on, while the publisher keeps saying so.
     pub root_pending_ns: u64,
+    /// Take "root pending" for an answer if a reader can go on from there: see
+    /// [`Proof::Pending`](crate::reader::Proof).
+    pub takes_pending: bool,
 }
 
 impl Default for DiscoveryConfig {
@@ -51,6 +55,7 @@ impl Default for DiscoveryConfig {
             being_written_ns: 60_000 * MS,
             // A server hashes more than 1 GB/s; an hour is a file of several TiB.
             root_pending_ns: 3_600_000 * MS,
+            takes_pending: false,
         }
     }
 }
@@ -425,7 +430,7 @@ impl Discovery {
             }
             return self.fail(ReadError::NotFresh { name: self.name.clone(), age_ns });
         }
-        if metadata.root == ContentRoot::Pending {
+        if metadata.root == ContentRoot::Pending && !self.takes_pending(&metadata) {
             let waited_ns = context.now_ns.saturating_sub(self.started_ns);
             if waited_ns >= self.config.root_pending_ns || self.is_offline() {
                 return self.fail(ReadError::RootPending { name: metadata.name });
@@ -464,6 +469,11 @@ impl Discovery {
             }
             (Whom::Anybody(_), _) => {}
         }
+    }
+
+    fn takes_pending(&self, metadata: &Metadata) -> bool {
+        let plan = ObjectPlan::new(metadata, false);
+        self.config.takes_pending && plan.is_ok_and(|plan| plan.tree().is_some())
     }
 
     fn is_own(&self, object: NameRef<'_>) -> bool {

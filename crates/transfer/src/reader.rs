@@ -10,6 +10,7 @@
 mod faults;
 mod foreign;
 mod local;
+mod pending;
 mod plan;
 mod random;
 
@@ -32,6 +33,7 @@ use crate::request::{Context, Request};
 use crate::verify::{Output, UnitSet, Verifier};
 
 use foreign::{Foreign, Taken};
+use pending::Pending;
 
 /// Blocks that an owner may hold back because it needs them in order, with those under way.
 pub const HELD_MAX: usize = 4096;
@@ -67,6 +69,7 @@ pub struct Reader {
     refused: VecDeque<Refused>,
     refused_count: u64,
     authenticator: Authenticator,
+    pending: Pending,
     failure: Option<ReadError>,
 }
 
@@ -82,12 +85,18 @@ impl Reader {
         };
         let mut parts = vec![content];
         let mut local = SegmentRuns::default();
-        let body = match plan.proof {
+        let verifier = match plan.proof {
             Proof::Root { root, size, segment_bytes } => {
+                Some(Verifier::new(root, size, segment_bytes, UnitSet::default()))
+            }
+            Proof::Pending { size, segment_bytes } => Some(Verifier::rootless(size, segment_bytes)),
+            Proof::Packets | Proof::Nothing => None,
+        };
+        let body = match verifier {
+            Some(verifier) => {
                 if let Selection::Resume(claimed) = &selection {
                     claimed.iter().for_each(|unit| local.push(unit..unit + 1));
                 }
-                let verifier = Verifier::new(root, size, segment_bytes, UnitSet::default());
                 parts.extend((1..=verifier.level_count()).map(|level| {
                     let part = Part::Tree(level);
                     PartFetch {
@@ -98,9 +107,9 @@ impl Reader {
                 }));
                 Body::Tree(Box::new(verifier))
             }
-            Proof::Packets | Proof::Nothing => Body::Foreign(Foreign::new(&plan)),
+            None => Body::Foreign(Foreign::new(&plan)),
         };
-        let authenticator = Authenticator::new(config);
+        let (authenticator, pending) = (Authenticator::new(config), Pending::new(config));
         Reader {
             plan,
             parts,
@@ -111,6 +120,7 @@ impl Reader {
             refused: VecDeque::new(),
             refused_count: 0,
             authenticator,
+            pending,
             failure: None,
         }
     }
@@ -164,6 +174,9 @@ impl Reader {
             }
             return true;
         }
+        if self.take_description(data, context, out) {
+            return true;
+        }
         let Some((place, segment)) = self.find(data.name) else { return false };
         let fetch = &mut self.parts[place].fetch;
         if !fetch.handle_data(segment, is_marked, context.now_ns, context.flow) {
@@ -174,9 +187,15 @@ impl Reader {
             self.fail(ReadError::VersionGone { name });
             return true;
         }
+        let part = self.parts[place].part;
+        let is_signed_node = part == Part::Tree(1) && self.is_root_pending();
         match &mut self.body {
+            Body::Tree(_) if is_signed_node => {
+                self.take_signed_node(segment, data, context, out);
+                self.settle_faults(context.now_ns);
+                self.settle_needs(context.now_ns);
+            }
             Body::Tree(verifier) => {
-                let part = self.parts[place].part;
                 verifier.handle_segment(part, segment, data.content, out);
                 self.settle_faults(context.now_ns);
                 self.settle_needs(context.now_ns);
@@ -192,6 +211,10 @@ impl Reader {
         if let Some(ask) = self.authenticator.ask() {
             ask.handle_nack(name, kind, context);
         }
+        if let Some(discovery) = &mut self.pending.discovery {
+            discovery.handle_nack(name, kind, context);
+            self.check_description(context, &mut |_, _| {});
+        }
         if let Some((place, segment)) = self.find(name) {
             let fetch = &mut self.parts[place].fetch;
             fetch.handle_nack(segment, kind, context.now_ns, context.flow);
@@ -203,6 +226,10 @@ impl Reader {
     pub fn handle_timeout(&mut self, context: &mut Context<'_>) {
         if let Some(ask) = self.authenticator.ask() {
             ask.handle_timeout(context);
+        }
+        if let Some(discovery) = &mut self.pending.discovery {
+            discovery.handle_timeout(context);
+            self.check_description(context, &mut |_, _| {});
         }
         for part in &mut self.parts {
             part.fetch.handle_timeout(context.now_ns, context.flow);
@@ -218,6 +245,11 @@ impl Reader {
         if let Some(ask) = self.authenticator.ask() {
             // Content that cannot be checked yet would only have to be fetched again.
             return ask.poll_request(context);
+        }
+        if let Some(discovery) = &mut self.pending.discovery
+            && let Some(request) = discovery.poll_request(context)
+        {
+            return Some(request);
         }
         self.poll_tree(context).or_else(|| self.poll_content(context))
     }
@@ -255,7 +287,9 @@ impl Reader {
     pub fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
         let ask = self.authenticator.ask().and_then(|ask| ask.poll_deadline(flow));
         let parts = self.parts.iter_mut().filter_map(|part| part.fetch.poll_deadline(flow));
-        parts.chain(ask).min()
+        let discovery = self.pending.discovery.as_mut();
+        let discovery = discovery.and_then(|discovery| discovery.poll_deadline(flow));
+        parts.chain(ask).chain(discovery).min()
     }
 
     /// Why the reading ended early, if it did.
@@ -276,6 +310,9 @@ impl Reader {
     /// Gives back to the flow what is under way. Call before dropping the reader.
     pub fn abandon(&mut self, flow: &mut Flow) {
         self.authenticator.abandon(flow);
+        if let Some(discovery) = &mut self.pending.discovery {
+            discovery.abandon(flow);
+        }
         self.parts.iter_mut().for_each(|part| part.fetch.abandon(flow));
     }
 

@@ -18,6 +18,7 @@
 mod assembler;
 mod gather;
 mod random;
+mod rootless;
 mod spans;
 mod units;
 
@@ -97,6 +98,8 @@ struct Parked {
 #[derive(Debug)]
 pub struct Verifier {
     tree: tree::Verifier,
+    /// No root yet: segments of level 1 are given here only if their own signature counts.
+    is_rootless: bool,
     content: Assembler,
     levels: Vec<Assembler>,
     verified: UnitSet,
@@ -124,12 +127,17 @@ impl Verifier {
     /// content and of the tree levels; `verified` are units that need not come again.
     pub fn new(root: Hash, size: u64, segment_bytes: u64, verified: UnitSet) -> Self {
         let tree = tree::Verifier::new(root, size, NODES_MAX);
+        Self::with(tree, (size, segment_bytes), verified)
+    }
+
+    fn with(tree: tree::Verifier, (size, segment_bytes): (u64, u64), verified: UnitSet) -> Self {
         let level_count = tree.shape().level_count();
         let levels = (1..=level_count)
             .map(|level| Assembler::new(tree.shape().level_bytes(level), segment_bytes))
             .collect();
         Verifier {
             tree,
+            is_rootless: false,
             content: Assembler::new(size, segment_bytes),
             levels,
             verified,
@@ -245,7 +253,7 @@ impl Verifier {
         let mut next = Some(node);
         while let Some(node) = next.filter(|node| !self.tree.has_node(*node)) {
             self.need(node);
-            next = self.tree.shape().parent(node);
+            next = self.parent(node);
         }
     }
 
@@ -389,7 +397,11 @@ impl Verifier {
         let waiting: Vec<NodeId> = self.parked_nodes.keys().rev().copied().collect();
         for node in waiting {
             let Some(bytes) = self.parked_nodes.get(&node) else { continue };
-            match self.tree.add_node(node, bytes) {
+            let added = match self.is_rootless {
+                true => self.tree.accept_proved_node(node, bytes),
+                false => self.tree.add_node(node, bytes),
+            };
+            match added {
                 Ok(()) => {
                     was_added = true;
                     if node.level == 1 {

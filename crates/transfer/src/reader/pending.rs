@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use byname_packet::{Data, signature_type};
 
-use super::{Body, ObjectPlan, Proof, Reader, place_of};
+use super::{Body, ObjectPlan, Proof, Reader};
 use crate::authenticate::Verdict;
 use crate::discovery::{Discovered, Discovery, DiscoveryConfig};
 use crate::error::{ProtocolProblem, ReadError};
@@ -20,6 +20,9 @@ use crate::fetch::{FetchConfig, FetchFailure};
 use crate::naming::Part;
 use crate::request::Context;
 use crate::verify::Output;
+
+/// Where level 1 stands among the parts of an object: after the content.
+const LEVEL_1: usize = 1;
 
 /// Unsigned nodes kept until the root is known; more are asked for again.
 const ASIDE_MAX: usize = 64;
@@ -89,10 +92,10 @@ impl Reader {
                     verifier.handle_segment(part, segment, data.content, out);
                 }
             }
-            Verdict::Wait => self.parts[place_of(part)].fetch.want(segment, now_ns, now_ns),
+            Verdict::Wait => self.parts[LEVEL_1].fetch.want(segment, now_ns, now_ns),
             Verdict::Refused(error) => {
                 // Perhaps somebody on the way made it up: another attempt may get the right one.
-                let fetch = &mut self.parts[place_of(part)].fetch;
+                let fetch = &mut self.parts[LEVEL_1].fetch;
                 fetch.refuse(segment, now_ns);
                 if matches!(fetch.failure(), Some(FetchFailure::Refused { .. })) {
                     self.fail(error.into());
@@ -140,10 +143,10 @@ impl Reader {
         for (segment, bytes) in &aside {
             verifier.handle_segment(Part::Tree(1), *segment, bytes, out);
         }
-        for segment in verifier.segments_of_needed_nodes() {
+        for segment in verifier.segments_of_missing_nodes() {
             if !aside.contains_key(&segment) {
                 let now_ns = context.now_ns;
-                self.parts[place_of(Part::Tree(1))].fetch.want(segment, now_ns, now_ns);
+                self.parts[LEVEL_1].fetch.want(segment, now_ns, now_ns);
             }
         }
         self.settle_faults(context.now_ns);

@@ -1,6 +1,6 @@
 //! What to fetch and how to prove it, decided from the description of a version.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use byname_packet::Name;
 use byname_security::tree::{Hash, Shape, UNIT_BYTES};
@@ -11,6 +11,10 @@ use crate::metadata::{ContentRoot, Metadata};
 use crate::naming::last_segment;
 use crate::verify::{SEGMENT_BYTES_MIN, UnitSet};
 
+/// Segment sizes with which a tree can be read.
+const SEGMENT_BYTES: RangeInclusive<u64> =
+    SEGMENT_BYTES_MIN..=byname_packet::MAX_PACKET_BYTES as u64;
+
 /// How the bytes of an object are proved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
@@ -18,6 +22,13 @@ pub enum Proof {
     Root {
         /// The root.
         root: Hash,
+        /// Octets of the object.
+        size: u64,
+        /// Octets in every segment but the last.
+        segment_bytes: u64,
+    },
+    /// By signed nodes of tree level 1, until the root is known.
+    Pending {
         /// Octets of the object.
         size: u64,
         /// Octets in every segment but the last.
@@ -62,13 +73,18 @@ impl ObjectPlan {
             Err(ReadError::Protocol { name, problem })
         };
         let proof = match (metadata.root, size, segment_bytes) {
+            (ContentRoot::Known(_) | ContentRoot::Pending, _, Some(bytes))
+                if !SEGMENT_BYTES.contains(&bytes) =>
+            {
+                return fail(ProtocolProblem::SegmentSize { bytes });
+            }
             (ContentRoot::Known(root), Some(size), Some(segment_bytes)) => {
-                if !(SEGMENT_BYTES_MIN..=byname_packet::MAX_PACKET_BYTES as u64)
-                    .contains(&segment_bytes)
-                {
-                    return fail(ProtocolProblem::SegmentSize { bytes: segment_bytes });
-                }
                 Proof::Root { root: Hash(root), size, segment_bytes }
+            }
+            (ContentRoot::Pending, Some(size), Some(segment_bytes))
+                if Shape::new(size).level_count() > 0 =>
+            {
+                Proof::Pending { size, segment_bytes }
             }
             (ContentRoot::Known(_), _, _) => return fail(ProtocolProblem::Incomplete),
             _ if is_insecure => Proof::Nothing,
@@ -87,13 +103,24 @@ impl ObjectPlan {
     pub fn root(&self) -> Option<Hash> {
         match self.proof {
             Proof::Root { root, .. } => Some(root),
+            Proof::Pending { .. } | Proof::Packets | Proof::Nothing => None,
+        }
+    }
+
+    /// Octets of the object and of its segments if it is proved by a tree, whether its root is
+    /// known or not.
+    pub fn tree(&self) -> Option<(u64, u64)> {
+        match self.proof {
+            Proof::Root { size, segment_bytes, .. } | Proof::Pending { size, segment_bytes } => {
+                Some((size, segment_bytes))
+            }
             Proof::Packets | Proof::Nothing => None,
         }
     }
 
     /// The segments to ask for.
     pub(super) fn segments(&self, selection: &Selection) -> SegmentRuns {
-        let Proof::Root { size, segment_bytes, .. } = self.proof else {
+        let Some((size, segment_bytes)) = self.tree() else {
             return self.unproved_segments(selection);
         };
         let unit_bytes = UNIT_BYTES as u64;

@@ -13,10 +13,15 @@ use byname_packet::Name;
 const MS: u64 = 1_000_000;
 
 /// The description of a version of a file.
-fn describe_file(versioned: Name, stat: &FileStat, root: ContentRoot) -> Option<Metadata> {
-    let segment_size = naming::segment_size_for(versioned.view().value().len())? as u64;
+fn describe_file(
+    versioned: Name,
+    stat: &FileStat,
+    root: ContentRoot,
+    segment_size: usize,
+) -> Metadata {
+    let segment_size = segment_size as u64;
     let identity = &stat.identity;
-    Some(Metadata {
+    Metadata {
         last_segment: Some(naming::last_segment(identity.size, segment_size)),
         segment_size: Some(segment_size),
         size: Some(identity.size),
@@ -25,7 +30,7 @@ fn describe_file(versioned: Name, stat: &FileStat, root: ContentRoot) -> Option<
         mtime_ns: Some(identity.mtime_ns),
         root,
         ..Metadata::new(versioned)
-    })
+    }
 }
 
 impl Server {
@@ -40,8 +45,12 @@ impl Server {
     ) {
         let Some(task) = self.tasks.get(id) else { return };
         let versioned = naming::versioned_name(task.path.view(), false, version);
-        match describe_file(versioned, stat, ContentRoot::Known(root)) {
-            Some(described) => self.finish_described(id, &described, now),
+        let mount = task.place.mount;
+        match self.segment_size(mount, versioned.view().value().len()) {
+            Some(size) => {
+                let described = describe_file(versioned, stat, ContentRoot::Known(root), size);
+                self.finish_described(id, &described, now);
+            }
             None => self.finish_absent(id, Absence::NameTooLong, now),
         }
     }
@@ -86,12 +95,16 @@ impl Server {
     }
 
     pub(super) fn answer_pending(&mut self, id: u64, is_due: impl Fn(&Waiter) -> bool, now: Now) {
+        if self.is_mirrored(id) {
+            return self.postpone_mirrored(id, is_due);
+        }
         let due = self.take_waiters(id, is_due);
         let Some(mount) = self.mount_of(id) else { return };
         let Some(task) = self.tasks.get(id) else { return };
         let Step::Root { stat, version } = task.step else { return };
         let versioned = naming::versioned_name(task.path.view(), false, version);
-        if let Some(described) = describe_file(versioned, &stat, ContentRoot::Pending) {
+        if let Some(size) = self.segment_size(mount, versioned.view().value().len()) {
+            let described = describe_file(versioned, &stat, ContentRoot::Pending, size);
             self.counters.root_pending += due.len() as u64;
             self.answer_described(mount, &due, &described, now);
         }
@@ -114,7 +127,8 @@ impl Server {
         let is_directory = described.is_directory();
         let mut content = Vec::new();
         described.encode(&mut content);
-        let said = Said { content: &content, is_absence: false };
+        let is_pending = described.root == ContentRoot::Pending;
+        let said = Said { content: &content, is_absence: false, is_pending };
         for waiter in waiters {
             match waiter.wants {
                 Wants::Segment { .. } => self.settle_segment(waiter),
@@ -134,9 +148,12 @@ impl Server {
     }
 
     fn answer_absent(&mut self, mount: usize, waiters: &[Waiter], absence: Absence, now: Now) {
+        if self.is_mirror(mount) {
+            return waiters.iter().for_each(|waiter| self.look_elsewhere(waiter));
+        }
         let mut content = Vec::new();
         absence.encode(&mut content);
-        let said = Said { content: &content, is_absence: true };
+        let said = Said { content: &content, is_absence: true, is_pending: false };
         for waiter in waiters {
             if matches!(waiter.wants, Wants::Segment { .. }) {
                 self.nack_stale(&waiter.wire, waiter.echo);

@@ -10,8 +10,8 @@ use byname_packet::{ContentType, DataBuilder, Interest, NameRef, NumberComponent
 
 use super::cache::Cache;
 use super::config::SharedSigner;
-use super::{Arrival, Now};
-use crate::numbers::{ABSENCE_FRESHNESS_MS, LINK_RESERVE_BYTES};
+use super::{Arrival, FaceId, Now, Outgoing};
+use crate::numbers::{ABSENCE_FRESHNESS_MS, LINK_RESERVE_BYTES, PENDING_FRESHNESS_MS};
 
 /// What the link layer wants back with the answer.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +19,7 @@ pub(super) struct Echo {
     token: [u8; 32],
     token_len: usize,
     mark: Option<u64>,
+    face: FaceId,
 }
 
 impl Echo {
@@ -27,7 +28,11 @@ impl Echo {
         let token_len = given.len().min(32);
         let mut token = [0; 32];
         token[..token_len].copy_from_slice(&given[..token_len]);
-        Self { token, token_len, mark: arrival.congestion_mark }
+        Self { token, token_len, mark: arrival.congestion_mark, face: arrival.face }
+    }
+
+    pub(super) fn face(&self) -> FaceId {
+        self.face
     }
 
     fn header(&self, nack: Option<u64>) -> LpHeader<'_> {
@@ -46,19 +51,29 @@ impl Echo {
     }
 
     /// `packet` as it goes on the link.
-    pub(super) fn wrap(&self, packet: &[u8]) -> Vec<u8> {
+    pub(super) fn wrap(&self, packet: &[u8]) -> Outgoing {
         let mut out = Vec::with_capacity(packet.len() + LINK_RESERVE_BYTES);
         self.write(packet.len(), &mut out);
         out.extend_from_slice(packet);
-        out
+        Outgoing { face: self.face, wire: out }
+    }
+
+    /// The same, asking caches not to keep it.
+    pub(super) fn wrap_uncached(&self, packet: &[u8]) -> Outgoing {
+        let header =
+            LpHeader { cache_policy: Some(lp::CACHE_POLICY_NO_CACHE), ..self.header(None) };
+        let mut out = Vec::with_capacity(packet.len() + LINK_RESERVE_BYTES);
+        lp::encode_header(&header, None, packet.len(), &mut out);
+        out.extend_from_slice(packet);
+        Outgoing { face: self.face, wire: out }
     }
 
     /// A Nack of the Interest `wire`.
-    pub(super) fn nack(&self, wire: &[u8], reason: u64) -> Vec<u8> {
+    pub(super) fn nack(&self, wire: &[u8], reason: u64) -> Outgoing {
         let mut out = Vec::with_capacity(wire.len() + LINK_RESERVE_BYTES);
         lp::encode_header(&self.header(Some(reason)), None, wire.len(), &mut out);
         out.extend_from_slice(wire);
-        out
+        Outgoing { face: self.face, wire: out }
     }
 }
 
@@ -67,6 +82,8 @@ impl Echo {
 pub(super) struct Said<'a> {
     pub(super) content: &'a [u8],
     pub(super) is_absence: bool,
+    /// Soon more will be known.
+    pub(super) is_pending: bool,
 }
 
 /// Why a packet could not be signed.
@@ -151,6 +168,7 @@ impl Answers {
         full.push_segment(0);
         let (content_type, freshness_ms) = match said.is_absence {
             true => (ContentType::NACK, ABSENCE_FRESHNESS_MS),
+            false if said.is_pending => (ContentType::BLOB, PENDING_FRESHNESS_MS),
             false => (ContentType::BLOB, self.freshness_ms),
         };
         let first = NumberComponent::segment(0);
@@ -169,7 +187,7 @@ impl Answers {
 }
 
 /// So many per second, and at most a second's worth at once.
-struct Budget {
+pub(super) struct Budget {
     per_s: u64,
     /// Billionths of one.
     left: u128,
@@ -179,11 +197,11 @@ struct Budget {
 impl Budget {
     const ONE: u128 = 1_000_000_000;
 
-    fn new(per_s: u64) -> Self {
+    pub(super) fn new(per_s: u64) -> Self {
         Self { per_s, left: u128::from(per_s) * Self::ONE, last_ns: 0 }
     }
 
-    fn take(&mut self, now_ns: u64) -> bool {
+    pub(super) fn take(&mut self, now_ns: u64) -> bool {
         let passed = u128::from(now_ns.saturating_sub(self.last_ns));
         self.last_ns = now_ns;
         let full = u128::from(self.per_s) * Self::ONE;

@@ -10,7 +10,7 @@ impl Verifier {
         let mut next = self.tree.shape().node_of_unit(unit);
         while let Some(node) = next.filter(|node| !self.tree.has_node(*node)) {
             self.need(node);
-            next = self.tree.shape().parent(node);
+            next = self.parent(node);
         }
     }
 

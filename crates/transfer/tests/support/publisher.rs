@@ -192,8 +192,10 @@ impl Publisher {
         part: Part,
         segment: u64,
     ) -> Option<Vec<u8>> {
+        let is_pending = object.root == ContentRoot::Pending;
         let bytes: &[u8] = match part {
             Part::Content => &object.bytes,
+            Part::Tree(2..) if is_pending => return None,
             Part::Tree(level) => object.tree.levels.get(usize::from(level) - 1)?,
         };
         let last = last_segment(bytes.len() as u64, object.segment_bytes as u64);
@@ -206,7 +208,8 @@ impl Publisher {
         let builder = DataBuilder::new(name)
             .freshness_ms(3_600_000)
             .final_block_id(final_block.as_component());
-        let signer: &dyn Signer = if self.signs_segments { &self.signer } else { &NullSigner };
+        let is_signed = self.signs_segments || (is_pending && part != Part::Content);
+        let signer: &dyn Signer = if is_signed { &self.signer } else { &NullSigner };
         let mut wire = Vec::new();
         builder.encode(&bytes[start..end], signer, &mut wire).expect("it fits");
         Some(wire)

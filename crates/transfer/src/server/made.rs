@@ -1,0 +1,233 @@
+//! Signed segments: made by a worker, because each costs a read, perhaps hashing, and a signature.
+//!
+//! There are two kinds. Segments of tree level 1 are signed while the root is being computed:
+//! nothing else proves them yet. And all segments are signed if the operator wants that for
+//! readers who know no roots. Whoever asks for the same one meanwhile shares it, so a popular
+//! pending file costs one read and one signature a node.
+//!
+//! Invariants: at most `ServerConfig::nodes_max` nodes are being computed, at most
+//! `ServerConfig::nodes_per_s` are signed in a second, and only of files whose root is being
+//! computed, so that the work counts towards the root too.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use byname_packet::lp::nack_reason;
+use byname_packet::{DataBuilder, NameRef, NumberComponent, SignError, Signer};
+
+use super::cache::Cache;
+use super::ops::{Handle, Identity, Made, MakeSegment, Octets, Op};
+use super::reply::{Budget, Echo, interest_name};
+use super::segments::{Extent, OpenFile, PendingSegment, segment_builder};
+use super::{Owner, ServerConfig, Server, SharedSigner};
+use crate::naming::{self, ParsedName, Part, Request};
+
+/// A key for segments, as it travels in operations.
+#[derive(Clone)]
+pub struct SegmentSigner(pub SharedSigner);
+
+impl fmt::Debug for SegmentSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SegmentSigner({})", self.0.signature_type())
+    }
+}
+
+impl PartialEq for SegmentSigner {
+    fn eq(&self, other: &Self) -> bool {
+        std::sync::Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for SegmentSigner {}
+
+/// What is asked of the workers, by the name of the packet.
+pub(super) struct Making {
+    waiting: HashMap<Vec<u8>, Vec<PendingSegment>>,
+    /// Signed nodes, for those who ask later; weighed in octets.
+    nodes: Cache<Vec<u8>>,
+    nodes_under_way: usize,
+    budget: Budget,
+}
+
+impl Making {
+    pub(super) fn new(config: &ServerConfig) -> Self {
+        Self {
+            waiting: HashMap::new(),
+            nodes: Cache::new(config.nodes_bytes_max),
+            nodes_under_way: 0,
+            budget: Budget::new(config.nodes_per_s),
+        }
+    }
+
+    pub(super) fn nodes_under_way(&self) -> usize {
+        self.nodes_under_way
+    }
+}
+
+/// Octets that signature and key locator take in a packet, at most.
+pub(super) fn signature_bytes(signer: &dyn Signer) -> usize {
+    // Heads of SignatureInfo, KeyLocator and SignatureValue, and SignatureType.
+    const HEADS_BYTES: usize = 4 + 4 + 4 + 3;
+    let locator = signer.key_locator().map_or(0, |locator| locator.wire_len());
+    HEADS_BYTES + locator + signer.signature_len_max()
+}
+
+/// The packet of a segment with this content; for executors.
+///
+/// # Errors
+/// [`SignError`] of the signer.
+pub fn signed_segment(make: &MakeSegment, content: &[u8]) -> Result<Vec<u8>, SignError> {
+    let name = NameRef::from_value(&make.name).map_err(|_| SignError::Failed)?;
+    let last = NumberComponent::segment(make.last_segment);
+    let builder: DataBuilder<'_> = segment_builder(name, &last);
+    let mut wire = Vec::with_capacity(content.len() + name.wire_len() + 512);
+    builder.encode(content, &*make.signer.0, &mut wire)?;
+    Ok(wire)
+}
+
+impl Server {
+    /// Signs all segments of a mount's files and listings with this key, for readers that check
+    /// packets and know no roots.
+    pub fn sign_segments(&mut self, mount: usize, signer: SharedSigner) {
+        self.segment_signers.insert(mount, SegmentSigner(signer));
+    }
+
+    /// The segment size of versions of a mount with names of this length; `None` if none fits.
+    pub(super) fn segment_size(&self, mount: usize, versioned_bytes: usize) -> Option<usize> {
+        let own = self.mounts.get(mount).map(|mount| signature_bytes(&*mount.signer));
+        let asked = self.segment_signers.get(&mount).map(|signer| signature_bytes(&*signer.0));
+        let signature = own.into_iter().chain(asked).max().unwrap_or(0);
+        naming::segment_size_for(versioned_bytes.saturating_add(signature))
+    }
+
+    /// A tree is asked for that is not open. False if it can be opened; true if the segment is
+    /// answered, or being made, without it.
+    pub(super) fn serve_pending(
+        &mut self,
+        wire: &[u8],
+        parsed: &ParsedName<'_>,
+        extent: &Extent,
+        echo: Echo,
+    ) -> bool {
+        let Request::Segment { part: Part::Tree(level), .. } = parsed.request else {
+            return false;
+        };
+        let Some(open) = self.open.peek(parsed.object.value()) else { return false };
+        if !self.hashing.contains_key(&open.identity) {
+            return false;
+        }
+        if self.is_mirror(open.mount) {
+            // What cannot be signed has to wait for the root.
+            self.counters.root_pending += 1;
+            self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
+            return true;
+        }
+        if level > 1 {
+            // Nobody knows them before the root.
+            self.nack_stale(wire, echo);
+            return true;
+        }
+        if let Some(kept) = self.making.nodes.get(parsed_name(wire)) {
+            self.counters.nodes_reused += 1;
+            self.out.push_back(echo.wrap(kept));
+            return true;
+        }
+        let Some(mount) = self.mounts.get(open.mount) else { return false };
+        let signer = SegmentSigner(mount.signer.clone());
+        let octets = Octets::Values { offset: extent.offset, len: extent.len };
+        let source = (open.file, open.identity);
+        self.make_segment(wire, echo, (source, octets), (extent.last_segment, signer));
+        true
+    }
+
+    /// Hands a segment to a worker, or its asker to those who wait for it already.
+    pub(super) fn make_segment(
+        &mut self,
+        wire: &[u8],
+        echo: Echo,
+        ((source, identity), octets): ((Handle, Identity), Octets),
+        (last_segment, signer): (u64, SegmentSigner),
+    ) {
+        let Some(name) = interest_name(wire) else { return };
+        let key = name.value();
+        let is_node = matches!(octets, Octets::Values { .. });
+        if self.waiting >= self.config.pending_max {
+            self.counters.pending_full += 1;
+            return self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
+        }
+        let pending = PendingSegment { wire: wire.to_vec(), echo };
+        if let Some(waiting) = self.making.waiting.get_mut(key) {
+            self.waiting += 1;
+            return waiting.push(pending);
+        }
+        if is_node && self.making.nodes_under_way >= self.config.nodes_max {
+            self.counters.nodes_full += 1;
+            return self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
+        }
+        if is_node && !self.making.budget.take(self.now_ns) {
+            self.counters.signing_limited += 1;
+            return self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
+        }
+        self.waiting += 1;
+        self.making.nodes_under_way += usize::from(is_node);
+        self.making.waiting.insert(key.to_vec(), vec![pending]);
+        let name = key.to_vec();
+        let make = MakeSegment { source, identity, octets, name, last_segment, signer };
+        self.issue(Op::MakeSegment(make), Owner::Made { key: key.to_vec(), is_node });
+    }
+
+    pub(super) fn on_made(&mut self, key: Vec<u8>, is_node: bool, made: Made) {
+        let waiting = self.making.waiting.remove(&key).unwrap_or_default();
+        self.waiting -= waiting.len();
+        self.making.nodes_under_way -= usize::from(is_node);
+        let packet = match made {
+            Made::Packet(packet) => packet,
+            Made::Changed => {
+                self.counters.changed += waiting.len() as u64;
+                self.close_version_of(&key);
+                return self.nack_all(waiting);
+            }
+            Made::Failed => {
+                self.counters.failed += waiting.len() as u64;
+                return self.nack_all(waiting);
+            }
+        };
+        let count = waiting.len() as u64;
+        for PendingSegment { echo, .. } in &waiting {
+            self.out.push_back(echo.wrap(&packet));
+        }
+        match is_node {
+            true => {
+                self.counters.nodes_signed += 1;
+                let weight = packet.len();
+                self.making.nodes.insert(key, packet, weight);
+            }
+            false => self.counters.segments += count,
+        }
+    }
+
+    fn nack_all(&mut self, waiting: Vec<PendingSegment>) {
+        for PendingSegment { wire, echo } in waiting {
+            self.out.push_back(echo.nack(&wire, nack_reason::NONE));
+        }
+    }
+
+    /// Ends the version to which a segment of this name belongs.
+    fn close_version_of(&mut self, name: &[u8]) {
+        let parsed = NameRef::from_value(name).ok().and_then(naming::parse);
+        let gone: Option<OpenFile> = parsed.and_then(|it| self.open.remove(it.object.value()));
+        self.close_files(gone);
+    }
+
+    /// The tree of an open version is not kept. Its root is computed again, and level 1 with it.
+    pub(super) fn begin_pending(&mut self, object: &[u8]) -> bool {
+        let Some(open) = self.open.peek(object) else { return false };
+        let (file, identity) = (open.file, open.identity);
+        self.hash(file, identity, None)
+    }
+}
+
+/// TLV-VALUE of the name of an Interest that was decoded before.
+fn parsed_name(wire: &[u8]) -> &[u8] {
+    interest_name(wire).map_or(&[], |name| name.value())
+}
