@@ -8,7 +8,6 @@ use byname_packet::Name;
 use byname_security::trust::{Trusted, Validator};
 use byname_transfer::discovery::Discovered;
 use byname_transfer::error::{ProtocolProblem, ReadError};
-use byname_transfer::flow::Flow;
 use byname_transfer::reader::ObjectPlan;
 use byname_transfer::versions::VersionMemory;
 
@@ -17,18 +16,20 @@ use crate::driver::{Driver, Shared};
 use crate::error::ClientError;
 use crate::file_job::{DownloadOptions, FileContext, FileJob};
 use crate::job::DiscoveryJob;
-use crate::list_job::ListJob;
+use crate::list_job::{ListJob, Wanted};
 use crate::listing::Listing;
 use crate::net::{ConnectFailed, Net};
 use crate::part_file::Target;
 use crate::progress::{FileReport, Progress};
 use crate::read_job::{ReadJob, Sink};
-use crate::tree::{Filter, TreeReport, TreeSource};
+use crate::tree::{BESIDE_FILES_MAX, Filter, TreeReport, TreeSource};
 
 /// A connection to a forwarder, and what is remembered between calls.
 pub struct Client {
     driver: Driver,
     config: ClientConfig,
+    /// What is asked for to have a directory described.
+    wanted: Wanted,
 }
 
 impl Client {
@@ -67,14 +68,11 @@ impl Client {
 
     fn new(net: Net, config: ClientConfig) -> Self {
         let clock = Clock::new();
-        let mut flow = Flow::default();
-        if let Some(bytes_per_second) = config.bytes_per_second {
-            flow.limit_rate(bytes_per_second, clock.now_ns());
-        }
+        let flow = config.flow(clock.now_ns());
         let validator = Validator::new(config.trust.clone());
         let shared = Shared { clock, flow, validator, versions: VersionMemory::default() };
         let driver = Driver::new(net, shared, config.stop.clone(), config.timeout);
-        Client { driver, config }
+        Client { driver, config, wanted: Wanted::Either }
     }
 
     /// The forwarder, for messages.
@@ -144,7 +142,7 @@ impl Client {
         context.is_batched = options.files.sync;
         let root = (name.clone(), target.to_owned());
         let mut source = TreeSource::new(&context, root, options.filter);
-        let at_once = self.config.transfers.clamp(1, TRANSFERS_MAX);
+        let at_once = self.config.transfers.clamp(1, TRANSFERS_MAX) + BESIDE_FILES_MAX;
         let ran = self.driver.run(&mut source, at_once);
         source.place_batch();
         ran?;
@@ -160,22 +158,38 @@ impl Client {
     /// As [`Client::stat`], and [`ClientError::ListingTooLarge`].
     pub fn list(&mut self, name: &Name) -> Result<Listing, ClientError> {
         let now_ns = self.driver.shared.clock.now_ns();
-        let job = ListJob::new(name.clone(), self.config.discovery(), now_ns);
+        let job = ListJob::new(name.clone(), Wanted::Plain, self.config.discovery(), now_ns);
         self.driver.run_one(job)?.into_outcome()
+    }
+
+    /// The proved content of a directory with everything its publisher says of the entries: a
+    /// manifest, or the plain listing of a publisher that has none.
+    ///
+    /// # Errors
+    /// As [`Client::list`].
+    pub fn list_described(&mut self, name: &Name) -> Result<Listing, ClientError> {
+        let now_ns = self.driver.shared.clock.now_ns();
+        let config = self.config.discovery();
+        let job = ListJob::new(name.clone(), self.wanted, config, now_ns);
+        let listing = self.driver.run_one(job)?.into_outcome()?;
+        // What the one publisher has, the next one asked most likely has too.
+        let is_manifest = listing.is_manifest();
+        self.wanted = if is_manifest { Wanted::Manifest } else { Wanted::Either };
+        Ok(listing)
     }
 
     /// Finds the current version of a file, for [`Client::read_range`].
     ///
     /// # Errors
     /// As [`Client::stat`], and [`ReadError::Protocol`] if it is a directory.
-    pub fn open(&mut self, name: &Name) -> Result<RemoteFile, ClientError> {
+    pub fn open(&mut self, name: &Name) -> Result<FoundFile, ClientError> {
         let discovered = self.stat(name)?;
         if discovered.metadata.is_directory() {
             let problem = ProtocolProblem::Kind { is_directory: true };
             return Err(ReadError::Protocol { name: name.clone(), problem }.into());
         }
         let plan = ObjectPlan::new(&discovered.metadata, discovered.trust == Trusted::Insecure)?;
-        Ok(RemoteFile { discovered, plan })
+        Ok(FoundFile { discovered, plan })
     }
 
     /// Hands the proved bytes of `range` to `sink`, ascending and without gaps; bytes beyond the
@@ -186,7 +200,7 @@ impl Client {
     /// [`Client::open`], and [`ClientError::Output`] if the sink fails.
     pub fn read_range<'a>(
         &mut self,
-        file: &RemoteFile,
+        file: &FoundFile,
         range: Range<u64>,
         sink: &'a mut Sink<'a>,
     ) -> Result<u64, ClientError> {
@@ -199,16 +213,21 @@ impl Client {
     /// As [`Client::read_range`].
     pub fn read_range_unordered<'a>(
         &mut self,
-        file: &RemoteFile,
+        file: &FoundFile,
         range: Range<u64>,
         sink: &'a mut Sink<'a>,
     ) -> Result<u64, ClientError> {
         self.read(file, range, false, sink)
     }
 
+    /// What a session's thread needs.
+    pub(crate) fn into_parts(self) -> (Driver, ClientConfig) {
+        (self.driver, self.config)
+    }
+
     fn read<'a>(
         &mut self,
-        file: &RemoteFile,
+        file: &FoundFile,
         range: Range<u64>,
         is_ordered: bool,
         sink: &'a mut Sink<'a>,
@@ -218,15 +237,15 @@ impl Client {
     }
 }
 
-/// One version of a file, found and proved.
+/// One version of a file, found and proved, to be read with the client that found it.
 #[derive(Clone, Debug)]
-pub struct RemoteFile {
+pub struct FoundFile {
     /// Its proved description.
     pub discovered: Discovered,
     plan: ObjectPlan,
 }
 
-impl RemoteFile {
+impl FoundFile {
     /// Its size, if announced.
     pub fn size(&self) -> Option<u64> {
         self.plan.size

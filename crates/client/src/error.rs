@@ -102,6 +102,17 @@ pub enum ClientError {
         /// The limit.
         max: u64,
     },
+    /// A limit of this library is reached.
+    #[error("more than {max} {what}")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// The limit.
+        max: usize,
+    },
+    /// The system gives no thread.
+    #[error("no thread for the client: {0}")]
+    Thread(std::io::Error),
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -125,6 +136,8 @@ impl ClientError {
             | ClientError::Output(_)
             | ClientError::InTheWay { .. }
             | ClientError::Exists { .. }
+            | ClientError::TooMany { .. }
+            | ClientError::Thread(_)
             | ClientError::ListingTooLarge { .. } => ErrorClass::Permanent,
         }
     }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use byname_io::{Connection, Endpoint, FrameError, Interest as Watch, IoError, Poller, Token};
+use byname_io::{
+    Connection, Endpoint, FrameError, Interest as Watch, IoError, Poller, Token, Waker,
+};
 use byname_link::{LinkService, ReassemblyLimits, stream_frame_len};
 use byname_packet::lp::LpHeader;
 use byname_packet::{Data, Interest, InterestBuilder, NameRef};
@@ -11,6 +13,8 @@ use byname_transfer::request::{INTEREST_LIFETIME_MS, Request};
 use crate::error::ClientError;
 
 const TOKEN: Token = Token(0);
+/// Another thread has something to say; see [`Net::waker`].
+const WAKE_TOKEN: Token = Token(1);
 /// Interests are small; this fits every path and is what most forwarders use.
 const DATAGRAM_MTU_BYTES: usize = 1420;
 /// Unsent bytes above which no further request is made.
@@ -76,6 +80,11 @@ impl Net {
     /// The endpoint, for messages.
     pub(crate) fn label(&self) -> &str {
         &self.label
+    }
+
+    /// Ends [`Net::receive`] from any thread, also before it begins.
+    pub(crate) fn waker(&mut self) -> Result<Waker, IoError> {
+        self.poller.waker(WAKE_TOKEN)
     }
 
     pub(crate) fn is_connected(&self) -> bool {
@@ -146,7 +155,7 @@ impl Net {
     ) -> Result<(), ClientError> {
         let mut events = std::mem::take(&mut self.events);
         let waited = self.poller.wait(&mut events, Some(timeout));
-        let is_readable = events.iter().any(|event| event.readable);
+        let is_readable = events.iter().any(|event| event.readable && event.token == TOKEN);
         self.events = events;
         waited?;
         let Some(connection) = self.connection.as_mut().filter(|_| is_readable) else {

@@ -4,6 +4,8 @@
 #[allow(dead_code, unreachable_pub)]
 mod publisher;
 
+#[path = "client/delta.rs"]
+mod delta;
 #[path = "client/download.rs"]
 mod download;
 #[path = "client/foreign.rs"]
@@ -14,5 +16,7 @@ mod refuse;
 mod resume;
 #[path = "client/server.rs"]
 mod server;
+#[path = "client/session.rs"]
+mod session;
 #[path = "client/tree.rs"]
 mod tree;

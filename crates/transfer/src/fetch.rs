@@ -252,6 +252,14 @@ impl Fetch {
         self.retry_later(segment, attempt, due_ns);
     }
 
+    /// Nobody wants this segment any more. If it comes all the same, it is nobody's.
+    pub fn unwant(&mut self, segment: u64, flow: &mut Flow) {
+        if self.under_way.remove(segment).is_some() {
+            flow.on_released(1);
+        }
+        self.waiting.remove(&segment);
+    }
+
     /// Gives back to the flow what is under way. Call before dropping an unfinished fetch.
     pub fn abandon(&mut self, flow: &mut Flow) {
         flow.on_released(self.under_way.len());

@@ -63,6 +63,13 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Whether the connection was closed and the server has ended.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         // Locals are dropped in reverse order, so the client, made with the server, is gone.

@@ -35,6 +35,18 @@ impl Reader {
         self.settle_needs(now_ns);
     }
 
+    /// Takes back [`want`](Reader::want). Neighbours that lie in the same segments have to be wanted
+    /// again.
+    pub fn unwant(&mut self, granule: u64, flow: &mut Flow) {
+        let segments = match &self.body {
+            Body::Tree(verifier) => verifier.segments_of(Part::Content, granule),
+            Body::Foreign(_) => Some(granule..=granule),
+        };
+        for segment in segments.into_iter().flatten() {
+            self.parts[0].fetch.unwant(segment, flow);
+        }
+    }
+
     /// Keeps at most so many nodes of the tree (8 KiB each); those used longest ago go first.
     pub fn keep_nodes(&mut self, nodes_max: usize) {
         if let Body::Tree(verifier) = &mut self.body {

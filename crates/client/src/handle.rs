@@ -1,0 +1,414 @@
+//! Handles: what other threads and tasks hold of an engine.
+//!
+//! Every call exists twice, blocking and as a [`Pending`] answer, which is a future that needs no
+//! particular executor and also can be waited for. Dropping a `Pending` takes the call back.
+//! Blocking reads lend their buffers to the engine, which copies proved bytes from the packet
+//! straight into them.
+
+use std::future::Future;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll};
+
+use byname_io::loan::lend;
+use byname_packet::Name;
+use byname_transfer::discovery::Discovered;
+
+use crate::client::Client;
+use crate::engine::port::{Command, Port};
+use crate::engine::slot::{Reply, Slot};
+use crate::engine::{self, FileGuard, Opened, Source};
+use crate::error::ClientError;
+use crate::listing::Listing;
+use crate::ranges::{Counters, Destination, ReadDone, ReadRequest};
+
+/// Ranges in one call.
+pub const RANGES_MAX: usize = 65_536;
+
+/// How much memory a session takes for what it may need again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionOptions {
+    /// Proved tree nodes of all open files; 4 MiB cover 1 GiB of content.
+    pub node_bytes_max: usize,
+    /// Proved content of all open files.
+    pub cache_bytes_max: usize,
+    /// Content fetched ahead, per file; 0 switches prefetch off.
+    pub prefetch_bytes_max: usize,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        SessionOptions {
+            node_bytes_max: 16 << 20,
+            cache_bytes_max: 16 << 20,
+            prefetch_bytes_max: 4 << 20,
+        }
+    }
+}
+
+/// What all handles share; the engine ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Lifeline {
+    port: Arc<Port>,
+}
+
+impl Lifeline {
+    pub(crate) fn port(&self) -> &Arc<Port> {
+        &self.port
+    }
+}
+
+impl Drop for Lifeline {
+    fn drop(&mut self) {
+        self.port.abandon();
+    }
+}
+
+/// A client that any number of threads and tasks use at once. Clones are the same session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    line: Arc<Lifeline>,
+}
+
+impl Session {
+    /// Moves a client to a thread of its own, which ends with the last handle.
+    ///
+    /// # Errors
+    /// [`ClientError::Io`] if the thread or its wake-up cannot be made.
+    pub fn start(client: Client, options: SessionOptions) -> Result<Self, ClientError> {
+        let (mut driver, config) = client.into_parts();
+        let waker = driver.net.waker()?;
+        let endpoint = driver.net.label().to_owned();
+        let port = Arc::new(Port::new(waker, endpoint, config.stop.clone()));
+        let line = Arc::new(Lifeline { port: Arc::clone(&port) });
+        let weak = Arc::downgrade(&line);
+        let thread = std::thread::Builder::new().name("byname-client".to_owned());
+        thread
+            .spawn(move || engine::run(driver, Source::new(port, weak, config, options)))
+            .map_err(ClientError::Thread)?;
+        Ok(Session { line })
+    }
+
+    /// The proved description of the current version of a file or directory.
+    ///
+    /// # Errors
+    /// As [`Client::stat`].
+    pub fn stat(&self, name: &Name) -> Result<Discovered, ClientError> {
+        self.stat_later(name).wait()
+    }
+
+    /// [`stat`](Session::stat) without waiting.
+    pub fn stat_later(&self, name: &Name) -> Pending<Discovered> {
+        let name = name.clone();
+        self.call(|reply| Command::Stat { name, reply })
+    }
+
+    /// The proved listing of a directory.
+    ///
+    /// # Errors
+    /// As [`Client::list`].
+    pub fn list(&self, name: &Name) -> Result<Listing, ClientError> {
+        self.list_later(name).wait()
+    }
+
+    /// [`list`](Session::list) without waiting.
+    pub fn list_later(&self, name: &Name) -> Pending<Listing> {
+        let name = name.clone();
+        self.call(|reply| Command::List { name, reply })
+    }
+
+    /// Opens the current version of a file. It stays that version, however long it is open.
+    ///
+    /// # Errors
+    /// As [`Client::open`], and [`ClientError::TooMany`].
+    pub fn open(&self, name: &Name) -> Result<RemoteFile, ClientError> {
+        self.open_later(name).wait()
+    }
+
+    /// [`open`](Session::open) without waiting.
+    pub fn open_later(&self, name: &Name) -> Pending<RemoteFile> {
+        let name = name.clone();
+        let make = |reply| Command::Open { name, reply };
+        Pending::new(Arc::clone(&self.line), make, RemoteFile::new)
+    }
+
+    fn call<T: Send + 'static>(
+        &self,
+        make: impl FnOnce(Reply<T>) -> Command + Send + 'static,
+    ) -> Pending<T> {
+        Pending::new(Arc::clone(&self.line), make, |it| it)
+    }
+}
+
+/// Bytes of a file, read into a buffer of the engine's caller.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct RangesRead {
+    /// The buffer that was given. Range after range, each at the place it has if all are full.
+    pub buffer: Vec<u8>,
+    /// Bytes per range; fewer than asked only where the file ends.
+    pub filled: Vec<usize>,
+}
+
+/// One version of a file, open for reading by any number of threads. Clones are the same file.
+#[derive(Clone, Debug)]
+pub struct RemoteFile {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    discovered: Discovered,
+    size: Option<u64>,
+    counters: Arc<Counters>,
+    guard: FileGuard,
+}
+
+impl RemoteFile {
+    fn new(opened: Opened) -> Self {
+        let Opened { discovered, size, guard, counters } = opened;
+        RemoteFile { inner: Arc::new(Inner { discovered, size, counters, guard }) }
+    }
+
+    /// Its proved description.
+    pub fn discovered(&self) -> &Discovered {
+        &self.inner.discovered
+    }
+
+    /// Its size, if announced.
+    pub fn size(&self) -> Option<u64> {
+        self.inner.size
+    }
+
+    /// Fills `buffer` with the bytes from `offset` on. Returns how many there were: fewer than
+    /// fit only at the end of the file.
+    ///
+    /// # Errors
+    /// As [`Client::read_range`]; what is in the buffer then is undefined.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, ClientError> {
+        let filled = self.read_ranges(&mut [(offset, buffer)])?;
+        Ok(filled.first().copied().unwrap_or(0))
+    }
+
+    /// Fills many buffers, each from its offset on, in one go: every unit of the file travels
+    /// once, and all requests are under way together. Ranges may be in any order and may overlap.
+    /// Returns the number of bytes in each.
+    ///
+    /// # Errors
+    /// As [`RemoteFile::read_at`], and [`ClientError::TooMany`] above [`RANGES_MAX`].
+    pub fn read_ranges(&self, ranges: &mut [(u64, &mut [u8])]) -> Result<Vec<usize>, ClientError> {
+        check_count(ranges.len())?;
+        let wanted = ranges.iter().map(|(offset, buffer)| span(*offset, buffer.len())).collect();
+        let mut buffers: Vec<&mut [u8]> =
+            ranges.iter_mut().map(|(_, buffer)| &mut **buffer).collect();
+        let (file, port) = (self.inner.guard.id, self.inner.guard.line.port());
+        let slot = Slot::new();
+        let sent = lend(&mut buffers, |loan| {
+            let request = ReadRequest { ranges: wanted, destination: Destination::Lent(loan) };
+            port.send(Arc::clone(&slot), |reply| Command::Read { file, request, reply })
+        });
+        sent?;
+        Ok(slot.wait(port)?.filled)
+    }
+
+    /// [`read_at`](RemoteFile::read_at) without waiting, into a buffer that comes back.
+    pub fn read_at_later(&self, buffer: Vec<u8>, offset: u64) -> Pending<RangesRead> {
+        let range = span(offset, buffer.len());
+        self.read_later(buffer, vec![range], vec![0])
+    }
+
+    /// [`read_ranges`](RemoteFile::read_ranges) without waiting, one range behind the other into
+    /// one buffer, which is made as large as the ranges together.
+    ///
+    /// # Errors
+    /// [`ClientError::TooMany`] above [`RANGES_MAX`].
+    pub fn read_ranges_later(
+        &self,
+        mut buffer: Vec<u8>,
+        ranges: &[(u64, usize)],
+    ) -> Result<Pending<RangesRead>, ClientError> {
+        check_count(ranges.len())?;
+        let mut end = 0usize;
+        let starts = ranges.iter().map(|(_, length)| {
+            let start = end;
+            end = end.saturating_add(*length);
+            start
+        });
+        let starts: Vec<usize> = starts.collect();
+        buffer.clear();
+        buffer.resize(end, 0);
+        let ranges = ranges.iter().map(|(offset, length)| span(*offset, *length)).collect();
+        Ok(self.read_later(buffer, ranges, starts))
+    }
+
+    /// What was read so far, and what it took.
+    pub fn counters(&self) -> ReadCounters {
+        let counters = &self.inner.counters;
+        let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        ReadCounters {
+            asked_bytes: get(&counters.asked_bytes),
+            received_bytes: get(&counters.received_bytes),
+            requests: get(&counters.requests),
+            cached_bytes: get(&counters.cached_bytes),
+            prefetched_bytes: get(&counters.prefetched_bytes),
+            prefetch_useful_bytes: get(&counters.prefetch_useful_bytes),
+            prefetch_wasted_bytes: get(&counters.prefetch_wasted_bytes),
+        }
+    }
+
+    fn read_later(
+        &self,
+        buffer: Vec<u8>,
+        ranges: Vec<Range<u64>>,
+        starts: Vec<usize>,
+    ) -> Pending<RangesRead> {
+        // The file stays open for as long as somebody waits for its bytes.
+        let inner = Arc::clone(&self.inner);
+        let line = Arc::clone(&inner.guard.line);
+        let file = inner.guard.id;
+        let destination = Destination::Owned { buffer, starts };
+        let request = ReadRequest { ranges, destination };
+        let make = move |reply| Command::Read { file, request, reply };
+        Pending::new(line, make, move |done: ReadDone| {
+            let _open = &inner;
+            RangesRead { buffer: done.buffer, filled: done.filled }
+        })
+    }
+}
+
+/// Counts of one open file. Bytes received are whole packets, tree nodes included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadCounters {
+    /// Bytes that calls asked for and that exist.
+    pub asked_bytes: u64,
+    /// Octets of all Data packets that came.
+    pub received_bytes: u64,
+    /// Interests sent.
+    pub requests: u64,
+    /// Bytes served from memory.
+    pub cached_bytes: u64,
+    /// Bytes fetched ahead.
+    pub prefetched_bytes: u64,
+    /// Of these, units of which something was read.
+    pub prefetch_useful_bytes: u64,
+    /// Of these, units that were dropped unread.
+    pub prefetch_wasted_bytes: u64,
+}
+
+fn span(offset: u64, length: usize) -> Range<u64> {
+    offset..offset.saturating_add(length as u64)
+}
+
+fn check_count(count: usize) -> Result<(), ClientError> {
+    if count > RANGES_MAX {
+        return Err(ClientError::TooMany { what: "ranges in one call", max: RANGES_MAX });
+    }
+    Ok(())
+}
+
+/// An answer that is on its way: a future, or something to [`wait`](Pending::wait) for. The call
+/// begins when it is first polled or waited for, and is taken back when this is dropped.
+#[must_use = "the call begins when it is awaited"]
+pub struct Pending<T> {
+    call: Box<dyn Call<T> + Send>,
+}
+
+/// What a `Pending` hides: the type that the engine answers with.
+trait Call<T> {
+    fn wait(&mut self) -> Result<T, ClientError>;
+    fn poll(&mut self, context: &Context<'_>) -> Poll<Result<T, ClientError>>;
+}
+
+struct Typed<A, F, M> {
+    slot: Arc<Slot<A>>,
+    make: Option<F>,
+    map: Option<M>,
+    line: Arc<Lifeline>,
+    is_sent: bool,
+}
+
+impl<T> Pending<T> {
+    fn new<A, F, M>(line: Arc<Lifeline>, make: F, map: M) -> Self
+    where
+        A: Send + 'static,
+        F: FnOnce(Reply<A>) -> Command + Send + 'static,
+        M: FnOnce(A) -> T + Send + 'static,
+    {
+        let (make, map) = (Some(make), Some(map));
+        Pending { call: Box::new(Typed { slot: Slot::new(), make, map, line, is_sent: false }) }
+    }
+
+    /// Blocks until the answer is there.
+    ///
+    /// # Errors
+    /// Those of the call.
+    pub fn wait(mut self) -> Result<T, ClientError> {
+        self.call.wait()
+    }
+}
+
+impl<T> Future for Pending<T> {
+    type Output = Result<T, ClientError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.call.poll(context)
+    }
+}
+
+impl<T> std::fmt::Debug for Pending<T> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Pending").finish_non_exhaustive()
+    }
+}
+
+impl<A, F, M, T> Call<T> for Typed<A, F, M>
+where
+    F: FnOnce(Reply<A>) -> Command,
+    M: FnOnce(A) -> T,
+{
+    fn wait(&mut self) -> Result<T, ClientError> {
+        if let Some(make) = self.make.take() {
+            self.line.port().send(Arc::clone(&self.slot), make)?;
+            self.is_sent = true;
+        }
+        let answer = self.slot.wait(self.line.port());
+        self.finish(answer)
+    }
+
+    fn poll(&mut self, context: &Context<'_>) -> Poll<Result<T, ClientError>> {
+        let port = self.line.port();
+        if !self.is_sent {
+            let slot = Arc::clone(&self.slot);
+            match port.poll_send(context, slot, &mut self.make) {
+                None => return Poll::Pending,
+                Some(sent) => sent?,
+            }
+            self.is_sent = true;
+        }
+        match self.slot.poll(context, port) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(answer) => Poll::Ready(self.finish(answer)),
+        }
+    }
+}
+
+impl<A, F, M> Typed<A, F, M> {
+    fn finish<T>(&mut self, answer: Result<A, ClientError>) -> Result<T, ClientError>
+    where
+        M: FnOnce(A) -> T,
+    {
+        self.is_sent = false;
+        let map = self.map.take().ok_or_else(|| self.line.port().lost())?;
+        answer.map(map)
+    }
+}
+
+impl<A, F, M> Drop for Typed<A, F, M> {
+    fn drop(&mut self) {
+        if self.is_sent && self.slot.cancel() {
+            self.line.port().note_cancelled();
+        }
+    }
+}
