@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use byname_io::{ConnectError, IoError};
+use byname_io::{BindError, ConnectError, IoError};
 use byname_packet::{DecodeError, Name};
 
 /// A failure of the file server.
@@ -31,6 +31,9 @@ pub enum StoreError {
     /// The first connection failed.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// It cannot listen there.
+    #[error(transparent)]
+    Bind(#[from] BindError),
     /// Threads, descriptors or the poller could not be made.
     #[error(transparent)]
     Io(#[from] IoError),

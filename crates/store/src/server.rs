@@ -1,38 +1,48 @@
-//! The file server: one thread, one face, the engine and its executor.
+//! The file server: one thread, its peers, the engine and its executor.
 //!
-//! Requests are taken from the face only while there is room for answers: a slow peer slows its own
-//! requests down, nothing is dropped. When the forwarder goes away, the server connects again with
-//! growing pauses and registers its prefixes again; a fetch under way goes on where it was.
+//! Peers are a forwarder, at which prefixes are registered, and clients that connect directly.
+//! Requests of each are taken in turn, and only while there is room for answers to it: a slow peer
+//! slows its own requests down, nothing is dropped. When the forwarder goes away, the server
+//! connects again with growing pauses and registers its prefixes again; a fetch under way goes on
+//! where it was.
 
 mod config;
 mod face;
+mod faces;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use byname_io::{Clock, ConnectError, Connection, Event, Poller, Token, Waker};
+use byname_io::{
+    Clock, ConnectError, Connection, Endpoint, Event, IoError, Poller, Token, Waker, poller,
+};
 use byname_packet::Name;
 use byname_transfer::server::{
-    Completion, Counters, FixedData, Mount, Now, OpId, SendSegment, Server, SharedSigner,
+    Counters, FaceId, FixedData, Mount, Now, SegmentBurst, SegmentSent, Server, SharedSigner,
 };
 
 pub use config::{FileServerConfig, MountConfig};
 
 use crate::error::{RegisterError, StoreError};
-use crate::executor::Executor;
+use crate::executor::{Executor, Reading};
 use crate::register::Registrar;
 use crate::state::StateDir;
 use crate::workers::Workers;
-use face::Face;
+use faces::Faces;
 
-const FACE: Token = Token(0);
 const WAKE: Token = Token(1);
+/// Tokens up to this are not of faces.
+const OWN_TOKENS: u64 = 1;
+/// Octets of a datagram on a way of which nothing is known: what most forwarders use.
+const DATAGRAM_BYTES: usize = 1420;
 /// Pause before connecting again: the first, and the longest.
 const PAUSE_NS: (u64, u64) = (100_000_000, 5_000_000_000);
-/// Requests taken at a time, and so the most segments that are read and sent as one burst.
-const BURST_MAX: usize = 32;
+/// Requests of one face taken at a time: as many as are read and sent as one burst.
+const BURST_MAX: usize = 64;
+/// Turns of all faces before new requests are received.
+const ROUNDS_MAX: usize = 16;
 
 /// What happens to the face.
 #[derive(Debug)]
@@ -57,6 +67,8 @@ pub struct ServerHandle {
     is_over: Arc<AtomicBool>,
     waker: Waker,
     counters: Arc<Mutex<Counters>>,
+    marks: Arc<AtomicU64>,
+    faces: Arc<AtomicUsize>,
 }
 
 impl ServerHandle {
@@ -70,6 +82,16 @@ impl ServerHandle {
     pub fn counters(&self) -> Counters {
         *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Packets that told readers of a long queue.
+    pub fn congestion_marks(&self) -> u64 {
+        self.marks.load(Ordering::Relaxed)
+    }
+
+    /// Peers that are connected.
+    pub fn peers(&self) -> usize {
+        self.faces.load(Ordering::Relaxed)
+    }
 }
 
 /// A file server that is not attached yet. See the module's documentation.
@@ -80,8 +102,21 @@ pub struct FileServer {
     clock: Clock,
     prefixes: Vec<(Name, SharedSigner)>,
     handle: ServerHandle,
-    /// Segments being sent; empty between steps.
-    burst: Vec<(OpId, SendSegment)>,
+    /// Segments that were sent; empty between steps.
+    sent: Vec<(SegmentBurst, SegmentSent)>,
+    faces: Faces,
+    /// Where a burst waits whose first packet gets a congestion mark; empty between steps.
+    marking: Connection,
+}
+
+/// The forwarder, if there is one.
+struct Upstream<'a> {
+    connect: &'a mut dyn FnMut() -> Result<Connection, ConnectError>,
+    on_event: &'a mut dyn FnMut(ServerEvent<'_>),
+    face: Option<FaceId>,
+    was_ready: bool,
+    pause_ns: u64,
+    due_ns: u64,
 }
 
 impl FileServer {
@@ -109,12 +144,17 @@ impl FileServer {
             is_over: Arc::default(),
             waker: waker.clone(),
             counters: Arc::default(),
+            marks: Arc::default(),
+            faces: Arc::default(),
         };
+        let reading = Reading::new(config.reader, waker.clone())?;
         let workers = Workers::start(state.clone(), config.worker_threads.max(1), waker)?;
-        let executor = Executor::new(roots, state, workers);
+        let executor = Executor::new(roots, state, workers, reading);
         let clock = Clock::new();
-        let (prefixes, burst) = (outermost(prefixes), Vec::new());
-        Ok(Self { engine, executor, poller, clock, prefixes, handle, burst })
+        let (prefixes, sent) = (outermost(prefixes), Vec::new());
+        let faces = Faces::default();
+        let marking = Connection::held()?;
+        Ok(Self { engine, executor, poller, clock, prefixes, handle, sent, faces, marking })
     }
 
     /// For other threads.
@@ -127,7 +167,36 @@ impl FileServer {
         self.prefixes.iter().map(|(prefix, _)| prefix)
     }
 
-    /// Serves over connections that `connect` makes until it is stopped.
+    /// Listens for clients, at most [`CLIENTS_MAX`] at a time; says where, with the port that was
+    /// chosen. They are served once the server runs.
+    ///
+    /// # Errors
+    /// [`StoreError::Bind`].
+    pub fn listen(&mut self, endpoint: &Endpoint) -> Result<Endpoint, StoreError> {
+        self.faces.listen(endpoint, &self.poller)
+    }
+
+    /// A connection for a client in this process, over memory that both share.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn connect_local(&mut self) -> Result<Connection, StoreError> {
+        let (ours, theirs) = Connection::pair_in_memory()?;
+        self.add_client(ours)?;
+        Ok(theirs)
+    }
+
+    /// Takes a client by a connection that exists.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn add_client(&mut self, connection: Connection) -> Result<(), StoreError> {
+        let now_ns = self.clock.now_ns();
+        self.faces.add(connection, None, &self.poller, now_ns)?;
+        Ok(())
+    }
+
+    /// Serves a forwarder, by connections that `connect` makes, and clients until it is stopped.
     ///
     /// # Errors
     /// [`StoreError`] if the first connection or registration fails; later ones are tried again.
@@ -136,27 +205,36 @@ impl FileServer {
         connect: &mut dyn FnMut() -> Result<Connection, ConnectError>,
         on_event: &mut dyn FnMut(ServerEvent<'_>),
     ) -> Result<(), StoreError> {
-        let mut pause_ns = PAUSE_NS.0;
-        let mut was_ready = false;
+        let (was_ready, pause_ns, due_ns) = (false, PAUSE_NS.0, 0);
+        let mut upstream =
+            Upstream { connect, on_event, face: None, was_ready, pause_ns, due_ns };
         while !self.is_over() {
-            let attached = self.attach(connect).and_then(|mut face| {
-                self.serve(&mut face, &mut || {
-                    was_ready = true;
-                    pause_ns = PAUSE_NS.0;
-                    on_event(ServerEvent::Ready);
-                })
-            });
-            match attached {
-                _ if self.is_over() => break,
-                Err(error) if !was_ready => return Err(error),
-                Err(StoreError::Io(error)) => {
-                    on_event(ServerEvent::Disconnected { reason: &error.to_string() });
-                }
-                Err(error) => on_event(ServerEvent::Retrying { error: &error }),
-                Ok(()) => on_event(ServerEvent::Disconnected { reason: "closed by the peer" }),
+            self.attach(&mut upstream)?;
+            let step = self.step(Some(&mut upstream));
+            match step {
+                Err(error @ StoreError::Register(_)) => self.lose(&mut upstream, Some(error))?,
+                step => step?,
             }
-            self.pause(pause_ns)?;
-            pause_ns = (pause_ns * 2).min(PAUSE_NS.1);
+            let due_ns = upstream.face.is_none().then_some(upstream.due_ns);
+            self.wait(due_ns)?;
+            for (face, why) in self.faces.take_ended() {
+                if upstream.face == Some(face) {
+                    self.lose(&mut upstream, why)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves clients only, without any forwarder, until it is stopped.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if waiting fails.
+    pub fn run_alone(mut self) -> Result<(), StoreError> {
+        while !self.is_over() {
+            self.step(None)?;
+            self.wait(None)?;
+            self.faces.take_ended();
         }
         Ok(())
     }
@@ -166,22 +244,63 @@ impl FileServer {
     /// # Errors
     /// [`StoreError::Io`] if the connection fails.
     pub fn run_direct(mut self, connection: Connection) -> Result<(), StoreError> {
-        let mut face = Face::new(connection, None);
-        self.poller.add(&face.connection, FACE, face.interest())?;
-        self.serve(&mut face, &mut || {})
+        let now_ns = self.clock.now_ns();
+        let face = self.faces.add(connection, None, &self.poller, now_ns)?;
+        while !self.is_over() && self.faces.has(face) {
+            self.step(None)?;
+            self.wait(None)?;
+        }
+        let ended = self.faces.take_ended().into_iter().find(|(ended, _)| *ended == face);
+        ended.and_then(|(_, why)| why).map_or(Ok(()), Err)
     }
 
-    fn attach(
+    /// Connects to the forwarder if that is due.
+    fn attach(&mut self, upstream: &mut Upstream<'_>) -> Result<(), StoreError> {
+        let now_ns = self.clock.now_ns();
+        if upstream.face.is_some() || upstream.due_ns > now_ns {
+            return Ok(());
+        }
+        match self.connect(upstream.connect) {
+            Ok(face) => upstream.face = Some(face),
+            Err(error) => self.lose(upstream, Some(error))?,
+        }
+        Ok(())
+    }
+
+    fn connect(
         &mut self,
         connect: &mut dyn FnMut() -> Result<Connection, ConnectError>,
-    ) -> Result<Face, StoreError> {
+    ) -> Result<FaceId, StoreError> {
         let connection = connect()?;
         // A forwarder takes no UDP peer for local: anybody on its machine can forge one.
         let is_udp = connection.remote_uri().starts_with("udp");
         let registrar = Registrar::new(&self.prefixes, connection.is_local() && !is_udp);
-        let face = Face::new(connection, Some(registrar));
-        self.poller.add(&face.connection, FACE, face.interest())?;
-        Ok(face)
+        let now_ns = self.clock.now_ns();
+        Ok(self.faces.add(connection, Some(registrar), &self.poller, now_ns)?)
+    }
+
+    /// The forwarder went away, or refuses: another attempt follows after a pause. An error before
+    /// the first success is one of the caller's making.
+    fn lose(
+        &mut self,
+        upstream: &mut Upstream<'_>,
+        why: Option<StoreError>,
+    ) -> Result<(), StoreError> {
+        if let Some(face) = upstream.face.take() {
+            self.faces.remove(face, None);
+        }
+        upstream.due_ns = self.clock.now_ns() + upstream.pause_ns;
+        upstream.pause_ns = (upstream.pause_ns * 2).min(PAUSE_NS.1);
+        let on_event = &mut upstream.on_event;
+        match why {
+            Some(error) if !upstream.was_ready => return Err(error),
+            Some(StoreError::Io(error)) => {
+                on_event(ServerEvent::Disconnected { reason: &error.to_string() });
+            }
+            Some(error) => on_event(ServerEvent::Retrying { error: &error }),
+            None => on_event(ServerEvent::Disconnected { reason: "closed by the peer" }),
+        }
+        Ok(())
     }
 
     fn is_over(&self) -> bool {
@@ -192,115 +311,154 @@ impl FileServer {
         Now { now_ns: self.clock.now_ns(), unix_ns: self.clock.unix_ns() }
     }
 
-    /// Serves until the peer closes (`Ok`), the server is stopped (`Ok`) or something fails.
-    fn serve(&mut self, face: &mut Face, on_ready: &mut dyn FnMut()) -> Result<(), StoreError> {
-        let mut events = Vec::new();
-        let mut interest = face.interest();
-        while !self.is_over() && !face.is_closed {
-            self.step(face, on_ready)?;
-            if face.interest() != interest {
-                interest = face.interest();
-                self.poller.modify(&face.connection, FACE, interest)?;
-            }
-            self.publish_counters();
-            let timeout = self.timeout(face);
-            self.poller.wait(&mut events, timeout)?;
-            for event in &events {
-                if event.token == FACE && (event.readable || event.hangup) {
-                    face.receive()?;
-                }
-            }
-        }
-        self.poller.remove(&face.connection)?;
-        Ok(())
-    }
-
     /// Does everything that can be done without waiting.
-    fn step(&mut self, face: &mut Face, on_ready: &mut dyn FnMut()) -> Result<(), StoreError> {
+    fn step(&mut self, upstream: Option<&mut Upstream<'_>>) -> Result<(), StoreError> {
         let now = self.now();
         for (id, completion) in self.executor.take_done() {
             self.engine.handle_completion(id, completion, now);
         }
+        while let Some(read) = self.executor.take_read() {
+            let face = self.faces.get_mut(read.face());
+            let (burst, sent) =
+                self.executor.finish_read(read, face.and_then(|face| face.outlet()));
+            self.engine.handle_segments(burst, sent);
+        }
         self.engine.handle_timeout(now);
-        face.register(now, on_ready)?;
-        loop {
-            if !face.has_room() {
-                face.connection.flush()?;
-                if !face.has_room() {
-                    return Ok(());
-                }
+        self.faces.open_entrances(&self.poller, now.now_ns);
+        self.register(upstream, now)?;
+        self.pump(now);
+        let mut order = Vec::new();
+        for _ in 0..ROUNDS_MAX {
+            let mut taken = 0;
+            self.faces.round(&mut order);
+            for face in &order {
+                taken += self.take_requests(*face)?;
             }
-            if !self.advance(face)? {
+            if taken == 0 {
                 break;
             }
         }
-        face.connection.flush()?;
+        self.faces.flush_all(&self.poller)?;
+        let faces = &self.faces;
+        self.executor.begin_reads(&|face| faces.has_room(face));
         Ok(())
     }
 
-    /// Sends one packet, or else carries out one operation or burst of segments, or else takes
-    /// requests; false if there is nothing of these.
-    fn advance(&mut self, face: &mut Face) -> Result<bool, StoreError> {
-        if let Some(packet) = self.engine.poll_transmit() {
-            // There is room: `step` has seen to it.
-            let _ = face.connection.queue(&[&packet]);
-            return Ok(true);
+    fn register(
+        &mut self,
+        upstream: Option<&mut Upstream<'_>>,
+        now: Now,
+    ) -> Result<(), StoreError> {
+        let Some(upstream) = upstream else { return Ok(()) };
+        let Some(face) = upstream.face.and_then(|face| self.faces.get_mut(face)) else {
+            return Ok(());
+        };
+        let mut is_ready = false;
+        face.register(now, &mut || is_ready = true)?;
+        if is_ready {
+            upstream.was_ready = true;
+            upstream.pause_ns = PAUSE_NS.0;
+            (upstream.on_event)(ServerEvent::Ready);
         }
-        let now = self.now();
-        self.engine.poll_segments(&mut self.burst, BURST_MAX);
-        if !self.burst.is_empty() {
-            let sent = self.executor.send(&self.burst, &mut face.connection);
-            for ((id, _), sent) in self.burst.drain(..).zip(sent) {
-                self.engine.handle_completion(id, Completion::Segment(sent), now);
-            }
-            return Ok(true);
-        }
-        if let Some((id, op)) = self.engine.poll_op() {
-            let completion = self.executor.execute(id, op, &mut face.connection);
-            if let Some(completion) = completion {
-                self.engine.handle_completion(id, completion, now);
-            }
-            return Ok(true);
-        }
-        for taken in 0..BURST_MAX {
-            if !face.next_request(&mut self.engine, now)? {
-                return Ok(taken > 0);
-            }
-        }
-        Ok(true)
+        Ok(())
     }
 
-    fn timeout(&self, face: &Face) -> Option<Duration> {
-        if face.is_busy() {
+    /// Takes a burst of requests of one face and does what it asks.
+    fn take_requests(&mut self, face: FaceId) -> Result<usize, StoreError> {
+        let now = self.now();
+        if !self.faces.has_room(face) {
+            self.faces.flush(face);
+        }
+        let taken = self.faces.take_requests((face, BURST_MAX), &mut self.engine, now)?;
+        if taken > 0 {
+            self.pump(now);
+        }
+        Ok(taken)
+    }
+
+    /// Carries out what the engine asks for and sends what it answers.
+    fn pump(&mut self, now: Now) {
+        loop {
+            if let Some(packet) = self.engine.poll_transmit() {
+                let face = self.faces.get_mut(packet.face);
+                if face.is_some_and(|face| !face.send(&packet.wire, now.now_ns)) {
+                    tracing::debug!(face = packet.face.0, "an answer found no room");
+                }
+            } else if let Some(burst) = self.engine.poll_segments() {
+                self.send_burst(burst, now);
+            } else if let Some((id, op)) = self.engine.poll_op() {
+                if let Some(completion) = self.executor.execute(id, op) {
+                    self.engine.handle_completion(id, completion, now);
+                }
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn send_burst(&mut self, burst: SegmentBurst, now: Now) {
+        let Some(face) = self.faces.get_mut(burst.face()) else {
+            // Nobody is there any more to whom it could be sent.
+            return self.engine.handle_segments(burst, SegmentSent::Sent);
+        };
+        let is_marked = face.is_mark_due(now.now_ns);
+        let Some(outlet) = face.outlet() else {
+            return self.engine.handle_segments(burst, SegmentSent::Sent);
+        };
+        if is_marked {
+            self.executor.send(burst, &mut self.marking, &mut self.sent);
+            send_marked(&mut self.marking, outlet);
+        } else {
+            self.executor.send(burst, outlet, &mut self.sent);
+        }
+        for (burst, sent) in self.sent.drain(..) {
+            self.engine.handle_segments(burst, sent);
+        }
+    }
+
+    /// Waits for events, at most until `due_ns`, and takes what they are about.
+    fn wait(&mut self, due_ns: Option<u64>) -> Result<(), IoError> {
+        self.publish_counters();
+        let timeout = self.timeout(due_ns);
+        let mut events: Vec<Event> = Vec::with_capacity(poller::EVENTS_MAX);
+        self.poller.wait(&mut events, timeout)?;
+        let now_ns = self.clock.now_ns();
+        for event in &events {
+            if event.token != WAKE && (event.readable || event.hangup) {
+                self.faces.on_event(event.token, &self.poller, now_ns);
+            }
+        }
+        Ok(())
+    }
+
+    fn timeout(&self, due_ns: Option<u64>) -> Option<Duration> {
+        if self.faces.is_busy() {
             return Some(Duration::ZERO);
         }
-        let due_ns =
-            [self.engine.poll_timeout(), face.poll_timeout()].into_iter().flatten().min()?;
+        let due = [self.engine.poll_timeout(), self.faces.poll_timeout(), due_ns];
+        let due_ns = due.into_iter().flatten().min()?;
         Some(Duration::from_nanos(due_ns.saturating_sub(self.clock.now_ns())))
     }
 
     fn publish_counters(&self) {
         let mut counters = self.handle.counters.lock().unwrap_or_else(PoisonError::into_inner);
         *counters = self.engine.counters();
+        self.handle.marks.store(self.faces.marked(), Ordering::Relaxed);
+        self.handle.faces.store(self.faces.len(), Ordering::Relaxed);
     }
+}
 
-    /// Waits, but not when stopped. Results of workers are taken meanwhile.
-    fn pause(&mut self, pause_ns: u64) -> Result<(), StoreError> {
-        let until_ns = self.clock.now_ns() + pause_ns;
-        let mut events: Vec<Event> = Vec::new();
-        loop {
-            let left_ns = until_ns.saturating_sub(self.clock.now_ns());
-            if left_ns == 0 || self.is_over() {
-                return Ok(());
-            }
-            self.poller.wait(&mut events, Some(Duration::from_nanos(left_ns)))?;
-            let now = self.now();
-            for (id, completion) in self.executor.take_done() {
-                self.engine.handle_completion(id, completion, now);
-            }
-            // Nobody is there any more to whom these could be sent.
-            while self.engine.poll_transmit().is_some() {}
-        }
+/// Moves packets from one queue to another, the first with a congestion mark.
+fn send_marked(from: &mut Connection, to: &mut Connection) {
+    let mut is_first = true;
+    let moved = from.recv_burst(face::frame_len, &mut |frame| {
+        let marked = is_first.then(|| face::marked(frame)).flatten();
+        is_first = false;
+        // The queue holds a burst more than what it is asked to hold.
+        let _ = to.queue(&[marked.as_deref().unwrap_or(frame)]);
+    });
+    if let Err(error) = moved {
+        tracing::warn!(%error, "packets were lost between queues");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use byname_io::files::ReaderKind;
 use byname_packet::{Name, types};
 use byname_transfer::server::{ServerConfig, SharedSigner};
 
@@ -43,6 +44,8 @@ pub struct FileServerConfig {
     pub worker_threads: usize,
     /// Octets of hash trees kept on disk.
     pub tree_bytes_max: u64,
+    /// Who reads what is not in memory.
+    pub reader: ReaderKind,
 }
 
 impl FileServerConfig {
@@ -57,6 +60,7 @@ impl FileServerConfig {
             engine: ServerConfig::default(),
             worker_threads: cpus.min(WORKER_THREADS_MAX),
             tree_bytes_max: TREE_BYTES_MAX,
+            reader: ReaderKind::default(),
         }
     }
 }

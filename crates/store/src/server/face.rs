@@ -1,67 +1,190 @@
-//! The face: what came in and waits, what may go out, and the registration of prefixes.
+//! One peer: what came in and waits, what may go out, and the registration of prefixes.
+//!
+//! Answers are written into the *outlet*. On streams that is the connection itself. Where packets
+//! may have to be cut (UDP; shared memory with small buffers) it is a queue from which they are
+//! taken one by one, as fragments, while there is room on the link: so each peer of one UDP socket
+//! has a queue of its own.
 
-use byname_io::{Connection, FrameError, Interest, IoError};
-use byname_packet::lp::LpPacket;
-use byname_packet::{MAX_PACKET_BYTES, Packet, tlv};
-use byname_transfer::server::{Arrival, Now, Server};
+use std::net::SocketAddr;
+
+use byname_io::{Connection, DatagramSocket, FrameError, Interest, IoError};
+use byname_link::{CongestionMarker, LinkService, ReassemblyLimits, stream_frame_len};
+use byname_packet::lp::{LpHeader, LpPacket, encode_header};
+use byname_packet::{MAX_PACKET_BYTES, Packet};
+use byname_transfer::server::{Arrival, FaceId, Now, Server};
 
 use super::{RegisterError, Registrar, StoreError};
 
 /// Octets of requests that may wait before reading stops. One burst of reading comes on top.
 const WAITING_BYTES_MAX: usize = 256 << 10;
 /// Octets of answers that may wait before requests do. One burst of segments comes on top.
-const SEND_BYTES_MAX: usize = 1 << 20;
+pub(super) const SEND_BYTES_MAX: usize = 1 << 20;
 /// Room for any packet with its link header.
 const PACKET_ROOM_BYTES: usize = 2 * MAX_PACKET_BYTES;
+/// Room for any packet in one frame.
+const WHOLE_FRAME_BYTES: usize = MAX_PACKET_BYTES + 256;
+/// Octets of fragments handed to a datagram link at a time.
+const LINK_BYTES_MAX: usize = 64 << 10;
+/// Interests that come in pieces; they are small.
+const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
+    messages_max: 16,
+    bytes_max: 64 << 10,
+    fragments_max: 16,
+    lifetime_ns: 500_000_000,
+};
+
+/// How frames reach the peer.
+pub(super) enum Carrier {
+    Connection(Connection),
+    /// One peer of the UDP socket with this number.
+    Peer {
+        socket: usize,
+        address: SocketAddr,
+    },
+}
+
+/// A peer's link where packets may have to be cut.
+struct Cutting {
+    /// Whole packets with their headers, not yet cut.
+    outlet: Connection,
+    link: LinkService,
+}
 
 pub(super) struct Face {
-    pub(super) connection: Connection,
+    pub(super) id: FaceId,
+    pub(super) carrier: Carrier,
     pub(super) is_closed: bool,
+    /// What the poller was told to watch.
+    pub(super) watched: Interest,
+    /// When something last came.
+    pub(super) heard_ns: u64,
+    cutting: Option<Box<Cutting>>,
+    marker: CongestionMarker,
     /// Frames received, one after the other, and where the next one starts.
     waiting: Vec<u8>,
     next: usize,
     registrar: Option<Registrar>,
 }
 
-fn frame_len(octets: &[u8]) -> Result<Option<usize>, FrameError> {
-    match tlv::first_element_len(octets) {
-        Ok(len) => Ok(len.map(|len| usize::try_from(len).unwrap_or(usize::MAX))),
-        Err(_) => Err(FrameError("the stream is not a sequence of TLV elements")),
-    }
+pub(super) fn frame_len(octets: &[u8]) -> Result<Option<usize>, FrameError> {
+    stream_frame_len(octets).map_err(|_| FrameError("the stream is not a sequence of packets"))
 }
 
 impl Face {
-    pub(super) fn new(connection: Connection, registrar: Option<Registrar>) -> Self {
-        Self { connection, is_closed: false, waiting: Vec::new(), next: 0, registrar }
+    /// A face for a connection.
+    pub(super) fn new(
+        id: FaceId,
+        connection: Connection,
+        registrar: Option<Registrar>,
+    ) -> Result<Self, IoError> {
+        let whole = |max: usize| max >= WHOLE_FRAME_BYTES;
+        let cuts = connection.is_datagram() && !connection.frame_bytes_max().is_some_and(whole);
+        let mtu_bytes = connection.frame_bytes_max().or_else(|| udp_bytes_max(&connection));
+        let mut face = Self::with_carrier(id, Carrier::Connection(connection), registrar);
+        if cuts {
+            face.cut_to(mtu_bytes)?;
+        }
+        Ok(face)
+    }
+
+    /// A face for a peer of a UDP socket.
+    pub(super) fn of_peer(id: FaceId, socket: usize, address: SocketAddr) -> Result<Self, IoError> {
+        let mut face = Self::with_carrier(id, Carrier::Peer { socket, address }, None);
+        face.cut_to(byname_io::datagram_bytes_max(address))?;
+        Ok(face)
+    }
+
+    fn with_carrier(id: FaceId, carrier: Carrier, registrar: Option<Registrar>) -> Self {
+        Self {
+            id,
+            carrier,
+            is_closed: false,
+            watched: Interest::READ,
+            heard_ns: 0,
+            cutting: None,
+            marker: CongestionMarker::default(),
+            waiting: Vec::new(),
+            next: 0,
+            registrar,
+        }
+    }
+
+    fn cut_to(&mut self, mtu_bytes: Option<usize>) -> Result<(), IoError> {
+        let mtu_bytes = mtu_bytes.unwrap_or(super::DATAGRAM_BYTES);
+        let link = LinkService::datagram(mtu_bytes.min(WHOLE_FRAME_BYTES), random(), REASSEMBLY);
+        self.cutting = Some(Box::new(Cutting { outlet: Connection::held()?, link }));
+        Ok(())
+    }
+
+    /// Where answers are written to.
+    pub(super) fn outlet(&mut self) -> Option<&mut Connection> {
+        match (&mut self.cutting, &mut self.carrier) {
+            (Some(cutting), _) => Some(&mut cutting.outlet),
+            (None, Carrier::Connection(connection)) => Some(connection),
+            (None, Carrier::Peer { .. }) => None,
+        }
     }
 
     /// What to watch for: requests only while there is room for them.
     pub(super) fn interest(&self) -> Interest {
-        Interest {
-            read: self.waiting.len() < WAITING_BYTES_MAX,
-            write: self.connection.wants_write(),
+        Interest { read: self.waiting.len() < WAITING_BYTES_MAX, write: self.wants_write() }
+    }
+
+    fn wants_write(&self) -> bool {
+        match &self.carrier {
+            Carrier::Connection(connection) => connection.wants_write() || self.has_uncut(),
+            Carrier::Peer { .. } => self.has_uncut(),
         }
+    }
+
+    /// Whether packets wait to be cut.
+    pub(super) fn has_uncut(&self) -> bool {
+        self.cutting.as_ref().is_some_and(|cutting| cutting.outlet.wants_write())
     }
 
     /// Whether something can be done without waiting.
-    pub(super) fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self, send_bytes_max: usize) -> bool {
         let is_registered = self.registrar.as_ref().is_some_and(Registrar::is_done);
-        is_registered || self.next < self.waiting.len() && self.has_room()
+        is_registered || self.next < self.waiting.len() && self.has_room(send_bytes_max)
     }
 
-    pub(super) fn has_room(&self) -> bool {
-        self.connection.queued_bytes() + PACKET_ROOM_BYTES <= SEND_BYTES_MAX
+    fn queued_bytes(&self) -> usize {
+        let cut = match &self.carrier {
+            Carrier::Connection(connection) => connection.queued_bytes(),
+            Carrier::Peer { .. } => 0,
+        };
+        cut + self.cutting.as_ref().map_or(0, |cutting| cutting.outlet.queued_bytes())
     }
 
-    pub(super) fn receive(&mut self) -> Result<(), IoError> {
+    /// Whether there is room for another burst of answers.
+    pub(super) fn has_room(&self, send_bytes_max: usize) -> bool {
+        self.queued_bytes() + PACKET_ROOM_BYTES <= send_bytes_max
+    }
+
+    /// Takes what a connection has received.
+    pub(super) fn receive(&mut self, now_ns: u64) -> Result<(), IoError> {
         if self.waiting.len() >= WAITING_BYTES_MAX {
             return Ok(());
         }
-        let waiting = &mut self.waiting;
-        let status =
-            self.connection.recv_burst(frame_len, &mut |frame| waiting.extend_from_slice(frame))?;
+        self.heard_ns = now_ns;
+        let Carrier::Connection(connection) = &mut self.carrier else { return Ok(()) };
+        let (waiting, cutting) = (&mut self.waiting, &mut self.cutting);
+        let status = connection.recv_burst(frame_len, &mut |frame| match cutting {
+            Some(cutting) => keep_whole(&mut cutting.link, frame, now_ns, waiting),
+            None => waiting.extend_from_slice(frame),
+        })?;
         self.is_closed |= status.closed;
         Ok(())
+    }
+
+    /// Takes a datagram of the peer. Beyond the bound it is lost, as it might have been before.
+    pub(super) fn receive_datagram(&mut self, frame: &[u8], now_ns: u64) {
+        self.heard_ns = now_ns;
+        if let Some(cutting) = &mut self.cutting
+            && self.waiting.len() < WAITING_BYTES_MAX
+        {
+            keep_whole(&mut cutting.link, frame, now_ns, &mut self.waiting);
+        }
     }
 
     /// Hands the next frame to the engine; false if there is none.
@@ -79,7 +202,57 @@ impl Face {
         };
         self.next += len;
         let registrar = self.registrar.as_mut();
-        take_frame(&rest[..len], engine, registrar, now).map(|()| true)
+        take_frame((self.id, &rest[..len]), engine, registrar, now).map(|()| true)
+    }
+
+    /// Queues a packet with its link header; false if there is no room.
+    pub(super) fn send(&mut self, wire: &[u8], now_ns: u64) -> bool {
+        let is_due = self.marker.on_queued(self.queued_bytes(), now_ns);
+        let Some(outlet) = self.outlet() else { return false };
+        let marked = is_due.then(|| marked(wire)).flatten();
+        outlet.queue(&[marked.as_deref().unwrap_or(wire)]).is_ok()
+    }
+
+    /// Whether the next packet shall say that the queue has been long for a while.
+    pub(super) fn is_mark_due(&mut self, now_ns: u64) -> bool {
+        self.marker.on_queued(self.queued_bytes(), now_ns)
+    }
+
+    /// Packets that said so.
+    pub(super) fn marked_count(&self) -> u64 {
+        self.marker.marked_count()
+    }
+
+    /// Hands on what waits, as far as the link takes it.
+    pub(super) fn flush(&mut self, sockets: &mut [DatagramSocket]) -> Result<(), IoError> {
+        match &mut self.carrier {
+            Carrier::Connection(connection) => {
+                if let Some(cutting) = &mut self.cutting {
+                    loop {
+                        cutting.cut(
+                            &mut |connection: &mut Connection| connection.queued_bytes(),
+                            &mut |connection, parts| connection.queue(parts).is_ok(),
+                            connection,
+                        )?;
+                        let before = connection.queued_bytes();
+                        connection.flush()?;
+                        if before == connection.queued_bytes() || !cutting.outlet.wants_write() {
+                            break;
+                        }
+                    }
+                }
+                connection.flush()
+            }
+            Carrier::Peer { socket, address } => {
+                let (socket, address) = (&mut sockets[*socket], *address);
+                let Some(cutting) = &mut self.cutting else { return Ok(()) };
+                cutting.cut(
+                    &mut |socket: &mut DatagramSocket| socket.queued_bytes(),
+                    &mut |socket, parts| socket.queue(address, parts).is_ok(),
+                    socket,
+                )
+            }
+        }
     }
 
     /// Sends commands that are due; calls `on_ready` once all prefixes are registered.
@@ -95,9 +268,10 @@ impl Face {
             return Ok(());
         }
         registrar.handle_timeout(now)?;
-        while let Some(command) = registrar.poll_command(now, &mut random) {
+        while let Some(registrar) = &mut self.registrar {
+            let Some(command) = registrar.poll_command(now, &mut random) else { break };
             // A full buffer delays the command by its time-out.
-            if self.connection.queue(&[&command]).is_err() {
+            if !self.send(&command, now.now_ns) {
                 break;
             }
         }
@@ -109,6 +283,64 @@ impl Face {
     }
 }
 
+impl Cutting {
+    /// Cuts packets while less than [`LINK_BYTES_MAX`] wait on the link.
+    fn cut<L>(
+        &mut self,
+        queued_bytes: &mut dyn FnMut(&mut L) -> usize,
+        queue: &mut dyn FnMut(&mut L, &[&[u8]]) -> bool,
+        link: &mut L,
+    ) -> Result<(), IoError> {
+        let sender = &mut self.link;
+        while queued_bytes(link) < LINK_BYTES_MAX {
+            let taken = self.outlet.take_held(frame_len, &mut |frame| {
+                let Ok(packet) = LpPacket::decode(frame) else { return };
+                let Some(fragment) = packet.fragment else { return };
+                // What the link refuses for its size or for want of room is lost, as on the way.
+                let sent = sender.send(&packet.header, fragment, 0, |head, part| {
+                    queue(link, &[head, part]);
+                });
+                if let Err(error) = sent {
+                    tracing::debug!(%error, "an answer does not fit the link");
+                }
+            })?;
+            if !taken {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Octets of a datagram on the way to the peer of a connection.
+fn udp_bytes_max(connection: &Connection) -> Option<usize> {
+    let (_, address) = connection.remote_uri().split_once("://")?;
+    byname_io::datagram_bytes_max(address.parse().ok()?)
+}
+
+/// Appends what a frame completes to `waiting`, as one frame.
+fn keep_whole(link: &mut LinkService, frame: &[u8], now_ns: u64, waiting: &mut Vec<u8>) {
+    match link.receive(frame, now_ns) {
+        Ok(Some(received)) => {
+            encode_header(&received.header, None, received.packet.len(), waiting);
+            waiting.extend_from_slice(received.packet);
+        }
+        Ok(None) => {}
+        Err(reason) => tracing::debug!(?reason, "a frame was dropped"),
+    }
+}
+
+/// The same packet with a congestion mark.
+pub(super) fn marked(wire: &[u8]) -> Option<Vec<u8>> {
+    let packet = LpPacket::decode(wire).ok()?;
+    let fragment = packet.fragment?;
+    let header = LpHeader { congestion_mark: Some(1), ..packet.header };
+    let mut out = Vec::with_capacity(wire.len() + 16);
+    encode_header(&header, None, fragment.len(), &mut out);
+    out.extend_from_slice(fragment);
+    Some(out)
+}
+
 fn random() -> u64 {
     let mut octets = [0; 8];
     // Eight octets come whole once the kernel's generator is seeded, which start-up waits for.
@@ -117,7 +349,7 @@ fn random() -> u64 {
 }
 
 fn take_frame(
-    frame: &[u8],
+    (face, frame): (FaceId, &[u8]),
     engine: &mut Server,
     registrar: Option<&mut Registrar>,
     now: Now,
@@ -128,7 +360,7 @@ fn take_frame(
         (Ok(Packet::Interest(interest)), None) => {
             let pit_token = link.header.pit_token;
             let congestion_mark = link.header.congestion_mark;
-            let arrival = Arrival { interest: &interest, pit_token, congestion_mark };
+            let arrival = Arrival { interest: &interest, pit_token, congestion_mark, face };
             engine.handle_interest(&arrival, now);
             Ok(())
         }

@@ -1,0 +1,349 @@
+//! All peers: the forwarder, clients that connected, and those of UDP sockets.
+//!
+//! Each has its queue; requests are taken in turn, a burst from each, and only from those with room
+//! for the answers. A peer that does not read thus stops being heard and costs the others nothing.
+//!
+//! Invariants: at most [`CLIENTS_MAX`] faces; together they are asked to queue no more than
+//! [`ALL_SEND_BYTES_MAX`] (or 64 KiB each, if there are very many).
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+
+use byname_io::{Connection, DatagramSocket, Endpoint, Interest, IoError, Listener, Poller, Token};
+use byname_transfer::server::{FaceId, Now, Server};
+
+use super::face::{Carrier, Face, SEND_BYTES_MAX};
+use super::{RegisterError, Registrar};
+use crate::error::StoreError;
+
+/// Faces at the same time; the one that has been silent longest gives way to a new one.
+pub(super) const CLIENTS_MAX: usize = 512;
+/// Answers that may wait for all together before requests do.
+const ALL_SEND_BYTES_MAX: usize = 64 << 20;
+/// However many there are, each may have so much.
+const SEND_BYTES_MIN: usize = 64 << 10;
+/// Silence after which a face may give way.
+const IDLE_NS: u64 = 10_000_000_000;
+/// Connections taken at a time.
+const ACCEPT_MAX: usize = 32;
+/// Octets of datagrams from new peers looked at in one burst.
+const STRANGE_BYTES_MAX: usize = 256 << 10;
+/// Pause of a listener when descriptors have run out.
+const EXHAUSTED_NS: u64 = 200_000_000;
+
+/// Numbers of listeners and sockets for the poller are above those of faces.
+const LISTENER_BASE: u64 = 1 << 62;
+const SOCKET_BASE: u64 = 1 << 63;
+
+struct Entrance {
+    listener: Listener,
+    /// Not watched before then.
+    closed_until_ns: Option<u64>,
+}
+
+#[derive(Default)]
+pub(super) struct Faces {
+    faces: BTreeMap<FaceId, Face>,
+    next_id: u64,
+    /// Whose turn comes after this.
+    turn: FaceId,
+    entrances: Vec<Entrance>,
+    sockets: Vec<DatagramSocket>,
+    is_socket_write_watched: Vec<bool>,
+    peers: HashMap<(usize, SocketAddr), FaceId>,
+    /// Faces that ended since they were asked for, with why.
+    ended: Vec<(FaceId, Option<StoreError>)>,
+    /// Marks of faces that are gone.
+    marked_before: u64,
+}
+
+impl Faces {
+    /// Listens; says where.
+    pub(super) fn listen(
+        &mut self,
+        endpoint: &Endpoint,
+        poller: &Poller,
+    ) -> Result<Endpoint, StoreError> {
+        if let Endpoint::Udp { .. } = endpoint {
+            let socket = DatagramSocket::bind(endpoint).map_err(StoreError::Bind)?;
+            let at = socket.local_endpoint().clone();
+            let token = Token(SOCKET_BASE + self.sockets.len() as u64);
+            poller.add(&socket, token, Interest::READ)?;
+            self.sockets.push(socket);
+            self.is_socket_write_watched.push(false);
+            return Ok(at);
+        }
+        let listener = Listener::bind(endpoint).map_err(StoreError::Bind)?;
+        let at = listener.local_endpoint().clone();
+        let token = Token(LISTENER_BASE + self.entrances.len() as u64);
+        poller.add(&listener, token, Interest::READ)?;
+        self.entrances.push(Entrance { listener, closed_until_ns: None });
+        Ok(at)
+    }
+
+    /// Takes a connection as a new face.
+    pub(super) fn add(
+        &mut self,
+        connection: Connection,
+        registrar: Option<Registrar>,
+        poller: &Poller,
+        now_ns: u64,
+    ) -> Result<FaceId, IoError> {
+        let id = self.new_id();
+        let mut face = Face::new(id, connection, registrar)?;
+        face.heard_ns = now_ns;
+        if let Carrier::Connection(connection) = &face.carrier {
+            poller.add(connection, Token(id.0), face.watched)?;
+        }
+        self.faces.insert(id, face);
+        Ok(id)
+    }
+
+    fn new_id(&mut self) -> FaceId {
+        // The poller's first numbers are the server's own.
+        self.next_id = self.next_id.max(super::OWN_TOKENS) + 1;
+        FaceId(self.next_id)
+    }
+
+    pub(super) fn has(&self, id: FaceId) -> bool {
+        self.faces.contains_key(&id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: FaceId) -> Option<&mut Face> {
+        self.faces.get_mut(&id)
+    }
+
+    /// Octets that may wait for each.
+    fn send_bytes_max(&self) -> usize {
+        (ALL_SEND_BYTES_MAX / self.faces.len().max(1)).clamp(SEND_BYTES_MIN, SEND_BYTES_MAX)
+    }
+
+    pub(super) fn has_room(&self, id: FaceId) -> bool {
+        let max = self.send_bytes_max();
+        self.faces.get(&id).is_none_or(|face| face.has_room(max))
+    }
+
+    /// Takes what an event of the poller is about.
+    pub(super) fn on_event(&mut self, token: Token, poller: &Poller, now_ns: u64) {
+        if let Some(socket) = token.0.checked_sub(SOCKET_BASE) {
+            return self.receive_datagrams(socket as usize, now_ns);
+        }
+        if let Some(entrance) = token.0.checked_sub(LISTENER_BASE) {
+            return self.accept(entrance as usize, poller, now_ns);
+        }
+        let id = FaceId(token.0);
+        let Some(face) = self.faces.get_mut(&id) else { return };
+        match face.receive(now_ns) {
+            Ok(()) if face.is_closed => self.remove(id, None),
+            Ok(()) => {}
+            Err(error) => self.remove(id, Some(error.into())),
+        }
+    }
+
+    fn accept(&mut self, entrance: usize, poller: &Poller, now_ns: u64) {
+        for _ in 0..ACCEPT_MAX {
+            let Some(from) = self.entrances.get(entrance) else { return };
+            let accepted = match from.listener.accept() {
+                Ok(Some(connection)) => {
+                    if !self.make_room(now_ns) {
+                        tracing::warn!(max = CLIENTS_MAX, "too many clients: one was turned away");
+                        continue;
+                    }
+                    self.add(connection, None, poller, now_ns).map(|_| ())
+                }
+                Ok(None) => return,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = accepted {
+                tracing::warn!(%error, "cannot take a client");
+                self.close_entrance(entrance, poller, now_ns + EXHAUSTED_NS);
+                return;
+            }
+        }
+    }
+
+    /// Stops accepting for a while; otherwise the poller would report the same at once.
+    fn close_entrance(&mut self, entrance: usize, poller: &Poller, until_ns: u64) {
+        let Some(from) = self.entrances.get_mut(entrance) else { return };
+        let nothing = Interest { read: false, write: false };
+        let token = Token(LISTENER_BASE + entrance as u64);
+        if poller.modify(&from.listener, token, nothing).is_ok() {
+            from.closed_until_ns = Some(until_ns);
+        }
+    }
+
+    pub(super) fn open_entrances(&mut self, poller: &Poller, now_ns: u64) {
+        for (entrance, from) in self.entrances.iter_mut().enumerate() {
+            let token = Token(LISTENER_BASE + entrance as u64);
+            if from.closed_until_ns.is_some_and(|until_ns| until_ns <= now_ns)
+                && poller.modify(&from.listener, token, Interest::READ).is_ok()
+            {
+                from.closed_until_ns = None;
+            }
+        }
+    }
+
+    /// False if there are too many faces and none of them is idle.
+    fn make_room(&mut self, now_ns: u64) -> bool {
+        if self.faces.len() < CLIENTS_MAX {
+            return true;
+        }
+        let clients = self.faces.values().filter(|face| face.poll_timeout().is_none());
+        let idlest = clients.min_by_key(|face| face.heard_ns);
+        let idle = idlest.filter(|face| now_ns.saturating_sub(face.heard_ns) > IDLE_NS);
+        let Some(id) = idle.map(|face| face.id) else { return false };
+        self.remove(id, None);
+        true
+    }
+
+    fn receive_datagrams(&mut self, socket: usize, now_ns: u64) {
+        let Some(from) = self.sockets.get_mut(socket) else { return };
+        let (faces, peers) = (&mut self.faces, &self.peers);
+        let mut strangers: Vec<(SocketAddr, Vec<u8>)> = Vec::new();
+        let mut strange_bytes = 0;
+        let received = from.recv_burst(&mut |peer, frame| {
+            let known = peers.get(&(socket, peer)).and_then(|id| faces.get_mut(id));
+            match known {
+                Some(face) => face.receive_datagram(frame, now_ns),
+                None if strange_bytes < STRANGE_BYTES_MAX => {
+                    strange_bytes += frame.len();
+                    strangers.push((peer, frame.to_vec()));
+                }
+                None => {}
+            }
+        });
+        if let Err(error) = received {
+            tracing::warn!(%error, "cannot receive datagrams");
+        }
+        for (peer, frame) in strangers {
+            self.meet(socket, peer, &frame, now_ns);
+        }
+    }
+
+    /// A datagram of somebody new makes a face if it looks like one of ours.
+    fn meet(&mut self, socket: usize, peer: SocketAddr, frame: &[u8], now_ns: u64) {
+        let known = self.peers.get(&(socket, peer)).copied();
+        let id = match known {
+            Some(id) => id,
+            None => {
+                let is_frame = byname_packet::lp::LpPacket::decode(frame).is_ok();
+                if !is_frame || !self.make_room(now_ns) {
+                    return;
+                }
+                let id = self.new_id();
+                let Ok(face) = Face::of_peer(id, socket, peer) else { return };
+                self.faces.insert(id, face);
+                self.peers.insert((socket, peer), id);
+                id
+            }
+        };
+        if let Some(face) = self.faces.get_mut(&id) {
+            face.receive_datagram(frame, now_ns);
+        }
+    }
+
+    /// Forgets a face.
+    pub(super) fn remove(&mut self, id: FaceId, why: Option<StoreError>) {
+        let Some(face) = self.faces.remove(&id) else { return };
+        self.marked_before += face.marked_count();
+        if let Carrier::Peer { socket, address } = face.carrier {
+            self.peers.remove(&(socket, address));
+        }
+        self.ended.push((id, why));
+    }
+
+    /// What ended since the last call.
+    pub(super) fn take_ended(&mut self) -> Vec<(FaceId, Option<StoreError>)> {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// Faces in the order of their turns, beginning behind whoever was first the last time.
+    pub(super) fn round(&mut self, order: &mut Vec<FaceId>) {
+        order.clear();
+        let turn = self.turn;
+        let behind = (std::ops::Bound::Excluded(turn), std::ops::Bound::Unbounded);
+        order.extend(self.faces.range(behind).map(|(id, _)| *id));
+        order.extend(self.faces.range(..=turn).map(|(id, _)| *id));
+        self.turn = order.first().copied().unwrap_or_default();
+    }
+
+    /// Hands up to `max` requests of a face to the engine, if there is room for the answers; says
+    /// how many.
+    pub(super) fn take_requests(
+        &mut self,
+        (id, max): (FaceId, usize),
+        engine: &mut Server,
+        now: Now,
+    ) -> Result<usize, RegisterError> {
+        let send_bytes_max = self.send_bytes_max();
+        let Some(face) = self.faces.get_mut(&id) else { return Ok(0) };
+        if !face.has_room(send_bytes_max) {
+            return Ok(0);
+        }
+        for taken in 0..max {
+            if !face.next_request(engine, now)? {
+                return Ok(taken);
+            }
+        }
+        Ok(max)
+    }
+
+    pub(super) fn flush(&mut self, id: FaceId) {
+        let Some(face) = self.faces.get_mut(&id) else { return };
+        if let Err(error) = face.flush(&mut self.sockets) {
+            self.remove(id, Some(error.into()));
+        }
+    }
+
+    /// Hands everything on that can leave now, and watches for what cannot.
+    pub(super) fn flush_all(&mut self, poller: &Poller) -> Result<(), IoError> {
+        let mut order = Vec::new();
+        self.round(&mut order);
+        for id in &order {
+            self.flush(*id);
+        }
+        for (index, socket) in self.sockets.iter_mut().enumerate() {
+            socket.flush()?;
+            let mut uncut = self.faces.values().filter(
+                |face| matches!(face.carrier, Carrier::Peer { socket, .. } if socket == index),
+            );
+            let wanted = socket.wants_write() || uncut.any(Face::has_uncut);
+            if wanted != self.is_socket_write_watched[index] {
+                let interest = if wanted { Interest::READ_WRITE } else { Interest::READ };
+                poller.modify(&*socket, Token(SOCKET_BASE + index as u64), interest)?;
+                self.is_socket_write_watched[index] = wanted;
+            }
+        }
+        for face in self.faces.values_mut() {
+            let interest = face.interest();
+            let Carrier::Connection(connection) = &face.carrier else { continue };
+            if interest != face.watched {
+                poller.modify(connection, Token(face.id.0), interest)?;
+                face.watched = interest;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something can be done without waiting.
+    pub(super) fn is_busy(&self) -> bool {
+        let max = self.send_bytes_max();
+        self.faces.values().any(|face| face.is_busy(max))
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<u64> {
+        let faces = self.faces.values().filter_map(Face::poll_timeout);
+        let entrances = self.entrances.iter().filter_map(|from| from.closed_until_ns);
+        faces.chain(entrances).min()
+    }
+
+    /// Congestion marks sent.
+    pub(super) fn marked(&self) -> u64 {
+        self.marked_before + self.faces.values().map(Face::marked_count).sum::<u64>()
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.faces.len()
+    }
+}
