@@ -15,12 +15,14 @@ use crate::config::{ClientConfig, TRANSFERS_MAX};
 use crate::driver::{Driver, Shared};
 use crate::error::ClientError;
 use crate::file_job::{DownloadOptions, FileContext, FileJob};
+use crate::handle::RangesRead;
 use crate::job::DiscoveryJob;
 use crate::list_job::{ListJob, Wanted};
 use crate::listing::Listing;
 use crate::net::{ConnectFailed, Net};
 use crate::part_file::Target;
 use crate::progress::{FileReport, Progress};
+use crate::ranges::{FileReads, ReadRequest};
 use crate::read_job::{ReadJob, Sink};
 use crate::tree::{BESIDE_FILES_MAX, Filter, TreeReport, TreeSource};
 
@@ -183,7 +185,10 @@ impl Client {
     /// # Errors
     /// As [`Client::stat`], and [`ReadError::Protocol`] if it is a directory.
     pub fn open(&mut self, name: &Name) -> Result<FoundFile, ClientError> {
-        let discovered = self.stat(name)?;
+        let now_ns = self.driver.shared.clock.now_ns();
+        let config = self.config.discovery_to_read();
+        let job = DiscoveryJob::new(name.clone(), config, now_ns);
+        let discovered = self.driver.run_one(job)?.into_outcome()?;
         if discovered.metadata.is_directory() {
             let problem = ProtocolProblem::Kind { is_directory: true };
             return Err(ReadError::Protocol { name: name.clone(), problem }.into());
@@ -218,6 +223,24 @@ impl Client {
         sink: &'a mut Sink<'a>,
     ) -> Result<u64, ClientError> {
         self.read(file, range, false, sink)
+    }
+
+    /// Reads many ranges in one go, as [`RemoteFile::read_ranges`](crate::RemoteFile::read_ranges)
+    /// does, one behind the other into one buffer.
+    ///
+    /// # Errors
+    /// As [`Client::read_range`], and [`ClientError::TooMany`] above
+    /// [`RANGES_MAX`](crate::RANGES_MAX).
+    pub fn read_ranges(
+        &mut self,
+        file: &FoundFile,
+        ranges: &[(u64, usize)],
+    ) -> Result<RangesRead, ClientError> {
+        let request = ReadRequest::owned(Vec::new(), ranges)?;
+        let (job, slot) = FileReads::once(file.plan.clone(), self.config.fetch(), request);
+        self.driver.run_one(job)?;
+        let done = slot.take().expect("the driver hands out jobs that are done")?;
+        Ok(RangesRead { buffer: done.buffer, filled: done.filled })
     }
 
     /// What a session's thread needs.

@@ -153,6 +153,7 @@ impl Source {
                 reply,
             ),
             Command::Open { name, reply } => {
+                let discovery = self.config.discovery_to_read();
                 let job = DiscoveryJob::new(name.clone(), discovery, now_ns);
                 EngineJob::Open(name, job, reply)
             }

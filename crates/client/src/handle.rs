@@ -6,7 +6,6 @@
 //! straight into them.
 
 use std::future::Future;
-use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,10 +21,7 @@ use crate::engine::slot::{Reply, Slot};
 use crate::engine::{self, FileGuard, Opened, Source};
 use crate::error::ClientError;
 use crate::listing::Listing;
-use crate::ranges::{Counters, Destination, ReadDone, ReadRequest};
-
-/// Ranges in one call.
-pub const RANGES_MAX: usize = 65_536;
+use crate::ranges::{Counters, ReadDone, ReadRequest, check_count};
 
 /// How much memory a session takes for what it may need again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,14 +194,15 @@ impl RemoteFile {
     /// # Errors
     /// As [`RemoteFile::read_at`], and [`ClientError::TooMany`] above [`RANGES_MAX`].
     pub fn read_ranges(&self, ranges: &mut [(u64, &mut [u8])]) -> Result<Vec<usize>, ClientError> {
-        check_count(ranges.len())?;
-        let wanted = ranges.iter().map(|(offset, buffer)| span(*offset, buffer.len())).collect();
+        let wanted: Vec<(u64, usize)> =
+            ranges.iter().map(|(offset, buffer)| (*offset, buffer.len())).collect();
+        check_count(wanted.len())?;
         let mut buffers: Vec<&mut [u8]> =
             ranges.iter_mut().map(|(_, buffer)| &mut **buffer).collect();
         let (file, port) = (self.inner.guard.id, self.inner.guard.line.port());
         let slot = Slot::new();
         let sent = lend(&mut buffers, |loan| {
-            let request = ReadRequest { ranges: wanted, destination: Destination::Lent(loan) };
+            let request = ReadRequest::lent(loan, &wanted);
             port.send(Arc::clone(&slot), |reply| Command::Read { file, request, reply })
         });
         sent?;
@@ -214,8 +211,7 @@ impl RemoteFile {
 
     /// [`read_at`](RemoteFile::read_at) without waiting, into a buffer that comes back.
     pub fn read_at_later(&self, buffer: Vec<u8>, offset: u64) -> Pending<RangesRead> {
-        let range = span(offset, buffer.len());
-        self.read_later(buffer, vec![range], vec![0])
+        self.read_later(ReadRequest::filling(buffer, offset))
     }
 
     /// [`read_ranges`](RemoteFile::read_ranges) without waiting, one range behind the other into
@@ -225,21 +221,10 @@ impl RemoteFile {
     /// [`ClientError::TooMany`] above [`RANGES_MAX`].
     pub fn read_ranges_later(
         &self,
-        mut buffer: Vec<u8>,
+        buffer: Vec<u8>,
         ranges: &[(u64, usize)],
     ) -> Result<Pending<RangesRead>, ClientError> {
-        check_count(ranges.len())?;
-        let mut end = 0usize;
-        let starts = ranges.iter().map(|(_, length)| {
-            let start = end;
-            end = end.saturating_add(*length);
-            start
-        });
-        let starts: Vec<usize> = starts.collect();
-        buffer.clear();
-        buffer.resize(end, 0);
-        let ranges = ranges.iter().map(|(offset, length)| span(*offset, *length)).collect();
-        Ok(self.read_later(buffer, ranges, starts))
+        Ok(self.read_later(ReadRequest::owned(buffer, ranges)?))
     }
 
     /// What was read so far, and what it took.
@@ -257,18 +242,11 @@ impl RemoteFile {
         }
     }
 
-    fn read_later(
-        &self,
-        buffer: Vec<u8>,
-        ranges: Vec<Range<u64>>,
-        starts: Vec<usize>,
-    ) -> Pending<RangesRead> {
+    fn read_later(&self, request: ReadRequest) -> Pending<RangesRead> {
         // The file stays open for as long as somebody waits for its bytes.
         let inner = Arc::clone(&self.inner);
         let line = Arc::clone(&inner.guard.line);
         let file = inner.guard.id;
-        let destination = Destination::Owned { buffer, starts };
-        let request = ReadRequest { ranges, destination };
         let make = move |reply| Command::Read { file, request, reply };
         Pending::new(line, make, move |done: ReadDone| {
             let _open = &inner;
@@ -295,17 +273,6 @@ pub struct ReadCounters {
     pub prefetch_useful_bytes: u64,
     /// Of these, units that were dropped unread.
     pub prefetch_wasted_bytes: u64,
-}
-
-fn span(offset: u64, length: usize) -> Range<u64> {
-    offset..offset.saturating_add(length as u64)
-}
-
-fn check_count(count: usize) -> Result<(), ClientError> {
-    if count > RANGES_MAX {
-        return Err(ClientError::TooMany { what: "ranges in one call", max: RANGES_MAX });
-    }
-    Ok(())
 }
 
 /// An answer that is on its way: a future, or something to [`wait`](Pending::wait) for. The call

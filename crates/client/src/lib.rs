@@ -37,10 +37,9 @@ pub use engine::FILES_OPEN_MAX;
 pub use engine::port::CALLS_MAX;
 pub use error::ClientError;
 pub use file_job::DownloadOptions;
-pub use handle::{
-    Pending, RANGES_MAX, RangesRead, ReadCounters, RemoteFile, Session, SessionOptions,
-};
+pub use handle::{Pending, RangesRead, ReadCounters, RemoteFile, Session, SessionOptions};
 pub use listing::{Described, Listing};
 pub use progress::{Event, FileOutcome, FileReport, NoProgress, Progress};
+pub use ranges::RANGES_MAX;
 pub use read_job::Sink;
 pub use tree::{FAILURES_MAX, Filter, TreeReport};

@@ -14,7 +14,8 @@ mod cache;
 mod desk;
 mod operation;
 
-pub(crate) use operation::{Destination, Operation, ReadDone, ReadRequest};
+pub use operation::RANGES_MAX;
+pub(crate) use operation::{Operation, ReadDone, ReadRequest, check_count};
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -29,6 +30,7 @@ use byname_transfer::flow::Flow;
 use byname_transfer::reader::{ObjectPlan, Reader, Selection};
 use byname_transfer::request::{Context, Request};
 
+use crate::engine::slot::{Reply, Slot};
 use crate::error::ClientError;
 use crate::job::Job;
 use desk::{Desk, Step};
@@ -57,6 +59,11 @@ pub(crate) fn add(counter: &AtomicU64, amount: u64) {
 pub(crate) struct Share {
     pub(crate) nodes_max: usize,
     pub(crate) cache_bytes_max: usize,
+}
+
+impl Share {
+    /// One call of the largest count of ranges never needs a node twice below 16 GiB.
+    const ONE_CALL: Share = Share { nodes_max: 2048, cache_bytes_max: 64 << 10 };
 }
 
 /// What the engine leaves for the job of a file.
@@ -91,6 +98,20 @@ impl FileReads {
         let reader = Reader::new(plan.clone(), Selection::Bytes(0..0), config);
         let desk = Desk::new(reader.granule_bytes(), plan.size, prefetch_bytes_max, counters);
         FileReads { id, plan, config, reader, inbox, desk, share: None }
+    }
+
+    /// A file that is open for one call only, and the place for its answer.
+    pub(crate) fn once(
+        plan: ObjectPlan,
+        config: FetchConfig,
+        request: ReadRequest,
+    ) -> (Self, Arc<Slot<ReadDone>>) {
+        let slot = Slot::new();
+        let operation = Operation::new(request, plan.size, Reply::unqueued(Arc::clone(&slot)));
+        let inbox = Inbox { share: Some(Share::ONE_CALL), ..Inbox::default() };
+        let inbox = Rc::new(RefCell::new(inbox));
+        inbox.borrow_mut().operations.push_back(operation);
+        (FileReads::new(0, plan, config, inbox, Default::default()), slot)
     }
 
     /// Takes what the engine has left.

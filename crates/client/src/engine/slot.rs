@@ -66,6 +66,15 @@ impl<T> Slot<T> {
         Poll::Ready(answer(&mut state, port))
     }
 
+    /// The answer, if it is there.
+    pub(crate) fn take(&self) -> Option<Result<T, ClientError>> {
+        let mut state = self.lock();
+        match std::mem::replace(&mut *state, State::Over) {
+            State::Answered(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
     /// The caller does not want the answer any more. True if there was none yet.
     pub(crate) fn cancel(&self) -> bool {
         let mut state = self.lock();
@@ -82,17 +91,22 @@ fn answer<T>(state: &mut State<T>, port: &Port) -> Result<T, ClientError> {
     }
 }
 
-/// The engine's end. It holds one of the places in the port's count of calls.
+/// The engine's end. Where there is a port, it holds one of the places in its count of calls.
 #[derive(Debug)]
 pub(crate) struct Reply<T> {
     slot: Arc<Slot<T>>,
-    port: Arc<Port>,
+    port: Option<Arc<Port>>,
 }
 
 impl<T> Reply<T> {
-    /// Only the port makes replies, because each takes a place.
+    /// Only the port makes these, because each takes a place.
     pub(super) fn new(slot: Arc<Slot<T>>, port: Arc<Port>) -> Self {
-        Reply { slot, port }
+        Reply { slot, port: Some(port) }
+    }
+
+    /// For a caller that runs the driver itself.
+    pub(crate) fn unqueued(slot: Arc<Slot<T>>) -> Self {
+        Reply { slot, port: None }
     }
 
     /// Leaves the answer.
@@ -109,6 +123,8 @@ impl<T> Reply<T> {
 impl<T> Drop for Reply<T> {
     fn drop(&mut self) {
         self.slot.set(State::Lost);
-        self.port.release();
+        if let Some(port) = &self.port {
+            port.release();
+        }
     }
 }

@@ -5,6 +5,10 @@ use std::ops::Range;
 use byname_io::loan::Loan;
 
 use crate::engine::slot::Reply;
+use crate::error::ClientError;
+
+/// Ranges in one call.
+pub const RANGES_MAX: usize = 65_536;
 
 /// What a read call ends with.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -42,6 +46,49 @@ impl Destination {
 pub(crate) struct ReadRequest {
     pub(crate) ranges: Vec<Range<u64>>,
     pub(crate) destination: Destination,
+}
+
+impl ReadRequest {
+    /// Fills the whole buffer.
+    pub(crate) fn filling(buffer: Vec<u8>, offset: u64) -> Self {
+        let range = span(offset, buffer.len());
+        let destination = Destination::Owned { buffer, starts: vec![0] };
+        ReadRequest { ranges: vec![range], destination }
+    }
+
+    /// One `(offset, length)` behind the other, in a buffer that is made large enough.
+    pub(crate) fn owned(mut buffer: Vec<u8>, ranges: &[(u64, usize)]) -> Result<Self, ClientError> {
+        check_count(ranges.len())?;
+        let mut end = 0usize;
+        let starts = ranges.iter().map(|(_, length)| {
+            let start = end;
+            end = end.saturating_add(*length);
+            start
+        });
+        let starts: Vec<usize> = starts.collect();
+        buffer.clear();
+        buffer.resize(end, 0);
+        let ranges = ranges.iter().map(|(offset, length)| span(*offset, *length)).collect();
+        Ok(ReadRequest { ranges, destination: Destination::Owned { buffer, starts } })
+    }
+
+    /// Each range to one of the borrowed buffers, which have these lengths.
+    pub(crate) fn lent(loan: Loan, ranges: &[(u64, usize)]) -> Self {
+        let ranges = ranges.iter().map(|(offset, length)| span(*offset, *length)).collect();
+        ReadRequest { ranges, destination: Destination::Lent(loan) }
+    }
+}
+
+fn span(offset: u64, length: usize) -> Range<u64> {
+    offset..offset.saturating_add(length as u64)
+}
+
+/// Refuses calls of too many ranges.
+pub(crate) fn check_count(count: usize) -> Result<(), ClientError> {
+    if count > RANGES_MAX {
+        return Err(ClientError::TooMany { what: "ranges in one call", max: RANGES_MAX });
+    }
+    Ok(())
 }
 
 #[derive(Debug)]

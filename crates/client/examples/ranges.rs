@@ -1,0 +1,148 @@
+//! Reads many small random ranges of one file in one call and says what that took: time, and bytes
+//! on the wire for each byte asked. Every round opens the file anew, so nothing is left of the
+//! round before.
+//!
+//! ```text
+//! ranges LINK [--connect URI] [--count 1000] [--bytes 4096] [--align 4096] [--rounds 5] [--seed 1]
+//!             [--insecure] [--json]
+//! ```
+
+use std::error::Error;
+use std::time::Instant;
+
+use byname_client::{
+    Client, ClientConfig, ReadCounters, Session, SessionOptions, default_endpoints,
+};
+use byname_io::Endpoint;
+use byname_packet::Name;
+use byname_security::link::Link;
+use byname_security::trust::UnknownKeys;
+
+struct Args {
+    link: Link,
+    connect: Option<Endpoint>,
+    count: u64,
+    bytes: u64,
+    align: u64,
+    rounds: u64,
+    seed: u64,
+    is_insecure: bool,
+    is_json: bool,
+}
+
+struct Round {
+    open_us: u128,
+    read_us: u128,
+    counters: ReadCounters,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args = parse(std::env::args().skip(1))?;
+    let mut config = ClientConfig::default();
+    if args.is_insecure {
+        config.trust.unknown_keys = UnknownKeys::Insecure;
+    }
+    if let Some(key) = args.link.key {
+        config.trust.add_anchor(args.link.name.clone(), key);
+    }
+    let via: Result<Vec<Endpoint>, _> = args.link.via.iter().map(|uri| uri.parse()).collect();
+    let endpoints = match &args.connect {
+        Some(endpoint) => vec![endpoint.clone()],
+        None if !args.link.via.is_empty() => via?,
+        None => default_endpoints(),
+    };
+    let client = Client::connect(&endpoints, config)?;
+    let options = SessionOptions { prefetch_bytes_max: 0, ..SessionOptions::default() };
+    let session = Session::start(client, options)?;
+    for round in 0..args.rounds.max(1) {
+        report(&args, round, &read(&session, &args, round)?);
+    }
+    Ok(())
+}
+
+fn read(session: &Session, args: &Args, round: u64) -> Result<Round, Box<dyn Error>> {
+    let began = Instant::now();
+    let file = session.open(&args.link.name)?;
+    let open_us = began.elapsed().as_micros();
+    let size = file.size().ok_or("the publisher does not say how large the file is")?;
+    let places = size.saturating_sub(args.bytes) / args.align + 1;
+    let mut state = args.seed.wrapping_add(round.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let length = usize::try_from(args.bytes)?;
+    let mut buffers = vec![0; length * usize::try_from(args.count)?];
+    let mut ranges: Vec<(u64, &mut [u8])> = Vec::new();
+    for buffer in buffers.chunks_mut(length) {
+        ranges.push((next_random(&mut state) % places * args.align, buffer));
+    }
+    let began = Instant::now();
+    file.read_ranges(&mut ranges)?;
+    let read_us = began.elapsed().as_micros();
+    Ok(Round { open_us, read_us, counters: file.counters() })
+}
+
+/// SplitMix64: the same ranges in every run, and as random as this needs.
+fn next_random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    mixed ^ (mixed >> 31)
+}
+
+fn report(args: &Args, index: u64, round: &Round) {
+    let Round { open_us, read_us, counters } = round;
+    let ratio = counters.received_bytes as f64 / counters.asked_bytes.max(1) as f64;
+    let (asked, received) = (counters.asked_bytes, counters.received_bytes);
+    if args.is_json {
+        println!(
+            "{{\"round\":{index},\"ranges\":{},\"range_bytes\":{},\"align\":{},\
+             \"open_us\":{open_us},\"read_us\":{read_us},\"asked_bytes\":{asked},\
+             \"received_bytes\":{received},\"requests\":{},\"ratio\":{ratio:.4}}}",
+            args.count, args.bytes, args.align, counters.requests
+        );
+        return;
+    }
+    println!(
+        "{} ranges of {} bytes: {:.3} ms after {:.3} ms to open; {received} bytes in {} packets, \
+         {ratio:.2} for each byte asked",
+        args.count,
+        args.bytes,
+        *read_us as f64 / 1e3,
+        *open_us as f64 / 1e3,
+        counters.requests
+    );
+}
+
+fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, Box<dyn Error>> {
+    let mut args = Args {
+        link: Link { name: Name::default(), via: Vec::new(), key: None },
+        connect: None,
+        count: 1000,
+        bytes: 4096,
+        align: 4096,
+        rounds: 5,
+        seed: 1,
+        is_insecure: false,
+        is_json: false,
+    };
+    let mut has_target = false;
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} wants a value"));
+        match word.as_str() {
+            "--connect" => args.connect = Some(value()?.parse()?),
+            "--count" => args.count = value()?.parse()?,
+            "--bytes" => args.bytes = value()?.parse::<u64>()?.max(1),
+            "--align" => args.align = value()?.parse::<u64>()?.max(1),
+            "--rounds" => args.rounds = value()?.parse()?,
+            "--seed" => args.seed = value()?.parse()?,
+            "--insecure" => args.is_insecure = true,
+            "--json" => args.is_json = true,
+            target if Link::is_link(target) => {
+                (args.link, has_target) = (target.parse()?, true);
+            }
+            target => {
+                args.link.name = Name::from_user(target)?;
+                has_target = true;
+            }
+        }
+    }
+    if has_target { Ok(args) } else { Err("a link or a name is wanted".into()) }
+}
