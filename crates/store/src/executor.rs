@@ -6,12 +6,13 @@ mod sending;
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use byname_io::Connection;
+use byname_io::{Attachments, Connection};
 use byname_transfer::server::{
-    Completion, FaceId, Handle, Hashed, Identity, Located, Made, MakeSegment, Octets, Op, OpId,
-    SegmentBurst, SegmentSent,
+    Completion, FaceId, Handle, Hashed, Identity, KeptOf, Located, Made, MakeSegment, Octets, Op,
+    OpId, SegmentBurst, SegmentSent,
 };
 
 use ahead::Ahead;
@@ -21,9 +22,10 @@ use sending::{Stored, send_cached, send_levels};
 use crate::beneath::{Found, Root, WalkError};
 use crate::hashing::{LargeFile, is_same, small_tree};
 use crate::made::Source;
+use crate::mirror;
 use crate::snapshot::manifest;
 use crate::state::{RootRecord, StateDir, is_small};
-use crate::workers::{Done, Job, OpenedTree, Workers, flat};
+use crate::workers::{Done, Job, KeptOrder, OpenedTree, Workers, flat};
 
 /// Files up to this size are hashed at once: waking a thread would take as long.
 const INLINE_BYTES_MAX: u64 = 128 << 10;
@@ -46,6 +48,8 @@ pub(crate) struct Executor {
     /// Large files being hashed.
     hashing: HashMap<Identity, Weak<LargeFile>>,
     next_handle: u64,
+    /// Where packets of copies lie; for mirrors.
+    attachments: Option<Attachments>,
 }
 
 impl Executor {
@@ -64,6 +68,7 @@ impl Executor {
             ahead: HashMap::new(),
             hashing: HashMap::new(),
             next_handle: 0,
+            attachments: None,
         }
     }
 
@@ -83,6 +88,9 @@ impl Executor {
                 self.workers.push(Job::Manifest { op: id, order });
                 None
             }
+            Op::ReadKept { mount, path, of, bytes_max } => {
+                self.read_kept(id, (mount, path), of, bytes_max)
+            }
             Op::Recall { key, identity } => {
                 Some(Completion::Recalled(self.state.recall(&key, identity.as_ref())))
             }
@@ -99,6 +107,34 @@ impl Executor {
                 None
             }
         }
+    }
+
+    /// Reads what was kept with copies from now on.
+    pub(crate) fn mirror(&mut self, copies: PathBuf) {
+        self.attachments = Some(Attachments::new(copies));
+    }
+
+    fn read_kept(
+        &mut self,
+        op: OpId,
+        (mount, path): (usize, Vec<u8>),
+        of: KeptOf,
+        bytes_max: usize,
+    ) -> Option<Completion> {
+        let Some(attachments) = &self.attachments else { return Some(Completion::Kept(None)) };
+        let is_manifest = match of {
+            KeptOf::File(handle) => {
+                let file = self.file(handle);
+                let kept = file.and_then(|file| mirror::read_file(&*file, attachments, bytes_max));
+                return Some(Completion::Kept(kept));
+            }
+            KeptOf::Listing => false,
+            KeptOf::Manifest => true,
+        };
+        let (root, attachments) = (self.roots[mount].clone(), attachments.clone());
+        let order = Box::new(KeptOrder { root, path, is_manifest, attachments, bytes_max });
+        self.workers.push(Job::Kept { op, order });
+        None
     }
 
     /// Completions of operations that took longer.

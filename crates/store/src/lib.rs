@@ -7,6 +7,8 @@
 
 pub mod beneath;
 pub mod error;
+pub mod mirror;
+pub mod prepare;
 pub mod snapshot;
 pub mod state;
 
@@ -19,5 +21,6 @@ mod workers;
 
 pub use beneath::{Exposure, Root};
 pub use error::{RegisterError, StateError, StoreError};
+pub use mirror::MirrorConfig;
 pub use server::{FileServer, FileServerConfig, MountConfig, ServerEvent, ServerHandle};
 pub use state::StateDir;

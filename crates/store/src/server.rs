@@ -27,6 +27,7 @@ pub use config::{FileServerConfig, MountConfig};
 
 use crate::error::{RegisterError, StoreError};
 use crate::executor::{Executor, Reading};
+use crate::mirror::NoKey;
 use crate::register::Registrar;
 use crate::state::StateDir;
 use crate::workers::Workers;
@@ -131,10 +132,22 @@ impl FileServer {
         for mount in config.mounts {
             roots.push(Arc::new(mount.root(state.identity())?));
             prefixes.push((mount.prefix.clone(), mount.signer.clone()));
-            mounts.push(Mount { prefix: mount.prefix, signer: mount.signer });
+            let signer = match &config.mirror {
+                Some(_) => Arc::new(NoKey) as SharedSigner,
+                None => mount.signer,
+            };
+            mounts.push(Mount { prefix: mount.prefix, signer });
         }
         prefixes.extend(config.also_register);
         let mut engine = Server::new(config.engine, mounts);
+        for mount in 0..roots.len() {
+            if let Some(mirror) = &config.mirror {
+                engine.mirror(mount, mirror.options);
+            }
+            if let Some(signer) = &config.segment_signer {
+                engine.sign_segments(mount, signer.clone());
+            }
+        }
         for wire in config.certificates {
             engine.add_fixed(FixedData { wire }).map_err(StoreError::Certificate)?;
         }
@@ -149,7 +162,10 @@ impl FileServer {
         };
         let reading = Reading::new(config.reader, waker.clone())?;
         let workers = Workers::start(state.clone(), config.worker_threads.max(1), waker)?;
-        let executor = Executor::new(roots, state, workers, reading);
+        let mut executor = Executor::new(roots, state, workers, reading);
+        if let Some(mirror) = config.mirror {
+            executor.mirror(mirror.copies);
+        }
         let clock = Clock::new();
         let (prefixes, sent) = (outermost(prefixes), Vec::new());
         let faces = Faces::default();
@@ -206,8 +222,7 @@ impl FileServer {
         on_event: &mut dyn FnMut(ServerEvent<'_>),
     ) -> Result<(), StoreError> {
         let (was_ready, pause_ns, due_ns) = (false, PAUSE_NS.0, 0);
-        let mut upstream =
-            Upstream { connect, on_event, face: None, was_ready, pause_ns, due_ns };
+        let mut upstream = Upstream { connect, on_event, face: None, was_ready, pause_ns, due_ns };
         while !self.is_over() {
             self.attach(&mut upstream)?;
             let step = self.step(Some(&mut upstream));

@@ -11,16 +11,16 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
-use byname_io::Waker;
+use byname_io::{Attachments, Waker};
 use byname_security::tree::Tree;
 use byname_transfer::server::{Completion, Hashed, Identity, MakeSegment, OpId, Record, RecordKey};
 
 use crate::beneath::Root;
 use crate::error::StoreError;
 use crate::hashing::{LargeFile, Turn, small_tree};
-use crate::made;
 use crate::snapshot::{self, manifest};
 use crate::state::{RootRecord, StateDir, TreeFile, is_small};
+use crate::{made, mirror};
 
 /// Records that wait for the disk; whoever brings more waits.
 const COMMITS_MAX: usize = 4096;
@@ -32,10 +32,21 @@ const COMMIT_BATCH_MAX: usize = 1024;
 pub(crate) enum Job {
     List { op: OpId, root: Arc<Root>, path: Vec<u8>, bytes_max: usize },
     Manifest { op: OpId, order: Box<manifest::Order> },
+    Kept { op: OpId, order: Box<KeptOrder> },
     HashSmall { op: OpId, file: Arc<File>, identity: Identity },
     HashLarge(Arc<LargeFile>),
     OpenTree { op: OpId, file: Arc<File>, identity: Identity },
     Make { op: OpId, source: made::Source, order: Box<MakeSegment> },
+}
+
+/// What was kept with a directory, to be read.
+#[derive(Debug)]
+pub(crate) struct KeptOrder {
+    pub(crate) root: Arc<Root>,
+    pub(crate) path: Vec<u8>,
+    pub(crate) is_manifest: bool,
+    pub(crate) attachments: Attachments,
+    pub(crate) bytes_max: usize,
 }
 
 /// What a worker brings back.
@@ -217,6 +228,12 @@ fn work(shared: &Shared, commits: &SyncSender<Commit>) {
                 let commit = |names, roots| commit_batch(commits, names, roots);
                 let listed = manifest::read(&order, &shared.state, &commit);
                 shared.finish(Done::Completion(op, Completion::Listed(listed)));
+            }
+            Job::Kept { op, order } => {
+                let KeptOrder { root, path, is_manifest, attachments, bytes_max } = *order;
+                let from = (&attachments, bytes_max);
+                let kept = mirror::read_directory(&root, &path, is_manifest, from);
+                shared.finish(Done::Completion(op, Completion::Kept(kept)));
             }
             Job::HashSmall { op, file, identity } => {
                 let hashed = hash_small(shared, commits, &file, identity);

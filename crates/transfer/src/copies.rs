@@ -5,10 +5,11 @@
 //! Whoever serves the copy sends these packets as they are, and needs no key for it. Nothing in
 //! here is believed by readers; it proves itself to them.
 
-use byname_packet::{Data, DecodeError, tlv, types};
+use byname_packet::{Data, DecodeError, NameRef, tlv, types};
 
 use crate::discovery::Discovered;
 use crate::metadata::ContentRoot;
+use crate::numbers::{LISTING_KEYWORD, METADATA_KEYWORD};
 use byname_security::trust::Trusted;
 
 /// Attached to a file: its metadata.
@@ -72,6 +73,10 @@ pub fn encode(discovered: &Discovered, payload: Option<&[u8]>) -> Option<Vec<u8>
     if !is_proof || !matches!(discovered.metadata.root, ContentRoot::Known(_)) {
         return None;
     }
+    let packet = Data::decode(&discovered.packet).ok()?;
+    if !describes(packet.name, discovered.metadata.name.view()) {
+        return None;
+    }
     let mut out = discovered.packet.clone();
     for certificate in discovered.certificates.iter().take(CERTIFICATES_MAX) {
         out.extend_from_slice(certificate);
@@ -80,6 +85,17 @@ pub fn encode(discovered: &Discovered, payload: Option<&[u8]>) -> Option<Vec<u8>
         tlv::write_element(&mut out, types::CONTENT, payload);
     }
     Some(out)
+}
+
+/// Whether a packet of this name (`<asked>/32=metadata/v=T/seg=0`) describes the object with this
+/// versioned name, rather than a directory that proves it.
+pub fn describes(packet: NameRef<'_>, versioned: NameRef<'_>) -> bool {
+    let asked = packet.without_last(2);
+    let object = versioned.without_last(1);
+    let is_metadata = asked.last().is_some_and(|last| last.is_keyword(METADATA_KEYWORD));
+    let asked = asked.without_last(1);
+    let is_listing = object.last().is_some_and(|last| last.is_keyword(LISTING_KEYWORD));
+    is_metadata && (asked == object || is_listing && asked == object.without_last(1))
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ mod directories;
 mod finish;
 mod interest;
 mod made;
+mod mirror;
 mod ops;
 mod reply;
 mod segments;
@@ -46,9 +47,11 @@ pub use burst::{BURST_SEGMENTS_MAX, SegmentBurst, SegmentPlan};
 pub use config::{FixedData, Mount, ServerConfig, SharedSigner};
 pub use counters::Counters;
 pub use made::{SegmentSigner, signed_segment};
+pub use mirror::MirrorOptions;
 pub use ops::{
-    Made, MakeSegment, Octets, Completion, FaceId, FileStat, Handle, Hashed, Identity, ListFailure, Listing, Located, Op,
-    OpId, Outgoing, Recalled, Record, RecordKey, SegmentSent, Subject,
+    Completion, FaceId, FileStat, Handle, Hashed, Identity, KeptObject, KeptOf, ListFailure,
+    Listing, Located, Made, MakeSegment, Octets, Op, OpId, Outgoing, Recalled, Record, RecordKey,
+    SegmentSent, Subject,
 };
 
 pub use versions::{Quiet, next_version};
@@ -57,6 +60,7 @@ use burst::Forming;
 use cache::Cache;
 use directories::Snapshots;
 use made::Making;
+use mirror::Mirrors;
 use reply::{Answers, Echo};
 use segments::{Hashing, OpenFile, PendingSegment, Template};
 use tasks::Tasks;
@@ -110,6 +114,7 @@ pub struct Server {
     /// Requests for trees that are being opened, by the version's name.
     trees: HashMap<Vec<u8>, Vec<PendingSegment>>,
     making: Making,
+    mirrors: Mirrors,
     segment_signers: HashMap<usize, SegmentSigner>,
     answers: Answers,
     owners: HashMap<OpId, Owner>,
@@ -174,6 +179,7 @@ impl Server {
             hashing: HashMap::new(),
             trees: HashMap::new(),
             making: Making::new(&config),
+            mirrors: Mirrors::default(),
             segment_signers: HashMap::new(),
             answers: Answers::new(&config),
             owners: HashMap::new(),

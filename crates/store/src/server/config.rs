@@ -8,6 +8,7 @@ use byname_transfer::server::{ServerConfig, SharedSigner};
 
 use crate::beneath::{Exposure, Root};
 use crate::error::StoreError;
+use crate::mirror::MirrorConfig;
 
 /// Octets of hash trees kept on disk unless configured otherwise: those of 256 GiB of files.
 pub(super) const TREE_BYTES_MAX: u64 = 1 << 30;
@@ -44,6 +45,11 @@ pub struct FileServerConfig {
     pub worker_threads: usize,
     /// Octets of hash trees kept on disk.
     pub tree_bytes_max: u64,
+    /// Signs segments and listings for readers who check packets and know no roots. Costs a
+    /// signature a segment; our own readers do not look at it.
+    pub segment_signer: Option<SharedSigner>,
+    /// Serve copies with the packets that were kept with them, and sign nothing.
+    pub mirror: Option<MirrorConfig>,
     /// Who reads what is not in memory.
     pub reader: ReaderKind,
 }
@@ -60,6 +66,8 @@ impl FileServerConfig {
             engine: ServerConfig::default(),
             worker_threads: cpus.min(WORKER_THREADS_MAX),
             tree_bytes_max: TREE_BYTES_MAX,
+            segment_signer: None,
+            mirror: None,
             reader: ReaderKind::default(),
         }
     }

@@ -39,11 +39,15 @@ impl Server {
         match completion {
             Completion::Located(located) => self.on_located(id, located, now),
             Completion::Listed(listed) => self.on_listed(id, listed, now),
+            Completion::Kept(kept) => self.on_kept(id, kept, now),
             Completion::Recalled(recalled) => {
                 match std::mem::replace(&mut task.step, Step::Locating) {
                     Step::RecallingFile(found) => self.on_file_recalled(id, found, recalled, now),
                     Step::RecallingListing(found) => {
                         self.on_listing_recalled(id, found, &recalled, now);
+                    }
+                    Step::RecallingMirrored(found, claim) => {
+                        self.on_mirrored_recalled(id, (found, claim), &recalled, now);
                     }
                     _ => self.counters.strays += 1,
                 }
@@ -98,6 +102,9 @@ impl Server {
     }
 
     fn on_file(&mut self, id: u64, found: FoundFile, now: Now) {
+        if self.is_mirrored(id) {
+            return self.on_mirrored_file(id, found);
+        }
         let Some(task) = self.tasks.get(id) else { return };
         let identity = found.stat.identity;
         if task.seen.is_none_or(|(seen, _)| seen != identity) {

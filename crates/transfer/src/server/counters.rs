@@ -53,6 +53,14 @@ pub struct Counters {
     pub root_pending: u64,
     /// Absences because a file is being written.
     pub being_written: u64,
+    /// Mirror: metadata packets of publishers sent.
+    pub mirror_metadata: u64,
+    /// Mirror: copies hidden because size, time or root are not what their packet says.
+    pub mirror_changed: u64,
+    /// Mirror, Nack (no route): only the publisher's word of this moment was wanted.
+    pub mirror_unfresh: u64,
+    /// Mirror, Nack (no route): there is no such copy, or nothing that proves it.
+    pub mirror_elsewhere: u64,
     /// Completions that belong to no operation (an error of the executor).
     pub strays: u64,
 }

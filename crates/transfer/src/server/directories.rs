@@ -5,7 +5,8 @@
 //! running fetches finish. Its version depends on the payload's root, not on the directory's times:
 //! changing an entry's permissions alters what is listed without touching the directory.
 
-use byname_packet::{Name, NameRef, NullSigner, NumberComponent};
+use byname_packet::lp::nack_reason;
+use byname_packet::{Name, NameRef, NullSigner, NumberComponent, Signer};
 
 use super::cache::Cache;
 use super::ops::{FileStat, Listing, Op, Record, RecordKey, Subject};
@@ -29,8 +30,8 @@ pub(super) struct Snapshot {
     pub(super) version: u64,
     pub(super) listing: Listing,
     pub(super) segment_size: usize,
-    read: Now,
-    took_ns: u64,
+    pub(super) read: Now,
+    pub(super) took_ns: u64,
 }
 
 #[derive(Default)]
@@ -51,7 +52,7 @@ impl Snapshot {
     }
 
     /// Whether the snapshot may stand for the directory as it was found now.
-    fn is_current(&self, found: &FileStat, now: Now, relist_ns: u64) -> bool {
+    pub(super) fn is_current(&self, found: &FileStat, now: Now, relist_ns: u64) -> bool {
         let age_ns = now.now_ns.saturating_sub(self.read.now_ns);
         let is_large = self.listing.payload.len() > LARGE_BYTES;
         if is_large && age_ns < 2 * self.took_ns {
@@ -73,7 +74,7 @@ impl Snapshots {
         self.kept.weight()
     }
 
-    fn current(&self, path: &[u8]) -> Option<&Snapshot> {
+    pub(super) fn current(&self, path: &[u8]) -> Option<&Snapshot> {
         self.kept.peek(path)?.current.as_ref()
     }
 
@@ -82,7 +83,7 @@ impl Snapshots {
         [&pair.current, &pair.previous].into_iter().flatten().find(|kept| kept.version == version)
     }
 
-    fn keep(&mut self, path: &[u8], snapshot: Snapshot) {
+    pub(super) fn keep(&mut self, path: &[u8], snapshot: Snapshot) {
         let mut pair = self.kept.remove(path).unwrap_or_default();
         if pair.current.as_ref().is_some_and(|current| current.version != snapshot.version) {
             pair.previous = pair.current.take();
@@ -105,6 +106,9 @@ fn versioned(path: &Name, version: u64) -> Name {
 
 impl Server {
     pub(super) fn on_directory(&mut self, id: u64, stat: FileStat, now: Now) {
+        if self.is_mirrored(id) {
+            return self.on_mirrored_directory(id, stat, now);
+        }
         let Some(task) = self.tasks.get(id) else { return };
         let path = task.path.clone();
         let current = self.snapshots.current(path.view().value());
@@ -172,7 +176,8 @@ impl Server {
         let Some(task) = self.tasks.get(id) else { return };
         let path = task.path.clone();
         let versioned = versioned(&path, version);
-        let Some(segment_size) = naming::segment_size_for(versioned.view().value().len()) else {
+        let (mount, versioned_bytes) = (task.place.mount, versioned.view().value().len());
+        let Some(segment_size) = self.segment_size(mount, versioned_bytes) else {
             return self.finish_absent(id, Absence::NameTooLong, now);
         };
         let FoundListing { listing, asked, took_ns } = found;
@@ -209,6 +214,12 @@ impl Server {
         (version, part, segment): (u64, Part, u64),
         echo: Echo,
     ) -> bool {
+        let signer = self.listing_signer(path);
+        if signer.is_some() && !self.making.may_sign(self.now_ns) {
+            self.counters.signing_limited += 1;
+            self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
+            return true;
+        }
         let Some(kept) = self.snapshots.version(path.value(), version) else { return false };
         let object: &[u8] = match part {
             Part::Content => &kept.listing.payload,
@@ -229,7 +240,8 @@ impl Server {
         let last = NumberComponent::segment(extent.last_segment);
         let mut packet = Vec::new();
         let content = &object[start..start + extent.len];
-        let built = segment_builder(name, &last).encode(content, &NullSigner, &mut packet);
+        let signer: &dyn Signer = signer.as_ref().map_or(&NullSigner, |signer| &*signer.0);
+        let built = segment_builder(name, &last).encode(content, signer, &mut packet);
         if built.is_ok() {
             self.counters.listing_segments += 1;
             self.out.push_back(echo.wrap(&packet));

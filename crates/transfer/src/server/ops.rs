@@ -126,6 +126,17 @@ pub enum Op {
         /// When a file may get a version.
         quiet: Quiet,
     },
+    /// Read what was kept with a copy, see [`crate::copies`]. Answered by `Kept`.
+    ReadKept {
+        /// Which mount.
+        mount: usize,
+        /// Relative path of the directory, or of the file.
+        path: Vec<u8>,
+        /// What of it.
+        of: KeptOf,
+        /// The most octets wanted.
+        bytes_max: usize,
+    },
     /// Look up what was announced.
     Recall {
         /// Under which name.
@@ -210,6 +221,28 @@ pub enum Made {
     Failed,
 }
 
+/// What a copy's packet was kept with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptOf {
+    /// This open file.
+    File(Handle),
+    /// The directory at the path: its listing.
+    Listing,
+    /// The directory at the path: its manifest.
+    Manifest,
+}
+
+/// What was kept with a copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptObject {
+    /// The packet that describes it.
+    pub packet: Vec<u8>,
+    /// The certificates that came with it.
+    pub certificates: Vec<Vec<u8>>,
+    /// Of a directory: the payload that was kept, and the state of the local directory.
+    pub listing: Option<Listing>,
+}
+
 /// What became of an operation.
 #[derive(Debug)]
 pub enum Completion {
@@ -217,6 +250,8 @@ pub enum Completion {
     Located(Located),
     /// Of `List`.
     Listed(Result<Listing, ListFailure>),
+    /// Of `ReadKept`: nothing if nothing was kept, or it cannot be read.
+    Kept(Option<KeptObject>),
     /// Of `Recall`.
     Recalled(Recalled),
     /// Of `Announce`: whether the record is durable.

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use byname_packet::Name;
 
 use super::interest::Place;
+use super::mirror::Claim;
 use super::ops::{FileStat, Handle, Identity, Listing, Op, Recalled};
 use super::{Now, Owner, Server, Waiter};
 use crate::numbers::MANIFEST_KEYWORD;
@@ -43,6 +44,14 @@ pub(super) enum Step {
     RecallingListing(Box<FoundListing>),
     /// The record of a new version of a listing.
     AnnouncingListing(Box<FoundListing>, u64),
+    /// What was kept with a copy.
+    ReadingKept(FoundFile),
+    /// What was kept with the directory that a copy lies in.
+    ReadingParent { found: FoundFile, own: Option<Box<Claim>>, asked: Now },
+    /// What was kept with a directory.
+    ReadingDirectory { asked: Now },
+    /// The root of a copy.
+    RecallingMirrored(FoundFile, Box<Claim>),
 }
 
 /// A file that was opened.
