@@ -19,7 +19,7 @@ mod stat;
 mod status;
 mod strategy;
 pub(crate) mod trust;
-mod up;
+pub(crate) mod up;
 mod verify;
 
 use crate::exit::Outcome;

@@ -65,6 +65,13 @@ enum Holder {
     Certificate(Vec<u8>),
 }
 
+/// Where a forwarder listens unless told otherwise: for programs of this machine, by a socket and
+/// by shared memory.
+pub(crate) fn own_endpoints(paths: &Paths) -> Outcome<[Endpoint; 2]> {
+    let memory = Endpoint::Memif { path: paths.memory_socket()?, id: 0, role: None };
+    Ok([Endpoint::Unix(paths.socket()?), memory])
+}
+
 /// Reads everything. The verifier of `before` remembers which commands it has seen, so it goes on
 /// when nothing has changed about who is allowed what.
 ///
@@ -80,7 +87,7 @@ pub(crate) fn load(paths: &Paths, flags: &Flags, before: &Allowed) -> Outcome<Lo
         node.listen = endpoints(&flags.listen)?;
     }
     if node.listen.is_empty() {
-        node.listen.push(Endpoint::Unix(paths.socket()?));
+        node.listen.extend(own_endpoints(paths)?);
     }
     for text in &flags.route {
         node.routes.push(route(text)?);

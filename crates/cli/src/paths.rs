@@ -28,16 +28,21 @@ impl Paths {
         Self::new(&|key| std::env::var_os(key).filter(|value| !value.is_empty()).map(PathBuf::from))
     }
 
+    /// Everything below one directory.
+    pub(crate) fn below(home: &Path) -> Self {
+        Self {
+            config_file: home.join("config/config.toml"),
+            keys: home.join("data/keys"),
+            trust: home.join("data/trust"),
+            state: home.join("state"),
+            runtime: home.join("run"),
+            is_runtime_shared: false,
+        }
+    }
+
     fn new(env: &dyn Fn(&str) -> Option<PathBuf>) -> Self {
         if let Some(home) = env("BYNAME_HOME") {
-            return Self {
-                config_file: home.join("config/config.toml"),
-                keys: home.join("data/keys"),
-                trust: home.join("data/trust"),
-                state: home.join("state"),
-                runtime: home.join("run"),
-                is_runtime_shared: false,
-            };
+            return Self::below(&home);
         }
         let home = env("HOME").unwrap_or_else(|| PathBuf::from("/"));
         let xdg = |key: &str, fallback: &str| {
@@ -69,6 +74,14 @@ impl Paths {
             self.claim_runtime()?;
         }
         Ok(self.runtime.join("nfd.sock"))
+    }
+
+    /// The socket beside it for peers that share memory.
+    ///
+    /// # Errors
+    /// As [`Paths::socket`].
+    pub(crate) fn memory_socket(&self) -> Outcome<PathBuf> {
+        Ok(self.socket()?.with_file_name("memif.sock"))
     }
 
     fn claim_runtime(&self) -> Outcome {

@@ -143,7 +143,7 @@ impl Settings {
         Ok(settings)
     }
 
-    fn defaults() -> Outcome<Self> {
+    pub(crate) fn defaults() -> Outcome<Self> {
         let mut settings = Self { values: BTreeMap::new(), forwarder: BTreeMap::new() };
         for key in KEYS {
             settings.put(key, parse(key, key.default)?, DEFAULT.into());

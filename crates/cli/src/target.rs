@@ -17,6 +17,8 @@ use byname_security::trust::{TrustError, TrustPolicy, Trusted, UnknownKeys};
 use byname_transfer::congestion::Congestion;
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use std::io::IsTerminal;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
 use std::time::Duration;
 
 /// Flags of every command that reads.
@@ -25,6 +27,10 @@ pub(crate) struct ReadArgs {
     /// Forwarder to ask: unix:///path, tcp://host[:port], udp://host[:port].
     #[arg(long, value_name = "URI")]
     connect: Option<String>,
+    /// Forwarder or server (`byname serve --listen`) to read from; given again, the next is asked
+    /// when one is silent, gone or sends what is not genuine.
+    #[arg(long, value_name = "URI", conflicts_with = "connect")]
+    via: Vec<String>,
     /// Accept whatever whoever answers sends: nothing is authenticated.
     #[arg(long, conflicts_with = "trust_on_first_use")]
     insecure: bool,
@@ -47,6 +53,8 @@ pub(crate) struct Pace {
     /// Slower than this for a minute is a failure.
     pub(crate) min_bytes_per_second: u64,
     pub(crate) congestion: Congestion,
+    /// Much may be read: shared memory is worth its setting up.
+    pub(crate) is_bulk: bool,
 }
 
 /// A name to read, a client to read it with, and how to make another client once the user has
@@ -66,6 +74,25 @@ pub(crate) fn search(settings: &Settings, paths: &Paths) -> Outcome<Vec<Endpoint
         Some(uri) => Ok(vec![endpoint(&uri)?]),
         None => Ok(default_endpoints_with(&paths.socket()?)),
     }
+}
+
+/// The same for whoever carries much: a forwarder of this user or of root by shared memory first.
+pub(crate) fn search_bulk(settings: &Settings, paths: &Paths) -> Outcome<Vec<Endpoint>> {
+    let mut endpoints = search(settings, paths)?;
+    let own = Endpoint::Unix(paths.socket()?);
+    let memory = paths.memory_socket()?;
+    if endpoints.first() == Some(&own) && is_trusted_socket(&memory) {
+        endpoints.insert(0, Endpoint::Memif { path: memory, id: 0, role: None });
+    }
+    Ok(endpoints)
+}
+
+/// Whether a socket is there that others cannot have made.
+fn is_trusted_socket(path: &Path) -> bool {
+    let own_uid = rustix::process::geteuid().as_raw();
+    std::fs::symlink_metadata(path).is_ok_and(|found| {
+        found.file_type().is_socket() && (found.uid() == own_uid || found.uid() == 0)
+    })
 }
 
 /// A link, or a name without address and key.
@@ -89,9 +116,13 @@ impl<'a> Session<'a> {
         let link = parse(target)?;
         let endpoints = match &args.connect {
             Some(uri) => vec![endpoint(uri)?],
+            None if !args.via.is_empty() => {
+                args.via.iter().map(|uri| endpoint(uri)).collect::<Outcome<_>>()?
+            }
             None if !link.via.is_empty() => {
                 link.via.iter().map(|uri| endpoint(uri)).collect::<Outcome<_>>()?
             }
+            None if pace.is_bulk => search_bulk(&settings, paths)?,
             None => search(&settings, paths)?,
         };
         let config = config(args, pace, &link, &settings, paths)?;

@@ -1,11 +1,12 @@
 //! `byname bench`: measuring.
 
 mod traffic;
+mod transfer;
 
 use crate::exit::Outcome;
 use crate::paths::Paths;
 
-/// Measure forwarders.
+/// Measure forwarders and transfers.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -15,10 +16,12 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     Traffic(traffic::Args),
+    Transfer(transfer::Args),
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
         Command::Traffic(args) => traffic::run(args, paths),
+        Command::Transfer(args) => transfer::run(args),
     }
 }

@@ -4,20 +4,33 @@ use crate::exit::{Failure, Outcome};
 use crate::paths::Paths;
 use crate::target::{Pace, ReadArgs, Session};
 use byname_transfer::congestion::Congestion;
-use std::io::Write;
+use byname_client::{Client, ClientError, FoundFile, RANGES_MAX};
+use std::io::{BufRead, Write};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Ranges up to this size are read together, larger ones one after the other.
+const SMALL_BYTES_MAX: u64 = 1 << 20;
+/// Bytes read in one go.
+const BATCH_BYTES_MAX: u64 = 16 << 20;
+/// Ranges on the command line and in the file.
+const RANGES_ASKED_MAX: usize = 16 << 20;
 
 /// Write a file, or ranges of it, to standard output; nothing unverified is printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   byname cat /lab/run7/log.txt | less
-  byname cat /lab/run7/events.root --range 0:100 --range 4096:512 > parts")]
+  byname cat /lab/run7/events.root --range 0+100 --range 4096+512 > parts
+  byname cat /lab/run7/events.root --ranges-file wanted.txt > parts")]
 pub(crate) struct Args {
     /// Name or link.
     target: String,
     /// Only these bytes (repeatable); bytes beyond the end do not exist.
-    #[arg(long, value_name = "OFFSET:LENGTH")]
+    #[arg(long, value_name = "OFFSET+LENGTH")]
     range: Vec<String>,
+    /// The bytes that this file lists, one "offset length" a line; after those of --range.
+    #[arg(long, value_name = "FILE")]
+    ranges_file: Option<PathBuf>,
     /// What decides how many requests are under way: bdp, cubic, aimd or fixed=N.
     #[arg(long, value_name = "NAME")]
     congestion: Option<Congestion>,
@@ -26,11 +39,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
-    let ranges: Vec<Range<u64>> =
+    let mut ranges: Vec<Range<u64>> =
         args.range.iter().map(|text| parse_range(text)).collect::<Outcome<_>>()?;
-    let pace = Pace { congestion: args.congestion.unwrap_or_default(), ..Pace::default() };
+    if let Some(path) = &args.ranges_file {
+        read_ranges_file(path, &mut ranges)?;
+    }
+    let congestion = args.congestion.unwrap_or_default();
+    let pace = Pace { congestion, is_bulk: true, ..Pace::default() };
     let mut session = Session::open(&args.target, &args.read, pace, paths)?;
-    if ranges.is_empty() { whole(&mut session) } else { parts(&mut session, &ranges) }
+    let is_whole = args.range.is_empty() && args.ranges_file.is_none();
+    if is_whole { whole(&mut session) } else { parts(&mut session, &ranges) }
 }
 
 /// Writes the whole file.
@@ -43,18 +61,79 @@ fn parts(session: &mut Session<'_>, ranges: &[Range<u64>]) -> Outcome {
     let mut out = std::io::BufWriter::with_capacity(256 << 10, std::io::stdout().lock());
     session.run(|client, name| {
         let file = client.open(name)?;
-        for range in ranges {
-            let mut sink = |_: u64, bytes: &[u8]| out.write_all(bytes);
-            client.read_range(&file, range.clone(), &mut sink)?;
+        let mut rest = ranges;
+        while let Some(range) = rest.first() {
+            let (small, tail) = rest.split_at(batch_count(rest));
+            if small.is_empty() {
+                let mut sink = |_: u64, bytes: &[u8]| out.write_all(bytes);
+                client.read_range(&file, range.clone(), &mut sink)?;
+                rest = &rest[1..];
+                continue;
+            }
+            write_batch(client, &file, small, &mut out)?;
+            rest = tail;
         }
-        out.flush().map_err(byname_client::ClientError::Output)
+        out.flush().map_err(ClientError::Output)
     })
 }
 
+/// How many of the first ranges are small enough to be read together.
+fn batch_count(ranges: &[Range<u64>]) -> usize {
+    let mut bytes = 0u64;
+    let is_in_batch = |range: &&Range<u64>| {
+        let length = range.end - range.start;
+        bytes = length.saturating_add(bytes);
+        length <= SMALL_BYTES_MAX && bytes <= BATCH_BYTES_MAX
+    };
+    ranges.iter().take(RANGES_MAX).take_while(is_in_batch).count()
+}
+
+/// Writes small ranges, which travel together, in the order asked.
+fn write_batch(
+    client: &mut Client,
+    file: &FoundFile,
+    ranges: &[Range<u64>],
+    out: &mut impl Write,
+) -> Result<(), ClientError> {
+    let asked: Vec<(u64, usize)> =
+        ranges.iter().map(|range| (range.start, (range.end - range.start) as usize)).collect();
+    let read = client.read_ranges(file, &asked)?;
+    let mut rest = read.buffer.as_slice();
+    for ((_, length), filled) in asked.iter().zip(read.filled) {
+        let (place, tail) = rest.split_at(*length);
+        out.write_all(&place[..filled]).map_err(ClientError::Output)?;
+        rest = tail;
+    }
+    Ok(())
+}
+
 fn parse_range(text: &str) -> Outcome<Range<u64>> {
-    let wrong = || Failure::usage(format!("--range wants OFFSET:LENGTH in bytes, not {text:?}"));
-    let (offset, length) = text.split_once(':').ok_or_else(wrong)?;
-    let offset: u64 = offset.parse().map_err(|_| wrong())?;
-    let length: u64 = length.parse().map_err(|_| wrong())?;
-    Ok(offset..offset.saturating_add(length))
+    let wrong = || Failure::usage(format!("--range wants OFFSET+LENGTH in bytes, not {text:?}"));
+    let (offset, length) = text.split_once(['+', ':']).ok_or_else(wrong)?;
+    range_of(offset, length).ok_or_else(wrong)
+}
+
+fn range_of(offset: &str, length: &str) -> Option<Range<u64>> {
+    let (offset, length): (u64, u64) = (offset.parse().ok()?, length.parse().ok()?);
+    Some(offset..offset.saturating_add(length))
+}
+
+/// Adds the ranges of a file; empty lines and those that begin with `#` say nothing.
+fn read_ranges_file(path: &Path, ranges: &mut Vec<Range<u64>>) -> Outcome {
+    let file = std::fs::File::open(path).map_err(|error| Failure::disk(path, error))?;
+    for (index, line) in std::io::BufReader::new(file).lines().enumerate() {
+        let line = line.map_err(|error| Failure::disk(path, error))?;
+        let mut words = line.split_whitespace();
+        let Some(offset) = words.next().filter(|word| !word.starts_with('#')) else { continue };
+        let range = words.next().and_then(|length| range_of(offset, length));
+        let Some(range) = range.filter(|_| words.next().is_none()) else {
+            let place = format!("{}:{}", path.display(), index + 1);
+            return Err(Failure::usage(format!("{place}: not \"offset length\": {line:?}")));
+        };
+        if ranges.len() >= RANGES_ASKED_MAX {
+            return Err(Failure::usage(format!("more than {RANGES_ASKED_MAX} ranges")));
+        }
+        ranges.push(range);
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
 use crate::paths::Paths;
 use crate::settings::Settings;
-use byname_io::{Clock, ConnectError, Connection, Endpoint};
+use byname_io::{BindError, Clock, ConnectError, Connection, Endpoint};
 use byname_keychain::{Identity, Keychain};
 use byname_node::{Node, NodeConfig, NodeError, Stop};
 use byname_packet::Name;
@@ -117,6 +117,16 @@ impl Endings {
         handle
     }
 
+    /// Runs a file server that has no forwarder on a thread of its own.
+    pub(crate) fn spawn_server_alone(&self, server: FileServer) -> ServerHandle {
+        let handle = server.handle();
+        let sender = self.sender.clone();
+        std::thread::spawn(move || {
+            let _ = sender.send(Ending::Server(server.run_alone(), String::new()));
+        });
+        handle
+    }
+
     /// Waits for the first ending and says whether it was a good one.
     pub(crate) fn wait(self) -> Outcome {
         match self.receiver.recv() {
@@ -164,9 +174,15 @@ fn refusal(error: &StoreError, allow: &str) -> Failure {
     failure.hint(format!("its operator has to run: byname forward {allow}"))
 }
 
-fn server_failure(error: &StoreError) -> Failure {
+pub(crate) fn server_failure(error: &StoreError) -> Failure {
     let text = chain(error);
     match error {
+        StoreError::Bind(BindError::InUse { .. }) => Failure::new(Code::Other, text)
+            .hint("stop the other process, or choose another address with --listen"),
+        StoreError::Bind(BindError::Denied { .. } | BindError::NotASocket { .. }) => {
+            Failure::new(Code::LocalDisk, text)
+        }
+        StoreError::Bind(BindError::Endpoint(_)) => Failure::usage(text),
         StoreError::State(StateError::Locked { .. }) => Failure::new(Code::LocalDisk, text).hint(
             "another `byname up` or `serve` publishes this very name; choose another --name, or \
              stop it",

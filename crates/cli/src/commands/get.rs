@@ -83,6 +83,7 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
         bytes_per_second: args.bwlimit,
         min_bytes_per_second: args.min_rate.unwrap_or(0),
         congestion: args.congestion.unwrap_or_default(),
+        is_bulk: true,
     };
     let mut session = Session::open(&args.target, &args.read, pace, paths)?;
     if to_stdout {

@@ -1,8 +1,8 @@
-//! `byname serve`: a file server attached to a forwarder.
+//! `byname serve`: a file server attached to a forwarder, or one that readers reach directly.
 
 use super::daemon::{
     Endings, ExposureArgs, Publication, allow_flags, directory, endpoint, endpoints, file_server,
-    link, name,
+    link, name, server_failure,
 };
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
@@ -10,16 +10,19 @@ use crate::paths::Paths;
 use crate::settings::Settings;
 use crate::target;
 use byname_io::{Connection, Endpoint};
-use byname_store::ServerHandle;
+use byname_store::{FileServer, ServerHandle};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Publish directories through a forwarder that is there.
+/// Publish directories through a forwarder that is there, or directly.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   byname serve /data/run7 --name /lab/run7
   byname serve --mount /lab/run7=/data/run7 --mount /lab/run8=/data/run8
-  byname serve /data --name /lab --connect unix:///run/nfd/nfd.sock")]
+  byname serve /data --name /lab --connect unix:///run/nfd/nfd.sock
+  byname serve /data --name /lab --listen tcp://*      no forwarder: get --via tcp://HOST
+
+Signed is not secret: whoever reaches an address it listens on can read what is published.")]
 pub(crate) struct Args {
     /// Directory to publish; needs --name.
     #[arg(requires = "name")]
@@ -33,6 +36,11 @@ pub(crate) struct Args {
     /// Forwarder to attach to.
     #[arg(long, value_name = "URI")]
     connect: Option<String>,
+    /// Serve readers that connect here, without a forwarder unless --connect names one
+    /// (repeatable): unix:///path, tcp://host[:port], udp://host[:port], memif:///path,
+    /// ws://host[:port]. For one directory.
+    #[arg(long, value_name = "URI", conflicts_with = "mount")]
+    listen: Vec<String>,
     /// Address for the printed link, if readers reach the forwarder by another (repeatable).
     #[arg(long, value_name = "URI")]
     via: Vec<String>,
@@ -44,30 +52,61 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let settings = Settings::load(paths)?;
     let publications = publications(args)?;
     endpoints(&args.via)?;
-    let candidates = match &args.connect {
-        Some(uri) => vec![endpoint(uri)?],
-        None => target::search(&settings, paths)?,
-    };
-    let endpoint = first_answering(&candidates)?;
+    let forwarder = forwarder(args, &settings, paths)?;
     let exposure = args.exposure.exposure(&settings);
-    let via = if args.via.is_empty() { vec![endpoint.to_string()] } else { args.via.clone() };
     let mut servers = Vec::new();
     for publication in &publications {
-        let (server, identity) = file_server(paths, &settings, publication, exposure)?;
+        let (mut server, identity) = file_server(paths, &settings, publication, exposure)?;
+        let listening = listen(args, &mut server)?;
+        let via = match (&args.via[..], &forwarder) {
+            ([], _) if !listening.is_empty() => super::up::addresses(&listening),
+            ([], Some(forwarder)) => vec![forwarder.to_string()],
+            (via, _) => via.to_vec(),
+        };
         let allow = allow_flags(publication, &identity);
         servers.push(((server, allow), link(publication, &identity, &via).to_string()));
     }
     let endings = Endings::watch_signals()?;
-    output::err_line(&format!("attaching to {endpoint}"));
+    if let Some(forwarder) = &forwarder {
+        output::err_line(&format!("attaching to {forwarder}"));
+    }
     let mut handles = Vec::new();
     for (server, link) in servers {
-        let endpoint = endpoint.clone();
-        let connect = move || Connection::connect(&endpoint, Duration::from_secs(5));
-        handles.push(endings.spawn_server(server, connect, move || output::out_line(&link)));
+        let announce = move || output::out_line(&link);
+        handles.push(match forwarder.clone() {
+            Some(endpoint) => {
+                let connect = move || Connection::connect(&endpoint, Duration::from_secs(5));
+                endings.spawn_server(server, connect, announce)
+            }
+            None => {
+                announce();
+                endings.spawn_server_alone(server.0)
+            }
+        });
     }
     let outcome = endings.wait();
     handles.iter().for_each(ServerHandle::stop);
     outcome
+}
+
+/// Where to attach; nowhere if the server only listens.
+fn forwarder(args: &Args, settings: &Settings, paths: &Paths) -> Outcome<Option<Endpoint>> {
+    let candidates = match &args.connect {
+        Some(uri) => vec![endpoint(uri)?],
+        None if !args.listen.is_empty() => return Ok(None),
+        None => target::search_bulk(settings, paths)?,
+    };
+    first_answering(&candidates).map(Some)
+}
+
+fn listen(args: &Args, server: &mut FileServer) -> Outcome<Vec<Endpoint>> {
+    let mut listening = Vec::new();
+    for endpoint in endpoints(&args.listen)? {
+        let at = server.listen(&endpoint).map_err(|error| server_failure(&error))?;
+        output::err_line(&format!("listening on {at}"));
+        listening.push(at);
+    }
+    Ok(listening)
 }
 
 fn publications(args: &Args) -> Outcome<Vec<Publication>> {

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
                 Some(endpoint) => output::err_line(&format!(
                     "another forwarder answers at {endpoint}: not listening there"
                 )),
-                None => all.push(Endpoint::Unix(paths.socket()?)),
+                None => all.extend(crate::node_config::own_endpoints(paths)?),
             }
             let mut node = node(&settings, all)?;
             let listening = node.listening();
@@ -211,7 +211,7 @@ fn default_name(directory: &Path) -> Name {
 
 /// Addresses for a link: what is listened on, with `*` replaced by an address of this machine.
 /// Unix sockets only when there is nothing else.
-fn addresses(listening: &[Endpoint]) -> Vec<String> {
+pub(crate) fn addresses(listening: &[Endpoint]) -> Vec<String> {
     let mut uris = Vec::new();
     for endpoint in listening {
         let (scheme, host, port) = match endpoint {
