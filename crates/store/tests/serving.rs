@@ -7,6 +7,8 @@ mod attach;
 mod changes;
 #[path = "serving/client.rs"]
 mod client;
+#[path = "serving/cold.rs"]
+mod cold;
 #[path = "serving/exposure.rs"]
 mod exposure;
 #[path = "serving/files.rs"]
@@ -15,6 +17,8 @@ mod files;
 mod listings;
 #[path = "serving/manifests.rs"]
 mod manifests;
+#[path = "serving/pending.rs"]
+mod pending;
 #[path = "serving/requests.rs"]
 mod requests;
 #[path = "serving/state.rs"]
