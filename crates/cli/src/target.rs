@@ -8,7 +8,7 @@ use crate::output;
 use crate::paths::Paths;
 use crate::seen;
 use crate::settings::Settings;
-use byname_client::{Client, ClientConfig, ClientError, Stop, default_endpoints_with};
+use byname_client::{Client, ClientConfig, ClientError, Copies, Stop, default_endpoints_with};
 use byname_io::Endpoint;
 use byname_keychain::{Keychain, TrustStore};
 use byname_packet::Name;
@@ -16,9 +16,11 @@ use byname_security::link::Link;
 use byname_security::trust::{TrustError, TrustPolicy, Trusted, UnknownKeys};
 use byname_transfer::congestion::Congestion;
 use byname_transfer::error::{ProtocolProblem, ReadError};
+use byname_transfer::freshness::Freshness;
 use std::io::IsTerminal;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Flags of every command that reads.
@@ -37,6 +39,13 @@ pub(crate) struct ReadArgs {
     /// Trust and keep the key of a name met for the first time. For scripts.
     #[arg(long)]
     trust_on_first_use: bool,
+    /// Take nothing but what the publisher says now; by default, when it does not answer, the
+    /// newest that a cache or mirror has is taken, never older than seen before, and its age told.
+    #[arg(long, conflicts_with = "offline")]
+    fresh: bool,
+    /// Do not ask the publisher: take what a cache or mirror has.
+    #[arg(long)]
+    offline: bool,
     /// Seconds of silence that count as failure.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: Option<u64>,
@@ -53,6 +62,8 @@ pub(crate) struct Pace {
     /// Slower than this for a minute is a failure.
     pub(crate) min_bytes_per_second: u64,
     pub(crate) congestion: Congestion,
+    /// Keep the publisher's packets with what is fetched.
+    pub(crate) keeps_packets: bool,
     /// Much may be read: shared memory is worth its setting up.
     pub(crate) is_bulk: bool,
 }
@@ -66,6 +77,7 @@ pub(crate) struct Session<'a> {
     config: ClientConfig,
     client: Client,
     insecure: bool,
+    age_ns: Option<u64>,
 }
 
 /// Where to look for a forwarder when neither a flag nor a link says.
@@ -125,13 +137,15 @@ impl<'a> Session<'a> {
             None if pace.is_bulk => search_bulk(&settings, paths)?,
             None => search(&settings, paths)?,
         };
-        let config = config(args, pace, &link, &settings, paths)?;
+        let mut config = config(args, pace, &link, &settings, paths)?;
+        config.asks_all = args.connect.is_none() && !(args.via.is_empty() && link.via.is_empty());
         if args.insecure {
             output::err_line("--insecure: nobody's signature is checked, whoever answers decides");
         }
         let client = connect(&endpoints, &config, paths)?;
         let name = link.name;
-        let mut session = Self { name, paths, endpoints, config, client, insecure: args.insecure };
+        let mut session =
+            Self { name, paths, endpoints, config, client, insecure: args.insecure, age_ns: None };
         if args.trust_on_first_use {
             session.trust_on_first_use()?;
         }
@@ -159,6 +173,16 @@ impl<'a> Session<'a> {
             self.client = connect(&self.endpoints, &self.config, self.paths)?;
             result = read(&mut self.client, &name);
         }
+        if let Some(age_ns) = self.client.versions_mut().take_age_ns() {
+            self.age_ns = self.age_ns.max(Some(age_ns));
+            let age = output::duration(age_ns / 1_000_000_000);
+            let why = if self.config.freshness == Freshness::Offline {
+                "the publisher was not asked"
+            } else {
+                "the publisher does not answer"
+            };
+            output::err_line(&format!("as of {age} ago: {why}"));
+        }
         if let Err(unsaved) = seen::save(self.paths, self.client.versions_mut()) {
             // What was read is whole all the same, or failed for a reason that matters more.
             tracing::warn!("versions seen will not be remembered: {}", unsaved.message);
@@ -169,6 +193,17 @@ impl<'a> Session<'a> {
     /// The forwarders that may be asked, in order.
     pub(crate) fn endpoints(&self) -> &[Endpoint] {
         &self.endpoints
+    }
+
+    /// How old what was read is, in milliseconds, if it did not come from the publisher.
+    pub(crate) fn age_ms(&self) -> Option<u64> {
+        self.age_ns.map(|age_ns| age_ns / 1_000_000)
+    }
+
+    /// Packets of publishers that were kept with copies, and those that were not.
+    pub(crate) fn kept_counts(&self) -> (u64, u64) {
+        let copies = self.config.copies.as_ref();
+        copies.map_or((0, 0), |copies| (copies.kept_count(), copies.failed_count()))
     }
 
     /// Whether content is taken without authentication.
@@ -220,6 +255,12 @@ fn config(
         bytes_per_second: (bytes_per_second > 0).then_some(bytes_per_second),
         min_bytes_per_second: pace.min_bytes_per_second,
         congestion: pace.congestion,
+        freshness: match (args.fresh, args.offline) {
+            (true, _) => Freshness::Required,
+            (false, true) => Freshness::Offline,
+            (false, false) => Freshness::Preferred,
+        },
+        copies: pace.keeps_packets.then(|| Arc::new(Copies::new(paths.copies.clone()))),
         stop,
         ..ClientConfig::default()
     })

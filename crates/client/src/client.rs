@@ -46,7 +46,14 @@ impl Client {
         for endpoint in endpoints {
             tried.push(endpoint.to_string());
             match Net::connect(endpoint, config.connect_timeout) {
-                Ok(net) => return Ok(Client::new(net, config)),
+                Ok(mut net) => {
+                    if config.asks_all {
+                        let others = endpoints.iter().skip(tried.len()).chain(endpoints);
+                        let others = others.take(endpoints.len() - 1);
+                        net.set_others(others.cloned());
+                    }
+                    return Ok(Client::new(net, config));
+                }
                 Err(ConnectFailed::Io(error)) => return Err(error.into()),
                 Err(ConnectFailed::Connect(error)) => last = Some(error),
             }

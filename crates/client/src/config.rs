@@ -41,6 +41,9 @@ pub struct ClientConfig {
     /// Most requests under way, at most
     /// [`WINDOW_LIMIT`](byname_transfer::congestion::WINDOW_LIMIT).
     pub window_max: usize,
+    /// All endpoints given to [`Client::connect`](crate::Client::connect) may be asked for the
+    /// same: when one is gone, silent, refuses or sends what is not genuine, the next is.
+    pub asks_all: bool,
     /// Time to connect to one endpoint.
     pub connect_timeout: Duration,
     /// Whether descriptions have to come from the publisher itself.
@@ -63,6 +66,7 @@ impl Default for ClientConfig {
             bytes_per_second: None,
             congestion: Congestion::default(),
             window_max: WINDOW_MAX,
+            asks_all: false,
             connect_timeout: Duration::from_secs(5),
             freshness: Freshness::default(),
             copies: None,
@@ -102,6 +106,11 @@ impl ClientConfig {
             being_written_ns: nanoseconds(self.no_progress),
             ..DiscoveryConfig::default()
         }
+    }
+
+    /// For who reads at once: begins although the publisher still computes the root.
+    pub(crate) fn discovery_to_read(&self) -> DiscoveryConfig {
+        DiscoveryConfig { takes_pending: true, ..self.discovery() }
     }
 }
 

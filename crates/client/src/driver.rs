@@ -7,7 +7,8 @@
 use std::time::Duration;
 
 use byname_io::Clock;
-use byname_packet::{Data, NameRef};
+use byname_packet::lp::nack_reason;
+use byname_packet::{Data, Interest, NameRef};
 use byname_security::trust::Validator;
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
@@ -25,6 +26,8 @@ const BURST: usize = 32;
 /// Longest sleep: a stop flag set by another thread is seen within this time.
 const SLEEP_MAX: Duration = Duration::from_millis(200);
 const BLOCKED_SLEEP: Duration = Duration::from_millis(5);
+/// Pieces that are not genuine after which another source is asked: one may be the network's.
+const REFUSED_MAX: u64 = 3;
 const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What all jobs of a client share.
@@ -68,6 +71,8 @@ pub(crate) struct Driver {
     routes: Routes,
     next_id: u64,
     lost_ns: Option<u64>,
+    /// Pieces that were not genuine when the source was last changed for that.
+    refused_before: u64,
 }
 
 struct Active<J> {
@@ -78,7 +83,7 @@ struct Active<J> {
 impl Driver {
     pub(crate) fn new(net: Net, shared: Shared, stop: Stop, patience: Duration) -> Self {
         let routes = Routes::default();
-        Driver { net, shared, stop, patience, routes, next_id: 0, lost_ns: None }
+        Driver { net, shared, stop, patience, routes, next_id: 0, lost_ns: None, refused_before: 0 }
     }
 
     /// Runs one job to its end.
@@ -202,6 +207,9 @@ impl Driver {
         timeout: Duration,
         active: &mut [Active<J>],
     ) -> Result<(), ClientError> {
+        let is_elsewhere = self.net.has_others();
+        // What this source refuses and another may have.
+        let mut refused: Vec<(Vec<u8>, u64)> = Vec::new();
         let Driver { net, shared, routes, .. } = self;
         let clock = shared.clock;
         let mut waiting = Vec::new();
@@ -215,12 +223,49 @@ impl Driver {
                     routes.find(data.name, &mut waiting);
                     give_data(active, &waiting, data, is_marked, &mut context);
                 }
-                Incoming::Nack { name, reason } => {
-                    routes.find(name, &mut waiting);
-                    give_nack(active, &waiting, name, reason, &mut context);
+                Incoming::Nack { interest, reason } if is_elsewhere && is_refusal(reason) => {
+                    refused.push((interest.wire().to_vec(), reason));
+                }
+                Incoming::Nack { interest, reason } => {
+                    routes.find(interest.name, &mut waiting);
+                    give_nack(active, &waiting, interest.name, reason, &mut context);
                 }
             }
-        })
+        })?;
+        if !refused.is_empty() {
+            self.ask_elsewhere(&refused, active);
+        }
+        self.leave_liar(active);
+        self.net.check_silence(self.shared.clock.now_ns());
+        Ok(())
+    }
+
+    /// Repeats what was refused with the next source, or tells the jobs if there is none.
+    fn ask_elsewhere<J: Job>(&mut self, refused: &[(Vec<u8>, u64)], active: &mut [Active<J>]) {
+        let is_switched = self.net.switch();
+        let mut waiting = Vec::new();
+        for (wire, reason) in refused {
+            if is_switched {
+                self.net.send_wire(wire);
+                continue;
+            }
+            let Ok(interest) = Interest::decode(wire) else { continue };
+            self.routes.find(interest.name, &mut waiting);
+            let now = self.shared.now();
+            let mut context = self.shared.context(now);
+            give_nack(active, &waiting, interest.name, *reason, &mut context);
+        }
+    }
+
+    /// A source that keeps sending what does not verify is left for another.
+    fn leave_liar<J: Job>(&mut self, active: &mut [Active<J>]) {
+        let refused = active.iter_mut().map(|one| one.job.refused_count()).sum::<u64>();
+        if refused < self.refused_before {
+            self.refused_before = 0;
+        }
+        if refused >= self.refused_before + REFUSED_MAX && self.net.switch() {
+            self.refused_before = refused;
+        }
     }
 
     fn time_out<J: Job>(&mut self, active: &mut [Active<J>]) {
@@ -251,6 +296,11 @@ impl Driver {
         std::thread::sleep(RECONNECT_PAUSE);
         Ok(())
     }
+}
+
+/// Whether another source may say otherwise.
+fn is_refusal(reason: u64) -> bool {
+    matches!(reason, nack_reason::NO_ROUTE | nack_reason::NONE)
 }
 
 fn find<J>(active: &mut [Active<J>], id: JobId) -> Option<&mut Active<J>> {

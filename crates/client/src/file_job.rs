@@ -16,6 +16,7 @@ use byname_transfer::discovery::{Discovered, Discovery};
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
+use byname_transfer::metadata::ContentRoot;
 use byname_transfer::reader::ObjectPlan;
 use byname_transfer::request::{Context, Request};
 use rustix::fs::FileType;
@@ -40,6 +41,8 @@ pub struct DownloadOptions {
     pub no_clobber: bool,
     /// Make sure that finished files survive a power cut.
     pub sync: bool,
+    /// In a tree, do not take a file for the published one because size and time are the same.
+    pub checksum: bool,
 }
 
 /// What is common to all files of a call.
@@ -58,6 +61,13 @@ impl<'a> FileContext<'a> {
         progress: &'a mut dyn Progress,
     ) -> Self {
         FileContext { config, options, progress: RefCell::new(progress), is_batched: false }
+    }
+
+    /// Keeps the publisher's packet with a file that is whole.
+    pub(crate) fn keep(&self, file: &std::fs::File, discovered: &Discovered) {
+        if let Some(copies) = &self.config.copies {
+            copies.keep_file(file, discovered);
+        }
     }
 
     pub(crate) fn tell(&self, event: Event<'_>) {
@@ -82,6 +92,8 @@ pub(crate) struct FileJob<'a> {
     progressed_bytes: u64,
     /// Fetched, but not in place yet.
     whole: Option<PartFile>,
+    /// The version to read, known without asking.
+    known: Option<Box<Discovered>>,
     outcome: Option<Result<FileReport, ClientError>>,
 }
 
@@ -92,7 +104,8 @@ impl<'a> FileJob<'a> {
         target: Target,
         now_ns: u64,
     ) -> Self {
-        let discovery = Box::new(Discovery::new(name.clone(), context.config.discovery(), now_ns));
+        let discovery =
+            Box::new(Discovery::new(name.clone(), context.config.discovery_to_read(), now_ns));
         FileJob {
             context,
             name,
@@ -104,7 +117,26 @@ impl<'a> FileJob<'a> {
             progressed_ns: now_ns,
             progressed_bytes: 0,
             whole: None,
+            known: None,
             outcome: None,
+        }
+    }
+
+    /// Begins with a version that is proved already; another one is looked for only if that is
+    /// gone.
+    pub(crate) fn with_known(mut self, discovered: Discovered) -> Self {
+        self.state = State::Done;
+        self.known = Some(Box::new(discovered));
+        self
+    }
+
+    fn begin_known(&mut self, now_ns: u64) {
+        let Some(known) = self.known.take() else { return };
+        self.progressed_ns = now_ns;
+        match self.begin(*known) {
+            Ok(None) => {}
+            Ok(Some(report)) => self.finish(Ok(report)),
+            Err(error) => self.finish(Err(error)),
         }
     }
 
@@ -200,6 +232,7 @@ impl<'a> FileJob<'a> {
             return Ok(None);
         }
         set_attributes(&file, attributes(discovered)).map_err(|error| self.target.error(error))?;
+        self.context.keep(&file, discovered);
         Ok(Some(FileOutcome::Identical))
     }
 
@@ -266,7 +299,7 @@ impl<'a> FileJob<'a> {
         if let State::Reading(reading) = &mut self.state {
             reading.reader.abandon(context.flow);
         }
-        let mut config = self.context.config.discovery();
+        let mut config = self.context.config.discovery_to_read();
         if is_suspect {
             config.fetch.silence_ns /= SUSPICION_DIVISOR;
             self.suspected = Some(error);
@@ -291,6 +324,13 @@ impl<'a> FileJob<'a> {
             reused_bytes,
         };
         let sealed = part.seal(size, attributes(&discovered));
+        if sealed.is_ok() {
+            // Without its root a description proves no copy.
+            let discovered = reader.settled().unwrap_or(&discovered);
+            if discovered.metadata.root != ContentRoot::Pending {
+                self.context.keep(part.file(), discovered);
+            }
+        }
         if self.context.is_batched && sealed.is_ok() {
             self.whole = Some(part);
             self.outcome = Some(Ok(report));
@@ -330,6 +370,7 @@ impl Job for FileJob<'_> {
     }
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        self.begin_known(context.now_ns);
         if let State::Reading(reading) = &mut self.state
             && reading.reader.wants_local()
         {
@@ -365,6 +406,10 @@ impl Job for FileJob<'_> {
         self.outcome.is_some()
     }
 
+    fn refused_count(&mut self) -> u64 {
+        self.state.refused_count()
+    }
+
     fn abandon(&mut self, flow: &mut Flow) {
         self.state.abandon(flow);
     }
@@ -375,7 +420,7 @@ fn attributes(discovered: &Discovered) -> Attributes {
 }
 
 /// The root of a file, `None` if it has another size, cannot be read, or there is no time for it.
-fn hash_file(mut file: &std::fs::File, size: u64, stop: &Stop) -> Option<Hash> {
+pub(crate) fn hash_file(mut file: &std::fs::File, size: u64, stop: &Stop) -> Option<Hash> {
     let mut builder = TreeBuilder::new(size);
     let mut buffer = vec![0; 1 << 20];
     while !stop.is_requested() {

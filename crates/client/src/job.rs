@@ -19,6 +19,10 @@ pub(crate) trait Job {
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request>;
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64>;
     fn is_done(&self) -> bool;
+    /// Pieces that came and were not genuine.
+    fn refused_count(&mut self) -> u64 {
+        0
+    }
     /// Gives back to the flow what is under way; the job is not used afterwards.
     fn abandon(&mut self, flow: &mut Flow);
 }
@@ -70,6 +74,13 @@ impl<R: HasReader> Stage<R> {
             Stage::Discovering(discovery) => discovery.poll_deadline(flow),
             Stage::Reading(reading) => reading.reader().poll_deadline(flow),
             Stage::Done => None,
+        }
+    }
+
+    pub(crate) fn refused_count(&mut self) -> u64 {
+        match self {
+            Stage::Reading(reading) => reading.reader().refused_count(),
+            Stage::Discovering(_) | Stage::Done => 0,
         }
     }
 

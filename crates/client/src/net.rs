@@ -1,5 +1,11 @@
-//! The one connection to a forwarder: requests out, packets in, reconnecting when it breaks.
+//! The one connection to a forwarder or server: requests out, packets in, reconnecting when it
+//! breaks.
+//!
+//! If others may be asked too, the next one is when this one is gone, says nothing for
+//! [`SILENCE_NS`], refuses a request ([`Net::ask_elsewhere`]) or sends what is not genuine. Requests
+//! under way are then repeated by whoever made them, when their time is over.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use byname_io::{
@@ -7,7 +13,7 @@ use byname_io::{
 };
 use byname_link::{LinkService, ReassemblyLimits, stream_frame_len};
 use byname_packet::lp::LpHeader;
-use byname_packet::{Data, Interest, InterestBuilder, NameRef};
+use byname_packet::{Data, Interest, InterestBuilder};
 use byname_transfer::request::{INTEREST_LIFETIME_MS, Request};
 
 use crate::error::ClientError;
@@ -27,16 +33,28 @@ const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
     lifetime_ns: 500_000_000,
 };
 
+/// Silence after which another source is asked, if there is one.
+const SILENCE_NS: u64 = 2_000_000_000;
+/// How long another source may take to be connected to.
+const SWITCH_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// What came in.
 pub(crate) enum Incoming<'a> {
     Data { data: &'a Data<'a>, is_marked: bool },
-    Nack { name: NameRef<'a>, reason: u64 },
+    Nack { interest: &'a Interest<'a>, reason: u64 },
 }
 
 /// The connection. Its endpoint is kept for reconnecting, unless it was handed in ready-made.
 pub(crate) struct Net {
     connection: Option<Connection>,
     endpoint: Option<Endpoint>,
+    /// Who else may be asked, the next one first.
+    others: VecDeque<Endpoint>,
+    /// Changes of source since the last Data.
+    switches: usize,
+    /// Something was asked since something was heard, and from when on that counts.
+    is_asked: bool,
+    silent_since_ns: Option<u64>,
     label: String,
     link: LinkService,
     poller: Poller,
@@ -67,6 +85,10 @@ impl Net {
             label: connection.remote_uri().to_owned(),
             connection: Some(connection),
             endpoint: None,
+            others: VecDeque::new(),
+            switches: 0,
+            is_asked: false,
+            silent_since_ns: None,
             link,
             poller,
             events: Vec::new(),
@@ -75,6 +97,57 @@ impl Net {
             random,
             wire: Vec::new(),
         })
+    }
+
+    /// Names others that may be asked for the same.
+    pub(crate) fn set_others(&mut self, others: impl Iterator<Item = Endpoint>) {
+        self.others = others.collect();
+    }
+
+    /// Whether there is anybody else who was not asked since the last Data.
+    pub(crate) fn has_others(&self) -> bool {
+        self.switches < self.others.len()
+    }
+
+    /// Goes over to the next source that can be connected to; false if there is none.
+    pub(crate) fn switch(&mut self) -> bool {
+        self.switches += 1;
+        for _ in 0..self.others.len() {
+            let Some(next) = self.others.pop_front() else { return false };
+            let connected = Connection::connect(&next, SWITCH_TIMEOUT);
+            if let Ok(connection) = connected
+                && self.use_connection(connection).is_ok()
+            {
+                tracing::info!(from = %self.label, to = %next, "another source is asked");
+                self.label = next.to_string();
+                self.others.extend(self.endpoint.replace(next));
+                return true;
+            }
+            self.others.push_back(next);
+        }
+        false
+    }
+
+    /// Goes over to the next source if this one owes an answer for too long.
+    pub(crate) fn check_silence(&mut self, now_ns: u64) {
+        if self.others.is_empty() || !self.is_asked {
+            return;
+        }
+        let since_ns = *self.silent_since_ns.get_or_insert(now_ns);
+        if now_ns.saturating_sub(since_ns) >= SILENCE_NS {
+            self.silent_since_ns = None;
+            self.switch();
+        }
+    }
+
+    fn use_connection(&mut self, connection: Connection) -> Result<(), IoError> {
+        self.link = link_for(&connection, &mut self.random);
+        self.poller.add(&connection, TOKEN, Watch::READ)?;
+        self.is_write_watched = false;
+        self.is_answered = false;
+        (self.is_asked, self.silent_since_ns) = (false, None);
+        self.connection = Some(connection);
+        Ok(())
     }
 
     /// The endpoint, for messages.
@@ -94,12 +167,10 @@ impl Net {
     /// Tries to get the connection back. False if that is not possible now.
     pub(crate) fn reconnect(&mut self, timeout: Duration) -> Result<bool, ClientError> {
         let Some(endpoint) = &self.endpoint else { return Ok(false) };
-        let Ok(connection) = Connection::connect(endpoint, timeout) else { return Ok(false) };
-        self.link = link_for(&connection, &mut self.random);
-        self.poller.add(&connection, TOKEN, Watch::READ)?;
-        self.is_write_watched = false;
-        self.connection = Some(connection);
-        Ok(true)
+        match Connection::connect(endpoint, timeout) {
+            Ok(connection) => self.use_connection(connection).map(|()| true).map_err(Into::into),
+            Err(_) => Ok(self.switch()),
+        }
     }
 
     pub(crate) fn can_reconnect(&self) -> bool {
@@ -113,7 +184,6 @@ impl Net {
 
     /// Queues an Interest. What finds no room is lost; retransmission repairs that.
     pub(crate) fn send(&mut self, request: &Request) {
-        let Some(connection) = &mut self.connection else { return };
         self.wire.clear();
         InterestBuilder::new(request.name.view())
             .can_be_prefix(request.can_be_prefix)
@@ -121,7 +191,16 @@ impl Net {
             .nonce(self.random.next_nonce())
             .lifetime_ms(INTEREST_LIFETIME_MS)
             .encode(&mut self.wire);
-        let sent = self.link.send(&LpHeader::default(), &self.wire, 0, |head, packet| {
+        let wire = std::mem::take(&mut self.wire);
+        self.send_wire(&wire);
+        self.wire = wire;
+    }
+
+    /// Queues an Interest that is there already.
+    pub(crate) fn send_wire(&mut self, wire: &[u8]) {
+        let Some(connection) = &mut self.connection else { return };
+        self.is_asked = true;
+        let sent = self.link.send(&LpHeader::default(), wire, 0, |head, packet| {
             if let Err(error) = connection.queue(&[head, packet]) {
                 tracing::debug!(%error, "an Interest found no room");
             }
@@ -162,18 +241,30 @@ impl Net {
             return Ok(());
         };
         let (link, now_ns, heard) = (&mut self.link, now_ns(), &mut self.is_answered);
+        let (is_asked, switches) = (&mut self.is_asked, &mut self.switches);
         let status = connection.recv_burst(frame_len, &mut |frame| {
-            *heard = true;
+            (*heard, *is_asked) = (true, false);
             match link.receive(frame, now_ns) {
-                Ok(Some(received)) => decode(&received.header, received.packet, take),
+                Ok(Some(received)) => {
+                    if received.header.nack.is_none() {
+                        *switches = 0;
+                    }
+                    decode(&received.header, received.packet, take);
+                }
                 Ok(None) => {}
                 Err(reason) => tracing::debug!(?reason, "a frame was dropped"),
             }
         });
+        if !self.is_asked {
+            self.silent_since_ns = None;
+        }
         match status {
             Ok(status) if status.closed => self.lose(None),
             // Later it may be a forwarder that restarts; before the first packet nobody is there.
             Ok(status) if status.unreachable > 0 && !self.is_answered => {
+                if self.has_others() && self.switch() {
+                    return Ok(());
+                }
                 Err(ClientError::Unreachable { endpoint: self.label.clone() })
             }
             Ok(_) => Ok(()),
@@ -216,7 +307,7 @@ fn frame_len(bytes: &[u8]) -> Result<Option<usize>, FrameError> {
 fn decode(header: &LpHeader<'_>, packet: &[u8], take: &mut dyn FnMut(Incoming<'_>)) {
     if let Some(reason) = header.nack {
         match Interest::decode(packet) {
-            Ok(interest) => take(Incoming::Nack { name: interest.name, reason }),
+            Ok(interest) => take(Incoming::Nack { interest: &interest, reason }),
             Err(error) => tracing::debug!(%error, "a Nack was dropped"),
         }
         return;

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 
 use byname_packet::{Data, NameRef};
+use byname_security::tree::UNIT_BYTES;
 use byname_transfer::fetch::{FetchConfig, NackKind};
 use byname_transfer::flow::Flow;
 use byname_transfer::reader::{ObjectPlan, Reader, Selection};
@@ -24,6 +25,7 @@ struct Outlet<'a> {
     is_ordered: bool,
     next: u64,
     held: BTreeMap<u64, Box<[u8]>>,
+    held_bytes: usize,
     error: Option<io::Error>,
     bytes: u64,
 }
@@ -37,11 +39,13 @@ impl Outlet<'_> {
         }
         let bytes = &bytes[(start - offset) as usize..(end - offset) as usize];
         if self.is_ordered && start != self.next {
+            self.held_bytes += bytes.len();
             self.held.insert(start, bytes.into());
             return;
         }
         self.give(start, bytes);
         while let Some(bytes) = self.held.remove(&self.next) {
+            self.held_bytes -= bytes.len();
             self.give(self.next, &bytes);
         }
     }
@@ -77,10 +81,10 @@ impl<'a> ReadJob<'a> {
         sink: &'a mut Sink<'a>,
     ) -> Self {
         let range = range.start..range.end.min(plan.size.unwrap_or(u64::MAX)).max(range.start);
-        let reader = Reader::new(plan, Selection::Bytes(range.clone()), config);
-        let next = range.start;
-        let outlet =
-            Outlet { sink, range, is_ordered, next, held: BTreeMap::new(), error: None, bytes: 0 };
+        let mut reader = Reader::new(plan, Selection::Bytes(range.clone()), config);
+        reader.set_gathering();
+        let (next, held, error) = (range.start, BTreeMap::new(), None);
+        let outlet = Outlet { sink, range, is_ordered, next, held, held_bytes: 0, error, bytes: 0 };
         let mut job = ReadJob { reader, outlet, outcome: None };
         job.step();
         job
@@ -92,7 +96,9 @@ impl<'a> ReadJob<'a> {
     }
 
     fn step(&mut self) {
-        self.reader.set_held_count(self.outlet.held.len());
+        if self.outlet.is_ordered {
+            self.reader.set_held_count(self.outlet.held_bytes.div_ceil(UNIT_BYTES));
+        }
         let outcome = if let Some(error) = self.outlet.error.take() {
             Err(ClientError::Output(error))
         } else if let Some(error) = self.reader.failure() {
@@ -127,15 +133,32 @@ impl Job for ReadJob<'_> {
     }
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        if let Some(request) = self.reader.poll_request(context) {
+            return Some(request);
+        }
+        // The network has enough to do; now there is time for what came.
+        if !self.reader.has_gathered() {
+            return None;
+        }
+        let ReadJob { reader, outlet, .. } = self;
+        reader.settle(context.now_ns, &mut |offset, bytes| outlet.take(offset, bytes));
+        self.step();
         self.reader.poll_request(context)
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        self.reader.poll_deadline(flow)
+        match self.reader.has_gathered() {
+            true => Some(0),
+            false => self.reader.poll_deadline(flow),
+        }
     }
 
     fn is_done(&self) -> bool {
         self.outcome.is_some()
+    }
+
+    fn refused_count(&mut self) -> u64 {
+        self.reader.refused_count()
     }
 
     fn abandon(&mut self, flow: &mut Flow) {

@@ -472,6 +472,10 @@ impl Job for TreeJob<'_> {
         }
     }
 
+    fn refused_count(&mut self) -> u64 {
+        self.inner().refused_count()
+    }
+
     fn abandon(&mut self, flow: &mut Flow) {
         self.inner().abandon(flow);
     }

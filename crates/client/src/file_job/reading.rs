@@ -58,8 +58,8 @@ impl Reading {
     ) -> Result<Self, ClientError> {
         let part = PartFile::open(target.clone(), plan.size)?;
         let (mut older, mut claimed) = (None, UnitSet::default());
-        let selection = match (plan.root(), plan.size) {
-            (Some(_), Some(size)) => {
+        let selection = match plan.tree() {
+            Some((size, _)) => {
                 claimed = part.claimed_units(size);
                 let mut there = claimed.clone();
                 if let Some((file, units)) = older_version(target, size) {
@@ -68,7 +68,7 @@ impl Reading {
                 }
                 Selection::Resume(there)
             }
-            _ => Selection::All,
+            None => Selection::All,
         };
         let mut reader = Reader::new(plan, selection, config);
         reader.set_gathering();
