@@ -12,9 +12,13 @@ mod forward;
 mod get;
 mod key;
 mod ls;
+mod mirror;
 mod ping;
+mod prepare;
 mod route;
+mod segments;
 pub(crate) mod serve;
+mod sign;
 mod stat;
 mod status;
 mod strategy;
@@ -35,6 +39,8 @@ pub(crate) enum Command {
     Stat(stat::Args),
     Verify(verify::Args),
     Serve(serve::Args),
+    Sign(sign::Args),
+    Prepare(prepare::Args),
     Forward(forward::Args),
     Key(key::Args),
     Trust(trust::Args),
@@ -61,7 +67,9 @@ impl Command {
             Self::Ls(args) => ls::run(args, &paths),
             Self::Stat(args) => stat::run(args, &paths),
             Self::Verify(args) => verify::run(args, &paths),
+            Self::Prepare(args) => prepare::run(args, &paths, quiet),
             Self::Serve(args) => serve::run(args, &paths),
+            Self::Sign(args) => sign::run(args, &paths),
             Self::Forward(args) => forward::run(args, &paths),
             Self::Key(args) => key::run(args, &paths),
             Self::Trust(args) => trust::run(args, &paths),

@@ -134,6 +134,11 @@ impl LargeFile {
         }
     }
 
+    /// Ends early; what was hashed of the file is lost.
+    pub(crate) fn give_up(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
     /// The values of a group, before the root is there. They count towards the root: whoever holds
     /// a reference delays the end of the hashing, so nothing claimed here can be missing then.
     pub(crate) fn values(&self, group: u64) -> std::io::Result<Vec<u8>> {

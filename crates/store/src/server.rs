@@ -23,6 +23,7 @@ use byname_transfer::server::{
     Counters, FaceId, FixedData, Mount, Now, SegmentBurst, SegmentSent, Server, SharedSigner,
 };
 
+pub(crate) use config::TREE_BYTES_MAX;
 pub use config::{FileServerConfig, MountConfig};
 
 use crate::error::{RegisterError, StoreError};
@@ -381,6 +382,9 @@ impl FileServer {
     /// Takes a burst of requests of one face and does what it asks.
     fn take_requests(&mut self, face: FaceId) -> Result<usize, StoreError> {
         let now = self.now();
+        if self.executor.is_behind(face) {
+            return Ok(0);
+        }
         if !self.faces.has_room(face) {
             self.faces.flush(face);
         }
@@ -447,7 +451,7 @@ impl FileServer {
     }
 
     fn timeout(&self, due_ns: Option<u64>) -> Option<Duration> {
-        if self.faces.is_busy() {
+        if self.faces.is_busy(&|face| self.executor.is_behind(face)) {
             return Some(Duration::ZERO);
         }
         let due = [self.engine.poll_timeout(), self.faces.poll_timeout(), due_ns];

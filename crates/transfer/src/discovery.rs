@@ -16,9 +16,7 @@ use crate::authenticate::{self, Authenticator, Verdict};
 use crate::error::{ProtocolProblem, ReadError, ServerReason};
 use crate::fetch::{FetchConfig, FetchFailure, NackKind};
 use crate::flow::Flow;
-use crate::freshness::{
-    FRESH_AGE_MAX_NS, FRESH_PATIENCE_NS, Freshness, SHORT_PATIENCE_NS,
-};
+use crate::freshness::{FRESH_AGE_MAX_NS, FRESH_PATIENCE_NS, Freshness, SHORT_PATIENCE_NS};
 use crate::metadata::{Absence, Answer, ContentRoot, Metadata};
 use crate::naming::metadata_name;
 use crate::numbers::LISTING_KEYWORD;
@@ -440,13 +438,17 @@ impl Discovery {
         }
         self.stage = Stage::Done;
         self.note_who_answered(data, context);
+        let is_fresh = !self.is_offline() && age_ns <= FRESH_AGE_MAX_NS;
+        if !is_fresh {
+            context.versions.note_age(age_ns);
+        }
         self.outcome = Some(Ok(Discovered {
             metadata,
             version,
             trust,
             packet: data.wire().to_vec(),
             certificates: authenticate::chain(data, context),
-            is_fresh: !self.is_offline() && age_ns <= FRESH_AGE_MAX_NS,
+            is_fresh,
             age_ns,
         }));
     }

@@ -141,7 +141,8 @@ impl World {
 
     fn asked_for(&self, part: Part, versioned: NameRef<'_>) -> u32 {
         let parent = naming::part_name(versioned, part);
-        let all = self.asked.iter().filter(|(name, _)| name.view().without_last(1) == parent.view());
+        let all =
+            self.asked.iter().filter(|(name, _)| name.view().without_last(1) == parent.view());
         all.map(|(_, count)| count).sum()
     }
 }
@@ -262,7 +263,14 @@ fn a_node_signed_by_somebody_else_is_refused() {
     let mut reader = begin(&mut world, &name, &mut answers);
     let bytes = world.read(&mut reader, &mut answers, 100_000);
     assert!(bytes.is_empty());
-    eprintln!("{:?}", world.asked.iter().filter(|(n,c)| **c>1 || n.view().last().unwrap().segment().is_none()).collect::<Vec<_>>());
+    eprintln!(
+        "{:?}",
+        world
+            .asked
+            .iter()
+            .filter(|(n, c)| **c > 1 || n.view().last().unwrap().segment().is_none())
+            .collect::<Vec<_>>()
+    );
     let error = reader.failure().expect("it gives up");
     assert_eq!(error.class(), ErrorClass::Corrupt, "{error}");
 }

@@ -3,6 +3,7 @@
 //! The forwarder and the file server each have a thread; the main thread starts them, waits for a
 //! signal or for one of them to end, and stops the other.
 
+use super::segments::SegmentArgs;
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
 use crate::paths::Paths;
@@ -207,6 +208,17 @@ pub(crate) fn file_server(
     publication: &Publication,
     exposure: Exposure,
 ) -> Outcome<(FileServer, Identity)> {
+    file_server_with(paths, settings, publication, exposure, &SegmentArgs::default())
+}
+
+/// The same with a choice of signatures for segments.
+pub(crate) fn file_server_with(
+    paths: &Paths,
+    settings: &Settings,
+    publication: &Publication,
+    exposure: Exposure,
+    segments: &SegmentArgs,
+) -> Outcome<(FileServer, Identity)> {
     let failed = |error| keychain_failure(&error);
     let keychain = Keychain::open(&paths.keys).map_err(failed)?;
     let identity = identity(&keychain, &publication.name)?;
@@ -217,10 +229,13 @@ pub(crate) fn file_server(
         exposure,
         signer: signer.clone(),
     };
-    let state = paths.state.join("serve").join(state_name(&publication.name));
+    let state = state_dir(paths, &publication.name);
     let mut config = FileServerConfig::new(vec![mount], state);
+    let segments = segments.signer(paths, &identity)?;
+    config.segment_signer = segments.signer;
     let certificates = keychain.certificates_to_serve(identity.prefix.view()).map_err(failed)?;
     config.certificates = certificates.iter().map(|it| it.wire().to_vec()).collect();
+    config.certificates.extend(segments.certificate);
     if !publication.name.view().is_prefix_of(identity.prefix.view()) {
         // The key belongs to a name above: its certificates must be reachable too.
         config.also_register = vec![(identity.prefix.with_generic(b"KEY"), signer)];
@@ -246,8 +261,13 @@ pub(crate) fn allow_flags(publication: &Publication, identity: &Identity) -> Str
     flags.collect::<Vec<String>>().join(" ")
 }
 
+/// Where the server of a name keeps its state.
+pub(crate) fn state_dir(paths: &Paths, name: &Name) -> PathBuf {
+    paths.state.join("serve").join(state_name(name))
+}
+
 /// A directory name for a name of any length.
-fn state_name(name: &Name) -> String {
+pub(crate) fn state_name(name: &Name) -> String {
     blake3::hash(name.view().value()).to_hex()[..32].to_owned()
 }
 

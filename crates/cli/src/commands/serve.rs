@@ -1,15 +1,18 @@
 //! `byname serve`: a file server attached to a forwarder, or one that readers reach directly.
 
 use super::daemon::{
-    Endings, ExposureArgs, Publication, allow_flags, directory, endpoint, endpoints, file_server,
-    link, name, server_failure,
+    Endings, ExposureArgs, Publication, allow_flags, directory, endpoint, endpoints,
+    file_server_with, link, name, server_failure,
 };
+use super::mirror::{self, MirrorArgs};
+use super::segments::SegmentArgs;
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
 use crate::paths::Paths;
 use crate::settings::Settings;
 use crate::target;
 use byname_io::{Connection, Endpoint};
+use byname_security::link::Link;
 use byname_store::{FileServer, ServerHandle};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +23,7 @@ use std::time::Duration;
   byname serve /data/run7 --name /lab/run7
   byname serve --mount /lab/run7=/data/run7 --mount /lab/run8=/data/run8
   byname serve /data --name /lab --connect unix:///run/nfd/nfd.sock
+  byname serve --mirror run7 --name /lab/run7          a copy, without the publisher's key
   byname serve /data --name /lab --listen tcp://*      no forwarder: get --via tcp://HOST
 
 Signed is not secret: whoever reaches an address it listens on can read what is published.")]
@@ -46,6 +50,10 @@ pub(crate) struct Args {
     via: Vec<String>,
     #[command(flatten)]
     exposure: ExposureArgs,
+    #[command(flatten)]
+    segments: SegmentArgs,
+    #[command(flatten)]
+    mirror: MirrorArgs,
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
@@ -56,15 +64,26 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let exposure = args.exposure.exposure(&settings);
     let mut servers = Vec::new();
     for publication in &publications {
-        let (mut server, identity) = file_server(paths, &settings, publication, exposure)?;
+        let (mut server, identity) = match args.mirror.mirror {
+            true => (mirror::server(paths, &settings, publication, exposure, args.mirror)?, None),
+            false => {
+                let segments = &args.segments;
+                let (server, identity) =
+                    file_server_with(paths, &settings, publication, exposure, segments)?;
+                (server, Some(identity))
+            }
+        };
         let listening = listen(args, &mut server)?;
         let via = match (&args.via[..], &forwarder) {
             ([], _) if !listening.is_empty() => super::up::addresses(&listening),
             ([], Some(forwarder)) => vec![forwarder.to_string()],
             (via, _) => via.to_vec(),
         };
-        let allow = allow_flags(publication, &identity);
-        servers.push(((server, allow), link(publication, &identity, &via).to_string()));
+        // Whose key counts is not for a mirror to say.
+        let unsigned = || Link { name: publication.name.clone(), via: via.clone(), key: None };
+        let link = identity.as_ref().map_or_else(unsigned, |it| link(publication, it, &via));
+        let allow = identity.map_or_else(String::new, |it| allow_flags(publication, &it));
+        servers.push(((server, allow), link.to_string()));
     }
     let endings = Endings::watch_signals()?;
     if let Some(forwarder) = &forwarder {
@@ -86,6 +105,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     }
     let outcome = endings.wait();
     handles.iter().for_each(ServerHandle::stop);
+    if args.mirror.mirror {
+        handles.iter().for_each(|handle| mirror::report(&handle.counters(), args.mirror));
+    }
     outcome
 }
 

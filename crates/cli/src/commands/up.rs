@@ -1,9 +1,10 @@
 //! `byname up`: forwarder and file server in one process, and the link to it.
 
 use super::daemon::{
-    Endings, ExposureArgs, Publication, allow_flags, directory, endpoints, file_server, link, name,
-    node,
+    Endings, ExposureArgs, Publication, allow_flags, directory, endpoints, file_server_with, link,
+    name, node,
 };
+use super::segments::SegmentArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::paths::Paths;
@@ -45,6 +46,8 @@ pub(crate) struct Args {
     yes: bool,
     #[command(flatten)]
     exposure: ExposureArgs,
+    #[command(flatten)]
+    segments: SegmentArgs,
     /// Print one JSON object in place of the link.
     #[arg(long)]
     json: bool,
@@ -99,7 +102,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         }
     };
     let exposure = args.exposure.exposure(&settings);
-    let (server, identity) = file_server(paths, &settings, &publication, exposure)?;
+    let (server, identity) =
+        file_server_with(paths, &settings, &publication, exposure, &args.segments)?;
     let via = if args.via.is_empty() { addresses(&listening) } else { args.via.clone() };
     let link = link(&publication, &identity, &via).to_string();
     let is_own = matches!(attachment, Attachment::Own(_));
@@ -198,7 +202,7 @@ fn refuse_mistakes(directory: &Path, paths: &Paths) -> Outcome {
     Err(Failure::usage(message).hint("choose a smaller directory, or say --yes if you mean it"))
 }
 
-fn default_name(directory: &Path) -> Name {
+pub(crate) fn default_name(directory: &Path) -> Name {
     let host = host_name();
     let host = host.split('.').next().unwrap_or_default();
     let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::mirror::MirrorConfig;
 
 /// Octets of hash trees kept on disk unless configured otherwise: those of 256 GiB of files.
-pub(super) const TREE_BYTES_MAX: u64 = 1 << 30;
+pub(crate) const TREE_BYTES_MAX: u64 = 1 << 30;
 /// Most threads that hash and read directories unless configured otherwise.
 const WORKER_THREADS_MAX: usize = 8;
 

@@ -60,7 +60,7 @@ impl Server {
     }
 
     /// The mount with the longest name that starts `path`, and what follows it.
-    fn place(&self, path: NameRef<'_>) -> Option<Place> {
+    pub(super) fn place(&self, path: NameRef<'_>) -> Option<Place> {
         let (mount, prefix) = (self.mounts.iter().map(|mount| mount.prefix.view()).enumerate())
             .filter(|(_, prefix)| prefix.is_prefix_of(path))
             .max_by_key(|(_, prefix)| prefix.value().len())?;

@@ -19,8 +19,9 @@ use super::cache::Cache;
 use super::ops::{Handle, Identity, Made, MakeSegment, Octets, Op};
 use super::reply::{Budget, Echo, interest_name};
 use super::segments::{Extent, OpenFile, PendingSegment, segment_builder};
-use super::{Owner, ServerConfig, Server, SharedSigner};
+use super::{Owner, Server, ServerConfig, SharedSigner};
 use crate::naming::{self, ParsedName, Part, Request};
+use crate::numbers::MANIFEST_KEYWORD;
 
 /// A key for segments, as it travels in operations.
 #[derive(Clone)]
@@ -59,6 +60,10 @@ impl Making {
         }
     }
 
+    pub(super) fn may_sign(&mut self, now_ns: u64) -> bool {
+        self.budget.take(now_ns)
+    }
+
     pub(super) fn nodes_under_way(&self) -> usize {
         self.nodes_under_way
     }
@@ -90,6 +95,17 @@ impl Server {
     /// packets and know no roots.
     pub fn sign_segments(&mut self, mount: usize, signer: SharedSigner) {
         self.segment_signers.insert(mount, SegmentSigner(signer));
+    }
+
+    /// The key for segments of a directory's snapshots.
+    pub(super) fn listing_signer(&self, path: NameRef<'_>) -> Option<SegmentSigner> {
+        if self.segment_signers.is_empty() {
+            return None;
+        }
+        let is_manifest = path.last().is_some_and(|last| last.is_keyword(MANIFEST_KEYWORD));
+        let directory = path.without_last(usize::from(is_manifest));
+        let mount = self.place(directory)?.mount;
+        self.segment_signers.get(&mount).cloned()
     }
 
     /// The segment size of versions of a mount with names of this length; `None` if none fits.
