@@ -68,6 +68,8 @@ pub struct Round {
     pub bytes_per_s: u64,
     /// Mean of the round trips; 0 if there were none to measure.
     pub rtt_mean_ns: u64,
+    /// Round trips measured.
+    pub rtt_count: u64,
     /// The reader, not the path, decided how much came.
     pub is_reader_limited: bool,
 }

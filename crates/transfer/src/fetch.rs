@@ -18,7 +18,7 @@ pub use runs::SegmentRuns;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::flow::{Flow, Sent};
+use crate::flow::Flow;
 use crate::sharing::Share;
 use table::{Attempt, SegmentMap, Table};
 
@@ -108,7 +108,6 @@ pub struct Fetch {
     config: FetchConfig,
     to_do: SegmentRuns,
     under_way: Table,
-    sent_count: u64,
     /// Places in the order of sending of the last answered ones, highest first.
     answered: [u64; LATER_ANSWERS],
     share: Share,
@@ -118,6 +117,8 @@ pub struct Fetch {
     refusals: HashMap<u64, u32>,
     last_segment: Option<u64>,
     heard_ns: Option<u64>,
+    /// When a silence was last broken by asking for one segment again.
+    probed_ns: Option<u64>,
     polled_ns: u64,
     no_route_since_ns: Option<u64>,
     failure: Option<FetchFailure>,
@@ -134,7 +135,6 @@ impl Fetch {
             config,
             to_do,
             under_way: Table::default(),
-            sent_count: 0,
             answered: [0; LATER_ANSWERS],
             share: Share::new(config.class),
             waiting: SegmentMap::default(),
@@ -142,6 +142,7 @@ impl Fetch {
             refusals: HashMap::new(),
             last_segment,
             heard_ns: None,
+            probed_ns: None,
             polled_ns: 0,
             no_route_since_ns: None,
             failure: None,
@@ -159,8 +160,7 @@ impl Fetch {
     ) -> bool {
         if let Some(attempt) = self.under_way.remove(segment) {
             self.check_verdict(&attempt, now_ns, flow);
-            let Attempt { sent_ns, bytes, tries, .. } = attempt;
-            flow.on_data(now_ns, &Sent { sent_ns, bytes, was_sent_once: tries == 1 }, is_marked);
+            flow.on_data(now_ns, &attempt.sent(), is_marked);
             self.note_answered(attempt.order);
             self.find_overtaken(now_ns, flow);
         } else if let Some((_, attempt)) = self.waiting.remove(&segment) {
@@ -180,7 +180,7 @@ impl Fetch {
     pub fn handle_nack(&mut self, segment: u64, kind: NackKind, now_ns: u64, flow: &mut Flow) {
         let Some(attempt) = self.under_way.remove(segment) else { return };
         if kind == NackKind::Congestion {
-            flow.on_congestion_nack(now_ns, attempt.sent_ns);
+            flow.on_congestion_nack(now_ns, &attempt.sent());
         } else {
             flow.on_released(1);
         }
@@ -212,7 +212,13 @@ impl Fetch {
             let mut attempt = *attempt;
             attempt.was_overtaken = false;
             self.under_way.remove(segment);
-            flow.on_time_out(now_ns, attempt.sent_ns);
+            if now_ns < attempt.sent_ns.saturating_add(flow.rto_ns()) && self.may_probe(&attempt) {
+                self.probed_ns = Some(now_ns);
+                flow.on_released(1);
+                self.retry_later(segment, attempt, now_ns);
+                continue;
+            }
+            flow.on_time_out(now_ns, &attempt.sent());
             if self.is_worn_out(&attempt, now_ns) {
                 self.fail(FetchFailure::Silence { segment });
             }
@@ -297,10 +303,8 @@ impl Fetch {
         attempt.sent_ns = now_ns;
         attempt.tries += 1;
         attempt.bytes = bytes;
-        self.sent_count += 1;
-        attempt.order = self.sent_count;
+        attempt.order = flow.on_sent(&mut self.share, bytes, now_ns);
         self.under_way.push(segment, attempt);
-        flow.on_sent(&mut self.share, bytes, now_ns);
         Some(segment)
     }
 
@@ -349,13 +353,21 @@ impl Fetch {
 
     fn is_worn_out(&self, attempt: &Attempt, now_ns: u64) -> bool {
         let is_old = now_ns.saturating_sub(attempt.first_sent_ns) >= self.config.silence_ns;
-        let is_silent = self.heard_ns.is_none_or(|heard| heard < attempt.first_sent_ns);
+        // What was under way when everything fell silent cannot each be tried so often in that time.
+        let is_silent = self
+            .heard_ns
+            .is_none_or(|heard| now_ns.saturating_sub(heard) >= self.config.silence_ns);
         is_old && (is_silent || attempt.tries > self.config.retries)
     }
 
     fn deadline_of(&self, attempt: &Attempt, flow: &Flow) -> u64 {
-        let patience_ns =
-            if self.is_overtaken(attempt) { flow.overtaken_after_ns() } else { flow.rto_ns() };
+        let patience_ns = if self.is_overtaken(attempt) {
+            flow.overtaken_after_ns()
+        } else if self.may_probe(attempt) {
+            flow.probe_after_ns()
+        } else {
+            flow.rto_ns()
+        };
         let again_ns = attempt.sent_ns.saturating_add(patience_ns);
         let silence_ns = attempt.first_sent_ns.saturating_add(self.config.silence_ns);
         if silence_ns > attempt.sent_ns { again_ns.min(silence_ns) } else { again_ns }
@@ -364,6 +376,13 @@ impl Fetch {
     /// Whether enough requests sent later were answered.
     fn is_overtaken(&self, attempt: &Attempt) -> bool {
         attempt.order < self.answered[LATER_ANSWERS - 1]
+    }
+
+    /// Whether this one may be asked for again early, because nothing comes any more: the last
+    /// ones of a file are overtaken by nobody. Once in a silence, or it would be a second window.
+    fn may_probe(&self, attempt: &Attempt) -> bool {
+        let Some(heard_ns) = self.heard_ns else { return false };
+        attempt.tries == 1 && self.probed_ns.is_none_or(|probed_ns| probed_ns < heard_ns)
     }
 
     fn note_answered(&mut self, mut order: u64) {
@@ -384,7 +403,7 @@ impl Fetch {
             let mut attempt = *attempt;
             attempt.was_overtaken = true;
             self.under_way.remove(segment);
-            flow.on_overtaken(now_ns, attempt.sent_ns);
+            flow.on_overtaken(now_ns, &attempt.sent());
             if self.is_worn_out(&attempt, now_ns) {
                 return self.fail(FetchFailure::Silence { segment });
             }
@@ -392,11 +411,13 @@ impl Fetch {
         }
     }
 
-    /// Whether asking again was right: an answer that comes at once is one to the first request.
+    /// Whether asking again was right: an answer that comes at once is one to the first request,
+    /// and one that takes much longer comes from farther away than others.
     fn check_verdict(&self, attempt: &Attempt, now_ns: u64, flow: &mut Flow) {
         if attempt.was_overtaken && attempt.tries > 1 {
             let usual_ns = flow.smoothed_rtt_ns().unwrap_or(0);
-            flow.on_verdict(now_ns.saturating_sub(attempt.sent_ns) >= usual_ns / 2);
+            let elapsed_ns = now_ns.saturating_sub(attempt.sent_ns);
+            flow.on_verdict((usual_ns / 2..=2 * usual_ns + 5 * MS).contains(&elapsed_ns));
         }
     }
 

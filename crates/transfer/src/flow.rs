@@ -18,6 +18,8 @@ use crate::sharing::{Class, PROMPT_RESERVE, Share, Sharing};
 const MS: u64 = 1_000_000;
 /// Answers may come this much late without having been lost: reads from disks do.
 const LATE_MIN_NS: u64 = 5 * MS;
+/// A silence this long is broken by asking for one segment again, long before the time-out.
+const PROBE_MIN_NS: u64 = 20 * MS;
 const REORDERING_MAX: u64 = 64;
 /// Requests rightly asked for again before less patience is tried.
 const RIGHT_MAX: u32 = 64;
@@ -28,6 +30,8 @@ const SKIPPED_NS: u64 = MS;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) sent_ns: u64,
+    /// What [`Flow::on_sent`] gave.
+    pub(crate) order: u64,
     pub(crate) bytes: u64,
     pub(crate) was_sent_once: bool,
 }
@@ -41,6 +45,8 @@ pub struct Flow {
     sharing: Sharing,
     window: usize,
     in_flight: usize,
+    /// Requests sent so far.
+    sent_count: u64,
     heard_ns: Option<u64>,
     backed_off_ns: u64,
     limit: Option<TokenBucket>,
@@ -49,6 +55,8 @@ pub struct Flow {
     /// The pace is what holds requests back.
     is_paced: bool,
     skipped_ns: Option<u64>,
+    /// Longest round trip in this round and in the one before; `None` until there was one.
+    longest_ns: (u64, Option<u64>),
     /// Patience with answers that are overtaken, in quarters of a round trip.
     reordering: u64,
     right_count: u32,
@@ -71,12 +79,14 @@ impl Flow {
             sharing: Sharing::default(),
             window: 0,
             in_flight: 0,
+            sent_count: 0,
             heard_ns: None,
             backed_off_ns: 0,
             limit: None,
             is_idle: false,
             is_paced: false,
             skipped_ns: None,
+            longest_ns: (0, None),
             reordering: 1,
             right_count: 0,
         };
@@ -159,8 +169,9 @@ impl Flow {
         self.sharing.leave(share);
     }
 
-    /// A request was sent that asks for about `bytes` of payload.
-    pub(crate) fn on_sent(&mut self, share: &mut Share, bytes: u64, now_ns: u64) {
+    /// A request was sent that asks for about `bytes` of payload. Returns its place in the order
+    /// of sending.
+    pub(crate) fn on_sent(&mut self, share: &mut Share, bytes: u64, now_ns: u64) -> u64 {
         if self.in_flight == 0 {
             self.rounds.clear();
         }
@@ -171,6 +182,8 @@ impl Flow {
         if let Some(limit) = &mut self.limit {
             limit.take(bytes);
         }
+        self.sent_count += 1;
+        self.sent_count
     }
 
     /// A request was answered.
@@ -181,12 +194,21 @@ impl Flow {
         let rtt_ns = sent.was_sent_once.then(|| now_ns.saturating_sub(sent_ns));
         if let Some(rtt_ns) = rtt_ns {
             self.rtt.on_sample(rtt_ns);
+        } else {
+            // Whichever request was answered, a round trip takes this long at least. Without it
+            // a path that became longer would have everything asked twice, for ever.
+            self.rtt.on_least(now_ns.saturating_sub(sent_ns));
         }
+        self.longest_ns.0 = self.longest_ns.0.max(now_ns.saturating_sub(sent_ns));
         let is_limiting = !self.is_idle;
         let bytes = sent.bytes;
-        let answer = Answer { now_ns, sent_ns, bytes, rtt_ns, is_limiting };
-        let round = self.rounds.on_data(&answer, self.rtt.smoothed_ns().unwrap_or(0));
         let in_flight = self.in_flight;
+        let (order, last_order) = (sent.order, self.sent_count);
+        let answer = Answer { now_ns, order, bytes, rtt_ns, is_limiting, in_flight, last_order };
+        let round = self.rounds.on_data(&answer);
+        if round.is_some() {
+            self.longest_ns = (0, Some(self.longest_ns.0));
+        }
         self.controller.on_data(&DataSample {
             now_ns,
             sent_ns,
@@ -201,36 +223,48 @@ impl Flow {
     }
 
     /// A request got no answer in time.
-    pub(crate) fn on_time_out(&mut self, now_ns: u64, sent_ns: u64) {
+    pub(crate) fn on_time_out(&mut self, now_ns: u64, sent: &Sent) {
         // One back-off per round: all requests sent before the last one share its fate.
-        if sent_ns >= self.backed_off_ns {
+        if sent.sent_ns >= self.backed_off_ns {
             self.rtt.back_off();
             self.backed_off_ns = now_ns;
         }
-        self.on_loss(now_ns, sent_ns, LossKind::TimeOut);
+        self.on_loss(now_ns, sent, LossKind::TimeOut);
     }
 
     /// A request was not answered although later ones were.
-    pub(crate) fn on_overtaken(&mut self, now_ns: u64, sent_ns: u64) {
-        self.on_loss(now_ns, sent_ns, LossKind::Overtaken);
+    pub(crate) fn on_overtaken(&mut self, now_ns: u64, sent: &Sent) {
+        self.on_loss(now_ns, sent, LossKind::Overtaken);
     }
 
     /// A request was refused by a forwarder whose queue is full.
-    pub(crate) fn on_congestion_nack(&mut self, now_ns: u64, sent_ns: u64) {
-        self.on_loss(now_ns, sent_ns, LossKind::Nack);
+    pub(crate) fn on_congestion_nack(&mut self, now_ns: u64, sent: &Sent) {
+        self.on_loss(now_ns, sent, LossKind::Nack);
     }
 
     /// `count` requests are no longer waited for, whatever happens to them.
     pub(crate) fn on_released(&mut self, count: usize) {
+        self.rounds.on_released(count);
         self.in_flight = self.in_flight.saturating_sub(count);
     }
 
     /// Age at which a request is taken for lost, if later ones were answered.
     pub(crate) fn overtaken_after_ns(&self) -> u64 {
+        // The first answers may all be from a cache, and the publisher far away.
+        let Some(longest_ns) = self.longest_ns.1 else { return self.rtt.rto_ns() };
+        let longest_ns = longest_ns.max(self.longest_ns.0);
         let usual_ns = self.rtt.smoothed_ns().unwrap_or(self.rtt.rto_ns());
         let patience_ns = (usual_ns / 4).saturating_mul(self.reordering);
         let patience_ns = patience_ns.max(2 * self.rtt.variation_ns()).max(LATE_MIN_NS);
-        usual_ns.saturating_add(patience_ns).min(self.rtt.rto_ns())
+        let late_ns = usual_ns.saturating_add(patience_ns);
+        late_ns.max(longest_ns.saturating_add(longest_ns / 8)).min(self.rtt.rto_ns())
+    }
+
+    /// Age at which silence is broken by asking once more.
+    pub(crate) fn probe_after_ns(&self) -> u64 {
+        let usual_ns = self.rtt.smoothed_ns().unwrap_or(self.rtt.rto_ns());
+        let patience_ns = (2 * self.rtt.variation_ns()).max(PROBE_MIN_NS);
+        usual_ns.saturating_mul(2).saturating_add(patience_ns).min(self.rtt.rto_ns())
     }
 
     /// What was taken for lost came after all, or did not.
@@ -247,7 +281,9 @@ impl Flow {
         }
     }
 
-    fn on_loss(&mut self, now_ns: u64, sent_ns: u64, kind: LossKind) {
+    fn on_loss(&mut self, now_ns: u64, sent: &Sent, kind: LossKind) {
+        self.rounds.on_settled(sent.order);
+        let sent_ns = sent.sent_ns;
         self.in_flight = self.in_flight.saturating_sub(1);
         let is_path_alive = self.heard_ns.is_some_and(|heard_ns| heard_ns > sent_ns);
         let in_flight = self.in_flight;

@@ -39,6 +39,13 @@ impl RttEstimator {
         self.back_off_shift = 0;
     }
 
+    /// A round trip took at least this long; says nothing if that is not unusual.
+    pub fn on_least(&mut self, least_ns: u64) {
+        if self.smoothed_ns.is_some_and(|smoothed| least_ns > smoothed) {
+            self.on_sample(least_ns);
+        }
+    }
+
     /// Doubles the time-out until the next sample.
     pub fn back_off(&mut self) {
         self.back_off_shift = (self.back_off_shift + 1).min(BACK_OFF_SHIFT_MAX);

@@ -97,3 +97,256 @@ fn one_gigabit_is_filled_at_any_distance_and_loss() {
         }
     }
 }
+
+/// 1 for equal shares, 1/n if one has everything.
+fn jain(values: &[f64]) -> f64 {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    sum * sum / (values.len() as f64 * squares.max(f64::MIN_POSITIVE))
+}
+
+/// Bytes that each consumer received between two times.
+fn shares(world: &mut World, from_ns: u64, to_ns: u64) -> Vec<f64> {
+    let received = |world: &World| -> Vec<u64> {
+        world.consumers.iter().map(|one| one.received_bytes()).collect()
+    };
+    world.run_until(from_ns);
+    let before = received(world);
+    world.queue.clear_figures();
+    world.run_until(to_ns);
+    received(world).iter().zip(before).map(|(after, before)| (after - before) as f64).collect()
+}
+
+fn consumers(world: &mut World, configs: &[ConsumerConfig]) {
+    for config in configs {
+        let consumer = world.add_consumer(*config);
+        world.add_transfer(consumer, None, Class::Bulk);
+    }
+}
+
+#[test]
+fn cubic_gets_what_its_formula_says() {
+    // The formula is for losses at equal distances; by chance they allow somewhat more.
+    let faults = Faults { loss_every: 10_000, ..Faults::default() };
+    let mut world = World::new(link(10 * GBIT, 100 * MS, 1.0), faults, 7);
+    consumers(&mut world, &[ConsumerConfig::at(100 * MS).with(Congestion::Cubic)]);
+    let figures = measure(&mut world, 100 * SECOND, 300 * SECOND, 10 * GBIT);
+    let mbit = figures.share * 10_000.0 * PAYLOAD_SHARE;
+    println!("cubic 10 Gbit/s 100 ms 0.01 %: {mbit:.0} Mbit/s");
+    assert!((110.0..136.0).contains(&mbit), "{mbit}");
+}
+
+#[test]
+fn flows_of_one_bottleneck_share_it_and_its_queue_stays_short() {
+    for (title, discipline) in
+        [("drop tail", Discipline::DropTail), ("CoDel marks", Discipline::CodelMarks)]
+    {
+        for rtt_ms in [5, 20, 100] {
+            for count in [2, 4, 16] {
+                let queue = QueueConfig { discipline, ..link(GBIT, rtt_ms * MS, 1.0) };
+                let mut world = World::new(queue, Faults::default(), 3);
+                // Each comes while the others are at full speed.
+                let configs: Vec<_> = (0..count)
+                    .map(|place| ConsumerConfig {
+                        start_ns: place * 300 * MS,
+                        ..ConsumerConfig::at(rtt_ms * MS)
+                    })
+                    .collect();
+                consumers(&mut world, &configs);
+                let got = shares(&mut world, 15 * SECOND, 25 * SECOND);
+                let used = got.iter().sum::<f64>() * 8.0 / 10.0 / GBIT as f64 / PAYLOAD_SHARE;
+                let index = jain(&got);
+                println!(
+                    "{count:>2} flows, {rtt_ms:>3} ms, {title:<11}: Jain {index:.3}, {:>5.1} % of \
+                     the line, queue {:>6.2} ms, dropped {}",
+                    100.0 * used,
+                    world.queue.delay_mean_ns() as f64 / 1e6,
+                    world.queue.drop_count
+                );
+                assert!(used > 0.9, "{count} flows at {rtt_ms} ms, {title}: {used}");
+                let least = if discipline == Discipline::DropTail { 0.6 } else { 0.85 };
+                assert!(index > least, "{count} flows at {rtt_ms} ms, {title}: {index} {got:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn flows_of_different_distance_all_get_something() {
+    let mut world = World::new(link(GBIT, 50 * MS, 1.0), Faults::default(), 3);
+    consumers(&mut world, &[10, 30, 100].map(|rtt_ms| ConsumerConfig::at(rtt_ms * MS)));
+    let got = shares(&mut world, 15 * SECOND, 35 * SECOND);
+    println!("10, 30, 100 ms share: {got:.0?}, Jain {:.3}", jain(&got));
+    let sum: f64 = got.iter().sum();
+    assert!(got.iter().all(|one| *one > sum * 0.03), "{got:?}");
+}
+
+#[test]
+fn the_default_and_cubic_live_side_by_side() {
+    for products in [0.5, 1.0, 2.0] {
+        let mut world = World::new(link(GBIT, 20 * MS, products), Faults::default(), 3);
+        let near = ConsumerConfig::at(20 * MS);
+        consumers(&mut world, &[near, near.with(Congestion::Cubic)]);
+        let got = shares(&mut world, 10 * SECOND, 40 * SECOND);
+        let share = got[0] / (got[0] + got[1]);
+        println!("bdp beside cubic, buffer {products} products: {:.0} %", 100.0 * share);
+        assert!((0.15..0.85).contains(&share), "{products}: {share}");
+    }
+}
+
+#[test]
+fn a_shallow_buffer_is_not_flooded() {
+    for products in [0.05, 0.1, 0.25] {
+        let mut world = single(Congestion::Bdp, link(GBIT, 50 * MS, products), 50 * MS, 0.0);
+        let figures = measure(&mut world, 3 * SECOND, 8 * SECOND, GBIT);
+        print(&format!("bdp 1 Gbit/s 50 ms, buffer {products} products"), &figures);
+        assert!(figures.share > 0.85, "{}", figures.share);
+        assert!(figures.drop_share < 0.03, "{}", figures.drop_share);
+    }
+}
+
+#[test]
+fn bursts_of_loss_disorder_and_duplicates_cost_little() {
+    let bursts = Faults { loss: 1e-4, burst: 20, ..Faults::default() };
+    let disorder = Faults { disorder: 0.02, late_ns: 10 * MS, ..Faults::default() };
+    let duplicates = Faults { duplication: 0.05, ..Faults::default() };
+    let all = [("bursts", bursts), ("disorder", disorder), ("duplicates", duplicates)];
+    for (title, faults) in all {
+        let mut world = World::new(link(GBIT, 20 * MS, 1.0), faults, 5);
+        consumers(&mut world, &[ConsumerConfig::at(20 * MS)]);
+        let figures = measure(&mut world, 2 * SECOND, 7 * SECOND, GBIT);
+        print(&format!("bdp 1 Gbit/s 20 ms, {title}"), &figures);
+        assert!(figures.share > 0.9, "{title}: {}", figures.share);
+        assert!(figures.repeated < 0.02, "{title}: {}", figures.repeated);
+    }
+}
+
+#[test]
+fn an_outage_is_survived_and_the_rate_comes_back() {
+    let outage_ns = (3 * SECOND, 5 * SECOND);
+    let faults = Faults { outage_ns, ..Faults::default() };
+    let mut world = World::new(link(GBIT, 20 * MS, 1.0), faults, 5);
+    consumers(&mut world, &[ConsumerConfig::at(20 * MS)]);
+    world.run_until(4 * SECOND);
+    let before = world.consumers[0].requested;
+    world.run_until(5 * SECOND);
+    let asked = world.consumers[0].requested - before;
+    assert!(asked <= 64, "{asked} requests into nothing");
+    let figures = measure(&mut world, 7 * SECOND, 9 * SECOND, GBIT);
+    print("bdp 1 Gbit/s 20 ms, after an outage of 2 s", &figures);
+    assert!(figures.share > 0.85, "{}", figures.share);
+}
+
+#[test]
+fn caches_on_the_way_do_not_confuse_it() {
+    for cached in [0.1, 0.5, 0.9] {
+        let mut world = World::new(link(GBIT, 50 * MS, 1.0), Faults::default(), 5);
+        consumers(&mut world, &[ConsumerConfig { cached, ..ConsumerConfig::at(50 * MS) }]);
+        let got = shares(&mut world, 4 * SECOND, 8 * SECOND)[0];
+        // What the bottleneck carries is only the part that is not cached.
+        let through = got * (1.0 - cached) * 8.0 / 4.0 / GBIT as f64 / PAYLOAD_SHARE;
+        println!(
+            "bdp 1 Gbit/s 50 ms, {:.0} % cached: {:.1} % of the line, queue {:.2} ms",
+            100.0 * cached,
+            100.0 * through,
+            world.queue.delay_mean_ns() as f64 / 1e6
+        );
+        assert!(through > 0.75, "{cached}: {through}");
+    }
+}
+
+#[test]
+fn a_path_that_becomes_longer_is_noticed() {
+    let mut world = World::new(link(GBIT, 50 * MS, 1.0), Faults::default(), 5);
+    consumers(&mut world, &[ConsumerConfig::at(2 * MS)]);
+    world.run_until(3 * SECOND);
+    world.consumers[0].config.rtt_ns = 80 * MS;
+    let figures = measure(&mut world, 6 * SECOND, 9 * SECOND, GBIT);
+    print("bdp 1 Gbit/s, from 2 ms to 80 ms", &figures);
+    assert!(figures.share > 0.8, "{}", figures.share);
+}
+
+#[test]
+fn many_files_of_one_flow_get_the_same() {
+    let mut world = World::new(link(GBIT, 20 * MS, 1.0), Faults::default(), 5);
+    let consumer = world.add_consumer(ConsumerConfig::at(20 * MS));
+    (0..8).for_each(|_| {
+        world.add_transfer(consumer, None, Class::Bulk);
+    });
+    world.run_until(2 * SECOND);
+    // One more, when all the room is taken.
+    world.add_transfer(consumer, None, Class::Bulk);
+    world.run_until(3 * SECOND);
+    let received = |world: &World| -> Vec<u64> {
+        world.consumers[0].transfers.iter().map(|transfer| transfer.received).collect()
+    };
+    let before = received(&world);
+    world.run_until(5 * SECOND);
+    let got: Vec<f64> = received(&world)
+        .iter()
+        .zip(before)
+        .map(|(after, before)| (after - before) as f64)
+        .collect();
+    let index = jain(&got);
+    println!("9 files of one flow: Jain {index:.4}");
+    assert!(index > 0.99, "{got:?}");
+}
+
+#[test]
+fn what_a_person_waits_for_passes_the_bulk_and_does_not_stop_it() {
+    let mut world = World::new(link(GBIT, 20 * MS, 1.0), Faults::default(), 5);
+    let consumer = world.add_consumer(ConsumerConfig::at(20 * MS));
+    (0..16).for_each(|_| {
+        world.add_transfer(consumer, None, Class::Bulk);
+    });
+    world.run_until(3 * SECOND);
+    let (mut slowest_ns, before) = (0, world.consumers[0].received_bytes());
+    for _ in 0..20 {
+        let asked_ns = world.now_ns;
+        let place = world.add_transfer(consumer, Some(4), Class::Prompt);
+        world.run_until(asked_ns + 100 * MS);
+        let finished_ns = world.consumers[0].transfers[place].finished_ns;
+        slowest_ns = slowest_ns.max(finished_ns.map_or(u64::MAX, |at_ns| at_ns - asked_ns));
+    }
+    let bulk = (world.consumers[0].received_bytes() - before) as f64 * 8.0 / 2.0 / GBIT as f64;
+    println!("4 segments beside 16 files: {:.1} ms at most", slowest_ns as f64 / 1e6);
+    assert!(slowest_ns < 30 * MS, "{slowest_ns}");
+    assert!(bulk / PAYLOAD_SHARE > 0.95, "{bulk}");
+    // A greedy one takes its share and no more.
+    let greedy = world.add_transfer(consumer, None, Class::Prompt);
+    world.run_until(world.now_ns + SECOND);
+    let count = |world: &World| world.consumers[0].transfers[greedy].received;
+    let (all_before, before) = (world.consumers[0].received_bytes(), count(&world));
+    world.run_until(world.now_ns + 2 * SECOND);
+    let all = (world.consumers[0].received_bytes() - all_before) / 8192;
+    let share = (count(&world) - before) as f64 / all as f64;
+    println!("a greedy prompt one beside 16 files: {:.0} %", 100.0 * share);
+    assert!((0.1..0.7).contains(&share), "{share}");
+}
+
+#[test]
+fn the_last_segments_are_not_left_to_the_time_out() {
+    let mut slowest_ns = 0;
+    for seed in 0..200 {
+        let faults = Faults { loss: 0.02, burst: 1, ..Faults::default() };
+        let mut world = World::new(link(GBIT, 10 * MS, 1.0), faults, seed);
+        let consumer = world.add_consumer(ConsumerConfig::at(10 * MS));
+        world.add_transfer(consumer, Some(64), Class::Bulk);
+        world.run_until(2 * SECOND);
+        let finished_ns = world.consumers[0].transfers[0].finished_ns.expect("it arrives");
+        slowest_ns = slowest_ns.max(finished_ns);
+    }
+    println!("64 segments, 10 ms, 2 % loss: {:.0} ms at most", slowest_ns as f64 / 1e6);
+    assert!(slowest_ns < 500 * MS, "{slowest_ns}");
+}
+
+#[test]
+fn refusals_of_full_forwarders_slow_it_down_and_nothing_is_lost() {
+    let mut world = World::new(link(GBIT, 10 * MS, 1.0), Faults::default(), 5);
+    world.refusal = 0.05;
+    let consumer = world.add_consumer(ConsumerConfig::at(10 * MS));
+    let place = world.add_transfer(consumer, Some(2000), Class::Bulk);
+    world.run_until(30 * SECOND);
+    let transfer = &world.consumers[0].transfers[place];
+    assert_eq!((transfer.received, transfer.duplicate_count), (2000, 0));
+}

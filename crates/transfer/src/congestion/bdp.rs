@@ -26,7 +26,11 @@ const GAIN_START: f64 = 4.0;
 /// Late answers in a row that end the start in mid-round. So many, because answers from caches
 /// come in between where there are any.
 const LATE_IN_A_ROW: u32 = 32;
+/// Answers that make a mean.
+const SAMPLES_MIN: f64 = 32.0;
 const GAIN_UP: f64 = 1.25;
+/// Looking for more, a small flow takes a larger step than its rate says, so that it catches up.
+const UP_SEGMENTS: f64 = 2.0;
 const GAIN_DOWN: f64 = 0.75;
 /// More than the path holds, so that a late answer does not stop the stream.
 const SLACK: f64 = 1.25;
@@ -40,15 +44,19 @@ const QUEUE_TARGET_NS: u64 = MS;
 const PACED_FROM_NS: u64 = MS;
 /// Age at which the undisturbed round trip has to be measured anew.
 const BASE_AGE_NS: u64 = 10_000 * MS;
+/// What it takes to notice a loss without waiting for a time-out.
+const WINDOW_LEAST: f64 = 4.0;
 const EMPTY_ROUNDS: u32 = 2;
 /// A path is taken to be another one after so many rounds.
 const MOVED_ROUNDS: u32 = 3;
 const CUT_MARK: f64 = 0.85;
 const CUT_LOSS: f64 = 0.7;
+const CUT_RATE: f64 = 0.9;
 /// No reduction goes further below the model: the rate that still comes is real.
 const CUT_FLOOR: f64 = 0.7;
 /// Share of losses that is congestion, in 1/1000.
 const LOSS_TOLERATED: u64 = 50;
+const LOSS_QUEUEING: u64 = 25;
 /// Outcomes needed to tell a share of losses from chance.
 const OUTCOMES_MIN: u64 = 128;
 
@@ -86,6 +94,9 @@ pub struct Bdp {
     flat_rounds: u32,
     late_count: u32,
     moved_rounds: u32,
+    /// The path was not tried for more last time, because there was a queue.
+    has_passed: bool,
+    is_queueing: bool,
     /// Bound learned from congestion; grows slowly.
     cap: f64,
     reduced_ns: Option<u64>,
@@ -111,6 +122,8 @@ impl Bdp {
             flat_rounds: 0,
             late_count: 0,
             moved_rounds: 0,
+            has_passed: false,
+            is_queueing: false,
             cap: f64::INFINITY,
             reduced_ns: None,
             was_reduced: false,
@@ -123,6 +136,16 @@ impl Bdp {
     /// Segments that the path holds, with the queue that is tolerated.
     fn capacity(&self) -> f64 {
         self.held_in(self.base_ns)
+    }
+
+    /// What the smallest window would give.
+    fn rate_least(&self) -> f64 {
+        WINDOW_LEAST * self.segment_bytes * 1e9 / self.base_ns.max(1) as f64
+    }
+
+    /// What would come if the model were right.
+    fn usual_rate(&self) -> f64 {
+        (self.rate.max() as f64).max(self.rate_least())
     }
 
     fn held_in(&self, time_ns: u64) -> f64 {
@@ -141,7 +164,8 @@ impl Bdp {
             Phase::Empty(_) => 0.5,
         };
         let queue = if matches!(self.phase, Phase::Empty(_)) { 0 } else { QUEUE_TARGET_NS };
-        slack * self.capacity() + self.held_in(queue)
+        let more = if self.phase == Phase::Up { UP_SEGMENTS } else { 0.0 };
+        slack * self.capacity() + self.held_in(queue) + more
     }
 
     fn gain(&self) -> f64 {
@@ -171,28 +195,39 @@ impl Bdp {
         }
         self.next_phase(round, is_full, in_flight, now_ns);
         self.was_reduced = false;
-        self.came_count /= 2;
-        self.lost_count /= 2;
+        if self.came_count + self.lost_count > 2 * OUTCOMES_MIN {
+            self.came_count /= 2;
+            self.lost_count /= 2;
+        }
         self.apply();
     }
 
     fn measure_base(&mut self, round: &Round, now_ns: u64) {
         let mean_ns = round.rtt_mean_ns;
-        if mean_ns == 0 {
+        // A handful of answers may all have come from a cache.
+        if mean_ns == 0 || (round.rtt_count as f64) < SAMPLES_MIN.min(self.window / 2.0) {
             return;
         }
-        if self.base_ns == 0 || mean_ns <= self.base_ns {
+        // As long as the rate follows the window there is no queue, so this is the path, however
+        // the first answers came; later a lower mean is a better one.
+        let is_growing = self.phase == Phase::Start
+            && round.bytes_per_s > self.rate_before + self.rate_before / 4;
+        if self.base_ns == 0 || mean_ns <= self.base_ns || is_growing {
             self.base_ns = mean_ns;
             self.base_seen_ns = now_ns;
         } else if mean_ns <= self.base_ns + self.base_ns / 16 + QUEUE_TARGET_NS / 4 {
             // The same, but for the noise: follow slowly.
             self.base_ns += (mean_ns - self.base_ns) / 16;
             self.base_seen_ns = now_ns;
+        } else if self.is_starved(round) {
+            // The window, not the pace, is what limits: answers come from farther away than
+            // before, or others keep the queue full.
+            self.base_ns += (mean_ns - self.base_ns) / 16;
         }
         // A queue of ours makes answers late and leaves the rate as it is. A longer path makes
         // them late and the rate small, because the window is made for a shorter one.
-        let is_late = mean_ns > self.base_ns.saturating_mul(5) / 2;
-        let is_slow = round.bytes_per_s < self.rate.max() / 2;
+        let is_late = mean_ns > self.base_ns.saturating_mul(2);
+        let is_slow = (round.bytes_per_s as f64) < self.usual_rate() / 2.0;
         let has_moved = is_late && is_slow && !round.is_reader_limited;
         self.moved_rounds = if has_moved { self.moved_rounds + 1 } else { 0 };
         if self.moved_rounds >= MOVED_ROUNDS {
@@ -207,6 +242,7 @@ impl Bdp {
         let is_base_old = now_ns.saturating_sub(self.base_seen_ns) > BASE_AGE_NS;
         let has_grown = rate > self.rate_before + self.rate_before / 8;
         let is_queueing = self.is_late(round.rtt_mean_ns);
+        self.is_queueing = is_queueing;
         self.phase = match self.phase {
             Phase::Start => self.leave_start(is_full, is_queueing),
             Phase::Drain if in_flight as f64 > self.capacity() + self.held_in(QUEUE_TARGET_NS) => {
@@ -227,19 +263,29 @@ impl Bdp {
             // The rate of this round is the answer to what was asked for in the one before.
             Phase::Down if has_grown && !is_queueing && !self.was_reduced => self.look_for_more(),
             Phase::Down => Phase::Cruise(CRUISE_ROUNDS),
+            Phase::Cruise(0) if is_full && is_queueing && !self.has_passed => {
+                self.has_passed = true;
+                Phase::Down
+            }
             Phase::Cruise(0) if is_full => self.look_for_more(),
             Phase::Cruise(left) => Phase::Cruise(left.saturating_sub(1)),
         };
     }
 
+    fn is_starved(&self, round: &Round) -> bool {
+        let is_slow = (round.bytes_per_s as f64) < 0.85 * self.usual_rate();
+        matches!(self.phase, Phase::Cruise(_)) && is_slow && !round.is_reader_limited
+    }
+
     fn is_late(&self, rtt_ns: u64) -> bool {
-        self.base_ns > 0 && rtt_ns > self.base_ns + self.base_ns / 8 + 2 * QUEUE_TARGET_NS
+        let tolerated_ns = (self.base_ns / 8).min(5 * MS) + 2 * QUEUE_TARGET_NS;
+        self.base_ns > 0 && rtt_ns > self.base_ns + tolerated_ns
     }
 
     /// Half of what is under way now was enough to make the queue that is seen now.
     fn check_start(&mut self, rtt_ns: u64) {
         self.late_count = if self.is_late(rtt_ns) { self.late_count + 1 } else { 0 };
-        if self.late_count >= LATE_IN_A_ROW {
+        if self.late_count >= LATE_IN_A_ROW && self.window > 4.0 * SAMPLES_MIN {
             self.phase = Phase::Drain;
             self.window /= 2.0;
             self.clamp();
@@ -248,6 +294,7 @@ impl Bdp {
 
     fn look_for_more(&mut self) -> Phase {
         self.rate_before = self.rate.max();
+        self.has_passed = false;
         Phase::Up
     }
 
@@ -259,7 +306,7 @@ impl Bdp {
         } else if is_full {
             self.flat_rounds += 1;
         }
-        let is_over = self.flat_rounds >= 3 || (self.flat_rounds >= 1 && is_queueing);
+        let is_over = self.flat_rounds >= 3 || (self.flat_rounds >= 2 && is_queueing);
         if is_over || self.was_reduced { Phase::Drain } else { Phase::Start }
     }
 
@@ -270,21 +317,21 @@ impl Bdp {
         }
         self.clamp();
         let is_far = self.base_ns >= PACED_FROM_NS && self.phase != Phase::Restart;
-        let pace = (self.gain() * self.rate.max() as f64) as u64;
+        let least = self.rate_least();
+        let more = if self.phase == Phase::Up { UP_SEGMENTS / WINDOW_LEAST * least } else { 0.0 };
+        let pace = (self.gain() * self.rate.max() as f64 + more).max(least) as u64;
         self.pace = (is_far && pace > 0).then_some(pace);
     }
 
     fn clamp(&mut self) {
-        // Four requests are what it takes to notice a loss without waiting for a time-out.
-        let least = (2 * WINDOW_MIN) as f64;
-        self.window = self.window.min(self.cap).max(least).min(self.window_max);
+        self.window = self.window.min(self.cap).max(WINDOW_LEAST).min(self.window_max);
     }
 
     /// Grows by what came, which doubles the window every round.
     fn grow(&mut self) {
-        let target = self.target();
-        let is_known = self.base_ns > 0;
-        if !is_known || self.window < target {
+        // The start ends when the rate no longer follows, whatever a model made of few answers
+        // says.
+        if self.phase == Phase::Start || self.window < self.target() {
             self.window += 1.0;
             self.clamp();
         }
@@ -298,6 +345,8 @@ impl Bdp {
         self.was_reduced = true;
         self.cap = (factor * self.window).max(CUT_FLOOR * self.capacity());
         (self.came_count, self.lost_count) = (0, 0);
+        // The best of the last rounds was more than our share.
+        self.rate.scale(CUT_RATE);
         if matches!(self.phase, Phase::Start | Phase::Up) {
             self.phase = Phase::Drain;
         }
@@ -345,7 +394,9 @@ impl CongestionController for Bdp {
             LossKind::TimeOut | LossKind::Overtaken => self.lost_count += 1,
         }
         let outcomes = self.came_count + self.lost_count;
-        if outcomes >= OUTCOMES_MIN && self.lost_count * 1000 > outcomes * LOSS_TOLERATED {
+        // With a queue in sight losses most likely come from its being full.
+        let tolerated = if self.is_queueing { LOSS_QUEUEING } else { LOSS_TOLERATED };
+        if outcomes >= OUTCOMES_MIN && self.lost_count * 1000 > outcomes * tolerated {
             self.reduce(sample.now_ns, sample.sent_ns, CUT_LOSS);
         }
     }

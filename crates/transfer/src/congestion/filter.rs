@@ -16,6 +16,10 @@ impl MaxFilter {
         self.next = (self.next + 1) % VALUES;
     }
 
+    pub(super) fn scale(&mut self, factor: f64) {
+        self.values.iter_mut().for_each(|value| *value = (*value as f64 * factor) as u64);
+    }
+
     pub(super) fn max(&self) -> u64 {
         self.values.iter().copied().max().unwrap_or(0)
     }

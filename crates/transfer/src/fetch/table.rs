@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 
+use crate::flow::Sent;
+
 const NONE: u32 = u32::MAX;
 
 /// One request, sent once or more.
@@ -15,11 +17,18 @@ pub(super) struct Attempt {
     pub(super) first_sent_ns: u64,
     pub(super) sent_ns: u64,
     pub(super) bytes: u64,
-    /// Counts what this fetch sends.
+    /// Its place among all requests of the flow.
     pub(super) order: u64,
     pub(super) tries: u32,
     /// It was asked for again because later requests were answered.
     pub(super) was_overtaken: bool,
+}
+
+impl Attempt {
+    pub(super) fn sent(&self) -> Sent {
+        let Attempt { sent_ns, order, bytes, tries, .. } = *self;
+        Sent { sent_ns, order, bytes, was_sent_once: tries == 1 }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use crate::congestion::Aimd;
 const SECOND: u64 = 1_000_000_000;
 
 fn sent_at(sent_ns: u64) -> Sent {
-    Sent { sent_ns, bytes: 8192, was_sent_once: true }
+    Sent { sent_ns, order: 1, bytes: 8192, was_sent_once: true }
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_whole_window_lost_backs_off_once() {
     let before = flow.rto_ns();
     for sent_ns in 1..=16 {
         flow.on_sent(&mut share, 8192, sent_ns);
-        flow.on_time_out(SECOND, sent_ns);
+        flow.on_time_out(SECOND, &sent_at(sent_ns));
     }
     assert_eq!(flow.rto_ns(), 2 * before);
     assert_eq!(flow.window(), 8);
@@ -67,9 +67,11 @@ fn a_prompt_request_finds_room_beyond_a_full_window() {
 #[test]
 fn answers_that_come_after_all_make_it_patient_and_losses_impatient_again() {
     let (mut flow, mut share) = (Flow::default(), Share::default());
-    for now_ns in 1..100 {
-        flow.on_sent(&mut share, 8192, now_ns * 100 * MS);
-        flow.on_data((now_ns + 1) * 100 * MS, &sent_at(now_ns * 100 * MS), false);
+    let mut order = flow.on_sent(&mut share, 8192, 0);
+    for now_ns in (0..100).map(|round| round * 100 * MS) {
+        let next = flow.on_sent(&mut share, 8192, now_ns + 100 * MS);
+        flow.on_data(now_ns + 100 * MS, &Sent { order, ..sent_at(now_ns) }, false);
+        order = next;
     }
     let before_ns = flow.overtaken_after_ns();
     assert!((120 * MS..150 * MS).contains(&before_ns), "{before_ns}");

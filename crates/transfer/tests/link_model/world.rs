@@ -24,6 +24,8 @@ const OVERHEAD: u64 = 100;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     pub loss: f64,
+    /// Every so many packets exactly one is lost; 0 for none.
+    pub loss_every: u64,
     /// Packets lost in a row, once one is lost.
     pub burst: u64,
     pub duplication: f64,
@@ -106,6 +108,7 @@ pub struct World {
     event_count: u64,
     random: Random,
     burst_left: u64,
+    delivered: u64,
 }
 
 impl World {
@@ -120,6 +123,7 @@ impl World {
             event_count: 0,
             random: Random::new(seed),
             burst_left: 0,
+            delivered: 0,
         }
     }
 
@@ -265,7 +269,9 @@ impl World {
     }
 
     fn deliver(&mut self, at_ns: u64, event: Event) {
-        let Faults { loss, burst, duplication, disorder, late_ns, outage_ns } = self.faults;
+        let Faults { loss, loss_every, burst, duplication, disorder, late_ns, outage_ns } =
+            self.faults;
+        self.delivered += 1;
         if self.burst_left > 0 {
             self.burst_left -= 1;
             return;
@@ -273,7 +279,8 @@ impl World {
         if (outage_ns.0..outage_ns.1).contains(&self.now_ns) {
             return;
         }
-        if self.random.chance(loss) {
+        let is_its_turn = loss_every > 0 && self.delivered.is_multiple_of(loss_every);
+        if is_its_turn || self.random.chance(loss) {
             self.burst_left = burst.saturating_sub(1);
             return;
         }
