@@ -314,6 +314,11 @@ impl Executor {
         self.reading.begin(has_room);
     }
 
+    /// Whether so much has to be read for a face that its requests should wait.
+    pub(crate) fn is_behind(&self, face: FaceId) -> bool {
+        self.reading.is_behind(face)
+    }
+
     /// A burst, or a part of one, that had to wait for the disk and is there now.
     pub(crate) fn take_read(&mut self) -> Option<ReadBurst> {
         self.reading.take_done()

@@ -16,6 +16,8 @@ use super::sending::{Stored, around};
 
 /// Octets under way for one face.
 const FACE_BYTES_MAX: usize = 2 << 20;
+/// Segments of one face that may wait for their turn before its requests do.
+const FACE_WAITING_MAX: usize = 256;
 /// Octets under way for all.
 const BYTES_MAX: usize = 32 << 20;
 /// Buffers kept for being used again.
@@ -51,12 +53,20 @@ struct Line {
     waiting: VecDeque<Pending>,
 }
 
+/// What is there of one face; forgotten when it is nothing.
+#[derive(Debug, Default)]
+struct Load {
+    /// Octets under way.
+    bytes: usize,
+    /// Segments that wait for their turn.
+    waiting: usize,
+}
+
 #[derive(Debug)]
 pub(crate) struct Reading {
     reader: Reader<Pending>,
     lines: VecDeque<Line>,
-    /// Octets under way by face.
-    faces: HashMap<FaceId, usize>,
+    faces: HashMap<FaceId, Load>,
     bytes: usize,
     spare: Vec<Vec<u8>>,
 }
@@ -74,6 +84,7 @@ impl Reading {
     /// Lets a burst wait for its turn. Its segments follow one another.
     pub(super) fn push(&mut self, stored: Stored, burst: SegmentBurst) {
         let key = (burst.face(), burst.source());
+        self.faces.entry(key.0).or_default().waiting += burst.len();
         let pending = Pending { stored, burst };
         match self.lines.iter_mut().find(|line| line.key == key) {
             Some(line) => line.waiting.push_back(pending),
@@ -87,8 +98,8 @@ impl Reading {
         while passed < self.lines.len() && self.reader.has_room() && self.bytes < BYTES_MAX {
             let Some(mut line) = self.lines.pop_front() else { break };
             let face = line.key.0;
-            let under_way = self.faces.get(&face).copied().unwrap_or(0);
-            if under_way >= FACE_BYTES_MAX || !has_room(face) {
+            let is_full = self.faces.get(&face).is_some_and(|load| load.bytes >= FACE_BYTES_MAX);
+            if is_full || !has_room(face) {
                 passed += 1;
                 self.lines.push_back(line);
                 continue;
@@ -116,7 +127,9 @@ impl Reading {
             gaps.push(from..from + segment.len);
             at = end;
         }
-        *self.faces.entry(burst.face()).or_default() += len;
+        let load = self.faces.entry(burst.face()).or_default();
+        load.bytes += len;
+        load.waiting -= burst.len().min(load.waiting);
         self.bytes += len;
         let offset = pending.stored.base + burst.segment(0).offset;
         let file = pending.stored.file.clone();
@@ -128,9 +141,9 @@ impl Reading {
         let (read, result) = self.reader.take_done()?;
         let (face, len) = (read.tag.burst.face(), read.buffer.len());
         self.bytes -= len;
-        if let Some(bytes) = self.faces.get_mut(&face) {
-            *bytes -= len;
-            if *bytes == 0 {
+        if let Some(load) = self.faces.get_mut(&face) {
+            load.bytes -= len;
+            if load.bytes == 0 && load.waiting == 0 {
                 self.faces.remove(&face);
             }
         }
@@ -154,7 +167,9 @@ impl Reading {
         let sent = match (result, connection) {
             _ if !is_same => SegmentSent::Changed,
             (Ok(()), Some(connection)) => queue(&burst, &buffer, connection),
-            _ => SegmentSent::Failed,
+            // Nobody is there any more to whom it could be sent.
+            (Ok(()), None) => SegmentSent::Sent,
+            (Err(_), _) => SegmentSent::Failed,
         };
         if self.spare.len() < SPARE_MAX && buffer.capacity() <= SPARE_BYTES_MAX {
             self.spare.push(buffer);
@@ -167,10 +182,9 @@ impl Reading {
         self.reader.advise(Arc::clone(&stored.file), part);
     }
 
-    /// Bursts that wait for their turn or are being read, of all faces.
-    pub(super) fn waiting(&self) -> usize {
-        let lines: usize = self.lines.iter().map(|line| line.waiting.len()).sum();
-        lines + self.reader.under_way()
+    /// Whether so much waits for a face that its requests should.
+    pub(super) fn is_behind(&self, face: FaceId) -> bool {
+        self.faces.get(&face).is_some_and(|load| load.waiting >= FACE_WAITING_MAX)
     }
 }
 

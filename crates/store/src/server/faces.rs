@@ -325,10 +325,10 @@ impl Faces {
         Ok(())
     }
 
-    /// Whether something can be done without waiting.
-    pub(super) fn is_busy(&self) -> bool {
+    /// Whether something can be done without waiting, for faces that need not wait for the disk.
+    pub(super) fn is_busy(&self, is_behind: &dyn Fn(FaceId) -> bool) -> bool {
         let max = self.send_bytes_max();
-        self.faces.values().any(|face| face.is_busy(max))
+        self.faces.values().any(|face| face.is_busy(max) && !is_behind(face.id))
     }
 
     pub(super) fn poll_timeout(&self) -> Option<u64> {

@@ -82,7 +82,8 @@ impl Default for ServerConfig {
             metadata_freshness_ms: METADATA_FRESHNESS_MS,
             reuse_ns: 1_000 * MS,
             relist_ns: 1_000 * MS,
-            pending_max: 4096,
+            // 256 segments that wait for the disk for each of 64 clients.
+            pending_max: 16_384,
             open_max: 256,
             // Half of it is one directory: 500 000 entries with names of the greatest length.
             listing_bytes_max: 256 << 20,
