@@ -100,6 +100,16 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// A time span, as coarse as people say it.
+pub(crate) fn duration(seconds: u64) -> String {
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
 /// `YYYY-MM-DD hh:mm:ss` in UTC.
 pub(crate) fn time(unix_ns: u64) -> String {
     let iso = byname_packet::signature::format_iso(unix_ns / 1_000_000_000);

@@ -13,6 +13,8 @@ pub(crate) struct Paths {
     pub(crate) config_file: PathBuf,
     pub(crate) keys: PathBuf,
     pub(crate) trust: PathBuf,
+    /// Packets of publishers that belong to copies.
+    pub(crate) copies: PathBuf,
     pub(crate) state: PathBuf,
     pub(crate) runtime: PathBuf,
     /// Others may make files where `runtime` lies.
@@ -34,6 +36,7 @@ impl Paths {
             config_file: home.join("config/config.toml"),
             keys: home.join("data/keys"),
             trust: home.join("data/trust"),
+            copies: home.join("data/copies"),
             state: home.join("state"),
             runtime: home.join("run"),
             is_runtime_shared: false,
@@ -59,6 +62,7 @@ impl Paths {
             config_file: xdg("XDG_CONFIG_HOME", ".config").join("byname/config.toml"),
             keys: data.join("keys"),
             trust: data.join("trust"),
+            copies: data.join("copies"),
             state: xdg("XDG_STATE_HOME", ".local/state").join("byname"),
             runtime,
             is_runtime_shared,
@@ -102,7 +106,7 @@ impl Paths {
 
     /// Whether publishing `dir` would publish byname's own state (or `dir` lies inside it).
     pub(crate) fn exposes_state(&self, dir: &Path) -> bool {
-        [&self.keys, &self.trust, &self.state, &self.runtime].iter().any(|own| {
+        [&self.keys, &self.trust, &self.copies, &self.state, &self.runtime].iter().any(|own| {
             let own = own.canonicalize().unwrap_or_else(|_| own.to_path_buf());
             own.starts_with(dir) || dir.starts_with(&own)
         })

@@ -32,6 +32,8 @@ pub struct VersionMemory {
     tick: u64,
     /// Publishers that did not answer lately. Not kept across runs.
     pub(crate) unreachable: Unreachable,
+    /// Age of the oldest description that was taken although it is not fresh.
+    age_ns: Option<u64>,
 }
 
 impl VersionMemory {
@@ -61,6 +63,17 @@ impl VersionMemory {
     /// Forgets a name, so that any version of it is accepted again. True if it was known.
     pub fn reset(&mut self, name: &Name) -> bool {
         self.names.remove(name).is_some()
+    }
+
+    /// A description was taken although it is not fresh.
+    pub(crate) fn note_age(&mut self, age_ns: u64) {
+        self.age_ns = self.age_ns.max(Some(age_ns));
+    }
+
+    /// How old the oldest description is that was taken since the last call although its publisher
+    /// did not answer; nothing if all were fresh.
+    pub fn take_age_ns(&mut self) -> Option<u64> {
+        self.age_ns.take()
     }
 
     /// All names with their newest versions, the longest unused first.

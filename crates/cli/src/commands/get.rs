@@ -43,6 +43,9 @@ pub(crate) struct Args {
     /// With -r, read files that have the published size and time, and check them too.
     #[arg(long)]
     checksum: bool,
+    /// Do not keep the publisher's signed packets with the copy (`serve --mirror` needs them).
+    #[arg(long)]
+    no_keep: bool,
     /// Only say what would be fetched.
     #[arg(long)]
     dry_run: bool,
@@ -84,6 +87,7 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
         min_bytes_per_second: args.min_rate.unwrap_or(0),
         congestion: args.congestion.unwrap_or_default(),
         is_bulk: true,
+        keeps_packets: !args.no_keep && !args.dry_run,
     };
     let mut session = Session::open(&args.target, &args.read, pace, paths)?;
     if to_stdout {
@@ -151,11 +155,15 @@ fn file(args: &Args, session: &mut Session<'_>, target: &Path, quiet: bool) -> O
         session.run(|client, name| client.download(name, target, options(args), &mut reporter));
     reporter.finish();
     result?;
-    tell(args, &reporter, 0, quiet);
+    tell(args, (session, &reporter), 0, quiet);
     Ok(())
 }
 
-fn tell(args: &Args, reporter: &Reporter, failed: u64, quiet: bool) {
+fn tell(args: &Args, (session, reporter): (&Session<'_>, &Reporter), failed: u64, quiet: bool) {
+    let (kept, unkept) = session.kept_counts();
+    if unkept > 0 {
+        tracing::info!("{unkept} packets of the publisher could not be kept with the copies");
+    }
     if args.json {
         output::json_line(json!({
             "files": reporter.files,
@@ -164,6 +172,9 @@ fn tell(args: &Args, reporter: &Reporter, failed: u64, quiet: bool) {
             "bytes": reporter.fetched_bytes,
             "bytes_resumed": reporter.reused_bytes,
             "seconds": reporter.seconds(),
+            "packets_kept": kept,
+            "packets_not_kept": unkept,
+            "age_ms": session.age_ms(),
         }));
     } else if !quiet {
         output::err_line(&reporter.summary());
@@ -198,7 +209,7 @@ fn tree(
         output::err_line("not everything could be fetched: nothing was deleted");
     }
     let failed = report.failed_count + report.skipped_count + missing.len() as u64;
-    tell(args, &reporter, failed, quiet);
+    tell(args, (session, &reporter), failed, quiet);
     if failed == 0 { Ok(()) } else { Err(some_failed(&report, &missing, failed)) }
 }
 

@@ -57,6 +57,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         if let Some(key) = key {
             fields.insert("key".into(), key.into());
         }
+        if let Some(age_ms) = session.age_ms() {
+            fields.insert("age_ms".into(), age_ms.into());
+        }
     }
     if args.json {
         output::json_line(fields);

@@ -62,6 +62,11 @@ impl Scene {
     }
 }
 
+/// Waits until a part file has some data.
+pub(crate) fn await_data(part: &Path, log: impl Fn() -> String) {
+    wait_for("data in the part file", || disk_bytes(part) > 2 << 20, log);
+}
+
 /// Octets in blocks that were written: a part file may be sparse.
 fn disk_bytes(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;

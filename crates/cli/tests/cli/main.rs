@@ -8,11 +8,13 @@ mod forwarding;
 mod harness;
 mod keys;
 mod killed;
+mod mirrors;
 mod reading;
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;
 mod remote;
 mod scale;
+mod sessions;
 mod surroundings;
 mod tampering;
 mod traffic;

@@ -1,0 +1,188 @@
+//! Copies as holders: whoever has one serves it with what the publisher signed, and no key.
+
+use crate::harness::{Daemon, Home, entries, free_port, noise, write};
+use std::path::Path;
+use std::process::Stdio;
+
+/// A publisher, a forwarder of its own beside it, and a mirror's and a reader's homes.
+struct Scene {
+    publisher: Home,
+    mirror: Home,
+    reader: Home,
+    dir: std::path::PathBuf,
+    forward: Daemon,
+    uri: String,
+}
+
+fn scene() -> Scene {
+    let (publisher, mirror, reader) = (Home::new(), Home::new(), Home::new());
+    let dir = publisher.work("d");
+    std::fs::create_dir(dir.join("sub")).unwrap();
+    write(&dir.join("small"), b"small\n");
+    write(&dir.join("empty"), b"");
+    write(&dir.join("sub/medium"), &noise(300_000, 3));
+    write(&dir.join("large"), &noise(5_000_001, 4));
+    let uri = format!("tcp://127.0.0.1:{}", free_port());
+    let forward = publisher.start(&["forward", "--listen", &uri], "listening");
+    Scene { publisher, mirror, reader, dir, forward, uri }
+}
+
+impl Scene {
+    /// The publisher's server and its link.
+    fn origin(&self) -> (Daemon, String) {
+        let dir = self.dir.to_str().unwrap();
+        let args = ["serve", dir, "--name", "/lab/d", "--connect", &self.uri];
+        let server = self.publisher.start(&args, "byname:/");
+        let link = server.line_with("byname:/");
+        (server, link)
+    }
+
+    fn mirror_of(&self, dir: &str, extra: &[&str]) -> Daemon {
+        let mut args = vec!["serve", "--mirror", dir, "--name", "/lab/d", "--connect", &self.uri];
+        args.extend_from_slice(extra);
+        self.mirror.start(&args, "byname:/")
+    }
+
+    fn assert_same(&self, copy: &Path) {
+        for name in ["small", "empty", "sub/medium", "large"] {
+            let (one, other) = (self.dir.join(name), copy.join(name));
+            assert!(std::fs::read(one).unwrap() == std::fs::read(other).unwrap(), "{name}");
+        }
+    }
+
+    /// The forwarder forgets what it has seen, so that only holders can answer.
+    fn forget(&self) {
+        self.publisher.run(&["cs", "erase", "/", "--connect", &self.uri]);
+    }
+}
+
+fn link_to(link: &str, path: &str) -> String {
+    link.replacen('?', &format!("/{path}?"), 1)
+}
+
+#[test]
+fn a_copy_is_served_when_its_publisher_is_dead_and_nobody_trusts_the_mirror() {
+    let scene = scene();
+    let (mut origin, link) = scene.origin();
+    let got = scene.mirror.run(&["get", "-r", &link, "-o", "copy", "--json"]).ok().stdout();
+    assert!(!got.contains("\"packets_kept\":0"), "{got}");
+    // Singly, too: then its own packet is kept with it.
+    for name in ["small", "sub/medium"] {
+        let path = format!("copy/{name}");
+        scene.mirror.run(&["get", &link_to(&link, name), "-o", &path]).ok();
+    }
+    origin.kill();
+    scene.reader.run(&["get", "-r", &link, "-o", "none", "--fresh"]).fails_with(4, "");
+    let mut mirror = scene.mirror_of("copy", &["--json"]);
+    let get = scene.reader.run(&["get", "-r", &link, "-o", "out"]).ok();
+    assert!(get.stderr().contains("the publisher does not answer"), "{}", get.stderr());
+    scene.assert_same(&scene.reader.path().join("out"));
+    let stat = scene.reader.run(&["stat", &link_to(&link, "small"), "--json"]).ok().stdout();
+    assert!(stat.contains("\"age_ms\":"), "{stat}");
+    assert_eq!(
+        scene.reader.run(&["cat", &link_to(&link, "small"), "--offline"]).ok().bytes(),
+        b"small\n"
+    );
+    scene.reader.run(&["cat", &link_to(&link, "small"), "--fresh"]).fails_with(4, "");
+    scene.reader.run(&["ls", &link]).ok();
+    scene.reader.run(&["verify", "out", &link]).ok();
+    // Somebody who trusts another key reads nothing from it, and the mirror has none of its own.
+    let stranger = Home::new();
+    stranger.run(&["cat", "/lab/d/small", "--connect", &scene.uri]).fails_with(6, "");
+    assert!(!scene.mirror.path().join("home/data/keys").exists());
+    assert_eq!(mirror.interrupt(), Some(0));
+    assert!(mirror.log().contains("\"hidden_changed\":0"), "{}", mirror.log());
+    drop(scene.forward);
+}
+
+#[test]
+fn what_does_not_match_its_packet_is_hidden_and_counted() {
+    let scene = scene();
+    let (mut origin, link) = scene.origin();
+    scene.mirror.run(&["get", "-r", &link, "-o", "copy"]).ok();
+    for name in ["small", "large"] {
+        let path = format!("copy/{name}");
+        scene.mirror.run(&["get", &link_to(&link, name), "-o", &path]).ok();
+    }
+    origin.kill();
+    scene.forget();
+    let copy = scene.mirror.path().join("copy");
+    // One by its size; the other has size and time of the original.
+    write(&copy.join("small"), b"changed size");
+    let time = std::fs::metadata(copy.join("large")).unwrap().modified().unwrap();
+    write(&copy.join("large"), &noise(5_000_001, 5));
+    let large = std::fs::File::options().write(true).open(copy.join("large")).unwrap();
+    large.set_modified(time).unwrap();
+    drop(large);
+    let mut mirror = scene.mirror_of("copy", &["--json"]);
+    for name in ["small", "large"] {
+        scene.reader.run(&["cat", &link_to(&link, name), "--timeout", "5"]).fails_with(4, name);
+    }
+    let medium = scene.reader.run(&["get", "-r", &link, "-o", "out", "--timeout", "5"]);
+    medium.fails_with(8, "");
+    assert_eq!(entries(&scene.reader.path().join("out")), ["empty", "sub"]);
+    mirror.interrupt();
+    let log = mirror.log();
+    assert!(log.contains("hidden_changed") && !log.contains("\"hidden_changed\":0"), "{log}");
+}
+
+#[test]
+fn the_origin_dies_in_mid_file_and_a_mirror_finishes_it() {
+    let scene = scene();
+    let content = noise(24 << 20, 9);
+    write(&scene.dir.join("big"), &content);
+    let (mut origin, link) = scene.origin();
+    let big = link_to(&link, "big");
+    scene.mirror.run(&["get", &big, "-o", "big"]).ok();
+    let copy = scene.mirror.work("copy");
+    std::fs::rename(scene.mirror.path().join("big"), copy.join("big")).unwrap();
+    let _mirror = scene.mirror_of("copy", &[]);
+    scene.forget();
+    let mut command = scene.reader.byname();
+    command.args(["get", &big, "--bwlimit", "8000000", "--timeout", "20", "--json"]);
+    let get = command.stdout(Stdio::piped()).spawn().unwrap();
+    let part = scene.reader.path().join(".big.byname-part");
+    crate::killed::await_data(&part, || origin_log(&scene));
+    origin.kill();
+    let output = get.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(std::fs::read(scene.reader.path().join("big")).unwrap() == content);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("\"bytes_resumed\":0"), "it went on and did not begin anew: {said}");
+}
+
+fn origin_log(scene: &Scene) -> String {
+    scene.forward.log()
+}
+
+#[test]
+fn sign_writes_the_packets_and_the_key_stays_at_home() {
+    let scene = scene();
+    let dir = scene.dir.to_str().unwrap();
+    let signed = scene.publisher.run(&["sign", dir, "--name", "/lab/d", "--json"]).ok().stdout();
+    assert!(signed.contains("\"files\":4") && signed.contains("\"directories\":2"), "{signed}");
+    let again = scene.publisher.run(&["sign", dir, "--name", "/lab/d", "--json"]).ok().stdout();
+    assert!(again.contains("\"files\":0") && again.contains("\"unchanged\":4"), "{again}");
+    let key = scene.publisher.run(&["key", "list", "--json"]).ok().stdout();
+    let key: serde_json::Value = serde_json::from_str(key.lines().next().unwrap()).unwrap();
+    let key = key["key"].as_str().or(key["id"].as_str()).unwrap().to_owned();
+    // The mirror's user has no key, only the tree.
+    let _mirror = scene.mirror_of(dir, &[]);
+    let link = format!("byname:/lab/d?via={}&key={key}", scene.uri);
+    scene.reader.run(&["get", "-r", &link, "-o", "out"]).ok();
+    scene.assert_same(&scene.reader.path().join("out"));
+    for name in ["small", "empty", "sub/medium", "large"] {
+        scene.reader.run(&["stat", &link_to(&link, name)]).ok();
+    }
+    scene.reader.run(&["ls", "-l", &link]).ok();
+}
+
+#[test]
+fn nothing_is_kept_unless_wanted() {
+    let scene = scene();
+    let (_origin, link) = scene.origin();
+    let got = scene.mirror.run(&["get", "-r", &link, "-o", "copy", "--no-keep", "--json"]).ok();
+    assert!(got.stdout().contains("\"packets_kept\":0"), "{}", got.stdout());
+    let mirror = scene.mirror_of("copy", &[]);
+    assert!(mirror.log().contains("nothing to serve yet"), "{}", mirror.log());
+}
