@@ -27,6 +27,12 @@ use crate::error::ClientError;
 pub(crate) const SUFFIX: &[u8] = b".byname-part";
 const NAME_BYTES_MAX: usize = 255;
 const LOCK_ATTEMPTS: usize = 8;
+/// Files above this size get their place on the disk before they are written, so that they lie in
+/// one piece although they are written in any order.
+const PREALLOCATED_ABOVE: u64 = 1 << 20;
+/// How much place at a time: for a file in memory it costs as much as the writing itself, and
+/// nobody should wait for that before the first byte is asked for.
+const STRIDE_BYTES: u64 = 32 << 20;
 
 /// Where a file goes: an open directory, and a name in it.
 #[derive(Clone, Debug)]
@@ -123,6 +129,9 @@ pub(crate) struct PartFile {
     target: Target,
     name: OsString,
     file: File,
+    size: u64,
+    /// Up to where there is place on the disk; the size if nothing more is to be done.
+    placed_bytes: u64,
     error: Option<io::Error>,
 }
 
@@ -152,7 +161,9 @@ impl PartFile {
                 continue;
             }
             check_own(&opened, &shown)?;
-            let part = PartFile { target, name, file, error: None };
+            let size_known = size.unwrap_or(0);
+            let placed_bytes = if size_known > PREALLOCATED_ABOVE { 0 } else { size_known };
+            let part = PartFile { target, name, file, size: size_known, placed_bytes, error: None };
             part.prepare(size).map_err(|error| disk_error(&shown, error))?;
             return Ok(part);
         }
@@ -185,8 +196,23 @@ impl PartFile {
     /// Writes proved bytes. After an error nothing more is written and the error is kept.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
         if self.error.is_none() {
+            let end = offset.saturating_add(bytes.len() as u64);
+            if self.placed_bytes < end.min(self.size) {
+                self.make_place(end);
+            }
             self.error = self.file.write_all_at(bytes, offset).err();
         }
+    }
+
+    /// Reserves the next strides of the file, so far that `end` lies in them. What is reserved
+    /// still counts as a hole, so it is not taken for something that an earlier run has left.
+    fn make_place(&mut self, end: u64) {
+        let start = self.placed_bytes;
+        let end = end.next_multiple_of(STRIDE_BYTES).min(self.size);
+        let flags = rustix::fs::FallocateFlags::empty();
+        let placed = rustix::fs::fallocate(&self.file, flags, start, end - start);
+        // Not all file systems can; a disk that is full is told by the writing itself.
+        self.placed_bytes = if placed.is_ok() { end } else { self.size };
     }
 
     /// The error that ended the writing.
@@ -322,4 +348,26 @@ pub(crate) fn is_part_name(name: &[u8]) -> bool {
 /// A name as the operating system has it.
 pub(crate) fn os_name(name: &[u8]) -> &OsStr {
     OsStr::from_bytes(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn place_that_is_reserved_is_not_taken_for_content() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let target = Target::at(&directory.path().join("f")).expect("a place");
+        let size = 3 * STRIDE_BYTES + 100;
+        let mut part = PartFile::open(target.clone(), Some(size)).expect("a file");
+        let unit = [7; UNIT_BYTES];
+        part.write(STRIDE_BYTES + UNIT_BYTES as u64, &unit);
+        part.write(0, &unit);
+        assert!(part.take_error().is_none());
+        drop(part);
+        let part = PartFile::open(target, Some(size)).expect("the same file");
+        let claimed: Vec<u64> = part.claimed_units(size).iter().collect();
+        assert_eq!(claimed, [0, STRIDE_BYTES / UNIT_BYTES as u64 + 1]);
+        assert_eq!(part.file().metadata().expect("its size").len(), size);
+    }
 }
