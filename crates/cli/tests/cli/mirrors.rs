@@ -12,6 +12,7 @@ struct Scene {
     dir: std::path::PathBuf,
     forward: Daemon,
     uri: String,
+    socket: String,
 }
 
 fn scene() -> Scene {
@@ -23,8 +24,10 @@ fn scene() -> Scene {
     write(&dir.join("sub/medium"), &noise(300_000, 3));
     write(&dir.join("large"), &noise(5_000_001, 4));
     let uri = format!("tcp://127.0.0.1:{}", free_port());
-    let forward = publisher.start(&["forward", "--listen", &uri], "listening");
-    Scene { publisher, mirror, reader, dir, forward, uri }
+    let socket = format!("unix://{}", publisher.path().join("nfd.sock").display());
+    let listen = ["forward", "--listen", &uri, "--listen", &socket];
+    let forward = publisher.start(&listen, "nfd.sock");
+    Scene { publisher, mirror, reader, dir, forward, uri, socket }
 }
 
 impl Scene {
@@ -52,7 +55,7 @@ impl Scene {
 
     /// The forwarder forgets what it has seen, so that only holders can answer.
     fn forget(&self) {
-        self.publisher.run(&["cs", "erase", "/", "--connect", &self.uri]);
+        self.publisher.run(&["cs", "erase", "/lab", "--connect", &self.socket]).ok();
     }
 }
 
@@ -72,6 +75,7 @@ fn a_copy_is_served_when_its_publisher_is_dead_and_nobody_trusts_the_mirror() {
         scene.mirror.run(&["get", &link_to(&link, name), "-o", &path]).ok();
     }
     origin.kill();
+    scene.forget();
     scene.reader.run(&["get", "-r", &link, "-o", "none", "--fresh"]).fails_with(4, "");
     let mut mirror = scene.mirror_of("copy", &["--json"]);
     let get = scene.reader.run(&["get", "-r", &link, "-o", "out"]).ok();

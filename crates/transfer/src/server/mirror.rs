@@ -204,8 +204,9 @@ impl Server {
                 self.choose(id, found, [own.map(|own| *own), entry], now);
             }
             Step::ReadingDirectory { asked } => {
+                let was_kept = kept.is_some();
                 let packet = kept.and_then(|kept| self.keep_mirrored(&path, kept, asked, now));
-                self.counters.mirror_changed += u64::from(packet.is_none());
+                self.counters.mirror_changed += u64::from(was_kept && packet.is_none());
                 self.finish_mirrored(id, packet.as_deref(), now);
             }
             _ => self.counters.strays += 1,
