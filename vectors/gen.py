@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the golden packets of vectors/packet, vectors/lp and vectors/mgmt.
+"""Writes the golden octets of vectors/packet, vectors/lp, vectors/manifest and vectors/mgmt.
 
 The octets come from the small encoder in generator/, which is written from the specifications and
 shares nothing with byname's own encoder. Run without arguments; `--check` only compares.
@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from generator import data, forwarding, interest, lp, mgmt, names, signature
+from generator import data, forwarding, interest, lp, manifest, mgmt, names, signature
 
 FILES = {
     "packet/component.json": names.components,
@@ -23,6 +23,7 @@ FILES = {
     "packet/match.json": forwarding.matching,
     "packet/forward.json": forwarding.forwarded,
     "lp/packet.json": lp.vectors,
+    "manifest/payload.json": manifest.vectors,
     "mgmt/control-parameters.json": mgmt.control_parameters,
     "mgmt/control-response.json": mgmt.control_response,
     "mgmt/general-status.json": mgmt.general_status,

@@ -174,3 +174,59 @@ proptest! {
         let _ = read(&noise);
     }
 }
+
+fn unhex(text: &str) -> Vec<u8> {
+    let digits = text.as_bytes().chunks(2);
+    digits.map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap()).collect()
+}
+
+/// An entry as the vectors show it.
+fn shown(entry: &Entry<'_>) -> serde_json::Value {
+    let hex = |octets: &[u8]| octets.iter().map(|octet| format!("{octet:02x}")).collect::<String>();
+    let root = entry.version.and_then(|version| version.root);
+    serde_json::json!({
+        "name": hex(entry.name),
+        "mode": entry.mode,
+        "mtime_ns": entry.mtime_ns,
+        "size": entry.size,
+        "version": entry.version.map(|version| version.number),
+        "segment_bytes": entry.version.map(|version| version.segment_bytes),
+        "root": root.map(|root| hex(&root)),
+    })
+}
+
+#[test]
+fn golden_vectors() {
+    let text = include_str!("../../../../vectors/manifest/payload.json");
+    let vectors: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
+    assert!(vectors.len() > 30);
+    for vector in &vectors {
+        let name = vector["name"].as_str().unwrap();
+        let octets = unhex(vector["hex"].as_str().unwrap());
+        let found = read(&octets);
+        if vector["accept"] == false {
+            let refusal = match found.expect_err(name) {
+                ManifestError::Count { .. } => "count",
+                ManifestError::OutOfOrder { .. } => "order",
+                ManifestError::BadName { .. } => "name",
+                ManifestError::Malformed(error) => match error {
+                    DecodeError::Missing { .. } => "missing",
+                    DecodeError::OutOfOrder { .. } => "out-of-order",
+                    DecodeError::UnknownCritical { .. } => "unknown-critical",
+                    DecodeError::BadLength { .. } => "bad-length",
+                    DecodeError::BadValue { .. } => "bad-value",
+                    DecodeError::Truncated { .. } => "truncated",
+                    other => panic!("{name}: {other}"),
+                },
+            };
+            assert_eq!(vector["reason"], refusal, "{name}");
+            continue;
+        }
+        let entries = found.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let listed: Vec<_> = entries.iter().map(shown).collect();
+        assert_eq!(vector["expect"], serde_json::Value::Array(listed), "{name}");
+        if vector["canonical"] == true {
+            assert_eq!(payload(&entries), octets, "{name}");
+        }
+    }
+}
