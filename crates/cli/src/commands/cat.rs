@@ -3,8 +3,10 @@
 use crate::exit::{Failure, Outcome};
 use crate::paths::Paths;
 use crate::target::{Pace, ReadArgs, Session};
-use byname_transfer::congestion::Congestion;
 use byname_client::{Client, ClientError, FoundFile, RANGES_MAX};
+use byname_packet::Name;
+use byname_transfer::congestion::Congestion;
+use byname_transfer::error::ReadError;
 use std::io::{BufRead, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,6 +15,8 @@ use std::path::{Path, PathBuf};
 const SMALL_BYTES_MAX: u64 = 1 << 20;
 /// Bytes read in one go.
 const BATCH_BYTES_MAX: u64 = 16 << 20;
+/// Versions begun before a file that changes all the time is an error.
+const VERSIONS_MAX: usize = 5;
 /// Ranges on the command line and in the file.
 const RANGES_ASKED_MAX: usize = 16 << 20;
 
@@ -60,21 +64,44 @@ pub(crate) fn whole(session: &mut Session<'_>) -> Outcome {
 fn parts(session: &mut Session<'_>, ranges: &[Range<u64>]) -> Outcome {
     let mut out = std::io::BufWriter::with_capacity(256 << 10, std::io::stdout().lock());
     session.run(|client, name| {
-        let file = client.open(name)?;
-        let mut rest = ranges;
-        while let Some(range) = rest.first() {
-            let (small, tail) = rest.split_at(batch_count(rest));
-            if small.is_empty() {
-                let mut sink = |_: u64, bytes: &[u8]| out.write_all(bytes);
-                client.read_range(&file, range.clone(), &mut sink)?;
-                rest = &rest[1..];
-                continue;
+        for _ in 1..VERSIONS_MAX {
+            let mut written_bytes = 0;
+            let written = write_parts(client, name, ranges, &mut |bytes| {
+                written_bytes += bytes.len();
+                out.write_all(bytes)
+            });
+            // Nobody has seen anything of the version that is gone.
+            match written {
+                Err(ClientError::Read(ReadError::VersionGone { .. })) if written_bytes == 0 => {}
+                other => return other.and_then(|()| out.flush().map_err(ClientError::Output)),
             }
-            write_batch(client, &file, small, &mut out)?;
-            rest = tail;
         }
+        write_parts(client, name, ranges, &mut |bytes| out.write_all(bytes))?;
         out.flush().map_err(ClientError::Output)
     })
+}
+
+/// Writes all ranges of the version that is there now.
+fn write_parts(
+    client: &mut Client,
+    name: &Name,
+    ranges: &[Range<u64>],
+    write: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
+) -> Result<(), ClientError> {
+    let file = client.open(name)?;
+    let mut rest = ranges;
+    while let Some(range) = rest.first() {
+        let (small, tail) = rest.split_at(batch_count(rest));
+        if small.is_empty() {
+            let mut sink = |_: u64, bytes: &[u8]| write(bytes);
+            client.read_range(&file, range.clone(), &mut sink)?;
+            rest = &rest[1..];
+            continue;
+        }
+        write_batch(client, &file, small, write)?;
+        rest = tail;
+    }
+    Ok(())
 }
 
 /// How many of the first ranges are small enough to be read together.
@@ -93,7 +120,7 @@ fn write_batch(
     client: &mut Client,
     file: &FoundFile,
     ranges: &[Range<u64>],
-    out: &mut impl Write,
+    write: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
 ) -> Result<(), ClientError> {
     let asked: Vec<(u64, usize)> =
         ranges.iter().map(|range| (range.start, (range.end - range.start) as usize)).collect();
@@ -101,7 +128,7 @@ fn write_batch(
     let mut rest = read.buffer.as_slice();
     for ((_, length), filled) in asked.iter().zip(read.filled) {
         let (place, tail) = rest.split_at(*length);
-        out.write_all(&place[..filled]).map_err(ClientError::Output)?;
+        write(&place[..filled]).map_err(ClientError::Output)?;
         rest = tail;
     }
     Ok(())

@@ -26,8 +26,33 @@ fn cat_and_ranges() {
     assert_eq!(a.run(&["cat", &link, "--range", "1000000:5"]).ok().bytes(), b"");
     assert_eq!(a.run(&["cat", &up.link_to("empty")]).ok().bytes(), b"");
     assert_eq!(a.run(&["get", &link, "-o", "-"]).ok().bytes(), whole);
-    a.run(&["cat", &link, "--range", "x"]).fails_with(2, "OFFSET:LENGTH");
+    a.run(&["cat", &link, "--range", "x"]).fails_with(2, "OFFSET+LENGTH");
     a.run(&["cat", &up.link_to("deep")]).fails_with(1, "directory");
+}
+
+#[test]
+fn many_ranges_are_written_in_the_order_asked() {
+    let a = Home::new();
+    let up = lab(&a);
+    let whole = noise(1_000_000, 7);
+    let link = up.link_to("numbers");
+    let (mut list, mut expected) = (String::from("# offset length\n\n"), whole[5..12].to_vec());
+    for index in 0..2000usize {
+        let offset = index * 7919 % 1_000_000;
+        let length = index % 900;
+        list.push_str(&format!("{offset}\t{length}\n"));
+        expected.extend_from_slice(&whole[offset..(offset + length).min(whole.len())]);
+    }
+    let file = a.work("lists").join("ranges.txt");
+    write(&file, list.as_bytes());
+    let file = file.to_str().unwrap();
+    let read = a.run(&["cat", &link, "--range", "5+7", "--ranges-file", file]).ok();
+    assert!(read.bytes() == expected);
+    write(std::path::Path::new(file), b"");
+    assert_eq!(a.run(&["cat", &link, "--ranges-file", file]).ok().bytes(), b"");
+    write(std::path::Path::new(file), b"1 2\n3 four\n");
+    a.run(&["cat", &link, "--ranges-file", file]).fails_with(2, "ranges.txt:2");
+    a.run(&["cat", &link, "--ranges-file", "missing"]).fails_with(7, "missing");
 }
 
 #[test]
