@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use byname_transfer::naming::is_safe_entry;
 use byname_transfer::server::{FileStat, Identity};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
 /// Links followed in one walk, as in the kernel.
@@ -182,6 +182,16 @@ impl Root {
     /// Whether a directory is the one that is never published.
     pub fn is_state(&self, identity: &Identity) -> bool {
         (identity.device, identity.inode) == self.state
+    }
+
+    /// Whether [`Root::find`] would not have to wait for the disk: all that a path names is
+    /// remembered by the system, as far as it can be asked. What it leads to does not matter here.
+    pub fn is_cached(&self, relative: &[u8]) -> bool {
+        let path = self.path.join(OsStr::from_bytes(relative));
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let cached = ResolveFlags::CACHED;
+        let opened = rustix::fs::openat2(CWD, &path, flags, Mode::empty(), cached);
+        !matches!(opened, Err(Errno::AGAIN))
     }
 
     /// Resolves a relative path and opens it if it is a file.

@@ -6,10 +6,11 @@ mod sending;
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io::IoSliceMut;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use byname_io::{Attachments, Connection};
+use byname_io::{Attachments, Connection, files};
 use byname_transfer::server::{
     Completion, FaceId, Handle, Hashed, Identity, KeptOf, Located, Made, MakeSegment, Octets, Op,
     OpId, SegmentBurst, SegmentSent,
@@ -25,7 +26,7 @@ use crate::made::Source;
 use crate::mirror;
 use crate::snapshot::manifest;
 use crate::state::{RootRecord, StateDir, is_small};
-use crate::workers::{Done, Job, KeptOrder, OpenedTree, Workers, flat};
+use crate::workers::{Done, Job, KeptOrder, OpenedTree, Sought, Workers, flat};
 
 /// Files up to this size are hashed at once: waking a thread would take as long.
 const INLINE_BYTES_MAX: u64 = 128 << 10;
@@ -76,7 +77,15 @@ impl Executor {
     /// [`Executor::take_done`].
     pub(crate) fn execute(&mut self, id: OpId, op: Op) -> Option<Completion> {
         match op {
-            Op::Locate { mount, path } => Some(Completion::Located(self.locate(mount, &path))),
+            Op::Locate { mount, path } => {
+                let root = self.roots[mount].clone();
+                if !root.is_cached(&path) {
+                    self.workers.push(Job::Locate { op: id, root, path });
+                    return None;
+                }
+                let found = root.find(&path);
+                Some(Completion::Located(self.located(Sought { root, path, found })))
+            }
             Op::List { mount, path, bytes_max } => {
                 let root = self.roots[mount].clone();
                 self.workers.push(Job::List { op: id, root, path, bytes_max });
@@ -143,6 +152,7 @@ impl Executor {
         done.into_iter()
             .map(|done| match done {
                 Done::Completion(id, completion) => (id, completion),
+                Done::Located(id, sought) => (id, Completion::Located(self.located(*sought))),
                 Done::Tree(id, tree) => {
                     let handle = tree.map(|tree| {
                         self.keep(match tree {
@@ -163,8 +173,8 @@ impl Executor {
         handle
     }
 
-    fn locate(&mut self, mount: usize, path: &[u8]) -> Located {
-        match self.roots[mount].find(path) {
+    fn located(&mut self, sought: Sought) -> Located {
+        match sought.found {
             Ok(Found::File { file, stat }) => {
                 let open = Open::File { file: Arc::new(file), identity: stat.identity };
                 Located::File { stat, handle: self.keep(open) }
@@ -173,7 +183,7 @@ impl Executor {
             Err(WalkError::NotFound) => Located::NotFound,
             Err(WalkError::NoPermission) => Located::NoPermission,
             Err(WalkError::Failed(error)) => {
-                let path = self.roots[mount].path().join(String::from_utf8_lossy(path).as_ref());
+                let path = sought.root.path().join(String::from_utf8_lossy(&sought.path).as_ref());
                 tracing::warn!(path = %path.display(), %error, "cannot look up");
                 Located::Failed
             }
@@ -192,7 +202,7 @@ impl Executor {
         if !is_same(&file, &identity) {
             return Some(Hashed::Changed);
         }
-        if identity.size <= INLINE_BYTES_MAX {
+        if identity.size <= INLINE_BYTES_MAX && is_in_memory(&file, identity.size) {
             let tree = match small_tree(&file, &identity) {
                 Ok(tree) => tree,
                 Err(hashed) => return Some(hashed),
@@ -243,7 +253,7 @@ impl Executor {
 
     fn open_tree(&mut self, op: OpId, handle: Handle, identity: Identity) -> Option<Completion> {
         let Some(file) = self.file(handle) else { return Some(Completion::TreeOpened(None)) };
-        if identity.size > INLINE_BYTES_MAX {
+        if identity.size > INLINE_BYTES_MAX || !is_in_memory(&file, identity.size) {
             self.workers.push(Job::OpenTree { op, file, identity });
             return None;
         }
@@ -332,4 +342,14 @@ impl Executor {
     ) -> (SegmentBurst, SegmentSent) {
         self.reading.finish(read, connection)
     }
+}
+
+/// Whether reading a small file would not have to wait for the disk.
+fn is_in_memory(file: &File, size: u64) -> bool {
+    // One octet of each page says it: what is looked at is not copied twice.
+    const PAGE_BYTES: u64 = 4096;
+    (0..size).step_by(PAGE_BYTES as usize).all(|at| {
+        let mut octet = [0];
+        files::read_cached(file, &mut [IoSliceMut::new(&mut octet)], at).is_ok()
+    })
 }

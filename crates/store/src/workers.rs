@@ -1,6 +1,7 @@
 //! Threads for what takes long: hashing, directories, checking trees; and one for durable records.
 //!
-//! Jobs wait in one queue; how many there can be is bounded by the engine that asks for them. The
+//! Jobs wait in two queues, each with threads of its own: hashing large files gives way to whatever
+//! somebody waits for. How many jobs there can be is bounded by the engine that asks for them. The
 //! records' thread commits everything that has come meanwhile in one go, so that the cost of
 //! reaching the disk is shared. Results are collected and the file server's thread is woken.
 
@@ -15,7 +16,7 @@ use byname_io::{Attachments, Waker};
 use byname_security::tree::Tree;
 use byname_transfer::server::{Completion, Hashed, Identity, MakeSegment, OpId, Record, RecordKey};
 
-use crate::beneath::Root;
+use crate::beneath::{Found, Root, WalkError};
 use crate::error::StoreError;
 use crate::hashing::{LargeFile, Turn, small_tree};
 use crate::snapshot::{self, manifest};
@@ -24,12 +25,17 @@ use crate::{made, mirror};
 
 /// Records that wait for the disk; whoever brings more waits.
 const COMMITS_MAX: usize = 4096;
+/// Threads for what somebody waits for, besides those that hash large files.
+const QUICK_THREADS: usize = 4;
+/// How much hashing gives way to serving.
+const HASHING_NICE: i32 = 10;
 /// Records in one transaction.
 const COMMIT_BATCH_MAX: usize = 1024;
 
 /// Something for a worker.
 #[derive(Debug)]
 pub(crate) enum Job {
+    Locate { op: OpId, root: Arc<Root>, path: Vec<u8> },
     List { op: OpId, root: Arc<Root>, path: Vec<u8>, bytes_max: usize },
     Manifest { op: OpId, order: Box<manifest::Order> },
     Kept { op: OpId, order: Box<KeptOrder> },
@@ -53,7 +59,16 @@ pub(crate) struct KeptOrder {
 #[derive(Debug)]
 pub(crate) enum Done {
     Completion(OpId, Completion),
+    Located(OpId, Box<Sought>),
     Tree(OpId, Option<OpenedTree>),
+}
+
+/// A path and where it leads.
+#[derive(Debug)]
+pub(crate) struct Sought {
+    pub(crate) root: Arc<Root>,
+    pub(crate) path: Vec<u8>,
+    pub(crate) found: Result<Found, WalkError>,
 }
 
 /// A tree to be read from.
@@ -76,10 +91,18 @@ enum Commit {
     Root(RootRecord),
 }
 
+#[derive(Debug, Default)]
+struct Queue {
+    jobs: Mutex<VecDeque<Job>>,
+    ready: Condvar,
+}
+
 struct Shared {
     state: Arc<StateDir>,
-    queue: Mutex<VecDeque<Job>>,
-    ready: Condvar,
+    /// What somebody waits for.
+    quick: Queue,
+    /// Large files to be hashed.
+    background: Queue,
     is_over: AtomicBool,
     done: Mutex<Vec<Done>>,
     waker: Waker,
@@ -105,8 +128,8 @@ impl Workers {
     ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared {
             state,
-            queue: Mutex::default(),
-            ready: Condvar::new(),
+            quick: Queue::default(),
+            background: Queue::default(),
             is_over: AtomicBool::new(false),
             done: Mutex::default(),
             waker,
@@ -118,7 +141,15 @@ impl Workers {
         workers.spawn("byname-records", move || commit_all(&records, &to_commit))?;
         for _ in 0..count {
             let (shared, commits) = (shared.clone(), commits.clone());
-            workers.spawn("byname-worker", move || work(&shared, &commits))?;
+            workers.spawn("byname-hash", move || {
+                // Not allowed: it then hashes as eagerly as it serves.
+                let _ = rustix::process::setpriority_process(None, HASHING_NICE);
+                work(&shared, &shared.background, &commits);
+            })?;
+        }
+        for _ in 0..QUICK_THREADS {
+            let (shared, commits) = (shared.clone(), commits.clone());
+            workers.spawn("byname-worker", move || work(&shared, &shared.quick, &commits))?;
         }
         Ok(workers)
     }
@@ -133,20 +164,24 @@ impl Workers {
         Ok(())
     }
 
-    /// How many threads share the jobs.
+    /// How many threads hash large files.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     pub(crate) fn push(&self, job: Job) {
-        locked(&self.shared.queue).push_back(job);
-        self.shared.ready.notify_one();
+        let queue = match job {
+            Job::HashLarge(_) => &self.shared.background,
+            _ => &self.shared.quick,
+        };
+        locked(&queue.jobs).push_back(job);
+        queue.ready.notify_one();
     }
 
     /// Before everything that waits: a reader that has the content waits for the proof.
     pub(crate) fn push_first(&self, job: Job) {
-        locked(&self.shared.queue).push_front(job);
-        self.shared.ready.notify_one();
+        locked(&self.shared.quick.jobs).push_front(job);
+        self.shared.quick.ready.notify_one();
     }
 
     pub(crate) fn announce(&self, op: OpId, key: RecordKey, record: Record) {
@@ -175,11 +210,11 @@ impl Drop for Workers {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         self.commits = None;
-        {
+        for queue in [&self.shared.quick, &self.shared.background] {
             // Taken once, so that no worker can be between its look at the flag and its wait.
-            locked(&self.shared.queue).clear();
+            locked(&queue.jobs).clear();
+            queue.ready.notify_all();
         }
-        self.shared.ready.notify_all();
         for thread in self.threads.drain(..) {
             // A worker that panicked has said so; the others still end.
             let _ = thread.join();
@@ -193,8 +228,8 @@ impl Shared {
         self.waker.wake();
     }
 
-    fn next_job(&self) -> Option<Job> {
-        let mut queue = locked(&self.queue);
+    fn next_job(&self, from: &Queue) -> Option<Job> {
+        let mut queue = locked(&from.jobs);
         loop {
             if self.is_over.load(Ordering::Relaxed) {
                 return None;
@@ -202,17 +237,21 @@ impl Shared {
             match queue.pop_front() {
                 Some(job) => return Some(job),
                 None => {
-                    queue = self.ready.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                    queue = from.ready.wait(queue).unwrap_or_else(PoisonError::into_inner);
                 }
             }
         }
     }
 }
 
-fn work(shared: &Shared, commits: &SyncSender<Commit>) {
+fn work(shared: &Shared, from: &Queue, commits: &SyncSender<Commit>) {
     let mut buffer = Vec::new();
-    while let Some(job) = shared.next_job() {
+    while let Some(job) = shared.next_job(from) {
         match job {
+            Job::Locate { op, root, path } => {
+                let found = root.find(&path);
+                shared.finish(Done::Located(op, Box::new(Sought { root, path, found })));
+            }
             Job::List { op, root, path, bytes_max } => {
                 let listed = snapshot::read(&root, &path, bytes_max);
                 if let Err(byname_transfer::server::ListFailure::TooLarge) = listed {
@@ -289,8 +328,8 @@ fn hash_large(
 ) {
     match large.turn(buffer) {
         Turn::More => {
-            locked(&shared.queue).push_back(Job::HashLarge(large));
-            shared.ready.notify_one();
+            locked(&shared.background.jobs).push_back(Job::HashLarge(large));
+            shared.background.ready.notify_one();
         }
         Turn::PartDone => {}
         Turn::AllDone => {

@@ -62,7 +62,7 @@ pub struct Reader<T> {
 
 #[derive(Debug)]
 enum Inner<T> {
-    Ring(Ring<T>),
+    Ring(Box<Ring<T>>),
     Pool(Pool<T>),
 }
 
@@ -75,7 +75,9 @@ impl<T: Send + 'static> Reader<T> {
         let (threads, refusal) = match kind {
             ReaderKind::Threads(threads) => (threads.max(1), None),
             ReaderKind::Auto | ReaderKind::Ring => match Ring::new(&waker) {
-                Ok(ring) => return Ok((Self { inner: Inner::Ring(ring), under_way: 0 }, None)),
+                Ok(ring) => {
+                    return Ok((Self { inner: Inner::Ring(Box::new(ring)), under_way: 0 }, None));
+                }
                 Err(refusal) if kind == ReaderKind::Ring => {
                     return Err(IoError::new("io_uring_setup", std::io::Error::other(refusal)));
                 }

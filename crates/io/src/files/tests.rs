@@ -56,7 +56,11 @@ fn readers<T: Send + 'static>() -> Vec<(Reader<T>, Poller)> {
 type Done<T> = (FileRead<T>, std::io::Result<()>);
 
 /// Waits as the file server does: until the poller says that something is done.
-fn wait<T: Send + 'static>(reader: &mut Reader<T>, poller: &mut Poller, count: usize) -> Vec<Done<T>> {
+fn wait<T: Send + 'static>(
+    reader: &mut Reader<T>,
+    poller: &mut Poller,
+    count: usize,
+) -> Vec<Done<T>> {
     let (mut done, mut events) = (Vec::new(), Vec::new());
     let deadline = Instant::now() + PATIENCE;
     reader.submit();
