@@ -1,0 +1,21 @@
+//! A network in a process: the real forwarder, link layer, file-server engine and client engines in
+//! virtual time, from one seed.
+//!
+//! [`World`] has hosts, links and a clock. On each host runs a forwarder; [`programs`] publish and
+//! read files. Whatever a seed and a scenario do, they do again, so a run that breaks a promise
+//! ([`Fault`]) can be repeated. Nothing here waits for anything: virtual seconds cost what the code
+//! in them costs.
+
+pub mod disk;
+pub mod host;
+pub mod line;
+pub mod programs;
+pub mod queue;
+pub mod random;
+pub mod topology;
+pub mod world;
+
+pub use host::{Host, Now, Program};
+pub use line::{Faults, Line, LineConfig, LineCounters};
+pub use queue::{Discipline, QueueConfig};
+pub use world::{Fault, HostId, Incident, LinkConfig, LinkId, MS, ProgramId, SECOND, World};

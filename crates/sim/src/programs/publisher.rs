@@ -1,0 +1,306 @@
+//! A file server: the production engine over a disk in memory that takes its time.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use byname_packet::lp::LpPacket;
+use byname_packet::{Interest, Name, ValidityPeriod};
+use byname_security::cert::CertificateRequest;
+use byname_security::key::{KeyId, KeyPair, KeySigner};
+use byname_security::tree::{HASH_BYTES, Shape, UNIT_BYTES};
+use byname_transfer::server::{
+    Arrival, Completion, FaceId, FixedData, Handle, Hashed, ListFailure, Located, Made,
+    MakeSegment, Mount, Octets, Op, OpId, Recalled, SegmentBurst, SegmentSent, Server,
+    ServerConfig, signed_segment,
+};
+
+use crate::disk::{Disk, File};
+use crate::host::{Now, Program};
+
+/// How long the disk takes.
+#[derive(Clone, Copy, Debug)]
+pub struct DiskTimes {
+    /// Anything that is not reading content.
+    pub operation_ns: u64,
+    /// A burst of segments.
+    pub read_ns: u64,
+    /// Hashing, per octet, in picoseconds.
+    pub hash_ps_per_byte: u64,
+}
+
+impl Default for DiskTimes {
+    fn default() -> Self {
+        DiskTimes { operation_ns: 50_000, read_ns: 20_000, hash_ps_per_byte: 250 }
+    }
+}
+
+enum Open {
+    File(File),
+    Levels(Vec<u8>),
+}
+
+enum Due {
+    Completion(OpId, Completion),
+    Segments(SegmentBurst, SegmentSent, Vec<Vec<u8>>),
+}
+
+/// See the module.
+pub struct Publisher {
+    server: Server,
+    disk: Disk,
+    times: DiskTimes,
+    open: HashMap<Handle, Open>,
+    next_handle: u64,
+    /// What the disk will have done, by time and order.
+    due: BTreeMap<(u64, u64), Due>,
+    due_count: u64,
+    out: VecDeque<Vec<u8>>,
+    key_id: KeyId,
+    pending_max: usize,
+}
+
+impl Publisher {
+    /// A server of everything on `disk` under `prefix`, with a key made from `key_seed`.
+    pub fn new(prefix: &Name, key_seed: u8, disk: Disk, times: DiskTimes) -> Self {
+        let config = ServerConfig::default();
+        let (signer, key_id, certificate) = identity(prefix, key_seed);
+        let mount = Mount { prefix: prefix.clone(), signer: Arc::new(signer) };
+        let mut server = Server::new(config, vec![mount]);
+        server.add_fixed(FixedData { wire: certificate }).expect("a certificate is a packet");
+        Publisher {
+            server,
+            disk,
+            times,
+            open: HashMap::new(),
+            next_handle: 0,
+            due: BTreeMap::new(),
+            due_count: 0,
+            out: VecDeque::new(),
+            key_id,
+            pending_max: config.pending_max,
+        }
+    }
+
+    /// The key that signs.
+    pub fn key_id(&self) -> KeyId {
+        self.key_id
+    }
+
+    /// The disk, to change files on it.
+    pub fn disk_mut(&mut self) -> &mut Disk {
+        &mut self.disk
+    }
+
+    fn finish(&mut self, at_ns: u64, due: Due) {
+        self.due_count += 1;
+        self.due.insert((at_ns, self.due_count), due);
+    }
+
+    /// Lets the disk begin everything that the engine asks for.
+    fn pump(&mut self, now: Now) {
+        loop {
+            while let Some(outgoing) = self.server.poll_transmit() {
+                self.out.push_back(outgoing.wire);
+            }
+            if let Some(burst) = self.server.poll_segments() {
+                let (sent, packets) = self.read(&burst);
+                let due = Due::Segments(burst, sent, packets);
+                self.finish(now.now_ns + self.times.read_ns, due);
+            } else if let Some((id, op)) = self.server.poll_op() {
+                self.begin(id, op, now);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn begin(&mut self, id: OpId, op: Op, now: Now) {
+        let mut took_ns = self.times.operation_ns;
+        let completion = match op {
+            Op::Locate { path, .. } => Completion::Located(self.locate(&path)),
+            Op::List { .. } | Op::Manifest { .. } => Completion::Listed(Err(ListFailure::NotFound)),
+            Op::ReadKept { .. } => Completion::Kept(None),
+            Op::Recall { key, identity } => {
+                let tree = identity.and_then(|identity| self.disk.tree(&identity));
+                Completion::Recalled(Recalled {
+                    record: self.disk.record(&key),
+                    version_floor: 0,
+                    root: tree.map(|tree| *tree.root.as_bytes()),
+                })
+            }
+            Op::Announce { key, record } => {
+                self.disk.announce(key, record);
+                Completion::Announced(true)
+            }
+            Op::Hash { file, identity } => {
+                took_ns += identity.size * self.times.hash_ps_per_byte / 1000;
+                Completion::Hashed(self.hash(file))
+            }
+            Op::OpenTree { identity, .. } => {
+                let levels = self.disk.tree(&identity).map(|tree| tree.levels.concat());
+                let opened = levels.map(|levels| self.keep(Open::Levels(levels)));
+                Completion::TreeOpened(opened)
+            }
+            Op::MakeSegment(make) => Completion::Made(self.make(&make)),
+            Op::Close { handle } => {
+                self.open.remove(&handle);
+                return;
+            }
+        };
+        self.finish(now.now_ns + took_ns, Due::Completion(id, completion));
+    }
+
+    fn keep(&mut self, open: Open) -> Handle {
+        self.next_handle += 1;
+        let handle = Handle(self.next_handle);
+        self.open.insert(handle, open);
+        handle
+    }
+
+    fn locate(&mut self, path: &[u8]) -> Located {
+        match self.disk.find(path) {
+            None => Located::NotFound,
+            Some(file) => Located::File { stat: file.stat(), handle: self.keep(Open::File(file)) },
+        }
+    }
+
+    fn hash(&mut self, handle: Handle) -> Hashed {
+        let Some(Open::File(file)) = self.open.get(&handle) else { return Hashed::Failed };
+        if !self.disk.is_unchanged(file) {
+            return Hashed::Changed;
+        }
+        let (tree, identity) = (file.tree(), file.stat().identity);
+        let root = *tree.root.as_bytes();
+        self.disk.keep_tree(identity, tree);
+        Hashed::Root(root)
+    }
+
+    fn make(&self, make: &MakeSegment) -> Made {
+        let content = match (self.open.get(&make.source), make.octets) {
+            (Some(Open::File(file)), _) if !self.disk.is_unchanged(file) => return Made::Changed,
+            (Some(open), Octets::Stored { offset, len }) => open.read(offset, len),
+            (Some(Open::File(file)), Octets::Values { offset, len }) => values(file, offset, len),
+            _ => None,
+        };
+        let packet = content.and_then(|content| signed_segment(make, &content).ok());
+        packet.map_or(Made::Failed, Made::Packet)
+    }
+
+    /// The packets of a burst.
+    fn read(&self, burst: &SegmentBurst) -> (SegmentSent, Vec<Vec<u8>>) {
+        let Some(open) = self.open.get(&burst.source()) else {
+            return (SegmentSent::Failed, Vec::new());
+        };
+        if let Open::File(file) = open
+            && !self.disk.is_unchanged(file)
+        {
+            return (SegmentSent::Changed, Vec::new());
+        }
+        let packets = burst.segments().map(|segment| {
+            let content = open.read(segment.offset, segment.len)?;
+            Some([segment.header, &content, segment.trailer].concat())
+        });
+        match packets.collect() {
+            Some(packets) => (SegmentSent::Sent, packets),
+            None => (SegmentSent::Failed, Vec::new()),
+        }
+    }
+}
+
+impl Open {
+    fn read(&self, offset: u64, len: usize) -> Option<Vec<u8>> {
+        match self {
+            Open::File(file) => {
+                let mut octets = vec![0; len];
+                let fits = offset.checked_add(len as u64)? <= file.size;
+                fits.then(|| file.read(offset, &mut octets))?;
+                Some(octets)
+            }
+            Open::Levels(levels) => {
+                let start = usize::try_from(offset).ok()?;
+                Some(levels.get(start..)?.get(..len)?.to_vec())
+            }
+        }
+    }
+}
+
+/// Octets of level 1 of a file's tree, computed from the units they stand for.
+fn values(file: &File, offset: u64, len: usize) -> Option<Vec<u8>> {
+    let first = offset / HASH_BYTES as u64;
+    let count = (len / HASH_BYTES) as u64;
+    let start = first * UNIT_BYTES as u64;
+    let end = (start + count * UNIT_BYTES as u64).min(file.size);
+    let mut octets = vec![0; end.checked_sub(start)? as usize];
+    file.read(start, &mut octets);
+    let mut values = Vec::with_capacity(len);
+    Shape::new(file.size).hash_units(first, &octets, &mut values).ok()?;
+    Some(values)
+}
+
+/// A signer with a self-signed certificate.
+fn identity(prefix: &Name, seed: u8) -> (KeySigner, KeyId, Vec<u8>) {
+    let key = Arc::new(KeyPair::ed25519_from_seed(&[seed; 32]));
+    let key_name = prefix.with_generic(b"KEY").with_generic(&[seed; 8]);
+    let public_key = key.public_key();
+    let request = CertificateRequest {
+        key_name: key_name.view(),
+        public_key: &public_key,
+        issuer_id: b"self",
+        version: 1,
+        validity: ValidityPeriod { not_before_s: 0, not_after_s: 4_000_000_000 },
+    };
+    let signer = KeySigner::new(key.clone(), request.certificate_name());
+    let certificate = request.issue(&signer).expect("a certificate").wire().to_vec();
+    (signer, key.key_id(), certificate)
+}
+
+fn clocks(now: Now) -> byname_transfer::server::Now {
+    byname_transfer::server::Now { now_ns: now.now_ns, unix_ns: now.unix_ns }
+}
+
+impl Program for Publisher {
+    fn handle_frame(&mut self, frame: &[u8], now: Now) {
+        let Ok(link) = LpPacket::decode(frame) else { return };
+        let Some(packet) = link.fragment.filter(|_| link.header.nack.is_none()) else { return };
+        let Ok(interest) = Interest::decode(packet) else { return };
+        let arrival = Arrival {
+            interest: &interest,
+            pit_token: link.header.pit_token,
+            congestion_mark: link.header.congestion_mark,
+            face: FaceId(0),
+        };
+        self.server.handle_interest(&arrival, clocks(now));
+        self.pump(now);
+    }
+
+    fn handle_timeout(&mut self, now: Now) {
+        while let Some(entry) = self.due.first_entry().filter(|it| it.key().0 <= now.now_ns) {
+            match entry.remove() {
+                Due::Completion(id, completion) => {
+                    self.server.handle_completion(id, completion, clocks(now));
+                }
+                Due::Segments(burst, sent, packets) => {
+                    self.out.extend(packets);
+                    self.server.handle_segments(burst, sent);
+                }
+            }
+        }
+        self.server.handle_timeout(clocks(now));
+        self.pump(now);
+    }
+
+    fn poll_frame(&mut self, _now: Now) -> Option<Vec<u8>> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&mut self) -> Option<u64> {
+        let disk = self.due.keys().next().map(|(at_ns, _)| *at_ns);
+        [self.server.poll_timeout(), disk].into_iter().flatten().min()
+    }
+
+    fn fault(&self) -> Option<String> {
+        let levels = self.server.levels();
+        let pending = levels.pending;
+        (pending > self.pending_max).then(|| format!("{pending} Interests wait at the server"))
+    }
+}

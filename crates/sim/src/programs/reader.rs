@@ -1,0 +1,269 @@
+//! A reader of one file: the production engines of the client, with a flow of its own.
+//!
+//! Every octet that is handed out is compared with what was published. A difference is a fault of
+//! the code under test, whatever the network did.
+
+use std::collections::VecDeque;
+
+use byname_packet::lp::LpPacket;
+use byname_packet::{Data, Interest, InterestBuilder, Name, Packet};
+use byname_security::key::KeyId;
+use byname_security::trust::{TrustPolicy, Validator};
+use byname_transfer::congestion::{Congestion, WINDOW_MAX};
+use byname_transfer::discovery::{Discovery, DiscoveryConfig};
+use byname_transfer::error::ReadError;
+use byname_transfer::fetch::{FetchConfig, NackKind};
+use byname_transfer::flow::Flow;
+use byname_transfer::reader::{ObjectPlan, Reader, Selection};
+use byname_transfer::request::{Context, INTEREST_LIFETIME_MS, Request};
+use byname_transfer::versions::VersionMemory;
+
+use crate::disk::content;
+use crate::host::{Now, Program};
+use crate::random::Random;
+
+/// What to read, whom to believe, and what must come out.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// Published name of the file.
+    pub name: Name,
+    /// Prefix and key of its publisher.
+    pub anchor: (Name, KeyId),
+    /// What the file's octets are made from, one for each version that may be seen.
+    pub seeds: Vec<u64>,
+    /// Congestion control.
+    pub congestion: Congestion,
+    /// When to begin.
+    pub start_ns: u64,
+}
+
+enum Stage {
+    Waiting,
+    Discovering(Box<Discovery>),
+    Reading(Box<Reader>),
+    Done(Result<(), ReadError>),
+}
+
+/// See the module.
+pub struct Download {
+    order: Order,
+    stage: Stage,
+    flow: Flow,
+    validator: Validator,
+    versions: VersionMemory,
+    random: Random,
+    out: VecDeque<Vec<u8>>,
+    /// Of the seeds, those that explain everything handed out so far.
+    candidates: Vec<u64>,
+    bytes: u64,
+    version: Option<u64>,
+    finished_ns: Option<u64>,
+    fault: Option<String>,
+}
+
+impl Download {
+    /// Will carry out an order.
+    pub fn new(order: Order, random_seed: u64) -> Self {
+        let mut policy = TrustPolicy::default();
+        policy.add_anchor(order.anchor.0.clone(), order.anchor.1);
+        Download {
+            stage: Stage::Waiting,
+            flow: Flow::new(order.congestion.controller(WINDOW_MAX)),
+            validator: Validator::new(policy),
+            versions: VersionMemory::default(),
+            random: Random::new(random_seed),
+            out: VecDeque::new(),
+            candidates: order.seeds.clone(),
+            bytes: 0,
+            version: None,
+            finished_ns: None,
+            fault: None,
+            order,
+        }
+    }
+
+    /// How it ended, if it did.
+    pub fn outcome(&self) -> Option<&Result<(), ReadError>> {
+        match &self.stage {
+            Stage::Done(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// When it ended.
+    pub fn finished_ns(&self) -> Option<u64> {
+        self.finished_ns
+    }
+
+    /// Octets handed out.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The version that was read.
+    pub fn version(&self) -> Option<u64> {
+        self.version
+    }
+
+    /// Window of the flow, in segments.
+    pub fn window(&self) -> usize {
+        self.flow.window()
+    }
+
+    fn step(&mut self, now: Now) {
+        if matches!(self.stage, Stage::Waiting) && now.now_ns >= self.order.start_ns {
+            self.discover(now);
+        }
+        if let Stage::Discovering(discovery) = &mut self.stage
+            && let Some(outcome) = discovery.poll_outcome()
+        {
+            discovery.abandon(&mut self.flow);
+            match outcome {
+                Ok(found) => {
+                    self.version = Some(found.version);
+                    match ObjectPlan::new(&found.metadata, false) {
+                        Ok(plan) => {
+                            let config = FetchConfig::default();
+                            let reader = Reader::new(plan, Selection::All, config);
+                            self.stage = Stage::Reading(Box::new(reader));
+                        }
+                        Err(error) => self.end(Err(error), now),
+                    }
+                }
+                Err(error) => self.end(Err(error), now),
+            }
+        }
+        if let Stage::Reading(reader) = &mut self.stage {
+            let outcome = match reader.failure() {
+                Some(failure) => Err(failure.clone()),
+                None if reader.is_finished() => Ok(()),
+                None => return self.send(now),
+            };
+            reader.abandon(&mut self.flow);
+            self.end(outcome, now);
+        }
+        self.send(now);
+    }
+
+    fn discover(&mut self, now: Now) {
+        let config = DiscoveryConfig { takes_pending: true, ..DiscoveryConfig::default() };
+        let discovery = Discovery::new(self.order.name.clone(), config, now.now_ns);
+        self.stage = Stage::Discovering(Box::new(discovery));
+    }
+
+    fn end(&mut self, outcome: Result<(), ReadError>, now: Now) {
+        if self.flow.in_flight() != 0 {
+            let left = self.flow.in_flight();
+            self.fault = Some(format!("{left} requests are in flight after the end"));
+        }
+        self.finished_ns = Some(now.now_ns);
+        self.stage = Stage::Done(outcome);
+    }
+
+    fn send(&mut self, now: Now) {
+        let Download { stage, flow, validator, versions, out, random, .. } = self;
+        let mut context =
+            Context { now_ns: now.now_ns, unix_ns: now.unix_ns, flow, validator, versions };
+        loop {
+            let request = match stage {
+                Stage::Discovering(discovery) => discovery.poll_request(&mut context),
+                Stage::Reading(reader) => reader.poll_request(&mut context),
+                Stage::Waiting | Stage::Done(_) => None,
+            };
+            let Some(request) = request else { return };
+            out.push_back(interest(&request, random.draw()));
+        }
+    }
+
+    fn take_data(&mut self, data: &Data<'_>, is_marked: bool, now: Now) {
+        let Download { stage, flow, validator, versions, candidates, bytes, fault, .. } = self;
+        let mut context =
+            Context { now_ns: now.now_ns, unix_ns: now.unix_ns, flow, validator, versions };
+        match stage {
+            Stage::Discovering(discovery) => {
+                discovery.handle_data(data, &mut context);
+            }
+            Stage::Reading(reader) => {
+                reader.handle_data(data, is_marked, &mut context, &mut |offset, octets| {
+                    *bytes += octets.len() as u64;
+                    candidates.retain(|seed| {
+                        let mut expected = vec![0; octets.len()];
+                        content(*seed, offset, &mut expected);
+                        expected == octets
+                    });
+                    if candidates.is_empty() {
+                        let text = format!("octets from {offset} on are of no published version");
+                        fault.get_or_insert(text);
+                    }
+                });
+            }
+            Stage::Waiting | Stage::Done(_) => {}
+        }
+    }
+}
+
+fn interest(request: &Request, nonce: u64) -> Vec<u8> {
+    let mut wire = Vec::new();
+    InterestBuilder::new(request.name.view())
+        .can_be_prefix(request.can_be_prefix)
+        .must_be_fresh(request.must_be_fresh)
+        .nonce((nonce as u32).to_be_bytes())
+        .lifetime_ms(INTEREST_LIFETIME_MS)
+        .encode(&mut wire);
+    wire
+}
+
+impl Program for Download {
+    fn handle_frame(&mut self, frame: &[u8], now: Now) {
+        let Ok(link) = LpPacket::decode(frame) else { return };
+        let Some(packet) = link.fragment else { return };
+        match (Packet::decode(packet), link.header.nack) {
+            (Ok(Packet::Data(data)), None) => {
+                self.take_data(&data, link.header.congestion_mark.is_some(), now);
+            }
+            (Ok(Packet::Interest(Interest { name, .. })), Some(reason)) => {
+                let Download { stage, flow, validator, versions, .. } = self;
+                let (now_ns, unix_ns) = (now.now_ns, now.unix_ns);
+                let mut context = Context { now_ns, unix_ns, flow, validator, versions };
+                let kind = NackKind::from_reason(reason);
+                match stage {
+                    Stage::Discovering(it) => it.handle_nack(name, kind, &mut context),
+                    Stage::Reading(reader) => reader.handle_nack(name, kind, &mut context),
+                    Stage::Waiting | Stage::Done(_) => {}
+                }
+            }
+            _ => {}
+        }
+        self.step(now);
+    }
+
+    fn handle_timeout(&mut self, now: Now) {
+        let Download { stage, flow, validator, versions, .. } = self;
+        let (now_ns, unix_ns) = (now.now_ns, now.unix_ns);
+        let mut context = Context { now_ns, unix_ns, flow, validator, versions };
+        match stage {
+            Stage::Discovering(discovery) => discovery.handle_timeout(&mut context),
+            Stage::Reading(reader) => reader.handle_timeout(&mut context),
+            Stage::Waiting | Stage::Done(_) => {}
+        }
+        self.step(now);
+    }
+
+    fn poll_frame(&mut self, _now: Now) -> Option<Vec<u8>> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&mut self) -> Option<u64> {
+        let own = match &mut self.stage {
+            Stage::Waiting => return Some(self.order.start_ns),
+            Stage::Discovering(discovery) => discovery.poll_deadline(&self.flow),
+            Stage::Reading(reader) => reader.poll_deadline(&self.flow),
+            Stage::Done(_) => return None,
+        };
+        own.into_iter().chain(self.flow.poll_deadline()).min()
+    }
+
+    fn fault(&self) -> Option<String> {
+        self.fault.clone()
+    }
+}
