@@ -41,7 +41,7 @@ class Delayed(ground.OneMachine):
         listen = free_port()
         daemon = self.server.start("faults", [
             FAULTS, "tcp", f"127.0.0.1:{listen}", f"127.0.0.1:{port}",
-            "--delay-ms", self.round_trip_ms / 2])
+            f"delay={self.round_trip_ms // 2}"])
         daemon.wait_for_log("listening")
         return listen
 
