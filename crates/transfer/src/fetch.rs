@@ -353,7 +353,7 @@ impl Fetch {
 
     fn is_worn_out(&self, attempt: &Attempt, now_ns: u64) -> bool {
         let is_old = now_ns.saturating_sub(attempt.first_sent_ns) >= self.config.silence_ns;
-        // What was under way when everything fell silent cannot each be tried so often in that time.
+        // What was under way when everything fell silent cannot each be tried so often by then.
         let is_silent = self
             .heard_ns
             .is_none_or(|heard| now_ns.saturating_sub(heard) >= self.config.silence_ns);

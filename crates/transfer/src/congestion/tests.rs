@@ -1,3 +1,6 @@
+//! What every controller keeps to, and the formulas of the classic ones. Whole paths are in
+//! `tests/congestion.rs`.
+
 use super::*;
 
 fn data(now_ns: u64, is_limiting: bool) -> DataSample {

@@ -216,3 +216,44 @@ fn a_stuck_segment_does_not_let_the_queue_grow() {
         assert!(fetch.under_way.len() <= 2);
     }
 }
+
+fn any_fate() -> impl proptest::strategy::Strategy<Value = Fate> {
+    use proptest::prelude::*;
+    prop_oneof![
+        8 => (1..60u64).prop_map(|ms| Fate::Answer { after_ns: ms * MS }),
+        1 => Just(Fate::AnswerTwice),
+        2 => Just(Fate::Lose),
+        1 => Just(Fate::Nack(NackKind::Congestion)),
+        1 => Just(Fate::Nack(NackKind::Duplicate)),
+        1 => Just(Fate::Nack(NackKind::NoRoute)),
+    ]
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_the_network_does_each_segment_comes_once_or_the_fetch_says_why(
+        last in 0..400u64,
+        knows_end: bool,
+        fates in proptest::collection::vec(any_fate(), 1..300),
+    ) {
+        let fetch = if knows_end {
+            whole(last)
+        } else {
+            Fetch::new(SegmentRuns::from(0), None, FetchConfig::default())
+        };
+        let mut beyond = 0;
+        // Beyond the list of fates the network is well again.
+        let outcome = run(fetch, last, &mut |number, segment| {
+            beyond += u64::from(segment > last);
+            let fate = fates.get(number as usize - 1).copied();
+            fate.unwrap_or(Fate::Answer { after_ns: 2 * MS })
+        });
+        proptest::prop_assert_eq!(beyond, 0);
+        match outcome.failure {
+            None => proptest::prop_assert_eq!(outcome.arrived, (0..=last).collect()),
+            Some(failure) => proptest::prop_assert_eq!(failure, FetchFailure::NoRoute),
+        }
+    }
+}

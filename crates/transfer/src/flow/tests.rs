@@ -1,3 +1,5 @@
+//! Bounds of a flow by itself; how it does on a path is in `tests/congestion.rs`.
+
 use super::*;
 use crate::congestion::Aimd;
 
