@@ -4,9 +4,9 @@
 //! Two calls of the same shape tell a stride, a third one at the same distance proves it, and
 //! from then on whole calls of that shape are predicted at that distance. A plain `read` is a
 //! shape of one range, so "sequential" is the stride that equals its length; ranges of changing
-//! lengths that meet end to end count as sequential too. The window, in bytes, grows by
-//! what was read of the predicted, halves when predicted bytes were dropped unread, and is cut off when
-//! the pattern breaks, so a random reader pays nothing.
+//! lengths that meet end to end count as sequential too. The window, in bytes, grows by what was
+//! read of the predicted, halves when predicted bytes were dropped unread, and is cut off when the
+//! pattern breaks, so a random reader pays nothing.
 
 use std::ops::Range;
 

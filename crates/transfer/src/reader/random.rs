@@ -35,8 +35,8 @@ impl Reader {
         self.settle_needs(now_ns);
     }
 
-    /// Takes back [`want`](Reader::want). Neighbours that lie in the same segments have to be wanted
-    /// again.
+    /// Takes back [`want`](Reader::want). Neighbours that lie in the same segments have to be
+    /// wanted again.
     pub fn unwant(&mut self, granule: u64, flow: &mut Flow) {
         let segments = match &self.body {
             Body::Tree(verifier) => verifier.segments_of(Part::Content, granule),
