@@ -29,6 +29,9 @@ fn forward(mut from: TcpStream, mut to: TcpStream, kind: Option<String>) {
                 break;
             }
             let mut packet: Vec<u8> = buffer.drain(..len as usize).collect();
+            if kind.as_deref() == Some("withheld manifest") && is_of_manifest(&packet) {
+                continue;
+            }
             if let Some(at) = kind.as_deref().and_then(|kind| place_to_flip(&packet, kind)) {
                 packet[at] ^= 1;
             }
@@ -46,6 +49,14 @@ fn forward(mut from: TcpStream, mut to: TcpStream, kind: Option<String>) {
     }
 }
 
+/// Whether this is a Data about a manifest.
+fn is_of_manifest(packet: &[u8]) -> bool {
+    let fragment = LpPacket::decode(packet).ok().and_then(|link| link.fragment);
+    fragment.and_then(|fragment| Data::decode(fragment).ok()).is_some_and(|data| {
+        data.name.components().any(|component| component.is_keyword(b"manifest"))
+    })
+}
+
 /// The offset of an octet in the middle of the content, if this is a Data of `kind`.
 fn place_to_flip(packet: &[u8], kind: &str) -> Option<usize> {
     let fragment = LpPacket::decode(packet).ok()?.fragment?;
@@ -57,6 +68,8 @@ fn place_to_flip(packet: &[u8], kind: &str) -> Option<usize> {
         "metadata"
     } else if has(&|word| word.starts_with(b"tree-")) {
         "node"
+    } else if has(&|word| word == b"manifest") {
+        "manifest"
     } else if has(&|word| word == b"ls") {
         "listing"
     } else {

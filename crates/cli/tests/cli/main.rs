@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
 
 mod commanding;
+mod direct;
 mod errors;
 mod first_contact;
 mod forwarding;
 mod harness;
 mod keys;
 mod killed;
+mod manifests;
 mod mirrors;
 mod reading;
 #[path = "../../examples/tampering_relay/relay.rs"]
