@@ -354,7 +354,7 @@ impl FileServer {
                 break;
             }
         }
-        self.faces.flush_all(&self.poller)?;
+        self.faces.flush_all(&self.poller, now.now_ns)?;
         let faces = &self.faces;
         self.executor.begin_reads(&|face| faces.has_room(face));
         Ok(())
@@ -386,7 +386,7 @@ impl FileServer {
             return Ok(0);
         }
         if !self.faces.has_room(face) {
-            self.faces.flush(face);
+            self.faces.flush(face, now.now_ns);
         }
         let taken = self.faces.take_requests((face, BURST_MAX), &mut self.engine, now)?;
         if taken > 0 {

@@ -9,6 +9,8 @@ mod changes;
 mod client;
 #[path = "serving/cold.rs"]
 mod cold;
+#[path = "serving/direct.rs"]
+mod direct;
 #[path = "serving/exposure.rs"]
 mod exposure;
 #[path = "serving/files.rs"]

@@ -60,6 +60,9 @@ pub(super) struct Face {
     pub(super) heard_ns: u64,
     cutting: Option<Box<Cutting>>,
     marker: CongestionMarker,
+    /// The next packet that is queued shall carry a congestion mark.
+    owes_mark: bool,
+    marks: u64,
     /// Frames received, one after the other, and where the next one starts.
     waiting: Vec<u8>,
     next: usize,
@@ -103,6 +106,8 @@ impl Face {
             heard_ns: 0,
             cutting: None,
             marker: CongestionMarker::default(),
+            owes_mark: false,
+            marks: 0,
             waiting: Vec::new(),
             next: 0,
             registrar,
@@ -207,24 +212,37 @@ impl Face {
 
     /// Queues a packet with its link header; false if there is no room.
     pub(super) fn send(&mut self, wire: &[u8], now_ns: u64) -> bool {
-        let is_due = self.marker.on_queued(self.queued_bytes(), now_ns);
+        let is_due = self.is_mark_due(now_ns);
         let Some(outlet) = self.outlet() else { return false };
         let marked = is_due.then(|| marked(wire)).flatten();
         outlet.queue(&[marked.as_deref().unwrap_or(wire)]).is_ok()
     }
 
-    /// Whether the next packet shall say that the queue has been long for a while.
+    /// Whether the packet about to be queued shall say that the queue has been long for a while.
     pub(super) fn is_mark_due(&mut self, now_ns: u64) -> bool {
-        self.marker.on_queued(self.queued_bytes(), now_ns)
+        self.look_at_queue(now_ns);
+        let is_due = std::mem::take(&mut self.owes_mark);
+        self.marks += u64::from(is_due);
+        is_due
+    }
+
+    /// A queue that was long until now counts, even if it empties before the next packet.
+    fn look_at_queue(&mut self, now_ns: u64) {
+        self.owes_mark |= self.marker.on_queued(self.queued_bytes(), now_ns);
     }
 
     /// Packets that said so.
     pub(super) fn marked_count(&self) -> u64 {
-        self.marker.marked_count()
+        self.marks
     }
 
     /// Hands on what waits, as far as the link takes it.
-    pub(super) fn flush(&mut self, sockets: &mut [DatagramSocket]) -> Result<(), IoError> {
+    pub(super) fn flush(
+        &mut self,
+        sockets: &mut [DatagramSocket],
+        now_ns: u64,
+    ) -> Result<(), IoError> {
+        self.look_at_queue(now_ns);
         match &mut self.carrier {
             Carrier::Connection(connection) => {
                 if let Some(cutting) = &mut self.cutting {

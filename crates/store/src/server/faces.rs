@@ -288,19 +288,19 @@ impl Faces {
         Ok(max)
     }
 
-    pub(super) fn flush(&mut self, id: FaceId) {
+    pub(super) fn flush(&mut self, id: FaceId, now_ns: u64) {
         let Some(face) = self.faces.get_mut(&id) else { return };
-        if let Err(error) = face.flush(&mut self.sockets) {
+        if let Err(error) = face.flush(&mut self.sockets, now_ns) {
             self.remove(id, Some(error.into()));
         }
     }
 
     /// Hands everything on that can leave now, and watches for what cannot.
-    pub(super) fn flush_all(&mut self, poller: &Poller) -> Result<(), IoError> {
+    pub(super) fn flush_all(&mut self, poller: &Poller, now_ns: u64) -> Result<(), IoError> {
         let mut order = Vec::new();
         self.round(&mut order);
         for id in &order {
-            self.flush(*id);
+            self.flush(*id, now_ns);
         }
         for (index, socket) in self.sockets.iter_mut().enumerate() {
             socket.flush()?;

@@ -104,10 +104,17 @@ impl Peer {
         let (ours, theirs) = Connection::pair().unwrap();
         let handle = server.handle();
         let thread = std::thread::spawn(move || server.run_direct(theirs));
+        let mut peer = Self::over(ours, handle);
+        peer.thread = Some(thread);
+        peer
+    }
+
+    /// A reader by a connection to a server that somebody else runs.
+    pub(crate) fn over(connection: Connection, handle: ServerHandle) -> Self {
         let poller = Poller::new().unwrap();
-        poller.add(&ours, Token(0), Readiness::READ).unwrap();
+        poller.add(&connection, Token(0), Readiness::READ).unwrap();
         let frames = Vec::new();
-        Self { connection: ours, poller, handle, thread: Some(thread), frames, nonce: 0 }
+        Self { connection, poller, handle, thread: None, frames, nonce: 0 }
     }
 
     /// Counters of the server once it has nothing to do; asks something so that they are current.
@@ -134,8 +141,8 @@ impl Peer {
         self.connection.flush().unwrap();
     }
 
-    /// The next packet from the server, with the token it carries.
-    pub(crate) fn receive(&mut self) -> (Vec<u8>, Reply) {
+    /// The next frame from the server.
+    fn next_frame(&mut self) -> Vec<u8> {
         let deadline = Instant::now() + PATIENCE;
         while self.frames.is_empty() {
             assert!(Instant::now() < deadline, "the server does not answer");
@@ -148,7 +155,20 @@ impl Peer {
                 .unwrap();
             assert!(!status.closed || !self.frames.is_empty(), "the server is gone");
         }
-        let frame = self.frames.remove(0);
+        self.connection.flush().unwrap();
+        self.frames.remove(0)
+    }
+
+    /// The next frame, and whether it is a Data.
+    pub(crate) fn receive_frame(&mut self) -> (Vec<u8>, bool) {
+        let frame = self.next_frame();
+        let is_data = LpPacket::decode(&frame).unwrap().header.nack.is_none();
+        (frame, is_data)
+    }
+
+    /// The next packet from the server, with the token it carries.
+    pub(crate) fn receive(&mut self) -> (Vec<u8>, Reply) {
+        let frame = self.next_frame();
         let link = LpPacket::decode(&frame).unwrap();
         let token = link.header.pit_token.unwrap_or_default().to_vec();
         let packet = link.fragment.unwrap();
@@ -287,10 +307,11 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
         self.handle.stop();
-        let served = self.thread.take().map(JoinHandle::join);
+        let served = thread.join();
         if !std::thread::panicking() {
-            served.unwrap().unwrap().unwrap();
+            served.unwrap().unwrap();
         }
     }
 }
