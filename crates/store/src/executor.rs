@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 
 use byname_io::{Attachments, Connection, files};
 use byname_transfer::server::{
-    Completion, FaceId, Handle, Hashed, Identity, KeptOf, Located, Made, MakeSegment, Octets, Op,
+    Completion, FaceId, Handle, Hashed, Identity, KeptOf, Located, Made, MakeSegment, Op,
     OpId, SegmentBurst, SegmentSent,
 };
 
@@ -242,12 +242,7 @@ impl Executor {
             Some(Open::Levels(levels)) => Source::Levels(levels.clone()),
             None => return Some(Completion::Made(Made::Failed)),
         };
-        let is_node = matches!(order.octets, Octets::Values { .. });
-        let job = Job::Make { op, source, order: Box::new(order) };
-        match is_node {
-            true => self.workers.push_first(job),
-            false => self.workers.push(job),
-        }
+        self.workers.push(Job::Make { op, source, order: Box::new(order) });
         None
     }
 

@@ -178,12 +178,6 @@ impl Workers {
         queue.ready.notify_one();
     }
 
-    /// Before everything that waits: a reader that has the content waits for the proof.
-    pub(crate) fn push_first(&self, job: Job) {
-        locked(&self.shared.quick.jobs).push_front(job);
-        self.shared.quick.ready.notify_one();
-    }
-
     pub(crate) fn announce(&self, op: OpId, key: RecordKey, record: Record) {
         self.commit(Commit::Announce(op, key, record));
     }

@@ -145,10 +145,10 @@ fn a_slow_root_is_answered_pending_and_its_result_is_not_lost() {
     ask(&mut server, "/t/f/32=metadata", 4000, at(0));
     announce(&mut server, 10, at(0));
     let (hash, _) = op(&mut server);
-    assert_eq!(server.poll_timeout(), Some(300 * MS));
-    server.handle_timeout(at(299));
+    assert_eq!(server.poll_timeout(), Some(5 * MS));
+    server.handle_timeout(at(4));
     assert_eq!(sent(&mut server), None);
-    server.handle_timeout(at(300));
+    server.handle_timeout(at(5));
     assert_eq!(root_of(sent(&mut server)), ContentRoot::Pending);
     assert_eq!((server.poll_timeout(), server.levels().hashing), (None, 1));
     // Another reader joins the same computation.
@@ -168,9 +168,9 @@ fn a_slow_root_is_answered_pending_and_its_result_is_not_lost() {
 #[test]
 fn short_interests_are_answered_within_half_their_lifetime() {
     let mut server = server(ServerConfig::default());
-    ask(&mut server, "/t/f/32=metadata", 100, at(0));
+    ask(&mut server, "/t/f/32=metadata", 4, at(0));
     announce(&mut server, 10, at(0));
-    assert_eq!(server.poll_timeout(), Some(50 * MS));
+    assert_eq!(server.poll_timeout(), Some(2 * MS));
 }
 
 #[test]
@@ -311,4 +311,77 @@ fn stray_completions_are_counted_and_harmless() {
     server.handle_completion(id, Completion::Announced(true), at(0));
     assert_eq!(server.counters().strays, 1);
     assert!(matches!(op(&mut server).1, Op::Locate { .. }), "it starts over");
+}
+
+/// A version of a file that is being hashed, and the name of its level 1.
+fn pending_version(server: &mut Server, size: u64) -> String {
+    ask(server, "/t/f/32=metadata", 4000, at(0));
+    let version = announce(server, size, at(0));
+    assert!(matches!(op(server).1, Op::Hash { .. }));
+    assert_eq!(root_of(sent(server)), ContentRoot::Pending, "at once");
+    format!("/t/f/v={version}/32=tree-1")
+}
+
+fn order(server: &mut Server) -> (OpId, MakeSegment) {
+    match op(server) {
+        (id, Op::MakeSegment(order)) => (id, order),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn readers_of_one_pending_node_share_its_making_and_later_ones_its_packet() {
+    let mut server = server(ServerConfig::default());
+    let level = pending_version(&mut server, 64 << 20);
+    for _ in 0..3 {
+        ask(&mut server, &format!("{level}/seg=5"), 4000, at(1));
+    }
+    let (id, make) = order(&mut server);
+    assert_eq!((make.source, make.last_segment), (Handle(7), 31));
+    assert_eq!(make.octets, Octets::Values { offset: 5 * 8192, len: 8192 });
+    assert_eq!((server.levels().nodes, server.levels().pending), (1, 3));
+    let packet = signed_segment(&make, &[3; 8192]).unwrap();
+    server.handle_completion(id, Completion::Made(Made::Packet(packet)), at(2));
+    for _ in 0..3 {
+        assert_eq!(sent(&mut server), Some(Sent::Segment));
+    }
+    ask(&mut server, &format!("{level}/seg=5"), 4000, at(3));
+    assert_eq!((sent(&mut server), server.poll_op()), (Some(Sent::Segment), None));
+    assert_eq!((server.levels().nodes, server.levels().pending), (0, 0));
+    assert_eq!((server.counters().nodes_signed, server.counters().nodes_reused), (1, 1));
+}
+
+#[test]
+fn nodes_being_made_and_signed_are_bounded() {
+    let config = ServerConfig { nodes_max: 4, nodes_per_s: 6, ..ServerConfig::default() };
+    let mut server = server(config);
+    let level = pending_version(&mut server, 1 << 30);
+    let mut made = Vec::new();
+    for node in 0..6 {
+        ask(&mut server, &format!("{level}/seg={node}"), 4000, at(1));
+        made.extend(server.poll_op());
+    }
+    assert_eq!((made.len(), server.counters().nodes_full), (4, 2));
+    for (id, _) in made {
+        server.handle_completion(id, Completion::Made(Made::Failed), at(1));
+    }
+    for node in 10..14 {
+        ask(&mut server, &format!("{level}/seg={node}"), 4000, at(1));
+    }
+    assert_eq!(server.counters().signing_limited, 2, "six in a second");
+    let nacks: Vec<_> = std::iter::from_fn(|| sent(&mut server)).collect();
+    let congestion = nacks.iter().filter(|nack| **nack == Sent::Nack(50)).count();
+    assert_eq!((nacks.len(), congestion), (8, 4));
+}
+
+#[test]
+fn a_node_of_a_file_that_changed_ends_its_version() {
+    let mut server = server(ServerConfig::default());
+    let level = pending_version(&mut server, 64 << 20);
+    ask(&mut server, &format!("{level}/seg=5"), 4000, at(1));
+    let (id, _) = order(&mut server);
+    server.handle_completion(id, Completion::Made(Made::Changed), at(2));
+    assert_eq!(sent(&mut server), Some(Sent::Nack(0)));
+    assert_eq!(op(&mut server).1, Op::Close { handle: Handle(7) });
+    assert_eq!((server.counters().changed, server.levels().open_files), (1, 0));
 }
