@@ -160,8 +160,9 @@ impl Flow {
 
     /// The fetch of this share has nothing to ask for now, although it might.
     pub(crate) fn on_idle(&mut self, share: &mut Share) {
-        self.is_idle = true;
         self.sharing.leave(share);
+        // As long as another fetch waits for room, the path is the limit.
+        self.is_idle = !self.sharing.has_waiters();
     }
 
     /// The fetch of this share is over.

@@ -25,7 +25,7 @@ use byname_security::trust::TrustError;
 
 use crate::authenticate::{Authenticator, Verdict};
 use crate::error::{ProtocolProblem, ReadError};
-use crate::fetch::{Fetch, FetchConfig, FetchFailure, NackKind, SegmentRuns};
+use crate::fetch::{Class, Fetch, FetchConfig, FetchFailure, NackKind, SegmentRuns};
 use crate::flow::Flow;
 use crate::naming::{Part, part_name};
 use crate::numbers::SEGMENT_BYTES_MAX;
@@ -97,12 +97,14 @@ impl Reader {
                 if let Selection::Resume(claimed) = &selection {
                     claimed.iter().for_each(|unit| local.push(unit..unit + 1));
                 }
+                // The content waits for its nodes.
+                let prompt = FetchConfig { class: Class::Prompt, ..config };
                 parts.extend((1..=verifier.level_count()).map(|level| {
                     let part = Part::Tree(level);
                     PartFetch {
                         part,
                         name: part_name(plan.name.view(), part),
-                        fetch: Fetch::new(Default::default(), verifier.last_segment(part), config),
+                        fetch: Fetch::new(Default::default(), verifier.last_segment(part), prompt),
                     }
                 }));
                 Body::Tree(Box::new(verifier))

@@ -96,6 +96,11 @@ impl Sharing {
         }
     }
 
+    /// Whether any fetch wants more than it gets.
+    pub(crate) fn has_waiters(&self) -> bool {
+        self.waiter_count > 0
+    }
+
     /// It wants nothing more for now.
     pub(crate) fn leave(&mut self, share: &mut Share) {
         if let Some(place) = share.place.take() {

@@ -82,3 +82,19 @@ fn answers_that_come_after_all_make_it_patient_and_losses_impatient_again() {
     (0..RIGHT_MAX).for_each(|_| flow.on_verdict(true));
     assert_eq!(flow.overtaken_after_ns(), before_ns);
 }
+
+#[test]
+fn a_fetch_without_work_does_not_hide_that_another_one_waits_for_room() {
+    let (mut flow, mut bulk, mut idle) = (Flow::default(), Share::default(), Share::default());
+    let mut order = 0;
+    while flow.may_send(&mut bulk, 0) {
+        order = flow.on_sent(&mut bulk, 8192, 0);
+    }
+    let before = flow.window();
+    flow.on_idle(&mut idle);
+    flow.on_data(20 * MS, &Sent { order, ..sent_at(0) }, false);
+    assert_eq!(flow.window(), before + 1);
+    flow.on_idle(&mut bulk);
+    flow.on_data(20 * MS, &Sent { order: order - 1, ..sent_at(0) }, false);
+    assert_eq!(flow.window(), before + 1, "now nobody wants more");
+}
