@@ -3,7 +3,6 @@
 //! `cargo run --release -p byname-store --example serving -- FILE [memif|unix] [WINDOW] [TIMES]`
 //!
 //! The file should be in the page cache, or, to look at the disk, not (`vmtouch -e FILE`).
-#![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 fn frame_len(octets: &[u8]) -> Result<Option<usize>, FrameError> {
     let len = tlv::first_element_len(octets).map_err(|_| FrameError("not TLV"))?;
-    Ok(len.map(|len| usize::try_from(len).unwrap()))
+    Ok(len.map(|len| usize::try_from(len).expect("measuring ends here")))
 }
 
 struct Reader {
@@ -35,21 +34,27 @@ impl Reader {
         let header = LpHeader { pit_token: Some(&token), ..LpHeader::default() };
         let mut front = Vec::new();
         lp::encode_header(&header, None, wire.len(), &mut front);
-        self.connection.queue(&[&front, &wire]).unwrap();
+        self.connection.queue(&[&front, &wire]).expect("measuring ends here");
     }
 
     fn receive(&mut self, mut on_data: impl FnMut(&Data<'_>)) {
-        self.connection.flush().unwrap();
+        self.connection.flush().expect("measuring ends here");
         let mut events = Vec::new();
-        self.poller.wait(&mut events, Some(Duration::from_millis(100))).unwrap();
+        self.poller
+            .wait(&mut events, Some(Duration::from_millis(100)))
+            .expect("measuring ends here");
         self.connection
             .recv_burst(frame_len, &mut |frame| {
-                let link = LpPacket::decode(frame).unwrap();
+                let link = LpPacket::decode(frame).expect("measuring ends here");
                 assert_eq!(link.header.nack, None);
-                let Ok(Packet::Data(data)) = Packet::decode(link.fragment.unwrap()) else { return };
+                let Ok(Packet::Data(data)) =
+                    Packet::decode(link.fragment.expect("measuring ends here"))
+                else {
+                    return;
+                };
                 on_data(&data);
             })
-            .unwrap();
+            .expect("measuring ends here");
     }
 
     fn discover(&mut self, name: &Name) -> Metadata {
@@ -59,7 +64,9 @@ impl Reader {
             self.ask(&builder.can_be_prefix(true).must_be_fresh(true).lifetime_ms(4000), 0);
             let mut found = None;
             while found.is_none() {
-                self.receive(|data| found = Some(Answer::decode(data).unwrap()));
+                self.receive(|data| {
+                    found = Some(Answer::decode(data).expect("measuring ends here"))
+                });
             }
             if let Some(Answer::Metadata(found)) = found {
                 return found;
@@ -68,7 +75,7 @@ impl Reader {
     }
 
     fn read(&mut self, found: &Metadata, window: u64) {
-        let last = found.last_segment.unwrap();
+        let last = found.last_segment.expect("measuring ends here");
         let (mut next, mut received) = (0, 0u64);
         while received <= last {
             while next <= last && next - received < window {
@@ -85,31 +92,33 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let file = PathBuf::from(arguments.next().expect("a file"));
     let link = arguments.next().unwrap_or("unix".to_owned());
-    let window = arguments.next().map_or(512, |text| text.parse().unwrap());
-    let times: u32 = arguments.next().map_or(3, |text| text.parse().unwrap());
-    let state = tempfile::tempdir().unwrap();
+    let window = arguments.next().map_or(512, |text| text.parse().expect("measuring ends here"));
+    let times: u32 = arguments.next().map_or(3, |text| text.parse().expect("measuring ends here"));
+    let state = tempfile::tempdir().expect("measuring ends here");
     let mount = MountConfig {
-        prefix: "/t".parse().unwrap(),
-        directory: file.parent().unwrap().to_path_buf(),
+        prefix: "/t".parse().expect("measuring ends here"),
+        directory: file.parent().expect("measuring ends here").to_path_buf(),
         exposure: Exposure { hidden: true, private: true },
         signer: Arc::new(DigestSigner),
     };
     let config = FileServerConfig::new(vec![mount], state.path().to_path_buf());
     let (theirs, ours) = match link.as_str() {
-        "memif" => Connection::pair_in_memory().unwrap(),
-        _ => Connection::pair().unwrap(),
+        "memif" => Connection::pair_in_memory().expect("measuring ends here"),
+        _ => Connection::pair().expect("measuring ends here"),
     };
-    let server = FileServer::new(config).unwrap();
+    let server = FileServer::new(config).expect("measuring ends here");
     let handle = server.handle();
-    let thread = std::thread::spawn(move || server.run_direct(theirs).unwrap());
+    let thread =
+        std::thread::spawn(move || server.run_direct(theirs).expect("measuring ends here"));
     let clock = others_clock();
-    let poller = Poller::new().unwrap();
-    poller.add(&ours, Token(0), Interest::READ).unwrap();
+    let poller = Poller::new().expect("measuring ends here");
+    poller.add(&ours, Token(0), Interest::READ).expect("measuring ends here");
     let mut reader = Reader { connection: ours, poller };
-    let name =
-        Name::from_path("/t").unwrap().with_generic(file.file_name().unwrap().as_encoded_bytes());
+    let name = Name::from_path("/t")
+        .expect("measuring ends here")
+        .with_generic(file.file_name().expect("measuring ends here").as_encoded_bytes());
     let found = reader.discover(&name);
-    let gib = found.size.unwrap() as f64 / f64::from(1 << 30);
+    let gib = found.size.expect("measuring ends here") as f64 / f64::from(1 << 30);
     // Hashing may be under way; it is not what is measured.
     std::thread::sleep(Duration::from_millis(1500));
     for _ in 0..times {

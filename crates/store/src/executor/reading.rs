@@ -16,8 +16,11 @@ use super::sending::{Stored, around};
 
 /// Octets under way for one face.
 const FACE_BYTES_MAX: usize = 2 << 20;
-/// Segments of one face that may wait for their turn before its requests do.
-const FACE_WAITING_MAX: usize = 256;
+/// Segments that may wait for their turn before requests do: shared by the faces for which any do,
+/// because all clients of a forwarder are one face.
+const WAITING_MAX: usize = 8192;
+/// The least that any face may have of it.
+const FACE_WAITING_MIN: usize = 128;
 /// Octets under way for all.
 const BYTES_MAX: usize = 32 << 20;
 /// Buffers kept for being used again.
@@ -184,7 +187,8 @@ impl Reading {
 
     /// Whether so much waits for a face that its requests should.
     pub(super) fn is_behind(&self, face: FaceId) -> bool {
-        self.faces.get(&face).is_some_and(|load| load.waiting >= FACE_WAITING_MAX)
+        let share = (WAITING_MAX / self.faces.len().max(1)).max(FACE_WAITING_MIN);
+        self.faces.get(&face).is_some_and(|load| load.waiting >= share)
     }
 }
 

@@ -110,30 +110,18 @@ fn sixty_four_cold_files_at_the_same_time_are_all_right() {
 }
 
 #[test]
-fn a_large_cold_file_does_not_keep_a_small_one_waiting() {
-    const LARGE: u64 = 6000;
-    for reader in READERS {
-        let world = World::new();
-        world.write("large", &pattern(LARGE as usize * UNIT));
-        world.write("small", &content(1, UNIT));
-        let mut config = config(&world, reader);
-        // Less than what is asked for: requests wait rather than be refused.
-        config.engine.pending_max = 1000;
-        let mut peer = Peer::start_with(config);
-        let (large, small) = (peer.metadata("/t/large"), peer.metadata("/t/small"));
-        make_cold(&world, "large");
-        make_cold(&world, "small");
-        ask_all(&mut peer, &large, 0..LARGE, 0);
-        ask_all(&mut peer, &small, [0], 1);
-        let mut before = 0;
-        while peer.receive().0[..4] != 1u32.to_be_bytes() {
-            before += 1;
-        }
-        // The small one's turn comes after what was under way when it came.
-        assert!(before < LARGE - 64, "{before} segments of the large file came first");
-        let rest = (before..LARGE).map(|_| peer.receive().1);
-        assert!(rest.into_iter().all(|reply| matches!(reply, Reply::Data(_))), "refused");
-    }
+fn more_requests_than_may_wait_for_the_disk_wait_themselves_and_none_is_refused() {
+    const SEGMENTS: u64 = 11_000;
+    let world = World::new();
+    world.write("f", &pattern(SEGMENTS as usize * UNIT));
+    let mut config = config(&world, ReaderKind::Threads(1));
+    config.engine.pending_max = 9000;
+    let mut peer = Peer::start_with(config);
+    let found = peer.metadata("/t/f");
+    make_cold(&world, "f");
+    ask_all(&mut peer, &found, 0..SEGMENTS, 0);
+    assert!(answers(&mut peer, SEGMENTS as usize).values().all(Result::is_ok), "refused");
+    assert_eq!(peer.counters().pending_full, 0);
 }
 
 #[test]

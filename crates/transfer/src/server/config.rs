@@ -82,7 +82,7 @@ impl Default for ServerConfig {
             metadata_freshness_ms: METADATA_FRESHNESS_MS,
             reuse_ns: 1_000 * MS,
             relist_ns: 1_000 * MS,
-            // 256 segments that wait for the disk for each of 64 clients.
+            // The executor makes requests wait before so many segments wait for the disk.
             pending_max: 16_384,
             open_max: 256,
             // Half of it is one directory: 500 000 entries with names of the greatest length.
