@@ -263,7 +263,7 @@ impl Driver {
         if refused < self.refused_before {
             self.refused_before = 0;
         }
-        if refused >= self.refused_before + REFUSED_MAX && self.net.switch() {
+        if refused >= self.refused_before + REFUSED_MAX && self.net.leave() {
             self.refused_before = refused;
         }
     }

@@ -128,6 +128,16 @@ impl Net {
         false
     }
 
+    /// Goes over to the next source for good: this one is not asked again. What it has sent may
+    /// still be found out to be wrong, and must not count against the next.
+    pub(crate) fn leave(&mut self) -> bool {
+        let is_left = self.switch();
+        if is_left {
+            self.others.pop_back();
+        }
+        is_left
+    }
+
     /// Goes over to the next source if this one owes an answer for too long.
     pub(crate) fn check_silence(&mut self, now_ns: u64) {
         if self.others.is_empty() || !self.is_asked {

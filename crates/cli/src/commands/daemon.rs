@@ -22,6 +22,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 
 /// What of a directory is published.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -118,14 +119,15 @@ impl Endings {
         handle
     }
 
-    /// Runs a file server that has no forwarder on a thread of its own.
-    pub(crate) fn spawn_server_alone(&self, server: FileServer) -> ServerHandle {
+    /// Runs a file server that has no forwarder on a thread of its own. Once that has ended, the
+    /// server's sockets are gone.
+    pub(crate) fn spawn_server_alone(&self, server: FileServer) -> (ServerHandle, JoinHandle<()>) {
         let handle = server.handle();
         let sender = self.sender.clone();
-        std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             let _ = sender.send(Ending::Server(server.run_alone(), String::new()));
         });
-        handle
+        (handle, thread)
     }
 
     /// Waits for the first ending and says whether it was a good one.

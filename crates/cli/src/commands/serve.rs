@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     if let Some(forwarder) = &forwarder {
         output::err_line(&format!("attaching to {forwarder}"));
     }
-    let mut handles = Vec::new();
+    let (mut handles, mut threads) = (Vec::new(), Vec::new());
     for (server, link) in servers {
         let announce = move || output::out_line(&link);
         handles.push(match forwarder.clone() {
@@ -99,12 +99,18 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             }
             None => {
                 announce();
-                endings.spawn_server_alone(server.0)
+                let (handle, thread) = endings.spawn_server_alone(server.0);
+                threads.push(thread);
+                handle
             }
         });
     }
     let outcome = endings.wait();
     handles.iter().for_each(ServerHandle::stop);
+    for thread in threads {
+        // One that panicked has said so.
+        let _ = thread.join();
+    }
     if args.mirror.mirror {
         handles.iter().for_each(|handle| mirror::report(&handle.counters(), args.mirror));
     }

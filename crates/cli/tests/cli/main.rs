@@ -11,6 +11,7 @@ mod keys;
 mod killed;
 mod manifests;
 mod mirrors;
+mod pending;
 mod reading;
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;
