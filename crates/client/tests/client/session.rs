@@ -422,6 +422,25 @@ fn a_lost_connection_ends_every_call_with_an_error() {
 }
 
 #[test]
+fn a_forwarder_that_restarts_between_two_reads_is_not_noticed() {
+    let mut publisher = Publisher::new("/lab", 1);
+    let bytes = sample(SIZE);
+    let name = publisher.publish("f", 1000, &bytes);
+    let config = trusting(&publisher);
+    let publisher = Arc::new(Mutex::new(publisher));
+    let directory = tempfile::tempdir().expect("a directory");
+    let endpoint = Endpoint::Unix(directory.path().join("sock"));
+    let first = Server::listen(&endpoint, Arc::clone(&publisher), Some(2));
+    let client = Client::connect(std::slice::from_ref(&endpoint), config).expect("it listens");
+    let session = Session::start(client, NO_PREFETCH).expect("a thread");
+    let file = session.open(&name).expect("it is there");
+    first.join().expect("no panic");
+    let _second = Server::listen(&endpoint, publisher, None);
+    let ranges = [(3_000_000, 5000), (17, 4)];
+    assert!(read_ranges(&file, &ranges) == expected(&bytes, &ranges));
+}
+
+#[test]
 fn stop_ends_every_call() {
     let mut publisher = Publisher::new("/lab", 1);
     let name = publisher.publish("f", 1000, &sample(SIZE));
