@@ -75,7 +75,8 @@ def refused():
     for label, name in (("empty", b""), ("dot", b"."), ("dot dot", b".."), ("a slash", b"a/b"),
                         ("a NUL", b"a\0"), ("256 octets", b"x" * 256)):
         yield "a name that makes no path: " + label, header(1) + small(name), "name"
-    yield "an entry without a name", header(1) + tlv(ENTRY, mode(0o100644), nni(SIZE, 1 << 40)), "missing"
+    yield "an entry without a name", (
+        header(1) + tlv(ENTRY, mode(0o100644), nni(SIZE, 1 << 40))), "missing"
     yield "an entry without a mode", header(1) + entry(b"abc", nni(SIZE, 1)), "missing"
     yield "a mode of one octet", header(1) + entry(b"abc", tlv(MODE, b"\x81")), "bad-length"
     yield "a symbolic link", header(1) + entry(b"a", mode(0o120777)), "bad-value"

@@ -120,12 +120,28 @@ fn what_is_unknown_is_ignored_if_it_may_be() {
     }
 }
 
-fn entry()
--> impl Strategy<Value = (Vec<u8>, u16, Option<u64>, u64, Option<(u64, Option<[u8; 32]>)>)> {
-    let name = proptest::collection::vec(1u8..=255, 1..20)
-        .prop_filter("a path", |name| is_safe_entry(name));
+/// Name, permission bits, mtime, size, version and root.
+type Raw = (Vec<u8>, u16, Option<u64>, u64, Option<(u64, Option<[u8; 32]>)>);
+
+fn entry() -> impl Strategy<Value = Raw> {
+    let name = proptest::collection::vec(1u8..=255, 1..20);
+    let name = name.prop_filter("a path", |name| is_safe_entry(name));
     let version = proptest::option::of((any::<u64>(), proptest::option::of(any::<[u8; 32]>())));
     (name, 0u16..0o10000, proptest::option::of(any::<u64>()), any::<u64>(), version)
+}
+
+fn made((raw, is_directory, shift): &(Raw, bool, u32)) -> Entry<'_> {
+    let (name, bits, mtime_ns, size, version) = raw;
+    let kind = if *is_directory { DIRECTORY } else { REGULAR };
+    let version =
+        version.map(|(number, root)| Version { number, segment_bytes: 8192 >> shift, root });
+    Entry {
+        name,
+        mode: kind | bits,
+        mtime_ns: *mtime_ns,
+        size: (!is_directory).then_some(*size),
+        version: version.filter(|_| !is_directory),
+    }
 }
 
 proptest! {
@@ -138,19 +154,7 @@ proptest! {
         let mut raw = raw;
         raw.sort_by(|a, b| a.0.0.cmp(&b.0.0));
         raw.dedup_by(|a, b| a.0.0 == b.0.0);
-        let entries: Vec<Entry<'_>> = raw.iter().map(|((name, bits, mtime_ns, size, version), is_directory, shift)| {
-            let kind = if *is_directory { DIRECTORY } else { REGULAR };
-            let version = version.map(|(number, root)| {
-                Version { number, segment_bytes: 8192 >> shift, root }
-            });
-            Entry {
-                name,
-                mode: kind | bits,
-                mtime_ns: *mtime_ns,
-                size: (!is_directory).then_some(*size),
-                version: version.filter(|_| !is_directory),
-            }
-        }).collect();
+        let entries: Vec<Entry<'_>> = raw.iter().map(made).collect();
         let payload = payload(&entries);
         prop_assert_eq!(read(&payload), Ok(entries));
     }
