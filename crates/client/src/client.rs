@@ -6,7 +6,7 @@ use std::path::Path;
 use byname_io::{Clock, Connection, Endpoint};
 use byname_packet::Name;
 use byname_security::trust::{Trusted, Validator};
-use byname_transfer::discovery::Discovered;
+use byname_transfer::discovery::{Discovered, DiscoveryConfig};
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::reader::ObjectPlan;
 use byname_transfer::versions::VersionMemory;
@@ -131,7 +131,22 @@ impl Client {
         let context = FileContext::new(&self.config, options, progress);
         let now_ns = self.driver.shared.clock.now_ns();
         let job = FileJob::new(&context, name.clone(), target, now_ns);
-        self.driver.run_one(job)?.into_outcome()
+        let outcome = self.driver.run_one(job)?.into_outcome();
+        self.keep_late();
+        outcome
+    }
+
+    /// Fetches the packets of files that were whole before their publisher knew the root.
+    fn keep_late(&mut self) {
+        const PATIENCE_NS: u64 = 10_000_000_000;
+        let Some(copies) = self.config.copies.clone() else { return };
+        let config = DiscoveryConfig { root_pending_ns: PATIENCE_NS, ..self.config.discovery() };
+        for late in copies.take_late() {
+            let now_ns = self.driver.shared.clock.now_ns();
+            let job = DiscoveryJob::new(late.name.clone(), config, now_ns);
+            let found = self.driver.run_one(job).and_then(DiscoveryJob::into_outcome);
+            copies.keep_late(&late, found.as_ref().ok());
+        }
     }
 
     /// Fetches a directory with everything below it that `filter` accepts into `target`, which is
@@ -155,9 +170,11 @@ impl Client {
         let ran = self.driver.run(&mut source, at_once);
         source.place_batch();
         ran?;
-        match source.fatal {
+        let TreeSource { fatal, report, .. } = source;
+        self.keep_late();
+        match fatal {
             Some(error) => Err(error),
-            None => Ok(source.report),
+            None => Ok(report),
         }
     }
 
@@ -168,7 +185,11 @@ impl Client {
     pub fn list(&mut self, name: &Name) -> Result<Listing, ClientError> {
         let now_ns = self.driver.shared.clock.now_ns();
         let job = ListJob::new(name.clone(), Wanted::Plain, self.config.discovery(), now_ns);
-        self.driver.run_one(job)?.into_outcome()
+        match self.driver.run_one(job)?.into_outcome() {
+            // A mirror of what was fetched by manifest has no plain listing.
+            Err(ClientError::Read(ReadError::NoRoute { .. })) => self.list_described(name),
+            outcome => outcome,
+        }
     }
 
     /// The proved content of a directory with everything its publisher says of the entries: a

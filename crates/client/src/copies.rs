@@ -6,8 +6,10 @@
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use byname_io::Attachments;
+use byname_packet::Name;
 use byname_transfer::copies::{self, FILE_SLOT, LISTING_SLOT, MANIFEST_SLOT};
 use byname_transfer::discovery::Discovered;
 
@@ -17,13 +19,25 @@ pub struct Copies {
     attachments: Attachments,
     kept: AtomicU64,
     failed: AtomicU64,
+    late: Mutex<Vec<Late>>,
 }
+
+/// A file that was whole before its publisher knew its root.
+#[derive(Debug)]
+pub(crate) struct Late {
+    pub(crate) name: Name,
+    pub(crate) version: u64,
+    pub(crate) path: PathBuf,
+}
+
+/// Files whose packets are fetched at the end.
+const LATE_MAX: usize = 10_000;
 
 impl Copies {
     /// `directory` takes what file systems do not.
     pub fn new(directory: PathBuf) -> Self {
         let (kept, failed) = (AtomicU64::new(0), AtomicU64::new(0));
-        Copies { attachments: Attachments::new(directory), kept, failed }
+        Copies { attachments: Attachments::new(directory), kept, failed, late: Mutex::default() }
     }
 
     /// Packets that were kept.
@@ -39,6 +53,32 @@ impl Copies {
     /// Keeps the description of a file that is whole, with its times set.
     pub fn keep_file(&self, file: impl AsFd, discovered: &Discovered) {
         self.keep(file, FILE_SLOT, copies::encode(discovered, None));
+    }
+
+    /// A description without root proves no copy: it is asked for again when all is done.
+    pub(crate) fn postpone(&self, name: Name, version: u64, path: PathBuf) {
+        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        if late.len() < LATE_MAX {
+            late.push(Late { name, version, path });
+        } else {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// What was postponed.
+    pub(crate) fn take_late(&self) -> Vec<Late> {
+        std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps a late description, if it is one of the version that was fetched.
+    pub(crate) fn keep_late(&self, late: &Late, found: Option<&Discovered>) {
+        let found = found.filter(|found| found.version == late.version);
+        match (found, std::fs::File::open(&late.path)) {
+            (Some(found), Ok(file)) => self.keep_file(&file, found),
+            _ => {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
     }
 
     /// Keeps the description and payload of a directory's listing, or of its manifest.

@@ -329,6 +329,9 @@ impl<'a> FileJob<'a> {
             let discovered = reader.settled().unwrap_or(&discovered);
             if discovered.metadata.root != ContentRoot::Pending {
                 self.context.keep(part.file(), discovered);
+            } else if let Some(copies) = &self.context.config.copies {
+                let path = self.target.shown.clone();
+                copies.postpone(self.name.clone(), discovered.version, path);
             }
         }
         if self.context.is_batched && sealed.is_ok() {

@@ -306,6 +306,7 @@ impl Discovery {
                     ask.abandon(context.flow);
                 }
                 let name = self.name.clone();
+                context.versions.unreachable.note(name.clone(), context.now_ns);
                 self.fail(ReadError::NoRoute { name });
             }
             _ => {}
@@ -329,7 +330,10 @@ impl Discovery {
                 return self.ask_anybody(failure, context);
             }
             // Why the publisher was silent says more than that others were.
-            Whom::Anybody(Some(first)) => first,
+            Whom::Anybody(Some(first)) => {
+                context.versions.unreachable.note(self.name.clone(), context.now_ns);
+                first
+            }
             _ => failure,
         };
         let name = self.name.clone();
@@ -428,7 +432,9 @@ impl Discovery {
             }
             return self.fail(ReadError::NotFresh { name: self.name.clone(), age_ns });
         }
-        if metadata.root == ContentRoot::Pending && !self.takes_pending(&metadata) {
+        if metadata.root == ContentRoot::Pending
+            && !(self.config.takes_pending && ObjectPlan::is_tree_of(&metadata))
+        {
             let waited_ns = context.now_ns.saturating_sub(self.started_ns);
             if waited_ns >= self.config.root_pending_ns || self.is_offline() {
                 return self.fail(ReadError::RootPending { name: metadata.name });
@@ -471,11 +477,6 @@ impl Discovery {
             }
             (Whom::Anybody(_), _) => {}
         }
-    }
-
-    fn takes_pending(&self, metadata: &Metadata) -> bool {
-        let plan = ObjectPlan::new(metadata, false);
-        self.config.takes_pending && plan.is_ok_and(|plan| plan.tree().is_some())
     }
 
     fn is_own(&self, object: NameRef<'_>) -> bool {
