@@ -2,8 +2,8 @@
 //! breaks.
 //!
 //! If others may be asked too, the next one is when this one is gone, says nothing for
-//! [`SILENCE_NS`], refuses a request ([`Net::ask_elsewhere`]) or sends what is not genuine. Requests
-//! under way are then repeated by whoever made them, when their time is over.
+//! [`SILENCE_NS`], refuses a request or sends what is not genuine. Requests under way are then
+//! repeated by whoever made them, when their time is over.
 
 use std::collections::VecDeque;
 use std::time::Duration;
