@@ -61,7 +61,7 @@ impl Reporter {
         }
         if self.reused_bytes > 0 {
             let reused = output::size(self.reused_bytes);
-            text.push_str(&format!(", {reused} were there from an earlier run"));
+            text.push_str(&format!(", {reused} were there already"));
         }
         text
     }
