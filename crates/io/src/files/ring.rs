@@ -60,7 +60,7 @@ pub(super) struct Ring<T> {
     free: Vec<usize>,
     advice: usize,
     /// The ring writes to its counter, which therefore may not be closed before it.
-    _waker: Waker,
+    waker: Waker,
 }
 
 impl<T> std::fmt::Debug for Ring<T> {
@@ -84,7 +84,7 @@ impl<T> Ring<T> {
         submitter.register_eventfd(waker.as_raw_fd()).map_err(ReaderRefusal::Forbidden)?;
         let entries = (0..slots).map(|_| None).collect();
         let free = (0..slots).rev().collect();
-        Ok(Self { ring, entries, free, advice: 0, _waker: waker.clone() })
+        Ok(Self { ring, entries, free, advice: 0, waker: waker.clone() })
     }
 
     pub(super) fn start(&mut self, mut read: FileRead<T>) {
@@ -143,9 +143,10 @@ impl<T> Ring<T> {
         if self.ring.submission().is_empty() {
             return;
         }
-        // What the kernel does not take now stays in the queue until the next time, and there is
-        // one: completions of what it works on ring the bell.
-        let _ = self.ring.submit();
+        // What the kernel does not take now stays in the queue until the next time.
+        if self.ring.submit().is_err() {
+            self.waker.wake();
+        }
     }
 
     pub(super) fn take_done(&mut self) -> Option<(FileRead<T>, std::io::Result<()>)> {
