@@ -67,10 +67,16 @@ pub(crate) fn await_data(part: &Path, log: impl Fn() -> String) {
     wait_for("data in the part file", || disk_bytes(part) > 2 << 20, log);
 }
 
-/// Octets in blocks that were written: a part file may be sparse.
+/// Octets that were written: a part file is sparse, or has place where nothing is yet.
 fn disk_bytes(path: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(path).map_or(0, |meta| meta.blocks() * 512)
+    use rustix::fs::SeekFrom;
+    let Ok(file) = std::fs::File::open(path) else { return 0 };
+    let (mut at, mut bytes) = (0, 0);
+    while let Ok(start) = rustix::fs::seek(&file, SeekFrom::Data(at)) {
+        at = rustix::fs::seek(&file, SeekFrom::Hole(start)).expect("data ends somewhere");
+        bytes += at - start;
+    }
+    bytes
 }
 
 #[test]
