@@ -19,6 +19,8 @@ mod files;
 mod listings;
 #[path = "serving/manifests.rs"]
 mod manifests;
+#[path = "serving/mirrors.rs"]
+mod mirrors;
 #[path = "serving/pending.rs"]
 mod pending;
 #[path = "serving/requests.rs"]
