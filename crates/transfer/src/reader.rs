@@ -287,11 +287,14 @@ impl Reader {
 
     /// When [`handle_timeout`](Reader::handle_timeout) has something to do.
     pub fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        let ask = self.authenticator.ask().and_then(|ask| ask.poll_deadline(flow));
+        if let Some(ask) = self.authenticator.ask() {
+            // Nothing else is sent before the certificate is there.
+            return ask.poll_deadline(flow);
+        }
         let parts = self.parts.iter_mut().filter_map(|part| part.fetch.poll_deadline(flow));
         let discovery = self.pending.discovery.as_mut();
         let discovery = discovery.and_then(|discovery| discovery.poll_deadline(flow));
-        parts.chain(ask).chain(discovery).min()
+        parts.chain(discovery).min()
     }
 
     /// Why the reading ended early, if it did.

@@ -239,8 +239,10 @@ fn an_unsigned_node_proves_nothing_while_the_root_is_not_known() {
         _ => before.answer(interest),
     };
     let mut reader = begin(&mut world, &name, &mut answers);
-    let bytes = world.read(&mut reader, &mut answers, 3_000);
+    let bytes = world.read(&mut reader, &mut answers, 100_000);
     assert!(bytes.is_empty());
+    let error = reader.failure().expect("it gives up");
+    assert_eq!(error.class(), ErrorClass::Corrupt, "{error}");
 }
 
 #[test]
@@ -263,16 +265,8 @@ fn a_node_signed_by_somebody_else_is_refused() {
     let mut reader = begin(&mut world, &name, &mut answers);
     let bytes = world.read(&mut reader, &mut answers, 100_000);
     assert!(bytes.is_empty());
-    eprintln!(
-        "{:?}",
-        world
-            .asked
-            .iter()
-            .filter(|(n, c)| **c > 1 || n.view().last().unwrap().segment().is_none())
-            .collect::<Vec<_>>()
-    );
     let error = reader.failure().expect("it gives up");
-    assert_eq!(error.class(), ErrorClass::Corrupt, "{error}");
+    assert!(matches!(error, ReadError::Trust(_)), "{error}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Reading while the publisher still computes the root.
 //!
 //! Until then each packet of tree level 1 is signed like a description and proves the 2 MiB under
-//! it. Once the root is there, nodes come unsigned; the reader then asks for the description
-//! again, beside everything else, and goes on with what it has proved. Unsigned nodes that came
-//! before that answer are put aside, not trusted.
+//! it. Once the root is there, nodes come unsigned, or signed for others; the reader then asks for
+//! the description again, beside everything else, and goes on with what it has proved. Nodes that
+//! came before that answer are put aside, not trusted, and refused if there is no root after all.
 //!
 //! Invariant: a node counts only if its packet's signature leads to an anchor, or if it folds to a
 //! root that does.
@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 
 use byname_packet::{Data, signature_type};
+use byname_security::trust::TrustError;
 
 use super::{Body, ObjectPlan, Proof, Reader};
 use crate::authenticate::Verdict;
@@ -24,7 +25,11 @@ use crate::verify::Output;
 /// Where level 1 stands among the parts of an object: after the content.
 const LEVEL_1: usize = 1;
 
-/// Unsigned nodes kept until the root is known; more are asked for again.
+/// How long the root is looked for after a node that does not prove itself; no cache holds a
+/// description without the root for so long.
+const ROOT_PATIENCE_NS: u64 = 500_000_000;
+
+/// Such nodes kept until the root is known; more are asked for again.
 const ASIDE_MAX: usize = 64;
 
 /// What a reader without a root is up to.
@@ -33,14 +38,16 @@ pub(super) struct Pending {
     config: FetchConfig,
     /// Asks for the description with the root.
     pub(super) discovery: Option<Box<Discovery>>,
-    /// Segments of level 1 that came unsigned.
+    /// Segments of level 1 that came without a signature that counts.
     aside: BTreeMap<u64, Box<[u8]>>,
+    /// What was wrong with the last of them.
+    doubt: Option<TrustError>,
     settled: Option<Box<Discovered>>,
 }
 
 impl Pending {
     pub(super) fn new(config: FetchConfig) -> Self {
-        Pending { config, discovery: None, aside: BTreeMap::new(), settled: None }
+        Pending { config, discovery: None, aside: BTreeMap::new(), doubt: None, settled: None }
     }
 }
 
@@ -78,36 +85,37 @@ impl Reader {
         context: &mut Context<'_>,
         out: &mut Output<'_>,
     ) {
-        let now_ns = context.now_ns;
-        if data.signature_info.signature_type == signature_type::NULL {
-            if self.pending.aside.len() < ASIDE_MAX {
-                self.pending.aside.insert(segment, data.content.into());
-            }
-            return self.look_for_root(context);
-        }
-        let part = Part::Tree(1);
+        let is_unsigned = data.signature_info.signature_type == signature_type::NULL;
         match self.authenticator.check(data, context) {
-            Verdict::Trusted(_) => {
+            Verdict::Trusted(_) if !is_unsigned => {
                 if let Body::Tree(verifier) = &mut self.body {
-                    verifier.handle_segment(part, segment, data.content, out);
+                    verifier.handle_segment(Part::Tree(1), segment, data.content, out);
                 }
+                return;
             }
-            Verdict::Wait => self.parts[LEVEL_1].fetch.want(segment, now_ns, now_ns),
-            Verdict::Refused(error) => {
-                // Perhaps somebody on the way made it up: another attempt may get the right one.
-                let fetch = &mut self.parts[LEVEL_1].fetch;
-                fetch.refuse(segment, now_ns);
-                if matches!(fetch.failure(), Some(FetchFailure::Refused { .. })) {
-                    self.fail(error.into());
-                }
+            Verdict::Wait => {
+                let now_ns = context.now_ns;
+                return self.parts[LEVEL_1].fetch.want(segment, now_ns, now_ns);
             }
+            Verdict::Trusted(_) => {}
+            Verdict::Refused(doubt) => self.pending.doubt = Some(doubt),
         }
+        // Either the root is there by now, or somebody on the way made it up.
+        match self.pending.aside.len() < ASIDE_MAX {
+            true => drop(self.pending.aside.insert(segment, data.content.into())),
+            false => self.parts[LEVEL_1].fetch.refuse(segment, context.now_ns),
+        }
+        self.look_for_root(context);
     }
 
     fn look_for_root(&mut self, context: &Context<'_>) {
         if self.pending.discovery.is_none() {
             let name = self.plan.name.view().without_last(1).to_name();
-            let config = DiscoveryConfig { fetch: self.pending.config, ..Default::default() };
+            let config = DiscoveryConfig {
+                fetch: self.pending.config,
+                root_pending_ns: ROOT_PATIENCE_NS,
+                ..DiscoveryConfig::default()
+            };
             let discovery = Discovery::new(name, config, context.now_ns);
             self.pending.discovery = Some(Box::new(discovery));
         }
@@ -120,6 +128,7 @@ impl Reader {
             None => return,
             Some(Ok(discovered)) => discovered,
             Some(Err(ReadError::NotFound { .. })) => return self.fail_gone(),
+            Some(Err(ReadError::RootPending { .. })) => return self.refuse_aside(context.now_ns),
             Some(Err(error)) => return self.fail(error),
         };
         self.pending.discovery = None;
@@ -151,6 +160,21 @@ impl Reader {
         }
         self.settle_faults(context.now_ns);
         self.settle_needs(context.now_ns);
+    }
+
+    /// The root is still not there, so what was put aside is from nobody who counts: another
+    /// attempt may get the right one.
+    fn refuse_aside(&mut self, now_ns: u64) {
+        self.pending.discovery = None;
+        let fetch = &mut self.parts[LEVEL_1].fetch;
+        for segment in std::mem::take(&mut self.pending.aside).into_keys() {
+            fetch.refuse(segment, now_ns);
+        }
+        if matches!(fetch.failure(), Some(FetchFailure::Refused { .. })) {
+            let name = self.plan.name.clone();
+            let doubt = self.pending.doubt.take().map(ReadError::from);
+            self.fail(doubt.unwrap_or(ReadError::RootPending { name }));
+        }
     }
 
     fn fail_gone(&mut self) {

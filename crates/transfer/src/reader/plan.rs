@@ -99,6 +99,11 @@ impl ObjectPlan {
         Ok(ObjectPlan { name: metadata.name.clone(), size, segment_bytes, last_segment, proof })
     }
 
+    /// Whether what is described can be proved by its tree, now or while its root is computed.
+    pub fn is_tree_of(metadata: &Metadata) -> bool {
+        Self::new(metadata, false).is_ok_and(|plan| plan.tree().is_some())
+    }
+
     /// The root, if there is one.
     pub fn root(&self) -> Option<Hash> {
         match self.proof {
