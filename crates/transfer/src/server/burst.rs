@@ -146,11 +146,13 @@ pub(super) struct NewSegment<'a> {
 
 /// Bursts being formed, in the order in which they are handed out.
 ///
-/// Each face and source has its turn after one burst: what is asked of one file beyond that waits
-/// behind what has been asked of the others.
+/// After a burst somebody else has a turn: what is asked of one file beyond that waits until something
+/// that was asked of another has been handed out.
 #[derive(Debug, Default)]
 pub(super) struct Forming {
     bursts: VecDeque<SegmentBurst>,
+    /// Whose burst was handed out last.
+    last: Option<(FaceId, Handle)>,
     spare: Vec<SegmentBurst>,
 }
 
@@ -187,8 +189,13 @@ impl Forming {
         });
     }
 
+    /// The next burst: of another face or source than the last one, if there is any.
     pub(super) fn pop(&mut self) -> Option<SegmentBurst> {
-        self.bursts.pop_front()
+        let is_next = |burst: &SegmentBurst| Some((burst.face, burst.source)) != self.last;
+        let at = self.bursts.iter().position(is_next).unwrap_or(0);
+        let burst = self.bursts.remove(at)?;
+        self.last = Some((burst.face, burst.source));
+        Some(burst)
     }
 
     /// Keeps the memory of a burst that is over.
@@ -196,5 +203,84 @@ impl Forming {
         if self.spare.len() < SPARE_MAX {
             self.spare.push(burst);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use byname_packet::{Interest, InterestBuilder, Name};
+
+    use super::super::Arrival;
+    use super::*;
+
+    fn add(forming: &mut Forming, face: u64, source: u64, segment: u64) {
+        let name: Name = format!("/f/seg={segment}").parse().unwrap();
+        let mut wire = Vec::new();
+        InterestBuilder::new(name.view()).encode(&mut wire);
+        let interest = Interest::decode(&wire).unwrap();
+        let face = FaceId(face);
+        let arrival =
+            Arrival { interest: &interest, pit_token: Some(b"t"), congestion_mark: None, face };
+        forming.add(&NewSegment {
+            source: Handle(source),
+            offset: segment * 100,
+            len: 100,
+            front: format!("<{source}.{segment}>").as_bytes(),
+            trailer: b"</>",
+            request: &wire,
+            echo: Echo::of(&arrival),
+        });
+    }
+
+    fn offsets(burst: &SegmentBurst) -> Vec<u64> {
+        burst.segments().map(|segment| segment.offset / 100).collect()
+    }
+
+    #[test]
+    fn what_is_asked_of_one_file_beyond_a_burst_waits_for_another_s_turn() {
+        let mut forming = Forming::default();
+        (0..BURST_SEGMENTS_MAX as u64 + 10).for_each(|segment| add(&mut forming, 1, 7, segment));
+        add(&mut forming, 1, 8, 0);
+        add(&mut forming, 2, 7, 0);
+        add(&mut forming, 1, 8, 1);
+        let bursts: Vec<SegmentBurst> = std::iter::from_fn(|| forming.pop()).collect();
+        let turns: Vec<_> =
+            bursts.iter().map(|burst| (burst.face().0, burst.source().0, burst.len())).collect();
+        assert_eq!(turns, [(1, 7, BURST_SEGMENTS_MAX), (1, 8, 2), (1, 7, 10), (2, 7, 1)]);
+        assert_eq!(offsets(&bursts[1]), [0, 1]);
+    }
+
+    #[test]
+    fn parts_that_are_taken_out_are_whole_and_what_is_left_too() {
+        let mut forming = Forming::default();
+        [0, 1, 2, 9, 10, 4].into_iter().for_each(|segment| add(&mut forming, 1, 7, segment));
+        let mut burst = forming.pop().unwrap();
+        let runs = [burst.run_from(0), burst.run_from(3), burst.run_from(5), burst.run_from(1)];
+        assert_eq!(runs, [0..3, 3..5, 5..6, 1..3]);
+        let taken = burst.take_out(1..4);
+        assert_eq!((offsets(&taken), offsets(&burst)), (vec![1, 2, 9], vec![0, 10, 4]));
+        for (burst, segment) in [(&taken, 9), (&burst, 10)] {
+            let at = offsets(burst).iter().position(|it| *it == segment).unwrap();
+            let plan = burst.segment(at);
+            assert!(plan.header.ends_with(format!("<7.{segment}>").as_bytes()));
+            assert_eq!((plan.trailer, plan.len), (&b"</>"[..], 100));
+            let (request, _) = burst.requests().nth(at).unwrap();
+            let name: Name = format!("/f/seg={segment}").parse().unwrap();
+            assert_eq!(Interest::decode(request).unwrap().name, name.view());
+        }
+    }
+
+    #[test]
+    fn a_burst_that_is_used_again_keeps_nothing() {
+        let mut forming = Forming::default();
+        add(&mut forming, 1, 7, 3);
+        let burst = forming.pop().unwrap();
+        forming.recycle(burst);
+        add(&mut forming, 2, 8, 5);
+        let burst = forming.pop().unwrap();
+        assert_eq!(
+            (burst.face(), burst.source(), offsets(&burst)),
+            (FaceId(2), Handle(8), vec![5])
+        );
     }
 }
