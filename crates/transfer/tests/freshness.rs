@@ -134,7 +134,7 @@ fn a_publisher_that_answers_is_the_only_one_asked() {
         .expect("it is there");
     assert!(found.is_fresh);
     assert_eq!(world.asked, [(true, 0)]);
-    assert_eq!(found.certificates, [publisher.certificate.clone()]);
+    assert_eq!(found.certificates, std::slice::from_ref(&publisher.certificate));
 }
 
 #[test]
