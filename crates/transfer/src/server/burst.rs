@@ -146,8 +146,8 @@ pub(super) struct NewSegment<'a> {
 
 /// Bursts being formed, in the order in which they are handed out.
 ///
-/// After a burst somebody else has a turn: what is asked of one file beyond that waits until something
-/// that was asked of another has been handed out.
+/// After a burst somebody else has a turn: what is asked of one file beyond that waits until
+/// something that was asked of another has been handed out.
 #[derive(Debug, Default)]
 pub(super) struct Forming {
     bursts: VecDeque<SegmentBurst>,
