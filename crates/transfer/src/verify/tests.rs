@@ -143,6 +143,69 @@ proptest! {
             prop_assert!(is_genuine || bytes.iter().all(|byte| *byte == 0));
         }
     }
+
+    #[test]
+    fn a_segment_cut_short_or_made_longer_is_found_and_never_handed_out(
+        size in 1usize..600_000,
+        segment_bytes in prop_oneof![Just(8192usize), Just(1024), 700usize..9000],
+        seed in any::<u64>(),
+        victim in any::<prop::sample::Index>(),
+        change in prop_oneof![-9000isize..0, 1isize..9000],
+        is_tree in any::<bool>(),
+    ) {
+        let source = Source::new(size, segment_bytes);
+        let part = if is_tree && size > UNIT_BYTES { Part::Tree(1) } else { Part::Content };
+        let segment_count = source.part(part).len().div_ceil(segment_bytes);
+        let victim = victim.index(segment_count) as u64;
+        let (received, count, faults) = transfer(&source, seed, &mut |which, segment, bytes| {
+            if which == part && segment == victim {
+                bytes.resize(bytes.len().saturating_add_signed(change), 7);
+            }
+        });
+        let expected = Fault::Segment { part, segment: victim };
+        prop_assert!(faults.contains(&expected));
+        prop_assert!(count < unit_count(size));
+        for (unit, bytes) in received.chunks(UNIT_BYTES).enumerate() {
+            let start = unit * UNIT_BYTES;
+            let is_genuine = bytes == &source.bytes[start..start + bytes.len()];
+            prop_assert!(is_genuine || bytes.iter().all(|byte| *byte == 0));
+        }
+    }
+
+    #[test]
+    fn under_another_size_an_object_is_never_whole(
+        size in 8193usize..300_000,
+        change in prop_oneof![-8000i64..0, 1i64..8000],
+        seed in any::<u64>(),
+    ) {
+        // The root is right, but the description claims less or more.
+        let source = Source::new(size, 8192);
+        let claimed = size.saturating_add_signed(change as isize).max(1) as u64;
+        let mut verifier = Verifier::new(source.tree.root, claimed, 8192, UnitSet::default());
+        if seed & 1 == 0 {
+            verifier.set_gathering();
+        }
+        let mut bytes = source.bytes.clone();
+        bytes.resize(claimed as usize, 0);
+        // Units before the end are the same; the end itself cannot be proved.
+        let mut out = |offset: u64, bytes: &[u8]| {
+            let start = offset as usize;
+            assert!(bytes == &source.bytes[start..start + bytes.len()]);
+        };
+        for segment in 0..=verifier.last_segment(Part::Content).expect("there is content") {
+            let start = segment as usize * 8192;
+            let segment_bytes = &bytes[start..(start + 8192).min(bytes.len())];
+            verifier.handle_segment(Part::Content, segment, segment_bytes, &mut out);
+        }
+        verifier.settle(&mut out);
+        for level in 1..=verifier.level_count() {
+            let mut node = source.tree.levels[usize::from(level) - 1].clone();
+            node.resize(claimed.div_ceil(8192) as usize * 32, 0);
+            verifier.handle_segment(Part::Tree(level), 0, &node, &mut out);
+        }
+        verifier.settle(&mut out);
+        prop_assert!(verifier.verified().count() < unit_count(claimed as usize));
+    }
 }
 
 #[test]
