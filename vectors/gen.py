@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from generator import data, forwarding, interest, lp, manifest, mgmt, names, signature
+from generator import data, forwarding, interest, lp, manifest, mgmt, names, pending, signature
 
 FILES = {
     "packet/component.json": names.components,
@@ -24,6 +24,7 @@ FILES = {
     "packet/forward.json": forwarding.forwarded,
     "lp/packet.json": lp.vectors,
     "manifest/payload.json": manifest.vectors,
+    "tree/pending.json": pending.vectors,
     "mgmt/control-parameters.json": mgmt.control_parameters,
     "mgmt/control-response.json": mgmt.control_response,
     "mgmt/general-status.json": mgmt.general_status,

@@ -6,17 +6,22 @@
 mod publisher;
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use byname_packet::{Data, Interest, InterestBuilder, Name, NameRef};
+use byname_security::key::HmacSigner;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
 use byname_transfer::error::{ErrorClass, ReadError};
 use byname_transfer::fetch::{FetchConfig, NackKind};
 use byname_transfer::flow::Flow;
-use byname_transfer::metadata::ContentRoot;
+use byname_transfer::metadata::{ContentRoot, Metadata};
 use byname_transfer::naming::{self, Part};
 use byname_transfer::reader::{ObjectPlan, Proof, Reader, Selection};
 use byname_transfer::request::{Context, Request};
+use byname_transfer::server::{
+    Handle, Identity, MakeSegment, Octets, SegmentSigner, signed_segment,
+};
 use byname_transfer::versions::VersionMemory;
 use proptest::prelude::*;
 
@@ -292,6 +297,39 @@ fn a_file_that_changed_when_its_root_is_there_is_gone() {
     let mut reader = begin(&mut world, &name, &mut answers);
     world.read(&mut reader, &mut answers, 100_000);
     assert!(matches!(reader.failure(), Some(ReadError::VersionGone { .. })));
+}
+
+fn golden(name: &str, field: &str) -> Vec<u8> {
+    let text = include_str!("../../../vectors/tree/pending.json");
+    let vectors: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
+    let vector = vectors.iter().find(|vector| vector["name"] == name).unwrap();
+    let hex = vector[field].as_str().unwrap();
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+#[test]
+fn what_is_said_before_the_root_is_known_is_as_specified() {
+    let octets = golden("metadata without the root", "hex");
+    let metadata = Metadata::decode(&octets).unwrap();
+    assert_eq!((metadata.root, metadata.size), (ContentRoot::Pending, Some(8193)));
+    let mut again = Vec::new();
+    metadata.encode(&mut again);
+    assert_eq!(again, octets);
+
+    let node = "a level-1 segment signed with HMAC";
+    let secret = golden(node, "secret");
+    let signer = HmacSigner::new(&secret, "/KEY/1".parse().unwrap());
+    let name: Name = "/f/v=5/32=tree-1/seg=0".parse().unwrap();
+    let order = MakeSegment {
+        source: Handle(0),
+        identity: Identity { device: 1, inode: 1, size: 8193, mtime_ns: 5, ctime_ns: 6 },
+        octets: Octets::Values { offset: 0, len: 64 },
+        name: name.view().value().to_vec(),
+        last_segment: 0,
+        signer: SegmentSigner(Arc::new(signer)),
+    };
+    let packet = signed_segment(&order, &golden(node, "values")).unwrap();
+    assert_eq!(packet, golden(node, "hex"));
 }
 
 proptest! {
