@@ -454,7 +454,8 @@ impl FileServer {
         if self.faces.is_busy(&|face| self.executor.is_behind(face)) {
             return Some(Duration::ZERO);
         }
-        let due = [self.engine.poll_timeout(), self.faces.poll_timeout(), due_ns];
+        let due =
+            [self.engine.poll_timeout(), self.faces.poll_timeout(self.clock.now_ns()), due_ns];
         let due_ns = due.into_iter().flatten().min()?;
         Some(Duration::from_nanos(due_ns.saturating_sub(self.clock.now_ns())))
     }

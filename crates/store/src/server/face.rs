@@ -135,6 +135,14 @@ impl Face {
         Interest { read: self.waiting.len() < WAITING_BYTES_MAX, write: self.wants_write() }
     }
 
+    /// Whether answers wait for room that nobody will tell of: shared memory has no writable event,
+    /// and its own timer shows as something to read, which is not watched while requests wait.
+    pub(super) fn must_be_retried(&self) -> bool {
+        let Carrier::Connection(connection) = &self.carrier else { return false };
+        let is_memory = connection.is_datagram() && connection.frame_bytes_max().is_some();
+        is_memory && !self.interest().read && self.wants_write()
+    }
+
     fn wants_write(&self) -> bool {
         match &self.carrier {
             Carrier::Connection(connection) => connection.wants_write() || self.has_uncut(),

@@ -28,6 +28,8 @@ const IDLE_NS: u64 = 10_000_000_000;
 const ACCEPT_MAX: usize = 32;
 /// Octets of datagrams from new peers looked at in one burst.
 const STRANGE_BYTES_MAX: usize = 256 << 10;
+/// When room in shared memory is looked for again.
+const RETRY_NS: u64 = 500_000;
 /// Pause of a listener when descriptors have run out.
 const EXHAUSTED_NS: u64 = 200_000_000;
 
@@ -331,8 +333,11 @@ impl Faces {
         self.faces.values().any(|face| face.is_busy(max) && !is_behind(face.id))
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<u64> {
-        let faces = self.faces.values().filter_map(Face::poll_timeout);
+    pub(super) fn poll_timeout(&self, now_ns: u64) -> Option<u64> {
+        let faces = self.faces.values().filter_map(|face| match face.must_be_retried() {
+            true => Some(now_ns + RETRY_NS),
+            false => face.poll_timeout(),
+        });
         let entrances = self.entrances.iter().filter_map(|from| from.closed_until_ns);
         faces.chain(entrances).min()
     }

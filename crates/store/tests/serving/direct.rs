@@ -120,6 +120,25 @@ fn a_client_that_does_not_read_stops_nobody_and_is_told_of_its_long_queue() {
 }
 
 #[test]
+fn a_client_that_asks_for_much_by_shared_memory_and_reads_late_gets_everything() {
+    const REQUESTS: u64 = 9000;
+    let world = World::new();
+    world.write("f", &pattern(SIZE));
+    let at = Endpoint::Memif { path: world.beside("memif"), id: 0, role: None };
+    let server = Listening::start_at(&world, &at);
+    let mut client = server.client();
+    let metadata = client.metadata("/t/f");
+    // More requests than the server takes while it has no room for answers.
+    for number in 0..REQUESTS {
+        let name = naming::segment_name(metadata.name.view(), Part::Content, number % 100);
+        client.send(&InterestBuilder::new(name.view()), b"much");
+    }
+    for _ in 0..REQUESTS {
+        assert!(client.receive_frame().1);
+    }
+}
+
+#[test]
 fn clients_that_vanish_or_talk_nonsense_are_forgotten_and_harm_nobody() {
     let world = World::new();
     world.write("f", &pattern(SIZE));
