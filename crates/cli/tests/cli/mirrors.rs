@@ -78,6 +78,8 @@ fn a_copy_is_served_when_its_publisher_is_dead_and_nobody_trusts_the_mirror() {
     scene.forget();
     scene.reader.run(&["get", "-r", &link, "-o", "none", "--fresh"]).fails_with(4, "");
     let mut mirror = scene.mirror_of("copy", &["--json"]);
+    // Until then what the mirror has is its publisher's word of this moment.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
     let get = scene.reader.run(&["get", "-r", &link, "-o", "out"]).ok();
     assert!(get.stderr().contains("the publisher does not answer"), "{}", get.stderr());
     scene.assert_same(&scene.reader.path().join("out"));
@@ -153,6 +155,32 @@ fn the_origin_dies_in_mid_file_and_a_mirror_finishes_it() {
     assert!(std::fs::read(scene.reader.path().join("big")).unwrap() == content);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.contains("\"bytes_resumed\":0"), "it went on and did not begin anew: {said}");
+}
+
+#[test]
+fn the_origin_dies_and_a_mirror_that_is_reached_directly_finishes() {
+    let (publisher, holder, reader) = (Home::new(), Home::new(), Home::new());
+    let dir = publisher.work("d");
+    let content = noise(24 << 20, 10);
+    write(&dir.join("big"), &content);
+    let uris = [free_port(), free_port()].map(|port| format!("tcp://127.0.0.1:{port}"));
+    let serve = ["serve", dir.to_str().unwrap(), "--name", "/lab/d", "--listen", &uris[0]];
+    let mut origin = publisher.start(&serve, "byname:/");
+    let link = link_to(&origin.line_with("byname:/"), "big");
+    holder.run(&["get", &link, "-o", "big"]).ok();
+    let copy = holder.work("copy");
+    std::fs::rename(holder.path().join("big"), copy.join("big")).unwrap();
+    let serve = ["serve", "--mirror", "copy", "--name", "/lab/d", "--listen", &uris[1]];
+    let mirror = holder.start(&serve, "byname:/");
+    let mut command = reader.byname();
+    command.args(["get", &link, "--via", &uris[0], "--via", &uris[1]]);
+    command.args(["--bwlimit", "8000000", "--timeout", "20", "--json"]);
+    let get = command.stdout(Stdio::piped()).spawn().unwrap();
+    crate::killed::await_data(&reader.path().join(".big.byname-part"), || mirror.log());
+    origin.kill();
+    let output = get.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(std::fs::read(reader.path().join("big")).unwrap() == content);
 }
 
 fn origin_log(scene: &Scene) -> String {
