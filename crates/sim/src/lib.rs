@@ -6,6 +6,7 @@
 //! ([`Fault`]) can be repeated. Nothing here waits for anything: virtual seconds cost what the code
 //! in them costs.
 
+pub mod bottleneck;
 pub mod disk;
 pub mod host;
 pub mod line;

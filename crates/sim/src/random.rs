@@ -7,7 +7,12 @@ pub struct Random(u64);
 impl Random {
     /// Equal seeds give equal sequences.
     pub fn new(seed: u64) -> Self {
-        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+        // Seeds that follow each other must not give sequences that do.
+        let mut state = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        for factor in [0xBF58_476D_1CE4_E5B9, 0x94D0_49BB_1331_11EB] {
+            state = (state ^ (state >> 29)).wrapping_mul(factor);
+        }
+        Random((state ^ (state >> 32)) | 1)
     }
 
     /// Any number.

@@ -11,11 +11,10 @@ use byname_transfer::congestion::{Congestion, WINDOW_MAX};
 use byname_transfer::fetch::{Class, Fetch, FetchConfig, NackKind, SegmentRuns};
 use byname_transfer::flow::Flow;
 
-use super::queue::{Fate, Queue, QueueConfig};
-use super::random::Random;
+use crate::queue::{Fate, Queue, QueueConfig};
+use crate::random::Random;
+use crate::world::MS;
 
-pub const MS: u64 = 1_000_000;
-pub const SECOND: u64 = 1_000 * MS;
 /// Payload of a segment; on the wire it is a little more.
 pub const SEGMENT: u64 = 8192;
 const OVERHEAD: u64 = 100;
@@ -23,14 +22,17 @@ const OVERHEAD: u64 = 100;
 /// What happens to packets besides the queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
+    /// Probability that a packet is lost.
     pub loss: f64,
     /// Every so many packets exactly one is lost; 0 for none.
     pub loss_every: u64,
     /// Packets lost in a row, once one is lost.
     pub burst: u64,
+    /// Probability that a packet comes twice.
     pub duplication: f64,
     /// Probability of being late by up to `late_ns`.
     pub disorder: f64,
+    /// See `disorder`.
     pub late_ns: u64,
     /// Everything that is sent in this time is lost.
     pub outage_ns: (u64, u64),
@@ -39,15 +41,20 @@ pub struct Faults {
 /// One consumer.
 #[derive(Clone, Copy, Debug)]
 pub struct ConsumerConfig {
+    /// What decides how much it asks for.
     pub congestion: Congestion,
+    /// To the producer and back, without the queue.
     pub rtt_ns: u64,
     /// Share of segments that a cache nearby answers, without the bottleneck.
     pub cached: f64,
+    /// To that cache and back.
     pub cache_rtt_ns: u64,
+    /// When it begins.
     pub start_ns: u64,
 }
 
 impl ConsumerConfig {
+    /// A consumer at that distance, with the default control and no cache.
     pub fn at(rtt_ns: u64) -> Self {
         ConsumerConfig {
             congestion: Congestion::Bdp,
@@ -58,6 +65,7 @@ impl ConsumerConfig {
         }
     }
 
+    /// The same with another control.
     pub fn with(self, congestion: Congestion) -> Self {
         ConsumerConfig { congestion, ..self }
     }
@@ -65,17 +73,25 @@ impl ConsumerConfig {
 
 /// A fetch of a consumer.
 pub struct Transfer {
+    /// The real thing.
     pub fetch: Fetch,
+    /// Segments that came for the first time.
     pub received: u64,
+    /// Segments that had come before, or were not asked for any more.
     pub duplicate_count: u64,
+    /// When the last one came.
     pub finished_ns: Option<u64>,
 }
 
 /// A consumer with its transfers.
 pub struct Consumer {
+    /// What it was made with.
     pub config: ConsumerConfig,
+    /// The real thing.
     pub flow: Flow,
+    /// In the order of their making.
     pub transfers: Vec<Transfer>,
+    /// Requests sent, repetitions included.
     pub requested: u64,
     wake_ns: u64,
     turn: usize,
@@ -97,10 +113,14 @@ enum Event {
 }
 
 /// Everything, and the clock.
-pub struct World {
+pub struct Bottleneck {
+    /// The clock.
     pub now_ns: u64,
+    /// What all answers of the producer pass.
     pub queue: Queue,
+    /// May be changed at any time.
     pub faults: Faults,
+    /// In the order of their making.
     pub consumers: Vec<Consumer>,
     /// Requests of this probability are refused with Nack Congestion.
     pub refusal: f64,
@@ -111,9 +131,10 @@ pub struct World {
     delivered: u64,
 }
 
-impl World {
+impl Bottleneck {
+    /// A bottleneck that nobody uses yet.
     pub fn new(queue: QueueConfig, faults: Faults, seed: u64) -> Self {
-        World {
+        Bottleneck {
             now_ns: 0,
             queue: Queue::new(queue),
             faults,
@@ -259,7 +280,7 @@ impl World {
         }
         // The same segments are in the cache whenever one asks.
         let is_cached = config.cached > 0.0
-            && Random::new(segment * 7 + 3).next() % 1000 < (config.cached * 1000.0) as u64;
+            && Random::new(segment * 7 + 3).draw() % 1000 < (config.cached * 1000.0) as u64;
         if is_cached {
             let event = Event::AtConsumer { consumer, transfer, segment, is_marked: false };
             return self.deliver(now_ns + config.cache_rtt_ns, event);

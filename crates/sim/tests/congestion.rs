@@ -1,17 +1,11 @@
 //! The flow and the fetch over links of any kind, in virtual time: how much of a path is used,
 //! how full its queue gets, and who gets how much. `--nocapture` prints the tables.
 
-#[allow(dead_code, unreachable_pub)]
-mod link_model {
-    pub mod queue;
-    pub mod random;
-    pub mod world;
-}
-
+use byname_sim::bottleneck::{Bottleneck, ConsumerConfig, Faults};
+use byname_sim::queue::{Discipline, QueueConfig};
+use byname_sim::{MS, SECOND};
 use byname_transfer::congestion::Congestion;
 use byname_transfer::fetch::Class;
-use link_model::queue::{Discipline, QueueConfig};
-use link_model::world::{ConsumerConfig, Faults, MS, SECOND, World};
 
 const GBIT: u64 = 1_000_000_000;
 /// Payload is this share of what the line carries.
@@ -36,7 +30,7 @@ struct Figures {
     repeated: f64,
 }
 
-fn measure(world: &mut World, from_ns: u64, to_ns: u64, bits_per_s: u64) -> Figures {
+fn measure(world: &mut Bottleneck, from_ns: u64, to_ns: u64, bits_per_s: u64) -> Figures {
     world.run_until(from_ns);
     let before: u64 = world.consumers.iter().map(|one| one.received_bytes()).sum();
     world.queue.clear_figures();
@@ -55,9 +49,9 @@ fn measure(world: &mut World, from_ns: u64, to_ns: u64, bits_per_s: u64) -> Figu
     }
 }
 
-fn single(congestion: Congestion, queue: QueueConfig, rtt_ns: u64, loss: f64) -> World {
+fn single(congestion: Congestion, queue: QueueConfig, rtt_ns: u64, loss: f64) -> Bottleneck {
     let faults = Faults { loss, burst: 1, ..Faults::default() };
-    let mut world = World::new(queue, faults, 7);
+    let mut world = Bottleneck::new(queue, faults, 7);
     let consumer = world.add_consumer(ConsumerConfig::at(rtt_ns).with(congestion));
     world.add_transfer(consumer, None, Class::Bulk);
     world
@@ -106,8 +100,8 @@ fn jain(values: &[f64]) -> f64 {
 }
 
 /// Bytes that each consumer received between two times.
-fn shares(world: &mut World, from_ns: u64, to_ns: u64) -> Vec<f64> {
-    let received = |world: &World| -> Vec<u64> {
+fn shares(world: &mut Bottleneck, from_ns: u64, to_ns: u64) -> Vec<f64> {
+    let received = |world: &Bottleneck| -> Vec<u64> {
         world.consumers.iter().map(|one| one.received_bytes()).collect()
     };
     world.run_until(from_ns);
@@ -117,7 +111,7 @@ fn shares(world: &mut World, from_ns: u64, to_ns: u64) -> Vec<f64> {
     received(world).iter().zip(before).map(|(after, before)| (after - before) as f64).collect()
 }
 
-fn consumers(world: &mut World, configs: &[ConsumerConfig]) {
+fn consumers(world: &mut Bottleneck, configs: &[ConsumerConfig]) {
     for config in configs {
         let consumer = world.add_consumer(*config);
         world.add_transfer(consumer, None, Class::Bulk);
@@ -128,7 +122,7 @@ fn consumers(world: &mut World, configs: &[ConsumerConfig]) {
 fn cubic_gets_what_its_formula_says() {
     // The formula is for losses at equal distances; by chance they allow somewhat more.
     let faults = Faults { loss_every: 10_000, ..Faults::default() };
-    let mut world = World::new(link(10 * GBIT, 100 * MS, 1.0), faults, 7);
+    let mut world = Bottleneck::new(link(10 * GBIT, 100 * MS, 1.0), faults, 7);
     consumers(&mut world, &[ConsumerConfig::at(100 * MS).with(Congestion::Cubic)]);
     let figures = measure(&mut world, 100 * SECOND, 300 * SECOND, 10 * GBIT);
     let mbit = figures.share * 10_000.0 * PAYLOAD_SHARE;
@@ -144,7 +138,7 @@ fn flows_of_one_bottleneck_share_it_and_its_queue_stays_short() {
         for rtt_ms in [5, 20, 100] {
             for count in [2, 4, 16] {
                 let queue = QueueConfig { discipline, ..link(GBIT, rtt_ms * MS, 1.0) };
-                let mut world = World::new(queue, Faults::default(), 3);
+                let mut world = Bottleneck::new(queue, Faults::default(), 3);
                 // Each comes while the others are at full speed.
                 let configs: Vec<_> = (0..count)
                     .map(|place| ConsumerConfig {
@@ -173,7 +167,7 @@ fn flows_of_one_bottleneck_share_it_and_its_queue_stays_short() {
 
 #[test]
 fn flows_of_different_distance_all_get_something() {
-    let mut world = World::new(link(GBIT, 50 * MS, 1.0), Faults::default(), 3);
+    let mut world = Bottleneck::new(link(GBIT, 50 * MS, 1.0), Faults::default(), 3);
     consumers(&mut world, &[10, 30, 100].map(|rtt_ms| ConsumerConfig::at(rtt_ms * MS)));
     let got = shares(&mut world, 15 * SECOND, 35 * SECOND);
     println!("10, 30, 100 ms share: {got:.0?}, Jain {:.3}", jain(&got));
@@ -184,7 +178,7 @@ fn flows_of_different_distance_all_get_something() {
 #[test]
 fn the_default_and_cubic_live_side_by_side() {
     for products in [0.5, 1.0, 2.0] {
-        let mut world = World::new(link(GBIT, 20 * MS, products), Faults::default(), 3);
+        let mut world = Bottleneck::new(link(GBIT, 20 * MS, products), Faults::default(), 3);
         let near = ConsumerConfig::at(20 * MS);
         consumers(&mut world, &[near, near.with(Congestion::Cubic)]);
         let got = shares(&mut world, 10 * SECOND, 40 * SECOND);
@@ -212,7 +206,7 @@ fn bursts_of_loss_disorder_and_duplicates_cost_little() {
     let duplicates = Faults { duplication: 0.05, ..Faults::default() };
     let all = [("bursts", bursts), ("disorder", disorder), ("duplicates", duplicates)];
     for (title, faults) in all {
-        let mut world = World::new(link(GBIT, 20 * MS, 1.0), faults, 5);
+        let mut world = Bottleneck::new(link(GBIT, 20 * MS, 1.0), faults, 5);
         consumers(&mut world, &[ConsumerConfig::at(20 * MS)]);
         let figures = measure(&mut world, 2 * SECOND, 7 * SECOND, GBIT);
         print(&format!("bdp 1 Gbit/s 20 ms, {title}"), &figures);
@@ -225,7 +219,7 @@ fn bursts_of_loss_disorder_and_duplicates_cost_little() {
 fn an_outage_is_survived_and_the_rate_comes_back() {
     let outage_ns = (3 * SECOND, 5 * SECOND);
     let faults = Faults { outage_ns, ..Faults::default() };
-    let mut world = World::new(link(GBIT, 20 * MS, 1.0), faults, 5);
+    let mut world = Bottleneck::new(link(GBIT, 20 * MS, 1.0), faults, 5);
     consumers(&mut world, &[ConsumerConfig::at(20 * MS)]);
     world.run_until(4 * SECOND);
     let before = world.consumers[0].requested;
@@ -240,7 +234,7 @@ fn an_outage_is_survived_and_the_rate_comes_back() {
 #[test]
 fn caches_on_the_way_do_not_confuse_it() {
     for cached in [0.1, 0.5, 0.9] {
-        let mut world = World::new(link(GBIT, 50 * MS, 1.0), Faults::default(), 5);
+        let mut world = Bottleneck::new(link(GBIT, 50 * MS, 1.0), Faults::default(), 5);
         consumers(&mut world, &[ConsumerConfig { cached, ..ConsumerConfig::at(50 * MS) }]);
         let got = shares(&mut world, 4 * SECOND, 8 * SECOND)[0];
         // What the bottleneck carries is only the part that is not cached.
@@ -257,7 +251,7 @@ fn caches_on_the_way_do_not_confuse_it() {
 
 #[test]
 fn a_path_that_becomes_longer_is_noticed() {
-    let mut world = World::new(link(GBIT, 50 * MS, 1.0), Faults::default(), 5);
+    let mut world = Bottleneck::new(link(GBIT, 50 * MS, 1.0), Faults::default(), 5);
     consumers(&mut world, &[ConsumerConfig::at(2 * MS)]);
     world.run_until(3 * SECOND);
     world.consumers[0].config.rtt_ns = 80 * MS;
@@ -268,7 +262,7 @@ fn a_path_that_becomes_longer_is_noticed() {
 
 #[test]
 fn many_files_of_one_flow_get_the_same() {
-    let mut world = World::new(link(GBIT, 20 * MS, 1.0), Faults::default(), 5);
+    let mut world = Bottleneck::new(link(GBIT, 20 * MS, 1.0), Faults::default(), 5);
     let consumer = world.add_consumer(ConsumerConfig::at(20 * MS));
     (0..8).for_each(|_| {
         world.add_transfer(consumer, None, Class::Bulk);
@@ -277,7 +271,7 @@ fn many_files_of_one_flow_get_the_same() {
     // One more, when all the room is taken.
     world.add_transfer(consumer, None, Class::Bulk);
     world.run_until(3 * SECOND);
-    let received = |world: &World| -> Vec<u64> {
+    let received = |world: &Bottleneck| -> Vec<u64> {
         world.consumers[0].transfers.iter().map(|transfer| transfer.received).collect()
     };
     let before = received(&world);
@@ -294,7 +288,7 @@ fn many_files_of_one_flow_get_the_same() {
 
 #[test]
 fn what_a_person_waits_for_passes_the_bulk_and_does_not_stop_it() {
-    let mut world = World::new(link(GBIT, 20 * MS, 1.0), Faults::default(), 5);
+    let mut world = Bottleneck::new(link(GBIT, 20 * MS, 1.0), Faults::default(), 5);
     let consumer = world.add_consumer(ConsumerConfig::at(20 * MS));
     (0..16).for_each(|_| {
         world.add_transfer(consumer, None, Class::Bulk);
@@ -315,7 +309,7 @@ fn what_a_person_waits_for_passes_the_bulk_and_does_not_stop_it() {
     // A greedy one takes its share and no more.
     let greedy = world.add_transfer(consumer, None, Class::Prompt);
     world.run_until(world.now_ns + SECOND);
-    let count = |world: &World| world.consumers[0].transfers[greedy].received;
+    let count = |world: &Bottleneck| world.consumers[0].transfers[greedy].received;
     let (all_before, before) = (world.consumers[0].received_bytes(), count(&world));
     world.run_until(world.now_ns + 2 * SECOND);
     let all = (world.consumers[0].received_bytes() - all_before) / 8192;
@@ -329,7 +323,7 @@ fn the_last_segments_are_not_left_to_the_time_out() {
     let mut slowest_ns = 0;
     for seed in 0..200 {
         let faults = Faults { loss: 0.02, burst: 1, ..Faults::default() };
-        let mut world = World::new(link(GBIT, 10 * MS, 1.0), faults, seed);
+        let mut world = Bottleneck::new(link(GBIT, 10 * MS, 1.0), faults, seed);
         let consumer = world.add_consumer(ConsumerConfig::at(10 * MS));
         world.add_transfer(consumer, Some(64), Class::Bulk);
         world.run_until(2 * SECOND);
@@ -342,7 +336,7 @@ fn the_last_segments_are_not_left_to_the_time_out() {
 
 #[test]
 fn refusals_of_full_forwarders_slow_it_down_and_nothing_is_lost() {
-    let mut world = World::new(link(GBIT, 10 * MS, 1.0), Faults::default(), 5);
+    let mut world = Bottleneck::new(link(GBIT, 10 * MS, 1.0), Faults::default(), 5);
     world.refusal = 0.05;
     let consumer = world.add_consumer(ConsumerConfig::at(10 * MS));
     let place = world.add_transfer(consumer, Some(2000), Class::Bulk);
