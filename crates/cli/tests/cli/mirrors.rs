@@ -188,6 +188,26 @@ fn origin_log(scene: &Scene) -> String {
 }
 
 #[test]
+fn after_a_change_nobody_sees_the_old_version_later_than_the_bound() {
+    let scene = scene();
+    let (_origin, link) = scene.origin();
+    let small = link_to(&link, "small");
+    scene.mirror.run(&["get", &small, "-o", "small"]).ok();
+    let copy = scene.mirror.work("copy");
+    std::fs::rename(scene.mirror.path().join("small"), copy.join("small")).unwrap();
+    let _mirror = scene.mirror_of("copy", &[]);
+    write(&scene.dir.join("small"), b"newer\n");
+    // Quiet for 100 ms, a signed packet sent again for 1 s, fresh for 1 s in the cache.
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    for _ in 0..5 {
+        // Somebody who takes what there is must not make the old look fresh to the next.
+        Home::new().run(&["cat", &small, "--offline"]).ok();
+        assert_eq!(Home::new().run(&["cat", &small]).ok().bytes(), b"newer\n");
+        scene.forget();
+    }
+}
+
+#[test]
 fn sign_writes_the_packets_and_the_key_stays_at_home() {
     let scene = scene();
     let dir = scene.dir.to_str().unwrap();
