@@ -12,8 +12,8 @@ use std::sync::{Arc, Weak};
 
 use byname_io::{Attachments, Connection, files};
 use byname_transfer::server::{
-    Completion, FaceId, Handle, Hashed, Identity, KeptOf, Located, Made, MakeSegment, Op,
-    OpId, SegmentBurst, SegmentSent,
+    Completion, FaceId, Handle, Hashed, Identity, KeptOf, Located, Made, MakeSegment, Op, OpId,
+    SegmentBurst, SegmentSent,
 };
 
 use ahead::Ahead;
