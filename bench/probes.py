@@ -1,6 +1,6 @@
-"""Questions of a single moment: how soon the first byte comes.
+"""Questions of a single moment: how soon the bytes come.
 
-T9: after `byname serve` starts on 100 000 files. T11: of a large file whose tree was not computed,
+T7: of a thousand small ranges read in one call. T9: after `byname serve` starts on 100 000 files. T11: of a large file whose tree was not computed,
 beside the same file with its tree at hand.
 """
 
@@ -11,16 +11,24 @@ import shutil
 import subprocess
 import time
 
-from harness import nodes, wire
+import contenders
+from ground import OneMachine
+from harness import nodes, peers, wire
 from harness.lab import START_TIMEOUT_S, wait_until
-from suites import verdict
-from work import File, Tree
 from report import spread
+from scenarios import Byname, BynameUnix
+from suites import verdict
+from work import FILE, File, Tree
 
 NAME = "/bench"
 POLL_S = 0.002
 HASH_TIMEOUT_S = 300
 SMALL_BYTES = 16
+HERE = pathlib.Path(__file__).resolve().parent
+RANGES = peers.REPO / "target/release/examples/ranges"
+RANGE_COUNT, RANGE_BYTES = 1000, 4096
+# python3-xrootd belongs to it, whatever other Python comes first in PATH.
+PYTHON_OF_DEBIAN = "/usr/bin/python3"
 
 
 class Server:
@@ -156,4 +164,52 @@ def wait_prepared(server, name):
     wait_until(is_announced, f"the root of {name}", HASH_TIMEOUT_S)
 
 
-ALL = {"publish": t9, "first-use": t11}
+def t7(lab, options, say):
+    """Many small ranges of a large file in one call."""
+    reason = contenders.Xrootd.missing()
+    if not RANGES.exists():
+        reason = "no reader: cargo build --release -p byname-client --example ranges"
+    if reason:
+        say(f"T7: not run: {reason}")
+        return
+    work = File(lab.path("t7/.keep").parent, options.size)
+    say(f"T7: {work.units:g} GiB, {RANGE_COUNT} ranges of {RANGE_BYTES} octets")
+    work.make()
+    stage = OneMachine(lab)
+    ways = {"memif": Byname(stage, work, None), "Unix": BynameUnix(stage, work, None)}
+    for way in ways.values():
+        way.start()
+        wait_prepared(way, work.under(NAME))
+    peer = contenders.Xrootd(stage, work, None)
+    peer.start()
+    for align, where, most in ((4096, "4 KiB-aligned", 3.0), (1, "at random octets", 4.3)):
+        theirs = median_us(lab.run([
+            PYTHON_OF_DEBIAN, HERE / "vector_read.py", f"root://{peer.authority()}//{FILE}",
+            RANGE_COUNT, RANGE_BYTES, align, options.rounds + 1]))
+        for label, way in ways.items():
+            result = lab.run([RANGES, link_to(way, work), "--connect", way.uri, "--json", "--align",
+                              align, "--count", RANGE_COUNT, "--bytes", RANGE_BYTES, "--rounds",
+                              options.rounds + 1], way.env)
+            ours, limit = median_us(result), {"memif": 1.0, "Unix": 3.0}[label]
+            yield (f"T7 {where}, over {label}: time ≤ {limit:g} × XRootD's vector read",
+                   f"{ours / 1000:.1f} ms against {theirs / 1000:.1f} ms: {ours / theirs:.2f} ×",
+                   verdict(ours <= limit * theirs))
+        ratio = max(json.loads(line)["ratio"] for line in result.stdout.splitlines())
+        yield (f"T7 {where}: octets on the wire ≤ {most} × asked", f"{ratio:.2f} ×",
+               verdict(ratio <= most))
+
+
+def link_to(way, work):
+    """The link that a server printed, for the file."""
+    way.daemons[-1].wait_for_log("key=")
+    key = way.daemons[-1].log_text().partition("&key=")[2].split()[0]
+    return f"byname:{work.under(NAME)}?key={key}"
+
+
+def median_us(result):
+    """Of the rounds but the first."""
+    assert result.code == 0, result
+    return spread([json.loads(line)["read_us"] for line in result.stdout.splitlines()][1:])["median"]
+
+
+ALL = {"publish": t9, "first-use": t11, "ranges": t7}

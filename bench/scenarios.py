@@ -115,6 +115,10 @@ class Byname(Scenario):
         nodes.wait_published(f"unix://{socket_path}", NAME, serve)
         self.daemons = [forward, serve]
 
+    def client_env(self):
+        """For a reader that trusts the publisher."""
+        return self.ground.client.env(self.env)
+
     def links(self):
         """(the client's, the server's) way to the forwarder"""
         if self.link == "memif":

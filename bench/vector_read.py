@@ -1,11 +1,10 @@
-"""Reads ranges of a file with one XRootD vector read, as often as asked; a JSON object on one line.
+"""Reads random ranges of a file with one XRootD vector read a round; a JSON object per round.
 
-Run by the Python that Debian's python3-xrootd belongs to. usage: URL RANGES_FILE TIMES
+Run by the Python that Debian's python3-xrootd belongs to. usage: URL COUNT BYTES ALIGN ROUNDS
 """
 
-import hashlib
 import json
-import resource
+import random
 import sys
 import time
 
@@ -14,23 +13,22 @@ from XRootD.client.flags import OpenFlags
 
 
 def main():
-    url, ranges_file, times = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    with open(ranges_file, encoding="ascii") as lines:
-        ranges = [tuple(map(int, line.split())) for line in lines]
+    url, (count, length, align, rounds) = sys.argv[1], map(int, sys.argv[2:6])
     file = client.File()
     status, _ = file.open(url, OpenFlags.READ)
     assert status.ok, status.message
-    seconds, digest = [], None
-    cpu_before = time.process_time()
-    for _ in range(times):
+    status, stat = file.stat()
+    assert status.ok, status.message
+    places = (stat.size - length) // align + 1
+    chosen = random.Random(1)
+    for number in range(rounds):
+        ranges = [(chosen.randrange(places) * align, length) for _ in range(count)]
         started = time.monotonic()
         status, answer = file.vector_read(chunks=ranges)
-        seconds.append(time.monotonic() - started)
+        seconds = time.monotonic() - started
         assert status.ok, status.message
-        digest = hashlib.sha256(b"".join(chunk.buffer for chunk in answer.chunks)).hexdigest()
-    print(json.dumps({"seconds": seconds, "sha256": digest,
-                      "cpu_s": time.process_time() - cpu_before,
-                      "rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
+        assert answer.size == count * length, "not everything was read"
+        print(json.dumps({"round": number, "read_us": seconds * 1e6}))
 
 
 main()
