@@ -215,7 +215,13 @@ impl Face {
         };
         self.next += len;
         let registrar = self.registrar.as_mut();
-        take_frame((self.id, &rest[..len]), engine, registrar, now).map(|()| true)
+        let taken = take_frame((self.id, &rest[..len]), engine, registrar, now);
+        if self.next >= self.waiting.len() {
+            // At once: a buffer that only seems full would not be read into any more.
+            self.waiting.clear();
+            self.next = 0;
+        }
+        taken.map(|()| true)
     }
 
     /// Queues a packet with its link header; false if there is no room.
