@@ -91,9 +91,10 @@ impl Executor {
                 self.workers.push(Job::List { op: id, root, path, bytes_max });
                 None
             }
-            Op::Manifest { mount, path, name, bytes_max, quiet } => {
+            Op::Manifest { mount, path, name, bytes_max, quiet, signature_bytes } => {
                 let root = self.roots[mount].clone();
-                let order = Box::new(manifest::Order { root, path, name, bytes_max, quiet });
+                let order = manifest::Order { root, path, name, bytes_max, quiet, signature_bytes };
+                let order = Box::new(order);
                 self.workers.push(Job::Manifest { op: id, order });
                 None
             }

@@ -54,6 +54,8 @@ pub(crate) struct Order {
     pub(crate) name: Name,
     pub(crate) bytes_max: usize,
     pub(crate) quiet: Quiet,
+    /// Room that packets keep for a signature.
+    pub(crate) signature_bytes: usize,
 }
 
 /// One entry on its way into the manifest.
@@ -223,14 +225,14 @@ fn encode(order: &Order, rows: &[Row]) -> Vec<u8> {
     let mut payload = Vec::with_capacity(16 + names + rows.len() * ENTRY_BYTES_MAX);
     manifest::write_header(&mut payload, rows.len() as u64);
     for row in rows {
-        row.entry(&order.name).encode(&mut payload);
+        row.entry(order).encode(&mut payload);
     }
     payload.shrink_to_fit();
     payload
 }
 
 impl Row {
-    fn entry(&self, directory: &Name) -> Entry<'_> {
+    fn entry(&self, order: &Order) -> Entry<'_> {
         const KINDS: [u16; 2] = [0o100_000, 0o040_000];
         let kind = KINDS[usize::from(self.is_directory)];
         let size = self.stat.map(|stat| stat.identity.size).filter(|_| !self.is_directory);
@@ -239,14 +241,15 @@ impl Row {
             mode: self.stat.map_or(kind, |stat| stat.mode),
             mtime_ns: self.stat.map(|stat| stat.identity.mtime_ns),
             size,
-            version: self.version.and_then(|number| self.version(directory, number)),
+            version: self.version.and_then(|number| self.version(order, number)),
         }
     }
 
     /// `None` if the name leaves no room for content in a packet.
-    fn version(&self, directory: &Name, number: u64) -> Option<Version> {
-        let name = directory.with_generic(&self.name).with_version(number);
-        let segment_bytes = naming::segment_size_for(name.view().value().len())? as u64;
+    fn version(&self, order: &Order, number: u64) -> Option<Version> {
+        let name = order.name.with_generic(&self.name).with_version(number);
+        let segment_bytes =
+            naming::segment_size_for(name.view().value().len() + order.signature_bytes)? as u64;
         Some(Version { number, segment_bytes, root: self.root })
     }
 }

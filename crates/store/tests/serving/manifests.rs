@@ -180,6 +180,31 @@ fn files_have_no_manifest_and_a_large_one_is_refused_whole() {
 }
 
 #[test]
+fn a_long_name_has_the_segment_size_that_discovery_tells() {
+    let world = World::new();
+    let mut directory = String::from("d");
+    for part in ["x", "y"] {
+        directory = format!("{directory}/{}", part.repeat(250));
+    }
+    for len in [1, 50, 120, 250] {
+        world.write(&format!("{directory}/{}", "f".repeat(len)), b"x");
+    }
+    let mut peer = Peer::start(&world);
+    let path = format!("/t/{directory}");
+    let found = settled(&mut peer, &path);
+    let sizes: Vec<_> = found
+        .iter()
+        .map(|entry| {
+            let told = peer.metadata(&format!("{path}/{}", entry.name)).segment_size;
+            let size = entry.version.unwrap().segment_bytes;
+            assert_eq!(told, Some(size), "{}", entry.name.len());
+            size
+        })
+        .collect();
+    assert!(sizes.contains(&4096), "{sizes:?}");
+}
+
+#[test]
 fn what_is_being_written_has_no_version_yet() {
     let world = World::new();
     let mut config = world.config();

@@ -123,7 +123,9 @@ impl Server {
         let op = if is_manifest {
             self.counters.manifests += 1;
             let name = path.view().without_last(1).to_name();
-            Op::Manifest { mount, path: relative, name, bytes_max, quiet: self.config.quiet() }
+            let (quiet, path) = (self.config.quiet(), relative);
+            let signature_bytes = self.segment_signature_bytes(mount);
+            Op::Manifest { mount, path, name, bytes_max, quiet, signature_bytes }
         } else {
             self.counters.listings += 1;
             Op::List { mount, path: relative, bytes_max }

@@ -110,10 +110,15 @@ impl Server {
 
     /// The segment size of versions of a mount with names of this length; `None` if none fits.
     pub(super) fn segment_size(&self, mount: usize, versioned_bytes: usize) -> Option<usize> {
+        let signature = self.segment_signature_bytes(mount);
+        naming::segment_size_for(versioned_bytes.saturating_add(signature))
+    }
+
+    /// Room that a packet of a mount keeps for its signature.
+    pub(super) fn segment_signature_bytes(&self, mount: usize) -> usize {
         let own = self.mounts.get(mount).map(|mount| signature_bytes(&*mount.signer));
         let asked = self.segment_signers.get(&mount).map(|signer| signature_bytes(&*signer.0));
-        let signature = own.into_iter().chain(asked).max().unwrap_or(0);
-        naming::segment_size_for(versioned_bytes.saturating_add(signature))
+        own.into_iter().chain(asked).max().unwrap_or(0)
     }
 
     /// A tree is asked for that is not open. False if it can be opened; true if the segment is

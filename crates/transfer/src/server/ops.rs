@@ -125,6 +125,8 @@ pub enum Op {
         bytes_max: usize,
         /// When a file may get a version.
         quiet: Quiet,
+        /// Room that packets keep for a signature; what is left decides about segment sizes.
+        signature_bytes: usize,
     },
     /// Read what was kept with a copy, see [`crate::copies`]. Answered by `Kept`.
     ReadKept {
