@@ -1,5 +1,6 @@
 //! Reading a file whose root the publisher still computes: nodes that are signed one by one, the
 //! moment when the root is there, and whoever would like to be taken for the publisher meanwhile.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "support/publisher.rs"]
