@@ -171,7 +171,8 @@ class Rsync(Tcp):
 
     def client(self):
         what = f"{TREE}/" if self.work.is_tree else FILE
-        return ["rsync", "-rt", "--whole-file", f"rsync://{self.authority()}/bench/{what}", self.out]
+        source = f"rsync://{self.authority()}/bench/{what}"
+        return ["rsync", "-rt", "--whole-file", source, self.out]
 
 
 class Rclone(Tcp):

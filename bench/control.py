@@ -93,7 +93,9 @@ def on_the_way(kind, lab, directory):
     tap = Tap(lab, scenario.uri.removeprefix("unix://"), alter=alter)
     scenario.uri = tap.uri
     fault = refusal(scenario)
-    return fault or (None if any(flips) else "no such packet came by, so the control proves nothing")
+    if fault is None and not any(flips):
+        return "no such packet came by, so the control proves nothing"
+    return fault
 
 
 def flip(frame, is_wanted):

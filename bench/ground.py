@@ -1,4 +1,4 @@
-"""Where the processes of a scenario stand: all on this machine, or each in a namespace of its own."""
+"""Where the processes of a scenario stand: all on this machine, or each in its own namespace."""
 
 from harness.netns import Topology
 

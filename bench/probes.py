@@ -1,7 +1,7 @@
 """Questions of a single moment: how soon the bytes come.
 
-T7: of a thousand small ranges read in one call. T9: after `byname serve` starts on 100 000 files. T11: of a large file whose tree was not computed,
-beside the same file with its tree at hand.
+T7: of a thousand small ranges read in one call. T9: after `byname serve` starts on 100 000 files.
+T11: of a large file whose tree was not computed, beside the same file with its tree at hand.
 """
 
 import json
@@ -209,7 +209,8 @@ def link_to(way, work):
 def median_us(result):
     """Of the rounds but the first."""
     assert result.code == 0, result
-    return spread([json.loads(line)["read_us"] for line in result.stdout.splitlines()][1:])["median"]
+    rounds = [json.loads(line)["read_us"] for line in result.stdout.splitlines()]
+    return spread(rounds[1:])["median"]
 
 
 ALL = {"publish": t9, "first-use": t11, "ranges": t7}

@@ -5,7 +5,7 @@ use byname_packet::lp::LpHeader;
 use byname_packet::{Data, DataBuilder, MAX_PACKET_BYTES, Name, NameRef, NullSigner};
 use byname_transfer::listing::{self, Entry};
 use byname_transfer::metadata::{Absence, Answer, Metadata};
-use byname_transfer::naming::{self, Request};
+use byname_transfer::naming::{self, Aspect, Request};
 
 /// Takes `len` octets from the front, or what is there.
 fn take<'a>(input: &mut &'a [u8], len: usize) -> &'a [u8] {
@@ -117,8 +117,15 @@ fn metadata_content(content: &[u8]) {
 fn request_name(name: NameRef<'_>) {
     let Some(parsed) = naming::parse(name) else { return };
     assert!(parsed.path.is_prefix_of(name) && parsed.object.is_prefix_of(name));
-    if let Request::Segment { listing, version, part, segment } = parsed.request {
-        assert_eq!(naming::versioned_name(parsed.path, listing, version).view(), parsed.object);
+    if let Request::Segment { aspect, version, part, segment } = parsed.request {
+        let versioned = match aspect {
+            Aspect::Manifest => {
+                let manifest = naming::manifest_name(parsed.path);
+                naming::versioned_name(manifest.view(), false, version)
+            }
+            _ => naming::versioned_name(parsed.path, aspect == Aspect::Listing, version),
+        };
+        assert_eq!(versioned.view(), parsed.object);
         assert_eq!(naming::segment_name(parsed.object, part, segment).view(), name);
     }
     if let Some(path) = naming::relative_path(parsed.path) {
