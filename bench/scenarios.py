@@ -190,6 +190,7 @@ class BynameUdp(Byname):
         argv = [binary, "serve", self.work.directory, "--name", NAME, "--listen", far,
                 "--listen", f"unix://{socket_path}"]
         serve = ground.server.start("serve", argv, self.env)
+        wait_until(socket_path.exists, "byname serve to listen", START_TIMEOUT_S, serve)
         nodes.wait_published(f"unix://{socket_path}", NAME, serve)
         self.uri = f"udp://{ground.middle_address}:{port}"
         forward = ground.middle.start("forward", [

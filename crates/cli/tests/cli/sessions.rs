@@ -108,24 +108,26 @@ fn sixty_four_files_at_once_get_the_same_share() {
     let mut reads: Vec<_> =
         files.iter().map(|file| file.read_at_later(vec![0; 1_500_000], 0)).collect();
     let mut buffers: Vec<Option<Vec<u8>>> = vec![None; FILES];
-    let mut least_at_first_end = None;
+    let mut least_at_half = None;
     poll_until_done(|context| {
         for (read, buffer) in reads.iter_mut().zip(&mut buffers) {
             if buffer.is_none()
                 && let Poll::Ready(done) = Pin::new(read).poll(context)
             {
                 *buffer = Some(done.unwrap().buffer);
-                // Looked at once, when the first one is done.
-                let received = files.iter().map(|file| file.counters().received_bytes);
-                least_at_first_end = least_at_first_end.or(received.min());
             }
+        }
+        // The engine has begun with the first one before the last is asked for, so a few may well
+        // be far ahead. In turns, however, all would end at nearly the same time.
+        if least_at_half.is_none() && buffers.iter().flatten().count() >= FILES / 2 {
+            least_at_half = files.iter().map(|file| file.counters().received_bytes).min();
         }
         buffers.iter().all(Option::is_some)
     });
     for (buffer, content) in buffers.iter().zip(&contents) {
         assert!(buffer.as_ref().unwrap() == content);
     }
-    let least = least_at_first_end.unwrap();
+    let least = least_at_half.unwrap();
     assert!(least > 500_000, "a file was left behind: {least} of 1500000 bytes");
 }
 
