@@ -31,6 +31,8 @@ mod tests {
         let device = std::fs::read_to_string("/sys/class/net/lo/mtu").expect("a loopback device");
         let mtu: usize = device.trim().parse().expect("a number");
         let peer = "127.0.0.1:9".parse().expect("an address");
-        assert_eq!(datagram_bytes_max(peer), Some(mtu - HEADER_BYTES_V4));
+        // No packet of IP is longer, whatever the device would carry.
+        let most = mtu.min(usize::from(u16::MAX));
+        assert_eq!(datagram_bytes_max(peer), Some(most - HEADER_BYTES_V4));
     }
 }

@@ -144,9 +144,9 @@ impl Server {
             return true;
         }
         if level > 1 {
-            // Nobody knows them before the root.
-            self.nack_stale(wire, echo);
-            return true;
+            // Nobody knows them before the root. But that may be on record already, although the
+            // engine has not been told yet: whoever opens the tree will see.
+            return false;
         }
         if let Some(kept) = self.making.nodes.get(parsed_name(wire)) {
             self.counters.nodes_reused += 1;

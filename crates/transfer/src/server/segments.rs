@@ -101,6 +101,10 @@ impl Template {
     }
 }
 
+fn is_lowest_level(parsed: &ParsedName<'_>) -> bool {
+    matches!(parsed.request, Request::Segment { part: Part::Tree(1), .. })
+}
+
 impl Server {
     /// Answers a segment request of an open version; false if the version is not open.
     pub(super) fn serve_segment(
@@ -278,7 +282,8 @@ impl Server {
         for PendingSegment { wire, echo } in waiting {
             let parsed = interest_name(&wire).and_then(naming::parse);
             match parsed {
-                Some(parsed) if is_ready => {
+                // Without the tree, only what is computed from the file can be had.
+                Some(parsed) if is_open || is_ready && is_lowest_level(&parsed) => {
                     self.serve_segment(&wire, &parsed, echo);
                 }
                 _ => self.nack_stale(&wire, echo),
