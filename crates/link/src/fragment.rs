@@ -4,8 +4,8 @@
 //! the very last segment of one call may be shorter), so fragments of several packets of one size
 //! can leave together. The first fragment carries the header of the packet, hence less of it; what
 //! is missing at the end is padded with an element that everybody ignores. Where equal length
-//! cannot be had (no room for the padding, lengths around 253), the last frame is shorter, never
-//! longer.
+//! cannot be had (no room for the padding), the last frame is shorter, never longer; only with MTUs
+//! below 400, where LENGTHs around 253 change their own length, it may be up to 4 octets longer.
 
 use byname_packet::lp::{PADDING_BYTES_MAX, PADDING_BYTES_MIN};
 use byname_packet::{tlv, types};
