@@ -10,9 +10,12 @@ pub mod bottleneck;
 pub mod disk;
 pub mod host;
 pub mod line;
+pub mod plot;
 pub mod programs;
 pub mod queue;
 pub mod random;
+pub mod report;
+pub mod study;
 pub mod topology;
 pub mod world;
 
