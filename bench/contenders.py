@@ -179,6 +179,7 @@ class Rclone(Tcp):
     """`rclone serve webdav` and `rclone copy`."""
 
     title = "rclone"
+    rounds_max = 1
 
     @staticmethod
     def missing():

@@ -20,8 +20,10 @@ class Sample:
     client_cpu_s: float
     servers_cpu_s: dict[str, float]
     client_rss_bytes: int
-    server_rss_bytes: int
+    servers_rss_bytes: dict[str, int]
     stderr: str
+    # On all links, both ways, link headers included; None where no link counts.
+    wire_bytes: int | None = None
 
     @property
     def cpu_s(self):
@@ -93,6 +95,6 @@ def run(argv, env, servers, stdout=None):
         client_cpu_s=usage.ru_utime + usage.ru_stime,
         servers_cpu_s=used,
         client_rss_bytes=usage.ru_maxrss * 1024,
-        server_rss_bytes=sum(process_rss_bytes(pid) for pid in servers.values()),
+        servers_rss_bytes={label: process_rss_bytes(pid) for label, pid in servers.items()},
         stderr=stderr,
     )

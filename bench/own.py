@@ -1,8 +1,12 @@
-"""byname's ways of reading that have no counterpart, and reading over a long way.
+"""byname's ways of reading that have no counterpart, reading over a long way, and files that are
+larger than what memory can hold twice.
 
 The kernel here may lack netem, so a long way is a relay that holds every byte back for half the
 round trip (`crates/traffic/examples/faults.rs`); the peers go through one as well.
 """
+
+import dataclasses
+import json
 
 import contenders
 import ground
@@ -14,7 +18,8 @@ FAULTS = peers.REPO / "target/release/examples/faults"
 
 
 class InProcess(scenarios.Scenario):
-    """Server and reader in one process, no forwarder: `byname bench transfer`."""
+    """Server and reader in one process, no forwarder: `byname bench transfer`. It hashes and reads
+    the file once before it measures, so what it says of itself is taken, not what it cost."""
 
     title = "byname, in process"
 
@@ -26,7 +31,16 @@ class InProcess(scenarios.Scenario):
 
     def client(self):
         return [nodes.byname_binary(), "bench", "transfer", self.work.path, "--link", "in-process",
-                "-o", self.out]
+                "-o", self.out, "--json"]
+
+    def fetch(self):
+        said = self.place("said.json")
+        sample = self.run_client(said)
+        if sample.code == 0:
+            cost = json.loads(said.read_text(encoding="utf-8"))
+            cpu_s = cost["cpu_s_per_gib"] * cost["bytes"] / (1 << 30)
+            sample = dataclasses.replace(sample, wall_s=cost["seconds"], client_cpu_s=cpu_s)
+        return sample
 
 
 class Delayed(ground.OneMachine):
@@ -90,3 +104,73 @@ class NginxDelayed(Far, contenders.Nginx):
     """The reader is far from the server."""
 
     title = "nginx + curl, far"
+
+
+class Discarded:
+    """What makes a client write to standard output and nothing keep it, but for the first fetch,
+    which is compared on its way: for files of which memory holds no second copy."""
+
+    is_first = True
+    is_compared = False
+
+    def fetch(self):
+        self.is_compared = self.is_first
+        self.is_first = False
+        return self.run_client(None)
+
+    def client(self):
+        argv = self.to_stdout()
+        if not self.is_compared:
+            return argv
+        script = 'same=$1; shift; set -o pipefail; "$@" | cmp - "$same"'
+        return ["bash", "-c", script, "bash", self.work.path, *argv]
+
+    def result(self):
+        """cmp has looked; from then on the exit code has to do."""
+        return self.work.path
+
+
+class BynameDiscarded(Discarded, scenarios.Byname):
+    """`byname cat`, every byte verified and in order."""
+
+    title = "byname cat"
+
+    def to_stdout(self):
+        """The command."""
+        return [nodes.byname_binary(), "cat", self.work.under(scenarios.NAME), "--connect",
+                self.uri]
+
+
+class XrootdDiscarded(Discarded, contenders.Xrootd):
+    """xrdcp to standard output."""
+
+    def to_stdout(self):
+        """The command."""
+        return ["xrdcp", "-s", f"root://{self.authority()}//{contenders.FILE}", "-"]
+
+
+class XrootdPlainDiscarded(Discarded, contenders.XrootdPlainRead):
+    """The same with plain reads."""
+
+    to_stdout = XrootdDiscarded.to_stdout
+
+
+class NginxDiscarded(Discarded, contenders.Nginx):
+    """curl to standard output."""
+
+    def to_stdout(self):
+        """The command."""
+        return ["curl", "-s", "-f", f"http://{self.authority()}/{contenders.FILE}"]
+
+
+class Cat(Discarded, contenders.Cp):
+    """Reading from the page cache, and nothing else."""
+
+    title = "dd"
+
+    def version(self):
+        return self.first_line(["dd", "--version"])
+
+    def to_stdout(self):
+        """The command; a copy_file_range to /dev/null would not read a byte."""
+        return ["dd", f"if={self.work.path}", "bs=128K", "status=none"]

@@ -47,7 +47,12 @@ def summarise(samples, units, publish_cpu_s, first):
         "publish_cpu_s_per_unit": publish_cpu_s / units,
         "first_fetch_cpu_s_per_unit": first.cpu_s / units,
         "client_rss_bytes_max": max(s.client_rss_bytes for s in samples),
-        "server_rss_bytes_max": max(s.server_rss_bytes for s in samples),
+        "servers_rss_bytes_max": {
+            label: max(s.servers_rss_bytes[label] for s in samples)
+            for label in first.servers_rss_bytes
+        },
+        "wire_bytes_per_unit": None if first.wire_bytes is None else
+        statistics.median(s.wire_bytes / units for s in samples),
     }
 
 
@@ -75,7 +80,8 @@ def markdown(run):
         "",
         "CPU is that of all processes, servers and forwarders included. *Publish* is what the "
         "servers spent before the first fetch, *first* is the first fetch (byname hashes the "
-        "file in it). Numbers are median (min–max).",
+        "file in it). Numbers are median (min–max). Memory is the largest resident size (a "
+        "client's is at least that of the program that starts it, 23 MiB). *On the wire* is what all links carried per unit, both ways, headers included.",
         "",
     ]
     targets = [row for suite in run["suites"]
@@ -102,8 +108,8 @@ def table(suite):
         f"{suite['units']:g} {unit}{'s' if unit == 'file' else ''}. {suite['note']}".rstrip(),
         "",
         f"| program | wall {second}/{unit} | CPU {second}/{unit} | client CPU | server CPU "
-        f"| publish | first | wall ÷ {reference} | CPU ÷ {reference} | client MiB | servers MiB |",
-        "|" + "---|" * 11,
+        f"| publish | first | wall ÷ {reference} | CPU ÷ {reference} | client MiB | servers MiB | on the wire |",
+        "|" + "---|" * 12,
     ]
     lines += [row(title, summary, scale) for title, summary in suite["summaries"].items()]
     return [*lines, "", *(f"Not measured: {title}: {why}."
@@ -124,6 +130,7 @@ def row(title, summary, scale):
     def ratio(key):
         return "" if summary[key] is None else f"{summary[key]:.2f}"
 
+    wire = summary["wire_bytes_per_unit"]
     cells = (
         title,
         triple("wall_s_per_unit"),
@@ -136,7 +143,9 @@ def row(title, summary, scale):
         ratio("wall_ratio"),
         ratio("cpu_ratio"),
         f"{summary['client_rss_bytes_max'] / (1 << 20):.0f}",
-        f"{summary['server_rss_bytes_max'] / (1 << 20):.0f}",
+        "<br>".join(f"{label} {rss / (1 << 20):.0f}"
+                    for label, rss in summary["servers_rss_bytes_max"].items()),
+        "" if wire is None else f"{wire / GIB:.3f} GiB",
     )
     return "| " + " | ".join(cells) + " |"
 

@@ -19,6 +19,8 @@ class Scenario:
 
     title = ""
     client_stdout_is_result = False
+    # What takes minutes is not run as often as the rest.
+    rounds_max = None
 
     def __init__(self, ground, work, out):
         self.ground = ground
@@ -58,13 +60,24 @@ class Scenario:
         """Where the copy is after a run."""
         return self.out
 
+    def place(self, name):
+        """A path of this scenario's own."""
+        return self.ground.server.path(f"{type(self).__name__}/{name}")
+
     def fetch(self):
         """One run."""
+        return self.run_client(self.out if self.client_stdout_is_result else None)
+
+    def run_client(self, stdout):
+        """One run of the client command, measured."""
         self.clean()
-        stdout = self.out if self.client_stdout_is_result else None
         servers = {daemon.label: daemon.process.pid for daemon in self.daemons}
         argv = self.ground.inside(self.ground.client, self.client())
-        return measure.run(argv, self.ground.client.env(self.env), servers, stdout)
+        before = self.ground.sent_bytes()
+        sample = measure.run(argv, self.ground.client.env(self.env), servers, stdout)
+        if before is not None:
+            sample.wire_bytes = self.ground.sent_bytes() - before
+        return sample
 
     def first_line(self, argv):
         """What a program says first, such as its version."""
@@ -93,10 +106,6 @@ class Byname(Scenario):
 
     def version(self):
         return self.first_line([nodes.byname_binary(), "--version"])
-
-    def place(self, name):
-        """A path of this scenario's own."""
-        return self.ground.server.path(f"{type(self).__name__}/{name}")
 
     def start(self):
         self.env = {"BYNAME_HOME": str(self.place("home/.keep").parent)}

@@ -71,11 +71,20 @@ def t3(find):
             yield at_most(f"T5 {title}: ≤ 0.9 CPU-s/GiB", find(title)[CPU]["median"], 0.9)
 
 
+# What each process may need, MiB; the forwarder besides its store, which is 64 MiB by default.
+MEMORY_MAX = {"serve": 128, "forward": 64 + 64}
+
+
 def t10(find, titles):
-    """Memory of the reader."""
+    """Memory of the reader and of the servers."""
     for title in filter(find, titles):
+        summary = find(title)
         yield at_most(f"T10 {title}: the reader needs ≤ 64 MiB",
-                      find(title)["client_rss_bytes_max"] / (1 << 20), 64, " MiB")
+                      summary["client_rss_bytes_max"] / (1 << 20), 64, " MiB")
+        for label, rss in summary["servers_rss_bytes_max"].items():
+            limit = MEMORY_MAX[label]
+            yield at_most(f"T10 {title}: {label} needs ≤ {limit} MiB", rss / (1 << 20), limit,
+                          " MiB")
 
 
 def t4(find):
@@ -104,6 +113,14 @@ def t6(find):
                    verdict(ratio >= least))
 
 
+def large(find):
+    """A file of which memory has no second copy."""
+    yield from ratio_rows(find, own.BynameDiscarded.title, (
+        ("T3 CPU", CPU, "xrdcp", 0.30), ("T3 CPU", CPU, "xrdcp, plain reads", 1.1),
+        ("T3 CPU", CPU, "nginx + curl", 1.1), ("T3 wall", WALL, "xrdcp", 0.4)))
+    yield from t10(find, (own.BynameDiscarded.title,))
+
+
 def t12(find):
     """One file over a long way."""
     yield from ratio_rows(find, own.BynameDelayed.title, (
@@ -121,6 +138,11 @@ def one_file(directory, options):
     return work.File(directory, options.size)
 
 
+def large_file(directory, options):
+    """A file of --large-size."""
+    return work.File(directory, options.large_size)
+
+
 def small_files(directory, options):
     """--files files of 4 KiB."""
     return work.Tree(directory, options.files, 4096)
@@ -132,6 +154,8 @@ LOCAL = (scenarios.Byname, scenarios.BynameUnix, scenarios.BynameDirect, own.InP
 OVER_TCP = (scenarios.BynameTcp, contenders.Xrootd, contenders.XrootdPlainRead, contenders.Nginx)
 SMALL = (scenarios.Byname, scenarios.BynameUnix, contenders.Xrootd, contenders.XrootdParallel,
          contenders.Rsync, contenders.Rclone, contenders.Cp)
+LARGE = (own.BynameDiscarded, own.XrootdDiscarded, own.XrootdPlainDiscarded, own.NginxDiscarded,
+         own.Cat)
 DELAYED = (own.BynameDelayed, own.XrootdDelayed, own.NginxDelayed)
 
 ALL = (
@@ -147,6 +171,9 @@ ALL = (
           (scenarios.BynameUdp, contenders.Xrootd), "xrdcp", one_file, apart(1500, True), t4b(2.2),
           "The peers' client and server stand on neighbouring machines."),
     Suite("files", "Many files of 4 KiB", SMALL, "xrdcp", small_files, targets=t6),
+    Suite("large", "One large file to standard output, which is thrown away", LARGE, "xrdcp",
+          large_file, targets=large,
+          note="The first fetch, untimed, is compared; `cat` hands out bytes in order."),
     Suite("delay20", "One file, 20 ms round trip", DELAYED, own.XrootdDelayed.title, one_file,
           own.delayed(20), t12),
     Suite("delay100", "One file, 100 ms round trip", DELAYED, own.XrootdDelayed.title, one_file,
