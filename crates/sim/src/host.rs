@@ -2,7 +2,7 @@
 
 use byname_forwarder::{Config, FaceId, FaceInfo, Forwarder, Route, Tx};
 use byname_link::{
-    CongestionMarker, Feedback, LinkReceiver, LinkSender, LinkService, ReassemblyLimits,
+    CongestionMarker, Feedback, LinkOptions, LinkReceiver, LinkSender, LinkService, ReassemblyLimits,
 };
 use byname_packet::Name;
 use byname_packet::lp::{LpHeader, LpPacket, encode_header};
@@ -259,6 +259,16 @@ impl Host {
         }
         if let Some(forwarder) = self.forwarder.as_mut().filter(|_| is_noticed) {
             forwarder.set_face_up(place.face, is_up);
+        }
+    }
+
+    pub(crate) fn set_reliability(&mut self, port: usize, reliability: bool) {
+        let options = LinkOptions { reliability, ..LinkOptions::default() };
+        if let Some(receiver) = &mut self.receivers[port] {
+            receiver.set_options(&options);
+        }
+        if let Kind::Wire(wire) = &mut self.ports.ports[port].kind {
+            wire.sender.set_options(&options);
         }
     }
 

@@ -7,6 +7,7 @@
 //! in them costs.
 
 pub mod bottleneck;
+pub mod campaign;
 pub mod disk;
 pub mod host;
 pub mod line;
@@ -17,6 +18,7 @@ pub mod random;
 pub mod report;
 pub mod study;
 pub mod topology;
+pub mod workload;
 pub mod world;
 
 pub use host::{Host, Now, Program};

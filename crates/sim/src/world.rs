@@ -214,6 +214,18 @@ impl World {
         }
     }
 
+    /// Lets the ends of a link send lost frames again, or not.
+    pub fn set_reliability(&mut self, link: LinkId, is_reliable: bool) {
+        for end in self.links[link.0] {
+            self.hosts[end.host].set_reliability(end.port, is_reliable);
+        }
+    }
+
+    /// Lets a program that was changed from outside say what it has to say.
+    pub fn wake(&mut self, program: ProgramId) {
+        self.schedule(self.now_ns, Event::Wake { host: program.host });
+    }
+
     /// Plans something.
     pub fn plan(&mut self, at_ns: u64, incident: Incident) {
         self.incidents.push(incident);

@@ -57,6 +57,8 @@ pub struct Download {
     candidates: Vec<u64>,
     bytes: u64,
     version: Option<u64>,
+    /// The newest version that ever was read or begun.
+    newest: u64,
     finished_ns: Option<u64>,
     fault: Option<String>,
 }
@@ -76,10 +78,20 @@ impl Download {
             candidates: order.seeds.clone(),
             bytes: 0,
             version: None,
+            newest: 0,
             finished_ns: None,
             fault: None,
             order,
         }
+    }
+
+    /// Forgets how it ended and what it read, but not which versions it saw, and reads again at a
+    /// time. [`World::wake`](crate::World::wake) makes it notice.
+    pub fn begin_again(&mut self, start_ns: u64) {
+        self.stage = Stage::Waiting;
+        self.order.start_ns = start_ns;
+        self.candidates.clone_from(&self.order.seeds);
+        (self.bytes, self.version, self.finished_ns) = (0, None, None);
     }
 
     /// How it ended, if it did.
@@ -120,6 +132,11 @@ impl Download {
             discovery.abandon(&mut self.flow);
             match outcome {
                 Ok(found) => {
+                    if found.version < self.newest {
+                        let (older, newest) = (found.version, self.newest);
+                        self.fault = Some(format!("version {older} after version {newest}"));
+                    }
+                    self.newest = self.newest.max(found.version);
                     self.version = Some(found.version);
                     match ObjectPlan::new(&found.metadata, false) {
                         Ok(plan) => {

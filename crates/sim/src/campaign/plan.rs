@@ -1,0 +1,304 @@
+//! A random scenario, drawn from one seed: everything that will happen, before it does.
+
+use byname_transfer::congestion::Congestion;
+
+use crate::line::{Faults, LineConfig};
+use crate::queue::{Discipline, QueueConfig};
+use crate::random::Random;
+use crate::world::{LinkConfig, MS, SECOND};
+
+/// Readers begin and troubles happen from here on.
+pub const STORM_START_NS: u64 = 2 * SECOND;
+const STORM_MIN_NS: u64 = 500 * MS;
+const STORM_MAX_NS: u64 = 12 * SECOND;
+const UNIT: u64 = 8192;
+/// What one level-1 node of the hash tree stands for.
+const GROUP: u64 = 256 * UNIT;
+
+/// How hosts are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// So many in a row.
+    Chain(usize),
+    /// So many in a ring.
+    Ring(usize),
+    /// Each but the leaves has so many below it, so many levels down.
+    Tree(usize, u32),
+    /// So many on each side of one link.
+    Dumbbell(usize, usize),
+    /// So many around one.
+    Star(usize),
+    /// So many, each joined to one before it, and so many joined besides.
+    Mesh(usize, usize),
+}
+
+/// A link of the scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkPlan {
+    /// Numbers of its hosts.
+    pub ends: (usize, usize),
+    /// What it is.
+    pub config: LinkConfig,
+    /// Lost frames are sent again by the link itself.
+    pub is_reliable: bool,
+}
+
+/// One state of a file.
+#[derive(Clone, Copy, Debug)]
+pub struct VersionPlan {
+    /// When it is put in place; the first is there from the start.
+    pub at_ns: u64,
+    /// What its octets are made from.
+    pub seed: u64,
+    /// Octets.
+    pub size: u64,
+}
+
+/// A prefix with one file, on one host or several.
+#[derive(Clone, Debug)]
+pub struct SitePlan {
+    /// Where it is published, and how much later than planned each holder gets a new version.
+    pub holders: Vec<(usize, u64)>,
+    /// The states of its file, in the order of time.
+    pub versions: Vec<VersionPlan>,
+}
+
+/// A reader.
+#[derive(Clone, Copy, Debug)]
+pub struct ReaderPlan {
+    /// Where.
+    pub host: usize,
+    /// Of which site's file.
+    pub site: usize,
+    /// When it begins.
+    pub start_ns: u64,
+    /// How it chooses its window.
+    pub congestion: Congestion,
+    /// How often it reads the file while there is trouble.
+    pub times: u32,
+}
+
+/// Something bad, for a time.
+#[derive(Clone, Copy, Debug)]
+pub enum Trouble {
+    /// Frames of a link are harmed.
+    Faults(usize, Faults),
+    /// A link is cut; the hosts notice or not.
+    Cut(usize, bool),
+    /// A forwarder is down.
+    Crash(usize),
+}
+
+/// A trouble and its time.
+#[derive(Clone, Copy, Debug)]
+pub struct TroublePlan {
+    /// From here.
+    pub from_ns: u64,
+    /// To here; never after the storm.
+    pub until_ns: u64,
+    /// What.
+    pub trouble: Trouble,
+}
+
+/// A scenario.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What it was drawn from.
+    pub seed: u64,
+    /// How hosts are joined.
+    pub shape: Shape,
+    /// Number of hosts.
+    pub hosts: usize,
+    /// Packets that forwarders keep; 0 for none.
+    pub store_entries: usize,
+    /// Interests that may wait at a forwarder.
+    pub pit_entries: usize,
+    /// All links.
+    pub links: Vec<LinkPlan>,
+    /// All sites.
+    pub sites: Vec<SitePlan>,
+    /// All readers.
+    pub readers: Vec<ReaderPlan>,
+    /// All troubles.
+    pub troubles: Vec<TroublePlan>,
+    /// No trouble and no change of a file after this.
+    pub storm_end_ns: u64,
+}
+
+impl Plan {
+    /// The scenario of a seed.
+    pub fn draw(seed: u64) -> Self {
+        let random = &mut Random::new(seed);
+        let shape = draw_shape(random);
+        let edges = edges(shape, random);
+        let hosts = edges.iter().map(|(one, other)| one.max(other) + 1).max().unwrap_or(1);
+        let links: Vec<_> = edges.into_iter().map(|ends| draw_link(ends, random)).collect();
+        let storm_ns = STORM_MIN_NS + random.below(STORM_MAX_NS - STORM_MIN_NS);
+        let storm_end_ns = STORM_START_NS + storm_ns;
+        let site_count = 1 + random.below(2) as usize;
+        let slowest = links.iter().map(|link| link.config.line.queue.bits_per_s).min();
+        let size_max = size_limit(slowest.unwrap_or(0));
+        let sites: Vec<_> =
+            (0..site_count).map(|_| draw_site(hosts, size_max, storm_end_ns, random)).collect();
+        let reader_count = 1 + random.below(4) as usize;
+        let readers = (0..reader_count).map(|_| ReaderPlan {
+            host: random.below(hosts as u64) as usize,
+            site: random.below(sites.len() as u64) as usize,
+            start_ns: STORM_START_NS + random.below(storm_ns / 2),
+            congestion: pick(&[Congestion::Bdp, Congestion::Bdp, Congestion::Cubic], random),
+            times: 1 + random.below(4) as u32,
+        });
+        let readers = readers.collect();
+        let trouble_count = random.below(6) as usize;
+        let troubles = (0..trouble_count)
+            .map(|_| draw_trouble(hosts, links.len(), storm_end_ns, random))
+            .collect();
+        Plan {
+            seed,
+            shape,
+            hosts,
+            store_entries: pick(&[0, 0, 16, 4096], random),
+            pit_entries: pick(&[131_072, 131_072, 131_072, 256], random),
+            links,
+            sites,
+            readers,
+            troubles,
+            storm_end_ns,
+        }
+    }
+}
+
+fn pick<T: Copy>(of: &[T], random: &mut Random) -> T {
+    of[random.below(of.len() as u64) as usize]
+}
+
+fn draw_shape(random: &mut Random) -> Shape {
+    let small = 1 + random.below(3) as usize;
+    match random.below(6) {
+        0 => Shape::Chain(1 + small),
+        1 => Shape::Ring(2 + small),
+        2 => Shape::Tree(2, 1 + random.below(2) as u32),
+        3 => Shape::Dumbbell(small, 1 + random.below(3) as usize),
+        4 => Shape::Star(1 + small),
+        _ => Shape::Mesh(3 + small, 1 + random.below(3) as usize),
+    }
+}
+
+/// Pairs of hosts that are joined; never the same pair twice.
+fn edges(shape: Shape, random: &mut Random) -> Vec<(usize, usize)> {
+    let chain = |count: usize| (1..count).map(|place| (place - 1, place)).collect::<Vec<_>>();
+    match shape {
+        Shape::Chain(count) => chain(count),
+        Shape::Ring(count) => {
+            let mut edges = chain(count);
+            edges.push((0, count - 1));
+            edges
+        }
+        Shape::Tree(arity, depth) => {
+            let count = (0..=depth).map(|level| arity.pow(level)).sum();
+            (1..count).map(|place| ((place - 1) / arity, place)).collect()
+        }
+        Shape::Dumbbell(left, right) => {
+            let far = (0..right).map(|place| (1, 2 + left + place));
+            (0..left).map(|place| (0, 2 + place)).chain([(0, 1)]).chain(far).collect()
+        }
+        Shape::Star(count) => (1..=count).map(|place| (0, place)).collect(),
+        Shape::Mesh(count, more) => {
+            let mut edges: Vec<_> =
+                (1..count).map(|place| (random.below(place as u64) as usize, place)).collect();
+            for _ in 0..more {
+                let one = random.below(count as u64) as usize;
+                let other = random.below(count as u64) as usize;
+                let edge = (one.min(other), one.max(other));
+                if one != other && !edges.contains(&edge) {
+                    edges.push(edge);
+                }
+            }
+            edges
+        }
+    }
+}
+
+fn draw_link(ends: (usize, usize), random: &mut Random) -> LinkPlan {
+    let bits_per_s = pick(&[5, 20, 100, 1000, 10_000], random) * 1_000_000;
+    let queue = QueueConfig {
+        bits_per_s,
+        buffer_bytes: pick(&[64 << 10, 256 << 10, 1 << 20], random),
+        discipline: Discipline::DropTail,
+    };
+    let line = LineConfig {
+        queue,
+        delay_ns: pick(&[10_000, 200_000, MS, 5 * MS, 30 * MS], random),
+        jitter_ns: pick(&[0, 0, 100_000, MS], random),
+        faults: Faults::default(),
+    };
+    let mtu_bytes = pick(&[None, None, Some(9000), Some(1500), Some(1500), Some(600)], random);
+    let is_reliable = mtu_bytes.is_some() && random.chance(0.3);
+    LinkPlan { ends, config: LinkConfig { line, mtu_bytes }, is_reliable }
+}
+
+/// What crosses the slowest link in about two seconds, and what an unoptimised build moves fast.
+fn size_limit(bits_per_s: u64) -> u64 {
+    (bits_per_s / 4).clamp(UNIT * 2, GROUP * 2 + UNIT)
+}
+
+/// Sizes at which something begins or ends: nothing, units, nodes of the hash tree.
+fn draw_size(size_max: u64, random: &mut Random) -> u64 {
+    let edge = match random.below(8) {
+        0 => 0,
+        1 => UNIT,
+        2 => UNIT * (1 + random.below(8)),
+        3 => GROUP,
+        4 => GROUP * 2,
+        _ => 1 + random.below(size_max),
+    };
+    let size = match random.below(4) {
+        0 => edge + 1,
+        1 => edge.saturating_sub(1),
+        _ => edge,
+    };
+    if size > size_max + 1 { random.below(size_max) } else { size }
+}
+
+fn draw_site(hosts: usize, size_max: u64, end_ns: u64, random: &mut Random) -> SitePlan {
+    let first = random.below(hosts as u64) as usize;
+    let mut holders = vec![(first, 0)];
+    if hosts > 1 && random.chance(0.3) {
+        let second = (first + 1 + random.below(hosts as u64 - 1) as usize) % hosts;
+        holders.push((second, pick(&[0, 500 * MS, 5 * SECOND], random)));
+    }
+    let mut at_ns = 0;
+    let count = pick(&[1, 1, 1, 2, 3], random);
+    let mut versions = Vec::new();
+    for _ in 0..count {
+        let seed = random.draw();
+        versions.push(VersionPlan { at_ns, seed, size: draw_size(size_max, random) });
+        at_ns = at_ns.max(STORM_START_NS);
+        at_ns += random.below(end_ns.saturating_sub(at_ns).max(1));
+    }
+    SitePlan { holders, versions }
+}
+
+fn draw_trouble(hosts: usize, links: usize, end_ns: u64, random: &mut Random) -> TroublePlan {
+    let from_ns = STORM_START_NS + random.below(end_ns - STORM_START_NS);
+    let until_ns = from_ns + random.below(end_ns - from_ns + 1);
+    let link = random.below(links as u64) as usize;
+    let trouble = match random.below(6) {
+        0 | 1 => Trouble::Cut(link, random.chance(0.5)),
+        2 => Trouble::Crash(random.below(hosts as u64) as usize),
+        _ => Trouble::Faults(link, draw_faults(random)),
+    };
+    TroublePlan { from_ns, until_ns, trouble }
+}
+
+fn draw_faults(random: &mut Random) -> Faults {
+    Faults {
+        loss: pick(&[0.0, 0.001, 0.01, 0.1, 0.5], random),
+        burst: pick(&[1, 1, 3, 20], random),
+        duplication: pick(&[0.0, 0.0, 0.02, 0.3], random),
+        disorder: pick(&[0.0, 0.05, 0.5], random),
+        late_ns: pick(&[MS, 10 * MS, 100 * MS], random),
+        corruption: pick(&[0.0, 0.0, 0.001], random),
+        ..Faults::default()
+    }
+}

@@ -1,0 +1,72 @@
+//! `byname-sim`: long runs of random scenarios, and the repetition of one that failed.
+//!
+//! A scenario follows from its seed alone, so one number is all that has to be kept of a failure.
+
+use std::process::ExitCode;
+
+use byname_sim::campaign::{self, CampaignOptions};
+use clap::{Args, Parser, Subcommand};
+
+/// The production code in virtual time: random scenarios with checks after every step.
+#[derive(Debug, Parser)]
+#[command(name = "byname-sim", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Plays one random scenario after another until the time is over or a promise is broken.
+    Campaign(CampaignArgs),
+    /// Plays the scenario of one seed again.
+    Replay(ReplayArgs),
+}
+
+#[derive(Debug, Args)]
+struct CampaignArgs {
+    /// How long, in seconds of the machine's clock.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Seed of the first scenario; the others follow. Without it, one is made from the clock.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Ends after so many scenarios, too.
+    #[arg(long)]
+    count: Option<u64>,
+    /// Scenarios played at a time.
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// One line of JSON for each scenario and for the end.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ReplayArgs {
+    /// What the campaign printed.
+    seed: u64,
+    /// The outcome as one line of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().command {
+        Command::Campaign(args) => {
+            let options = CampaignOptions {
+                seconds: args.seconds,
+                seed: args.seed.unwrap_or_else(campaign::seed_of_the_clock),
+                count: args.count.unwrap_or(u64::MAX),
+                jobs: args.jobs.max(1),
+                json: args.json,
+            };
+            outcome(campaign::run(&options))
+        }
+        Command::Replay(args) => outcome(campaign::replay(args.seed, args.json)),
+    }
+}
+
+fn outcome(is_good: bool) -> ExitCode {
+    if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
