@@ -6,6 +6,7 @@ leaves no `out` when it does not, whatever the tool itself does.
 
 import json
 import os
+import re
 import shutil
 import socket
 
@@ -129,10 +130,10 @@ def wait_published(uri, name, daemon):
     wait_until(answered, f"{name} to be published", START_TIMEOUT_S, daemon)
 
 
-def byname_serve(lab, forwarder, directory, name, scheme="unix"):
+def byname_serve(lab, forwarder, directory, name, scheme="unix", flags=()):
     """Publishes a directory with `byname serve`."""
     argv = [byname_binary(), "serve", directory, "--name", name,
-            "--connect", forwarder.uri(scheme)]
+            "--connect", forwarder.uri(scheme), *flags]
     daemon = lab.start("byname-serve", argv, {"BYNAME_HOME": str(lab.path("publisher/home"))})
     wait_published(forwarder.uri(), name, daemon)
     return daemon
@@ -165,6 +166,19 @@ def python_put(lab, forwarder, file, name, scheme="unix"):
     return daemon
 
 
+def python_serve(lab, forwarder, file, name, *signing):
+    """Publishes one file with interop/python-ndn/serve.py; signing: kind, file of the secret."""
+    argv = [peers.PYTHON, peers.INTEROP / "python-ndn/serve.py", name, file, *signing]
+    daemon = lab.start("python-serve", argv, {"NDN_CLIENT_TRANSPORT": forwarder.uri()})
+    wait_published(forwarder.uri(), name, daemon)
+    return daemon
+
+
+def printed_key(daemon):
+    """The key that a publisher printed, `SHA256:...`, in a link or on a line of its own."""
+    return re.search(r"SHA256:[A-Za-z0-9_-]{43}", daemon.log_text()).group()
+
+
 def byname_get(lab, uri, name, out, *flags):
     """`byname get`, from a home that has never seen the publisher."""
     argv = [byname_binary(), "get", name, "--connect", uri, "-o", out, *flags]
@@ -189,6 +203,17 @@ def python_cat(lab, uri, name, out):
     """`pyndntools catchunks`; it does not append 32=metadata itself and always exits with 0."""
     argv = [peers.PYNDNTOOLS, "catchunks", "-r", "4", "-f", "-o", out, name + "/32=metadata"]
     return lab.run(argv, {"NDN_CLIENT_TRANSPORT": uri}, FETCH_TIMEOUT_S)
+
+
+def python_verify(lab, uri, name, out, *proofs):
+    """interop/python-ndn/verify.py."""
+    argv = [peers.PYTHON, peers.INTEROP / "python-ndn/verify.py", name, out, *proofs]
+    return lab.run(argv, {"NDN_CLIENT_TRANSPORT": uri}, FETCH_TIMEOUT_S)
+
+
+def ndnts_verify(lab, uri, name, out, *proofs):
+    """interop/ndnts/verify.mjs."""
+    return ndnts_run(lab, "verify.mjs", uri, name, out, *proofs)
 
 
 def ndnts_get(lab, uri, name, out):

@@ -11,6 +11,7 @@ ROOT = pathlib.Path(os.environ.get("BYNAME_PEERS", REPO / ".cache/peers"))
 
 NDND = ROOT / "bin/ndnd"
 NDNTS = ROOT / "ndnts"
+PYTHON = ROOT / "python/bin/python"
 PYNDNTOOLS = ROOT / "python/bin/pyndntools"
 PYNFDC = ROOT / "python/bin/pynfdc"
 

@@ -1,12 +1,17 @@
 // A file server speaking the ndn6-file-server protocol, made of the NDNts libraries (they hold the
 // data structures and the client; the published package has no server).
-// usage: node serve.mjs UPLINK PREFIX DIR [SEGMENT_SIZE] [null|sha256|ecdsa]
+// usage: node serve.mjs UPLINK PREFIX DIR [SEGMENT_SIZE] [SIGNING [certified]]
+// SIGNING: null, sha256, ecdsa, rsa, ed25519, or hmac with a secret nobody knows. `certified`
+// serves a self-signed certificate of the key and prints `key SHA256:...`.
+import { createHash } from "node:crypto";
 import { open, readdir, stat } from "node:fs/promises";
 import path from "node:path";
 
 import { produce } from "@ndn/endpoint";
 import { buildDirectoryListing, FileMetadata, lsKeyword } from "@ndn/fileserver";
-import { ECDSA, generateSigningKey } from "@ndn/keychain";
+import {
+  Certificate, ECDSA, Ed25519, generateSigningKey, HMAC, RSA,
+} from "@ndn/keychain";
 import { Segment, Version } from "@ndn/naming-convention2";
 import { enableNfdPrefixReg } from "@ndn/nfdmgmt";
 import { Data, digestSigning, Name, noopSigning } from "@ndn/packet";
@@ -19,9 +24,11 @@ const CONTENT_TYPE_NACK = 3;
 const FRESHNESS_MS = 60_000;
 
 const [uplink, prefixUri, root, ...options] = process.argv.slice(2);
-const [segmentSizeArg = "6144", signing = "sha256"] = options;
+const [segmentSizeArg = "6144", signing = "sha256", certified] = options;
 const prefix = new Name(prefixUri);
 const segmentSize = Number(segmentSizeArg);
+const ALGORITHMS = { ecdsa: ECDSA, rsa: RSA, ed25519: Ed25519, hmac: HMAC };
+let certificate;
 const signer = await makeSigner(signing);
 const face = await openUplink(uplink);
 enableNfdPrefixReg(face);
@@ -32,9 +39,23 @@ async function makeSigner(kind) {
   switch (kind) {
     case "null": return noopSigning;
     case "sha256": return digestSigning;
-    case "ecdsa": return (await generateSigningKey(prefix, ECDSA))[0];
-    default: throw new Error(`unknown signature kind ${kind}`);
+    default: {
+      const algorithm = ALGORITHMS[kind];
+      if (!algorithm) {
+        throw new Error(`unknown signature kind ${kind}`);
+      }
+      const [privateKey, publicKey] = await generateSigningKey(prefix, algorithm);
+      return certified ? certify(privateKey, publicKey) : privateKey;
+    }
   }
+}
+
+/** Makes the certificate and the signer that names it. */
+async function certify(privateKey, publicKey) {
+  certificate = await Certificate.selfSign({ privateKey, publicKey });
+  const digest = createHash("sha256").update(certificate.publicKeySpki).digest("base64url");
+  console.log(`key SHA256:${digest}`);
+  return privateKey.withKeyLocator(certificate.name);
 }
 
 /** The path below the root that generic components name, or undefined if they name none. */
@@ -47,6 +68,9 @@ function localPath(components) {
 }
 
 async function answer(interest) {
+  if (certificate && interest.name.isPrefixOf(certificate.name)) {
+    return certificate.data;
+  }
   if (isDiscoveryInterest(interest)) {
     return answerDiscovery(interest.name);
   }
