@@ -314,6 +314,18 @@ impl Connection {
         Ok(frames.iter().filter(|parts| self.queue(&parts[..]).is_err()).count())
     }
 
+    /// Sends everything that a [`Connection::held`] holds, after what is queued here; streams send
+    /// it from where it lies. Says how many frames found no room and are lost; a stream loses none
+    /// and queues what the kernel does not take, so look at [`Connection::queued_bytes`] before.
+    pub fn send_held(&mut self, held: &mut Connection, framer: FrameFn) -> Result<usize, IoError> {
+        if let (Inner::Stream(stream), Inner::Held(held)) = (&mut self.inner, &mut held.inner) {
+            return held.take_all(|frames| stream.send_run(frames)).map(|()| 0);
+        }
+        let mut lost = 0;
+        held.recv_burst(framer, &mut |frame| lost += usize::from(self.queue(&[frame]).is_err()))?;
+        Ok(lost)
+    }
+
     /// Begins frames that are written in place, without a copy, and queued together.
     pub fn draft(&mut self) -> Draft<'_> {
         Draft::new(&mut self.inner)

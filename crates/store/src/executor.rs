@@ -1,6 +1,7 @@
 //! Carries out the engine's operations: what is quick at once, the rest through the workers.
 
 mod ahead;
+mod helpers;
 mod reading;
 mod sending;
 
@@ -10,17 +11,20 @@ use std::io::IoSliceMut;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use byname_io::{Attachments, Connection, files};
+use byname_io::{Attachments, Connection, Waker, files};
 use byname_transfer::server::{
     Completion, FaceId, Handle, Hashed, Identity, KeptOf, Located, Made, MakeSegment, Op, OpId,
     SegmentBurst, SegmentSent,
 };
 
 use ahead::Ahead;
+pub(crate) use helpers::Framed;
+use helpers::Helpers;
 pub(crate) use reading::{ReadBurst, Reading};
-use sending::{Stored, send_cached, send_levels};
+use sending::{AtOnce, Stored, send_cached, send_levels};
 
 use crate::beneath::{Found, Root, WalkError};
+use crate::error::StoreError;
 use crate::hashing::{LargeFile, is_same, small_tree};
 use crate::made::Source;
 use crate::mirror;
@@ -51,6 +55,7 @@ pub(crate) struct Executor {
     next_handle: u64,
     /// Where packets of copies lie; for mirrors.
     attachments: Option<Attachments>,
+    helpers: Option<Helpers>,
 }
 
 impl Executor {
@@ -70,6 +75,7 @@ impl Executor {
             hashing: HashMap::new(),
             next_handle: 0,
             attachments: None,
+            helpers: None,
         }
     }
 
@@ -122,6 +128,12 @@ impl Executor {
     /// Reads what was kept with copies from now on.
     pub(crate) fn mirror(&mut self, copies: PathBuf) {
         self.attachments = Some(Attachments::new(copies));
+    }
+
+    /// From now on so many threads read for readers besides the serving one.
+    pub(crate) fn help(&mut self, count: usize, waker: Waker) -> Result<(), StoreError> {
+        self.helpers = Some(Helpers::start(count, waker)?);
+        Ok(())
     }
 
     fn read_kept(
@@ -262,7 +274,7 @@ impl Executor {
     /// to `done`; the rest comes back with [`Executor::take_read`].
     pub(crate) fn send(
         &mut self,
-        mut burst: SegmentBurst,
+        burst: SegmentBurst,
         connection: &mut Connection,
         done: &mut Vec<(SegmentBurst, SegmentSent)>,
     ) {
@@ -277,10 +289,52 @@ impl Executor {
         };
         let Some(stored) = stored else { return done.push((burst, SegmentSent::Failed)) };
         let at_once = send_cached(&stored, &burst, connection);
+        self.settle(&stored, burst, at_once, done);
+    }
+
+    /// Gives a burst to another thread, if there is one with time for it.
+    pub(crate) fn hand_over(&mut self, burst: SegmentBurst) -> Option<SegmentBurst> {
+        let Some(helpers) = &mut self.helpers else { return Some(burst) };
+        let stored = self.open.get(&burst.source()).and_then(Open::stored);
+        let Some(stored) = stored else { return Some(burst) };
+        helpers.take(stored, burst).err().map(|(_, burst)| burst)
+    }
+
+    /// Bursts that other threads than the serving one were given.
+    pub(crate) fn handed_over(&self) -> u64 {
+        self.helpers.as_ref().map_or(0, Helpers::taken)
+    }
+
+    /// A burst that another thread has read.
+    pub(crate) fn take_framed(&mut self) -> Option<Framed> {
+        self.helpers.as_mut()?.take_done()
+    }
+
+    /// Adds to `done` what became of such a burst, whose packets have been sent.
+    pub(crate) fn finish_framed(
+        &mut self,
+        framed: Framed,
+        done: &mut Vec<(SegmentBurst, SegmentSent)>,
+    ) {
+        let Framed { stored, burst, at_once, packets } = framed;
+        if let Some(helpers) = &mut self.helpers {
+            helpers.recycle(packets);
+        }
+        self.settle(&stored, burst, at_once, done);
+    }
+
+    /// What was in memory is on its way; the rest has to wait for the disk.
+    fn settle(
+        &mut self,
+        stored: &Stored,
+        mut burst: SegmentBurst,
+        at_once: AtOnce,
+        done: &mut Vec<(SegmentBurst, SegmentSent)>,
+    ) {
         if at_once.has_changed {
             return done.push((burst, SegmentSent::Changed));
         }
-        self.read_ahead(source, &stored, &burst, !at_once.cold.is_empty());
+        self.read_ahead(burst.source(), stored, &burst, !at_once.cold.is_empty());
         // From behind, so that places stay right.
         let (mut cold, mut failed) = (at_once.cold, at_once.failed);
         while let Some(last) =

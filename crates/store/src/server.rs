@@ -9,6 +9,7 @@
 mod config;
 mod face;
 mod faces;
+mod sending;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -71,6 +72,7 @@ pub struct ServerHandle {
     counters: Arc<Mutex<Counters>>,
     marks: Arc<AtomicU64>,
     faces: Arc<AtomicUsize>,
+    handed_over: Arc<AtomicU64>,
 }
 
 impl ServerHandle {
@@ -88,6 +90,11 @@ impl ServerHandle {
     /// Packets that told readers of a long queue.
     pub fn congestion_marks(&self) -> u64 {
         self.marks.load(Ordering::Relaxed)
+    }
+
+    /// Bursts of segments that were read by other threads than the serving one.
+    pub fn bursts_handed_over(&self) -> u64 {
+        self.handed_over.load(Ordering::Relaxed)
     }
 
     /// Peers that are connected.
@@ -160,10 +167,15 @@ impl FileServer {
             counters: Arc::default(),
             marks: Arc::default(),
             faces: Arc::default(),
+            handed_over: Arc::default(),
         };
         let reading = Reading::new(config.reader, waker.clone())?;
         let workers = Workers::start(state.clone(), config.worker_threads.max(1), waker)?;
         let mut executor = Executor::new(roots, state, workers, reading);
+        if config.data_workers > 1 {
+            let helpers = config.data_workers.min(config::DATA_WORKERS_MAX) - 1;
+            executor.help(helpers, handle.waker.clone())?;
+        }
         if let Some(mirror) = config.mirror {
             executor.mirror(mirror.copies);
         }
@@ -333,12 +345,7 @@ impl FileServer {
         for (id, completion) in self.executor.take_done() {
             self.engine.handle_completion(id, completion, now);
         }
-        while let Some(read) = self.executor.take_read() {
-            let face = self.faces.get_mut(read.face());
-            let (burst, sent) =
-                self.executor.finish_read(read, face.and_then(|face| face.outlet()));
-            self.engine.handle_segments(burst, sent);
-        }
+        self.send_read(now);
         self.engine.handle_timeout(now);
         self.faces.open_entrances(&self.poller, now.now_ns);
         self.register(upstream, now)?;
@@ -395,46 +402,6 @@ impl FileServer {
         Ok(taken)
     }
 
-    /// Carries out what the engine asks for and sends what it answers.
-    fn pump(&mut self, now: Now) {
-        loop {
-            if let Some(packet) = self.engine.poll_transmit() {
-                let face = self.faces.get_mut(packet.face);
-                if face.is_some_and(|face| !face.send(&packet.wire, now.now_ns)) {
-                    tracing::debug!(face = packet.face.0, "an answer found no room");
-                }
-            } else if let Some(burst) = self.engine.poll_segments() {
-                self.send_burst(burst, now);
-            } else if let Some((id, op)) = self.engine.poll_op() {
-                if let Some(completion) = self.executor.execute(id, op) {
-                    self.engine.handle_completion(id, completion, now);
-                }
-            } else {
-                return;
-            }
-        }
-    }
-
-    fn send_burst(&mut self, burst: SegmentBurst, now: Now) {
-        let Some(face) = self.faces.get_mut(burst.face()) else {
-            // Nobody is there any more to whom it could be sent.
-            return self.engine.handle_segments(burst, SegmentSent::Sent);
-        };
-        let is_marked = face.is_mark_due(now.now_ns);
-        let Some(outlet) = face.outlet() else {
-            return self.engine.handle_segments(burst, SegmentSent::Sent);
-        };
-        if is_marked {
-            self.executor.send(burst, &mut self.marking, &mut self.sent);
-            send_marked(&mut self.marking, outlet);
-        } else {
-            self.executor.send(burst, outlet, &mut self.sent);
-        }
-        for (burst, sent) in self.sent.drain(..) {
-            self.engine.handle_segments(burst, sent);
-        }
-    }
-
     /// Waits for events, at most until `due_ns`, and takes what they are about.
     fn wait(&mut self, due_ns: Option<u64>) -> Result<(), IoError> {
         self.publish_counters();
@@ -465,20 +432,7 @@ impl FileServer {
         *counters = self.engine.counters();
         self.handle.marks.store(self.faces.marked(), Ordering::Relaxed);
         self.handle.faces.store(self.faces.len(), Ordering::Relaxed);
-    }
-}
-
-/// Moves packets from one queue to another, the first with a congestion mark.
-fn send_marked(from: &mut Connection, to: &mut Connection) {
-    let mut is_first = true;
-    let moved = from.recv_burst(face::frame_len, &mut |frame| {
-        let marked = is_first.then(|| face::marked(frame)).flatten();
-        is_first = false;
-        // The queue holds a burst more than what it is asked to hold.
-        let _ = to.queue(&[marked.as_deref().unwrap_or(frame)]);
-    });
-    if let Err(error) = moved {
-        tracing::warn!(%error, "packets were lost between queues");
+        self.handle.handed_over.store(self.executor.handed_over(), Ordering::Relaxed);
     }
 }
 

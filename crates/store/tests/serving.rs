@@ -27,3 +27,5 @@ mod pending;
 mod requests;
 #[path = "serving/state.rs"]
 mod state;
+#[path = "serving/workers.rs"]
+mod workers;

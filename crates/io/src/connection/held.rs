@@ -76,6 +76,13 @@ impl Held {
         Ok(true)
     }
 
+    /// Hands out all that was queued, in one piece.
+    pub(super) fn take_all<T>(&mut self, on_frames: impl FnOnce(&[u8]) -> T) -> T {
+        let taken = on_frames(self.buffer.as_slice());
+        self.buffer.sent(self.buffer.len());
+        taken
+    }
+
     fn first_frame(&self, framer: FrameFn) -> Result<Option<usize>, IoError> {
         let waiting = self.buffer.as_slice();
         if waiting.is_empty() {

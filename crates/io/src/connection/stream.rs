@@ -172,6 +172,24 @@ impl Stream {
         }
     }
 
+    /// Sends whole frames, one behind the other, from where they lie, after what is queued. What
+    /// the kernel does not take now is copied, whatever the bound says.
+    pub(super) fn send_run(&mut self, frames: &[u8]) -> Result<(), IoError> {
+        self.flush()?;
+        let mut rest = frames;
+        while self.send.len() == 0 && !rest.is_empty() {
+            // Without NOSIGNAL a peer that has closed would end the whole process.
+            match send(&self.fd, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
+                Ok(count) => rest = &rest[count..],
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(IoError::new("send", error)),
+            }
+        }
+        self.send.append_rest(&[rest]);
+        Ok(())
+    }
+
     pub(super) fn draft(&mut self, frame_bytes: usize) -> Result<&mut [u8], QueueFull> {
         self.send.extend(frame_bytes)
     }

@@ -15,6 +15,9 @@ pub(crate) const TREE_BYTES_MAX: u64 = 1 << 30;
 /// Most threads that hash and read directories unless configured otherwise.
 const WORKER_THREADS_MAX: usize = 8;
 
+/// Most threads that read and frame segments, the serving one included.
+pub(crate) const DATA_WORKERS_MAX: usize = 16;
+
 /// One directory to publish.
 #[derive(Clone)]
 pub struct MountConfig {
@@ -43,6 +46,9 @@ pub struct FileServerConfig {
     pub engine: ServerConfig,
     /// Threads that hash and read directories.
     pub worker_threads: usize,
+    /// Threads that read and frame segments for readers, at most 16; the first is the serving
+    /// thread, which also talks to the peers.
+    pub data_workers: usize,
     /// Octets of hash trees kept on disk.
     pub tree_bytes_max: u64,
     /// Signs segments and listings for readers who check packets and know no roots. Costs a
@@ -65,6 +71,7 @@ impl FileServerConfig {
             also_register: Vec::new(),
             engine: ServerConfig::default(),
             worker_threads: cpus.min(WORKER_THREADS_MAX),
+            data_workers: 1,
             tree_bytes_max: TREE_BYTES_MAX,
             segment_signer: None,
             mirror: None,

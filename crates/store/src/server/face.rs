@@ -13,6 +13,7 @@ use byname_packet::lp::{LpHeader, LpPacket, encode_header};
 use byname_packet::{MAX_PACKET_BYTES, Packet};
 use byname_transfer::server::{Arrival, FaceId, Now, Server};
 
+use super::sending::send_marked;
 use super::{RegisterError, Registrar, StoreError};
 
 /// Octets of requests that may wait before reading stops. One burst of reading comes on top.
@@ -230,6 +231,21 @@ impl Face {
         let Some(outlet) = self.outlet() else { return false };
         let marked = is_due.then(|| marked(wire)).flatten();
         outlet.queue(&[marked.as_deref().unwrap_or(wire)]).is_ok()
+    }
+
+    /// Queues, or sends, packets that were framed elsewhere; `packets` is empty afterwards.
+    pub(super) fn send_all(&mut self, packets: &mut Connection, now_ns: u64) {
+        let is_due = self.is_mark_due(now_ns);
+        let Some(outlet) = self.outlet() else { return };
+        if is_due {
+            return send_marked(packets, outlet);
+        }
+        match outlet.send_held(packets, frame_len) {
+            Ok(0) => {}
+            Ok(lost) => tracing::debug!(face = self.id.0, lost, "answers found no room"),
+            // The next flush meets the same error and ends the face.
+            Err(error) => tracing::debug!(face = self.id.0, %error, "answers cannot be sent"),
+        }
     }
 
     /// Whether the packet about to be queued shall say that the queue has been long for a while.

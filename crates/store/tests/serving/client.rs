@@ -131,6 +131,22 @@ impl Peer {
 
     /// Sends an Interest without waiting.
     pub(crate) fn send(&mut self, builder: &InterestBuilder<'_>, token: &[u8]) {
+        self.queue(builder, token);
+        self.flush();
+    }
+
+    /// Sends what was queued.
+    pub(crate) fn flush(&mut self) {
+        self.connection.flush().unwrap();
+    }
+
+    /// Bursts that the server's serving thread left to others.
+    pub(crate) fn handed_over(&self) -> u64 {
+        self.handle.bursts_handed_over()
+    }
+
+    /// Prepares an Interest to be sent with others.
+    pub(crate) fn queue(&mut self, builder: &InterestBuilder<'_>, token: &[u8]) {
         self.nonce += 1;
         let mut wire = Vec::new();
         builder.clone().nonce(self.nonce.to_be_bytes()).encode(&mut wire);
@@ -138,7 +154,6 @@ impl Peer {
         let mut front = Vec::new();
         lp::encode_header(&header, None, wire.len(), &mut front);
         self.connection.queue(&[&front, &wire]).unwrap();
-        self.connection.flush().unwrap();
     }
 
     /// The next frame from the server.

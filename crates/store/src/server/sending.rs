@@ -1,0 +1,100 @@
+//! Sending: what the engine answers at once, and segments, read here or by others.
+//!
+//! Segments go in bursts. The serving thread reads a burst straight into the face's queue, or hands
+//! it to another thread ([`Executor::hand_over`]) and sends what comes back; what has to wait for
+//! the disk comes back too. All of it is counted by the engine when it is on its way.
+//!
+//! [`Executor::hand_over`]: crate::executor::Executor::hand_over
+
+use byname_io::Connection;
+use byname_transfer::server::{Now, SegmentBurst, SegmentSent};
+
+use super::FileServer;
+use super::face::{self, frame_len};
+
+impl FileServer {
+    /// Carries out what the engine asks for and sends what it answers.
+    pub(super) fn pump(&mut self, now: Now) {
+        loop {
+            if let Some(packet) = self.engine.poll_transmit() {
+                let face = self.faces.get_mut(packet.face);
+                if face.is_some_and(|face| !face.send(&packet.wire, now.now_ns)) {
+                    tracing::debug!(face = packet.face.0, "an answer found no room");
+                }
+            } else if let Some(burst) = self.engine.poll_segments() {
+                self.send_burst(burst, now);
+            } else if let Some((id, op)) = self.engine.poll_op() {
+                if let Some(completion) = self.executor.execute(id, op) {
+                    self.engine.handle_completion(id, completion, now);
+                }
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn send_burst(&mut self, burst: SegmentBurst, now: Now) {
+        let Some(face) = self.faces.get_mut(burst.face()) else {
+            // Nobody is there any more to whom it could be sent.
+            return self.engine.handle_segments(burst, SegmentSent::Sent);
+        };
+        let is_marked = face.is_mark_due(now.now_ns);
+        let burst = match is_marked {
+            true => burst,
+            false => match self.executor.hand_over(burst) {
+                Some(burst) => burst,
+                None => return,
+            },
+        };
+        let Some(outlet) = face.outlet() else {
+            return self.engine.handle_segments(burst, SegmentSent::Sent);
+        };
+        if is_marked {
+            self.executor.send(burst, &mut self.marking, &mut self.sent);
+            send_marked(&mut self.marking, outlet);
+        } else {
+            self.executor.send(burst, outlet, &mut self.sent);
+        }
+        self.settle_sent();
+    }
+
+    /// Tells the engine what was sent.
+    fn settle_sent(&mut self) {
+        for (burst, sent) in self.sent.drain(..) {
+            self.engine.handle_segments(burst, sent);
+        }
+    }
+
+    /// Sends what was read by others: from the disk, or by other threads from memory.
+    pub(super) fn send_read(&mut self, now: Now) {
+        while let Some(read) = self.executor.take_read() {
+            let face = self.faces.get_mut(read.face());
+            let (burst, sent) =
+                self.executor.finish_read(read, face.and_then(|face| face.outlet()));
+            self.engine.handle_segments(burst, sent);
+        }
+        while let Some(mut framed) = self.executor.take_framed() {
+            if let Some(face) = self.faces.get_mut(framed.face()) {
+                face.send_all(&mut framed.packets, now.now_ns);
+            }
+            // What nobody is there for any more is dropped: the queue is used again.
+            let _ = framed.packets.recv_burst(frame_len, &mut |_| {});
+            self.executor.finish_framed(framed, &mut self.sent);
+            self.settle_sent();
+        }
+    }
+}
+
+/// Moves packets from one queue to another, the first with a congestion mark.
+pub(super) fn send_marked(from: &mut Connection, to: &mut Connection) {
+    let mut is_first = true;
+    let moved = from.recv_burst(frame_len, &mut |frame| {
+        let marked = is_first.then(|| face::marked(frame)).flatten();
+        is_first = false;
+        // The queue holds a burst more than what it is asked to hold.
+        let _ = to.queue(&[marked.as_deref().unwrap_or(frame)]);
+    });
+    if let Err(error) = moved {
+        tracing::warn!(%error, "packets were lost between queues");
+    }
+}
