@@ -1,0 +1,163 @@
+//! A catalogue with its publisher, consumers with their requests, and an account of what crossed
+//! which link.
+
+use std::cell::Cell;
+
+use byname_packet::Name;
+use byname_security::key::KeyId;
+
+use super::{Catalogue, Consumer, Record, Request, routing};
+use crate::programs::{DiskTimes, Publisher};
+use crate::topology::Topology;
+use crate::world::{Fault, HostId, LinkId, ProgramId, SECOND, START_UNIX_NS, World};
+
+/// When the files of a catalogue were written.
+const WRITTEN_UNIX_NS: u64 = START_UNIX_NS - 3600 * SECOND;
+/// Of the publisher's key, and of its mirrors'.
+const KEY_SEED: u8 = 1;
+
+/// What crossed one direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkBytes {
+    /// The link.
+    pub link: LinkId,
+    /// Where it came from.
+    pub from: HostId,
+    /// Where it went.
+    pub to: HostId,
+    /// Octets handed to the line, Interests and headers included.
+    pub bytes: u64,
+}
+
+/// See the module.
+pub struct Scene {
+    /// Hosts, links and the clock.
+    pub world: World,
+    /// Which hosts and links.
+    pub topology: Topology,
+    /// What is published.
+    pub catalogue: Catalogue,
+    home: HostId,
+    anchor: (Name, KeyId),
+    holders: Vec<HostId>,
+    consumers: Vec<ProgramId>,
+}
+
+impl Scene {
+    /// A publisher of the catalogue on the host in place `home`, with routes from everywhere.
+    pub fn new(world: World, topology: Topology, catalogue: Catalogue, home: usize) -> Self {
+        let home = topology.hosts[home];
+        let disk = catalogue.disk(WRITTEN_UNIX_NS);
+        let publisher = Publisher::new(&catalogue.prefix, KEY_SEED, disk, DiskTimes::default());
+        let anchor = (catalogue.prefix.clone(), publisher.key_id());
+        let holders = Vec::new();
+        let mut scene =
+            Scene { world, topology, catalogue, home, anchor, holders, consumers: Vec::new() };
+        scene.hold(home, publisher);
+        scene
+    }
+
+    fn hold(&mut self, host: HostId, publisher: Publisher) -> ProgramId {
+        let prefix = &self.catalogue.prefix;
+        let program = self.world.add_program(host, publisher);
+        self.world.route_to(program, prefix);
+        self.holders.push(host);
+        routing::route(&mut self.world, &self.topology, prefix, &self.holders);
+        program
+    }
+
+    /// Lets a consumer on the host in this place carry out requests; returns its number.
+    pub fn add_consumer(
+        &mut self,
+        place: usize,
+        requests: Vec<Request>,
+        parallel_max: usize,
+    ) -> usize {
+        let seed = self.world.seed() << 16 | self.consumers.len() as u64;
+        let consumer = Consumer::new(requests, parallel_max, self.anchor.clone(), seed);
+        let program = self.world.add_program(self.topology.hosts[place], consumer);
+        self.consumers.push(program);
+        self.consumers.len() - 1
+    }
+
+    /// A consumer, by its number.
+    pub fn consumer(&self, number: usize) -> &Consumer {
+        self.world.program(self.consumers[number]).expect("consumers are never removed")
+    }
+
+    /// All consumers, in the order of their adding.
+    pub fn consumers(&self) -> impl Iterator<Item = &Consumer> {
+        (0..self.consumers.len()).map(|number| self.consumer(number))
+    }
+
+    /// What was wanted and what became of it, of all consumers.
+    pub fn records(&self) -> impl Iterator<Item = (&Request, &Record)> {
+        self.consumers().flat_map(|one| one.requests().iter().zip(one.records()))
+    }
+
+    /// Lets time pass until all requests have ended, or until `limit_ns`.
+    ///
+    /// # Errors
+    /// [`Fault`]: the first promise that was broken.
+    pub fn run(&mut self, limit_ns: u64) -> Result<(), Fault> {
+        let consumers = self.consumers.clone();
+        // Looked at after every event: those that have finished are not looked at again.
+        let finished = Cell::new(0);
+        let is_over = |world: &World| {
+            while let Some(program) = consumers.get(finished.get()) {
+                if !world.program::<Consumer>(*program).is_some_and(Consumer::is_finished) {
+                    return false;
+                }
+                finished.set(finished.get() + 1);
+            }
+            true
+        };
+        self.world.run(limit_ns, &is_over)
+    }
+
+    /// Requests that have not been fulfilled.
+    pub fn unfulfilled_count(&self) -> usize {
+        self.records().filter(|(_, record)| !record.is_complete()).count()
+    }
+
+    /// When the last request ended, counted from the start of the first.
+    pub fn took_ns(&self) -> u64 {
+        let first = self.records().filter_map(|(_, record)| record.begun_ns).min();
+        let last = self.records().filter_map(|(_, record)| record.ended_ns).max();
+        last.unwrap_or(0).saturating_sub(first.unwrap_or(0))
+    }
+
+    /// Octets on both directions of all links, in the order of the links.
+    pub fn link_bytes(&self) -> Vec<LinkBytes> {
+        let both = self
+            .topology
+            .links
+            .iter()
+            .flat_map(|(one, other, link)| [(*one, *other, *link), (*other, *one, *link)]);
+        let account = |(from, to, link)| {
+            let bytes = self.world.line_counters(link, from).bytes;
+            LinkBytes { link, from, to, bytes }
+        };
+        both.map(account).collect()
+    }
+
+    /// Octets on all links, both directions.
+    pub fn total_bytes(&self) -> u64 {
+        self.link_bytes().iter().map(|line| line.bytes).sum()
+    }
+
+    /// Octets that left the publisher's host.
+    pub fn origin_bytes(&self) -> u64 {
+        self.sent_bytes(self.home)
+    }
+
+    /// Octets that left a host.
+    pub fn sent_bytes(&self, host: HostId) -> u64 {
+        self.link_bytes().iter().filter(|line| line.from == host).map(|line| line.bytes).sum()
+    }
+
+    /// Octets that came to a host.
+    pub fn received_bytes(&self, host: HostId) -> u64 {
+        self.link_bytes().iter().filter(|line| line.to == host).map(|line| line.bytes).sum()
+    }
+}
