@@ -117,6 +117,11 @@ impl ContentStore {
         self.by_hash.len()
     }
 
+    /// Octets held, tables included.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub(crate) fn entries_max(&self) -> usize {
         self.entries_max
     }

@@ -45,6 +45,11 @@ impl DeadNonceList {
         Self { sets: Vec::new(), sets_max, overwritten: 0 }
     }
 
+    /// Nonces for which there is a place.
+    pub(crate) fn capacity(&self) -> usize {
+        self.sets.len() * WAYS
+    }
+
     /// Remembers a nonce.
     pub(crate) fn insert(&mut self, hasher: &NameHasher, dead: (u64, [u8; 4]), now_ns: u64) {
         if self.sets.is_empty() || self.overwritten * 4 > self.sets.len() {

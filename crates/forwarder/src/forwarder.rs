@@ -13,6 +13,7 @@ mod configure;
 mod data;
 pub(crate) mod interest;
 mod nack;
+mod occupancy;
 mod sharding;
 mod timer;
 
@@ -36,6 +37,8 @@ use crate::rng::Rng;
 use crate::shard::{Change, Figures, SHARD_TOKEN_BYTES, ShardPlace};
 use crate::strategy::measurements::Measurements;
 use crate::strategy::{self, Chosen};
+
+pub use occupancy::Occupancy;
 
 /// Bounds and identity of a forwarder.
 #[derive(Debug, Clone)]

@@ -32,6 +32,6 @@ pub use face::{
     FaceCounters, FaceFailure, FaceId, FaceInfo, FaceOptions, FaceRequest, LinkType, Persistency,
     RequestId,
 };
-pub use forwarder::{Config, Forwarder, Tx};
+pub use forwarder::{Config, Forwarder, Occupancy, Tx};
 pub use rib::{NextHop, RibFull, Route};
 pub use shard::{Change, Dispatcher, Figures, SHARDS_MAX, ShardPlace, Shards};

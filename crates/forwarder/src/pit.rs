@@ -114,6 +114,11 @@ impl Pit {
         self.by_name.len()
     }
 
+    /// Octets of the Interests.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// The entry that `name` with `selectors` would join.
     pub(crate) fn find(
         &self,

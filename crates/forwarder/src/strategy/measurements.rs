@@ -117,6 +117,10 @@ impl Measurements {
         Self { namespaces: Slab::default(), by_hash: HashTable::new(), lifetimes: Wheel::new() }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.by_hash.len()
+    }
+
     /// What is known at the prefix of this hash; `None` when it is new and the table is full.
     pub(crate) fn at(&mut self, hash: u64, now_ns: u64) -> Option<&mut Namespace> {
         let known = self.by_hash.find(hash, |(found, _)| *found == hash).map(|(_, index)| *index);
