@@ -4,16 +4,18 @@
 //! then takes the other half. Loss, duplication and disorder happen behind the queue. Packets have
 //! no content: the real `Flow` and `Fetch` decide what is asked for when, and that is all.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod timeline;
 
 use byname_transfer::congestion::{Congestion, WINDOW_MAX};
 use byname_transfer::fetch::{Class, Fetch, FetchConfig, NackKind, SegmentRuns};
 use byname_transfer::flow::Flow;
+use hdrhistogram::Histogram;
 
 use crate::queue::{Fate, Queue, QueueConfig};
 use crate::random::Random;
 use crate::world::MS;
+
+use timeline::Timeline;
 
 /// Payload of a segment; on the wire it is a little more.
 pub const SEGMENT: u64 = 8192;
@@ -51,6 +53,10 @@ pub struct ConsumerConfig {
     pub cache_rtt_ns: u64,
     /// When it begins.
     pub start_ns: u64,
+    /// Segments that may be under way at most.
+    pub window_max: usize,
+    /// Segments of one transfer that may be under way at most: what its owner has room for.
+    pub room: usize,
 }
 
 impl ConsumerConfig {
@@ -62,12 +68,40 @@ impl ConsumerConfig {
             cached: 0.0,
             cache_rtt_ns: MS,
             start_ns: 0,
+            window_max: WINDOW_MAX,
+            room: usize::MAX,
         }
     }
 
     /// The same with another control.
     pub fn with(self, congestion: Congestion) -> Self {
         ConsumerConfig { congestion, ..self }
+    }
+}
+
+/// Delays in microseconds, counted in classes of 1/128 of their size.
+#[derive(Clone, Debug)]
+pub struct Delays(Histogram<u64>);
+
+impl Default for Delays {
+    fn default() -> Self {
+        Delays(Histogram::new(2).expect("two digits are allowed"))
+    }
+}
+
+impl Delays {
+    fn record(&mut self, delay_us: u64) {
+        self.0.saturating_record(delay_us);
+    }
+
+    /// What so many of a hundred do not exceed, in milliseconds.
+    pub fn percentile_ms(&self, percent: f64) -> f64 {
+        self.0.value_at_percentile(percent) as f64 / 1000.0
+    }
+
+    /// Begins counting anew.
+    pub fn clear(&mut self) {
+        self.0.clear();
     }
 }
 
@@ -95,6 +129,8 @@ pub struct Consumer {
     pub requested: u64,
     wake_ns: u64,
     turn: usize,
+    /// Lanes of the timeline: towards the queue, and back.
+    lanes: [usize; 2],
 }
 
 impl Consumer {
@@ -124,8 +160,9 @@ pub struct Bottleneck {
     pub consumers: Vec<Consumer>,
     /// Requests of this probability are refused with Nack Congestion.
     pub refusal: f64,
-    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    event_count: u64,
+    /// Time that packets spent in the queue, their own transmission included, in microseconds.
+    pub delays_us: Delays,
+    timeline: Timeline<Event>,
     random: Random,
     burst_left: u64,
     delivered: u64,
@@ -140,8 +177,8 @@ impl Bottleneck {
             faults,
             consumers: Vec::new(),
             refusal: 0.0,
-            events: BinaryHeap::new(),
-            event_count: 0,
+            delays_us: Delays::default(),
+            timeline: Timeline::new(),
             random: Random::new(seed),
             burst_left: 0,
             delivered: 0,
@@ -150,9 +187,19 @@ impl Bottleneck {
 
     /// Adds a consumer; returns its number.
     pub fn add_consumer(&mut self, config: ConsumerConfig) -> usize {
-        let flow = Flow::new(config.congestion.controller(WINDOW_MAX));
+        let flow = Flow::new(config.congestion.controller(config.window_max));
         let (transfers, wake_ns) = (Vec::new(), u64::MAX);
-        self.consumers.push(Consumer { config, flow, transfers, requested: 0, wake_ns, turn: 0 });
+        let lanes = [self.timeline.add_lane(), self.timeline.add_lane()];
+        let (requested, turn) = (0, 0);
+        self.consumers.push(Consumer {
+            config,
+            flow,
+            transfers,
+            requested,
+            wake_ns,
+            turn,
+            lanes,
+        });
         self.consumers.len() - 1
     }
 
@@ -171,20 +218,20 @@ impl Bottleneck {
 
     /// Lets time pass until `end_ns` or until nothing happens any more.
     pub fn run_until(&mut self, end_ns: u64) {
-        while let Some(Reverse((at_ns, _, event))) = self.events.peek().copied() {
-            if at_ns > end_ns {
-                break;
-            }
-            self.events.pop();
+        while let Some((at_ns, event)) = self.timeline.pop_until(end_ns) {
             self.now_ns = at_ns;
             self.happen(event);
         }
         self.now_ns = end_ns;
     }
 
+    /// Events that happened or were planned: a measure of the work done.
+    pub fn event_count(&self) -> u64 {
+        self.timeline.count()
+    }
+
     fn schedule(&mut self, at_ns: u64, event: Event) {
-        self.event_count += 1;
-        self.events.push(Reverse((at_ns, self.event_count, event)));
+        self.timeline.plan(at_ns, None, event);
     }
 
     fn happen(&mut self, event: Event) {
@@ -194,9 +241,11 @@ impl Bottleneck {
                 if let Fate::Leaves { at_ns, is_marked } =
                     self.queue.push(now_ns, SEGMENT + OVERHEAD)
                 {
+                    self.delays_us.record((at_ns - now_ns) / 1000);
                     let half_ns = self.consumers[consumer].config.rtt_ns / 2;
                     let event = Event::AtConsumer { consumer, transfer, segment, is_marked };
-                    self.deliver(at_ns + half_ns, event);
+                    let lane = Some(self.consumers[consumer].lanes[1]);
+                    self.deliver(at_ns + half_ns, event, lane);
                 }
             }
             Event::AtConsumer { consumer, transfer, segment, is_marked } => {
@@ -248,7 +297,7 @@ impl Bottleneck {
             loop {
                 let one = &mut self.consumers[consumer];
                 let fetch = &mut one.transfers[place].fetch;
-                let room = usize::MAX;
+                let room = one.config.room;
                 let segment = fetch.poll_segment(now_ns, room, SEGMENT, &mut one.flow);
                 let Some(segment) = segment else { break };
                 one.requested += 1;
@@ -283,13 +332,14 @@ impl Bottleneck {
             && Random::new(segment * 7 + 3).draw() % 1000 < (config.cached * 1000.0) as u64;
         if is_cached {
             let event = Event::AtConsumer { consumer, transfer, segment, is_marked: false };
-            return self.deliver(now_ns + config.cache_rtt_ns, event);
+            return self.deliver(now_ns + config.cache_rtt_ns, event, None);
         }
         let at_ns = now_ns + config.rtt_ns / 2;
-        self.schedule(at_ns, Event::AtQueue { consumer, transfer, segment });
+        let lane = Some(self.consumers[consumer].lanes[0]);
+        self.timeline.plan(at_ns, lane, Event::AtQueue { consumer, transfer, segment });
     }
 
-    fn deliver(&mut self, at_ns: u64, event: Event) {
+    fn deliver(&mut self, at_ns: u64, event: Event, lane: Option<usize>) {
         let Faults { loss, loss_every, burst, duplication, disorder, late_ns, outage_ns } =
             self.faults;
         self.delivered += 1;
@@ -306,7 +356,7 @@ impl Bottleneck {
             return;
         }
         let late = if self.random.chance(disorder) { self.random.below(late_ns) } else { 0 };
-        self.schedule(at_ns + late, event);
+        self.timeline.plan(at_ns + late, lane.filter(|_| late == 0), event);
         if self.random.chance(duplication) {
             let extra_ns = self.random.below(5 * MS);
             self.schedule(at_ns + late + extra_ns, event);
