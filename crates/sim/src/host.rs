@@ -1,15 +1,13 @@
 //! A host: one real forwarder, the real link layer of its links, and programs on local faces.
 
-use byname_forwarder::{Config, FaceId, FaceInfo, Forwarder, Route, Tx};
-use byname_link::{
-    CongestionMarker, Feedback, LinkOptions, LinkReceiver, LinkSender, LinkService, ReassemblyLimits,
-};
+use byname_forwarder::{Config, FaceId, FaceInfo, Forwarder, Route};
+use byname_link::{Feedback, LinkOptions, LinkReceiver};
 use byname_packet::Name;
-use byname_packet::lp::{LpHeader, LpPacket, encode_header};
+use byname_packet::lp::LpPacket;
 use byname_packet::mgmt::ROUTE_FLAG_CHILD_INHERIT;
 
-use crate::line::{Arrival, Line};
-use crate::random::Random;
+use crate::frame::Frame;
+use crate::ports::{Kind, Leaving, Port, Ports, Wire};
 
 /// Turns that programs and forwarder may pass to each other at one instant.
 const TURNS_MAX: usize = 1_000_000;
@@ -40,109 +38,6 @@ pub trait Program: std::any::Any {
     fn fault(&self) -> Option<String>;
 }
 
-/// Where a link ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    pub(crate) host: usize,
-    pub(crate) port: usize,
-}
-
-/// This host's end of a link: everything up to the line towards the other end.
-pub(crate) struct Wire {
-    sender: LinkSender,
-    marker: CongestionMarker,
-    pub(crate) line: Line,
-    pub(crate) peer: Place,
-    random: Random,
-}
-
-enum Kind {
-    Wire(Box<Wire>),
-    Program(Box<dyn Program>),
-}
-
-struct Port {
-    face: FaceId,
-    info: FaceInfo,
-    kind: Kind,
-}
-
-/// A frame under way to another host.
-pub(crate) struct Leaving {
-    pub(crate) to: Place,
-    pub(crate) arrival: Arrival,
-}
-
-#[derive(Default)]
-struct Ports {
-    ports: Vec<Port>,
-    leaving: Vec<Leaving>,
-    for_programs: Vec<(usize, Vec<u8>)>,
-    now_ns: u64,
-}
-
-impl Tx for Ports {
-    fn send(&mut self, face: FaceId, header: &LpHeader<'_>, packet: &[u8]) {
-        let Some(place) = self.ports.iter().position(|port| port.face == face) else { return };
-        let (leaving, now_ns) = (&mut self.leaving, self.now_ns);
-        match &mut self.ports[place].kind {
-            Kind::Program(_) => self.for_programs.push((place, whole_frame(header, packet))),
-            Kind::Wire(wire) => wire.send(header, packet, now_ns, leaving),
-        }
-    }
-}
-
-impl Wire {
-    pub(crate) fn new(
-        line: Line,
-        peer: Place,
-        mtu_bytes: Option<usize>,
-        random: Random,
-    ) -> (Self, LinkReceiver) {
-        let service = match mtu_bytes {
-            None => LinkService::stream(),
-            Some(mtu) => LinkService::datagram(mtu, 0, ReassemblyLimits::default()),
-        };
-        let (receiver, sender) = service.split();
-        (Wire { sender, marker: CongestionMarker::default(), line, peer, random }, receiver)
-    }
-
-    fn send(
-        &mut self,
-        header: &LpHeader<'_>,
-        packet: &[u8],
-        now_ns: u64,
-        leaving: &mut Vec<Leaving>,
-    ) {
-        let Wire { sender, marker, line, peer, random } = self;
-        let mut header = *header;
-        if marker.on_queued(line.queued_bytes(now_ns) as usize, now_ns) {
-            header.congestion_mark = Some(header.congestion_mark.unwrap_or(0).max(1));
-        }
-        // What fits no frame is dropped, as a real link does.
-        let _ = sender.send(&header, packet, now_ns, |head, body| {
-            let arrivals = line.send(now_ns, [head, body].concat(), random);
-            leaving.extend(arrivals.into_iter().map(|arrival| Leaving { to: *peer, arrival }));
-        });
-    }
-
-    fn handle_timeout(&mut self, now_ns: u64, leaving: &mut Vec<Leaving>) {
-        let Wire { sender, line, peer, random, .. } = self;
-        sender.handle_timeout(now_ns, |head, body| {
-            let arrivals = line.send(now_ns, [head, body].concat(), random);
-            leaving.extend(arrivals.into_iter().map(|arrival| Leaving { to: *peer, arrival }));
-        });
-    }
-}
-
-/// A packet with its header as one LpPacket, or bare if there is nothing to say.
-pub fn whole_frame(header: &LpHeader<'_>, packet: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(packet.len() + 32);
-    encode_header(header, None, packet.len(), &mut frame);
-    frame.extend_from_slice(packet);
-    frame
-}
-
 /// One machine.
 pub struct Host {
     /// For messages.
@@ -156,6 +51,8 @@ pub struct Host {
     routes: Vec<(Name, usize, u64)>,
     /// What came while the host was down.
     missed_frames: u64,
+    /// Where frames are put together.
+    scratch: Vec<u8>,
 }
 
 impl Host {
@@ -169,6 +66,7 @@ impl Host {
             config,
             routes: Vec::new(),
             missed_frames: 0,
+            scratch: Vec::new(),
         }
     }
 
@@ -197,7 +95,7 @@ impl Host {
         mtu_bytes: Option<usize>,
     ) {
         let info = FaceInfo {
-            remote_uri: format!("sim://{}", wire.peer.host),
+            remote_uri: format!("sim://{}", wire.number),
             mtu_bytes,
             ..FaceInfo::default()
         };
@@ -217,7 +115,12 @@ impl Host {
     fn add_port(&mut self, info: FaceInfo, kind: Kind, receiver: Option<LinkReceiver>) {
         self.receivers.push(receiver);
         let face = self.forwarder.as_mut().map_or(FaceId(0), |it| it.add_face(info.clone()));
+        let port = self.ports.ports.len();
+        if matches!(kind, Kind::Program(_)) {
+            self.ports.programs.push(port);
+        }
         self.ports.ports.push(Port { face, info, kind });
+        self.ports.set_face(port, face);
     }
 
     /// Leads a prefix to a port, now and after every start.
@@ -239,13 +142,18 @@ impl Host {
     /// Ends the forwarder at once; programs notice that nothing comes any more.
     pub(crate) fn crash(&mut self) {
         self.forwarder = None;
+        if let Some(ledger) = &mut self.ports.ledger {
+            ledger.forget();
+        }
     }
 
     /// Starts a forwarder with the same configuration and nothing else of its former life.
     pub(crate) fn restart(&mut self) {
         let mut forwarder = Forwarder::new(self.config.clone());
-        for port in &mut self.ports.ports {
-            port.face = forwarder.add_face(port.info.clone());
+        self.ports.forget_faces();
+        for port in 0..self.ports.ports.len() {
+            let info = self.ports.ports[port].info.clone();
+            self.ports.set_face(port, forwarder.add_face(info));
         }
         self.forwarder = Some(forwarder);
         self.put_routes(0);
@@ -268,8 +176,34 @@ impl Host {
             receiver.set_options(&options);
         }
         if let Kind::Wire(wire) = &mut self.ports.ports[port].kind {
-            wire.sender.set_options(&options);
+            wire.set_options(&options);
         }
+        self.ports.reliable.retain(|known| *known != port);
+        if reliability {
+            self.ports.reliable.push(port);
+        }
+    }
+
+    /// Begins to watch who asks for what, before anybody does.
+    pub(crate) fn keep_ledger(&mut self) {
+        self.ports.ledger = Some(Box::default());
+    }
+
+    /// What is wrong with the forwarder, by its own tables and by what it said.
+    pub(crate) fn forwarder_fault(&mut self, now_ns: u64) -> Option<String> {
+        let forwarder = self.forwarder.as_ref()?;
+        let pending = forwarder.pending_count();
+        let limit = self.config.pit_entries_max;
+        if pending > limit {
+            return Some(format!("tables are bounded: {pending} Interests are pending of {limit}"));
+        }
+        let ledger = self.ports.ledger.as_mut()?;
+        let asked = ledger.pending_max(now_ns);
+        if pending > asked {
+            let what = format!("{pending} Interests are pending, but only {asked} wait");
+            return Some(format!("what is answered or expired is pending no more: {what}"));
+        }
+        ledger.fault.take()
     }
 
     pub(crate) fn wire(&self, port: usize) -> Option<&Wire> {
@@ -287,7 +221,7 @@ impl Host {
     }
 
     pub(crate) fn programs(&self) -> impl Iterator<Item = &dyn Program> {
-        self.ports.ports.iter().filter_map(|port| match &port.kind {
+        self.ports.programs.iter().filter_map(|place| match &self.ports.ports[*place].kind {
             Kind::Wire(_) => None,
             Kind::Program(program) => Some(&**program),
         })
@@ -312,11 +246,17 @@ impl Host {
     /// When something is due.
     pub(crate) fn poll_timeout(&mut self) -> Option<u64> {
         let forwarder = self.forwarder.as_ref().and_then(Forwarder::poll_timeout);
-        let ports = self.ports.ports.iter_mut().filter_map(|port| match &mut port.kind {
-            Kind::Wire(wire) => wire.sender.poll_timeout(),
-            Kind::Program(program) => program.poll_timeout(),
-        });
-        ports.chain(forwarder).min()
+        let Ports { ports, programs, reliable, .. } = &mut self.ports;
+        // Only these know deadlines; a host may have many other ports.
+        let mut due = forwarder;
+        for place in programs.iter().chain(reliable.iter()) {
+            let own = match &mut ports[*place].kind {
+                Kind::Wire(wire) => wire.sender.poll_timeout(),
+                Kind::Program(program) => program.poll_timeout(),
+            };
+            due = due.into_iter().chain(own).min();
+        }
+        due
     }
 
     /// Lets everything happen that is due.
@@ -328,9 +268,9 @@ impl Host {
         {
             forwarder.handle_timeout(now.now_ns, &mut self.ports);
         }
-        let Ports { ports, leaving, .. } = &mut self.ports;
-        for port in ports {
-            match &mut port.kind {
+        let Ports { ports, programs, reliable, leaving, .. } = &mut self.ports;
+        for place in programs.iter().chain(reliable.iter()) {
+            match &mut ports[*place].kind {
                 Kind::Wire(wire) if is_due(wire.sender.poll_timeout()) => {
                     wire.handle_timeout(now.now_ns, leaving);
                 }
@@ -344,8 +284,16 @@ impl Host {
         }
     }
 
+    /// The line behind a port is free for what waits.
+    pub(crate) fn depart(&mut self, port: usize, now_ns: u64) {
+        let Ports { ports, leaving, .. } = &mut self.ports;
+        if let Kind::Wire(wire) = &mut ports[port].kind {
+            wire.depart(now_ns, leaving);
+        }
+    }
+
     /// Takes a frame from a link.
-    pub(crate) fn receive(&mut self, port: usize, frame: &[u8], now: Now) {
+    pub(crate) fn receive(&mut self, port: usize, frame: &Frame, now: Now) {
         self.ports.now_ns = now.now_ns;
         let Some(forwarder) = &mut self.forwarder else {
             self.missed_frames += 1;
@@ -353,11 +301,15 @@ impl Host {
         };
         let Some(Some(receiver)) = self.receivers.get_mut(port) else { return };
         let (face, mut feedback) = (self.ports.ports[port].face, Feedback::default());
+        let octets = frame.bytes(&mut self.scratch);
+        self.ports.begin(frame, octets);
         // What is malformed is dropped and counted by the receiver.
-        if let Ok(Some(received)) = receiver.receive(frame, now.now_ns, &mut feedback) {
-            let (header, packet) = (&received.header, received.packet);
-            forwarder.handle_packet(face, header, packet, now.now_ns, &mut self.ports);
+        if let Ok(Some(received)) = receiver.receive(octets, now.now_ns, &mut feedback) {
+            let token = self.ports.token_for(port, &received.header, received.packet);
+            let header = LpHeader { pit_token: token.get(), ..received.header };
+            forwarder.handle_packet(face, &header, received.packet, now.now_ns, &mut self.ports);
         }
+        self.ports.end();
         if let Kind::Wire(wire) = &mut self.ports.ports[port].kind
             && !feedback.is_empty()
         {
@@ -366,37 +318,41 @@ impl Host {
     }
 
     /// Lets forwarder and programs talk until they have nothing to say; false if that does not end.
-    pub(crate) fn settle(&mut self, now: Now, leaving: &mut Vec<Leaving>) -> bool {
+    pub(crate) fn settle(&mut self, now: Now) -> bool {
         self.ports.now_ns = now.now_ns;
         for _ in 0..TURNS_MAX {
             for (port, frame) in std::mem::take(&mut self.ports.for_programs) {
                 if let Kind::Program(program) = &mut self.ports.ports[port].kind {
-                    program.handle_frame(&frame, now);
+                    program.handle_frame(frame.bytes(&mut self.scratch), now);
                 }
             }
-            let Some((port, frame)) = self.poll_programs(now) else {
-                leaving.append(&mut self.ports.leaving);
-                return true;
-            };
-            let face = self.ports.ports[port].face;
+            let Some((port, frame)) = self.poll_programs(now) else { return true };
             if let Some(forwarder) = &mut self.forwarder {
-                give(forwarder, face, &frame, now.now_ns, &mut self.ports);
+                give(forwarder, port, &frame, now.now_ns, &mut self.ports);
             }
         }
         false
     }
 
+    /// What was said to others since the last time, into `leaving`, which is empty.
+    pub(crate) fn take_leaving(&mut self, leaving: &mut Vec<Leaving>) {
+        std::mem::swap(&mut self.ports.leaving, leaving);
+    }
+
     fn poll_programs(&mut self, now: Now) -> Option<(usize, Vec<u8>)> {
-        self.ports.ports.iter_mut().enumerate().find_map(|(place, port)| match &mut port.kind {
+        let Ports { ports, programs, .. } = &mut self.ports;
+        programs.iter().find_map(|place| match &mut ports[*place].kind {
             Kind::Wire(_) => None,
-            Kind::Program(program) => program.poll_frame(now).map(|frame| (place, frame)),
+            Kind::Program(program) => program.poll_frame(now).map(|frame| (*place, frame)),
         })
     }
 }
 
-fn give(forwarder: &mut Forwarder, face: FaceId, frame: &[u8], now_ns: u64, ports: &mut Ports) {
+fn give(forwarder: &mut Forwarder, port: usize, frame: &[u8], now_ns: u64, ports: &mut Ports) {
     let Ok(link) = LpPacket::decode(frame) else { return };
     if let Some(packet) = link.fragment {
-        forwarder.handle_packet(face, &link.header, packet, now_ns, ports);
+        let token = ports.token_for(port, &link.header, packet);
+        let header = LpHeader { pit_token: token.get(), ..link.header };
+        forwarder.handle_packet(ports.ports[port].face, &header, packet, now_ns, ports);
     }
 }

@@ -6,11 +6,16 @@
 //! ([`Fault`]) can be repeated. Nothing here waits for anything: virtual seconds cost what the code
 //! in them costs.
 
+mod agenda;
 pub mod bottleneck;
 pub mod campaign;
+mod check;
+pub mod codel;
 pub mod disk;
+pub mod frame;
 pub mod host;
 pub mod line;
+mod ports;
 pub mod plot;
 pub mod programs;
 pub mod queue;
@@ -18,10 +23,11 @@ pub mod random;
 pub mod report;
 pub mod study;
 pub mod topology;
+pub mod trace;
 pub mod workload;
 pub mod world;
 
 pub use host::{Host, Now, Program};
-pub use line::{Faults, Line, LineConfig, LineCounters};
+pub use line::{Bursts, Faults, Line, LineConfig, LineCounters};
 pub use queue::{Discipline, QueueConfig};
 pub use world::{Fault, HostId, Incident, LinkConfig, LinkId, MS, ProgramId, SECOND, World};

@@ -1,15 +1,19 @@
 //! The bottleneck: a first-in-first-out queue before a line of constant rate.
 //!
-//! What leaves when follows from what arrived before, so a packet's fate is known on arrival.
+//! What leaves when follows from what arrived before, so a packet's fate is known on arrival. That
+//! is exact but for CoDel, which decides when packets leave: the links of [`crate::World`] have
+//! [`crate::codel`], the bottleneck of [`crate::bottleneck`] has the control law on arrival.
 
 /// What a full queue does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
     /// Drops what does not fit.
     DropTail,
-    /// Also marks, as forwarders do: once the delay has been above 5 ms for 100 ms, one packet,
-    /// then more and more often (CoDel's control law).
+    /// Also marks: once the delay has been above 5 ms for 100 ms, one packet, then more and more
+    /// often (CoDel's control law).
     CodelMarks,
+    /// Drops what would be marked.
+    Codel,
 }
 
 /// Settings of the bottleneck.
@@ -55,7 +59,7 @@ pub struct Queue {
     pub delay_max_ns: u64,
     /// Packets that passed.
     pub packet_count: u64,
-    /// Packets that did not fit.
+    /// Packets that did not fit, or that CoDel dropped.
     pub drop_count: u64,
 }
 
@@ -85,11 +89,16 @@ impl Queue {
             return Fate::Dropped;
         }
         let delay_ns = (delay_ps / 1000) as u64;
+        let is_due = self.config.discipline != Discipline::DropTail
+            && self.is_to_be_marked(now_ns, delay_ns);
+        if is_due && self.config.discipline == Discipline::Codel {
+            self.drop_count += 1;
+            return Fate::Dropped;
+        }
+        let is_marked = is_due;
         self.packet_count += 1;
         self.delay_sum_ns += u128::from(delay_ns);
         self.delay_max_ns = self.delay_max_ns.max(delay_ns);
-        let is_marked = self.config.discipline == Discipline::CodelMarks
-            && self.is_to_be_marked(now_ns, delay_ns);
         let line_ps = u128::from(bytes) * 8_000_000_000_000 / rate;
         self.busy_until_ps = self.busy_until_ps.max(now_ps) + line_ps;
         Fate::Leaves { at_ns: (self.busy_until_ps / 1000) as u64, is_marked }

@@ -1,14 +1,13 @@
 //! All hosts and links, and the clock: events in the order of time, and of their making where the
 //! time is equal, so that a seed and a scenario give one history.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use byname_forwarder::{Config, DropReason};
 use byname_packet::Name;
 
-use crate::host::{Host, Leaving, Now, Place, Program, Wire};
+use crate::agenda::{Agenda, Due};
+use crate::host::{Host, Now, Program};
 use crate::line::{Line, LineConfig, LineCounters};
+use crate::ports::{Leaving, Place, Wire};
 use crate::random::Random;
 
 /// Wall clock at the start: 2026-11-21.
@@ -25,6 +24,10 @@ pub struct HostId(pub(crate) usize);
 /// A link, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LinkId(usize);
+
+/// A set of links, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupId(usize);
 
 /// A program on a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,6 +60,31 @@ pub enum Incident {
         /// Which.
         link: LinkId,
     },
+    /// Many links are cut at once: see [`World::add_group`].
+    Part {
+        /// Which.
+        group: GroupId,
+        /// Whether the faces go down.
+        is_noticed: bool,
+    },
+    /// They all work again.
+    Heal {
+        /// Which.
+        group: GroupId,
+    },
+    /// A link is cut and restored again and again.
+    Flap {
+        /// Which.
+        link: LinkId,
+        /// For how long it is down, and then up.
+        down_ns: u64,
+        /// See `down_ns`.
+        up_ns: u64,
+        /// No cut begins later.
+        until_ns: u64,
+        /// Whether the faces go down.
+        is_noticed: bool,
+    },
     /// A forwarder ends without a word.
     Crash {
         /// Whose.
@@ -67,13 +95,6 @@ pub enum Incident {
         /// Whose.
         host: HostId,
     },
-}
-
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    Frame { to: Place, frame: Vec<u8> },
-    Wake { host: usize },
-    Incident(usize),
 }
 
 /// A promise that was broken.
@@ -87,20 +108,42 @@ pub struct Fault {
     pub what: String,
 }
 
+/// What happened so far, in short.
+#[derive(Default)]
+struct History {
+    frame_count: u64,
+    digest: u64,
+}
+
+impl History {
+    fn note(&mut self, at_ns: u64, place: u64, bytes: u64) {
+        for number in [at_ns, place, bytes] {
+            self.digest = (self.digest.rotate_left(23) ^ number).wrapping_mul(DIGEST_FACTOR);
+        }
+    }
+}
+
+/// Odd, with bits all over: from the golden ratio.
+const DIGEST_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+
 /// See the module.
 pub struct World {
     now_ns: u64,
     seed: u64,
     random: Random,
     hosts: Vec<Host>,
-    /// The places of the two ends.
+    /// The places of the two ends. Line 2n leads from the first end of link n to the second, line
+    /// 2n + 1 back.
     links: Vec<[Place; 2]>,
-    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    event_count: u64,
+    groups: Vec<Vec<LinkId>>,
+    agenda: Agenda,
     /// When each host is woken next.
     wakes: Vec<u64>,
     incidents: Vec<Incident>,
     fault: Option<Fault>,
+    history: History,
+    /// What a host has just said; empty between events.
+    leaving: Vec<Leaving>,
 }
 
 impl World {
@@ -112,11 +155,13 @@ impl World {
             random: Random::new(seed),
             hosts: Vec::new(),
             links: Vec::new(),
-            events: BinaryHeap::new(),
-            event_count: 0,
+            groups: Vec::new(),
+            agenda: Agenda::default(),
             wakes: Vec::new(),
             incidents: Vec::new(),
             fault: None,
+            history: History::default(),
+            leaving: Vec::new(),
         }
     }
 
@@ -132,7 +177,22 @@ impl World {
 
     /// Events that happened or were planned: a measure of the work done.
     pub fn event_count(&self) -> u64 {
-        self.event_count
+        self.agenda.count()
+    }
+
+    /// Frames that came out of lines.
+    pub fn frame_count(&self) -> u64 {
+        self.history.frame_count
+    }
+
+    /// A number that is the same only if the same happened at the same times.
+    pub fn digest(&self) -> u64 {
+        self.history.digest
+    }
+
+    /// Frames on lines now, and octets of memory that they take.
+    pub fn in_flight(&self) -> (usize, usize) {
+        self.agenda.in_flight()
     }
 
     /// Adds a host whose forwarder has the given bounds.
@@ -150,10 +210,11 @@ impl World {
         let place =
             |host: HostId, hosts: &[Host]| Place { host: host.0, port: hosts[host.0].port_count() };
         let ends = [place(one, &self.hosts), place(other, &self.hosts)];
-        for (from, to) in [(ends[0], ends[1]), (ends[1], ends[0])] {
+        for (from, line) in ends.iter().zip(2 * self.links.len()..) {
             let random = Random::new(self.random.draw());
-            let wire = Wire::new(Line::new(config.line), to, config.mtu_bytes, random);
+            let wire = Wire::new(Line::new(config.line), line, config.mtu_bytes, random);
             self.hosts[from.host].add_wire(wire, config.mtu_bytes);
+            self.agenda.add_line();
         }
         self.links.push(ends);
         LinkId(self.links.len() - 1)
@@ -162,7 +223,7 @@ impl World {
     /// Starts a program on a host.
     pub fn add_program(&mut self, host: HostId, program: impl Program) -> ProgramId {
         let port = self.hosts[host.0].add_program(Box::new(program));
-        self.schedule(self.now_ns, Event::Wake { host: host.0 });
+        self.wake_host(host.0);
         ProgramId { host: host.0, port }
     }
 
@@ -221,15 +282,34 @@ impl World {
         }
     }
 
+    /// From now on it is watched at every host who asked for what. To be called before anything
+    /// happens, once all hosts are there. It costs about half as much as everything else.
+    pub fn keep_ledgers(&mut self) {
+        self.hosts.iter_mut().for_each(Host::keep_ledger);
+    }
+
     /// Lets a program that was changed from outside say what it has to say.
     pub fn wake(&mut self, program: ProgramId) {
-        self.schedule(self.now_ns, Event::Wake { host: program.host });
+        self.wake_host(program.host);
     }
 
     /// Plans something.
     pub fn plan(&mut self, at_ns: u64, incident: Incident) {
         self.incidents.push(incident);
-        self.schedule(at_ns, Event::Incident(self.incidents.len() - 1));
+        self.agenda.plan_incident(at_ns, self.incidents.len() - 1);
+    }
+
+    /// Links that are cut together: where a network falls apart.
+    pub fn add_group(&mut self, links: &[LinkId]) -> GroupId {
+        self.groups.push(links.to_vec());
+        GroupId(self.groups.len() - 1)
+    }
+
+    /// The links that join the hosts of a set to others.
+    pub fn links_around(&self, hosts: &[HostId]) -> Vec<LinkId> {
+        let is_in = |place: &Place| hosts.iter().any(|host| host.0 == place.host);
+        let crosses = |ends: &[Place; 2]| is_in(&ends[0]) != is_in(&ends[1]);
+        (0..self.links.len()).filter(|link| crosses(&self.links[*link])).map(LinkId).collect()
     }
 
     /// Lets time pass until `end_ns`, or until `is_over`.
@@ -244,17 +324,12 @@ impl World {
             if is_over(self) {
                 return Ok(());
             }
-            match self.events.peek() {
-                Some(Reverse((at_ns, ..))) if *at_ns <= end_ns => {}
-                _ => {
-                    self.now_ns = end_ns;
-                    return Ok(());
-                }
-            }
-            if let Some(Reverse((at_ns, _, event))) = self.events.pop() {
-                self.now_ns = self.now_ns.max(at_ns);
-                self.happen(event);
-            }
+            let Some((at_ns, due)) = self.agenda.pop_until(end_ns) else {
+                self.now_ns = end_ns;
+                return Ok(());
+            };
+            self.now_ns = self.now_ns.max(at_ns);
+            self.happen(due);
         }
     }
 
@@ -262,76 +337,121 @@ impl World {
         Now { now_ns: self.now_ns, unix_ns: START_UNIX_NS + self.now_ns }
     }
 
-    fn schedule(&mut self, at_ns: u64, event: Event) {
-        self.event_count += 1;
-        self.events.push(Reverse((at_ns, self.event_count, event)));
+    fn wake_host(&mut self, host: usize) {
+        self.wakes[host] = self.now_ns;
+        self.agenda.plan_wake(self.now_ns, host);
     }
 
-    fn happen(&mut self, event: Event) {
+    /// Where a line begins, and where it ends.
+    fn places(&self, line: usize) -> (Place, Place) {
+        let ends = self.links[line / 2];
+        (ends[line % 2], ends[1 - line % 2])
+    }
+
+    fn happen(&mut self, due: Due) {
         let now = self.clocks();
-        match event {
-            Event::Frame { to, frame } => {
+        match due {
+            Due::Frame { line, frame } => {
+                let (_, to) = self.places(line);
+                self.history.frame_count += 1;
+                self.history.note(now.now_ns, line as u64, frame.len() as u64);
                 self.hosts[to.host].receive(to.port, &frame, now);
                 self.settle(to.host);
             }
-            Event::Wake { host } => {
-                if self.wakes[host] <= now.now_ns {
-                    self.wakes[host] = u64::MAX;
-                }
+            Due::Departure { line } => {
+                let (from, _) = self.places(line);
+                self.hosts[from.host].depart(from.port, now.now_ns);
+                self.take_leaving(from.host);
+            }
+            // Something else has woken it before: then this is of no use any more.
+            Due::Wake { host } if self.wakes[host] != now.now_ns => {}
+            Due::Wake { host } => {
+                self.wakes[host] = u64::MAX;
+                self.history.note(now.now_ns, host as u64, 0);
                 self.hosts[host].handle_timeout(now);
                 self.settle(host);
             }
-            Event::Incident(number) => self.befall(self.incidents[number]),
+            Due::Incident { number } => self.befall(self.incidents[number]),
         }
     }
 
     fn befall(&mut self, incident: Incident) {
-        let (link, is_up, is_noticed) = match incident {
-            Incident::Cut { link, is_noticed } => (link, false, is_noticed),
-            Incident::Restore { link } => (link, true, true),
-            Incident::Crash { host } => return self.hosts[host.0].crash(),
+        match incident {
+            Incident::Cut { link, is_noticed } => self.set_link(link, false, is_noticed),
+            Incident::Restore { link } => self.set_link(link, true, true),
+            Incident::Part { group, is_noticed } => {
+                for link in self.groups[group.0].clone() {
+                    self.set_link(link, false, is_noticed);
+                }
+            }
+            Incident::Heal { group } => {
+                for link in self.groups[group.0].clone() {
+                    self.set_link(link, true, true);
+                }
+            }
+            Incident::Flap { link, down_ns, up_ns, until_ns, is_noticed } => {
+                self.set_link(link, false, is_noticed);
+                let up_at_ns = self.now_ns + down_ns.max(1);
+                self.plan(up_at_ns, Incident::Restore { link });
+                let again_ns = up_at_ns + up_ns.max(1);
+                if again_ns <= until_ns {
+                    self.plan(again_ns, incident);
+                }
+            }
+            Incident::Crash { host } => self.hosts[host.0].crash(),
             Incident::Restart { host } => {
                 self.hosts[host.0].restart();
-                return self.settle(host.0);
+                self.settle(host.0);
             }
-        };
+        }
+    }
+
+    fn set_link(&mut self, link: LinkId, is_up: bool, is_noticed: bool) {
         for end in self.links[link.0] {
             self.hosts[end.host].set_link(end.port, is_up, is_noticed);
             self.settle(end.host);
         }
     }
 
+    /// Plans what a host has said.
+    fn take_leaving(&mut self, host: usize) {
+        let mut leaving = std::mem::take(&mut self.leaving);
+        self.hosts[host].take_leaving(&mut leaving);
+        for one in leaving.drain(..) {
+            match one {
+                Leaving::Frame { line, arrival } => {
+                    self.agenda.plan_frame(arrival.at_ns, line, arrival.frame, arrival.is_late);
+                }
+                Leaving::Departure { line, at_ns } => self.agenda.plan_departure(at_ns, line),
+            }
+        }
+        self.leaving = leaving;
+    }
+
     /// Lets a host finish what it has to say, checks it, and plans when it is woken.
     fn settle(&mut self, host: usize) {
-        let mut leaving = Vec::new();
         let now = self.clocks();
-        let ends = self.hosts[host].settle(now, &mut leaving);
+        let ends = self.hosts[host].settle(now);
         if !ends {
             self.break_promise(host, "forwarder and programs talk without end".to_owned());
         }
-        for Leaving { to, arrival } in leaving {
-            self.schedule(arrival.at_ns, Event::Frame { to, frame: arrival.frame });
-        }
+        self.take_leaving(host);
         self.check(host);
         if let Some(at_ns) = self.hosts[host].poll_timeout() {
             // Nothing is woken twice at one instant without time passing: drivers oversleep, too.
             let at_ns = at_ns.max(self.now_ns + 1);
             if at_ns < self.wakes[host] {
                 self.wakes[host] = at_ns;
-                self.schedule(at_ns, Event::Wake { host });
+                self.agenda.plan_wake(at_ns, host);
             }
         }
     }
 
     /// What must hold after every step.
     fn check(&mut self, host: usize) {
-        let one = &self.hosts[host];
+        let one = &mut self.hosts[host];
         let program_fault = one.programs().find_map(Program::fault);
-        let forwarder_fault = one.forwarder().and_then(|forwarder| {
-            let pending = forwarder.pending_count();
-            let limit = one.config().pit_entries_max;
-            (pending > limit).then(|| format!("{pending} pending Interests, allowed are {limit}"))
-        });
+        let forwarder_fault = one.forwarder_fault(self.now_ns);
         if let Some(what) = program_fault.or(forwarder_fault) {
             self.break_promise(host, what);
         }

@@ -114,6 +114,7 @@ fn bad_links_cost_time_and_nothing_else() {
         disorder: 0.05,
         late_ns: 3 * MS,
         corruption: 0.0005,
+        ..Faults::default()
     };
     for seed in 0..8 {
         let mut world = World::new(seed);
