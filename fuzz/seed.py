@@ -63,6 +63,8 @@ def tlv(kind, octets):
 
 
 def metadata():
+    yield from both("metadata/content.json", 2, 3)
+    yield from both("metadata/absence.json", 2, 3)
     name = tlv(7, tlv(8, b"f") + tlv(54, b"\x07"))
     file = tlv(0x1A, tlv(50, b"\x02")) + tlv(0xF500, b"\x20\x00") + tlv(0xF502, bytes(7) + b"\x05")
     times = tlv(0xF504, b"\x81\xa4") + tlv(0xF50A, bytes(8)) + tlv(0xF50C, b"\x01" * 8)
@@ -156,6 +158,8 @@ SEEDS = {
     "link_send": sending,
     "metadata": metadata,
     "listing": listings,
+    "manifest": lambda: both("manifest/payload.json", 1, 2),
+    "kept_copy": lambda: [o for o in both("copies/kept.json", 1, 1) if len(o) < 1000],
     "certificate": certificates,
     "byname_link": links,
     "tree_verifier": claims,

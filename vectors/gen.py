@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Writes the golden octets of vectors/packet, vectors/lp, vectors/manifest and vectors/mgmt.
+"""Writes the golden octets of all folders but vectors/peers, vectors/security and vectors/tree.
 
 The octets come from the small encoder in generator/, which is written from the specifications and
-shares nothing with byname's own encoder. Run without arguments; `--check` only compares.
+shares nothing with byname's own encoder. Run without arguments; `--check` only compares, and computes
+the smaller hash trees of vectors/tree by a BLAKE3 of its own.
 """
 
 import json
 import sys
 from pathlib import Path
 
-from generator import data, forwarding, interest, lp, manifest, mgmt, names, pending, signature
+from generator import (
+    data, forwarding, interest, kept, lp, manifest, metadata, mgmt, names, pending, signature, tree,
+)
 
 FILES = {
     "packet/component.json": names.components,
@@ -24,6 +27,9 @@ FILES = {
     "packet/forward.json": forwarding.forwarded,
     "lp/packet.json": lp.vectors,
     "manifest/payload.json": manifest.vectors,
+    "metadata/content.json": metadata.contents,
+    "metadata/absence.json": metadata.absences,
+    "copies/kept.json": kept.vectors,
     "tree/pending.json": pending.vectors,
     "mgmt/control-parameters.json": mgmt.control_parameters,
     "mgmt/control-response.json": mgmt.control_response,
@@ -56,6 +62,8 @@ def main():
             continue
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
+    if "--check" in sys.argv:
+        stale += tree.differences(here / "tree")
     if stale:
         sys.exit("not what gen.py writes: " + ", ".join(stale))
 

@@ -23,7 +23,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 15] = [
     Target { name: "packet", run: wire::packet },
     Target { name: "lp", run: wire::lp },
     Target { name: "name_uri", run: wire::name_uri },
@@ -33,6 +33,8 @@ pub const TARGETS: [Target; 13] = [
     Target { name: "link_send", run: objects::link_send },
     Target { name: "metadata", run: objects::metadata },
     Target { name: "listing", run: objects::listing },
+    Target { name: "manifest", run: objects::manifest },
+    Target { name: "kept_copy", run: objects::kept_copy },
     Target { name: "certificate", run: trust::certificate },
     Target { name: "byname_link", run: trust::byname_link },
     Target { name: "tree_verifier", run: trust::tree_verifier },

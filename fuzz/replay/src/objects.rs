@@ -3,7 +3,9 @@
 use byname_link::{LinkService, ReassemblyLimits, stream_frame_len};
 use byname_packet::lp::LpHeader;
 use byname_packet::{Data, DataBuilder, MAX_PACKET_BYTES, Name, NameRef, NullSigner};
+use byname_transfer::copies::Kept;
 use byname_transfer::listing::{self, Entry};
+use byname_transfer::manifest;
 use byname_transfer::metadata::{Absence, Answer, Metadata};
 use byname_transfer::naming::{self, Aspect, Request};
 
@@ -156,4 +158,48 @@ fn check_entry(entry: Entry<'_>) {
     if naming::is_safe_entry(entry.name) {
         assert!(!entry.name.contains(&b'/') && entry.name != b"." && entry.name != b"..");
     }
+}
+
+/// The payload of a directory's manifest.
+pub(crate) fn manifest(input: &[u8]) {
+    let Ok((count, mut at)) = manifest::check(input) else { return };
+    let (mut again, mut found) = (Vec::new(), 0);
+    manifest::write_header(&mut again, count);
+    let mut before: Option<&[u8]> = None;
+    while let Some((entry, next)) = manifest::entry_at(input, at) {
+        assert!(next > at && next <= input.len());
+        assert!(naming::is_safe_entry(entry.name));
+        assert!(before.is_none_or(|before| before < entry.name), "in order and unique");
+        assert!(entry.version.is_none() || entry.size.is_some());
+        entry.encode(&mut again);
+        (before, at, found) = (Some(entry.name), next, found + 1);
+    }
+    assert_eq!(found, count);
+    // What was written anew has no unknown elements; it says the same.
+    let (again_count, start) = manifest::check(&again).expect("our own");
+    assert_eq!(again_count, count);
+    let entries = |payload, mut at| {
+        std::iter::from_fn(move || {
+            let (entry, next) = manifest::entry_at(payload, at)?;
+            at = next;
+            Some(entry)
+        })
+    };
+    let (_, first) = manifest::check(input).expect("it was");
+    assert!(entries(input, first).eq(entries(&again, start)));
+}
+
+/// What is kept with a copy.
+pub(crate) fn kept_copy(input: &[u8]) {
+    let Ok(kept) = Kept::decode(input) else { return };
+    assert!(Data::decode(kept.packet).is_ok());
+    let mut again = kept.packet.to_vec();
+    for certificate in kept.certificates() {
+        again.extend_from_slice(certificate);
+    }
+    if let Some(payload) = kept.payload {
+        byname_packet::tlv::write_element(&mut again, byname_packet::types::CONTENT, payload);
+    }
+    assert!(again.len() <= input.len(), "nothing is there twice");
+    assert_eq!(Kept::decode(&again).expect("our own"), kept);
 }
