@@ -144,32 +144,28 @@ pub(super) struct NewSegment<'a> {
     pub(super) echo: Echo,
 }
 
-/// Bursts being formed, in the order in which they are handed out.
+/// Bursts being formed, handed out in turn.
 ///
-/// After a burst somebody else has a turn: what is asked of one file beyond that waits until
-/// something that was asked of another has been handed out.
+/// Faces with work take turns, a burst a turn, whatever each of them has waiting; and so do the
+/// files that are asked for within a face's turns.
 #[derive(Debug, Default)]
 pub(super) struct Forming {
-    bursts: VecDeque<SegmentBurst>,
-    /// Whose burst was handed out last.
-    last: Option<(FaceId, Handle)>,
+    /// Never without a line; the first one's turn is next.
+    faces: VecDeque<(FaceId, VecDeque<Line>)>,
     spare: Vec<SegmentBurst>,
+}
+
+/// What waits of one file for one face; never empty.
+#[derive(Debug)]
+struct Line {
+    source: Handle,
+    bursts: VecDeque<SegmentBurst>,
 }
 
 impl Forming {
     /// Adds a segment to the last burst of its source, or to a new one.
     pub(super) fn add(&mut self, segment: &NewSegment<'_>) {
-        let key = (segment.echo.face(), segment.source);
-        let last = self.bursts.iter_mut().rev().find(|burst| (burst.face, burst.source) == key);
-        let burst = match last {
-            Some(burst) if burst.len() < BURST_SEGMENTS_MAX => burst,
-            _ => {
-                let mut burst = self.spare.pop().unwrap_or_default();
-                burst.begin(key);
-                self.bursts.push_back(burst);
-                self.bursts.back_mut().expect("it was pushed")
-            }
-        };
+        let burst = self.burst_for(segment.echo.face(), segment.source);
         let octets = &mut burst.octets;
         let at = octets.len();
         let packet_len = segment.front.len() + segment.len + segment.trailer.len();
@@ -189,13 +185,44 @@ impl Forming {
         });
     }
 
-    /// The next burst: of another face or source than the last one, if there is any.
+    /// The burst that a segment goes into.
+    fn burst_for(&mut self, face: FaceId, source: Handle) -> &mut SegmentBurst {
+        // From behind: what comes together belongs together.
+        let lines = match self.faces.iter().rposition(|(of, _)| *of == face) {
+            Some(at) => &mut self.faces[at].1,
+            None => {
+                self.faces.push_back((face, VecDeque::new()));
+                &mut self.faces.back_mut().expect("it was pushed").1
+            }
+        };
+        let bursts = match lines.iter().rposition(|line| line.source == source) {
+            Some(at) => &mut lines[at].bursts,
+            None => {
+                lines.push_back(Line { source, bursts: VecDeque::new() });
+                &mut lines.back_mut().expect("it was pushed").bursts
+            }
+        };
+        if bursts.back().is_none_or(|burst| burst.len() >= BURST_SEGMENTS_MAX) {
+            let mut burst = self.spare.pop().unwrap_or_default();
+            burst.begin((face, source));
+            bursts.push_back(burst);
+        }
+        bursts.back_mut().expect("one was pushed unless there was one")
+    }
+
+    /// The next burst. After it, all other faces with work have their turns before this one has
+    /// another.
     pub(super) fn pop(&mut self) -> Option<SegmentBurst> {
-        let is_next = |burst: &SegmentBurst| Some((burst.face, burst.source)) != self.last;
-        let at = self.bursts.iter().position(is_next).unwrap_or(0);
-        let burst = self.bursts.remove(at)?;
-        self.last = Some((burst.face, burst.source));
-        Some(burst)
+        let (face, mut lines) = self.faces.pop_front()?;
+        let mut line = lines.pop_front()?;
+        let burst = line.bursts.pop_front();
+        if !line.bursts.is_empty() {
+            lines.push_back(line);
+        }
+        if !lines.is_empty() {
+            self.faces.push_back((face, lines));
+        }
+        burst
     }
 
     /// Keeps the memory of a burst that is over.
@@ -246,8 +273,27 @@ mod tests {
         let bursts: Vec<SegmentBurst> = std::iter::from_fn(|| forming.pop()).collect();
         let turns: Vec<_> =
             bursts.iter().map(|burst| (burst.face().0, burst.source().0, burst.len())).collect();
-        assert_eq!(turns, [(1, 7, BURST_SEGMENTS_MAX), (1, 8, 2), (1, 7, 10), (2, 7, 1)]);
-        assert_eq!(offsets(&bursts[1]), [0, 1]);
+        assert_eq!(turns, [(1, 7, BURST_SEGMENTS_MAX), (2, 7, 1), (1, 8, 2), (1, 7, 10)]);
+        assert_eq!(offsets(&bursts[2]), [0, 1]);
+    }
+
+    #[test]
+    fn faces_with_work_take_turns_however_much_each_of_them_wants() {
+        const MANY: u64 = 4 * BURST_SEGMENTS_MAX as u64;
+        let mut forming = Forming::default();
+        // Much of one file, a little of many files, and a little of one.
+        (0..MANY).for_each(|segment| add(&mut forming, 1, 7, segment));
+        (0..4).for_each(|source| add(&mut forming, 2, 20 + source, 0));
+        add(&mut forming, 3, 7, 0);
+        let mut turns = Vec::new();
+        while let Some(burst) = forming.pop() {
+            turns.push(burst.face().0);
+            if turns.len() == 4 {
+                // Whoever comes later waits for one turn of everybody else.
+                add(&mut forming, 3, 7, 1);
+            }
+        }
+        assert_eq!(turns, [1, 2, 3, 1, 2, 1, 3, 2, 1, 2]);
     }
 
     #[test]
