@@ -154,6 +154,8 @@ pub struct Bottleneck {
     pub now_ns: u64,
     /// What all answers of the producer pass.
     pub queue: Queue,
+    /// What the queue was made with.
+    pub line: QueueConfig,
     /// May be changed at any time.
     pub faults: Faults,
     /// In the order of their making.
@@ -174,6 +176,7 @@ impl Bottleneck {
         Bottleneck {
             now_ns: 0,
             queue: Queue::new(queue),
+            line: queue,
             faults,
             consumers: Vec::new(),
             refusal: 0.0,
@@ -191,15 +194,7 @@ impl Bottleneck {
         let (transfers, wake_ns) = (Vec::new(), u64::MAX);
         let lanes = [self.timeline.add_lane(), self.timeline.add_lane()];
         let (requested, turn) = (0, 0);
-        self.consumers.push(Consumer {
-            config,
-            flow,
-            transfers,
-            requested,
-            wake_ns,
-            turn,
-            lanes,
-        });
+        self.consumers.push(Consumer { config, flow, transfers, requested, wake_ns, turn, lanes });
         self.consumers.len() - 1
     }
 
@@ -223,6 +218,12 @@ impl Bottleneck {
             self.happen(event);
         }
         self.now_ns = end_ns;
+    }
+
+    /// How long a packet that comes to the queue now waits, in milliseconds.
+    pub fn queue_ms(&self) -> f64 {
+        let bits = self.queue.queued_bytes(self.now_ns) * 8;
+        bits as f64 * 1e3 / self.line.bits_per_s as f64
     }
 
     /// Events that happened or were planned: a measure of the work done.
