@@ -3,7 +3,7 @@
 use byname_forwarder::{Config, FaceId, FaceInfo, Forwarder, Route};
 use byname_link::{Feedback, LinkOptions, LinkReceiver};
 use byname_packet::Name;
-use byname_packet::lp::LpPacket;
+use byname_packet::lp::{LpHeader, LpPacket};
 use byname_packet::mgmt::ROUTE_FLAG_CHILD_INHERIT;
 
 use crate::frame::Frame;

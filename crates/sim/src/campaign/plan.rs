@@ -8,7 +8,7 @@ use crate::random::Random;
 use crate::world::{LinkConfig, MS, SECOND};
 
 /// Readers begin and troubles happen from here on.
-pub const STORM_START_NS: u64 = 2 * SECOND;
+pub(super) const STORM_START_NS: u64 = 2 * SECOND;
 const STORM_MIN_NS: u64 = 500 * MS;
 const STORM_MAX_NS: u64 = 12 * SECOND;
 const UNIT: u64 = 8192;

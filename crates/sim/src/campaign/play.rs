@@ -84,6 +84,7 @@ impl<'a> Stage<'a> {
             made
         });
         let links = links.collect();
+        world.keep_ledgers();
         let hosts = topology.hosts;
         let (publishers, readers) = (Vec::new(), Vec::new());
         let mut stage =
