@@ -2,29 +2,33 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::rc::Rc;
 
 use byname_io::{Clock, Connection, Endpoint};
 use byname_packet::Name;
-use byname_security::trust::{Trusted, Validator};
+use byname_security::trust::Trusted;
 use byname_transfer::discovery::{Discovered, DiscoveryConfig};
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::reader::ObjectPlan;
 use byname_transfer::versions::VersionMemory;
 
-use crate::config::{ClientConfig, TRANSFERS_MAX};
-use crate::driver::{Driver, Shared};
+use crate::config::{ClientConfig, nanoseconds};
+use crate::driver::Driver;
 use crate::error::ClientError;
 use crate::file_job::{DownloadOptions, FileContext, FileJob};
 use crate::handle::RangesRead;
 use crate::job::DiscoveryJob;
 use crate::list_job::{ListJob, Wanted};
 use crate::listing::Listing;
-use crate::net::{ConnectFailed, Net};
+use crate::machine::random::Random;
+use crate::machine::sources::Sources;
+use crate::machine::{Machine, Shared};
+use crate::net::Net;
 use crate::part_file::Target;
 use crate::progress::{FileReport, Progress};
 use crate::ranges::{FileReads, ReadRequest};
 use crate::read_job::{ReadJob, Sink};
-use crate::tree::{BESIDE_FILES_MAX, Filter, TreeReport, TreeSource};
+use crate::tree::{Filter, TreeReport, TreeSource};
 
 /// A connection to a forwarder, and what is remembered between calls.
 pub struct Client {
@@ -45,17 +49,14 @@ impl Client {
         let mut last = None;
         for endpoint in endpoints {
             tried.push(endpoint.to_string());
-            match Net::connect(endpoint, config.connect_timeout) {
-                Ok(mut net) => {
-                    if config.asks_all {
-                        let others = endpoints.iter().skip(tried.len()).chain(endpoints);
-                        let others = others.take(endpoints.len() - 1);
-                        net.set_others(others.cloned());
-                    }
-                    return Ok(Client::new(net, config));
+            match Connection::connect(endpoint, config.connect_timeout) {
+                Ok(connection) => {
+                    let count = if config.asks_all { endpoints.len() } else { 1 };
+                    let from_here = endpoints.iter().skip(tried.len() - 1).chain(endpoints);
+                    let sources = from_here.take(count).cloned().collect();
+                    return Ok(Client::new(Net::new(connection, sources)?, count, config));
                 }
-                Err(ConnectFailed::Io(error)) => return Err(error.into()),
-                Err(ConnectFailed::Connect(error)) => last = Some(error),
+                Err(error) => last = Some(error),
             }
         }
         match last {
@@ -72,15 +73,16 @@ impl Client {
         connection: Connection,
         config: ClientConfig,
     ) -> Result<Self, ClientError> {
-        Ok(Client::new(Net::new(connection)?, config))
+        Ok(Client::new(Net::new(connection, Vec::new())?, 0, config))
     }
 
-    fn new(net: Net, config: ClientConfig) -> Self {
+    fn new(net: Net, source_count: usize, config: ClientConfig) -> Self {
         let clock = Clock::new();
-        let flow = config.flow(clock.now_ns());
-        let validator = Validator::new(config.trust.clone());
-        let shared = Shared { clock, flow, validator, versions: VersionMemory::default() };
-        let driver = Driver::new(net, shared, config.stop.clone(), config.timeout);
+        let random = Random::secret();
+        let shared = Shared::new(&config, clock.now_ns());
+        let sources = Sources::new(source_count, nanoseconds(config.timeout));
+        let machine = Machine::new(shared, sources, net.channel(), random);
+        let driver = Driver::new(net, clock, machine, config.stop.clone());
         Client { driver, config, wanted: Wanted::Either }
     }
 
@@ -91,7 +93,7 @@ impl Client {
 
     /// The newest versions seen; fill it before the first call to keep it across runs.
     pub fn versions_mut(&mut self) -> &mut VersionMemory {
-        &mut self.driver.shared.versions
+        &mut self.driver.shared().versions
     }
 
     /// Gives the client a certificate it would otherwise fetch. It is not trusted by that.
@@ -102,7 +104,7 @@ impl Client {
         &mut self,
         wire: &[u8],
     ) -> Result<Name, byname_security::cert::CertificateError> {
-        self.driver.shared.validator.add_certificate(wire)
+        self.driver.shared().validator.add_certificate(wire)
     }
 
     /// The proved description of the current version of a file or directory.
@@ -111,7 +113,7 @@ impl Client {
     /// [`ClientError::Read`] in all its variants, [`ClientError::Disconnected`],
     /// [`ClientError::Interrupted`].
     pub fn stat(&mut self, name: &Name) -> Result<Discovered, ClientError> {
-        let now_ns = self.driver.shared.clock.now_ns();
+        let now_ns = self.driver.clock.now_ns();
         let job = DiscoveryJob::new(name.clone(), self.config.discovery(), now_ns);
         self.driver.run_one(job)?.into_outcome()
     }
@@ -128,9 +130,9 @@ impl Client {
         progress: &mut dyn Progress,
     ) -> Result<FileReport, ClientError> {
         let target = Target::at(target)?;
-        let context = FileContext::new(&self.config, options, progress);
-        let now_ns = self.driver.shared.clock.now_ns();
-        let job = FileJob::new(&context, name.clone(), target, now_ns);
+        let context = Rc::new(FileContext::new(&self.config, options, Box::new(progress)));
+        let now_ns = self.driver.clock.now_ns();
+        let job = FileJob::new(context, name.clone(), target, now_ns);
         let outcome = self.driver.run_one(job)?.into_outcome();
         self.keep_late();
         outcome
@@ -142,7 +144,7 @@ impl Client {
         let Some(copies) = self.config.copies.clone() else { return };
         let config = DiscoveryConfig { root_pending_ns: PATIENCE_NS, ..self.config.discovery() };
         for late in copies.take_late() {
-            let now_ns = self.driver.shared.clock.now_ns();
+            let now_ns = self.driver.clock.now_ns();
             let job = DiscoveryJob::new(late.name.clone(), config, now_ns);
             let found = self.driver.run_one(job).and_then(DiscoveryJob::into_outcome);
             copies.keep_late(&late, found.as_ref().ok());
@@ -162,20 +164,18 @@ impl Client {
         options: TreeOptions<'a>,
         progress: &'a mut dyn Progress,
     ) -> Result<TreeReport, ClientError> {
-        let mut context = FileContext::new(&self.config, options.files, progress);
+        let mut context = FileContext::new(&self.config, options.files, Box::new(progress));
         context.is_batched = options.files.sync;
         let root = (name.clone(), target.to_owned());
-        let mut source = TreeSource::new(&context, root, options.filter);
-        let at_once = self.config.transfers.clamp(1, TRANSFERS_MAX) + BESIDE_FILES_MAX;
+        let filter = options.filter;
+        let filter = Box::new(|path: &Path, is_directory: bool| filter(path, is_directory));
+        let mut source = TreeSource::new(Rc::new(context), root, filter);
+        let at_once = source.at_once();
         let ran = self.driver.run(&mut source, at_once);
         source.place_batch();
         ran?;
-        let TreeSource { fatal, report, .. } = source;
         self.keep_late();
-        match fatal {
-            Some(error) => Err(error),
-            None => Ok(report),
-        }
+        source.into_outcome()
     }
 
     /// The proved listing of a directory.
@@ -183,7 +183,7 @@ impl Client {
     /// # Errors
     /// As [`Client::stat`], and [`ClientError::ListingTooLarge`].
     pub fn list(&mut self, name: &Name) -> Result<Listing, ClientError> {
-        let now_ns = self.driver.shared.clock.now_ns();
+        let now_ns = self.driver.clock.now_ns();
         let job = ListJob::new(name.clone(), Wanted::Plain, self.config.discovery(), now_ns);
         match self.driver.run_one(job)?.into_outcome() {
             // A mirror of what was fetched by manifest has no plain listing.
@@ -198,7 +198,7 @@ impl Client {
     /// # Errors
     /// As [`Client::list`].
     pub fn list_described(&mut self, name: &Name) -> Result<Listing, ClientError> {
-        let now_ns = self.driver.shared.clock.now_ns();
+        let now_ns = self.driver.clock.now_ns();
         let config = self.config.discovery();
         let job = ListJob::new(name.clone(), self.wanted, config, now_ns);
         let listing = self.driver.run_one(job)?.into_outcome()?;
@@ -213,7 +213,7 @@ impl Client {
     /// # Errors
     /// As [`Client::stat`], and [`ReadError::Protocol`] if it is a directory.
     pub fn open(&mut self, name: &Name) -> Result<FoundFile, ClientError> {
-        let now_ns = self.driver.shared.clock.now_ns();
+        let now_ns = self.driver.clock.now_ns();
         let config = self.config.discovery_to_read();
         let job = DiscoveryJob::new(name.clone(), config, now_ns);
         let discovered = self.driver.run_one(job)?.into_outcome()?;

@@ -81,8 +81,7 @@ pub(crate) fn run(mut driver: Driver, mut source: Source) {
         if source.port.has_commands() || source.port.is_abandoned() {
             continue;
         }
-        let clock = driver.shared.clock;
-        if let Err(error) = driver.net.receive(IDLE_SLEEP, &|| clock.now_ns(), &mut |_| {}) {
+        if let Err(error) = driver.idle(IDLE_SLEEP) {
             tracing::debug!(%error, "the connection ended while nothing was under way");
         }
     }

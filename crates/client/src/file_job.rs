@@ -8,6 +8,7 @@ mod reading;
 
 use std::cell::RefCell;
 use std::io::Read;
+use std::rc::Rc;
 
 use byname_packet::{Data, Name, NameRef};
 use byname_security::tree::{Hash, TreeBuilder};
@@ -47,20 +48,21 @@ pub struct DownloadOptions {
 
 /// What is common to all files of a call.
 pub(crate) struct FileContext<'a> {
-    pub(crate) config: &'a ClientConfig,
+    pub(crate) config: ClientConfig,
     pub(crate) options: DownloadOptions,
-    pub(crate) progress: RefCell<&'a mut dyn Progress>,
+    progress: RefCell<Box<dyn Progress + 'a>>,
     /// Whole files are placed by the caller, many after one sync.
     pub(crate) is_batched: bool,
 }
 
 impl<'a> FileContext<'a> {
     pub(crate) fn new(
-        config: &'a ClientConfig,
+        config: &ClientConfig,
         options: DownloadOptions,
-        progress: &'a mut dyn Progress,
+        progress: Box<dyn Progress + 'a>,
     ) -> Self {
-        FileContext { config, options, progress: RefCell::new(progress), is_batched: false }
+        let (config, progress) = (config.clone(), RefCell::new(progress));
+        FileContext { config, options, progress, is_batched: false }
     }
 
     /// Keeps the publisher's packet with a file that is whole.
@@ -79,7 +81,7 @@ type State = Stage<Reading>;
 
 /// The job; done when it has an outcome.
 pub(crate) struct FileJob<'a> {
-    context: &'a FileContext<'a>,
+    context: Rc<FileContext<'a>>,
     name: Name,
     target: Target,
     state: State,
@@ -99,7 +101,7 @@ pub(crate) struct FileJob<'a> {
 
 impl<'a> FileJob<'a> {
     pub(crate) fn new(
-        context: &'a FileContext<'a>,
+        context: Rc<FileContext<'a>>,
         name: Name,
         target: Target,
         now_ns: u64,

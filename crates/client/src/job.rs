@@ -102,6 +102,18 @@ pub(crate) trait JobSource {
     fn take_done(&mut self, job: Self::Job);
 }
 
+impl<S: JobSource + ?Sized> JobSource for &mut S {
+    type Job = S::Job;
+
+    fn next_job(&mut self, now_ns: u64) -> Option<S::Job> {
+        (**self).next_job(now_ns)
+    }
+
+    fn take_done(&mut self, job: S::Job) {
+        (**self).take_done(job);
+    }
+}
+
 /// A single job as a source.
 pub(crate) struct Single<J> {
     waiting: Option<J>,

@@ -77,6 +77,12 @@ pub trait Progress {
     fn on_event(&mut self, event: Event<'_>);
 }
 
+impl<P: Progress + ?Sized> Progress for &mut P {
+    fn on_event(&mut self, event: Event<'_>) {
+        (**self).on_event(event);
+    }
+}
+
 /// Watches nothing.
 #[derive(Debug, Default)]
 pub struct NoProgress;

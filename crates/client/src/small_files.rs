@@ -9,6 +9,7 @@
 //! cannot be had this way is left over for an ordinary download, which tells why.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use byname_packet::{ContentType, Data, Name, NameRef, types};
 use byname_security::tree::Hash;
@@ -53,7 +54,7 @@ pub(crate) enum ItemState {
 
 /// The job; done when every file is settled.
 pub(crate) struct SmallFiles<'a> {
-    context: &'a FileContext<'a>,
+    context: Rc<FileContext<'a>>,
     directory: Name,
     local: LocalDir,
     /// Sorted by name.
@@ -72,7 +73,7 @@ pub(crate) struct SmallFiles<'a> {
 impl<'a> SmallFiles<'a> {
     /// `items` are sorted by name, at most [`BATCH_MAX`].
     pub(crate) fn new(
-        context: &'a FileContext<'a>,
+        context: Rc<FileContext<'a>>,
         directory: Name,
         local: LocalDir,
         items: Vec<Item>,

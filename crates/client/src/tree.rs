@@ -5,6 +5,7 @@
 //! failing entry does not end the others.
 
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use byname_packet::{Data, Name, NameRef};
 use byname_transfer::fetch::NackKind;
@@ -32,7 +33,7 @@ const LISTS_MAX: usize = 4;
 const BATCHES_MAX: usize = 2;
 
 /// Jobs that run beside those for single files.
-pub(crate) const BESIDE_FILES_MAX: usize = LISTS_MAX + BATCHES_MAX;
+const BESIDE_FILES_MAX: usize = LISTS_MAX + BATCHES_MAX;
 
 /// Files that are placed after one sync (each keeps a descriptor open meanwhile).
 const BATCH_FILES: usize = 256;
@@ -130,8 +131,8 @@ impl TreeJob<'_> {
 }
 
 pub(crate) struct TreeSource<'a> {
-    context: &'a FileContext<'a>,
-    filter: &'a mut Filter<'a>,
+    context: Rc<FileContext<'a>>,
+    filter: Box<Filter<'a>>,
     root: Option<(Name, PathBuf)>,
     cursors: Vec<Cursor>,
     /// Files that could not be fetched with the others of their batch.
@@ -139,30 +140,43 @@ pub(crate) struct TreeSource<'a> {
     running: Running,
     files_max: usize,
     wanted: Wanted,
-    pub(crate) report: TreeReport,
+    report: TreeReport,
     batch: Vec<Whole>,
     /// The directory asked for could not be listed, or the disk is full: there is no going on.
-    pub(crate) fatal: Option<ClientError>,
+    fatal: Option<ClientError>,
 }
 
 impl<'a> TreeSource<'a> {
     pub(crate) fn new(
-        context: &'a FileContext<'a>,
+        context: Rc<FileContext<'a>>,
         root: (Name, PathBuf),
-        filter: &'a mut Filter<'a>,
+        filter: Box<Filter<'a>>,
     ) -> Self {
         TreeSource {
-            context,
             filter,
             root: Some(root),
             cursors: Vec::new(),
             left_over: Vec::new(),
             running: Running::default(),
             files_max: context.config.transfers.clamp(1, TRANSFERS_MAX),
+            context,
             wanted: Wanted::Either,
             report: TreeReport::default(),
             batch: Vec::new(),
             fatal: None,
+        }
+    }
+
+    /// Jobs that may run at the same time.
+    pub(crate) fn at_once(&self) -> usize {
+        self.files_max + BESIDE_FILES_MAX
+    }
+
+    /// What was done, after everything that could be done.
+    pub(crate) fn into_outcome(self) -> Result<TreeReport, ClientError> {
+        match self.fatal {
+            Some(error) => Err(error),
+            None => Ok(self.report),
         }
     }
 
@@ -233,7 +247,7 @@ impl<'a> TreeSource<'a> {
             let target = cursor.local.file(os_name);
             let shown = target.shown.clone();
             let known = known(&cursor.listing, &described);
-            let job = FileJob::new(self.context, name, target, now_ns);
+            let job = FileJob::new(Rc::clone(&self.context), name, target, now_ns);
             let job = match known {
                 Some(known) => job.with_known(known),
                 None => job,
@@ -280,7 +294,7 @@ impl<'a> TreeSource<'a> {
         }
         self.running.batches += 1;
         let (name, local) = (listing.name.clone(), local.clone());
-        let batch = SmallFiles::new(self.context, name, local, items);
+        let batch = SmallFiles::new(Rc::clone(&self.context), name, local, items);
         Step::Job(TreeJob::Small(Box::new(batch)))
     }
 
@@ -396,7 +410,7 @@ impl<'a> JobSource for TreeSource<'a> {
             && let Some((name, target)) = self.left_over.pop()
         {
             let shown = target.shown.clone();
-            let job = FileJob::new(self.context, name, target, now_ns);
+            let job = FileJob::new(Rc::clone(&self.context), name, target, now_ns);
             return Some(self.file(job, shown));
         }
         while self.fatal.is_none() {

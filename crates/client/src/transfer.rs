@@ -1,0 +1,294 @@
+//! One download as a state machine, for whoever has frames from elsewhere than a socket: it neither
+//! waits nor looks at a clock. Files are written as they always are.
+//!
+//! *Handle*: [`Transfer::handle_frame`] for each frame of the connection in use,
+//! [`Transfer::handle_timeout`] when the time of [`Transfer::poll_timeout`] has come,
+//! [`Transfer::handle_disconnected`]. *Poll*, after each of these: [`Transfer::poll_connect`]
+//! (answered by [`Transfer::handle_connected`] or [`Transfer::handle_connect_failed`]) and
+//! [`Transfer::poll_frame`] until there is nothing more, then [`Transfer::outcome`].
+//!
+//! Dropping a transfer is what a crash is: nothing is finished or cleaned up.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use byname_packet::Name;
+
+use crate::config::{ClientConfig, Stop, nanoseconds};
+use crate::error::ClientError;
+use crate::file_job::{DownloadOptions, FileContext, FileJob};
+use crate::job::{JobSource, Single};
+use crate::machine::random::Random;
+use crate::machine::run::Run;
+use crate::machine::sources::Sources;
+use crate::machine::{Machine, Outlet, Shared};
+use crate::part_file::Target;
+use crate::progress::{FileReport, Progress};
+use crate::tree::{Filter, TreeReport, TreeSource};
+
+pub use crate::machine::sources::Connect;
+pub use crate::machine::{Channel, Now};
+
+/// Unsent bytes above which no further request is made.
+const QUEUE_BYTES_MAX: usize = 256 << 10;
+
+/// What to fetch, and how.
+pub struct Order {
+    /// The published file or directory.
+    pub name: Name,
+    /// Where it goes.
+    pub target: PathBuf,
+    /// As for a [`Client`](crate::Client).
+    pub config: ClientConfig,
+    /// As for a [`Client`](crate::Client).
+    pub options: DownloadOptions,
+    /// Hears what happens.
+    pub progress: Box<dyn Progress>,
+}
+
+/// Who may be asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Peers {
+    /// So many sources, of which the first is connected to.
+    pub source_count: usize,
+    /// What the first connection delivers.
+    pub channel: Channel,
+    /// Nonces are made from this.
+    pub seed: u64,
+}
+
+/// How a transfer ended.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Of one file.
+    File(Result<FileReport, ClientError>),
+    /// Of a directory.
+    Tree(Result<TreeReport, ClientError>),
+}
+
+enum Work {
+    File(Box<Run<Single<FileJob<'static>>>>),
+    Tree(Box<Run<TreeSource<'static>>>),
+    Done(Outcome),
+}
+
+/// See the module.
+pub struct Transfer {
+    machine: Machine,
+    work: Work,
+    outbox: Outbox,
+    stop: Stop,
+}
+
+/// Frames that wait to be polled.
+struct Outbox {
+    frames: VecDeque<Vec<u8>>,
+    bytes: usize,
+    is_connected: bool,
+}
+
+impl Outlet for Outbox {
+    fn has_room(&self) -> bool {
+        self.is_connected && self.bytes < QUEUE_BYTES_MAX
+    }
+
+    fn queue(&mut self, parts: &[&[u8]]) {
+        let frame = parts.concat();
+        self.bytes += frame.len();
+        self.frames.push_back(frame);
+    }
+}
+
+impl Transfer {
+    /// Will fetch one file.
+    ///
+    /// # Errors
+    /// If there is no such place for it on the disk.
+    pub fn file(order: Order, peers: Peers, now: Now) -> Result<Self, ClientError> {
+        let Order { name, target, config, options, progress } = order;
+        let target = Target::at(&target)?;
+        let context = Rc::new(FileContext::new(&config, options, progress));
+        let job = FileJob::new(context, name, target, now.now_ns);
+        Ok(Transfer::new(Work::File(Box::new(Run::new(Single::new(job), 1))), &config, peers, now))
+    }
+
+    /// Will fetch a directory with everything below it that `filter` accepts.
+    pub fn tree(order: Order, filter: Box<Filter<'static>>, peers: Peers, now: Now) -> Self {
+        let Order { name, target, config, options, progress } = order;
+        let mut context = FileContext::new(&config, options, progress);
+        context.is_batched = options.sync;
+        let source = TreeSource::new(Rc::new(context), (name, target), filter);
+        let at_once = source.at_once();
+        Transfer::new(Work::Tree(Box::new(Run::new(source, at_once))), &config, peers, now)
+    }
+
+    fn new(work: Work, config: &ClientConfig, peers: Peers, now: Now) -> Self {
+        let shared = Shared::new(config, now.now_ns);
+        let sources = Sources::new(peers.source_count, nanoseconds(config.timeout));
+        let random = Random::Seeded(peers.seed);
+        let mut transfer = Transfer {
+            machine: Machine::new(shared, sources, peers.channel, random),
+            work,
+            outbox: Outbox { frames: VecDeque::new(), bytes: 0, is_connected: true },
+            stop: config.stop.clone(),
+        };
+        transfer.advance(now);
+        transfer
+    }
+
+    /// How it ended, if it did.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.work {
+            Work::Done(outcome) => Some(outcome),
+            Work::File(_) | Work::Tree(_) => None,
+        }
+    }
+
+    /// Requests that may be under way.
+    pub fn window(&self) -> usize {
+        self.machine.shared.flow.window()
+    }
+
+    /// A frame came over the connection in use.
+    pub fn handle_frame(&mut self, frame: &[u8], now: Now) {
+        match &mut self.work {
+            Work::File(run) => take_frame(&mut self.machine, run, frame, now),
+            Work::Tree(run) => take_frame(&mut self.machine, run, frame, now),
+            Work::Done(_) => {}
+        }
+        self.advance(now);
+    }
+
+    /// The time of [`Transfer::poll_timeout`] has come.
+    pub fn handle_timeout(&mut self, now: Now) {
+        match &mut self.work {
+            Work::File(run) => time_out(&mut self.machine, run, now),
+            Work::Tree(run) => time_out(&mut self.machine, run, now),
+            Work::Done(_) => {}
+        }
+        self.advance(now);
+    }
+
+    /// The source of the last [`Transfer::poll_connect`] is there, and the one before is not used
+    /// any more.
+    pub fn handle_connected(&mut self, channel: Channel, now: Now) {
+        self.outbox = Outbox { frames: VecDeque::new(), bytes: 0, is_connected: true };
+        self.machine.handle_connected(channel, now.now_ns, &mut self.outbox);
+        self.advance(now);
+    }
+
+    /// The source of the last [`Transfer::poll_connect`] cannot be had.
+    pub fn handle_connect_failed(&mut self, now: Now) {
+        match &mut self.work {
+            Work::File(run) => self.machine.handle_connect_failed(run, now),
+            Work::Tree(run) => self.machine.handle_connect_failed(run, now),
+            Work::Done(_) => {}
+        }
+        self.advance(now);
+    }
+
+    /// The connection in use is gone.
+    pub fn handle_disconnected(&mut self, now: Now) {
+        self.outbox = Outbox { frames: VecDeque::new(), bytes: 0, is_connected: false };
+        self.machine.handle_disconnected(now.now_ns);
+        self.advance(now);
+    }
+
+    /// Whom to connect to now.
+    pub fn poll_connect(&mut self, now: Now) -> Option<Connect> {
+        match &self.work {
+            Work::Done(_) => None,
+            Work::File(_) | Work::Tree(_) => self.machine.poll_connect(now.now_ns),
+        }
+    }
+
+    /// The next frame for the connection in use.
+    pub fn poll_frame(&mut self, now: Now) -> Option<Vec<u8>> {
+        let was_full = !self.outbox.has_room();
+        let frame = self.outbox.frames.pop_front()?;
+        self.outbox.bytes -= frame.len();
+        if was_full && self.outbox.has_room() {
+            self.advance(now);
+        }
+        Some(frame)
+    }
+
+    /// When [`Transfer::handle_timeout`] has something to do.
+    pub fn poll_timeout(&mut self) -> Option<u64> {
+        match &mut self.work {
+            Work::File(run) => self.machine.poll_deadline(run),
+            Work::Tree(run) => self.machine.poll_deadline(run),
+            Work::Done(_) => None,
+        }
+    }
+
+    /// Sends what there is to send, and ends when everything is done.
+    fn advance(&mut self, now: Now) {
+        let Transfer { machine, outbox, stop, .. } = self;
+        let ended = if stop.is_requested() {
+            Some(Err(ClientError::Interrupted))
+        } else {
+            match &mut self.work {
+                Work::File(run) => drive(machine, run, outbox, now),
+                Work::Tree(run) => drive(machine, run, outbox, now),
+                Work::Done(_) => return,
+            }
+        };
+        if let Some(ended) = ended {
+            self.finish(ended);
+        }
+    }
+
+    fn finish(&mut self, ended: Result<(), ClientError>) {
+        let interrupted = Outcome::File(Err(ClientError::Interrupted));
+        let outcome = match std::mem::replace(&mut self.work, Work::Done(interrupted)) {
+            Work::File(run) => {
+                let done = run.end(&mut self.machine).into_done();
+                let done = done.map_or(Err(ClientError::Interrupted), FileJob::into_outcome);
+                Outcome::File(ended.and(done))
+            }
+            Work::Tree(run) => {
+                let mut source = run.end(&mut self.machine);
+                source.place_batch();
+                Outcome::Tree(ended.and_then(|()| source.into_outcome()))
+            }
+            Work::Done(outcome) => outcome,
+        };
+        self.work = Work::Done(outcome);
+    }
+}
+
+fn take_frame<S: JobSource>(machine: &mut Machine, run: &mut Run<S>, frame: &[u8], now: Now) {
+    machine.handle_frame(run, frame, now);
+    machine.end_burst(run, now);
+}
+
+fn time_out<S: JobSource>(machine: &mut Machine, run: &mut Run<S>, now: Now) {
+    machine.end_burst(run, now);
+    machine.handle_timeout(run, now);
+}
+
+/// How it ended, if it did.
+fn drive<S: JobSource>(
+    machine: &mut Machine,
+    run: &mut Run<S>,
+    outbox: &mut Outbox,
+    now: Now,
+) -> Option<Result<(), ClientError>> {
+    run.retire(machine);
+    loop {
+        run.refill(machine, now.now_ns);
+        if run.is_empty() {
+            return Some(Ok(()));
+        }
+        if machine.take_end().is_some() {
+            let endpoint = "every source".to_owned();
+            return Some(Err(ClientError::Disconnected { endpoint, source: None }));
+        }
+        machine.send(run, &|| now, outbox);
+        if !run.retire(machine) {
+            return None;
+        }
+    }
+}
