@@ -9,6 +9,8 @@
 //! whoever has an older answer: a cache, or a mirror. One after the other, because a Data that
 //! comes does not tell which of two Interests it answers.
 
+mod damage;
+
 use byname_packet::{Data, KeyLocator, Name, NameRef};
 use byname_security::trust::{TrustError, Trusted};
 
@@ -19,7 +21,6 @@ use crate::flow::Flow;
 use crate::freshness::{FRESH_AGE_MAX_NS, FRESH_PATIENCE_NS, Freshness, SHORT_PATIENCE_NS};
 use crate::metadata::{Absence, Answer, ContentRoot, Metadata};
 use crate::naming::metadata_name;
-use crate::numbers::LISTING_KEYWORD;
 use crate::reader::ObjectPlan;
 use crate::request::{Ask, Context, Request};
 
@@ -118,6 +119,7 @@ pub struct Discovery {
     started_ns: u64,
     pause_ns: u64,
     stale_asks: u32,
+    damaged_asks: u32,
     waiting: Option<Waiting>,
     is_waiting_told: bool,
     outcome: Option<Result<Discovered, ReadError>>,
@@ -135,6 +137,7 @@ impl Discovery {
             started_ns: now_ns,
             pause_ns: PAUSE_FIRST_NS,
             stale_asks: 0,
+            damaged_asks: 0,
             waiting: None,
             is_waiting_told: false,
             outcome: None,
@@ -176,7 +179,7 @@ impl Discovery {
                     true
                 }
                 Some(Err(error)) => {
-                    self.fail(error.into());
+                    self.on_distrust(error, context);
                     true
                 }
             },
@@ -318,7 +321,7 @@ impl Discovery {
             (&self.stage, self.authenticator.failed_certificate())
         {
             let name = self.name.clone();
-            return self.fail(TrustError::NoCertificate { name, certificate }.into());
+            return self.on_distrust(TrustError::NoCertificate { name, certificate }, context);
         }
         let Stage::Asking(ask) = &self.stage else { return };
         let Some(failure) = ask.failure() else { return };
@@ -360,7 +363,7 @@ impl Discovery {
         let Ok(data) = Data::decode(&packet) else { return self.stage = Stage::Done };
         match self.authenticator.check(&data, context) {
             Verdict::Wait => self.stage = Stage::Authenticating(packet),
-            Verdict::Refused(error) => self.fail(error.into()),
+            Verdict::Refused(error) => self.on_distrust(error, context),
             Verdict::Trusted(trust) => match Answer::decode(&data) {
                 Ok(Answer::Absence(absence)) => self.on_absence(absence, context),
                 Ok(Answer::Metadata(metadata)) => {
@@ -369,10 +372,6 @@ impl Discovery {
                 Err(error) => self.fail(self.problem(error.into())),
             },
         }
-    }
-
-    fn problem(&self, problem: ProtocolProblem) -> ReadError {
-        ReadError::Protocol { name: self.name.clone(), problem }
     }
 
     fn on_absence(&mut self, absence: Absence, context: &Context<'_>) {
@@ -477,10 +476,6 @@ impl Discovery {
             }
             (Whom::Anybody(_), _) => {}
         }
-    }
-
-    fn is_own(&self, object: NameRef<'_>) -> bool {
-        object == self.name.view() || object == self.name.with_keyword(LISTING_KEYWORD).view()
     }
 
     /// Whether the description is about the name asked for. A publisher without roots may keep

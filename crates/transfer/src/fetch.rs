@@ -9,6 +9,7 @@
 //! of these; what is under way is counted in the shared [`Flow`] exactly once; memory is bounded by
 //! the runs given at the start plus the window of the flow.
 
+mod refusals;
 mod runs;
 mod table;
 
@@ -16,10 +17,11 @@ pub use crate::sharing::Class;
 pub use runs::SegmentRuns;
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::BinaryHeap;
 
 use crate::flow::Flow;
 use crate::sharing::Share;
+use refusals::Refusals;
 use table::{Attempt, SegmentMap, Table};
 
 const MS: u64 = 1_000_000;
@@ -34,7 +36,6 @@ const REFUSED_RETRY_NS: u64 = 20 * MS;
 const LATER_ANSWERS: usize = 3;
 /// Repetitions that are let out whatever the room.
 const REPEATS_MIN: usize = 8;
-const REFUSED_SEGMENTS_MAX: usize = 64;
 
 /// Limits of one fetch.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +44,8 @@ pub struct FetchConfig {
     pub retries: u32,
     /// Silence after which the fetch fails; also the age a segment must have before it is given up.
     pub silence_ns: u64,
-    /// Times one segment may arrive with wrong content before the fetch fails.
+    /// Times one segment may arrive with wrong content before the fetch fails. All together may be
+    /// one in nine of those that came, and 64 more.
     pub refusals_max: u32,
     /// Who waits for it.
     pub class: Class,
@@ -51,7 +53,7 @@ pub struct FetchConfig {
 
 impl Default for FetchConfig {
     fn default() -> Self {
-        FetchConfig { retries: 5, silence_ns: 15_000 * MS, refusals_max: 2, class: Class::Bulk }
+        FetchConfig { retries: 5, silence_ns: 15_000 * MS, refusals_max: 5, class: Class::Bulk }
     }
 }
 
@@ -114,7 +116,7 @@ pub struct Fetch {
     /// Segments to ask for again, with the time from which that is allowed.
     waiting: SegmentMap<(u64, Attempt)>,
     waiting_order: BinaryHeap<Reverse<(u64, u64)>>,
-    refusals: HashMap<u64, u32>,
+    refusals: Refusals,
     last_segment: Option<u64>,
     heard_ns: Option<u64>,
     /// When a silence was last broken by asking for one segment again.
@@ -139,7 +141,7 @@ impl Fetch {
             share: Share::new(config.class),
             waiting: SegmentMap::default(),
             waiting_order: BinaryHeap::new(),
-            refusals: HashMap::new(),
+            refusals: Refusals::default(),
             last_segment,
             heard_ns: None,
             probed_ns: None,
@@ -173,6 +175,7 @@ impl Fetch {
         // Even late, after its time-out, an answer is taken instead of asking again.
         self.heard_ns = Some(now_ns);
         self.no_route_since_ns = None;
+        self.refusals.on_answer();
         true
     }
 
@@ -240,9 +243,7 @@ impl Fetch {
 
     /// What came as this segment is not what it should be: ask again, a bounded number of times.
     pub fn refuse(&mut self, segment: u64, now_ns: u64) {
-        let count = self.refusals.entry(segment).or_insert(0);
-        *count += 1;
-        if *count >= self.config.refusals_max || self.refusals.len() > REFUSED_SEGMENTS_MAX {
+        if self.refusals.add(segment, self.config.refusals_max) {
             return self.fail(FetchFailure::Refused { segment });
         }
         self.want(segment, now_ns.saturating_add(REFUSED_RETRY_NS), now_ns);

@@ -185,12 +185,14 @@ fn wrong_content_is_asked_for_again_a_bounded_number_of_times() {
     assert_eq!(fetch.poll_segment(0, 8, BYTES, &mut flow), Some(0));
     assert!(fetch.handle_data(0, false, MS, &mut flow));
     fetch.refuse(0, MS);
-    assert!(!fetch.is_finished());
     assert_eq!(fetch.poll_segment(MS, 8, BYTES, &mut flow), None);
-    let due_ns = fetch.poll_deadline(&flow).expect("it will be asked for again");
-    assert_eq!(fetch.poll_segment(due_ns, 8, BYTES, &mut flow), Some(0));
-    assert!(fetch.handle_data(0, false, due_ns, &mut flow));
-    fetch.refuse(0, due_ns);
+    for _ in 1..FetchConfig::default().refusals_max {
+        assert!(!fetch.is_finished() && fetch.failure().is_none());
+        let due_ns = fetch.poll_deadline(&flow).expect("it will be asked for again");
+        assert_eq!(fetch.poll_segment(due_ns, 8, BYTES, &mut flow), Some(0));
+        assert!(fetch.handle_data(0, false, due_ns, &mut flow));
+        fetch.refuse(0, due_ns);
+    }
     assert_eq!(fetch.failure(), Some(FetchFailure::Refused { segment: 0 }));
 }
 
