@@ -24,7 +24,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("client", &["io", "keychain", "link", "packet", "security", "transfer"]),
     ("traffic", &["io", "link", "packet"]),
     ("web", &[]),
-    ("sim", &["forwarder", "link", "packet", "security", "transfer"]),
+    ("sim", &["client", "forwarder", "link", "packet", "security", "store", "transfer"]),
 ];
 /// Rooms at the top: they may use everything, and nothing uses them.
 const TOP: [&str; 3] = ["cli", "replay", "xtask"];
