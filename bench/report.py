@@ -81,7 +81,8 @@ def markdown(run):
         "CPU is that of all processes, servers and forwarders included. *Publish* is what the "
         "servers spent before the first fetch, *first* is the first fetch (byname hashes the "
         "file in it). Numbers are median (min–max). Memory is the largest resident size (a "
-        "client's is at least that of the program that starts it, 23 MiB). *On the wire* is what all links carried per unit, both ways, headers included.",
+        "client's is at least that of the program that starts it, 23 MiB). *On the wire* is what "
+        "all links carried per unit, both ways, headers included.",
         "",
     ]
     targets = [row for suite in run["suites"]
@@ -108,7 +109,8 @@ def table(suite):
         f"{suite['units']:g} {unit}{'s' if unit == 'file' else ''}. {suite['note']}".rstrip(),
         "",
         f"| program | wall {second}/{unit} | CPU {second}/{unit} | client CPU | server CPU "
-        f"| publish | first | wall ÷ {reference} | CPU ÷ {reference} | client MiB | servers MiB | on the wire |",
+        f"| publish | first | wall ÷ {reference} | CPU ÷ {reference} "
+        "| client MiB | servers MiB | on the wire |",
         "|" + "---|" * 12,
     ]
     lines += [row(title, summary, scale) for title, summary in suite["summaries"].items()]

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use byname_packet::{Data, Interest, InterestBuilder, Name, NameRef};
 use byname_security::key::HmacSigner;
 use byname_security::trust::{TrustPolicy, Validator};
+use byname_transfer::congestion::{Congestion, WINDOW_MAX};
 use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
 use byname_transfer::error::{ErrorClass, ReadError};
 use byname_transfer::fetch::{FetchConfig, NackKind};
@@ -155,9 +156,13 @@ impl World {
 
 /// A publisher before and after it has computed the root of one file.
 fn before_and_after() -> (Publisher, Publisher, Name) {
+    before_and_after_with(&sample(SIZE))
+}
+
+fn before_and_after_with(content: &[u8]) -> (Publisher, Publisher, Name) {
     let [mut before, mut after] = [(); 2].map(|()| Publisher::new("/lab", 1));
-    let name = before.publish("f", 1000, &sample(SIZE));
-    after.publish("f", 1000, &sample(SIZE));
+    let name = before.publish("f", 1000, content);
+    after.publish("f", 1000, content);
     before.object_mut(&name).root = ContentRoot::Pending;
     (before, after, name)
 }
@@ -230,6 +235,30 @@ fn when_the_root_is_there_the_reader_goes_on_with_what_it_has() {
         assert!(matches!(settled.metadata.root, ContentRoot::Known(_)));
         assert_eq!(world.asked_for(Part::Content, versioned.view()), (SIZE as u32).div_ceil(8192));
     }
+}
+
+#[test]
+fn any_number_of_nodes_may_come_unsigned_before_the_root_is_told() {
+    // A fast reader asks for more nodes ahead than it keeps when signing ends.
+    let content = vec![0; 330 << 20];
+    let (before, after, name) = before_and_after_with(&content);
+    let mut world = World::trusting(&before);
+    world.flow = Flow::new(Congestion::Fixed(WINDOW_MAX).controller(WINDOW_MAX));
+    let (mut nodes, mut descriptions) = (0, 0);
+    let mut answers = |interest: &Interest<'_>| match naming::parse(interest.name) {
+        Some(parsed) if matches!(parsed.request, naming::Request::Segment { .. }) => {
+            nodes += u32::from(interest.name.to_string().contains("32=tree-1"));
+            if nodes < 80 { before.answer(interest) } else { after.answer(interest) }
+        }
+        _ => {
+            descriptions += 1;
+            if descriptions < 6 { before.answer(interest) } else { after.answer(interest) }
+        }
+    };
+    let mut reader = begin(&mut world, &name, &mut answers);
+    let bytes = world.read(&mut reader, &mut answers, 1_000_000);
+    assert!(reader.failure().is_none(), "{:?}", reader.failure());
+    assert!(bytes == content);
 }
 
 #[test]

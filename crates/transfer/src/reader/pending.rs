@@ -29,7 +29,7 @@ const LEVEL_1: usize = 1;
 /// description without the root for so long.
 const ROOT_PATIENCE_NS: u64 = 500_000_000;
 
-/// Such nodes kept until the root is known; more are asked for again.
+/// Such nodes kept until the root is known; the others are asked for again then.
 const ASIDE_MAX: usize = 64;
 
 /// What a reader without a root is up to.
@@ -38,8 +38,8 @@ pub(super) struct Pending {
     config: FetchConfig,
     /// Asks for the description with the root.
     pub(super) discovery: Option<Box<Discovery>>,
-    /// Segments of level 1 that came without a signature that counts.
-    aside: BTreeMap<u64, Box<[u8]>>,
+    /// Segments of level 1 that came without a signature that counts, as far as they are kept.
+    aside: BTreeMap<u64, Option<Box<[u8]>>>,
     /// What was wrong with the last of them.
     doubt: Option<TrustError>,
     settled: Option<Box<Discovered>>,
@@ -101,10 +101,8 @@ impl Reader {
             Verdict::Refused(doubt) => self.pending.doubt = Some(doubt),
         }
         // Either the root is there by now, or somebody on the way made it up.
-        match self.pending.aside.len() < ASIDE_MAX {
-            true => drop(self.pending.aside.insert(segment, data.content.into())),
-            false => self.parts[LEVEL_1].fetch.refuse(segment, context.now_ns),
-        }
+        let is_kept = self.pending.aside.values().flatten().count() < ASIDE_MAX;
+        self.pending.aside.insert(segment, is_kept.then(|| data.content.into()));
         self.look_for_root(context);
     }
 
@@ -150,10 +148,12 @@ impl Reader {
         verifier.set_root(root);
         let aside = std::mem::take(&mut self.pending.aside);
         for (segment, bytes) in &aside {
-            verifier.handle_segment(Part::Tree(1), *segment, bytes, out);
+            if let Some(bytes) = bytes {
+                verifier.handle_segment(Part::Tree(1), *segment, bytes, out);
+            }
         }
         for segment in verifier.segments_of_missing_nodes() {
-            if !aside.contains_key(&segment) {
+            if !matches!(aside.get(&segment), Some(Some(_))) {
                 let now_ns = context.now_ns;
                 self.parts[LEVEL_1].fetch.want(segment, now_ns, now_ns);
             }
