@@ -1,8 +1,10 @@
 //! Putting fragments together again.
 //!
-//! Fragments are kept as they arrive, in order of index, and joined when the last one is there: no
-//! space is set aside for what FragCount announces. A message is identified by the sequence number
-//! its first fragment has. What is over a limit pushes out the oldest unfinished message.
+//! Fragments mostly come in order, so each is copied to where it belongs, behind the one before;
+//! one that comes early is kept until its turn. No space is set aside for what FragCount announces.
+//! The first frame is kept whole, for its header is that of the packet: what it carries is its end,
+//! and the packet goes on behind it. A message is identified by the sequence number its first
+//! fragment has. What is over a limit pushes out the oldest unfinished message.
 //!
 //! spec: NDNLPv2 "Indexed Fragmentation".
 
@@ -16,6 +18,9 @@ use crate::recent::MEMORY_NS;
 
 /// Estimated octets of bookkeeping for one fragment.
 const FRAGMENT_OVERHEAD_BYTES: usize = 64;
+
+/// Buffers kept for messages to come: one is enough where nothing is lost.
+const SPARE_MAX: usize = 2;
 
 /// What one link may hold of unfinished messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,25 +60,79 @@ struct Partial {
     id: u64,
     count: u64,
     started_ns: u64,
-    /// Index and payload, ascending.
-    fragments: Vec<(u64, Box<[u8]>)>,
-    /// The frame of fragment 0, which carries the header of the whole packet.
-    first_frame: Box<[u8]>,
+    /// The fragments up to `next`.
+    whole: Whole,
+    next: u64,
+    /// Index and payload of those that came early, ascending.
+    early: Vec<(u64, Box<[u8]>)>,
     payload_bytes: usize,
 }
 
 impl Partial {
     fn held_bytes(&self) -> usize {
-        let overhead = self.fragments.len() * FRAGMENT_OVERHEAD_BYTES;
-        self.payload_bytes + self.first_frame.len() + overhead
+        let fragments = self.next as usize + self.early.len();
+        self.payload_bytes + self.whole.packet_at + fragments * FRAGMENT_OVERHEAD_BYTES
+    }
+
+    /// Where an index stands among those that came early; an error if it is there already.
+    fn place(&self, index: u64) -> Result<usize, DropReason> {
+        let search = self.early.binary_search_by_key(&index, |(early, _)| *early);
+        match search {
+            Err(place) if index >= self.next => Ok(place),
+            _ => Err(DropReason::DuplicateFragment),
+        }
+    }
+
+    fn add(&mut self, (index, place): (u64, usize), payload: &[u8], frame: &[u8]) {
+        self.payload_bytes += payload.len();
+        if index != self.next {
+            return self.early.insert(place, (index, payload.into()));
+        }
+        self.whole.append(index == 0, payload, frame);
+        self.next += 1;
+        let in_turn = |((index, _), next): &(&(u64, _), u64)| index == next;
+        let count = self.early.iter().zip(self.next..).take_while(in_turn).count();
+        for (_, payload) in self.early.drain(..count) {
+            self.whole.octets.extend_from_slice(&payload);
+        }
+        self.next += count as u64;
+    }
+
+    fn is_whole(&self) -> bool {
+        self.next == self.count
     }
 }
 
-/// A message put together: the frame with its header, and the packet.
-#[derive(Debug)]
+/// A message put together: its first frame, which has the header, and the rest of the packet.
+#[derive(Debug, Default)]
 pub(crate) struct Whole {
-    pub(crate) first_frame: Box<[u8]>,
-    pub(crate) packet: Vec<u8>,
+    octets: Vec<u8>,
+    frame_bytes: usize,
+    packet_at: usize,
+}
+
+impl Whole {
+    /// The frame with the header of the packet.
+    pub(crate) fn first_frame(&self) -> &[u8] {
+        &self.octets[..self.frame_bytes]
+    }
+
+    pub(crate) fn packet(&self) -> &[u8] {
+        &self.octets[self.packet_at..]
+    }
+
+    fn append(&mut self, is_first: bool, payload: &[u8], frame: &[u8]) {
+        if is_first {
+            self.octets.extend_from_slice(frame);
+            (self.frame_bytes, self.packet_at) = (frame.len(), frame.len());
+            // Fields that nobody knows may stand behind the fragment.
+            if frame.ends_with(payload) {
+                self.packet_at -= payload.len();
+                return;
+            }
+        }
+        self.octets.extend_from_slice(payload);
+    }
 }
 
 /// The unfinished messages of one link, oldest first.
@@ -83,11 +142,14 @@ pub(crate) struct Reassembler {
     partials: VecDeque<Partial>,
     held_bytes: usize,
     evicted: u64,
+    /// Memory of messages that are done with.
+    spare: Vec<Vec<u8>>,
 }
 
 impl Reassembler {
     pub(crate) fn new(limits: ReassemblyLimits) -> Self {
-        Self { limits, partials: VecDeque::new(), held_bytes: 0, evicted: 0 }
+        let (partials, spare) = (VecDeque::new(), Vec::new());
+        Self { limits, partials, held_bytes: 0, evicted: 0, spare }
     }
 
     pub(crate) fn set_limits(&mut self, limits: ReassemblyLimits) {
@@ -119,7 +181,8 @@ impl Reassembler {
         let payload = packet.fragment.ok_or(DropReason::Idle)?;
         let sequence = packet.sequence.ok_or(DropReason::Inconsistent)?;
         let id = sequence.wrapping_sub(packet.frag_index);
-        let at = match self.partials.iter().position(|partial| partial.id == id) {
+        // Mostly it goes on with the newest.
+        let at = match self.partials.iter().rposition(|partial| partial.id == id) {
             Some(at) => at,
             None => self.start(id, count, now_ns),
         };
@@ -127,37 +190,41 @@ impl Reassembler {
         if partial.count != count {
             return Err(DropReason::Inconsistent);
         }
-        let search = partial.fragments.binary_search_by_key(&packet.frag_index, |(i, _)| *i);
-        let Err(place) = search else { return Err(DropReason::DuplicateFragment) };
+        let place = partial.place(packet.frag_index)?;
         if partial.payload_bytes + payload.len() > MAX_PACKET_BYTES {
             self.remove(at);
             return Err(DropReason::TooLarge);
         }
         let before = partial.held_bytes();
-        partial.payload_bytes += payload.len();
-        partial.fragments.insert(place, (packet.frag_index, payload.into()));
-        if packet.frag_index == 0 {
-            // Only the header is wanted, but it is not worth a second representation.
-            partial.first_frame = frame.into();
-        }
+        partial.add((packet.frag_index, place), payload, frame);
         self.held_bytes += partial.held_bytes() - before;
-        if partial.fragments.len() as u64 == count {
-            return Ok(self.remove(at).map(join));
+        if partial.is_whole() {
+            return Ok(self.remove(at).map(|partial| partial.whole));
         }
         self.make_room(id);
         Ok(None)
+    }
+
+    /// Gives back a message that was handed out.
+    pub(crate) fn recycle(&mut self, whole: Whole) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(whole.octets);
+        }
     }
 
     fn start(&mut self, id: u64, count: u64, now_ns: u64) -> usize {
         while self.partials.len() >= self.limits.messages_max.max(1) {
             self.evict_at(0);
         }
+        let mut octets = self.spare.pop().unwrap_or_default();
+        octets.clear();
         self.partials.push_back(Partial {
             id,
             count,
             started_ns: now_ns,
-            fragments: Vec::new(),
-            first_frame: Box::default(),
+            whole: Whole { octets, ..Whole::default() },
+            next: 0,
+            early: Vec::new(),
             payload_bytes: 0,
         });
         self.partials.len() - 1
@@ -189,12 +256,4 @@ impl Reassembler {
         self.held_bytes -= partial.held_bytes();
         Some(partial)
     }
-}
-
-fn join(partial: Partial) -> Whole {
-    let mut packet = Vec::with_capacity(partial.payload_bytes);
-    for (_, payload) in &partial.fragments {
-        packet.extend_from_slice(payload);
-    }
-    Whole { first_frame: partial.first_frame, packet }
 }

@@ -131,10 +131,13 @@ impl LinkReceiver {
         if !self.takes_fragments {
             return Err(DropReason::FragmentOnStream);
         }
+        if let Some(whole) = self.whole.take() {
+            self.reassembler.recycle(whole);
+        }
         self.whole = self.reassembler.add(&lp, frame, now_ns)?;
         let Some(whole) = &self.whole else { return Ok(None) };
-        let first = LpPacket::decode(&whole.first_frame)?;
-        check_size(first.header, &whole.packet).map(Some)
+        let first = LpPacket::decode(whole.first_frame())?;
+        check_size(first.header, whole.packet()).map(Some)
     }
 
     /// Unfinished messages given up so far.

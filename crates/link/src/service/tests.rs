@@ -101,6 +101,23 @@ fn fragments_that_disagree_or_repeat_or_overflow_are_refused() {
 }
 
 #[test]
+fn a_fragment_that_comes_twice_does_not_end_a_message_of_the_largest_size() {
+    let (mut sender, mut receiver) = (datagram(1420), datagram(1420));
+    let sent = packet(MAX_PACKET_BYTES - 4);
+    assert_eq!(sent.len(), MAX_PACKET_BYTES);
+    let frames = frames(&mut sender, &LpHeader::default(), &sent);
+    let (last, others) = frames.split_last().unwrap();
+    for frame in others {
+        assert!(receiver.receive(frame, 0).unwrap().is_none());
+    }
+    for frame in others {
+        assert_eq!(receiver.receive(frame, 0).unwrap_err(), DropReason::DuplicateFragment);
+    }
+    let received = receiver.receive(last, 0).unwrap().expect("the last one is there");
+    assert_eq!(received.packet, sent);
+}
+
+#[test]
 fn an_unfinished_message_is_given_up_in_time() {
     let mut service = datagram(1420);
     let lifetime = ReassemblyLimits::default().lifetime_ns;
