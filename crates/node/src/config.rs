@@ -1,5 +1,7 @@
 //! What a node is told at its start, and again when its configuration is read anew.
 
+use std::net::SocketAddr;
+
 use byname_forwarder::FaceOptions;
 use byname_io::Endpoint;
 use byname_packet::Name;
@@ -39,8 +41,8 @@ pub struct NodeConfig {
     pub udp_idle_ns: u64,
     /// Largest datagram sent to peers on this machine.
     pub udp_mtu_loopback_bytes: usize,
-    /// Largest datagram sent to other peers.
-    pub udp_mtu_bytes: usize,
+    /// Largest datagram sent to other peers; `None`: see [`NodeConfig::udp_mtu_to`].
+    pub udp_mtu_bytes: Option<usize>,
     /// Octets that wait to be sent on one connection or UDP socket. What does not fit is dropped.
     pub send_bytes_max: usize,
     /// Time an attempt to connect has.
@@ -49,6 +51,38 @@ pub struct NodeConfig {
     pub reconnect_min_ns: u64,
     /// up to this.
     pub reconnect_max_ns: u64,
+}
+
+/// Datagrams that pass most tunnels.
+const CAREFUL_MTU_BYTES: usize = 1420;
+/// What Ethernet carries in an IP packet. Interfaces that carry more were configured to.
+const ETHERNET_BYTES: usize = 1500;
+/// Every NDN packet in one datagram.
+const LARGEST_MTU_BYTES: usize = 8800;
+
+impl NodeConfig {
+    /// Largest datagram sent to a peer. Unless configured it is 1420 octets: what the first
+    /// interface carries says nothing about tunnels behind it. Less if that one carries less. More
+    /// if it is one for jumbo frames: whoever set that up did it for the whole way, and if not,
+    /// routers say so and the kernel cuts.
+    pub(crate) fn udp_mtu_to(&self, peer: Option<SocketAddr>) -> usize {
+        if peer.is_some_and(byname_io::is_loopback) {
+            return self.udp_mtu_loopback_bytes;
+        }
+        self.udp_mtu_bytes.unwrap_or_else(|| {
+            let single = peer.filter(|peer| !peer.ip().is_multicast());
+            usual_mtu(single.and_then(byname_io::datagram_bytes_max))
+        })
+    }
+}
+
+/// The MTU for a way that begins with an interface which carries such datagrams.
+fn usual_mtu(carried: Option<usize>) -> usize {
+    match carried {
+        Some(carried @ ETHERNET_BYTES..) => carried.min(LARGEST_MTU_BYTES),
+        Some(carried) => carried.min(CAREFUL_MTU_BYTES),
+        None => CAREFUL_MTU_BYTES,
+    }
 }
 
 /// Stands for pages of the host that a browser believes it is connecting to.
@@ -117,11 +151,37 @@ impl Default for NodeConfig {
             udp_faces_max: 1024,
             udp_idle_ns: 600 * SECOND_NS,
             udp_mtu_loopback_bytes: 8800,
-            udp_mtu_bytes: 1420,
+            udp_mtu_bytes: None,
             send_bytes_max: byname_io::limits::SEND_BYTES_MAX,
             connect_timeout_ns: 5 * SECOND_NS,
             reconnect_min_ns: SECOND_NS / 10,
             reconnect_max_ns: 30 * SECOND_NS,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_are_large_only_where_the_first_interface_is_one_for_jumbo_frames() {
+        let expected = [(1472, 1420), (1300, 1300), (1420, 1420), (8972, 8800), (4000, 4000)];
+        for (carried, mtu_bytes) in expected {
+            assert_eq!(usual_mtu(Some(carried)), mtu_bytes);
+        }
+        assert_eq!(usual_mtu(None), 1420);
+    }
+
+    #[test]
+    fn what_is_configured_counts_wherever_the_peer_is() {
+        let config = NodeConfig { udp_mtu_bytes: Some(2000), ..NodeConfig::default() };
+        let (far, multicast) = ("192.0.2.1:6363".parse().ok(), "224.0.23.170:56363".parse().ok());
+        assert!(far.is_some() && multicast.is_some());
+        for peer in [far, multicast, None] {
+            assert_eq!(config.udp_mtu_to(peer), 2000);
+        }
+        assert_eq!(config.udp_mtu_to("127.0.0.1:9".parse().ok()), 8800);
+        assert_eq!(NodeConfig::default().udp_mtu_to(multicast), 1420);
     }
 }

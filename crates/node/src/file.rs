@@ -288,7 +288,9 @@ impl ForwarderFile {
         take!(self.faces_max in 1..=FACES_MAX => config.faces_max, 1);
         take!(self.udp_faces_max in 0..=FACES_MAX => config.udp_faces_max, 1);
         take!(self.udp_idle_s in 1..=DAY_S => config.udp_idle_ns, SECOND_NS);
-        take!(self.udp_mtu in 576..=8800 => config.udp_mtu_bytes, 1);
+        let mut udp_mtu_bytes = 0usize;
+        take!(self.udp_mtu in 576..=8800 => udp_mtu_bytes, 1);
+        config.udp_mtu_bytes = self.udp_mtu.map(|_| udp_mtu_bytes).or(config.udp_mtu_bytes);
         take!(self.udp_mtu_loopback in 576..=8800 => config.udp_mtu_loopback_bytes, 1);
         take!(self.send_queue_kib in 64..=4_194_304 => config.send_bytes_max, 1 << 10);
         take!(self.connect_timeout_s in 1..=3600 => config.connect_timeout_ns, SECOND_NS);

@@ -103,10 +103,6 @@ impl Node {
         added
     }
 
-    pub(super) fn mtu_bytes(&self, is_loopback: bool) -> usize {
-        if is_loopback { self.config.udp_mtu_loopback_bytes } else { self.config.udp_mtu_bytes }
-    }
-
     pub(super) fn on_face_event(&mut self, face: FaceId, event: &Event) {
         if event.writable {
             self.flush_face(face);

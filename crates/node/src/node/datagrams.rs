@@ -58,8 +58,7 @@ impl Node {
         if self.peers.len() >= self.config.udp_faces_max && !self.drop_idlest_peers() {
             return None;
         }
-        let is_loopback = byname_io::is_loopback(peer);
-        let mtu_bytes = self.mtu_bytes(is_loopback);
+        let mtu_bytes = self.config.udp_mtu_to(Some(peer));
         let info = FaceInfo {
             local: false,
             link_type: LinkType::PointToPoint,

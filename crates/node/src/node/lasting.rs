@@ -135,9 +135,12 @@ impl Node {
     /// The largest frame that goes over a connection; `None` for streams.
     pub(super) fn mtu_of(&self, connection: &Connection) -> Option<usize> {
         let is_udp = connection.is_datagram() && connection.frame_bytes_max().is_none();
-        is_udp
-            .then(|| self.mtu_bytes(connection.is_local()))
-            .or_else(|| connection.frame_bytes_max())
+        if !is_udp {
+            return connection.frame_bytes_max();
+        }
+        let address = connection.remote_uri().split_once("://").map(|(_, address)| address);
+        // An address with the name of an interface is not parsed: nothing is known of the way.
+        Some(self.config.udp_mtu_to(address.and_then(|address| address.parse().ok())))
     }
 
     pub(super) fn service_of(&self, connection: &Connection) -> LinkService {
@@ -171,13 +174,12 @@ impl Node {
         if occupant.is_some_and(|occupant| occupant != face) {
             self.drop_peer((index, address));
         }
-        let is_loopback = byname_io::is_loopback(address);
         let info = FaceInfo {
             link_type: LinkType::PointToPoint,
             persistency,
             remote_uri: byname_io::peer_uri("udp", address),
             local_uri: self.shared_uri(index),
-            mtu_bytes: Some(self.mtu_bytes(is_loopback)),
+            mtu_bytes: Some(self.config.udp_mtu_to(Some(address))),
             ..FaceInfo::default()
         };
         self.forwarder.update_face(face, info);
