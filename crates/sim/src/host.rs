@@ -1,5 +1,8 @@
 //! A host: one real forwarder, the real link layer of its links, and programs on local faces.
 
+mod promises;
+
+use byname_forwarder::strategy::{self, Chosen};
 use byname_forwarder::{Config, FaceId, FaceInfo, Forwarder, Route};
 use byname_link::{Feedback, LinkOptions, LinkReceiver};
 use byname_packet::Name;
@@ -38,6 +41,11 @@ pub trait Program: std::any::Any {
     fn fault(&self) -> Option<String>;
 }
 
+/// The full name of a strategy that is called by its own, as `asf`, or `asf/v=5/max-timeouts~1`.
+pub(crate) fn strategy_name(name: &str) -> Option<Name> {
+    format!("/localhost/nfd/strategy/{name}").parse().ok()
+}
+
 /// One machine.
 pub struct Host {
     /// For messages.
@@ -49,6 +57,8 @@ pub struct Host {
     config: Config,
     /// Prefixes and the ports to which they lead, put in again at every start.
     routes: Vec<(Name, usize, u64)>,
+    /// Strategies, put in again likewise.
+    strategies: Vec<(Name, Chosen)>,
     /// What came while the host was down.
     missed_frames: u64,
     /// Where frames are put together.
@@ -65,6 +75,7 @@ impl Host {
             receivers: Vec::new(),
             config,
             routes: Vec::new(),
+            strategies: Vec::new(),
             missed_frames: 0,
             scratch: Vec::new(),
         }
@@ -129,6 +140,36 @@ impl Host {
         self.put_routes(self.routes.len() - 1);
     }
 
+    /// Takes back what led a prefix to links.
+    pub(crate) fn remove_routes(&mut self, prefix: &Name) {
+        let ports = &self.ports.ports;
+        let is_meant = |route: &(Name, usize, u64)| {
+            route.0 == *prefix && matches!(ports[route.1].kind, Kind::Wire(_))
+        };
+        for (prefix, port, _) in self.routes.iter().filter(|route| is_meant(route)) {
+            if let Some(forwarder) = &mut self.forwarder {
+                forwarder.remove_route(prefix, ports[*port].face, ROUTE_ORIGIN_STATIC);
+            }
+        }
+        self.routes.retain(|route| !is_meant(route));
+    }
+
+    /// Chooses a strategy, now and after every start; false if there is none of that name.
+    pub(crate) fn set_strategy(&mut self, prefix: &Name, name: &str) -> bool {
+        let chosen = strategy_name(name).and_then(|name| strategy::by_name(name.view()));
+        let Some(chosen) = chosen else { return false };
+        self.strategies.push((prefix.clone(), chosen));
+        self.put_strategies();
+        true
+    }
+
+    fn put_strategies(&mut self) {
+        let Some(forwarder) = &mut self.forwarder else { return };
+        for (prefix, chosen) in &self.strategies {
+            forwarder.set_strategy(prefix, chosen.clone());
+        }
+    }
+
     fn put_routes(&mut self, from: usize) {
         let Some(forwarder) = &mut self.forwarder else { return };
         for (prefix, port, cost) in &self.routes[from..] {
@@ -156,6 +197,7 @@ impl Host {
             self.ports.set_face(port, forwarder.add_face(info));
         }
         self.forwarder = Some(forwarder);
+        self.put_strategies();
         self.put_routes(0);
     }
 
@@ -182,28 +224,6 @@ impl Host {
         if reliability {
             self.ports.reliable.push(port);
         }
-    }
-
-    /// Begins to watch who asks for what, before anybody does.
-    pub(crate) fn keep_ledger(&mut self) {
-        self.ports.ledger = Some(Box::default());
-    }
-
-    /// What is wrong with the forwarder, by its own tables and by what it said.
-    pub(crate) fn forwarder_fault(&mut self, now_ns: u64) -> Option<String> {
-        let forwarder = self.forwarder.as_ref()?;
-        let pending = forwarder.pending_count();
-        let limit = self.config.pit_entries_max;
-        if pending > limit {
-            return Some(format!("tables are bounded: {pending} Interests are pending of {limit}"));
-        }
-        let ledger = self.ports.ledger.as_mut()?;
-        let asked = ledger.pending_max(now_ns);
-        if pending > asked {
-            let what = format!("{pending} Interests are pending, but only {asked} wait");
-            return Some(format!("what is answered or expired is pending no more: {what}"));
-        }
-        ledger.fault.take()
     }
 
     pub(crate) fn wire(&self, port: usize) -> Option<&Wire> {

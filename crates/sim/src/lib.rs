@@ -23,6 +23,7 @@ pub mod random;
 pub mod report;
 pub mod study;
 pub mod topology;
+pub mod traffic;
 pub mod trace;
 pub mod workload;
 pub mod world;

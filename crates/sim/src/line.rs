@@ -40,7 +40,7 @@ pub struct Faults {
 }
 
 /// Settings of one direction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LineConfig {
     /// The queue and the rate; not changed after the start.
     pub queue: QueueConfig,

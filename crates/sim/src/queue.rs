@@ -17,7 +17,7 @@ pub enum Discipline {
 }
 
 /// Settings of the bottleneck.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueConfig {
     /// Rate of the line behind it.
     pub bits_per_s: u64,

@@ -1,4 +1,13 @@
 //! Shapes of networks, with routes towards a publisher along the shortest ways.
+//!
+//! A [`Topology`] is in a world. A [`plan::Plan`] is a network as data: [`shapes`] and [`sites`] make
+//! them, [`text`] reads and writes them.
+
+pub mod plan;
+pub mod routes;
+pub mod shapes;
+pub mod sites;
+pub mod text;
 
 use std::collections::VecDeque;
 
@@ -6,6 +15,8 @@ use byname_forwarder::Config;
 use byname_packet::Name;
 
 use crate::world::{HostId, LinkConfig, LinkId, World};
+
+pub use plan::Plan;
 
 /// What a way that does not come nearer costs more.
 const DETOUR_COST: u64 = 1000;
@@ -38,6 +49,17 @@ impl Topology {
         let link = world.add_link(one, other, config);
         self.links.push((one, other, link));
         link
+    }
+
+    /// The host with this name.
+    pub fn find(&self, world: &World, name: &str) -> Option<HostId> {
+        self.hosts.iter().copied().find(|host| world.host(*host).name == name)
+    }
+
+    /// The link between two hosts.
+    pub fn link(&self, one: HostId, other: HostId) -> Option<LinkId> {
+        let is_it = |ends: (HostId, HostId)| ends == (one, other) || ends == (other, one);
+        self.links.iter().find(|link| is_it((link.0, link.1))).map(|link| link.2)
     }
 
     /// Hosts in a row.

@@ -1,6 +1,8 @@
 //! All hosts and links, and the clock: events in the order of time, and of their making where the
 //! time is equal, so that a seed and a scenario give one history.
 
+mod promises;
+
 use byname_forwarder::{Config, DropReason};
 use byname_packet::Name;
 
@@ -37,7 +39,7 @@ pub struct ProgramId {
 }
 
 /// Settings of a link; both directions alike.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkConfig {
     /// Of each direction.
     pub line: LineConfig,
@@ -141,6 +143,8 @@ pub struct World {
     wakes: Vec<u64>,
     incidents: Vec<Incident>,
     fault: Option<Fault>,
+    /// Steps after which something was checked.
+    steps: u64,
     history: History,
     /// What a host has just said; empty between events.
     leaving: Vec<Leaving>,
@@ -160,6 +164,7 @@ impl World {
             wakes: Vec::new(),
             incidents: Vec::new(),
             fault: None,
+            steps: 0,
             history: History::default(),
             leaving: Vec::new(),
         }
@@ -234,6 +239,25 @@ impl World {
         self.hosts[host.0].add_route(prefix, end.port, cost);
     }
 
+    /// Takes back all routes of a prefix that lead from a host into links.
+    pub fn unroute(&mut self, host: HostId, prefix: &Name) {
+        self.hosts[host.0].remove_routes(prefix);
+        self.settle(host.0);
+    }
+
+    /// Chooses the strategy of a host for a prefix, as `best-route` or `asf`, parameters after a
+    /// slash; false if there is none of that name.
+    pub fn set_strategy(&mut self, host: HostId, prefix: &Name, name: &str) -> bool {
+        self.hosts[host.0].set_strategy(prefix, name)
+    }
+
+    /// Propagation over a link.
+    pub fn link_delay_ns(&self, link: LinkId) -> u64 {
+        let end = self.links[link.0][0];
+        let wire = self.hosts[end.host].wire(end.port).expect("links end at wires");
+        wire.line.config.delay_ns
+    }
+
     /// Leads a prefix on its host to a program.
     pub fn route_to(&mut self, program: ProgramId, prefix: &Name) {
         self.hosts[program.host].add_route(prefix, program.port, 0);
@@ -280,12 +304,6 @@ impl World {
         for end in self.links[link.0] {
             self.hosts[end.host].set_reliability(end.port, is_reliable);
         }
-    }
-
-    /// From now on it is watched at every host who asked for what. To be called before anything
-    /// happens, once all hosts are there. It costs about half as much as everything else.
-    pub fn keep_ledgers(&mut self) {
-        self.hosts.iter_mut().for_each(Host::keep_ledger);
     }
 
     /// Lets a program that was changed from outside say what it has to say.
@@ -444,16 +462,6 @@ impl World {
                 self.wakes[host] = at_ns;
                 self.agenda.plan_wake(at_ns, host);
             }
-        }
-    }
-
-    /// What must hold after every step.
-    fn check(&mut self, host: usize) {
-        let one = &mut self.hosts[host];
-        let program_fault = one.programs().find_map(Program::fault);
-        let forwarder_fault = one.forwarder_fault(self.now_ns);
-        if let Some(what) = program_fault.or(forwarder_fault) {
-            self.break_promise(host, what);
         }
     }
 
