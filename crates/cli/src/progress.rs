@@ -4,8 +4,11 @@ use crate::output;
 use byname_client::{Event, FileOutcome, Progress};
 use byname_transfer::discovery::Waiting;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// Spoiled pieces that are shown one by one.
+const REFUSED_SHOWN_MAX: u64 = 20;
 /// Shorter work needs no bar.
 const DELAY: Duration = Duration::from_secs(1);
 
@@ -15,6 +18,8 @@ pub(crate) struct Reporter {
     bar: Option<ProgressBar>,
     total_bytes: u64,
     shows_files: bool,
+    /// Pieces that came and were not genuine.
+    pub(crate) refused: u64,
     pub(crate) fetched_bytes: u64,
     pub(crate) reused_bytes: u64,
     pub(crate) files: u64,
@@ -29,6 +34,7 @@ impl Reporter {
             bar: (!quiet && output::stderr_is_terminal()).then(ProgressBar::hidden),
             total_bytes: 0,
             shows_files,
+            refused: 0,
             fetched_bytes: 0,
             reused_bytes: 0,
             files: 0,
@@ -53,6 +59,7 @@ impl Reporter {
         );
         for (count, what) in [
             (self.files_skipped, "identical already"),
+            (self.refused, "spoiled pieces asked for again"),
             (self.files_kept, "different and kept (--no-clobber)"),
         ] {
             if count > 0 {
@@ -84,6 +91,18 @@ impl Reporter {
         bar.set_position(self.fetched_bytes + self.reused_bytes);
     }
 
+    /// A network that spoils packets spoils many: the first are shown, the others counted.
+    fn on_refused(&mut self, path: &Path, what: &str) {
+        self.refused += 1;
+        if self.refused <= REFUSED_SHOWN_MAX {
+            let shown = output::one_line(&path.display().to_string());
+            self.tell(&format!("{shown}: {what}; asked again"));
+        }
+        if self.refused == REFUSED_SHOWN_MAX {
+            self.tell("more of this is counted and not shown");
+        }
+    }
+
     fn tell(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| output::err_line(line)),
@@ -109,10 +128,7 @@ impl Progress for Reporter {
                 }
             }
             Event::Fetched { bytes } => self.fetched_bytes += bytes,
-            Event::Refused { path, what } => {
-                let shown = output::one_line(&path.display().to_string());
-                self.tell(&format!("{shown}: {what}; asked again"));
-            }
+            Event::Refused { path, what } => self.on_refused(path, &what),
             Event::Reused { bytes } => self.reused_bytes += bytes,
             Event::FileDone { path, report } => {
                 match report.outcome {

@@ -17,6 +17,7 @@ use byname_security::trust::{TrustError, TrustPolicy, Trusted, UnknownKeys};
 use byname_transfer::congestion::Congestion;
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::freshness::Freshness;
+use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
@@ -198,6 +199,24 @@ impl<'a> Session<'a> {
     /// How old what was read is, in milliseconds, if it did not come from the publisher.
     pub(crate) fn age_ms(&self) -> Option<u64> {
         self.age_ns.map(|age_ns| age_ns / 1_000_000)
+    }
+
+    /// What the reading has shown about the way to whoever was asked.
+    pub(crate) fn path(&self) -> Value {
+        let path = self.client.path();
+        json!({
+            "endpoint": path.endpoint,
+            "controller": path.controller,
+            "window": path.window,
+            "rtt_us": path.rtt_ns.map(|rtt_ns| rtt_ns / 1000),
+            "bytes_per_s": path.pacing_bytes_per_s,
+            "requests": path.request_count,
+            "overtaken": path.losses.overtaken,
+            "timed_out": path.losses.timed_out,
+            "congested": path.losses.refused,
+            "marks": path.marked_count,
+            "frames_dropped": path.dropped_count,
+        })
     }
 
     /// Packets of publishers that were kept with copies, and those that were not.

@@ -25,6 +25,7 @@ use crate::machine::sources::Sources;
 use crate::machine::{Machine, Shared};
 use crate::net::Net;
 use crate::part_file::Target;
+use crate::path::PathReport;
 use crate::progress::{FileReport, Progress};
 use crate::ranges::{FileReads, ReadRequest};
 use crate::read_job::{ReadJob, Sink};
@@ -91,6 +92,11 @@ impl Client {
         self.driver.net.label()
     }
 
+    /// What the calls so far have shown about the way to whoever is asked.
+    pub fn path(&self) -> PathReport {
+        self.driver.path()
+    }
+
     /// The newest versions seen; fill it before the first call to keep it across runs.
     pub fn versions_mut(&mut self) -> &mut VersionMemory {
         &mut self.driver.shared().versions
@@ -129,7 +135,7 @@ impl Client {
         options: DownloadOptions,
         progress: &mut dyn Progress,
     ) -> Result<FileReport, ClientError> {
-        let target = Target::at(target)?;
+        let target = Target::at(target, &self.config.disk)?;
         let context = Rc::new(FileContext::new(&self.config, options, Box::new(progress)));
         let now_ns = self.driver.clock.now_ns();
         let job = FileJob::new(context, name.clone(), target, now_ns);

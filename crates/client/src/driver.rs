@@ -13,6 +13,7 @@ use crate::job::{Job, JobSource, Single};
 use crate::machine::run::Run;
 use crate::machine::{End, Machine, Now, Shared};
 use crate::net::{Net, Status};
+use crate::path::PathReport;
 
 /// Longest sleep: a stop flag set by another thread is seen within this time.
 const SLEEP_MAX: Duration = Duration::from_millis(200);
@@ -34,6 +35,11 @@ impl Driver {
     /// What all jobs share.
     pub(crate) fn shared(&mut self) -> &mut Shared {
         &mut self.machine.shared
+    }
+
+    /// What is known about the way to whoever is asked.
+    pub(crate) fn path(&self) -> PathReport {
+        self.machine.path(self.net.label())
     }
 
     /// Runs one job to its end.

@@ -27,6 +27,7 @@ use byname_transfer::versions::VersionMemory;
 
 use crate::config::ClientConfig;
 use crate::job::{Job, JobSource};
+use crate::path::PathReport;
 use crate::routes::{JobId, Routes};
 use random::Random;
 use run::{Active, Run, find};
@@ -122,6 +123,8 @@ pub(crate) struct Machine {
     /// What the source refused and another may have, with the reason.
     refused: Vec<(Vec<u8>, u64)>,
     end: Option<End>,
+    /// Frames that made no packet.
+    dropped_count: u64,
     waiting: Vec<JobId>,
     wire: Vec<u8>,
 }
@@ -140,9 +143,15 @@ impl Machine {
             refused_before: 0,
             refused: Vec::new(),
             end: None,
+            dropped_count: 0,
             waiting: Vec::new(),
             wire: Vec::new(),
         }
+    }
+
+    /// What is known about the way to this endpoint.
+    pub(crate) fn path(&self, endpoint: &str) -> PathReport {
+        PathReport::new(endpoint, &self.shared.flow, self.dropped_count)
     }
 
     /// Whether a lost connection can come back.
@@ -255,19 +264,25 @@ impl Machine {
     /// Takes a frame of the connection in use. [`Machine::end_burst`] comes behind the last one.
     pub(crate) fn handle_frame<S: JobSource>(&mut self, run: &mut Run<S>, frame: &[u8], now: Now) {
         let is_elsewhere = self.sources.has_others();
-        let Machine { sources, link, shared, routes, waiting, refused, .. } = self;
+        let Machine { sources, link, shared, routes, waiting, refused, dropped_count, .. } = self;
         sources.hear();
         let received = match link.receive(frame, now.now_ns) {
             Ok(Some(received)) => received,
             Ok(None) => return,
-            Err(reason) => return tracing::debug!(?reason, "a frame was dropped"),
+            Err(reason) => {
+                *dropped_count += 1;
+                return tracing::debug!(?reason, "a frame was dropped");
+            }
         };
         let mut context = shared.context(now);
         let Some(reason) = received.header.nack else {
             sources.hear_data();
             let data = match Data::decode(received.packet) {
                 Ok(data) => data,
-                Err(error) => return tracing::debug!(%error, "a packet was dropped"),
+                Err(error) => {
+                    *dropped_count += 1;
+                    return tracing::debug!(%error, "a packet was dropped");
+                }
             };
             let is_marked = received.header.congestion_mark > Some(0);
             routes.find(data.name, waiting);

@@ -5,6 +5,9 @@
 //! Faults: loss, duplicate, reorder, corrupt (each a probability, of a datagram; with TCP corrupt
 //! is of a read of up to 64 KiB and the others do not apply), delay (ms, each way), jitter (ms),
 //! rate (octets a second, each way), flap (PERIOD_MS:DOWN_MS, nothing passes while down), seed.
+//! While anything happens it prints four times a second what has happened so far, a line each:
+//! `up N lost N duplicated N reordered N corrupted N down N lost ...`; up is towards the target,
+//! and what comes while the link is down, or finds no room, is lost.
 //!
 //! What is delayed waits in memory, at most 64 MiB each way; beyond that datagrams are lost and
 //! connections are not read.
@@ -13,6 +16,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::spawn;
 use std::time::{Duration, Instant};
@@ -24,6 +28,63 @@ const CLIENTS_MAX: usize = 256;
 const READ_BYTES: usize = 64 << 10;
 /// How far out of order a datagram comes that does.
 const REORDER_DELAY: Duration = Duration::from_millis(3);
+
+/// How often what has happened is printed.
+const TELL_PAUSE: Duration = Duration::from_millis(250);
+
+/// What happened to what went one way.
+struct Tally {
+    came: AtomicU64,
+    lost: AtomicU64,
+    duplicated: AtomicU64,
+    reordered: AtomicU64,
+    corrupted: AtomicU64,
+}
+
+static UP: Tally = Tally::new();
+static DOWN: Tally = Tally::new();
+
+impl Tally {
+    const fn new() -> Self {
+        Tally {
+            came: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            duplicated: AtomicU64::new(0),
+            reordered: AtomicU64::new(0),
+            corrupted: AtomicU64::new(0),
+        }
+    }
+
+    fn shown(&self) -> String {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let Tally { came, lost, duplicated, reordered, corrupted } = self;
+        format!(
+            "{} lost {} duplicated {} reordered {} corrupted {}",
+            read(came),
+            read(lost),
+            read(duplicated),
+            read(reordered),
+            read(corrupted)
+        )
+    }
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Prints what has happened when that has changed.
+fn tell() {
+    let mut told = String::new();
+    loop {
+        std::thread::sleep(TELL_PAUSE);
+        let line = format!("up {} down {}", UP.shown(), DOWN.shown());
+        if line != told {
+            println!("{line}");
+            told = line;
+        }
+    }
+}
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Faults {
@@ -190,6 +251,7 @@ impl Line {
 
 /// What happens to what goes one way.
 struct Fate {
+    tally: &'static Tally,
     faults: Faults,
     random: Random,
     start: Instant,
@@ -202,7 +264,9 @@ impl Fate {
     fn new(faults: Faults, way: u64) -> Self {
         let random = Random((faults.seed ^ (way << 32)).max(1));
         let start = Instant::now();
-        Fate { faults, random, start, free_at: start, number: 0 }
+        // Ways towards the target have even numbers.
+        let tally = if way.is_multiple_of(2) { &UP } else { &DOWN };
+        Fate { tally, faults, random, start, free_at: start, number: 0 }
     }
 
     fn is_down(&self) -> bool {
@@ -227,24 +291,32 @@ impl Fate {
 
     fn damage(&mut self, bytes: &mut [u8]) {
         if !bytes.is_empty() && self.random.happens(self.faults.corrupt) {
+            count(&self.tally.corrupted);
             let bit = self.random.next() as usize % (bytes.len() * 8);
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
     }
 
     fn datagram(&mut self, line: &Line, bytes: &[u8]) {
+        count(&self.tally.came);
         if self.is_down() || self.random.happens(self.faults.loss) {
-            return;
+            return count(&self.tally.lost);
         }
-        let copies = 1 + u32::from(self.random.happens(self.faults.duplicate));
-        for _ in 0..copies {
+        let is_twice = self.random.happens(self.faults.duplicate);
+        if is_twice {
+            count(&self.tally.duplicated);
+        }
+        for _ in 0..=u32::from(is_twice) {
             let mut bytes = bytes.to_vec();
             self.damage(&mut bytes);
             let mut due = self.due(bytes.len());
             if self.random.happens(self.faults.reorder) {
+                count(&self.tally.reordered);
                 due += REORDER_DELAY;
             }
-            line.put(due, self.number, bytes, false);
+            if !line.put(due, self.number, bytes, false) {
+                count(&self.tally.lost);
+            }
         }
     }
 }
@@ -255,7 +327,7 @@ fn relay_udp(listen: &str, target: SocketAddr, faults: Faults) -> Result<(), Box
     let mut clients: HashMap<SocketAddr, (Arc<Line>, Fate)> = HashMap::new();
     let mut buffer = vec![0; READ_BYTES];
     loop {
-        let (count, client) = match socket.recv_from(&mut buffer) {
+        let (length, client) = match socket.recv_from(&mut buffer) {
             Ok(received) => received,
             // The network's answer to what was sent before.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
@@ -269,7 +341,7 @@ fn relay_udp(listen: &str, target: SocketAddr, faults: Faults) -> Result<(), Box
             clients.insert(client, (line, Fate::new(faults, 2 * clients.len() as u64)));
         }
         if let Some((line, fate)) = clients.get_mut(&client) {
-            fate.datagram(line, &buffer[..count]);
+            fate.datagram(line, &buffer[..length]);
         }
     }
 }
@@ -294,7 +366,7 @@ fn new_udp_client(
         let mut buffer = vec![0; READ_BYTES];
         loop {
             match back.recv(&mut buffer) {
-                Ok(count) => fate.datagram(&to_client, &buffer[..count]),
+                Ok(length) => fate.datagram(&to_client, &buffer[..length]),
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
                 Err(_) => return,
             }
@@ -329,14 +401,15 @@ fn carry(mut from: TcpStream, mut to: TcpStream, mut fate: Fate) {
     });
     let mut buffer = vec![0; READ_BYTES];
     let mut last = Instant::now();
-    while let Ok(count @ 1..) = from.read(&mut buffer) {
+    while let Ok(length @ 1..) = from.read(&mut buffer) {
         while fate.is_down() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let mut bytes = buffer[..count].to_vec();
+        count(&fate.tally.came);
+        let mut bytes = buffer[..length].to_vec();
         fate.damage(&mut bytes);
         // A stream keeps its order, whatever the jitter.
-        last = last.max(fate.due(count));
+        last = last.max(fate.due(length));
         if !line.put(last, fate.number, bytes, true) {
             break;
         }
@@ -351,6 +424,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: faults udp|tcp LISTEN TARGET [FAULT=VALUE ...]".into());
     };
     let (target, faults) = (target.parse()?, Faults::parse(faults)?);
+    spawn(tell);
     match transport.as_str() {
         "udp" => relay_udp(listen, target, faults),
         "tcp" => relay_tcp(listen, target, faults),

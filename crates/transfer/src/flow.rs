@@ -36,6 +36,17 @@ pub(crate) struct Sent {
     pub(crate) was_sent_once: bool,
 }
 
+/// What happened to requests that were not answered, in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Overtaken by answers to later requests.
+    pub overtaken: u64,
+    /// Not answered within the time-out.
+    pub timed_out: u64,
+    /// Refused because of congestion.
+    pub refused: u64,
+}
+
 /// Shared state of one path. All times are monotonic nanoseconds.
 pub struct Flow {
     rtt: RttEstimator,
@@ -60,6 +71,8 @@ pub struct Flow {
     /// Patience with answers that are overtaken, in quarters of a round trip.
     reordering: u64,
     right_count: u32,
+    losses: Losses,
+    marked_count: u64,
 }
 
 impl Default for Flow {
@@ -89,6 +102,8 @@ impl Flow {
             longest_ns: (0, None),
             reordering: 1,
             right_count: 0,
+            losses: Losses::default(),
+            marked_count: 0,
         };
         flow.follow_controller();
         flow
@@ -127,6 +142,21 @@ impl Flow {
     /// The controller in use.
     pub fn controller_name(&self) -> &'static str {
         self.controller.name()
+    }
+
+    /// Requests sent so far, repeated ones included.
+    pub fn sent_count(&self) -> u64 {
+        self.sent_count
+    }
+
+    /// Requests that were not answered so far; each was, or will be, repeated.
+    pub fn losses(&self) -> Losses {
+        self.losses
+    }
+
+    /// Answers with a congestion mark so far.
+    pub fn marked_count(&self) -> u64 {
+        self.marked_count
     }
 
     /// True when one more request may be sent now.
@@ -191,6 +221,7 @@ impl Flow {
     pub(crate) fn on_data(&mut self, now_ns: u64, sent: &Sent, is_marked: bool) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.heard_ns = Some(now_ns);
+        self.marked_count += u64::from(is_marked);
         let sent_ns = sent.sent_ns;
         let rtt_ns = sent.was_sent_once.then(|| now_ns.saturating_sub(sent_ns));
         if let Some(rtt_ns) = rtt_ns {
@@ -286,6 +317,11 @@ impl Flow {
         self.rounds.on_settled(sent.order);
         let sent_ns = sent.sent_ns;
         self.in_flight = self.in_flight.saturating_sub(1);
+        *match kind {
+            LossKind::Overtaken => &mut self.losses.overtaken,
+            LossKind::TimeOut => &mut self.losses.timed_out,
+            LossKind::Nack => &mut self.losses.refused,
+        } += 1;
         let is_path_alive = self.heard_ns.is_some_and(|heard_ns| heard_ns > sent_ns);
         let in_flight = self.in_flight;
         self.controller.on_loss(&LossSample { now_ns, sent_ns, kind, in_flight, is_path_alive });

@@ -5,7 +5,7 @@
 mod publisher;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 
 use byname_packet::lp::nack_reason;
 use byname_packet::{Data, Interest, InterestBuilder, Name, NameRef};
@@ -307,6 +307,29 @@ fn any_altered_packet_is_refused_or_harmless() {
             }
         }
     }
+}
+
+#[test]
+fn what_the_network_spoils_now_and_then_arrives_all_the_same() {
+    // Of twenty packets the first three that come have a flipped bit: description, certificate,
+    // tree and content alike.
+    let size = 2_500_000;
+    let (publisher, name) = with_file(size);
+    let mut world = World::trusting(&publisher);
+    let mut spoiled: HashMap<Name, usize> = HashMap::new();
+    let bytes = world.fetch(&name, &publisher, &mut |interest, reply| {
+        let count = spoiled.entry(interest.name.to_name()).or_default();
+        *count += 1;
+        let is_spoiled = *count <= 3;
+        match reply {
+            Reply::Data(mut wire) if is_spoiled && spoiled.len() <= 20 => {
+                flip_content_bit(&mut wire, 31);
+                (Reply::Data(wire), vec![MS])
+            }
+            other => (other, vec![MS]),
+        }
+    });
+    assert!(bytes.expect("it arrives") == sample(size));
 }
 
 #[test]

@@ -175,6 +175,8 @@ fn tell(args: &Args, (session, reporter): (&Session<'_>, &Reporter), failed: u64
             "packets_kept": kept,
             "packets_not_kept": unkept,
             "age_ms": session.age_ms(),
+            "refused": reporter.refused,
+            "path": session.path(),
         }));
     } else if !quiet {
         output::err_line(&reporter.summary());

@@ -1,0 +1,42 @@
+//! What is known about the way to whoever is asked, for people who wonder why it takes so long.
+
+use byname_transfer::flow::{Flow, Losses};
+
+/// The way to a source, as the requests of all calls so far have shown it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathReport {
+    /// Who is asked at this moment.
+    pub endpoint: String,
+    /// What decides how many requests are under way.
+    pub controller: &'static str,
+    /// Requests that may be under way.
+    pub window: usize,
+    /// Smoothed round-trip time, if anything was measured.
+    pub rtt_ns: Option<u64>,
+    /// Octets a second that may be asked for, if the controller paces.
+    pub pacing_bytes_per_s: Option<u64>,
+    /// Requests sent, repeated ones included.
+    pub request_count: u64,
+    /// Requests that were not answered, by how that was found.
+    pub losses: Losses,
+    /// Answers with a congestion mark.
+    pub marked_count: u64,
+    /// Frames that made no packet: broken on the way, or no NDN.
+    pub dropped_count: u64,
+}
+
+impl PathReport {
+    pub(crate) fn new(endpoint: &str, flow: &Flow, dropped_count: u64) -> Self {
+        PathReport {
+            endpoint: endpoint.to_owned(),
+            controller: flow.controller_name(),
+            window: flow.window(),
+            rtt_ns: flow.smoothed_rtt_ns(),
+            pacing_bytes_per_s: flow.pacing_bytes_per_s(),
+            request_count: flow.sent_count(),
+            losses: flow.losses(),
+            marked_count: flow.marked_count(),
+            dropped_count,
+        }
+    }
+}
