@@ -42,6 +42,11 @@ const QUEUE_TARGET_NS: u64 = MS;
 /// Below this round trip the other end is in this machine or next to it, and timers cost more
 /// than they give.
 const PACED_FROM_NS: u64 = MS;
+/// What may be under way on so short a path, beyond what the shortest round trips hold. Enough for
+/// batches, and so little that what one process has written is still in the processor's caches when
+/// the next one reads it: more makes everything slower that it passes.
+const NEAR_SEGMENTS: f64 = 48.0;
+const NEAR_ROUND_TRIPS: u64 = 2;
 /// Age at which the undisturbed round trip has to be measured anew.
 const BASE_AGE_NS: u64 = 10_000 * MS;
 /// What it takes to notice a loss without waiting for a time-out.
@@ -88,6 +93,8 @@ pub struct Bdp {
     /// Round trip of an answer that no queue delays.
     base_ns: u64,
     base_seen_ns: u64,
+    /// The shortest round trip of a single answer; 0 if there was none.
+    least_ns: u64,
     segment_bytes: f64,
     /// The rate at the last look for more, and for how many rounds it has not grown.
     rate_before: u64,
@@ -117,6 +124,7 @@ impl Bdp {
             rate: MaxFilter::default(),
             base_ns: 0,
             base_seen_ns: 0,
+            least_ns: 0,
             segment_bytes: 8192.0,
             rate_before: 0,
             flat_rounds: 0,
@@ -165,7 +173,12 @@ impl Bdp {
         };
         let queue = if matches!(self.phase, Phase::Empty(_)) { 0 } else { QUEUE_TARGET_NS };
         let more = if self.phase == Phase::Up { UP_SEGMENTS } else { 0.0 };
-        slack * self.capacity() + self.held_in(queue) + more
+        let wanted = slack * self.capacity() + self.held_in(queue) + more;
+        if self.base_ns >= PACED_FROM_NS {
+            return wanted;
+        }
+        // Means of rounds are longer than so short a path.
+        wanted.min(NEAR_SEGMENTS + self.held_in(NEAR_ROUND_TRIPS * self.least_ns))
     }
 
     fn gain(&self) -> f64 {
@@ -233,6 +246,7 @@ impl Bdp {
         if self.moved_rounds >= MOVED_ROUNDS {
             self.base_ns = mean_ns;
             self.base_seen_ns = now_ns;
+            self.least_ns = mean_ns;
             self.moved_rounds = 0;
         }
     }
@@ -372,10 +386,11 @@ impl CongestionController for Bdp {
         if sample.is_marked {
             self.reduce(sample.now_ns, sample.sent_ns, CUT_MARK);
         }
-        if let Some(rtt_ns) = sample.rtt_ns
-            && self.phase == Phase::Start
-        {
-            self.check_start(rtt_ns);
+        if let Some(rtt_ns) = sample.rtt_ns {
+            self.least_ns = if self.least_ns == 0 { rtt_ns } else { self.least_ns.min(rtt_ns) };
+            if self.phase == Phase::Start {
+                self.check_start(rtt_ns);
+            }
         }
         if sample.is_limiting && matches!(self.phase, Phase::Start | Phase::Restart) {
             self.grow();
