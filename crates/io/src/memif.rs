@@ -7,7 +7,7 @@
 //! What a peer writes is hostile: every descriptor is read once and checked, every index may have
 //! moved by at most a turn of the ring, memory that could shrink under us is not mapped, and a
 //! server copies each frame out before it looks at it. A client looks at frames in place if the
-//! server is of its own user or root, and copies otherwise.
+//! server is of its own user or root, and copies otherwise. Among such friends both write in place.
 //!
 //! `wire` and `control` are the messages; `region`, `ring` and `buffers` the shared memory;
 //! `producer` and `consumer` the two ends of rings; `channel` what a connection is made of;

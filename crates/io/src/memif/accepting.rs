@@ -206,7 +206,7 @@ impl Handshake {
             producer: Producer::new(sending, Buffers::Peer(regions)),
             kick: Kick::new(to_client.1, self.is_trusted)?,
             wake: Wake::new(&self.control, to_server.1)?,
-            is_in_place: false,
+            is_in_place: self.is_trusted,
             frame_bytes_max,
         })
     }

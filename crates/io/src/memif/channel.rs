@@ -13,8 +13,11 @@
 //! is published while a draft is open, for only `queue` and `flush` publish.
 #![allow(unsafe_code)]
 
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
+
+use smallvec::SmallVec;
 
 use super::consumer::Consumer;
 use super::control;
@@ -24,7 +27,7 @@ use super::overflow::Overflow;
 use super::producer::{Place, Producer};
 use super::wake::Wake;
 use super::wire::Message;
-use crate::connection::{FrameList, RecvStatus};
+use crate::connection::{FRAMES_MAX, FrameList, RecvStatus};
 use crate::error::{IoError, QueueFull};
 use crate::limits::Limits;
 use crate::{FrameFn, FrameSink};
@@ -177,8 +180,8 @@ impl Channel {
                 Ok(Place::Buffer(slot)) => {
                     self.ends.producer.take(&slot);
                     self.unpublished_bytes += frame_bytes;
-                    // SAFETY: `is_in_place` says that the buffers are ours and the server is
-                    // trusted; the slice borrows `self`, and publishing needs `self` too.
+                    // SAFETY: `is_in_place` says that the peer is trusted; the slice borrows
+                    // `self`, which publishing and every other slot need too.
                     return Ok(unsafe { slot.in_place() });
                 }
                 // Dropped and counted when its turn comes.
@@ -193,12 +196,18 @@ impl Channel {
     pub(crate) fn draft_frames(&mut self, lengths: &[usize]) -> Result<FrameList<'_>, QueueFull> {
         let mut frames = FrameList::new();
         if self.ends.is_in_place && self.overflow.is_empty() {
-            for length in lengths {
+            let mut ranges: SmallVec<[Range<usize>; FRAMES_MAX]> = SmallVec::new();
+            for length in lengths.iter().take(FRAMES_MAX) {
                 let Ok(Place::Buffer(slot)) = self.ends.producer.reserve(*length) else { break };
+                let range = slot.range();
+                // A peer may offer one buffer twice.
+                if ranges.iter().any(|it| it.start < range.end && range.start < it.end) {
+                    break;
+                }
+                ranges.push(range);
                 self.ends.producer.take(&slot);
                 self.unpublished_bytes += length;
-                // SAFETY: as in `draft`; each slot that is taken has a buffer of its own, so the
-                // slices are of different memory.
+                // SAFETY: as in `draft`; the slices are of different memory, which was seen.
                 frames.push(unsafe { slot.in_place() });
             }
         }

@@ -27,6 +27,9 @@ pub(super) struct Producer {
     is_stale: bool,
     /// Frames were shown without a look at whether the peer sleeps.
     is_kick_due: bool,
+    /// Lengths of a peer's buffers in the slots that are written and not shown, in case they are
+    /// to be as before.
+    lent_bytes: Vec<u32>,
 }
 
 /// Where a frame can be written.
@@ -60,6 +63,7 @@ impl Producer {
             room: 0,
             is_stale: true,
             is_kick_due: false,
+            lent_bytes: Vec::new(),
         }
     }
 
@@ -111,21 +115,27 @@ impl Producer {
     pub(super) fn take(&mut self, slot: &Slot) {
         let bytes = u32::try_from(slot.bytes).expect("compared with a 32-bit length before");
         self.ring.set_descriptor(self.next, Descriptor { flags: 0, bytes, ..slot.descriptor });
-        if let Buffers::Own(pool) = &mut self.buffers {
-            pool.assign(self.next);
+        match &mut self.buffers {
+            Buffers::Own(pool) => pool.assign(self.next),
+            Buffers::Peer(_) => self.lent_bytes.push(slot.descriptor.bytes),
         }
         self.next = self.next.wrapping_add(1);
         self.room -= 1;
     }
 
-    /// The last `count` frames, none of them shown yet, are not to be sent. Only for a client: a
-    /// server would have to restore what the descriptors said.
+    /// The last `count` frames, none of them shown yet, are not to be sent.
     pub(super) fn take_back(&mut self, count: u16) {
         debug_assert!(count <= self.unpublished());
-        let Buffers::Own(pool) = &mut self.buffers else { return };
         for _ in 0..count {
             self.next = self.next.wrapping_sub(1);
-            pool.reclaim(self.next);
+            match &mut self.buffers {
+                Buffers::Own(pool) => pool.reclaim(self.next),
+                Buffers::Peer(_) => {
+                    let descriptor = self.ring.descriptor(self.next);
+                    let bytes = self.lent_bytes.pop().unwrap_or(descriptor.bytes);
+                    self.ring.set_descriptor(self.next, Descriptor { bytes, ..descriptor });
+                }
+            }
         }
         self.room += count;
     }
@@ -140,6 +150,7 @@ impl Producer {
         if self.published != self.next {
             self.ring.set_own_index(self.next);
             self.published = self.next;
+            self.lent_bytes.clear();
             self.is_kick_due = true;
             self.is_stale = true;
         }
@@ -154,6 +165,12 @@ impl Producer {
 impl Slot {
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Where it lies, as addresses.
+    pub(super) fn range(&self) -> std::ops::Range<usize> {
+        let start = self.start.addr().get();
+        start..start + self.bytes
     }
 
     /// Copies the frame's parts, which add up to what was asked for, one behind the other.
@@ -175,8 +192,8 @@ impl Slot {
     /// The buffer itself, to be written in place.
     ///
     /// # Safety
-    /// Nobody else, the peer included, may touch the buffer as long as the slice lives: it must be
-    /// in memory of ours, the peer trusted, and the slot not published.
+    /// Nobody else, the peer included, may touch the buffer as long as the slice lives: the peer
+    /// must be trusted, the slot not published, and no other slot in use have the same buffer.
     pub(super) unsafe fn in_place<'a>(self) -> &'a mut [u8] {
         // SAFETY: `start` points to `bytes` mapped bytes, initialised (shared memory begins with
         // zeroes), and the caller answers for the rest.
