@@ -4,6 +4,11 @@
 //! alone. [`report`](crate::report) makes a page of them. Grids of independent runs use all
 //! processors ([`on_all_processors`]); the order of results is that of the questions.
 
+pub mod flash;
+pub mod mirrors;
+pub mod replicas;
+pub mod zipf;
+
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -86,7 +91,12 @@ impl Section {
 
 /// All studies, in the order of the report.
 pub fn studies() -> Vec<Study> {
-    vec![]
+    vec![
+        Study { name: "zipf", question: zipf::QUESTION, run: zipf::run },
+        Study { name: "replicas", question: replicas::QUESTION, run: replicas::run },
+        Study { name: "flash", question: flash::QUESTION, run: flash::run },
+        Study { name: "mirrors", question: mirrors::QUESTION, run: mirrors::run },
+    ]
 }
 
 /// Applies `answer` to all questions, on as many threads as there are processors.

@@ -9,6 +9,7 @@
 //! Invariants: requests begin in the order of their start; at most `parallel_max` are under way at
 //! a consumer; every octet that a consumer is handed is compared with what was published.
 
+mod account;
 mod consumer;
 pub mod ideal;
 pub mod make;
@@ -22,9 +23,10 @@ use byname_transfer::error::ReadError;
 
 use crate::disk::Disk;
 
+pub use account::{Account, LinkBytes, tree_links};
 pub use consumer::Consumer;
 pub use routing::{hop_counts, shortest_way};
-pub use scene::{LinkBytes, Scene};
+pub use scene::{Scene, plain_link};
 
 /// A file that somebody publishes.
 #[derive(Clone, Debug, PartialEq, Eq)]

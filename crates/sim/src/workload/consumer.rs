@@ -231,10 +231,11 @@ impl Consumer {
     fn take_data(&mut self, data: &Data<'_>, is_marked: bool, now: Now) {
         let Consumer { active, requests, records, shared, scratch, fault, .. } = self;
         let mut context = shared.context(now);
+        // All of them: two may wait for the same certificate.
         for one in active {
             let Active { place, stage, awaited, .. } = one;
-            let is_taken = match stage {
-                Stage::Discovering(discovery) => discovery.handle_data(data, &mut context),
+            match stage {
+                Stage::Discovering(discovery) => _ = discovery.handle_data(data, &mut context),
                 Stage::Reading(reader) => {
                     let (record, seed) = (&mut records[*place], requests[*place].file.seed);
                     let unit_bytes = reader.granule_bytes();
@@ -252,11 +253,8 @@ impl Consumer {
                             let text = format!("octets of {name} from {offset} on are wrong");
                             fault.get_or_insert(text);
                         }
-                    })
+                    });
                 }
-            };
-            if is_taken {
-                return;
             }
         }
     }

@@ -6,28 +6,17 @@ use std::cell::Cell;
 use byname_packet::Name;
 use byname_security::key::KeyId;
 
-use super::{Catalogue, Consumer, Record, Request, routing};
+use super::{Account, Catalogue, Consumer, Record, Request, routing};
+use crate::line::{Faults, LineConfig};
 use crate::programs::{DiskTimes, Publisher};
+use crate::queue::{Discipline, QueueConfig};
 use crate::topology::Topology;
-use crate::world::{Fault, HostId, LinkId, ProgramId, SECOND, START_UNIX_NS, World};
+use crate::world::{Fault, HostId, LinkConfig, ProgramId, SECOND, START_UNIX_NS, World};
 
 /// When the files of a catalogue were written.
 const WRITTEN_UNIX_NS: u64 = START_UNIX_NS - 3600 * SECOND;
 /// Of the publisher's key, and of its mirrors'.
 const KEY_SEED: u8 = 1;
-
-/// What crossed one direction of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LinkBytes {
-    /// The link.
-    pub link: LinkId,
-    /// Where it came from.
-    pub from: HostId,
-    /// Where it went.
-    pub to: HostId,
-    /// Octets handed to the line, Interests and headers included.
-    pub bytes: u64,
-}
 
 /// See the module.
 pub struct Scene {
@@ -64,6 +53,15 @@ impl Scene {
         self.holders.push(host);
         routing::route(&mut self.world, &self.topology, prefix, &self.holders);
         program
+    }
+
+    /// Adds a holder of the whole catalogue on the host in this place: it answers from now on, and
+    /// routes lead to whoever is nearer.
+    pub fn add_mirror(&mut self, place: usize) -> ProgramId {
+        let disk = self.catalogue.disk(WRITTEN_UNIX_NS);
+        let times = DiskTimes::default();
+        let mirror = Publisher::new(&self.catalogue.prefix, KEY_SEED, disk, times);
+        self.hold(self.topology.hosts[place], mirror)
     }
 
     /// Lets a consumer on the host in this place carry out requests; returns its number.
@@ -127,37 +125,29 @@ impl Scene {
         last.unwrap_or(0).saturating_sub(first.unwrap_or(0))
     }
 
-    /// Octets on both directions of all links, in the order of the links.
-    pub fn link_bytes(&self) -> Vec<LinkBytes> {
-        let both = self
-            .topology
-            .links
-            .iter()
-            .flat_map(|(one, other, link)| [(*one, *other, *link), (*other, *one, *link)]);
-        let account = |(from, to, link)| {
-            let bytes = self.world.line_counters(link, from).bytes;
-            LinkBytes { link, from, to, bytes }
-        };
-        both.map(account).collect()
+    /// What crossed the links so far.
+    pub fn account(&self) -> Account {
+        Account::of(&self.world, &self.topology)
     }
 
-    /// Octets on all links, both directions.
-    pub fn total_bytes(&self) -> u64 {
-        self.link_bytes().iter().map(|line| line.bytes).sum()
-    }
-
-    /// Octets that left the publisher's host.
+    /// Octets that left the publisher's host so far.
     pub fn origin_bytes(&self) -> u64 {
-        self.sent_bytes(self.home)
+        self.account().sent_bytes(self.home)
     }
 
-    /// Octets that left a host.
-    pub fn sent_bytes(&self, host: HostId) -> u64 {
-        self.link_bytes().iter().filter(|line| line.from == host).map(|line| line.bytes).sum()
+    /// Octets handed out to all consumers so far.
+    pub fn served_bytes(&self) -> u64 {
+        self.consumers().map(Consumer::bytes).sum()
     }
+}
 
-    /// Octets that came to a host.
-    pub fn received_bytes(&self, host: HostId) -> u64 {
-        self.link_bytes().iter().filter(|line| line.to == host).map(|line| line.bytes).sum()
-    }
+/// A link without faults and with room for some milliseconds of its rate.
+pub fn plain_link(mbit_per_s: u64, delay_ns: u64, mtu_bytes: Option<usize>) -> LinkConfig {
+    let queue = QueueConfig {
+        bits_per_s: mbit_per_s * 1_000_000,
+        buffer_bytes: 1 << 20,
+        discipline: Discipline::DropTail,
+    };
+    let line = LineConfig { queue, delay_ns, jitter_ns: 0, faults: Faults::default() };
+    LinkConfig { line, mtu_bytes }
 }
