@@ -12,6 +12,7 @@ use byname_transfer::flow::Flow;
 use byname_transfer::freshness::Freshness;
 
 use crate::copies::Copies;
+use crate::disk::Disk;
 
 /// Transfers at the same time unless configured otherwise.
 pub const TRANSFERS_DEFAULT: usize = 4;
@@ -50,6 +51,8 @@ pub struct ClientConfig {
     pub freshness: Freshness,
     /// Keeps the publisher's packets with what is fetched.
     pub copies: Option<Arc<Copies>>,
+    /// The disk that takes what is downloaded.
+    pub disk: Disk,
     /// Ends every call early when set.
     pub stop: Stop,
 }
@@ -70,6 +73,7 @@ impl Default for ClientConfig {
             connect_timeout: Duration::from_secs(5),
             freshness: Freshness::default(),
             copies: None,
+            disk: Disk::default(),
             stop: Stop::default(),
         }
     }

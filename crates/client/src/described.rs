@@ -102,7 +102,7 @@ impl FileContext<'_> {
             }
             if self.options.checksum {
                 let file = target.open().ok()?;
-                let found = hash_file(&file, size, &self.config.stop)?;
+                let found = hash_file(&target, &file, size, &self.config.stop)?;
                 (*found.as_bytes() == root).then_some(())?;
             }
             if stat.st_mode & 0o777 != u32::from(details.mode) & 0o777 {

@@ -7,13 +7,13 @@
 mod reading;
 
 use std::cell::RefCell;
-use std::io::Read;
+use std::fs::File;
 use std::rc::Rc;
 
 use byname_packet::{Data, Name, NameRef};
 use byname_security::tree::{Hash, TreeBuilder};
 use byname_security::trust::Trusted;
-use byname_transfer::discovery::{Discovered, Discovery};
+use byname_transfer::discovery::Discovered;
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
@@ -24,6 +24,7 @@ use rustix::fs::FileType;
 
 use crate::config::{ClientConfig, Stop, nanoseconds};
 use crate::error::ClientError;
+use crate::finding::Finding;
 use crate::job::{Job, Stage};
 use crate::part_file::{Attributes, PartFile, Placement, Target, set_attributes};
 use crate::progress::{Event, FileOutcome, FileReport, Progress};
@@ -66,7 +67,7 @@ impl<'a> FileContext<'a> {
     }
 
     /// Keeps the publisher's packet with a file that is whole.
-    pub(crate) fn keep(&self, file: &std::fs::File, discovered: &Discovered) {
+    pub(crate) fn keep(&self, file: &File, discovered: &Discovered) {
         if let Some(copies) = &self.config.copies {
             copies.keep_file(file, discovered);
         }
@@ -107,7 +108,7 @@ impl<'a> FileJob<'a> {
         now_ns: u64,
     ) -> Self {
         let discovery =
-            Box::new(Discovery::new(name.clone(), context.config.discovery_to_read(), now_ns));
+            Box::new(Finding::new(name.clone(), context.config.discovery_to_read(), now_ns));
         FileJob {
             context,
             name,
@@ -230,7 +231,7 @@ impl<'a> FileJob<'a> {
         }
         // A target that cannot be read may still be replaced.
         let Ok(file) = self.target.open() else { return Ok(None) };
-        if hash_file(&file, size, &self.context.config.stop) != Some(root) {
+        if hash_file(&self.target, &file, size, &self.context.config.stop) != Some(root) {
             return Ok(None);
         }
         set_attributes(&file, attributes(discovered)).map_err(|error| self.target.error(error))?;
@@ -306,7 +307,7 @@ impl<'a> FileJob<'a> {
             config.fetch.silence_ns /= SUSPICION_DIVISOR;
             self.suspected = Some(error);
         }
-        let discovery = Box::new(Discovery::new(self.name.clone(), config, context.now_ns));
+        let discovery = Box::new(Finding::new(self.name.clone(), config, context.now_ns));
         self.state = State::Discovering(discovery);
     }
 
@@ -424,14 +425,19 @@ fn attributes(discovered: &Discovered) -> Attributes {
     Attributes { mode: discovered.metadata.mode, mtime_ns: discovered.metadata.mtime_ns }
 }
 
-/// The root of a file, `None` if it has another size, cannot be read, or there is no time for it.
-pub(crate) fn hash_file(mut file: &std::fs::File, size: u64, stop: &Stop) -> Option<Hash> {
+/// The root of the file at `target`, `None` if it has another size, cannot be read, or there is no
+/// time for it.
+pub(crate) fn hash_file(target: &Target, file: &File, size: u64, stop: &Stop) -> Option<Hash> {
     let mut builder = TreeBuilder::new(size);
     let mut buffer = vec![0; 1 << 20];
+    let mut offset = 0;
     while !stop.is_requested() {
-        match file.read(&mut buffer) {
+        match target.disk.read_at(file, &target.shown, &mut buffer, offset) {
             Ok(0) => return builder.finish().ok().map(|tree| tree.root),
-            Ok(count) => builder.push(&buffer[..count]).ok()?,
+            Ok(count) => {
+                builder.push(&buffer[..count]).ok()?;
+                offset += count as u64;
+            }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
             Err(_) => return None,
         }

@@ -5,7 +5,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use std::rc::Rc;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use crate::disk::{Disk, DiskStep};
 use crate::error::ClientError;
 use crate::part_file::{Attributes, SUFFIX, Target, disk_error, set_attributes};
 
@@ -27,15 +27,17 @@ pub(crate) struct LocalDir {
     pub(crate) shown: PathBuf,
     /// It was made by this run, so nothing can be in it.
     pub(crate) is_new: bool,
+    disk: Disk,
 }
 
 impl LocalDir {
     /// The target itself, made if it is missing. The user named it, so links in it are followed.
-    pub(crate) fn root(path: &Path) -> Result<Self, ClientError> {
+    pub(crate) fn root(path: &Path, disk: &Disk) -> Result<Self, ClientError> {
         std::fs::create_dir_all(path).map_err(|error| disk_error(path, error))?;
         let fd = rustix::fs::open(path, FLAGS, Mode::empty())
             .map_err(|error| disk_error(path, error))?;
-        Ok(LocalDir { fd: Rc::new(fd), shown: path.to_owned(), is_new: false })
+        let (shown, disk) = (path.to_owned(), disk.clone());
+        Ok(LocalDir { fd: Rc::new(fd), shown, is_new: false, disk })
     }
 
     /// A directory in this one, made if it is missing.
@@ -49,7 +51,7 @@ impl LocalDir {
         };
         let flags = FLAGS.union(OFlags::NOFOLLOW);
         match rustix::fs::openat(&*self.fd, name, flags, Mode::empty()) {
-            Ok(fd) => Ok(LocalDir { fd: Rc::new(fd), shown, is_new }),
+            Ok(fd) => Ok(LocalDir { fd: Rc::new(fd), shown, is_new, disk: self.disk.clone() }),
             Err(Errno::LOOP | Errno::NOTDIR) => {
                 let obstacle = "something that is no directory (a symbolic link is not followed)";
                 Err(ClientError::InTheWay { path: shown, obstacle })
@@ -69,6 +71,7 @@ impl LocalDir {
             directory: Rc::clone(&self.fd),
             name: name.to_owned(),
             shown: self.shown.join(name),
+            disk: self.disk.clone(),
         }
     }
 
@@ -84,21 +87,25 @@ impl LocalDir {
         attributes: Attributes,
         is_exclusive: bool,
     ) -> Result<bool, ClientError> {
-        let failed = |error: Errno| disk_error(&self.shown.join(name), error);
+        let shown = self.shown.join(name);
+        let failed = |error: Errno| disk_error(&shown, error);
+        let announced = self.disk.announce(DiskStep::Open { target: &shown });
+        announced.map_err(|error| disk_error(&shown, error))?;
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&*self.fd, ".", flags, Mode::RUSR | Mode::WUSR);
-        let mut file = match opened {
+        let file = match opened {
             Ok(file) => File::from(file),
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => return Ok(false),
             Err(error) => return Err(failed(error)),
         };
-        file.write_all(content).map_err(|error| disk_error(&self.shown.join(name), error))?;
+        let written = self.disk.write_all_at(&file, &shown, content, 0);
+        written.map_err(|error| disk_error(&shown, error))?;
         set_attributes(&file, attributes).map_err(failed)?;
+        let announced = self.disk.announce(DiskStep::Name { target: &shown, file: &file });
+        announced.map_err(|error| disk_error(&shown, error))?;
         match self.link(&file, name) {
             Ok(()) => Ok(true),
-            Err(Errno::EXIST) if is_exclusive => {
-                Err(ClientError::Exists { path: self.shown.join(name) })
-            }
+            Err(Errno::EXIST) if is_exclusive => Err(ClientError::Exists { path: shown }),
             Err(Errno::EXIST) => self.replace(&file, name),
             Err(Errno::NOENT | Errno::PERM | Errno::OPNOTSUPP) => Ok(false),
             Err(error) => Err(failed(error)),

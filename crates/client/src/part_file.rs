@@ -10,7 +10,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -21,6 +20,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::disk::{Disk, DiskStep};
 use crate::error::ClientError;
 
 /// What the names of part files end with.
@@ -41,11 +41,12 @@ pub(crate) struct Target {
     pub(crate) name: OsString,
     /// For messages.
     pub(crate) shown: PathBuf,
+    pub(crate) disk: Disk,
 }
 
 impl Target {
     /// The place that `path` names; its directory must exist.
-    pub(crate) fn at(path: &Path) -> Result<Self, ClientError> {
+    pub(crate) fn at(path: &Path, disk: &Disk) -> Result<Self, ClientError> {
         let name = path.file_name().ok_or_else(|| ClientError::InTheWay {
             path: path.to_owned(),
             obstacle: "a directory",
@@ -57,8 +58,12 @@ impl Target {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(parent, flags, Mode::empty())
             .map_err(|error| disk_error(parent, error))?;
-        let target =
-            Target { directory: Rc::new(directory), name: name.to_owned(), shown: path.to_owned() };
+        let target = Target {
+            directory: Rc::new(directory),
+            name: name.to_owned(),
+            shown: path.to_owned(),
+            disk: disk.clone(),
+        };
         // Told now and not after everything has travelled.
         let kind = target.stat()?.map(|stat| FileType::from_raw_mode(stat.st_mode));
         match kind {
@@ -87,23 +92,24 @@ impl Target {
         ClientError::LocalDisk { path: self.shown.clone(), source: error.into() }
     }
 
-    fn part_name(&self) -> OsString {
-        let mut name = Vec::with_capacity(self.name.len() + SUFFIX.len() + 1);
-        name.push(b'.');
-        if self.name.len() + SUFFIX.len() < NAME_BYTES_MAX {
-            name.extend_from_slice(self.name.as_bytes());
-        } else {
-            // The name itself may be as long as names can be.
-            let digest = Hash::of(self.name.as_bytes()).to_string();
-            name.extend_from_slice(&digest.as_bytes()[..32]);
-        }
-        name.extend_from_slice(SUFFIX);
-        OsString::from_vec(name)
-    }
-
     fn part_shown(&self) -> PathBuf {
-        self.shown.with_file_name(self.part_name())
+        self.shown.with_file_name(part_name(&self.name))
     }
+}
+
+/// The name of the part file of what will have this name.
+pub(crate) fn part_name(target: &OsStr) -> OsString {
+    let mut name = Vec::with_capacity(target.len() + SUFFIX.len() + 1);
+    name.push(b'.');
+    if target.len() + SUFFIX.len() < NAME_BYTES_MAX {
+        name.extend_from_slice(target.as_bytes());
+    } else {
+        // The name itself may be as long as names can be.
+        let digest = Hash::of(target.as_bytes()).to_string();
+        name.extend_from_slice(&digest.as_bytes()[..32]);
+    }
+    name.extend_from_slice(SUFFIX);
+    OsString::from_vec(name)
 }
 
 /// What the finished file shall be like.
@@ -138,8 +144,10 @@ pub(crate) struct PartFile {
 impl PartFile {
     /// Opens or creates the part file for `target`, with room for `size` bytes (sparse).
     pub(crate) fn open(target: Target, size: Option<u64>) -> Result<Self, ClientError> {
-        let name = target.part_name();
+        let name = part_name(&target.name);
         let shown = target.part_shown();
+        let announced = target.disk.announce(DiskStep::Open { target: &target.shown });
+        announced.map_err(|error| disk_error(&shown, error))?;
         for _ in 0..LOCK_ATTEMPTS {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let mode = Mode::RUSR | Mode::WUSR;
@@ -170,9 +178,15 @@ impl PartFile {
         Err(ClientError::Busy { path: shown })
     }
 
-    fn prepare(&self, size: Option<u64>) -> Result<(), Errno> {
+    fn prepare(&self, size: Option<u64>) -> io::Result<()> {
         rustix::fs::fchmod(&self.file, Mode::RUSR | Mode::WUSR)?;
-        rustix::fs::ftruncate(&self.file, size.unwrap_or(0))
+        self.resize(size.unwrap_or(0))
+    }
+
+    fn resize(&self, size: u64) -> io::Result<()> {
+        let Target { disk, shown, .. } = &self.target;
+        disk.announce(DiskStep::Resize { target: shown, size })?;
+        Ok(rustix::fs::ftruncate(&self.file, size)?)
     }
 
     /// The units for which the file has data. Nothing is known about their content.
@@ -200,7 +214,8 @@ impl PartFile {
             if self.placed_bytes < end.min(self.size) {
                 self.make_place(end);
             }
-            self.error = self.file.write_all_at(bytes, offset).err();
+            let Target { disk, shown, .. } = &self.target;
+            self.error = disk.write_all_at(&self.file, shown, bytes, offset).err();
         }
     }
 
@@ -234,27 +249,35 @@ impl PartFile {
 
     /// Gives the whole file its length and attributes; what is left is to place it.
     pub(crate) fn seal(&self, size: u64, attributes: Attributes) -> Result<(), ClientError> {
-        let failed = |error: Errno| self.target.error(error);
-        rustix::fs::ftruncate(&self.file, size).map_err(failed)?;
-        set_attributes(&self.file, attributes).map_err(failed)
+        self.resize(size).map_err(|error| self.target.error(error))?;
+        set_attributes(&self.file, attributes).map_err(|error| self.target.error(error))
     }
 
     /// Gives the sealed file its name, alone.
     pub(crate) fn place(self, placement: Placement) -> Result<(), ClientError> {
-        let failed = |error: Errno| self.target.error(error);
         if placement.is_synced {
             // The content first: a name must never point to a file that is not there yet.
-            rustix::fs::fsync(&self.file).map_err(failed)?;
+            self.sync(&self.file)?;
         }
         self.rename(placement.is_exclusive)?;
         if placement.is_synced {
-            rustix::fs::fsync(&*self.target.directory).map_err(failed)?;
+            self.sync(&*self.target.directory)?;
         }
         Ok(())
     }
 
+    fn sync(&self, file: impl AsFd) -> Result<(), ClientError> {
+        let Target { disk, shown, .. } = &self.target;
+        let announced = disk.announce(DiskStep::Sync { target: shown });
+        let synced = announced.and_then(|()| Ok(rustix::fs::fsync(file)?));
+        synced.map_err(|error| self.target.error(error))
+    }
+
     /// Moves the file to its name; whether that survives a power cut is the caller's affair.
     pub(crate) fn rename(&self, is_exclusive: bool) -> Result<(), ClientError> {
+        let Target { disk, shown, .. } = &self.target;
+        let announced = disk.announce(DiskStep::Name { target: shown, file: &self.file });
+        announced.map_err(|error| self.target.error(error))?;
         let directory = &*self.target.directory;
         let flags = if is_exclusive { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
         match rustix::fs::renameat_with(directory, &self.name, directory, &self.target.name, flags)
@@ -274,13 +297,20 @@ impl PartFile {
     }
 
     /// Writes everything on the file's device to the disk.
-    pub(crate) fn sync_device(&self) -> std::io::Result<()> {
+    pub(crate) fn sync_device(&self) -> io::Result<()> {
+        let Target { disk, shown, .. } = &self.target;
+        disk.announce(DiskStep::SyncAll { target: shown })?;
         Ok(rustix::fs::syncfs(&self.file)?)
     }
 
     /// The file itself.
     pub(crate) fn file(&self) -> &File {
         &self.file
+    }
+
+    /// Where it goes.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
     }
 
     /// The target, for messages.
@@ -290,12 +320,18 @@ impl PartFile {
 }
 
 /// Reads what a file has of a unit, up to the length of `buffer`; less at the file's end or after
-/// an error, which is the same as having nothing.
-pub(crate) fn read_unit<'a>(file: &File, unit: u64, buffer: &'a mut [u8]) -> &'a [u8] {
+/// an error, which is the same as having nothing. The file is the part file of `target`, or what
+/// stands there.
+pub(crate) fn read_unit<'a>(
+    target: &Target,
+    file: &File,
+    unit: u64,
+    buffer: &'a mut [u8],
+) -> &'a [u8] {
     let mut filled = 0;
     while filled < buffer.len() {
         let offset = unit * UNIT_BYTES as u64 + filled as u64;
-        match file.read_at(&mut buffer[filled..], offset) {
+        match target.disk.read_at(file, &target.shown, &mut buffer[filled..], offset) {
             Ok(0) => break,
             Ok(count) => filled += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -357,7 +393,7 @@ mod tests {
     #[test]
     fn place_that_is_reserved_is_not_taken_for_content() {
         let directory = tempfile::tempdir().expect("a directory");
-        let target = Target::at(&directory.path().join("f")).expect("a place");
+        let target = Target::at(&directory.path().join("f"), &Disk::default()).expect("a place");
         let size = 3 * STRIDE_BYTES + 100;
         let mut part = PartFile::open(target.clone(), Some(size)).expect("a file");
         let unit = [7; UNIT_BYTES];

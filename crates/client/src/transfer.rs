@@ -107,7 +107,7 @@ impl Transfer {
     /// If there is no such place for it on the disk.
     pub fn file(order: Order, peers: Peers, now: Now) -> Result<Self, ClientError> {
         let Order { name, target, config, options, progress } = order;
-        let target = Target::at(&target)?;
+        let target = Target::at(&target, &config.disk)?;
         let context = Rc::new(FileContext::new(&config, options, progress));
         let job = FileJob::new(context, name, target, now.now_ns);
         Ok(Transfer::new(Work::File(Box::new(Run::new(Single::new(job), 1))), &config, peers, now))

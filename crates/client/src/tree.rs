@@ -347,9 +347,10 @@ impl<'a> TreeSource<'a> {
         place: Place,
         relative: PathBuf,
     ) {
+        let disk = &self.context.config.disk;
         let local = match place {
             Place::Below(local) => local,
-            Place::Root(path) => match outcome.as_ref().map(|_| LocalDir::root(&path)) {
+            Place::Root(path) => match outcome.as_ref().map(|_| LocalDir::root(&path, disk)) {
                 Ok(Ok(local)) => local,
                 Ok(Err(error)) => return self.fatal = Some(error),
                 Err(_) => return self.fatal = outcome.err(),

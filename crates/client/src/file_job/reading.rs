@@ -141,7 +141,7 @@ impl Reading {
             let length = usize::try_from(left).unwrap_or(UNIT_BYTES).min(UNIT_BYTES);
             let room = &mut buffer[..length];
             if self.claimed.contains(unit) {
-                let bytes = read_unit(self.part.file(), unit, room);
+                let bytes = read_unit(self.part.target(), self.part.file(), unit, room);
                 self.reader.handle_local(unit, bytes, now_ns);
                 continue;
             }
@@ -149,7 +149,7 @@ impl Reading {
             let bytes = match &mut self.older {
                 Some(older) => {
                     older.trials += 1;
-                    read_unit(&older.file, unit, room)
+                    read_unit(self.part.target(), &older.file, unit, room)
                 }
                 None => &[],
             };
