@@ -1,11 +1,12 @@
 //! Project chores that are too particular for a shell script: `cargo xtask tidy`.
 //!
-//! Every chore is a check: it reads the tree, prints findings as `file:line: what to do [rule]` and
-//! exits 1 if there is one. Nothing here writes a file.
+//! Every chore is a check that exits 1 if it finds something; most print findings as
+//! `file:line: what to do [rule]`. Nothing here writes a file outside target/.
 
 mod finding;
 mod graph;
 mod licences;
+mod planted;
 mod sources;
 mod tidy;
 
@@ -21,6 +22,8 @@ usage: cargo xtask <chore>
 
   tidy       the house rules: layering, lengths, headers, left-overs, licences
   licences   only the licences of what is linked, against the list in deny.toml
+  planted    plants each bug of crates/sim/planted, or only those named, alone in a copy of the
+             tree, and demands that the simulator's campaign finds it
 ";
 
 fn main() -> Result<ExitCode> {
@@ -32,6 +35,10 @@ fn main() -> Result<ExitCode> {
             let graph = graph::read(&root)?;
             Ok(report("licences", &licences::check(&graph, &licences::allowed(&root)?)))
         }
+        ["planted", names @ ..] => Ok(match planted::run(&root, names)? {
+            true => ExitCode::SUCCESS,
+            false => ExitCode::FAILURE,
+        }),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)

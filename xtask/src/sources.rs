@@ -56,7 +56,8 @@ pub(crate) fn read(root: &Path) -> Result<Vec<Source>> {
     Ok(sources)
 }
 
-fn paths(root: &Path) -> Result<Vec<String>> {
+/// Paths of all files of the tree, in order.
+pub(crate) fn paths(root: &Path) -> Result<Vec<String>> {
     let mut paths = if root.join(".git").exists() {
         let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         let listing = crate::output_of(root, "git", &arguments)?;

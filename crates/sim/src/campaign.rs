@@ -1,13 +1,22 @@
 //! One random scenario after another, each from its seed, until the time is over or a promise is
 //! broken.
+//!
+//! A scenario is drawn (`plan`), then played (`play`) with all checks; nothing but the seed decides
+//! what happens, so the command printed with a broken promise repeats it.
 
 mod plan;
 mod play;
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use plan::Plan;
 pub use play::{Report, play};
+
+use crate::world::SECOND;
+
+/// While all is well, one line is printed so often.
+const PROGRESS: Duration = Duration::from_secs(10);
 
 /// What a campaign is to do.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +33,45 @@ pub struct CampaignOptions {
     pub json: bool,
 }
 
+/// What a campaign did so far.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Scenarios played.
+    pub scenarios: u64,
+    /// Events in them.
+    pub events: u64,
+    /// Virtual time in them.
+    pub virtual_ns: u64,
+    /// Readings that came to the end of their file.
+    pub completed: u64,
+    /// Readings that ended with an error, as they may while there is trouble.
+    pub failed: u64,
+    /// Scenarios in which a promise was broken, in the order of their end.
+    pub broken: Vec<Report>,
+}
+
+impl Totals {
+    fn add(&mut self, report: &Report) {
+        self.scenarios += 1;
+        self.events += report.events;
+        self.virtual_ns += report.virtual_ns;
+        self.completed += report.completed;
+        self.failed += report.failed;
+        if report.fault.is_some() {
+            self.broken.push(report.clone());
+        }
+    }
+}
+
+/// The scenarios that are left, and what those that are over came to.
+struct Progress {
+    options: CampaignOptions,
+    next: u64,
+    began: Instant,
+    told: Instant,
+    totals: Totals,
+}
+
 /// A seed that differs from run to run.
 pub fn seed_of_the_clock() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -31,24 +79,106 @@ pub fn seed_of_the_clock() -> u64 {
     since.as_millis() as u64 % 1_000_000_000
 }
 
-/// Runs scenarios; true if no promise was broken.
+/// Plays scenarios and prints what becomes of them; true if no promise was broken.
 pub fn run(options: &CampaignOptions) -> bool {
-    let end = Instant::now() + Duration::from_secs(options.seconds);
-    println!("campaign: seed {}", options.seed);
-    for number in 0..options.count {
-        if Instant::now() >= end {
-            break;
-        }
-        if !replay(options.seed + number, options.json) {
-            return false;
-        }
+    let now = Instant::now();
+    if !options.json {
+        println!("campaign: from seed {}, for {} s", options.seed, options.seconds);
     }
-    true
+    let totals = Totals::default();
+    let progress = Progress { options: *options, next: 0, began: now, told: now, totals };
+    let progress = Mutex::new(progress);
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs {
+            scope.spawn(|| work(&progress));
+        }
+    });
+    let progress = progress.into_inner().expect("nobody panicked with it");
+    progress.tell("ended");
+    progress.totals.broken.is_empty()
 }
 
-/// Plays the scenario of one seed; true if no promise was broken.
-pub fn replay(seed: u64, _json: bool) -> bool {
-    let report = play(&Plan::draw(seed));
-    println!("{report:?}");
+fn work(progress: &Mutex<Progress>) {
+    loop {
+        let seed = progress.lock().expect("nobody panics with it").take();
+        let Some(seed) = seed else { return };
+        let report = play(&Plan::draw(seed));
+        progress.lock().expect("nobody panics with it").put(&report);
+    }
+}
+
+impl Progress {
+    /// The seed to play next, if there is reason to.
+    fn take(&mut self) -> Option<u64> {
+        let is_over = self.began.elapsed().as_secs() >= self.options.seconds
+            || self.next >= self.options.count
+            || !self.totals.broken.is_empty();
+        self.next += 1;
+        (!is_over).then(|| self.options.seed.wrapping_add(self.next - 1))
+    }
+
+    fn put(&mut self, report: &Report) {
+        self.totals.add(report);
+        if report.fault.is_some() {
+            print(report, self.options.json);
+        }
+        if self.told.elapsed() >= PROGRESS {
+            self.told = Instant::now();
+            self.tell("so far");
+        }
+    }
+
+    fn tell(&self, word: &str) {
+        let Totals { scenarios, events, virtual_ns, completed, failed, broken } = &self.totals;
+        let seconds = self.began.elapsed().as_secs();
+        let (virtual_s, broken) = (virtual_ns / SECOND, broken.len());
+        if self.options.json {
+            println!(
+                "{{\"campaign\":\"{word}\",\"seed\":{},\"seconds\":{seconds},\
+                 \"scenarios\":{scenarios},\"events\":{events},\"virtual_seconds\":{virtual_s},\
+                 \"completed\":{completed},\"failed\":{failed},\"broken\":{broken}}}",
+                self.options.seed
+            );
+        } else {
+            println!(
+                "campaign: {word}, after {seconds} s: {scenarios} scenarios, {virtual_s} virtual \
+                 seconds, {events} events, {completed} files read, {failed} readings ended with \
+                 an error, {broken} promises broken"
+            );
+        }
+    }
+}
+
+/// Plays the scenario of one seed and says what it is; true if no promise was broken.
+pub fn replay(seed: u64, json: bool) -> bool {
+    let plan = Plan::draw(seed);
+    if !json {
+        println!("{plan:#?}");
+    }
+    let report = play(&plan);
+    print(&report, json);
     report.fault.is_none()
+}
+
+fn print(report: &Report, json: bool) {
+    let Report { seed, fault, events, virtual_ns, digest, completed, failed } = report;
+    let virtual_s = *virtual_ns as f64 / SECOND as f64;
+    if json {
+        let broken = fault.as_ref().map_or("null".to_owned(), |fault| format!("{:?}", fault.what));
+        println!(
+            "{{\"seed\":{seed},\"broken\":{broken},\"events\":{events},\
+             \"virtual_seconds\":{virtual_s:.3},\"digest\":\"{digest:016x}\",\
+             \"completed\":{completed},\"failed\":{failed}}}"
+        );
+        return;
+    }
+    println!(
+        "seed {seed}: {events} events in {virtual_s:.3} virtual seconds, {completed} files read, \
+         {failed} readings ended with an error, history {digest:016x}"
+    );
+    if let Some(fault) = fault {
+        let at_s = fault.at_ns as f64 / SECOND as f64;
+        println!("seed {seed}: promise broken at {at_s:.6} s on {}: {}", fault.host, fault.what);
+        println!("repeat it with: cargo run -p byname-sim -- replay {seed}");
+    }
 }

@@ -7,6 +7,7 @@ use super::plan::{Plan, Trouble};
 use crate::disk::Disk;
 use crate::line::Faults;
 use crate::programs::{DiskTimes, Download, Order, Publisher};
+use crate::random::Random;
 use crate::topology::Topology;
 use crate::world::{Fault, HostId, Incident, LinkId, ProgramId, SECOND, START_UNIX_NS, World};
 
@@ -14,6 +15,10 @@ use crate::world::{Fault, HostId, Incident, LinkId, ProgramId, SECOND, START_UNI
 const END_NS: u64 = 180 * SECOND;
 /// Reading anew begins so long after everything is well again.
 const CALM_NS: u64 = 10 * SECOND;
+/// How often it is looked at readers.
+const SLICE_NS: u64 = SECOND / 2;
+/// A reader goes on or gives up within this time, whatever happens.
+const SILENCE_MAX_NS: u64 = 60 * SECOND;
 /// Longer than any Interest lives.
 const AFTERMATH_NS: u64 = 5 * SECOND;
 /// What a way that does not come nearer costs more.
@@ -30,6 +35,8 @@ pub struct Report {
     pub events: u64,
     /// Virtual time that passed.
     pub virtual_ns: u64,
+    /// What distinguishes this history from others.
+    pub digest: u64,
     /// Files read to the end.
     pub completed: u64,
     /// Readings that ended with an error.
@@ -44,6 +51,10 @@ struct Stage<'a> {
     /// The holders of each site.
     publishers: Vec<Vec<ProgramId>>,
     readers: Vec<ProgramId>,
+    /// How often each shall still read while there is trouble.
+    readings_left: Vec<u32>,
+    /// How far each was, and since when.
+    states: Vec<((u64, Option<u64>, bool), u64)>,
     completed: u64,
     failed: u64,
 }
@@ -63,6 +74,7 @@ pub fn play(plan: &Plan) -> Report {
         fault,
         events: stage.world.event_count(),
         virtual_ns: stage.world.now_ns(),
+        digest: stage.digest(),
         completed: stage.completed,
         failed: stage.failed,
     }
@@ -86,9 +98,22 @@ impl<'a> Stage<'a> {
         let links = links.collect();
         world.keep_ledgers();
         let hosts = topology.hosts;
+        let readings_left = plan.readers.iter().map(|reader| reader.times - 1).collect();
+        let states = vec![((0, None, false), 0); plan.readers.len()];
         let (publishers, readers) = (Vec::new(), Vec::new());
-        let mut stage =
-            Stage { plan, world, hosts, links, publishers, readers, completed: 0, failed: 0 };
+        let (completed, failed) = (0, 0);
+        let mut stage = Stage {
+            plan,
+            world,
+            hosts,
+            links,
+            publishers,
+            readers,
+            readings_left,
+            states,
+            completed,
+            failed,
+        };
         (0..plan.sites.len()).for_each(|site| stage.publish(site));
         stage.employ();
         stage
@@ -154,22 +179,70 @@ impl<'a> Stage<'a> {
 
     fn perform(&mut self) -> Result<(), Fault> {
         for (at_ns, act) in self.acts() {
-            self.world.run(at_ns, &|_| false)?;
+            self.advance(at_ns)?;
             self.do_act(act);
         }
         let storm_end_ns = self.plan.storm_end_ns;
-        self.world.run(storm_end_ns, &|_| false)?;
+        self.advance(storm_end_ns)?;
         self.wait_for_readers(storm_end_ns + END_NS, "every reading ends after the faults")?;
         let calm_ns = self.world.now_ns().max(storm_end_ns) + CALM_NS;
-        for number in 0..self.readers.len() {
-            self.reader_mut(number).begin_again(calm_ns);
-            self.world.wake(self.readers[number]);
-        }
+        (0..self.readers.len()).for_each(|number| self.begin_again(number, calm_ns));
         self.wait_for_readers(calm_ns + END_NS, "every reading ends when all is well")?;
         self.expect_all_read()?;
         let end_ns = self.world.now_ns() + AFTERMATH_NS;
         self.world.run(end_ns, &|_| false)?;
         self.expect_rest()
+    }
+
+    /// Lets time pass; readers that are done and shall read again do so.
+    fn advance(&mut self, until_ns: u64) -> Result<(), Fault> {
+        while self.world.now_ns() < until_ns {
+            let slice_end_ns = until_ns.min(self.world.now_ns() + SLICE_NS);
+            self.world.run(slice_end_ns, &|_| false)?;
+            self.look_after_readers()?;
+        }
+        Ok(())
+    }
+
+    fn look_after_readers(&mut self) -> Result<(), Fault> {
+        let now_ns = self.world.now_ns();
+        for number in 0..self.readers.len() {
+            let reader = self.reader(number);
+            let state = (reader.bytes(), reader.version(), reader.outcome().is_some());
+            let began_ns = reader.start_ns();
+            if state.2 && self.readings_left[number] > 0 && now_ns < self.plan.storm_end_ns {
+                self.readings_left[number] -= 1;
+                self.count_outcome(number);
+                self.begin_again(number, now_ns + SLICE_NS);
+            }
+            let (known, since_ns) = &mut self.states[number];
+            if *known != state || state.2 || now_ns <= began_ns {
+                (*known, *since_ns) = (state, now_ns.max(began_ns));
+            }
+            let silent_ns = now_ns.saturating_sub(*since_ns);
+            if silent_ns > SILENCE_MAX_NS {
+                let what = format!(
+                    "nobody starves: reader {number} has {} octets and neither went on nor gave                      up for {} s",
+                    state.0,
+                    silent_ns / SECOND
+                );
+                return Err(self.fault(number, what));
+            }
+        }
+        Ok(())
+    }
+
+    fn begin_again(&mut self, number: usize, at_ns: u64) {
+        self.reader_mut(number).begin_again(at_ns);
+        self.world.wake(self.readers[number]);
+    }
+
+    fn count_outcome(&mut self, number: usize) {
+        match self.reader(number).outcome() {
+            Some(Ok(())) => self.completed += 1,
+            Some(Err(_)) => self.failed += 1,
+            None => {}
+        }
     }
 
     /// What the network does not do by itself, in the order of time.
@@ -223,24 +296,19 @@ impl<'a> Stage<'a> {
     }
 
     fn wait_for_readers(&mut self, limit_ns: u64, promise: &str) -> Result<(), Fault> {
-        let readers = self.readers.clone();
-        let is_over = move |world: &World| {
-            let outcomes = readers.iter().map(|it| world.program::<Download>(*it));
-            outcomes.flatten().all(|it| it.outcome().is_some())
-        };
-        self.world.run(limit_ns, &is_over)?;
-        for number in 0..self.readers.len() {
-            let reader = self.reader(number);
-            match reader.outcome() {
-                Some(Ok(())) => self.completed += 1,
-                Some(Err(_)) => self.failed += 1,
-                None => {
-                    let what = format!("{promise}: reader {number} has {} octets", reader.bytes());
-                    return Err(self.fault(number, what));
-                }
+        while self.world.now_ns() < limit_ns {
+            let slice_end_ns = limit_ns.min(self.world.now_ns() + SLICE_NS);
+            self.world.run(slice_end_ns, &|_| false)?;
+            self.look_after_readers()?;
+            if (0..self.readers.len()).all(|number| self.reader(number).outcome().is_some()) {
+                (0..self.readers.len()).for_each(|number| self.count_outcome(number));
+                return Ok(());
             }
         }
-        Ok(())
+        let is_late = |number: &usize| self.reader(*number).outcome().is_none();
+        let number = (0..self.readers.len()).find(is_late).unwrap_or_default();
+        let what = format!("{promise}: reader {number} has {} octets", self.reader(number).bytes());
+        Err(self.fault(number, what))
     }
 
     fn expect_all_read(&self) -> Result<(), Fault> {
@@ -272,6 +340,22 @@ impl<'a> Stage<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Of times, counts and octets that follow from everything that happened.
+    fn digest(&self) -> u64 {
+        let mut figures = vec![self.world.event_count(), self.world.now_ns()];
+        for host in &self.hosts {
+            let forwarder = self.world.host(*host).forwarder();
+            let counters = forwarder.map(|forwarder| forwarder.counters());
+            figures.extend(counters.map(|it| it.in_interests ^ it.in_data.rotate_left(32)));
+        }
+        for number in 0..self.readers.len() {
+            let reader = self.reader(number);
+            figures.extend([reader.bytes(), reader.finished_ns().unwrap_or_default()]);
+        }
+        let mix = |digest: u64, figure: &u64| Random::new(digest ^ figure).draw();
+        figures.iter().fold(self.plan.seed, mix)
     }
 
     fn reader(&self, number: usize) -> &Download {

@@ -94,6 +94,11 @@ impl Download {
         (self.bytes, self.version, self.finished_ns) = (0, None, None);
     }
 
+    /// When it begins or began.
+    pub fn start_ns(&self) -> u64 {
+        self.order.start_ns
+    }
+
     /// How it ended, if it did.
     pub fn outcome(&self) -> Option<&Result<(), ReadError>> {
         match &self.stage {
