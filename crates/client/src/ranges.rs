@@ -202,10 +202,13 @@ impl Job for FileReads {
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
         self.admit(context);
+        self.reader.set_class(self.desk.class());
         let mut request = self.reader.poll_request(context);
         while request.is_none() {
-            let has_room =
-                self.desk.awaited_count() < AWAITED_MAX && context.flow.has_room(context.now_ns);
+            let class = self.desk.class();
+            self.reader.set_class(class);
+            let has_room = self.desk.awaited_count() < AWAITED_MAX
+                && context.flow.has_room_as(class, context.now_ns);
             match if has_room { self.begin_something(context) } else { Step::Nothing } {
                 Step::Nothing => return None,
                 Step::Served => {}

@@ -259,6 +259,11 @@ impl Fetch {
         self.retry_later(segment, attempt, due_ns);
     }
 
+    /// Who waits for what is asked for from now on.
+    pub fn set_class(&mut self, class: Class) {
+        self.share.set_class(class);
+    }
+
     /// Nobody wants this segment any more. If it comes all the same, it is nobody's.
     pub fn unwant(&mut self, segment: u64, flow: &mut Flow) {
         if self.under_way.remove(segment).is_some() {

@@ -164,6 +164,11 @@ impl Flow {
         self.has_room_for(Class::Bulk, now_ns)
     }
 
+    /// As [`has_room`](Flow::has_room), for a request of this class.
+    pub fn has_room_as(&mut self, class: Class, now_ns: u64) -> bool {
+        self.has_room_for(class, now_ns)
+    }
+
     /// When something is let out that is held back now, without any packet coming.
     pub fn poll_deadline(&self) -> Option<u64> {
         let limit = self.limit.as_ref().and_then(TokenBucket::refill_deadline_ns);

@@ -256,6 +256,11 @@ impl Reader {
         self.poll_tree(context).or_else(|| self.poll_content(context))
     }
 
+    /// Who waits for the content that is asked for from now on; a tree is always prompt.
+    pub fn set_class(&mut self, class: Class) {
+        self.parts[0].fetch.set_class(class);
+    }
+
     /// Tells how many blocks the owner holds back, because it needs them in order. They count
     /// against the memory bound, so fewer new ones are asked for.
     pub fn set_held_count(&mut self, held_count: usize) {

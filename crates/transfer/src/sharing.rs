@@ -48,6 +48,11 @@ impl Share {
     pub(crate) fn class(&self) -> Class {
         self.class
     }
+
+    /// What it asks for next is for somebody else.
+    pub(crate) fn set_class(&mut self, class: Class) {
+        self.class = class;
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

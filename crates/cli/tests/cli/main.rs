@@ -1,9 +1,12 @@
 //! The binary as its users meet it: real processes, sockets, homes and files.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
 
+#[path = "../../../traffic/examples/faults/relay.rs"]
+mod bad_network;
 mod commanding;
 mod direct;
 mod errors;
+mod faults;
 mod first_contact;
 mod forwarding;
 mod harness;
@@ -12,6 +15,7 @@ mod killed;
 mod manifests;
 mod mirrors;
 mod pending;
+mod publishing;
 mod reading;
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use byname_transfer::fetch::Class;
+
 use super::cache::BlockCache;
 use super::operation::{Operation, Places};
 use super::{Counters, add};
@@ -12,6 +14,11 @@ use crate::prefetch::Prefetcher;
 
 /// Granules taken from one call before the next has its turn: 128 KiB.
 const TURN: u32 = 16;
+
+/// Bytes that callers may wait for and still count as prompt; a larger read is a transfer.
+const PROMPT_BYTES_MAX: u64 = 4 << 20;
+/// Calls on one file that may be prompt; more together are a transfer.
+const PROMPT_CALLS_MAX: usize = 64;
 
 /// What is to be done next.
 #[derive(Debug, PartialEq, Eq)]
@@ -124,6 +131,17 @@ impl Desk {
 
     pub(super) fn is_idle(&self) -> bool {
         self.operations.is_empty() && self.ahead_count == 0
+    }
+
+    /// Whether somebody waits for what is asked for next, or it is fetched ahead or in bulk.
+    pub(super) fn class(&self) -> Class {
+        let count = self.operations.len();
+        let missing = self.operations.values().take(PROMPT_CALLS_MAX);
+        let missing_bytes = missing.map(Operation::missing_bytes).sum::<u64>();
+        match count {
+            1..=PROMPT_CALLS_MAX if missing_bytes <= PROMPT_BYTES_MAX => Class::Prompt,
+            _ => Class::Bulk,
+        }
     }
 
     pub(super) fn awaited_count(&self) -> usize {
@@ -334,5 +352,41 @@ impl Desk {
 impl Drop for Desk {
     fn drop(&mut self) {
         add(&self.counters.prefetch_wasted_bytes, self.cache.unread_bytes() as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operation::ReadRequest;
+    use super::*;
+    use crate::engine::slot::{Reply, Slot};
+
+    const SIZE: u64 = 1 << 30;
+
+    fn desk_with(ranges: &[Range<u64>], prefetch_bytes: u64) -> Desk {
+        let mut desk = Desk::new(Some(8192), Some(SIZE), prefetch_bytes, Arc::default());
+        desk.set_cache_bytes_max(1 << 20);
+        for range in ranges {
+            let length = usize::try_from(range.end - range.start).expect("small");
+            let request = ReadRequest::owned(Vec::new(), &[(range.start, length)]).expect("one");
+            let reply = Reply::unqueued(Slot::new());
+            desk.add(Operation::new(request, Some(SIZE), reply));
+        }
+        desk
+    }
+
+    #[test]
+    fn what_somebody_waits_for_is_prompt_and_what_is_large_or_fetched_ahead_is_not() {
+        assert_eq!(desk_with(&[0..4096], 0).class(), Class::Prompt);
+        assert_eq!(desk_with(&[0..100 << 20], 0).class(), Class::Bulk);
+        let many: Vec<Range<u64>> = (0..65).map(|at| at * 100_000..at * 100_000 + 1).collect();
+        assert_eq!(desk_with(&many[..64], 0).class(), Class::Prompt);
+        assert_eq!(desk_with(&many, 0).class(), Class::Bulk);
+        let mut ahead = desk_with(&[0..8192, 8192..16384, 16384..24576], 1 << 20);
+        while matches!(ahead.next_step(), Step::Want(_) | Step::Served) {}
+        assert_eq!(ahead.class(), Class::Prompt);
+        ahead.take(0, &[0; 24576]);
+        assert!(ahead.ahead_count > 0, "the rest is fetched ahead");
+        assert_eq!(ahead.class(), Class::Bulk);
     }
 }

@@ -1,13 +1,5 @@
-//! A relay that behaves like a bad network: for tests and measurements between real processes.
-//!
-//! usage: faults udp|tcp LISTEN TARGET [FAULT=VALUE ...]
-//! Prints `listening on ADDRESS`, then carries datagrams, or the bytes of connections, both ways.
-//! Faults: loss, duplicate, reorder, corrupt (each a probability, of a datagram; with TCP corrupt
-//! is of a read of up to 64 KiB and the others do not apply), delay (ms, each way), jitter (ms),
-//! rate (octets a second, each way), flap (PERIOD_MS:DOWN_MS, nothing passes while down), seed.
-//! While anything happens it prints four times a second what has happened so far, a line each:
-//! `up N lost N duplicated N reordered N corrupted N down N lost ...`; up is towards the target,
-//! and what comes while the link is down, or finds no room, is lost.
+//! A relay that behaves like a bad network; `main.rs` is its command line, tests use it in their
+//! own process.
 //!
 //! What is delayed waits in memory, at most 64 MiB each way; beyond that datagrams are lost and
 //! connections are not read.
@@ -29,20 +21,19 @@ const READ_BYTES: usize = 64 << 10;
 /// How far out of order a datagram comes that does.
 const REORDER_DELAY: Duration = Duration::from_millis(3);
 
-/// How often what has happened is printed.
-const TELL_PAUSE: Duration = Duration::from_millis(250);
-
 /// What happened to what went one way.
-struct Tally {
-    came: AtomicU64,
-    lost: AtomicU64,
-    duplicated: AtomicU64,
-    reordered: AtomicU64,
-    corrupted: AtomicU64,
+pub(crate) struct Tally {
+    pub(crate) came: AtomicU64,
+    pub(crate) lost: AtomicU64,
+    pub(crate) duplicated: AtomicU64,
+    pub(crate) reordered: AtomicU64,
+    pub(crate) corrupted: AtomicU64,
 }
 
-static UP: Tally = Tally::new();
-static DOWN: Tally = Tally::new();
+/// Towards the target.
+pub(crate) static UP: Tally = Tally::new();
+/// Back from it.
+pub(crate) static DOWN: Tally = Tally::new();
 
 impl Tally {
     const fn new() -> Self {
@@ -54,40 +45,15 @@ impl Tally {
             corrupted: AtomicU64::new(0),
         }
     }
-
-    fn shown(&self) -> String {
-        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let Tally { came, lost, duplicated, reordered, corrupted } = self;
-        format!(
-            "{} lost {} duplicated {} reordered {} corrupted {}",
-            read(came),
-            read(lost),
-            read(duplicated),
-            read(reordered),
-            read(corrupted)
-        )
-    }
 }
 
 fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Prints what has happened when that has changed.
-fn tell() {
-    let mut told = String::new();
-    loop {
-        std::thread::sleep(TELL_PAUSE);
-        let line = format!("up {} down {}", UP.shown(), DOWN.shown());
-        if line != told {
-            println!("{line}");
-            told = line;
-        }
-    }
-}
-
+/// What goes wrong; see the documentation of the example.
 #[derive(Debug, Clone, Copy, Default)]
-struct Faults {
+pub(crate) struct Faults {
     loss: f64,
     duplicate: f64,
     reorder: f64,
@@ -100,7 +66,8 @@ struct Faults {
 }
 
 impl Faults {
-    fn parse(arguments: &[String]) -> Result<Self, Box<dyn Error>> {
+    /// Reads `FAULT=VALUE` arguments.
+    pub(crate) fn parse(arguments: &[String]) -> Result<Self, Box<dyn Error>> {
         let mut faults = Faults { seed: 1, ..Faults::default() };
         for argument in arguments {
             let (key, value) = argument.split_once('=').ok_or("a fault is FAULT=VALUE")?;
@@ -321,9 +288,12 @@ impl Fate {
     }
 }
 
-fn relay_udp(listen: &str, target: SocketAddr, faults: Faults) -> Result<(), Box<dyn Error>> {
-    let socket = UdpSocket::bind(listen)?;
-    println!("listening on {}", socket.local_addr()?);
+/// Carries datagrams for ever.
+pub(crate) fn relay_udp(
+    socket: &UdpSocket,
+    target: SocketAddr,
+    faults: Faults,
+) -> Result<(), Box<dyn Error>> {
     let mut clients: HashMap<SocketAddr, (Arc<Line>, Fate)> = HashMap::new();
     let mut buffer = vec![0; READ_BYTES];
     loop {
@@ -378,9 +348,12 @@ fn new_udp_client(
     }))
 }
 
-fn relay_tcp(listen: &str, target: SocketAddr, faults: Faults) -> Result<(), Box<dyn Error>> {
-    let listener = TcpListener::bind(listen)?;
-    println!("listening on {}", listener.local_addr()?);
+/// Carries connections for ever.
+pub(crate) fn relay_tcp(
+    listener: &TcpListener,
+    target: SocketAddr,
+    faults: Faults,
+) -> Result<(), Box<dyn Error>> {
     for (client, number) in listener.incoming().zip(0u64..) {
         let client = client?;
         let Ok(server) = TcpStream::connect(target) else { continue };
@@ -416,18 +389,4 @@ fn carry(mut from: TcpStream, mut to: TcpStream, mut fate: Fate) {
     }
     line.close();
     let _ = from.shutdown(Shutdown::Read);
-}
-
-fn main() -> Result<(), Box<dyn Error>> {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [transport, listen, target, faults @ ..] = &arguments[..] else {
-        return Err("usage: faults udp|tcp LISTEN TARGET [FAULT=VALUE ...]".into());
-    };
-    let (target, faults) = (target.parse()?, Faults::parse(faults)?);
-    spawn(tell);
-    match transport.as_str() {
-        "udp" => relay_udp(listen, target, faults),
-        "tcp" => relay_tcp(listen, target, faults),
-        _ => Err("udp or tcp".into()),
-    }
 }
