@@ -74,6 +74,7 @@ pub(crate) const KEYS: &[Key] = &[
         "100",
         "rest before a file is published",
     ),
+    key("server.workers", "BYNAME_WORKERS", Kind::Number, "1", "threads that read for readers"),
     key("server.open_files", "BYNAME_OPEN_FILES", Kind::Number, "256", "files kept open"),
 ];
 

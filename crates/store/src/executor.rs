@@ -27,9 +27,8 @@ use crate::beneath::{Found, Root, WalkError};
 use crate::error::StoreError;
 use crate::hashing::{LargeFile, is_same, small_tree};
 use crate::made::Source;
-use crate::mirror;
 use crate::snapshot::manifest;
-use crate::state::{RootRecord, StateDir, is_small};
+use crate::state::{RootRecord, is_small};
 use crate::workers::{Done, Job, KeptOrder, OpenedTree, Sought, Workers, flat};
 
 /// Files up to this size are hashed at once: waking a thread would take as long.
@@ -44,7 +43,6 @@ enum Open {
 
 pub(crate) struct Executor {
     roots: Vec<Arc<Root>>,
-    state: Arc<StateDir>,
     workers: Workers,
     reading: Reading,
     open: HashMap<Handle, Open>,
@@ -59,15 +57,9 @@ pub(crate) struct Executor {
 }
 
 impl Executor {
-    pub(crate) fn new(
-        roots: Vec<Arc<Root>>,
-        state: Arc<StateDir>,
-        workers: Workers,
-        reading: Reading,
-    ) -> Self {
+    pub(crate) fn new(roots: Vec<Arc<Root>>, workers: Workers, reading: Reading) -> Self {
         Self {
             roots,
-            state,
             workers,
             reading,
             open: HashMap::new(),
@@ -99,16 +91,25 @@ impl Executor {
             }
             Op::Manifest { mount, path, name, bytes_max, quiet, signature_bytes } => {
                 let root = self.roots[mount].clone();
-                let order = manifest::Order { root, path, name, bytes_max, quiet, signature_bytes };
-                let order = Box::new(order);
-                self.workers.push(Job::Manifest { op: id, order });
+                let attributes = self.workers.uses_attributes();
+                let order = manifest::Order {
+                    root,
+                    path,
+                    name,
+                    bytes_max,
+                    quiet,
+                    signature_bytes,
+                    attributes,
+                };
+                self.workers.push(Job::Manifest { op: id, order: Box::new(order) });
                 None
             }
             Op::ReadKept { mount, path, of, bytes_max } => {
                 self.read_kept(id, (mount, path), of, bytes_max)
             }
             Op::Recall { key, identity } => {
-                Some(Completion::Recalled(self.state.recall(&key, identity.as_ref())))
+                self.workers.push(Job::Recall { op: id, key, identity });
+                None
             }
             Op::Announce { key, record } => {
                 self.workers.announce(id, key, record);
@@ -118,8 +119,11 @@ impl Executor {
             Op::OpenTree { file, identity } => self.open_tree(id, file, identity),
             Op::MakeSegment(order) => self.make_segment(id, order),
             Op::Close { handle } => {
-                self.open.remove(&handle);
+                let closed = self.open.remove(&handle);
                 self.ahead.remove(&handle);
+                if let Some(Open::File { file, identity }) = closed {
+                    self.mark_closed(file, identity);
+                }
                 None
             }
         }
@@ -146,9 +150,10 @@ impl Executor {
         let Some(attachments) = &self.attachments else { return Some(Completion::Kept(None)) };
         let is_manifest = match of {
             KeptOf::File(handle) => {
-                let file = self.file(handle);
-                let kept = file.and_then(|file| mirror::read_file(&*file, attachments, bytes_max));
-                return Some(Completion::Kept(kept));
+                let Some(file) = self.file(handle) else { return Some(Completion::Kept(None)) };
+                let attachments = attachments.clone();
+                self.workers.push(Job::KeptFile { op, file, attachments, bytes_max });
+                return None;
             }
             KeptOf::Listing => false,
             KeptOf::Manifest => true,
@@ -161,11 +166,16 @@ impl Executor {
 
     /// Completions of operations that took longer.
     pub(crate) fn take_done(&mut self) -> Vec<(OpId, Completion)> {
-        let done = self.workers.take_done();
-        done.into_iter()
-            .map(|done| match done {
+        let mut completions = Vec::new();
+        for done in self.workers.take_done() {
+            completions.push(match done {
                 Done::Completion(id, completion) => (id, completion),
                 Done::Located(id, sought) => (id, Completion::Located(self.located(*sought))),
+                Done::Hashing(identity, large) => {
+                    self.hashing.retain(|_, hashing| hashing.strong_count() > 0);
+                    self.hashing.insert(identity, large);
+                    continue;
+                }
                 Done::Tree(id, tree) => {
                     let handle = tree.map(|tree| {
                         self.keep(match tree {
@@ -175,8 +185,9 @@ impl Executor {
                     });
                     (id, Completion::TreeOpened(handle))
                 }
-            })
-            .collect()
+            });
+        }
+        completions
     }
 
     fn keep(&mut self, open: Open) -> Handle {
@@ -215,7 +226,8 @@ impl Executor {
         if !is_same(&file, &identity) {
             return Some(Hashed::Changed);
         }
-        if identity.size <= INLINE_BYTES_MAX && is_in_memory(&file, identity.size) {
+        let is_quick = identity.size <= INLINE_BYTES_MAX && !self.workers.uses_attributes();
+        if is_quick && is_in_memory(&file, identity.size) {
             let tree = match small_tree(&file, &identity) {
                 Ok(tree) => tree,
                 Err(hashed) => return Some(hashed),
@@ -228,20 +240,8 @@ impl Executor {
             self.workers.push(Job::HashSmall { op, file, identity });
             return None;
         }
-        let tree = match self.state.create_tree(&identity) {
-            Ok(tree) => tree,
-            Err(error) => {
-                tracing::error!(%error, "cannot write a hash tree");
-                return Some(Hashed::Failed);
-            }
-        };
         let parts = self.workers.count();
-        let large = Arc::new(LargeFile::new(op, file, identity, tree, parts));
-        self.hashing.retain(|_, hashing| hashing.strong_count() > 0);
-        self.hashing.insert(identity, Arc::downgrade(&large));
-        for _ in 0..parts {
-            self.workers.push(Job::HashLarge(large.clone()));
-        }
+        self.workers.push(Job::BeginHash { op, file, identity, parts });
         None
     }
 
@@ -298,6 +298,29 @@ impl Executor {
         let stored = self.open.get(&burst.source()).and_then(Open::stored);
         let Some(stored) = stored else { return Some(burst) };
         helpers.take(stored, burst).err().map(|(_, burst)| burst)
+    }
+
+    /// Has the root of a file that nobody reads any more written to it, if that is wanted. It
+    /// changes the file's state, so it would end the version for those who read.
+    fn mark_closed(&self, file: Arc<File>, identity: Identity) {
+        let is_it =
+            |open: &Open| matches!(open, Open::File { identity: it, .. } if *it == identity);
+        if self.workers.uses_attributes() && !self.open.values().any(is_it) {
+            self.workers.push(Job::Mark { file, identity });
+        }
+    }
+
+    /// Writes the roots of files that are open to them, if that is wanted. To be called when
+    /// nobody reads any more.
+    pub(crate) fn mark_open(&self) {
+        if !self.workers.uses_attributes() {
+            return;
+        }
+        for open in self.open.values() {
+            if let Open::File { file, identity } = open {
+                self.workers.mark(file, identity);
+            }
+        }
     }
 
     /// Bursts that other threads than the serving one were given.

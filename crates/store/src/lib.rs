@@ -5,6 +5,7 @@
 //! leave. What takes long (hashing, reading directories, committing records) is done by worker
 //! threads that wake the first one. Nothing is ever written into a published tree.
 
+pub mod attributes;
 pub mod beneath;
 pub mod error;
 pub mod mirror;

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use byname_transfer::server::{Hashed, Identity, OpId, RecordKey};
 
+use crate::attributes;
 use crate::beneath::{Exposure, Found, Root, WalkError};
 use crate::error::{StateError, StoreError};
 use crate::hashing::{LargeFile, Turn, small_tree};
@@ -45,6 +46,8 @@ pub struct PrepareConfig {
     pub tree_bytes_max: u64,
     /// Threads that hash.
     pub threads: usize,
+    /// Take roots from the files' attribute `user.byname.root`, and write them there.
+    pub attributes: bool,
 }
 
 impl PrepareConfig {
@@ -56,6 +59,7 @@ impl PrepareConfig {
             state_dir,
             tree_bytes_max: TREE_BYTES_MAX,
             threads: 1,
+            attributes: false,
         }
     }
 }
@@ -82,7 +86,7 @@ pub struct Prepared {
 }
 
 struct Small {
-    file: File,
+    file: Arc<File>,
     identity: Identity,
 }
 
@@ -92,6 +96,7 @@ struct Work<'a> {
     done: Mutex<(Prepared, Vec<RootRecord>)>,
     error: Mutex<Option<StateError>>,
     stop: &'a AtomicBool,
+    attributes: bool,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -112,7 +117,9 @@ pub fn prepare(
     let directory = config.directory.clone();
     let root = Root::new(&directory, config.exposure, state.identity())
         .map_err(|source| StoreError::Mount { directory, source })?;
-    let work = Work { state: &state, done: Mutex::default(), error: Mutex::default(), stop };
+    let attributes = config.attributes;
+    let (done, error) = (Mutex::default(), Mutex::default());
+    let work = Work { state: &state, done, error, stop, attributes };
     let threads = config.threads.max(1);
     std::thread::scope(|scope| {
         let (queue, small) = sync_channel(QUEUE_MAX);
@@ -153,6 +160,7 @@ impl Work<'_> {
         while let Some(path) = waiting.pop() {
             match root.find(&path) {
                 Ok(Found::File { file, stat }) => {
+                    let file = Arc::new(file);
                     self.take_file(Small { file, identity: stat.identity }, queue, threads);
                 }
                 Ok(Found::Directory(_)) => self.take_directory(root, &path, &mut waiting),
@@ -194,23 +202,44 @@ impl Work<'_> {
     fn take_file(&self, found: Small, queue: &SyncSender<Small>, threads: usize) {
         let identity = found.identity;
         let nobody = RecordKey { name: Vec::new(), listing: false };
-        let is_known = self.state.recall(&nobody, Some(&identity)).root.is_some();
+        let is_known = self.state.recall(&nobody, Some(&identity)).root.is_some()
+            || self.take_attached(&found);
         self.count(|prepared| {
             prepared.files += 1;
             prepared.bytes += identity.size;
             prepared.known_files += u64::from(is_known);
         });
         if is_known {
-            return;
+            return self.mark(&found.file, &identity);
         }
         if is_small(identity.size) {
             // The threads live as long as the queue does.
             let _ = queue.send(found);
             return;
         }
+        let file = found.file.clone();
         let hashed = self.hash_large(found, threads);
         self.take_hashed(&identity, hashed);
+        self.mark(&file, &identity);
         self.commit(0);
+    }
+
+    /// Takes a root that came with a file.
+    fn take_attached(&self, found: &Small) -> bool {
+        let Small { file, identity } = found;
+        let root = self.attributes.then(|| attributes::root_with_tree(file, identity, self.state));
+        let Some(root) = root.flatten() else { return false };
+        locked(&self.done).1.push(RootRecord { identity: *identity, root });
+        true
+    }
+
+    /// Writes a root to its file, if that is wanted.
+    fn mark(&self, file: &File, identity: &Identity) {
+        if self.attributes
+            && let Some(record) = attributes::write(file, identity, self.state)
+        {
+            locked(&self.done).1.push(record);
+        }
     }
 
     fn hash_small_files(&self, small: &Mutex<Receiver<Small>>) {
@@ -225,6 +254,7 @@ impl Work<'_> {
                 Err(hashed) => hashed,
             };
             self.take_hashed(&identity, hashed);
+            self.mark(&file, &identity);
             self.commit(BATCH_MAX);
         }
     }
@@ -237,7 +267,7 @@ impl Work<'_> {
                 return Hashed::Failed;
             }
         };
-        let large = LargeFile::new(OpId(0), Arc::new(file), identity, tree, threads);
+        let large = LargeFile::new(OpId(0), file, identity, tree, threads);
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
@@ -259,7 +289,9 @@ impl Work<'_> {
             Hashed::Root(root) => {
                 done.0.hashed_files += 1;
                 done.0.hashed_bytes += identity.size;
-                done.1.push(RootRecord { identity: *identity, root });
+                let record = RootRecord { identity: *identity, root };
+                self.state.remember(record);
+                done.1.push(record);
             }
             Hashed::Changed => done.0.changed_files += 1,
             Hashed::Busy | Hashed::Failed if self.stop.load(Ordering::Relaxed) => {}
@@ -293,6 +325,7 @@ mod tests {
             state_dir: home.path().join("state"),
             tree_bytes_max: 1 << 30,
             threads: 3,
+            attributes: false,
         }
     }
 
@@ -347,5 +380,27 @@ mod tests {
         assert!(stopped.was_stopped && stopped.hashed_files < 2);
         let rest = run(&config).unwrap();
         assert_eq!(rest.hashed_files + rest.known_files, 2);
+    }
+
+    #[test]
+    fn roots_that_came_with_copies_are_taken_and_none_is_written_unless_asked() {
+        let attribute = |path: &std::path::Path| {
+            let name = attributes::ROOT_ATTRIBUTE;
+            rustix::fs::getxattr(path, name, &mut [0; 256][..]).is_ok()
+        };
+        let home = home();
+        let plain = config(&home);
+        let files = ["small", "d/large"].map(|name| home.path().join("tree").join(name));
+        run(&plain).unwrap();
+        assert!(!files.iter().any(|file| attribute(file)));
+        let with = PrepareConfig { attributes: true, ..plain };
+        assert_eq!(run(&with).unwrap().known_files, 2);
+        assert!(files.iter().all(|file| attribute(file)));
+        // Marking them changed their times; they are known all the same.
+        assert_eq!(run(&with).unwrap().known_files, 2);
+        // In a state that knows nothing, what a small file says is enough.
+        let elsewhere = PrepareConfig { state_dir: home.path().join("other"), ..with };
+        let known = run(&elsewhere).unwrap();
+        assert_eq!((known.known_files, known.hashed_files), (1, 1));
     }
 }

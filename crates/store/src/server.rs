@@ -170,8 +170,9 @@ impl FileServer {
             handed_over: Arc::default(),
         };
         let reading = Reading::new(config.reader, waker.clone())?;
-        let workers = Workers::start(state.clone(), config.worker_threads.max(1), waker)?;
-        let mut executor = Executor::new(roots, state, workers, reading);
+        let workers =
+            Workers::start(state, (config.worker_threads.max(1), config.attributes), waker)?;
+        let mut executor = Executor::new(roots, workers, reading);
         if config.data_workers > 1 {
             let helpers = config.data_workers.min(config::DATA_WORKERS_MAX) - 1;
             executor.help(helpers, handle.waker.clone())?;
@@ -251,6 +252,7 @@ impl FileServer {
                 }
             }
         }
+        self.executor.mark_open();
         Ok(())
     }
 
@@ -264,6 +266,7 @@ impl FileServer {
             self.wait(None)?;
             self.faces.take_ended();
         }
+        self.executor.mark_open();
         Ok(())
     }
 
@@ -278,6 +281,7 @@ impl FileServer {
             self.step(None)?;
             self.wait(None)?;
         }
+        self.executor.mark_open();
         let ended = self.faces.take_ended().into_iter().find(|(ended, _)| *ended == face);
         ended.and_then(|(_, why)| why).map_or(Ok(()), Err)
     }

@@ -134,6 +134,12 @@ impl StateDir {
         self.trees.keep(tree, root)
     }
 
+    /// Takes the tree of another state, with the same content, for that of this one; false if none
+    /// is kept. The other is forgotten if it was of the same inode.
+    pub fn adopt_tree(&self, identity: &Identity, root: &[u8; 32]) -> bool {
+        self.trees.adopt(identity, root)
+    }
+
     /// Opens the tree of a file's state if it is kept and folds to the root that is known.
     pub fn open_tree(&self, identity: &Identity) -> Option<TreeFile> {
         let root = self.records.root(identity)?;

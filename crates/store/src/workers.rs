@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{Builder, JoinHandle};
 
 use byname_io::{Attachments, Waker};
@@ -21,7 +21,7 @@ use crate::error::StoreError;
 use crate::hashing::{LargeFile, Turn, small_tree};
 use crate::snapshot::{self, manifest};
 use crate::state::{RootRecord, StateDir, TreeFile, is_small};
-use crate::{made, mirror};
+use crate::{attributes, made, mirror};
 
 /// Records that wait for the disk; whoever brings more waits.
 const COMMITS_MAX: usize = 4096;
@@ -35,14 +35,66 @@ const COMMIT_BATCH_MAX: usize = 1024;
 /// Something for a worker.
 #[derive(Debug)]
 pub(crate) enum Job {
-    Locate { op: OpId, root: Arc<Root>, path: Vec<u8> },
-    List { op: OpId, root: Arc<Root>, path: Vec<u8>, bytes_max: usize },
-    Manifest { op: OpId, order: Box<manifest::Order> },
-    Kept { op: OpId, order: Box<KeptOrder> },
-    HashSmall { op: OpId, file: Arc<File>, identity: Identity },
+    Locate {
+        op: OpId,
+        root: Arc<Root>,
+        path: Vec<u8>,
+    },
+    List {
+        op: OpId,
+        root: Arc<Root>,
+        path: Vec<u8>,
+        bytes_max: usize,
+    },
+    Manifest {
+        op: OpId,
+        order: Box<manifest::Order>,
+    },
+    Kept {
+        op: OpId,
+        order: Box<KeptOrder>,
+    },
+    Recall {
+        op: OpId,
+        key: RecordKey,
+        identity: Option<Identity>,
+    },
+    KeptFile {
+        op: OpId,
+        file: Arc<File>,
+        attachments: Attachments,
+        bytes_max: usize,
+    },
+    HashSmall {
+        op: OpId,
+        file: Arc<File>,
+        identity: Identity,
+    },
+    /// A file that nobody reads any more, whose root may be written to it.
+    Mark {
+        file: Arc<File>,
+        identity: Identity,
+    },
+    /// A large file, of which so many threads hash parts.
+    BeginHash {
+        op: OpId,
+        file: Arc<File>,
+        identity: Identity,
+        parts: usize,
+    },
     HashLarge(Arc<LargeFile>),
-    OpenTree { op: OpId, file: Arc<File>, identity: Identity },
-    Make { op: OpId, source: made::Source, order: Box<MakeSegment> },
+    /// A record or a root that found too many others waiting.
+    Commit(Commit),
+    OpenTree {
+        op: OpId,
+        file: Arc<File>,
+        identity: Identity,
+    },
+    Make {
+        op: OpId,
+        source: made::Source,
+        order: Box<MakeSegment>,
+    },
 }
 
 /// What was kept with a directory, to be read.
@@ -60,6 +112,8 @@ pub(crate) struct KeptOrder {
 pub(crate) enum Done {
     Completion(OpId, Completion),
     Located(OpId, Box<Sought>),
+    /// A large file is being hashed from now on.
+    Hashing(Identity, Weak<LargeFile>),
     Tree(OpId, Option<OpenedTree>),
 }
 
@@ -79,13 +133,16 @@ pub(crate) enum OpenedTree {
 }
 
 /// Records and roots to be kept together, and who waits to be told which were.
-struct Batch {
+#[derive(Debug)]
+pub(crate) struct Batch {
     names: Vec<(RecordKey, Record)>,
     roots: Vec<RootRecord>,
     reply: SyncSender<Vec<bool>>,
 }
 
-enum Commit {
+/// Something for the records' thread.
+#[derive(Debug)]
+pub(crate) enum Commit {
     Batch(Batch),
     Announce(OpId, RecordKey, Record),
     Root(RootRecord),
@@ -99,6 +156,8 @@ struct Queue {
 
 struct Shared {
     state: Arc<StateDir>,
+    /// Roots may be read from files' attributes, and are written there.
+    attributes: bool,
     /// What somebody waits for.
     quick: Queue,
     /// Large files to be hashed.
@@ -123,11 +182,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Workers {
     pub(crate) fn start(
         state: Arc<StateDir>,
-        count: usize,
+        (count, attributes): (usize, bool),
         waker: Waker,
     ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared {
             state,
+            attributes,
             quick: Queue::default(),
             background: Queue::default(),
             is_over: AtomicBool::new(false),
@@ -164,18 +224,25 @@ impl Workers {
         Ok(())
     }
 
+    /// Whether roots are read from and written to files' attributes.
+    pub(crate) fn uses_attributes(&self) -> bool {
+        self.shared.attributes
+    }
+
+    /// Writes a file's root to it at once.
+    pub(crate) fn mark(&self, file: &File, identity: &Identity) {
+        if let Some(commits) = &self.commits {
+            mark(&self.shared, commits, file, identity);
+        }
+    }
+
     /// How many threads hash large files.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     pub(crate) fn push(&self, job: Job) {
-        let queue = match job {
-            Job::HashLarge(_) => &self.shared.background,
-            _ => &self.shared.quick,
-        };
-        locked(&queue.jobs).push_back(job);
-        queue.ready.notify_one();
+        self.shared.push(job);
     }
 
     pub(crate) fn announce(&self, op: OpId, key: RecordKey, record: Record) {
@@ -187,10 +254,12 @@ impl Workers {
         self.commit(Commit::Root(root));
     }
 
+    /// Never waits: that is left to a worker if the records' thread is far behind.
     fn commit(&self, commit: Commit) {
-        if let Some(commits) = &self.commits {
-            // The receiver lives as long as the threads, and they live as long as this.
-            let _ = commits.send(commit);
+        let Some(commits) = &self.commits else { return };
+        // The receiver lives as long as the threads, and they live as long as this.
+        if let Err(TrySendError::Full(commit)) = commits.try_send(commit) {
+            self.push(Job::Commit(commit));
         }
     }
 
@@ -217,6 +286,15 @@ impl Drop for Workers {
 }
 
 impl Shared {
+    fn push(&self, job: Job) {
+        let queue = match job {
+            Job::HashLarge(_) => &self.background,
+            _ => &self.quick,
+        };
+        locked(&queue.jobs).push_back(job);
+        queue.ready.notify_one();
+    }
+
     fn finish(&self, done: Done) {
         locked(&self.done).push(done);
         self.waker.wake();
@@ -272,6 +350,19 @@ fn work(shared: &Shared, from: &Queue, commits: &SyncSender<Commit>) {
                 let hashed = hash_small(shared, commits, &file, identity);
                 shared.finish(Done::Completion(op, Completion::Hashed(hashed)));
             }
+            Job::Recall { op, key, identity } => {
+                let recalled = shared.state.recall(&key, identity.as_ref());
+                shared.finish(Done::Completion(op, Completion::Recalled(recalled)));
+            }
+            Job::KeptFile { op, file, attachments, bytes_max } => {
+                let kept = mirror::read_file(&*file, &attachments, bytes_max);
+                shared.finish(Done::Completion(op, Completion::Kept(kept)));
+            }
+            Job::Mark { file, identity } => mark(shared, commits, &file, &identity),
+            Job::Commit(commit) => drop(commits.send(commit)),
+            Job::BeginHash { op, file, identity, parts } => {
+                begin_hash(shared, commits, (op, file, identity), parts);
+            }
             Job::HashLarge(large) => hash_large(shared, commits, large, &mut buffer),
             Job::Make { op, source, order } => {
                 let made = made::make(&source, &order);
@@ -303,14 +394,68 @@ fn hash_small(
     file: &File,
     identity: Identity,
 ) -> Hashed {
+    if let Some(hashed) = attached(shared, commits, file, identity) {
+        return hashed;
+    }
     match small_tree(file, &identity) {
-        Ok(tree) => {
-            let record = RootRecord { identity, root: *tree.root.as_bytes() };
-            shared.state.remember(record);
-            let _ = commits.send(Commit::Root(record));
-            Hashed::Root(record.root)
-        }
+        Ok(tree) => keep_root(shared, commits, (identity, *tree.root.as_bytes())),
         Err(hashed) => hashed,
+    }
+}
+
+fn keep_root(
+    shared: &Shared,
+    commits: &SyncSender<Commit>,
+    (identity, root): (Identity, [u8; 32]),
+) -> Hashed {
+    let record = RootRecord { identity, root };
+    shared.state.remember(record);
+    let _ = commits.send(Commit::Root(record));
+    Hashed::Root(root)
+}
+
+/// The root that came with a file.
+fn attached(
+    shared: &Shared,
+    commits: &SyncSender<Commit>,
+    file: &File,
+    identity: Identity,
+) -> Option<Hashed> {
+    let found =
+        shared.attributes.then(|| attributes::root_with_tree(file, &identity, &shared.state));
+    found.flatten().map(|root| keep_root(shared, commits, (identity, root)))
+}
+
+/// Writes a file's root to it.
+fn mark(shared: &Shared, commits: &SyncSender<Commit>, file: &File, identity: &Identity) {
+    if let Some(record) = attributes::write(file, identity, &shared.state) {
+        let _ = commits.send(Commit::Root(record));
+    }
+}
+
+/// Shares a large file between the threads that hash.
+fn begin_hash(
+    shared: &Shared,
+    commits: &SyncSender<Commit>,
+    (op, file, identity): (OpId, Arc<File>, Identity),
+    parts: usize,
+) {
+    if let Some(hashed) = attached(shared, commits, &file, identity) {
+        return shared.finish(Done::Completion(op, Completion::Hashed(hashed)));
+    }
+    let tree = match shared.state.create_tree(&identity) {
+        Ok(tree) => tree,
+        Err(error) => {
+            tracing::error!(%error, "cannot write a hash tree");
+            let failed = Completion::Hashed(Hashed::Failed);
+            return shared.finish(Done::Completion(op, failed));
+        }
+    };
+    let large = Arc::new(LargeFile::new(op, file, identity, tree, parts));
+    // Told before any part can be done.
+    shared.finish(Done::Hashing(identity, Arc::downgrade(&large)));
+    for _ in 0..parts {
+        shared.push(Job::HashLarge(large.clone()));
     }
 }
 

@@ -3,6 +3,8 @@
 
 #[path = "serving/attach.rs"]
 mod attach;
+#[path = "serving/attributes.rs"]
+mod attributes;
 #[path = "serving/changes.rs"]
 mod changes;
 #[path = "serving/client.rs"]

@@ -4,6 +4,7 @@
 //! signal or for one of them to end, and stops the other.
 
 use super::segments::SegmentArgs;
+use super::serving::ServingArgs;
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
 use crate::paths::Paths;
@@ -98,10 +99,10 @@ impl Endings {
         (server, allow): (FileServer, String),
         mut connect: impl FnMut() -> Result<Connection, ConnectError> + Send + 'static,
         ready: impl Fn() + Send + 'static,
-    ) -> ServerHandle {
+    ) -> (ServerHandle, JoinHandle<()>) {
         let handle = server.handle();
         let sender = self.sender.clone();
-        std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             let mut announced = false;
             let result = server.run(&mut connect, &mut |event| match event {
                 ServerEvent::Ready if !announced => {
@@ -116,7 +117,7 @@ impl Endings {
             });
             let _ = sender.send(Ending::Server(result, allow));
         });
-        handle
+        (handle, thread)
     }
 
     /// Runs a file server that has no forwarder on a thread of its own. Once that has ended, the
@@ -210,16 +211,17 @@ pub(crate) fn file_server(
     publication: &Publication,
     exposure: Exposure,
 ) -> Outcome<(FileServer, Identity)> {
-    file_server_with(paths, settings, publication, exposure, &SegmentArgs::default())
+    let (segments, serving) = (SegmentArgs::default(), ServingArgs::default());
+    file_server_with(paths, settings, publication, exposure, (&segments, &serving))
 }
 
-/// The same with a choice of signatures for segments.
+/// The same with a choice of signatures for segments, and of how it serves.
 pub(crate) fn file_server_with(
     paths: &Paths,
     settings: &Settings,
     publication: &Publication,
     exposure: Exposure,
-    segments: &SegmentArgs,
+    (segments, serving): (&SegmentArgs, &ServingArgs),
 ) -> Outcome<(FileServer, Identity)> {
     let failed = |error| keychain_failure(&error);
     let keychain = Keychain::open(&paths.keys).map_err(failed)?;
@@ -242,9 +244,7 @@ pub(crate) fn file_server_with(
         // The key belongs to a name above: its certificates must be reachable too.
         config.also_register = vec![(identity.prefix.with_generic(b"KEY"), signer)];
     }
-    config.engine.metadata_freshness_ms = settings.number("server.freshness_ms");
-    config.engine.quiet_ns = settings.number("server.quiet_ms").saturating_mul(1_000_000);
-    config.engine.open_max = settings.number("server.open_files").clamp(1, 1 << 20) as usize;
+    serving.apply(settings, &mut config);
     let server = FileServer::new(config).map_err(|error| server_failure(&error))?;
     Ok((server, identity))
 }
@@ -266,6 +266,11 @@ pub(crate) fn allow_flags(publication: &Publication, identity: &Identity) -> Str
 /// Where the server of a name keeps its state.
 pub(crate) fn state_dir(paths: &Paths, name: &Name) -> PathBuf {
     paths.state.join("serve").join(state_name(name))
+}
+
+/// Where a mirror of a name keeps its state.
+pub(crate) fn mirror_state_dir(paths: &Paths, name: &Name) -> PathBuf {
+    paths.state.join("mirror").join(state_name(name))
 }
 
 /// A directory name for a name of any length.

@@ -1,6 +1,7 @@
 //! `serve --mirror`: serving copies with what their publisher signed, without any key.
 
-use super::daemon::{Publication, keychain_failure, server_failure, state_name};
+use super::daemon::{Publication, keychain_failure, mirror_state_dir, server_failure};
+use super::serving::ServingArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::paths::Paths;
@@ -37,7 +38,7 @@ pub(crate) fn server(
     settings: &Settings,
     publication: &Publication,
     exposure: Exposure,
-    args: MirrorArgs,
+    (args, serving): (MirrorArgs, &ServingArgs),
 ) -> Outcome<FileServer> {
     let signer = command_signer(paths, &publication.name)?;
     let mount = MountConfig {
@@ -46,7 +47,7 @@ pub(crate) fn server(
         exposure,
         signer: signer.clone(),
     };
-    let state = paths.state.join("mirror").join(state_name(&publication.name));
+    let state = mirror_state_dir(paths, &publication.name);
     let mut config = FileServerConfig::new(vec![mount], state);
     let options = MirrorOptions { answers_fresh: args.answer_fresh };
     config.mirror = Some(MirrorConfig { copies: paths.copies.clone(), options });
@@ -70,7 +71,7 @@ pub(crate) fn server(
         }
         config.certificates.push(wire);
     }
-    config.engine.open_max = settings.number("server.open_files").clamp(1, 1 << 20) as usize;
+    serving.apply(settings, &mut config);
     FileServer::new(config).map_err(|error| server_failure(&error))
 }
 

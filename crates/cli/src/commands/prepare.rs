@@ -1,6 +1,7 @@
 //! `byname prepare`: hash a tree before it is published.
 
-use super::daemon::{ExposureArgs, directory, name, server_failure, state_dir};
+use super::daemon::{ExposureArgs, directory, mirror_state_dir, name, server_failure, state_dir};
+use super::serving::AttributeArgs;
 use super::up::default_name;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
@@ -35,6 +36,12 @@ pub(crate) struct Args {
     threads: Option<u16>,
     #[command(flatten)]
     exposure: ExposureArgs,
+    /// For `serve --mirror`: the directory is a copy, whose roots a mirror compares with those that
+    /// the publisher signed.
+    #[arg(long)]
+    mirror: bool,
+    #[command(flatten)]
+    attributes: AttributeArgs,
     /// Print what was done as one JSON object.
     #[arg(long)]
     json: bool,
@@ -48,11 +55,15 @@ pub(crate) fn run(args: &Args, paths: &Paths, is_quiet: bool) -> Outcome {
         None => default_name(&directory),
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let state_dir = match args.mirror {
+        true => mirror_state_dir(paths, &published),
+        false => state_dir(paths, &published),
+    };
     let config = PrepareConfig {
         exposure: args.exposure.exposure(&settings),
-        state_dir: state_dir(paths, &published),
         threads: args.threads.map_or(cpus, usize::from),
-        ..PrepareConfig::new(directory, state_dir(paths, &published))
+        attributes: args.attributes.are_used(),
+        ..PrepareConfig::new(directory, state_dir)
     };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {

@@ -6,6 +6,7 @@ use super::daemon::{
 };
 use super::mirror::{self, MirrorArgs};
 use super::segments::SegmentArgs;
+use super::serving::ServingArgs;
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
 use crate::paths::Paths;
@@ -53,6 +54,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     segments: SegmentArgs,
     #[command(flatten)]
+    serving: ServingArgs,
+    #[command(flatten)]
     mirror: MirrorArgs,
 }
 
@@ -65,11 +68,14 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let mut servers = Vec::new();
     for publication in &publications {
         let (mut server, identity) = match args.mirror.mirror {
-            true => (mirror::server(paths, &settings, publication, exposure, args.mirror)?, None),
+            true => {
+                let how = (args.mirror, &args.serving);
+                (mirror::server(paths, &settings, publication, exposure, how)?, None)
+            }
             false => {
-                let segments = &args.segments;
+                let how = (&args.segments, &args.serving);
                 let (server, identity) =
-                    file_server_with(paths, &settings, publication, exposure, segments)?;
+                    file_server_with(paths, &settings, publication, exposure, how)?;
                 (server, Some(identity))
             }
         };
@@ -95,7 +101,12 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         handles.push(match forwarder.clone() {
             Some(endpoint) => {
                 let connect = move || Connection::connect(&endpoint, Duration::from_secs(5));
-                endings.spawn_server(server, connect, announce)
+                let (handle, thread) = endings.spawn_server(server, connect, announce);
+                if args.serving.attributes.are_used() {
+                    // It writes the last roots.
+                    threads.push(thread);
+                }
+                handle
             }
             None => {
                 announce();

@@ -5,6 +5,7 @@ use super::daemon::{
     name, node,
 };
 use super::segments::SegmentArgs;
+use super::serving::ServingArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::paths::Paths;
@@ -48,6 +49,8 @@ pub(crate) struct Args {
     exposure: ExposureArgs,
     #[command(flatten)]
     segments: SegmentArgs,
+    #[command(flatten)]
+    serving: ServingArgs,
     /// Print one JSON object in place of the link.
     #[arg(long)]
     json: bool,
@@ -102,17 +105,27 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         }
     };
     let exposure = args.exposure.exposure(&settings);
-    let (server, identity) =
-        file_server_with(paths, &settings, &publication, exposure, &args.segments)?;
+    let (server, identity) = file_server_with(
+        paths,
+        &settings,
+        &publication,
+        exposure,
+        (&args.segments, &args.serving),
+    )?;
     let via = if args.via.is_empty() { addresses(&listening) } else { args.via.clone() };
     let link = link(&publication, &identity, &via).to_string();
     let is_own = matches!(attachment, Attachment::Own(_));
     let announce = announcement(args, &publication, &listening, link, is_own);
     let own = listening.first().cloned();
     let server = (server, allow_flags(&publication, &identity));
-    let handle = endings.spawn_server(server, move || attachment.connect(own.as_ref()), announce);
+    let connect = move || attachment.connect(own.as_ref());
+    let (handle, thread) = endings.spawn_server(server, connect, announce);
     let outcome = endings.wait();
     handle.stop();
+    if args.serving.attributes.are_used() {
+        // It writes the last roots; one that panicked has said so.
+        let _ = thread.join();
+    }
     if let Some(stop) = stop {
         stop.stop();
     }

@@ -51,6 +51,8 @@ pub struct FileServerConfig {
     pub data_workers: usize,
     /// Octets of hash trees kept on disk.
     pub tree_bytes_max: u64,
+    /// Take roots from the files' attribute `user.byname.root`, and write them there.
+    pub attributes: bool,
     /// Signs segments and listings for readers who check packets and know no roots. Costs a
     /// signature a segment; our own readers do not look at it.
     pub segment_signer: Option<SharedSigner>,
@@ -73,6 +75,7 @@ impl FileServerConfig {
             worker_threads: cpus.min(WORKER_THREADS_MAX),
             data_workers: 1,
             tree_bytes_max: TREE_BYTES_MAX,
+            attributes: false,
             segment_signer: None,
             mirror: None,
             reader: ReaderKind::default(),

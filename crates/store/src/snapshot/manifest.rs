@@ -29,6 +29,7 @@ use byname_transfer::server::{
 use rustix::fs::{Mode, OFlags};
 
 use super::{Reading, Seen, listing, read_settled};
+use crate::attributes;
 use crate::beneath::{Found, FoundDirectory, Root};
 use crate::hashing::is_same;
 use crate::state::{RootRecord, StateDir};
@@ -56,6 +57,8 @@ pub(crate) struct Order {
     pub(crate) quiet: Quiet,
     /// Room that packets keep for a signature.
     pub(crate) signature_bytes: usize,
+    /// Whether roots in attributes count.
+    pub(crate) attributes: bool,
 }
 
 /// One entry on its way into the manifest.
@@ -166,11 +169,17 @@ fn hash_small_files(order: &Order, state: &StateDir, rows: &mut [Row]) -> Vec<Ro
             continue;
         };
         let identity = stat.identity;
-        if identity.size > HASHED_BYTES_MAX || !budget.take(identity.size) {
+        let is_small = identity.size <= HASHED_BYTES_MAX;
+        if !is_small && !order.attributes {
             continue;
         }
         let Some(file) = open(order, &directory, &row.name) else { continue };
-        row.root = hash(&file, &identity, &mut buffer);
+        if order.attributes {
+            row.root = attributes::root_with_tree(&file, &identity, state);
+        }
+        if row.root.is_none() && is_small && budget.take(identity.size) {
+            row.root = hash(&file, &identity, &mut buffer);
+        }
         if let Some(root) = row.root {
             let record = RootRecord { identity, root };
             state.remember(record);

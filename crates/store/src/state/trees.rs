@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
+use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,6 +76,7 @@ struct Kept {
 struct KeptTree {
     bytes: u64,
     used: u64,
+    root: [u8; 32],
 }
 
 impl Kept {
@@ -84,11 +86,11 @@ impl Kept {
         self.trees.get_mut(name).map(|tree| tree.used = clock).is_some()
     }
 
-    fn add(&mut self, name: String, bytes: u64) {
+    fn add(&mut self, name: String, bytes: u64, root: [u8; 32]) {
         self.clock += 1;
         self.bytes += bytes;
         let used = self.clock;
-        if let Some(old) = self.trees.insert(name, KeptTree { bytes, used }) {
+        if let Some(old) = self.trees.insert(name, KeptTree { bytes, used, root }) {
             self.bytes -= old.bytes;
         }
     }
@@ -129,7 +131,11 @@ impl Trees {
         }
         found.sort();
         let mut kept = Kept::default();
-        found.into_iter().for_each(|(_, name, bytes)| kept.add(name, bytes));
+        for (_, name, bytes) in found {
+            // A tree without a header is found to be broken when it is opened.
+            let root = header(&directory.join(&name)).map_or([0; 32], |(_, root)| root);
+            kept.add(name, bytes, root);
+        }
         let trees = Self {
             directory: directory.to_path_buf(),
             bytes_max,
@@ -169,9 +175,54 @@ impl Trees {
         fs::rename(&tree.path, &path).map_err(at(&path))?;
         tree.is_kept = true;
         let bytes = tree.file.metadata().map_err(at(&path))?.len();
-        self.kept().add(name, bytes);
+        self.kept().add(name, bytes, *root);
         self.shrink();
         Ok(())
+    }
+
+    /// A copy of a tree with this root for another state of a file.
+    pub(super) fn adopt(&self, identity: &Identity, root: &[u8; 32]) -> bool {
+        if self.has(identity) {
+            return true;
+        }
+        let name = {
+            let kept = self.kept();
+            let mut same = kept.trees.iter().filter(|(_, tree)| tree.root == *root);
+            same.next().map(|(name, _)| name.clone())
+        };
+        let Some(name) = name else { return false };
+        match self.copy_to(&name, identity, root) {
+            Ok(is_done) => is_done,
+            Err(error) => {
+                tracing::warn!(%error, "cannot take over a hash tree");
+                false
+            }
+        }
+    }
+
+    fn copy_to(
+        &self,
+        name: &str,
+        identity: &Identity,
+        root: &[u8; 32],
+    ) -> Result<bool, StateError> {
+        let path = self.directory.join(name);
+        let Some((state, _)) = header(&path) else { return Ok(false) };
+        let from = identity_of(&state);
+        let mut file = File::open(&path).map_err(at(&path))?;
+        if from.size != identity.size || !is_intact(&file, &from, root) {
+            return Ok(false);
+        }
+        let mut tree = self.create(identity)?;
+        let failed = |error| at(&path)(error);
+        file.seek(SeekFrom::Start(TREE_HEADER_BYTES)).map_err(failed)?;
+        tree.file.seek(SeekFrom::Start(TREE_HEADER_BYTES)).map_err(failed)?;
+        std::io::copy(&mut file, &mut tree.file).map_err(failed)?;
+        self.keep(tree, root)?;
+        if (from.device, from.inode) == (identity.device, identity.inode) {
+            self.drop_tree(name);
+        }
+        Ok(true)
     }
 
     pub(super) fn open_checked(&self, identity: &Identity, root: &[u8; 32]) -> Option<TreeFile> {
@@ -224,6 +275,26 @@ fn state(identity: &Identity) -> [u8; 40] {
         place.copy_from_slice(&number.to_be_bytes());
     }
     octets
+}
+
+fn identity_of(state: &[u8; 40]) -> Identity {
+    let (numbers, _) = state.as_chunks::<8>();
+    let number = |at: usize| u64::from_be_bytes(numbers[at]);
+    Identity {
+        device: number(0),
+        inode: number(1),
+        size: number(2),
+        mtime_ns: number(3),
+        ctime_ns: number(4),
+    }
+}
+
+/// State and root in a tree's file.
+fn header(path: &Path) -> Option<([u8; 40], [u8; 32])> {
+    let mut octets = [0; TREE_HEADER_BYTES as usize];
+    File::open(path).and_then(|file| file.read_exact_at(&mut octets, 0)).ok()?;
+    let (state, root) = octets[STATE_AT..].split_at(ROOT_AT - STATE_AT);
+    Some((state.try_into().ok()?, root.try_into().ok()?))
 }
 
 fn file_name(identity: &Identity) -> String {

@@ -66,6 +66,15 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
+    /// Sets how long metadata is fresh. What is kept to be said again is kept no longer than that,
+    /// so that nobody sees what was for longer.
+    pub fn set_freshness_ms(&mut self, freshness_ms: u64) {
+        let freshness_ns = freshness_ms.saturating_mul(1_000_000);
+        self.metadata_freshness_ms = freshness_ms;
+        self.reuse_ns = self.reuse_ns.min(freshness_ns);
+        self.relist_ns = self.relist_ns.min(freshness_ns);
+    }
+
     pub(super) fn quiet(&self) -> Quiet {
         Quiet { quiet_ns: self.quiet_ns, quiet_coarse_ns: self.quiet_coarse_ns }
     }

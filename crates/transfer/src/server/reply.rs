@@ -167,8 +167,10 @@ impl Answers {
         let mut full = name.with(NumberComponent::version(self.last_version).as_component());
         full.push_segment(0);
         let (content_type, freshness_ms) = match said.is_absence {
-            true => (ContentType::NACK, ABSENCE_FRESHNESS_MS),
-            false if said.is_pending => (ContentType::BLOB, PENDING_FRESHNESS_MS),
+            true => (ContentType::NACK, ABSENCE_FRESHNESS_MS.min(self.freshness_ms)),
+            false if said.is_pending => {
+                (ContentType::BLOB, PENDING_FRESHNESS_MS.min(self.freshness_ms))
+            }
             false => (ContentType::BLOB, self.freshness_ms),
         };
         let first = NumberComponent::segment(0);

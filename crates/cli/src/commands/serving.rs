@@ -1,0 +1,95 @@
+//! Flags of whoever publishes: how many threads read, how long answers are fresh, where roots go.
+
+use crate::settings::Settings;
+use byname_store::FileServerConfig;
+
+/// Longest freshness that makes sense to ask for.
+const FRESHNESS_MS_MAX: u64 = 3_600_000;
+const MS_PER_S: u64 = 1000;
+
+/// How what is published is served.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct ServingArgs {
+    /// Threads that read files for readers. Several of them share even one large file.
+    /// Default: server.workers, 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=16))]
+    workers: Option<u16>,
+    /// How long metadata may be answered by caches: 200ms, 3s, 2m. After a change nobody who asks
+    /// for fresh answers sees the old version for longer. Default: server.freshness_ms, 1s.
+    #[arg(long, value_name = "DURATION", value_parser = milliseconds)]
+    freshness: Option<u64>,
+    #[command(flatten)]
+    pub(crate) attributes: AttributeArgs,
+}
+
+/// Where roots are kept besides the state.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct AttributeArgs {
+    /// Write hash roots to the published files too, as extended attribute user.byname.root, and
+    /// believe those that are there: moved and copied trees keep their hashes.
+    #[arg(long, value_name = "WHERE", value_enum)]
+    attrs: Option<Attributes>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Attributes {
+    /// On the files themselves.
+    File,
+}
+
+impl AttributeArgs {
+    /// Whether files have their roots with them.
+    pub(crate) fn are_used(&self) -> bool {
+        self.attrs == Some(Attributes::File)
+    }
+}
+
+impl ServingArgs {
+    /// Puts flags, or else settings, into a server's configuration.
+    pub(crate) fn apply(&self, settings: &Settings, config: &mut FileServerConfig) {
+        let workers = self.workers.map_or_else(|| settings.number("server.workers"), u64::from);
+        config.data_workers = usize::try_from(workers.max(1)).unwrap_or(usize::MAX);
+        config.attributes = self.attributes.are_used();
+        let freshness_ms = self.freshness.unwrap_or_else(|| settings.number("server.freshness_ms"));
+        config.engine.set_freshness_ms(freshness_ms.min(FRESHNESS_MS_MAX));
+        config.engine.quiet_ns = settings.number("server.quiet_ms").saturating_mul(1_000_000);
+        let open_files = settings.number("server.open_files").clamp(1, 1 << 20);
+        config.engine.open_max = usize::try_from(open_files).unwrap_or(usize::MAX);
+    }
+}
+
+/// Reads `200ms`, `3s`, `2m`, `1h`.
+fn milliseconds(text: &str) -> Result<u64, BadDuration> {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit_ms = match unit {
+        "ms" => Some(1),
+        "s" => Some(MS_PER_S),
+        "m" => Some(60 * MS_PER_S),
+        "h" => Some(3600 * MS_PER_S),
+        _ => None,
+    };
+    let number = number.parse::<u64>().ok();
+    let found = number.zip(unit_ms).and_then(|(number, unit)| number.checked_mul(unit));
+    found.filter(|ms| *ms <= FRESHNESS_MS_MAX).ok_or(BadDuration)
+}
+
+/// What is wrong with a duration.
+#[derive(Debug, thiserror::Error)]
+#[error("a duration up to 1h is wanted, such as 200ms or 3s")]
+struct BadDuration;
+
+#[cfg(test)]
+mod tests {
+    use super::milliseconds;
+
+    #[test]
+    fn durations_have_a_unit_and_a_bound() {
+        for (text, ms) in [("200ms", 200), ("3s", 3000), ("2m", 120_000), ("1h", 3_600_000)] {
+            assert_eq!(milliseconds(text).unwrap(), ms);
+        }
+        for wrong in ["", "3", "s", "-1s", "1.5s", "2h", "3 s", "99999999999999999999s"] {
+            assert!(milliseconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Roots that travel with files: the extended attribute `user.byname.root`.
+//!
+//! Only where the operator asked for it. The attribute says which size, time of last change and
+//! content root belong together, so that a tree that was moved or copied with its attributes
+//! (`cp -a`, `rsync -aX`, `tar --xattrs`) need not be hashed again. It is a shortcut and not a
+//! proof, so it is believed only where whoever could have written it could have had any content
+//! signed anyway: in a file that belongs to the server's user or root and that nobody else may
+//! write. Readers check every unit against the root in any case.
+//!
+//! Invariants: an attribute is written only to a file that is, before and after, in the state that
+//! the root was computed of; it changes the file's ctime and nothing else.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use byname_packet::tlv;
+use byname_transfer::numbers::{CONTENT_ROOT, MTIME, SIZE};
+use byname_transfer::server::{Identity, RecordKey};
+use rustix::fs::XattrFlags;
+use rustix::io::Errno;
+
+use crate::beneath::stat_open;
+use crate::hashing::is_same;
+use crate::state::{RootRecord, StateDir, is_small};
+
+/// Its name.
+pub const ROOT_ATTRIBUTE: &str = "user.byname.root";
+/// Octets of it that are read.
+const BYTES_MAX: usize = 256;
+/// Group and others may write.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// Whether nobody but the server's user and root can write to a file. An access list that lets
+/// anybody else do so shows in the bits of the group.
+fn is_ours(file: impl AsFd) -> bool {
+    let ours = rustix::process::geteuid().as_raw();
+    rustix::fs::fstat(file).is_ok_and(|stat| {
+        (stat.st_uid == ours || stat.st_uid == 0) && stat.st_mode & OTHERS_WRITE == 0
+    })
+}
+
+fn encode(identity: &Identity, root: &[u8; 32]) -> Vec<u8> {
+    let mut out = Vec::new();
+    tlv::write_nni(&mut out, SIZE, identity.size);
+    tlv::write_nni(&mut out, MTIME, identity.mtime_ns);
+    tlv::write_element(&mut out, CONTENT_ROOT, root);
+    out
+}
+
+/// The root in an attribute, if it is of a file of this size and time of last change.
+fn decode(octets: &[u8], identity: &Identity) -> Option<[u8; 32]> {
+    let (mut size, mut mtime_ns, mut root) = (None, None, None);
+    let mut reader = tlv::Reader::new(octets);
+    while let Some(element) = reader.read().ok()? {
+        match element.typ {
+            SIZE => size = tlv::read_nni(element.value, "Size").ok(),
+            MTIME => mtime_ns = tlv::read_nni(element.value, "Mtime").ok(),
+            CONTENT_ROOT => root = <[u8; 32]>::try_from(element.value).ok(),
+            _ => {}
+        }
+    }
+    let fits = size == Some(identity.size) && mtime_ns == Some(identity.mtime_ns);
+    root.filter(|_| fits)
+}
+
+/// The root that a file's attribute gives for this state, if it is to be believed.
+pub(crate) fn read(file: &File, identity: &Identity) -> Option<[u8; 32]> {
+    let mut octets = [0; BYTES_MAX];
+    let len = rustix::fs::fgetxattr(file, ROOT_ATTRIBUTE, &mut octets[..]).ok()?;
+    let root = decode(octets.get(..len)?, identity)?;
+    (is_ours(file) && is_same(file, identity)).then_some(root)
+}
+
+/// The same, if the tree of a large file can be had without reading the file.
+pub(crate) fn root_with_tree(
+    file: &File,
+    identity: &Identity,
+    state: &StateDir,
+) -> Option<[u8; 32]> {
+    let root = read(file, identity)?;
+    (is_small(identity.size) || state.adopt_tree(identity, &root)).then_some(root)
+}
+
+/// Writes the attribute of a file whose root is known. What belongs to the file's new state is
+/// returned, to be made durable: setting an attribute changes the ctime.
+pub(crate) fn write(file: &File, identity: &Identity, state: &StateDir) -> Option<RootRecord> {
+    let nobody = RecordKey { name: Vec::new(), listing: false };
+    let root = state.recall(&nobody, Some(identity)).root?;
+    if !is_ours(file) || read(file, identity) == Some(root) || !is_same(file, identity) {
+        return None;
+    }
+    match rustix::fs::fsetxattr(file, ROOT_ATTRIBUTE, &encode(identity, &root), XattrFlags::empty())
+    {
+        Ok(()) => {}
+        Err(error @ (Errno::OPNOTSUPP | Errno::ROFS | Errno::ACCESS | Errno::PERM)) => {
+            tracing::debug!(%error, "a file takes no attribute");
+            return None;
+        }
+        Err(error) => {
+            tracing::warn!(%error, "cannot write the attribute of a file");
+            return None;
+        }
+    }
+    let now = stat_open(file).ok()?.identity;
+    // Changed meanwhile: then the attribute does not fit and says nothing to anybody.
+    if (Identity { ctime_ns: identity.ctime_ns, ..now }) != *identity {
+        return None;
+    }
+    if !is_small(now.size) && !state.adopt_tree(&now, &root) {
+        return None;
+    }
+    let record = RootRecord { identity: now, root };
+    state.remember(record);
+    Some(record)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDENTITY: Identity =
+        Identity { device: 1, inode: 2, size: 300, mtime_ns: 4_000_000_000, ctime_ns: 5 };
+
+    #[test]
+    fn it_counts_for_the_size_and_time_that_it_names_and_no_other() {
+        let octets = encode(&IDENTITY, &[7; 32]);
+        assert_eq!(decode(&octets, &IDENTITY), Some([7; 32]));
+        let elsewhere = Identity { device: 9, inode: 9, ctime_ns: 9, ..IDENTITY };
+        assert_eq!(decode(&octets, &elsewhere), Some([7; 32]), "moved or copied");
+        for other in [Identity { size: 301, ..IDENTITY }, Identity { mtime_ns: 4, ..IDENTITY }] {
+            assert_eq!(decode(&octets, &other), None);
+        }
+        for end in 0..octets.len() {
+            assert_eq!(decode(&octets[..end], &IDENTITY), None, "cut to {end}");
+        }
+    }
+}
