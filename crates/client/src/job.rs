@@ -1,7 +1,7 @@
 //! What the driver runs: anything that sends requests and takes answers.
 
 use byname_packet::{Data, Name, NameRef};
-use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
+use byname_transfer::discovery::{Discovered, DiscoveryConfig};
 use byname_transfer::error::ReadError;
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
@@ -9,6 +9,7 @@ use byname_transfer::reader::Reader;
 use byname_transfer::request::{Context, Request};
 
 use crate::error::ClientError;
+use crate::finding::Finding;
 
 /// One task; see [`byname_transfer::request`] for the order of calls.
 pub(crate) trait Job {
@@ -29,7 +30,7 @@ pub(crate) trait Job {
 
 /// What a job that discovers and then reads is at; `R` is what it needs for reading.
 pub(crate) enum Stage<R> {
-    Discovering(Box<Discovery>),
+    Discovering(Box<Finding>),
     Reading(Box<R>),
     Done,
 }
@@ -144,13 +145,13 @@ impl<J: Job> JobSource for Single<J> {
 
 /// Finds the current version of one name.
 pub(crate) struct DiscoveryJob {
-    discovery: Discovery,
+    discovery: Finding,
     outcome: Option<Result<Discovered, ReadError>>,
 }
 
 impl DiscoveryJob {
     pub(crate) fn new(name: Name, config: DiscoveryConfig, now_ns: u64) -> Self {
-        DiscoveryJob { discovery: Discovery::new(name, config, now_ns), outcome: None }
+        DiscoveryJob { discovery: Finding::new(name, config, now_ns), outcome: None }
     }
 
     pub(crate) fn into_outcome(self) -> Result<Discovered, ClientError> {

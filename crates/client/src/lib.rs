@@ -19,6 +19,7 @@ mod described;
 mod driver;
 mod engine;
 mod file_job;
+mod finding;
 mod job;
 mod list_job;
 mod local_dir;

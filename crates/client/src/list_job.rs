@@ -8,7 +8,7 @@
 
 use byname_packet::{Data, Name, NameRef};
 use byname_security::trust::Trusted;
-use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
+use byname_transfer::discovery::{Discovered, DiscoveryConfig};
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
@@ -19,6 +19,7 @@ use byname_transfer::request::{Context, Request};
 
 use crate::error::ClientError;
 use crate::file_job::VERSIONS_MAX;
+use crate::finding::Finding;
 use crate::job::{HasReader, Job, Stage};
 use crate::listing::{LISTING_BYTES_MAX, Listing};
 
@@ -51,7 +52,7 @@ type State = Stage<Reading>;
 /// The plain listing's description, asked for beside the manifest's.
 enum Beside {
     Nothing,
-    Asking(Box<Discovery>),
+    Asking(Box<Finding>),
     Known(Box<Discovered>),
     Failed(ReadError),
 }
@@ -73,7 +74,8 @@ impl ListJob {
         let is_manifest = wanted != Wanted::Plain;
         let beside = match wanted {
             Wanted::Either => {
-                Beside::Asking(Box::new(Discovery::new(name.clone(), config, now_ns)))
+                let plain = Finding::without_manifests(name.clone(), config, now_ns);
+                Beside::Asking(Box::new(plain))
             }
             Wanted::Plain | Wanted::Manifest => Beside::Nothing,
         };
@@ -93,7 +95,8 @@ impl ListJob {
             true => manifest_name(self.name.view()),
             false => self.name.clone(),
         };
-        self.state = State::Discovering(Box::new(Discovery::new(name, self.config, now_ns)));
+        let finding = Finding::without_manifests(name, self.config, now_ns);
+        self.state = State::Discovering(Box::new(finding));
     }
 
     fn finish(&mut self, outcome: Result<Listing, ClientError>) {
