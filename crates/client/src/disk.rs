@@ -8,8 +8,10 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use crate::part_file::part_name;
 
 /// What is about to happen to a file on its way. The path is always that of the target, which most
 /// of these do not touch.
@@ -132,4 +134,9 @@ impl Disk {
         let allowed = hook.before(DiskStep::Read { target, offset, len })?;
         file.read_at(&mut buffer[..allowed.min(len)], offset)
     }
+}
+
+/// Where a file lies until it gets the name of its target.
+pub fn part_path(target: &Path) -> PathBuf {
+    target.with_file_name(part_name(target.file_name().unwrap_or_default()))
 }

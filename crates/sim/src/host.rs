@@ -39,6 +39,22 @@ pub trait Program: std::any::Any {
     fn poll_timeout(&mut self) -> Option<u64>;
     /// What the program found to be wrong: a promise of the code under test that was broken.
     fn fault(&self) -> Option<String>;
+    /// The process ends without a word; only what is on its disk stays. Until it starts again it is
+    /// only asked for faults and frames, and has none of those.
+    fn crash(&mut self, _how: Crash, _now: Now) {}
+    /// It starts again over what stayed.
+    fn restart(&mut self, _now: Now) {}
+    /// The connection to the forwarder is gone, or can be had again.
+    fn handle_face(&mut self, _is_up: bool, _now: Now) {}
+}
+
+/// How a program ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Crash {
+    /// The process is killed.
+    Process,
+    /// The power fails: what was not made durable may be lost.
+    Power,
 }
 
 /// The full name of a strategy that is called by its own, as `asf`, or `asf/v=5/max-timeouts~1`.
@@ -59,6 +75,8 @@ pub struct Host {
     routes: Vec<(Name, usize, u64)>,
     /// Strategies, put in again likewise.
     strategies: Vec<(Name, Chosen)>,
+    /// Ports of programs that crashed.
+    down: Vec<usize>,
     /// What came while the host was down.
     missed_frames: u64,
     /// Where frames are put together.
@@ -76,6 +94,7 @@ impl Host {
             config,
             routes: Vec::new(),
             strategies: Vec::new(),
+            down: Vec::new(),
             missed_frames: 0,
             scratch: Vec::new(),
         }
@@ -172,7 +191,8 @@ impl Host {
 
     fn put_routes(&mut self, from: usize) {
         let Some(forwarder) = &mut self.forwarder else { return };
-        for (prefix, port, cost) in &self.routes[from..] {
+        let is_up = |route: &&(Name, usize, u64)| !self.down.contains(&route.1);
+        for (prefix, port, cost) in self.routes[from..].iter().filter(is_up) {
             let face = self.ports.ports[*port].face;
             let (origin, flags) = (ROUTE_ORIGIN_STATIC, ROUTE_FLAG_CHILD_INHERIT);
             let route = Route { face, origin, cost: *cost, flags, expires_ns: None };
@@ -180,25 +200,76 @@ impl Host {
         }
     }
 
-    /// Ends the forwarder at once; programs notice that nothing comes any more.
-    pub(crate) fn crash(&mut self) {
+    /// Ends the forwarder at once; programs notice that their connections are closed.
+    pub(crate) fn crash(&mut self, now: Now) {
         self.forwarder = None;
         if let Some(ledger) = &mut self.ports.ledger {
             ledger.forget();
         }
+        self.tell_programs(false, now);
+    }
+
+    fn tell_programs(&mut self, is_up: bool, now: Now) {
+        let Ports { ports, programs, .. } = &mut self.ports;
+        for place in programs.iter().filter(|place| !self.down.contains(place)) {
+            if let Kind::Program(program) = &mut ports[*place].kind {
+                program.handle_face(is_up, now);
+            }
+        }
+    }
+
+    /// Ends a program at once. Its face is gone, with its routes.
+    pub(crate) fn crash_program(&mut self, port: usize, how: Crash, now: Now) {
+        let place = &mut self.ports.ports[port];
+        let Kind::Program(program) = &mut place.kind else { return };
+        program.crash(how, now);
+        if self.down.contains(&port) {
+            return;
+        }
+        self.down.push(port);
+        if let Some(forwarder) = &mut self.forwarder {
+            forwarder.remove_face(place.face);
+        }
+        self.ports.for_programs.retain(|(other, _)| *other != port);
+    }
+
+    /// Starts a program again; its face is another one.
+    pub(crate) fn restart_program(&mut self, port: usize, now: Now) {
+        if !self.down.contains(&port) {
+            return;
+        }
+        self.down.retain(|other| *other != port);
+        if let Some(forwarder) = &mut self.forwarder {
+            let face = forwarder.add_face(self.ports.ports[port].info.clone());
+            self.ports.set_face(port, face);
+            self.put_routes_of(port);
+        }
+        let is_up = self.forwarder.is_some();
+        if let Kind::Program(program) = &mut self.ports.ports[port].kind {
+            program.handle_face(is_up, now);
+            program.restart(now);
+        }
+    }
+
+    fn put_routes_of(&mut self, port: usize) {
+        let own = self.routes.extract_if(.., |route| route.1 == port).collect::<Vec<_>>();
+        let from = self.routes.len();
+        self.routes.extend(own);
+        self.put_routes(from);
     }
 
     /// Starts a forwarder with the same configuration and nothing else of its former life.
-    pub(crate) fn restart(&mut self) {
+    pub(crate) fn restart(&mut self, now: Now) {
         let mut forwarder = Forwarder::new(self.config.clone());
         self.ports.forget_faces();
-        for port in 0..self.ports.ports.len() {
+        for port in (0..self.ports.ports.len()).filter(|port| !self.down.contains(port)) {
             let info = self.ports.ports[port].info.clone();
             self.ports.set_face(port, forwarder.add_face(info));
         }
         self.forwarder = Some(forwarder);
         self.put_strategies();
         self.put_routes(0);
+        self.tell_programs(true, now);
     }
 
     /// Tells the forwarder whether a link can be used, as a driver that sees it fail does.

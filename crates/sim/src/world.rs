@@ -7,7 +7,7 @@ use byname_forwarder::{Config, DropReason};
 use byname_packet::Name;
 
 use crate::agenda::{Agenda, Due};
-use crate::host::{Host, Now, Program};
+use crate::host::{Crash, Host, Now, Program};
 use crate::line::{Line, LineConfig, LineCounters};
 use crate::ports::{Leaving, Place, Wire};
 use crate::random::Random;
@@ -96,6 +96,18 @@ pub enum Incident {
     Restart {
         /// Whose.
         host: HostId,
+    },
+    /// A program ends without a word.
+    CrashProgram {
+        /// Which.
+        program: ProgramId,
+        /// With what is lost.
+        how: Crash,
+    },
+    /// It starts again over what it has on its disk.
+    RestartProgram {
+        /// Which.
+        program: ProgramId,
     },
 }
 
@@ -394,6 +406,7 @@ impl World {
     }
 
     fn befall(&mut self, incident: Incident) {
+        let now = self.clocks();
         match incident {
             Incident::Cut { link, is_noticed } => self.set_link(link, false, is_noticed),
             Incident::Restore { link } => self.set_link(link, true, true),
@@ -416,10 +429,21 @@ impl World {
                     self.plan(again_ns, incident);
                 }
             }
-            Incident::Crash { host } => self.hosts[host.0].crash(),
-            Incident::Restart { host } => {
-                self.hosts[host.0].restart();
+            Incident::Crash { host } => {
+                self.hosts[host.0].crash(now);
                 self.settle(host.0);
+            }
+            Incident::Restart { host } => {
+                self.hosts[host.0].restart(now);
+                self.settle(host.0);
+            }
+            Incident::CrashProgram { program: ProgramId { host, port }, how } => {
+                self.hosts[host].crash_program(port, how, now);
+                self.settle(host);
+            }
+            Incident::RestartProgram { program: ProgramId { host, port } } => {
+                self.hosts[host].restart_program(port, now);
+                self.settle(host);
             }
         }
     }
