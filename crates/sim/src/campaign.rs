@@ -7,6 +7,7 @@
 mod plan;
 mod play;
 
+use std::io::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +15,13 @@ pub use plan::Plan;
 pub use play::{Report, play};
 
 use crate::world::SECOND;
+
+/// A line on standard output, unless nobody reads it any more.
+macro_rules! say {
+    ($($part:tt)*) => {{
+        let _ = writeln!(std::io::stdout(), $($part)*);
+    }};
+}
 
 /// While all is well, one line is printed so often.
 const PROGRESS: Duration = Duration::from_secs(10);
@@ -83,7 +91,7 @@ pub fn seed_of_the_clock() -> u64 {
 pub fn run(options: &CampaignOptions) -> bool {
     let now = Instant::now();
     if !options.json {
-        println!("campaign: from seed {}, for {} s", options.seed, options.seconds);
+        say!("campaign: from seed {}, for {} s", options.seed, options.seconds);
     }
     let totals = Totals::default();
     let progress = Progress { options: *options, next: 0, began: now, told: now, totals };
@@ -119,7 +127,7 @@ impl Progress {
 
     fn put(&mut self, report: &Report) {
         self.totals.add(report);
-        if report.fault.is_some() {
+        if report.fault.is_some() || self.options.json {
             print(report, self.options.json);
         }
         if self.told.elapsed() >= PROGRESS {
@@ -133,14 +141,14 @@ impl Progress {
         let seconds = self.began.elapsed().as_secs();
         let (virtual_s, broken) = (virtual_ns / SECOND, broken.len());
         if self.options.json {
-            println!(
+            say!(
                 "{{\"campaign\":\"{word}\",\"seed\":{},\"seconds\":{seconds},\
                  \"scenarios\":{scenarios},\"events\":{events},\"virtual_seconds\":{virtual_s},\
                  \"completed\":{completed},\"failed\":{failed},\"broken\":{broken}}}",
                 self.options.seed
             );
         } else {
-            println!(
+            say!(
                 "campaign: {word}, after {seconds} s: {scenarios} scenarios, {virtual_s} virtual \
                  seconds, {events} events, {completed} files read, {failed} readings ended with \
                  an error, {broken} promises broken"
@@ -153,11 +161,40 @@ impl Progress {
 pub fn replay(seed: u64, json: bool) -> bool {
     let plan = Plan::draw(seed);
     if !json {
-        println!("{plan:#?}");
+        describe(&plan);
     }
     let report = play(&plan);
     print(&report, json);
     report.fault.is_none()
+}
+
+fn describe(plan: &Plan) {
+    say!(
+        "{} hosts, {:?}; stores keep {} packets, {} Interests may wait; trouble until {:.3} s",
+        plan.hosts,
+        plan.shape,
+        plan.store_entries,
+        plan.pit_entries,
+        plan.storm_end_ns as f64 / SECOND as f64
+    );
+    for (number, link) in plan.links.iter().enumerate() {
+        let line = &link.config.line;
+        let (queue, delay_us) = (&line.queue, line.delay_ns / 1000);
+        say!(
+            "link {number}: h{} to h{}, {} Mbit/s, {delay_us} us + {} us, {} KiB of queue, MTU \
+             {:?}, reliable {}",
+            link.ends.0,
+            link.ends.1,
+            queue.bits_per_s / 1_000_000,
+            line.jitter_ns / 1000,
+            queue.buffer_bytes / 1024,
+            link.config.mtu_bytes,
+            link.is_reliable
+        );
+    }
+    plan.sites.iter().enumerate().for_each(|(number, site)| say!("site {number}: {site:?}"));
+    plan.readers.iter().enumerate().for_each(|(number, it)| say!("reader {number}: {it:?}"));
+    plan.troubles.iter().for_each(|trouble| say!("{trouble:?}"));
 }
 
 fn print(report: &Report, json: bool) {
@@ -165,20 +202,20 @@ fn print(report: &Report, json: bool) {
     let virtual_s = *virtual_ns as f64 / SECOND as f64;
     if json {
         let broken = fault.as_ref().map_or("null".to_owned(), |fault| format!("{:?}", fault.what));
-        println!(
+        say!(
             "{{\"seed\":{seed},\"broken\":{broken},\"events\":{events},\
              \"virtual_seconds\":{virtual_s:.3},\"digest\":\"{digest:016x}\",\
              \"completed\":{completed},\"failed\":{failed}}}"
         );
         return;
     }
-    println!(
+    say!(
         "seed {seed}: {events} events in {virtual_s:.3} virtual seconds, {completed} files read, \
          {failed} readings ended with an error, history {digest:016x}"
     );
     if let Some(fault) = fault {
         let at_s = fault.at_ns as f64 / SECOND as f64;
-        println!("seed {seed}: promise broken at {at_s:.6} s on {}: {}", fault.host, fault.what);
-        println!("repeat it with: cargo run -p byname-sim -- replay {seed}");
+        say!("seed {seed}: promise broken at {at_s:.6} s on {}: {}", fault.host, fault.what);
+        say!("repeat it with: cargo run -p byname-sim -- replay {seed}");
     }
 }

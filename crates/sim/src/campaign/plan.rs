@@ -3,6 +3,7 @@
 use byname_transfer::congestion::Congestion;
 
 use crate::line::{Faults, LineConfig};
+use crate::programs::DiskFaults;
 use crate::queue::{Discipline, QueueConfig};
 use crate::random::Random;
 use crate::world::{LinkConfig, MS, SECOND};
@@ -11,6 +12,9 @@ use crate::world::{LinkConfig, MS, SECOND};
 pub(super) const STORM_START_NS: u64 = 2 * SECOND;
 const STORM_MIN_NS: u64 = 500 * MS;
 const STORM_MAX_NS: u64 = 12 * SECOND;
+/// So many storms last longer than anybody waits for an answer.
+const LONG_SHARE: f64 = 0.1;
+const LONG_STORM_NS: u64 = 80 * SECOND;
 const UNIT: u64 = 8192;
 /// What one level-1 node of the hash tree stands for.
 const GROUP: u64 = 256 * UNIT;
@@ -78,6 +82,23 @@ pub struct ReaderPlan {
     pub times: u32,
 }
 
+/// A client: the production download, over a directory that is there after it crashes.
+#[derive(Clone, Debug)]
+pub struct ClientPlan {
+    /// Where.
+    pub host: usize,
+    /// Of which site's file.
+    pub site: usize,
+    /// When it begins.
+    pub start_ns: u64,
+    /// From when to when it is gone, and whether the power failed.
+    pub crashes: Vec<(u64, u64, bool)>,
+    /// What its disk does until the storm is over.
+    pub disk: DiskFaults,
+    /// Whether what is in place must survive a power cut.
+    pub sync: bool,
+}
+
 /// Something bad, for a time.
 #[derive(Clone, Copy, Debug)]
 pub enum Trouble {
@@ -87,6 +108,9 @@ pub enum Trouble {
     Cut(usize, bool),
     /// A forwarder is down.
     Crash(usize),
+    /// The first holder of a site has the first state of its file again, and its records are gone:
+    /// somebody has brought back an old backup.
+    Backup(usize),
 }
 
 /// A trouble and its time.
@@ -119,6 +143,8 @@ pub struct Plan {
     pub sites: Vec<SitePlan>,
     /// All readers.
     pub readers: Vec<ReaderPlan>,
+    /// All clients.
+    pub clients: Vec<ClientPlan>,
     /// All troubles.
     pub troubles: Vec<TroublePlan>,
     /// No trouble and no change of a file after this.
@@ -133,26 +159,31 @@ impl Plan {
         let edges = edges(shape, random);
         let hosts = edges.iter().map(|(one, other)| one.max(other) + 1).max().unwrap_or(1);
         let links: Vec<_> = edges.into_iter().map(|ends| draw_link(ends, random)).collect();
-        let storm_ns = STORM_MIN_NS + random.below(STORM_MAX_NS - STORM_MIN_NS);
+        let is_long = random.chance(LONG_SHARE);
+        let storm_ns = match is_long {
+            true => LONG_STORM_NS,
+            false => STORM_MIN_NS + random.below(STORM_MAX_NS - STORM_MIN_NS),
+        };
         let storm_end_ns = STORM_START_NS + storm_ns;
         let site_count = 1 + random.below(2) as usize;
         let slowest = links.iter().map(|link| link.config.line.queue.bits_per_s).min();
         let size_max = size_limit(slowest.unwrap_or(0));
         let sites: Vec<_> =
             (0..site_count).map(|_| draw_site(hosts, size_max, storm_end_ns, random)).collect();
-        let reader_count = 1 + random.below(4) as usize;
-        let readers = (0..reader_count).map(|_| ReaderPlan {
-            host: random.below(hosts as u64) as usize,
-            site: random.below(sites.len() as u64) as usize,
-            start_ns: STORM_START_NS + random.below(storm_ns / 2),
-            congestion: pick(&[Congestion::Bdp, Congestion::Bdp, Congestion::Cubic], random),
-            times: 1 + random.below(4) as u32,
-        });
-        let readers = readers.collect();
+        let readers = draw_readers(hosts, site_count, storm_ns.min(STORM_MAX_NS), random);
+        let client_count = random.below(3);
+        let clients = (0..client_count).map(|_| draw_client(hosts, site_count, storm_ns, random));
+        let clients = clients.collect();
         let trouble_count = random.below(6) as usize;
-        let troubles = (0..trouble_count)
-            .map(|_| draw_trouble(hosts, links.len(), storm_end_ns, random))
+        let mut troubles: Vec<_> = (0..trouble_count)
+            .map(|_| draw_trouble((hosts, links.len(), site_count), storm_end_ns, random))
             .collect();
+        if is_long {
+            // A publisher that is gone for longer than anybody waits.
+            let trouble = Trouble::Crash(sites[0].holders[0].0);
+            let from_ns = STORM_START_NS + random.below(2 * SECOND);
+            troubles.push(TroublePlan { from_ns, until_ns: storm_end_ns, trouble });
+        }
         Plan {
             seed,
             shape,
@@ -162,6 +193,7 @@ impl Plan {
             links,
             sites,
             readers,
+            clients,
             troubles,
             storm_end_ns,
         }
@@ -279,13 +311,70 @@ fn draw_site(hosts: usize, size_max: u64, end_ns: u64, random: &mut Random) -> S
     SitePlan { holders, versions }
 }
 
-fn draw_trouble(hosts: usize, links: usize, end_ns: u64, random: &mut Random) -> TroublePlan {
+fn draw_readers(hosts: usize, sites: usize, within_ns: u64, random: &mut Random) -> Vec<ReaderPlan> {
+    let count = 1 + random.below(4);
+    // Now and then all want the same at the same time.
+    let crowd = random.chance(0.4).then(|| {
+        let site = random.below(sites as u64) as usize;
+        (site, STORM_START_NS + random.below(within_ns / 2))
+    });
+    let reader = |_| {
+        let alone = (random.below(sites as u64) as usize, random.below(within_ns / 2));
+        let (site, start_ns) = crowd.unwrap_or((alone.0, STORM_START_NS + alone.1));
+        ReaderPlan {
+            host: random.below(hosts as u64) as usize,
+            site,
+            start_ns,
+            congestion: pick(&[Congestion::Bdp, Congestion::Bdp, Congestion::Cubic], random),
+            times: 1 + random.below(4) as u32,
+        }
+    };
+    (0..count).map(reader).collect()
+}
+
+fn draw_client(hosts: usize, sites: usize, storm_ns: u64, random: &mut Random) -> ClientPlan {
+    let within_ns = storm_ns.min(STORM_MAX_NS);
+    let start_ns = STORM_START_NS + random.below(within_ns / 2);
+    let end_ns = STORM_START_NS + storm_ns;
+    let crashes = (0..random.below(4)).map(|_| {
+        // Soon after the start, when there is something to be lost.
+        let within_ns = pick(&[200 * MS, SECOND, 4 * SECOND], random);
+        let from_ns = start_ns + random.below(within_ns);
+        let until_ns = from_ns + random.below(2 * SECOND);
+        (from_ns.min(end_ns), until_ns.min(end_ns), random.chance(0.4))
+    });
+    let crashes = crashes.collect();
+    let disk = DiskFaults {
+        short_read: pick(&[0.0, 0.1], random),
+        short_write: pick(&[0.0, 0.1], random),
+        read_error: pick(&[0.0, 0.0, 0.01], random),
+        write_error: pick(&[0.0, 0.0, 0.01], random),
+        other_error: pick(&[0.0, 0.0, 0.1], random),
+        name_error: pick(&[0.0, 0.0, 0.5], random),
+        octets_free: pick(&[None, None, None, Some(100_000)], random),
+    };
+    ClientPlan {
+        host: random.below(hosts as u64) as usize,
+        site: random.below(sites as u64) as usize,
+        start_ns,
+        crashes,
+        disk,
+        sync: random.chance(0.5),
+    }
+}
+
+fn draw_trouble(
+    (hosts, links, sites): (usize, usize, usize),
+    end_ns: u64,
+    random: &mut Random,
+) -> TroublePlan {
     let from_ns = STORM_START_NS + random.below(end_ns - STORM_START_NS);
     let until_ns = from_ns + random.below(end_ns - from_ns + 1);
     let link = random.below(links as u64) as usize;
-    let trouble = match random.below(6) {
+    let trouble = match random.below(7) {
         0 | 1 => Trouble::Cut(link, random.chance(0.5)),
         2 => Trouble::Crash(random.below(hosts as u64) as usize),
+        3 => Trouble::Backup(random.below(sites as u64) as usize),
         _ => Trouble::Faults(link, draw_faults(random)),
     };
     TroublePlan { from_ns, until_ns, trouble }
@@ -298,7 +387,7 @@ fn draw_faults(random: &mut Random) -> Faults {
         duplication: pick(&[0.0, 0.0, 0.02, 0.3], random),
         disorder: pick(&[0.0, 0.05, 0.5], random),
         late_ns: pick(&[MS, 10 * MS, 100 * MS], random),
-        corruption: pick(&[0.0, 0.0, 0.001], random),
+        corruption: pick(&[0.0, 0.0, 0.001, 0.05], random),
         ..Faults::default()
     }
 }

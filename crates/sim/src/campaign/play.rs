@@ -1,5 +1,7 @@
 //! A scenario, played.
 
+mod clients;
+
 use byname_forwarder::Config;
 use byname_packet::Name;
 
@@ -17,10 +19,14 @@ const END_NS: u64 = 180 * SECOND;
 const CALM_NS: u64 = 10 * SECOND;
 /// How often it is looked at readers.
 const SLICE_NS: u64 = SECOND / 2;
+/// Events in such a time: with all readers at once, small frames and every fault there are fewer.
+const SLICE_EVENTS_MAX: u64 = 2_000_000;
 /// A reader goes on or gives up within this time, whatever happens.
 const SILENCE_MAX_NS: u64 = 60 * SECOND;
 /// Longer than any Interest lives.
 const AFTERMATH_NS: u64 = 5 * SECOND;
+/// When the first states of all files were written.
+const FIRST_UNIX_NS: u64 = START_UNIX_NS - 3600 * SECOND;
 /// What a way that does not come nearer costs more.
 const DETOUR_COST: u64 = 1000;
 
@@ -51,6 +57,7 @@ struct Stage<'a> {
     /// The holders of each site.
     publishers: Vec<Vec<ProgramId>>,
     readers: Vec<ProgramId>,
+    clients: Vec<ProgramId>,
     /// How often each shall still read while there is trouble.
     readings_left: Vec<u32>,
     /// How far each was, and since when.
@@ -63,6 +70,7 @@ struct Stage<'a> {
 enum Act {
     Faults(usize, Faults),
     Put { site: usize, holder: usize, version: usize },
+    Backup(usize),
 }
 
 /// Plays a scenario to its end or to the first broken promise.
@@ -100,7 +108,7 @@ impl<'a> Stage<'a> {
         let hosts = topology.hosts;
         let readings_left = plan.readers.iter().map(|reader| reader.times - 1).collect();
         let states = vec![((0, None, false), 0); plan.readers.len()];
-        let (publishers, readers) = (Vec::new(), Vec::new());
+        let (publishers, readers, clients) = (Vec::new(), Vec::new(), Vec::new());
         let (completed, failed) = (0, 0);
         let mut stage = Stage {
             plan,
@@ -109,6 +117,7 @@ impl<'a> Stage<'a> {
             links,
             publishers,
             readers,
+            clients,
             readings_left,
             states,
             completed,
@@ -116,6 +125,7 @@ impl<'a> Stage<'a> {
         };
         (0..plan.sites.len()).for_each(|site| stage.publish(site));
         stage.employ();
+        stage.employ_clients();
         stage
     }
 
@@ -126,7 +136,7 @@ impl<'a> Stage<'a> {
         let mut made = Vec::new();
         for (host, _) in &plan.holders {
             let mut disk = Disk::default();
-            disk.put("file", first.seed, first.size, START_UNIX_NS - 3600 * SECOND);
+            disk.put("file", first.seed, first.size, FIRST_UNIX_NS);
             let publisher = Publisher::new(&prefix, site as u8, disk, DiskTimes::default());
             let publisher = self.world.add_program(self.hosts[*host], publisher);
             self.world.route_to(publisher, &prefix);
@@ -184,11 +194,16 @@ impl<'a> Stage<'a> {
         }
         let storm_end_ns = self.plan.storm_end_ns;
         self.advance(storm_end_ns)?;
+        self.mend_disks();
         self.wait_for_readers(storm_end_ns + END_NS, "every reading ends after the faults")?;
+        self.wait_for_clients("every client finishes after the faults")?;
         let calm_ns = self.world.now_ns().max(storm_end_ns) + CALM_NS;
+        self.order_again(calm_ns);
         (0..self.readers.len()).for_each(|number| self.begin_again(number, calm_ns));
         self.wait_for_readers(calm_ns + END_NS, "every reading ends when all is well")?;
+        self.wait_for_clients("every client finishes when all is well")?;
         self.expect_all_read()?;
+        self.expect_newest()?;
         let end_ns = self.world.now_ns() + AFTERMATH_NS;
         self.world.run(end_ns, &|_| false)?;
         self.expect_rest()
@@ -197,11 +212,22 @@ impl<'a> Stage<'a> {
     /// Lets time pass; readers that are done and shall read again do so.
     fn advance(&mut self, until_ns: u64) -> Result<(), Fault> {
         while self.world.now_ns() < until_ns {
-            let slice_end_ns = until_ns.min(self.world.now_ns() + SLICE_NS);
-            self.world.run(slice_end_ns, &|_| false)?;
-            self.look_after_readers()?;
+            self.slice(until_ns)?;
         }
         Ok(())
+    }
+
+    /// A short time, in which no more can happen than there is a reason for.
+    fn slice(&mut self, until_ns: u64) -> Result<(), Fault> {
+        let before = self.world.event_count();
+        let slice_end_ns = until_ns.min(self.world.now_ns() + SLICE_NS);
+        let limit = before + SLICE_EVENTS_MAX;
+        self.world.run(slice_end_ns, &|world| world.event_count() > limit)?;
+        if self.world.event_count() > limit {
+            let what = "nothing talks without end: more than is explicable by what is read";
+            return Err(self.fault(0, what.to_owned()));
+        }
+        self.look_after_readers()
     }
 
     fn look_after_readers(&mut self) -> Result<(), Fault> {
@@ -260,6 +286,11 @@ impl<'a> Stage<'a> {
                     self.world.plan(from_ns, Incident::Cut { link, is_noticed });
                     self.world.plan(until_ns, Incident::Restore { link });
                 }
+                Trouble::Backup(site) => {
+                    acts.push((from_ns, Act::Backup(site)));
+                    let version = self.plan.sites[site].versions.len() - 1;
+                    acts.push((self.plan.storm_end_ns, Act::Put { site, holder: 0, version }));
+                }
                 Trouble::Crash(host) => {
                     let host = self.hosts[host];
                     self.world.plan(from_ns, Incident::Crash { host });
@@ -286,20 +317,31 @@ impl<'a> Stage<'a> {
             }
             Act::Put { site, holder, version } => {
                 let planned = self.plan.sites[site].versions[version];
-                let publisher = self.publishers[site][holder];
-                let publisher = self.world.program_mut::<Publisher>(publisher);
-                let disk = publisher.expect("a publisher").disk_mut();
                 // The same state everywhere is the same version everywhere.
-                disk.put("file", planned.seed, planned.size, START_UNIX_NS + planned.at_ns);
+                let unix_ns = match version {
+                    0 => FIRST_UNIX_NS,
+                    _ => START_UNIX_NS + planned.at_ns,
+                };
+                self.disk_mut(site, holder).put("file", planned.seed, planned.size, unix_ns);
+            }
+            Act::Backup(site) => {
+                let first = self.plan.sites[site].versions[0];
+                let disk = self.disk_mut(site, 0);
+                *disk = Disk::default();
+                disk.put("file", first.seed, first.size, FIRST_UNIX_NS);
             }
         }
     }
 
+    fn disk_mut(&mut self, site: usize, holder: usize) -> &mut Disk {
+        let publisher = self.publishers[site][holder];
+        let publisher = self.world.program_mut::<Publisher>(publisher);
+        publisher.expect("a publisher").disk_mut()
+    }
+
     fn wait_for_readers(&mut self, limit_ns: u64, promise: &str) -> Result<(), Fault> {
         while self.world.now_ns() < limit_ns {
-            let slice_end_ns = limit_ns.min(self.world.now_ns() + SLICE_NS);
-            self.world.run(slice_end_ns, &|_| false)?;
-            self.look_after_readers()?;
+            self.slice(limit_ns)?;
             if (0..self.readers.len()).all(|number| self.reader(number).outcome().is_some()) {
                 (0..self.readers.len()).for_each(|number| self.count_outcome(number));
                 return Ok(());
