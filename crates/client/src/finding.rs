@@ -9,6 +9,7 @@
 //! Invariant: what was asked first decides about errors; a fallback that fails leaves no trace.
 
 use byname_packet::{Data, Name, NameRef, types};
+use byname_security::trust::Trusted;
 use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig, Waiting};
 use byname_transfer::error::ReadError;
 use byname_transfer::fetch::NackKind;
@@ -18,7 +19,7 @@ use byname_transfer::request::{Context, Request};
 
 use crate::described::known;
 use crate::job::Job;
-use crate::list_job::{ListJob, Wanted};
+use crate::list_job::ListJob;
 use crate::listing::Listing;
 
 /// Finds one version.
@@ -50,6 +51,17 @@ struct Manifests {
 impl Finding {
     pub(crate) fn new(name: Name, config: DiscoveryConfig, now_ns: u64) -> Self {
         Finding { falls_back: true, ..Finding::without_manifests(name, config, now_ns) }
+    }
+
+    /// Finds a directory's manifest, of which only what it says of `about` counts.
+    pub(crate) fn speaking_of(
+        about: Name,
+        manifest: Name,
+        config: DiscoveryConfig,
+        now_ns: u64,
+    ) -> Self {
+        let discovery = Discovery::new(manifest.clone(), config, now_ns).speaking_of(about);
+        Finding { config, name: manifest, falls_back: false, state: State::Asking(discovery) }
     }
 
     /// Finds what is described by a packet of its own and nothing else.
@@ -169,7 +181,7 @@ impl Finding {
                 Some(outcome) => self.state = State::Done(Some(outcome)),
             },
             State::Manifests(manifests) => {
-                if let Some(outcome) = manifests.step(&self.name) {
+                if let Some(outcome) = manifests.step(&self.name, context) {
                     manifests.abandon(context.flow);
                     self.state = State::Done(Some(outcome));
                 }
@@ -184,14 +196,18 @@ impl Manifests {
         let is_entry = name.view().last().is_some_and(|last| last.typ == types::GENERIC);
         let parent = is_entry.then(|| {
             let directory = name.view().without_last(1).to_name();
-            ListJob::new(directory, Wanted::Manifest, config, now_ns)
+            ListJob::manifest_for(name, directory, config, now_ns)
         });
         let own = is_entry.then(|| Discovery::new(manifest_name(name.view()), config, now_ns));
         Manifests { parent, own, directory: None, error }
     }
 
     /// What it came to, if it did.
-    fn step(&mut self, name: &Name) -> Option<Result<Discovered, ReadError>> {
+    fn step(
+        &mut self,
+        name: &Name,
+        context: &mut Context<'_>,
+    ) -> Option<Result<Discovered, ReadError>> {
         if let Some(outcome) = self.own.as_mut().and_then(Discovery::poll_outcome) {
             self.own = None;
             self.directory = outcome.ok().filter(|found| found.metadata.is_directory());
@@ -200,7 +216,7 @@ impl Manifests {
             && let Ok(listing) = job.into_outcome()
         {
             match entry(&listing, name) {
-                Entry::File(found) => return Some(Ok(*found)),
+                Entry::File(found) => return Some(not_older(*found, name, context)),
                 Entry::Nothing => return Some(Err(self.error.clone())),
                 Entry::Directory => {}
             }
@@ -220,6 +236,22 @@ impl Manifests {
             discovery.abandon(flow);
         }
     }
+}
+
+/// A manifest may be older than what is known of the file.
+fn not_older(
+    found: Discovered,
+    name: &Name,
+    context: &mut Context<'_>,
+) -> Result<Discovered, ReadError> {
+    let got = found.version;
+    if let Err(older) = context.versions.check(name.view(), got) {
+        return Err(ReadError::RolledBack { name: name.clone(), seen: older.seen, got });
+    }
+    if found.trust != Trusted::Insecure {
+        context.versions.insert(name.clone(), got);
+    }
+    Ok(found)
 }
 
 /// What a manifest says of a name in its directory.

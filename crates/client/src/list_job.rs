@@ -65,6 +65,8 @@ pub(crate) struct ListJob {
     is_manifest: bool,
     state: State,
     beside: Beside,
+    /// The only entry whose description counts.
+    about: Option<Name>,
     versions: u32,
     outcome: Option<Result<Listing, ClientError>>,
 }
@@ -80,8 +82,29 @@ impl ListJob {
             Wanted::Plain | Wanted::Manifest => Beside::Nothing,
         };
         let (versions, outcome) = (0, None);
-        let mut job =
-            ListJob { name, config, is_manifest, state: State::Done, beside, versions, outcome };
+        let mut job = ListJob {
+            name,
+            config,
+            is_manifest,
+            state: State::Done,
+            beside,
+            about: None,
+            versions,
+            outcome,
+        };
+        job.discover(now_ns);
+        job
+    }
+
+    /// Reads the manifest of `directory` for what it says of `entry`, and for nothing else.
+    pub(crate) fn manifest_for(
+        entry: &Name,
+        directory: Name,
+        config: DiscoveryConfig,
+        now_ns: u64,
+    ) -> Self {
+        let mut job = ListJob::new(directory, Wanted::Manifest, config, now_ns);
+        job.about = Some(entry.clone());
         job.discover(now_ns);
         job
     }
@@ -95,7 +118,10 @@ impl ListJob {
             true => manifest_name(self.name.view()),
             false => self.name.clone(),
         };
-        let finding = Finding::without_manifests(name, self.config, now_ns);
+        let finding = match self.about.clone() {
+            Some(about) => Finding::speaking_of(about, name, self.config, now_ns),
+            None => Finding::without_manifests(name, self.config, now_ns),
+        };
         self.state = State::Discovering(Box::new(finding));
     }
 

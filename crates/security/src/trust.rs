@@ -132,7 +132,7 @@ pub struct Validator {
 
 /// How far up the chain a walk is.
 struct Walk<'a> {
-    /// Name of the packet whose trust is asked for.
+    /// Name of the packet whose trust is asked for, or of what it speaks about.
     packet_name: NameRef<'a>,
     now_s: u64,
     /// The packet's own key and identity, once its certificate is known.
@@ -193,11 +193,18 @@ impl Validator {
 
     /// Decides about a packet at the Unix time `now_s`.
     pub fn check(&mut self, signed: &Signed<'_>, now_s: u64) -> Decision {
+        self.check_about(signed, signed.name, now_s)
+    }
+
+    /// The same for what a packet says of another name, `about`: anchors have to cover that one.
+    /// Nothing else in the packet counts by this decision.
+    pub fn check_about(&mut self, signed: &Signed<'_>, about: NameRef<'_>, now_s: u64) -> Decision {
         if let Some(decision) = self.check_without_keys(signed) {
             return decision;
         }
         let mut used = Vec::new();
-        let decision = self.walk(signed, now_s, &mut used);
+        let mut walk = Walk { packet_name: about, now_s, signer: None, outside: None };
+        let decision = self.walk(signed, &mut walk, &mut used);
         if matches!(decision, Decision::Refused(_)) {
             used.iter().for_each(|name| {
                 self.certificates.remove(name);
@@ -236,8 +243,7 @@ impl Validator {
         Some(Decision::Refused(refused))
     }
 
-    fn walk(&mut self, signed: &Signed<'_>, now_s: u64, used: &mut Vec<Name>) -> Decision {
-        let mut walk = Walk { packet_name: signed.name, now_s, signer: None, outside: None };
+    fn walk(&mut self, signed: &Signed<'_>, walk: &mut Walk<'_>, used: &mut Vec<Name>) -> Decision {
         let Some(KeyLocator::Name(locator)) = signed.key_locator else {
             return Decision::Refused(TrustError::NoKeyLocator { name: signed.name.to_name() });
         };
@@ -254,7 +260,7 @@ impl Validator {
             if let Err(error) = checked {
                 return Decision::Refused(error);
             }
-            match self.step(&mut walk, &found) {
+            match self.step(walk, &found) {
                 Step::Done(decision) => return decision,
                 Step::Issuer => {}
             }

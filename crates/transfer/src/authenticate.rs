@@ -41,19 +41,33 @@ pub(crate) fn chain(data: &Data<'_>, context: &mut Context<'_>) -> Vec<Vec<u8>> 
 #[derive(Debug)]
 pub(crate) struct Authenticator {
     config: FetchConfig,
+    /// What the packet speaks about, if that is not its own name.
+    about: Option<Name>,
     ask: Option<Ask>,
     asked: usize,
 }
 
 impl Authenticator {
     pub(crate) fn new(config: FetchConfig) -> Self {
-        Authenticator { config, ask: None, asked: 0 }
+        Authenticator { config, about: None, ask: None, asked: 0 }
+    }
+
+    /// For packets of which only what they say of this name is used: whose word counts for the
+    /// name may say it.
+    pub(crate) fn set_about(&mut self, about: Name) {
+        self.about = Some(about);
+    }
+
+    /// Who may speak of one entry does not decide about the versions of the directory.
+    pub(crate) fn is_about_another(&self) -> bool {
+        self.about.is_some()
     }
 
     /// Decides about a packet, or starts to fetch what the decision needs.
     pub(crate) fn check(&mut self, data: &Data<'_>, context: &mut Context<'_>) -> Verdict {
         let now_s = context.unix_s();
-        match context.validator.check(&Signed::from(data), now_s) {
+        let about = self.about.as_ref().map_or(data.name, Name::view);
+        match context.validator.check_about(&Signed::from(data), about, now_s) {
             Decision::Trusted(trusted) => Verdict::Trusted(trusted),
             Decision::Refused(error) => Verdict::Refused(error),
             // One at a time: what is under way may be just what is missing.

@@ -144,6 +144,12 @@ impl Discovery {
         }
     }
 
+    /// Uses only what is said of `about`: whose word counts for that name may say it.
+    pub fn speaking_of(mut self, about: Name) -> Self {
+        self.authenticator.set_about(about);
+        self
+    }
+
     /// The name asked for.
     pub fn name(&self) -> NameRef<'_> {
         self.name.view()
@@ -215,6 +221,7 @@ impl Discovery {
 
     /// The next Interest to send.
     pub fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        context.flow.settle(context.now_ns);
         self.wake(context);
         self.current_ask()?.poll_request(context)
     }
@@ -420,7 +427,7 @@ impl Discovery {
             let name = self.name.clone();
             return self.fail(ReadError::RolledBack { name, seen: older.seen, got: version });
         }
-        if trust != Trusted::Insecure {
+        if trust != Trusted::Insecure && !self.authenticator.is_about_another() {
             context.versions.insert(object, version);
         }
         let age_ns = age_ns(data.name, context.unix_ns);
