@@ -179,6 +179,21 @@ impl Flow {
         [limit, pace, skipped].into_iter().flatten().min()
     }
 
+    /// Whoever waits is being asked what it wants now: what has been let out by `now_ns` is no
+    /// reason to wake anybody again. Engines call this whenever they are polled.
+    ///
+    /// Who was held back may have lost interest since; without this its deadline would stay in the
+    /// past, and drivers would not sleep until something else was sent.
+    pub(crate) fn settle(&mut self, now_ns: u64) {
+        self.is_paced &= self.pacer.deadline_ns() > now_ns;
+        self.skipped_ns = self.skipped_ns.filter(|at| at.saturating_add(SKIPPED_NS) > now_ns);
+        if let Some(limit) = &mut self.limit
+            && limit.refill_deadline_ns().is_some_and(|at_ns| at_ns <= now_ns)
+        {
+            limit.has_tokens(now_ns);
+        }
+    }
+
     /// Whether the fetch of this share may send one request now.
     pub(crate) fn may_send(&mut self, share: &mut Share, now_ns: u64) -> bool {
         if !self.has_room_for(share.class(), now_ns) {

@@ -241,6 +241,7 @@ impl Reader {
 
     /// The next Interest to send.
     pub fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        context.flow.settle(context.now_ns);
         if self.failure.is_some() {
             return None;
         }

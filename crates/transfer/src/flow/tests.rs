@@ -98,3 +98,19 @@ fn a_fetch_without_work_does_not_hide_that_another_one_waits_for_room() {
     flow.on_data(20 * MS, &Sent { order: order - 1, ..sent_at(0) }, false);
     assert_eq!(flow.window(), before + 1, "now nobody wants more");
 }
+
+#[test]
+fn what_nobody_waits_for_any_more_wakes_nobody() {
+    let (mut flow, mut share) = (Flow::default(), Share::default());
+    flow.limit_rate(1_000_000, 0);
+    while flow.may_send(&mut share, 0) {
+        flow.on_sent(&mut share, 8192, 0);
+        flow.on_released(1);
+    }
+    let at_ns = flow.poll_deadline().expect("the bucket is empty");
+    flow.leave(&mut share);
+    flow.settle(at_ns - 1);
+    assert_eq!(flow.poll_deadline(), Some(at_ns), "others may wait");
+    flow.settle(at_ns);
+    assert_eq!(flow.poll_deadline(), None, "else drivers never sleep again");
+}
