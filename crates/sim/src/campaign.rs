@@ -194,6 +194,7 @@ fn describe(plan: &Plan) {
     }
     plan.sites.iter().enumerate().for_each(|(number, site)| say!("site {number}: {site:?}"));
     plan.readers.iter().enumerate().for_each(|(number, it)| say!("reader {number}: {it:?}"));
+    plan.clients.iter().enumerate().for_each(|(number, it)| say!("client {number}: {it:?}"));
     plan.troubles.iter().for_each(|trouble| say!("{trouble:?}"));
 }
 

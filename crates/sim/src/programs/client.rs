@@ -24,6 +24,8 @@ use crate::world::MS;
 
 /// How often a seat that is not in use looks whether it is by now.
 const LOOK_NS: u64 = 10 * MS;
+/// Between two looks at what is due; what a job wants to do at once may take several.
+const PAUSE_NS: u64 = MS / 10;
 /// Lives and attempts that are remembered with what became of them.
 const ENDS_MAX: usize = 1000;
 
@@ -314,8 +316,13 @@ impl Program for Client {
         let is_active = self.is_active();
         let mut state = self.state.borrow_mut();
         let begin_ns = state.begin_ns.filter(|_| !state.is_down);
+        let is_face_up = state.faces[self.seat];
         match &mut state.transfer {
-            Some(transfer) if is_active => transfer.poll_timeout(),
+            // Without a connection nothing can be sent, whatever is due: drivers pause then.
+            Some(transfer) if is_active => {
+                let pause_ns = if is_face_up { PAUSE_NS } else { LOOK_NS };
+                transfer.poll_timeout().map(|at_ns| at_ns.max(self.looked_ns + pause_ns))
+            }
             Some(_) => Some(self.looked_ns + LOOK_NS),
             None if self.seat == 0 => begin_ns,
             // The first seat begins; this one has to notice.
