@@ -417,8 +417,7 @@ impl Discovery {
             return self.fail(self.problem(ProtocolProblem::OtherName { announced }));
         };
         // A publisher decides about versions of its own names only.
-        let own = self.is_own(object.view());
-        let object = if own { object } else { self.name.clone() };
+        let object = if self.is_own(object.view()) { object } else { self.name.clone() };
         if let Err(older) = context.versions.check(object.view(), version) {
             self.stale_asks += 1;
             if self.stale_asks < STALE_ASKS_MAX {

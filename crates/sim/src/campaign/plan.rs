@@ -113,6 +113,14 @@ pub enum Trouble {
     Backup(usize),
 }
 
+impl Trouble {
+    fn spare_content(&mut self) {
+        if let Trouble::Faults(_, faults) = self {
+            faults.corruption = 0.0;
+        }
+    }
+}
+
 /// A trouble and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct TroublePlan {
@@ -184,11 +192,17 @@ impl Plan {
             let from_ns = STORM_START_NS + random.below(2 * SECOND);
             troubles.push(TroublePlan { from_ns, until_ns: storm_end_ns, trouble });
         }
+        let store_entries = pick(&[0, 0, 16, 4096], random);
+        if store_entries > 0 {
+            // A store that took a damaged packet would answer with it for ever after: forwarders
+            // do not look into packets, and rely on links that recognise damage.
+            troubles.iter_mut().for_each(|it| it.trouble.spare_content());
+        }
         Plan {
             seed,
             shape,
             hosts,
-            store_entries: pick(&[0, 0, 16, 4096], random),
+            store_entries,
             pit_entries: pick(&[131_072, 131_072, 131_072, 256], random),
             links,
             sites,
@@ -311,7 +325,12 @@ fn draw_site(hosts: usize, size_max: u64, end_ns: u64, random: &mut Random) -> S
     SitePlan { holders, versions }
 }
 
-fn draw_readers(hosts: usize, sites: usize, within_ns: u64, random: &mut Random) -> Vec<ReaderPlan> {
+fn draw_readers(
+    hosts: usize,
+    sites: usize,
+    within_ns: u64,
+    random: &mut Random,
+) -> Vec<ReaderPlan> {
     let count = 1 + random.below(4);
     // Now and then all want the same at the same time.
     let crowd = random.chance(0.4).then(|| {
