@@ -11,6 +11,8 @@ use byname_packet::lp::{FragmentFields, LinkFields, LpPacket, encode_link_header
 
 /// Zeros are looked for in steps of this.
 const STEP: usize = 64;
+/// At first in steps of this.
+const STRIDE: usize = 1024;
 /// Shorter packets are stored as they are.
 const PACKED_BYTES_MIN: usize = 1024;
 
@@ -107,6 +109,13 @@ fn zeros_in(body: &[u8]) -> (usize, usize) {
         return (0, 0);
     }
     let (mut start, mut end) = (middle, middle + STEP);
+    // Long strides first: most packets of zeros are zeros nearly to their ends.
+    while start >= STRIDE && body[start - STRIDE..start] == [0; STRIDE] {
+        start -= STRIDE;
+    }
+    while end + STRIDE <= body.len() && body[end..end + STRIDE] == [0; STRIDE] {
+        end += STRIDE;
+    }
     while start >= STEP && is_zeros(start - STEP) {
         start -= STEP;
     }

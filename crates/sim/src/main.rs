@@ -21,6 +21,8 @@ enum Command {
     Campaign(CampaignArgs),
     /// Plays the scenario of one seed again.
     Replay(ReplayArgs),
+    /// Publishes and reads what a text says, over the network it describes.
+    Run(RunArgs),
 }
 
 #[derive(Debug, Args)]
@@ -51,6 +53,15 @@ struct ReplayArgs {
     json: bool,
 }
 
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// Hosts, links, files and readers, a line each; the README has the format.
+    file: std::path::PathBuf,
+    /// What everything random is made from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
 fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Campaign(args) => {
@@ -63,6 +74,7 @@ fn main() -> ExitCode {
             };
             outcome(campaign::run(&options))
         }
+        Command::Run(args) => outcome(byname_sim::topology::run::print(&args.file, args.seed)),
         Command::Replay(args) => outcome(campaign::replay(args.seed, args.json)),
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod plan;
 pub mod routes;
+pub mod run;
 pub mod shapes;
 pub mod sites;
 pub mod text;

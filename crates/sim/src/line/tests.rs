@@ -100,11 +100,8 @@ fn a_loss_takes_its_burst_with_it() {
     let mut line = Line::new(config(Discipline::DropTail, faults));
     let mut random = Random::new(4);
     let history: Vec<bool> = (0..50_000).map(|_| line.is_lost(&mut random)).collect();
-    let runs: Vec<usize> = history
-        .chunk_by(|one, next| one == next)
-        .filter(|run| run[0])
-        .map(<[bool]>::len)
-        .collect();
+    let runs: Vec<usize> =
+        history.chunk_by(|one, next| one == next).filter(|run| run[0]).map(<[bool]>::len).collect();
     assert!(runs.len() > 20);
     // Two bursts may touch.
     assert!(runs.iter().all(|run| run % 5 == 0), "{runs:?}");

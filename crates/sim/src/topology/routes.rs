@@ -22,12 +22,7 @@ pub struct Distances {
 
 impl Distances {
     /// Shortest ways to the nearest of `targets` over all links but those in `without`.
-    pub fn new(
-        topology: &Topology,
-        world: &World,
-        targets: &[HostId],
-        without: &[LinkId],
-    ) -> Self {
+    pub fn new(topology: &Topology, world: &World, targets: &[HostId], without: &[LinkId]) -> Self {
         let near = neighbours(topology, world, without);
         let mut cost: BTreeMap<HostId, u64> = BTreeMap::new();
         let mut next: BinaryHeap<_> = targets.iter().map(|host| Reverse((0, *host))).collect();

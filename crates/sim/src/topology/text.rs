@@ -124,7 +124,11 @@ impl Reader {
             other => {
                 let column = other.map_or(end, |(kind, _)| kind.column);
                 let what = "defaults of what is not said".to_owned();
-                return Err(self.problem(column, what, "write `default host …` or `default link …`"));
+                return Err(self.problem(
+                    column,
+                    what,
+                    "write `default host …` or `default link …`",
+                ));
             }
         }
         Ok(())

@@ -1,0 +1,265 @@
+//! How long a reader goes without answers when a link on its way is cut.
+//!
+//! One reader fetches without end from one source; at two seconds a link of its way is cut. What
+//! counts is the longest silence after that, and when goodput is back at nine tenths of what it
+//! was. The links around the cut can carry as much, so that is possible.
+
+use byname_forwarder::Config;
+use byname_packet::Name;
+
+use crate::plot::{Axis, Plot, Series};
+use crate::study::{Effort, Section};
+use crate::topology::plan::{Plan, link};
+use crate::topology::routes::Distances;
+use crate::topology::{Topology, shapes, sites};
+use crate::traffic::{Job, SEGMENT_BYTES, Sink, Source};
+use crate::world::{Fault, HostId, Incident, LinkId, MS, ProgramId, SECOND, World};
+
+/// What this answers.
+pub const QUESTION: &str =
+    "How long does a reader go without answers when a link on its way is cut?";
+
+/// When the link is cut.
+const CUT_NS: u64 = 3 * SECOND;
+/// How long before that goodput is taken for what it was.
+const BEFORE_MS: usize = 500;
+/// Goodput is compared over this.
+const WINDOW_MS: usize = 100;
+/// What counts as back.
+const BACK: f64 = 0.9;
+const PREFIX: &str = "/site/data";
+
+/// Who learns of the cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learns {
+    /// The two ends, at once: their faces go down.
+    Ends,
+    /// Nobody.
+    Nobody,
+    /// Nobody, but routes lead around it after so long, as a routing protocol would see to.
+    Routing {
+        /// After the cut.
+        after_ns: u64,
+    },
+}
+
+/// What to try.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The network.
+    pub plan: Plan,
+    /// Names of the hosts of source and reader, and of the ends of the link that is cut.
+    pub hosts: [&'static str; 4],
+    /// Strategy of all forwarders.
+    pub strategy: &'static str,
+    /// Who learns of the cut.
+    pub learns: Learns,
+    /// Virtual time after the cut.
+    pub seconds: u64,
+    /// Seed.
+    pub seed: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The longest time without an answer after the cut, in milliseconds.
+    pub silence_ms: u64,
+    /// From the cut until goodput was back at nine tenths, in milliseconds, if it was.
+    pub back_ms: Option<u64>,
+    /// Goodput of the last second as a share of that before the cut.
+    pub share: f64,
+    /// Interests that the reader repeated.
+    pub repeated: u64,
+    /// Way to the source before and after, without queues, in milliseconds.
+    pub way_ms: (f64, f64),
+    /// Segments that came in each millisecond.
+    pub course: Vec<u32>,
+}
+
+struct Stage {
+    world: World,
+    topology: Topology,
+    prefix: Name,
+    source: HostId,
+    reader: HostId,
+    cut: LinkId,
+    sink: ProgramId,
+}
+
+fn stage(case: &Case) -> Stage {
+    let mut world = World::new(case.seed);
+    let mut plan = case.plan.clone();
+    for host in &mut plan.hosts {
+        host.strategy = Some(case.strategy.to_owned());
+        host.store_bytes = Some(0);
+    }
+    let topology = plan.build(&mut world, &Config::default());
+    let [source, reader, one, other] =
+        case.hosts.map(|name| topology.find(&world, name).expect("hosts of the plan"));
+    let prefix: Name = PREFIX.parse().expect("a constant name");
+    let program = world.add_program(source, Source::default());
+    world.route_to(program, &prefix);
+    topology.route_by_delay(&mut world, &prefix, &[source]);
+    let job = Job { start_ns: SECOND, name: prefix.clone(), segments: u64::MAX / 2 };
+    let sink = world.add_program(reader, Sink::new([job], case.seed).with_course(MS));
+    let cut = topology.link(one, other).expect("a link of the plan");
+    Stage { world, topology, prefix, source, reader, cut, sink }
+}
+
+/// Tries it.
+///
+/// # Errors
+/// [`Fault`]: a promise was broken.
+pub fn measure(case: &Case) -> Result<Outcome, Fault> {
+    let mut stage = stage(case);
+    let end_ns = CUT_NS + case.seconds * SECOND;
+    let way = |stage: &Stage, without: &[LinkId]| {
+        let Stage { topology, world, source, .. } = stage;
+        let distances = Distances::new(topology, world, &[*source], without);
+        distances.from(stage.reader).map_or(f64::NAN, |us| us as f64 / 1e3)
+    };
+    let way_ms = (way(&stage, &[]), way(&stage, &[stage.cut]));
+    let is_noticed = case.learns == Learns::Ends;
+    stage.world.plan(CUT_NS, Incident::Cut { link: stage.cut, is_noticed });
+    if let Learns::Routing { after_ns } = case.learns {
+        stage.world.run(CUT_NS + after_ns, &|_| false)?;
+        let Stage { world, topology, prefix, source, cut, .. } = &mut stage;
+        topology.route_without(world, prefix, &[*source], &[*cut]);
+    }
+    stage.world.run(end_ns, &|_| false)?;
+    let sink = stage.world.program::<Sink>(stage.sink).expect("the reader");
+    let mut course = sink.course().to_vec();
+    course.resize((end_ns / MS) as usize, 0);
+    let repeated = sink.asked().saturating_sub(sink.received());
+    Ok(judge(course, repeated, way_ms))
+}
+
+fn judge(course: Vec<u32>, repeated: u64, way_ms: (f64, f64)) -> Outcome {
+    let cut = (CUT_NS / MS) as usize;
+    let mean = |range: &[u32]| {
+        range.iter().map(|count| f64::from(*count)).sum::<f64>() / range.len().max(1) as f64
+    };
+    let before = mean(&course[cut - BEFORE_MS..cut]);
+    let after = &course[cut..];
+    let silences = after.split(|count| *count > 0).map(<[u32]>::len);
+    let silence_ms = silences.max().unwrap_or(0) as u64;
+    // Not before the silence: what was under way still comes.
+    let silent_until = after
+        .windows(silence_ms.max(1) as usize)
+        .position(|window| window.iter().all(|count| *count == 0))
+        .map_or(0, |at| at + silence_ms as usize);
+    let back = after
+        .windows(WINDOW_MS)
+        .skip(silent_until)
+        .position(|window| mean(window) >= BACK * before);
+    let last = &after[after.len().saturating_sub(1000)..];
+    Outcome {
+        silence_ms,
+        back_ms: back.map(|at| (silent_until + at) as u64),
+        share: mean(last) / before.max(f64::MIN_POSITIVE),
+        repeated,
+        way_ms,
+        course,
+    }
+}
+
+/// Networks with a way around, and the link that is cut.
+fn networks() -> Vec<(&'static str, Plan, [&'static str; 4])> {
+    let even = link(200_000_000, 2 * MS);
+    let mut lhc = sites::lhc();
+    for link in &mut lhc.links {
+        // A reader of a Tier 2 with its own limit: all ways can carry it.
+        link.config.line.queue.bits_per_s = 200_000_000;
+    }
+    vec![
+        ("ring of 6, next to the reader", shapes::ring(6, even), ["h0", "h2", "h1", "h2"]),
+        ("ring of 6, next to the source", shapes::ring(6, even), ["h0", "h2", "h0", "h1"]),
+        (
+            "fat tree of 4, above the reader's edge",
+            shapes::fat_tree(4, link(200_000_000, MS / 10)),
+            ["h0-0-0", "h3-1-1", "agg3-0", "edge3-1"],
+        ),
+        ("LHC sites, CERN to Karlsruhe", lhc, ["cern", "t2-desy", "cern", "t1-kit"]),
+    ]
+}
+
+const LEARNS: [(&str, Learns); 3] = [
+    ("its ends", Learns::Ends),
+    ("nobody", Learns::Nobody),
+    ("routing after 1 s", Learns::Routing { after_ns: SECOND }),
+];
+
+/// The time to reroute.
+pub fn run(effort: &Effort) -> Section {
+    let mut section = Section::new("Time to reroute after a cut link");
+    section.paragraph(
+        "One reader and one source over links of 200 Mbit/s, no content stores; at 3 s a link on \
+         the way is cut. Routes by delay lead over every link, the shortest way first, so there is \
+         a way around from the start; which one is used is up to the strategy. Silence is the \
+         longest time without an answer after the cut; `back` is the time until 100 ms bring nine \
+         tenths of what came before, `share` what the last second brings.",
+    );
+    let (mut rows, mut series) = (Vec::new(), Vec::new());
+    let cases = networks().into_iter().take(if effort.is_quick { 1 } else { usize::MAX });
+    for (place, (network, plan, hosts)) in cases.enumerate() {
+        for (who, learns) in LEARNS {
+            for strategy in ["best-route", "asf"] {
+                let seconds = if effort.is_quick { 3 } else { 10 };
+                let (plan, seed) = (plan.clone(), effort.seed);
+                let case = Case { plan, hosts, strategy, learns, seconds, seed };
+                match measure(&case) {
+                    Ok(outcome) => {
+                        rows.push(row([network, who, strategy], &outcome));
+                        if place == 0 {
+                            series.push(curve(&format!("{strategy}, {who} know"), &outcome));
+                        }
+                    }
+                    Err(fault) => section.paragraph(format!("A promise was broken: {fault:?}.")),
+                }
+            }
+        }
+    }
+    let head = [
+        "network and cut",
+        "who learns",
+        "strategy",
+        "way before → after, ms",
+        "silence, ms",
+        "back, ms",
+        "share at the end",
+        "repeated",
+    ];
+    section.table(&head, rows);
+    section.plot(Plot {
+        name: "reroute".to_owned(),
+        title: "Goodput around a cut at 3 s, ring of 6".to_owned(),
+        x: Axis::linear("seconds"),
+        y: Axis::linear("Mbit/s"),
+        series,
+    });
+    section
+}
+
+fn row(words: [&str; 3], it: &Outcome) -> Vec<String> {
+    let mut row: Vec<String> = words.map(str::to_owned).into();
+    row.extend([
+        format!("{:.1} → {:.1}", it.way_ms.0, it.way_ms.1),
+        it.silence_ms.to_string(),
+        it.back_ms.map_or("never".to_owned(), |ms| ms.to_string()),
+        format!("{:.0} %", it.share * 100.0),
+        it.repeated.to_string(),
+    ]);
+    row
+}
+
+/// Goodput over time, in steps of 50 ms.
+fn curve(label: &str, outcome: &Outcome) -> Series {
+    const STEP_MS: usize = 50;
+    let points = outcome.course.chunks(STEP_MS).enumerate().skip(2000 / STEP_MS);
+    let points = points.map(|(place, chunk)| {
+        let bits = chunk.iter().sum::<u32>() as f64 * SEGMENT_BYTES as f64 * 8.0;
+        ((place * STEP_MS) as f64 / 1e3, bits / chunk.len() as f64 / 1e3)
+    });
+    Series::line(label, points.collect())
+}
