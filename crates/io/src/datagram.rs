@@ -25,11 +25,13 @@ mod multicast;
 mod queue;
 mod raw;
 mod receive;
+mod receiver;
 mod send;
 
 pub use io::DatagramCounters;
 pub(crate) use io::DatagramIo;
 pub(crate) use multicast::join as join_multicast;
+pub use receiver::DatagramReceiver;
 
 /// An unconnected UDP socket that serves any number of peers.
 #[derive(Debug)]
@@ -64,6 +66,17 @@ impl DatagramSocket {
         on_frame: &mut dyn FnMut(SocketAddr, &[u8]),
     ) -> Result<RecvStatus, IoError> {
         self.io.recv_burst(on_frame)
+    }
+
+    /// Lends the receiving half, so that its datagrams can be answered over this very socket while
+    /// they are handed out; `None` while it is lent. Its counts are missing here meanwhile.
+    pub fn lend_receiver(&mut self) -> Option<Box<DatagramReceiver>> {
+        self.io.lend_receiver()
+    }
+
+    /// Takes the receiving half back.
+    pub fn return_receiver(&mut self, receiver: Box<DatagramReceiver>) {
+        self.io.return_receiver(receiver);
     }
 
     /// Appends one datagram for `peer`, gathered from `parts`.

@@ -34,7 +34,7 @@ pub use address::{is_loopback, peer_uri};
 pub use attachments::Attachments;
 pub use clock::Clock;
 pub use connection::{Connection, Draft, PeerCredentials, RecvStatus};
-pub use datagram::{DatagramCounters, DatagramSocket};
+pub use datagram::{DatagramCounters, DatagramReceiver, DatagramSocket};
 pub use endpoint::{Endpoint, Family, Host, MemifRole};
 pub use error::{
     BindError, ConnectError, EndpointError, ErrorClass, FrameError, IoError, QueueFull,

@@ -6,7 +6,8 @@
 //! not lie in the burst (an answer from the content store, an Interest with a changed hop limit)
 //! is copied to `scratch` until then.
 //!
-//! The socket a burst comes from is lent to the caller. Packets for it (an answer from the content
+//! The connection a burst comes from is lent to the caller; of a UDP socket only the receiving half
+//! is. Packets for a connection that is lent (an answer from the content
 //! store goes back where the Interest came from) are kept in `deferred` until it is back.
 
 use std::collections::HashMap;
@@ -98,7 +99,7 @@ impl Link {
     }
 }
 
-/// A shared UDP socket; `None` while lent.
+/// A shared UDP socket; `None` in a place that is not used.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) socket: Option<DatagramSocket>,
@@ -121,7 +122,7 @@ impl Shared {
     }
 }
 
-/// Frames for the socket that is lent.
+/// Frames for the connection that is lent.
 #[derive(Debug, Default)]
 struct Deferred {
     bytes: Vec<u8>,
@@ -171,7 +172,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// No links; at most that many octets wait for a socket that is lent.
+    /// No links; at most that many octets wait for a connection that is lent.
     pub(crate) fn new(send_bytes_max: usize) -> Self {
         Self { send_bytes_max, ..Self::default() }
     }
@@ -219,17 +220,6 @@ impl Links {
             link.carrier = Carrier::Connection(Some(connection));
             link.receiver = Some(receiver);
         }
-        self.queue_deferred();
-    }
-
-    /// Lends a shared socket.
-    pub(crate) fn lend_shared(&mut self, index: usize) -> Option<DatagramSocket> {
-        self.shared.get_mut(index)?.socket.take()
-    }
-
-    /// Takes a lent socket back and queues what was deferred.
-    pub(crate) fn give_back_shared(&mut self, index: usize, socket: DatagramSocket) {
-        self.shared[index].socket = Some(socket);
         self.queue_deferred();
     }
 
@@ -379,7 +369,7 @@ impl Links {
 enum Outcome {
     Queued,
     Full,
-    /// The socket is lent, or there is none.
+    /// The connection is lent, or there is none.
     Absent,
 }
 
@@ -403,12 +393,8 @@ fn queue(carrier: &mut Carrier, shared: &mut [Shared], parts: &[&[u8]]) -> Outco
     }
 }
 
-fn is_lent(carrier: &Carrier, shared: &[Shared]) -> bool {
-    match carrier {
-        Carrier::Connection(connection) => connection.is_none(),
-        Carrier::Peer { socket, .. } => shared[*socket].socket.is_none(),
-        Carrier::Down => false,
-    }
+fn is_lent(carrier: &Carrier) -> bool {
+    matches!(carrier, Carrier::Connection(None))
 }
 
 /// Says that the link has something to flush.
@@ -470,7 +456,7 @@ impl Tx for Links {
                 return;
             }
             outcome = match (&*carrier, burst) {
-                _ if is_lent(carrier, shared) => deferred.take(face, [head, body], bytes_max),
+                _ if is_lent(carrier) => deferred.take(face, [head, body], bytes_max),
                 (Carrier::Connection(_), Some(burst)) => {
                     let to = (&mut *pieces, &mut *scratch);
                     match take_piece(to, burst, (head, body), bytes_max) {

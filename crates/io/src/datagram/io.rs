@@ -12,6 +12,7 @@
 use std::net::SocketAddr;
 use std::ops::AddAssign;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use rustix::net::sockopt;
@@ -19,11 +20,11 @@ use rustix::net::sockopt;
 use super::queue::SendQueue;
 use super::raw;
 use super::receive::ReceiveBatch;
+use super::receiver::DatagramReceiver;
 use super::send::{self, Message, Segmentation};
 use crate::connection::RecvStatus;
 use crate::error::{IoError, QueueFull};
-use crate::limits::RECV_BURST_BYTES;
-use crate::limits::{DATAGRAM_KERNEL_BYTES, FLUSH_BYTES, Limits, READS_PER_BURST_MAX};
+use crate::limits::{DATAGRAM_KERNEL_BYTES, FLUSH_BYTES, Limits};
 
 /// What a UDP socket has done since it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -71,11 +72,12 @@ impl AddAssign for DatagramCounters {
 
 #[derive(Debug)]
 pub(crate) struct DatagramIo {
-    fd: OwnedFd,
+    fd: Arc<OwnedFd>,
     /// Where datagrams without a peer go, if the socket is not connected.
     group: Option<SocketAddr>,
     limits: Limits,
-    receive: ReceiveBatch,
+    /// `None` while lent.
+    receiver: Option<Box<DatagramReceiver>>,
     queue: SendQueue,
     segmentation: Segmentation,
     counters: DatagramCounters,
@@ -88,8 +90,10 @@ impl DatagramIo {
         grow_kernel_buffers(&fd);
         let coalescing = raw::set_coalescing(fd.as_fd(), true);
         let can_segment = raw::can_segment(fd.as_fd());
+        let batch = ReceiveBatch::new(limits.frame_bytes_max, coalescing);
+        let fd = Arc::new(fd);
         DatagramIo {
-            receive: ReceiveBatch::new(limits.frame_bytes_max, coalescing),
+            receiver: Some(Box::new(DatagramReceiver::new(Arc::clone(&fd), batch))),
             queue: SendQueue::new(limits.send_bytes_max),
             segmentation: Segmentation::new(can_segment),
             counters: DatagramCounters::default(),
@@ -115,8 +119,8 @@ impl DatagramIo {
         self.segmentation = Segmentation::new(wanted && can_segment);
         let coalescing = raw::set_coalescing(self.fd.as_fd(), wanted) && wanted;
         // What was coalesced before still waits in the kernel: the slots stay long.
-        if coalescing {
-            self.receive = ReceiveBatch::new(self.limits.frame_bytes_max, true);
+        if let Some(receiver) = self.receiver.as_mut().filter(|_| coalescing) {
+            receiver.batch = ReceiveBatch::new(self.limits.frame_bytes_max, true);
         }
     }
 
@@ -124,44 +128,27 @@ impl DatagramIo {
         &mut self,
         on_frame: &mut dyn FnMut(SocketAddr, &[u8]),
     ) -> Result<RecvStatus, IoError> {
-        let unreachable = std::mem::take(&mut self.unreachable);
-        let mut status = RecvStatus { unreachable, ..RecvStatus::default() };
-        let mut bytes = 0;
-        for _ in 0..READS_PER_BURST_MAX {
-            match self.receive.receive(self.fd.as_fd()) {
-                Ok(count) => {
-                    let met = self.receive.deliver(count, on_frame);
-                    status.frames += met.datagrams;
-                    status.dropped += met.dropped;
-                    self.counters.coalesced_receives += met.coalesced as u64;
-                    bytes += met.bytes;
-                    if count < self.receive.length() {
-                        status.drained = true;
-                        break;
-                    }
-                    if bytes >= RECV_BURST_BYTES {
-                        break;
-                    }
-                }
-                Err(Errno::AGAIN) => {
-                    status.drained = true;
-                    break;
-                }
-                Err(Errno::INTR) => {}
-                Err(error) if is_about_one_datagram(error) => status.unreachable += 1,
-                Err(error) => return Err(IoError::new("recvmmsg", error)),
-            }
-        }
-        self.counters.received += status.frames as u64;
-        self.counters.receive_dropped += status.dropped as u64;
-        self.counters.unreachable += status.unreachable as u64;
-        Ok(status)
+        let told = std::mem::take(&mut self.unreachable);
+        let Some(receiver) = &mut self.receiver else { return Ok(RecvStatus::default()) };
+        let status = receiver.recv_burst(on_frame)?;
+        receiver.unreachable += told as u64;
+        Ok(RecvStatus { unreachable: status.unreachable + told, ..status })
+    }
+
+    pub(crate) fn lend_receiver(&mut self) -> Option<Box<DatagramReceiver>> {
+        self.receiver.take()
+    }
+
+    pub(crate) fn return_receiver(&mut self, receiver: Box<DatagramReceiver>) {
+        self.receiver = Some(receiver);
     }
 
     /// So many of the datagrams handed out last were no frames.
     pub(crate) fn on_malformed(&mut self, datagrams: usize) {
-        self.counters.received -= datagrams as u64;
-        self.counters.receive_dropped += datagrams as u64;
+        if let Some(receiver) = &mut self.receiver {
+            receiver.received -= datagrams as u64;
+            receiver.dropped += datagrams as u64;
+        }
     }
 
     /// Appends a datagram that is yet to be written.
@@ -192,10 +179,15 @@ impl DatagramIo {
 
     pub(crate) fn counters(&self) -> DatagramCounters {
         let granted = |size: Result<usize, Errno>| size.unwrap_or(0) as u64;
+        let receiver = self.receiver.as_deref();
         DatagramCounters {
+            received: receiver.map_or(0, |it| it.received),
+            coalesced_receives: receiver.map_or(0, |it| it.coalesced),
+            receive_dropped: receiver.map_or(0, |it| it.dropped),
+            unreachable: receiver.map_or(0, |it| it.unreachable),
             receive_overflows: u64::from(raw::receive_overflows(self.fd.as_fd())),
-            receive_buffer_bytes: granted(sockopt::socket_recv_buffer_size(&self.fd)),
-            send_buffer_bytes: granted(sockopt::socket_send_buffer_size(&self.fd)),
+            receive_buffer_bytes: granted(sockopt::socket_recv_buffer_size(self.fd.as_fd())),
+            send_buffer_bytes: granted(sockopt::socket_send_buffer_size(self.fd.as_fd())),
             ..self.counters
         }
     }
@@ -264,7 +256,7 @@ fn grow_kernel_buffers(fd: &OwnedFd) {
 }
 
 /// What ICMP messages turn into.
-fn is_about_one_datagram(error: Errno) -> bool {
+pub(super) fn is_about_one_datagram(error: Errno) -> bool {
     matches!(
         error,
         Errno::CONNREFUSED

@@ -23,16 +23,26 @@ impl Node {
         if !event.readable {
             return;
         }
-        let Some(mut socket) = self.links.lend_shared(index) else { return };
+        let Some(socket) = &mut self.links.shared[index].socket else { return };
+        let local_uri = socket.local_uri();
+        // Sending goes on over the socket meanwhile.
+        let Some(mut receiver) = socket.lend_receiver() else { return };
         let now_ns = self.clock.now_ns();
         self.links.now_ns = now_ns;
-        let (local_uri, at) = (socket.local_uri(), Origin { index, now_ns });
-        let result = socket.recv_burst(&mut |peer, frame| {
-            if let Some(face) = self.face_of(peer, frame, at, &local_uri) {
-                self.receive_datagram(face, frame, now_ns);
-            }
+        let at = Origin { index, now_ns };
+        // Mostly the next datagram is of the same peer.
+        let mut last = None;
+        let result = receiver.recv_burst(&mut |peer, frame| {
+            let known = last.filter(|(of, _)| *of == peer).map(|(_, face)| face);
+            let Some(face) = known.or_else(|| self.face_of(peer, frame, at, &local_uri)) else {
+                return;
+            };
+            last = Some((peer, face));
+            self.receive_datagram(face, frame, now_ns);
         });
-        self.links.give_back_shared(index, socket);
+        if let Some(socket) = &mut self.links.shared[index].socket {
+            socket.return_receiver(receiver);
+        }
         if let Err(error) = result {
             warn!(%error, "receiving datagrams failed");
         }
