@@ -15,6 +15,8 @@ use byname_packet::{Data, Interest, Name, types};
 const LATE_NS: u64 = 5_000_000;
 /// Interests of one name that a program may send without an answer.
 const TRANSMISSIONS_MAX: u32 = 64;
+/// The same, where each was refused: programs may be told to come again a little later.
+const REFUSALS_MAX: u32 = 1000;
 /// How long a program may go on asking for one name without an answer.
 const ASKING_NS_MAX: u64 = 60_000_000_000;
 /// After such a pause it is asked for anew.
@@ -59,6 +61,7 @@ struct Asked {
 #[derive(Debug)]
 struct Watched {
     count: u32,
+    refused: u32,
     first_ns: u64,
     last_ns: u64,
 }
@@ -179,6 +182,10 @@ impl Ledger {
                 asked.key.1
             ));
         }
+        if let Some(watched) = self.watched.get_mut(&(port, asked.key.1.clone())) {
+            watched.count = watched.count.saturating_sub(1);
+            watched.refused += 1;
+        }
         if reason == nack_reason::DUPLICATE {
             // The same may be pending under another nonce.
             self.settle(number, false);
@@ -282,22 +289,22 @@ impl Ledger {
             self.watched.retain(|_, watched| watched.last_ns + PAUSE_NS > now_ns);
             return;
         }
-        let fresh = Watched { count: 0, first_ns: now_ns, last_ns: now_ns };
+        let fresh = Watched { count: 0, refused: 0, first_ns: now_ns, last_ns: now_ns };
         let watched = self.watched.entry(key).or_insert(fresh);
         if watched.last_ns + PAUSE_NS < now_ns {
-            (watched.count, watched.first_ns) = (0, now_ns);
+            (watched.count, watched.refused, watched.first_ns) = (0, 0, now_ns);
         }
         watched.count += 1;
         watched.last_ns = now_ns;
         let took_ns = now_ns - watched.first_ns;
-        if watched.count > TRANSMISSIONS_MAX || took_ns > ASKING_NS_MAX {
-            let (count, seconds) = (watched.count, took_ns / 1_000_000_000);
-            self.fault.get_or_insert_with(|| {
-                format!(
-                    "retransmission ends: {name} was asked for {count} times in {seconds} s \
-                     without an answer"
-                )
-            });
+        let is_too_often = watched.count > TRANSMISSIONS_MAX || watched.refused > REFUSALS_MAX;
+        if is_too_often || took_ns > ASKING_NS_MAX {
+            let (Watched { count, refused, .. }, seconds) = (watched, took_ns / 1_000_000_000);
+            let what = format!(
+                "retransmission ends: {name} was asked for {count} times in {seconds} s without \
+                 an answer, and {refused} times with a refusal"
+            );
+            self.fault.get_or_insert(what);
         }
     }
 }

@@ -23,6 +23,8 @@ const SLICE_NS: u64 = SECOND / 2;
 const SLICE_EVENTS_MAX: u64 = 2_000_000;
 /// A reader goes on or gives up within this time, whatever happens.
 const SILENCE_MAX_NS: u64 = 60 * SECOND;
+/// After a failure it reads again so much later. Longer than what counts as asking in one go.
+const AGAIN_NS: u64 = 10 * SECOND;
 /// Longer than any Interest lives.
 const AFTERMATH_NS: u64 = 5 * SECOND;
 /// When the first states of all files were written.
@@ -239,7 +241,9 @@ impl<'a> Stage<'a> {
             if state.2 && self.readings_left[number] > 0 && now_ns < self.plan.storm_end_ns {
                 self.readings_left[number] -= 1;
                 self.count_outcome(number);
-                self.begin_again(number, now_ns + SLICE_NS);
+                let has_failed = self.reader(number).outcome().is_some_and(Result::is_err);
+                let pause_ns = if has_failed { AGAIN_NS } else { SLICE_NS };
+                self.begin_again(number, now_ns + pause_ns);
             }
             let (known, since_ns) = &mut self.states[number];
             if *known != state || state.2 || now_ns <= began_ns {
