@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Write;
 use std::path::Path;
 
 use byname_forwarder::Config;
@@ -129,8 +130,12 @@ pub fn print(file: &Path, seed: u64) -> bool {
     };
     match run(&plan, seed, LIMIT_NS) {
         Ok(finished) => {
-            finished.reads.iter().for_each(|read| println!("{read}"));
-            println!("{finished}");
+            let mut out = std::io::stdout().lock();
+            for read in &finished.reads {
+                // Who closes the pipe does not want to know.
+                let _ = writeln!(out, "{read}");
+            }
+            let _ = writeln!(out, "{finished}");
             finished.reads.iter().all(|read| read.problem.is_none())
         }
         Err(Fault { at_ns, host, what }) => {
