@@ -4,9 +4,13 @@
 //! alone. [`report`](crate::report) makes a page of them. Grids of independent runs use all
 //! processors ([`on_all_processors`]); the order of results is that of the questions.
 
+pub mod cluster;
 pub mod flash;
+pub mod kinds;
 pub mod mirrors;
 pub mod replicas;
+pub mod reroute;
+pub mod scale;
 pub mod zipf;
 
 use std::sync::Mutex;
@@ -96,6 +100,10 @@ pub fn studies() -> Vec<Study> {
         Study { name: "replicas", question: replicas::QUESTION, run: replicas::run },
         Study { name: "flash", question: flash::QUESTION, run: flash::run },
         Study { name: "mirrors", question: mirrors::QUESTION, run: mirrors::run },
+        Study { name: "kinds", question: kinds::QUESTION, run: kinds::run },
+        Study { name: "reroute", question: reroute::QUESTION, run: reroute::run },
+        Study { name: "scale", question: scale::QUESTION, run: scale::run },
+        Study { name: "cluster", question: cluster::QUESTION, run: cluster::run },
     ]
 }
 

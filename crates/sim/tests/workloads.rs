@@ -4,6 +4,7 @@ use byname_forwarder::Config;
 use byname_packet::Name;
 use byname_sim::random::Random;
 use byname_sim::study::flash::{self, crowd};
+use byname_sim::study::kinds::{Kind, work};
 use byname_sim::study::mirrors::{self, reading};
 use byname_sim::study::replicas::{self, Mode, nodes, pull};
 use byname_sim::study::zipf::{self, Placement, measure, theory};
@@ -65,6 +66,16 @@ fn many_small_files_come_one_like_the_other() {
     scene.run(LIMIT_NS).expect("no promise is broken");
     assert_fulfilled(&scene);
     assert_eq!(scene.served_bytes(), scene.catalogue.bytes());
+}
+
+#[test]
+fn small_files_wait_for_each_other_only_if_they_must() {
+    let [one, many] = [1, 16].map(|parallel| work(Kind::Small { files: 30, parallel }, 12));
+    assert_eq!((one.requests, many.requests), ((30, 0), (30, 0)));
+    assert_eq!(one.wanted_bytes, many.wanted_bytes);
+    // Two round trips of 20 ms each: description, content.
+    assert!(one.took_ns >= 30 * 40 * MS, "{} ns", one.took_ns);
+    assert!(many.took_ns * 4 < one.took_ns, "{} and {} ns", many.took_ns, one.took_ns);
 }
 
 #[test]
@@ -159,6 +170,7 @@ fn readers_outlive_mirrors() {
         let case = mirrors::Case { object_bytes: 2 << 20, mbit_per_s: 50, seed };
         let found = reading(&case);
         assert_eq!(found.readers, (6, 6), "seed {seed}");
+        assert!(found.took_ns > case.last_death_ns(), "all was over before the deaths");
         let last = found.held.last().expect("it took some time");
         assert!(last.iter().all(|bytes| *bytes > 0.0), "every holder was asked: {last:?}");
     }

@@ -1,8 +1,8 @@
 //! Mirrors that join and die while others read from them.
 //!
 //! Six routers in a ring, a reader at each, no stores, so that every octet comes from a holder.
-//! Half-way through the reading two mirrors have joined; then one dies without a word, then the
-//! origin dies for good. What must hold: every reader gets all of it, and nothing else.
+//! While they read, two mirrors join; then one dies without a word, then the origin dies for good.
+//! What must hold: every reader gets all of it, and nothing else.
 
 use byname_forwarder::Config;
 
@@ -41,11 +41,16 @@ enum Step {
 /// When what happens, after the start, in tenths of the time that one reader alone would need at
 /// least.
 const STEPS: [(u64, Step); 4] =
-    [(5, Step::Join(2)), (10, Step::Join(4)), (20, Step::Die(2)), (30, Step::Die(0))];
+    [(2, Step::Join(2)), (4, Step::Join(4)), (6, Step::Die(2)), (8, Step::Die(0))];
 
 impl Case {
     fn unit_ns(&self) -> u64 {
         self.object_bytes * 8 * 1000 / self.mbit_per_s / 10
+    }
+
+    /// When the last holder dies, after the start.
+    pub fn last_death_ns(&self) -> u64 {
+        STEPS[STEPS.len() - 1].0 * self.unit_ns()
     }
 }
 

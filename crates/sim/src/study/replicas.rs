@@ -11,9 +11,9 @@ use byname_forwarder::Config;
 use super::{Effort, Section, on_all_processors};
 use crate::plot::{Axis, Plot, Series};
 use crate::random::Random;
-use crate::topology::Topology;
-use crate::workload::{Account, Catalogue, Scene, make, plain_link, shortest_way, tree_links};
-use crate::world::{HostId, MS, SECOND, World};
+use crate::topology::{Topology, shapes};
+use crate::workload::{Account, Catalogue, Scene, make, shortest_way, tree_links};
+use crate::world::{HostId, SECOND, World};
 
 /// UDP payload that fits an Ethernet frame of 1500 octets.
 /// For the list of studies.
@@ -30,19 +30,16 @@ const ROUTERS: usize = 5;
 const HOSTS: usize = 16;
 const START_NS: u64 = 2 * SECOND;
 
-/// Root router, four routers, sixteen hosts; of those, the place of host `number` (1 to 16).
-pub fn cluster(world: &mut World, config: &Config) -> Topology {
-    let mut made = Topology::hosts(world, ROUTERS + HOSTS, config);
-    for router in 1..ROUTERS {
-        made.join(world, 0, router, plain_link(1000, MS / 20, Some(MTU_BYTES)));
+/// The cluster, with links that carry datagrams.
+fn cluster(world: &mut World, config: &Config) -> Topology {
+    let mut plan = shapes::cluster16();
+    for link in &mut plan.links {
+        link.config.mtu_bytes = Some(MTU_BYTES);
     }
-    for host in 0..HOSTS {
-        let link = plain_link(1000, MS / 20, Some(MTU_BYTES));
-        made.join(world, 1 + host / 4, ROUTERS + host, link);
-    }
-    made
+    plan.build(world, config)
 }
 
+/// Where host `number` is (1 to 16) among the hosts of the topology: behind the routers.
 fn place_of(number: usize) -> usize {
     ROUTERS + number - 1
 }
@@ -268,8 +265,7 @@ fn plot(name: &str, title: &str, rows: &[Vec<String>]) -> Plot {
 fn by_node(section: &mut Section, effort: &Effort) {
     let block_bytes: u64 = if effort.is_quick { 2 << 20 } else { 128 << 20 };
     let found = pull(&nodes(3, effort.seed), block_bytes, Mode::Together, effort.seed);
-    let mib =
-        |bytes: f64| format!("{:.2}", bytes * 128.0 / block_bytes as f64 / f64::from(1 << 20));
+    let mib = |bytes: f64| format!("{:.2}", bytes * 128.0 / block_bytes as f64);
     let pipeline = |trips: f64| mib(trips * block_bytes as f64 * PIPELINE_FACTOR);
     let published = [
         (3, 1.0, "137.61", "140.24"),

@@ -27,6 +27,7 @@ pub struct Scene {
     /// What is published.
     pub catalogue: Catalogue,
     home: HostId,
+    publisher: ProgramId,
     anchor: (Name, KeyId),
     holders: Vec<HostId>,
     consumers: Vec<ProgramId>,
@@ -34,34 +35,37 @@ pub struct Scene {
 
 impl Scene {
     /// A publisher of the catalogue on the host in place `home`, with routes from everywhere.
-    pub fn new(world: World, topology: Topology, catalogue: Catalogue, home: usize) -> Self {
+    pub fn new(mut world: World, topology: Topology, catalogue: Catalogue, home: usize) -> Self {
         let home = topology.hosts[home];
         let disk = catalogue.disk(WRITTEN_UNIX_NS);
         let publisher = Publisher::new(&catalogue.prefix, KEY_SEED, disk, DiskTimes::default());
         let anchor = (catalogue.prefix.clone(), publisher.key_id());
-        let holders = Vec::new();
+        let publisher = world.add_program(home, publisher);
+        let (holders, consumers) = (Vec::new(), Vec::new());
         let mut scene =
-            Scene { world, topology, catalogue, home, anchor, holders, consumers: Vec::new() };
-        scene.hold(home, publisher);
+            Scene { world, topology, catalogue, home, publisher, anchor, holders, consumers };
+        scene.lead_to(home, publisher);
         scene
     }
 
-    fn hold(&mut self, host: HostId, publisher: Publisher) -> ProgramId {
+    fn lead_to(&mut self, host: HostId, program: ProgramId) {
         let prefix = &self.catalogue.prefix;
-        let program = self.world.add_program(host, publisher);
         self.world.route_to(program, prefix);
         self.holders.push(host);
         routing::route(&mut self.world, &self.topology, prefix, &self.holders);
-        program
     }
 
-    /// Adds a holder of the whole catalogue on the host in this place: it answers from now on, and
-    /// routes lead to whoever is nearer.
+    /// Adds a holder of the whole catalogue on the host in this place, with the publisher's key and
+    /// all that it has on record: it answers from now on, and routes lead to whoever is nearer.
     pub fn add_mirror(&mut self, place: usize) -> ProgramId {
-        let disk = self.catalogue.disk(WRITTEN_UNIX_NS);
-        let times = DiskTimes::default();
-        let mirror = Publisher::new(&self.catalogue.prefix, KEY_SEED, disk, times);
-        self.hold(self.topology.hosts[place], mirror)
+        let publisher = self.world.program_mut::<Publisher>(self.publisher);
+        // Without the records it would not know the version that others ask for.
+        let disk = publisher.expect("programs are never removed").disk_mut().clone();
+        let mirror = Publisher::new(&self.catalogue.prefix, KEY_SEED, disk, DiskTimes::default());
+        let host = self.topology.hosts[place];
+        let program = self.world.add_program(host, mirror);
+        self.lead_to(host, program);
+        program
     }
 
     /// Lets a consumer on the host in this place carry out requests; returns its number.
