@@ -232,7 +232,8 @@ impl Line {
 
     fn is_lost(&mut self, random: &mut Random) -> bool {
         let faults = self.config.faults;
-        if self.burst_left > 0 {
+        // A burst does not outlive the fault that began it.
+        if self.burst_left > 0 && self.config.faults.loss > 0.0 {
             self.burst_left -= 1;
             return true;
         }
