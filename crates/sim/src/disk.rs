@@ -9,6 +9,7 @@ use byname_transfer::server::{FileStat, Identity, Record, RecordKey};
 use crate::random::Random;
 
 const MODE_FILE: u16 = 0o100_644;
+const MODE_DIRECTORY: u16 = 0o040_755;
 const BLOCK_BYTES: usize = 8;
 
 /// A file on the disk.
@@ -70,10 +71,54 @@ pub fn content(seed: u64, offset: u64, buffer: &mut [u8]) {
     }
 }
 
+/// What goes wrong on a disk, as the chance of each operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Trouble {
+    /// Content cannot be read, or not all of it.
+    pub read_error: f64,
+    /// Files cannot be opened, directories not read, trees not found.
+    pub other_error: f64,
+    /// An operation takes `slow_ns` longer.
+    pub slow: f64,
+    /// How much longer.
+    pub slow_ns: u64,
+    /// Nothing more can be made durable.
+    pub is_full: bool,
+}
+
+/// An entry of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Child {
+    /// A file.
+    File(File),
+    /// A directory, with its state.
+    Directory(FileStat),
+}
+
+/// When a directory changed last, and its number.
+#[derive(Clone, Copy, Debug)]
+struct Directory {
+    inode: u64,
+    changed_ns: u64,
+}
+
+impl Directory {
+    fn stat(&self) -> FileStat {
+        let Directory { inode, changed_ns } = *self;
+        let identity =
+            Identity { device: 1, inode, size: 0, mtime_ns: changed_ns, ctime_ns: changed_ns };
+        FileStat { identity, mode: MODE_DIRECTORY }
+    }
+}
+
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
+    /// What goes wrong.
+    pub trouble: Trouble,
     files: BTreeMap<Vec<u8>, File>,
+    /// By path; the topmost has an empty one. What is above a file is there as long as the disk.
+    directories: BTreeMap<Vec<u8>, Directory>,
     records: HashMap<RecordKey, Record>,
     trees: HashMap<Identity, Tree>,
     next_inode: u64,
@@ -85,12 +130,61 @@ impl Disk {
         self.next_inode += 1;
         let file = File { seed, size, inode: self.next_inode, changed_ns: unix_ns };
         self.files.insert(path.as_bytes().to_vec(), file);
+        self.touch_above(path.as_bytes(), unix_ns);
         file
+    }
+
+    /// Writes another content into a file that is there, as an editor does that keeps the inode.
+    pub fn rewrite(&mut self, path: &str, seed: u64, size: u64, unix_ns: u64) {
+        if let Some(file) = self.files.get_mut(path.as_bytes()) {
+            *file = File { seed, size, inode: file.inode, changed_ns: unix_ns };
+        }
     }
 
     /// Removes a file.
     pub fn remove(&mut self, path: &str) {
-        self.files.remove(path.as_bytes());
+        if let Some(file) = self.files.remove(path.as_bytes()) {
+            self.touch_above(path.as_bytes(), file.changed_ns + 1);
+        }
+    }
+
+    /// Makes what is missing above a path; the innermost directory has changed.
+    fn touch_above(&mut self, path: &[u8], unix_ns: u64) {
+        let mut above = parent(path);
+        let mut is_changed = true;
+        while let Some(directory) = above {
+            let known = self.directories.get_mut(directory);
+            let is_new = known.is_none();
+            match known {
+                Some(known) if is_changed => {
+                    known.changed_ns = unix_ns.max(known.changed_ns + 1);
+                }
+                Some(_) => {}
+                None => {
+                    self.next_inode += 1;
+                    let made = Directory { inode: self.next_inode, changed_ns: unix_ns };
+                    self.directories.insert(directory.to_vec(), made);
+                }
+            }
+            is_changed = is_new;
+            above = parent(directory);
+        }
+    }
+
+    /// The state of a directory.
+    pub fn find_directory(&self, path: &[u8]) -> Option<FileStat> {
+        self.directories.get(path).map(Directory::stat)
+    }
+
+    /// The entries of a directory, sorted.
+    pub fn children(&self, path: &[u8]) -> Vec<(Vec<u8>, Child)> {
+        let is_in = |other: &Vec<u8>| parent(other) == Some(path);
+        let files = self.files.iter().filter(|(other, _)| is_in(other));
+        let files = files.map(|(other, file)| (last(other), Child::File(*file)));
+        let directories = self.directories.iter().filter(|(other, _)| is_in(other));
+        let directories = directories.map(|(other, it)| (last(other), Child::Directory(it.stat())));
+        let children: BTreeMap<_, _> = files.chain(directories).collect();
+        children.into_iter().collect()
     }
 
     /// What stands at a path now.
@@ -109,9 +203,12 @@ impl Disk {
         self.records.get(key).copied()
     }
 
-    /// Makes a record durable.
-    pub fn announce(&mut self, key: RecordKey, record: Record) {
-        self.records.insert(key, record);
+    /// Makes a record durable; false if there is no room.
+    pub fn announce(&mut self, key: RecordKey, record: Record) -> bool {
+        if !self.trouble.is_full {
+            self.records.insert(key, record);
+        }
+        !self.trouble.is_full
     }
 
     /// The tree that was kept for a state.
@@ -119,8 +216,25 @@ impl Disk {
         self.trees.get(identity)
     }
 
-    /// Keeps a tree.
-    pub fn keep_tree(&mut self, identity: Identity, tree: Tree) {
-        self.trees.insert(identity, tree);
+    /// Keeps a tree; false if there is no room.
+    pub fn keep_tree(&mut self, identity: Identity, tree: Tree) -> bool {
+        if !self.trouble.is_full {
+            self.trees.insert(identity, tree);
+        }
+        !self.trouble.is_full
     }
+}
+
+/// The directory of a path; the topmost has none.
+fn parent(path: &[u8]) -> Option<&[u8]> {
+    if path.is_empty() {
+        return None;
+    }
+    let end = path.iter().rposition(|octet| *octet == b'/').unwrap_or(0);
+    Some(&path[..end])
+}
+
+fn last(path: &[u8]) -> Vec<u8> {
+    let start = path.iter().rposition(|octet| *octet == b'/').map_or(0, |at| at + 1);
+    path[start..].to_vec()
 }

@@ -1,4 +1,10 @@
 //! A file server: the production engine over a disk in memory that takes its time.
+//!
+//! A crash loses everything but the disk: files, records and trees. It starts again with a new
+//! engine, as the real server does over its state directory.
+
+mod copies;
+mod directories;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -9,13 +15,16 @@ use byname_security::cert::CertificateRequest;
 use byname_security::key::{KeyId, KeyPair, KeySigner};
 use byname_security::tree::{HASH_BYTES, Shape, UNIT_BYTES};
 use byname_transfer::server::{
-    Arrival, Completion, FaceId, FixedData, Handle, Hashed, ListFailure, Located, Made,
-    MakeSegment, Mount, Octets, Op, OpId, Recalled, SegmentBurst, SegmentSent, Server,
-    ServerConfig, signed_segment,
+    Arrival, Completion, FaceId, FixedData, Handle, Hashed, Identity, KeptObject, ListFailure,
+    Located, Made, MakeSegment, MirrorOptions, Mount, Octets, Op, OpId, Recalled, RecordKey,
+    SegmentBurst, SegmentSent, Server, ServerConfig, signed_segment,
 };
 
-use crate::disk::{Disk, File};
-use crate::host::{Now, Program};
+use crate::disk::{Disk, File, Trouble};
+use crate::host::{Crash, Now, Program};
+use crate::random::Random;
+
+use directories::Wanted;
 
 /// How long the disk takes.
 #[derive(Clone, Copy, Debug)]
@@ -47,8 +56,16 @@ enum Due {
 /// See the module.
 pub struct Publisher {
     server: Server,
+    /// What the engine is made of, again after a crash.
+    mount: Mount,
+    certificate: Vec<u8>,
+    key_seed: u8,
+    /// Of a mirror: what was kept with its files, by path.
+    kept: Option<BTreeMap<Vec<u8>, KeptObject>>,
+    is_down: bool,
     disk: Disk,
     times: DiskTimes,
+    random: Random,
     open: HashMap<Handle, Open>,
     next_handle: u64,
     /// What the disk will have done, by time and order.
@@ -62,22 +79,25 @@ pub struct Publisher {
 impl Publisher {
     /// A server of everything on `disk` under `prefix`, with a key made from `key_seed`.
     pub fn new(prefix: &Name, key_seed: u8, disk: Disk, times: DiskTimes) -> Self {
-        let config = ServerConfig::default();
         let (signer, key_id, certificate) = identity(prefix, key_seed);
         let mount = Mount { prefix: prefix.clone(), signer: Arc::new(signer) };
-        let mut server = Server::new(config, vec![mount]);
-        server.add_fixed(FixedData { wire: certificate }).expect("a certificate is a packet");
         Publisher {
-            server,
+            server: engine(&mount, &certificate),
+            mount,
+            certificate,
+            key_seed,
+            kept: None,
+            is_down: false,
             disk,
             times,
+            random: Random::new(key_seed.into()),
             open: HashMap::new(),
             next_handle: 0,
             due: BTreeMap::new(),
             due_count: 0,
             out: VecDeque::new(),
             key_id,
-            pending_max: config.pending_max,
+            pending_max: ServerConfig::default().pending_max,
         }
     }
 
@@ -91,7 +111,18 @@ impl Publisher {
         &mut self.disk
     }
 
+    /// The disk as it is.
+    pub fn disk(&self) -> &Disk {
+        &self.disk
+    }
+
+    fn is_failing(&mut self, probability: f64) -> bool {
+        self.random.chance(probability)
+    }
+
     fn finish(&mut self, at_ns: u64, due: Due) {
+        let Trouble { slow, slow_ns, .. } = self.disk.trouble;
+        let at_ns = if self.random.chance(slow) { at_ns + slow_ns } else { at_ns };
         self.due_count += 1;
         self.due.insert((at_ns, self.due_count), due);
     }
@@ -103,7 +134,11 @@ impl Publisher {
                 self.out.push_back(outgoing.wire);
             }
             if let Some(burst) = self.server.poll_segments() {
-                let (sent, packets) = self.read(&burst);
+                let is_failing = self.is_failing(self.disk.trouble.read_error);
+                let (sent, packets) = match is_failing {
+                    true => (SegmentSent::Failed, Vec::new()),
+                    false => self.read(&burst),
+                };
                 let due = Due::Segments(burst, sent, packets);
                 self.finish(now.now_ns + self.times.read_ns, due);
             } else if let Some((id, op)) = self.server.poll_op() {
@@ -116,38 +151,55 @@ impl Publisher {
 
     fn begin(&mut self, id: OpId, op: Op, now: Now) {
         let mut took_ns = self.times.operation_ns;
+        let is_failing = self.is_failing(self.disk.trouble.other_error);
         let completion = match op {
+            Op::Close { handle } => {
+                self.open.remove(&handle);
+                return;
+            }
+            Op::Locate { .. } if is_failing => Completion::Located(Located::Failed),
             Op::Locate { path, .. } => Completion::Located(self.locate(&path)),
-            Op::List { .. } | Op::Manifest { .. } => Completion::Listed(Err(ListFailure::NotFound)),
-            Op::ReadKept { .. } => Completion::Kept(None),
-            Op::Recall { key, identity } => {
-                let tree = identity.and_then(|identity| self.disk.tree(&identity));
-                Completion::Recalled(Recalled {
-                    record: self.disk.record(&key),
-                    version_floor: 0,
-                    root: tree.map(|tree| *tree.root.as_bytes()),
-                })
+            Op::List { .. } | Op::Manifest { .. } if is_failing => {
+                Completion::Listed(Err(ListFailure::Failed))
             }
-            Op::Announce { key, record } => {
-                self.disk.announce(key, record);
-                Completion::Announced(true)
+            Op::List { path, bytes_max, .. } => {
+                Completion::Listed(directories::list(&self.disk, &path, bytes_max))
             }
+            Op::Manifest { path, name, bytes_max, quiet, signature_bytes, .. } => {
+                let unix_ns = now.unix_ns;
+                let wanted = Wanted { path, name, bytes_max, quiet, signature_bytes, unix_ns };
+                Completion::Listed(directories::describe(&mut self.disk, &wanted))
+            }
+            Op::ReadKept { path, .. } => {
+                let kept = self.kept.as_ref().and_then(|kept| kept.get(&path));
+                Completion::Kept(kept.cloned())
+            }
+            Op::Recall { key, identity } => Completion::Recalled(self.recall(&key, identity)),
+            Op::Announce { key, record } => Completion::Announced(self.disk.announce(key, record)),
+            Op::Hash { .. } if is_failing => Completion::Hashed(Hashed::Failed),
             Op::Hash { file, identity } => {
                 took_ns += identity.size * self.times.hash_ps_per_byte / 1000;
                 Completion::Hashed(self.hash(file))
             }
+            Op::OpenTree { .. } if is_failing => Completion::TreeOpened(None),
             Op::OpenTree { identity, .. } => {
                 let levels = self.disk.tree(&identity).map(|tree| tree.levels.concat());
                 let opened = levels.map(|levels| self.keep(Open::Levels(levels)));
                 Completion::TreeOpened(opened)
             }
+            Op::MakeSegment(_) if is_failing => Completion::Made(Made::Failed),
             Op::MakeSegment(make) => Completion::Made(self.make(&make)),
-            Op::Close { handle } => {
-                self.open.remove(&handle);
-                return;
-            }
         };
         self.finish(now.now_ns + took_ns, Due::Completion(id, completion));
+    }
+
+    fn recall(&self, key: &RecordKey, identity: Option<Identity>) -> Recalled {
+        let tree = identity.and_then(|identity| self.disk.tree(&identity));
+        Recalled {
+            record: self.disk.record(key),
+            version_floor: 0,
+            root: tree.map(|tree| *tree.root.as_bytes()),
+        }
     }
 
     fn keep(&mut self, open: Open) -> Handle {
@@ -159,7 +211,10 @@ impl Publisher {
 
     fn locate(&mut self, path: &[u8]) -> Located {
         match self.disk.find(path) {
-            None => Located::NotFound,
+            None => match self.disk.find_directory(path) {
+                Some(stat) => Located::Directory { stat },
+                None => Located::NotFound,
+            },
             Some(file) => Located::File { stat: file.stat(), handle: self.keep(Open::File(file)) },
         }
     }
@@ -171,8 +226,10 @@ impl Publisher {
         }
         let (tree, identity) = (file.tree(), file.stat().identity);
         let root = *tree.root.as_bytes();
-        self.disk.keep_tree(identity, tree);
-        Hashed::Root(root)
+        match self.disk.keep_tree(identity, tree) {
+            true => Hashed::Root(root),
+            false => Hashed::Failed,
+        }
     }
 
     fn make(&self, make: &MakeSegment) -> Made {
@@ -237,6 +294,14 @@ fn values(file: &File, offset: u64, len: usize) -> Option<Vec<u8>> {
     Some(values)
 }
 
+fn engine(mount: &Mount, certificate: &[u8]) -> Server {
+    let mount = Mount { prefix: mount.prefix.clone(), signer: Arc::clone(&mount.signer) };
+    let mut server = Server::new(ServerConfig::default(), vec![mount]);
+    let certificate = FixedData { wire: certificate.to_vec() };
+    server.add_fixed(certificate).expect("a certificate is a packet");
+    server
+}
+
 /// A signer with a self-signed certificate.
 fn identity(prefix: &Name, seed: u8) -> (KeySigner, KeyId, Vec<u8>) {
     let key = Arc::new(KeyPair::ed25519_from_seed(&[seed; 32]));
@@ -260,6 +325,9 @@ fn clocks(now: Now) -> byname_transfer::server::Now {
 
 impl Program for Publisher {
     fn handle_frame(&mut self, frame: &[u8], now: Now) {
+        if self.is_down {
+            return;
+        }
         let Ok(link) = LpPacket::decode(frame) else { return };
         let Some(packet) = link.fragment.filter(|_| link.header.nack.is_none()) else { return };
         let Ok(interest) = Interest::decode(packet) else { return };
@@ -294,6 +362,9 @@ impl Program for Publisher {
     }
 
     fn poll_timeout(&mut self) -> Option<u64> {
+        if self.is_down {
+            return None;
+        }
         let disk = self.due.keys().next().map(|(at_ns, _)| *at_ns);
         [self.server.poll_timeout(), disk].into_iter().flatten().min()
     }
@@ -302,5 +373,20 @@ impl Program for Publisher {
         let levels = self.server.levels();
         let pending = levels.pending;
         (pending > self.pending_max).then(|| format!("{pending} Interests wait at the server"))
+    }
+
+    fn crash(&mut self, _how: Crash, _now: Now) {
+        self.server = engine(&self.mount, &self.certificate);
+        if self.kept.is_some() {
+            self.server.mirror(0, MirrorOptions::default());
+        }
+        self.is_down = true;
+        self.open.clear();
+        self.due.clear();
+        self.out.clear();
+    }
+
+    fn restart(&mut self, _now: Now) {
+        self.is_down = false;
     }
 }
