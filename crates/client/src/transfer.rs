@@ -32,6 +32,8 @@ pub use crate::machine::{Channel, Now};
 
 /// Unsent bytes above which no further request is made.
 const QUEUE_BYTES_MAX: usize = 256 << 10;
+/// Jobs that are kept from sending have deadlines they cannot meet; they are asked that often.
+const BLOCKED_SLEEP_NS: u64 = 5_000_000;
 
 /// What to fetch, and how.
 pub struct Order {
@@ -79,6 +81,8 @@ pub struct Transfer {
     work: Work,
     outbox: Outbox,
     stop: Stop,
+    /// Nothing can be done before.
+    blocked_until_ns: u64,
 }
 
 /// Frames that wait to be polled.
@@ -132,6 +136,7 @@ impl Transfer {
             work,
             outbox: Outbox { frames: VecDeque::new(), bytes: 0, is_connected: true },
             stop: config.stop.clone(),
+            blocked_until_ns: 0,
         };
         transfer.advance(now);
         transfer
@@ -216,11 +221,12 @@ impl Transfer {
 
     /// When [`Transfer::handle_timeout`] has something to do.
     pub fn poll_timeout(&mut self) -> Option<u64> {
-        match &mut self.work {
+        let deadline_ns = match &mut self.work {
             Work::File(run) => self.machine.poll_deadline(run),
             Work::Tree(run) => self.machine.poll_deadline(run),
             Work::Done(_) => None,
-        }
+        };
+        deadline_ns.map(|at_ns| at_ns.max(self.blocked_until_ns))
     }
 
     /// Sends what there is to send, and ends when everything is done.
@@ -235,6 +241,8 @@ impl Transfer {
                 Work::Done(_) => return,
             }
         };
+        let blocked_ns = if self.outbox.has_room() { 0 } else { BLOCKED_SLEEP_NS };
+        self.blocked_until_ns = now.now_ns.saturating_add(blocked_ns);
         if let Some(ended) = ended {
             self.finish(ended);
         }
