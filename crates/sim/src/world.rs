@@ -1,16 +1,19 @@
 //! All hosts and links, and the clock: events in the order of time, and of their making where the
 //! time is equal, so that a seed and a scenario give one history.
 
+mod history;
 mod promises;
 
 use byname_forwarder::{Config, DropReason};
 use byname_packet::Name;
+use thiserror::Error;
 
 use crate::agenda::{Agenda, Due};
 use crate::host::{Crash, Host, Now, Program};
 use crate::line::{Line, LineConfig, LineCounters};
 use crate::ports::{Leaving, Place, Wire};
 use crate::random::Random;
+use history::History;
 
 /// Wall clock at the start: 2026-11-21.
 pub const START_UNIX_NS: u64 = 1_795_248_000_000_000_000;
@@ -112,7 +115,8 @@ pub enum Incident {
 }
 
 /// A promise that was broken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{what}, on {host} after {at_ns} ns")]
 pub struct Fault {
     /// When.
     pub at_ns: u64,
@@ -121,24 +125,6 @@ pub struct Fault {
     /// What.
     pub what: String,
 }
-
-/// What happened so far, in short.
-#[derive(Default)]
-struct History {
-    frame_count: u64,
-    digest: u64,
-}
-
-impl History {
-    fn note(&mut self, at_ns: u64, place: u64, bytes: u64) {
-        for number in [at_ns, place, bytes] {
-            self.digest = (self.digest.rotate_left(23) ^ number).wrapping_mul(DIGEST_FACTOR);
-        }
-    }
-}
-
-/// Odd, with bits all over: from the golden ratio.
-const DIGEST_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// See the module.
 pub struct World {
