@@ -19,7 +19,8 @@ use timeline::Timeline;
 
 /// Payload of a segment; on the wire it is a little more.
 pub const SEGMENT: u64 = 8192;
-const OVERHEAD: u64 = 100;
+/// What a segment takes on the wire beside its payload.
+pub const OVERHEAD: u64 = 100;
 
 /// What happens to packets besides the queue.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,7 +86,8 @@ pub struct Delays(Histogram<u64>);
 
 impl Default for Delays {
     fn default() -> Self {
-        Delays(Histogram::new(2).expect("two digits are allowed"))
+        // A minute is more than any queue lasts.
+        Delays(Histogram::new_with_bounds(1, 60_000_000, 2).expect("two digits are allowed"))
     }
 }
 

@@ -5,9 +5,13 @@
 //! processors ([`on_all_processors`]); the order of results is that of the questions.
 
 pub mod cluster;
+pub mod fairness;
 pub mod flash;
+pub mod goodput;
 pub mod kinds;
 pub mod mirrors;
+mod path;
+pub mod queueing;
 pub mod replicas;
 pub mod reroute;
 pub mod scale;
@@ -96,6 +100,9 @@ impl Section {
 /// All studies, in the order of the report.
 pub fn studies() -> Vec<Study> {
     vec![
+        Study { name: "goodput", question: goodput::QUESTION, run: goodput::run },
+        Study { name: "fairness", question: fairness::QUESTION, run: fairness::run },
+        Study { name: "queueing", question: queueing::QUESTION, run: queueing::run },
         Study { name: "zipf", question: zipf::QUESTION, run: zipf::run },
         Study { name: "replicas", question: replicas::QUESTION, run: replicas::run },
         Study { name: "flash", question: flash::QUESTION, run: flash::run },
