@@ -5,7 +5,7 @@ use byname_packet::Name;
 use byname_sim::random::Random;
 use byname_sim::study::flash::{self, crowd};
 use byname_sim::study::kinds::{Kind, work};
-use byname_sim::study::mirrors::{self, reading};
+use byname_sim::study::mirrors::{self, Remedy, reading};
 use byname_sim::study::replicas::{self, Mode, nodes, pull};
 use byname_sim::study::zipf::{self, Placement, measure, theory};
 use byname_sim::topology::Topology;
@@ -166,13 +166,15 @@ fn a_crowd_costs_the_origin_one_copy() {
 
 #[test]
 fn readers_outlive_mirrors() {
-    for seed in [8, 9] {
-        let case = mirrors::Case { object_bytes: 2 << 20, mbit_per_s: 50, seed };
+    for remedy in Remedy::ALL {
+        let case = mirrors::Case { object_bytes: 2 << 20, mbit_per_s: 50, remedy, seed: 8 };
         let found = reading(&case);
-        assert_eq!(found.readers, (6, 6), "seed {seed}");
+        // Whom nobody tells, and who does not measure, may give up; but all must end.
+        let least = if remedy == Remedy::Nothing { 0 } else { 6 };
+        assert!(found.readers.1 >= least, "{remedy:?}: {:?}", found.readers);
         assert!(found.took_ns > case.last_death_ns(), "all was over before the deaths");
         let last = found.held.last().expect("it took some time");
-        assert!(last.iter().all(|bytes| *bytes > 0.0), "every holder was asked: {last:?}");
+        assert!(last.iter().all(|bytes| *bytes > 100_000.0), "every holder served: {last:?}");
     }
 }
 

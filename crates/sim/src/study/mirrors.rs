@@ -4,9 +4,11 @@
 //! While they read, two mirrors join; then one dies without a word, then the origin dies for good.
 //! What must hold: every reader gets all of it, and nothing else.
 
+use std::collections::VecDeque;
+
 use byname_forwarder::Config;
 
-use super::{Effort, Section};
+use super::{Effort, Section, on_all_processors};
 use crate::plot::{Axis, Plot, Series};
 use crate::topology::Topology;
 use crate::workload::{Catalogue, Scene, make, plain_link};
@@ -19,6 +21,8 @@ pub const QUESTION: &str =
 const ROUTERS: usize = 6;
 const START_NS: u64 = 2 * SECOND;
 const SAMPLE_NS: u64 = 50 * MS;
+/// How long a routing protocol takes to see that somebody is gone.
+const NOTICE_NS: u64 = SECOND;
 
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,8 +31,35 @@ pub struct Case {
     pub object_bytes: u64,
     /// Of all links.
     pub mbit_per_s: u64,
+    /// What is done about the dead.
+    pub remedy: Remedy,
     /// What everything random is made from.
     pub seed: u64,
+}
+
+/// What is done about holders that do not answer any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Nobody is told; forwarders have the default strategy, which prefers the way that costs
+    /// least and tries others when an Interest is repeated.
+    Nothing,
+    /// Nobody is told; forwarders measure which way answers (strategy `asf`).
+    Measuring,
+    /// Routes to the dead are taken back a second later; default strategy.
+    Routing,
+}
+
+impl Remedy {
+    /// All.
+    pub const ALL: [Remedy; 3] = [Remedy::Nothing, Remedy::Measuring, Remedy::Routing];
+
+    fn label(self) -> &'static str {
+        match self {
+            Remedy::Nothing => "best-route, nobody is told",
+            Remedy::Measuring => "asf, nobody is told",
+            Remedy::Routing => "best-route, routes taken back after 1 s",
+        }
+    }
 }
 
 /// Things that happen.
@@ -36,6 +67,7 @@ pub struct Case {
 enum Step {
     Join(usize),
     Die(usize),
+    Forget(usize),
 }
 
 /// When what happens, after the start, in tenths of the time that one reader alone would need at
@@ -87,6 +119,11 @@ pub fn reading(case: &Case) -> Outcome {
     let prefix = "/data".parse().expect("a name");
     let catalogue = Catalogue::new(&prefix, [case.object_bytes]);
     let mut scene = Scene::new(world, topology, catalogue, holder(0));
+    if case.remedy == Remedy::Measuring {
+        for host in scene.world.hosts() {
+            assert!(scene.world.set_strategy(host, &scene.catalogue.prefix, "asf"), "it is known");
+        }
+    }
     for router in 0..ROUTERS {
         let request = make::whole(&scene.catalogue.files[0], START_NS);
         scene.add_consumer(2 * ROUTERS + router, vec![request], 1);
@@ -98,19 +135,20 @@ pub fn reading(case: &Case) -> Outcome {
 fn watch(scene: &mut Scene, case: &Case, holders: [HostId; 3]) -> Outcome {
     let (mut read, mut held) = (Vec::new(), Vec::new());
     let (mut pause_ns, mut last) = (0, (START_NS, 0));
-    let mut steps = STEPS.iter().peekable();
+    let mut steps: VecDeque<(u64, Step)> =
+        STEPS.iter().map(|(at, step)| (START_NS + at * case.unit_ns(), *step)).collect();
+    if case.remedy == Remedy::Routing {
+        steps.extend(steps.clone().iter().filter_map(|(at_ns, step)| match step {
+            Step::Die(router) => Some((at_ns + NOTICE_NS, Step::Forget(*router))),
+            _ => None,
+        }));
+    }
     let limit_ns = START_NS + 1000 * case.unit_ns() + 120 * SECOND;
     let mut at_ns = START_NS;
     while at_ns < limit_ns && !scene.consumers().all(|one| one.is_finished()) {
-        let due = |step: &&(u64, Step)| START_NS + step.0 * case.unit_ns() <= at_ns;
-        while let Some((_, step)) = steps.next_if(|step| due(step)) {
-            match *step {
-                Step::Join(router) => _ = scene.add_mirror(ROUTERS + router),
-                Step::Die(router) => {
-                    let host = scene.topology.hosts[ROUTERS + router];
-                    scene.world.plan(at_ns, Incident::Crash { host });
-                }
-            }
+        while steps.front().is_some_and(|(due_ns, _)| *due_ns <= at_ns) {
+            let Some((_, step)) = steps.pop_front() else { break };
+            happen(scene, step, at_ns);
         }
         at_ns += SAMPLE_NS;
         scene.run(at_ns).unwrap_or_else(|fault| panic!("{fault:?}"));
@@ -129,36 +167,56 @@ fn watch(scene: &mut Scene, case: &Case, holders: [HostId; 3]) -> Outcome {
     Outcome { readers, read, held, pause_ns, took_ns: scene.took_ns() }
 }
 
+fn happen(scene: &mut Scene, step: Step, at_ns: u64) {
+    match step {
+        Step::Join(router) => _ = scene.add_mirror(ROUTERS + router),
+        Step::Die(router) => {
+            let host = scene.topology.hosts[ROUTERS + router];
+            scene.world.plan(at_ns, Incident::Crash { host });
+        }
+        Step::Forget(router) => scene.lose_holder(ROUTERS + router),
+    }
+}
+
 /// See the module.
 pub fn run(effort: &Effort) -> Section {
     let mut section = Section::new("Mirrors that join and die");
     let object_bytes = if effort.is_quick { 4 << 20 } else { 64 << 20 };
-    let case = Case { object_bytes, mbit_per_s: 200, seed: effort.seed };
-    let found = reading(&case);
-    let at = |tenths: u64| (tenths * case.unit_ns()) as f64 / 1e9;
+    let case = |remedy| Case { object_bytes, mbit_per_s: 200, remedy, seed: effort.seed };
+    let cases = Remedy::ALL.map(case);
+    let found = on_all_processors(&cases, reading);
+    let one = &cases[0];
+    let at = |step: usize| (STEPS[step].0 * one.unit_ns()) as f64 / 1e9;
     section.paragraph(format!(
         "Six routers in a ring, a reader at each, no stores, {} Mbit/s and 2 ms; an object of {} \
          MiB. The origin is at the first router. After {:.2} s a mirror joins at the third, after \
          {:.2} s one at the fifth; after {:.2} s the first mirror dies without a word, after {:.2} \
-         s the origin for good. A mirror is a server with the same files and key.",
-        case.mbit_per_s,
+         s the origin for good. A mirror is a server with the publisher's files, records and key. \
+         Every octet was compared with what was published. A pause is a time in which no reader \
+         got anything (sampled every {} ms).",
+        one.mbit_per_s,
         object_bytes >> 20,
-        at(STEPS[0].0),
-        at(STEPS[1].0),
-        at(STEPS[2].0),
-        at(STEPS[3].0)
-    ));
-    section.paragraph(format!(
-        "{} of {} readers got all of it, after {:.2} s; every octet was compared with what was \
-         published. The longest pause in which nobody got anything was {} ms (sampled every {} \
-         ms).",
-        found.readers.1,
-        found.readers.0,
-        found.took_ns as f64 / 1e9,
-        found.pause_ns / MS,
+        at(0),
+        at(1),
+        at(2),
+        at(3),
         SAMPLE_NS / MS
     ));
-    section.plot(plot(&found));
+    let rows = cases.iter().zip(&found).map(|(case, one)| {
+        vec![
+            case.remedy.label().to_owned(),
+            format!("{} of {}", one.readers.1, one.readers.0),
+            format!("{:.2} s", one.took_ns as f64 / 1e9),
+            format!("{} ms", one.pause_ns / MS),
+        ]
+    });
+    section.table(
+        &["what is done about the dead", "got all", "after", "longest pause"],
+        rows.collect(),
+    );
+    if let Some(last) = found.last() {
+        section.plot(plot(last));
+    }
     section
 }
 
@@ -176,7 +234,7 @@ fn plot(found: &Outcome) -> Plot {
     }
     Plot {
         name: "mirrors".to_owned(),
-        title: "Mirrors that join and die".to_owned(),
+        title: format!("Mirrors that join and die: {}", Remedy::Routing.label()),
         x: Axis::linear("seconds since the start"),
         y: Axis::linear("MiB since the start"),
         series,

@@ -68,6 +68,17 @@ impl Scene {
         program
     }
 
+    /// Takes back all routes that lead to the host in this place: what a routing protocol does some
+    /// time after a holder has died.
+    pub fn lose_holder(&mut self, place: usize) {
+        let (gone, prefix) = (self.topology.hosts[place], &self.catalogue.prefix);
+        self.holders.retain(|host| *host != gone);
+        for host in &self.topology.hosts {
+            self.world.unroute(*host, prefix);
+        }
+        routing::route(&mut self.world, &self.topology, prefix, &self.holders);
+    }
+
     /// Lets a consumer on the host in this place carry out requests; returns its number.
     pub fn add_consumer(
         &mut self,
