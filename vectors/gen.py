@@ -2,8 +2,8 @@
 """Writes the golden octets of all folders but vectors/peers, vectors/security and vectors/tree.
 
 The octets come from the small encoder in generator/, which is written from the specifications and
-shares nothing with byname's own encoder. Run without arguments; `--check` only compares, and computes
-the smaller hash trees of vectors/tree by a BLAKE3 of its own.
+shares nothing with byname's own encoder. Run without arguments; `--check` only compares, and
+computes the smaller hash trees of vectors/tree by a BLAKE3 of its own.
 """
 
 import json
