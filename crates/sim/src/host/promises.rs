@@ -40,7 +40,9 @@ impl Host {
     pub(crate) fn tables_fault(&self) -> Option<String> {
         let Some(forwarder) = &self.forwarder else { return None };
         let (now, config) = (forwarder.occupancy(), &self.config);
-        let prefixes: BTreeSet<&Name> = self.routes.iter().map(|(prefix, ..)| prefix).collect();
+        // The face of a program that crashed took its routes along.
+        let up = self.routes.iter().filter(|(_, port, _)| !self.down.contains(port));
+        let prefixes: BTreeSet<&Name> = up.map(|(prefix, ..)| prefix).collect();
         let tables = [
             ("octets of pending Interests", now.pit_bytes, config.pit_bytes_max),
             ("packets in the content store", now.cs_entries, config.cs_entries_max),

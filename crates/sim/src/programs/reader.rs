@@ -37,6 +37,9 @@ pub struct Order {
     pub start_ns: u64,
 }
 
+/// What urgent requests may take beyond the window; far more than they do.
+const IN_FLIGHT_MORE: usize = 64;
+
 enum Stage {
     Waiting,
     Discovering(Box<Discovery>),
@@ -286,6 +289,9 @@ impl Program for Download {
     }
 
     fn fault(&self) -> Option<String> {
-        self.fault.clone()
+        let in_flight = self.flow.in_flight();
+        let is_full = in_flight > WINDOW_MAX + IN_FLIGHT_MORE;
+        let full = || format!("tables are bounded: {in_flight} requests are in flight");
+        self.fault.clone().or_else(|| is_full.then(full))
     }
 }
