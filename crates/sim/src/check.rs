@@ -6,7 +6,7 @@
 //! it, on that face, under that name, and is still waiting; that it comes only once; and how many
 //! different Interests can be pending at all.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use byname_packet::lp::{LpHeader, nack_reason};
 use byname_packet::{Data, Interest, Name, types};
@@ -15,13 +15,15 @@ use byname_packet::{Data, Interest, Name, types};
 const LATE_NS: u64 = 5_000_000;
 /// Interests of one name that a program may send without an answer: where most of a file is in a
 /// cache nearby, each few answers from there make it ask again for what is far away.
-const TRANSMISSIONS_MAX: u32 = 256;
+const TRANSMISSIONS_MAX: u32 = 2000;
 /// The same, where each was refused: programs may be told to come again a little later.
 const REFUSALS_MAX: u32 = 1000;
 /// How long a program may go on asking for one name without an answer.
 const ASKING_NS_MAX: u64 = 60_000_000_000;
 /// After such a pause it is asked for anew.
 const PAUSE_NS: u64 = 8_000_000_000;
+/// Answered Interests that are remembered, to tell whose token comes a second time.
+const ANSWERED_MAX: usize = 256;
 /// Names that programs of one host ask for at a time; more are not watched.
 const WATCHED_MAX: usize = 1 << 16;
 
@@ -77,6 +79,8 @@ pub(crate) struct Ledger {
     names: BTreeMap<Name, usize>,
     expiries: BTreeSet<(u64, u64)>,
     watched: BTreeMap<(usize, Name), Watched>,
+    /// The last that were answered, with their ports.
+    answered: VecDeque<(u64, usize)>,
     count: u64,
     /// The first promise that was broken.
     pub(crate) fault: Option<String>,
@@ -229,6 +233,13 @@ impl Ledger {
         let token = header.pit_token.and_then(|token| token.try_into().ok());
         let number = token.map(u64::from_be_bytes).unwrap_or_default();
         let Some(asked) = self.asked.get(&number) else {
+            if let Some((_, owner)) = self.answered.iter().find(|it| it.0 == number && it.1 != port)
+            {
+                return Err(format!(
+                    "tokens go back where they came from: the token of port {owner} leaves over \
+                     port {port}"
+                ));
+            }
             return Err(format!(
                 "nothing unsolicited: an answer leaves over port {port}, and nobody there asked, \
                  or was answered before"
@@ -255,10 +266,14 @@ impl Ledger {
         let is_done = |it: u64| if with_earlier { it <= number } else { it == number };
         for done in same.iter().copied().filter(|it| is_done(*it)) {
             if let Some(asked) = self.asked.remove(&done) {
+                self.answered.push_back((done, asked.key.0));
                 self.expiries.remove(&(asked.expires_ns, done));
             }
         }
         same.retain(|it| !is_done(*it));
+        while self.answered.len() > ANSWERED_MAX {
+            self.answered.pop_front();
+        }
         if same.is_empty() {
             self.same.remove(&key);
             self.leave_name(&key.1);

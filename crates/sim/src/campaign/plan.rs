@@ -15,6 +15,8 @@ const STORM_MAX_NS: u64 = 12 * SECOND;
 /// So many storms last longer than anybody waits for an answer.
 const LONG_SHARE: f64 = 0.1;
 const LONG_STORM_NS: u64 = 80 * SECOND;
+/// In so many a reader has seen a version when an older one is brought back.
+const ROLLBACK_SHARE: f64 = 0.15;
 const UNIT: u64 = 8192;
 /// What one level-1 node of the hash tree stands for.
 const GROUP: u64 = 256 * UNIT;
@@ -176,9 +178,9 @@ impl Plan {
         let site_count = 1 + random.below(2) as usize;
         let slowest = links.iter().map(|link| link.config.line.queue.bits_per_s).min();
         let size_max = size_limit(slowest.unwrap_or(0));
-        let sites: Vec<_> =
+        let mut sites: Vec<_> =
             (0..site_count).map(|_| draw_site(hosts, size_max, storm_end_ns, random)).collect();
-        let readers = draw_readers(hosts, site_count, storm_ns.min(STORM_MAX_NS), random);
+        let mut readers = draw_readers(hosts, site_count, storm_ns.min(STORM_MAX_NS), random);
         let client_count = random.below(3);
         let clients = (0..client_count).map(|_| draw_client(hosts, site_count, storm_ns, random));
         let clients = clients.collect();
@@ -191,6 +193,11 @@ impl Plan {
             let trouble = Trouble::Crash(sites[0].holders[0].0);
             let from_ns = STORM_START_NS + random.below(2 * SECOND);
             troubles.push(TroublePlan { from_ns, until_ns: storm_end_ns, trouble });
+        }
+        // Chance of its own, so that other scenarios stay what they were.
+        let aside = &mut Random::new(!seed);
+        if aside.chance(ROLLBACK_SHARE) {
+            troubles.push(draw_rollback(&mut sites[0], &mut readers[0], storm_end_ns, aside));
         }
         let store_entries = pick(&[0, 0, 16, 4096], random);
         if store_entries > 0 {
@@ -397,6 +404,23 @@ fn draw_trouble(
         _ => Trouble::Faults(link, draw_faults(random)),
     };
     TroublePlan { from_ns, until_ns, trouble }
+}
+
+/// A reader reads a small file again and again, while a new version comes and goes again.
+fn draw_rollback(
+    site: &mut SitePlan,
+    reader: &mut ReaderPlan,
+    end_ns: u64,
+    random: &mut Random,
+) -> TroublePlan {
+    let mut version = |at_ns| {
+        let (seed, size) = (random.draw(), random.below(3 * UNIT));
+        VersionPlan { at_ns, seed, size }
+    };
+    site.versions = vec![version(0), version(STORM_START_NS)];
+    (reader.site, reader.times, reader.start_ns) = (0, 30, STORM_START_NS + 200 * MS);
+    let middle_ns = STORM_START_NS + (end_ns - STORM_START_NS) / 2;
+    TroublePlan { from_ns: middle_ns, until_ns: end_ns, trouble: Trouble::Backup(0) }
 }
 
 fn draw_faults(random: &mut Random) -> Faults {

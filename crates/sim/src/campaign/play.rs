@@ -252,7 +252,8 @@ impl<'a> Stage<'a> {
             let silent_ns = now_ns.saturating_sub(*since_ns);
             if silent_ns > SILENCE_MAX_NS {
                 let what = format!(
-                    "nobody starves: reader {number} has {} octets and neither went on nor gave                      up for {} s",
+                    "nobody starves: reader {number} has {} octets and neither went on nor gave \
+                     up for {} s",
                     state.0,
                     silent_ns / SECOND
                 );
