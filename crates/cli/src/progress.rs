@@ -92,11 +92,12 @@ impl Reporter {
     }
 
     /// A network that spoils packets spoils many: the first are shown, the others counted.
-    fn on_refused(&mut self, path: &Path, what: &str) {
+    fn on_refused(&mut self, path: &Path, what: &str, endpoint: Option<&str>) {
         self.refused += 1;
         if self.refused <= REFUSED_SHOWN_MAX {
             let shown = output::one_line(&path.display().to_string());
-            self.tell(&format!("{shown}: {what}; asked again"));
+            let from = endpoint.map(|uri| format!(" (from {uri})")).unwrap_or_default();
+            self.tell(&format!("{shown}: {what}{from}; asked again"));
         }
         if self.refused == REFUSED_SHOWN_MAX {
             self.tell("more of this is counted and not shown");
@@ -128,7 +129,7 @@ impl Progress for Reporter {
                 }
             }
             Event::Fetched { bytes } => self.fetched_bytes += bytes,
-            Event::Refused { path, what } => self.on_refused(path, &what),
+            Event::Refused { path, what, endpoint } => self.on_refused(path, what, endpoint),
             Event::Reused { bytes } => self.reused_bytes += bytes,
             Event::FileDone { path, report } => {
                 match report.outcome {

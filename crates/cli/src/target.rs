@@ -219,6 +219,19 @@ impl<'a> Session<'a> {
         })
     }
 
+    /// What each of several sources has brought, if a file came from several at once.
+    pub(crate) fn sources(&self) -> Vec<Value> {
+        let shown = self.client.sources().iter().map(|source| {
+            json!({
+                "endpoint": source.endpoint,
+                "bytes": source.bytes,
+                "refused": source.refused_count,
+                "left": source.left,
+            })
+        });
+        shown.collect()
+    }
+
     /// Packets of publishers that were kept with copies, and those that were not.
     pub(crate) fn kept_counts(&self) -> (u64, u64) {
         let copies = self.config.copies.as_ref();

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use byname_io::{Clock, Connection, Endpoint};
 use byname_packet::Name;
+use byname_security::tree::UNIT_BYTES;
 use byname_security::trust::Trusted;
 use byname_transfer::discovery::{Discovered, DiscoveryConfig};
 use byname_transfer::error::{ProtocolProblem, ReadError};
@@ -17,7 +18,7 @@ use crate::driver::Driver;
 use crate::error::ClientError;
 use crate::file_job::{DownloadOptions, FileContext, FileJob};
 use crate::handle::RangesRead;
-use crate::job::DiscoveryJob;
+use crate::job::{DiscoveryJob, JobSource};
 use crate::list_job::{ListJob, Wanted};
 use crate::listing::Listing;
 use crate::machine::random::Random;
@@ -26,9 +27,10 @@ use crate::machine::{Machine, Shared};
 use crate::net::Net;
 use crate::part_file::Target;
 use crate::path::PathReport;
-use crate::progress::{FileReport, Progress};
+use crate::progress::{FileReport, Named, Progress};
 use crate::ranges::{FileReads, ReadRequest};
 use crate::read_job::{ReadJob, Sink};
+use crate::striped::{self, Rest, SourceReport};
 use crate::tree::{Filter, TreeReport, TreeSource};
 
 /// A connection to a forwarder, and what is remembered between calls.
@@ -37,6 +39,8 @@ pub struct Client {
     config: ClientConfig,
     /// What is asked for to have a directory described.
     wanted: Wanted,
+    /// What each source has brought, of the last file that came from several.
+    sources: Vec<SourceReport>,
 }
 
 impl Client {
@@ -84,7 +88,7 @@ impl Client {
         let sources = Sources::new(source_count, nanoseconds(config.timeout));
         let machine = Machine::new(shared, sources, net.channel(), random);
         let driver = Driver::new(net, clock, machine, config.stop.clone());
-        Client { driver, config, wanted: Wanted::Either }
+        Client { driver, config, wanted: Wanted::Either, sources: Vec::new() }
     }
 
     /// The forwarder, for messages.
@@ -136,12 +140,71 @@ impl Client {
         progress: &mut dyn Progress,
     ) -> Result<FileReport, ClientError> {
         let target = Target::at(target, &self.config.disk)?;
+        let known = self.stripe(name, &target, progress)?;
+        let striped_bytes = self.sources.iter().map(|source| source.bytes).sum::<u64>();
+        // The last unit counts as a whole one where units are found again.
+        let striped_bytes = striped_bytes.next_multiple_of(UNIT_BYTES as u64);
+        let mut progress = Rest::new(progress, striped_bytes);
+        let progress = Named::new(&mut progress, self.driver.net.asked());
         let context = Rc::new(FileContext::new(&self.config, options, Box::new(progress)));
         let now_ns = self.driver.clock.now_ns();
-        let job = FileJob::new(context, name.clone(), target, now_ns);
+        let mut job = FileJob::new(context, name.clone(), target, now_ns);
+        if let Some(known) = known {
+            job = job.with_known(known);
+        }
         let outcome = self.driver.run_one(job)?.into_outcome();
         self.keep_late();
-        outcome
+        outcome.map(|mut report| {
+            let found_bytes = report.reused_bytes.min(striped_bytes);
+            report.reused_bytes -= found_bytes;
+            report.fetched_bytes += found_bytes;
+            report
+        })
+    }
+
+    /// What each source has brought of the last file that came from several at once.
+    pub fn sources(&self) -> &[SourceReport] {
+        &self.sources
+    }
+
+    /// If several sources may be asked, fetches a large new file from all of them to its part
+    /// file; the description found on the way.
+    fn stripe(
+        &mut self,
+        name: &Name,
+        target: &Target,
+        progress: &mut dyn Progress,
+    ) -> Result<Option<Discovered>, ClientError> {
+        self.sources.clear();
+        let endpoints = self.driver.net.endpoints().to_vec();
+        let is_limited = self.config.bytes_per_second.is_some();
+        if endpoints.len() < 2 || is_limited || target.stat()?.is_some() {
+            return Ok(None);
+        }
+        // Whatever has to be waited for is told by the download itself.
+        let config = DiscoveryConfig { being_written_ns: 0, ..self.config.discovery_to_read() };
+        let job = DiscoveryJob::new(name.clone(), config, self.driver.clock.now_ns());
+        let found = match self.driver.run_one(job)?.into_outcome() {
+            Err(ClientError::Read(ReadError::BeingWritten { .. })) => return Ok(None),
+            other => other?,
+        };
+        let Ok(plan) = ObjectPlan::new(&found.metadata, found.trust == Trusted::Insecure) else {
+            return Ok(None);
+        };
+        if found.metadata.is_directory() || !striped::is_worth_it(&plan) {
+            return Ok(None);
+        }
+        self.sources = striped::fetch(&plan, target, &endpoints, &self.config, progress)?;
+        Ok(Some(found))
+    }
+
+    /// Runs all jobs of a source, so many at a time.
+    pub(crate) fn run<S: JobSource>(
+        &mut self,
+        source: &mut S,
+        at_once: usize,
+    ) -> Result<(), ClientError> {
+        self.driver.run(source, at_once)
     }
 
     /// Fetches the packets of files that were whole before their publisher knew the root.

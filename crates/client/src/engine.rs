@@ -28,10 +28,13 @@ use byname_transfer::request::{Context, Request};
 use crate::config::ClientConfig;
 use crate::driver::Driver;
 use crate::error::ClientError;
+use crate::file_job::{FileContext, FileJob};
 use crate::handle::{Lifeline, SessionOptions};
 use crate::job::{DiscoveryJob, Job, JobSource};
 use crate::list_job::ListJob;
 use crate::listing::Listing;
+use crate::part_file::Target;
+use crate::progress::{FileReport, NoProgress};
 use crate::ranges::{Counters, FileReads, Inbox, Operation, ReadDone, ReadRequest, Share};
 use port::{Command, Port};
 use slot::Reply;
@@ -147,10 +150,19 @@ impl Source {
             Command::Stat { name, reply } => {
                 EngineJob::Stat(DiscoveryJob::new(name, discovery, now_ns), reply)
             }
-            Command::List { name, reply } => EngineJob::List(
-                Box::new(ListJob::new(name, crate::list_job::Wanted::Plain, discovery, now_ns)),
-                reply,
-            ),
+            Command::List { name, wanted, reply } => {
+                let job = ListJob::new(name, wanted, discovery, now_ns);
+                EngineJob::List(Box::new(job), reply)
+            }
+            Command::Download { name, target, options, reply } => {
+                let target = match Target::at(&target, &self.config.disk) {
+                    Ok(target) => target,
+                    Err(error) => return reply.send(Err(error)),
+                };
+                let context = FileContext::new(&self.config, options, Box::new(NoProgress));
+                let job = FileJob::new(Rc::new(context), name, target, now_ns);
+                EngineJob::Download(Box::new(job), reply)
+            }
             Command::Open { name, reply } => {
                 let discovery = self.config.discovery_to_read();
                 let job = DiscoveryJob::new(name.clone(), discovery, now_ns);
@@ -268,6 +280,7 @@ impl JobSource for Source {
                 let opened = job.into_outcome().and_then(|found| self.open(&name, found));
                 reply.send(opened);
             }
+            EngineJob::Download(job, reply) if job.is_done() => reply.send(job.into_outcome()),
             EngineJob::File(job) => {
                 let Some(file) = self.files.get_mut(&job.id) else { return };
                 if file.inbox.borrow().operations.is_empty() {
@@ -277,7 +290,10 @@ impl JobSource for Source {
                 }
             }
             // Their callers are gone.
-            EngineJob::Stat(..) | EngineJob::List(..) | EngineJob::Open(..) => {}
+            EngineJob::Stat(..)
+            | EngineJob::List(..)
+            | EngineJob::Open(..)
+            | EngineJob::Download(..) => {}
         }
     }
 }
@@ -286,6 +302,7 @@ impl JobSource for Source {
 pub(crate) enum EngineJob {
     Stat(DiscoveryJob, Reply<Discovered>),
     List(Box<ListJob>, Reply<Listing>),
+    Download(Box<FileJob<'static>>, Reply<FileReport>),
     Open(Name, DiscoveryJob, Reply<Opened>),
     File(Box<FileReads>),
 }
@@ -295,6 +312,7 @@ impl EngineJob {
         match self {
             EngineJob::Stat(job, _) | EngineJob::Open(_, job, _) => job,
             EngineJob::List(job, _) => job.as_mut(),
+            EngineJob::Download(job, _) => job.as_mut(),
             EngineJob::File(job) => job.as_mut(),
         }
     }
@@ -325,9 +343,14 @@ impl Job for EngineJob {
         match self {
             EngineJob::Stat(job, reply) => job.is_done() || reply.is_cancelled(),
             EngineJob::List(job, reply) => job.is_done() || reply.is_cancelled(),
+            EngineJob::Download(job, reply) => job.is_done() || reply.is_cancelled(),
             EngineJob::Open(_, job, reply) => job.is_done() || reply.is_cancelled(),
             EngineJob::File(job) => job.is_done(),
         }
+    }
+
+    fn refused_count(&mut self) -> u64 {
+        self.job().refused_count()
     }
 
     fn abandon(&mut self, flow: &mut Flow) {

@@ -30,6 +30,7 @@ use crate::part_file::{Attributes, PartFile, Placement, Target, set_attributes};
 use crate::progress::{Event, FileOutcome, FileReport, Progress};
 
 use reading::Reading;
+pub(crate) use reading::in_words;
 
 /// Versions begun before a file counts as "keeps changing".
 pub(crate) const VERSIONS_MAX: u32 = 5;
@@ -256,7 +257,8 @@ impl<'a> FileJob<'a> {
             self.context.tell(Event::Fetched { bytes });
         }
         while let Some(what) = reading.poll_refused() {
-            self.context.tell(Event::Refused { path: &self.target.shown, what: &what });
+            let (path, what) = (&*self.target.shown, &what[..]);
+            self.context.tell(Event::Refused { path, what, endpoint: None });
         }
         if let Some(error) = reading.part.take_error() {
             return self.end_reading(error, context);

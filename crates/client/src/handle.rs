@@ -6,6 +6,7 @@
 //! straight into them.
 
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,7 +21,10 @@ use crate::engine::port::{Command, Port};
 use crate::engine::slot::{Reply, Slot};
 use crate::engine::{self, FileGuard, Opened, Source};
 use crate::error::ClientError;
+use crate::file_job::DownloadOptions;
+use crate::list_job::Wanted;
 use crate::listing::Listing;
+use crate::progress::FileReport;
 use crate::ranges::{Counters, ReadDone, ReadRequest, check_count};
 
 /// How much memory a session takes for what it may need again.
@@ -111,8 +115,49 @@ impl Session {
 
     /// [`list`](Session::list) without waiting.
     pub fn list_later(&self, name: &Name) -> Pending<Listing> {
-        let name = name.clone();
-        self.call(|reply| Command::List { name, reply })
+        let (name, wanted) = (name.clone(), Wanted::Plain);
+        self.call(move |reply| Command::List { name, wanted, reply })
+    }
+
+    /// The proved content of a directory with all that a manifest says of its entries, or the plain
+    /// listing of a publisher that has no manifests.
+    ///
+    /// # Errors
+    /// As [`Client::list_described`].
+    pub fn list_described(&self, name: &Name) -> Result<Listing, ClientError> {
+        self.list_described_later(name).wait()
+    }
+
+    /// [`list_described`](Session::list_described) without waiting.
+    pub fn list_described_later(&self, name: &Name) -> Pending<Listing> {
+        let (name, wanted) = (name.clone(), Wanted::Either);
+        self.call(move |reply| Command::List { name, wanted, reply })
+    }
+
+    /// Fetches a file to `target`, resuming what an earlier run has left. Reads that somebody
+    /// waits for pass it. The thread of the session writes it, so a slow disk holds up the others.
+    ///
+    /// # Errors
+    /// As [`Client::download`]. Nothing that looks whole is left.
+    pub fn download(
+        &self,
+        name: &Name,
+        target: &Path,
+        options: DownloadOptions,
+    ) -> Result<FileReport, ClientError> {
+        self.download_later(name, target, options).wait()
+    }
+
+    /// [`download`](Session::download) without waiting. What has come when it is dropped is left
+    /// for the next run.
+    pub fn download_later(
+        &self,
+        name: &Name,
+        target: &Path,
+        options: DownloadOptions,
+    ) -> Pending<FileReport> {
+        let (name, target) = (name.clone(), target.to_owned());
+        self.call(move |reply| Command::Download { name, target, options, reply })
     }
 
     /// Opens the current version of a file. It stays that version, however long it is open.

@@ -32,6 +32,7 @@ mod ranges;
 mod read_job;
 mod routes;
 mod small_files;
+mod striped;
 mod tree;
 
 pub use client::{Client, FoundFile, TreeOptions};
@@ -48,5 +49,6 @@ pub use path::PathReport;
 pub use progress::{Event, FileOutcome, FileReport, NoProgress, Progress};
 pub use ranges::RANGES_MAX;
 pub use read_job::Sink;
+pub use striped::SourceReport;
 pub use transfer::Transfer;
 pub use tree::{FAILURES_MAX, Filter, TreeReport};

@@ -1,6 +1,7 @@
 //! The one connection to a forwarder or server: frames out and in. Who is connected to, and when
 //! another one is, decides the [`machine`](crate::machine).
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use byname_io::{
@@ -31,6 +32,8 @@ pub(crate) struct Net {
     /// Who may be asked, by number.
     endpoints: Vec<Endpoint>,
     label: String,
+    /// The same for who looks on while this is in use.
+    asked: Arc<Mutex<String>>,
     poller: Poller,
     events: Vec<byname_io::Event>,
     is_write_watched: bool,
@@ -47,6 +50,7 @@ impl Net {
             None => connection.remote_uri().to_owned(),
         };
         Ok(Net {
+            asked: Arc::new(Mutex::new(label.clone())),
             label,
             connection: Some(connection),
             endpoints,
@@ -64,6 +68,7 @@ impl Net {
         let label = endpoint.to_string();
         if label != self.label {
             tracing::info!(from = %self.label, to = %label, "another source is asked");
+            self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&label);
             self.label = label;
         }
         self.is_write_watched = false;
@@ -80,6 +85,16 @@ impl Net {
     /// The endpoint, for messages.
     pub(crate) fn label(&self) -> &str {
         &self.label
+    }
+
+    /// The endpoint at any moment, for whoever looks on.
+    pub(crate) fn asked(&self) -> Arc<Mutex<String>> {
+        Arc::clone(&self.asked)
+    }
+
+    /// Who may be asked.
+    pub(crate) fn endpoints(&self) -> &[Endpoint] {
+        &self.endpoints
     }
 
     /// Ends [`Net::receive`] from any thread, also before it begins.

@@ -1,6 +1,7 @@
 //! What a caller can watch while files are fetched.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use byname_packet::Name;
 use byname_transfer::discovery::Waiting;
@@ -35,6 +36,8 @@ pub enum Event<'a> {
         path: &'a Path,
         /// Which unit or node.
         what: &'a str,
+        /// Who was asked, if that is known.
+        endpoint: Option<&'a str>,
     },
     /// So many more bytes were found on the disk: left by an earlier run, or in an older version.
     Reused {
@@ -80,6 +83,31 @@ pub trait Progress {
 impl<P: Progress + ?Sized> Progress for &mut P {
     fn on_event(&mut self, event: Event<'_>) {
         (**self).on_event(event);
+    }
+}
+
+/// Adds to what is told who was asked.
+pub(crate) struct Named<'a> {
+    inner: &'a mut dyn Progress,
+    asked: Arc<Mutex<String>>,
+}
+
+impl<'a> Named<'a> {
+    pub(crate) fn new(inner: &'a mut dyn Progress, asked: Arc<Mutex<String>>) -> Self {
+        Named { inner, asked }
+    }
+}
+
+impl Progress for Named<'_> {
+    fn on_event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Refused { path, what, endpoint: None } => {
+                let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+                let endpoint = Some(&asked[..]);
+                self.inner.on_event(Event::Refused { path, what, endpoint });
+            }
+            event => self.inner.on_event(event),
+        }
     }
 }
 

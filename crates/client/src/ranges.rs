@@ -231,6 +231,10 @@ impl Job for FileReads {
         inbox.is_closed || (inbox.operations.is_empty() && self.desk.is_idle())
     }
 
+    fn refused_count(&mut self) -> u64 {
+        self.reader.refused_count()
+    }
+
     fn abandon(&mut self, flow: &mut Flow) {
         self.reader.reset(flow);
         self.desk.forget_awaited();

@@ -37,6 +37,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Read from the beginning of a file to see what the way is like.
+const PROBE_BYTES: u64 = 1 << 20;
+
 /// What a forwarder's counters said at one moment.
 struct Moment {
     hits: u64,
@@ -95,7 +98,18 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         }
     };
     explainer.signature(&found, elapsed);
-    explainer.content(&found)
+    explainer.content(&found)?;
+    if found.metadata.is_directory() {
+        return Ok(());
+    }
+    // Enough to see what the way is like.
+    session.run(|client, name| {
+        let file = client.open(name)?;
+        let mut sink = |_: u64, _: &[u8]| Ok(());
+        client.read_range(&file, 0..PROBE_BYTES, &mut sink).map(drop)
+    })?;
+    explainer.path(session.path());
+    Ok(())
 }
 
 impl Explainer {
@@ -224,6 +238,28 @@ impl Explainer {
             }
         }
         Ok(())
+    }
+
+    /// How the beginning of the file came.
+    fn path(&self, path: Value) {
+        let number = |field: &str| path[field].as_u64().unwrap_or(0);
+        let pace = match path["bytes_per_s"].as_u64() {
+            Some(bytes) => format!(", {}/s", output::size(bytes)),
+            None => String::new(),
+        };
+        let line = format!(
+            "{}, window {}, round trip {}{pace}; of {} requests {} overtaken, {} timed out, {} \
+             refused for congestion; {} marks",
+            path["controller"].as_str().unwrap_or_default(),
+            number("window"),
+            time(Duration::from_micros(number("rtt_us"))),
+            number("requests"),
+            number("overtaken"),
+            number("timed_out"),
+            number("congested"),
+            number("marks"),
+        );
+        self.tell("path", &line, path);
     }
 
     fn moment(&mut self) -> Option<Moment> {

@@ -177,6 +177,7 @@ fn tell(args: &Args, (session, reporter): (&Session<'_>, &Reporter), failed: u64
             "age_ms": session.age_ms(),
             "refused": reporter.refused,
             "path": session.path(),
+            "sources": session.sources(),
         }));
     } else if !quiet {
         output::err_line(&reporter.summary());

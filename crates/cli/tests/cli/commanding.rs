@@ -103,6 +103,8 @@ fn the_store_is_sized_and_emptied_and_explain_tells_who_answered() {
     assert_eq!(step("version")["size"], 3_000_000);
     let from = step("content")["by"].to_string();
     assert!(from.contains("from the content store"), "{from}");
+    assert_eq!(step("path")["controller"], "bdp");
+    assert!(step("path")["requests"].as_u64().unwrap() >= 128, "1 MiB was read");
 
     let erased = json(&home, &socket, "cs erase /lab/d")[0]["erased"].as_u64().unwrap();
     assert!(erased >= 300, "{erased}");

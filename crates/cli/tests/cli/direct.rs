@@ -38,8 +38,9 @@ fn get(reader: &Home, link: &str, via: &[&str]) -> String {
 fn a_server_without_a_forwarder_is_read_over_every_transport() {
     let (publisher, reader) = (Home::new(), Home::new());
     let run = publisher.work("run");
-    let port = free_port();
+    let (port, web_port) = (free_port(), free_port());
     let uris = [
+        format!("ws://127.0.0.1:{web_port}"),
         format!("unix://{}/u.sock", run.display()),
         format!("memif://{}/m.sock", run.display()),
         format!("tcp://127.0.0.1:{port}"),

@@ -2,9 +2,12 @@
 
 use crate::bad_network::{Faults, relay_tcp, relay_udp};
 use crate::harness::{Daemon, Home, free_port, noise, write};
+use serde_json::Value;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 const SIZE: usize = 4_000_000;
+/// Five pieces for several sources.
+const LARGE: usize = 40_000_000;
 
 /// A server that listens itself, over UDP and TCP, and readers that come through bad networks.
 struct Scene {
@@ -18,6 +21,7 @@ impl Scene {
         let home = Home::new();
         let dir = home.work("data");
         write(&dir.join("file"), &noise(SIZE, 5));
+        write(&dir.join("large"), &noise(LARGE, 6));
         let port = free_port();
         let (udp, tcp) = (format!("udp://127.0.0.1:{port}"), format!("tcp://127.0.0.1:{port}"));
         let dir = dir.to_str().unwrap();
@@ -43,6 +47,20 @@ impl Scene {
             address
         };
         format!("{transport}://{address}")
+    }
+
+    /// Reads the large file from several sources; what each has brought and why it was left.
+    fn share(&self, sources: &[&str]) -> Vec<Value> {
+        let mut args = vec!["get", "/lab/large", "-o", "large-out", "--no-keep", "--json"];
+        args.extend(sources.iter().flat_map(|uri| ["--via", uri]));
+        let done = self.home.run(&args).ok();
+        let out = self.home.path().join("large-out");
+        assert!(std::fs::read(&out).unwrap() == noise(LARGE, 6), "{}", done.stderr());
+        std::fs::remove_file(&out).unwrap();
+        let told: Value = serde_json::from_str(&done.stdout()).unwrap();
+        assert!(told["bytes"].as_u64().unwrap() >= LARGE as u64, "{told}");
+        assert_eq!(told["bytes_resumed"], 0, "{told}");
+        told["sources"].as_array().unwrap().clone()
     }
 
     fn arrives(&self, transport: &str, faults: &[&str]) {
@@ -97,5 +115,40 @@ fn what_cannot_arrive_fails_and_leaves_nothing_that_looks_whole() {
         assert!(codes.contains(&code), "{faults:?}: code {code}: {said}");
         assert!(said.contains("byname: "), "{faults:?}: {said}");
         assert!(!out.exists());
+    }
+}
+
+fn bytes_of(source: &Value) -> u64 {
+    source["bytes"].as_u64().unwrap()
+}
+
+#[test]
+fn several_sources_share_one_large_file() {
+    let scene = Scene::new();
+    let slow = "rate=12000000";
+    let (one, other) = (scene.bad("udp", &[slow]), scene.bad("tcp", &[slow]));
+    // The root has to be known before a file is shared.
+    scene.home.run(&["stat", "/lab/large", "--checksum", "b3", "--via", &one]).ok();
+    let sources = scene.share(&[&one, &other]);
+    assert_eq!(sources.len(), 2);
+    for source in &sources {
+        assert!(bytes_of(source) >= 8 << 20, "both bring something: {sources:?}");
+        assert_eq!(source["left"], Value::Null, "{sources:?}");
+    }
+}
+
+#[test]
+fn a_source_that_lies_or_is_silent_is_left_and_what_it_owes_comes_from_another() {
+    let scene = Scene::new();
+    let good = scene.bad("tcp", &["rate=20000000"]);
+    scene.home.run(&["stat", "/lab/large", "--checksum", "b3", "--via", &good]).ok();
+    for fault in ["corrupt=1", "loss=1"] {
+        let bad = scene.bad("udp", &[fault]);
+        let sources = scene.share(&[&good, &bad]);
+        let (left, stayed): (Vec<_>, Vec<_>) =
+            sources.iter().partition(|source| source["endpoint"] == bad[..]);
+        assert!(left[0]["left"].is_string(), "{fault}: {sources:?}");
+        assert_eq!(stayed[0]["left"], Value::Null, "{fault}: {sources:?}");
+        assert!(bytes_of(stayed[0]) >= 30 << 20, "{fault}: {sources:?}");
     }
 }

@@ -135,3 +135,22 @@ fn a_tree_of_a_hundred_thousand_files() {
     assert_eq!(count, 100_000);
     check_memory("100 000 files", kib, up.daemon.pid());
 }
+
+#[test]
+fn sixty_four_files_side_by_side() {
+    const FILES: u64 = 64;
+    const SIZE: usize = (4 << 20) + 1;
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    for number in 0..FILES {
+        write(&dir.join(number.to_string()), &noise(SIZE, number));
+    }
+    let up = a.up(&dir, "/lab/d");
+    let args = ["get", "-r", &up.link, "-o", "copy", "--transfers", "64", "--no-keep"];
+    let (_, kib) = measured(&b, &args);
+    for number in 0..FILES {
+        let content = std::fs::read(b.path().join(format!("copy/{number}"))).unwrap();
+        assert!(content == noise(SIZE, number), "{number}");
+    }
+    check_memory("64 files", kib, up.daemon.pid());
+}

@@ -1,6 +1,7 @@
 //! The way in: a bounded queue of commands, and who is still there to send some.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task;
 
@@ -11,7 +12,10 @@ use super::slot::{Reply, Slot};
 use super::{FileId, Opened};
 use crate::config::Stop;
 use crate::error::ClientError;
+use crate::file_job::DownloadOptions;
+use crate::list_job::Wanted;
 use crate::listing::Listing;
+use crate::progress::FileReport;
 use crate::ranges::{ReadDone, ReadRequest};
 
 /// Calls that may be under way at once; the next one waits for one of them to end.
@@ -21,7 +25,8 @@ pub const CALLS_MAX: usize = 1024;
 #[derive(Debug)]
 pub(crate) enum Command {
     Stat { name: Name, reply: Reply<Discovered> },
-    List { name: Name, reply: Reply<Listing> },
+    List { name: Name, wanted: Wanted, reply: Reply<Listing> },
+    Download { name: Name, target: PathBuf, options: DownloadOptions, reply: Reply<FileReport> },
     Open { name: Name, reply: Reply<Opened> },
     Read { file: FileId, request: ReadRequest, reply: Reply<ReadDone> },
     Close { file: FileId },

@@ -11,7 +11,7 @@ use byname_security::tree::UNIT_BYTES;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::fetch::FetchConfig;
 use byname_transfer::naming::Part;
-use byname_transfer::reader::{ObjectPlan, Reader, Selection};
+use byname_transfer::reader::{ObjectPlan, Reader, Refused, Selection};
 use byname_transfer::verify::{Output, UnitSet};
 
 use crate::error::ClientError;
@@ -120,15 +120,7 @@ impl Reading {
 
     /// What was not genuine since the last call, in words.
     pub(super) fn poll_refused(&mut self) -> Option<String> {
-        let refused = self.reader.poll_refused()?;
-        let index = refused.index;
-        Some(match refused.part {
-            _ if refused.is_segment => format!("segment {index} has a length it cannot have"),
-            Part::Content => format!("unit {index} is not what was signed"),
-            Part::Tree(level) => {
-                format!("node {index} of tree level {level} is not what was signed")
-            }
-        })
+        self.reader.poll_refused().map(|refused| in_words(&refused))
     }
 
     /// Checks some of what is on the disk.
@@ -164,6 +156,18 @@ impl Reading {
             older.trials >= TRIALS_MIN && hits.saturating_mul(TRIALS_PER_HIT) < older.trials
         };
         drop(self.older.take_if(is_useless));
+    }
+}
+
+/// Which piece was not genuine, for messages.
+pub(crate) fn in_words(refused: &Refused) -> String {
+    let index = refused.index;
+    match refused.part {
+        _ if refused.is_segment => format!("segment {index} has a length it cannot have"),
+        Part::Content => format!("unit {index} is not what was signed"),
+        Part::Tree(level) => {
+            format!("node {index} of tree level {level} is not what was signed")
+        }
     }
 }
 

@@ -486,3 +486,29 @@ fn foreign_files_are_read_in_ranges_even_if_only_the_order_tells_offsets() {
     assert!(read_ranges(&file, &ranges) == expected(&bytes, &ranges));
     assert!(read_ranges(&file, &[(5, 6)]) == expected(&bytes, &[(5, 6)]));
 }
+
+#[test]
+fn downloads_go_on_beside_reads_and_end_as_whole_files() {
+    let mut publisher = Publisher::new("/lab", 1);
+    let (large, small) = (sample(SIZE), sample(40_000));
+    let names = [publisher.publish("f", 1000, &large), publisher.publish("g", 1000, &small)];
+    let (log, meddler) = logging();
+    let (_server, session) = session(publisher, meddler, NO_PREFETCH);
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("f");
+    let options = byname_client::DownloadOptions::default();
+    let download = session.download_later(&names[0], &target, options);
+    let file = session.open(&names[1]).expect("it is there");
+    assert_eq!(read_ranges(&file, &[(30_000, 5000)]), [&small[30_000..35_000]]);
+    let report = download.wait().expect("it arrives");
+    assert_eq!(report.fetched_bytes, SIZE as u64);
+    assert!(std::fs::read(&target).expect("it is in place") == large);
+    let before = log.lock().expect("no panic").len();
+    let again = session.download(&names[0], &target, options).expect("it is there already");
+    assert_eq!(again.outcome, byname_client::FileOutcome::Identical);
+    let after = log.lock().expect("no panic").len();
+    assert!(after - before <= 2, "{} requests for what is there", after - before);
+    let nowhere = directory.path().join("no/such/directory");
+    let refused = session.download(&names[0], &nowhere, options);
+    assert!(matches!(refused, Err(ClientError::LocalDisk { .. })), "{refused:?}");
+}
