@@ -138,7 +138,8 @@ fn read(root: &Path) -> Result<Vec<Bug>> {
         if path.extension().is_some_and(|extension| extension == "toml") {
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let text = fs::read_to_string(&path)?;
-            let bug = parse(name.clone(), &text).with_context(|| format!("{FOLDER}/{name}.toml"))?;
+            let bug =
+                parse(name.clone(), &text).with_context(|| format!("{FOLDER}/{name}.toml"))?;
             bugs.push(bug);
         }
     }
