@@ -18,6 +18,7 @@ mod prepare;
 mod route;
 mod segments;
 pub(crate) mod serve;
+mod server_metrics;
 mod serving;
 mod sign;
 mod stat;

@@ -32,7 +32,7 @@ pub(crate) struct Finding {
 }
 
 enum State {
-    Asking(Discovery),
+    Asking(Box<Discovery>),
     Manifests(Box<Manifests>),
     Done(Option<Result<Discovered, ReadError>>),
 }
@@ -61,13 +61,18 @@ impl Finding {
         now_ns: u64,
     ) -> Self {
         let discovery = Discovery::new(manifest.clone(), config, now_ns).speaking_of(about);
-        Finding { config, name: manifest, falls_back: false, state: State::Asking(discovery) }
+        Finding {
+            config,
+            name: manifest,
+            falls_back: false,
+            state: State::Asking(Box::new(discovery)),
+        }
     }
 
     /// Finds what is described by a packet of its own and nothing else.
     pub(crate) fn without_manifests(name: Name, config: DiscoveryConfig, now_ns: u64) -> Self {
         let discovery = Discovery::new(name.clone(), config, now_ns);
-        Finding { config, name, falls_back: false, state: State::Asking(discovery) }
+        Finding { config, name, falls_back: false, state: State::Asking(Box::new(discovery)) }
     }
 
     /// What was found, once.

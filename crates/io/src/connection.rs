@@ -326,6 +326,11 @@ impl Connection {
         Ok(lost)
     }
 
+    /// Whether [`Connection::send_held`] sends without copying.
+    pub fn sends_from_place(&self) -> bool {
+        matches!(self.inner, Inner::Stream(_))
+    }
+
     /// Begins frames that are written in place, without a copy, and queued together.
     pub fn draft(&mut self) -> Draft<'_> {
         Draft::new(&mut self.inner)

@@ -5,6 +5,8 @@
 //! records' thread commits everything that has come meanwhile in one go, so that the cost of
 //! reaching the disk is shared. Results are collected and the file server's thread is woken.
 
+mod hash;
+
 use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,15 +15,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{Builder, JoinHandle};
 
 use byname_io::{Attachments, Waker};
-use byname_security::tree::Tree;
-use byname_transfer::server::{Completion, Hashed, Identity, MakeSegment, OpId, Record, RecordKey};
+use byname_transfer::server::{Completion, Identity, MakeSegment, OpId, Record, RecordKey};
 
 use crate::beneath::{Found, Root, WalkError};
 use crate::error::StoreError;
-use crate::hashing::{LargeFile, Turn, small_tree};
+use crate::hashing::LargeFile;
 use crate::snapshot::{self, manifest};
-use crate::state::{RootRecord, StateDir, TreeFile, is_small};
-use crate::{attributes, made, mirror};
+use crate::state::{RootRecord, StateDir, TreeFile};
+use crate::{made, mirror};
+pub(crate) use hash::flat;
+use hash::{begin_hash, hash_large, hash_small, mark, open_tree};
 
 /// Records that wait for the disk; whoever brings more waits.
 const COMMITS_MAX: usize = 4096;
@@ -386,121 +389,6 @@ fn commit_batch(
     // The receiver lives as long as anybody can send.
     let _ = commits.send(Commit::Batch(Batch { names, roots, reply }));
     answer.recv().unwrap_or_default()
-}
-
-fn hash_small(
-    shared: &Shared,
-    commits: &SyncSender<Commit>,
-    file: &File,
-    identity: Identity,
-) -> Hashed {
-    if let Some(hashed) = attached(shared, commits, file, identity) {
-        return hashed;
-    }
-    match small_tree(file, &identity) {
-        Ok(tree) => keep_root(shared, commits, (identity, *tree.root.as_bytes())),
-        Err(hashed) => hashed,
-    }
-}
-
-fn keep_root(
-    shared: &Shared,
-    commits: &SyncSender<Commit>,
-    (identity, root): (Identity, [u8; 32]),
-) -> Hashed {
-    let record = RootRecord { identity, root };
-    shared.state.remember(record);
-    let _ = commits.send(Commit::Root(record));
-    Hashed::Root(root)
-}
-
-/// The root that came with a file.
-fn attached(
-    shared: &Shared,
-    commits: &SyncSender<Commit>,
-    file: &File,
-    identity: Identity,
-) -> Option<Hashed> {
-    let found =
-        shared.attributes.then(|| attributes::root_with_tree(file, &identity, &shared.state));
-    found.flatten().map(|root| keep_root(shared, commits, (identity, root)))
-}
-
-/// Writes a file's root to it.
-fn mark(shared: &Shared, commits: &SyncSender<Commit>, file: &File, identity: &Identity) {
-    if let Some(record) = attributes::write(file, identity, &shared.state) {
-        let _ = commits.send(Commit::Root(record));
-    }
-}
-
-/// Shares a large file between the threads that hash.
-fn begin_hash(
-    shared: &Shared,
-    commits: &SyncSender<Commit>,
-    (op, file, identity): (OpId, Arc<File>, Identity),
-    parts: usize,
-) {
-    if let Some(hashed) = attached(shared, commits, &file, identity) {
-        return shared.finish(Done::Completion(op, Completion::Hashed(hashed)));
-    }
-    let tree = match shared.state.create_tree(&identity) {
-        Ok(tree) => tree,
-        Err(error) => {
-            tracing::error!(%error, "cannot write a hash tree");
-            let failed = Completion::Hashed(Hashed::Failed);
-            return shared.finish(Done::Completion(op, failed));
-        }
-    };
-    let large = Arc::new(LargeFile::new(op, file, identity, tree, parts));
-    // Told before any part can be done.
-    shared.finish(Done::Hashing(identity, Arc::downgrade(&large)));
-    for _ in 0..parts {
-        shared.push(Job::HashLarge(large.clone()));
-    }
-}
-
-fn hash_large(
-    shared: &Shared,
-    commits: &SyncSender<Commit>,
-    large: Arc<LargeFile>,
-    buffer: &mut Vec<u8>,
-) {
-    match large.turn(buffer) {
-        Turn::More => {
-            locked(&shared.background.jobs).push_back(Job::HashLarge(large));
-            shared.background.ready.notify_one();
-        }
-        Turn::PartDone => {}
-        Turn::AllDone => {
-            let op = large.op;
-            // The other parts are done, but their threads may be about to let go of it.
-            let mut large = large;
-            let large = loop {
-                match Arc::try_unwrap(large) {
-                    Ok(large) => break large,
-                    Err(shared) => large = shared,
-                }
-                std::thread::yield_now();
-            };
-            let (hashed, root) = large.finish(&shared.state);
-            if let Some(root) = root {
-                let _ = commits.send(Commit::Root(root));
-            }
-            shared.finish(Done::Completion(op, Completion::Hashed(hashed)));
-        }
-    }
-}
-
-/// The levels of a tree, one after the other, as they lie in a tree's file.
-pub(crate) fn flat(tree: Tree) -> Vec<u8> {
-    tree.levels.concat()
-}
-
-fn open_tree(state: &StateDir, file: &File, identity: &Identity) -> Option<OpenedTree> {
-    if is_small(identity.size) {
-        return small_tree(file, identity).ok().map(|tree| OpenedTree::Memory(flat(tree)));
-    }
-    state.open_tree(identity).map(OpenedTree::File)
 }
 
 /// Commits what has come, then what came meanwhile, until nobody can bring more.

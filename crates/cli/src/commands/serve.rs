@@ -15,6 +15,7 @@ use crate::target;
 use byname_io::{Connection, Endpoint};
 use byname_security::link::Link;
 use byname_store::{FileServer, ServerHandle};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -57,6 +58,9 @@ pub(crate) struct Args {
     serving: ServingArgs,
     #[command(flatten)]
     mirror: MirrorArgs,
+    /// Serve metrics for Prometheus at http://ADDRESS/metrics.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
@@ -64,32 +68,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let publications = publications(args)?;
     endpoints(&args.via)?;
     let forwarder = forwarder(args, &settings, paths)?;
-    let exposure = args.exposure.exposure(&settings);
     let mut servers = Vec::new();
     for publication in &publications {
-        let (mut server, identity) = match args.mirror.mirror {
-            true => {
-                let how = (args.mirror, &args.serving);
-                (mirror::server(paths, &settings, publication, exposure, how)?, None)
-            }
-            false => {
-                let how = (&args.segments, &args.serving);
-                let (server, identity) =
-                    file_server_with(paths, &settings, publication, exposure, how)?;
-                (server, Some(identity))
-            }
-        };
-        let listening = listen(args, &mut server)?;
-        let via = match (&args.via[..], &forwarder) {
-            ([], _) if !listening.is_empty() => super::up::addresses(&listening),
-            ([], Some(forwarder)) => vec![forwarder.to_string()],
-            (via, _) => via.to_vec(),
-        };
-        // Whose key counts is not for a mirror to say.
-        let unsigned = || Link { name: publication.name.clone(), via: via.clone(), key: None };
-        let link = identity.as_ref().map_or_else(unsigned, |it| link(publication, it, &via));
-        let allow = identity.map_or_else(String::new, |it| allow_flags(publication, &it));
-        servers.push(((server, allow), link.to_string()));
+        servers.push(open((args, &settings, paths), publication, forwarder.as_ref())?);
     }
     let endings = Endings::watch_signals()?;
     if let Some(forwarder) = &forwarder {
@@ -116,6 +97,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             }
         });
     }
+    if let Some(address) = args.metrics {
+        super::server_metrics::serve(address, &handles)?;
+    }
     let outcome = endings.wait();
     handles.iter().for_each(ServerHandle::stop);
     for thread in threads {
@@ -126,6 +110,37 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         handles.iter().for_each(|handle| mirror::report(&handle.counters(), args.mirror));
     }
     outcome
+}
+
+/// Opens the server of a publication; with what lets it in elsewhere, and its link.
+fn open(
+    (args, settings, paths): (&Args, &Settings, &Paths),
+    publication: &Publication,
+    forwarder: Option<&Endpoint>,
+) -> Outcome<((FileServer, String), String)> {
+    let exposure = args.exposure.exposure(settings);
+    let (mut server, identity) = match args.mirror.mirror {
+        true => {
+            let how = (args.mirror, &args.serving);
+            (mirror::server(paths, settings, publication, exposure, how)?, None)
+        }
+        false => {
+            let how = (&args.segments, &args.serving);
+            let (server, identity) = file_server_with(paths, settings, publication, exposure, how)?;
+            (server, Some(identity))
+        }
+    };
+    let listening = listen(args, &mut server)?;
+    let via = match (&args.via[..], forwarder) {
+        ([], _) if !listening.is_empty() => super::up::addresses(&listening),
+        ([], Some(forwarder)) => vec![forwarder.to_string()],
+        (via, _) => via.to_vec(),
+    };
+    // Whose key counts is not for a mirror to say.
+    let unsigned = || Link { name: publication.name.clone(), via: via.clone(), key: None };
+    let link = identity.as_ref().map_or_else(unsigned, |it| link(publication, it, &via));
+    let allow = identity.map_or_else(String::new, |it| allow_flags(publication, &it));
+    Ok(((server, allow), link.to_string()))
 }
 
 /// Where to attach; nowhere if the server only listens.

@@ -102,6 +102,38 @@ fn a_copy_is_served_when_its_publisher_is_dead_and_nobody_trusts_the_mirror() {
 }
 
 #[test]
+fn a_mirror_of_a_directory_answers_for_every_file_and_directory_in_it() {
+    let scene = scene();
+    let (mut origin, link) = scene.origin();
+    // By manifest: no file has a packet of its own.
+    scene.mirror.run(&["get", "-r", &link, "-o", "copy"]).ok();
+    origin.kill();
+    scene.forget();
+    let mut mirror = scene.mirror_of("copy", &["--json"]);
+    // Whose word counts is known from the directory.
+    scene.reader.run(&["ls", &link]).ok();
+    let stat = scene.reader.run(&["stat", &link_to(&link, "sub/medium"), "--json"]).ok().stdout();
+    let stat: serde_json::Value = serde_json::from_str(&stat).unwrap();
+    assert_eq!((&stat["size"], &stat["type"]), (&300_000.into(), &"file".into()), "{stat}");
+    assert_eq!(stat["root"].as_str().unwrap().len(), 64, "{stat}");
+    assert_eq!(scene.reader.run(&["cat", &link_to(&link, "small")]).ok().bytes(), b"small\n");
+    let range = ["cat", &link_to(&link, "large"), "--range", "4000000+5000"];
+    assert_eq!(scene.reader.run(&range).ok().bytes(), &noise(5_000_001, 4)[4_000_000..4_005_000]);
+    scene.reader.run(&["get", &link_to(&link, "large"), "-o", "one"]).ok();
+    assert!(std::fs::read(scene.reader.path().join("one")).unwrap() == noise(5_000_001, 4));
+    for directory in [link.clone(), link_to(&link, "sub")] {
+        let stat = scene.reader.run(&["stat", &directory, "--json"]).ok().stdout();
+        assert!(stat.contains("\"type\":\"directory\""), "{stat}");
+    }
+    // What the manifest does not have is nowhere, and nobody takes it for the publisher's word of
+    // this moment.
+    scene.reader.run(&["stat", &link_to(&link, "none")]).fails_with(4, "");
+    scene.reader.run(&["stat", &link_to(&link, "small"), "--fresh"]).fails_with(4, "");
+    mirror.interrupt();
+    assert!(mirror.log().contains("\"hidden_changed\":0"), "{}", mirror.log());
+}
+
+#[test]
 fn what_does_not_match_its_packet_is_hidden_and_counted() {
     let scene = scene();
     let (mut origin, link) = scene.origin();
@@ -120,13 +152,19 @@ fn what_does_not_match_its_packet_is_hidden_and_counted() {
     let large = std::fs::File::options().write(true).open(copy.join("large")).unwrap();
     large.set_modified(time).unwrap();
     drop(large);
-    let mut mirror = scene.mirror_of("copy", &["--json"]);
+    let port = free_port();
+    let metrics = format!("127.0.0.1:{port}");
+    let mut mirror = scene.mirror_of("copy", &["--json", "--metrics", &metrics]);
     for name in ["small", "large"] {
         scene.reader.run(&["cat", &link_to(&link, name), "--timeout", "5"]).fails_with(4, name);
     }
     let medium = scene.reader.run(&["get", "-r", &link, "-o", "out", "--timeout", "5"]);
     medium.fails_with(8, "");
     assert_eq!(entries(&scene.reader.path().join("out")), ["empty", "sub"]);
+    let metrics = page(port);
+    assert!(metrics.contains("byname_mirror_hidden_total "), "{metrics}");
+    assert!(!metrics.contains("byname_mirror_hidden_total 0\n"), "{metrics}");
+    assert!(!metrics.contains("byname_mirror_answers_total 0\n"), "{metrics}");
     mirror.interrupt();
     let log = mirror.log();
     assert!(log.contains("hidden_changed") && !log.contains("\"hidden_changed\":0"), "{log}");
@@ -181,6 +219,16 @@ fn the_origin_dies_and_a_mirror_that_is_reached_directly_finishes() {
     let output = get.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert!(std::fs::read(reader.path().join("big")).unwrap() == content);
+}
+
+/// What the metrics of a server say.
+fn page(port: u16) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    page
 }
 
 fn origin_log(scene: &Scene) -> String {

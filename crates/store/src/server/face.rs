@@ -131,6 +131,15 @@ impl Face {
         }
     }
 
+    /// Whether what others have framed can leave from where it lies. Where it would have to be
+    /// copied, reading it right into its place costs no more than that.
+    pub(super) fn sends_from_place(&self) -> bool {
+        match (&self.cutting, &self.carrier) {
+            (None, Carrier::Connection(connection)) => connection.sends_from_place(),
+            _ => false,
+        }
+    }
+
     /// What to watch for: requests only while there is room for them.
     pub(super) fn interest(&self) -> Interest {
         Interest { read: self.waiting.len() < WAITING_BYTES_MAX, write: self.wants_write() }

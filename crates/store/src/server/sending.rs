@@ -39,7 +39,7 @@ impl FileServer {
             return self.engine.handle_segments(burst, SegmentSent::Sent);
         };
         let is_marked = face.is_mark_due(now.now_ns);
-        let burst = match is_marked {
+        let burst = match is_marked || !face.sends_from_place() {
             true => burst,
             false => match self.executor.hand_over(burst) {
                 Some(burst) => burst,

@@ -1,0 +1,88 @@
+//! Numbers of file servers as Prometheus reads them.
+
+use crate::exit::{Code, Failure, Outcome, chain};
+use crate::output;
+use byname_store::ServerHandle;
+use byname_transfer::server::Counters;
+use std::fmt::Write;
+use std::net::SocketAddr;
+
+/// Serves the numbers of all servers of this process, added up, at `http://ADDRESS/metrics`.
+pub(crate) fn serve(address: SocketAddr, handles: &[ServerHandle]) -> Outcome {
+    let handles = handles.to_vec();
+    let served = byname_web::serve(address, Box::new(move || Some(render(&handles))));
+    let served = served.map_err(|error| {
+        Failure::new(Code::Other, chain(&error)).hint("choose another address with --metrics")
+    })?;
+    output::err_line(&format!("metrics at http://{served}/metrics"));
+    Ok(())
+}
+
+fn render(handles: &[ServerHandle]) -> String {
+    let all: Vec<Counters> = handles.iter().map(ServerHandle::counters).collect();
+    let sum = |of: fn(&Counters) -> u64| all.iter().map(of).sum::<u64>();
+    let mut out = String::new();
+    counter(&mut out, "server_interests", "Interests handled", sum(|it| it.interests));
+    family(
+        &mut out,
+        ("server_answers", "kind", "packets that answered"),
+        &[
+            ("metadata", sum(|it| it.metadata)),
+            ("absence", sum(|it| it.absences)),
+            ("segment", sum(|it| it.segments)),
+            ("listing_segment", sum(|it| it.listing_segments)),
+            ("certificate", sum(|it| it.fixed)),
+        ],
+    );
+    family(
+        &mut out,
+        ("server_refusals", "reason", "Interests that were not answered with Data"),
+        &[
+            ("not_understood", sum(|it| it.not_understood)),
+            ("stale", sum(|it| it.stale)),
+            ("changed", sum(|it| it.changed)),
+            ("failed", sum(|it| it.failed)),
+            ("pending_full", sum(|it| it.pending_full)),
+            ("signing_limited", sum(|it| it.signing_limited)),
+            ("nodes_full", sum(|it| it.nodes_full)),
+            ("expired", sum(|it| it.expired)),
+        ],
+    );
+    counter(&mut out, "server_signatures", "packets signed", sum(|it| it.signatures));
+    counter(&mut out, "server_hashes", "roots computed", sum(|it| it.hashes));
+    let marks = handles.iter().map(ServerHandle::congestion_marks).sum();
+    counter(&mut out, "server_congestion_marks", "packets that told of a long queue", marks);
+    let handed = handles.iter().map(ServerHandle::bursts_handed_over).sum();
+    counter(&mut out, "server_handed_over_bursts", "bursts read by other threads", handed);
+    let answered = sum(|it| it.mirror_metadata);
+    counter(&mut out, "mirror_answers", "descriptions of publishers sent", answered);
+    let hidden = sum(|it| it.mirror_changed);
+    counter(&mut out, "mirror_hidden", "times a changed copy was hidden", hidden);
+    let unfresh = sum(|it| it.mirror_unfresh);
+    counter(&mut out, "mirror_unfresh", "questions for the publisher's word only", unfresh);
+    let elsewhere = sum(|it| it.mirror_elsewhere);
+    counter(&mut out, "mirror_elsewhere", "questions for what is not here", elsewhere);
+    let peers: usize = handles.iter().map(ServerHandle::peers).sum();
+    head(&mut out, "byname_server_peers", "gauge", "peers that are connected");
+    let _ = writeln!(out, "byname_server_peers {peers}");
+    out
+}
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+fn counter(out: &mut String, name: &str, help: &str, value: u64) {
+    let name = format!("byname_{name}_total");
+    head(out, &name, "counter", help);
+    let _ = writeln!(out, "{name} {value}");
+}
+
+fn family(out: &mut String, (name, label, help): (&str, &str, &str), values: &[(&str, u64)]) {
+    let name = format!("byname_{name}_total");
+    head(out, &name, "counter", help);
+    for (value, count) in values {
+        let _ = writeln!(out, "{name}{{{label}=\"{value}\"}} {count}");
+    }
+}
