@@ -13,6 +13,7 @@ mod bdp;
 mod cubic;
 mod filter;
 mod fixed;
+mod standing;
 
 pub use aimd::Aimd;
 pub use bdp::Bdp;
@@ -22,13 +23,16 @@ pub use fixed::Fixed;
 use std::fmt;
 use std::str::FromStr;
 
+const MS: u64 = 1_000_000;
+
 /// Window before anything is known. A local link answers within a scheduling quantum; sixteen
 /// segments are what TCP would send (ten full-size segments are 14 KiB, these are 128 KiB, but
 /// the forwarders in between queue packets, not bytes).
 pub const WINDOW_INITIAL: usize = 16;
-/// Largest window unless configured otherwise: 16384 segments of 8 KiB are 128 MiB under way,
-/// 10 Gbit/s at 100 ms. What is under way is in the network, not in memory.
-pub const WINDOW_MAX: usize = 16_384;
+/// Largest window unless configured otherwise: 4 GiB under way in segments of 8 KiB, 100 Gbit/s at
+/// 200 ms with half as much again. What is under way is in the network; here it takes 100 octets
+/// a segment. Forwarders on the way may hold fewer (ours 131 072) and refuse the rest.
+pub const WINDOW_MAX: usize = 1 << 19;
 /// No configuration allows more: one entry of 64 octets each is kept.
 pub const WINDOW_LIMIT: usize = 1 << 20;
 /// A window never shrinks below this.

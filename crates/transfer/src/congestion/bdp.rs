@@ -10,16 +10,16 @@
 //! Little's law it, not the smallest one, says how many requests a rate needs), and a mean that
 //! rises while the rate collapses is a path that has moved, not a queue. A lost packet is a lost
 //! packet: only marks, refusals, rising delay, and losses well above a per-cent are congestion.
+//! Delay that stays is taken for a mark ([`standing`](super::standing)).
 //!
 //! Invariants: the window stays within [`WINDOW_MIN`] and its configured maximum; one window of
 //! signals is one reduction.
 
 use super::filter::MaxFilter;
+use super::standing::Standing;
 use super::{
-    CongestionController, DataSample, LossKind, LossSample, Round, WINDOW_INITIAL, WINDOW_MIN,
+    CongestionController, DataSample, LossKind, LossSample, MS, Round, WINDOW_INITIAL, WINDOW_MIN,
 };
-
-const MS: u64 = 1_000_000;
 
 /// Doubles the rate every round, although what is known of it is one round old.
 const GAIN_START: f64 = 4.0;
@@ -111,6 +111,7 @@ pub struct Bdp {
     came_count: u64,
     lost_count: u64,
     pace: Option<u64>,
+    standing: Standing,
 }
 
 impl Bdp {
@@ -138,6 +139,7 @@ impl Bdp {
             came_count: 0,
             lost_count: 0,
             pace: None,
+            standing: Standing::default(),
         }
     }
 
@@ -199,6 +201,7 @@ impl Bdp {
             self.rate.push(round.bytes_per_s);
         }
         self.measure_base(round, now_ns);
+        self.give_way(round, now_ns);
         if !self.was_reduced {
             let step = if self.phase == Phase::Up { 0.1 } else { 0.02 };
             self.cap += (1.0 + self.cap * step).max((self.capacity() - self.cap) / 4.0);
@@ -246,8 +249,21 @@ impl Bdp {
         if self.moved_rounds >= MOVED_ROUNDS {
             self.base_ns = mean_ns;
             self.base_seen_ns = now_ns;
+            self.standing.clear();
             self.least_ns = mean_ns;
             self.moved_rounds = 0;
+        }
+    }
+
+    /// As if marked, if a queue has been standing for long.
+    fn give_way(&mut self, round: &Round, now_ns: u64) {
+        let is_silent = self.phase == Phase::Start || self.base_ns < PACED_FROM_NS;
+        if is_silent || round.is_reader_limited || round.rtt_mean_ns == 0 {
+            return;
+        }
+        let late_ns = round.rtt_mean_ns.saturating_sub(self.base_ns);
+        if self.standing.is_due(late_ns, round.bytes_per_s, now_ns) {
+            self.reduce(now_ns, now_ns, CUT_MARK);
         }
     }
 
@@ -387,6 +403,7 @@ impl CongestionController for Bdp {
             self.reduce(sample.now_ns, sample.sent_ns, CUT_MARK);
         }
         if let Some(rtt_ns) = sample.rtt_ns {
+            self.standing.on_answer(rtt_ns);
             self.least_ns = if self.least_ns == 0 { rtt_ns } else { self.least_ns.min(rtt_ns) };
             if self.phase == Phase::Start {
                 self.check_start(rtt_ns);
