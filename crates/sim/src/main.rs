@@ -5,6 +5,8 @@
 use std::process::ExitCode;
 
 use byname_sim::campaign::{self, CampaignOptions};
+use byname_sim::report;
+use byname_sim::study::Effort;
 use clap::{Args, Parser, Subcommand};
 
 /// The production code in virtual time: random scenarios with checks after every step.
@@ -23,6 +25,26 @@ enum Command {
     Replay(ReplayArgs),
     /// Publishes and reads what a text says, over the network it describes.
     Run(RunArgs),
+    /// Answers questions about the network with tables and plots.
+    Study(StudyArgs),
+}
+
+#[derive(Debug, Args)]
+struct StudyArgs {
+    /// Names of studies; without any, all.
+    names: Vec<String>,
+    /// Names and questions only.
+    #[arg(long)]
+    list: bool,
+    /// A few cells instead of all.
+    #[arg(long)]
+    quick: bool,
+    /// Where everything random begins.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Writes the page here, its plots into the folder of that name; otherwise it is printed.
+    #[arg(long, value_name = "FILE.md")]
+    report: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -73,6 +95,10 @@ fn main() -> ExitCode {
                 json: args.json,
             };
             outcome(campaign::run(&options))
+        }
+        Command::Study(args) => {
+            let effort = Effort { is_quick: args.quick, seed: args.seed };
+            outcome(report::answer(&args.names, args.list, &effort, args.report.as_deref()))
         }
         Command::Run(args) => outcome(byname_sim::topology::run::print(&args.file, args.seed)),
         Command::Replay(args) => outcome(campaign::replay(args.seed, args.json)),

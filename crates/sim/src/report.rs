@@ -12,7 +12,7 @@ use std::{fs, io};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::plot::{Plot, PlotError};
-use crate::study::{Block, Effort, Section, Study};
+use crate::study::{Block, Effort, Section, Study, studies};
 
 /// A study that was run.
 #[derive(Clone, Debug)]
@@ -74,6 +74,46 @@ impl Origin {
     pub fn here(command: String) -> Self {
         Origin { date: today(), command, commit: commit(), machine: machine() }
     }
+}
+
+/// The command `study`: runs the studies of these names, or all, and prints the page or writes it.
+/// False if it fails; the reason is on standard error.
+pub fn answer(names: &[String], is_list: bool, effort: &Effort, path: Option<&Path>) -> bool {
+    let all = studies();
+    if let Some(name) = names.iter().find(|name| !all.iter().any(|it| it.name == **name)) {
+        eprintln!("no study is called {name}; --list shows them");
+        return false;
+    }
+    let is_wanted = |study: &Study| names.is_empty() || names.iter().any(|it| it == study.name);
+    let mut answers = Vec::new();
+    for study in all.into_iter().filter(is_wanted) {
+        if is_list {
+            println!("{:<12} {}", study.name, study.question);
+            continue;
+        }
+        let answer = run(study, effort);
+        eprintln!("{:<12} {:>7.1} s, {:>7.1} s of CPU", study.name, answer.wall_s, answer.cpu_s);
+        answers.push(answer);
+    }
+    if is_list {
+        return true;
+    }
+    let origin = Origin::here(command_line());
+    match path.map(|path| write(path, &origin, effort, &answers)) {
+        Some(Err(error)) => {
+            eprintln!("{error}");
+            return false;
+        }
+        Some(Ok(())) => {}
+        None => println!("{}", page(&origin, effort, &answers, "plots")),
+    }
+    true
+}
+
+/// As it was given, the program without its folder.
+fn command_line() -> String {
+    let rest = std::env::args().skip(1);
+    std::iter::once("byname-sim".to_owned()).chain(rest).collect::<Vec<_>>().join(" ")
 }
 
 /// Writes the page and its plots.
