@@ -29,12 +29,13 @@ pub(crate) struct Finding {
     /// Whether manifests may say it.
     falls_back: bool,
     state: State,
+    outcome: Option<Result<Discovered, ReadError>>,
 }
 
 enum State {
     Asking(Box<Discovery>),
     Manifests(Box<Manifests>),
-    Done(Option<Result<Discovered, ReadError>>),
+    Done,
 }
 
 /// What is asked for when nobody answers for the name.
@@ -66,28 +67,32 @@ impl Finding {
             name: manifest,
             falls_back: false,
             state: State::Asking(Box::new(discovery)),
+            outcome: None,
         }
     }
 
     /// Finds what is described by a packet of its own and nothing else.
     pub(crate) fn without_manifests(name: Name, config: DiscoveryConfig, now_ns: u64) -> Self {
         let discovery = Discovery::new(name.clone(), config, now_ns);
-        Finding { config, name, falls_back: false, state: State::Asking(Box::new(discovery)) }
+        Finding {
+            config,
+            name,
+            falls_back: false,
+            state: State::Asking(Box::new(discovery)),
+            outcome: None,
+        }
     }
 
     /// What was found, once.
     pub(crate) fn poll_outcome(&mut self) -> Option<Result<Discovered, ReadError>> {
-        match &mut self.state {
-            State::Done(outcome) => outcome.take(),
-            State::Asking(_) | State::Manifests(_) => None,
-        }
+        self.outcome.take()
     }
 
     /// What is being waited for.
     pub(crate) fn poll_waiting(&mut self, now_ns: u64) -> Option<Waiting> {
         match &mut self.state {
             State::Asking(discovery) => discovery.poll_waiting(now_ns),
-            State::Manifests(_) | State::Done(_) => None,
+            State::Manifests(_) | State::Done => None,
         }
     }
 
@@ -99,7 +104,7 @@ impl Finding {
                 parent.is_some_and(|job| job.handle_data(data, false, context))
                     || own.is_some_and(|discovery| discovery.handle_data(data, context))
             }
-            State::Done(_) => false,
+            State::Done => false,
         };
         self.step(context);
         was_taken
@@ -121,7 +126,7 @@ impl Finding {
                     discovery.handle_nack(name, kind, context);
                 }
             }
-            State::Done(_) => {}
+            State::Done => {}
         }
         self.step(context);
     }
@@ -137,7 +142,7 @@ impl Finding {
                     discovery.handle_timeout(context);
                 }
             }
-            State::Done(_) => {}
+            State::Done => {}
         }
         self.step(context);
     }
@@ -150,7 +155,7 @@ impl Finding {
                 let request = own.as_mut().and_then(|discovery| discovery.poll_request(context));
                 request.or_else(|| parent.as_mut().and_then(|job| job.poll_request(context)))
             }
-            State::Done(_) => None,
+            State::Done => None,
         }
     }
 
@@ -163,7 +168,7 @@ impl Finding {
                 let parent = parent.as_mut().and_then(|job| job.poll_deadline(flow));
                 own.into_iter().chain(parent).min()
             }
-            State::Done(_) => None,
+            State::Done => None,
         }
     }
 
@@ -171,8 +176,13 @@ impl Finding {
         match &mut self.state {
             State::Asking(discovery) => discovery.abandon(flow),
             State::Manifests(manifests) => manifests.abandon(flow),
-            State::Done(_) => {}
+            State::Done => {}
         }
+    }
+
+    fn finish(&mut self, outcome: Result<Discovered, ReadError>) {
+        self.state = State::Done;
+        self.outcome = Some(outcome);
     }
 
     fn step(&mut self, context: &mut Context<'_>) {
@@ -183,15 +193,15 @@ impl Finding {
                     let manifests = Manifests::new(&self.name, self.config, error, context.now_ns);
                     self.state = State::Manifests(Box::new(manifests));
                 }
-                Some(outcome) => self.state = State::Done(Some(outcome)),
+                Some(outcome) => self.finish(outcome),
             },
             State::Manifests(manifests) => {
                 if let Some(outcome) = manifests.step(&self.name, context) {
                     manifests.abandon(context.flow);
-                    self.state = State::Done(Some(outcome));
+                    self.finish(outcome);
                 }
             }
-            State::Done(_) => {}
+            State::Done => {}
         }
     }
 }

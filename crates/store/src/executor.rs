@@ -297,7 +297,7 @@ impl Executor {
         let Some(helpers) = &mut self.helpers else { return Some(burst) };
         let stored = self.open.get(&burst.source()).and_then(Open::stored);
         let Some(stored) = stored else { return Some(burst) };
-        helpers.take(stored, burst).err().map(|(_, burst)| burst)
+        helpers.take(stored, burst)
     }
 
     /// Has the root of a file that nobody reads any more written to it, if that is wanted. It

@@ -103,23 +103,19 @@ impl Helpers {
     }
 
     /// Gives a burst to a helper; back if they have enough to do or it is not worth it.
-    pub(super) fn take(
-        &mut self,
-        stored: Stored,
-        burst: SegmentBurst,
-    ) -> Result<(), (Stored, SegmentBurst)> {
+    pub(super) fn take(&mut self, stored: Stored, burst: SegmentBurst) -> Option<SegmentBurst> {
         let of_face = self.faces.get(&burst.face()).copied().unwrap_or_default();
         if burst.len() < SEGMENTS_MIN || of_face >= FACE_BURSTS_MAX {
-            return Err((stored, burst));
+            return Some(burst);
         }
         // There are as many queues as there may be bursts.
-        let Some(packets) = self.spare.pop() else { return Err((stored, burst)) };
+        let Some(packets) = self.spare.pop() else { return Some(burst) };
         *self.faces.entry(burst.face()).or_default() += 1;
         self.count += 1;
         self.taken += 1;
         locked(&self.shared.waiting).orders.push_back(Order { stored, burst, packets });
         self.shared.ready.notify_one();
-        Ok(())
+        None
     }
 
     /// A burst that a helper has done.
