@@ -27,6 +27,17 @@ const ANSWERED_MAX: usize = 256;
 /// Names that programs of one host ask for at a time; more are not watched.
 const WATCHED_MAX: usize = 1 << 16;
 
+/// A [`Broken`] as `format!` makes text.
+macro_rules! broken {
+    ($($part:tt)*) => {
+        Broken(format!($($part)*))
+    };
+}
+
+/// A promise that was broken, in words.
+#[derive(Debug)]
+struct Broken(String);
+
 /// A PIT token, wherever it comes from.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Token {
@@ -137,7 +148,7 @@ impl Ledger {
             (true, Some(reason)) => self.check_nack(port, header, reason, packet, now_ns),
             (false, _) => self.check_data((port, is_program), header, packet, now_ns),
         };
-        checked.unwrap_or_else(|what| {
+        checked.unwrap_or_else(|Broken(what)| {
             self.fault.get_or_insert(what);
             own
         })
@@ -155,16 +166,16 @@ impl Ledger {
         *self = Ledger { fault, count, ..Ledger::default() };
     }
 
-    fn check_interest(&self, packet: &[u8]) -> Result<(), String> {
+    fn check_interest(&self, packet: &[u8]) -> Result<(), Broken> {
         let interest = Interest::decode(packet).map_err(|error| {
-            format!("nothing malformed leaves a forwarder: an Interest, {error}")
+            broken!("nothing malformed leaves a forwarder: an Interest, {error}")
         })?;
         let name = interest.name.to_name();
         // A forwarder may ask for routes and certificates itself; nobody here makes it do so.
         if self.names.contains_key(&name) {
             return Ok(());
         }
-        Err(format!("nothing unsolicited: nobody waits for {name}, which is asked for"))
+        Err(broken!("nothing unsolicited: nobody waits for {name}, which is asked for"))
     }
 
     fn check_nack(
@@ -174,14 +185,14 @@ impl Ledger {
         reason: u64,
         packet: &[u8],
         now_ns: u64,
-    ) -> Result<Token, String> {
+    ) -> Result<Token, Broken> {
         let interest = Interest::decode(packet)
-            .map_err(|error| format!("nothing malformed leaves a forwarder: a Nack, {error}"))?;
+            .map_err(|error| broken!("nothing malformed leaves a forwarder: a Nack, {error}"))?;
         let number = self.solicited(port, header, now_ns)?;
         let Some(asked) = self.asked.get(&number) else { return Ok(Token::default()) };
         let own = asked.own;
         if asked.key.1.view() != interest.name || asked.nonce != interest.nonce {
-            return Err(format!(
+            return Err(broken!(
                 "nothing unsolicited: a Nack for {} answers an Interest for {}",
                 interest.name.to_name(),
                 asked.key.1
@@ -206,9 +217,9 @@ impl Ledger {
         header: &LpHeader<'_>,
         packet: &[u8],
         now_ns: u64,
-    ) -> Result<Token, String> {
+    ) -> Result<Token, Broken> {
         let data = Data::decode(packet)
-            .map_err(|error| format!("nothing malformed leaves a forwarder: Data, {error}"))?;
+            .map_err(|error| broken!("nothing malformed leaves a forwarder: Data, {error}"))?;
         let number = self.solicited(port, header, now_ns)?;
         let Some(asked) = self.asked.get(&number) else { return Ok(Token::default()) };
         let (own, name, can_be_prefix) = (asked.own, &asked.key.1, asked.key.2.0);
@@ -219,7 +230,7 @@ impl Ledger {
         };
         if !answers {
             let data = data.name.to_name();
-            return Err(format!("nothing unsolicited: {data} answers an Interest for {name}"));
+            return Err(broken!("nothing unsolicited: {data} answers an Interest for {name}"));
         }
         if is_program {
             self.watched.remove(&(port, name.clone()));
@@ -229,32 +240,33 @@ impl Ledger {
     }
 
     /// The number of the Interest that a packet answers.
-    fn solicited(&self, port: usize, header: &LpHeader<'_>, now_ns: u64) -> Result<u64, String> {
+    fn solicited(&self, port: usize, header: &LpHeader<'_>, now_ns: u64) -> Result<u64, Broken> {
         let token = header.pit_token.and_then(|token| token.try_into().ok());
         let number = token.map(u64::from_be_bytes).unwrap_or_default();
         let Some(asked) = self.asked.get(&number) else {
             if let Some((_, owner)) = self.answered.iter().find(|it| it.0 == number && it.1 != port)
             {
-                return Err(format!(
+                return Err(broken!(
                     "tokens go back where they came from: the token of port {owner} leaves over \
                      port {port}"
                 ));
             }
-            return Err(format!(
+            return Err(broken!(
                 "nothing unsolicited: an answer leaves over port {port}, and nobody there asked, \
                  or was answered before"
             ));
         };
         if asked.key.0 != port {
-            return Err(format!(
+            return Err(broken!(
                 "tokens go back where they came from: the token of port {} leaves over port \
                  {port}, on an answer to {}",
-                asked.key.0, asked.key.1
+                asked.key.0,
+                asked.key.1
             ));
         }
         if asked.expires_ns <= now_ns {
             let name = &asked.key.1;
-            return Err(format!("nothing unsolicited: {name} is answered after its lifetime"));
+            return Err(broken!("nothing unsolicited: {name} is answered after its lifetime"));
         }
         Ok(number)
     }
