@@ -164,7 +164,7 @@ fn verdict(found: &[(Cell, f64)]) -> String {
     });
     let at = |congestion| share_of(found, (10, 100, 1e-4), congestion);
     let Some((own, cubic)) = at(Congestion::Bdp).zip(at(Congestion::Cubic)) else {
-        return least;
+        return least.trim_start().to_owned();
     };
     let word = if own >= TARGET { "met" } else { "missed" };
     format!(
