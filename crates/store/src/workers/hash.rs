@@ -1,4 +1,4 @@
-//! What workers do about roots: small files and large ones, trees, and roots that are kept on files.
+//! What workers do about roots: small files and large ones, trees, and roots kept on files.
 
 use std::fs::File;
 use std::sync::Arc;
