@@ -260,3 +260,6 @@ impl DiskHook for LocalDisk {
         Ok(usize::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests;
