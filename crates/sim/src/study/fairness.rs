@@ -18,10 +18,13 @@ pub const QUESTION: &str = "How do 2 to 10 flows of equal and unequal distance s
 const STEP_NS: u64 = 300 * MS;
 const BITS_PER_S: u64 = GBIT;
 
+/// Round trips in milliseconds, and controls.
+type Flows = Vec<(u64, Congestion)>;
+
 #[derive(Clone, Debug)]
 struct Case {
     title: String,
-    flows: Vec<(u64, Congestion)>,
+    flows: Flows,
     /// The buffer holds one product of the rate and this.
     buffer_rtt_ms: u64,
     discipline: Discipline,
@@ -80,7 +83,7 @@ pub fn run(effort: &Effort) -> Section {
 
 fn cases(effort: &Effort) -> Vec<Case> {
     let (own, cubic) = (Congestion::Bdp, Congestion::Cubic);
-    let mut flows: Vec<(String, u64, Vec<(u64, Congestion)>)> = Vec::new();
+    let mut flows: Vec<(String, u64, Flows)> = Vec::new();
     for count in [2, 5, 10] {
         flows.push((format!("{count} bdp, 50 ms"), 50, vec![(50, own); count]));
     }
@@ -99,7 +102,7 @@ fn cases(effort: &Effort) -> Vec<Case> {
         flows.retain(|(_, buffer_rtt_ms, flows)| *buffer_rtt_ms < 100 && flows.len() < 4);
     }
     let disciplines = [Discipline::DropTail, Discipline::CodelMarks, Discipline::Codel];
-    let case = |(title, buffer_rtt_ms, flows): (String, u64, Vec<(u64, Congestion)>)| {
+    let case = |(title, buffer_rtt_ms, flows): (String, u64, Flows)| {
         disciplines.map(|discipline| Case {
             title: title.clone(),
             flows: flows.clone(),
