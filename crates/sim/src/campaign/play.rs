@@ -51,6 +51,9 @@ pub struct Report {
     pub failed: u64,
 }
 
+/// How far a reader is: octets, the version it found, and whether it has ended.
+type State = (u64, Option<u64>, bool);
+
 struct Stage<'a> {
     plan: &'a Plan,
     world: World,
@@ -63,7 +66,7 @@ struct Stage<'a> {
     /// How often each shall still read while there is trouble.
     readings_left: Vec<u32>,
     /// How far each was, and since when.
-    states: Vec<((u64, Option<u64>, bool), u64)>,
+    states: Vec<(State, u64)>,
     completed: u64,
     failed: u64,
 }
