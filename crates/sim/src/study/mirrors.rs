@@ -191,9 +191,9 @@ pub fn run(effort: &Effort) -> Section {
         "Six routers in a ring, a reader at each, no stores, {} Mbit/s and 2 ms; an object of {} \
          MiB. The origin is at the first router. After {:.2} s a mirror joins at the third, after \
          {:.2} s one at the fifth; after {:.2} s the first mirror dies without a word, after {:.2} \
-         s the origin for good. A mirror is a server with the publisher's files, records and key. \
-         Every octet was compared with what was published. A pause is a time in which no reader \
-         got anything (sampled every {} ms).",
+         s the origin for good. A mirror serves what the publisher signed and has no key of its \
+         own. Every octet was compared with what was published. A pause is a time in which no \
+         reader got anything (sampled every {} ms).",
         one.mbit_per_s,
         object_bytes >> 20,
         at(0),

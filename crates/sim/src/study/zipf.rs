@@ -204,9 +204,9 @@ pub fn run(effort: &Effort) -> Section {
          any store, after every consumer has read everything once and made some requests that do \
          not count. LRU: Che's approximation, level by level, what a store passes on taken for \
          independent. Best: a store of that size that always has the most popular files, and all \
-         routers as one. Measured shares lie a few points above LRU's: descriptions are asked for \
-         afresh each time and take room, too, and a file of which a few packets had to go is lost \
-         whole when it is read in order.",
+         routers as one. With many requests, measured shares lie a few points above LRU's: \
+         descriptions are asked for afresh each time and take room, too, and a file of which a \
+         few packets had to go is lost whole when it is read in order.",
         FILE_BYTES >> 10,
         4e9 / 1e6 / (FILE_BYTES >> 10) as f64
     ));

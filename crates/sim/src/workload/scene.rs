@@ -7,6 +7,7 @@ use byname_packet::Name;
 use byname_security::key::KeyId;
 
 use super::{Account, Catalogue, Consumer, Record, Request, routing};
+use crate::host::Now;
 use crate::line::{Faults, LineConfig};
 use crate::programs::{DiskTimes, Publisher};
 use crate::queue::{Discipline, QueueConfig};
@@ -27,7 +28,6 @@ pub struct Scene {
     /// What is published.
     pub catalogue: Catalogue,
     home: HostId,
-    publisher: ProgramId,
     anchor: (Name, KeyId),
     holders: Vec<HostId>,
     consumers: Vec<ProgramId>,
@@ -42,8 +42,7 @@ impl Scene {
         let anchor = (catalogue.prefix.clone(), publisher.key_id());
         let publisher = world.add_program(home, publisher);
         let (holders, consumers) = (Vec::new(), Vec::new());
-        let mut scene =
-            Scene { world, topology, catalogue, home, publisher, anchor, holders, consumers };
+        let mut scene = Scene { world, topology, catalogue, home, anchor, holders, consumers };
         scene.lead_to(home, publisher);
         scene
     }
@@ -55,13 +54,16 @@ impl Scene {
         routing::route(&mut self.world, &self.topology, prefix, &self.holders);
     }
 
-    /// Adds a holder of the whole catalogue on the host in this place, with the publisher's key and
-    /// all that it has on record: it answers from now on, and routes lead to whoever is nearer.
+    /// Adds a mirror of the whole catalogue on the host in this place: it has the packets that the
+    /// publisher signs now, answers from now on, and routes lead to whoever is nearer.
     pub fn add_mirror(&mut self, place: usize) -> ProgramId {
-        let publisher = self.world.program_mut::<Publisher>(self.publisher);
-        // Without the records it would not know the version that others ask for.
-        let disk = publisher.expect("programs are never removed").disk_mut().clone();
-        let mirror = Publisher::new(&self.catalogue.prefix, KEY_SEED, disk, DiskTimes::default());
+        let now_ns = self.world.now_ns();
+        let now = Now { now_ns, unix_ns: START_UNIX_NS + now_ns };
+        let paths: Vec<&str> = self.catalogue.files.iter().map(|file| &*file.path).collect();
+        let (disk, times) = (self.catalogue.disk(WRITTEN_UNIX_NS), DiskTimes::default());
+        // A twin is asked, since asking takes time.
+        let mut twin = Publisher::new(&self.catalogue.prefix, KEY_SEED, disk, times);
+        let mirror = twin.mirror(&paths, times, now);
         let host = self.topology.hosts[place];
         let program = self.world.add_program(host, mirror);
         self.lead_to(host, program);
