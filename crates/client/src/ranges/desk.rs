@@ -377,8 +377,9 @@ mod tests {
 
     #[test]
     fn what_somebody_waits_for_is_prompt_and_what_is_large_or_fetched_ahead_is_not() {
-        assert_eq!(desk_with(&[0..4096], 0).class(), Class::Prompt);
-        assert_eq!(desk_with(&[0..100 << 20], 0).class(), Class::Bulk);
+        let one = |bytes| desk_with(std::slice::from_ref(&(0..bytes)), 0).class();
+        assert_eq!(one(4096), Class::Prompt);
+        assert_eq!(one(100 << 20), Class::Bulk);
         let many: Vec<Range<u64>> = (0..65).map(|at| at * 100_000..at * 100_000 + 1).collect();
         assert_eq!(desk_with(&many[..64], 0).class(), Class::Prompt);
         assert_eq!(desk_with(&many, 0).class(), Class::Bulk);
