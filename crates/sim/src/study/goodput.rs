@@ -65,7 +65,9 @@ pub fn run(effort: &Effort) -> Section {
         "One flow of one consumer, alone on a line whose buffer holds one product of rate and \
          round trip (drop-tail), with random loss behind it. Shares of what the line can carry of \
          payload, in per cent, over {ROUNDS} round trips (a second at least) after {START_ROUNDS} \
-         (half a second at least) for the start: default control (`bdp`) / CUBIC."
+         (half a second at least) for the start: default control (`bdp`) / CUBIC. \
+         Over so short a time CUBIC's shares hold much of what its start had gained; in the long \
+         run 0.01 % at 100 ms leave it 123 Mbit/s by its formula, on any line."
     ));
     for gbit in rates(effort) {
         section.paragraph(format!("**{gbit} Gbit/s**"));
