@@ -1,9 +1,9 @@
 //! Planted bugs: whether the simulator's campaign finds what it is there to find.
 //!
 //! `crates/sim/planted` describes one bug a file, as text to be replaced in production code. Each
-//! is planted alone, in a copy of the tree, and a campaign with a fixed seed and a time box must fail
-//! there with a promise that the description names; the copy without a bug must pass. Production
-//! code knows nothing of all this, and a description that no longer fits it is an error.
+//! is planted alone, in a copy of the tree, and a campaign with a fixed seed and a time box must
+//! fail there with a promise that the description names; the copy without a bug must pass.
+//! Production code knows nothing of all this, and a description that no longer fits it is an error.
 
 use std::fs;
 use std::path::{Path, PathBuf};
