@@ -1,7 +1,7 @@
 //! Shapes of networks, with routes towards a publisher along the shortest ways.
 //!
-//! A [`Topology`] is in a world. A [`plan::Plan`] is a network as data: [`shapes`] and [`sites`] make
-//! them, [`text`] reads and writes them.
+//! A [`Topology`] is in a world. A [`plan::Plan`] is a network as data: [`shapes`] and [`sites`]
+//! make them, [`text`] reads and writes them.
 
 pub mod plan;
 pub mod routes;

@@ -147,6 +147,11 @@ impl Sink {
         self.asked
     }
 
+    /// Window of the flow, in segments.
+    pub fn window(&self) -> usize {
+        self.flow.window()
+    }
+
     fn step(&mut self, now: Now) {
         if let Some((_, fetch, done)) = &mut self.active {
             let is_over = fetch.is_finished() || fetch.failure().is_some();

@@ -234,14 +234,15 @@ pub fn run(effort: &Effort) -> Section {
     };
     section.paragraph(format!(
         "{} machines and {} routers for {} virtual seconds. Each machine reads a block of {} MiB \
-         every {:.1} seconds on average (all 128 together read as much as TeraSort did in Gibbens and others, 2017), a third from its rack, the others by popularity (Zipf 1). \
-         Forwarders, flow control and congestion control are the production code; content is \
-         zeros, which frames on links do not store, and nothing is signed or verified. One thread \
-         does all of it.",
+         every {:.1} seconds on average, a third from its rack, the others by popularity (Zipf 1); \
+         all 128 together read as much as TeraSort did in Gibbens and others, 2017. Forwarders, \
+         flow control and congestion control are the production code; content is zeros, which \
+         frames on links do not store, and nothing is signed or verified. One thread does all of \
+         it.",
         outcome.machines,
         outcome.hosts - outcome.machines,
         outcome.seconds,
-        BLOCK_SEGMENTS as usize * SEGMENT_BYTES >> 20,
+        (BLOCK_SEGMENTS as usize * SEGMENT_BYTES) >> 20,
         room(effort).pause_ns as f64 / SECOND as f64,
     ));
     section.table(&["what", "how much"], rows(&outcome));

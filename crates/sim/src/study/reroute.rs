@@ -198,7 +198,10 @@ pub fn run(effort: &Effort) -> Section {
          the way is cut. Routes by delay lead over every link, the shortest way first, so there is \
          a way around from the start; which one is used is up to the strategy. Silence is the \
          longest time without an answer after the cut; `back` is the time until 100 ms bring nine \
-         tenths of what came before, `share` what the last second brings.",
+         tenths of what came before, `share` what the last second brings (a dash: nothing came \
+         just before the cut). Ways around have a price, too: in the fat tree a lost packet alone \
+         can cost seconds, because each repetition is sent another way around, where it meets \
+         what is pending, until the first has expired after 4 s.",
     );
     let (mut rows, mut series) = (Vec::new(), Vec::new());
     let cases = networks().into_iter().take(if effort.is_quick { 1 } else { usize::MAX });
@@ -247,10 +250,15 @@ fn row(words: [&str; 3], it: &Outcome) -> Vec<String> {
         format!("{:.1} → {:.1}", it.way_ms.0, it.way_ms.1),
         it.silence_ms.to_string(),
         it.back_ms.map_or("never".to_owned(), |ms| ms.to_string()),
-        format!("{:.0} %", it.share * 100.0),
+        share(it.share),
         it.repeated.to_string(),
     ]);
     row
+}
+
+/// As a percentage; nothing came before the cut if there is none.
+fn share(share: f64) -> String {
+    if share < 1e6 { format!("{:.0} %", share * 100.0) } else { "–".to_owned() }
 }
 
 /// Goodput over time, in steps of 50 ms.
