@@ -170,7 +170,8 @@ fn verdict(found: &[(Cell, f64)]) -> String {
     };
     let word = if own >= TARGET { "met" } else { "missed" };
     format!(
-        "Target, {} % of 10 Gbit/s at 100 ms and 0.01 % loss: **{word}**, {} % (CUBIC {} %).{least}",
+        "Target, {} % of 10 Gbit/s at 100 ms and 0.01 % loss: **{word}**, {} % (CUBIC {} %).\
+         {least}",
         100.0 * TARGET,
         percent(own),
         percent(cubic)
@@ -196,9 +197,9 @@ fn limits(section: &mut Section, effort: &Effort) {
     section.paragraph(format!(
         "**Bounds.** The cells above have the flow's default bound of {WINDOW_MAX} segments under \
          way (100 Gbit/s at 200 ms hold 305 000, and the control wants half as much again while it \
-         looks for more). Two other bounds of the production code are lower. A forwarder's table of \
-         pending Interests has {pit} entries by default: {:.0} Gbit/s at 200 ms; more is refused \
-         with a Nack until `pit_entries` is raised. One file has at most {SEGMENTS_MAX} segments \
+         looks for more). Two other bounds of the production code are lower. A forwarder's table \
+         of pending Interests has {pit} entries by default: {:.0} Gbit/s at 200 ms; more is \
+         refused with a Nack until `pit_entries` is raised. One file has at most {SEGMENTS_MAX} segments \
          under way, because the nodes that prove them take memory; more needs several files at a \
          time, which share the flow. With that bound, at 0.01 % loss:",
         pit as f64 * 8192.0 * 8.0 / 0.2 / 1e9
@@ -215,8 +216,8 @@ fn whole(section: &mut Section, effort: &Effort) {
     let text = match whole_share(rtt_ms, loss, effort.seed) {
         Ok(whole) => format!(
             "**The same with everything real**: a file over three hosts with real forwarders, \
-             links, file server, reader and proof of every octet, 1 Gbit/s, {rtt_ms} ms, {} % loss: \
-             {} % of the line; this study's world says {} %.",
+             links, file server, reader and proof of every octet, 1 Gbit/s, {rtt_ms} ms, {} % \
+             loss: {} % of the line; this study's world says {} %.",
             loss * 100.0,
             percent(whole),
             percent(small)

@@ -54,8 +54,8 @@ pub fn run(effort: &Effort) -> Section {
     let mut section = Section::new("The queue at the bottleneck");
     section.paragraph(format!(
         "1 Gbit/s, measured from {} to {} s. Delay is what a packet spends in the queue, its own \
-         transmission (66 µs) included; the second number in each is the share of a product of rate \
-         and round trip that waits. Buffers are given in such products.",
+         transmission (66 µs) included; the second number in each is the share of a product of \
+         rate and round trip that waits. Buffers are given in such products.",
         from_ns / SECOND,
         to_ns / SECOND
     ));
