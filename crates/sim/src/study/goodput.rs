@@ -199,9 +199,9 @@ fn limits(section: &mut Section, effort: &Effort) {
          way (100 Gbit/s at 200 ms hold 305 000, and the control wants half as much again while it \
          looks for more). Two other bounds of the production code are lower. A forwarder's table \
          of pending Interests has {pit} entries by default: {:.0} Gbit/s at 200 ms; more is \
-         refused with a Nack until `pit_entries` is raised. One file has at most {SEGMENTS_MAX} segments \
-         under way, because the nodes that prove them take memory; more needs several files at a \
-         time, which share the flow. With that bound, at 0.01 % loss:",
+         refused with a Nack until `pit_entries` is raised. One file has at most {SEGMENTS_MAX} \
+         segments under way, because the nodes that prove them take memory; more needs several \
+         files at a time, which share the flow. With that bound, at 0.01 % loss:",
         pit as f64 * 8192.0 * 8.0 / 0.2 / 1e9
     ));
     let head = ["rate", "round trip", "% of the line", "bound, Gbit/s"];
