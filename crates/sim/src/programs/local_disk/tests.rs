@@ -1,3 +1,5 @@
+//! Disks that fail, and what must not come of it.
+
 use super::*;
 
 const VERSION: Content = (5, 20_000);
