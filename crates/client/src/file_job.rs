@@ -37,6 +37,13 @@ pub(crate) const VERSIONS_MAX: u32 = 5;
 /// After a silence, a newer version is looked for during this part of the time-out.
 const SUSPICION_DIVISOR: u64 = 4;
 
+/// Pause before the description is asked for again when it was of a version that is gone: a cache
+/// may tell of it as long as it is fresh. Twice as long each time.
+const GONE_PAUSE_NS: u64 = 50_000_000;
+const GONE_DOUBLINGS_MAX: u32 = 4;
+/// Times one version may be announced and be gone.
+const GONE_MAX: u32 = 8;
+
 /// How files are put in place.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DownloadOptions {
@@ -89,6 +96,9 @@ pub(crate) struct FileJob<'a> {
     state: State,
     versions: u32,
     last_version: Option<u64>,
+    /// How often `last_version` was gone, and when it is looked for again.
+    gone_count: u32,
+    paused_until_ns: u64,
     /// Nobody answered for `last_version`; it fails with this unless there is a newer one.
     suspected: Option<ReadError>,
     /// When enough had come last, and the bytes since.
@@ -117,6 +127,8 @@ impl<'a> FileJob<'a> {
             state: State::Discovering(discovery),
             versions: 0,
             last_version: None,
+            gone_count: 0,
+            paused_until_ns: 0,
             suspected: None,
             progressed_ns: now_ns,
             progressed_bytes: 0,
@@ -207,6 +219,7 @@ impl<'a> FileJob<'a> {
         }
         if self.last_version != Some(discovered.version) {
             self.versions += 1;
+            self.gone_count = 0;
             self.last_version = Some(discovered.version);
         }
         let size = plan.size;
@@ -304,6 +317,17 @@ impl<'a> FileJob<'a> {
         if let State::Reading(reading) = &mut self.state {
             reading.reader.abandon(context.flow);
         }
+        if is_gone {
+            if self.gone_count >= GONE_MAX {
+                return self.end_reading(error.into(), context);
+            }
+            // The first time, there is most likely a new one.
+            if let Some(more) = self.gone_count.checked_sub(1) {
+                let pause_ns = GONE_PAUSE_NS << more.min(GONE_DOUBLINGS_MAX);
+                self.paused_until_ns = context.now_ns.saturating_add(pause_ns);
+            }
+            self.gone_count += 1;
+        }
         let mut config = self.context.config.discovery_to_read();
         if is_suspect {
             config.fetch.silence_ns /= SUSPICION_DIVISOR;
@@ -378,6 +402,10 @@ impl Job for FileJob<'_> {
     }
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        if context.now_ns < self.paused_until_ns {
+            return None;
+        }
+        self.paused_until_ns = 0;
         self.begin_known(context.now_ns);
         if let State::Reading(reading) = &mut self.state
             && reading.reader.wants_local()
@@ -401,6 +429,7 @@ impl Job for FileJob<'_> {
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
         match &self.state {
+            State::Discovering(_) if self.paused_until_ns > 0 => Some(self.paused_until_ns),
             State::Reading(reading)
                 if reading.reader.wants_local() || reading.reader.has_gathered() =>
             {

@@ -13,9 +13,8 @@ use byname_packet::{Data, Interest, Name, types};
 
 /// Timers of forwarders fire late by up to 1.05 ms; what has expired may be there so long.
 const LATE_NS: u64 = 5_000_000;
-/// Interests of one name that a program may send without an answer: where most of a file is in a
-/// cache nearby, each few answers from there make it ask again for what is far away.
-const TRANSMISSIONS_MAX: u32 = 2000;
+/// Interests of one name that a program may send without an answer.
+const TRANSMISSIONS_MAX: u32 = 64;
 /// The same, where each was refused: programs may be told to come again a little later.
 const REFUSALS_MAX: u32 = 1000;
 /// How long a program may go on asking for one name without an answer.

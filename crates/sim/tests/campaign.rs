@@ -20,9 +20,9 @@ fn promises_are_kept_in_the_first_scenarios() {
 
 #[test]
 fn promises_are_kept_where_they_once_were_not() {
-    // 14: time-outs in the past kept a client without a connection busy. 168: what is far away was
-    // asked for again with every few answers from a store nearby. 507, 670, 990: bursts of losses
-    // outlived their cause.
+    // 14: time-outs in the past kept a client without a connection busy. 168: while a store nearby
+    // told of a version that was gone, a client began to read it again and again. 507, 670, 990:
+    // bursts of losses outlived their cause.
     for seed in [14, 168, 507, 670, 990] {
         assert_kept(seed);
     }
