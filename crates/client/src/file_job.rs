@@ -41,7 +41,7 @@ const SUSPICION_DIVISOR: u64 = 4;
 /// may tell of it as long as it is fresh. Twice as long each time.
 const GONE_PAUSE_NS: u64 = 50_000_000;
 const GONE_DOUBLINGS_MAX: u32 = 4;
-/// Times one version may be announced and be gone.
+/// Times one version may be announced and be gone, with nothing gained.
 const GONE_MAX: u32 = 8;
 
 /// How files are put in place.
@@ -318,6 +318,9 @@ impl<'a> FileJob<'a> {
             reading.reader.abandon(context.flow);
         }
         if is_gone {
+            if self.has_gained() {
+                self.gone_count = 0;
+            }
             if self.gone_count >= GONE_MAX {
                 return self.end_reading(error.into(), context);
             }
@@ -335,6 +338,13 @@ impl<'a> FileJob<'a> {
         }
         let discovery = Box::new(Finding::new(self.name.clone(), config, context.now_ns));
         self.state = State::Discovering(discovery);
+    }
+
+    /// Whether this reading proved anything that was not here before.
+    fn has_gained(&self) -> bool {
+        let State::Reading(reading) = &self.state else { return false };
+        let proved = reading.reader.verified().map_or(0, |verified| verified.count());
+        proved > reading.reader.local_count()
     }
 
     fn complete(&mut self, context: &mut Context<'_>) {

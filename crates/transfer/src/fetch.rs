@@ -368,7 +368,7 @@ impl Fetch {
 
     fn deadline_of(&self, attempt: &Attempt, flow: &Flow) -> u64 {
         let patience_ns = if self.is_overtaken(attempt) {
-            flow.overtaken_after_ns(attempt.tries)
+            flow.overtaken_after_ns()
         } else if self.may_probe(attempt) {
             flow.probe_after_ns()
         } else {
@@ -402,7 +402,7 @@ impl Fetch {
     /// Asks again for what was overtaken and is late.
     fn find_overtaken(&mut self, now_ns: u64, flow: &mut Flow) {
         while let Some((segment, attempt)) = self.under_way.oldest() {
-            let late_ns = attempt.sent_ns.saturating_add(flow.overtaken_after_ns(attempt.tries));
+            let late_ns = attempt.sent_ns.saturating_add(flow.overtaken_after_ns());
             if !self.is_overtaken(attempt) || now_ns < late_ns {
                 return;
             }

@@ -18,11 +18,6 @@ use crate::sharing::{Class, PROMPT_RESERVE, Share, Sharing};
 const MS: u64 = 1_000_000;
 /// Answers may come this much late without having been lost: reads from disks do.
 const LATE_MIN_NS: u64 = 5 * MS;
-/// Requests for a segment that may be given up so soon. Where answers come from near and from
-/// far, the near ones overtake every repetition, so each further one waits longer.
-const QUICK_TRIES_MAX: u32 = 3;
-/// Twice as long, so many times.
-const DOUBLINGS_MAX: u32 = 10;
 /// A silence this long is broken by asking for one segment again, long before the time-out.
 const PROBE_MIN_NS: u64 = 20 * MS;
 const REORDERING_MAX: u64 = 64;
@@ -305,15 +300,8 @@ impl Flow {
         self.in_flight = self.in_flight.saturating_sub(count);
     }
 
-    /// Age at which the last of `tries` requests for a segment is taken for lost, if later ones were
-    /// answered.
-    pub(crate) fn overtaken_after_ns(&self, tries: u32) -> u64 {
-        let quick_ns = self.quickly_overtaken_after_ns();
-        let more = tries.saturating_sub(QUICK_TRIES_MAX).min(DOUBLINGS_MAX);
-        (quick_ns << more).min(self.rtt.rto_ns().max(quick_ns))
-    }
-
-    fn quickly_overtaken_after_ns(&self) -> u64 {
+    /// Age at which a request is taken for lost, if later ones were answered.
+    pub(crate) fn overtaken_after_ns(&self) -> u64 {
         // The first answers may all be from a cache, and the publisher far away.
         let Some(longest_ns) = self.longest_ns.1 else { return self.rtt.rto_ns() };
         let longest_ns = longest_ns.max(self.longest_ns.0);
