@@ -1,12 +1,16 @@
-//! A disk and a state directory in memory. Files have no bytes: octet i of a file is a function of
-//! its seed, so that a file may be of any size. What is durable survives a crash of the program.
+//! A disk in memory, and a publisher's state beside it, in memory or in a real directory. Files
+//! have no bytes: octet i of a file is a function of its seed, so that a file may be of any size.
+//! What is durable survives a crash of the program.
 
-use std::collections::{BTreeMap, HashMap};
+mod state;
+
+use std::collections::BTreeMap;
 
 use byname_security::tree::{Tree, TreeBuilder};
-use byname_transfer::server::{FileStat, Identity, Record, RecordKey};
+use byname_transfer::server::{FileStat, Identity, Recalled, Record, RecordKey};
 
 use crate::random::Random;
+use state::State;
 
 const MODE_FILE: u16 = 0o100_644;
 const MODE_DIRECTORY: u16 = 0o040_755;
@@ -119,8 +123,7 @@ pub struct Disk {
     files: BTreeMap<Vec<u8>, File>,
     /// By path; the topmost has an empty one. What is above a file is there as long as the disk.
     directories: BTreeMap<Vec<u8>, Directory>,
-    records: HashMap<RecordKey, Record>,
-    trees: HashMap<Identity, Tree>,
+    state: State,
     next_inode: u64,
 }
 
@@ -198,30 +201,42 @@ impl Disk {
         self.files.values().any(|now| now == file)
     }
 
-    /// The record under a name.
-    pub fn record(&self, key: &RecordKey) -> Option<Record> {
-        self.records.get(key).copied()
+    /// From now on records and trees are kept in a real state directory, as production has it.
+    ///
+    /// # Errors
+    /// Of the file system.
+    pub fn use_state_directory(&mut self) -> std::io::Result<()> {
+        self.state = State::directory()?;
+        Ok(())
+    }
+
+    /// What is left to a program that is killed now.
+    ///
+    /// # Errors
+    /// Of the file system, if there is a real state directory.
+    pub fn crash(&mut self) -> std::io::Result<()> {
+        self.state.crash()
+    }
+
+    /// What is on record under a name, and the root of a state.
+    pub fn recall(&self, key: &RecordKey, identity: Option<&Identity>) -> Recalled {
+        self.state.recall(key, identity)
     }
 
     /// Makes a record durable; false if there is no room.
     pub fn announce(&mut self, key: RecordKey, record: Record) -> bool {
-        if !self.trouble.is_full {
-            self.records.insert(key, record);
-        }
-        !self.trouble.is_full
+        !self.trouble.is_full && self.state.announce(key, record)
     }
 
-    /// The tree that was kept for a state.
-    pub fn tree(&self, identity: &Identity) -> Option<&Tree> {
-        self.trees.get(identity)
+    /// The levels of the tree that was kept for a state, one behind the other.
+    pub fn levels(&self, identity: &Identity) -> Option<Vec<u8>> {
+        let is_it = |file: &&File| file.stat().identity == *identity;
+        self.state.levels(identity, || self.files.values().find(is_it).map(File::tree))
     }
 
     /// Keeps a tree; false if there is no room.
     pub fn keep_tree(&mut self, identity: Identity, tree: Tree) -> bool {
-        if !self.trouble.is_full {
-            self.trees.insert(identity, tree);
-        }
-        !self.trouble.is_full
+        !self.trouble.is_full && self.state.keep_tree(identity, tree)
     }
 }
 

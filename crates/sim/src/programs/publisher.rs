@@ -15,9 +15,9 @@ use byname_security::cert::CertificateRequest;
 use byname_security::key::{KeyId, KeyPair, KeySigner};
 use byname_security::tree::{HASH_BYTES, Shape, UNIT_BYTES};
 use byname_transfer::server::{
-    Arrival, Completion, FaceId, FixedData, Handle, Hashed, Identity, KeptObject, ListFailure,
-    Located, Made, MakeSegment, MirrorOptions, Mount, Octets, Op, OpId, Recalled, RecordKey,
-    SegmentBurst, SegmentSent, Server, ServerConfig, signed_segment,
+    Arrival, Completion, FaceId, FixedData, Handle, Hashed, KeptObject, ListFailure, Located, Made,
+    MakeSegment, MirrorOptions, Mount, Octets, Op, OpId, SegmentBurst, SegmentSent, Server,
+    ServerConfig, signed_segment,
 };
 
 use crate::disk::{Disk, File, Trouble};
@@ -174,7 +174,9 @@ impl Publisher {
                 let kept = self.kept.as_ref().and_then(|kept| kept.get(&path));
                 Completion::Kept(kept.cloned())
             }
-            Op::Recall { key, identity } => Completion::Recalled(self.recall(&key, identity)),
+            Op::Recall { key, identity } => {
+                Completion::Recalled(self.disk.recall(&key, identity.as_ref()))
+            }
             Op::Announce { key, record } => Completion::Announced(self.disk.announce(key, record)),
             Op::Hash { .. } if is_failing => Completion::Hashed(Hashed::Failed),
             Op::Hash { file, identity } => {
@@ -183,7 +185,7 @@ impl Publisher {
             }
             Op::OpenTree { .. } if is_failing => Completion::TreeOpened(None),
             Op::OpenTree { identity, .. } => {
-                let levels = self.disk.tree(&identity).map(|tree| tree.levels.concat());
+                let levels = self.disk.levels(&identity);
                 let opened = levels.map(|levels| self.keep(Open::Levels(levels)));
                 Completion::TreeOpened(opened)
             }
@@ -191,15 +193,6 @@ impl Publisher {
             Op::MakeSegment(make) => Completion::Made(self.make(&make)),
         };
         self.finish(now.now_ns + took_ns, Due::Completion(id, completion));
-    }
-
-    fn recall(&self, key: &RecordKey, identity: Option<Identity>) -> Recalled {
-        let tree = identity.and_then(|identity| self.disk.tree(&identity));
-        Recalled {
-            record: self.disk.record(key),
-            version_floor: 0,
-            root: tree.map(|tree| *tree.root.as_bytes()),
-        }
     }
 
     fn keep(&mut self, open: Open) -> Handle {
@@ -376,6 +369,7 @@ impl Program for Publisher {
     }
 
     fn crash(&mut self, _how: Crash, _now: Now) {
+        self.disk.crash().expect("a temporary directory can be copied");
         self.server = engine(&self.mount, &self.certificate);
         if self.kept.is_some() {
             self.server.mirror(0, MirrorOptions::default());

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use byname_packet::Name;
 use byname_sim::disk::Trouble;
 use byname_sim::programs::{Client, DiskFaults, Publisher};
 use byname_sim::world::START_UNIX_NS;
 use byname_sim::{Crash, MS, SECOND, World};
+use byname_transfer::server::RecordKey;
 
 use crate::scene::{FILE_SEED, SIZE, START_NS, Scene, order};
 
@@ -144,5 +146,35 @@ fn a_file_that_changes_while_it_is_read_arrives_as_one_version() {
         scene.world.wake(client);
         scene.assert_finishes();
         scene.assert_has("file", next);
+    }
+}
+
+/// The same state directory as in production, found as a killed server leaves it: nothing announced
+/// is forgotten, so the version stays the same and nothing is fetched twice.
+#[test]
+fn a_killed_publisher_finds_its_real_state_directory() {
+    for seed in 1..=4 {
+        let mut scene = Scene::of_file(seed, order());
+        let publisher = scene.publisher;
+        let program = scene.world.program_mut::<Publisher>(publisher).expect("a publisher");
+        program.disk_mut().use_state_directory().expect("a directory");
+        for number in 0..3 {
+            let at_ns = START_NS + (60 + 20 * seed + 300 * number) * MS;
+            scene.kill(publisher, at_ns, Crash::Process, 150 * MS);
+        }
+        scene.assert_finishes();
+        scene.assert_has("file", (FILE_SEED, SIZE));
+        let tally = scene.tally();
+        assert!(tally.fetched <= SIZE + SIZE / 100, "seed {seed}: one version, {tally:?}");
+        // Killed once more: record, root and tree are there before anybody asks.
+        let program = scene.world.program_mut::<Publisher>(publisher).expect("a publisher");
+        let disk = program.disk_mut();
+        disk.crash().expect("a directory");
+        let identity = disk.find(b"file").expect("a file").stat().identity;
+        let name: Name = "/site/file".parse().expect("a name");
+        let key = RecordKey { name: name.view().value().to_vec(), listing: false };
+        let found = disk.recall(&key, Some(&identity));
+        assert!(found.record.is_some() && found.root.is_some(), "seed {seed}: {found:?}");
+        assert!(disk.levels(&identity).is_some(), "seed {seed}");
     }
 }

@@ -6,7 +6,7 @@ use byname_transfer::listing::{self, write_entry};
 use byname_transfer::manifest::{self, Entry, Version, write_header};
 use byname_transfer::naming;
 use byname_transfer::server::{
-    FileStat, ListFailure, Listing, Quiet, Recalled, Record, RecordKey, Subject, next_version,
+    FileStat, ListFailure, Listing, Quiet, Record, RecordKey, Subject, next_version,
 };
 
 use crate::disk::{Child, Disk, File};
@@ -67,22 +67,23 @@ fn version(disk: &mut Disk, wanted: &Wanted, name: &[u8], file: &File) -> Option
     let key = RecordKey { name: named.view().value().to_vec(), listing: false };
     let identity = file.stat().identity;
     let subject = Subject::File(identity);
-    let known = disk.record(&key);
-    let number = match known.filter(|record| record.subject == subject) {
+    let recalled = disk.recall(&key, Some(&identity));
+    let number = match recalled.record.filter(|record| record.subject == subject) {
         Some(record) => record.version,
         None => {
             if wanted.quiet.unsettled_ns(&identity, wanted.unix_ns, 0) > 0 {
                 return None;
             }
-            let recalled = Recalled { record: known, version_floor: 0, root: None };
             let version = next_version(identity.mtime_ns, &recalled);
             disk.announce(key, Record { subject, version }).then_some(version)?
         }
     };
-    if file.size <= HASHED_BYTES_MAX && disk.tree(&identity).is_none() {
-        disk.keep_tree(identity, file.tree());
+    let mut root = recalled.root;
+    if file.size <= HASHED_BYTES_MAX && root.is_none() {
+        let tree = file.tree();
+        let computed = *tree.root.as_bytes();
+        root = disk.keep_tree(identity, tree).then_some(computed);
     }
-    let root = disk.tree(&identity).map(|tree| *tree.root.as_bytes());
     let octets = named.with_version(number).view().value().len() + wanted.signature_bytes;
     let segment_bytes = naming::segment_size_for(octets)? as u64;
     Some(Version { number, segment_bytes, root })
