@@ -18,11 +18,11 @@ pub(crate) mod sources;
 
 use byname_link::{LinkService, ReassemblyLimits};
 use byname_packet::lp::{LpHeader, nack_reason};
-use byname_packet::{Data, Interest, InterestBuilder, NameRef};
+use byname_packet::{Data, Interest, NameRef};
 use byname_security::trust::Validator;
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
-use byname_transfer::request::{Context, INTEREST_LIFETIME_MS, Request};
+use byname_transfer::request::{Context, Request};
 use byname_transfer::versions::VersionMemory;
 
 use crate::config::ClientConfig;
@@ -240,12 +240,7 @@ impl Machine {
     fn send_request(&mut self, request: &Request, now_ns: u64, out: &mut impl Outlet) {
         let mut wire = std::mem::take(&mut self.wire);
         wire.clear();
-        InterestBuilder::new(request.name.view())
-            .can_be_prefix(request.can_be_prefix)
-            .must_be_fresh(request.must_be_fresh)
-            .nonce(self.random.next_nonce())
-            .lifetime_ms(INTEREST_LIFETIME_MS)
-            .encode(&mut wire);
+        request.encode(self.random.next_nonce(), &mut wire);
         self.sources.ask(now_ns);
         self.send_wire(&wire, out);
         self.wire = wire;

@@ -5,7 +5,7 @@
 //! (`poll_request` until `None`), then wait for a packet or for its deadline (`poll_deadline`).
 
 use byname_packet::lp::nack_reason;
-use byname_packet::{Name, NameRef};
+use byname_packet::{InterestBuilder, Name, NameRef};
 use byname_security::trust::Validator;
 
 use crate::fetch::{Class, Fetch, FetchConfig, FetchFailure, NackKind, SegmentRuns};
@@ -40,6 +40,16 @@ impl Request {
     /// Asks for what its producer says now.
     pub fn fresh_prefix(name: Name) -> Self {
         Request { name, can_be_prefix: true, must_be_fresh: true }
+    }
+
+    /// Appends the Interest to `out`.
+    pub fn encode(&self, nonce: [u8; 4], out: &mut Vec<u8>) {
+        InterestBuilder::new(self.name.view())
+            .can_be_prefix(self.can_be_prefix)
+            .must_be_fresh(self.must_be_fresh)
+            .nonce(nonce)
+            .lifetime_ms(INTEREST_LIFETIME_MS)
+            .encode(out);
     }
 
     /// Whether Data of this name answers the request.

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use byname_packet::lp::LpPacket;
-use byname_packet::{Data, Interest, InterestBuilder, Name, Packet};
+use byname_packet::{Data, Interest, Name, Packet};
 use byname_security::key::KeyId;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_transfer::congestion::{Congestion, WINDOW_MAX};
@@ -15,11 +15,12 @@ use byname_transfer::error::ReadError;
 use byname_transfer::fetch::{FetchConfig, NackKind};
 use byname_transfer::flow::Flow;
 use byname_transfer::reader::{ObjectPlan, Reader, Selection};
-use byname_transfer::request::{Context, INTEREST_LIFETIME_MS, Request};
+use byname_transfer::request::Context;
 use byname_transfer::versions::VersionMemory;
 
 use crate::disk::content;
 use crate::host::{Now, Program};
+use crate::programs::interest;
 use crate::random::Random;
 
 /// What to read, whom to believe, and what must come out.
@@ -196,7 +197,7 @@ impl Download {
                 Stage::Waiting | Stage::Done(_) => None,
             };
             let Some(request) = request else { return };
-            out.push_back(interest(&request, random.draw()));
+            out.push_back(interest(&request, random));
         }
     }
 
@@ -225,17 +226,6 @@ impl Download {
             Stage::Waiting | Stage::Done(_) => {}
         }
     }
-}
-
-fn interest(request: &Request, nonce: u64) -> Vec<u8> {
-    let mut wire = Vec::new();
-    InterestBuilder::new(request.name.view())
-        .can_be_prefix(request.can_be_prefix)
-        .must_be_fresh(request.must_be_fresh)
-        .nonce((nonce as u32).to_be_bytes())
-        .lifetime_ms(INTEREST_LIFETIME_MS)
-        .encode(&mut wire);
-    wire
 }
 
 impl Program for Download {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use byname_packet::lp::LpPacket;
-use byname_packet::{Data, Interest, InterestBuilder, Name, Packet};
+use byname_packet::{Data, Interest, Name, Packet};
 use byname_security::key::KeyId;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_transfer::congestion::{Congestion, WINDOW_MAX};
@@ -13,12 +13,13 @@ use byname_transfer::error::ReadError;
 use byname_transfer::fetch::{Class, FetchConfig, NackKind};
 use byname_transfer::flow::Flow;
 use byname_transfer::reader::{ObjectPlan, Reader, Selection};
-use byname_transfer::request::{self, Context, INTEREST_LIFETIME_MS};
+use byname_transfer::request::Context;
 use byname_transfer::versions::VersionMemory;
 
 use super::{Part, Record, Request};
 use crate::disk::content;
 use crate::host::{Now, Program};
+use crate::programs::interest;
 use crate::random::Random;
 
 /// Tree nodes that are kept of a file read in pieces.
@@ -223,7 +224,7 @@ impl Consumer {
                 };
                 let Some(request) = request else { break };
                 self.sent_count += 1;
-                self.out.push_back(interest(&request, self.random.draw()));
+                self.out.push_back(interest(&request, &mut self.random));
             }
         }
     }
@@ -283,17 +284,6 @@ fn reader(plan: ObjectPlan, part: &Part) -> Reader {
             reader
         }
     }
-}
-
-fn interest(request: &request::Request, nonce: u64) -> Vec<u8> {
-    let mut wire = Vec::new();
-    InterestBuilder::new(request.name.view())
-        .can_be_prefix(request.can_be_prefix)
-        .must_be_fresh(request.must_be_fresh)
-        .nonce((nonce as u32).to_be_bytes())
-        .lifetime_ms(INTEREST_LIFETIME_MS)
-        .encode(&mut wire);
-    wire
 }
 
 impl Program for Consumer {
