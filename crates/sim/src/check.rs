@@ -190,7 +190,13 @@ impl Ledger {
         let number = self.solicited(port, header, now_ns)?;
         let Some(asked) = self.asked.get(&number) else { return Ok(Token::default()) };
         let own = asked.own;
-        if asked.key.1.view() != interest.name || asked.nonce != interest.nonce {
+        // An Interest without a nonce gets one from the forwarder, and comes back with it. Programs
+        // here send none, but a flipped bit makes an element that is ignored of a nonce.
+        let is_same_nonce = match asked.nonce {
+            Some(_) => asked.nonce == interest.nonce,
+            None => interest.nonce.is_some(),
+        };
+        if asked.key.1.view() != interest.name || !is_same_nonce {
             return Err(broken!(
                 "nothing unsolicited: a Nack for {} answers an Interest for {}",
                 interest.name.to_name(),
@@ -332,6 +338,45 @@ impl Ledger {
                  an answer, and {refused} times with a refusal"
             );
             self.fault.get_or_insert(what);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use byname_packet::InterestBuilder;
+
+    use super::*;
+
+    const NONCE: [u8; 4] = [1, 2, 3, 4];
+
+    fn interest(nonce: Option<[u8; 4]>) -> Vec<u8> {
+        let name: Name = "/site/file".parse().expect("a name");
+        let (builder, mut wire) = (InterestBuilder::new(name.view()), Vec::new());
+        match nonce {
+            Some(nonce) => builder.nonce(nonce).encode(&mut wire),
+            None => builder.encode(&mut wire),
+        };
+        wire
+    }
+
+    /// What is wrong with a Nack that carries `carried`, to an Interest with `sent`.
+    fn fault_of_nack(sent: Option<[u8; 4]>, carried: Option<[u8; 4]>) -> Option<String> {
+        let mut ledger = Ledger::default();
+        let token = ledger.arrives((1, false), &LpHeader::default(), &interest(sent), 0);
+        let nack = Some(nack_reason::NO_ROUTE);
+        let header = LpHeader { nack, pit_token: token.get(), ..LpHeader::default() };
+        ledger.leaves((1, false), &header, &interest(carried), 1);
+        ledger.fault
+    }
+
+    #[test]
+    fn a_nack_carries_the_nonce_of_its_interest_or_one_that_the_forwarder_had_to_make() {
+        assert_eq!(fault_of_nack(Some(NONCE), Some(NONCE)), None);
+        assert_eq!(fault_of_nack(None, Some(NONCE)), None);
+        for (sent, carried) in [(Some(NONCE), Some([9; 4])), (Some(NONCE), None), (None, None)] {
+            let fault = fault_of_nack(sent, carried);
+            assert!(fault.is_some_and(|it| it.contains("nothing unsolicited")), "{sent:?}");
         }
     }
 }
