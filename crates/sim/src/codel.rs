@@ -93,6 +93,13 @@ impl<T> Codel<T> {
         self.mark_count
     }
 
+    /// Nothing waits any more. How many packets did.
+    pub fn clear(&mut self) -> u64 {
+        self.bytes = 0;
+        self.first_above_ns = 0;
+        self.waiting.drain(..).count() as u64
+    }
+
     /// A packet arrives; false if it does not fit.
     pub fn push(&mut self, now_ns: u64, bytes: u64, item: T) -> bool {
         self.largest_bytes = self.largest_bytes.max(bytes);

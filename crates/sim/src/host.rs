@@ -77,6 +77,8 @@ pub struct Host {
     strategies: Vec<(Name, Chosen)>,
     /// Ports of programs that crashed.
     down: Vec<usize>,
+    /// Prefixes that lead anywhere, if that was counted since it changed last.
+    prefix_count: Option<usize>,
     /// What came while the host was down.
     missed_frames: u64,
     /// Where frames are put together.
@@ -95,6 +97,7 @@ impl Host {
             routes: Vec::new(),
             strategies: Vec::new(),
             down: Vec::new(),
+            prefix_count: None,
             missed_frames: 0,
             scratch: Vec::new(),
         }
@@ -156,6 +159,7 @@ impl Host {
     /// Leads a prefix to a port, now and after every start.
     pub(crate) fn add_route(&mut self, prefix: &Name, port: usize, cost: u64) {
         self.routes.push((prefix.clone(), port, cost));
+        self.prefix_count = None;
         self.put_routes(self.routes.len() - 1);
     }
 
@@ -171,6 +175,7 @@ impl Host {
             }
         }
         self.routes.retain(|route| !is_meant(route));
+        self.prefix_count = None;
     }
 
     /// Chooses a strategy, now and after every start; false if there is none of that name.
@@ -227,6 +232,7 @@ impl Host {
             return;
         }
         self.down.push(port);
+        self.prefix_count = None;
         if let Some(forwarder) = &mut self.forwarder {
             forwarder.remove_face(place.face);
         }
@@ -239,6 +245,7 @@ impl Host {
             return;
         }
         self.down.retain(|other| *other != port);
+        self.prefix_count = None;
         if let Some(forwarder) = &mut self.forwarder {
             let face = forwarder.add_face(self.ports.ports[port].info.clone());
             self.ports.set_face(port, face);
@@ -273,10 +280,13 @@ impl Host {
     }
 
     /// Tells the forwarder whether a link can be used, as a driver that sees it fail does.
-    pub(crate) fn set_link(&mut self, port: usize, is_up: bool, is_noticed: bool) {
+    pub(crate) fn set_link(&mut self, port: usize, is_up: bool, is_noticed: bool, now_ns: u64) {
         let place = &mut self.ports.ports[port];
         if let Kind::Wire(wire) = &mut place.kind {
-            wire.line.is_up = is_up;
+            match is_up {
+                true => wire.line.is_up = true,
+                false => wire.line.cut(now_ns),
+            }
         }
         if let Some(forwarder) = self.forwarder.as_mut().filter(|_| is_noticed) {
             forwarder.set_face_up(place.face, is_up);

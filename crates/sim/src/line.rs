@@ -57,6 +57,8 @@ pub struct LineConfig {
 pub struct Arrival {
     /// When it comes.
     pub at_ns: u64,
+    /// When its last bit has left the queue's end.
+    pub sent_ns: u64,
     /// What comes.
     pub frame: Frame,
     /// Whether others may overtake it.
@@ -170,6 +172,21 @@ impl Line {
         self.counters.overflows += u64::from(!fits);
     }
 
+    /// The link is down: what waits is lost. Of a plain queue it is already on its way, and the
+    /// world has to lose it.
+    pub fn cut(&mut self, now_ns: u64) {
+        self.is_up = false;
+        match &mut self.before {
+            Before::Plain(queue) => queue.clear(now_ns),
+            Before::Codel(codel) => self.counters.losses += codel.clear(),
+        }
+    }
+
+    /// Counts what was lost on its way.
+    pub fn count_lost(&mut self, frames: u64) {
+        self.counters.losses += frames;
+    }
+
     /// When [`Line::depart`] has something to do.
     pub fn next_departure(&self) -> Option<u64> {
         match &self.before {
@@ -214,7 +231,7 @@ impl Line {
         let faults = self.config.faults;
         let there_ns = sent_ns + self.config.delay_ns + random.below(self.config.jitter_ns + 1);
         self.last_ns = self.last_ns.max(there_ns);
-        let mut first = Arrival { at_ns: self.last_ns, frame, is_late: false };
+        let mut first = Arrival { at_ns: self.last_ns, sent_ns, frame, is_late: false };
         if random.chance(faults.disorder) {
             first.at_ns += random.below(faults.late_ns + 1);
             first.is_late = true;

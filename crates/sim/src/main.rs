@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use byname_sim::campaign::{self, CampaignOptions};
 use byname_sim::report;
-use byname_sim::study::{Effort, scale};
+use byname_sim::study::{Effort, apart};
 use clap::{Args, Parser, Subcommand};
 
 /// The production code in virtual time: random scenarios with checks after every step.
@@ -27,19 +27,13 @@ enum Command {
     Run(RunArgs),
     /// Answers questions about the network with tables and plots.
     Study(StudyArgs),
-    /// Fills one forwarder with names, for the study `scale`.
+    /// Plays one cell of a study, in a process of its own.
     #[command(hide = true)]
-    Fill(FillArgs),
-}
-
-#[derive(Debug, Args)]
-struct FillArgs {
-    /// routes, packets or pending.
-    kept: String,
-    /// How many.
-    count: u64,
-    /// Interests drawn at random.
-    lookups: u64,
+    Cell {
+        /// Which: names KIND COUNT LOOKUPS, nodes HOSTS SECONDS SEED, cluster SEED, or goodput
+        /// GBIT RTT_MS LOSS bdp|cubic SEED.
+        words: Vec<String>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -113,7 +107,7 @@ fn main() -> ExitCode {
             let effort = Effort { is_quick: args.quick, seed: args.seed };
             outcome(report::answer(&args.names, args.list, &effort, args.report.as_deref()))
         }
-        Command::Fill(args) => outcome(scale::fill(&args.kept, args.count, args.lookups)),
+        Command::Cell { words } => outcome(apart::answer(&words)),
         Command::Run(args) => outcome(byname_sim::topology::run::print(&args.file, args.seed)),
         Command::Replay(args) => outcome(campaign::replay(args.seed, args.json)),
     }

@@ -110,6 +110,11 @@ impl Queue {
         (delay_ps * u128::from(self.config.bits_per_s) / 8_000_000_000_000) as u64
     }
 
+    /// Nothing waits any more.
+    pub fn clear(&mut self, now_ns: u64) {
+        self.busy_until_ps = self.busy_until_ps.min(u128::from(now_ns) * 1000);
+    }
+
     /// Mean delay of what passed since the figures were set to zero.
     pub fn delay_mean_ns(&self) -> u64 {
         (self.delay_sum_ns / u128::from(self.packet_count.max(1))) as u64

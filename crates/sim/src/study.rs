@@ -4,6 +4,7 @@
 //! alone. [`report`](crate::report) makes a page of them. Grids of independent runs use all
 //! processors ([`on_all_processors`]); the order of results is that of the questions.
 
+pub mod apart;
 pub mod cluster;
 pub mod fairness;
 pub mod flash;

@@ -435,8 +435,13 @@ impl World {
     }
 
     fn set_link(&mut self, link: LinkId, is_up: bool, is_noticed: bool) {
-        for end in self.links[link.0] {
-            self.hosts[end.host].set_link(end.port, is_up, is_noticed);
+        for (place, end) in self.links[link.0].into_iter().enumerate() {
+            self.hosts[end.host].set_link(end.port, is_up, is_noticed, self.now_ns);
+            if !is_up {
+                let lost = self.agenda.cut(2 * link.0 + place, self.now_ns);
+                let wire = self.hosts[end.host].wire_mut(end.port).expect("links end at wires");
+                wire.line.count_lost(lost);
+            }
             self.settle(end.host);
         }
     }
@@ -448,7 +453,7 @@ impl World {
         for one in leaving.drain(..) {
             match one {
                 Leaving::Frame { line, arrival } => {
-                    self.agenda.plan_frame(arrival.at_ns, line, arrival.frame, arrival.is_late);
+                    self.agenda.plan_frame(line, arrival);
                 }
                 Leaving::Departure { line, at_ns } => self.agenda.plan_departure(at_ns, line),
             }

@@ -10,6 +10,7 @@ use byname_sim::study::cluster::{self, Room, play};
 use byname_sim::study::reroute::{Case, Learns, measure};
 use byname_sim::study::scale::{Kept, names, racks, slope};
 use byname_sim::topology::plan::link;
+use byname_sim::topology::routes::Ways;
 use byname_sim::topology::{Plan, run, shapes};
 use byname_sim::traffic::Source;
 use byname_sim::{Incident, MS, Now, Program, SECOND, World};
@@ -146,7 +147,8 @@ fn names_are_found_among_many() {
 
 fn ring(strategy: &'static str, learns: Learns) -> Case {
     let plan = shapes::ring(6, link(100_000_000, 2 * MS));
-    Case { plan, hosts: ["h0", "h2", "h1", "h2"], strategy, learns, seconds: 3, seed: 1 }
+    let (hosts, ways) = (["h0", "h2", "h1", "h2"], Ways::Around);
+    Case { plan, hosts, strategy, ways, learns, seconds: 3, seed: 1 }
 }
 
 #[test]
@@ -156,6 +158,19 @@ fn a_cut_that_is_noticed_costs_little_more_than_the_way_around() {
     assert_eq!(outcome.way_ms, (4.0, 8.0));
     assert!(outcome.silence_ms < 50, "{} ms of silence", outcome.silence_ms);
     assert!(outcome.back_ms.is_some_and(|ms| ms < 1000), "{:?}", outcome.back_ms);
+}
+
+#[test]
+fn routes_that_only_come_nearer_lead_into_no_dead_end() {
+    // At an edge of a fat tree, whatever was lost once must not be sent down to other machines.
+    let plan = shapes::fat_tree(4, link(200_000_000, MS / 10));
+    let hosts = ["h0-0-0", "h3-1-1", "agg3-0", "edge3-1"];
+    let (strategy, learns, ways) = ("best-route", Learns::Ends, Ways::Nearer);
+    let case = Case { plan, hosts, strategy, learns, ways, seconds: 3, seed: 1 };
+    let outcome = measure(&case).expect("no promise is broken");
+    assert!(outcome.before > 0.8, "{:.2} of the line", outcome.before);
+    assert!(outcome.silence_ms < 50, "{} ms of silence", outcome.silence_ms);
+    assert!(outcome.share > 0.9, "{:.2} of what it was", outcome.share);
 }
 
 #[test]

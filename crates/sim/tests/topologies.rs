@@ -7,7 +7,8 @@ use byname_forwarder::Config;
 use byname_sim::topology::plan::{link, plain_link};
 use byname_sim::topology::routes::Distances;
 use byname_sim::topology::{Plan, Topology, run, shapes, sites};
-use byname_sim::{HostId, MS, World};
+use byname_sim::traffic::{Job, Sink, Source};
+use byname_sim::{HostId, Incident, MS, SECOND, World};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("topologies")
@@ -102,6 +103,39 @@ fn ways_are_the_shortest_by_delay_and_know_cuts() {
     assert_eq!(way(&[short, topology.link(b, a).expect("a link")]), None);
     // The nearer of two.
     assert_eq!(Distances::new(&topology, &world, &[b, c], &[]).from(a), Some(2_000));
+}
+
+#[test]
+fn a_cut_loses_what_waits_in_the_queue() {
+    for discipline in ["drop-tail", "codel-marks"] {
+        // Somebody sends at 100 Mbit/s into a line of 10, whose queue holds 200 ms of it.
+        let text = format!(
+            "host a b c\nlink a b rate=100M delay=1ms\n\
+             link b c rate=10M delay=5ms queue=250k discipline={discipline}"
+        );
+        let (mut world, topology) = built(&Plan::parse(&text).expect("a plan"));
+        let prefix: byname_packet::Name = "/site".parse().expect("a name");
+        let source = world.add_program(topology.hosts[0], Source::default());
+        world.route_to(source, &prefix);
+        topology.route_by_delay(&mut world, &prefix, &topology.hosts[..1]);
+        let job = Job { start_ns: SECOND, name: prefix, segments: 10_000 };
+        world.add_program(topology.hosts[2], Sink::new([job], 1));
+        let (thin, sender) = (topology.links[1].2, topology.hosts[1]);
+        let at_ns = 2 * SECOND;
+        world.plan(at_ns, Incident::Cut { link: thin, is_noticed: false });
+        // What was on the wire has come by then.
+        world.run(at_ns + 5 * MS, &|_| false).expect("calm");
+        let lost = world.line_counters(thin, sender).losses;
+        assert!(lost > 0, "{discipline}: nothing waited, so this tests nothing");
+        let received = |world: &World| {
+            let counters = world.line_counters(thin, sender);
+            counters.frames - counters.losses - counters.overflows - counters.drops
+        };
+        let came = received(&world);
+        world.run(at_ns + 100 * MS, &|_| false).expect("calm");
+        assert_eq!(received(&world), came, "{discipline}");
+        assert_eq!(world.in_flight().0, 0, "{discipline}");
+    }
 }
 
 #[test]

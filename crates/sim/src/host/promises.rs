@@ -36,28 +36,35 @@ impl Host {
         ledger.fault.take()
     }
 
-    /// Which table of forwarder or links is fuller than allowed, or emptier than it should be.
-    pub(crate) fn tables_fault(&self) -> Option<String> {
-        let Some(forwarder) = &self.forwarder else { return None };
-        let (now, config) = (forwarder.occupancy(), &self.config);
+    /// Prefixes that should have routes. Counting them takes longer than anything else that is
+    /// looked at, so it is done only after a change.
+    fn prefix_count(&mut self) -> usize {
         // The face of a program that crashed took its routes along.
         let up = self.routes.iter().filter(|(_, port, _)| !self.down.contains(port));
-        let prefixes: BTreeSet<&Name> = up.map(|(prefix, ..)| prefix).collect();
+        let count = || up.map(|(prefix, ..)| prefix).collect::<BTreeSet<&Name>>().len();
+        *self.prefix_count.get_or_insert_with(count)
+    }
+
+    /// Which table of forwarder or links is fuller than allowed, or emptier than it should be.
+    pub(crate) fn tables_fault(&mut self) -> Option<String> {
+        let prefixes = self.prefix_count();
+        let Some(forwarder) = &self.forwarder else { return None };
+        let (now, config) = (forwarder.occupancy(), &self.config);
         let tables = [
             ("octets of pending Interests", now.pit_bytes, config.pit_bytes_max),
             ("packets in the content store", now.cs_entries, config.cs_entries_max),
             ("octets in the content store", now.cs_bytes, config.cs_bytes_max),
             ("places for nonces", now.dead_nonces, 2 * config.dead_nonces_max),
             ("prefixes with measurements", now.measured, MEASURED_MAX),
-            ("prefixes with routes", now.rib_entries, prefixes.len()),
-            ("prefixes with next hops", now.fib_entries, prefixes.len()),
+            ("prefixes with routes", now.rib_entries, prefixes),
+            ("prefixes with next hops", now.fib_entries, prefixes),
         ];
         let full = tables.into_iter().find(|(_, count, max)| count > max);
         if let Some((what, count, max)) = full {
             return Some(format!("tables are bounded: {count} {what}, allowed are {max}"));
         }
-        if now.rib_entries < prefixes.len() || now.fib_entries < prefixes.len() {
-            return Some(format!("routes stay: {} of {}", now.fib_entries, prefixes.len()));
+        if now.rib_entries < prefixes || now.fib_entries < prefixes {
+            return Some(format!("routes stay: {} of {prefixes}", now.fib_entries));
         }
         let limit = |port: usize| {
             let times = if self.ports.reliable.contains(&port) { RELIABLE_TIMES_MORE } else { 1 };

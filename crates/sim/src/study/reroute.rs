@@ -8,9 +8,9 @@ use byname_forwarder::Config;
 use byname_packet::Name;
 
 use crate::plot::{Axis, Plot, Series};
-use crate::study::{Effort, Section};
+use crate::study::{Effort, Section, on_all_processors};
 use crate::topology::plan::{Plan, link};
-use crate::topology::routes::Distances;
+use crate::topology::routes::{Distances, Routing, Ways};
 use crate::topology::{Topology, shapes, sites};
 use crate::traffic::{Job, SEGMENT_BYTES, Sink, Source};
 use crate::world::{Fault, HostId, Incident, LinkId, MS, ProgramId, SECOND, World};
@@ -25,8 +25,12 @@ const CUT_NS: u64 = 3 * SECOND;
 const BEFORE_MS: usize = 500;
 /// Goodput is compared over this.
 const WINDOW_MS: usize = 100;
+/// If nothing is missing for so long after the cut, what came did not come over that link.
+const AT_ONCE_MS: usize = 500;
 /// What counts as back.
 const BACK: f64 = 0.9;
+/// Rate of all links.
+const LINE_BITS_PER_S: u64 = 200_000_000;
 const PREFIX: &str = "/site/data";
 
 /// Who learns of the cut.
@@ -52,6 +56,8 @@ pub struct Case {
     pub hosts: [&'static str; 4],
     /// Strategy of all forwarders.
     pub strategy: &'static str,
+    /// Which routes there are.
+    pub ways: Ways,
     /// Who learns of the cut.
     pub learns: Learns,
     /// Virtual time after the cut.
@@ -65,8 +71,11 @@ pub struct Case {
 pub struct Outcome {
     /// The longest time without an answer after the cut, in milliseconds.
     pub silence_ms: u64,
-    /// From the cut until goodput was back at nine tenths, in milliseconds, if it was.
+    /// From the cut until goodput was back at nine tenths, in milliseconds, if it was; 0 if it never
+    /// was away.
     pub back_ms: Option<u64>,
+    /// Goodput before the cut as a share of 200 Mbit/s, which no link of the study has less than.
+    pub before: f64,
     /// Goodput of the last second as a share of that before the cut.
     pub share: f64,
     /// Interests that the reader repeated.
@@ -100,7 +109,8 @@ fn stage(case: &Case) -> Stage {
     let prefix: Name = PREFIX.parse().expect("a constant name");
     let program = world.add_program(source, Source::default());
     world.route_to(program, &prefix);
-    topology.route_by_delay(&mut world, &prefix, &[source]);
+    let (targets, ways) = (&[source][..], case.ways);
+    topology.put_routes(&mut world, &Routing { prefix: &prefix, targets, ways, without: &[] });
     let job = Job { start_ns: SECOND, name: prefix.clone(), segments: u64::MAX / 2 };
     let sink = world.add_program(reader, Sink::new([job], case.seed).with_course(MS));
     let cut = topology.link(one, other).expect("a link of the plan");
@@ -125,7 +135,8 @@ pub fn measure(case: &Case) -> Result<Outcome, Fault> {
     if let Learns::Routing { after_ns } = case.learns {
         stage.world.run(CUT_NS + after_ns, &|_| false)?;
         let Stage { world, topology, prefix, source, cut, .. } = &mut stage;
-        topology.route_without(world, prefix, &[*source], &[*cut]);
+        let (targets, ways, without) = (&[*source][..], case.ways, &[*cut][..]);
+        topology.put_routes(world, &Routing { prefix, targets, ways, without });
     }
     stage.world.run(end_ns, &|_| false)?;
     let sink = stage.world.program::<Sink>(stage.sink).expect("the reader");
@@ -142,6 +153,8 @@ fn judge(course: Vec<u32>, repeated: u64, way_ms: (f64, f64)) -> Outcome {
     };
     let before = mean(&course[cut - BEFORE_MS..cut]);
     let after = &course[cut..];
+    let mut at_once = after.windows(WINDOW_MS).take(AT_ONCE_MS);
+    let was_elsewhere = at_once.all(|window| mean(window) >= BACK * before);
     let silences = after.split(|count| *count > 0).map(<[u32]>::len);
     let silence_ms = silences.max().unwrap_or(0) as u64;
     // Not before the silence: what was under way still comes.
@@ -155,8 +168,9 @@ fn judge(course: Vec<u32>, repeated: u64, way_ms: (f64, f64)) -> Outcome {
         .position(|window| mean(window) >= BACK * before);
     let last = &after[after.len().saturating_sub(1000)..];
     Outcome {
+        before: before * 8e3 * SEGMENT_BYTES as f64 / LINE_BITS_PER_S as f64,
         silence_ms,
-        back_ms: back.map(|at| (silent_until + at) as u64),
+        back_ms: if was_elsewhere { Some(0) } else { back.map(|at| (silent_until + at) as u64) },
         share: mean(last) / before.max(f64::MIN_POSITIVE),
         repeated,
         way_ms,
@@ -166,18 +180,18 @@ fn judge(course: Vec<u32>, repeated: u64, way_ms: (f64, f64)) -> Outcome {
 
 /// Networks with a way around, and the link that is cut.
 fn networks() -> Vec<(&'static str, Plan, [&'static str; 4])> {
-    let even = link(200_000_000, 2 * MS);
+    let even = link(LINE_BITS_PER_S, 2 * MS);
     let mut lhc = sites::lhc();
     for link in &mut lhc.links {
         // A reader of a Tier 2 with its own limit: all ways can carry it.
-        link.config.line.queue.bits_per_s = 200_000_000;
+        link.config.line.queue.bits_per_s = LINE_BITS_PER_S;
     }
     vec![
         ("ring of 6, next to the reader", shapes::ring(6, even), ["h0", "h2", "h1", "h2"]),
         ("ring of 6, next to the source", shapes::ring(6, even), ["h0", "h2", "h0", "h1"]),
         (
             "fat tree of 4, above the reader's edge",
-            shapes::fat_tree(4, link(200_000_000, MS / 10)),
+            shapes::fat_tree(4, link(LINE_BITS_PER_S, MS / 10)),
             ["h0-0-0", "h3-1-1", "agg3-0", "edge3-1"],
         ),
         ("LHC sites, CERN to Karlsruhe", lhc, ["cern", "t2-desy", "cern", "t1-kit"]),
@@ -190,75 +204,99 @@ const LEARNS: [(&str, Learns); 3] = [
     ("routing after 1 s", Learns::Routing { after_ns: SECOND }),
 ];
 
+const WAYS: [(&str, Ways); 2] = [("nearer", Ways::Nearer), ("around", Ways::Around)];
+
 /// The time to reroute.
 pub fn run(effort: &Effort) -> Section {
     let mut section = Section::new("Time to reroute after a cut link");
     section.paragraph(
         "One reader and one source over links of 200 Mbit/s, no content stores; at 3 s a link on \
-         the way is cut. Routes by delay lead over every link, the shortest way first, so there is \
-         a way around from the start; which one is used is up to the strategy. Silence is the \
-         longest time without an answer after the cut; `back` is the time until 100 ms bring nine \
-         tenths of what came before, `share` what the last second brings (a dash: nothing came \
-         just before the cut). Ways around have a price, too: in the fat tree a lost packet alone \
-         can cost seconds, because each repetition is sent another way around, where it meets \
-         what is pending, until the first has expired after 4 s.",
+         the way is cut. Routes, `nearer`: to neighbours that are nearer to the source than the \
+         host itself, so that no Interest goes in circles; `around`: also to others that reach the \
+         source without coming back, dearer, as NLSR finds them. Which is used is up to the \
+         strategy. Silence is the longest time without an answer after the cut; `back` is the time \
+         until 100 ms bring nine tenths of what came before (0: the link was not used), `share` what the last \
+         second brings. `Before` is the share of the line that was \
+         used in the half second before the cut.",
     );
-    let (mut rows, mut series) = (Vec::new(), Vec::new());
-    let cases = networks().into_iter().take(if effort.is_quick { 1 } else { usize::MAX });
-    for (place, (network, plan, hosts)) in cases.enumerate() {
-        for (who, learns) in LEARNS {
-            for strategy in ["best-route", "asf"] {
-                let seconds = if effort.is_quick { 3 } else { 10 };
-                let (plan, seed) = (plan.clone(), effort.seed);
-                let case = Case { plan, hosts, strategy, learns, seconds, seed };
-                match measure(&case) {
-                    Ok(outcome) => {
-                        rows.push(row([network, who, strategy], &outcome));
-                        if place == 0 {
-                            series.push(curve(&format!("{strategy}, {who} know"), &outcome));
-                        }
-                    }
-                    Err(fault) => section.paragraph(format!("A promise was broken: {fault:?}.")),
-                }
+    let (mut rows, mut found) = (Vec::new(), Vec::new());
+    let cases = cases(effort);
+    let outcomes = on_all_processors(&cases, |(_, case)| measure(case));
+    for ((words, _), outcome) in cases.into_iter().zip(outcomes) {
+        match outcome {
+            Ok(outcome) => {
+                rows.push(row(words, &outcome));
+                found.push((words, outcome));
             }
+            Err(fault) => section.paragraph(format!("A promise was broken: {fault:?}.")),
         }
     }
     let head = [
         "network and cut",
+        "routes",
         "who learns",
         "strategy",
         "way before → after, ms",
+        "before",
         "silence, ms",
         "back, ms",
         "share at the end",
         "repeated",
     ];
     section.table(&head, rows);
-    section.plot(Plot {
-        name: "reroute".to_owned(),
-        title: "Goodput around a cut at 3 s, ring of 6".to_owned(),
-        x: Axis::linear("seconds"),
-        y: Axis::linear("Mbit/s"),
-        series,
-    });
+    for (place, name, network) in [(0, "reroute", "ring of 6"), (2, "reroute-fat-tree", "fat tree")]
+    {
+        let all = networks();
+        let is_it = |it: &&([&str; 4], Outcome)| {
+            it.0[0] == all[place].0 && (place != 0 || it.0[1] == "around") && it.0[2] != LEARNS[2].0
+        };
+        let curves = found.iter().filter(is_it).map(|([_, routes, who, strategy], outcome)| {
+            curve(&format!("{strategy}, {who} know, {routes}"), outcome)
+        });
+        let series: Vec<Series> = curves.collect();
+        if series.is_empty() {
+            continue;
+        }
+        section.plot(Plot {
+            name: name.to_owned(),
+            title: format!("Goodput around a cut at 3 s, {network}"),
+            x: Axis::linear("seconds"),
+            y: Axis::linear("Mbit/s"),
+            series,
+        });
+    }
     section
 }
 
-fn row(words: [&str; 3], it: &Outcome) -> Vec<String> {
+/// What is tried, with the words for it.
+fn cases(effort: &Effort) -> Vec<([&'static str; 4], Case)> {
+    let (count, seconds) = if effort.is_quick { (1, 3) } else { (usize::MAX, 10) };
+    let mut cases = Vec::new();
+    for (network, plan, hosts) in networks().into_iter().take(count) {
+        for (routes, ways) in WAYS {
+            for (who, learns) in LEARNS {
+                for strategy in ["best-route", "asf"] {
+                    let (plan, seed) = (plan.clone(), effort.seed);
+                    let case = Case { plan, hosts, strategy, ways, learns, seconds, seed };
+                    cases.push(([network, routes, who, strategy], case));
+                }
+            }
+        }
+    }
+    cases
+}
+
+fn row(words: [&str; 4], it: &Outcome) -> Vec<String> {
     let mut row: Vec<String> = words.map(str::to_owned).into();
     row.extend([
         format!("{:.1} → {:.1}", it.way_ms.0, it.way_ms.1),
+        format!("{:.0} %", it.before * 100.0),
         it.silence_ms.to_string(),
         it.back_ms.map_or("never".to_owned(), |ms| ms.to_string()),
-        share(it.share),
+        format!("{:.0} %", it.share * 100.0),
         it.repeated.to_string(),
     ]);
     row
-}
-
-/// As a percentage; nothing came before the cut if there is none.
-fn share(share: f64) -> String {
-    if share < 1e6 { format!("{:.0} %", share * 100.0) } else { "–".to_owned() }
 }
 
 /// Goodput over time, in steps of 50 ms.

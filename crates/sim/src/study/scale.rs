@@ -8,8 +8,6 @@
 //! Interests what traffic makes: all three are kept by name, so one forwarder is filled with each,
 //! and the cost of an Interest that meets them is measured with names drawn at random.
 
-use std::process::Command;
-
 use byname_forwarder::{Config, FaceId, FaceInfo, Forwarder, Route, Tx};
 use byname_packet::lp::LpHeader;
 use byname_packet::{DataBuilder, InterestBuilder, Name, NullSigner};
@@ -17,7 +15,7 @@ use byname_packet::{DataBuilder, InterestBuilder, Name, NullSigner};
 use crate::plot::{Axis, Plot, Series};
 use crate::random::Random;
 use crate::study::cluster::{Outcome, Room, play, resident_bytes, thread_cpu};
-use crate::study::{Effort, Section};
+use crate::study::{Effort, Section, apart};
 use crate::topology::plan::{Plan, link};
 use crate::world::{MS, SECOND};
 
@@ -217,39 +215,50 @@ pub fn names(kept: Kept, count: u64, lookups: u64) -> Names {
     }
 }
 
-/// The word for a kind of name on the command line of [`fill`].
-fn word(kept: Kept) -> &'static str {
-    match kept {
-        Kept::Routes => "routes",
-        Kept::Packets => "packets",
-        Kept::Pending => "pending",
+impl Kept {
+    /// The word for it in tables, and between processes.
+    fn word(self) -> &'static str {
+        match self {
+            Kept::Routes => "routes",
+            Kept::Packets => "packets",
+            Kept::Pending => "pending",
+        }
+    }
+
+    /// What the word means.
+    pub(super) fn from_word(word: &str) -> Option<Self> {
+        [Kept::Routes, Kept::Packets, Kept::Pending].into_iter().find(|it| it.word() == word)
     }
 }
 
-/// Fills one forwarder and prints what [`names_apart`] reads; false if nobody knows the word.
-pub fn fill(kept: &str, count: u64, lookups: u64) -> bool {
-    let all = [Kept::Routes, Kept::Packets, Kept::Pending];
-    let Some(kept) = all.into_iter().find(|it| word(*it) == kept) else { return false };
-    let found = names(kept, count.max(1), lookups.max(1));
-    println!("{} {} {}", found.resident_bytes, found.insert_ns, found.lookup_ns);
-    true
+impl Names {
+    /// What [`names_apart`] reads.
+    pub(super) fn line(&self) -> String {
+        format!("{} {} {}", self.resident_bytes, self.insert_ns, self.lookup_ns)
+    }
 }
 
-/// The same in a process of its own, where no memory is left over from other work. `None` if this
-/// program is not the one that can do that.
-fn names_apart(kept: Kept, count: u64, lookups: u64) -> Option<Names> {
-    let program = std::env::current_exe().ok().filter(|it| it.ends_with("byname-sim"))?;
-    let arguments = [count.to_string(), lookups.to_string()];
-    let output = Command::new(program).args(["fill", word(kept)]).args(arguments).output().ok()?;
-    let said = String::from_utf8(output.stdout).ok()?;
-    let mut numbers = said.split_whitespace();
-    Some(Names {
-        kept,
-        count,
-        resident_bytes: numbers.next()?.parse().ok()?,
-        insert_ns: numbers.next()?.parse().ok()?,
-        lookup_ns: numbers.next()?.parse().ok()?,
-    })
+/// The same in a process of its own, if there can be one.
+fn names_apart(kept: Kept, count: u64, lookups: u64) -> Names {
+    let told = || {
+        let said = apart::ask(&["names", kept.word(), &count.to_string(), &lookups.to_string()])?;
+        let mut numbers = said.split_whitespace();
+        Some(Names {
+            kept,
+            count,
+            resident_bytes: numbers.next()?.parse().ok()?,
+            insert_ns: numbers.next()?.parse().ok()?,
+            lookup_ns: numbers.next()?.parse().ok()?,
+        })
+    };
+    told().unwrap_or_else(|| names(kept, count, lookups))
+}
+
+/// [`nodes`] in a process of its own, if there can be one.
+fn nodes_apart(hosts: usize, seconds: u64, seed: u64) -> Outcome {
+    let words = ["nodes", &hosts.to_string(), &seconds.to_string(), &seed.to_string()];
+    let told = apart::ask(&words).and_then(|said| Outcome::from_line(&said));
+    told.unwrap_or_else(|| nodes(hosts, seconds, seed))
 }
 
 /// Slope of a straight line through points, by least squares.
@@ -274,14 +283,14 @@ fn show_nodes(effort: &Effort, section: &mut Section) {
     let (counts, seconds): (&[usize], u64) =
         if effort.is_quick { (&[10, 20], 6) } else { (&[10, 30, 100, 300, 1000], 10) };
     let found: Vec<Outcome> =
-        counts.iter().map(|count| nodes(*count, seconds, effort.seed)).collect();
+        counts.iter().map(|count| nodes_apart(*count, seconds, effort.seed)).collect();
     section.paragraph(format!(
         "Racks of nine machines below a router, the routers in a tree of arity four. Each machine \
          reads a block of 4 MiB every two seconds for {seconds} virtual seconds, the same at every \
-         size. Every machine publishes, so every host has a route to each. Packets are counted at \
+         size. Every machine publishes, and every router has a route to each. Packets are counted at \
          each link that they cross, so ways that grow longer with the tree show in the packets of \
          a node and not in the cost of a packet. Memory is what is resident at the end more than \
-         before; what the allocator had kept from earlier runs is not in it.",
+         before. Each row is a process of its own.",
     ));
     let rows = found.iter().map(|it| {
         let per_node = it.hosts as f64;
@@ -344,11 +353,9 @@ fn show_names(effort: &Effort, section: &mut Section) {
     let (mut rows, mut series) = (Vec::new(), Vec::new());
     let mut slopes = Vec::new();
     for kept in [Kept::Routes, Kept::Packets, Kept::Pending] {
-        let cell = |count: &u64| {
-            names_apart(kept, *count, lookups).unwrap_or_else(|| names(kept, *count, lookups))
-        };
+        let cell = |count: &u64| names_apart(kept, *count, lookups);
         let found: Vec<Names> = counts.iter().map(cell).collect();
-        let label = word(kept).to_owned();
+        let label = kept.word().to_owned();
         rows.extend(found.iter().map(|it| {
             vec![
                 label.clone(),
