@@ -48,7 +48,7 @@ pub struct Listener {
 enum Entrance {
     /// It is one at once.
     Open,
-    Memif(Lobby<memif::Handshake>),
+    Memif(Lobby<memif::Handshake>, memif::Seats),
     WebSocket(Lobby<websocket::Handshake>, Arc<AllowedOrigins>),
 }
 
@@ -85,7 +85,8 @@ impl Listener {
                 let (socket, file) = unix::bind(endpoint, path, Type::SEQPACKET)?;
                 let lobby = Lobby::new(&socket)
                     .map_err(|e| bind::bind_error(endpoint, "epoll", e.into()))?;
-                let (file, entrance) = (Some(file), Entrance::Memif(lobby));
+                let (file, entrance) =
+                    (Some(file), Entrance::Memif(lobby, memif::Seats::default()));
                 Ok(Listener { file, socket, endpoint: endpoint.clone(), limits, entrance })
             }
             Endpoint::Memif { .. } => Err(endpoint.wrong_transport("role=server").into()),
@@ -129,10 +130,11 @@ impl Listener {
                 let stream = self.accept_socket()?;
                 stream.map(|it| Connection::accepted(it, &self.endpoint, limits)).transpose()
             }
-            Entrance::Memif(lobby) => {
+            Entrance::Memif(lobby, seats) => {
                 let channel = lobby.next(|| {
                     let client = self.accept_socket()?;
-                    Ok(client.map(|it| memif::Handshake::begin(it.into(), limits).ok()))
+                    let begin = |it: Socket| memif::Handshake::begin(it.into(), limits, seats);
+                    Ok(client.map(|it| begin(it).ok()))
                 })?;
                 Ok(channel.map(|channel| Connection::memif(channel, &self.endpoint, true)))
             }
@@ -172,7 +174,7 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.entrance {
             Entrance::Open => self.socket.as_fd(),
-            Entrance::Memif(lobby) => lobby.as_fd(),
+            Entrance::Memif(lobby, _) => lobby.as_fd(),
             Entrance::WebSocket(lobby, _) => lobby.as_fd(),
         }
     }

@@ -30,12 +30,14 @@ mod overflow;
 mod producer;
 mod region;
 mod ring;
+mod seats;
 mod wake;
 mod wire;
 
 pub(crate) use accepting::Handshake;
 pub(crate) use channel::Channel;
 pub use error::{MemifError, RegionRefusal, RingRefusal};
+pub(crate) use seats::Seats;
 
 use crate::limits::Limits;
 

@@ -18,6 +18,7 @@ use super::kick::{Kick, is_eventfd};
 use super::producer::Producer;
 use super::region::Region;
 use super::ring::{COOKIE, LOG2_RANGE, Ring, Side};
+use super::seats::{Seat, Seats};
 use super::wake::Wake;
 use super::wire::{
     AddRegion, AddRing, Hello, Init, MODE_ETHERNET, Message, RING_TO_SERVER, VERSION,
@@ -44,6 +45,7 @@ const UNREAD_MAX: usize = 64;
 pub(crate) struct Handshake {
     control: OwnedFd,
     limits: Limits,
+    seat: Seat,
     is_trusted: bool,
     messages: usize,
     has_begun: bool,
@@ -55,14 +57,18 @@ pub(crate) struct Handshake {
 
 impl Handshake {
     /// Greets a client that has just connected.
-    pub(crate) fn begin(control: OwnedFd, limits: Limits) -> Result<Self, MemifError> {
+    pub(crate) fn begin(
+        control: OwnedFd,
+        limits: Limits,
+        seats: &Seats,
+    ) -> Result<Self, MemifError> {
         let hello = Hello {
             version_min: VERSION,
             version_max: VERSION,
             region_index_max: REGIONS_MAX as u16 - 1,
             to_client_index_max: 0,
             to_server_index_max: 0,
-            ring_log2_max: *LOG2_RANGE.end(),
+            ring_log2_max: seats.ring_log2_max(),
             is_byname: true,
         };
         control::send(&control, &Message::Hello(hello), None)?;
@@ -70,6 +76,7 @@ impl Handshake {
         Ok(Handshake {
             control,
             limits,
+            seat: seats.take(),
             is_trusted,
             messages: 0,
             has_begun: false,
@@ -176,7 +183,7 @@ impl Handshake {
             Ok(ends)
         });
         match ends {
-            Ok(ends) => Some(Channel::new(self.control, ends, self.limits)),
+            Ok(ends) => Some(Channel::new(self.control, ends, self.limits).seated(self.seat)),
             Err(error) => {
                 self.refuse(&error);
                 None
@@ -261,7 +268,7 @@ pub(super) fn accept(
     timeout: Duration,
 ) -> Result<Channel, MemifError> {
     let deadline = Instant::now() + timeout;
-    let mut handshake = Handshake::begin(control, limits)?;
+    let mut handshake = Handshake::begin(control, limits, &Seats::default())?;
     loop {
         control::wait(&handshake.control, deadline)?;
         handshake = match lobby::Handshake::advance(handshake) {

@@ -25,6 +25,7 @@ use super::error::MemifError;
 use super::kick::Kick;
 use super::overflow::Overflow;
 use super::producer::{Place, Producer};
+use super::seats::Seat;
 use super::wake::Wake;
 use super::wire::Message;
 use crate::connection::{FRAMES_MAX, FrameList, RecvStatus};
@@ -75,6 +76,8 @@ pub(crate) struct Channel {
     is_closed: bool,
     /// Found where no error can be returned; told at the next call that can.
     fault: Option<MemifError>,
+    /// Of a client of a listener of ours.
+    seat: Option<Seat>,
 }
 
 impl Channel {
@@ -88,7 +91,14 @@ impl Channel {
             send_dropped: 0,
             is_closed: false,
             fault: None,
+            seat: None,
         }
+    }
+
+    /// Keeps the place at a listener for as long as the connection lives.
+    pub(super) fn seated(mut self, seat: Seat) -> Self {
+        self.seat = Some(seat);
+        self
     }
 
     pub(crate) fn recv_burst(
