@@ -165,7 +165,11 @@ def wait_prepared(server, name):
 
 
 def t7(lab, options, say):
-    """Many small ranges of a large file in one call."""
+    """Many small ranges of a large file in one call.
+
+    XRootD's client has the file open, and so has ours. The first call of ours has to fetch and
+    prove tree nodes; in later ones most are at hand. XRootD proves nothing, so its calls are alike.
+    """
     reason = contenders.Xrootd.missing()
     if not RANGES.exists():
         reason = "no reader: cargo build --release -p byname-client --example ranges"
@@ -187,15 +191,18 @@ def t7(lab, options, say):
             PYTHON_OF_DEBIAN, HERE / "vector_read.py", f"root://{peer.authority()}//{FILE}",
             RANGE_COUNT, RANGE_BYTES, align, options.rounds + 1]))
         for label, way in ways.items():
-            result = lab.run([RANGES, link_to(way, work), "--connect", way.uri, "--json", "--align",
-                              align, "--count", RANGE_COUNT, "--bytes", RANGE_BYTES, "--rounds",
-                              options.rounds + 1], way.env)
-            ours, limit = median_us(result), {"memif": 1.0, "Unix": 3.0}[label]
-            yield (f"T7 {where}, over {label}: time ≤ {limit:g} × XRootD's vector read",
-                   f"{ours / 1000:.1f} ms against {theirs / 1000:.1f} ms: {ours / theirs:.2f} ×",
-                   verdict(ours <= limit * theirs))
-        ratio = max(json.loads(line)["ratio"] for line in result.stdout.splitlines())
-        yield (f"T7 {where}: octets on the wire ≤ {most} × asked", f"{ratio:.2f} ×",
+            argv = [RANGES, link_to(way, work), "--connect", way.uri, "--json", "--align", align,
+                    "--count", RANGE_COUNT, "--bytes", RANGE_BYTES, "--rounds", options.rounds + 1]
+            opened = lab.run(argv, way.env)
+            for when, result in (("first call", opened),
+                                 ("later calls", lab.run([*argv, "--keep-open"], way.env))):
+                ours, limit = median_us(result), {"memif": 1.0, "Unix": 3.0}[label]
+                yield (f"T7 {where}, over {label}, {when} of an open file: time ≤ {limit:g} × "
+                       "XRootD's vector read",
+                       f"{ours / 1000:.1f} ms against {theirs / 1000:.1f} ms: "
+                       f"{ours / theirs:.2f} ×", verdict(ours <= limit * theirs))
+        ratio = max(json.loads(line)["ratio"] for line in opened.stdout.splitlines())
+        yield (f"T7 {where}, first call: octets on the wire ≤ {most} × asked", f"{ratio:.2f} ×",
                verdict(ratio <= most))
 
 
