@@ -28,11 +28,21 @@ pub(crate) struct Exchange {
     nonce: u32,
 }
 
+/// What answer will do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// The packet of this very name.
+    Exact,
+    /// A description that is fresh.
+    Fresh,
+    /// A description, whatever its age.
+    Older,
+}
+
 /// Which Interest to send.
 pub(crate) struct Ask<'a> {
     pub(crate) name: NameRef<'a>,
-    /// CanBePrefix and MustBeFresh, as discovery wants them.
-    pub(crate) discovers: bool,
+    pub(crate) wanted: Wanted,
     pub(crate) timeout: Duration,
 }
 
@@ -57,8 +67,8 @@ impl Exchange {
         self.nonce = self.nonce.wrapping_mul(0x9E37_79B1).wrapping_add(1);
         let mut wire = Vec::new();
         InterestBuilder::new(ask.name)
-            .can_be_prefix(ask.discovers)
-            .must_be_fresh(ask.discovers)
+            .can_be_prefix(ask.wanted != Wanted::Exact)
+            .must_be_fresh(ask.wanted == Wanted::Fresh)
             .nonce(self.nonce.to_be_bytes())
             .lifetime_ms(u64::try_from(ask.timeout.as_millis()).unwrap_or(u64::MAX))
             .encode(&mut wire);
@@ -94,7 +104,7 @@ impl Exchange {
         let signed = byname_packet::Interest::decode(&wire)
             .map_err(|error| Failure::new(Code::Other, chain(&error)))?;
         self.send(&wire)?;
-        match self.wait(&Ask { name: signed.name, discovers: false, timeout })? {
+        match self.wait(&Ask { name: signed.name, wanted: Wanted::Exact, timeout })? {
             Reply::Data(answer) => Data::decode(&answer)
                 .and_then(|data| ControlResponse::decode(data.content))
                 .map_err(|error| Failure::new(Code::Other, format!("{path}: {}", chain(&error)))),
@@ -151,7 +161,7 @@ impl Exchange {
     pub(crate) fn dataset(&mut self, path: &str, timeout: Duration) -> Outcome<Vec<u8>> {
         let name: Name = format!("/localhost/nfd/{path}").parse().map_err(Failure::usage)?;
         let mut payload = Vec::new();
-        let mut ask = Ask { name: name.view(), discovers: true, timeout };
+        let mut ask = Ask { name: name.view(), wanted: Wanted::Fresh, timeout };
         let mut next: Name;
         for segment in 0.. {
             let wire = match self.request(&ask)? {
@@ -170,7 +180,7 @@ impl Exchange {
                 break;
             }
             next = data.name.without_last(1).to_name().with_segment(segment + 1);
-            ask = Ask { name: next.view(), discovers: false, timeout };
+            ask = Ask { name: next.view(), wanted: Wanted::Exact, timeout };
         }
         Ok(payload)
     }

@@ -4,7 +4,7 @@
 //! before and after each question, and the face and the store whose counters moved are those that
 //! took part. On a busy forwarder other traffic moves them too; then all that moved are named.
 
-use crate::exchange::{Ask, Exchange, Reply};
+use crate::exchange::{Ask, Exchange, Reply, Wanted};
 use crate::exit::{Code, Failure, Outcome};
 use crate::manager::Manager;
 use crate::output;
@@ -13,9 +13,10 @@ use crate::target::{Pace, ReadArgs, Session};
 use byname_io::Connection;
 use byname_packet::lp::nack_reason;
 use byname_packet::mgmt::FaceStatus;
-use byname_packet::{Name, NameRef};
+use byname_packet::{Name, NameRef, types};
 use byname_security::trust::Trusted;
 use byname_transfer::discovery::Discovered;
+use byname_transfer::naming::manifest_name;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
@@ -172,28 +173,27 @@ impl Explainer {
         Ok(())
     }
 
+    /// Who describes the name. A holder of a copy has no fresh answers, and of what was fetched as
+    /// a part of a tree only a manifest: that of the directory it is in, or its own.
     fn discover(&mut self, name: NameRef<'_>) -> Outcome {
-        let question = name.to_name().with_keyword(b"metadata");
-        let ask = Ask { name: question.view(), discovers: true, timeout: PATIENCE };
-        let asked = self.ask(&ask)?;
-        self.tell_asked("metadata", &asked);
-        let shown = output::name(name);
-        match asked.reply {
-            Reply::Data(_) => Ok(()),
-            Reply::Nack(nack_reason::NO_ROUTE) => {
-                Err(Failure::new(Code::NoRoute, format!("no route to {shown}"))
-                    .hint("is the name right, and is its publisher running?"))
+        let is_entry = name.last().is_some_and(|last| last.typ == types::GENERIC);
+        let directories = if is_entry { vec![name.without_last(1), name] } else { Vec::new() };
+        let manifests = directories.into_iter().map(|it| ("manifest", manifest_name(it)));
+        for (step, object) in [("metadata", name.to_name())].into_iter().chain(manifests) {
+            let question = object.with_keyword(b"metadata");
+            for wanted in [Wanted::Fresh, Wanted::Older] {
+                let asked = self.ask(&Ask { name: question.view(), wanted, timeout: PATIENCE })?;
+                self.tell_asked(step, wanted, &asked);
+                match asked.reply {
+                    Reply::Data(_) => return Ok(()),
+                    Reply::Nack(nack_reason::NO_ROUTE) => {}
+                    Reply::Nack(reason) => return Err(refused(name, reason)),
+                    Reply::Silence => return Err(unanswered(name)),
+                }
             }
-            Reply::Nack(reason) => Err(Failure::new(
-                Code::NoRoute,
-                format!("{shown} was refused with a Nack ({})", nack_text(reason)),
-            )),
-            Reply::Silence => Err(Failure::new(
-                Code::NoRoute,
-                format!("it waits here: nobody answered for {shown} within {}", time(PATIENCE)),
-            )
-            .hint("the face above took the question and did not answer: look at its other end")),
         }
+        Err(Failure::new(Code::NoRoute, format!("no route to {}", output::name(name)))
+            .hint("is the name right, and is its publisher running?"))
     }
 
     fn signature(&self, found: &Discovered, elapsed: Duration) {
@@ -229,9 +229,9 @@ impl Explainer {
     fn content(&mut self, found: &Discovered) -> Outcome {
         let segment: Name = found.metadata.name.with_segment(0);
         for _ in 0..2 {
-            let ask = Ask { name: segment.view(), discovers: false, timeout: PATIENCE };
+            let ask = Ask { name: segment.view(), wanted: Wanted::Exact, timeout: PATIENCE };
             let asked = self.ask(&ask)?;
-            self.tell_asked("content", &asked);
+            self.tell_asked("content", ask.wanted, &asked);
             if !matches!(asked.reply, Reply::Data(_)) {
                 let text = "it waits here: the first segment did not come";
                 return Err(Failure::new(Code::NoRoute, text));
@@ -280,8 +280,9 @@ impl Explainer {
         Ok(Asked { reply, rtt, by })
     }
 
-    fn tell_asked(&self, step: &str, asked: &Asked) {
+    fn tell_asked(&self, step: &str, wanted: Wanted, asked: &Asked) {
         let outcome = match asked.reply {
+            Reply::Data(_) if wanted == Wanted::Older => "answered with what is older".to_owned(),
             Reply::Data(_) => "answered".to_owned(),
             Reply::Nack(reason) => format!("refused ({})", nack_text(reason)),
             Reply::Silence => "no answer".to_owned(),
@@ -316,6 +317,18 @@ fn difference(before: &Moment, after: &Moment) -> Vec<String> {
         }
     }
     by
+}
+
+fn refused(name: NameRef<'_>, reason: u64) -> Failure {
+    let text = format!("{} was refused with a Nack ({})", output::name(name), nack_text(reason));
+    Failure::new(Code::NoRoute, text)
+}
+
+fn unanswered(name: NameRef<'_>) -> Failure {
+    let (name, patience) = (output::name(name), time(PATIENCE));
+    let text = format!("it waits here: nobody answered for {name} within {patience}");
+    Failure::new(Code::NoRoute, text)
+        .hint("the face above took the question and did not answer: look at its other end")
 }
 
 fn nack_text(reason: u64) -> String {

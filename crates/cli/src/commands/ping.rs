@@ -1,6 +1,6 @@
 //! `byname ping`: is a name reachable, and how far away is who answers?
 
-use crate::exchange::{Ask, Exchange, Reply};
+use crate::exchange::{Ask, Exchange, Reply, Wanted};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::paths::Paths;
@@ -54,8 +54,11 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         .map_err(|error| Failure::new(Code::NoRoute, error))?;
     let mut exchange = Exchange::new(connection)?;
     let question = name.with_keyword(b"metadata");
-    let ask =
-        Ask { name: question.view(), discovers: true, timeout: Duration::from_secs(args.timeout) };
+    let ask = Ask {
+        name: question.view(),
+        wanted: Wanted::Fresh,
+        timeout: Duration::from_secs(args.timeout),
+    };
     let shown = output::name(name.view());
     let mut answered = 0;
     for sequence in 1..=args.count {

@@ -125,6 +125,19 @@ fn a_mirror_of_a_directory_answers_for_every_file_and_directory_in_it() {
         let stat = scene.reader.run(&["stat", &directory, "--json"]).ok().stdout();
         assert!(stat.contains("\"type\":\"directory\""), "{stat}");
     }
+    let steps = scene.reader.run(&["explain", &link_to(&link, "small"), "--json"]).ok();
+    let steps = steps.stdout();
+    let steps: Vec<serde_json::Value> =
+        steps.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let found = |name: &str| steps.iter().find(|step| step["step"] == name).unwrap();
+    assert!(found("metadata")["outcome"].as_str().unwrap().contains("no route"), "{steps:?}");
+    let says = |step: &serde_json::Value| step["outcome"].as_str().unwrap().starts_with("answered");
+    assert!(steps.iter().any(|step| step["step"] == "manifest" && says(step)), "{steps:?}");
+    assert_eq!(found("version")["size"], 6);
+    assert!(steps.iter().any(|step| step["step"] == "path"), "{steps:?}");
+    let none = scene.reader.run(&["explain", &link_to(&link, "none"), "--json"]);
+    assert!(none.stdout().contains("\"step\":\"manifest\""), "{}", none.stdout());
+    none.fails_with(4, "");
     // What the manifest does not have is nowhere, and nobody takes it for the publisher's word of
     // this moment.
     scene.reader.run(&["stat", &link_to(&link, "none")]).fails_with(4, "");
