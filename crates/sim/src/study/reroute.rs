@@ -25,7 +25,8 @@ const CUT_NS: u64 = 3 * SECOND;
 const BEFORE_MS: usize = 500;
 /// Goodput is compared over this.
 const WINDOW_MS: usize = 100;
-/// If nothing is missing for so long after the cut, what came did not come over that link.
+/// If no more than that is missing so soon after the cut, goodput was never away: the other way was
+/// taken at once, or before.
 const AT_ONCE_MS: usize = 500;
 /// What counts as back.
 const BACK: f64 = 0.9;
@@ -154,7 +155,7 @@ fn judge(course: Vec<u32>, repeated: u64, way_ms: (f64, f64)) -> Outcome {
     let before = mean(&course[cut - BEFORE_MS..cut]);
     let after = &course[cut..];
     let mut at_once = after.windows(WINDOW_MS).take(AT_ONCE_MS);
-    let was_elsewhere = at_once.all(|window| mean(window) >= BACK * before);
+    let was_never_away = at_once.all(|window| mean(window) >= BACK * before);
     let silences = after.split(|count| *count > 0).map(<[u32]>::len);
     let silence_ms = silences.max().unwrap_or(0) as u64;
     // Not before the silence: what was under way still comes.
@@ -170,7 +171,7 @@ fn judge(course: Vec<u32>, repeated: u64, way_ms: (f64, f64)) -> Outcome {
     Outcome {
         before: before * 8e3 * SEGMENT_BYTES as f64 / LINE_BITS_PER_S as f64,
         silence_ms,
-        back_ms: if was_elsewhere { Some(0) } else { back.map(|at| (silent_until + at) as u64) },
+        back_ms: if was_never_away { Some(0) } else { back.map(|at| (silent_until + at) as u64) },
         share: mean(last) / before.max(f64::MIN_POSITIVE),
         repeated,
         way_ms,
@@ -215,7 +216,7 @@ pub fn run(effort: &Effort) -> Section {
          host itself, so that no Interest goes in circles; `around`: also to others that reach the \
          source without coming back, dearer, as NLSR finds them. Which is used is up to the \
          strategy. Silence is the longest time without an answer after the cut; `back` is the time \
-         until 100 ms bring nine tenths of what came before (0: the link was not used), `share` what the last \
+         until 100 ms bring nine tenths of what came before (0: always), `share` what the last \
          second brings. `Before` is the share of the line that was \
          used in the half second before the cut.",
     );
