@@ -6,11 +6,13 @@
 //! of packets; a miss is always a legal answer.
 //!
 //! One packet per name: a later packet of the same name replaces the earlier one. Bounded by count
-//! and by octets; which packet goes first is up to a `policy`. Buffers come in few sizes and are
+//! and by octets; which packet goes first is up to a `policy`, and what a full store takes in up to
+//! `admission`. Buffers come in few sizes and are
 //! charged in full, and a packet takes over the buffer of one that it drives out when that has its
 //! size: a full store that segments pass through allocates no buffers.
 
 mod admin;
+mod admission;
 mod order;
 mod policy;
 
@@ -19,6 +21,7 @@ use hashbrown::HashTable;
 
 use crate::hash::Prefixes;
 use crate::slab::Slab;
+use admission::{Admission, Segment};
 use order::{Order, SplitName};
 use policy::Policy;
 
@@ -45,6 +48,10 @@ struct Entry {
     last_start: u32,
     name_end: u32,
     fresh_until_ns: u64,
+    /// When it came or was asked for last.
+    used_ns: u64,
+    /// The same, by the time of `admission`.
+    used_tick: u32,
     /// SHA-256 of the packet, once somebody has asked for it by digest.
     digest: Option<Box<[u8; 32]>>,
 }
@@ -84,6 +91,7 @@ pub(crate) struct ContentStore {
     by_hash: HashTable<(u32, u32)>,
     order: Order,
     policy: Box<dyn Policy>,
+    admission: Admission,
     bytes: usize,
     entries_max: usize,
     bytes_max: usize,
@@ -105,6 +113,7 @@ impl ContentStore {
             by_hash: HashTable::new(),
             order: Order::default(),
             policy: policy.build(),
+            admission: Admission::default(),
             bytes: 0,
             entries_max: entries_max.min(ENTRIES_MAX),
             bytes_max,
@@ -126,7 +135,8 @@ impl ContentStore {
         self.entries_max
     }
 
-    /// Keeps `data`, whose name has `prefixes`. False when it does not fit at all.
+    /// Keeps `data`, whose name has `prefixes`. False when it does not fit at all or is not worth
+    /// another packet's place.
     pub(crate) fn insert(&mut self, prefixes: &Prefixes, data: &Data<'_>, now_ns: u64) -> bool {
         let (wire, name, hash) = (data.wire(), data.name.value(), prefixes.whole());
         let cost = cost_bytes(wire.len(), name.len());
@@ -134,8 +144,13 @@ impl ContentStore {
             return false;
         }
         let Some(name_start) = name_offset(wire) else { return false };
-        let mut recycled = self.find(hash, name).and_then(|index| self.remove(index));
-        while self.len() >= self.entries_max || self.bytes + cost > self.bytes_max {
+        let known = self.find(hash, name);
+        self.admission.count_packet(self.len());
+        if known.is_none() && self.is_full(cost) && !self.is_worth_room(prefixes, data, now_ns) {
+            return false;
+        }
+        let mut recycled = known.and_then(|index| self.remove(index));
+        while self.is_full(cost) {
             let Some(victim) = self.policy.victim() else { return false };
             recycled = self.remove(victim);
         }
@@ -154,9 +169,30 @@ impl ContentStore {
             last_start: (name_start + last_offset) as u32,
             name_end: (name_start + name.len()) as u32,
             fresh_until_ns: now_ns.saturating_add(fresh_ns),
+            used_ns: now_ns,
+            used_tick: self.admission.tick(),
             digest: None,
         });
         true
+    }
+
+    /// Whether something must go before a packet that is charged `cost` can come in.
+    fn is_full(&self, cost: usize) -> bool {
+        self.len() >= self.entries_max || self.bytes + cost > self.bytes_max
+    }
+
+    fn is_worth_room(&mut self, prefixes: &Prefixes, data: &Data<'_>, now_ns: u64) -> bool {
+        let Some(segment) = segment_of(prefixes, data.name) else { return true };
+        let victim = self.policy.victim().and_then(|index| self.entry(index));
+        let idle_ns = victim.map_or(u64::MAX, |entry| now_ns.saturating_sub(entry.used_ns));
+        self.admission.takes(segment, idle_ns)
+    }
+
+    /// Notes that several wait for `name`: its object is worth keeping.
+    pub(crate) fn note_wanted(&mut self, prefixes: &Prefixes, name: NameRef<'_>) {
+        if let Some(segment) = segment_of(prefixes, name) {
+            self.admission.note_wanted(segment.object_hash);
+        }
     }
 
     fn add(&mut self, entry: Entry) {
@@ -187,7 +223,12 @@ impl ContentStore {
         let mut found = self
             .find(prefixes.whole(), interest.name.value())
             .filter(|index| self.entry(*index).is_some_and(usable));
-        if found.is_none() {
+        if let Some(index) = found {
+            let used_tick = self.entry(index).map_or(0, |entry| entry.used_tick);
+            if self.admission.is_recent(used_tick) {
+                self.note_wanted(prefixes, interest.name);
+            }
+        } else {
             found = self
                 .find_digest(interest.name, prefixes)
                 .filter(|i| self.entry(*i).is_some_and(usable));
@@ -202,7 +243,9 @@ impl ContentStore {
         }
         let index = found?;
         self.policy.on_hit(index);
-        self.entry(index).map(|entry| entry.wire.as_slice())
+        let entry = self.entries.get_mut(index)?;
+        (entry.used_ns, entry.used_tick) = (now_ns, self.admission.tick());
+        Some(&entry.wire)
     }
 
     /// The packet whose name and digest `name` spells out.
@@ -238,6 +281,13 @@ impl ContentStore {
         self.entries.give_back(index);
         Some(buffer)
     }
+}
+
+/// What `name` says if it is that of a segment.
+fn segment_of(prefixes: &Prefixes, name: NameRef<'_>) -> Option<Segment> {
+    let parent = prefixes.parent()?;
+    let number = order::segment_number(&name.value()[parent.end..])?;
+    Some(Segment { hash: prefixes.whole(), object_hash: parent.hash, number })
 }
 
 /// Where the value of the name begins in a Data packet.

@@ -207,7 +207,7 @@ impl Order {
 }
 
 /// The number of `component` if it is a segment number in its shortest encoding.
-fn segment_number(component: &[u8]) -> Option<u64> {
+pub(super) fn segment_number(component: &[u8]) -> Option<u64> {
     let element = tlv::Reader::new(component).read().ok()??;
     let typ = u16::try_from(element.typ).ok()?;
     Component { typ, value: element.value }.segment()

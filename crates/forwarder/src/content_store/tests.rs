@@ -113,9 +113,12 @@ struct Pair {
 }
 
 impl Pair {
+    /// With a store that takes everything in: the model does.
     fn new(entries_max: usize, bytes_max: usize) -> Self {
+        let mut store = ContentStore::new(entries_max, bytes_max, CsPolicy::Lru);
+        store.admission = Admission::of_everything();
         Self {
-            store: ContentStore::new(entries_max, bytes_max, CsPolicy::Lru),
+            store,
             model: Model { packets: Vec::new(), entries_max, bytes_max },
             hasher: NameHasher::new([1, 2]),
             now_ns: 0,
@@ -264,5 +267,73 @@ fn packets_that_wait_to_be_ordered_are_found_whatever_has_gone_before() {
         let found = pair.store.find_match(&interest, &prefixes, 0).map(<[u8]>::to_vec);
         assert_eq!(found, pair.model.find(&interest, 0));
         assert!(found.is_some());
+    }
+}
+
+/// A full store that a reader of `object` passes through, and what of it is found afterwards.
+struct Passing {
+    store: ContentStore,
+    hasher: NameHasher,
+    now_ns: u64,
+}
+
+impl Passing {
+    fn new() -> Self {
+        let store = ContentStore::new(200, 1 << 20, CsPolicy::Lru);
+        Self { store, hasher: NameHasher::new([1, 2]), now_ns: 0 }
+    }
+
+    /// Asks for a segment as a forwarder would; whether the store had it.
+    fn ask(&mut self, object: &[u8], segment: u64) -> bool {
+        self.now_ns += 1000;
+        let name = Name::new().with_generic(object).with_segment(segment);
+        let mut prefixes = Prefixes::default();
+        self.hasher.prefixes(name.view(), &mut prefixes);
+        let mut wire = Vec::new();
+        InterestBuilder::new(name.view()).encode(&mut wire);
+        let interest = Interest::decode(&wire).unwrap();
+        if self.store.find_match(&interest, &prefixes, self.now_ns).is_some() {
+            return true;
+        }
+        let mut wire = Vec::new();
+        DataBuilder::new(name.view()).encode(b"", &NullSigner, &mut wire).unwrap();
+        self.store.insert(&prefixes, &Data::decode(&wire).unwrap(), self.now_ns);
+        false
+    }
+}
+
+#[test]
+fn a_reader_that_passes_once_leaves_what_others_use() {
+    let mut passing = Passing::new();
+    for segment in 0..100 {
+        passing.ask(b"popular", segment);
+    }
+    for segment in 0..10_000 {
+        passing.ask(b"bulk", segment);
+    }
+    let found = (0..100).filter(|segment| passing.ask(b"popular", *segment)).count();
+    assert_eq!(found, 100);
+}
+
+#[test]
+fn a_reader_behind_another_is_answered_from_the_store() {
+    for distance in [20, 90, 300] {
+        let mut passing = Passing::new();
+        for segment in 0..1000 {
+            passing.ask(b"other", segment);
+        }
+        let mut found = 0;
+        for segment in 0..10_000 {
+            passing.ask(b"shared", segment);
+            if let Some(behind) = segment.checked_sub(distance) {
+                found += usize::from(passing.ask(b"shared", behind));
+            }
+        }
+        let missed = 10_000 - distance as usize - found;
+        match distance {
+            // Farther behind than the store reaches.
+            300 => assert!(found < 200, "{distance}: {found}"),
+            _ => assert!(missed <= 200, "{distance}: {missed}"),
+        }
     }
 }

@@ -56,6 +56,11 @@ impl Forwarder {
     ) {
         let now_ns = arrival.now_ns;
         let may_cache = arrival.header.cache_policy != Some(CACHE_POLICY_NO_CACHE);
+        let is_shared =
+            |index: &PitIndex| self.pit.get(*index).is_some_and(|entry| entry.in_records.len() > 1);
+        if satisfied.iter().any(is_shared) {
+            self.cs.note_wanted(&self.scratch.prefixes, data.name);
+        }
         let cached = may_cache && self.cs.insert(&self.scratch.prefixes, data, now_ns);
         // One copy for each face and token, however many entries it satisfies.
         let mut answered: SmallVec<[(FaceId, PitToken); 1]> = SmallVec::new();

@@ -119,6 +119,31 @@ fn a_store_of_size_zero_stores_nothing() {
     assert_eq!(faces(&bench.interest(consumer, "/a/1", 2)), [producer]);
 }
 
+/// What passes a full store is kept if several wait for it, and then what follows in the same
+/// object; what one reader fetches is not.
+#[test]
+fn a_full_store_takes_bulk_that_several_want() {
+    let config = Config { cs_entries_max: 100, ..Config::default() };
+    for wanted_by_two in [false, true] {
+        let mut bench = Bench::with(config.clone());
+        let (one, other, producer) = (bench.local(), bench.local(), bench.local());
+        bench.route("/a", producer, 0);
+        for segment in 0..200 {
+            bench.interest(one, &format!("/a/seg={segment}"), 1);
+            bench.data(producer, &format!("/a/seg={segment}"), 0);
+        }
+        bench.interest(one, "/a/seg=500", 1);
+        if wanted_by_two {
+            bench.interest(other, "/a/seg=500", 2);
+        }
+        bench.data(producer, "/a/seg=500", 0);
+        bench.interest(one, "/a/seg=501", 1);
+        bench.data(producer, "/a/seg=501", 0);
+        let asked = if wanted_by_two { [other] } else { [producer] };
+        assert_eq!(faces(&bench.interest(other, "/a/seg=501", 3)), asked);
+    }
+}
+
 #[test]
 fn a_face_that_no_longer_waits_gets_nothing() {
     let (mut bench, consumer, producer) = bench();
