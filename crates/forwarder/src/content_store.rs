@@ -19,9 +19,10 @@ mod policy;
 use byname_packet::{Data, Interest, NameRef, sha256, tlv, types};
 use hashbrown::HashTable;
 
+use crate::face::FaceId;
 use crate::hash::Prefixes;
 use crate::slab::Slab;
-use admission::{Admission, Segment};
+use admission::{Admission, Segment, Use};
 use order::{Order, SplitName};
 use policy::Policy;
 
@@ -50,8 +51,8 @@ struct Entry {
     fresh_until_ns: u64,
     /// When it came or was asked for last.
     used_ns: u64,
-    /// The same, by the time of `admission`.
-    used_tick: u32,
+    /// The same, as `admission` counts.
+    used: Use,
     /// SHA-256 of the packet, once somebody has asked for it by digest.
     digest: Option<Box<[u8; 32]>>,
 }
@@ -135,9 +136,15 @@ impl ContentStore {
         self.entries_max
     }
 
-    /// Keeps `data`, whose name has `prefixes`. False when it does not fit at all or is not worth
-    /// another packet's place.
-    pub(crate) fn insert(&mut self, prefixes: &Prefixes, data: &Data<'_>, now_ns: u64) -> bool {
+    /// Keeps `data`, whose name has `prefixes` and for which a face waits. False when it does not
+    /// fit at all or is not worth another packet's place.
+    pub(crate) fn insert(
+        &mut self,
+        prefixes: &Prefixes,
+        data: &Data<'_>,
+        waiting: FaceId,
+        now_ns: u64,
+    ) -> bool {
         let (wire, name, hash) = (data.wire(), data.name.value(), prefixes.whole());
         let cost = cost_bytes(wire.len(), name.len());
         if !self.admits || self.entries_max == 0 || cost > self.bytes_max {
@@ -146,9 +153,13 @@ impl ContentStore {
         let Some(name_start) = name_offset(wire) else { return false };
         let known = self.find(hash, name);
         self.admission.count_packet(self.len());
-        if known.is_none() && self.is_full(cost) && !self.is_worth_room(prefixes, data, now_ns) {
-            return false;
+        if known.is_none() && self.is_full(cost) {
+            let segment = segment_of(prefixes, data.name);
+            if segment.is_some_and(|segment| !self.is_worth_room(segment, waiting, now_ns)) {
+                return false;
+            }
         }
+        let used = self.admission.used_by(waiting);
         let mut recycled = known.and_then(|index| self.remove(index));
         while self.is_full(cost) {
             let Some(victim) = self.policy.victim() else { return false };
@@ -170,7 +181,7 @@ impl ContentStore {
             name_end: (name_start + name.len()) as u32,
             fresh_until_ns: now_ns.saturating_add(fresh_ns),
             used_ns: now_ns,
-            used_tick: self.admission.tick(),
+            used,
             digest: None,
         });
         true
@@ -181,11 +192,10 @@ impl ContentStore {
         self.len() >= self.entries_max || self.bytes + cost > self.bytes_max
     }
 
-    fn is_worth_room(&mut self, prefixes: &Prefixes, data: &Data<'_>, now_ns: u64) -> bool {
-        let Some(segment) = segment_of(prefixes, data.name) else { return true };
+    fn is_worth_room(&mut self, segment: Segment, waiting: FaceId, now_ns: u64) -> bool {
         let victim = self.policy.victim().and_then(|index| self.entry(index));
         let idle_ns = victim.map_or(u64::MAX, |entry| now_ns.saturating_sub(entry.used_ns));
-        self.admission.takes(segment, idle_ns)
+        self.admission.takes(segment, waiting, idle_ns)
     }
 
     /// Notes that several wait for `name`: its object is worth keeping.
@@ -214,6 +224,7 @@ impl ContentStore {
         &mut self,
         interest: &Interest<'_>,
         prefixes: &Prefixes,
+        asking: FaceId,
         now_ns: u64,
     ) -> Option<&[u8]> {
         if !self.serves || self.len() == 0 {
@@ -223,10 +234,10 @@ impl ContentStore {
         let mut found = self
             .find(prefixes.whole(), interest.name.value())
             .filter(|index| self.entry(*index).is_some_and(usable));
-        if let Some(index) = found {
-            let used_tick = self.entry(index).map_or(0, |entry| entry.used_tick);
-            if self.admission.is_recent(used_tick) {
-                self.note_wanted(prefixes, interest.name);
+        let used = self.admission.used_by(asking);
+        if let Some(entry) = found.and_then(|index| self.entries.get(index)) {
+            if let Some(segment) = segment_of(prefixes, interest.name) {
+                self.admission.note_again(segment.object_hash, entry.used, used);
             }
         } else {
             found = self
@@ -244,7 +255,7 @@ impl ContentStore {
         let index = found?;
         self.policy.on_hit(index);
         let entry = self.entries.get_mut(index)?;
-        (entry.used_ns, entry.used_tick) = (now_ns, self.admission.tick());
+        (entry.used_ns, entry.used) = (now_ns, used);
         Some(&entry.wire)
     }
 

@@ -4,7 +4,7 @@
 //! good part of what forwarding it does. So while what is kept is in use, a full store takes a
 //! segment from the body of an object only on evidence that the object is wanted more than once
 //! lately: one of its segments was answered from the store, went to several faces at once, or came
-//! by a second time. Whoever follows a reader fetches what lies between them once more, which is
+//! by a second time, and not because somebody repeats a request. Whoever follows a reader fetches what lies between them once more, which is
 //! kept too, and is answered from the store from then on if that is less than half of what it holds.
 //!
 //! Everything else is taken as ever: other packets, the beginnings of objects, and anything when
@@ -15,12 +15,18 @@
 //! reason to keep all of it. The tables are of bounded size, indexed by keyed hashes, and forget by
 //! being written over. What they have wrong costs a copy or a miss.
 
+use crate::face::FaceId;
+
 /// Segments at the beginning of an object that are always taken: small objects are kept whole, and
 /// who reads a large one soon after another reader is noticed at once.
 const SEGMENTS_ALWAYS: u64 = 64;
 
 /// A packet that has not been used for so long makes room for anything.
-const IDLE_NS: u64 = 2_000_000_000;
+const IDLE_NS: u64 = 10_000_000_000;
+
+/// The part of recent traffic within which a face that asks again for the same may well have lost
+/// the answer.
+const AGAIN_PART: u32 = 16;
 
 /// Objects that are known to be wanted, at most.
 const OBJECTS: usize = 1024;
@@ -28,7 +34,7 @@ const OBJECTS: usize = 1024;
 /// Names that are remembered as refused, at most.
 const REFUSED_MAX: usize = 1 << 20;
 
-/// A segment that comes by.
+/// A segment that comes by, or is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Segment {
     /// Of its name.
@@ -38,11 +44,19 @@ pub(super) struct Segment {
     pub(super) number: u64,
 }
 
+/// When a packet was used, and by whom.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Use {
+    tick: u32,
+    /// Enough of a face's number to tell it from others.
+    by: u32,
+}
+
 /// Which name, and when it was noted.
 #[derive(Debug, Clone, Copy, Default)]
 struct Note {
     tag: u32,
-    tick: u32,
+    used: Use,
 }
 
 /// What is known of recent traffic.
@@ -93,14 +107,23 @@ impl Admission {
         self.recent = (2 * kept).min(REFUSED_MAX) as u32;
     }
 
-    /// The time by which [`Admission::is_recent`] tells.
-    pub(super) fn tick(&self) -> u32 {
-        self.tick
+    /// A use now.
+    pub(super) fn used_by(&self, face: FaceId) -> Use {
+        Use { tick: self.tick, by: face.0 as u32 }
     }
 
-    /// Whether not many packets have come by since.
-    pub(super) fn is_recent(&self, tick: u32) -> bool {
-        self.tick.wrapping_sub(tick) < self.recent
+    /// Notes that something of an object is used again.
+    pub(super) fn note_again(&mut self, object_hash: u64, before: Use, now: Use) {
+        if self.is_sign(before, now) {
+            self.note_wanted(object_hash);
+        }
+    }
+
+    /// Whether two uses of one packet say that it is wanted more than once lately.
+    fn is_sign(&self, before: Use, now: Use) -> bool {
+        let distance = now.tick.wrapping_sub(before.tick);
+        let is_repetition = before.by == now.by && distance < self.recent / AGAIN_PART;
+        distance < self.recent && !is_repetition
     }
 
     /// Notes that an object is wanted by more than one.
@@ -108,17 +131,18 @@ impl Admission {
         if self.wanted.is_empty() {
             self.wanted = vec![Note::default(); OBJECTS];
         }
-        let note = Note { tag: tag(object_hash), tick: self.tick };
+        let used = Use { tick: self.tick, by: 0 };
+        let note = Note { tag: tag(object_hash), used };
         self.wanted[place(object_hash, OBJECTS)] = note;
     }
 
     /// Whether a segment is taken by a full store in which the packet that is the next to go has
     /// not been used for `idle_ns`.
-    pub(super) fn takes(&mut self, segment: Segment, idle_ns: u64) -> bool {
+    pub(super) fn takes(&mut self, segment: Segment, by: FaceId, idle_ns: u64) -> bool {
         if segment.number < self.segments_always || idle_ns >= IDLE_NS || self.is_wanted(segment) {
             return true;
         }
-        let came_before = self.came_before(segment.hash);
+        let came_before = self.came_before(segment.hash, self.used_by(by));
         if came_before {
             self.note_wanted(segment.object_hash);
         }
@@ -128,19 +152,21 @@ impl Admission {
     fn is_wanted(&self, segment: Segment) -> bool {
         let hash = segment.object_hash;
         let known = (!self.wanted.is_empty()).then(|| self.wanted[place(hash, OBJECTS)]);
-        known.is_some_and(|note| note.tag == tag(hash) && self.is_recent(note.tick))
+        known.is_some_and(|note| {
+            note.tag == tag(hash) && self.tick.wrapping_sub(note.used.tick) < self.recent
+        })
     }
 
     /// Whether this name was refused lately; it counts as refused from now on.
-    fn came_before(&mut self, hash: u64) -> bool {
+    fn came_before(&mut self, hash: u64, used: Use) -> bool {
         let places = (self.recent as usize).next_power_of_two();
         if self.refused.len() < places {
             self.refused = vec![Note::default(); places];
         }
         let at = place(hash, self.refused.len());
-        let note = Note { tag: tag(hash), tick: self.tick };
+        let note = Note { tag: tag(hash), used };
         let before = std::mem::replace(&mut self.refused[at], note);
-        before.tag == note.tag && self.is_recent(before.tick)
+        before.tag == note.tag && self.is_sign(before.used, used)
     }
 }
 
@@ -150,6 +176,8 @@ mod tests {
 
     const KEPT: usize = 100;
     const RECENT: u64 = 2 * KEPT as u64;
+    const ONE: FaceId = FaceId(1);
+    const OTHER: FaceId = FaceId(2);
 
     fn segment(object: u64, number: u64) -> Segment {
         // Any mixing will do in place of the keyed hash.
@@ -157,12 +185,21 @@ mod tests {
         Segment { hash: mix(mix(object) ^ number), object_hash: mix(object), number }
     }
 
-    fn taken(admission: &mut Admission, object: u64, numbers: std::ops::Range<u64>) -> usize {
+    fn taken_by(
+        admission: &mut Admission,
+        by: FaceId,
+        object: u64,
+        numbers: std::ops::Range<u64>,
+    ) -> usize {
         let mut takes = |number| {
             admission.count_packet(KEPT);
-            admission.takes(segment(object, number), 0)
+            admission.takes(segment(object, number), by, 0)
         };
         numbers.filter(|number| takes(*number)).count()
+    }
+
+    fn taken(admission: &mut Admission, object: u64, numbers: std::ops::Range<u64>) -> usize {
+        taken_by(admission, ONE, object, numbers)
     }
 
     #[test]
@@ -182,6 +219,14 @@ mod tests {
         assert!(taken(&mut admission, 1, 950..960) > 5);
         assert_eq!(taken(&mut admission, 1, 1000..1100), 100, "the reader that is ahead");
         assert_eq!(taken(&mut admission, 2, 1000..1100), 0, "another object");
+    }
+
+    #[test]
+    fn a_repeated_request_is_no_second_reader() {
+        let mut admission = Admission::default();
+        taken(&mut admission, 1, 900..1000);
+        assert_eq!(taken(&mut admission, 1, 995..999), 0);
+        assert!(taken_by(&mut admission, OTHER, 1, 990..995) > 2);
     }
 
     #[test]
@@ -205,7 +250,7 @@ mod tests {
     fn what_nobody_uses_makes_room() {
         let mut admission = Admission::default();
         admission.count_packet(KEPT);
-        assert!(!admission.takes(segment(1, 5001), IDLE_NS - 1));
-        assert!(admission.takes(segment(1, 5000), IDLE_NS));
+        assert!(!admission.takes(segment(1, 5001), ONE, IDLE_NS - 1));
+        assert!(admission.takes(segment(1, 5000), ONE, IDLE_NS));
     }
 }

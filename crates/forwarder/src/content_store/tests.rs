@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use crate::hash::NameHasher;
 use crate::testing::MS;
 
+const FACE: FaceId = FaceId(300);
+
 fn charge(name: &Name, wire: &[u8]) -> usize {
     wire.len().div_ceil(64) * 64 + name.view().value().len() + OVERHEAD_BYTES
 }
@@ -136,7 +138,8 @@ impl Pair {
                     .unwrap();
                 let mut prefixes = Prefixes::default();
                 self.hasher.prefixes(name.view(), &mut prefixes);
-                self.store.insert(&prefixes, &Data::decode(&wire).unwrap(), self.now_ns);
+                let data = Data::decode(&wire).unwrap();
+                self.store.insert(&prefixes, &data, FACE, self.now_ns);
                 self.model.insert(&name, &wire, self.now_ns + freshness_ms * MS);
             }
             Operation::Find { name, can_be_prefix, must_be_fresh, digest_of } => {
@@ -149,7 +152,7 @@ impl Pair {
                 let interest = Interest::decode(&wire).unwrap();
                 let mut prefixes = Prefixes::default();
                 self.hasher.prefixes(interest.name, &mut prefixes);
-                let found = self.store.find_match(&interest, &prefixes, self.now_ns);
+                let found = self.store.find_match(&interest, &prefixes, FACE, self.now_ns);
                 let expected = self.model.find(&interest, self.now_ns);
                 assert_eq!(found, expected.as_deref(), "{interest:?}");
             }
@@ -264,7 +267,7 @@ fn packets_that_wait_to_be_ordered_are_found_whatever_has_gone_before() {
         let interest = Interest::decode(&wire).unwrap();
         let mut prefixes = Prefixes::default();
         pair.hasher.prefixes(prefix.view(), &mut prefixes);
-        let found = pair.store.find_match(&interest, &prefixes, 0).map(<[u8]>::to_vec);
+        let found = pair.store.find_match(&interest, &prefixes, FACE, 0).map(<[u8]>::to_vec);
         assert_eq!(found, pair.model.find(&interest, 0));
         assert!(found.is_some());
     }
@@ -284,7 +287,7 @@ impl Passing {
     }
 
     /// Asks for a segment as a forwarder would; whether the store had it.
-    fn ask(&mut self, object: &[u8], segment: u64) -> bool {
+    fn ask(&mut self, by: u64, object: &[u8], segment: u64) -> bool {
         self.now_ns += 1000;
         let name = Name::new().with_generic(object).with_segment(segment);
         let mut prefixes = Prefixes::default();
@@ -292,12 +295,13 @@ impl Passing {
         let mut wire = Vec::new();
         InterestBuilder::new(name.view()).encode(&mut wire);
         let interest = Interest::decode(&wire).unwrap();
-        if self.store.find_match(&interest, &prefixes, self.now_ns).is_some() {
+        if self.store.find_match(&interest, &prefixes, FaceId(by), self.now_ns).is_some() {
             return true;
         }
         let mut wire = Vec::new();
         DataBuilder::new(name.view()).encode(b"", &NullSigner, &mut wire).unwrap();
-        self.store.insert(&prefixes, &Data::decode(&wire).unwrap(), self.now_ns);
+        let data = Data::decode(&wire).unwrap();
+        self.store.insert(&prefixes, &data, FaceId(by), self.now_ns);
         false
     }
 }
@@ -306,12 +310,12 @@ impl Passing {
 fn a_reader_that_passes_once_leaves_what_others_use() {
     let mut passing = Passing::new();
     for segment in 0..100 {
-        passing.ask(b"popular", segment);
+        passing.ask(1, b"popular", segment);
     }
     for segment in 0..10_000 {
-        passing.ask(b"bulk", segment);
+        passing.ask(2, b"bulk", segment);
     }
-    let found = (0..100).filter(|segment| passing.ask(b"popular", *segment)).count();
+    let found = (0..100).filter(|segment| passing.ask(2, b"popular", *segment)).count();
     assert_eq!(found, 100);
 }
 
@@ -320,13 +324,13 @@ fn a_reader_behind_another_is_answered_from_the_store() {
     for distance in [20, 90, 300] {
         let mut passing = Passing::new();
         for segment in 0..1000 {
-            passing.ask(b"other", segment);
+            passing.ask(1, b"other", segment);
         }
         let mut found = 0;
         for segment in 0..10_000 {
-            passing.ask(b"shared", segment);
+            passing.ask(1, b"shared", segment);
             if let Some(behind) = segment.checked_sub(distance) {
-                found += usize::from(passing.ask(b"shared", behind));
+                found += usize::from(passing.ask(2, b"shared", behind));
             }
         }
         let missed = 10_000 - distance as usize - found;

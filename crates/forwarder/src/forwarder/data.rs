@@ -56,12 +56,13 @@ impl Forwarder {
     ) {
         let now_ns = arrival.now_ns;
         let may_cache = arrival.header.cache_policy != Some(CACHE_POLICY_NO_CACHE);
-        let is_shared =
-            |index: &PitIndex| self.pit.get(*index).is_some_and(|entry| entry.in_records.len() > 1);
-        if satisfied.iter().any(is_shared) {
+        let entries = satisfied.iter().filter_map(|index| self.pit.get(*index));
+        let mut waiting = entries.flat_map(|entry| &entry.in_records).map(|record| record.face);
+        let first = waiting.next().unwrap_or(arrival.face);
+        if waiting.any(|other| other != first) {
             self.cs.note_wanted(&self.scratch.prefixes, data.name);
         }
-        let cached = may_cache && self.cs.insert(&self.scratch.prefixes, data, now_ns);
+        let cached = may_cache && self.cs.insert(&self.scratch.prefixes, data, first, now_ns);
         // One copy for each face and token, however many entries it satisfies.
         let mut answered: SmallVec<[(FaceId, PitToken); 1]> = SmallVec::new();
         for index in satisfied {

@@ -167,7 +167,8 @@ impl Forwarder {
         accepted: &Accepted<'_>,
         tx: &mut dyn Tx,
     ) -> bool {
-        let found = self.cs.find_match(accepted.interest, accepted.prefixes, arrival.now_ns);
+        let (interest, prefixes) = (accepted.interest, accepted.prefixes);
+        let found = self.cs.find_match(interest, prefixes, arrival.face, arrival.now_ns);
         let Some(packet) = found else {
             self.counters.cs_misses += 1;
             return false;
