@@ -47,6 +47,10 @@ const PACED_FROM_NS: u64 = MS;
 /// the next one reads it: more makes everything slower that it passes.
 const NEAR_SEGMENTS: f64 = 48.0;
 const NEAR_ROUND_TRIPS: u64 = 2;
+/// Nothing is near where that little gives less than this part of what came before, for so many
+/// rounds: answers that came at once were from a cache on the way.
+const NEAR_PART: f64 = 0.6;
+const NEAR_SLOW_ROUNDS: u32 = 8;
 /// Age at which the undisturbed round trip has to be measured anew.
 const BASE_AGE_NS: u64 = 10_000 * MS;
 /// What it takes to notice a loss without waiting for a time-out.
@@ -95,6 +99,9 @@ pub struct Bdp {
     base_seen_ns: u64,
     /// The shortest round trip of a single answer; 0 if there was none.
     least_ns: u64,
+    /// The rate when first less was under way because the path looked near, 0 before.
+    near_rate: u64,
+    near_slow_rounds: u32,
     segment_bytes: f64,
     /// The rate at the last look for more, and for how many rounds it has not grown.
     rate_before: u64,
@@ -126,6 +133,8 @@ impl Bdp {
             base_ns: 0,
             base_seen_ns: 0,
             least_ns: 0,
+            near_rate: 0,
+            near_slow_rounds: 0,
             segment_bytes: 8192.0,
             rate_before: 0,
             flat_rounds: 0,
@@ -158,6 +167,14 @@ impl Bdp {
         (self.rate.max() as f64).max(self.rate_least())
     }
 
+    /// Whether the other end is in this machine or next to it. If one answer came that fast, then
+    /// what makes the others late are queues and busy processors, which more under way only feeds.
+    fn is_near(&self) -> bool {
+        let is_refuted = self.near_slow_rounds >= NEAR_SLOW_ROUNDS;
+        let looks_near = (1..PACED_FROM_NS).contains(&self.least_ns) && !is_refuted;
+        self.base_ns < PACED_FROM_NS || looks_near
+    }
+
     fn held_in(&self, time_ns: u64) -> f64 {
         self.rate.max() as f64 * (time_ns as f64 / 1e9) / self.segment_bytes
     }
@@ -167,7 +184,7 @@ impl Bdp {
             Phase::Start => GAIN_START,
             Phase::Drain => 1.0,
             // Where nothing is paced the window alone has to drain the queue.
-            Phase::Down if self.base_ns < PACED_FROM_NS => 1.0,
+            Phase::Down if self.is_near() => 1.0,
             Phase::Down => SLACK,
             Phase::Up => SLACK_UP,
             Phase::Cruise(_) | Phase::Restart => SLACK,
@@ -176,11 +193,25 @@ impl Bdp {
         let queue = if matches!(self.phase, Phase::Empty(_)) { 0 } else { QUEUE_TARGET_NS };
         let more = if self.phase == Phase::Up { UP_SEGMENTS } else { 0.0 };
         let wanted = slack * self.capacity() + self.held_in(queue) + more;
-        if self.base_ns >= PACED_FROM_NS {
-            return wanted;
-        }
         // Means of rounds are longer than so short a path.
-        wanted.min(NEAR_SEGMENTS + self.held_in(NEAR_ROUND_TRIPS * self.least_ns))
+        if self.is_near() { wanted.min(self.near_bound()) } else { wanted }
+    }
+
+    fn near_bound(&self) -> f64 {
+        NEAR_SEGMENTS + self.held_in(NEAR_ROUND_TRIPS * self.least_ns)
+    }
+
+    /// Sees whether what is under way on a path that looks near is enough for it.
+    fn check_near(&mut self, round: &Round, is_full: bool) {
+        let is_bound = self.window >= self.near_bound().floor() && self.phase != Phase::Start;
+        if self.near_slow_rounds >= NEAR_SLOW_ROUNDS || !is_bound || !is_full {
+            return;
+        }
+        if self.near_rate == 0 {
+            self.near_rate = self.rate.max();
+        }
+        let is_slow = (round.bytes_per_s as f64) < NEAR_PART * self.near_rate as f64;
+        self.near_slow_rounds = if is_slow { self.near_slow_rounds + 1 } else { 0 };
     }
 
     fn gain(&self) -> f64 {
@@ -201,6 +232,7 @@ impl Bdp {
             self.rate.push(round.bytes_per_s);
         }
         self.measure_base(round, now_ns);
+        self.check_near(round, is_full);
         self.give_way(round, now_ns);
         if !self.was_reduced {
             let step = if self.phase == Phase::Up { 0.1 } else { 0.02 };
@@ -251,13 +283,14 @@ impl Bdp {
             self.base_seen_ns = now_ns;
             self.standing.clear();
             self.least_ns = mean_ns;
+            (self.near_rate, self.near_slow_rounds) = (0, 0);
             self.moved_rounds = 0;
         }
     }
 
     /// As if marked, if a queue has been standing for long.
     fn give_way(&mut self, round: &Round, now_ns: u64) {
-        let is_silent = self.phase == Phase::Start || self.base_ns < PACED_FROM_NS;
+        let is_silent = self.phase == Phase::Start || self.is_near();
         if is_silent || round.is_reader_limited || round.rtt_mean_ns == 0 {
             return;
         }
@@ -285,9 +318,7 @@ impl Bdp {
             }
             Phase::Empty(left) => Phase::Empty(left - 1),
             Phase::Restart if self.window < self.target() => Phase::Restart,
-            _ if is_base_old && is_full && self.base_ns >= PACED_FROM_NS => {
-                Phase::Empty(EMPTY_ROUNDS)
-            }
+            _ if is_base_old && is_full && !self.is_near() => Phase::Empty(EMPTY_ROUNDS),
             Phase::Drain | Phase::Restart => Phase::Cruise(2),
             Phase::Up => Phase::Down,
             // The rate of this round is the answer to what was asked for in the one before.
@@ -346,7 +377,7 @@ impl Bdp {
             self.window = self.target();
         }
         self.clamp();
-        let is_far = self.base_ns >= PACED_FROM_NS && self.phase != Phase::Restart;
+        let is_far = !self.is_near() && self.phase != Phase::Restart;
         let least = self.rate_least();
         let more = if self.phase == Phase::Up { UP_SEGMENTS / WINDOW_LEAST * least } else { 0.0 };
         let pace = (self.gain() * self.rate.max() as f64 + more).max(least) as u64;

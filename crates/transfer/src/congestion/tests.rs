@@ -90,3 +90,50 @@ fn names_of_controllers_are_read_and_written() {
         assert!(text.parse::<Congestion>().is_err(), "{text}");
     }
 }
+
+/// Rounds of a path that takes `trip_ns` and carries `bytes_per_s`, until the window settles. The
+/// first answers come in `first_ns`.
+fn window_on(first_ns: u64, trip_ns: u64, bytes_per_s: u64) -> (usize, Option<u64>) {
+    const BYTES: u64 = 8192;
+    let mut bdp = Congestion::Bdp.controller(4096);
+    let mut now_ns = 1;
+    for round in 0..200 {
+        let window = bdp.window() as u64;
+        let held_ns = (window * BYTES * 1_000_000_000 / bytes_per_s).max(trip_ns);
+        let rtt_ns = if round == 0 { first_ns } else { held_ns };
+        for place in 0..window {
+            let round = (place + 1 == window).then_some(Round {
+                duration_ns: held_ns,
+                bytes: window * BYTES,
+                segment_count: window,
+                bytes_per_s: window * BYTES * 1_000_000_000 / held_ns,
+                rtt_mean_ns: rtt_ns,
+                rtt_count: window,
+                is_reader_limited: false,
+            });
+            now_ns += held_ns / window;
+            let in_flight = window as usize;
+            let rtt_ns = Some(rtt_ns);
+            bdp.on_data(&DataSample { rtt_ns, in_flight, round, ..data(now_ns, true) });
+        }
+    }
+    (bdp.window(), bdp.pacing_bytes_per_s())
+}
+
+#[test]
+fn late_answers_of_a_near_path_are_a_queue_and_not_a_distance() {
+    // Each turn of a busy machine takes 2 ms, but the first answers came at once.
+    let (window, pace) = window_on(200_000, 2_000_000, 400_000_000);
+    assert!((20..=70).contains(&window), "{window}");
+    assert_eq!(pace, None);
+    let (window, pace) = window_on(2_000_000, 2_000_000, 400_000_000);
+    assert!(window > 97, "{window}: what a path of 2 ms holds");
+    assert!(pace.is_some());
+}
+
+#[test]
+fn first_answers_from_a_cache_do_not_make_a_path_near() {
+    let (window, pace) = window_on(200_000, 8_000_000, 400_000_000);
+    assert!(window > 390, "{window}: what a path of 8 ms holds");
+    assert!(pace.is_some());
+}
