@@ -27,9 +27,9 @@ pub use gather::{SPAN_UNITS, SPANS_MAX};
 pub use units::{UNITS_PER_CHUNK, UnitSet};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
-use byname_security::tree::{self, Check, Hash, NodeId, NodeRejected, UNIT_BYTES};
+use byname_security::tree::{self, Check, FANOUT, Hash, NodeId, NodeRejected, UNIT_BYTES};
 
 use crate::naming::Part;
 
@@ -43,6 +43,9 @@ pub const BLOCKS_MAX: usize = 1024;
 pub const NODES_MAX: usize = 160;
 /// Content segments under way.
 pub const SEGMENTS_MAX: usize = 16_384;
+
+/// Units below a node of level 1, and nodes below one of a higher level.
+const CHILDREN: u64 = FANOUT as u64;
 
 /// Takes verified bytes: `(offset in the object, bytes)`.
 pub type Output<'a> = dyn FnMut(u64, &[u8]) + 'a;
@@ -373,60 +376,62 @@ impl Verifier {
     fn handle_level(&mut self, level: u8, segment: u64, bytes: &[u8], out: &mut Output<'_>) {
         let place = usize::from(level).wrapping_sub(1);
         let Some(assembler) = self.levels.get_mut(place) else { return };
-        let parked_nodes = &mut self.parked_nodes;
-        let requested = &self.requested;
+        let mut assembler = std::mem::take(assembler);
         let exists = assembler.take(segment, bytes, &mut |index, bytes| {
-            let node = NodeId { level, index };
-            // Only nodes that are waited for, so that nobody can fill the memory with others.
-            if requested.contains(&node) {
-                parked_nodes.insert(node, bytes.into());
-            }
+            self.take_node(NodeId { level, index }, bytes, out);
         });
+        self.levels[place] = assembler;
         if !exists {
             let part = Part::Tree(level);
-            return self.faults.push_back(Fault::Segment { part, segment });
-        }
-        if self.add_parked_nodes() {
-            self.check_parked_units(out);
+            self.faults.push_back(Fault::Segment { part, segment });
         }
     }
 
-    /// Adds the nodes whose parents are known by now, topmost first. True if any was added.
-    fn add_parked_nodes(&mut self) -> bool {
-        let mut was_added = false;
-        let waiting: Vec<NodeId> = self.parked_nodes.keys().rev().copied().collect();
-        for node in waiting {
-            let Some(bytes) = self.parked_nodes.get(&node) else { continue };
-            let added = match self.is_rootless {
-                true => self.tree.accept_proved_node(node, bytes),
-                false => self.tree.add_node(node, bytes),
-            };
-            match added {
-                Ok(()) => {
-                    was_added = true;
-                    if node.level == 1 {
-                        self.unproved_count -= self.unproved.remove(&node.index).unwrap_or(0);
-                    }
-                }
-                Err(NodeRejected::Need(parent)) => {
-                    self.need(parent);
-                    continue;
-                }
-                Err(NodeRejected::Bad) => {
-                    let part = Part::Tree(node.level);
-                    self.faults.push_back(Fault::Block { part, block: node.index });
-                    self.parked_nodes.remove(&node);
-                    continue;
-                }
+    /// Adds a node if its parent is here; otherwise it waits for that.
+    fn take_node(&mut self, node: NodeId, bytes: &[u8], out: &mut Output<'_>) {
+        // Only nodes that are waited for, so that nobody can fill the memory with others.
+        if !self.requested.contains(&node) {
+            return;
+        }
+        let added = match self.is_rootless {
+            true => self.tree.accept_proved_node(node, bytes),
+            false => self.tree.add_node(node, bytes),
+        };
+        match added {
+            Ok(()) => self.on_node(node, out),
+            Err(NodeRejected::Need(parent)) => {
+                self.parked_nodes.insert(node, bytes.into());
+                self.need(parent);
             }
-            self.parked_nodes.remove(&node);
-            self.requested.remove(&node);
+            Err(NodeRejected::Bad) => {
+                let part = Part::Tree(node.level);
+                self.faults.push_back(Fault::Block { part, block: node.index });
+            }
         }
-        was_added
     }
 
-    fn check_parked_units(&mut self, out: &mut Output<'_>) {
-        let waiting: Vec<u64> = self.parked_units.keys().copied().collect();
+    /// A node was added: what waited for it goes on.
+    fn on_node(&mut self, node: NodeId, out: &mut Output<'_>) {
+        self.requested.remove(&node);
+        if node.level == 1 {
+            self.unproved_count -= self.unproved.remove(&node.index).unwrap_or(0);
+            let first = node.index * CHILDREN;
+            return self.check_parked_units(first..first + CHILDREN, out);
+        }
+        let below = |index| NodeId { level: node.level - 1, index };
+        let first = node.index * CHILDREN;
+        let children = self.parked_nodes.range(below(first)..below(first + CHILDREN));
+        for child in children.map(|(child, _)| *child).collect::<Vec<_>>() {
+            if let Some(bytes) = self.parked_nodes.remove(&child) {
+                self.take_node(child, &bytes, out);
+            }
+        }
+        // Nodes on the way down may have been forgotten meanwhile, and are asked for again.
+        self.check_parked_units(0..u64::MAX, out);
+    }
+
+    fn check_parked_units(&mut self, units: Range<u64>, out: &mut Output<'_>) {
+        let waiting: Vec<u64> = self.parked_units.range(units).map(|(unit, _)| *unit).collect();
         for unit in waiting {
             let Some(parked) = self.parked_units.get(&unit) else { continue };
             let check = self.tree.check(unit, &parked.bytes);
