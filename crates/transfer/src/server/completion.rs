@@ -120,14 +120,16 @@ impl Server {
         if let Some(record) = recalled.record.filter(|record| record.subject == subject) {
             return self.on_version(id, found, record.version, recalled.root, now);
         }
-        // What is asked of another version than the one recorded is not served any more.
-        for waiter in self.take_waiters(id, Waiter::wants_segment) {
+        let identity = found.stat.identity;
+        let version = next_version(identity.mtime_ns, &recalled);
+        // A reader may know the version that is about to be announced: from another server of this
+        // key, or from this one before its state was lost. No other version is served any more.
+        for waiter in self.take_waiters(id, |waiter| waiter.wants_segment_besides(version)) {
             self.nack_stale(&waiter.wire, waiter.echo);
         }
         if self.end_if_alone(id) {
             return self.close(found.handle);
         }
-        let identity = found.stat.identity;
         let Some(task) = self.tasks.get(id) else { return };
         let since_ns = task.seen.map_or(now.now_ns, |(_, since_ns)| since_ns);
         let seen_for_ns = now.now_ns.saturating_sub(since_ns);
@@ -138,7 +140,6 @@ impl Server {
             self.close(found.handle);
             return self.give_up_quiet(id, until_ns, now);
         }
-        let version = next_version(identity.mtime_ns, &recalled);
         let key = RecordKey { name: task.path.view().value().to_vec(), listing: false };
         task.step = Step::AnnouncingFile(found, version, recalled);
         self.counters.versions += 1;

@@ -110,6 +110,14 @@ impl Waiter {
         matches!(self.wants, Wants::Segment { .. })
     }
 
+    /// Whether a segment is wanted that is none of a file's content in this version.
+    pub(super) fn wants_segment_besides(&self, current: u64) -> bool {
+        match self.wants {
+            Wants::Segment { listing, version } => listing || version != current,
+            Wants::Metadata { .. } => false,
+        }
+    }
+
     pub(super) fn new(arrival: &Arrival<'_>, wants: Wants, now: Now) -> Self {
         const MS: u64 = 1_000_000;
         Self {

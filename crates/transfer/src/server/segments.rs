@@ -105,6 +105,10 @@ fn is_lowest_level(parsed: &ParsedName<'_>) -> bool {
     matches!(parsed.request, Request::Segment { part: Part::Tree(1), .. })
 }
 
+fn is_upper_level(parsed: &ParsedName<'_>) -> bool {
+    matches!(parsed.request, Request::Segment { part: Part::Tree(level), .. } if level > 1)
+}
+
 impl Server {
     /// Answers a segment request of an open version; false if the version is not open.
     pub(super) fn serve_segment(
@@ -285,6 +289,11 @@ impl Server {
                 // Without the tree, only what is computed from the file can be had.
                 Some(parsed) if is_open || is_ready && is_lowest_level(&parsed) => {
                     self.serve_segment(&wire, &parsed, echo);
+                }
+                // A reader who knows the root from elsewhere may have them once they are computed.
+                Some(parsed) if is_ready && is_upper_level(&parsed) => {
+                    self.counters.root_pending += 1;
+                    self.out.push_back(echo.nack(&wire, nack_reason::CONGESTION));
                 }
                 _ => self.nack_stale(&wire, echo),
             }

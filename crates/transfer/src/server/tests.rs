@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use byname_packet::lp::LpPacket;
+use byname_packet::lp::{LpPacket, nack_reason};
 use byname_packet::{DigestSigner, InterestBuilder, Packet};
 
 use super::*;
@@ -255,6 +255,63 @@ fn segments_of_one_source_are_handed_out_as_a_burst() {
     assert_eq!(sent(&mut server), None);
     assert_eq!(op(&mut server).1, Op::Close { handle: Handle(7) });
     assert_eq!((server.counters().changed, server.levels().open_files), (4, 1));
+}
+
+#[test]
+fn a_server_without_records_serves_the_version_that_another_one_announced() {
+    let mut server = server(ServerConfig::default());
+    // What this server would announce for the file as it is, and two that it would not.
+    for uri in ["/t/f/v=1234/seg=1", "/t/f/v=1233/seg=1", "/t/f/v=1235/seg=1"] {
+        ask(&mut server, uri, 4000, at(0));
+    }
+    assert_eq!(announce_refusing(&mut server, 2), 1234);
+    let burst = server.poll_segments().expect("the first one is served");
+    assert_eq!((burst.len(), burst.segment(0).offset), (1, 8192));
+    server.handle_segments(burst, SegmentSent::Sent);
+    assert_eq!(sent(&mut server), None);
+    assert_eq!(server.levels().pending, 0);
+
+    // Its tree is not here. Level 1 is computed when asked, the next one with the root.
+    ask(&mut server, "/t/f/v=1234/32=tree-2/seg=0", 4000, at(1));
+    let (id, open) = op(&mut server);
+    assert!(matches!(open, Op::OpenTree { .. }));
+    server.handle_completion(id, Completion::TreeOpened(None), at(1));
+    assert!(matches!(op(&mut server).1, Op::Hash { .. }));
+    assert_eq!(sent(&mut server), Some(Sent::Nack(nack_reason::CONGESTION)), "ask again");
+    assert_eq!(server.levels().pending, 0);
+}
+
+#[test]
+fn a_segment_of_a_file_that_is_being_written_waits_for_no_version() {
+    let config = ServerConfig { quiet_ns: 5000 * MS, ..ServerConfig::default() };
+    let mut server = server(config);
+    let changed_ns = UNIX_NS - MS;
+    ask(&mut server, &format!("/t/f/v={changed_ns}/seg=0"), 4000, at(0));
+    let (id, _) = op(&mut server);
+    let fresh = Identity { mtime_ns: changed_ns, ctime_ns: changed_ns + 1, ..identity(10) };
+    server.handle_completion(id, found(fresh, 7), at(0));
+    let (id, _) = op(&mut server);
+    server.handle_completion(id, Completion::Recalled(Recalled::default()), at(0));
+    assert_eq!(op(&mut server).1, Op::Close { handle: Handle(7) });
+    assert_eq!(sent(&mut server), None, "held as long as the publisher's description would be");
+    server.handle_timeout(at(3000));
+    assert_eq!(sent(&mut server), Some(Sent::Nack(0)));
+    assert_eq!(server.levels().pending, 0);
+}
+
+/// As [`announce`], of a file of 600 MiB, with so many refused before the record is durable.
+fn announce_refusing(server: &mut Server, count: usize) -> u64 {
+    let (id, _) = op(server);
+    server.handle_completion(id, found(identity(600 << 20), 7), at(0));
+    let (id, _) = op(server);
+    server.handle_completion(id, Completion::Recalled(Recalled::default()), at(0));
+    let refused: Vec<Sent> = std::iter::from_fn(|| sent(server)).collect();
+    let nacks = (0..count).map(|_| Sent::Nack(0));
+    assert_eq!(refused, nacks.collect::<Vec<_>>());
+    let (id, announce) = op(server);
+    let Op::Announce { record, .. } = announce else { panic!("{announce:?}") };
+    server.handle_completion(id, Completion::Announced(true), at(0));
+    record.version
 }
 
 #[test]
