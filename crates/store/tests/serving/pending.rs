@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use byname_packet::lp::nack_reason;
 use byname_packet::{Data, InterestBuilder, NameRef, signature_type};
 use byname_security::key::HmacSigner;
 use byname_security::tree::{Hash, NodeId, Shape, Tree};
@@ -85,15 +86,20 @@ fn nodes_of_a_file_that_is_being_hashed_are_computed_when_asked_and_signed() {
 }
 
 #[test]
-fn what_follows_from_the_root_only_is_refused_while_it_is_not_there() {
+fn what_follows_from_the_root_only_is_put_off_while_it_is_not_there() {
     let world = World::new();
     let _file = huge(&world);
     let mut peer = Peer::start(&world);
     let metadata = pending(&mut peer, "/t/huge");
-    let nodes = Shape::new(HUGE).node_count(1);
-    for (level, segment) in [(2, 0), (3, 0), (4, 0), (1, nodes), (1, u64::MAX)] {
+    let shape = Shape::new(HUGE);
+    for level in 2..=shape.level_count() {
+        let asked = signed(&mut peer, metadata.name.view(), Part::Tree(level), 0);
+        assert_eq!(asked, Err(nack_reason::CONGESTION), "{level}");
+    }
+    for (level, segment) in [(shape.level_count() + 1, 0), (1, shape.node_count(1)), (1, u64::MAX)]
+    {
         let asked = signed(&mut peer, metadata.name.view(), Part::Tree(level), segment);
-        assert_eq!(asked, Err(0), "{level} {segment}");
+        assert_eq!(asked, Err(nack_reason::NONE), "{level} {segment}");
     }
 }
 

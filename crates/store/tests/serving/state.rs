@@ -2,8 +2,11 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
 
+use byname_packet::lp::nack_reason;
 use byname_store::{FileServer, StateDir, StateError, StoreError};
+use byname_transfer::naming::{self, Part};
 
 use super::client::{Peer, World, pattern};
 
@@ -39,6 +42,37 @@ fn a_reader_goes_on_after_a_restart_without_discovering_again() {
     world.write("f", &pattern(100_000));
     let metadata = Peer::start(&world).metadata("/t/f");
     assert_eq!(Peer::start(&world).fetch(&metadata), pattern(100_000));
+}
+
+/// With the tree, and a level of it above the lowest.
+#[test]
+fn a_reader_goes_on_at_a_server_that_has_lost_its_state_or_never_had_any() {
+    let world = World::new();
+    world.write("f", &pattern(LARGE));
+    let mut first = Peer::start(&world);
+    let metadata = first.metadata("/t/f");
+    let level = |peer: &mut Peer, level| peer.object(metadata.name.view(), Part::Tree(level));
+    let levels = [1, 2].map(|number| level(&mut first, number));
+    drop(first);
+    std::fs::remove_dir_all(world.beside("state")).unwrap();
+    let mut lost = Peer::start(&world);
+    assert_eq!(lost.fetch(&metadata), pattern(LARGE), "never asked for metadata");
+    assert_eq!(lost.counters().metadata, 0);
+    assert_eq!(level(&mut lost, 1), levels[0]);
+    // The higher one is there with the root; until then it is asked for again.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let top = loop {
+        match lost.segment(metadata.name.view(), Part::Tree(2), 0) {
+            Ok(top) => break top,
+            Err(reason) => assert_eq!(reason, nack_reason::CONGESTION),
+        }
+        assert!(Instant::now() < deadline, "the root never came");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(top, levels[1]);
+    // Another version than that of the file as it is, it does not serve.
+    let older = naming::versioned_name(metadata.name.view().without_last(1), false, 1);
+    assert_eq!(lost.segment(older.view(), Part::Content, 0), Err(nack_reason::NONE));
 }
 
 #[test]
