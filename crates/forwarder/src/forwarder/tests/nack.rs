@@ -33,6 +33,51 @@ fn after_a_nack_the_next_best_way_is_tried_and_then_the_nack_passed_on() {
     assert_eq!(bench.forwarder.pending_count(), 0);
 }
 
+/// The answer of the best way was lost, and no other way leads anywhere.
+#[test]
+fn a_refused_retransmission_comes_back_to_who_was_asked_first() {
+    let (mut bench, consumer, best, second) = two_ways();
+    let third = bench.remote();
+    bench.route("/a", third, 30);
+    assert_eq!(faces(&bench.interest(consumer, "/a/1", 1)), [best]);
+    bench.wait_ms(210);
+    let sent = bench.interest(consumer, "/a/1", 2);
+    assert_eq!(faces(&sent), [second]);
+    let sent = bench.nack(second, &sent[0].wire, nack_reason::NO_ROUTE);
+    assert_eq!(faces(&sent), [third]);
+    let sent = bench.nack(third, &sent[0].wire, nack_reason::NO_ROUTE);
+    assert_eq!(faces(&sent), [best]);
+    assert_eq!(sent[0].interest().nonce, Some([2; 4]), "another nonce, or it would be a loop");
+    bench.wait_ms(10);
+    assert_eq!(faces(&bench.data(best, "/a/1", 0)), [consumer]);
+}
+
+#[test]
+fn a_refusal_disturbs_nobody_whose_answer_may_still_come() {
+    let (mut bench, consumer, best, second) = two_ways();
+    assert_eq!(faces(&bench.interest(consumer, "/a/1", 1)), [best]);
+    bench.wait_ms(20);
+    let sent = bench.interest(consumer, "/a/1", 2);
+    assert_eq!(faces(&sent), [second]);
+    assert_eq!(bench.nack(second, &sent[0].wire, nack_reason::NO_ROUTE), []);
+}
+
+/// The silent one is asked once for each retransmission, whatever the others say.
+#[test]
+fn refusals_do_not_go_round() {
+    let (mut bench, consumer, best, second) = two_ways();
+    bench.interest(consumer, "/a/1", 1);
+    for nonce in 2..10 {
+        bench.wait_ms(300);
+        let mut sent = bench.interest(consumer, "/a/1", nonce);
+        if faces(&sent) == [second] {
+            sent = bench.nack(second, &sent[0].wire, nack_reason::NO_ROUTE);
+        }
+        assert_eq!(faces(&sent), [best]);
+        assert_eq!(bench.nack(second, &sent[0].wire, nack_reason::NO_ROUTE), []);
+    }
+}
+
 #[test]
 fn each_consumer_gets_the_nack_with_its_own_nonce() {
     let mut bench = Bench::new();
