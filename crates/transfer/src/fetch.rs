@@ -34,13 +34,19 @@ const CONGESTION_RETRY_NS: u64 = 50 * MS;
 const REFUSED_RETRY_NS: u64 = 20 * MS;
 /// Later answers that show a request to be lost, once it is late as well.
 const LATER_ANSWERS: usize = 3;
+/// While others are answered, a segment may have been tried so many times as often as is said, or
+/// for so many silences: losses explain much. Where every second packet is lost, one segment in
+/// sixty is not answered six times, and one in a thousand million not thirty times.
+const LOSSY_TIMES: u32 = 6;
+const LOSSY_SILENCES: u64 = 3;
 /// Repetitions that are let out whatever the room.
 const REPEATS_MIN: usize = 8;
 
 /// Limits of one fetch.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchConfig {
-    /// Attempts after the first before a segment may be given up.
+    /// Attempts after the first before a segment may be given up; several times as many while other
+    /// segments are answered.
     pub retries: u32,
     /// Silence after which the fetch fails; also the age a segment must have before it is given up.
     pub silence_ns: u64,
@@ -363,7 +369,10 @@ impl Fetch {
         let is_silent = self
             .heard_ns
             .is_none_or(|heard| now_ns.saturating_sub(heard) >= self.config.silence_ns);
-        is_old && (is_silent || attempt.tries > self.config.retries)
+        let age_ns = now_ns.saturating_sub(attempt.first_sent_ns);
+        let may_be_lost = age_ns < self.config.silence_ns.saturating_mul(LOSSY_SILENCES)
+            && attempt.tries <= self.config.retries.saturating_mul(LOSSY_TIMES);
+        is_old && (is_silent || attempt.tries > self.config.retries && !may_be_lost)
     }
 
     fn deadline_of(&self, attempt: &Attempt, flow: &Flow) -> u64 {

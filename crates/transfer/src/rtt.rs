@@ -8,8 +8,13 @@ pub const RTO_INITIAL_NS: u64 = 1_000_000_000;
 /// Shortest time beyond the usual round trip: a disk that has to wake up must not look like a
 /// loss, nor must a queue on a path without jitter, however long.
 pub const RTO_MIN_NS: u64 = 200_000_000;
-/// Longest time-out, back-off included; equals the default lifetime of an Interest.
+/// Longest time-out; equals the default lifetime of an Interest.
 pub const RTO_MAX_NS: u64 = 4_000_000_000;
+/// Longest time-out that the back-off leads to, unless round trips themselves ask for more. Who
+/// gives up after 15 s of silence must have asked often enough to know that it is one: where two
+/// packets in five are lost, five attempts in that time are all lost now and then. A forwarder on
+/// the way that still waits sends the same Interest on rarely, and an answer comes only once.
+pub const RTO_BACKED_OFF_MAX_NS: u64 = 1_000_000_000;
 
 const BACK_OFF_SHIFT_MAX: u32 = 5;
 
@@ -69,7 +74,7 @@ impl RttEstimator {
                 .saturating_add(self.variation_ns.saturating_mul(4).max(RTO_MIN_NS))
                 .min(RTO_MAX_NS),
         };
-        (base << self.back_off_shift).min(RTO_MAX_NS)
+        (base << self.back_off_shift).min(RTO_BACKED_OFF_MAX_NS).max(base)
     }
 }
 
@@ -99,9 +104,21 @@ mod tests {
         for _ in 0..100 {
             rtt.back_off();
         }
-        assert_eq!(rtt.rto_ns(), RTO_MAX_NS);
+        assert_eq!(rtt.rto_ns(), RTO_BACKED_OFF_MAX_NS);
         rtt.on_sample(MS);
         assert_eq!(rtt.rto_ns(), MS + RTO_MIN_NS);
+    }
+
+    #[test]
+    fn back_off_never_shortens_what_a_long_path_needs() {
+        let mut rtt = RttEstimator::default();
+        for _ in 0..200 {
+            rtt.on_sample(1500 * MS);
+        }
+        let needed_ns = rtt.rto_ns();
+        assert!(needed_ns > 1500 * MS);
+        rtt.back_off();
+        assert_eq!(rtt.rto_ns(), needed_ns);
     }
 
     #[test]

@@ -153,6 +153,30 @@ fn one_dead_segment_fails_the_fetch_after_its_retries() {
     assert_eq!(outcome.arrived.len(), 3000);
 }
 
+/// On a bad path a few of many segments are lost again and again, which is no reason to give up a
+/// file that comes; one that never comes is given up all the same.
+#[test]
+fn a_segment_is_asked_for_much_longer_while_others_come() {
+    let (mut flow, mut fetch, mut tries) = (Flow::default(), whole(1000), 0);
+    let mut now_ns = 0;
+    while fetch.failure().is_none() {
+        assert!(now_ns < 60_000 * MS, "some day it is enough");
+        let polled: Vec<u64> =
+            (0..3).map_while(|_| fetch.poll_segment(now_ns, 8, BYTES, &mut flow)).collect();
+        now_ns += 500 * MS;
+        for segment in polled {
+            tries += u32::from(segment == 0);
+            if segment != 0 {
+                fetch.handle_data(segment, false, now_ns, &mut flow);
+            }
+        }
+        fetch.handle_timeout(now_ns, &mut flow);
+    }
+    assert_eq!(fetch.failure(), Some(FetchFailure::Silence { segment: 0 }));
+    let patience_ns = FetchConfig::default().silence_ns;
+    assert!(now_ns > patience_ns && tries > 2 * FetchConfig::default().retries, "{tries} tries");
+}
+
 #[test]
 fn no_route_is_believed_within_a_second() {
     let outcome = run(whole(10), 10, &mut |_, _| Fate::Nack(NackKind::NoRoute));

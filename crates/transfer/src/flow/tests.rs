@@ -26,8 +26,11 @@ fn the_window_limits_what_is_under_way() {
 fn a_whole_window_lost_backs_off_once() {
     let mut flow = Flow::new(Box::new(Aimd::new(512)));
     let mut share = Share::default();
+    // A path of 1 ms, so that there is something to double.
+    flow.on_sent(&mut share, 8192, 1);
+    flow.on_data(MS, &sent_at(1), false);
     let before = flow.rto_ns();
-    for sent_ns in 1..=16 {
+    for sent_ns in 2 * MS..2 * MS + 16 {
         flow.on_sent(&mut share, 8192, sent_ns);
         flow.on_time_out(SECOND, &sent_at(sent_ns));
     }
