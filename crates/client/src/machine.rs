@@ -149,6 +149,11 @@ impl Machine {
         }
     }
 
+    /// Objects and packets that are waited for.
+    pub(crate) fn name_count(&self) -> usize {
+        self.routes.len()
+    }
+
     /// What is known about the way to this endpoint.
     pub(crate) fn path(&self, endpoint: &str) -> PathReport {
         PathReport::new(endpoint, &self.shared.flow, self.dropped_count)

@@ -25,6 +25,11 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
+    /// How many names are waited for.
+    pub(crate) fn len(&self) -> usize {
+        self.by_name.len()
+    }
+
     /// The job has sent this request.
     pub(crate) fn insert(&mut self, request: &Request, job: JobId) {
         let key = key_of(request.name.view(), request.can_be_prefix);

@@ -13,9 +13,12 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use byname_packet::Name;
+use byname_packet::{MAX_PACKET_BYTES, Name};
+use byname_transfer::congestion::WINDOW_MAX;
+use byname_transfer::sharing::PROMPT_RESERVE;
+use byname_transfer::versions::NAMES_MAX;
 
-use crate::config::{ClientConfig, Stop, nanoseconds};
+use crate::config::{ClientConfig, Stop, TRANSFERS_MAX, nanoseconds};
 use crate::error::ClientError;
 use crate::file_job::{DownloadOptions, FileContext, FileJob};
 use crate::job::{JobSource, Single};
@@ -25,13 +28,20 @@ use crate::machine::sources::Sources;
 use crate::machine::{Machine, Outlet, Shared};
 use crate::part_file::Target;
 use crate::progress::{FileReport, Progress};
-use crate::tree::{Filter, TreeReport, TreeSource};
+use crate::small_files::BATCH_MAX;
+use crate::tree::{BATCHES_MAX, BESIDE_FILES_MAX, Filter, TreeReport, TreeSource};
 
 pub use crate::machine::sources::Connect;
 pub use crate::machine::{Channel, Now};
 
 /// Unsent bytes above which no further request is made.
 const QUEUE_BYTES_MAX: usize = 256 << 10;
+/// Files, batches of files and directories that are fetched at the same time.
+const JOBS_MAX: usize = TRANSFERS_MAX + BESIDE_FILES_MAX;
+/// Of one file or directory: its descriptions, versions that came and went, certificates.
+const NAMES_OF_JOB_MAX: usize = 64;
+/// Objects and packets that are waited for. Batches ask for a description of each of their files.
+const NAMES_ASKED_MAX: usize = JOBS_MAX * NAMES_OF_JOB_MAX + 2 * BATCHES_MAX * BATCH_MAX;
 /// Jobs that are kept from sending have deadlines they cannot meet; they are asked that often.
 const BLOCKED_SLEEP_NS: u64 = 5_000_000;
 
@@ -67,6 +77,35 @@ pub enum Outcome {
     File(Result<FileReport, ClientError>),
     /// Of a directory.
     Tree(Result<TreeReport, ClientError>),
+}
+
+/// How full the tables of a transfer are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Levels {
+    /// Files, batches of files and directories that are being fetched.
+    pub jobs: usize,
+    /// Requests under way.
+    pub requests: usize,
+    /// Objects and packets of which something was asked for.
+    pub names: usize,
+    /// Names with the newest version seen.
+    pub versions: usize,
+    /// Octets of requests that were not sent yet.
+    pub unsent_bytes: usize,
+}
+
+impl Levels {
+    /// The first table that holds more than it may, with what it holds and may hold.
+    pub fn overfull(&self) -> Option<(&'static str, usize, usize)> {
+        let tables = [
+            ("files under way", self.jobs, JOBS_MAX),
+            ("requests under way", self.requests, WINDOW_MAX + PROMPT_RESERVE),
+            ("names asked for", self.names, NAMES_ASKED_MAX),
+            ("names with versions", self.versions, NAMES_MAX),
+            ("octets of unsent requests", self.unsent_bytes, QUEUE_BYTES_MAX + MAX_PACKET_BYTES),
+        ];
+        tables.into_iter().find(|(_, held, max)| held > max)
+    }
 }
 
 enum Work {
@@ -147,6 +186,22 @@ impl Transfer {
         match &self.work {
             Work::Done(outcome) => Some(outcome),
             Work::File(_) | Work::Tree(_) => None,
+        }
+    }
+
+    /// How full its tables are.
+    pub fn levels(&self) -> Levels {
+        let shared = &self.machine.shared;
+        Levels {
+            jobs: match &self.work {
+                Work::File(run) => run.len(),
+                Work::Tree(run) => run.len(),
+                Work::Done(_) => 0,
+            },
+            requests: shared.flow.in_flight(),
+            names: self.machine.name_count(),
+            versions: shared.versions.name_count(),
+            unsent_bytes: self.outbox.bytes,
         }
     }
 

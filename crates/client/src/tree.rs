@@ -30,10 +30,10 @@ pub const FAILURES_MAX: usize = 1000;
 
 /// Listings being fetched, and batches of small files, at the same time.
 const LISTS_MAX: usize = 4;
-const BATCHES_MAX: usize = 2;
+pub(crate) const BATCHES_MAX: usize = 2;
 
 /// Jobs that run beside those for single files.
-const BESIDE_FILES_MAX: usize = LISTS_MAX + BATCHES_MAX;
+pub(crate) const BESIDE_FILES_MAX: usize = LISTS_MAX + BATCHES_MAX;
 
 /// Files that are placed after one sync (each keeps a descriptor open meanwhile).
 const BATCH_FILES: usize = 256;

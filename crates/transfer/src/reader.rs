@@ -30,7 +30,7 @@ use crate::flow::Flow;
 use crate::naming::{Part, part_name};
 use crate::numbers::SEGMENT_BYTES_MAX;
 use crate::request::{Context, Request};
-use crate::verify::{Output, UnitSet, Verifier};
+use crate::verify::{Output, SEGMENTS_MAX, UnitSet, Verifier};
 
 use foreign::{Foreign, Taken};
 use pending::Pending;
@@ -316,6 +316,20 @@ impl Reader {
         };
         let is_idle = is_idle && self.local.is_empty();
         self.failure.is_none() && is_idle && self.parts[0].fetch.is_finished()
+    }
+
+    /// The first of its tables that holds more than it may, with what it holds and may hold.
+    pub fn overfull(&self) -> Option<(&'static str, usize, usize)> {
+        let under_way = self.parts[0].fetch.under_way_count();
+        let tables = [
+            ("segments under way", under_way, SEGMENTS_MAX),
+            ("bad pieces to tell of", self.refused.len(), REFUSED_MAX),
+        ];
+        let own = tables.into_iter().find(|(_, held, max)| held > max);
+        own.or_else(|| match &self.body {
+            Body::Tree(verifier) => verifier.overfull(),
+            Body::Foreign(_) => None,
+        })
     }
 
     /// Gives back to the flow what is under way. Call before dropping the reader.

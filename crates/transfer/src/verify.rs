@@ -203,6 +203,16 @@ impl Verifier {
         BLOCKS_MAX.saturating_sub(waiting + self.content.partial_count())
     }
 
+    /// The first of its tables that holds more than it may, with what it holds and may hold.
+    pub fn overfull(&self) -> Option<(&'static str, usize, usize)> {
+        let blocks = self.parked_units.len() + self.content.partial_count();
+        let tables = [
+            ("blocks that are not proved", blocks, BLOCKS_MAX),
+            ("nodes that wait for others", self.parked_nodes.len(), NODES_MAX),
+        ];
+        tables.into_iter().find(|(_, held, max)| held > max)
+    }
+
     /// How many content segments may be under way now; those asked for again do not count.
     pub fn segments_room(&self) -> usize {
         match self.room() {

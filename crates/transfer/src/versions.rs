@@ -76,6 +76,11 @@ impl VersionMemory {
         self.age_ns.take()
     }
 
+    /// How many names are remembered; at most [`NAMES_MAX`].
+    pub fn name_count(&self) -> usize {
+        self.names.len()
+    }
+
     /// All names with their newest versions, the longest unused first.
     pub fn iter(&self) -> impl Iterator<Item = (&Name, u64)> {
         let mut all: Vec<_> = self.names.iter().collect();

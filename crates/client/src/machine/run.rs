@@ -28,6 +28,11 @@ impl<S: JobSource> Run<S> {
         self.active.is_empty()
     }
 
+    /// How many run.
+    pub(crate) fn len(&self) -> usize {
+        self.active.len()
+    }
+
     /// Begins what there is room for.
     pub(crate) fn refill(&mut self, machine: &mut Machine, now_ns: u64) {
         while self.active.len() < self.at_once {

@@ -332,7 +332,12 @@ impl Program for Client {
 
     fn fault(&self) -> Option<String> {
         let state = self.state.borrow();
-        state.broken.clone().or_else(|| state.disk.fault())
+        let levels = state.transfer.as_ref().map(Transfer::levels);
+        let full = levels.and_then(|levels| levels.overfull());
+        let told = full.map(|(what, held, max)| {
+            format!("tables are bounded: {held} {what} at a client, allowed are {max}")
+        });
+        state.broken.clone().or_else(|| state.disk.fault()).or(told)
     }
 
     fn crash(&mut self, how: Crash, _now: Now) {

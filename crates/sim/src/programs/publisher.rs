@@ -73,7 +73,6 @@ pub struct Publisher {
     due_count: u64,
     out: VecDeque<Vec<u8>>,
     key_id: KeyId,
-    pending_max: usize,
 }
 
 impl Publisher {
@@ -97,7 +96,6 @@ impl Publisher {
             due_count: 0,
             out: VecDeque::new(),
             key_id,
-            pending_max: ServerConfig::default().pending_max,
         }
     }
 
@@ -363,9 +361,9 @@ impl Program for Publisher {
     }
 
     fn fault(&self) -> Option<String> {
-        let levels = self.server.levels();
-        let pending = levels.pending;
-        (pending > self.pending_max).then(|| format!("{pending} Interests wait at the server"))
+        let full = self.server.levels().overfull(&ServerConfig::default());
+        let (what, held, max) = full?;
+        Some(format!("tables are bounded: {held} {what} at a server, allowed are {max}"))
     }
 
     fn crash(&mut self, _how: Crash, _now: Now) {

@@ -16,7 +16,8 @@ use byname_transfer::fetch::{FetchConfig, NackKind};
 use byname_transfer::flow::Flow;
 use byname_transfer::reader::{ObjectPlan, Reader, Selection};
 use byname_transfer::request::Context;
-use byname_transfer::versions::VersionMemory;
+use byname_transfer::sharing::PROMPT_RESERVE;
+use byname_transfer::versions::{NAMES_MAX, VersionMemory};
 
 use crate::disk::content;
 use crate::host::{Now, Program};
@@ -37,9 +38,6 @@ pub struct Order {
     /// When to begin.
     pub start_ns: u64,
 }
-
-/// What urgent requests may take beyond the window; far more than they do.
-const IN_FLIGHT_MORE: usize = 64;
 
 enum Stage {
     Waiting,
@@ -280,8 +278,18 @@ impl Program for Download {
 
     fn fault(&self) -> Option<String> {
         let in_flight = self.flow.in_flight();
-        let is_full = in_flight > WINDOW_MAX + IN_FLIGHT_MORE;
-        let full = || format!("tables are bounded: {in_flight} requests are in flight");
-        self.fault.clone().or_else(|| is_full.then(full))
+        let reading = match &self.stage {
+            Stage::Reading(reader) => reader.overfull(),
+            _ => None,
+        };
+        let own = [
+            ("requests in flight", in_flight, WINDOW_MAX + PROMPT_RESERVE),
+            ("names with versions", self.versions.name_count(), NAMES_MAX),
+        ];
+        let full = reading.or_else(|| own.into_iter().find(|(_, held, max)| held > max));
+        let told = full.map(|(what, held, max)| {
+            format!("tables are bounded: {held} {what} at a reader, allowed are {max}")
+        });
+        self.fault.clone().or(told)
     }
 }

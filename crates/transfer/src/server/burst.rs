@@ -225,6 +225,11 @@ impl Forming {
         burst
     }
 
+    /// Faces with segments that wait.
+    pub(super) fn face_count(&self) -> usize {
+        self.faces.len()
+    }
+
     /// Keeps the memory of a burst that is over.
     pub(super) fn recycle(&mut self, burst: SegmentBurst) {
         if self.spare.len() < SPARE_MAX {

@@ -44,7 +44,8 @@ pub struct ServerConfig {
     pub reuse_ns: u64,
     /// A directory that seems unchanged is read again when asked after this time.
     pub relist_ns: u64,
-    /// Interests waiting for the disk, a root or a quiet file.
+    /// Interests waiting for the disk, a root or a quiet file; also paths being looked at, of which
+    /// a disk that does not answer would leave ever more behind when Interests expire.
     pub pending_max: usize,
     /// Open versions of files (one descriptor each, two when its tree is asked for).
     pub open_max: usize,

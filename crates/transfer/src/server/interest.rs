@@ -70,12 +70,6 @@ impl Server {
 
     fn join(&mut self, arrival: &Arrival<'_>, parsed: &ParsedName<'_>, wants: Wants, now: Now) {
         let Some(place) = self.place(parsed.path) else { return self.refuse(arrival) };
-        if self.waiting >= self.config.pending_max {
-            self.counters.pending_full += 1;
-            return self.nack_now(arrival, nack_reason::CONGESTION);
-        }
-        self.waiting += 1;
-        let waiter = Waiter::new(arrival, wants, now);
         // A manifest is made apart from the listing: it takes longer and is asked for less.
         let object = match parsed.request {
             Request::Metadata { aspect: Aspect::Manifest }
@@ -84,6 +78,14 @@ impl Server {
             }
             _ => parsed.path.to_name(),
         };
+        let is_known = self.tasks.by_path(object.view().value()).is_some();
+        let has_room = is_known || self.tasks.len() < self.config.pending_max;
+        if self.waiting >= self.config.pending_max || !has_room {
+            self.counters.pending_full += 1;
+            return self.nack_now(arrival, nack_reason::CONGESTION);
+        }
+        self.waiting += 1;
+        let waiter = Waiter::new(arrival, wants, now);
         if let Some(task) = self.tasks.by_path(object.view().value()) {
             task.waiters.push(waiter);
             let id = task.id;

@@ -64,6 +64,10 @@ impl Making {
         self.budget.take(now_ns)
     }
 
+    pub(super) fn node_bytes(&self) -> usize {
+        self.nodes.weight()
+    }
+
     pub(super) fn nodes_under_way(&self) -> usize {
         self.nodes_under_way
     }

@@ -130,6 +130,10 @@ impl Answers {
         }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.kept.len()
+    }
+
     /// The packet that says `said` under `name`, signed now or lately.
     pub(super) fn get(
         &mut self,

@@ -97,6 +97,10 @@ impl Tasks {
         id
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
     pub(super) fn get(&mut self, id: u64) -> Option<&mut Task> {
         self.by_id.get_mut(&id)
     }

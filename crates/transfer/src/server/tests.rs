@@ -442,3 +442,23 @@ fn a_node_of_a_file_that_changed_ends_its_version() {
     assert_eq!(op(&mut server).1, Op::Close { handle: Handle(7) });
     assert_eq!((server.counters().changed, server.levels().open_files), (1, 0));
 }
+
+/// Interests expire, but what they began is still with the disk: without a bound, a disk that hangs
+/// and readers that ask for ever other files would fill the memory.
+#[test]
+fn a_disk_that_does_not_answer_is_asked_for_a_bounded_number_of_paths() {
+    let config = ServerConfig { pending_max: 8, ..ServerConfig::default() };
+    let mut server = server(config);
+    for number in 0..100 {
+        let now = at(number * 20);
+        server.handle_timeout(now);
+        ask(&mut server, &format!("/t/{number}/32=metadata"), 10, now);
+        assert_eq!(server.levels().overfull(&config), None);
+    }
+    assert_eq!((server.levels().paths, server.levels().pending), (8, 0));
+    assert_eq!(server.counters().pending_full, 92);
+    let (id, _) = server.poll_op().expect("an operation");
+    server.handle_completion(id, Completion::Located(Located::NotFound), at(3000));
+    ask(&mut server, "/t/later/32=metadata", 4000, at(3000));
+    assert_eq!(server.levels().pending, 1, "there is room again");
+}
