@@ -11,7 +11,7 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-pub use plan::Plan;
+pub use plan::{Plan, Trouble};
 pub use play::{Report, play};
 
 use crate::world::SECOND;
@@ -181,13 +181,14 @@ fn describe(plan: &Plan) {
         let line = &link.config.line;
         let (queue, delay_us) = (&line.queue, line.delay_ns / 1000);
         say!(
-            "link {number}: h{} to h{}, {} Mbit/s, {delay_us} us + {} us, {} KiB of queue, MTU \
-             {:?}, reliable {}",
+            "link {number}: h{} to h{}, {} Mbit/s, {delay_us} us + {} us, {} KiB of queue ({:?}), \
+             MTU {:?}, reliable {}",
             link.ends.0,
             link.ends.1,
             queue.bits_per_s / 1_000_000,
             line.jitter_ns / 1000,
             queue.buffer_bytes / 1024,
+            queue.discipline,
             link.config.mtu_bytes,
             link.is_reliable
         );

@@ -1,5 +1,7 @@
 //! A random scenario, drawn from one seed: everything that will happen, before it does.
 
+mod wider;
+
 use byname_transfer::congestion::Congestion;
 
 use crate::line::{Faults, LineConfig};
@@ -60,6 +62,13 @@ pub struct VersionPlan {
     pub size: u64,
 }
 
+/// A directory of files that stay as they are.
+#[derive(Clone, Debug)]
+pub struct TreePlan {
+    /// Paths, what the octets are made from, and how many there are.
+    pub files: Vec<(String, u64, u64)>,
+}
+
 /// A prefix with one file, on one host or several.
 #[derive(Clone, Debug)]
 pub struct SitePlan {
@@ -67,6 +76,10 @@ pub struct SitePlan {
     pub holders: Vec<(usize, u64)>,
     /// The states of its file, in the order of time.
     pub versions: Vec<VersionPlan>,
+    /// What there is besides.
+    pub tree: Option<TreePlan>,
+    /// Records and trees are in a directory of the real disk, as in production.
+    pub has_state_directory: bool,
 }
 
 /// A reader.
@@ -99,6 +112,8 @@ pub struct ClientPlan {
     pub disk: DiskFaults,
     /// Whether what is in place must survive a power cut.
     pub sync: bool,
+    /// It fetches the site's tree and not its file.
+    pub is_tree: bool,
 }
 
 /// Something bad, for a time.
@@ -113,6 +128,26 @@ pub enum Trouble {
     /// The first holder of a site has the first state of its file again, and its records are gone:
     /// somebody has brought back an old backup.
     Backup(usize),
+    /// A link is cut and restored again and again; the hosts notice or not.
+    Flap {
+        /// Which.
+        link: usize,
+        /// For how long it is down, and then up.
+        down_ns: u64,
+        /// See `down_ns`.
+        up_ns: u64,
+        /// Whether the faces go down.
+        is_noticed: bool,
+    },
+    /// All links are cut between the hosts with a one here and those with a zero.
+    Partition {
+        /// One bit a host.
+        hosts: u64,
+        /// Whether the faces go down.
+        is_noticed: bool,
+    },
+    /// The server of the first holder of a site is killed, and starts again over what is on disk.
+    Kill(usize),
 }
 
 impl Trouble {
@@ -164,6 +199,14 @@ pub struct Plan {
 impl Plan {
     /// The scenario of a seed.
     pub fn draw(seed: u64) -> Self {
+        let mut plan = Plan::draw_plain(seed);
+        wider::widen(&mut plan);
+        plan
+    }
+
+    /// The same without what scenarios did not have at first: what a seed found then, it finds
+    /// for ever.
+    pub fn draw_plain(seed: u64) -> Self {
         let random = &mut Random::new(seed);
         let shape = draw_shape(random);
         let edges = edges(shape, random);
@@ -329,7 +372,7 @@ fn draw_site(hosts: usize, size_max: u64, end_ns: u64, random: &mut Random) -> S
         at_ns = at_ns.max(STORM_START_NS);
         at_ns += random.below(end_ns.saturating_sub(at_ns).max(1));
     }
-    SitePlan { holders, versions }
+    SitePlan { holders, versions, tree: None, has_state_directory: false }
 }
 
 fn draw_readers(
@@ -386,6 +429,7 @@ fn draw_client(hosts: usize, sites: usize, storm_ns: u64, random: &mut Random) -
         crashes,
         disk,
         sync: random.chance(0.5),
+        is_tree: false,
     }
 }
 

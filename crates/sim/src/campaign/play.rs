@@ -4,9 +4,12 @@ mod clients;
 
 use byname_forwarder::Config;
 use byname_packet::Name;
+use byname_transfer::fetch::FetchConfig;
+use byname_transfer::rtt::RTO_MAX_NS;
 
-use super::plan::{Plan, Trouble};
+use super::plan::{Plan, SitePlan, Trouble};
 use crate::disk::Disk;
+use crate::host::Crash;
 use crate::line::Faults;
 use crate::programs::{DiskTimes, Download, Order, Publisher};
 use crate::random::Random;
@@ -21,8 +24,9 @@ const CALM_NS: u64 = 10 * SECOND;
 const SLICE_NS: u64 = SECOND / 2;
 /// Events in such a time: with all readers at once, small frames and every fault there are fewer.
 const SLICE_EVENTS_MAX: u64 = 2_000_000;
-/// A reader goes on or gives up within this time, whatever happens.
-const SILENCE_MAX_NS: u64 = 60 * SECOND;
+/// What a reader may have to ask for, one after the other, before the next octet: a description,
+/// the certificate that proves it, and the root or a node of the tree.
+const ASKS_IN_A_ROW: u64 = 3;
 /// After a failure it reads again so much later. Longer than what counts as asking in one go.
 const AGAIN_NS: u64 = 10 * SECOND;
 /// Longer than any Interest lives.
@@ -69,6 +73,8 @@ struct Stage<'a> {
     states: Vec<(State, u64)>,
     completed: u64,
     failed: u64,
+    /// How long a reader may neither go on nor give up.
+    patience_ns: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -127,6 +133,7 @@ impl<'a> Stage<'a> {
             states,
             completed,
             failed,
+            patience_ns: patience_ns(plan),
         };
         (0..plan.sites.len()).for_each(|site| stage.publish(site));
         stage.employ();
@@ -137,11 +144,9 @@ impl<'a> Stage<'a> {
     fn publish(&mut self, site: usize) {
         let plan = &self.plan.sites[site];
         let prefix = site_name(site);
-        let first = plan.versions[0];
         let mut made = Vec::new();
         for (host, _) in &plan.holders {
-            let mut disk = Disk::default();
-            disk.put("file", first.seed, first.size, FIRST_UNIX_NS);
+            let disk = first_disk(plan);
             let publisher = Publisher::new(&prefix, site as u8, disk, DiskTimes::default());
             let publisher = self.world.add_program(self.hosts[*host], publisher);
             self.world.route_to(publisher, &prefix);
@@ -253,7 +258,7 @@ impl<'a> Stage<'a> {
                 (*known, *since_ns) = (state, now_ns.max(began_ns));
             }
             let silent_ns = now_ns.saturating_sub(*since_ns);
-            if silent_ns > SILENCE_MAX_NS {
+            if silent_ns > self.patience_ns {
                 let what = format!(
                     "nobody starves: reader {number} has {} octets and neither went on nor gave \
                      up for {} s",
@@ -299,6 +304,30 @@ impl<'a> Stage<'a> {
                     let version = self.plan.sites[site].versions.len() - 1;
                     acts.push((self.plan.storm_end_ns, Act::Put { site, holder: 0, version }));
                 }
+                Trouble::Flap { link, down_ns, up_ns, is_noticed } => {
+                    let link = self.links[link];
+                    // The last cut ends in time, too.
+                    let until_ns = until_ns.saturating_sub(down_ns);
+                    if from_ns <= until_ns {
+                        let flap = Incident::Flap { link, down_ns, up_ns, until_ns, is_noticed };
+                        self.world.plan(from_ns, flap);
+                    }
+                }
+                Trouble::Partition { hosts, is_noticed } => {
+                    let is_in = |(number, _): &(usize, &HostId)| hosts >> number & 1 == 1;
+                    let side = self.hosts.iter().enumerate().filter(is_in);
+                    let side: Vec<_> = side.map(|(_, host)| *host).collect();
+                    let links = self.world.links_around(&side);
+                    let group = self.world.add_group(&links);
+                    self.world.plan(from_ns, Incident::Part { group, is_noticed });
+                    self.world.plan(until_ns, Incident::Heal { group });
+                }
+                Trouble::Kill(site) => {
+                    let program = self.publishers[site][0];
+                    let how = Crash::Process;
+                    self.world.plan(from_ns, Incident::CrashProgram { program, how });
+                    self.world.plan(until_ns, Incident::RestartProgram { program });
+                }
                 Trouble::Crash(host) => {
                     let host = self.hosts[host];
                     self.world.plan(from_ns, Incident::Crash { host });
@@ -333,10 +362,7 @@ impl<'a> Stage<'a> {
                 self.disk_mut(site, holder).put("file", planned.seed, planned.size, unix_ns);
             }
             Act::Backup(site) => {
-                let first = self.plan.sites[site].versions[0];
-                let disk = self.disk_mut(site, 0);
-                *disk = Disk::default();
-                disk.put("file", first.seed, first.size, FIRST_UNIX_NS);
+                *self.disk_mut(site, 0) = first_disk(&self.plan.sites[site]);
             }
         }
     }
@@ -420,6 +446,42 @@ impl<'a> Stage<'a> {
         let host = self.hosts[self.plan.readers[reader].host];
         Fault { at_ns: self.world.now_ns(), host: self.world.host(host).name.clone(), what }
     }
+}
+
+/// How long a reader of a scenario may neither go on nor give up.
+///
+/// By its own time-outs it gives up what it asks for after a silence, noticed at the next
+/// retransmission; losses and outages are no excuse for more, they are what these times are for.
+/// The path adds a round trip for each answer that comes at the last moment: over every link there
+/// and back, behind full queues, as late as frames can be.
+fn patience_ns(plan: &Plan) -> u64 {
+    let late_ns = |number: usize| {
+        let late = plan.troubles.iter().filter_map(|it| match it.trouble {
+            Trouble::Faults(link, faults) if link == number => Some(faults.late_ns),
+            _ => None,
+        });
+        late.max().unwrap_or(0)
+    };
+    let once_ns = plan.links.iter().enumerate().map(|(number, link)| {
+        let line = link.config.line;
+        let queue_ns = line.queue.buffer_bytes * 8 * SECOND / line.queue.bits_per_s;
+        line.delay_ns + line.jitter_ns + queue_ns + late_ns(number)
+    });
+    let rtt_ns = 2 * once_ns.sum::<u64>();
+    ASKS_IN_A_ROW * (FetchConfig::default().silence_ns + RTO_MAX_NS + rtt_ns)
+}
+
+/// What a holder of a site has at first, and again when somebody brings back an old backup.
+fn first_disk(plan: &SitePlan) -> Disk {
+    let (mut disk, first) = (Disk::default(), plan.versions[0]);
+    if plan.has_state_directory {
+        disk.use_state_directory().expect("a directory for temporary files");
+    }
+    disk.put("file", first.seed, first.size, FIRST_UNIX_NS);
+    for (path, seed, size) in plan.tree.iter().flat_map(|tree| &tree.files) {
+        disk.put(path, *seed, *size, FIRST_UNIX_NS);
+    }
+    disk
 }
 
 fn site_name(site: usize) -> Name {

@@ -1,17 +1,30 @@
 //! The clients of a scenario: production downloads that crash, over disks that fail.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use byname_client::{ClientConfig, DownloadOptions};
 
-use super::{END_NS, Stage, site_name};
+use super::{END_NS, SitePlan, Stage, site_name};
 use crate::host::Crash;
+use crate::programs::local_disk::Content;
 use crate::programs::{Client, ClientOrder, DiskFaults, Publisher};
 use crate::world::{Fault, Incident, ProgramId, SECOND};
 
 /// After a failure. Longer than what counts as asking for the same in one go.
 const AGAIN_NS: u64 = 10 * SECOND;
 const TARGET: &str = "file";
+const TREE: &str = "tree";
+
+/// What may come to stand where, the newest last.
+fn wanted(site: &SitePlan, is_tree: bool) -> BTreeMap<PathBuf, Vec<Content>> {
+    if is_tree {
+        let files = site.tree.iter().flat_map(|tree| &tree.files);
+        return files.map(|(path, seed, size)| (path.into(), vec![(*seed, *size)])).collect();
+    }
+    let versions = site.versions.iter().map(|it| (it.seed, it.size)).collect();
+    [(TARGET.into(), versions)].into()
+}
 
 impl Stage<'_> {
     pub(super) fn employ_clients(&mut self) {
@@ -19,14 +32,13 @@ impl Stage<'_> {
             let prefix = site_name(planned.site);
             let publisher = self.publishers[planned.site][0];
             let publisher = self.world.program::<Publisher>(publisher).expect("a publisher");
-            let versions = &self.plan.sites[planned.site].versions;
-            let versions = versions.iter().map(|it| (it.seed, it.size)).collect();
+            let target = if planned.is_tree { TREE } else { TARGET };
             let order = ClientOrder {
-                name: prefix.clone().with_generic(b"file"),
+                name: prefix.clone().with_generic(target.as_bytes()),
                 anchor: (prefix, publisher.key_id()),
-                target: TARGET.into(),
-                is_tree: false,
-                versions: [(TARGET.into(), versions)].into(),
+                target: target.into(),
+                is_tree: planned.is_tree,
+                versions: wanted(&self.plan.sites[planned.site], planned.is_tree),
                 options: DownloadOptions { sync: planned.sync, ..DownloadOptions::default() },
                 config: ClientConfig::default(),
                 start_ns: planned.start_ns,
@@ -79,11 +91,17 @@ impl Stage<'_> {
     pub(super) fn expect_newest(&mut self) -> Result<(), Fault> {
         for number in 0..self.clients.len() {
             let planned = &self.plan.clients[number];
-            let newest = self.plan.sites[planned.site].versions.last().expect("a version");
             let client = self.client(self.clients[number]);
-            let target = client.directory().join(Path::new(TARGET));
-            if !client.disk().is_there(&target, (newest.seed, newest.size)) {
-                let what = format!("a download brings what is published now: client {number}");
+            let (directory, disk) = (client.directory(), client.disk());
+            let wanted = wanted(&self.plan.sites[planned.site], planned.is_tree);
+            let is_missing = |(path, versions): &(&PathBuf, &Vec<Content>)| {
+                let newest = versions.last().expect("a version");
+                !disk.is_there(&directory.join(path), *newest)
+            };
+            if let Some((path, _)) = wanted.iter().find(is_missing) {
+                let path = path.display();
+                let what =
+                    format!("a download brings what is published now: client {number}, {path}");
                 return Err(self.client_fault(number, what));
             }
             self.completed += 1;
