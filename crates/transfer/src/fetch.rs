@@ -34,9 +34,8 @@ const CONGESTION_RETRY_NS: u64 = 50 * MS;
 const REFUSED_RETRY_NS: u64 = 20 * MS;
 /// Later answers that show a request to be lost, once it is late as well.
 const LATER_ANSWERS: usize = 3;
-/// While others are answered, a segment may have been tried so many times as often as is said, or
-/// for so many silences: losses explain much. Where every second packet is lost, one segment in
-/// sixty is not answered six times, and one in a thousand million not thirty times.
+/// While others are answered, a segment may be tried so many times as often, or for so many
+/// silences: where every second packet is lost, one in sixty is not answered six times.
 const LOSSY_TIMES: u32 = 6;
 const LOSSY_SILENCES: u64 = 3;
 /// Repetitions that are let out whatever the room.
@@ -45,8 +44,7 @@ const REPEATS_MIN: usize = 8;
 /// Limits of one fetch.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchConfig {
-    /// Attempts after the first before a segment may be given up; several times as many while other
-    /// segments are answered.
+    /// Attempts after the first before a segment may be given up; more while others are answered.
     pub retries: u32,
     /// Silence after which the fetch fails; also the age a segment must have before it is given up.
     pub silence_ns: u64,
