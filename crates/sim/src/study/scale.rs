@@ -287,10 +287,10 @@ fn show_nodes(effort: &Effort, section: &mut Section) {
     section.paragraph(format!(
         "Racks of nine machines below a router, the routers in a tree of arity four. Each machine \
          reads a block of 4 MiB every two seconds for {seconds} virtual seconds, the same at every \
-         size. Every machine publishes, and every router has a route to each. Packets are counted at \
-         each link that they cross, so ways that grow longer with the tree show in the packets of \
-         a node and not in the cost of a packet. Memory is what is resident at the end more than \
-         before. Each row is a process of its own.",
+         size. Every machine publishes, and every router has a route to each. Packets are counted \
+         at each link that they cross, so ways that grow longer with the tree show in the packets \
+         of a node and not in the cost of a packet. Memory is what is resident at the end more \
+         than before. Each row is a process of its own.",
     ));
     let rows = found.iter().map(|it| {
         let per_node = it.hosts as f64;
