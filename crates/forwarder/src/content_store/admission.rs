@@ -4,8 +4,9 @@
 //! good part of what forwarding it does. So while what is kept is in use, a full store takes a
 //! segment from the body of an object only on evidence that the object is wanted more than once
 //! lately: one of its segments was answered from the store, went to several faces at once, or came
-//! by a second time, and not because somebody repeats a request. Whoever follows a reader fetches what lies between them once more, which is
-//! kept too, and is answered from the store from then on if that is less than half of what it holds.
+//! by a second time, and not because somebody repeats a request. Whoever follows a reader fetches
+//! what lies between them once more, which is kept too, and is answered from the store from then on
+//! if that is less than half of what it holds.
 //!
 //! Everything else is taken as ever: other packets, the beginnings of objects, and anything when
 //! what would have to go has not been used for a while. On slow links nothing is ever refused.
