@@ -39,6 +39,18 @@ pub struct Faults {
     pub late_ns: u64,
     /// Everything that is sent in this time is lost.
     pub outage_ns: (u64, u64),
+    /// How often the consumers' machine is busy with something else, and for how long each time:
+    /// nothing is taken or sent then, and what has come is taken at once afterwards.
+    pub pause_ns: (u64, u64),
+}
+
+impl Faults {
+    /// When the consumers' machine sees what is there at this time.
+    fn awake_ns(&self, at_ns: u64) -> u64 {
+        let (every_ns, pause_ns) = self.pause_ns;
+        let asleep_ns = at_ns.checked_rem(every_ns).unwrap_or(pause_ns);
+        at_ns + pause_ns.saturating_sub(asleep_ns)
+    }
 }
 
 /// One consumer.
@@ -317,7 +329,7 @@ impl Bottleneck {
         let deadline_ns = fetches.flatten().chain(flow.poll_deadline()).min();
         let Some(deadline_ns) = deadline_ns else { return };
         // Drivers oversleep a little, and so does the model.
-        let at_ns = deadline_ns.max(self.now_ns) + 20_000;
+        let at_ns = self.faults.awake_ns(deadline_ns.max(self.now_ns) + 20_000);
         if at_ns < one.wake_ns {
             one.wake_ns = at_ns;
             self.schedule(at_ns, Event::Wake { consumer });
@@ -343,7 +355,8 @@ impl Bottleneck {
     }
 
     fn deliver(&mut self, at_ns: u64, event: Event, lane: Option<usize>) {
-        let Faults { loss, loss_every, burst, duplication, disorder, late_ns, outage_ns } =
+        let at_ns = self.faults.awake_ns(at_ns);
+        let Faults { loss, loss_every, burst, duplication, disorder, late_ns, outage_ns, .. } =
             self.faults;
         self.delivered += 1;
         if self.burst_left > 0 {

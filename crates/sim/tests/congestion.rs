@@ -233,6 +233,23 @@ fn an_outage_is_survived_and_the_rate_comes_back() {
 }
 
 #[test]
+fn a_machine_that_pauses_fills_a_long_path_in_time() {
+    let (rtt_ns, rate, count) = (100 * MS, 6 * GBIT, 131_072);
+    for (every_ms, pause_ms) in [(0, 0), (130, 15), (70, 20), (97, 30)] {
+        let faults = Faults { pause_ns: (every_ms * MS, pause_ms * MS), ..Faults::default() };
+        let mut world = Bottleneck::new(link(rate, rtt_ns, 1.0), faults, 5);
+        let consumer = world.add_consumer(ConsumerConfig::at(rtt_ns));
+        world.add_transfer(consumer, Some(count), Class::Bulk);
+        world.run_until(20 * SECOND);
+        let ended_ns = world.consumers[0].transfers[0].finished_ns.unwrap_or(20 * SECOND);
+        let title = format!("1 GiB, 6 Gbit/s, 100 ms, {pause_ms} of {every_ms} ms paused");
+        println!("{title}: {} ms", ended_ns / MS);
+        // 1.5 s at the rate of the line and ten round trips to get there; the rest is for pauses.
+        assert!(ended_ns < 3500 * MS, "{title}: {ended_ns} ns");
+    }
+}
+
+#[test]
 fn caches_on_the_way_do_not_confuse_it() {
     for cached in [0.1, 0.5, 0.9] {
         let mut world = Bottleneck::new(link(GBIT, 50 * MS, 1.0), Faults::default(), 5);

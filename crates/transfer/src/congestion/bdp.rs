@@ -26,6 +26,10 @@ const GAIN_START: f64 = 4.0;
 /// Late answers in a row that end the start in mid-round. So many, because answers from caches
 /// come in between where there are any.
 const LATE_IN_A_ROW: u32 = 32;
+/// The part of a round trip over which they have to come. What a pause of either end or of
+/// anybody between has held back comes nearly at once, and each answer less late than the one
+/// before; a queue that grows makes each later.
+const LATE_PART: u64 = 16;
 /// Answers that make a mean.
 const SAMPLES_MIN: f64 = 32.0;
 const GAIN_UP: f64 = 1.25;
@@ -107,6 +111,9 @@ pub struct Bdp {
     rate_before: u64,
     flat_rounds: u32,
     late_count: u32,
+    /// The least late of those answers in a row, and when it came.
+    late_least_ns: u64,
+    late_since_ns: u64,
     moved_rounds: u32,
     /// The path was not tried for more last time, because there was a queue.
     has_passed: bool,
@@ -139,6 +146,8 @@ impl Bdp {
             rate_before: 0,
             flat_rounds: 0,
             late_count: 0,
+            late_least_ns: 0,
+            late_since_ns: 0,
             moved_rounds: 0,
             has_passed: false,
             is_queueing: false,
@@ -344,9 +353,18 @@ impl Bdp {
     }
 
     /// Half of what is under way now was enough to make the queue that is seen now.
-    fn check_start(&mut self, rtt_ns: u64) {
-        self.late_count = if self.is_late(rtt_ns) { self.late_count + 1 } else { 0 };
-        if self.late_count >= LATE_IN_A_ROW && self.window > 4.0 * SAMPLES_MIN {
+    fn check_start(&mut self, rtt_ns: u64, now_ns: u64) {
+        if !self.is_late(rtt_ns) {
+            self.late_count = 0;
+            return;
+        }
+        if self.late_count == 0 || rtt_ns < self.late_least_ns {
+            (self.late_count, self.late_least_ns, self.late_since_ns) = (0, rtt_ns, now_ns);
+        }
+        self.late_count += 1;
+        let is_lasting = now_ns.saturating_sub(self.late_since_ns) >= self.base_ns / LATE_PART;
+        let is_many = self.late_count >= LATE_IN_A_ROW && self.window > 4.0 * SAMPLES_MIN;
+        if is_many && is_lasting {
             self.phase = Phase::Drain;
             self.window /= 2.0;
             self.clamp();
@@ -437,7 +455,7 @@ impl CongestionController for Bdp {
             self.standing.on_answer(rtt_ns);
             self.least_ns = if self.least_ns == 0 { rtt_ns } else { self.least_ns.min(rtt_ns) };
             if self.phase == Phase::Start {
-                self.check_start(rtt_ns);
+                self.check_start(rtt_ns, sample.now_ns);
             }
         }
         if sample.is_limiting && matches!(self.phase, Phase::Start | Phase::Restart) {
