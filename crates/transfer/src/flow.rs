@@ -256,16 +256,8 @@ impl Flow {
         let bytes = sent.bytes;
         let in_flight = self.in_flight;
         let (order, last_order) = (sent.order, self.sent_count);
-        let round = self.rounds.on_data(&Answer {
-            now_ns,
-            sent_ns,
-            order,
-            bytes,
-            rtt_ns,
-            is_limiting,
-            in_flight,
-            last_order,
-        });
+        let answer = Answer { now_ns, order, bytes, rtt_ns, is_limiting, in_flight, last_order };
+        let round = self.rounds.on_data(&answer);
         if round.is_some() {
             self.longest_ns = (0, Some(self.longest_ns.0));
         }

@@ -3,9 +3,9 @@
 //! A round ends when nearly all requests that were under way at its beginning are settled. So it
 //! lasts as long as the way to the publisher even if caches nearby answer most of them. Counting
 //! whole rounds, not the time behind each single answer, needs nothing per request, and averages
-//! away that answers come in bursts. What a pause of this machine has held back is read faster than
-//! any path carries it, so a round counts as no shorter than a part of the time in which its
-//! requests were sent.
+//! away that answers come in bursts. But where there is less under way than the path holds, all of
+//! it may come in one burst with nothing behind it, and a pause hands in at once what came long
+//! before: a round is never shorter than a part of a round trip.
 
 use crate::congestion::Round;
 
@@ -16,18 +16,14 @@ pub(crate) const SEGMENTS_MIN: u64 = 16;
 const WINDOWS_MAX: u64 = 4;
 /// The part of a window that need not be settled: what is lost is noticed late.
 const UNSETTLED_PART: u64 = 8;
-/// Caches bring answers closer together than their requests were, and a path may become faster;
-/// not more than so much at a time.
-const FASTER_MAX: u64 = 2;
+/// The least part of the mean round trip that a round lasts.
+const DURATION_PART: u64 = 2;
 
 /// The round that is going on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds {
     /// `None` until the first answer: the way there is no part of the rate.
     began_ns: Option<u64>,
-    /// When the newest request was sent that was answered before it began, and up to now.
-    sent_before_ns: u64,
-    sent_newest_ns: u64,
     /// The last request sent before it began.
     last_order: u64,
     window: u64,
@@ -43,7 +39,6 @@ pub(crate) struct Rounds {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     pub(crate) now_ns: u64,
-    pub(crate) sent_ns: u64,
     pub(crate) order: u64,
     pub(crate) bytes: u64,
     pub(crate) rtt_ns: Option<u64>,
@@ -79,16 +74,18 @@ impl Rounds {
             return None;
         };
         self.on_settled(answer.order);
-        self.sent_newest_ns = self.sent_newest_ns.max(answer.sent_ns);
         self.bytes += answer.bytes;
         self.segment_count += 1;
         self.idle_count += u64::from(!answer.is_limiting);
         self.add_rtt(answer);
-        let sending_ns = self.sent_newest_ns - self.sent_before_ns;
-        let duration_ns = answer.now_ns.saturating_sub(began_ns).max(sending_ns / FASTER_MAX);
+        let duration_ns = answer.now_ns.saturating_sub(began_ns);
         let is_settled = self.unsettled <= self.window / UNSETTLED_PART;
         let is_rich = self.segment_count >= SEGMENTS_MIN.min(WINDOWS_MAX * self.window);
         if !is_settled || !is_rich || duration_ns < ROUND_MIN_NS {
+            return None;
+        }
+        let rtt_mean_ns = self.rtt_sum_ns.checked_div(self.rtt_count).unwrap_or(0);
+        if duration_ns < rtt_mean_ns / DURATION_PART {
             return None;
         }
         let rate = u128::from(self.bytes) * 1_000_000_000 / u128::from(duration_ns);
@@ -97,7 +94,7 @@ impl Rounds {
             bytes: self.bytes,
             segment_count: self.segment_count,
             bytes_per_s: u64::try_from(rate).unwrap_or(u64::MAX),
-            rtt_mean_ns: self.rtt_sum_ns.checked_div(self.rtt_count).unwrap_or(0),
+            rtt_mean_ns,
             rtt_count: self.rtt_count,
             is_reader_limited: self.idle_count * 4 > self.segment_count,
         };
@@ -109,17 +106,7 @@ impl Rounds {
         let window = answer.in_flight as u64;
         let began_ns = Some(answer.now_ns);
         let (last_order, unsettled) = (answer.last_order, window);
-        let sent_ns = self.sent_newest_ns.max(answer.sent_ns);
-        let (sent_before_ns, sent_newest_ns) = (sent_ns, sent_ns);
-        *self = Rounds {
-            began_ns,
-            sent_before_ns,
-            sent_newest_ns,
-            last_order,
-            window,
-            unsettled,
-            ..Rounds::default()
-        };
+        *self = Rounds { began_ns, last_order, window, unsettled, ..Rounds::default() };
     }
 
     fn add_rtt(&mut self, answer: &Answer) {
