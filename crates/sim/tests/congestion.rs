@@ -250,6 +250,21 @@ fn a_machine_that_pauses_fills_a_long_path_in_time() {
 }
 
 #[test]
+fn a_start_that_losses_ended_is_made_up_for() {
+    for (from_ms, to_ms) in [(350, 420), (450, 490), (650, 700)] {
+        let faults = Faults { outage_ns: (from_ms * MS, to_ms * MS), ..Faults::default() };
+        let mut world = Bottleneck::new(link(6 * GBIT, 100 * MS, 1.0), faults, 1);
+        let consumer = world.add_consumer(ConsumerConfig::at(100 * MS));
+        world.add_transfer(consumer, Some(131_072), Class::Bulk);
+        world.run_until(20 * SECOND);
+        let ended_ns = world.consumers[0].transfers[0].finished_ns.unwrap_or(20 * SECOND);
+        println!("1 GiB, 6 Gbit/s, 100 ms, cut from {from_ms} to {to_ms} ms: {} ms", ended_ns / MS);
+        // A quarter more at a time would take 5 to 9 s.
+        assert!(ended_ns < 4200 * MS, "cut from {from_ms} to {to_ms} ms: {ended_ns} ns");
+    }
+}
+
+#[test]
 fn caches_on_the_way_do_not_confuse_it() {
     for cached in [0.1, 0.5, 0.9] {
         let mut world = Bottleneck::new(link(GBIT, 50 * MS, 1.0), Faults::default(), 5);

@@ -366,7 +366,7 @@ impl Flow {
 
     fn follow_controller(&mut self) {
         self.window = self.controller.window();
-        self.pacer.set_pace(self.controller.pacing_bytes_per_s());
+        self.pacer.set_pace(self.controller.pacing_bytes_per_s(), self.rtt.smoothed_ns());
     }
 }
 

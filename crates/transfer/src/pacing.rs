@@ -3,12 +3,16 @@
 //! Both limits are a bucket: [`Pacer`] for what the path can carry (shallow, its rate changes all
 //! the time), [`TokenBucket`] for what the user allows. The pacer keeps one number, the time at
 //! which the bucket is level, so that a request costs an addition. A pause earns no more than
-//! `BURST_NS`; and nobody is woken for less than `QUANTUM_NS` worth of requests.
+//! `BURST_NS` or a part of the round trip; and nobody is woken for less than `QUANTUM_NS` worth of
+//! requests.
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// What may be sent at once after a pause, in time at the pace. More than the granularity of
 /// timers, or a late wake-up would cost throughput.
 const BURST_NS: u64 = 2_000_000;
+/// The same as a part of the round trip: whoever shares a processor is kept from it for longer than
+/// timers are, and the path has been idle meanwhile.
+const BURST_PART: u64 = 8;
 /// Requests are let out in portions worth this much.
 const QUANTUM_NS: u64 = 500_000;
 /// Whatever the pace, this much may go at once.
@@ -26,9 +30,10 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// `None` lets everything out.
-    pub(crate) fn set_pace(&mut self, bytes_per_s: Option<u64>) {
+    /// `None` lets everything out. The round trip is that of the path, if it is known.
+    pub(crate) fn set_pace(&mut self, bytes_per_s: Option<u64>, rtt_ns: Option<u64>) {
         let bytes_per_s = bytes_per_s.unwrap_or(0);
+        let rtt_ns = rtt_ns.unwrap_or(0);
         if bytes_per_s == self.bytes_per_s {
             return;
         }
@@ -38,7 +43,7 @@ impl Pacer {
             return;
         }
         self.cost = (SECOND_NS << 16) / bytes_per_s;
-        self.burst_ns = BURST_NS.max(self.time_of(BURST_BYTES_MIN));
+        self.burst_ns = BURST_NS.max(rtt_ns / BURST_PART).max(self.time_of(BURST_BYTES_MIN));
     }
 
     pub(crate) fn allows(&self, now_ns: u64) -> bool {

@@ -29,16 +29,19 @@ const LATE_IN_A_ROW: u32 = 32;
 /// The part of a round trip over which they have to come. What a pause of either end or of
 /// anybody between has held back comes nearly at once, and each answer less late than the one
 /// before; a queue that grows makes each later.
-const LATE_PART: u64 = 16;
+const LATE_PART: u64 = 4;
 /// Answers that make a mean.
 const SAMPLES_MIN: f64 = 32.0;
-const GAIN_UP: f64 = 1.25;
+/// By how often in a row looking for more has found it, with no queue: a start that ended too
+/// early, or a path that has become wider, is not made up for a quarter at a time.
+const GAIN_UP: [f64; 3] = [1.25, 1.5, 2.0];
 /// Looking for more, a small flow takes a larger step than its rate says, so that it catches up.
 const UP_SEGMENTS: f64 = 2.0;
 const GAIN_DOWN: f64 = 0.75;
 /// More than the path holds, so that a late answer does not stop the stream.
 const SLACK: f64 = 1.25;
-const SLACK_UP: f64 = 1.5;
+/// The same while looking for more, on top of the gain.
+const SLACK_UP: f64 = 1.2;
 /// Rounds from one look for more to the next.
 const CRUISE_ROUNDS: u32 = 6;
 /// Queueing that is not worth avoiding: it lets end systems work in batches.
@@ -110,6 +113,8 @@ pub struct Bdp {
     /// The rate at the last look for more, and for how many rounds it has not grown.
     rate_before: u64,
     flat_rounds: u32,
+    /// How often in a row more was found.
+    found_count: usize,
     late_count: u32,
     /// The least late of those answers in a row, and when it came.
     late_least_ns: u64,
@@ -145,6 +150,7 @@ impl Bdp {
             segment_bytes: 8192.0,
             rate_before: 0,
             flat_rounds: 0,
+            found_count: 0,
             late_count: 0,
             late_least_ns: 0,
             late_since_ns: 0,
@@ -195,7 +201,7 @@ impl Bdp {
             // Where nothing is paced the window alone has to drain the queue.
             Phase::Down if self.is_near() => 1.0,
             Phase::Down => SLACK,
-            Phase::Up => SLACK_UP,
+            Phase::Up => SLACK_UP * self.gain(),
             Phase::Cruise(_) | Phase::Restart => SLACK,
             Phase::Empty(_) => 0.5,
         };
@@ -227,7 +233,7 @@ impl Bdp {
         match self.phase {
             Phase::Start => GAIN_START,
             Phase::Drain => 1.0 / GAIN_START,
-            Phase::Up => GAIN_UP,
+            Phase::Up => GAIN_UP[self.found_count.min(GAIN_UP.len() - 1)],
             Phase::Down => GAIN_DOWN,
             Phase::Cruise(_) | Phase::Empty(_) | Phase::Restart => 1.0,
         }
@@ -244,7 +250,11 @@ impl Bdp {
         self.check_near(round, is_full);
         self.give_way(round, now_ns);
         if !self.was_reduced {
-            let step = if self.phase == Phase::Up { 0.1 } else { 0.02 };
+            let step = match self.phase {
+                Phase::Up if self.found_count > 0 => self.gain() - 1.0,
+                Phase::Up => 0.1,
+                _ => 0.02,
+            };
             self.cap += (1.0 + self.cap * step).max((self.capacity() - self.cap) / 4.0);
             if self.cap > 2.0 * (self.capacity() + self.held_in(QUEUE_TARGET_NS)) {
                 self.cap = f64::INFINITY;
@@ -331,8 +341,14 @@ impl Bdp {
             Phase::Drain | Phase::Restart => Phase::Cruise(2),
             Phase::Up => Phase::Down,
             // The rate of this round is the answer to what was asked for in the one before.
-            Phase::Down if has_grown && !is_queueing && !self.was_reduced => self.look_for_more(),
-            Phase::Down => Phase::Cruise(CRUISE_ROUNDS),
+            Phase::Down if has_grown && !is_queueing && !self.was_reduced => {
+                self.found_count += 1;
+                self.look_for_more()
+            }
+            Phase::Down => {
+                self.found_count = 0;
+                Phase::Cruise(CRUISE_ROUNDS)
+            }
             Phase::Cruise(0) if is_full && is_queueing && !self.has_passed => {
                 self.has_passed = true;
                 Phase::Down
