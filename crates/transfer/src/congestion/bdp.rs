@@ -15,66 +15,14 @@
 //! Invariants: the window stays within [`WINDOW_MIN`] and its configured maximum; one window of
 //! signals is one reduction.
 
+mod tuning;
+
 use super::filter::MaxFilter;
 use super::standing::Standing;
 use super::{
     CongestionController, DataSample, LossKind, LossSample, MS, Round, WINDOW_INITIAL, WINDOW_MIN,
 };
-
-/// Doubles the rate every round, although what is known of it is one round old.
-const GAIN_START: f64 = 4.0;
-/// Late answers in a row that end the start in mid-round. So many, because answers from caches
-/// come in between where there are any.
-const LATE_IN_A_ROW: u32 = 32;
-/// The part of a round trip over which they have to come. What a pause of either end or of
-/// anybody between has held back comes nearly at once, and each answer less late than the one
-/// before; a queue that grows makes each later.
-const LATE_PART: u64 = 4;
-/// Answers that make a mean.
-const SAMPLES_MIN: f64 = 32.0;
-/// By how often in a row looking for more has found it, with no queue: a start that ended too
-/// early, or a path that has become wider, is not made up for a quarter at a time.
-const GAIN_UP: [f64; 3] = [1.25, 1.5, 2.0];
-/// Looking for more, a small flow takes a larger step than its rate says, so that it catches up.
-const UP_SEGMENTS: f64 = 2.0;
-const GAIN_DOWN: f64 = 0.75;
-/// More than the path holds, so that a late answer does not stop the stream.
-const SLACK: f64 = 1.25;
-/// The same while looking for more, on top of the gain.
-const SLACK_UP: f64 = 1.2;
-/// Rounds from one look for more to the next.
-const CRUISE_ROUNDS: u32 = 6;
-/// Queueing that is not worth avoiding: it lets end systems work in batches.
-const QUEUE_TARGET_NS: u64 = MS;
-/// Below this round trip the other end is in this machine or next to it, and timers cost more
-/// than they give.
-const PACED_FROM_NS: u64 = MS;
-/// What may be under way on so short a path, beyond what the shortest round trips hold. Enough for
-/// batches, and so little that what one process has written is still in the processor's caches when
-/// the next one reads it: more makes everything slower that it passes.
-const NEAR_SEGMENTS: f64 = 48.0;
-const NEAR_ROUND_TRIPS: u64 = 2;
-/// Nothing is near where that little gives less than this part of what came before, for so many
-/// rounds: answers that came at once were from a cache on the way.
-const NEAR_PART: f64 = 0.6;
-const NEAR_SLOW_ROUNDS: u32 = 8;
-/// Age at which the undisturbed round trip has to be measured anew.
-const BASE_AGE_NS: u64 = 10_000 * MS;
-/// What it takes to notice a loss without waiting for a time-out.
-const WINDOW_LEAST: f64 = 4.0;
-const EMPTY_ROUNDS: u32 = 2;
-/// A path is taken to be another one after so many rounds.
-const MOVED_ROUNDS: u32 = 3;
-const CUT_MARK: f64 = 0.85;
-const CUT_LOSS: f64 = 0.7;
-const CUT_RATE: f64 = 0.9;
-/// No reduction goes further below the model: the rate that still comes is real.
-const CUT_FLOOR: f64 = 0.7;
-/// Share of losses that is congestion, in 1/1000.
-const LOSS_TOLERATED: u64 = 50;
-const LOSS_QUEUEING: u64 = 25;
-/// Outcomes needed to tell a share of losses from chance.
-const OUTCOMES_MIN: u64 = 128;
+use tuning::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {

@@ -1,0 +1,58 @@
+//! The numbers of the [model](super): how fast it starts, looks for more, and gives way.
+
+use super::super::MS;
+
+/// Doubles the rate every round, although what is known of it is one round old.
+pub(super) const GAIN_START: f64 = 4.0;
+/// Late answers in a row that end the start in mid-round. So many, because answers from caches
+/// come in between where there are any.
+pub(super) const LATE_IN_A_ROW: u32 = 32;
+/// The part of a round trip over which they have to come. What a pause of either end or of
+/// anybody between has held back comes nearly at once, and each answer less late than the one
+/// before; a queue that grows makes each later.
+pub(super) const LATE_PART: u64 = 4;
+/// Answers that make a mean.
+pub(super) const SAMPLES_MIN: f64 = 32.0;
+/// By how often in a row looking for more has found it, with no queue: a start that ended too
+/// early, or a path that has become wider, is not made up for a quarter at a time.
+pub(super) const GAIN_UP: [f64; 3] = [1.25, 1.5, 2.0];
+/// Looking for more, a small flow takes a larger step than its rate says, so that it catches up.
+pub(super) const UP_SEGMENTS: f64 = 2.0;
+pub(super) const GAIN_DOWN: f64 = 0.75;
+/// More than the path holds, so that a late answer does not stop the stream.
+pub(super) const SLACK: f64 = 1.25;
+/// The same while looking for more, on top of the gain.
+pub(super) const SLACK_UP: f64 = 1.2;
+/// Rounds from one look for more to the next.
+pub(super) const CRUISE_ROUNDS: u32 = 6;
+/// Queueing that is not worth avoiding: it lets end systems work in batches.
+pub(super) const QUEUE_TARGET_NS: u64 = MS;
+/// Below this round trip the other end is in this machine or next to it, and timers cost more
+/// than they give.
+pub(super) const PACED_FROM_NS: u64 = MS;
+/// What may be under way on so short a path, beyond what the shortest round trips hold. Enough for
+/// batches, and so little that what one process has written is still in the processor's caches when
+/// the next one reads it: more makes everything slower that it passes.
+pub(super) const NEAR_SEGMENTS: f64 = 48.0;
+pub(super) const NEAR_ROUND_TRIPS: u64 = 2;
+/// Nothing is near where that little gives less than this part of what came before, for so many
+/// rounds: answers that came at once were from a cache on the way.
+pub(super) const NEAR_PART: f64 = 0.6;
+pub(super) const NEAR_SLOW_ROUNDS: u32 = 8;
+/// Age at which the undisturbed round trip has to be measured anew.
+pub(super) const BASE_AGE_NS: u64 = 10_000 * MS;
+/// What it takes to notice a loss without waiting for a time-out.
+pub(super) const WINDOW_LEAST: f64 = 4.0;
+pub(super) const EMPTY_ROUNDS: u32 = 2;
+/// A path is taken to be another one after so many rounds.
+pub(super) const MOVED_ROUNDS: u32 = 3;
+pub(super) const CUT_MARK: f64 = 0.85;
+pub(super) const CUT_LOSS: f64 = 0.7;
+pub(super) const CUT_RATE: f64 = 0.9;
+/// No reduction goes further below the model: the rate that still comes is real.
+pub(super) const CUT_FLOOR: f64 = 0.7;
+/// Share of losses that is congestion, in 1/1000.
+pub(super) const LOSS_TOLERATED: u64 = 50;
+pub(super) const LOSS_QUEUEING: u64 = 25;
+/// Outcomes needed to tell a share of losses from chance.
+pub(super) const OUTCOMES_MIN: u64 = 128;
