@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! ranges LINK [--connect URI] [--count 1000] [--bytes 4096] [--align 4096] [--rounds 5] [--seed 1]
-//!             [--keep-open] [--insecure] [--json]
+//!             [--keep-open] [--congestion bdp] [--insecure] [--json]
 //! ```
 
 use std::error::Error;
@@ -18,6 +18,7 @@ use byname_io::Endpoint;
 use byname_packet::Name;
 use byname_security::link::Link;
 use byname_security::trust::UnknownKeys;
+use byname_transfer::congestion::Congestion;
 
 struct Args {
     link: Link,
@@ -28,6 +29,7 @@ struct Args {
     rounds: u64,
     seed: u64,
     keeps_open: bool,
+    congestion: Congestion,
     is_insecure: bool,
     is_json: bool,
 }
@@ -40,7 +42,7 @@ struct Round {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args = parse(std::env::args().skip(1))?;
-    let mut config = ClientConfig::default();
+    let mut config = ClientConfig { congestion: args.congestion, ..ClientConfig::default() };
     if args.is_insecure {
         config.trust.unknown_keys = UnknownKeys::Insecure;
     }
@@ -134,6 +136,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, Box<dyn Error>
         rounds: 5,
         seed: 1,
         keeps_open: false,
+        congestion: Congestion::default(),
         is_insecure: false,
         is_json: false,
     };
@@ -148,6 +151,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, Box<dyn Error>
             "--rounds" => args.rounds = value()?.parse()?,
             "--seed" => args.seed = value()?.parse()?,
             "--keep-open" => args.keeps_open = true,
+            "--congestion" => args.congestion = value()?.parse()?,
             "--insecure" => args.is_insecure = true,
             "--json" => args.is_json = true,
             target if Link::is_link(target) => {
