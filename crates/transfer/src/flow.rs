@@ -223,7 +223,9 @@ impl Flow {
     /// A request was sent that asks for about `bytes` of payload. Returns its place in the order
     /// of sending.
     pub(crate) fn on_sent(&mut self, share: &mut Share, bytes: u64, now_ns: u64) -> u64 {
-        if self.in_flight == 0 {
+        // A pause of the reader's. One that the pace makes is what the round is to measure: without
+        // it a pace so low that nothing overlaps would be kept for ever.
+        if self.in_flight == 0 && self.is_idle {
             self.rounds.clear();
         }
         self.in_flight += 1;
