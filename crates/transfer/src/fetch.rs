@@ -436,15 +436,17 @@ impl Fetch {
 
     /// Whether there is something to ask for, as far as the owner has room.
     fn wants_more(&self, now_ns: u64, room: usize) -> bool {
+        let due = self.waiting_order.peek().is_some_and(|Reverse((due_ns, _))| *due_ns <= now_ns);
+        (!self.to_do.is_empty() && self.may_begin(room)) || (due && self.may_repeat(room))
+    }
+
+    /// Whether a segment may be asked for that was not before.
+    fn may_begin(&self, room: usize) -> bool {
         // Nothing heard and no end known: one request shows both, and asking beyond the end of a
         // foreign object costs a time-out each.
         let is_blind = self.last_segment.is_none() && self.heard_ns.is_none();
-        if is_blind && !self.under_way.is_empty() {
-            return false;
-        }
-        let due = self.waiting_order.peek().is_some_and(|Reverse((due_ns, _))| *due_ns <= now_ns);
-        let has_new = !self.to_do.is_empty() && self.under_way.len() < room;
-        has_new || (due && self.may_repeat(room))
+        let is_first = self.under_way.is_empty() && self.waiting.is_empty();
+        (is_first || !is_blind) && self.under_way.len() < room
     }
 
     /// What was lost may always be asked for again: it is what everything else waits for.
@@ -453,10 +455,8 @@ impl Fetch {
     }
 
     fn pop_new(&mut self, now_ns: u64, room: usize) -> Option<(u64, Attempt)> {
-        if self.under_way.len() >= room {
-            return None;
-        }
-        Some((self.to_do.pop_first()?, fresh(now_ns)))
+        let segment = if self.may_begin(room) { self.to_do.pop_first() } else { None };
+        segment.map(|segment| (segment, fresh(now_ns)))
     }
 
     fn retry_later(&mut self, segment: u64, attempt: Attempt, due_ns: u64) {

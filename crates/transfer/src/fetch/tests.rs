@@ -255,6 +255,19 @@ fn any_fate() -> impl proptest::strategy::Strategy<Value = Fate> {
     ]
 }
 
+#[test]
+fn nothing_beyond_the_first_is_asked_for_while_it_waits_after_a_refusal() {
+    let fetch = Fetch::new(SegmentRuns::from(0), None, FetchConfig::default());
+    let outcome = run(fetch, 0, &mut |number, segment| {
+        assert_eq!(segment, 0, "beyond the end");
+        match number {
+            1 => Fate::Nack(NackKind::Congestion),
+            _ => Fate::Answer { after_ns: MS },
+        }
+    });
+    assert_eq!((outcome.failure, outcome.requests), (None, 2));
+}
+
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
 
