@@ -54,9 +54,6 @@ pub struct Bdp {
     base_seen_ns: u64,
     /// The shortest round trip of a single answer; 0 if there was none.
     least_ns: u64,
-    /// The rate when first less was under way because the path looked near, 0 before.
-    near_rate: u64,
-    near_slow_rounds: u32,
     segment_bytes: f64,
     /// The rate at the last look for more, and for how many rounds it has not grown.
     rate_before: u64,
@@ -93,8 +90,6 @@ impl Bdp {
             base_ns: 0,
             base_seen_ns: 0,
             least_ns: 0,
-            near_rate: 0,
-            near_slow_rounds: 0,
             segment_bytes: 8192.0,
             rate_before: 0,
             flat_rounds: 0,
@@ -130,12 +125,9 @@ impl Bdp {
         (self.rate.max() as f64).max(self.rate_least())
     }
 
-    /// Whether the other end is in this machine or next to it. If one answer came that fast, then
-    /// what makes the others late are queues and busy processors, which more under way only feeds.
+    /// Whether the other end is in this machine or next to it.
     fn is_near(&self) -> bool {
-        let is_refuted = self.near_slow_rounds >= NEAR_SLOW_ROUNDS;
-        let looks_near = (1..PACED_FROM_NS).contains(&self.least_ns) && !is_refuted;
-        self.base_ns < PACED_FROM_NS || looks_near
+        self.base_ns < PACED_FROM_NS
     }
 
     fn held_in(&self, time_ns: u64) -> f64 {
@@ -164,19 +156,6 @@ impl Bdp {
         NEAR_SEGMENTS + self.held_in(NEAR_ROUND_TRIPS * self.least_ns)
     }
 
-    /// Sees whether what is under way on a path that looks near is enough for it.
-    fn check_near(&mut self, round: &Round, is_full: bool) {
-        let is_bound = self.window >= self.near_bound().floor() && self.phase != Phase::Start;
-        if self.near_slow_rounds >= NEAR_SLOW_ROUNDS || !is_bound || !is_full {
-            return;
-        }
-        if self.near_rate == 0 {
-            self.near_rate = self.rate.max();
-        }
-        let is_slow = (round.bytes_per_s as f64) < NEAR_PART * self.near_rate as f64;
-        self.near_slow_rounds = if is_slow { self.near_slow_rounds + 1 } else { 0 };
-    }
-
     fn gain(&self) -> f64 {
         match self.phase {
             Phase::Start => GAIN_START,
@@ -195,7 +174,6 @@ impl Bdp {
             self.rate.push(round.bytes_per_s);
         }
         self.measure_base(round, now_ns);
-        self.check_near(round, is_full);
         self.give_way(round, now_ns);
         if !self.was_reduced {
             let step = match self.phase {
@@ -250,7 +228,6 @@ impl Bdp {
             self.base_seen_ns = now_ns;
             self.standing.clear();
             self.least_ns = mean_ns;
-            (self.near_rate, self.near_slow_rounds) = (0, 0);
             self.moved_rounds = 0;
         }
     }

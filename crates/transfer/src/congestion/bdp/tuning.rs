@@ -35,10 +35,6 @@ pub(super) const PACED_FROM_NS: u64 = MS;
 /// the next one reads it: more makes everything slower that it passes.
 pub(super) const NEAR_SEGMENTS: f64 = 48.0;
 pub(super) const NEAR_ROUND_TRIPS: u64 = 2;
-/// Nothing is near where that little gives less than this part of what came before, for so many
-/// rounds: answers that came at once were from a cache on the way.
-pub(super) const NEAR_PART: f64 = 0.6;
-pub(super) const NEAR_SLOW_ROUNDS: u32 = 8;
 /// Age at which the undisturbed round trip has to be measured anew.
 pub(super) const BASE_AGE_NS: u64 = 10_000 * MS;
 /// What it takes to notice a loss without waiting for a time-out.
