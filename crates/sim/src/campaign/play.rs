@@ -80,8 +80,14 @@ struct Stage<'a> {
 #[derive(Clone, Copy)]
 enum Act {
     Faults(usize, Faults),
-    Put { site: usize, holder: usize, version: usize },
+    Put {
+        site: usize,
+        holder: usize,
+        version: usize,
+    },
     Backup(usize),
+    /// After a backup: the last state again.
+    Renew(usize),
 }
 
 /// Plays a scenario to its end or to the first broken promise.
@@ -301,8 +307,7 @@ impl<'a> Stage<'a> {
                 }
                 Trouble::Backup(site) => {
                     acts.push((from_ns, Act::Backup(site)));
-                    let version = self.plan.sites[site].versions.len() - 1;
-                    acts.push((self.plan.storm_end_ns, Act::Put { site, holder: 0, version }));
+                    acts.push((self.plan.storm_end_ns, Act::Renew(site)));
                 }
                 Trouble::Flap { link, down_ns, up_ns, is_noticed } => {
                     let link = self.links[link];
@@ -364,6 +369,19 @@ impl<'a> Stage<'a> {
             Act::Backup(site) => {
                 *self.disk_mut(site, 0) = first_disk(&self.plan.sites[site]);
             }
+            Act::Renew(site) => self.renew(site),
+        }
+    }
+
+    /// Holders that are alone number a state above all that they announced. Of several only one did
+    /// so for the backup, and none knows of the others' numbers: they need a state that is newer.
+    fn renew(&mut self, site: usize) {
+        let SitePlan { holders, versions, .. } = &self.plan.sites[site];
+        let Some(last) = versions.last() else { return };
+        let at_ns = if holders.len() > 1 { self.plan.storm_end_ns } else { last.at_ns };
+        let unix_ns = if at_ns == 0 { FIRST_UNIX_NS } else { START_UNIX_NS + at_ns };
+        for holder in 0..holders.len() {
+            self.disk_mut(site, holder).put("file", last.seed, last.size, unix_ns);
         }
     }
 
