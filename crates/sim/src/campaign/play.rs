@@ -1,11 +1,14 @@
 //! A scenario, played.
 
+mod backups;
 mod clients;
 
 use byname_forwarder::Config;
 use byname_packet::Name;
 use byname_transfer::fetch::FetchConfig;
 use byname_transfer::rtt::RTO_MAX_NS;
+
+use backups::first_disk;
 
 use super::plan::{Plan, SitePlan, Trouble};
 use crate::disk::Disk;
@@ -373,18 +376,6 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Holders that are alone number a state above all that they announced. Of several only one did
-    /// so for the backup, and none knows of the others' numbers: they need a state that is newer.
-    fn renew(&mut self, site: usize) {
-        let SitePlan { holders, versions, .. } = &self.plan.sites[site];
-        let Some(last) = versions.last() else { return };
-        let at_ns = if holders.len() > 1 { self.plan.storm_end_ns } else { last.at_ns };
-        let unix_ns = if at_ns == 0 { FIRST_UNIX_NS } else { START_UNIX_NS + at_ns };
-        for holder in 0..holders.len() {
-            self.disk_mut(site, holder).put("file", last.seed, last.size, unix_ns);
-        }
-    }
-
     fn disk_mut(&mut self, site: usize, holder: usize) -> &mut Disk {
         let publisher = self.publishers[site][holder];
         let publisher = self.world.program_mut::<Publisher>(publisher);
@@ -490,18 +481,6 @@ fn patience_ns(plan: &Plan) -> u64 {
 }
 
 /// What a holder of a site has at first, and again when somebody brings back an old backup.
-fn first_disk(plan: &SitePlan) -> Disk {
-    let (mut disk, first) = (Disk::default(), plan.versions[0]);
-    if plan.has_state_directory {
-        disk.use_state_directory().expect("a directory for temporary files");
-    }
-    disk.put("file", first.seed, first.size, FIRST_UNIX_NS);
-    for (path, seed, size) in plan.tree.iter().flat_map(|tree| &tree.files) {
-        disk.put(path, *seed, *size, FIRST_UNIX_NS);
-    }
-    disk
-}
-
 fn site_name(site: usize) -> Name {
     Name::new().with_generic(format!("site{site}").as_bytes())
 }
