@@ -360,6 +360,8 @@ impl<'a> Stage<'a> {
             Act::Faults(link, faults) => {
                 self.world.set_line(self.links[link], |line| line.faults = faults);
             }
+            // Who is late has the newer state already.
+            Act::Put { site, .. } if self.is_renewed(site) => {}
             Act::Put { site, holder, version } => {
                 let planned = self.plan.sites[site].versions[version];
                 // The same state everywhere is the same version everywhere.

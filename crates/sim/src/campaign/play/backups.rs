@@ -1,9 +1,18 @@
 //! What a holder has on its disk at first, again after a backup, and when that is over.
 
 use super::{FIRST_UNIX_NS, START_UNIX_NS, SitePlan, Stage};
+use crate::campaign::plan::{Trouble, TroublePlan};
 use crate::disk::Disk;
 
 impl Stage<'_> {
+    /// Whether all holders of a site have a state that is newer than any planned one.
+    pub(super) fn is_renewed(&self, site: usize) -> bool {
+        let is_backup = |it: &TroublePlan| matches!(it.trouble, Trouble::Backup(of) if of == site);
+        self.plan.sites[site].holders.len() > 1
+            && self.world.now_ns() >= self.plan.storm_end_ns
+            && self.plan.troubles.iter().any(is_backup)
+    }
+
     /// Holders that are alone number a state above all that they announced. Of several only one did
     /// so for the backup, and none knows of the others' numbers: they need a state that is newer.
     pub(super) fn renew(&mut self, site: usize) {
