@@ -32,7 +32,7 @@ pub(super) const QUEUE_TARGET_NS: u64 = MS;
 pub(super) const PACED_FROM_NS: u64 = MS;
 /// What may be under way on so short a path, beyond what the shortest round trips hold. Enough for
 /// batches, and so little that what one process has written is still in the processor's caches when
-/// the next one reads it: more makes everything slower that it passes.
+/// the next one reads it. Not for paths that only look near: that left processors idle.
 pub(super) const NEAR_SEGMENTS: f64 = 48.0;
 pub(super) const NEAR_ROUND_TRIPS: u64 = 2;
 /// Age at which the undisturbed round trip has to be measured anew.
