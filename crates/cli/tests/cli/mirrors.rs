@@ -3,6 +3,7 @@
 use crate::harness::{Daemon, Home, entries, free_port, noise, write};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// A publisher, a forwarder of its own beside it, and a mirror's and a reader's homes.
 struct Scene {
@@ -46,6 +47,20 @@ impl Scene {
         self.mirror.start(&args, "byname:/")
     }
 
+    /// Until every file's root is in a manifest: before that, who copies a tree asks for the
+    /// file's own packet. Files are too young for it in the moment after they were written.
+    fn wait_for_roots(&self, link: &str) {
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            let all = self.reader.run(&["ls", "-lR", link, "--json"]).ok().stdout();
+            if all.matches("\"root\":").count() == 4 {
+                return;
+            }
+            assert!(Instant::now() < until, "{all}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     fn assert_same(&self, copy: &Path) {
         for name in ["small", "empty", "sub/medium", "large"] {
             let (one, other) = (self.dir.join(name), copy.join(name));
@@ -79,7 +94,7 @@ fn a_copy_is_served_when_its_publisher_is_dead_and_nobody_trusts_the_mirror() {
     scene.reader.run(&["get", "-r", &link, "-o", "none", "--fresh"]).fails_with(4, "");
     let mut mirror = scene.mirror_of("copy", &["--json"]);
     // Until then what the mirror has is its publisher's word of this moment.
-    std::thread::sleep(std::time::Duration::from_millis(1100));
+    std::thread::sleep(Duration::from_millis(1100));
     let get = scene.reader.run(&["get", "-r", &link, "-o", "out"]).ok();
     assert!(get.stderr().contains("the publisher does not answer"), "{}", get.stderr());
     scene.assert_same(&scene.reader.path().join("out"));
@@ -104,7 +119,10 @@ fn a_copy_is_served_when_its_publisher_is_dead_and_nobody_trusts_the_mirror() {
 #[test]
 fn a_mirror_of_a_directory_answers_for_every_file_and_directory_in_it() {
     let scene = scene();
+    let dir = scene.dir.to_str().unwrap();
+    scene.publisher.run(&["prepare", dir, "--name", "/lab/d"]).ok();
     let (mut origin, link) = scene.origin();
+    scene.wait_for_roots(&link);
     // By manifest: no file has a packet of its own.
     scene.mirror.run(&["get", "-r", &link, "-o", "copy"]).ok();
     origin.kill();
