@@ -4,6 +4,7 @@
 //! left of an earlier run first, and rename it. When the version disappears meanwhile, everything
 //! starts over with the new one: what is equal in both is found again in the part file.
 
+mod identical;
 mod reading;
 
 use std::cell::RefCell;
@@ -11,24 +12,23 @@ use std::fs::File;
 use std::rc::Rc;
 
 use byname_packet::{Data, Name, NameRef};
-use byname_security::tree::{Hash, TreeBuilder};
 use byname_security::trust::Trusted;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
 use byname_transfer::metadata::ContentRoot;
-use byname_transfer::reader::ObjectPlan;
+use byname_transfer::reader::{ObjectPlan, Reader};
 use byname_transfer::request::{Context, Request};
-use rustix::fs::FileType;
 
-use crate::config::{ClientConfig, Stop, nanoseconds};
+use crate::config::{ClientConfig, nanoseconds};
 use crate::error::ClientError;
 use crate::finding::Finding;
 use crate::job::{Job, Stage};
-use crate::part_file::{Attributes, PartFile, Placement, Target, set_attributes};
+use crate::part_file::{Attributes, PartFile, Placement, Target};
 use crate::progress::{Event, FileOutcome, FileReport, Progress};
 
+pub(crate) use identical::hash_file;
 use reading::Reading;
 pub(crate) use reading::in_words;
 
@@ -118,13 +118,16 @@ impl<'a> FileJob<'a> {
         target: Target,
         now_ns: u64,
     ) -> Self {
-        let discovery =
-            Box::new(Finding::new(name.clone(), context.config.discovery_to_read(), now_ns));
+        let mut finding = Finding::new(name.clone(), context.config.discovery_to_read(), now_ns);
+        // What stands there may be the same, or have much of it.
+        if matches!(target.stat(), Ok(None)) {
+            finding = finding.asking_ahead(context.config.fetch());
+        }
         FileJob {
             context,
             name,
             target,
-            state: State::Discovering(discovery),
+            state: State::Discovering(Box::new(finding)),
             versions: 0,
             last_version: None,
             gone_count: 0,
@@ -149,7 +152,7 @@ impl<'a> FileJob<'a> {
     fn begin_known(&mut self, now_ns: u64) {
         let Some(known) = self.known.take() else { return };
         self.progressed_ns = now_ns;
-        match self.begin(*known) {
+        match self.begin(*known, &mut None) {
             Ok(None) => {}
             Ok(Some(report)) => self.finish(Ok(report)),
             Err(error) => self.finish(Err(error)),
@@ -182,11 +185,15 @@ impl<'a> FileJob<'a> {
                 }
                 Some(Err(error)) => self.finish(Err(error.into())),
                 Some(Ok(discovered)) => {
+                    let mut ahead = discovery.take_ahead();
                     self.progressed_ns = context.now_ns;
-                    match self.begin(discovered) {
-                        Ok(None) => {}
+                    match self.begin(discovered, &mut ahead) {
+                        Ok(None) => self.trust_ahead(context),
                         Ok(Some(report)) => self.finish(Ok(report)),
                         Err(error) => self.finish(Err(error)),
+                    }
+                    if let Some(mut unused) = ahead {
+                        unused.abandon(context.flow);
                     }
                 }
             },
@@ -195,7 +202,11 @@ impl<'a> FileJob<'a> {
     }
 
     /// Looks at the target, then begins to read. A report if there is nothing to do.
-    fn begin(&mut self, discovered: Discovered) -> Result<Option<FileReport>, ClientError> {
+    fn begin(
+        &mut self,
+        discovered: Discovered,
+        ahead: &mut Option<Box<Reader>>,
+    ) -> Result<Option<FileReport>, ClientError> {
         if discovered.metadata.is_directory() {
             let problem = ProtocolProblem::Kind { is_directory: true };
             return Err(ReadError::Protocol { name: self.name.clone(), problem }.into());
@@ -223,34 +234,19 @@ impl<'a> FileJob<'a> {
             self.last_version = Some(discovered.version);
         }
         let size = plan.size;
-        let reading = Reading::begin(&self.target, plan, discovered, self.context.config.fetch())?;
+        let mut reading =
+            Reading::begin(&self.target, plan, discovered, self.context.config.fetch())?;
+        reading.go_on_with(ahead);
         self.context.tell(Event::FileStarted { path: &self.target.shown, size });
         self.state = State::Reading(Box::new(reading));
         Ok(None)
     }
 
-    fn look_at_target(
-        &self,
-        discovered: &Discovered,
-        plan: &ObjectPlan,
-    ) -> Result<Option<FileOutcome>, ClientError> {
-        let Some(stat) = self.target.stat()? else { return Ok(None) };
-        if self.context.options.no_clobber {
-            return Ok(Some(FileOutcome::Kept));
-        }
-        let (Some(root), Some(size)) = (plan.root(), plan.size) else { return Ok(None) };
-        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        if !is_file || u64::try_from(stat.st_size) != Ok(size) {
-            return Ok(None);
-        }
-        // A target that cannot be read may still be replaced.
-        let Ok(file) = self.target.open() else { return Ok(None) };
-        if hash_file(&self.target, &file, size, &self.context.config.stop) != Some(root) {
-            return Ok(None);
-        }
-        set_attributes(&file, attributes(discovered)).map_err(|error| self.target.error(error))?;
-        self.context.keep(&file, discovered);
-        Ok(Some(FileOutcome::Identical))
+    /// What was asked for ahead counts now.
+    fn trust_ahead(&mut self, context: &mut Context<'_>) {
+        let State::Reading(reading) = &mut self.state else { return };
+        reading.write(|reader, out| reader.trust(context, out));
+        self.step_reading(context);
     }
 
     fn step_reading(&mut self, context: &mut Context<'_>) {
@@ -464,24 +460,4 @@ impl Job for FileJob<'_> {
 
 fn attributes(discovered: &Discovered) -> Attributes {
     Attributes { mode: discovered.metadata.mode, mtime_ns: discovered.metadata.mtime_ns }
-}
-
-/// The root of the file at `target`, `None` if it has another size, cannot be read, or there is no
-/// time for it.
-pub(crate) fn hash_file(target: &Target, file: &File, size: u64, stop: &Stop) -> Option<Hash> {
-    let mut builder = TreeBuilder::new(size);
-    let mut buffer = vec![0; 1 << 20];
-    let mut offset = 0;
-    while !stop.is_requested() {
-        match target.disk.read_at(file, &target.shown, &mut buffer, offset) {
-            Ok(0) => return builder.finish().ok().map(|tree| tree.root),
-            Ok(count) => {
-                builder.push(&buffer[..count]).ok()?;
-                offset += count as u64;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return None,
-        }
-    }
-    None
 }

@@ -12,9 +12,10 @@ use byname_packet::{Data, Name, NameRef, types};
 use byname_security::trust::Trusted;
 use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig, Waiting};
 use byname_transfer::error::ReadError;
-use byname_transfer::fetch::NackKind;
+use byname_transfer::fetch::{FetchConfig, NackKind};
 use byname_transfer::flow::Flow;
 use byname_transfer::naming::manifest_name;
+use byname_transfer::reader::{ObjectPlan, Reader};
 use byname_transfer::request::{Context, Request};
 
 use crate::described::known;
@@ -29,6 +30,9 @@ pub(crate) struct Finding {
     /// Whether manifests may say it.
     falls_back: bool,
     state: State,
+    /// How the object is read, if its beginning may be asked for before it is proved.
+    reads: Option<FetchConfig>,
+    ahead: Option<Box<Reader>>,
     outcome: Option<Result<Discovered, ReadError>>,
 }
 
@@ -67,6 +71,8 @@ impl Finding {
             name: manifest,
             falls_back: false,
             state: State::Asking(Box::new(discovery)),
+            reads: None,
+            ahead: None,
             outcome: None,
         }
     }
@@ -79,8 +85,22 @@ impl Finding {
             name,
             falls_back: false,
             state: State::Asking(Box::new(discovery)),
+            reads: None,
+            ahead: None,
             outcome: None,
         }
+    }
+
+    /// Asks for the beginning of the object as soon as its description has come, although that
+    /// still has to be proved.
+    pub(crate) fn asking_ahead(mut self, config: FetchConfig) -> Self {
+        self.reads = Some(config);
+        self
+    }
+
+    /// Who has asked ahead; to be used only for what was found.
+    pub(crate) fn take_ahead(&mut self) -> Option<Box<Reader>> {
+        self.ahead.take()
     }
 
     /// What was found, once.
@@ -98,7 +118,13 @@ impl Finding {
 
     pub(crate) fn handle_data(&mut self, data: &Data<'_>, context: &mut Context<'_>) -> bool {
         let was_taken = match &mut self.state {
-            State::Asking(discovery) => discovery.handle_data(data, context),
+            State::Asking(discovery) => {
+                let ahead = self.ahead.as_mut();
+                discovery.handle_data(data, context)
+                    || ahead.is_some_and(|reader| {
+                        reader.handle_data(data, false, context, &mut |_, _| {})
+                    })
+            }
             State::Manifests(manifests) => {
                 let (parent, own) = (manifests.parent.as_mut(), manifests.own.as_mut());
                 parent.is_some_and(|job| job.handle_data(data, false, context))
@@ -116,6 +142,9 @@ impl Finding {
         kind: NackKind,
         context: &mut Context<'_>,
     ) {
+        if let Some(reader) = &mut self.ahead {
+            reader.handle_nack(name, kind, context);
+        }
         match &mut self.state {
             State::Asking(discovery) => discovery.handle_nack(name, kind, context),
             State::Manifests(manifests) => {
@@ -132,6 +161,9 @@ impl Finding {
     }
 
     pub(crate) fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        if let Some(reader) = &mut self.ahead {
+            reader.handle_timeout(context);
+        }
         match &mut self.state {
             State::Asking(discovery) => discovery.handle_timeout(context),
             State::Manifests(manifests) => {
@@ -149,7 +181,10 @@ impl Finding {
 
     pub(crate) fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
         match &mut self.state {
-            State::Asking(discovery) => discovery.poll_request(context),
+            State::Asking(discovery) => {
+                let request = discovery.poll_request(context);
+                request.or_else(|| self.ahead.as_mut()?.poll_request(context))
+            }
             State::Manifests(manifests) => {
                 let Manifests { parent, own, .. } = &mut **manifests;
                 let request = own.as_mut().and_then(|discovery| discovery.poll_request(context));
@@ -161,7 +196,10 @@ impl Finding {
 
     pub(crate) fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
         match &mut self.state {
-            State::Asking(discovery) => discovery.poll_deadline(flow),
+            State::Asking(discovery) => {
+                let ahead = self.ahead.as_mut().and_then(|reader| reader.poll_deadline(flow));
+                discovery.poll_deadline(flow).into_iter().chain(ahead).min()
+            }
             State::Manifests(manifests) => {
                 let Manifests { parent, own, .. } = &mut **manifests;
                 let own = own.as_mut().and_then(|discovery| discovery.poll_deadline(flow));
@@ -173,6 +211,7 @@ impl Finding {
     }
 
     pub(crate) fn abandon(&mut self, flow: &mut Flow) {
+        self.leave_ahead(flow);
         match &mut self.state {
             State::Asking(discovery) => discovery.abandon(flow),
             State::Manifests(manifests) => manifests.abandon(flow),
@@ -185,15 +224,39 @@ impl Finding {
         self.outcome = Some(outcome);
     }
 
+    /// Begins to ask ahead when there is a description to be proved, and ends when it is refused.
+    fn look_ahead(&mut self, context: &mut Context<'_>) {
+        let (State::Asking(discovery), Some(config)) = (&self.state, self.reads) else { return };
+        let plan = discovery.unproved().and_then(|it| ObjectPlan::new(&it, false).ok());
+        match plan.filter(|plan| plan.root().is_some()) {
+            Some(plan) if self.ahead.is_none() => {
+                self.ahead = Some(Box::new(Reader::ahead(plan, config)));
+            }
+            Some(_) => {}
+            None => self.leave_ahead(context.flow),
+        }
+    }
+
+    fn leave_ahead(&mut self, flow: &mut Flow) {
+        if let Some(mut reader) = self.ahead.take() {
+            reader.abandon(flow);
+        }
+    }
+
     fn step(&mut self, context: &mut Context<'_>) {
         match &mut self.state {
             State::Asking(discovery) => match discovery.poll_outcome() {
-                None => {}
+                None => self.look_ahead(context),
                 Some(Err(error @ ReadError::NoRoute { .. })) if self.falls_back => {
                     let manifests = Manifests::new(&self.name, self.config, error, context.now_ns);
                     self.state = State::Manifests(Box::new(manifests));
                 }
-                Some(outcome) => self.finish(outcome),
+                Some(outcome) => {
+                    if outcome.is_err() {
+                        self.leave_ahead(context.flow);
+                    }
+                    self.finish(outcome);
+                }
             },
             State::Manifests(manifests) => {
                 if let Some(outcome) = manifests.step(&self.name, context) {

@@ -10,6 +10,7 @@
 //! comes does not tell which of two Interests it answers.
 
 mod damage;
+mod unproved;
 
 use byname_packet::{Data, KeyLocator, Name, NameRef};
 use byname_security::trust::{TrustError, Trusted};
@@ -482,14 +483,6 @@ impl Discovery {
             }
             (Whom::Anybody(_), _) => {}
         }
-    }
-
-    /// Whether the description is about the name asked for. A publisher without roots may keep
-    /// the content elsewhere: then each of its packets has to prove itself.
-    fn is_about(&self, metadata: &Metadata, trust: &Trusted) -> bool {
-        self.is_own(metadata.name.view().without_last(1))
-            || *trust == Trusted::Insecure
-            || metadata.root == ContentRoot::Absent
     }
 }
 

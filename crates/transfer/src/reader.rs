@@ -7,6 +7,7 @@
 //! Invariants: nothing is handed out unproved; memory is bounded by what
 //! [`verify`](crate::verify) names, or by [`PARKED_MAX`] segments of a foreign object.
 
+mod ahead;
 mod faults;
 mod foreign;
 mod local;
@@ -14,6 +15,7 @@ mod pending;
 mod plan;
 mod random;
 
+pub use ahead::AHEAD_MAX;
 pub use faults::{REFUSED_MAX, Refused};
 pub use foreign::PARKED_MAX;
 pub use plan::{ObjectPlan, Proof, Selection};
@@ -64,6 +66,8 @@ pub struct Reader {
     local: SegmentRuns,
     /// Blocks that the owner holds back, if it needs them in order.
     held_count: Option<usize>,
+    /// What came before the plan was proved; `None` if it is.
+    held: Option<Vec<Box<[u8]>>>,
     /// The last unit that was selected.
     last_unit: u64,
     refused: VecDeque<Refused>,
@@ -118,6 +122,7 @@ impl Reader {
             body,
             local,
             held_count: None,
+            held: None,
             last_unit,
             refused: VecDeque::new(),
             refused_count: 0,
@@ -189,6 +194,21 @@ impl Reader {
             self.fail(ReadError::VersionGone { name });
             return true;
         }
+        if !self.hold(data) {
+            self.take((place, segment), data, context, out);
+        }
+        self.check_fetches();
+        true
+    }
+
+    /// Looks at what was asked for and has come.
+    fn take(
+        &mut self,
+        (place, segment): (usize, u64),
+        data: &Data<'_>,
+        context: &mut Context<'_>,
+        out: &mut Output<'_>,
+    ) {
         let part = self.parts[place].part;
         let is_signed_node = part == Part::Tree(1) && self.is_root_pending();
         match &mut self.body {
@@ -204,8 +224,6 @@ impl Reader {
             }
             Body::Foreign(_) => self.take_foreign(segment, data, context, out),
         }
-        self.check_fetches();
-        true
     }
 
     /// A Nack for the Interest of this name came.
@@ -370,6 +388,7 @@ impl Reader {
             Some(held_count) => room.min(HELD_MAX.saturating_sub(held_count)),
             None => room,
         };
+        let room = self.room_ahead(room);
         let bytes = self.plan.segment_bytes.unwrap_or(SEGMENT_BYTES_MAX as u64);
         let content = &mut self.parts[0];
         let segment = content.fetch.poll_segment(context.now_ns, room, bytes, context.flow)?;

@@ -15,7 +15,7 @@ use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::fetch::{FetchConfig, NackKind};
 use byname_transfer::flow::Flow;
 use byname_transfer::metadata::{Absence, ContentRoot};
-use byname_transfer::reader::{ObjectPlan, Reader, Selection};
+use byname_transfer::reader::{AHEAD_MAX, ObjectPlan, Reader, Selection};
 use byname_transfer::request::{Context, Request};
 use byname_transfer::versions::VersionMemory;
 
@@ -379,6 +379,41 @@ fn waiting_ends_in_an_error_of_its_own() {
     publisher.object_mut(&name).root = ContentRoot::Pending;
     let error = world.discover(&name, &publisher, &mut clean).expect_err("never hashed");
     assert!(matches!(error, ReadError::RootPending { .. }));
+}
+
+#[test]
+fn what_is_asked_for_ahead_is_handed_out_when_it_is_trusted_and_bounded_until_then() {
+    let size = 3_000_000;
+    let (publisher, name) = with_file(size);
+    let mut world = World::trusting(&publisher);
+    let mut discovery = Discovery::new(name, DiscoveryConfig::default(), world.now_ns);
+    assert_eq!(discovery.unproved(), None);
+    world.turn(&mut Engine::Discovery(&mut discovery), &publisher, &mut clean);
+    let told = discovery.unproved().expect("its certificate is not here");
+    let plan = ObjectPlan::new(&told, false).expect("a plan");
+    let mut reader = Reader::ahead(plan.clone(), FetchConfig::default());
+    let (mut bytes, before) = (Vec::new(), world.request_count);
+    world.turn(&mut Engine::Reader(&mut reader, &mut bytes), &publisher, &mut clean);
+    while world.flow.in_flight() > 0 {
+        world.turn(&mut Engine::Reader(&mut reader, &mut bytes), &publisher, &mut clean);
+    }
+    let nodes = 3;
+    assert!(world.request_count - before <= AHEAD_MAX as u64 + nodes, "{}", world.request_count);
+    assert!(bytes.is_empty() && !reader.is_finished());
+    while discovery.poll_outcome().is_none() {
+        world.turn(&mut Engine::Discovery(&mut discovery), &publisher, &mut clean);
+    }
+    assert_eq!(discovery.unproved(), None);
+    reader.trust(&mut world.context(), &mut |offset, piece| {
+        bytes.resize(bytes.len().max(offset as usize + piece.len()), 0);
+        bytes[offset as usize..][..piece.len()].copy_from_slice(piece);
+    });
+    assert!(!bytes.is_empty() && bytes == sample(size)[..bytes.len()]);
+    while !reader.is_finished() {
+        world.turn(&mut Engine::Reader(&mut reader, &mut bytes), &publisher, &mut clean);
+    }
+    assert!(bytes == sample(size));
+    assert_eq!(world.request_count, 2 + 367 + nodes, "nothing is asked for twice");
 }
 
 #[test]

@@ -85,6 +85,16 @@ impl Reading {
         })
     }
 
+    /// Goes on with a reader that has asked ahead for the same, if nothing is here yet.
+    pub(super) fn go_on_with(&mut self, ahead: &mut Option<Box<Reader>>) {
+        if !self.reader.wants_local()
+            && let Some(reader) = ahead.take_if(|ahead| ahead.plan() == self.reader.plan())
+        {
+            self.reader = *reader;
+            self.reader.set_gathering();
+        }
+    }
+
     /// Lets the reader hand out what is proved; it is written at once.
     pub(super) fn write<R>(&mut self, act: impl FnOnce(&mut Reader, &mut Output<'_>) -> R) -> R {
         let Reading { reader, part, written_bytes, .. } = self;

@@ -4,10 +4,11 @@
 //! forged is forged again, and refused a moment later than it could have been.
 
 use byname_packet::NameRef;
-use byname_security::trust::TrustError;
+use byname_security::trust::{TrustError, Trusted};
 
 use super::{Discovery, MS};
 use crate::error::{ProtocolProblem, ReadError};
+use crate::metadata::{ContentRoot, Metadata};
 use crate::numbers::LISTING_KEYWORD;
 use crate::request::Context;
 
@@ -54,5 +55,13 @@ impl Discovery {
     pub(super) fn is_own(&self, object: NameRef<'_>) -> bool {
         let own = self.name.view();
         object == own || object == self.name.with_keyword(LISTING_KEYWORD).view()
+    }
+
+    /// Whether the description is about the name asked for. A publisher without roots may keep
+    /// the content elsewhere: then each of its packets has to prove itself.
+    pub(super) fn is_about(&self, metadata: &Metadata, trust: &Trusted) -> bool {
+        self.is_own(metadata.name.view().without_last(1))
+            || *trust == Trusted::Insecure
+            || metadata.root == ContentRoot::Absent
     }
 }

@@ -1,0 +1,55 @@
+//! Asking for the beginning of an object while its description is still being proved.
+//!
+//! The description and the certificate that proves it come one after the other, and over a long
+//! way each takes a round trip. Meanwhile the first window of what the description tells of is
+//! asked for. What comes is neither looked at nor handed out before the owner says that the
+//! description counts: a forged one costs a window of requests.
+//!
+//! Invariant: at most [`AHEAD_MAX`] packets of content are asked for and kept, and the nodes that
+//! prove them.
+
+use byname_packet::Data;
+
+use super::{ObjectPlan, Reader, Selection};
+use crate::fetch::FetchConfig;
+use crate::request::Context;
+use crate::verify::Output;
+
+/// More than the first window, so that this bounds the memory and the window what is under way.
+pub const AHEAD_MAX: usize = 32;
+
+impl Reader {
+    /// Will read all of the object, but keeps what comes until [`trust`](Reader::trust).
+    pub fn ahead(plan: ObjectPlan, config: FetchConfig) -> Self {
+        let mut reader = Reader::new(plan, Selection::All, config);
+        reader.held = Some(Vec::new());
+        reader
+    }
+
+    /// The plan is that of a description that counts: goes on with what has come.
+    pub fn trust(&mut self, context: &mut Context<'_>, out: &mut Output<'_>) {
+        for packet in self.held.take().unwrap_or_default() {
+            if let Ok(data) = Data::decode(&packet)
+                && let Some(found) = self.find(data.name)
+            {
+                self.take(found, &data, context, out);
+            }
+        }
+        self.check_fetches();
+    }
+
+    /// True if the packet is kept for later.
+    pub(super) fn hold(&mut self, data: &Data<'_>) -> bool {
+        let Some(held) = &mut self.held else { return false };
+        held.push(data.wire().into());
+        true
+    }
+
+    /// How many more segments of content may be under way.
+    pub(super) fn room_ahead(&self, room: usize) -> usize {
+        match &self.held {
+            Some(held) => room.min(AHEAD_MAX.saturating_sub(held.len())),
+            None => room,
+        }
+    }
+}
