@@ -4,7 +4,7 @@
 //! a granule is asked for once however many calls and ranges want it. The proved bytes are copied
 //! from the packet straight into the buffers of all of them. What is left over of a granule goes
 //! to the cache, since neighbours are likely to be asked for next; a granule that was used whole
-//! is not kept. Tree nodes stay with the reader.
+//! is not kept, nor what a call of many ranges leaves over. Tree nodes stay with the reader.
 //!
 //! Granules are picked one by one when there is room to send, in turns of a few from each call,
 //! so a call of a thousand ranges holds no queue of its own, a short call passes a long one, and a

@@ -20,6 +20,10 @@ const PROMPT_BYTES_MAX: u64 = 4 << 20;
 /// Calls on one file that may be prompt; more together are a transfer.
 const PROMPT_CALLS_MAX: usize = 64;
 
+/// Ranges of a call that may leave something in the cache. Who names more of them at once has said
+/// what is wanted, and would push out what others are likely to read next.
+const KEPT_RANGES_MAX: usize = 64;
+
 /// What is to be done next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -268,14 +272,16 @@ impl Desk {
         // A segment may bring neighbours that nobody asked for.
         let Some(waiters) = self.awaited.remove(&granule) else { return };
         let is_ahead = waiters.is_empty();
+        let mut is_kept = is_ahead;
         let mut taken = 0;
         for waiter in waiters {
             let Some(operation) = self.operations.get_mut(&waiter.operation) else { continue };
             taken += operation.take(&waiter.places, offset, bytes);
+            is_kept |= operation.range_count() <= KEPT_RANGES_MAX;
             self.finish_if_complete(waiter.operation);
         }
         self.ahead_count -= u64::from(is_ahead);
-        if taken < bytes.len() as u64 {
+        if is_kept && taken < bytes.len() as u64 {
             self.cache.insert(granule, bytes, is_ahead);
             self.cache.shrink_to(self.cache_bytes_max);
             let wasted = self.cache.take_wasted();
@@ -373,6 +379,19 @@ mod tests {
             desk.add(Operation::new(request, Some(SIZE), reply));
         }
         desk
+    }
+
+    #[test]
+    fn what_is_left_of_a_granule_is_kept_unless_the_call_had_many_ranges() {
+        for (count, is_kept) in [(KEPT_RANGES_MAX, true), (KEPT_RANGES_MAX + 1, false)] {
+            let mut desk = desk_with(&[], 0);
+            let ranges: Vec<_> = (0..count as u64).map(|at| (at * 8192, 4096)).collect();
+            let request = ReadRequest::owned(Vec::new(), &ranges).expect("not too many");
+            desk.add(Operation::new(request, Some(SIZE), Reply::unqueued(Slot::new())));
+            assert_eq!(desk.next_step(), Step::Want(0));
+            desk.take(0, &[7; 8192]);
+            assert_eq!(desk.cache.contains(0), is_kept, "{count} ranges");
+        }
     }
 
     #[test]

@@ -149,6 +149,11 @@ impl Operation {
         made
     }
 
+    /// How many ranges it has.
+    pub(crate) fn range_count(&self) -> usize {
+        self.range_count
+    }
+
     /// Bytes that are still to come.
     pub(crate) fn missing_bytes(&self) -> u64 {
         self.missing_bytes
