@@ -156,7 +156,24 @@ impl<'a> NameRef<'a> {
 
     /// The last component.
     pub fn last(&self) -> Option<Component<'a>> {
-        self.components().last()
+        // Only the last one needs a look inside.
+        let (mut reader, mut last) = (tlv::Reader::new(self.value), None);
+        while let Ok(Some(element)) = reader.read() {
+            last = Some(element);
+        }
+        Component::from_element(last?).ok()
+    }
+
+    /// The segment number, if this is `parent` and a segment component, nothing more. Who knows
+    /// the parent need not go through its components for each of its segments.
+    pub fn segment_of(&self, parent: NameRef<'_>) -> Option<u64> {
+        const SEGMENT: u8 = types::SEGMENT as u8;
+        match self.value.strip_prefix(parent.value)? {
+            [SEGMENT, len, value @ ..] if value.len() == usize::from(*len) => {
+                Component { typ: types::SEGMENT, value }.segment()
+            }
+            _ => None,
+        }
     }
 
     /// The first `count` components (all, when there are fewer).

@@ -70,14 +70,14 @@ impl<'a> Reader<'a> {
             self.at += wire.len();
             return Ok(Some(Element { typ: u32::from(typ), value: &wire[2..], wire }));
         }
-        self.read_any()
+        if rest.is_empty() {
+            return Ok(None);
+        }
+        self.read_any().map(Some)
     }
 
     #[inline(never)]
-    fn read_any(&mut self) -> Result<Option<Element<'a>>, DecodeError> {
-        if self.is_empty() {
-            return Ok(None);
-        }
+    fn read_any(&mut self) -> Result<Element<'a>, DecodeError> {
         let start = self.at;
         let mut at = start;
         let typ = read_type(self.input, &mut at)?;
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         }
         let end = at + len as usize;
         self.at = end;
-        Ok(Some(Element { typ, value: &self.input[at..end], wire: &self.input[start..end] }))
+        Ok(Element { typ, value: &self.input[at..end], wire: &self.input[start..end] })
     }
 }
 
@@ -178,7 +178,11 @@ fn read_var(input: &[u8], at: &mut usize) -> Result<u64, DecodeError> {
         }
     };
     let octets = input.get(offset + 1..offset + 1 + width).ok_or(truncated)?;
-    let number = octets.iter().fold(0u64, |acc, octet| acc << 8 | u64::from(*octet));
+    let number = match *octets {
+        // The length of a segment's content is of this kind.
+        [a, b] => u64::from(u16::from_be_bytes([a, b])),
+        _ => octets.iter().fold(0u64, |acc, octet| acc << 8 | u64::from(*octet)),
+    };
     if number < smallest {
         return Err(DecodeError::NotShortest { offset });
     }
@@ -301,9 +305,13 @@ pub fn write_nni(out: &mut Vec<u8>, typ: u32, number: u64) {
 ///
 /// # Errors
 /// `BadLength` for another width.
+#[inline]
 pub fn read_nni(value: &[u8], element: &'static str) -> Result<u64, DecodeError> {
-    match value.len() {
-        1 | 2 | 4 | 8 => Ok(value.iter().fold(0u64, |acc, octet| acc << 8 | u64::from(*octet))),
-        len => Err(DecodeError::BadLength { element, len }),
+    match *value {
+        [a] => Ok(u64::from(a)),
+        [a, b] => Ok(u64::from(u16::from_be_bytes([a, b]))),
+        [a, b, c, d] => Ok(u64::from(u32::from_be_bytes([a, b, c, d]))),
+        [a, b, c, d, e, f, g, h] => Ok(u64::from_be_bytes([a, b, c, d, e, f, g, h])),
+        _ => Err(DecodeError::BadLength { element, len: value.len() }),
     }
 }

@@ -174,8 +174,11 @@ impl Consumer {
         if self.available > 1 {
             let next = index.wrapping_add(1);
             let descriptor = self.ring.descriptor(next);
-            if let Ok(start) = self.buffers.at(next, descriptor, 1) {
+            let bytes = (descriptor.bytes as usize).max(1);
+            if let Ok(start) = self.buffers.at(next, descriptor, bytes) {
                 prefetch(start);
+                // Packets are read from both ends: what proves or describes them is behind.
+                prefetch(start.map_addr(|at| at.saturating_add(bytes - 1)));
             }
         }
     }

@@ -52,3 +52,22 @@ fn canonical_order() {
     assert_eq!(sub.view().without_last(9).to_string(), "/");
     assert!(names[2].view().is_prefix_of(sub.view()));
 }
+
+#[test]
+fn a_segment_is_known_by_its_parent() {
+    let name = |uri: &str| uri.parse::<Name>().unwrap();
+    let parent = name("/a/v=1");
+    for segment in [0, 255, 256, 70_000, u64::MAX] {
+        let child = parent.with_segment(segment);
+        assert_eq!(child.view().segment_of(parent.view()), Some(segment));
+        assert_eq!(child.view().last().and_then(|last| last.segment()), Some(segment));
+    }
+    let others =
+        ["/", "/a", "/a/v=1", "/a/v=2/seg=0", "/a/v=1/off=0", "/a/v=1/seg=0/seg=0", "/50=%00%01"];
+    for other in others {
+        assert_eq!(name(other).view().segment_of(parent.view()), None, "{other}");
+    }
+    assert_eq!(name("/a/v=1/50=%00%01").view().segment_of(parent.view()), None, "not shortest");
+    assert_eq!(name("/a/v=1/50=").view().segment_of(parent.view()), None);
+    assert_eq!(Name::new().view().last(), None);
+}
