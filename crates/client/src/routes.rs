@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use byname_packet::NameRef;
+use byname_packet::{Name, NameRef};
 use byname_transfer::request::Request;
 
 /// A running job.
@@ -19,9 +19,9 @@ pub(crate) struct Routes {
     by_name: HashMap<Box<[u8]>, Vec<JobId>>,
     /// The object of which a segment was asked for last, and by whom. Requests and answers come in
     /// rows, so most of them are about the object that the one before was about.
-    asked: Option<(Box<[u8]>, JobId)>,
+    asked: Option<(Name, JobId)>,
     /// The object of which a segment came last, and who waits for it.
-    answered: Option<(Box<[u8]>, Vec<JobId>)>,
+    answered: Option<(Name, Vec<JobId>)>,
 }
 
 impl Routes {
@@ -32,17 +32,22 @@ impl Routes {
 
     /// The job has sent this request.
     pub(crate) fn insert(&mut self, request: &Request, job: JobId) {
-        let key = key_of(request.name.view(), request.can_be_prefix);
-        if self.asked.as_ref().is_some_and(|(asked, by)| **asked == *key && *by == job) {
+        let name = request.name.view();
+        if let Some((asked, by)) = &self.asked
+            && !request.can_be_prefix
+            && *by == job
+            && name.segment_of(asked.view()).is_some()
+        {
             return;
         }
-        self.asked = Some((key.into(), job));
+        let key = key_of(name, request.can_be_prefix);
+        self.asked = Some((key.to_name(), job));
         self.answered = None;
-        match self.by_name.get_mut(key) {
+        match self.by_name.get_mut(key.value()) {
             Some(jobs) if jobs.contains(&job) => {}
             Some(jobs) => jobs.push(job),
             None => {
-                self.by_name.insert(key.into(), vec![job]);
+                self.by_name.insert(key.value().into(), vec![job]);
             }
         }
     }
@@ -60,14 +65,13 @@ impl Routes {
     /// The jobs that may wait for a packet of this name, the most specific entries first.
     pub(crate) fn find(&mut self, name: NameRef<'_>, found: &mut Vec<JobId>) {
         found.clear();
-        let key = key_of(name, false);
-        let is_segment = key.len() < name.value().len();
         if let Some((answered, jobs)) = &self.answered
-            && is_segment
-            && **answered == *key
+            && name.segment_of(answered.view()).is_some()
         {
             return found.extend_from_slice(jobs);
         }
+        let key = key_of(name, false);
+        let is_segment = key != name;
         let mut ends = [0; NAME_DEPTH_MAX + 1];
         let mut count = 0;
         for component in name.components().take(NAME_DEPTH_MAX) {
@@ -79,7 +83,7 @@ impl Routes {
                 found.extend_from_slice(jobs);
                 if is_segment && depth + 1 == count {
                     // A segment that is waited for is nothing else; this is the usual case.
-                    self.answered = Some((key.into(), found.clone()));
+                    self.answered = Some((key.to_name(), found.clone()));
                     return;
                 }
             }
@@ -90,12 +94,10 @@ impl Routes {
 /// Longest name that is looked up at every depth; no path has that many components.
 const NAME_DEPTH_MAX: usize = 255;
 
-fn key_of(name: NameRef<'_>, can_be_prefix: bool) -> &[u8] {
+fn key_of(name: NameRef<'_>, can_be_prefix: bool) -> NameRef<'_> {
     match name.last() {
-        Some(last) if !can_be_prefix && last.segment().is_some() => {
-            &name.value()[..name.value().len() - last.wire_len()]
-        }
-        _ => name.value(),
+        Some(last) if !can_be_prefix && last.segment().is_some() => name.without_last(1),
+        _ => name,
     }
 }
 
