@@ -360,11 +360,8 @@ impl Reader {
     }
 
     fn find(&self, name: NameRef<'_>) -> Option<(usize, u64)> {
-        let last = name.last()?;
-        let segment = last.segment()?;
-        let parent = &name.value()[..name.value().len() - last.wire_len()];
-        let place = self.parts.iter().position(|part| part.name.view().value() == parent)?;
-        Some((place, segment))
+        let mut parts = self.parts.iter().enumerate();
+        parts.find_map(|(place, part)| Some((place, name.segment_of(part.name.view())?)))
     }
 
     fn poll_tree(&mut self, context: &mut Context<'_>) -> Option<Request> {

@@ -85,10 +85,12 @@ impl Reading {
         })
     }
 
-    /// Goes on with a reader that has asked ahead for the same, if nothing is here yet.
+    /// Goes on with a reader that has asked ahead for the same, if nothing is here yet. What it
+    /// could not get while the certificate was waited for is worth another attempt.
     pub(super) fn go_on_with(&mut self, ahead: &mut Option<Box<Reader>>) {
         if !self.reader.wants_local()
-            && let Some(reader) = ahead.take_if(|ahead| ahead.plan() == self.reader.plan())
+            && let Some(reader) = ahead
+                .take_if(|ahead| ahead.failure().is_none() && ahead.plan() == self.reader.plan())
         {
             self.reader = *reader;
             self.reader.set_gathering();
