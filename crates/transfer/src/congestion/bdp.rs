@@ -7,10 +7,11 @@
 //!
 //! What differs from models for byte streams is due to NDN. Answers come from caches near and
 //! publishers far, in any mixture, so the *mean* round trip of a round is what counts (by
-//! Little's law it, not the smallest one, says how many requests a rate needs), and a mean that
-//! rises while the rate collapses is a path that has moved, not a queue. A lost packet is a lost
-//! packet: only marks, refusals, rising delay, and losses well above a per-cent are congestion.
-//! Delay that stays is taken for a mark ([`standing`](super::standing)).
+//! Little's law it, not the smallest one, says how many requests a rate needs). A mean that rises
+//! while the rate collapses is a path that has moved, or somebody on it who pauses; a start that
+//! ends has a queue in its mean. Both are seen with little under way before they are believed. A
+//! lost packet is a lost packet: only marks, refusals, rising delay, and losses well above a
+//! per-cent are congestion. Delay that stays is taken for a mark ([`standing`](super::standing)).
 //!
 //! Invariants: the window stays within [`WINDOW_MIN`] and its configured maximum; one window of
 //! signals is one reduction.
@@ -65,6 +66,11 @@ pub struct Bdp {
     late_least_ns: u64,
     late_since_ns: u64,
     moved_rounds: u32,
+    /// When the undisturbed round trip was last looked at, what was seen, and what it was taken for
+    /// before.
+    looked_ns: Option<u64>,
+    seen_base_ns: u64,
+    doubted_base_ns: u64,
     /// The path was not tried for more last time, because there was a queue.
     has_passed: bool,
     is_queueing: bool,
@@ -98,6 +104,9 @@ impl Bdp {
             late_least_ns: 0,
             late_since_ns: 0,
             moved_rounds: 0,
+            looked_ns: None,
+            seen_base_ns: 0,
+            doubted_base_ns: 0,
             has_passed: false,
             is_queueing: false,
             cap: f64::INFINITY,
@@ -145,7 +154,11 @@ impl Bdp {
             Phase::Cruise(_) | Phase::Restart => SLACK,
             Phase::Empty(_) => 0.5,
         };
-        let queue = if matches!(self.phase, Phase::Empty(_)) { 0 } else { QUEUE_TARGET_NS };
+        let queue = match self.phase {
+            Phase::Empty(_) => 0,
+            _ if self.is_near() => NEAR_QUEUE_NS,
+            _ => QUEUE_TARGET_NS,
+        };
         let more = if self.phase == Phase::Up { UP_SEGMENTS } else { 0.0 };
         let wanted = slack * self.capacity() + self.held_in(queue) + more;
         // Means of rounds are longer than so short a path.
@@ -197,8 +210,7 @@ impl Bdp {
 
     fn measure_base(&mut self, round: &Round, now_ns: u64) {
         let mean_ns = round.rtt_mean_ns;
-        // A handful of answers may all have come from a cache.
-        if mean_ns == 0 || (round.rtt_count as f64) < SAMPLES_MIN.min(self.window / 2.0) {
+        if !self.is_telling(round, now_ns) {
             return;
         }
         // As long as the rate follows the window there is no queue, so this is the path, however
@@ -212,24 +224,27 @@ impl Bdp {
             // The same, but for the noise: follow slowly.
             self.base_ns += (mean_ns - self.base_ns) / 16;
             self.base_seen_ns = now_ns;
-        } else if self.is_starved(round) {
+        } else if self.is_starved(round) && !self.is_near() {
             // The window, not the pace, is what limits: answers come from farther away than
-            // before, or others keep the queue full.
+            // before, or others keep the queue full. Beside us it is the processor that is shared,
+            // and no window gets more of that.
             self.base_ns += (mean_ns - self.base_ns) / 16;
         }
         // A queue of ours makes answers late and leaves the rate as it is. A longer path makes
-        // them late and the rate small, because the window is made for a shorter one.
+        // them late and the rate small, because the window is made for a shorter one. So does
+        // somebody who pauses, which is why it is looked at before it is believed.
         let is_late = mean_ns > self.base_ns.saturating_mul(2);
         let is_slow = (round.bytes_per_s as f64) < self.usual_rate() / 2.0;
         let has_moved = is_late && is_slow && !round.is_reader_limited;
         self.moved_rounds = if has_moved { self.moved_rounds + 1 } else { 0 };
-        if self.moved_rounds >= MOVED_ROUNDS {
-            self.base_ns = mean_ns;
-            self.base_seen_ns = now_ns;
-            self.standing.clear();
-            self.least_ns = mean_ns;
-            self.moved_rounds = 0;
-        }
+    }
+
+    /// Whether there is a mean that says something: a handful of answers may all have come from a
+    /// cache, and so have most of those that come while the window opens again.
+    fn is_telling(&self, round: &Round, now_ns: u64) -> bool {
+        let is_opening = self.looked_ns == Some(now_ns.saturating_sub(round.duration_ns));
+        let is_many = round.rtt_count as f64 >= SAMPLES_MIN.min(self.window / 2.0);
+        round.rtt_mean_ns > 0 && is_many && !is_opening
     }
 
     /// As if marked, if a queue has been standing for long.
@@ -255,14 +270,17 @@ impl Bdp {
             Phase::Drain if in_flight as f64 > self.capacity() + self.held_in(QUEUE_TARGET_NS) => {
                 Phase::Drain
             }
+            Phase::Empty(0) if self.is_telling(round, now_ns) => {
+                self.leave_empty(round.rtt_mean_ns, now_ns)
+            }
             Phase::Empty(0) => {
-                self.base_ns = round.rtt_mean_ns.max(1);
-                self.base_seen_ns = now_ns;
+                (self.looked_ns, self.seen_base_ns) = (Some(now_ns), self.least_ns);
                 Phase::Cruise(1)
             }
             Phase::Empty(left) => Phase::Empty(left - 1),
             Phase::Restart if self.window < self.target() => Phase::Restart,
-            _ if is_base_old && is_full && !self.is_near() => Phase::Empty(EMPTY_ROUNDS),
+            _ if self.is_in_doubt(now_ns) => self.empty(),
+            _ if is_base_old && is_full && !self.is_near() => self.empty(),
             Phase::Drain | Phase::Restart => Phase::Cruise(2),
             Phase::Up => Phase::Down,
             // The rate of this round is the answer to what was asked for in the one before.
@@ -281,6 +299,38 @@ impl Bdp {
             Phase::Cruise(0) if is_full => self.look_for_more(),
             Phase::Cruise(left) => Phase::Cruise(left.saturating_sub(1)),
         };
+    }
+
+    /// Whether the round trip that the model uses has to be seen undisturbed: the start may have
+    /// taken its own queue for the path, and later the path may be another one.
+    fn is_in_doubt(&self, now_ns: u64) -> bool {
+        let has_moved = self.moved_rounds >= MOVED_ROUNDS;
+        let Some(looked_ns) = self.looked_ns else {
+            return has_moved || (self.phase == Phase::Drain && self.base_ns > 2 * self.least_ns);
+        };
+        let pause_ns = LOOK_PAUSE_NS.max(LOOK_PAUSE_TRIPS * self.seen_base_ns);
+        let is_seen = now_ns.saturating_sub(looked_ns) < pause_ns;
+        !is_seen && (has_moved || self.base_ns > 2 * self.seen_base_ns)
+    }
+
+    fn empty(&mut self) -> Phase {
+        self.doubted_base_ns = self.base_ns;
+        Phase::Empty(EMPTY_ROUNDS)
+    }
+
+    /// Takes what is seen with little under way. If that is much shorter than what was believed,
+    /// half of it may still be our own queue, and less shows more.
+    fn leave_empty(&mut self, mean_ns: u64, now_ns: u64) -> Phase {
+        let before_ns = self.doubted_base_ns;
+        (self.base_ns, self.base_seen_ns) = (mean_ns, now_ns);
+        (self.looked_ns, self.seen_base_ns) = (Some(now_ns), mean_ns);
+        self.moved_rounds = 0;
+        if mean_ns > before_ns.saturating_mul(2) {
+            self.standing.clear();
+            self.least_ns = mean_ns;
+        }
+        let is_shorter = mean_ns < before_ns - before_ns / 4;
+        if is_shorter && mean_ns > 2 * self.least_ns { self.empty() } else { Phase::Cruise(1) }
     }
 
     fn is_starved(&self, round: &Round) -> bool {

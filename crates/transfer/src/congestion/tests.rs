@@ -91,15 +91,21 @@ fn names_of_controllers_are_read_and_written() {
     }
 }
 
-/// Rounds of a path that takes `trip_ns` and carries `bytes_per_s`, until the window settles. The
-/// first answers come in `first_ns`.
-fn window_on(first_ns: u64, trip_ns: u64, bytes_per_s: u64) -> (usize, Option<u64>) {
+/// Rounds of a path that takes `trip_ns` and carries so many octets a second in each round, of
+/// which this gives the last windows. The first answers come in `first_ns`.
+fn windows_on(
+    first_ns: u64,
+    trip_ns: u64,
+    bytes_per_s: impl Fn(u64) -> u64,
+) -> (Vec<usize>, Option<u64>) {
     const BYTES: u64 = 8192;
-    let mut bdp = Congestion::Bdp.controller(4096);
+    let mut bdp = Congestion::Bdp.controller(16_384);
     let mut now_ns = 1;
-    for round in 0..200 {
+    let mut windows = Vec::new();
+    for round in 0..400 {
         let window = bdp.window() as u64;
-        let held_ns = (window * BYTES * 1_000_000_000 / bytes_per_s).max(trip_ns);
+        windows.push(bdp.window());
+        let held_ns = (window * BYTES * 1_000_000_000 / bytes_per_s(round)).max(trip_ns);
         let rtt_ns = if round == 0 { first_ns } else { held_ns };
         for place in 0..window {
             let round = (place + 1 == window).then_some(Round {
@@ -117,12 +123,23 @@ fn window_on(first_ns: u64, trip_ns: u64, bytes_per_s: u64) -> (usize, Option<u6
             bdp.on_data(&DataSample { rtt_ns, in_flight, round, ..data(now_ns, true) });
         }
     }
-    (bdp.window(), bdp.pacing_bytes_per_s())
+    (windows.split_off(100), bdp.pacing_bytes_per_s())
 }
 
 #[test]
 fn first_answers_from_a_cache_do_not_make_a_path_near() {
-    let (window, pace) = window_on(200_000, 8_000_000, 400_000_000);
+    let (windows, pace) = windows_on(200_000, 8_000_000, |_| 400_000_000);
+    let window = windows[windows.len() - 1];
     assert!(window > 390, "{window}: what a path of 8 ms holds");
     assert!(pace.is_some());
+}
+
+#[test]
+fn who_pauses_beside_us_has_not_moved_away() {
+    for pause in 1..8 {
+        let paused = |round| if round % 20 < pause { 100_000_000 } else { 1_000_000_000 };
+        let (windows, _) = windows_on(150_000, 150_000, paused);
+        let most = windows.iter().max();
+        assert!(most < Some(&600), "{pause} of 20 rounds paused: {most:?}");
+    }
 }

@@ -30,18 +30,24 @@ pub(super) const QUEUE_TARGET_NS: u64 = MS;
 /// Below this round trip the other end is in this machine or next to it, and timers cost more
 /// than they give.
 pub(super) const PACED_FROM_NS: u64 = MS;
-/// What may be under way on so short a path, beyond what the shortest round trips hold. Enough for
-/// batches, and so little that what one process has written is still in the processor's caches when
-/// the next one reads it. Not for paths that only look near: that left processors idle.
-pub(super) const NEAR_SEGMENTS: f64 = 48.0;
+/// Queueing on so short a path: as long as a few turns of the processes that share a processor,
+/// because whoever finds nothing to do goes to sleep and has to be woken.
+pub(super) const NEAR_QUEUE_NS: u64 = 2 * MS;
+/// What may be under way there, beyond what the shortest round trips hold: less than fits into the
+/// send queue of a forwarder, 4 MiB.
+pub(super) const NEAR_SEGMENTS: f64 = 384.0;
 pub(super) const NEAR_ROUND_TRIPS: u64 = 2;
 /// Age at which the undisturbed round trip has to be measured anew.
 pub(super) const BASE_AGE_NS: u64 = 10_000 * MS;
 /// What it takes to notice a loss without waiting for a time-out.
 pub(super) const WINDOW_LEAST: f64 = 4.0;
 pub(super) const EMPTY_ROUNDS: u32 = 2;
-/// A path is taken to be another one after so many rounds.
+/// A path may be another one after so many rounds that look like it.
 pub(super) const MOVED_ROUNDS: u32 = 3;
+/// Having looked, it is not looked again for so long, and so many round trips: what pauses once
+/// pauses again.
+pub(super) const LOOK_PAUSE_NS: u64 = 200 * MS;
+pub(super) const LOOK_PAUSE_TRIPS: u64 = 32;
 pub(super) const CUT_MARK: f64 = 0.85;
 pub(super) const CUT_LOSS: f64 = 0.7;
 pub(super) const CUT_RATE: f64 = 0.9;
