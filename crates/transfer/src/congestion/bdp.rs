@@ -306,7 +306,8 @@ impl Bdp {
     fn is_in_doubt(&self, now_ns: u64) -> bool {
         let has_moved = self.moved_rounds >= MOVED_ROUNDS;
         let Some(looked_ns) = self.looked_ns else {
-            return has_moved || (self.phase == Phase::Drain && self.base_ns > 2 * self.least_ns);
+            let is_settled = matches!(self.phase, Phase::Cruise(0));
+            return has_moved || (is_settled && self.base_ns > 2 * self.least_ns);
         };
         let pause_ns = LOOK_PAUSE_NS.max(LOOK_PAUSE_TRIPS * self.seen_base_ns);
         let is_seen = now_ns.saturating_sub(looked_ns) < pause_ns;
