@@ -274,7 +274,7 @@ impl Bdp {
                 self.leave_empty(round.rtt_mean_ns, now_ns)
             }
             Phase::Empty(0) => {
-                // Nothing was seen: only repeated requests were answered. Again later.
+                // Too few answers to requests that were sent once: looked at again later.
                 (self.looked_ns, self.seen_base_ns) = (Some(now_ns), self.least_ns);
                 Phase::Cruise(1)
             }

@@ -91,8 +91,9 @@ fn names_of_controllers_are_read_and_written() {
     }
 }
 
-/// Rounds of a path that takes `trip_ns` and carries so many octets a second in each round, of
-/// which this gives the last windows. The first answers come in `first_ns`.
+/// Plays rounds of a path that takes `trip_ns` and in each round carries so many octets a second;
+/// the first answers come in `first_ns`. Gives the windows after the first hundred rounds, and the
+/// pace at the end.
 fn windows_on(
     first_ns: u64,
     trip_ns: u64,
