@@ -34,7 +34,7 @@ use crate::limits::Limits;
 use crate::{FrameFn, FrameSink};
 
 /// Slots handed out in one burst; the others then have their turn.
-const SLOTS_PER_BURST_MAX: usize = 256;
+const SLOTS_PER_BURST_MAX: usize = 64;
 
 /// Frames that are shown to the peer without waiting for `flush`, so that it can begin.
 const PUBLISH_FRAMES: u16 = 32;
@@ -45,9 +45,6 @@ const MESSAGES_MAX: usize = 4;
 /// How long to wait before another look for room in the ring; doubled while there is none.
 const RETRY_MIN: Duration = Duration::from_micros(50);
 const RETRY_MAX: Duration = Duration::from_millis(20);
-
-/// As soon as the caller waits.
-const AT_ONCE: Duration = Duration::from_nanos(1);
 
 /// Both rings of a connection, and what they need to be used.
 #[derive(Debug)]
@@ -113,10 +110,8 @@ impl Channel {
         if taken < SLOTS_PER_BURST_MAX {
             status.drained = self.go_to_sleep()?;
         }
-        if !status.drained {
-            // The wake-up for the rest may have been taken note of, or never have been sent.
-            self.ends.wake.call_back(AT_ONCE)?;
-        }
+        // The wake-up for the rest may have been taken note of, or never have been sent.
+        self.ends.wake.set_rest(!status.drained)?;
         status.closed = status.drained && self.is_closed;
         self.send_waiting()?;
         Ok(status)

@@ -1,15 +1,18 @@
 //! What a memif connection waits for, in one descriptor, and how it wakes the peer.
 //!
-//! The epoll instance holds the control socket, the eventfd of the ring we receive from, and a
-//! timer. The eventfd is edge-triggered and never read: it may be a peer's, who can make reading
-//! block, and an edge is all we need. The timer runs only while frames wait for room in a ring,
-//! of which memif tells nobody.
+//! The epoll instance holds the control socket, the eventfd of the ring we receive from, a timer
+//! and an eventfd of our own. The ring's is edge-triggered and never read: it may be a peer's, who
+//! can make reading block, and an edge is all we need. The timer runs only while frames wait for
+//! room in a ring, of which memif tells nobody. Our own eventfd is always readable, and watched
+//! while we have left frames in the ring we receive from: a timer that is due at once would cost
+//! an interrupt.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -21,6 +24,7 @@ use super::error::{MemifError, RingRefusal};
 const CONTROL: u64 = 0;
 const RING: u64 = 1;
 const TIMER: u64 = 2;
+const REST: u64 = 3;
 
 #[derive(Debug)]
 pub(super) struct Wake {
@@ -28,6 +32,8 @@ pub(super) struct Wake {
     timer: OwnedFd,
     /// What the timer is running for.
     delay: Option<Duration>,
+    rest: OwnedFd,
+    is_rest_watched: bool,
     /// Held, so that it stays in the set.
     _ring: OwnedFd,
 }
@@ -46,6 +52,7 @@ impl Wake {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer =
             timerfd_create(TimerfdClockId::Monotonic, flags).map_err(failed("timerfd_create"))?;
+        let rest = eventfd(1, EventfdFlags::CLOEXEC).map_err(failed("eventfd"))?;
         let edge = EventFlags::IN | EventFlags::ET;
         epoll::add(
             &epoll,
@@ -56,6 +63,8 @@ impl Wake {
         .map_err(failed("epoll_ctl(ADD)"))?;
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), edge)
             .map_err(failed("epoll_ctl(ADD)"))?;
+        epoll::add(&epoll, &rest, EventData::new_u64(REST), EventFlags::empty())
+            .map_err(failed("epoll_ctl(ADD)"))?;
         match epoll::add(&epoll, &ring, EventData::new_u64(RING), edge) {
             Ok(()) => {}
             // A regular file, or this very epoll instance.
@@ -64,13 +73,13 @@ impl Wake {
             }
             Err(errno) => return Err(failed("epoll_ctl(ADD)")(errno)),
         }
-        Ok(Wake { epoll, timer, delay: None, _ring: ring })
+        Ok(Wake { epoll, timer, delay: None, rest, is_rest_watched: false, _ring: ring })
     }
 
     /// Takes note of what has happened; the descriptor is quiet afterwards, except for a control
     /// message that is yet to be read.
     pub(super) fn look(&mut self) -> Result<Seen, MemifError> {
-        let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; 3];
+        let mut events = [const { MaybeUninit::<epoll::Event>::uninit() }; 4];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let events = match epoll::wait(&self.epoll, &mut events[..], Some(&now)) {
             Ok((events, _)) => events,
@@ -89,6 +98,18 @@ impl Wake {
             }
         }
         Ok(seen)
+    }
+
+    /// Whether frames were left in the ring: the descriptor stays readable until there are none.
+    pub(super) fn set_rest(&mut self, has_rest: bool) -> Result<(), MemifError> {
+        if has_rest == self.is_rest_watched {
+            return Ok(());
+        }
+        let flags = if has_rest { EventFlags::IN } else { EventFlags::empty() };
+        epoll::modify(&self.epoll, &self.rest, EventData::new_u64(REST), flags)
+            .map_err(MemifError::failed("epoll_ctl(MOD)"))?;
+        self.is_rest_watched = has_rest;
+        Ok(())
     }
 
     /// Makes the descriptor readable after `delay`, less than a second, if not sooner anyway.

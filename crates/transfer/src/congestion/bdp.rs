@@ -16,13 +16,16 @@
 //! Invariants: the window stays within [`WINDOW_MIN`] and its configured maximum; one window of
 //! signals is one reduction.
 
+mod look;
+mod rate;
 mod tuning;
 
-use super::filter::MaxFilter;
 use super::standing::Standing;
 use super::{
     CongestionController, DataSample, LossKind, LossSample, MS, Round, WINDOW_INITIAL, WINDOW_MIN,
 };
+use look::{Look, Seen};
+use rate::PathRate;
 use tuning::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +52,7 @@ pub struct Bdp {
     phase: Phase,
     window: f64,
     window_max: f64,
-    rate: MaxFilter,
+    rate: PathRate,
     /// Round trip of an answer that no queue delays.
     base_ns: u64,
     base_seen_ns: u64,
@@ -65,12 +68,7 @@ pub struct Bdp {
     /// The least late of those answers in a row, and when it came.
     late_least_ns: u64,
     late_since_ns: u64,
-    moved_rounds: u32,
-    /// When the undisturbed round trip was last looked at, what was seen, and what it was taken for
-    /// before.
-    looked_ns: Option<u64>,
-    seen_base_ns: u64,
-    doubted_base_ns: u64,
+    look: Look,
     /// The path was not tried for more last time, because there was a queue.
     has_passed: bool,
     is_queueing: bool,
@@ -92,7 +90,7 @@ impl Bdp {
             phase: Phase::Start,
             window: (WINDOW_INITIAL as f64).min(window_max),
             window_max,
-            rate: MaxFilter::default(),
+            rate: PathRate::default(),
             base_ns: 0,
             base_seen_ns: 0,
             least_ns: 0,
@@ -103,10 +101,7 @@ impl Bdp {
             late_count: 0,
             late_least_ns: 0,
             late_since_ns: 0,
-            moved_rounds: 0,
-            looked_ns: None,
-            seen_base_ns: 0,
-            doubted_base_ns: 0,
+            look: Look::default(),
             has_passed: false,
             is_queueing: false,
             cap: f64::INFINITY,
@@ -134,9 +129,11 @@ impl Bdp {
         (self.rate.max() as f64).max(self.rate_least())
     }
 
-    /// Whether the other end is in this machine or next to it.
+    /// Whether the other end is in this machine or next to it. Where processes wait for their turn
+    /// the mean says so only roughly, and the shortest round trip says it alone where all answers
+    /// come from one place.
     fn is_near(&self) -> bool {
-        self.base_ns < PACED_FROM_NS
+        self.least_ns < PACED_FROM_NS && self.base_ns < NEAR_BASE_NS
     }
 
     fn held_in(&self, time_ns: u64) -> f64 {
@@ -152,13 +149,9 @@ impl Bdp {
             Phase::Down => SLACK,
             Phase::Up => SLACK_UP * self.gain(),
             Phase::Cruise(_) | Phase::Restart => SLACK,
-            Phase::Empty(_) => 0.5,
+            Phase::Empty(_) => return self.look.window(),
         };
-        let queue = match self.phase {
-            Phase::Empty(_) => 0,
-            _ if self.is_near() => NEAR_QUEUE_NS,
-            _ => QUEUE_TARGET_NS,
-        };
+        let queue = if self.is_near() { NEAR_QUEUE_NS } else { QUEUE_TARGET_NS };
         let more = if self.phase == Phase::Up { UP_SEGMENTS } else { 0.0 };
         let wanted = slack * self.capacity() + self.held_in(queue) + more;
         // Means of rounds are longer than so short a path.
@@ -183,9 +176,9 @@ impl Bdp {
         let bytes = round.bytes as f64 / round.segment_count.max(1) as f64;
         self.segment_bytes += (bytes.max(1.0) - self.segment_bytes) / 4.0;
         let is_full = !round.is_reader_limited;
-        if is_full || round.bytes_per_s > self.rate.max() {
-            self.rate.push(round.bytes_per_s);
-        }
+        // The start has to see each round; next to us one is as short as a turn of a process.
+        let is_rough = self.is_near() && self.phase != Phase::Start;
+        self.rate.on_round(round, if is_rough { NEAR_RATE_NS } else { 0 });
         self.measure_base(round, now_ns);
         self.give_way(round, now_ns);
         if !self.was_reduced {
@@ -236,13 +229,13 @@ impl Bdp {
         let is_late = mean_ns > self.base_ns.saturating_mul(2);
         let is_slow = (round.bytes_per_s as f64) < self.usual_rate() / 2.0;
         let has_moved = is_late && is_slow && !round.is_reader_limited;
-        self.moved_rounds = if has_moved { self.moved_rounds + 1 } else { 0 };
+        self.look.on_round(has_moved);
     }
 
     /// Whether there is a mean that says something: a handful of answers may all have come from a
     /// cache, and so have most of those that come while the window opens again.
     fn is_telling(&self, round: &Round, now_ns: u64) -> bool {
-        let is_opening = self.looked_ns == Some(now_ns.saturating_sub(round.duration_ns));
+        let is_opening = self.look.ended_ns() == Some(now_ns.saturating_sub(round.duration_ns));
         let is_many = round.rtt_count as f64 >= SAMPLES_MIN.min(self.window / 2.0);
         round.rtt_mean_ns > 0 && is_many && !is_opening
     }
@@ -275,7 +268,7 @@ impl Bdp {
             }
             Phase::Empty(0) => {
                 // Too few answers to requests that were sent once: looked at again later.
-                (self.looked_ns, self.seen_base_ns) = (Some(now_ns), self.least_ns);
+                self.look.end(self.least_ns, now_ns);
                 Phase::Cruise(1)
             }
             Phase::Empty(left) => Phase::Empty(left - 1),
@@ -305,34 +298,28 @@ impl Bdp {
     /// Whether the round trip that the model uses has to be seen undisturbed: the start may have
     /// taken its own queue for the path, and later the path may be another one.
     fn is_in_doubt(&self, now_ns: u64) -> bool {
-        let has_moved = self.moved_rounds >= MOVED_ROUNDS;
-        let Some(looked_ns) = self.looked_ns else {
-            let is_settled = matches!(self.phase, Phase::Cruise(0));
-            return has_moved || (is_settled && self.base_ns > 2 * self.least_ns);
-        };
-        let pause_ns = LOOK_PAUSE_NS.max(LOOK_PAUSE_TRIPS * self.seen_base_ns);
-        let is_seen = now_ns.saturating_sub(looked_ns) < pause_ns;
-        !is_seen && (has_moved || self.base_ns > 2 * self.seen_base_ns)
+        let is_settled = matches!(self.phase, Phase::Cruise(0));
+        self.look.is_due(self.base_ns, self.least_ns, is_settled, now_ns)
     }
 
     fn empty(&mut self) -> Phase {
-        self.doubted_base_ns = self.base_ns;
+        self.look.begin(self.base_ns, LOOK_PART * self.capacity());
         Phase::Empty(EMPTY_ROUNDS)
     }
 
-    /// Takes what is seen with little under way. If that is much shorter than what was believed,
-    /// half of it may still be our own queue, and less shows more.
+    /// Takes what is seen with little under way.
     fn leave_empty(&mut self, mean_ns: u64, now_ns: u64) -> Phase {
-        let before_ns = self.doubted_base_ns;
-        (self.base_ns, self.base_seen_ns) = (mean_ns, now_ns);
-        (self.looked_ns, self.seen_base_ns) = (Some(now_ns), mean_ns);
-        self.moved_rounds = 0;
-        if mean_ns > before_ns.saturating_mul(2) {
-            self.standing.clear();
-            self.least_ns = mean_ns;
+        let seen = self.look.on_seen(mean_ns, self.least_ns, now_ns);
+        (self.base_ns, self.base_seen_ns) = (self.look.seen_ns(), now_ns);
+        match seen {
+            Seen::Unsure => return Phase::Empty(EMPTY_ROUNDS),
+            Seen::Longer => {
+                self.standing.clear();
+                self.least_ns = self.base_ns;
+            }
+            Seen::Same => {}
         }
-        let is_shorter = mean_ns < before_ns - before_ns / 4;
-        if is_shorter && mean_ns > 2 * self.least_ns { self.empty() } else { Phase::Cruise(1) }
+        Phase::Cruise(1)
     }
 
     fn is_starved(&self, round: &Round) -> bool {
@@ -378,7 +365,8 @@ impl Bdp {
         } else if is_full {
             self.flat_rounds += 1;
         }
-        let is_over = self.flat_rounds >= 3 || (self.flat_rounds >= 2 && is_queueing);
+        let is_enough = is_queueing || self.is_wide();
+        let is_over = self.flat_rounds >= 3 || (self.flat_rounds >= 2 && is_enough);
         if is_over || self.was_reduced { Phase::Drain } else { Phase::Start }
     }
 
@@ -399,12 +387,18 @@ impl Bdp {
         self.window = self.window.min(self.cap).max(WINDOW_LEAST).min(self.window_max);
     }
 
-    /// Grows by what came, which doubles the window every round.
+    /// Whether the next hop may be all of the path, and the window is more than it needs: to double
+    /// it would fill a send queue before anything comes late.
+    fn is_wide(&self) -> bool {
+        self.least_ns < PACED_FROM_NS && self.window >= NEAR_SEGMENTS
+    }
+
+    /// Grows by what came, which doubles the window every round, or makes it half as large again.
     fn grow(&mut self) {
         // The start ends when the rate no longer follows, whatever a model made of few answers
         // says.
         if self.phase == Phase::Start || self.window < self.target() {
-            self.window += 1.0;
+            self.window += if self.is_wide() { WIDE_STEP } else { 1.0 };
             self.clamp();
         }
     }

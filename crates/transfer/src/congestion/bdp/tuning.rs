@@ -30,18 +30,26 @@ pub(super) const QUEUE_TARGET_NS: u64 = MS;
 /// Below this round trip the other end is in this machine or next to it, and timers cost more
 /// than they give.
 pub(super) const PACED_FROM_NS: u64 = MS;
+/// The same for the mean of rounds: as long as processes that share a processor make it.
+pub(super) const NEAR_BASE_NS: u64 = 4 * MS;
+/// How long a rate is averaged there, some turns of these processes.
+pub(super) const NEAR_RATE_NS: u64 = 5 * MS;
 /// Queueing on so short a path: as long as a few turns of the processes that share a processor,
 /// because whoever finds nothing to do goes to sleep and has to be woken.
 pub(super) const NEAR_QUEUE_NS: u64 = 2 * MS;
 /// What may be under way there, beyond what the shortest round trips hold: less than fits into the
 /// send queue of a forwarder, 4 MiB.
-pub(super) const NEAR_SEGMENTS: f64 = 384.0;
+pub(super) const NEAR_SEGMENTS: f64 = 192.0;
 pub(super) const NEAR_ROUND_TRIPS: u64 = 2;
+/// What an answer adds to a window that is larger than that and has seen so short a round trip.
+pub(super) const WIDE_STEP: f64 = 0.5;
 /// Age at which the undisturbed round trip has to be measured anew.
 pub(super) const BASE_AGE_NS: u64 = 10_000 * MS;
 /// What it takes to notice a loss without waiting for a time-out.
 pub(super) const WINDOW_LEAST: f64 = 4.0;
 pub(super) const EMPTY_ROUNDS: u32 = 2;
+/// The part of what the path seems to hold that is under way for the first look.
+pub(super) const LOOK_PART: f64 = 0.5;
 /// A path may be another one after so many rounds that look like it.
 pub(super) const MOVED_ROUNDS: u32 = 3;
 /// Having looked, it is not looked again for so long, and so many round trips: what pauses once
