@@ -315,7 +315,7 @@ impl Bdp {
             Seen::Unsure => return Phase::Empty(EMPTY_ROUNDS),
             Seen::Longer => {
                 self.standing.clear();
-                self.least_ns = self.base_ns;
+                self.least_ns = self.look.least_ns();
             }
             Seen::Same => {}
         }
@@ -441,8 +441,10 @@ impl CongestionController for Bdp {
         if let Some(rtt_ns) = sample.rtt_ns {
             self.standing.on_answer(rtt_ns);
             self.least_ns = if self.least_ns == 0 { rtt_ns } else { self.least_ns.min(rtt_ns) };
-            if self.phase == Phase::Start {
-                self.check_start(rtt_ns, sample.now_ns);
+            match self.phase {
+                Phase::Start => self.check_start(rtt_ns, sample.now_ns),
+                Phase::Empty(_) => self.look.on_answer(rtt_ns),
+                _ => {}
             }
         }
         if sample.is_limiting && matches!(self.phase, Phase::Start | Phase::Restart) {

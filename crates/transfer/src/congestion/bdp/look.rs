@@ -29,10 +29,17 @@ pub(super) struct Look {
     /// What was believed before this look, and the least that it has shown; 0 for nothing.
     believed_ns: u64,
     shown_ns: u64,
+    /// The shortest round trip of a single answer since it began; 0 for none.
+    least_ns: u64,
     window: f64,
 }
 
 impl Look {
+    /// An answer came while looking.
+    pub(super) fn on_answer(&mut self, rtt_ns: u64) {
+        self.least_ns = if self.least_ns == 0 { rtt_ns } else { self.least_ns.min(rtt_ns) };
+    }
+
     pub(super) fn on_round(&mut self, has_moved: bool) {
         self.moved_rounds = if has_moved { self.moved_rounds + 1 } else { 0 };
     }
@@ -57,6 +64,7 @@ impl Look {
 
     pub(super) fn begin(&mut self, believed_ns: u64, window: f64) {
         (self.believed_ns, self.shown_ns, self.window) = (believed_ns, 0, window);
+        self.least_ns = 0;
     }
 
     /// With this window the round trip was `mean_ns`.
@@ -78,6 +86,11 @@ impl Look {
     pub(super) fn end(&mut self, seen_ns: u64, now_ns: u64) {
         (self.ended_ns, self.seen_ns) = (Some(now_ns), seen_ns);
         self.moved_rounds = 0;
+    }
+
+    /// The shortest round trip of a single answer during the last look.
+    pub(super) fn least_ns(&self) -> u64 {
+        self.least_ns
     }
 
     /// What the last look has shown, 0 for nothing.
@@ -125,6 +138,19 @@ mod tests {
     fn who_pauses_during_a_look_makes_no_path_longer() {
         assert_eq!(look(1, &[30, 1, 1]), (vec![Seen::Unsure, Seen::Unsure, Seen::Same], 1));
         assert_eq!(look(4, &[2, 30]), (vec![Seen::Unsure, Seen::Same], 2));
+    }
+
+    #[test]
+    fn the_shortest_answer_is_that_of_the_last_look() {
+        let mut look = Look::default();
+        for shortest_ns in [3 * MS, MS] {
+            look.begin(MS, 64.0);
+            [4 * MS, shortest_ns, 5 * MS].into_iter().for_each(|rtt_ns| look.on_answer(rtt_ns));
+            assert_eq!(look.least_ns(), shortest_ns);
+        }
+        look.begin(MS, 64.0);
+        look.on_answer(2 * MS);
+        assert_eq!(look.least_ns(), 2 * MS);
     }
 
     #[test]

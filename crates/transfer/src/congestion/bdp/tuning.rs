@@ -39,7 +39,7 @@ pub(super) const NEAR_RATE_NS: u64 = 5 * MS;
 pub(super) const NEAR_QUEUE_NS: u64 = 2 * MS;
 /// What may be under way there, beyond what the shortest round trips hold: less than fits into the
 /// send queue of a forwarder, 4 MiB.
-pub(super) const NEAR_SEGMENTS: f64 = 192.0;
+pub(super) const NEAR_SEGMENTS: f64 = 256.0;
 pub(super) const NEAR_ROUND_TRIPS: u64 = 2;
 /// What an answer adds to a window that is larger than that and has seen so short a round trip.
 pub(super) const WIDE_STEP: f64 = 0.5;
