@@ -33,7 +33,8 @@ use crate::error::{IoError, QueueFull};
 use crate::limits::Limits;
 use crate::{FrameFn, FrameSink};
 
-/// Slots handed out in one burst; the others then have their turn.
+/// Slots handed out in one burst; the others then have their turn, and the peer, what follows from
+/// these, before there is nothing left for it to do.
 const SLOTS_PER_BURST_MAX: usize = 64;
 
 /// Frames that are shown to the peer without waiting for `flush`, so that it can begin.
