@@ -24,11 +24,19 @@ class Sample:
     stderr: str
     # On all links, both ways, link headers included; None where no link counts.
     wire_bytes: int | None = None
+    # While it ran, all processors; a virtual machine pays for it in processor time, too.
+    stolen_s: float = 0.0
 
     @property
     def cpu_s(self):
         """Of all processes together."""
         return self.client_cpu_s + sum(self.servers_cpu_s.values())
+
+
+def stolen_s():
+    """Time that the host of a virtual machine gave to others while we wanted it, all processors."""
+    with open("/proc/stat", encoding="ascii") as stat:
+        return int(stat.readline().split()[8]) / TICKS_PER_S
 
 
 def process_cpu_s(pid):

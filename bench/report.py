@@ -76,7 +76,7 @@ def markdown(run):
         + "; ".join(versions) + ".",
         f"Command: `{run['command']}`. {run['rounds']} rounds, the programs in turn in each; one "
         "warm-up each; every result compared byte by byte. "
-        f"Load before the run: {host['load_before']:.2f}.",
+        f"Load before the run: {host['load_before']:.2f}. {stolen(run['suites'])}",
         "",
         "CPU is that of all processes, servers and forwarders included. *Publish* is what the "
         "servers spent before the first fetch, *first* is the first fetch (byname hashes the "
@@ -96,6 +96,18 @@ def markdown(run):
     lines += [f"Not run: {key}: {why}." for key, why in run["left_out"].items()]
     lines += [f"Control: {run['control']}."]
     return "\n".join(lines) + "\n"
+
+
+def stolen(suites_run):
+    """What the host took of the timed runs: the figures of a machine that had to wait are its, too."""
+    samples = [s for suite in suites_run for own in suite["samples"].values() for s in own]
+    wall_s = sum(s["wall_s"] for s in samples)
+    if not wall_s:
+        return ""
+    share = sum(s["stolen_s"] for s in samples) / wall_s / os.cpu_count()
+    worst = max(s["stolen_s"] / s["wall_s"] for s in samples) / os.cpu_count()
+    return (f"The host gave {100 * share:.1f} % of the processors' time to others meanwhile, "
+            f"{100 * worst:.0f} % during the worst run.")
 
 
 def table(suite):
