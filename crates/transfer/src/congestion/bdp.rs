@@ -299,7 +299,12 @@ impl Bdp {
     /// taken its own queue for the path, and later the path may be another one.
     fn is_in_doubt(&self, now_ns: u64) -> bool {
         let is_settled = matches!(self.phase, Phase::Cruise(0));
-        self.look.is_due(self.base_ns, self.least_ns, is_settled, now_ns)
+        let is_long = match self.look.ended_ns() {
+            Some(_) => self.base_ns > 2 * self.look.seen_ns(),
+            None => is_settled && self.base_ns > 2 * self.least_ns,
+        };
+        // Next to us little is under way whatever the model believes.
+        self.look.is_due(is_long && !self.is_near(), now_ns)
     }
 
     fn empty(&mut self) -> Phase {

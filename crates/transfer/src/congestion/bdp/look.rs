@@ -44,22 +44,12 @@ impl Look {
         self.moved_rounds = if has_moved { self.moved_rounds + 1 } else { 0 };
     }
 
-    /// Whether the round trip `base_ns` has to be looked at. The first time also when the stream
-    /// has settled and single answers came much sooner (`least_ns`).
-    pub(super) fn is_due(
-        &self,
-        base_ns: u64,
-        least_ns: u64,
-        is_settled: bool,
-        now_ns: u64,
-    ) -> bool {
-        let has_moved = self.moved_rounds >= MOVED_ROUNDS;
-        let Some(ended_ns) = self.ended_ns else {
-            return has_moved || (is_settled && base_ns > 2 * least_ns);
-        };
+    /// Whether it is time to look: the stream has slowed down as on another path, or the round trip
+    /// that is believed `is_long`.
+    pub(super) fn is_due(&self, is_long: bool, now_ns: u64) -> bool {
         let pause_ns = LOOK_PAUSE_NS.max(LOOK_PAUSE_TRIPS * self.seen_ns);
-        let is_early = now_ns.saturating_sub(ended_ns) < pause_ns;
-        !is_early && (has_moved || base_ns > 2 * self.seen_ns)
+        let is_early = self.ended_ns.is_some_and(|ended| now_ns.saturating_sub(ended) < pause_ns);
+        !is_early && (is_long || self.moved_rounds >= MOVED_ROUNDS)
     }
 
     pub(super) fn begin(&mut self, believed_ns: u64, window: f64) {
