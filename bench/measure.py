@@ -9,6 +9,10 @@ import time
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 RUN_TIMEOUT_S = 600
+# A run of which the host of a virtual machine took more than this part of the processors' time is
+# repeated, so often at most; the one that it took the least of counts, whatever it cost.
+STOLEN_SHARE_MAX = 0.02
+TRIES_MAX = 4
 
 
 @dataclasses.dataclass
@@ -26,6 +30,16 @@ class Sample:
     wire_bytes: int | None = None
     # While it ran, all processors; a virtual machine pays for it in processor time, too.
     stolen_s: float = 0.0
+
+    @property
+    def stolen_share(self):
+        """Of the time of all processors."""
+        return self.stolen_s / self.wall_s / os.cpu_count()
+
+    @property
+    def is_disturbed(self):
+        """Whether it tells more about the host's other guests than about the program."""
+        return self.stolen_share > STOLEN_SHARE_MAX
 
     @property
     def cpu_s(self):

@@ -6,6 +6,8 @@ import os
 import platform
 import statistics
 
+import measure
+
 GIB = 1 << 30
 
 
@@ -106,8 +108,10 @@ def stolen(suites_run):
         return ""
     share = sum(s["stolen_s"] for s in samples) / wall_s / os.cpu_count()
     worst = max(s["stolen_s"] / s["wall_s"] for s in samples) / os.cpu_count()
-    return (f"The host gave {100 * share:.1f} % of the processors' time to others meanwhile, "
-            f"{100 * worst:.0f} % during the worst run.")
+    return (f"The host gave {100 * share:.1f} % of the processors' time to others during the runs "
+            f"that count, {100 * worst:.0f} % at worst; a run with more than "
+            f"{100 * measure.STOLEN_SHARE_MAX:.0f} % was repeated up to {measure.TRIES_MAX - 1} "
+            "times and the one with the least counts.")
 
 
 def table(suite):
