@@ -159,7 +159,7 @@ impl Bdp {
     }
 
     fn near_bound(&self) -> f64 {
-        NEAR_SEGMENTS + self.held_in(NEAR_ROUND_TRIPS * self.least_ns)
+        NEAR_SEGMENTS.max(self.held_in(NEAR_ROUND_TRIPS * self.least_ns))
     }
 
     fn gain(&self) -> f64 {

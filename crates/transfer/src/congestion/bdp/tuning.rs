@@ -37,8 +37,8 @@ pub(super) const NEAR_RATE_NS: u64 = 5 * MS;
 /// Queueing on so short a path: as long as a few turns of the processes that share a processor,
 /// because whoever finds nothing to do goes to sleep and has to be woken.
 pub(super) const NEAR_QUEUE_NS: u64 = 2 * MS;
-/// What may be under way there, beyond what the shortest round trips hold: with that less than the
-/// 256 slots of a memif ring, and half of what fits into the send queue of a forwarder, 4 MiB.
+/// What may be under way there, unless the shortest round trips hold more: less than the 256 slots
+/// of a memif ring, and half of what fits into the send queue of a forwarder, 4 MiB.
 pub(super) const NEAR_SEGMENTS: f64 = 224.0;
 pub(super) const NEAR_ROUND_TRIPS: u64 = 2;
 /// What an answer adds to a window that is larger than that and has seen so short a round trip.
