@@ -101,7 +101,7 @@ def markdown(run):
 
 
 def stolen(suites_run):
-    """What the host took of the timed runs: the figures of a machine that had to wait are its, too."""
+    """What the host took of the timed runs; what they cost is its doing, too."""
     samples = [s for suite in suites_run for own in suite["samples"].values() for s in own]
     wall_s = sum(s["wall_s"] for s in samples)
     if not wall_s:
