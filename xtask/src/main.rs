@@ -5,15 +5,17 @@
 
 mod finding;
 mod graph;
+mod imports;
 mod licences;
 mod planted;
+mod rust;
 mod sources;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::finding::Finding;
 
@@ -22,6 +24,8 @@ usage: cargo xtask <chore>
 
   tidy       the house rules: layering, lengths, headers, left-overs, licences
   licences   only the licences of what is linked, against the list in deny.toml
+  imports    prints which file of a crate, or of each crate, imports which, and the circles;
+             with --check only what breaks the rules on circles and on wings without I/O
   planted    plants each bug of crates/sim/planted, or only those named, alone in a copy of the
              tree, and demands that the simulator's campaign finds it
 ";
@@ -34,6 +38,16 @@ fn main() -> Result<ExitCode> {
         ["licences"] => {
             let graph = graph::read(&root)?;
             Ok(report("licences", &licences::check(&graph, &licences::allowed(&root)?)))
+        }
+        ["imports", "--check"] => {
+            let crates = imports::read(&sources::read(&root)?, None);
+            Ok(report("imports", &crates.iter().flat_map(imports::check).collect::<Vec<_>>()))
+        }
+        ["imports", names @ ..] if names.len() <= 1 => {
+            let crates = imports::read(&sources::read(&root)?, names.first().copied());
+            ensure!(!crates.is_empty(), "no crate is called {}", names.concat());
+            crates.iter().for_each(imports::Imports::print);
+            Ok(ExitCode::SUCCESS)
         }
         ["planted", names @ ..] => Ok(match planted::run(&root, names)? {
             true => ExitCode::SUCCESS,

@@ -3,9 +3,11 @@
 
 use std::ops::RangeInclusive;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::TokenStream;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
+
+use crate::rust::{attributes, flatten, is_test_attribute};
 
 /// The facts about a file; lines are 1-based.
 #[derive(Debug, Default)]
@@ -150,33 +152,6 @@ fn lines(node: &impl Spanned) -> RangeInclusive<usize> {
     span.start().line..=span.end().line
 }
 
-fn attributes(item: &syn::Item) -> &[syn::Attribute] {
-    match item {
-        syn::Item::Const(item) => &item.attrs,
-        syn::Item::Enum(item) => &item.attrs,
-        syn::Item::Fn(item) => &item.attrs,
-        syn::Item::Impl(item) => &item.attrs,
-        syn::Item::Macro(item) => &item.attrs,
-        syn::Item::Mod(item) => &item.attrs,
-        syn::Item::Static(item) => &item.attrs,
-        syn::Item::Struct(item) => &item.attrs,
-        syn::Item::Trait(item) => &item.attrs,
-        _ => &[],
-    }
-}
-
-/// `#[test]`, or a `cfg` that holds only in tests.
-fn is_test_attribute(attribute: &syn::Attribute) -> bool {
-    if attribute.path().is_ident("test") {
-        return true;
-    }
-    let syn::Meta::List(list) = &attribute.meta else { return false };
-    let mut tokens = Vec::new();
-    flatten(list.tokens.clone(), &mut tokens);
-    let has = |word: &str| tokens.iter().any(|(token, _)| token == word);
-    list.path.is_ident("cfg") && has("test") && !has("not")
-}
-
 fn is_string_result(path: &syn::Path) -> bool {
     let Some(last) = path.segments.last() else { return false };
     let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else { return false };
@@ -185,26 +160,4 @@ fn is_string_result(path: &syn::Path) -> bool {
         return false;
     };
     last.ident == "Result" && error.path.segments.last().is_some_and(|s| s.ident == "String")
-}
-
-/// All tokens in order with their lines; a group becomes its opening delimiter and its content.
-fn flatten(tokens: TokenStream, flat: &mut Vec<(String, usize)>) {
-    for token in tokens {
-        let line = token.span().start().line;
-        match token {
-            TokenTree::Group(group) => {
-                let text = match group.delimiter() {
-                    proc_macro2::Delimiter::Parenthesis => "(",
-                    proc_macro2::Delimiter::Brace => "{",
-                    proc_macro2::Delimiter::Bracket => "[",
-                    proc_macro2::Delimiter::None => "",
-                };
-                flat.push((text.to_owned(), line));
-                flatten(group.stream(), flat);
-            }
-            TokenTree::Ident(ident) => flat.push((ident.to_string(), line)),
-            TokenTree::Punct(punct) => flat.push((punct.as_char().to_string(), line)),
-            TokenTree::Literal(_) => flat.push((String::new(), line)),
-        }
-    }
 }
