@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::error::MemifError;
 use super::region::Region;
-use super::ring::Descriptor;
+use super::ring::{Descriptor, NEXT};
 
 #[derive(Debug)]
 pub(super) enum Buffers {
@@ -32,27 +32,29 @@ pub(super) struct Pool {
     of_slot: Box<[u16]>,
 }
 
+/// The memory that a descriptor stands for: `bytes` mapped bytes from `start` on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    pub(super) start: NonNull<u8>,
+    pub(super) bytes: usize,
+    /// The packet goes on in the next slot.
+    pub(super) goes_on: bool,
+}
+
 impl Buffers {
-    /// `bytes` bytes of the buffer of a slot.
-    pub(super) fn at(
-        &self,
-        index: u16,
-        descriptor: Descriptor,
-        bytes: usize,
-    ) -> Result<NonNull<u8>, MemifError> {
+    /// The memory of a slot, all of it within its buffer or region: the only way from what a peer
+    /// has written into a descriptor to an address. Flags that memif does not define are ignored.
+    pub(super) fn resolve(&self, index: u16, descriptor: Descriptor) -> Result<Span, MemifError> {
+        let Descriptor { flags, region, bytes, offset } = descriptor;
         let found = match self {
-            Buffers::Own(pool) => pool.at(pool.of_slot[pool.slot(index)], bytes),
+            Buffers::Own(pool) => pool.at(pool.of_slot[pool.slot(index)], bytes as usize),
             Buffers::Peer(regions) => {
-                let region = regions.get(usize::from(descriptor.region));
-                region.and_then(|it| it.at(descriptor.offset as usize, bytes))
+                let region = regions.get(usize::from(region));
+                region.and_then(|it| it.at(offset as usize, bytes as usize))
             }
         };
-        found.ok_or(MemifError::Descriptor {
-            slot: index,
-            region: descriptor.region,
-            offset: descriptor.offset,
-            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
-        })
+        let start = found.ok_or(MemifError::Descriptor { slot: index, region, offset, bytes })?;
+        Ok(Span { start, bytes: bytes as usize, goes_on: flags & NEXT != 0 })
     }
 }
 

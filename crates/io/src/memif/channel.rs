@@ -72,15 +72,17 @@ pub(crate) struct Channel {
     send_dropped: u64,
     /// The peer has said goodbye, or is gone.
     is_closed: bool,
-    /// Found where no error can be returned; told at the next call that can.
+    /// Found where no error can be returned; returned by the next call that can.
     fault: Option<MemifError>,
+    /// The peer broke the rules and was told so; its memory is not looked at any more.
+    is_ended: bool,
     /// Of a client of a listener of ours.
     seat: Option<Seat>,
 }
 
 impl Channel {
     pub(super) fn new(control: OwnedFd, ends: Ends, limits: Limits) -> Self {
-        Channel {
+        let mut channel = Channel {
             control,
             ends,
             overflow: Overflow::new(limits.send_bytes_max),
@@ -89,8 +91,21 @@ impl Channel {
             send_dropped: 0,
             is_closed: false,
             fault: None,
+            is_ended: false,
             seat: None,
-        }
+        };
+        channel.fault = channel.begin_asleep().err();
+        channel
+    }
+
+    /// Begins with the receiver asleep, whatever the client that made the ring has written there:
+    /// gomemif masks interrupts, and would not wake us until we say otherwise. What was sent before
+    /// that woke nobody, so it makes the descriptor readable.
+    fn begin_asleep(&mut self) -> Result<(), MemifError> {
+        self.ends.consumer.set_awake(false);
+        let found = self.ends.consumer.has_more();
+        self.ends.wake.set_rest(!matches!(found, Ok(false)))?;
+        found.map(|_| ())
     }
 
     /// Keeps the place at a listener for as long as the connection lives.
@@ -104,8 +119,16 @@ impl Channel {
         framer: FrameFn,
         sink: &mut dyn FrameSink,
     ) -> Result<RecvStatus, IoError> {
-        let mut status = RecvStatus::default();
         self.check_fault()?;
+        self.receive(framer, sink).map_err(|error| self.end(error))
+    }
+
+    fn receive(
+        &mut self,
+        framer: FrameFn,
+        sink: &mut dyn FrameSink,
+    ) -> Result<RecvStatus, MemifError> {
+        let mut status = RecvStatus::default();
         self.ends.consumer.set_awake(true);
         let taken = self.ends.consumer.take(SLOTS_PER_BURST_MAX, framer, sink, &mut status)?;
         if taken < SLOTS_PER_BURST_MAX {
@@ -119,7 +142,7 @@ impl Channel {
     }
 
     /// The ring was empty: true if it still is and the next frame will wake us.
-    fn go_to_sleep(&mut self) -> Result<bool, IoError> {
+    fn go_to_sleep(&mut self) -> Result<bool, MemifError> {
         self.ends.consumer.set_awake(false);
         let seen = self.ends.wake.look()?;
         if seen.control {
@@ -129,6 +152,15 @@ impl Channel {
             self.retry = (self.retry * 2).min(RETRY_MAX);
         }
         Ok(!self.ends.consumer.has_more()?)
+    }
+
+    /// Ends the connection with a peer that broke the rules, and says why.
+    fn end(&mut self, error: MemifError) -> IoError {
+        if !self.is_closed {
+            let _ = control::send(&self.control, &farewell(error.to_string()), None);
+        }
+        (self.is_closed, self.is_ended) = (true, true);
+        error.into()
     }
 
     fn read_control(&mut self) -> Result<(), MemifError> {
@@ -204,7 +236,14 @@ impl Channel {
         if self.ends.is_in_place && self.overflow.is_empty() {
             let mut ranges: SmallVec<[Range<usize>; FRAMES_MAX]> = SmallVec::new();
             for length in lengths.iter().take(FRAMES_MAX) {
-                let Ok(Place::Buffer(slot)) = self.ends.producer.reserve(*length) else { break };
+                let slot = match self.ends.producer.reserve(*length) {
+                    Ok(Place::Buffer(slot)) => slot,
+                    Ok(Place::Full | Place::TooLong) => break,
+                    Err(error) => {
+                        self.fault = Some(error);
+                        break;
+                    }
+                };
                 let range = slot.range();
                 // A peer may offer one buffer twice.
                 if ranges.iter().any(|it| it.start < range.end && range.start < it.end) {
@@ -242,11 +281,11 @@ impl Channel {
         if self.is_closed {
             return Err(MemifError::Gone.into());
         }
-        self.send_waiting()
+        self.send_waiting().map_err(|error| self.end(error))
     }
 
     /// Moves what waits into the ring as far as there is room, and shows it to the peer.
-    fn send_waiting(&mut self) -> Result<(), IoError> {
+    fn send_waiting(&mut self) -> Result<(), MemifError> {
         let mut moved = false;
         while let Some(frame) = self.overflow.first() {
             match self.ends.producer.reserve(frame.len())? {
@@ -279,7 +318,11 @@ impl Channel {
     }
 
     fn check_fault(&mut self) -> Result<(), IoError> {
-        self.fault.take().map_or(Ok(()), |error| Err(error.into()))
+        match self.fault.take() {
+            Some(error) => Err(self.end(error)),
+            None if self.is_ended => Err(MemifError::Gone.into()),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn queued_bytes(&self) -> usize {

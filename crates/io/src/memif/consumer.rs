@@ -14,9 +14,9 @@
 
 use std::ptr::NonNull;
 
-use super::buffers::Buffers;
+use super::buffers::{Buffers, Span};
 use super::error::MemifError;
-use super::ring::{Descriptor, NEXT, Ring, Side, prefetch};
+use super::ring::{Ring, Side, prefetch};
 use crate::connection::RecvStatus;
 use crate::{FrameFn, FrameSink};
 
@@ -45,16 +45,13 @@ pub(super) struct Consumer {
     available: u16,
     /// The slot before said that its packet goes on.
     is_in_chain: bool,
-    /// What the flags of the ring say.
-    is_awake: bool,
+    /// What we have written into the flags of the ring; `None`: what the client did.
+    is_awake: Option<bool>,
 }
 
 impl Consumer {
     pub(super) fn new(ring: Ring, buffers: Buffers, frame_bytes_max: usize) -> Self {
-        let start = match ring.side() {
-            Side::Server => ring.own_index(),
-            Side::Client => 0,
-        };
+        let start = ring.own_index();
         let offer = Offer { slots: ring.slots(), is_fixed: true, peak: 0, bursts: 0 };
         let staging = Some(vec![0; frame_bytes_max].into_boxed_slice());
         Consumer {
@@ -68,7 +65,7 @@ impl Consumer {
             offer,
             available: 0,
             is_in_chain: false,
-            is_awake: true,
+            is_awake: None,
         }
     }
 
@@ -88,21 +85,19 @@ impl Consumer {
 
     /// Tells the peer whether we look by ourselves; see [`Ring::set_awake`].
     pub(super) fn set_awake(&mut self, is_awake: bool) {
-        if self.is_awake != is_awake {
+        if self.is_awake != Some(is_awake) {
             self.ring.set_awake(is_awake);
-            self.is_awake = is_awake;
+            self.is_awake = Some(is_awake);
         }
     }
 
     /// Whether there is anything to take.
     pub(super) fn has_more(&mut self) -> Result<bool, MemifError> {
         if self.available == 0 {
-            let available = self.ring.distance(self.ring.peer_index(), self.taken)?;
+            self.available = self.ring.see_peer()?.wrapping_sub(self.taken);
             if self.ring.side() == Side::Client {
-                self.ring.at_most(available, self.offered.wrapping_sub(self.taken))?;
-                self.offer.peak = self.offer.peak.max(available);
+                self.offer.peak = self.offer.peak.max(self.available);
             }
-            self.available = available;
         }
         Ok(self.available > 0)
     }
@@ -118,13 +113,12 @@ impl Consumer {
         let mut slots = 0;
         while slots < slots_max && self.has_more()? {
             let index = self.taken;
-            let descriptor = self.ring.descriptor(index);
-            self.look_ahead(index);
-            let goes_on = descriptor.flags & NEXT != 0;
-            let is_part = std::mem::replace(&mut self.is_in_chain, goes_on);
-            match self.frame(index, descriptor)? {
+            let span = self.buffers.resolve(index, self.ring.descriptor(index))?;
+            self.prefetch_next(index);
+            let is_part = std::mem::replace(&mut self.is_in_chain, span.goes_on);
+            match self.frame(span) {
                 // A chain counts once, with its last slot.
-                _ if goes_on => {}
+                _ if span.goes_on => {}
                 Some(frame) if !is_part && is_one_frame(framer, frame) => {
                     status.frames += 1;
                     sink.frame(frame);
@@ -147,38 +141,36 @@ impl Consumer {
     }
 
     /// The bytes of a slot; `None` if there are more than a frame may have.
-    fn frame(&mut self, index: u16, descriptor: Descriptor) -> Result<Option<&[u8]>, MemifError> {
-        let bytes = descriptor.bytes as usize;
-        let start = self.buffers.at(index, descriptor, bytes)?;
+    fn frame(&mut self, span: Span) -> Option<&[u8]> {
+        let Span { start, bytes, .. } = span;
         if bytes > self.frame_bytes_max {
-            return Ok(None);
+            return None;
         }
         let Some(staging) = &mut self.staging else {
             // SAFETY: `start` points to `bytes` mapped and initialised bytes of our own region,
             // which outlives the borrow; who called `hand_out_in_place` answers for nobody writing
             // to them before the slot is given back, which happens after the borrow.
-            return Ok(Some(unsafe { std::slice::from_raw_parts(start.as_ptr(), bytes) }));
+            return Some(unsafe { std::slice::from_raw_parts(start.as_ptr(), bytes) });
         };
         let copy = &mut staging[..bytes];
         // SAFETY: `start` points to `bytes` mapped bytes, `copy` is private and as long. The peer
         // may write there meanwhile; then the copy is anything, as bytes from a peer always are.
         unsafe { start.copy_to_nonoverlapping(NonNull::from(&mut *copy).cast(), bytes) };
-        Ok(Some(copy))
+        Some(copy)
     }
 
     /// Fetches what is needed next while this frame is being worked on.
-    fn look_ahead(&self, index: u16) {
+    fn prefetch_next(&self, index: u16) {
         if self.available > 2 {
             self.ring.prefetch(index.wrapping_add(2));
         }
         if self.available > 1 {
             let next = index.wrapping_add(1);
-            let descriptor = self.ring.descriptor(next);
-            let bytes = (descriptor.bytes as usize).max(1);
-            if let Ok(start) = self.buffers.at(next, descriptor, bytes) {
-                prefetch(start);
-                // Packets are read from both ends: what proves or describes them is behind.
-                prefetch(start.map_addr(|at| at.saturating_add(bytes - 1)));
+            if let Ok(span) = self.buffers.resolve(next, self.ring.descriptor(next)) {
+                prefetch(span.start);
+                // Packets are read from both ends: the signature is at the end.
+                let last = span.bytes.saturating_sub(1);
+                prefetch(span.start.map_addr(|at| at.saturating_add(last)));
             }
         }
     }

@@ -84,11 +84,13 @@ pub enum MemifError {
         /// The length it names.
         bytes: u32,
     },
-    /// A ring index that moved by more than the ring has slots.
-    #[error("a ring index moved by {distance} in a ring of {slots}")]
+    /// A ring index that moved back, or further than it was let.
+    #[error("a ring index moved by {moved} where 0 to {at_most} were possible ({slots} slots)")]
     IndexJump {
-        /// How far it is from where it can be.
-        distance: u16,
+        /// How far it moved since it was last seen; negative when back is nearer than forward.
+        moved: i16,
+        /// How far it may have moved.
+        at_most: u16,
         /// Slots of the ring.
         slots: u16,
     },

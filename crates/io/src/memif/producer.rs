@@ -1,8 +1,7 @@
 //! The sending end of a ring: frames are written into its buffers, and shown to the peer together.
 //!
-//! Invariants: `reclaimed`, `published` and `next` follow one another within one turn of the ring;
-//! `room` slots from `next` on are ours to write to; our index is never read back from shared
-//! memory after the beginning.
+//! Invariants: what the peer has emptied, `published` and `next` follow one another within one turn
+//! of the ring; nothing of what was written is ever read back from shared memory.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -19,17 +18,13 @@ pub(super) struct Producer {
     next: u16,
     /// What the peer has been shown.
     published: u16,
-    /// The first slot of which a client has not taken the buffer back.
-    reclaimed: u16,
-    /// Slots that may be written, from `next` on.
-    room: u16,
-    /// The peer may have moved since `room` was counted.
+    /// The peer may have moved since we last looked.
     is_stale: bool,
     /// Frames were shown without a look at whether the peer sleeps.
     is_kick_due: bool,
-    /// Lengths of a peer's buffers in the slots that are written and not shown, in case they are
-    /// to be as before.
-    lent_bytes: Vec<u32>,
+    /// A peer's descriptors of the slots that are written and not shown, in case they are to be as
+    /// before.
+    lent: Vec<Descriptor>,
 }
 
 /// Where a frame can be written.
@@ -52,46 +47,48 @@ pub(super) struct Slot {
 
 impl Producer {
     pub(super) fn new(ring: Ring, buffers: Buffers) -> Self {
-        // Ours begin with zero. Of a client's, what it says is as good as anything.
         let start = ring.own_index();
         Producer {
             ring,
             buffers,
             next: start,
             published: start,
-            reclaimed: start,
-            room: 0,
             is_stale: true,
             is_kick_due: false,
-            lent_bytes: Vec::new(),
+            lent: Vec::new(),
         }
     }
 
-    /// Learns how many slots may be written.
+    /// Looks how far the peer has come, and takes back the buffers that it has emptied.
     fn refresh(&mut self) -> Result<(), MemifError> {
         self.is_stale = false;
-        let peer = self.ring.peer_index();
-        match &mut self.buffers {
-            // The peer empties what we have filled.
-            Buffers::Own(pool) => {
-                let in_flight = self.ring.distance(self.published, peer)?;
-                while self.reclaimed != peer {
-                    pool.reclaim(self.reclaimed);
-                    self.reclaimed = self.reclaimed.wrapping_add(1);
-                }
-                self.room = self.ring.slots() - in_flight - self.unpublished();
+        let mut emptied = self.ring.seen();
+        let peer = self.ring.see_peer()?;
+        if let Buffers::Own(pool) = &mut self.buffers {
+            while emptied != peer {
+                pool.reclaim(emptied);
+                emptied = emptied.wrapping_add(1);
             }
-            // The peer hands over empty buffers.
-            Buffers::Peer(_) => self.room = self.ring.distance(peer, self.next)?,
         }
         Ok(())
     }
 
+    /// Slots that may be written, from `next` on.
+    fn room(&self) -> u16 {
+        let seen = self.ring.seen();
+        match &self.buffers {
+            // The peer empties what we have filled.
+            Buffers::Own(_) => self.ring.slots() - self.next.wrapping_sub(seen),
+            // The peer hands over empty buffers.
+            Buffers::Peer(_) => seen.wrapping_sub(self.next),
+        }
+    }
+
     /// Looks for a buffer for a frame of `bytes` bytes.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<Place, MemifError> {
-        if self.is_stale || self.room == 0 {
+        if self.is_stale || self.room() == 0 {
             self.refresh()?;
-            if self.room == 0 {
+            if self.room() == 0 {
                 return Ok(Place::Full);
             }
         }
@@ -102,10 +99,11 @@ impl Producer {
             },
             Buffers::Peer(_) => {
                 let descriptor = self.ring.descriptor(self.next);
-                if bytes > descriptor.bytes as usize {
+                let span = self.buffers.resolve(self.next, descriptor)?;
+                if bytes > span.bytes {
                     return Ok(Place::TooLong);
                 }
-                (self.buffers.at(self.next, descriptor, bytes)?, descriptor)
+                (span.start, descriptor)
             }
         };
         Ok(Place::Buffer(Slot { start, bytes, descriptor }))
@@ -117,10 +115,9 @@ impl Producer {
         self.ring.set_descriptor(self.next, Descriptor { flags: 0, bytes, ..slot.descriptor });
         match &mut self.buffers {
             Buffers::Own(pool) => pool.assign(self.next),
-            Buffers::Peer(_) => self.lent_bytes.push(slot.descriptor.bytes),
+            Buffers::Peer(_) => self.lent.push(slot.descriptor),
         }
         self.next = self.next.wrapping_add(1);
-        self.room -= 1;
     }
 
     /// The last `count` frames, none of them shown yet, are not to be sent.
@@ -131,13 +128,12 @@ impl Producer {
             match &mut self.buffers {
                 Buffers::Own(pool) => pool.reclaim(self.next),
                 Buffers::Peer(_) => {
-                    let descriptor = self.ring.descriptor(self.next);
-                    let bytes = self.lent_bytes.pop().unwrap_or(descriptor.bytes);
-                    self.ring.set_descriptor(self.next, Descriptor { bytes, ..descriptor });
+                    if let Some(lent) = self.lent.pop() {
+                        self.ring.set_descriptor(self.next, lent);
+                    }
                 }
             }
         }
-        self.room += count;
     }
 
     /// Frames written and not shown.
@@ -150,7 +146,7 @@ impl Producer {
         if self.published != self.next {
             self.ring.set_own_index(self.next);
             self.published = self.next;
-            self.lent_bytes.clear();
+            self.lent.clear();
             self.is_kick_due = true;
             self.is_stale = true;
         }

@@ -10,7 +10,12 @@
 //! So the client always moves `head` and the server always moves `tail`.
 //!
 //! The other side can write anything anywhere at any time: each field is read once, indices with
-//! atomic, descriptors with volatile accesses, and what was read is checked by the caller.
+//! atomic, descriptors with volatile accesses. [`Ring::see_peer`] is the only way to an index of a
+//! peer and checks it, [`Buffers::resolve`](super::buffers::Buffers::resolve) the only way from a
+//! descriptor to memory. Our own index is never read back after the beginning.
+//!
+//! Invariant: `seen` never goes back, and never passes what we have shown the peer: the client's
+//! own index, or a whole turn of the ring after the server's.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -62,6 +67,10 @@ pub(super) struct Ring {
     base: NonNull<u8>,
     slots: u16,
     side: Side,
+    /// Our index, as the peer was shown it.
+    own: u16,
+    /// The peer's index, as it was last seen.
+    seen: u16,
     /// Keeps `base` mapped.
     _region: Arc<Region>,
 }
@@ -92,7 +101,13 @@ impl Ring {
             return Err(RingRefusal::Place);
         }
         let base = region.at(offset, ring_bytes(slots)).ok_or(RingRefusal::Place)?;
-        Ok(Ring { base, slots, side, _region: Arc::clone(region) })
+        let mut ring = Ring { base, slots, side, own: 0, seen: 0, _region: Arc::clone(region) };
+        if side == Side::Server {
+            // The memory is the client's: where it begins is as good as anywhere.
+            ring.own = ring.word(TAIL_AT).load(Ordering::Relaxed);
+            ring.seen = ring.own;
+        }
+        Ok(ring)
     }
 
     pub(super) fn slots(&self) -> u16 {
@@ -120,24 +135,44 @@ impl Ring {
         unsafe { AtomicU16::from_ptr(self.base.add(at).cast().as_ptr()) }
     }
 
-    /// The index that the peer moves. What it did before moving it is seen after this.
-    pub(super) fn peer_index(&self) -> u16 {
+    /// Where the peer's index is now. What the peer did before moving it is seen after this.
+    ///
+    /// Only forward, and only as far as we have let it: everything else is
+    /// [`MemifError::IndexJump`], whatever the role and the direction.
+    pub(super) fn see_peer(&mut self) -> Result<u16, MemifError> {
         let at = if self.side == Side::Client { TAIL_AT } else { HEAD_AT };
-        self.word(at).load(Ordering::Acquire)
+        let index = self.word(at).load(Ordering::Acquire);
+        let end = match self.side {
+            // The server fills or empties what was shown to it.
+            Side::Client => self.own,
+            // The client fills what was emptied, or offers what was taken from it.
+            Side::Server => self.own.wrapping_add(self.slots),
+        };
+        let (moved, at_most) = (index.wrapping_sub(self.seen), end.wrapping_sub(self.seen));
+        if moved > at_most {
+            // Back by less than half the range rather than forward by more.
+            let moved = moved.cast_signed();
+            return Err(MemifError::IndexJump { moved, at_most, slots: self.slots });
+        }
+        self.seen = index;
+        Ok(index)
     }
 
-    /// Where our index is in memory; only of interest when a connection begins.
+    /// The peer's index as of the last look.
+    pub(super) fn seen(&self) -> u16 {
+        self.seen
+    }
+
+    /// Our index, as the peer was shown it.
     pub(super) fn own_index(&self) -> u16 {
-        self.own_word().load(Ordering::Relaxed)
+        self.own
     }
 
     /// Moves our index. The peer sees before what we did before.
-    pub(super) fn set_own_index(&self, index: u16) {
-        self.own_word().store(index, Ordering::Release);
-    }
-
-    fn own_word(&self) -> &AtomicU16 {
-        self.word(if self.side == Side::Client { HEAD_AT } else { TAIL_AT })
+    pub(super) fn set_own_index(&mut self, index: u16) {
+        self.own = index;
+        let at = if self.side == Side::Client { HEAD_AT } else { TAIL_AT };
+        self.word(at).store(index, Ordering::Release);
     }
 
     /// Says, as the receiver, whether we look by ourselves. Whoever goes to sleep must look once
@@ -185,21 +220,6 @@ impl Ring {
     /// Fetches the descriptor of an index into the cache.
     pub(super) fn prefetch(&self, index: u16) {
         prefetch(self.descriptor_at(index).cast());
-    }
-
-    /// Refuses a distance beyond what the peer can have come.
-    pub(super) fn at_most(&self, distance: u16, limit: u16) -> Result<(), MemifError> {
-        if distance > limit {
-            return Err(MemifError::IndexJump { distance, slots: self.slots });
-        }
-        Ok(())
-    }
-
-    /// How far the peer's index is ahead of ours, of which at most all slots can be true.
-    pub(super) fn distance(&self, ahead: u16, behind: u16) -> Result<u16, MemifError> {
-        let distance = ahead.wrapping_sub(behind);
-        self.at_most(distance, self.slots)?;
-        Ok(distance)
     }
 }
 

@@ -219,6 +219,53 @@ fn lengths_and_indices_that_cannot_be_end_the_connection() {
     assert!(matches!(result, Err(IoError::Memif(MemifError::IndexJump { .. }))), "{result:?}");
 }
 
+/// Buffers were taken back twice, and the count of free slots fell below zero.
+#[test]
+fn an_index_that_moves_back_ends_the_connection() {
+    let (mut client, server) = established(|_| ());
+    for _ in 0..3 {
+        send(&mut client, &frame(b"taken"));
+    }
+    server.memory.put_tail(TO_SERVER, 3);
+    send(&mut client, &frame(b"seen to be taken"));
+    server.memory.put_tail(TO_SERVER, 2);
+    client.queue(&[&frame(b"after the index moved back")]).unwrap();
+    let result = client.flush();
+    let jump = MemifError::IndexJump { moved: -1, at_most: 1, slots: 256 };
+    assert_eq!(result.unwrap_err().to_string(), IoError::from(jump).to_string());
+    assert!(server.control.farewell().contains("a ring index moved by -1"));
+    // It stays ended, whatever the memory says now.
+    server.memory.put_tail(TO_SERVER, 5);
+    assert!(matches!(client.flush(), Err(IoError::Disconnected { .. })));
+    let result = client.recv_burst(framer, &mut |_| panic!("that is no frame"));
+    assert!(matches!(result, Err(IoError::Disconnected { .. })), "{result:?}");
+
+    // A full ring of which the last slots are not shown yet.
+    let (mut client, server) = established(|_| ());
+    send(&mut client, &frame(b"so that the others are not shown by 32"));
+    for _ in 1..256 {
+        client.queue(&[&frame(b"fills the ring")]).unwrap();
+    }
+    let shown = u16::from_le_bytes(server.memory.get(TO_SERVER + 6));
+    assert!(shown < 256, "{shown}");
+    server.memory.put_tail(TO_SERVER, shown.wrapping_sub(256));
+    client.queue(&[&frame(b"one too many")]).unwrap();
+    let result = client.flush();
+    assert!(matches!(result, Err(IoError::Memif(MemifError::IndexJump { .. }))), "{result:?}");
+
+    // In the ring to the client.
+    let (mut client, server) = established(|_| ());
+    server.fill(0, &frame(b"hello"));
+    server.fill(1, &frame(b"hello"));
+    server.show(2);
+    assert_eq!(receive(&mut client, 2).len(), 2);
+    server.show(1);
+    let result = client.recv_burst(framer, &mut |_| panic!("that is no frame"));
+    let moved_back =
+        matches!(result, Err(IoError::Memif(MemifError::IndexJump { moved: -1, slots: 256, .. })));
+    assert!(moved_back, "{result:?}");
+}
+
 #[test]
 fn the_servers_words_end_the_connection() {
     let (mut client, server) = established(|_| ());

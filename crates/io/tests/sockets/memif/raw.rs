@@ -26,6 +26,9 @@ pub(super) const DISCONNECT: u16 = 8;
 
 pub(super) const COOKIE: u32 = 0x3E3_1F20;
 
+/// In the flags of a ring: its receiver is awake and looks by itself.
+pub(super) const MASK_INTERRUPT: u16 = 1;
+
 /// Slots of the rings of these tests.
 pub(super) const LOG2: u8 = 3;
 pub(super) const SLOTS: u64 = 1 << LOG2;
@@ -196,6 +199,15 @@ impl Memory {
         self.put(ring + 6, &index.to_le_bytes());
     }
 
+    /// What the receiver of a ring says about waking it.
+    pub(super) fn put_flags(&self, ring: u64, flags: u16) {
+        self.put(ring + 4, &flags.to_le_bytes());
+    }
+
+    pub(super) fn flags(&self, ring: u64) -> u16 {
+        u16::from_le_bytes(self.get(ring + 4))
+    }
+
     pub(super) fn put_tail(&self, ring: u64, index: u16) {
         self.put(ring + 64, &index.to_le_bytes());
     }
@@ -271,6 +283,14 @@ impl RawClient {
         let at = BUFFERS + slot * BUFFER;
         self.memory.put(at, bytes);
         self.memory.put_descriptor(TO_SERVER, slot, (0, 0, bytes.len() as u32, at as u32));
+    }
+
+    /// The same as libmemif and gomemif do: who masks interrupts is not woken.
+    pub(super) fn show_unless_masked(&self, index: u16) {
+        self.memory.put_head(TO_SERVER, index);
+        if self.memory.flags(TO_SERVER) & MASK_INTERRUPT == 0 {
+            self.wake_server();
+        }
     }
 
     /// Shows the server what lies before `index`.

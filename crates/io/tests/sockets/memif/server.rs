@@ -7,8 +7,8 @@ use rustix::fs::{FallocateFlags, fallocate};
 
 use super::Place;
 use super::raw::{
-    ACK, ADD_RING, BUFFER, BUFFERS, CONNECT, CONNECTED, Control, HELLO, REGION, RawClient,
-    RingOffer, SLOTS, TO_CLIENT, TO_SERVER, add_region, init, message, new_eventfd,
+    ACK, ADD_RING, BUFFER, BUFFERS, CONNECT, CONNECTED, Control, HELLO, MASK_INTERRUPT, REGION,
+    RawClient, RingOffer, SLOTS, TO_CLIENT, TO_SERVER, add_region, init, message, new_eventfd,
 };
 use crate::{frame, framer, receive, send, wait_for};
 
@@ -296,6 +296,69 @@ fn indices_that_jump_end_the_connection() {
         let result = server.flush();
         let found = matches!(result, Err(IoError::Memif(MemifError::IndexJump { slots: 8, .. })));
         assert!(found, "{index}: {result:?}");
+    }
+}
+
+/// Offers were taken back, or slots offered that were filled and not yet shown.
+#[test]
+fn indices_that_move_back_end_the_connection() {
+    let place = Place::new();
+    let (client, mut server) = established(&place);
+    send(&mut server, &frame(b"the offer is seen"));
+    client.memory.put_head(TO_CLIENT, SLOTS as u16 - 1);
+    server.queue(&[&frame(b"and then is another")]).unwrap();
+    let result = server.flush();
+    let moved_back =
+        matches!(result, Err(IoError::Memif(MemifError::IndexJump { moved: -1, at_most: 1, .. })));
+    assert!(moved_back, "{result:?}");
+
+    let (client, mut server) = established(&place);
+    for _ in 0..SLOTS {
+        server.queue(&[&frame(b"not shown yet")]).unwrap();
+    }
+    client.memory.put_head(TO_CLIENT, 2 * SLOTS as u16);
+    server.queue(&[&frame(b"over what is not shown")]).unwrap();
+    let result = server.flush();
+    let jumped = matches!(result, Err(IoError::Memif(MemifError::IndexJump { moved: 8, .. })));
+    assert!(jumped, "{result:?}");
+
+    let (client, mut server) = established(&place);
+    client.fill(0, &frame(b"once"));
+    client.show(1);
+    assert_eq!(receive(&mut server, 1).len(), 1);
+    client.show(0);
+    let result = server.recv_burst(framer, &mut |_| panic!("that is no frame"));
+    let moved_back = matches!(
+        result,
+        Err(IoError::Memif(MemifError::IndexJump { moved: -1, at_most: 8, slots: 8 }))
+    );
+    assert!(moved_back, "{result:?}");
+}
+
+/// gomemif masks interrupts in the rings that it makes, and wakes who unmasks them.
+#[test]
+fn a_client_that_masks_interrupts_at_first_wakes_us_from_the_first_frame_on() {
+    for sent_before in [0, 1] {
+        let place = Place::new();
+        let client = RawClient::new(&place.path());
+        client.memory.put_flags(TO_SERVER, MASK_INTERRUPT);
+        client.memory.put_flags(TO_CLIENT, MASK_INTERRUPT);
+        client.fill(0, &frame(b"first"));
+        client.fill(1, &frame(b"second"));
+        // Sent while the handshake goes on, it wakes nobody.
+        client.show_unless_masked(sent_before);
+        client.send_all();
+        let mut server = place.accept();
+        assert_eq!(client.memory.flags(TO_SERVER), 0, "the server is asleep");
+        assert_eq!(client.memory.flags(TO_CLIENT), MASK_INTERRUPT, "that flag is the client's");
+        if sent_before == 0 {
+            client.show_unless_masked(1);
+        }
+        assert_eq!(receive(&mut server, 1), [frame(b"first")]);
+        // Until nothing is left, so that it sleeps again.
+        while !server.recv_burst(framer, &mut |_| ()).unwrap().drained {}
+        client.show_unless_masked(2);
+        assert_eq!(receive(&mut server, 1), [frame(b"second")]);
     }
 }
 
