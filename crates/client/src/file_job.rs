@@ -424,7 +424,7 @@ impl Job for FileJob<'_> {
         }
         // The network has enough to do; now there is time for what came.
         let State::Reading(reading) = &mut self.state else { return None };
-        if !reading.reader.has_gathered() {
+        if !reading.reader.has_buffered_spans() {
             return None;
         }
         let now_ns = context.now_ns;
@@ -437,7 +437,7 @@ impl Job for FileJob<'_> {
         match &self.state {
             State::Discovering(_) if self.paused_until_ns > 0 => Some(self.paused_until_ns),
             State::Reading(reading)
-                if reading.reader.wants_local() || reading.reader.has_gathered() =>
+                if reading.reader.wants_local() || reading.reader.has_buffered_spans() =>
             {
                 Some(0)
             }

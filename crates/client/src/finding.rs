@@ -65,7 +65,7 @@ impl Finding {
         config: DiscoveryConfig,
         now_ns: u64,
     ) -> Self {
-        let discovery = Discovery::new(manifest.clone(), config, now_ns).speaking_of(about);
+        let discovery = Discovery::new(manifest.clone(), config, now_ns).vouching_for(about);
         Finding {
             config,
             name: manifest,
@@ -227,10 +227,10 @@ impl Finding {
     /// Begins to ask ahead when there is a description to be proved, and ends when it is refused.
     fn look_ahead(&mut self, context: &mut Context<'_>) {
         let (State::Asking(discovery), Some(config)) = (&self.state, self.reads) else { return };
-        let plan = discovery.unproved().and_then(|it| ObjectPlan::new(&it, false).ok());
+        let plan = discovery.unverified().and_then(|it| ObjectPlan::new(&it, false).ok());
         match plan.filter(|plan| plan.root().is_some()) {
             Some(plan) if self.ahead.is_none() => {
-                self.ahead = Some(Box::new(Reader::ahead(plan, config)));
+                self.ahead = Some(Box::new(Reader::speculative(plan, config)));
             }
             Some(_) => {}
             None => self.leave_ahead(context.flow),

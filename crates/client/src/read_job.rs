@@ -82,7 +82,7 @@ impl<'a> ReadJob<'a> {
     ) -> Self {
         let range = range.start..range.end.min(plan.size.unwrap_or(u64::MAX)).max(range.start);
         let mut reader = Reader::new(plan, Selection::Bytes(range.clone()), config);
-        reader.set_gathering();
+        reader.buffer_spans();
         let (next, held, error) = (range.start, BTreeMap::new(), None);
         let outlet = Outlet { sink, range, is_ordered, next, held, held_bytes: 0, error, bytes: 0 };
         let mut job = ReadJob { reader, outlet, outcome: None };
@@ -137,7 +137,7 @@ impl Job for ReadJob<'_> {
             return Some(request);
         }
         // The network has enough to do; now there is time for what came.
-        if !self.reader.has_gathered() {
+        if !self.reader.has_buffered_spans() {
             return None;
         }
         let ReadJob { reader, outlet, .. } = self;
@@ -147,7 +147,7 @@ impl Job for ReadJob<'_> {
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        match self.reader.has_gathered() {
+        match self.reader.has_buffered_spans() {
             true => Some(0),
             false => self.reader.poll_deadline(flow),
         }

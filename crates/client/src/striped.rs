@@ -261,7 +261,7 @@ impl<'a> JobSource for Source<'a> {
         let range = self.work.take()?;
         let selection = Selection::Bytes(range.clone());
         let mut reader = Reader::new(self.work.plan.clone(), selection, self.fetch);
-        reader.set_gathering();
+        reader.buffer_spans();
         let (notes, endpoint) = (self.notes.clone(), self.report.endpoint.clone());
         let (work, left) = (self.work, None);
         Some(Piece { work, range, reader, notes, endpoint, bytes: 0, left, is_settled: false })
@@ -344,7 +344,7 @@ impl Job for Piece<'_> {
             return Some(request);
         }
         // The network has enough to do; now there is time for what came.
-        if !self.reader.has_gathered() {
+        if !self.reader.has_buffered_spans() {
             return None;
         }
         let now_ns = context.now_ns;
@@ -353,7 +353,7 @@ impl Job for Piece<'_> {
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        match self.reader.has_gathered() {
+        match self.reader.has_buffered_spans() {
             true => Some(0),
             false => self.reader.poll_deadline(flow),
         }

@@ -25,7 +25,7 @@ impl<'a> Component<'a> {
         Self { typ: types::KEYWORD, value }
     }
 
-    /// Whether this is the keyword `word`.
+    /// True if this is the keyword `word`.
     pub fn is_keyword(&self, word: &[u8]) -> bool {
         self.typ == types::KEYWORD && self.value == word
     }

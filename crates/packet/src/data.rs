@@ -41,7 +41,7 @@ impl ContentType {
 pub struct MetaInfo<'a> {
     /// See [`ContentType`].
     pub content_type: u64,
-    /// How long the packet counts as fresh in caches, in milliseconds.
+    /// Time for which the packet counts as fresh in caches, in milliseconds.
     pub freshness_ms: u64,
     /// The last component of the last packet of this sequence.
     pub final_block_id: Option<Component<'a>>,
@@ -108,7 +108,7 @@ impl<'a> Data<'a> {
         self.wire
     }
 
-    /// What the signature covers: everything from Name up to SignatureValue, unknown elements that
+    /// The signed portion: everything from Name up to SignatureValue, unknown elements that
     /// stand between included.
     pub fn signed_portion(&self) -> &'a [u8] {
         &self.wire[self.signed.0..self.signed.1]

@@ -52,7 +52,7 @@ pub enum DecodeError {
     /// A required element is absent.
     #[error("{within} lacks {element}")]
     Missing {
-        /// What is missing.
+        /// The missing element.
         element: &'static str,
         /// Where.
         within: &'static str,
@@ -74,7 +74,7 @@ pub enum DecodeError {
     /// Octets after the end of the packet.
     #[error("{len} octets follow the end of {within}")]
     Trailing {
-        /// How many.
+        /// Number of octets.
         len: usize,
         /// After what.
         within: &'static str,

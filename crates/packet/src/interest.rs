@@ -24,7 +24,7 @@ pub const DEFAULT_LIFETIME_MS: u64 = 4000;
 /// A decoded Interest.
 #[derive(Debug, Clone)]
 pub struct Interest<'a> {
-    /// What is asked for.
+    /// Name asked for.
     pub name: NameRef<'a>,
     /// The name may be a proper prefix of the Data's name.
     pub can_be_prefix: bool,
@@ -214,7 +214,7 @@ impl<'a> Interest<'a> {
         self.lifetime_ms.unwrap_or(DEFAULT_LIFETIME_MS)
     }
 
-    /// Whether the parameters digest in the name is right; true when there are no parameters.
+    /// True if the parameters digest in the name is right; true when there are no parameters.
     pub fn check_parameters_digest(&self) -> bool {
         let Some(start) = self.at.parameters else { return true };
         let digest = sha256(&[&self.value()[start..]]);
@@ -222,7 +222,7 @@ impl<'a> Interest<'a> {
         components.any(|c| c.typ == types::PARAMETERS_SHA256_DIGEST && c.value == digest)
     }
 
-    /// What a signature covers: the name's components without the parameters digest, then
+    /// The signed portion: the name's components without the parameters digest, then
     /// everything from the parameters up to the signature value. `None` for an unsigned Interest.
     pub fn signed_portion(&self) -> Option<[&'a [u8]; 2]> {
         let (start, end) = (self.at.parameters?, self.at.signature_value?);
@@ -233,7 +233,7 @@ impl<'a> Interest<'a> {
         &self.wire[self.at.value..]
     }
 
-    /// Whether `data` answers this Interest by name. Freshness is the content store's affair.
+    /// True if `data` answers this Interest by name. Freshness is the content store's affair.
     pub fn matches(&self, data: &Data<'_>) -> bool {
         if self.name == data.name {
             return true;

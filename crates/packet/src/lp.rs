@@ -174,7 +174,7 @@ impl<'a> LpPacket<'a> {
         Ok(())
     }
 
-    /// Whether the packet carries nothing for the network layer.
+    /// True if the packet carries nothing for the network layer.
     pub fn is_idle(&self) -> bool {
         self.fragment.is_none()
     }
@@ -236,7 +236,7 @@ fn decode_cache_policy(value: &[u8]) -> Result<u64, DecodeError> {
 }
 
 impl LpHeader<'_> {
-    /// Whether a bare packet says the same.
+    /// True if a bare packet would do.
     pub fn is_empty(&self) -> bool {
         *self == LpHeader::default()
     }
@@ -304,7 +304,7 @@ fn nack_len(reason: u64) -> usize {
     }
 }
 
-/// What belongs to the link rather than to the packet.
+/// Fields that belong to the link rather than to the packet.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LinkFields<'a> {
     /// Which fragment this is, when the packet is split.

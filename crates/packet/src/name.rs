@@ -139,12 +139,12 @@ impl<'a> NameRef<'a> {
         Components { reader: tlv::Reader::new(self.value) }
     }
 
-    /// How many components.
+    /// Number of components.
     pub fn count(&self) -> usize {
         self.components().count()
     }
 
-    /// Whether this is `/`.
+    /// True if this is `/`.
     pub fn is_empty(&self) -> bool {
         self.value.is_empty()
     }
@@ -187,7 +187,7 @@ impl<'a> NameRef<'a> {
         NameRef { value: &self.value[..components.reader.position()] }
     }
 
-    /// What follows the first `count` components.
+    /// The components after the first `count`.
     pub fn suffix(&self, count: usize) -> NameRef<'a> {
         NameRef { value: &self.value[self.prefix(count).value.len()..] }
     }
@@ -197,7 +197,7 @@ impl<'a> NameRef<'a> {
         self.prefix(self.count().saturating_sub(count))
     }
 
-    /// Whether `other` starts with all of this name's components.
+    /// True if `other` starts with all of this name's components.
     pub fn is_prefix_of(&self, other: NameRef<'_>) -> bool {
         other.value.starts_with(self.value)
     }

@@ -34,8 +34,8 @@ pub enum SignError {
     /// The cryptographic library refused.
     #[error("the key could not sign")]
     Failed,
-    /// A packet planned ahead needs a signature of fixed length.
-    #[error("this signature type has no fixed length, the packet cannot be laid out ahead")]
+    /// A planned packet needs a signature of fixed length.
+    #[error("this signature type has no fixed length, the packet cannot be planned")]
     VariableLength,
     /// The packet would exceed what NDN software accepts.
     #[error("the packet would have {len} octets, more than {max}")]
@@ -59,7 +59,7 @@ pub trait Signer {
     /// otherwise.
     fn signature_len_max(&self) -> usize;
 
-    /// Whether every signature has [`Signer::signature_len_max`] octets.
+    /// True if every signature has [`Signer::signature_len_max`] octets.
     fn has_fixed_len(&self) -> bool {
         self.signature_type() != signature_type::ECDSA
     }
@@ -304,7 +304,7 @@ pub fn descriptions(value: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// What a signer adds besides type and key.
+/// Elements that a signer adds besides type and key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct InfoExtra<'a> {
     pub(crate) nonce: Option<&'a [u8]>,

@@ -34,7 +34,7 @@ impl<'a> Reader<'a> {
         self.at
     }
 
-    /// Whether nothing is left.
+    /// True if nothing is left.
     pub fn is_empty(&self) -> bool {
         self.at >= self.input.len()
     }
@@ -120,8 +120,8 @@ impl<'a> OrderedReader<'a> {
     pub(crate) fn read(&mut self) -> Result<Option<Element<'a>>, DecodeError> {
         while let Some(element) = self.reader.read()? {
             let typ = element.typ;
-            let ahead = &self.order[self.place_min..];
-            if let Some(passed) = ahead.iter().position(|known| *known == typ) {
+            let rest = &self.order[self.place_min..];
+            if let Some(passed) = rest.iter().position(|known| *known == typ) {
                 self.place_min += passed + 1;
                 return Ok(Some(element));
             }

@@ -127,7 +127,7 @@ pub const LP_NON_DISCOVERY: u32 = 844;
 /// LpPacket: prefix announcement (a Data packet).
 pub const LP_PREFIX_ANNOUNCEMENT: u32 = 848;
 
-/// Whether an unknown element of this TYPE refuses the packet (spec: NDN Packet Format §1.3).
+/// True if an unknown element of this TYPE refuses the packet (spec: NDN Packet Format §1.3).
 pub fn is_critical(typ: u32) -> bool {
     typ <= 31 || typ & 1 == 1
 }

@@ -20,7 +20,7 @@ pub const KEY_COMPONENT: &[u8] = b"KEY";
 /// Issuer id of a certificate that its own key signed.
 pub const SELF_ISSUER: &[u8] = b"self";
 
-/// How long caches may answer with a certificate, in milliseconds.
+/// Time for which caches may answer with a certificate, in milliseconds.
 pub const FRESHNESS_MS: u64 = 3_600_000;
 
 /// Components after the identity: `KEY`, key id, issuer id, version.
@@ -81,7 +81,7 @@ pub enum ValidityError {
     NotYetValid(u64),
 }
 
-/// What a new certificate says.
+/// Content of a new certificate.
 #[derive(Debug, Clone)]
 pub struct CertificateRequest<'a> {
     /// `/<identity>/KEY/<keyId>`.
@@ -210,14 +210,14 @@ impl Certificate {
         self.issuer.as_ref().map(Name::view)
     }
 
-    /// Whether the packet names its own key as the issuer.
+    /// True if the packet names its own key as the issuer.
     pub fn is_self_signed(&self) -> bool {
         self.issuer().is_some_and(|issuer| {
             self.key_name().is_prefix_of(issuer) || issuer == self.name.view()
         })
     }
 
-    /// Whether the certificate counts at the Unix time `now_s`.
+    /// True if the certificate counts at the Unix time `now_s`.
     ///
     /// # Errors
     /// [`ValidityError`] says which end of the period was missed.
@@ -246,7 +246,7 @@ impl Certificate {
     }
 }
 
-/// Whether `name` can name a key or certificate: `KEY` is its second, third or fourth component
+/// True if `name` can name a key or certificate: `KEY` is its second, third or fourth component
 /// from the end.
 pub fn is_key_locator(name: NameRef<'_>) -> bool {
     (2..=TRAILING_COMPONENTS).any(|from_end| key_component_at(name, from_end).is_some())

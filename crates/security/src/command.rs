@@ -1,4 +1,4 @@
-//! Whether a command from another machine may be carried out: a signature by a key that the
+//! Authorisation of commands from other machines: a signature by a key that the
 //! operator allowed, made now and not seen before.
 //!
 //! The operator allows *keys for prefixes* ([`Anchor`]). The signer's key may be one of them: then

@@ -8,7 +8,7 @@
 //! | NDNd | PEM `NDN CERT`, `NDN KEY` | certificates, private keys in Data packets |
 //! | openssl | PEM or DER | a private key without name |
 //!
-//! What a file is shows in its octets; its name does not matter. Several PEM blocks may follow
+//! A file is recognised by its octets; its name does not matter. Several PEM blocks may follow
 //! each other.
 
 use byname_packet::{Data, DataBuilder, DecodeError, Name, NameRef, SignError, types};

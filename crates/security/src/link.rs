@@ -45,7 +45,7 @@ pub enum LinkError {
     /// A part after `?` is neither `via` nor `key`.
     #[error("unknown part {name:?} in the link (only via= and key= are known)")]
     UnknownPart {
-        /// What stands before the `=`.
+        /// The text before the `=`.
         name: String,
     },
     /// An address is no `scheme://rest`.
@@ -77,7 +77,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Whether a text means a link rather than a name.
+    /// True if a text means a link rather than a name.
     pub fn is_link(text: &str) -> bool {
         text.starts_with(SCHEME)
     }

@@ -1,10 +1,10 @@
-//! A private key on its way between machines: encrypted with a passphrase, beside its certificate.
+//! A private key in transit between machines: encrypted with a passphrase, beside its certificate.
 //!
 //! ```text
 //! SafeBag = 128 LENGTH Data(certificate) EncryptedKey
 //! EncryptedKey = 129 LENGTH (PKCS#8 EncryptedPrivateKeyInfo)
 //! ```
-//! What we write is PBES2 with PBKDF2 (HMAC-SHA-256) and AES-256-CBC, which ndn-cxx, python-ndn and
+//! We write PBES2 with PBKDF2 (HMAC-SHA-256) and AES-256-CBC, which ndn-cxx, python-ndn and
 //! NDNts read. What we read may also be older (SHA-1) or scrypt. Key derivation that would take
 //! minutes or gigabytes is refused before it starts.
 //!
@@ -42,8 +42,8 @@ pub enum SafeBagError {
     /// The certificate in it cannot be used.
     #[error("the certificate in the SafeBag cannot be used: {0}")]
     Certificate(#[from] CertificateError),
-    /// The key is not encrypted as PKCS#8 says, or in a way that is not known here.
-    #[error("the key in the SafeBag is encrypted in an unknown way")]
+    /// The key is not encrypted as PKCS#8 says, or by a scheme that is not known here.
+    #[error("the key in the SafeBag is encrypted by an unknown scheme")]
     Encryption,
     /// The derivation of the key asks for too much time or memory.
     #[error("the key in the SafeBag asks for unreasonably much work to decrypt")]

@@ -2,7 +2,7 @@
 //!
 //! Trust starts at *anchors*: a key, trusted for the names under one prefix. From a signed packet
 //! the [`Validator`] walks up the chain of certificates until it meets an anchor for the packet's
-//! name. On the way every signature must match, every certificate must be valid now and not
+//! name. Along the chain every signature must match, every certificate must be valid now and not
 //! revoked, and names must narrow: a key signs only under its own identity, an issuer only for
 //! identities under its own. There is no trust on first use unless the policy says so.
 //!
@@ -13,7 +13,7 @@
 //! name of a certificate; the caller fetches it, hands it to [`Validator::add_certificate`] and
 //! checks again. Certificates are kept (at most [`CERTIFICATES_MAX`]) and a link of the chain that
 //! was verified once is not verified again; those of a chain that was refused are forgotten, so
-//! that a forged certificate cannot stay in the way of the true one.
+//! that a forged certificate cannot keep the true one out.
 
 mod error;
 mod signed;
@@ -44,7 +44,7 @@ pub struct Anchor {
     pub key: KeyId,
 }
 
-/// What to do with keys that lead to no anchor.
+/// Treatment of keys that lead to no anchor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnknownKeys {
     /// Refuse them, saying how to add them.
@@ -65,7 +65,7 @@ pub struct TrustPolicy {
     pub anchors: BTreeSet<Anchor>,
     /// Keys that never count.
     pub revoked: BTreeSet<KeyId>,
-    /// What to do with keys that lead to no anchor.
+    /// Treatment of keys that lead to no anchor.
     pub unknown_keys: UnknownKeys,
 }
 
@@ -130,7 +130,7 @@ pub struct Validator {
     tick: u64,
 }
 
-/// How far up the chain a walk is.
+/// Position of a walk up the chain.
 struct Walk<'a> {
     /// Name of the packet whose trust is asked for, or of what it speaks about.
     packet_name: NameRef<'a>,
@@ -213,7 +213,7 @@ impl Validator {
         decision
     }
 
-    /// What can be said before any key is looked at.
+    /// Verdict that needs no key.
     fn check_without_keys(&self, signed: &Signed<'_>) -> Option<Decision> {
         let name = || signed.name.to_name();
         let digest = signed.signature_type == signature_type::SHA256;
@@ -389,7 +389,7 @@ fn refuse(error: TrustError) -> Step {
     Step::Done(Decision::Refused(error))
 }
 
-/// Whether the owner of `certificate` may sign `name`.
+/// True if the owner of `certificate` may sign `name`.
 fn check_under(name: NameRef<'_>, certificate: &Certificate) -> Result<(), TrustError> {
     if certificate.identity().is_prefix_of(name) {
         return Ok(());

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::key::{PublicKey, contiguous};
 
-/// What a signature is checked with.
+/// Key with which a signature is checked.
 #[derive(Debug, Clone, Copy)]
 pub enum VerifyKey<'a> {
     /// Nothing: only a digest can be checked.

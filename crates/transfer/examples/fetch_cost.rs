@@ -1,4 +1,4 @@
-//! What asking for a segment and taking its answer costs in the fetch engine, without packets:
+//! Cost of asking for a segment and taking its answer in the fetch engine, without packets:
 //! `cargo run --release -p byname-transfer --example fetch_cost`.
 
 use std::collections::VecDeque;

@@ -10,16 +10,16 @@ use crate::request::{Ask, Context, Request};
 /// Certificates fetched for one decision; the validator refuses longer chains before that.
 const ASKS_MAX: usize = 16;
 
-/// The outcome of one look at a packet.
+/// The outcome of checking a packet.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     Trusted(Trusted),
-    /// A certificate is being fetched; look again when [`Authenticator::handle_data`] says so.
+    /// A certificate is being fetched; check again when [`Authenticator::handle_data`] says so.
     Wait,
     Refused(TrustError),
 }
 
-/// The certificates on the way from a packet to its anchor that are known by now.
+/// The certificates of the chain from a packet to its anchor that are known by now.
 pub(crate) fn chain(data: &Data<'_>, context: &mut Context<'_>) -> Vec<Vec<u8>> {
     let mut chain = Vec::new();
     let mut locator = match data.signature_info.key_locator {
@@ -41,7 +41,7 @@ pub(crate) fn chain(data: &Data<'_>, context: &mut Context<'_>) -> Vec<Vec<u8>> 
 #[derive(Debug)]
 pub(crate) struct Authenticator {
     config: FetchConfig,
-    /// What the packet speaks about, if that is not its own name.
+    /// Subject of the packet, if that is not its own name.
     about: Option<Name>,
     ask: Option<Ask>,
     asked: usize,
@@ -70,7 +70,7 @@ impl Authenticator {
         match context.validator.check_about(&Signed::from(data), about, now_s) {
             Decision::Trusted(trusted) => Verdict::Trusted(trusted),
             Decision::Refused(error) => Verdict::Refused(error),
-            // One at a time: what is under way may be just what is missing.
+            // One at a time: what is in flight may be just what is missing.
             Decision::NeedCertificate(_) if self.ask.is_some() => Verdict::Wait,
             Decision::NeedCertificate(name) if self.asked < ASKS_MAX => {
                 self.asked += 1;

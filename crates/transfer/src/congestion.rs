@@ -1,8 +1,8 @@
-//! How many requests may be under way, and how fast they may follow each other.
+//! Congestion control: window (requests in flight) and pace of a path.
 //!
 //! In NDN the consumer alone decides the rate, so a controller counts requested segments, not
-//! bytes. A [`Flow`](crate::flow::Flow) tells it what came and what was lost; the controller
-//! answers with a window and, if it wants one, a pace. It knows neither names nor files.
+//! bytes. A [`Flow`](crate::flow::Flow) reports what was delivered and lost; the controller answers
+//! with a window and, if it wants one, a pace. It knows neither names nor files.
 //!
 //! Signals carry the time at which the request they concern was sent: all requests of one window
 //! that suffer from the same full queue are one event, and a request sent before the last
@@ -29,9 +29,9 @@ const MS: u64 = 1_000_000;
 /// segments are what TCP would send (ten full-size segments are 14 KiB, these are 128 KiB, but
 /// the forwarders in between queue packets, not bytes).
 pub const WINDOW_INITIAL: usize = 16;
-/// Largest window unless configured otherwise: 4 GiB under way in segments of 8 KiB, 100 Gbit/s at
-/// 200 ms with half as much again. What is under way is in the network; here it takes 100 octets
-/// a segment. Forwarders on the way may hold fewer (ours 131 072) and refuse the rest.
+/// Largest window unless configured otherwise: 4 GiB in flight in segments of 8 KiB, 100 Gbit/s at
+/// 200 ms with half as much again. What is in flight is in the network; here it takes 100 octets
+/// a segment. Forwarders on the path may hold fewer (ours 131 072) and refuse the rest.
 pub const WINDOW_MAX: usize = 1 << 19;
 /// No configuration allows more: one entry of 64 octets each is kept.
 pub const WINDOW_LIMIT: usize = 1 << 20;
@@ -51,7 +51,7 @@ pub struct DataSample {
     pub bytes: u64,
     /// It carried an NDNLPv2 congestion mark.
     pub is_marked: bool,
-    /// Requests under way, this one no longer among them.
+    /// Requests in flight, this one no longer among them.
     pub in_flight: usize,
     /// The window or the pace, not the reader or the disk, kept us from asking for more.
     pub is_limiting: bool,
@@ -59,14 +59,14 @@ pub struct DataSample {
     pub round: Option<Round>,
 }
 
-/// What was measured between two answers at least one round trip apart.
+/// Measurements between two answers at least one round trip apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     /// Its length.
     pub duration_ns: u64,
-    /// Payload that came.
+    /// Payload delivered.
     pub bytes: u64,
-    /// Segments that came.
+    /// Segments delivered.
     pub segment_count: u64,
     /// Payload per second.
     pub bytes_per_s: u64,
@@ -74,11 +74,11 @@ pub struct Round {
     pub rtt_mean_ns: u64,
     /// Round trips measured.
     pub rtt_count: u64,
-    /// The reader, not the path, decided how much came.
+    /// The reader, not the path, decided how much was delivered.
     pub is_reader_limited: bool,
 }
 
-/// What showed that a request was not answered.
+/// Evidence that a request was not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossKind {
     /// Later requests were answered, this one was not.
@@ -96,15 +96,15 @@ pub struct LossSample {
     pub now_ns: u64,
     /// When it was sent.
     pub sent_ns: u64,
-    /// How it was found.
+    /// The evidence.
     pub kind: LossKind,
-    /// Requests under way, this one no longer among them.
+    /// Requests in flight, this one no longer among them.
     pub in_flight: usize,
     /// Something was answered since it was sent.
     pub is_path_alive: bool,
 }
 
-/// Decides the number of segments under way on one path, and their pace.
+/// Decides the number of segments in flight on one path, and their pace.
 pub trait CongestionController: Send {
     /// A segment arrived.
     fn on_data(&mut self, sample: &DataSample);
@@ -112,7 +112,7 @@ pub trait CongestionController: Send {
     /// A segment did not arrive.
     fn on_loss(&mut self, sample: &LossSample);
 
-    /// Number of segments that may be under way.
+    /// Number of segments that may be in flight.
     fn window(&self) -> usize;
 
     /// Payload per second that may be asked for; `None` if the window alone decides.
@@ -139,7 +139,7 @@ pub enum Congestion {
 }
 
 impl Congestion {
-    /// A controller that never has more than `window_max` under way.
+    /// A controller that never has more than `window_max` in flight.
     pub fn controller(self, window_max: usize) -> Box<dyn CongestionController> {
         let window_max = window_max.clamp(WINDOW_MIN, WINDOW_LIMIT);
         match self {
@@ -166,7 +166,7 @@ impl fmt::Display for Congestion {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not one of bdp, cubic, aimd, fixed=N (N from 1 to {WINDOW_LIMIT})")]
 pub struct UnknownCongestion {
-    /// What was given.
+    /// The text.
     pub text: String,
 }
 

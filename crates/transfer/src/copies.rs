@@ -1,4 +1,4 @@
-//! What is kept with a copy so that it can be served: the publisher's own signed packets.
+//! Packets kept with a copy so that it can be served: the publisher's own signed packets.
 //!
 //! A sequence of TLV elements: the metadata packet, the certificates that lead from it to an
 //! anchor, and for a directory the payload that the packet describes (as a Content element).
@@ -22,7 +22,7 @@ pub const MANIFEST_SLOT: &str = "manifest";
 /// Certificates kept with one packet.
 const CERTIFICATES_MAX: usize = 8;
 
-/// What was kept.
+/// The kept packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kept<'a> {
     /// The signed metadata packet.
@@ -67,7 +67,7 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// What to keep of a version: nothing if it proves nothing to others.
+/// Packets to keep of a version: none if it proves nothing to others.
 pub fn encode(discovered: &Discovered, payload: Option<&[u8]>) -> Option<Vec<u8>> {
     let is_proof = discovered.trust != Trusted::Insecure && !discovered.packet.is_empty();
     if !is_proof || !matches!(discovered.metadata.root, ContentRoot::Known(_)) {
@@ -87,7 +87,7 @@ pub fn encode(discovered: &Discovered, payload: Option<&[u8]>) -> Option<Vec<u8>
     Some(out)
 }
 
-/// Whether a packet of this name (`<asked>/32=metadata/v=T/seg=0`) describes the object with this
+/// True if a packet of this name (`<asked>/32=metadata/v=T/seg=0`) describes the object with this
 /// versioned name, rather than a directory that proves it.
 pub fn describes(packet: NameRef<'_>, versioned: NameRef<'_>) -> bool {
     let asked = packet.without_last(2);

@@ -10,7 +10,7 @@
 //! comes does not tell which of two Interests it answers.
 
 mod damage;
-mod unproved;
+mod unverified;
 
 use byname_packet::{Data, KeyLocator, Name, NameRef};
 use byname_security::trust::{TrustError, Trusted};
@@ -31,16 +31,16 @@ const PAUSE_MAX_NS: u64 = 1_000 * MS;
 /// A cache may hold the previous description for as long as it is fresh; ask past that.
 const STALE_ASKS_MAX: u32 = 3;
 
-/// How patient a discovery is.
+/// Patience of a discovery.
 #[derive(Clone, Copy, Debug)]
 pub struct DiscoveryConfig {
     /// Retransmission of the single requests.
     pub fetch: FetchConfig,
-    /// Whether an older description will do.
+    /// True if an older description will do.
     pub freshness: Freshness,
-    /// How long "being written" is waited on.
+    /// Time for which "being written" is waited on.
     pub being_written_ns: u64,
-    /// How long "root pending" is waited on, while the publisher keeps saying so.
+    /// Time for which "root pending" is waited on, while the publisher keeps saying so.
     pub root_pending_ns: u64,
     /// Take "root pending" for an answer if a reader can go on from there: see
     /// [`Proof::Pending`](crate::reader::Proof).
@@ -73,14 +73,14 @@ pub struct Discovered {
     pub packet: Vec<u8>,
     /// The certificates that lead from it to the anchor, as far as they are known.
     pub certificates: Vec<Vec<u8>>,
-    /// Whether this is what the publisher says now. Otherwise it did not answer, or what came as
+    /// True if this is what the publisher says now. Otherwise it did not answer, or what came as
     /// its answer is old.
     pub is_fresh: bool,
     /// Time since it was signed, by the clocks of the publisher and of this machine.
     pub age_ns: u64,
 }
 
-/// What an answer that has to be waited on says.
+/// Reason to wait that an answer gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waiting {
     /// Somebody is writing the file at the publisher's.
@@ -122,7 +122,7 @@ pub struct Discovery {
     stale_asks: u32,
     damaged_asks: u32,
     waiting: Option<Waiting>,
-    is_waiting_told: bool,
+    is_waiting_reported: bool,
     outcome: Option<Result<Discovered, ReadError>>,
 }
 
@@ -140,13 +140,13 @@ impl Discovery {
             stale_asks: 0,
             damaged_asks: 0,
             waiting: None,
-            is_waiting_told: false,
+            is_waiting_reported: false,
             outcome: None,
         }
     }
 
-    /// Uses only what is said of `about`: whose word counts for that name may say it.
-    pub fn speaking_of(mut self, about: Name) -> Self {
+    /// Uses only what the answer states about `about`: a key that counts for that name will do.
+    pub fn vouching_for(mut self, about: Name) -> Self {
         self.authenticator.set_about(about);
         self
     }
@@ -156,15 +156,15 @@ impl Discovery {
         self.name.view()
     }
 
-    /// What the publisher says is to be waited on, once it has lasted for a second; told once.
+    /// Reason of the publisher to wait, once it has lasted for a second; reported once.
     pub fn poll_waiting(&mut self, now_ns: u64) -> Option<Waiting> {
-        const WORTH_TELLING_NS: u64 = 1_000 * MS;
+        const WORTH_REPORTING_NS: u64 = 1_000 * MS;
         let waited_ns = now_ns.saturating_sub(self.started_ns);
-        if waited_ns < WORTH_TELLING_NS || self.is_waiting_told {
+        if waited_ns < WORTH_REPORTING_NS || self.is_waiting_reported {
             return None;
         }
         let waiting = self.waiting.take();
-        self.is_waiting_told = waiting.is_some();
+        self.is_waiting_reported = waiting.is_some();
         waiting
     }
 
@@ -245,7 +245,7 @@ impl Discovery {
         self.outcome.take()
     }
 
-    /// Gives back to the flow what is under way. Call before dropping an unfinished discovery.
+    /// Gives back to the flow what is in flight. Call before dropping an unfinished discovery.
     pub fn abandon(&mut self, flow: &mut Flow) {
         self.authenticator.abandon(flow);
         if let Stage::Asking(ask) = &mut self.stage {
@@ -305,7 +305,7 @@ impl Discovery {
         self.stage = Stage::Asking(Box::new(Ask::new(request, config)));
     }
 
-    /// "No route" is told for a moment whenever a server restarts. Who waited for that once does
+    /// "No route" comes for a moment whenever a server restarts. Who waited for that once does
     /// not wait again: neither for the other names of that publisher nor for older answers.
     fn on_no_route(&mut self, context: &mut Context<'_>) {
         match self.whom {
@@ -465,7 +465,7 @@ impl Discovery {
         }));
     }
 
-    /// Whether the publisher is not the one who is asked.
+    /// True if the publisher is not the one who is asked.
     fn is_offline(&self) -> bool {
         matches!(self.whom, Whom::Anybody(_))
     }

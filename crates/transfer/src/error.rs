@@ -4,14 +4,14 @@ use byname_packet::{DecodeError, Name};
 use byname_security::trust::TrustError;
 use thiserror::Error;
 
-/// What a caller can do about an error.
+/// Class of an error: what a caller can do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
     /// The same call may succeed later.
     Retryable,
     /// The same call will fail again until somebody changes something.
     Permanent,
-    /// What came is not what was signed, or by nobody who counts.
+    /// The answer is not what was signed, or by nobody who counts.
     Corrupt,
 }
 
@@ -24,7 +24,7 @@ pub enum ReadError {
         /// Name asked for.
         name: Name,
     },
-    /// The forwarder knows no way to the name.
+    /// The forwarder knows no route to the name.
     #[error("no route to {name}: nobody has announced this prefix to the forwarder")]
     NoRoute {
         /// Name asked for.
@@ -150,13 +150,13 @@ pub enum ProtocolProblem {
     /// The announced name belongs to something else, or has no version.
     #[error("the announcement is about {announced}")]
     OtherName {
-        /// What is announced.
+        /// The announced name.
         announced: Name,
     },
     /// A directory where a file was asked for, or the reverse.
     #[error("it is a {}", if *.is_directory { "directory" } else { "file, not a directory" })]
     Kind {
-        /// What it is.
+        /// True if it is a directory.
         is_directory: bool,
     },
     /// The announced root comes without size or segment size.
@@ -183,7 +183,7 @@ pub enum ProtocolProblem {
 }
 
 impl ReadError {
-    /// What a caller can do about it.
+    /// The class: what a caller can do about it.
     pub fn class(&self) -> ErrorClass {
         match self {
             ReadError::NoRoute { .. }

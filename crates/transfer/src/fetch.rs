@@ -5,8 +5,8 @@
 //! arrive in any order and a lost one holds up nobody else; that also makes "resume" and "byte
 //! range" the same thing as a fresh download, with other runs of segments to do.
 //!
-//! Invariants: a segment is to do, under way, waiting for its next attempt, or finished, never two
-//! of these; what is under way is counted in the shared [`Flow`] exactly once; memory is bounded by
+//! Invariants: a segment is to do, in flight, waiting for its next attempt, or finished, never two
+//! of these; what is in flight is counted in the shared [`Flow`] exactly once; memory is bounded by
 //! the runs given at the start plus the window of the flow.
 
 mod refusals;
@@ -26,7 +26,7 @@ use table::{Attempt, SegmentMap, Table};
 
 const MS: u64 = 1_000_000;
 
-/// How long a path may answer "no route" before that is believed. A forwarder says so for a
+/// Time for which a path may answer "no route" before that is believed. A forwarder says so for a
 /// moment whenever a server restarts; users want to know within a second.
 pub const NO_ROUTE_PATIENCE_NS: u64 = 700 * MS;
 const NO_ROUTE_RETRY_NS: u64 = 100 * MS;
@@ -113,7 +113,7 @@ pub enum NackKind {
 pub struct Fetch {
     config: FetchConfig,
     to_do: SegmentRuns,
-    under_way: Table,
+    in_flight: Table,
     /// Places in the order of sending of the last answered ones, highest first.
     answered: [u64; LATER_ANSWERS],
     share: Share,
@@ -140,7 +140,7 @@ impl Fetch {
         Fetch {
             config,
             to_do,
-            under_way: Table::default(),
+            in_flight: Table::default(),
             answered: [0; LATER_ANSWERS],
             share: Share::new(config.class),
             waiting: SegmentMap::default(),
@@ -164,7 +164,7 @@ impl Fetch {
         now_ns: u64,
         flow: &mut Flow,
     ) -> bool {
-        if let Some(attempt) = self.under_way.remove(segment) {
+        if let Some(attempt) = self.in_flight.remove(segment) {
             self.check_verdict(&attempt, now_ns, flow);
             flow.on_data(now_ns, &attempt.sent(), is_marked);
             self.note_answered(attempt.order);
@@ -185,7 +185,7 @@ impl Fetch {
 
     /// A Nack for this segment came.
     pub fn handle_nack(&mut self, segment: u64, kind: NackKind, now_ns: u64, flow: &mut Flow) {
-        let Some(attempt) = self.under_way.remove(segment) else { return };
+        let Some(attempt) = self.in_flight.remove(segment) else { return };
         if kind == NackKind::Congestion {
             flow.on_congestion_nack(now_ns, &attempt.sent());
         } else {
@@ -212,13 +212,13 @@ impl Fetch {
     /// Call when [`poll_deadline`](Fetch::poll_deadline) has passed; harmless at other times.
     pub fn handle_timeout(&mut self, now_ns: u64, flow: &mut Flow) {
         self.find_overtaken(now_ns, flow);
-        while let Some((segment, attempt)) = self.under_way.oldest() {
+        while let Some((segment, attempt)) = self.in_flight.oldest() {
             if self.deadline_of(attempt, flow) > now_ns {
                 break;
             }
             let mut attempt = *attempt;
             attempt.was_overtaken = false;
-            self.under_way.remove(segment);
+            self.in_flight.remove(segment);
             if now_ns < attempt.sent_ns.saturating_add(flow.rto_ns()) && self.may_probe(&attempt) {
                 self.probed_ns = Some(now_ns);
                 flow.on_released(1);
@@ -241,11 +241,11 @@ impl Fetch {
             None => self.last_segment = Some(last),
         }
         self.to_do.cut_after(last);
-        flow.on_released(self.under_way.cut_after(last));
+        flow.on_released(self.in_flight.cut_after(last));
         self.waiting.retain(|&segment, _| segment <= last);
     }
 
-    /// What came as this segment is not what it should be: ask again, a bounded number of times.
+    /// The answer for this segment is not what it should be: ask again, a bounded number of times.
     pub fn refuse(&mut self, segment: u64, now_ns: u64) {
         if self.refusals.add(segment, self.config.refusals_max) {
             return self.fail(FetchFailure::Refused { segment });
@@ -256,7 +256,7 @@ impl Fetch {
     /// Ask for this segment too, not before `due_ns`: it is needed on demand, or it came but could
     /// not be used yet.
     pub fn want(&mut self, segment: u64, due_ns: u64, now_ns: u64) {
-        if self.under_way.contains(segment) || self.waiting.contains_key(&segment) {
+        if self.in_flight.contains(segment) || self.waiting.contains_key(&segment) {
             return;
         }
         let attempt = Attempt { sent_ns: now_ns, ..fresh(due_ns) };
@@ -270,23 +270,23 @@ impl Fetch {
 
     /// Nobody wants this segment any more. If it comes all the same, it is nobody's.
     pub fn unwant(&mut self, segment: u64, flow: &mut Flow) {
-        if self.under_way.remove(segment).is_some() {
+        if self.in_flight.remove(segment).is_some() {
             flow.on_released(1);
         }
         self.waiting.remove(&segment);
     }
 
-    /// Gives back to the flow what is under way. Call before dropping an unfinished fetch.
+    /// Gives back to the flow what is in flight. Call before dropping an unfinished fetch.
     pub fn abandon(&mut self, flow: &mut Flow) {
-        flow.on_released(self.under_way.len());
+        flow.on_released(self.in_flight.len());
         flow.leave(&mut self.share);
-        self.under_way = Table::default();
+        self.in_flight = Table::default();
         self.waiting.clear();
         self.waiting_order.clear();
         self.to_do = SegmentRuns::default();
     }
 
-    /// The next segment to ask for now; new ones only while fewer than `room` are under way. The
+    /// The next segment to ask for now; new ones only while fewer than `room` are in flight. The
     /// caller must send it.
     /// `bytes` is the payload one segment is expected to carry.
     pub fn poll_segment(
@@ -314,14 +314,14 @@ impl Fetch {
         attempt.tries += 1;
         attempt.bytes = bytes;
         attempt.order = flow.on_sent(&mut self.share, bytes, now_ns);
-        self.under_way.push(segment, attempt);
+        self.in_flight.push(segment, attempt);
         Some(segment)
     }
 
     /// When [`handle_timeout`](Fetch::handle_timeout) or
     /// [`poll_segment`](Fetch::poll_segment) has something to do without anything arriving.
     pub fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        let oldest = self.under_way.oldest();
+        let oldest = self.in_flight.oldest();
         let time_out = oldest.map(|(_, attempt)| self.deadline_of(attempt, flow));
         let retry = self.waiting_order.peek().map(|Reverse((due_ns, _))| *due_ns);
         // What was due already and not let out waits for room, not for time.
@@ -337,14 +337,14 @@ impl Fetch {
     /// True when every segment to do has arrived.
     pub fn is_finished(&self) -> bool {
         self.failure.is_none()
-            && self.under_way.is_empty()
+            && self.in_flight.is_empty()
             && self.waiting.is_empty()
             && self.to_do.is_empty()
     }
 
-    /// Number of segments under way.
-    pub fn under_way_count(&self) -> usize {
-        self.under_way.len()
+    /// Number of segments in flight.
+    pub fn in_flight_count(&self) -> usize {
+        self.in_flight.len()
     }
 
     /// Number of segments that wait for their next attempt.
@@ -363,7 +363,7 @@ impl Fetch {
 
     fn is_worn_out(&self, attempt: &Attempt, now_ns: u64) -> bool {
         let is_old = now_ns.saturating_sub(attempt.first_sent_ns) >= self.config.silence_ns;
-        // What was under way when everything fell silent cannot each be tried so often by then.
+        // What was in flight when everything fell silent cannot each be tried so often by then.
         let is_silent = self
             .heard_ns
             .is_none_or(|heard| now_ns.saturating_sub(heard) >= self.config.silence_ns);
@@ -386,12 +386,12 @@ impl Fetch {
         if silence_ns > attempt.sent_ns { again_ns.min(silence_ns) } else { again_ns }
     }
 
-    /// Whether enough requests sent later were answered.
+    /// True if enough requests sent later were answered.
     fn is_overtaken(&self, attempt: &Attempt) -> bool {
         attempt.order < self.answered[LATER_ANSWERS - 1]
     }
 
-    /// Whether this one may be asked for again early, because nothing comes any more: the last
+    /// True if this one may be asked for again early, because nothing comes any more: the last
     /// ones of a file are overtaken by nobody. Once in a silence, or it would be a second window.
     fn may_probe(&self, attempt: &Attempt) -> bool {
         let Some(heard_ns) = self.heard_ns else { return false };
@@ -408,14 +408,14 @@ impl Fetch {
 
     /// Asks again for what was overtaken and is late.
     fn find_overtaken(&mut self, now_ns: u64, flow: &mut Flow) {
-        while let Some((segment, attempt)) = self.under_way.oldest() {
+        while let Some((segment, attempt)) = self.in_flight.oldest() {
             let late_ns = attempt.sent_ns.saturating_add(flow.overtaken_after_ns());
             if !self.is_overtaken(attempt) || now_ns < late_ns {
                 return;
             }
             let mut attempt = *attempt;
             attempt.was_overtaken = true;
-            self.under_way.remove(segment);
+            self.in_flight.remove(segment);
             flow.on_overtaken(now_ns, &attempt.sent());
             if self.is_worn_out(&attempt, now_ns) {
                 return self.fail(FetchFailure::Silence { segment });
@@ -424,7 +424,7 @@ impl Fetch {
         }
     }
 
-    /// Whether asking again was right: an answer that comes at once is one to the first request,
+    /// True if asking again was right: an answer that comes at once is one to the first request,
     /// and one that takes much longer comes from farther away than others.
     fn check_verdict(&self, attempt: &Attempt, now_ns: u64, flow: &mut Flow) {
         if attempt.was_overtaken && attempt.tries > 1 {
@@ -434,24 +434,24 @@ impl Fetch {
         }
     }
 
-    /// Whether there is something to ask for, as far as the owner has room.
+    /// True if there is something to ask for, as far as the owner has room.
     fn wants_more(&self, now_ns: u64, room: usize) -> bool {
         let due = self.waiting_order.peek().is_some_and(|Reverse((due_ns, _))| *due_ns <= now_ns);
         (!self.to_do.is_empty() && self.may_begin(room)) || (due && self.may_repeat(room))
     }
 
-    /// Whether a segment may be asked for that was not before.
+    /// True if a segment may be asked for that was not before.
     fn may_begin(&self, room: usize) -> bool {
         // Nothing heard and no end known: one request shows both, and asking beyond the end of a
         // foreign object costs a time-out each.
         let is_blind = self.last_segment.is_none() && self.heard_ns.is_none();
-        let is_first = self.under_way.is_empty() && self.waiting.is_empty();
-        (is_first || !is_blind) && self.under_way.len() < room
+        let is_first = self.in_flight.is_empty() && self.waiting.is_empty();
+        (is_first || !is_blind) && self.in_flight.len() < room
     }
 
-    /// What was lost may always be asked for again: it is what everything else waits for.
+    /// A lost segment may always be asked for again: it is what everything else waits for.
     fn may_repeat(&self, room: usize) -> bool {
-        self.under_way.len() < room.max(REPEATS_MIN)
+        self.in_flight.len() < room.max(REPEATS_MIN)
     }
 
     fn pop_new(&mut self, now_ns: u64, room: usize) -> Option<(u64, Attempt)> {

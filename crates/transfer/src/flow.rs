@@ -1,10 +1,10 @@
-//! What is known about the path to the publisher: round trip, window, pace, rate limit.
+//! Transport state of the path to the publisher: round trip, window, pace, rate limit.
 //!
 //! One `Flow` is shared by every fetch over the same connection, because the queue that fills up
 //! belongs to the path and not to a file. That also bounds the memory of any number of concurrent
 //! transfers by one window, and a small file starts with what the previous ones have learned.
 //!
-//! Invariants: what is under way is counted once; fetches that all want more get the same number
+//! Invariants: what is in flight is counted once; fetches that all want more get the same number
 //! of bytes ([`sharing`](crate::sharing)).
 
 use crate::congestion::{
@@ -23,20 +23,20 @@ const PROBE_MIN_NS: u64 = 20 * MS;
 const REORDERING_MAX: u64 = 64;
 /// Requests rightly asked for again before less patience is tried.
 const RIGHT_MAX: u32 = 64;
-/// How long a fetch that was told to wait for another one may sleep.
+/// Time that a fetch may sleep while it waits for another one.
 const SKIPPED_NS: u64 = MS;
 
-/// What happens to be known of a request when its answer comes.
+/// Record of a request, for when its answer comes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) sent_ns: u64,
-    /// What [`Flow::on_sent`] gave.
+    /// The number that [`Flow::on_sent`] gave.
     pub(crate) order: u64,
     pub(crate) bytes: u64,
     pub(crate) was_sent_once: bool,
 }
 
-/// What happened to requests that were not answered, in numbers.
+/// Counts of requests that were not answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Overtaken by answers to later requests.
@@ -114,7 +114,7 @@ impl Flow {
         self.limit = Some(TokenBucket::new(bytes_per_second, now_ns));
     }
 
-    /// How long to wait for an answer.
+    /// Retransmission time-out.
     pub fn rto_ns(&self) -> u64 {
         self.rtt.rto_ns()
     }
@@ -124,12 +124,12 @@ impl Flow {
         self.rtt.smoothed_ns()
     }
 
-    /// Number of requests under way.
+    /// Number of requests in flight.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Number of requests that may be under way.
+    /// Number of requests that may be in flight.
     pub fn window(&self) -> usize {
         self.window
     }
@@ -194,7 +194,7 @@ impl Flow {
         }
     }
 
-    /// Whether the fetch of this share may send one request now.
+    /// True if the fetch of this share may send one request now.
     pub(crate) fn may_send(&mut self, share: &mut Share, now_ns: u64) -> bool {
         if !self.has_room_for(share.class(), now_ns) {
             self.sharing.wait(share, now_ns);
@@ -321,7 +321,7 @@ impl Flow {
         usual_ns.saturating_mul(2).saturating_add(patience_ns).min(self.rtt.rto_ns())
     }
 
-    /// What was taken for lost came after all, or did not.
+    /// Verdict on a request that was taken for lost: it was, or its answer came after all.
     pub(crate) fn on_verdict(&mut self, was_right: bool) {
         if !was_right {
             self.reordering = (self.reordering * 2).min(REORDERING_MAX);

@@ -1,4 +1,4 @@
-//! How current a description has to be, and which publishers are known not to answer.
+//! Required age of a description, and which publishers are known not to answer.
 //!
 //! A reader asks its publisher first (MustBeFresh). Only when nobody answers may it take what a
 //! cache or a mirror still has. Waiting for a dead publisher anew for each of ten thousand files
@@ -8,7 +8,7 @@ use byname_packet::{Name, NameRef};
 
 const MS: u64 = 1_000_000;
 
-/// How long a publisher may take before older answers will do; half of the silence if that is
+/// Time that a publisher may take before older answers will do; half of the silence if that is
 /// less.
 pub const FRESH_PATIENCE_NS: u64 = 3_000 * MS;
 /// The same while it is known not to answer.
@@ -16,12 +16,12 @@ pub(crate) const SHORT_PATIENCE_NS: u64 = 300 * MS;
 /// An answer that was signed longer ago is not taken for a fresh one, whoever says so. Clocks of
 /// publisher and reader may differ by this much before that does harm.
 pub const FRESH_AGE_MAX_NS: u64 = 60_000 * MS;
-/// How long it is remembered that a publisher did not answer.
+/// Time for which it is remembered that a publisher did not answer.
 const REMEMBERED_NS: u64 = 10_000 * MS;
 /// Publishers that are remembered.
 const PUBLISHERS_MAX: usize = 64;
 
-/// Whether an older description will do.
+/// True if an older description will do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Freshness {
     /// If the publisher does not answer.
@@ -57,7 +57,7 @@ impl Unreachable {
         self.seen.retain(|(identity, _)| !identity.view().is_prefix_of(name));
     }
 
-    /// Whether the publisher of `name` did not answer lately.
+    /// True if the publisher of `name` did not answer lately.
     pub fn contains(&mut self, name: NameRef<'_>, now_ns: u64) -> bool {
         self.forget_old(now_ns);
         self.seen.iter().any(|(identity, _)| identity.view().is_prefix_of(name))

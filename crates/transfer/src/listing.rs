@@ -11,7 +11,7 @@ use thiserror::Error;
 pub struct Entry<'a> {
     /// The name without the mark of a directory.
     pub name: &'a [u8],
-    /// Whether it is a directory.
+    /// True if it is a directory.
     pub is_directory: bool,
 }
 

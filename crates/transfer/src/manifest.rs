@@ -1,11 +1,11 @@
 //! A directory's manifest: for every entry what a reader would otherwise have to ask for.
 //!
 //! The payload is a header with the number of entries, then the entries, sorted by the octets of
-//! their names. It is an object like a listing: proved whole by one signature, so that nobody
+//! their names. It is an object like a listing: verified whole by one signature, so that nobody
 //! between publisher and reader can hide an entry or alter it. An entry that carries version and
 //! root lets its file be fetched without a discovery of its own.
 //!
-//! Invariant: [`check`] has looked at every entry before any is used; names make safe paths, are
+//! Invariant: [`check`] has checked every entry before any is used; names make safe paths, are
 //! in order and unique, and no two elements of an entry contradict each other.
 
 use byname_packet::{DecodeError, tlv, types};
@@ -78,7 +78,7 @@ pub enum ManifestError {
 }
 
 impl Entry<'_> {
-    /// Whether it is a directory.
+    /// True if it is a directory.
     pub fn is_directory(&self) -> bool {
         self.mode & TYPE_MASK == DIRECTORY
     }
@@ -124,7 +124,7 @@ pub fn check(payload: &[u8]) -> Result<(u64, usize), ManifestError> {
     let header = reader.read()?.filter(|first| first.typ == MANIFEST_HEADER).ok_or(missing)?;
     let announced = entry_count(header.value)?;
     let start = reader.position();
-    // Told before anything is done for entries that cannot be there.
+    // Refused before anything is done for entries that cannot be there.
     if announced > (payload.len() - start) as u64 / ENTRY_BYTES_MIN {
         return Err(ManifestError::Count { announced, found: 0 });
     }

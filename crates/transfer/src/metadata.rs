@@ -1,4 +1,4 @@
-//! What a discovery Interest is answered with: the description of a version, or why there is none.
+//! Answer to a discovery Interest: the description of a version, or why there is none.
 //!
 //! Both are the Content of a signed Data packet; [`Answer::decode`] takes whichever it is.
 //! Numbers that ndn6 file servers write in a fixed width are written so; any width is read.
@@ -9,7 +9,7 @@ use byname_packet::{ContentType, Data, DecodeError, Name, NameRef, tlv, types};
 
 use crate::numbers;
 
-/// What is known about the BLAKE3 root of a version.
+/// State of the BLAKE3 root of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContentRoot {
     /// The server announces none: it is not one of ours.
@@ -113,7 +113,7 @@ impl Metadata {
         self.name.view().last()?.version()
     }
 
-    /// Whether this describes a directory: by its mode, or by its name when no mode is given.
+    /// True if this describes a directory: by its mode, or by its name when no mode is given.
     pub fn is_directory(&self) -> bool {
         const TYPE_MASK: u16 = 0o170_000;
         const DIRECTORY: u16 = 0o040_000;
@@ -134,7 +134,7 @@ impl Metadata {
             component.encode(out);
         }
         if let Some(bytes) = self.segment_size {
-            // Sizes are at most 8192 here; a larger one cannot be said in 2 octets.
+            // Sizes are at most 8192 here; a larger one does not fit in 2 octets.
             let bytes = u16::try_from(bytes).unwrap_or(u16::MAX);
             tlv::write_element(out, numbers::SEGMENT_SIZE, &bytes.to_be_bytes());
         }

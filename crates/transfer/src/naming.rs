@@ -1,4 +1,4 @@
-//! How requests are named: a path of generic components, then a suffix without generic components.
+//! Names of requests: a path of generic components, then a suffix without generic components.
 //!
 //! | request | suffix |
 //! |---|---|
@@ -30,7 +30,7 @@ pub enum Aspect {
     Manifest,
 }
 
-/// What is asked about a path.
+/// Aspect of a path that is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Request {
     /// The signed description of the current version.
@@ -67,7 +67,7 @@ pub struct ParsedName<'a> {
     pub path: NameRef<'a>,
     /// For segments: the name up to and including the version; otherwise the path.
     pub object: NameRef<'a>,
-    /// What is asked.
+    /// The request about it.
     pub request: Request,
 }
 
@@ -198,7 +198,7 @@ pub fn segment_size_for(versioned_bytes: usize) -> Option<usize> {
     (size >= SEGMENT_BYTES_MIN).then_some(size)
 }
 
-/// Whether a component can be the name of a directory entry: 1 to 255 octets, neither `.` nor `..`,
+/// True if a component can be the name of a directory entry: 1 to 255 octets, neither `.` nor `..`,
 /// without NUL and `/`.
 pub fn is_safe_entry(name: &[u8]) -> bool {
     let is_relative = matches!(name, b"." | b"..");

@@ -10,7 +10,7 @@ pub const METADATA_KEYWORD: &[u8] = b"metadata";
 pub const LISTING_KEYWORD: &[u8] = b"ls";
 /// Keyword of a directory manifest, `32=manifest`.
 pub const MANIFEST_KEYWORD: &[u8] = b"manifest";
-/// What a tree level's keyword starts with: level 2 is `32=tree-2`.
+/// Prefix of a tree level's keyword: level 2 is `32=tree-2`.
 pub const TREE_KEYWORD_PREFIX: &[u8] = b"tree-";
 
 /// Octets in every segment but the last. Fixed 2-octet number (ndn6).

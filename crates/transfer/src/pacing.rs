@@ -7,7 +7,7 @@
 //! requests.
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// What may be sent at once after a pause, in time at the pace. More than the granularity of
+/// Burst that may be sent at once after a pause, in time at the pace. More than the granularity of
 /// timers, or a late wake-up would cost throughput.
 const BURST_NS: u64 = 2_000_000;
 /// The same as a part of the round trip: whoever shares a processor is kept from it for longer than

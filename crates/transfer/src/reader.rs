@@ -1,24 +1,24 @@
 //! Reads one version of an object: content, tree levels, certificates, whatever the proof needs.
 //!
-//! Bytes are handed out when they are proved, in any order. How they are proved depends on what
+//! Bytes are handed out when they are verified, in any order. How they are verified depends on what
 //! the publisher offers ([`ObjectPlan`]): by the signed root (ours), by the signature of each
 //! packet (publishers that know no roots), or not at all (`insecure`).
 //!
-//! Invariants: nothing is handed out unproved; memory is bounded by what
+//! Invariants: nothing is handed out unverified; memory is bounded by what
 //! [`verify`](crate::verify) names, or by [`PARKED_MAX`] segments of a foreign object.
 
-mod ahead;
 mod faults;
 mod foreign;
 mod local;
 mod pending;
 mod plan;
 mod random;
+mod speculative;
 
-pub use ahead::AHEAD_MAX;
 pub use faults::{REFUSED_MAX, Refused};
 pub use foreign::PARKED_MAX;
 pub use plan::{ObjectPlan, Proof, Selection};
+pub use speculative::SPECULATIVE_MAX;
 
 use std::collections::VecDeque;
 
@@ -37,7 +37,7 @@ use crate::verify::{Output, SEGMENTS_MAX, UnitSet, Verifier};
 use foreign::{Foreign, Taken};
 use pending::Pending;
 
-/// Blocks that an owner may hold back because it needs them in order, with those under way.
+/// Blocks that an owner may hold back because it needs them in order, with those in flight.
 pub const HELD_MAX: usize = 4096;
 
 #[derive(Debug)]
@@ -49,9 +49,9 @@ struct PartFetch {
 
 #[derive(Debug)]
 enum Body {
-    /// Proved by the tree under a signed root.
+    /// Verified by the tree under a signed root.
     Tree(Box<Verifier>),
-    /// Proved packet by packet, or not at all.
+    /// Verified packet by packet, or not at all.
     Foreign(Foreign),
 }
 
@@ -66,7 +66,7 @@ pub struct Reader {
     local: SegmentRuns,
     /// Blocks that the owner holds back, if it needs them in order.
     held_count: Option<usize>,
-    /// What came before the plan was proved; `None` if it is.
+    /// Packets that came before the plan was verified; `None` if it is.
     held: Option<Vec<Box<[u8]>>>,
     /// The last unit that was selected.
     last_unit: u64,
@@ -132,7 +132,7 @@ impl Reader {
         }
     }
 
-    /// What is being read.
+    /// The plan that is followed.
     pub fn plan(&self) -> &ObjectPlan {
         &self.plan
     }
@@ -143,7 +143,7 @@ impl Reader {
         self.parts.iter().map(|part| part.name.view())
     }
 
-    /// The units proved so far, if the object has a root.
+    /// The units verified so far, if the object has a root.
     pub fn verified(&self) -> Option<&UnitSet> {
         match &self.body {
             Body::Tree(verifier) => Some(verifier.verified()),
@@ -151,7 +151,7 @@ impl Reader {
         }
     }
 
-    /// How many of the proved units the owner had already.
+    /// Number of verified units that the owner had already.
     pub fn local_count(&self) -> u64 {
         match &self.body {
             Body::Tree(verifier) => verifier.local_count(),
@@ -167,7 +167,7 @@ impl Reader {
         }
     }
 
-    /// A packet came. Proved bytes go to `out`. True if it was meant for this reader.
+    /// A packet came. Verified bytes go to `out`. True if it was meant for this reader.
     pub fn handle_data(
         &mut self,
         data: &Data<'_>,
@@ -201,7 +201,7 @@ impl Reader {
         true
     }
 
-    /// Looks at what was asked for and has come.
+    /// Takes a packet that was asked for.
     fn take(
         &mut self,
         (place, segment): (usize, u64),
@@ -280,27 +280,27 @@ impl Reader {
         self.parts[0].fetch.set_class(class);
     }
 
-    /// Tells how many blocks the owner holds back, because it needs them in order. They count
+    /// Reports how many blocks the owner holds back, because it needs them in order. They count
     /// against the memory bound, so fewer new ones are asked for.
     pub fn set_held_count(&mut self, held_count: usize) {
         self.held_count = Some(held_count);
     }
 
-    /// From now on, what comes is put together with its neighbours, which is cheaper to check and
-    /// to write: `out` gets up to [`SPAN_UNITS`](crate::verify::SPAN_UNITS) units at once. The
+    /// Puts what comes from now on together with its neighbours, which is cheaper to check and to
+    /// write: `out` gets up to [`SPAN_UNITS`](crate::verify::SPAN_UNITS) units at once. The
     /// owner calls [`settle`](Reader::settle) whenever `poll_request` has nothing more.
-    pub fn set_gathering(&mut self) {
+    pub fn buffer_spans(&mut self) {
         if let Body::Tree(verifier) = &mut self.body {
-            verifier.set_gathering();
+            verifier.buffer_spans();
         }
     }
 
-    /// Whether [`settle`](Reader::settle) has something to do.
-    pub fn has_gathered(&self) -> bool {
-        matches!(&self.body, Body::Tree(verifier) if verifier.has_gathered())
+    /// True if [`settle`](Reader::settle) has something to do.
+    pub fn has_buffered_spans(&self) -> bool {
+        matches!(&self.body, Body::Tree(verifier) if verifier.has_buffered_spans())
     }
 
-    /// Checks what was gathered; proved bytes go to `out`.
+    /// Checks the buffered spans; verified bytes go to `out`.
     pub fn settle(&mut self, now_ns: u64, out: &mut Output<'_>) {
         let Body::Tree(verifier) = &mut self.body else { return };
         verifier.settle(out);
@@ -338,10 +338,10 @@ impl Reader {
 
     /// The first of its tables that holds more than it may, with what it holds and may hold.
     pub fn overfull(&self) -> Option<(&'static str, usize, usize)> {
-        let under_way = self.parts[0].fetch.under_way_count();
+        let in_flight = self.parts[0].fetch.in_flight_count();
         let tables = [
-            ("segments under way", under_way, SEGMENTS_MAX),
-            ("bad pieces to tell of", self.refused.len(), REFUSED_MAX),
+            ("segments in flight", in_flight, SEGMENTS_MAX),
+            ("bad pieces to report", self.refused.len(), REFUSED_MAX),
         ];
         let own = tables.into_iter().find(|(_, held, max)| held > max);
         own.or_else(|| match &self.body {
@@ -350,7 +350,7 @@ impl Reader {
         })
     }
 
-    /// Gives back to the flow what is under way. Call before dropping the reader.
+    /// Gives back to the flow what is in flight. Call before dropping the reader.
     pub fn abandon(&mut self, flow: &mut Flow) {
         self.authenticator.abandon(flow);
         if let Some(discovery) = &mut self.pending.discovery {
@@ -381,19 +381,19 @@ impl Reader {
             Body::Foreign(foreign) => foreign.room(),
         };
         let room = match self.held_count {
-            // All that is under way may have to wait for the first.
+            // All that is in flight may have to wait for the first.
             Some(held_count) => room.min(HELD_MAX.saturating_sub(held_count)),
             None => room,
         };
-        let room = self.room_ahead(room);
+        let room = self.speculative_room(room);
         let bytes = self.plan.segment_bytes.unwrap_or(SEGMENT_BYTES_MAX as u64);
         let content = &mut self.parts[0];
         let segment = content.fetch.poll_segment(context.now_ns, room, bytes, context.flow)?;
         if let Body::Tree(verifier) = &mut self.body {
             verifier.prepare(segment);
             // The window may have doubled when the answer comes.
-            let ahead = 2 * content.fetch.under_way_count() as u64;
-            verifier.prepare_ahead(segment, ahead, self.last_unit);
+            let prefetch = 2 * content.fetch.in_flight_count() as u64;
+            verifier.prefetch_nodes(segment, prefetch, self.last_unit);
         }
         let request = segment_request(&self.parts[0].name, segment);
         self.settle_needs(context.now_ns);

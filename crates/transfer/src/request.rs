@@ -1,7 +1,7 @@
-//! What the client engines have in common: what they ask for, and what they are given.
+//! Common interface of the client engines: what they ask for, and what they are given.
 //!
 //! Every engine ([`Discovery`](crate::discovery::Discovery), [`Reader`](crate::reader::Reader))
-//! is used in the same way: tell it what happened (`handle_*`), then send every request it has
+//! is used in the same way: report events (`handle_*`), then send every request it has
 //! (`poll_request` until `None`), then wait for a packet or for its deadline (`poll_deadline`).
 
 use byname_packet::lp::nack_reason;
@@ -52,7 +52,7 @@ impl Request {
             .encode(out);
     }
 
-    /// Whether Data of this name answers the request.
+    /// True if Data of this name answers the request.
     pub fn is_answered_by(&self, name: NameRef<'_>) -> bool {
         if self.can_be_prefix {
             self.name.view().is_prefix_of(name)
@@ -62,7 +62,7 @@ impl Request {
     }
 }
 
-/// What an engine works with and does not own.
+/// State that an engine works with and does not own.
 pub struct Context<'a> {
     /// Monotonic time.
     pub now_ns: u64,

@@ -1,9 +1,9 @@
-//! Cuts the stream of answers into rounds: what came in a round trip is the rate of the path.
+//! Cuts the stream of answers into rounds: what a round trip delivers is the rate of the path.
 //!
-//! A round ends when nearly all requests that were under way at its beginning are settled. So it
-//! lasts as long as the way to the publisher even if caches nearby answer most of them. Counting
+//! A round ends when nearly all requests that were in flight at its beginning are settled. So it
+//! lasts as long as the path to the publisher even if caches nearby answer most of them. Counting
 //! whole rounds, not the time behind each single answer, needs nothing per request, and averages
-//! away that answers come in bursts. But where there is less under way than the path holds, all of
+//! away that answers come in bursts. But where there is less in flight than the path holds, all of
 //! it may come in one burst with nothing behind it, and a pause hands in at once what came long
 //! before: a round is never shorter than a part of a round trip.
 
@@ -22,7 +22,7 @@ const DURATION_PART: u64 = 2;
 /// The round that is going on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds {
-    /// `None` until the first answer: the way there is no part of the rate.
+    /// `None` until the first answer: the path there is no part of the rate.
     began_ns: Option<u64>,
     /// The last request sent before it began.
     last_order: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Rounds {
     rtt_count: u64,
 }
 
-/// What one answer adds.
+/// Contribution of one answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     pub(crate) now_ns: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Answer {
     pub(crate) bytes: u64,
     pub(crate) rtt_ns: Option<u64>,
     pub(crate) is_limiting: bool,
-    /// Requests still under way, and the number of the last one.
+    /// Requests still in flight, and the number of the last one.
     pub(crate) in_flight: usize,
     pub(crate) last_order: u64,
 }

@@ -13,7 +13,7 @@ pub const RTO_MAX_NS: u64 = 4_000_000_000;
 /// Longest time-out that the back-off leads to, unless round trips themselves ask for more. Who
 /// gives up after 15 s of silence must have asked often enough to know that it is one: where two
 /// packets in five are lost, five attempts in that time are all lost now and then. A forwarder on
-/// the way that still waits sends the same Interest on rarely, and an answer comes only once.
+/// the path that still waits sends the same Interest on rarely, and an answer comes only once.
 pub const RTO_BACKED_OFF_MAX_NS: u64 = 1_000_000_000;
 
 const BACK_OFF_SHIFT_MAX: u32 = 5;
@@ -61,12 +61,12 @@ impl RttEstimator {
         self.smoothed_ns
     }
 
-    /// How much round trips differ from the smoothed one.
+    /// Mean deviation of round trips from the smoothed one.
     pub fn variation_ns(&self) -> u64 {
         self.variation_ns
     }
 
-    /// How long to wait for an answer before asking again.
+    /// Retransmission time-out.
     pub fn rto_ns(&self) -> u64 {
         let base = match self.smoothed_ns {
             None => RTO_INITIAL_NS,

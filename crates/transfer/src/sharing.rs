@@ -16,7 +16,7 @@ pub const WAITERS_MAX: usize = 1024;
 pub const QUANTUM_BYTES: u64 = 8 * 8192;
 /// Places beyond the window for [`Class::Prompt`].
 pub const PROMPT_RESERVE: usize = 16;
-/// How long a fetch that no longer asks keeps others back.
+/// Time for which a fetch that no longer asks keeps others back.
 pub const SEEN_NS: u64 = 20_000_000;
 const PROMPT_WEIGHT: u64 = 8;
 
@@ -49,7 +49,7 @@ impl Share {
         self.class
     }
 
-    /// What it asks for next is for somebody else.
+    /// Its next requests are for somebody else.
     pub(crate) fn set_class(&mut self, class: Class) {
         self.class = class;
     }
@@ -67,7 +67,7 @@ pub(crate) struct Sharing {
     waiters: Vec<Option<Waiter>>,
     free: Vec<usize>,
     waiter_count: usize,
-    /// What the fetch served last had been granted: the present.
+    /// The grant of the fetch served last: the present.
     clock: u64,
 }
 
@@ -101,7 +101,7 @@ impl Sharing {
         }
     }
 
-    /// Whether any fetch wants more than it gets.
+    /// True if any fetch wants more than it gets.
     pub(crate) fn has_waiters(&self) -> bool {
         self.waiter_count > 0
     }

@@ -1,29 +1,29 @@
 //! Verification as one interface: (metadata, segment) → verified | needs object N | bad.
 //!
 //! Give every segment that comes, of the content or of a tree level, to
-//! [`Verifier::handle_segment`]. Bytes come out only when they are proved to belong to the
+//! [`Verifier::handle_segment`]. Bytes come out only when they are verified to belong to the
 //! signed root, in units of up to 8192 bytes, in whatever order the network allows. What is
-//! missing for the proof is told by [`Verifier::poll_need`], what was wrong by
+//! missing for the proof is reported by [`Verifier::poll_need`], what was wrong by
 //! [`Verifier::poll_fault`]. Doors, mirrors and mounts share this; nobody else compares hashes.
 //!
-//! An owner that says so ([`Verifier::set_gathering`]) gets neighbouring units checked and handed
+//! An owner that says so ([`Verifier::buffer_spans`]) gets neighbouring units checked and handed
 //! out together; it must call [`Verifier::settle`] when nothing more comes for a while.
 //!
-//! Invariants: no byte is handed out twice or unproved; memory is bounded by
+//! Invariants: no byte is handed out twice or unverified; memory is bounded by
 //! [`BLOCKS_MAX`] blocks of 8 KiB, [`NODES_MAX`] nodes of 8 KiB, [`SPANS_MAX`] spans of
 //! [`SPAN_UNITS`] units and one bit per unit, provided that the owner asks for no more segments
-//! than [`Verifier::segments_room`] says. What is proved when it comes takes no memory, so the
-//! number of segments under way is bounded by [`SEGMENTS_MAX`] only, once their nodes are here.
+//! than [`Verifier::segments_room`] says. What is verified when it comes takes no memory, so the
+//! number of segments in flight is bounded by [`SEGMENTS_MAX`] only, once their nodes are here.
 
 mod assembler;
-mod gather;
 mod random;
 mod rootless;
+mod span_buffer;
 mod spans;
 mod units;
 
 pub use assembler::{Assembler, SEGMENT_BYTES_MIN};
-pub use gather::{SPAN_UNITS, SPANS_MAX};
+pub use span_buffer::{SPAN_UNITS, SPANS_MAX};
 pub use units::{UNITS_PER_CHUNK, UnitSet};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -33,15 +33,15 @@ use byname_security::tree::{self, Check, FANOUT, Hash, NodeId, NodeRejected, UNI
 
 use crate::naming::Part;
 
-use gather::Gather;
+use span_buffer::SpanBuffer;
 
-/// Blocks that may be incomplete or wait for a node, together with the segments under way whose
+/// Blocks that may be incomplete or wait for a node, together with the segments in flight whose
 /// node is not here.
 pub const BLOCKS_MAX: usize = 1024;
-/// Verified nodes kept, each worth 2 MiB of content: for all segments under way, and as many that
-/// are asked for ahead.
+/// Verified nodes kept, each worth 2 MiB of content: for all segments in flight, and as many that
+/// are prefetched.
 pub const NODES_MAX: usize = 160;
-/// Content segments under way.
+/// Content segments in flight.
 pub const SEGMENTS_MAX: usize = 16_384;
 
 /// Units below a node of level 1, and nodes below one of a higher level.
@@ -108,20 +108,20 @@ pub struct Verifier {
     verified: UnitSet,
     local_count: u64,
     candidate_bytes: u64,
-    /// `None` if each unit is checked when it comes.
-    gather: Option<Gather>,
+    /// Neighbouring units that wait for each other; `None` if each unit is checked when it comes.
+    span_buffer: Option<SpanBuffer>,
     parked_units: BTreeMap<u64, Parked>,
-    /// How many of those come from the owner.
+    /// Number of those that come from the owner.
     parked_local_count: usize,
     /// Segments asked for whose node was not here, by node, and their sum.
-    unproved: BTreeMap<u64, usize>,
-    unproved_count: usize,
+    awaiting_node: BTreeMap<u64, usize>,
+    awaiting_node_count: usize,
     parked_nodes: BTreeMap<NodeId, Box<[u8]>>,
     requested: BTreeSet<NodeId>,
     needs: VecDeque<NodeId>,
-    /// A level-1 node that is here, and the first that was not asked for ahead.
+    /// A level-1 node that is here, and the first that was not prefetched.
     present_node: Option<u64>,
-    ahead_node: u64,
+    prefetch_node: u64,
     faults: VecDeque<Fault>,
 }
 
@@ -146,16 +146,16 @@ impl Verifier {
             verified,
             local_count: 0,
             candidate_bytes: 0,
-            gather: None,
+            span_buffer: None,
             parked_units: BTreeMap::new(),
             parked_local_count: 0,
-            unproved: BTreeMap::new(),
-            unproved_count: 0,
+            awaiting_node: BTreeMap::new(),
+            awaiting_node_count: 0,
             parked_nodes: BTreeMap::new(),
             requested: BTreeSet::new(),
             needs: VecDeque::new(),
             present_node: None,
-            ahead_node: 0,
+            prefetch_node: 0,
             faults: VecDeque::new(),
         }
     }
@@ -175,17 +175,17 @@ impl Verifier {
         self.levels.len() as u8
     }
 
-    /// The units that are proved so far.
+    /// The units that are verified so far.
     pub fn verified(&self) -> &UnitSet {
         &self.verified
     }
 
-    /// How many of the proved units the owner had already.
+    /// Number of verified units that the owner had already.
     pub fn local_count(&self) -> u64 {
         self.local_count
     }
 
-    /// How many of the bytes handed out the owner had somewhere else.
+    /// Handed out bytes that the owner had somewhere else.
     pub fn candidate_bytes(&self) -> u64 {
         self.candidate_bytes
     }
@@ -193,13 +193,13 @@ impl Verifier {
     /// True when no unit waits for its proof. Units of which a part is missing do not count:
     /// their segments are still to come, or belong to what nobody asked for.
     pub fn is_idle(&self) -> bool {
-        self.parked_units.is_empty() && self.gather.as_ref().is_none_or(Gather::is_empty)
+        self.parked_units.is_empty() && self.span_buffer.as_ref().is_none_or(SpanBuffer::is_empty)
     }
 
-    /// How many more blocks may wait for a node or for their other parts.
+    /// Number of blocks that may still begin to wait for a node or for their other parts.
     pub fn room(&self) -> usize {
         let remote_count = self.parked_units.len() - self.parked_local_count;
-        let waiting = self.parked_local_count + remote_count.max(self.unproved_count);
+        let waiting = self.parked_local_count + remote_count.max(self.awaiting_node_count);
         BLOCKS_MAX.saturating_sub(waiting + self.content.partial_count())
     }
 
@@ -207,13 +207,13 @@ impl Verifier {
     pub fn overfull(&self) -> Option<(&'static str, usize, usize)> {
         let blocks = self.parked_units.len() + self.content.partial_count();
         let tables = [
-            ("blocks that are not proved", blocks, BLOCKS_MAX),
+            ("blocks that are not verified", blocks, BLOCKS_MAX),
             ("nodes that wait for others", self.parked_nodes.len(), NODES_MAX),
         ];
         tables.into_iter().find(|(_, held, max)| held > max)
     }
 
-    /// How many content segments may be under way now; those asked for again do not count.
+    /// Number of content segments that may be in flight now; those asked for again do not count.
     pub fn segments_room(&self) -> usize {
         match self.room() {
             // Each may be the first part of a block and then waits for the others.
@@ -228,22 +228,22 @@ impl Verifier {
     pub fn prepare(&mut self, segment: u64) {
         let unit = self.unit_of(segment);
         if let Some(node) = self.prepare_unit(unit) {
-            *self.unproved.entry(node.index).or_insert(0) += 1;
-            self.unproved_count += 1;
+            *self.awaiting_node.entry(node.index).or_insert(0) += 1;
+            self.awaiting_node_count += 1;
         }
     }
 
     /// The same for the nodes of what will be asked for soon: up to `count` units beyond the
     /// segment, but not beyond `last_unit`.
-    pub fn prepare_ahead(&mut self, segment: u64, count: u64, last_unit: u64) {
+    pub fn prefetch_nodes(&mut self, segment: u64, count: u64, last_unit: u64) {
         let unit = self.unit_of(segment);
         let shape = self.tree.shape();
         let last = shape.node_of_unit(unit.saturating_add(count).min(last_unit));
         let Some((first, last)) = shape.node_of_unit(unit).zip(last) else { return };
-        self.ahead_node = self.ahead_node.max(first.index + 1);
-        while self.ahead_node <= last.index && self.requested.len() < NODES_MAX / 2 {
-            self.prepare_node(NodeId { level: 1, index: self.ahead_node });
-            self.ahead_node += 1;
+        self.prefetch_node = self.prefetch_node.max(first.index + 1);
+        while self.prefetch_node <= last.index && self.requested.len() < NODES_MAX / 2 {
+            self.prepare_node(NodeId { level: 1, index: self.prefetch_node });
+            self.prefetch_node += 1;
         }
     }
 
@@ -274,17 +274,17 @@ impl Verifier {
         segment.saturating_mul(self.content.segment_bytes()) / UNIT_BYTES as u64
     }
 
-    /// The next node to ask for, told once until it has come.
+    /// The next node to ask for, reported once until it has come.
     pub fn poll_need(&mut self) -> Option<NodeId> {
         self.needs.pop_front()
     }
 
-    /// What was wrong with what came; its segments must be asked for again.
+    /// The next fault of what came; its segments must be asked for again.
     pub fn poll_fault(&mut self) -> Option<Fault> {
         self.faults.pop_front()
     }
 
-    /// Takes a segment and hands out what is proved by it.
+    /// Takes a segment and hands out what is verified by it.
     pub fn handle_segment(&mut self, part: Part, segment: u64, bytes: &[u8], out: &mut Output<'_>) {
         match part {
             Part::Content => self.handle_content(segment, bytes, out),
@@ -292,14 +292,14 @@ impl Verifier {
         }
     }
 
-    /// Takes a unit that the owner had already. It is not handed out; whether it is genuine is
-    /// told by [`Verifier::verified`] or a [`Fault::Local`], perhaps after a node has come.
+    /// Takes a unit that the owner had already. It is not handed out; whether it is verified is
+    /// reported by [`Verifier::verified`] or a [`Fault::Local`], perhaps after a node has come.
     pub fn handle_local(&mut self, unit: u64, bytes: &[u8]) {
         self.take_unit(unit, bytes, Origin::Local, &mut |_, _| {});
     }
 
     /// Takes a unit that the owner has somewhere else, in an older version for instance. It is
-    /// handed out if it is genuine, perhaps after a node has come.
+    /// handed out if it is verified, perhaps after a node has come.
     pub fn handle_candidate(&mut self, unit: u64, bytes: &[u8], out: &mut Output<'_>) {
         self.take_unit(unit, bytes, Origin::Candidate, out);
     }
@@ -318,8 +318,8 @@ impl Verifier {
     }
 
     fn handle_content(&mut self, segment: u64, bytes: &[u8], out: &mut Output<'_>) {
-        if self.gather.is_some() && self.is_unit(segment, bytes.len()) {
-            return self.gather_unit(segment, bytes, out);
+        if self.span_buffer.is_some() && self.is_unit(segment, bytes.len()) {
+            return self.buffer_unit(segment, bytes, out);
         }
         let mut content = std::mem::take(&mut self.content);
         let exists = content.take(segment, bytes, &mut |unit, bytes| {
@@ -354,11 +354,11 @@ impl Verifier {
         &mut self,
         unit: u64,
         bytes: &[u8],
-        (origin, is_genuine): (Origin, bool),
+        (origin, is_verified): (Origin, bool),
         out: &mut Output<'_>,
     ) {
         let is_local = origin != Origin::Network;
-        if !is_genuine {
+        if !is_verified {
             let part = Part::Content;
             return self.faults.push_back(match is_local {
                 true => Fault::Local { unit },
@@ -404,7 +404,7 @@ impl Verifier {
             return;
         }
         let added = match self.is_rootless {
-            true => self.tree.accept_proved_node(node, bytes),
+            true => self.tree.accept_verified_node(node, bytes),
             false => self.tree.add_node(node, bytes),
         };
         match added {
@@ -424,7 +424,7 @@ impl Verifier {
     fn on_node(&mut self, node: NodeId, out: &mut Output<'_>) {
         self.requested.remove(&node);
         if node.level == 1 {
-            self.unproved_count -= self.unproved.remove(&node.index).unwrap_or(0);
+            self.awaiting_node_count -= self.awaiting_node.remove(&node.index).unwrap_or(0);
             let first = node.index * CHILDREN;
             return self.check_parked_units(first..first + CHILDREN, out);
         }

@@ -37,7 +37,7 @@ pub struct VersionMemory {
 }
 
 impl VersionMemory {
-    /// Whether `version` of `name` (without version component) may be accepted.
+    /// True if `version` of `name` (without version component) may be accepted.
     ///
     /// # Errors
     /// [`Older`] if a newer one was seen.
@@ -48,7 +48,7 @@ impl VersionMemory {
         }
     }
 
-    /// Remembers that `version` of `name` was seen and is genuine.
+    /// Remembers that `version` of `name` was seen and is verified.
     pub fn insert(&mut self, name: Name, version: u64) {
         self.tick += 1;
         let used = self.tick;
@@ -70,13 +70,13 @@ impl VersionMemory {
         self.age_ns = self.age_ns.max(Some(age_ns));
     }
 
-    /// How old the oldest description is that was taken since the last call although its publisher
+    /// Age of the oldest description that was taken since the last call although its publisher
     /// did not answer; nothing if all were fresh.
     pub fn take_age_ns(&mut self) -> Option<u64> {
         self.age_ns.take()
     }
 
-    /// How many names are remembered; at most [`NAMES_MAX`].
+    /// Number of names remembered; at most [`NAMES_MAX`].
     pub fn name_count(&self) -> usize {
         self.names.len()
     }

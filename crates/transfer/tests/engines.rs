@@ -15,7 +15,7 @@ use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::fetch::{FetchConfig, NackKind};
 use byname_transfer::flow::Flow;
 use byname_transfer::metadata::{Absence, ContentRoot};
-use byname_transfer::reader::{AHEAD_MAX, ObjectPlan, Reader, Selection};
+use byname_transfer::reader::{ObjectPlan, Reader, SPECULATIVE_MAX, Selection};
 use byname_transfer::request::{Context, Request};
 use byname_transfer::versions::VersionMemory;
 
@@ -24,7 +24,7 @@ use publisher::{Publisher, Reply, UNIX_NS, flip_content_bit, sample};
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 
-/// What the network does to a reply: when it comes (perhaps twice, perhaps never), and how.
+/// Treatment of a reply by the network: when it comes (perhaps twice, perhaps never), and how.
 type Network<'a> = dyn FnMut(&Interest<'_>, Reply) -> (Reply, Vec<u64>) + 'a;
 
 struct World {
@@ -387,23 +387,27 @@ fn what_is_asked_for_ahead_is_handed_out_when_it_is_trusted_and_bounded_until_th
     let (publisher, name) = with_file(size);
     let mut world = World::trusting(&publisher);
     let mut discovery = Discovery::new(name, DiscoveryConfig::default(), world.now_ns);
-    assert_eq!(discovery.unproved(), None);
+    assert_eq!(discovery.unverified(), None);
     world.turn(&mut Engine::Discovery(&mut discovery), &publisher, &mut clean);
-    let told = discovery.unproved().expect("its certificate is not here");
-    let plan = ObjectPlan::new(&told, false).expect("a plan");
-    let mut reader = Reader::ahead(plan.clone(), FetchConfig::default());
+    let announced = discovery.unverified().expect("its certificate is not here");
+    let plan = ObjectPlan::new(&announced, false).expect("a plan");
+    let mut reader = Reader::speculative(plan.clone(), FetchConfig::default());
     let (mut bytes, before) = (Vec::new(), world.request_count);
     world.turn(&mut Engine::Reader(&mut reader, &mut bytes), &publisher, &mut clean);
     while world.flow.in_flight() > 0 {
         world.turn(&mut Engine::Reader(&mut reader, &mut bytes), &publisher, &mut clean);
     }
     let nodes = 3;
-    assert!(world.request_count - before <= AHEAD_MAX as u64 + nodes, "{}", world.request_count);
+    assert!(
+        world.request_count - before <= SPECULATIVE_MAX as u64 + nodes,
+        "{}",
+        world.request_count
+    );
     assert!(bytes.is_empty() && !reader.is_finished());
     while discovery.poll_outcome().is_none() {
         world.turn(&mut Engine::Discovery(&mut discovery), &publisher, &mut clean);
     }
-    assert_eq!(discovery.unproved(), None);
+    assert_eq!(discovery.unverified(), None);
     reader.trust(&mut world.context(), &mut |offset, piece| {
         bytes.resize(bytes.len().max(offset as usize + piece.len()), 0);
         bytes[offset as usize..][..piece.len()].copy_from_slice(piece);

@@ -20,7 +20,7 @@ use publisher::{Publisher, Reply, UNIX_NS, sample};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
-/// How long an answer is on its way.
+/// Time that an answer is in flight.
 const DELAY: u64 = MS;
 
 struct World {

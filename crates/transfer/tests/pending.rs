@@ -41,8 +41,8 @@ struct World {
     flow: Flow,
     validator: Validator,
     versions: VersionMemory,
-    under_way: VecDeque<(u64, Name, Reply)>,
-    /// How often each name was asked for.
+    in_flight: VecDeque<(u64, Name, Reply)>,
+    /// Number of requests by name.
     asked: HashMap<Name, u32>,
 }
 
@@ -55,7 +55,7 @@ impl World {
             flow: Flow::default(),
             validator: Validator::new(policy),
             versions: VersionMemory::default(),
-            under_way: VecDeque::new(),
+            in_flight: VecDeque::new(),
             asked: HashMap::new(),
         }
     }
@@ -78,16 +78,16 @@ impl World {
             .encode(&mut wire);
         let reply = answers(&Interest::decode(&wire).unwrap());
         *self.asked.entry(request.name.clone()).or_default() += 1;
-        self.under_way.push_back((self.now_ns + MS, request.name, reply));
+        self.in_flight.push_back((self.now_ns + MS, request.name, reply));
     }
 
     /// Goes to the next arrival or deadline; what arrived, if anything did.
     fn next(&mut self, deadline_ns: Option<u64>) -> Option<(Name, Reply)> {
-        let arrival_ns = self.under_way.front().map(|(at, ..)| *at);
+        let arrival_ns = self.in_flight.front().map(|(at, ..)| *at);
         let next_ns = [arrival_ns, deadline_ns].into_iter().flatten().min();
         self.now_ns = self.now_ns.max(next_ns.expect("something is waited for"));
         let is_there = arrival_ns.is_some_and(|at| at <= self.now_ns);
-        let (_, name, reply) = is_there.then(|| self.under_way.pop_front()).flatten()?;
+        let (_, name, reply) = is_there.then(|| self.in_flight.pop_front()).flatten()?;
         Some((name, reply))
     }
 
@@ -239,7 +239,7 @@ fn when_the_root_is_there_the_reader_goes_on_with_what_it_has() {
 
 #[test]
 fn any_number_of_nodes_may_come_unsigned_before_the_root_is_told() {
-    // A fast reader asks for more nodes ahead than it keeps when signing ends.
+    // A fast reader prefetches more nodes than it keeps when signing ends.
     let content = vec![0; 330 << 20];
     let (before, after, name) = before_and_after_with(&content);
     let mut world = World::trusting(&before);

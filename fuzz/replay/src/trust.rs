@@ -69,8 +69,8 @@ const SIZE_MAX: usize = 257 * UNIT_BYTES;
 const CLAIMS_MAX: usize = 64;
 
 /// Flips a bit unless `flip` says to leave the octets as they are.
-fn altered(genuine: &[u8], flip: usize) -> Vec<u8> {
-    let mut octets = genuine.to_vec();
+fn altered(verified: &[u8], flip: usize) -> Vec<u8> {
+    let mut octets = verified.to_vec();
     if flip > 0
         && let Some(octet) = octets.get_mut(flip >> 3)
     {
@@ -82,17 +82,17 @@ fn altered(genuine: &[u8], flip: usize) -> Vec<u8> {
 fn claim_unit(verifier: &mut Verifier, content: &[u8], index: u64, flip: usize) {
     let start = (index as usize).saturating_mul(UNIT_BYTES).min(content.len());
     let end = (start + UNIT_BYTES).min(content.len());
-    let genuine = &content[start..end];
-    let offered = altered(genuine, flip);
+    let verified = &content[start..end];
+    let offered = altered(verified, flip);
     if verifier.check(index, &offered) == Check::Verified {
-        assert_eq!(offered, genuine, "unit {index} is not what was signed");
+        assert_eq!(offered, verified, "unit {index} is not what was signed");
     }
 }
 
 fn claim_node(verifier: &mut Verifier, tree: &Tree, id: NodeId, flip: usize) {
-    let genuine = tree.node(id).unwrap_or(&[0; HASH_BYTES]);
-    assert!(genuine.len() <= NODE_BYTES);
-    let offered = altered(genuine, flip);
+    let verified = tree.node(id).unwrap_or(&[0; HASH_BYTES]);
+    assert!(verified.len() <= NODE_BYTES);
+    let offered = altered(verified, flip);
     if verifier.add_node(id, &offered).is_ok() {
         assert_eq!(tree.node(id), Some(&offered[..]), "{id:?} is not what was signed");
     }

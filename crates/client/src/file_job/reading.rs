@@ -71,7 +71,7 @@ impl Reading {
             None => Selection::All,
         };
         let mut reader = Reader::new(plan, selection, config);
-        reader.set_gathering();
+        reader.buffer_spans();
         let (written_bytes, told_bytes, told_units) = (0, 0, 0);
         Ok(Reading {
             reader,
@@ -93,7 +93,7 @@ impl Reading {
                 .take_if(|ahead| ahead.failure().is_none() && ahead.plan() == self.reader.plan())
         {
             self.reader = *reader;
-            self.reader.set_gathering();
+            self.reader.buffer_spans();
         }
     }
 

@@ -5,7 +5,7 @@ use crate::name::{Name, NameRef};
 use crate::signature::{self, InfoExtra, SignError, Signer};
 use crate::{sha256, tlv, types};
 
-/// What a signed Interest carries against replay.
+/// Elements of a signed Interest against replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SignatureExtra<'a> {
     /// SignatureNonce, usually 8 random octets.

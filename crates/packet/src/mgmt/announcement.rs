@@ -14,12 +14,12 @@ use crate::tlv;
 /// Components behind the prefix.
 const SUFFIX_LEN: usize = 3;
 
-/// What a prefix announcement says.
+/// Content of a prefix announcement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrefixAnnouncement {
     /// The prefix that is served.
     pub prefix: Name,
-    /// How long a route made of it lasts, in milliseconds.
+    /// Lifetime of a route made of it, in milliseconds.
     pub expiration_period_ms: u64,
     /// When it may be used at all.
     pub validity: Option<ValidityPeriod>,

@@ -56,7 +56,7 @@ impl ChannelStatus {
     }
 }
 
-/// What `faces/events` tells.
+/// Notification of `faces/events`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FaceEventNotification {
     /// See [`face_event`].

@@ -1,4 +1,4 @@
-//! What a forwarder asks of whoever holds its trust anchors: may the sender of this command do it?
+//! Question of a forwarder to the owner of its trust anchors: may the sender of this command do it?
 //!
 //! The forwarder knows no keys. Somebody who does implements [`CommandVerifier`]; certificates that
 //! are missing are asked for by name, fetched by the forwarder and handed over.
@@ -9,7 +9,7 @@ use crate::data::Data;
 use crate::interest::Interest;
 use crate::name::Name;
 
-/// What a verifier says of a signed command.
+/// Verdict on a signed command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The signature is right and fresh.

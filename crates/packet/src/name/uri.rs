@@ -256,7 +256,7 @@ pub fn escape_path_component(value: &[u8], out: &mut String) {
     }
 }
 
-/// Whether a terminal would show something else than what stands there.
+/// True if a terminal would show something else than what stands there.
 fn is_misleading(character: char) -> bool {
     character.is_control()
         || matches!(character,

@@ -1,4 +1,4 @@
-//! What is encoded decodes to the same, for any content.
+//! Round trips: any content decodes to what was encoded.
 
 use byname_packet::lp::{self, FragmentFields, LinkFields, LpHeader, LpPacket};
 use byname_packet::mgmt::{

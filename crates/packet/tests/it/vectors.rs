@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::rebuild;
 use crate::shown::{self, hex, unhex};
 
-/// What a decoder shows, and the octets our encoder writes for it (if it can).
+/// Output of a decoder, and the octets our encoder writes for it (if it can).
 type Decoded = Result<(Value, Option<Vec<u8>>), DecodeError>;
 
 pub(crate) fn folder() -> PathBuf {

@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::cert::format_time;
 use crate::key::KeyId;
 
-/// How far the time of a command may be from now.
+/// Largest distance between the time of a command and now.
 pub const GRACE_MS: u64 = 120_000;
 
 /// Most keys whose last time is remembered.
@@ -61,7 +61,7 @@ impl Replay {
         time_ms: u64,
         now_ms: u64,
     ) -> Result<(), ReplayError> {
-        // A time far ahead would lock the key out until then.
+        // A time far in the future would lock the key out until then.
         if time_ms.abs_diff(now_ms) > GRACE_MS {
             return Err(ReplayError::Clock { time_ms, now_ms });
         }

@@ -102,7 +102,7 @@ impl Folder {
 /// A file's root and all its chaining values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// What `b3sum` prints.
+    /// The root: what `b3sum` prints.
     pub root: Hash,
     /// `levels[k-1]` is the object of level k: its values, concatenated.
     pub levels: Vec<Vec<u8>>,

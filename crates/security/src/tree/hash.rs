@@ -173,7 +173,7 @@ fn join(pairs: &[[u8; PAIR_BYTES]], parents: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// What the standard says, with the documented calls only.
+    /// The definition of the standard, with the documented calls only.
     fn fold_by_the_book(values: &[[u8; HASH_BYTES]]) -> [u8; HASH_BYTES] {
         if let [one] = values {
             return *one;

@@ -1,4 +1,4 @@
-//! What follows from a file's size alone: units, levels, nodes and their lengths.
+//! Shape of a tree, from the file's size alone: units, levels, nodes and their lengths.
 
 use super::{FANOUT, HASH_BYTES, UNIT_BYTES, hash};
 
@@ -131,7 +131,7 @@ impl Shape {
         below_top.then_some(NodeId { level: id.level + 1, index: id.index / FANOUT as u64 })
     }
 
-    /// Whether `bytes` are exactly some whole units from `first_unit` (the file's last unit
+    /// True if `bytes` are exactly some whole units from `first_unit` (the file's last unit
     /// counts as whole although it may be short).
     pub fn check_span(&self, first_unit: u64, length: usize) -> Result<(), SpanError> {
         if first_unit >= self.unit_count {

@@ -1,15 +1,15 @@
 //! Checking units against the root, in any order, with a bounded memory of verified nodes.
 //!
 //! A node is taken only if it folds to what its verified parent (or the root) says, so every
-//! value held here is genuine and a unit is checked by one hash and one comparison. When a node
-//! is missing the caller is told which one to fetch: always the topmost missing one, because
+//! value held here is verified and a unit is checked by one hash and one comparison. When a node
+//! is missing the caller gets the one to fetch: always the topmost missing one, because
 //! that one can be checked at once. Forgetting a node is harmless: it is asked for again.
 
 use std::collections::HashMap;
 
 use super::{FANOUT, HASH_BYTES, Hash, NodeId, Shape, UNIT_BYTES, hash};
 
-/// The answer to "is this unit genuine?".
+/// The answer to "does this unit belong to the root?".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Check {
     /// The bytes are exactly what was signed.
@@ -23,11 +23,11 @@ pub enum Check {
 /// The answer for a run of units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanCheck {
-    /// All units are genuine.
+    /// All units belong to the root.
     Verified,
     /// This node is needed first; give it to [`Verifier::add_node`] and ask again.
     Need(NodeId),
-    /// The first unit that is not genuine (or the first of a run of impossible length).
+    /// The first unit that does not belong to it (or the first of a run of impossible length).
     Bad {
         /// Index of that unit.
         unit_index: u64,
@@ -59,7 +59,7 @@ struct Node {
 #[derive(Debug)]
 pub struct Verifier {
     root: Hash,
-    /// The root is not known yet: only nodes proved otherwise are there, and any is a start.
+    /// The root is not known yet: only nodes verified otherwise are there, and any is a start.
     is_rootless: bool,
     shape: Shape,
     nodes: HashMap<NodeId, Node>,
@@ -80,12 +80,12 @@ impl Verifier {
     }
 
     /// A verifier for a file whose root is not known yet: nodes of level 1 come by
-    /// [`Verifier::accept_proved_node`] until [`Verifier::set_root`].
+    /// [`Verifier::accept_verified_node`] until [`Verifier::set_root`].
     pub fn rootless(size: u64, nodes_max: usize) -> Self {
         Self { is_rootless: true, ..Self::new(Hash([0; HASH_BYTES]), size, nodes_max) }
     }
 
-    /// The root is known now. What was proved before stays.
+    /// The root is known now. What was verified before stays.
     pub fn set_root(&mut self, root: Hash) {
         self.root = root;
         self.is_rootless = false;
@@ -106,7 +106,7 @@ impl Verifier {
         self.nodes.len()
     }
 
-    /// Whether the node is held.
+    /// True if the node is held.
     pub fn has_node(&self, id: NodeId) -> bool {
         self.nodes.contains_key(&id)
     }
@@ -132,7 +132,7 @@ impl Verifier {
     /// Checks a run of whole units that lie one after the other in memory.
     ///
     /// Aligned neighbours, up to [`RUN_UNITS_MAX`] of them, are hashed in one call, which fills
-    /// the widest vector units; when that does not match, halves are looked at until the first
+    /// the widest vector units; when that does not match, halves are checked until the first
     /// bad unit is found.
     pub fn check_span(&mut self, first_unit: u64, bytes: &[u8]) -> SpanCheck {
         if self.shape.level_count() == 0 {
@@ -182,7 +182,7 @@ impl Verifier {
         if self.is_rootless || self.shape.node_len(id) != Some(bytes.len()) {
             return Err(NodeRejected::Bad);
         }
-        let genuine = match self.shape.parent(id) {
+        let is_valid = match self.shape.parent(id) {
             None => hash::fold_root(bytes) == self.root,
             Some(parent) => {
                 let Some(values) = self.touch(parent) else {
@@ -191,16 +191,16 @@ impl Verifier {
                 hash::fold(bytes) == value(values, (id.index % FANOUT as u64) as usize)
             }
         };
-        if !genuine {
+        if !is_valid {
             return Err(NodeRejected::Bad);
         }
         self.insert(id, bytes);
         Ok(())
     }
 
-    /// Takes a node that was proved in another way, by a signature of its own for instance. The
-    /// caller answers for it: units and nodes below count as genuine by it from now on.
-    pub fn accept_proved_node(&mut self, id: NodeId, bytes: &[u8]) -> Result<(), NodeRejected> {
+    /// Takes a node that was verified elsewhere, by a signature of its own for instance. The
+    /// caller answers for it: units and nodes below count as verified by it from now on.
+    pub fn accept_verified_node(&mut self, id: NodeId, bytes: &[u8]) -> Result<(), NodeRejected> {
         if self.shape.node_len(id) != Some(bytes.len()) {
             return Err(NodeRejected::Bad);
         }
@@ -259,7 +259,7 @@ impl Verifier {
     }
 }
 
-/// How many of `count` units from `unit_index` on are a subtree of their own.
+/// Number of the `count` units from `unit_index` on that are a subtree of their own.
 fn aligned_run(unit_index: u64, count: usize) -> usize {
     let aligned = 1 << unit_index.trailing_zeros().min(RUN_UNITS_MAX.ilog2());
     let whole = 1 << count.ilog2();

@@ -11,7 +11,7 @@ use crate::link::Link;
 
 use super::CHAIN_MAX;
 
-/// What stands in place of a signature.
+/// Replacement of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnsignedKind {
     /// Nothing at all.
@@ -144,7 +144,7 @@ pub enum TrustError {
     Unsigned {
         /// The packet.
         name: Name,
-        /// What stands there instead.
+        /// The name that stands there instead.
         kind: UnsignedKind,
     },
     /// The signature names no certificate.
@@ -167,13 +167,13 @@ pub enum TrustError {
         /// The packet.
         name: Name,
     },
-    /// What was fetched under the certificate's name is no certificate. Made by the caller that
+    /// The packet fetched under the certificate's name is no certificate. Made by the caller that
     /// fetched it.
     #[error("what was fetched as certificate {name} cannot be used: {source}")]
     MalformedCertificate {
         /// The name asked for.
         name: Name,
-        /// What is wrong.
+        /// The fault.
         source: CertificateError,
     },
     /// Nobody answered with the certificate. Made by the caller that tried to fetch it.
@@ -187,7 +187,7 @@ pub enum TrustError {
 }
 
 impl TrustError {
-    /// Whether the cause is a missing decision of the user (whom to trust), not a bad packet.
+    /// True if the cause is a missing decision of the user (whom to trust), not a bad packet.
     pub fn is_unknown_key(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! What a trust decision looks at: the same for Data and for signed Interests.
+//! Input of a trust decision: the same for Data and for signed Interests.
 
 use byname_packet::{Data, Interest, KeyLocator, NameRef};
 
@@ -14,7 +14,7 @@ pub struct Signed<'a> {
     pub signature_type: u64,
     /// Where the key is.
     pub key_locator: Option<KeyLocator<'a>>,
-    /// What the signature covers.
+    /// The signed portion.
     pub parts: Vec<&'a [u8]>,
     /// The signature.
     pub value: &'a [u8],

@@ -2,21 +2,21 @@
 //!
 //! Two things are measured once a round trip: how much comes in a second (the largest of the last
 //! ten rounds), and how long an answer takes when no queue is in its way. Their product is what
-//! the path holds; a little more than that is kept under way, at the measured rate. Every few
+//! the path holds; a little more than that is kept in flight, at the measured rate. Every few
 //! rounds the rate is tried a quarter higher, and whatever queue that built is drained again.
 //!
-//! What differs from models for byte streams is due to NDN. Answers come from caches near and
-//! publishers far, in any mixture, so the *mean* round trip of a round is what counts (by
+//! Differences from models for byte streams are due to NDN. Answers come from caches near and
+//! publishers far away, in any mixture, so the *mean* round trip of a round is what counts (by
 //! Little's law it, not the smallest one, says how many requests a rate needs). A mean that rises
-//! while the rate collapses is a path that has moved, or somebody on it who pauses; a start that
-//! ends has a queue in its mean. Both are seen with little under way before they are believed. A
+//! while the rate collapses is a path that has changed, or somebody on it who pauses; a start that
+//! ends has a queue in its mean. Both are probed with little in flight before they are believed. A
 //! lost packet is a lost packet: only marks, refusals, rising delay, and losses well above a
 //! per-cent are congestion. Delay that stays is taken for a mark ([`standing`](super::standing)).
 //!
 //! Invariants: the window stays within [`WINDOW_MIN`] and its configured maximum; one window of
 //! signals is one reduction.
 
-mod look;
+mod probe_rtt;
 mod rate;
 mod tuning;
 
@@ -24,7 +24,7 @@ use super::standing::Standing;
 use super::{
     CongestionController, DataSample, LossKind, LossSample, MS, Round, WINDOW_INITIAL, WINDOW_MIN,
 };
-use look::{Look, Seen};
+use probe_rtt::{ProbeOutcome, ProbeRtt};
 use rate::PathRate;
 use tuning::*;
 
@@ -34,14 +34,14 @@ enum Phase {
     Start,
     /// Letting go what the start has queued.
     Drain,
-    /// Asking for more than came.
+    /// Asking for more than was delivered.
     Up,
     /// Draining it, and seeing what it gave.
     Down,
     /// At the measured rate, for so many rounds.
     Cruise(u32),
-    /// Nearly empty for so many rounds, to see the undisturbed round trip.
-    Empty(u32),
+    /// Nearly empty for so many rounds, to measure the undisturbed round trip.
+    ProbeRtt(u32),
     /// Beginning anew after everything was lost.
     Restart,
 }
@@ -59,16 +59,16 @@ pub struct Bdp {
     /// The shortest round trip of a single answer; 0 if there was none.
     least_ns: u64,
     segment_bytes: f64,
-    /// The rate at the last look for more, and for how many rounds it has not grown.
+    /// The rate at the last bandwidth probe, and for how many rounds it has not grown.
     rate_before: u64,
     flat_rounds: u32,
-    /// How often in a row more was found.
+    /// Number of bandwidth probes in a row that found more.
     found_count: usize,
     late_count: u32,
     /// The least late of those answers in a row, and when it came.
     late_least_ns: u64,
     late_since_ns: u64,
-    look: Look,
+    probe_rtt: ProbeRtt,
     /// The path was not tried for more last time, because there was a queue.
     has_passed: bool,
     is_queueing: bool,
@@ -76,14 +76,14 @@ pub struct Bdp {
     cap: f64,
     reduced_ns: Option<u64>,
     was_reduced: bool,
-    came_count: u64,
+    delivered_count: u64,
     lost_count: u64,
     pace: Option<u64>,
     standing: Standing,
 }
 
 impl Bdp {
-    /// Never has more than `window_max` under way.
+    /// Never has more than `window_max` in flight.
     pub fn new(window_max: usize) -> Self {
         let window_max = window_max.max(WINDOW_MIN) as f64;
         Bdp {
@@ -101,13 +101,13 @@ impl Bdp {
             late_count: 0,
             late_least_ns: 0,
             late_since_ns: 0,
-            look: Look::default(),
+            probe_rtt: ProbeRtt::default(),
             has_passed: false,
             is_queueing: false,
             cap: f64::INFINITY,
             reduced_ns: None,
             was_reduced: false,
-            came_count: 0,
+            delivered_count: 0,
             lost_count: 0,
             pace: None,
             standing: Standing::default(),
@@ -119,21 +119,21 @@ impl Bdp {
         self.held_in(self.base_ns)
     }
 
-    /// What the smallest window would give.
+    /// Rate of the smallest window.
     fn rate_least(&self) -> f64 {
         WINDOW_LEAST * self.segment_bytes * 1e9 / self.base_ns.max(1) as f64
     }
 
-    /// What would come if the model were right.
+    /// Rate if the model is right.
     fn usual_rate(&self) -> f64 {
         (self.rate.max() as f64).max(self.rate_least())
     }
 
-    /// Whether the other end is in this machine or next to it. Where processes wait for their turn
+    /// True if the other end is in this machine or next to it. Where processes wait for their turn
     /// the mean says so only roughly, and the shortest round trip says it alone where all answers
     /// come from one place.
-    fn is_near(&self) -> bool {
-        self.least_ns < PACED_FROM_NS && self.base_ns < NEAR_BASE_NS
+    fn is_local_path(&self) -> bool {
+        self.least_ns < PACED_FROM_NS && self.base_ns < LOCAL_BASE_NS
     }
 
     fn held_in(&self, time_ns: u64) -> f64 {
@@ -145,21 +145,21 @@ impl Bdp {
             Phase::Start => GAIN_START,
             Phase::Drain => 1.0,
             // Where nothing is paced the window alone has to drain the queue.
-            Phase::Down if self.is_near() => 1.0,
+            Phase::Down if self.is_local_path() => 1.0,
             Phase::Down => SLACK,
             Phase::Up => SLACK_UP * self.gain(),
             Phase::Cruise(_) | Phase::Restart => SLACK,
-            Phase::Empty(_) => return self.look.window(),
+            Phase::ProbeRtt(_) => return self.probe_rtt.window(),
         };
-        let queue = if self.is_near() { NEAR_QUEUE_NS } else { QUEUE_TARGET_NS };
+        let queue = if self.is_local_path() { LOCAL_QUEUE_NS } else { QUEUE_TARGET_NS };
         let more = if self.phase == Phase::Up { UP_SEGMENTS } else { 0.0 };
         let wanted = slack * self.capacity() + self.held_in(queue) + more;
         // Means of rounds are longer than so short a path.
-        if self.is_near() { wanted.min(self.near_bound()) } else { wanted }
+        if self.is_local_path() { wanted.min(self.local_bound()) } else { wanted }
     }
 
-    fn near_bound(&self) -> f64 {
-        NEAR_SEGMENTS.max(self.held_in(NEAR_ROUND_TRIPS * self.least_ns))
+    fn local_bound(&self) -> f64 {
+        LOCAL_SEGMENTS.max(self.held_in(LOCAL_ROUND_TRIPS * self.least_ns))
     }
 
     fn gain(&self) -> f64 {
@@ -168,7 +168,7 @@ impl Bdp {
             Phase::Drain => 1.0 / GAIN_START,
             Phase::Up => GAIN_UP[self.found_count.min(GAIN_UP.len() - 1)],
             Phase::Down => GAIN_DOWN,
-            Phase::Cruise(_) | Phase::Empty(_) | Phase::Restart => 1.0,
+            Phase::Cruise(_) | Phase::ProbeRtt(_) | Phase::Restart => 1.0,
         }
     }
 
@@ -176,9 +176,9 @@ impl Bdp {
         let bytes = round.bytes as f64 / round.segment_count.max(1) as f64;
         self.segment_bytes += (bytes.max(1.0) - self.segment_bytes) / 4.0;
         let is_full = !round.is_reader_limited;
-        // The start has to see each round; next to us one is as short as a turn of a process.
-        let is_rough = self.is_near() && self.phase != Phase::Start;
-        self.rate.on_round(round, if is_rough { NEAR_RATE_NS } else { 0 });
+        // The start has to see each round; on a local path one is as short as a turn of a process.
+        let is_rough = self.is_local_path() && self.phase != Phase::Start;
+        self.rate.on_round(round, if is_rough { LOCAL_RATE_NS } else { 0 });
         self.measure_base(round, now_ns);
         self.give_way(round, now_ns);
         if !self.was_reduced {
@@ -194,8 +194,8 @@ impl Bdp {
         }
         self.next_phase(round, is_full, in_flight, now_ns);
         self.was_reduced = false;
-        if self.came_count + self.lost_count > 2 * OUTCOMES_MIN {
-            self.came_count /= 2;
+        if self.delivered_count + self.lost_count > 2 * OUTCOMES_MIN {
+            self.delivered_count /= 2;
             self.lost_count /= 2;
         }
         self.apply();
@@ -203,7 +203,7 @@ impl Bdp {
 
     fn measure_base(&mut self, round: &Round, now_ns: u64) {
         let mean_ns = round.rtt_mean_ns;
-        if !self.is_telling(round, now_ns) {
+        if !self.is_meaningful(round, now_ns) {
             return;
         }
         // As long as the rate follows the window there is no queue, so this is the path, however
@@ -217,32 +217,33 @@ impl Bdp {
             // The same, but for the noise: follow slowly.
             self.base_ns += (mean_ns - self.base_ns) / 16;
             self.base_seen_ns = now_ns;
-        } else if self.is_starved(round) && !self.is_near() {
+        } else if self.is_starved(round) && !self.is_local_path() {
             // The window, not the pace, is what limits: answers come from farther away than
-            // before, or others keep the queue full. Beside us it is the processor that is shared,
-            // and no window gets more of that.
+            // before, or others keep the queue full. On a local path the processor is what is
+            // shared, and no window gets more of that.
             self.base_ns += (mean_ns - self.base_ns) / 16;
         }
         // A queue of ours makes answers late and leaves the rate as it is. A longer path makes
         // them late and the rate small, because the window is made for a shorter one. So does
-        // somebody who pauses, which is why it is looked at before it is believed.
+        // somebody who pauses, which is why the round trip is probed before it is believed.
         let is_late = mean_ns > self.base_ns.saturating_mul(2);
         let is_slow = (round.bytes_per_s as f64) < self.usual_rate() / 2.0;
-        let has_moved = is_late && is_slow && !round.is_reader_limited;
-        self.look.on_round(has_moved);
+        let has_path_changed = is_late && is_slow && !round.is_reader_limited;
+        self.probe_rtt.on_round(has_path_changed);
     }
 
-    /// Whether there is a mean that says something: a handful of answers may all have come from a
+    /// True if there is a mean that says something: a handful of answers may all have come from a
     /// cache, and so have most of those that come while the window opens again.
-    fn is_telling(&self, round: &Round, now_ns: u64) -> bool {
-        let is_opening = self.look.ended_ns() == Some(now_ns.saturating_sub(round.duration_ns));
+    fn is_meaningful(&self, round: &Round, now_ns: u64) -> bool {
+        let is_opening =
+            self.probe_rtt.ended_ns() == Some(now_ns.saturating_sub(round.duration_ns));
         let is_many = round.rtt_count as f64 >= SAMPLES_MIN.min(self.window / 2.0);
         round.rtt_mean_ns > 0 && is_many && !is_opening
     }
 
     /// As if marked, if a queue has been standing for long.
     fn give_way(&mut self, round: &Round, now_ns: u64) {
-        let is_silent = self.phase == Phase::Start || self.is_near();
+        let is_silent = self.phase == Phase::Start || self.is_local_path();
         if is_silent || round.is_reader_limited || round.rtt_mean_ns == 0 {
             return;
         }
@@ -263,24 +264,24 @@ impl Bdp {
             Phase::Drain if in_flight as f64 > self.capacity() + self.held_in(QUEUE_TARGET_NS) => {
                 Phase::Drain
             }
-            Phase::Empty(0) if self.is_telling(round, now_ns) => {
-                self.leave_empty(round.rtt_mean_ns, now_ns)
+            Phase::ProbeRtt(0) if self.is_meaningful(round, now_ns) => {
+                self.leave_probe_rtt(round.rtt_mean_ns, now_ns)
             }
-            Phase::Empty(0) => {
-                // Too few answers to requests that were sent once: looked at again later.
-                self.look.end(self.least_ns, now_ns);
+            Phase::ProbeRtt(0) => {
+                // Too few answers to requests that were sent once: probed again later.
+                self.probe_rtt.end(self.least_ns, now_ns);
                 Phase::Cruise(1)
             }
-            Phase::Empty(left) => Phase::Empty(left - 1),
+            Phase::ProbeRtt(left) => Phase::ProbeRtt(left - 1),
             Phase::Restart if self.window < self.target() => Phase::Restart,
-            _ if self.is_in_doubt(now_ns) => self.empty(),
-            _ if is_base_old && is_full && !self.is_near() => self.empty(),
+            _ if self.is_in_doubt(now_ns) => self.enter_probe_rtt(),
+            _ if is_base_old && is_full && !self.is_local_path() => self.enter_probe_rtt(),
             Phase::Drain | Phase::Restart => Phase::Cruise(2),
             Phase::Up => Phase::Down,
             // The rate of this round is the answer to what was asked for in the one before.
             Phase::Down if has_grown && !is_queueing && !self.was_reduced => {
                 self.found_count += 1;
-                self.look_for_more()
+                self.probe_bandwidth()
             }
             Phase::Down => {
                 self.found_count = 0;
@@ -290,39 +291,39 @@ impl Bdp {
                 self.has_passed = true;
                 Phase::Down
             }
-            Phase::Cruise(0) if is_full => self.look_for_more(),
+            Phase::Cruise(0) if is_full => self.probe_bandwidth(),
             Phase::Cruise(left) => Phase::Cruise(left.saturating_sub(1)),
         };
     }
 
-    /// Whether the round trip that the model uses has to be seen undisturbed: the start may have
+    /// True if the round trip that the model uses has to be seen undisturbed: the start may have
     /// taken its own queue for the path, and later the path may be another one.
     fn is_in_doubt(&self, now_ns: u64) -> bool {
         let is_settled = matches!(self.phase, Phase::Cruise(0));
-        let is_long = match self.look.ended_ns() {
-            Some(_) => self.base_ns > 2 * self.look.seen_ns(),
+        let is_long = match self.probe_rtt.ended_ns() {
+            Some(_) => self.base_ns > 2 * self.probe_rtt.seen_ns(),
             None => is_settled && self.base_ns > 2 * self.least_ns,
         };
-        // Next to us little is under way whatever the model believes.
-        self.look.is_due(is_long && !self.is_near(), now_ns)
+        // On a local path little is in flight whatever the model believes.
+        self.probe_rtt.is_due(is_long && !self.is_local_path(), now_ns)
     }
 
-    fn empty(&mut self) -> Phase {
-        self.look.begin(self.base_ns, LOOK_PART * self.capacity());
-        Phase::Empty(EMPTY_ROUNDS)
+    fn enter_probe_rtt(&mut self) -> Phase {
+        self.probe_rtt.begin(self.base_ns, PROBE_RTT_PART * self.capacity());
+        Phase::ProbeRtt(PROBE_RTT_ROUNDS)
     }
 
-    /// Takes what is seen with little under way.
-    fn leave_empty(&mut self, mean_ns: u64, now_ns: u64) -> Phase {
-        let seen = self.look.on_seen(mean_ns, self.least_ns, now_ns);
-        (self.base_ns, self.base_seen_ns) = (self.look.seen_ns(), now_ns);
-        match seen {
-            Seen::Unsure => return Phase::Empty(EMPTY_ROUNDS),
-            Seen::Longer => {
+    /// Takes what the probe has shown.
+    fn leave_probe_rtt(&mut self, mean_ns: u64, now_ns: u64) -> Phase {
+        let outcome = self.probe_rtt.on_seen(mean_ns, self.least_ns, now_ns);
+        (self.base_ns, self.base_seen_ns) = (self.probe_rtt.seen_ns(), now_ns);
+        match outcome {
+            ProbeOutcome::Unsure => return Phase::ProbeRtt(PROBE_RTT_ROUNDS),
+            ProbeOutcome::Longer => {
                 self.standing.clear();
-                self.least_ns = self.look.least_ns();
+                self.least_ns = self.probe_rtt.least_ns();
             }
-            Seen::Same => {}
+            ProbeOutcome::Same => {}
         }
         Phase::Cruise(1)
     }
@@ -337,7 +338,7 @@ impl Bdp {
         self.base_ns > 0 && rtt_ns > self.base_ns + tolerated_ns
     }
 
-    /// Half of what is under way now was enough to make the queue that is seen now.
+    /// Half of what is in flight now was enough to make the queue that is seen now.
     fn check_start(&mut self, rtt_ns: u64, now_ns: u64) {
         if !self.is_late(rtt_ns) {
             self.late_count = 0;
@@ -356,7 +357,7 @@ impl Bdp {
         }
     }
 
-    fn look_for_more(&mut self) -> Phase {
+    fn probe_bandwidth(&mut self) -> Phase {
         self.rate_before = self.rate.max();
         self.has_passed = false;
         Phase::Up
@@ -381,7 +382,7 @@ impl Bdp {
             self.window = self.target();
         }
         self.clamp();
-        let is_far = !self.is_near() && self.phase != Phase::Restart;
+        let is_far = !self.is_local_path() && self.phase != Phase::Restart;
         let least = self.rate_least();
         let more = if self.phase == Phase::Up { UP_SEGMENTS / WINDOW_LEAST * least } else { 0.0 };
         let pace = (self.gain() * self.rate.max() as f64 + more).max(least) as u64;
@@ -392,13 +393,14 @@ impl Bdp {
         self.window = self.window.min(self.cap).max(WINDOW_LEAST).min(self.window_max);
     }
 
-    /// Whether the next hop may be all of the path, and the window is more than it needs: to double
+    /// True if the next hop may be all of the path, and the window is more than it needs: to double
     /// it would fill a send queue before anything comes late.
     fn is_wide(&self) -> bool {
-        self.least_ns < PACED_FROM_NS && self.window >= NEAR_SEGMENTS
+        self.least_ns < PACED_FROM_NS && self.window >= LOCAL_SEGMENTS
     }
 
-    /// Grows by what came, which doubles the window every round, or makes it half as large again.
+    /// Grows by what was delivered, which doubles the window every round, or makes it half as large
+    /// again.
     fn grow(&mut self) {
         // The start ends when the rate no longer follows, whatever a model made of few answers
         // says.
@@ -415,7 +417,7 @@ impl Bdp {
         self.reduced_ns = Some(now_ns);
         self.was_reduced = true;
         self.cap = (factor * self.window).max(CUT_FLOOR * self.capacity());
-        (self.came_count, self.lost_count) = (0, 0);
+        (self.delivered_count, self.lost_count) = (0, 0);
         // The best of the last rounds was more than our share.
         self.rate.scale(CUT_RATE);
         if matches!(self.phase, Phase::Start | Phase::Up) {
@@ -439,7 +441,7 @@ impl Bdp {
 
 impl CongestionController for Bdp {
     fn on_data(&mut self, sample: &DataSample) {
-        self.came_count += 1;
+        self.delivered_count += 1;
         if sample.is_marked {
             self.reduce(sample.now_ns, sample.sent_ns, CUT_MARK);
         }
@@ -448,7 +450,7 @@ impl CongestionController for Bdp {
             self.least_ns = if self.least_ns == 0 { rtt_ns } else { self.least_ns.min(rtt_ns) };
             match self.phase {
                 Phase::Start => self.check_start(rtt_ns, sample.now_ns),
-                Phase::Empty(_) => self.look.on_answer(rtt_ns),
+                Phase::ProbeRtt(_) => self.probe_rtt.on_answer(rtt_ns),
                 _ => {}
             }
         }
@@ -468,7 +470,7 @@ impl CongestionController for Bdp {
             }
             LossKind::TimeOut | LossKind::Overtaken => self.lost_count += 1,
         }
-        let outcomes = self.came_count + self.lost_count;
+        let outcomes = self.delivered_count + self.lost_count;
         // With a queue in sight losses most likely come from its being full.
         let tolerated = if self.is_queueing { LOSS_QUEUEING } else { LOSS_TOLERATED };
         if outcomes >= OUTCOMES_MIN && self.lost_count * 1000 > outcomes * tolerated {

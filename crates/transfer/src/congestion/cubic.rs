@@ -1,7 +1,7 @@
 //! CUBIC by the formulas of RFC 9438, counted in segments.
 //!
 //! The window is a cubic function of the time since the last reduction, so that it returns to
-//! where the path was full quickly, lingers there, and then looks further. Losses decide: at
+//! where the path was full quickly, lingers there, and then probes further. Losses decide: at
 //! 100 ms and 0.01 % loss that is 187 segments or 123 Mbit/s, on any link.
 
 use super::{CongestionController, DataSample, LossSample, WINDOW_INITIAL, WINDOW_MIN};
@@ -21,7 +21,7 @@ pub struct Cubic {
     threshold: f64,
     /// The window before the last reduction.
     full: f64,
-    /// What Reno would have by now.
+    /// Window of Reno by now.
     reno: f64,
     epoch: Option<Epoch>,
     reduced_ns: Option<u64>,

@@ -1,4 +1,4 @@
-//! A constant number of requests under way, whatever happens: for measurements, and for networks
+//! A constant number of requests in flight, whatever happens: for measurements, and for networks
 //! whose operator knows better.
 
 use super::{CongestionController, DataSample, LossSample};

@@ -12,11 +12,11 @@ use super::filter::MaxFilter;
 /// spec: RFC 8289 §4.3, §4.4, the same for marks
 const TARGET_NS: u64 = 5 * MS;
 const INTERVAL_NS: u64 = 100 * MS;
-/// Fewer late rounds in a row may be what the flow's own look for more has queued.
+/// Fewer late rounds in a row may be what the flow's own bandwidth probe has queued.
 const LATE_ROUNDS: u32 = 3;
 /// Answers over which their differences are averaged.
 const ANSWERS: f64 = 64.0;
-/// How long what once came is a claim, and which part of it: with more, flows of one kind need
+/// Time for which a rate once delivered is a claim, and its part: with more, flows of one kind need
 /// longer to become equal; with less, little is left beside flows that fill queues.
 const CLAIM_NS: u64 = 15_000 * MS;
 const CLAIM_PART: u64 = 2;
@@ -27,14 +27,14 @@ pub(super) struct Standing {
     late_since_ns: Option<u64>,
     late_rounds: u32,
     next_ns: u64,
-    came: MaxFilter,
+    delivered: MaxFilter,
     mean_ns: f64,
-    /// How much round trips differ from those before.
+    /// Mean difference of round trips from those before.
     deviation_ns: f64,
 }
 
 impl Standing {
-    /// An answer came. Near and far ones in turn are caches on the way, and their mean says
+    /// An answer came. Near and far ones in turn are caches on the path, and their mean says
     /// nothing about a queue.
     pub(super) fn on_answer(&mut self, rtt_ns: u64) {
         let difference_ns = rtt_ns as f64 - self.mean_ns;
@@ -42,9 +42,9 @@ impl Standing {
         self.deviation_ns += (difference_ns.abs() - self.deviation_ns) / ANSWERS;
     }
 
-    /// A round ended that was so late and brought so much a second: whether to give way now.
+    /// A round ended, so late, with so much a second. True if it is time to give way.
     pub(super) fn is_due(&mut self, late_ns: u64, bytes_per_s: u64, now_ns: u64) -> bool {
-        self.came.push_for(bytes_per_s, now_ns, CLAIM_NS);
+        self.delivered.push_for(bytes_per_s, now_ns, CLAIM_NS);
         if late_ns <= TARGET_NS.max(2 * self.deviation_ns as u64) {
             self.late_since_ns = None;
             (self.next_ns, self.late_rounds) = (0, 0);
@@ -57,7 +57,7 @@ impl Standing {
             return false;
         }
         self.next_ns = now_ns.saturating_add(INTERVAL_NS);
-        bytes_per_s > self.came.max() / CLAIM_PART
+        bytes_per_s > self.delivered.max() / CLAIM_PART
     }
 
     /// The path is another one.
@@ -70,7 +70,7 @@ impl Standing {
 mod tests {
     use super::*;
 
-    /// How often it gives way in rounds of 20 ms that are so late and bring this share of 1000.
+    /// How often it gives way in rounds of 20 ms, so late and with this share of 1000.
     fn count(standing: &mut Standing, from_ms: u64, to_ms: u64, late_ms: u64, came: u64) -> usize {
         let rounds = (from_ms..to_ms).step_by(20);
         rounds.filter(|at_ms| standing.is_due(late_ms * MS, came, at_ms * MS)).count()

@@ -1,4 +1,4 @@
-//! What every controller keeps to, and the formulas of the classic ones. Whole paths are in
+//! Rules that every controller keeps, and the formulas of the classic ones. Whole paths are in
 //! `tests/congestion.rs`.
 
 use super::*;
@@ -128,7 +128,7 @@ fn windows_on(
 }
 
 #[test]
-fn first_answers_from_a_cache_do_not_make_a_path_near() {
+fn first_answers_from_a_cache_do_not_make_a_path_local() {
     let (windows, pace) = windows_on(200_000, 8_000_000, |_| 400_000_000);
     let window = windows[windows.len() - 1];
     assert!(window > 390, "{window}: what a path of 8 ms holds");
@@ -136,7 +136,7 @@ fn first_answers_from_a_cache_do_not_make_a_path_near() {
 }
 
 #[test]
-fn who_pauses_beside_us_has_not_moved_away() {
+fn a_pause_on_a_local_path_is_no_longer_path() {
     for pause in 1..8 {
         let paused = |round| if round % 20 < pause { 100_000_000 } else { 1_000_000_000 };
         let (windows, _) = windows_on(150_000, 150_000, paused);

@@ -20,7 +20,7 @@ const PAUSE_NS: u64 = 25 * MS;
 /// Afterwards nothing is asked again: what took so long was not damage.
 const WITHIN_NS: u64 = 5_000 * MS;
 
-/// Whether a flipped bit could look like this.
+/// True if a flipped bit could look like this.
 fn is_damage(error: &TrustError) -> bool {
     matches!(
         error,
@@ -34,7 +34,7 @@ fn is_damage(error: &TrustError) -> bool {
 }
 
 impl Discovery {
-    /// What came does not count: ask again if that may help.
+    /// The answer does not count: ask again if that may help.
     pub(super) fn on_distrust(&mut self, error: TrustError, context: &mut Context<'_>) {
         let waited_ns = context.now_ns.saturating_sub(self.started_ns);
         let is_enough = self.damaged_asks >= DAMAGED_ASKS_MAX || waited_ns >= WITHIN_NS;
@@ -51,13 +51,13 @@ impl Discovery {
         ReadError::Protocol { name: self.name.clone(), problem }
     }
 
-    /// Whether a name is that of what was asked for.
+    /// True if a name is that of what was asked for.
     pub(super) fn is_own(&self, object: NameRef<'_>) -> bool {
         let own = self.name.view();
         object == own || object == self.name.with_keyword(LISTING_KEYWORD).view()
     }
 
-    /// Whether the description is about the name asked for. A publisher without roots may keep
+    /// True if the description is about the name asked for. A publisher without roots may keep
     /// the content elsewhere: then each of its packets has to prove itself.
     pub(super) fn is_about(&self, metadata: &Metadata, trust: &Trusted) -> bool {
         self.is_own(metadata.name.view().without_last(1))

@@ -1,4 +1,4 @@
-//! How often what came was not what it should be, and when that is enough.
+//! Count of answers that were not what they should be, and the point at which that is enough.
 //!
 //! A network that flips bits spoils one packet here and one there, and hardly ever the same one
 //! many times; somebody who makes packets up spoils one every time, or most of them. So a segment

@@ -75,7 +75,7 @@ impl SegmentRuns {
         self.runs.is_empty()
     }
 
-    /// How many numbers are left.
+    /// Count of numbers that are left.
     pub fn segment_count(&self) -> u64 {
         self.runs.iter().map(|run| run.end - run.start).sum()
     }

@@ -1,4 +1,4 @@
-//! The requests under way: found by segment, and in the order of their sending.
+//! The requests in flight: found by segment, and in the order of their sending.
 //!
 //! A slab with a list through it and an index beside it, so that everything but the index is one
 //! cache line touched per packet. Segment numbers are chosen by us, not by a peer, so the index
@@ -39,7 +39,7 @@ struct Entry {
     after: u32,
 }
 
-/// Requests under way.
+/// Requests in flight.
 #[derive(Debug)]
 pub(super) struct Table {
     index: SegmentMap<u32>,
@@ -74,7 +74,7 @@ impl Table {
         self.index.contains_key(&segment)
     }
 
-    /// Adds a request as the newest one. It must not be under way already.
+    /// Adds a request as the newest one. It must not be in flight already.
     pub(super) fn push(&mut self, segment: u64, attempt: Attempt) {
         let entry = Entry { segment, attempt, before: self.newest, after: NONE };
         let place = match self.free.pop() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 const BYTES: u64 = 8192;
 
-/// What happens to the n-th request that is sent.
+/// Fate of the n-th request that is sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
     Answer { after_ns: u64 },
@@ -22,7 +22,7 @@ struct Outcome {
     end_ns: u64,
 }
 
-/// Runs to the end; `fate(request number, segment)` decides; `last` is told by every answer.
+/// Runs to the end; `fate(request number, segment)` decides; `last` stands in every answer.
 fn run(mut fetch: Fetch, last: u64, fate: &mut dyn FnMut(u64, u64) -> Fate) -> Outcome {
     let mut flow = Flow::default();
     let mut events: BinaryHeap<Reverse<(u64, u64, u64, u8)>> = BinaryHeap::new();
@@ -239,7 +239,7 @@ fn a_stuck_segment_does_not_let_the_queue_grow() {
     for now_ns in 1..100_000 {
         let segment = fetch.poll_segment(now_ns, 8, BYTES, &mut flow).expect("room");
         fetch.handle_data(segment, false, now_ns, &mut flow);
-        assert!(fetch.under_way.len() <= 2);
+        assert!(fetch.in_flight.len() <= 2);
     }
 }
 

@@ -59,7 +59,7 @@ fn a_rate_limit_is_kept_over_ten_seconds() {
 #[test]
 fn a_pace_at_which_nothing_overlaps_is_left_again() {
     let (mut flow, mut share) = (Flow::default(), Share::default());
-    let mut under_way = std::collections::VecDeque::new();
+    let mut in_flight = std::collections::VecDeque::new();
     let (mut now_ns, mut last_ns, mut late_bytes) = (0, 0, 0);
     while now_ns < 6 * SECOND {
         let is_busy = now_ns < 2 * SECOND;
@@ -67,13 +67,13 @@ fn a_pace_at_which_nothing_overlaps_is_left_again() {
             let order = flow.on_sent(&mut share, 8192, now_ns);
             let (took_ns, gap_ns) = if is_busy { (12 * MS, 5 * MS) } else { (MS / 4, MS / 10) };
             last_ns = (last_ns + gap_ns).max(now_ns + took_ns);
-            under_way.push_back((last_ns, Sent { order, ..sent_at(now_ns) }));
+            in_flight.push_back((last_ns, Sent { order, ..sent_at(now_ns) }));
         }
-        let came = under_way.front().map(|(at_ns, _)| *at_ns);
+        let came = in_flight.front().map(|(at_ns, _)| *at_ns);
         let next_ns = came.into_iter().chain(flow.poll_deadline()).min();
         now_ns = next_ns.expect("something is awaited").max(now_ns + 1);
         flow.settle(now_ns);
-        while let Some((_, sent)) = under_way.pop_front_if(|(at_ns, _)| *at_ns <= now_ns) {
+        while let Some((_, sent)) = in_flight.pop_front_if(|(at_ns, _)| *at_ns <= now_ns) {
             flow.on_data(now_ns, &sent, false);
             late_bytes += if now_ns > 5 * SECOND { 8192 } else { 0 };
         }

@@ -1,4 +1,4 @@
-//! What is written is read back; everything else is refused, and nothing makes the reader panic.
+//! Round trip of manifests; everything else is refused, and nothing makes the reader panic.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What came and was not genuine: asked for again, told to the owner, and after that an error.
+//! Answers that are not what was signed: asked for again, reported to the owner, then an error.
 
 use super::{Body, Reader};
 use crate::error::{ProtocolProblem, ReadError};
@@ -21,12 +21,12 @@ pub struct Refused {
 }
 
 impl Reader {
-    /// What was refused since the last call, so that the owner can say where it came from.
+    /// The next refusal since the last call, so that the owner can say where it came from.
     pub fn poll_refused(&mut self) -> Option<Refused> {
         self.refused.pop_front()
     }
 
-    /// How many units, nodes and segments were refused.
+    /// Number of units, nodes and segments that were refused.
     pub fn refused_count(&self) -> u64 {
         self.refused_count
     }

@@ -10,7 +10,7 @@ use super::ObjectPlan;
 /// Segments kept until those before them have come.
 pub const PARKED_MAX: usize = 512;
 
-/// What became of a segment.
+/// Outcome of taking a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     Yes,
@@ -18,7 +18,7 @@ pub(super) enum Taken {
 }
 
 #[derive(Debug)]
-enum Order {
+enum SegmentOrder {
     /// Offsets follow from the announced size and segment size.
     Any { size: u64, segment_bytes: u64 },
     /// Offsets follow from the lengths of the segments before.
@@ -28,7 +28,7 @@ enum Order {
 /// Where segments belong.
 #[derive(Debug)]
 pub(super) struct Foreign {
-    order: Order,
+    order: SegmentOrder,
     /// Octets, once the last segment was handed out in order.
     end: Option<u64>,
 }
@@ -36,8 +36,10 @@ pub(super) struct Foreign {
 impl Foreign {
     pub(super) fn new(plan: &ObjectPlan) -> Self {
         let order = match (plan.size, plan.segment_bytes) {
-            (Some(size), Some(segment_bytes)) => Order::Any { size, segment_bytes },
-            _ => Order::Ascending { next_segment: 0, next_offset: 0, parked: BTreeMap::new() },
+            (Some(size), Some(segment_bytes)) => SegmentOrder::Any { size, segment_bytes },
+            _ => {
+                SegmentOrder::Ascending { next_segment: 0, next_offset: 0, parked: BTreeMap::new() }
+            }
         };
         Foreign { order, end: None }
     }
@@ -48,15 +50,15 @@ impl Foreign {
 
     pub(super) fn room(&self) -> usize {
         match &self.order {
-            Order::Any { .. } => PARKED_MAX,
-            Order::Ascending { parked, .. } => PARKED_MAX.saturating_sub(parked.len()),
+            SegmentOrder::Any { .. } => PARKED_MAX,
+            SegmentOrder::Ascending { parked, .. } => PARKED_MAX.saturating_sub(parked.len()),
         }
     }
 
     pub(super) fn is_idle(&self) -> bool {
         match &self.order {
-            Order::Any { .. } => true,
-            Order::Ascending { parked, .. } => parked.is_empty(),
+            SegmentOrder::Any { .. } => true,
+            SegmentOrder::Ascending { parked, .. } => parked.is_empty(),
         }
     }
 
@@ -68,7 +70,7 @@ impl Foreign {
         out: &mut Output<'_>,
     ) -> Taken {
         match &mut self.order {
-            Order::Any { size, segment_bytes } => {
+            SegmentOrder::Any { size, segment_bytes } => {
                 let start = segment.saturating_mul(*segment_bytes);
                 let expected = size.saturating_sub(start).min(*segment_bytes);
                 if bytes.len() as u64 != expected {
@@ -76,7 +78,7 @@ impl Foreign {
                 }
                 out(start, bytes);
             }
-            Order::Ascending { next_segment, next_offset, parked } => {
+            SegmentOrder::Ascending { next_segment, next_offset, parked } => {
                 if segment > *next_segment {
                     parked.insert(segment, bytes.into());
                     return Taken::Yes;

@@ -3,12 +3,12 @@
 use super::{Body, Reader};
 use crate::verify::Output;
 
-/// Segments to ask for because the owner's unit was not genuine, above which no further unit is
+/// Segments to ask for because the owner's unit was not verified, above which no further unit is
 /// looked at: a file that has nothing in common with its older version fills no memory.
 const REPAIRS_MAX: usize = 4096;
 
 impl Reader {
-    /// Whether [`poll_local`](Reader::poll_local) has something, without any packet coming.
+    /// True if [`poll_local`](Reader::poll_local) has something, without any packet coming.
     pub fn wants_local(&self) -> bool {
         let has_room = matches!(&self.body, Body::Tree(verifier) if verifier.room() > 0);
         has_room
@@ -30,7 +30,7 @@ impl Reader {
     }
 
     /// The bytes the owner has of a unit; an empty slice if it has none after all. They count
-    /// only if they are genuine, and are not handed out again.
+    /// only if they are verified, and are not handed out again.
     pub fn handle_local(&mut self, unit: u64, bytes: &[u8], now_ns: u64) {
         let Body::Tree(verifier) = &mut self.body else { return };
         verifier.handle_local(unit, bytes);
@@ -38,7 +38,7 @@ impl Reader {
         self.settle_needs(now_ns);
     }
 
-    /// How many of the bytes handed out came from [`handle_candidate`](Reader::handle_candidate).
+    /// Number of handed out bytes that came from [`handle_candidate`](Reader::handle_candidate).
     pub fn candidate_bytes(&self) -> u64 {
         match &self.body {
             Body::Tree(verifier) => verifier.candidate_bytes(),
@@ -47,7 +47,7 @@ impl Reader {
     }
 
     /// The bytes the owner has in the place of a unit, but somewhere else than it needs them: in
-    /// an older version. They are handed out if they are genuine, now or when their node comes.
+    /// an older version. They are handed out if they are verified, now or when their node comes.
     pub fn handle_candidate(&mut self, unit: u64, bytes: &[u8], now_ns: u64, out: &mut Output<'_>) {
         let Body::Tree(verifier) = &mut self.body else { return };
         verifier.handle_candidate(unit, bytes, out);

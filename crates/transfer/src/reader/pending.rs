@@ -2,7 +2,7 @@
 //!
 //! Until then each packet of tree level 1 is signed like a description and proves the 2 MiB under
 //! it. Once the root is there, nodes come unsigned, or signed for others; the reader then asks for
-//! the description again, beside everything else, and goes on with what it has proved. Nodes that
+//! the description again, beside everything else, and goes on with what it has verified. Nodes that
 //! came before that answer are put aside, not trusted, and refused if there is no root after all.
 //!
 //! Invariant: a node counts only if its packet's signature leads to an anchor, or if it folds to a
@@ -25,14 +25,14 @@ use crate::verify::Output;
 /// Where level 1 stands among the parts of an object: after the content.
 const LEVEL_1: usize = 1;
 
-/// How long the root is looked for after a node that does not prove itself; no cache holds a
+/// Time for which the root is asked for after a node that does not prove itself; no cache holds a
 /// description without the root for so long.
 const ROOT_PATIENCE_NS: u64 = 500_000_000;
 
 /// Such nodes kept until the root is known; the others are asked for again then.
 const ASIDE_MAX: usize = 64;
 
-/// What a reader without a root is up to.
+/// State of a reader without a root.
 #[derive(Debug)]
 pub(super) struct Pending {
     config: FetchConfig,
@@ -40,7 +40,7 @@ pub(super) struct Pending {
     pub(super) discovery: Option<Box<Discovery>>,
     /// Segments of level 1 that came without a signature that counts, as far as they are kept.
     aside: BTreeMap<u64, Option<Box<[u8]>>>,
-    /// What was wrong with the last of them.
+    /// The fault of the last of them.
     doubt: Option<TrustError>,
     settled: Option<Box<Discovered>>,
 }
@@ -52,7 +52,7 @@ impl Pending {
 }
 
 impl Reader {
-    /// Whether the root is not known yet: nodes then prove themselves.
+    /// True if the root is not known yet: nodes then prove themselves.
     pub fn is_root_pending(&self) -> bool {
         matches!(self.plan.proof, Proof::Pending { .. })
     }
@@ -100,13 +100,13 @@ impl Reader {
             Verdict::Trusted(_) => {}
             Verdict::Refused(doubt) => self.pending.doubt = Some(doubt),
         }
-        // Either the root is there by now, or somebody on the way made it up.
+        // Either the root is there by now, or somebody on the path made it up.
         let is_kept = self.pending.aside.values().flatten().count() < ASIDE_MAX;
         self.pending.aside.insert(segment, is_kept.then(|| data.content.into()));
-        self.look_for_root(context);
+        self.discover_root(context);
     }
 
-    fn look_for_root(&mut self, context: &Context<'_>) {
+    fn discover_root(&mut self, context: &Context<'_>) {
         if self.pending.discovery.is_none() {
             let name = self.plan.name.view().without_last(1).to_name();
             let config = DiscoveryConfig {

@@ -1,4 +1,4 @@
-//! What to fetch and how to prove it, decided from the description of a version.
+//! Plan of a read, from the description of a version: what to fetch and how to verify it.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -15,7 +15,7 @@ use crate::verify::{SEGMENT_BYTES_MIN, UnitSet};
 const SEGMENT_BYTES: RangeInclusive<u64> =
     SEGMENT_BYTES_MIN..=byname_packet::MAX_PACKET_BYTES as u64;
 
-/// How the bytes of an object are proved.
+/// Verification of the bytes of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
     /// By the hash tree under the signed root.
@@ -52,13 +52,13 @@ pub struct ObjectPlan {
     pub segment_bytes: Option<u64>,
     /// The last segment, if it follows from the announcement.
     pub last_segment: Option<u64>,
-    /// How its bytes are proved.
+    /// Verification of its bytes.
     pub proof: Proof,
 }
 
 impl ObjectPlan {
     /// The content that `metadata` describes: of a file its bytes, of a directory its listing.
-    /// With `is_insecure`, what cannot be proved is read all the same.
+    /// With `is_insecure`, what cannot be verified is read all the same.
     ///
     /// # Errors
     /// [`ReadError::Protocol`] if the announcement contradicts itself.
@@ -99,7 +99,7 @@ impl ObjectPlan {
         Ok(ObjectPlan { name: metadata.name.clone(), size, segment_bytes, last_segment, proof })
     }
 
-    /// Whether what is described can be proved by its tree, now or while its root is computed.
+    /// True if what is described can be verified by its tree, now or while its root is computed.
     pub fn is_tree_of(metadata: &Metadata) -> bool {
         Self::new(metadata, false).is_ok_and(|plan| plan.tree().is_some())
     }
@@ -112,7 +112,7 @@ impl ObjectPlan {
         }
     }
 
-    /// Octets of the object and of its segments if it is proved by a tree, whether its root is
+    /// Octets of the object and of its segments if it is verified by a tree, whether its root is
     /// known or not.
     pub fn tree(&self) -> Option<(u64, u64)> {
         match self.proof {
@@ -126,7 +126,7 @@ impl ObjectPlan {
     /// The segments to ask for.
     pub(super) fn segments(&self, selection: &Selection) -> SegmentRuns {
         let Some((size, segment_bytes)) = self.tree() else {
-            return self.unproved_segments(selection);
+            return self.unverified_segments(selection);
         };
         let unit_bytes = UNIT_BYTES as u64;
         let unit_count = Shape::new(size).unit_count().max(1);
@@ -148,7 +148,7 @@ impl ObjectPlan {
         runs
     }
 
-    /// The last unit that will be asked for; no node beyond that is worth asking for ahead.
+    /// The last unit that will be asked for; no node beyond that is worth prefetching.
     pub(super) fn last_unit(&self, selection: &Selection) -> u64 {
         let end = match selection {
             Selection::Bytes(bytes) => bytes.end.min(self.size.unwrap_or(bytes.end)),
@@ -157,7 +157,7 @@ impl ObjectPlan {
         end.div_ceil(UNIT_BYTES as u64).saturating_sub(1)
     }
 
-    fn unproved_segments(&self, selection: &Selection) -> SegmentRuns {
+    fn unverified_segments(&self, selection: &Selection) -> SegmentRuns {
         match (selection, self.size, self.segment_bytes) {
             (Selection::Bytes(bytes), Some(size), Some(segment_bytes)) => {
                 let mut runs = SegmentRuns::default();
@@ -179,9 +179,9 @@ pub enum Selection {
     All,
     /// All, of which the owner may have these units already: they are asked from the owner
     /// ([`Reader::poll_local`](super::Reader::poll_local)) and checked, and fetched if they are
-    /// not genuine. Objects without a root are read whole.
+    /// not verified. Objects without a root are read whole.
     Resume(UnitSet),
-    /// What overlaps this range of bytes; whole units or segments are handed out. Objects without
+    /// Overlap with this range of bytes; whole units or segments are handed out. Objects without
     /// a known segment size are read from the start.
     Bytes(Range<u64>),
 }

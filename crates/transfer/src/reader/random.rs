@@ -1,8 +1,8 @@
 //! Random access: one reader per open file, asked for pieces again and again.
 //!
 //! The ordinary selections of a [`Reader`] are read once, from front to back. Here the owner names
-//! *granules*, the smallest pieces that can be proved alone, in any order and as often as it
-//! likes; tree nodes that were proved for one of them serve the next.
+//! *granules*, the smallest pieces that can be verified alone, in any order and as often as it
+//! likes; tree nodes that were verified for one of them serve the next.
 
 use byname_security::tree::UNIT_BYTES;
 
@@ -54,7 +54,7 @@ impl Reader {
         }
     }
 
-    /// Forgets everything that was asked for and did not come; proved nodes are kept.
+    /// Forgets everything that was asked for and did not come; verified nodes are kept.
     pub fn reset(&mut self, flow: &mut Flow) {
         self.abandon(flow);
         if let Body::Tree(verifier) = &mut self.body {

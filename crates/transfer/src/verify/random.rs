@@ -23,11 +23,11 @@ impl Verifier {
     pub fn reset(&mut self) {
         self.parked_units.clear();
         self.parked_local_count = 0;
-        self.unproved.clear();
-        self.unproved_count = 0;
+        self.awaiting_node.clear();
+        self.awaiting_node_count = 0;
         self.present_node = None;
-        if let Some(gather) = &mut self.gather {
-            gather.clear();
+        if let Some(buffer) = &mut self.span_buffer {
+            buffer.clear();
         }
         self.parked_nodes.clear();
         self.requested.clear();

@@ -14,13 +14,13 @@ impl Verifier {
         Verifier { is_rootless: true, ..verifier }
     }
 
-    /// The root is known now; what was proved before stays.
+    /// The root is known now; what was verified before stays.
     pub fn set_root(&mut self, root: Hash) {
         self.tree.set_root(root);
         self.is_rootless = false;
     }
 
-    /// The segments of level 1 whose nodes were told to be needed and have not come.
+    /// The segments of level 1 whose nodes were reported as needed and have not come.
     pub fn segments_of_missing_nodes(&self) -> Vec<u64> {
         let nodes = self.requested.iter().filter(|node| node.level == 1);
         let missing = nodes.filter(|node| !self.parked_nodes.contains_key(node));

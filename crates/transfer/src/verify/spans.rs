@@ -1,31 +1,31 @@
-//! Checking what was gathered, and letting go of nodes that have done their work.
+//! Checking buffered spans, and letting go of nodes that have done their work.
 
 use byname_security::tree::{FANOUT, SpanCheck, UNIT_BYTES};
 
-use super::gather::{Gather, Span};
+use super::span_buffer::{Span, SpanBuffer};
 use super::{Origin, Output, Verifier};
 
 impl Verifier {
     /// From now on, units that come are put together with their neighbours before they are
     /// checked. The owner then calls [`settle`](Verifier::settle) whenever it has nothing better
     /// to do, at the latest when nothing more comes.
-    pub fn set_gathering(&mut self) {
-        self.gather.get_or_insert_default();
+    pub fn buffer_spans(&mut self) {
+        self.span_buffer.get_or_insert_default();
     }
 
-    /// Whether [`settle`](Verifier::settle) has something to do.
-    pub fn has_gathered(&self) -> bool {
-        self.gather.as_ref().is_some_and(|gather| !gather.is_empty())
+    /// True if [`settle`](Verifier::settle) has something to do.
+    pub fn has_buffered_spans(&self) -> bool {
+        self.span_buffer.as_ref().is_some_and(|buffer| !buffer.is_empty())
     }
 
-    /// Checks all that was gathered and hands out what is proved.
+    /// Checks all buffered spans and hands out what is verified.
     pub fn settle(&mut self, out: &mut Output<'_>) {
-        while let Some(span) = self.gather.as_mut().and_then(Gather::take_first) {
+        while let Some(span) = self.span_buffer.as_mut().and_then(SpanBuffer::take_first) {
             self.check_span(span, out);
         }
     }
 
-    /// Whether the segment is exactly one unit of an object with a tree.
+    /// True if the segment is exactly one unit of an object with a tree.
     pub(super) fn is_unit(&self, segment: u64, length: usize) -> bool {
         let shape = self.tree.shape();
         self.content.segment_bytes() == UNIT_BYTES as u64
@@ -33,10 +33,10 @@ impl Verifier {
             && shape.unit_len(segment) == Some(length)
     }
 
-    pub(super) fn gather_unit(&mut self, unit: u64, bytes: &[u8], out: &mut Output<'_>) {
+    pub(super) fn buffer_unit(&mut self, unit: u64, bytes: &[u8], out: &mut Output<'_>) {
         let is_last = unit + 1 == self.tree.shape().unit_count();
-        let Some(gather) = &mut self.gather else { return };
-        if let Some(span) = gather.add(unit, bytes, is_last) {
+        let Some(buffer) = &mut self.span_buffer else { return };
+        if let Some(span) = buffer.add(unit, bytes, is_last) {
             self.check_span(span, out);
         }
     }
@@ -50,17 +50,17 @@ impl Verifier {
             self.verified.insert_run(units);
             self.release_node(first);
         } else {
-            // Something is wrong or missing, so each unit is looked at alone.
+            // Something is wrong or missing, so each unit is checked alone.
             for (unit, bytes) in units.zip(span.bytes.chunks(UNIT_BYTES)) {
                 self.take_unit(unit, bytes, Origin::Network, out);
             }
         }
-        if let Some(gather) = &mut self.gather {
-            gather.recycle(span);
+        if let Some(buffer) = &mut self.span_buffer {
+            buffer.recycle(span);
         }
     }
 
-    /// Forgets the node of a unit if all that it proves is proved.
+    /// Forgets the node of a unit if all that it proves is verified.
     fn release_node(&mut self, unit: u64) {
         let Some(node) = self.tree.shape().node_of_unit(unit) else { return };
         let first = node.index * FANOUT as u64;

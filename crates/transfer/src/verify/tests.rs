@@ -1,4 +1,4 @@
-//! A file and its tree in memory, cut into segments of any size and mangled on the way.
+//! A file and its tree in memory, cut into segments of any size and mangled in transit.
 
 use super::*;
 use byname_security::tree::{Tree, TreeBuilder};
@@ -38,17 +38,17 @@ impl Source {
 }
 
 /// Gives all segments in an order decided by `seed`; `mangle` may change them. Returns what was
-/// handed out, whether all of it was proved, and the faults.
+/// handed out, whether all of it was verified, and the faults.
 fn transfer(
     source: &Source,
     seed: u64,
     mangle: &mut dyn FnMut(Part, u64, &mut Vec<u8>),
 ) -> (Vec<u8>, u64, Vec<Fault>) {
     let mut verifier = source.verifier();
-    // Half of all runs gather, and settle more or less often.
+    // Half of all runs buffer spans, and settle more or less often.
     let is_gathering = seed & 2 == 0;
     if is_gathering {
-        verifier.set_gathering();
+        verifier.buffer_spans();
     }
     let mut received = vec![0; source.bytes.len()];
     let mut out = |offset: u64, bytes: &[u8]| {
@@ -81,7 +81,7 @@ fn transfer(
             verifier.settle(&mut out);
         }
     }
-    while verifier.has_gathered()
+    while verifier.has_buffered_spans()
         || verifier.poll_need().is_some_and(|node| {
             let part = Part::Tree(node.level);
             for segment in verifier.segments_of(part, node.index).expect("the level exists") {
@@ -139,8 +139,8 @@ proptest! {
         prop_assert!(count < unit_count(size));
         for (unit, bytes) in received.chunks(UNIT_BYTES).enumerate() {
             let start = unit * UNIT_BYTES;
-            let is_genuine = bytes == &source.bytes[start..start + bytes.len()];
-            prop_assert!(is_genuine || bytes.iter().all(|byte| *byte == 0));
+            let is_verified = bytes == &source.bytes[start..start + bytes.len()];
+            prop_assert!(is_verified || bytes.iter().all(|byte| *byte == 0));
         }
     }
 
@@ -167,8 +167,8 @@ proptest! {
         prop_assert!(count < unit_count(size));
         for (unit, bytes) in received.chunks(UNIT_BYTES).enumerate() {
             let start = unit * UNIT_BYTES;
-            let is_genuine = bytes == &source.bytes[start..start + bytes.len()];
-            prop_assert!(is_genuine || bytes.iter().all(|byte| *byte == 0));
+            let is_verified = bytes == &source.bytes[start..start + bytes.len()];
+            prop_assert!(is_verified || bytes.iter().all(|byte| *byte == 0));
         }
     }
 
@@ -183,11 +183,11 @@ proptest! {
         let claimed = size.saturating_add_signed(change as isize).max(1) as u64;
         let mut verifier = Verifier::new(source.tree.root, claimed, 8192, UnitSet::default());
         if seed & 1 == 0 {
-            verifier.set_gathering();
+            verifier.buffer_spans();
         }
         let mut bytes = source.bytes.clone();
         bytes.resize(claimed as usize, 0);
-        // Units before the end are the same; the end itself cannot be proved.
+        // Units before the end are the same; the end itself cannot be verified.
         let mut out = |offset: u64, bytes: &[u8]| {
             let start = offset as usize;
             assert!(bytes == &source.bytes[start..start + bytes.len()]);
@@ -299,7 +299,7 @@ fn units_the_owner_has_are_checked_and_not_handed_out() {
 fn neighbours_are_handed_out_together_and_a_bad_one_alone_is_held_back() {
     let source = Source::new(40 * UNIT_BYTES + 77, 8192);
     let mut verifier = source.verifier();
-    verifier.set_gathering();
+    verifier.buffer_spans();
     let mut pieces = Vec::new();
     verifier.prepare(0);
     verifier.handle_segment(Part::Tree(1), 0, &source.segment(Part::Tree(1), 0), &mut |_, _| {});
@@ -309,7 +309,7 @@ fn neighbours_are_handed_out_together_and_a_bad_one_alone_is_held_back() {
         let mut out = |offset, bytes: &[u8]| pieces.push((offset / 8192, bytes.len()));
         verifier.handle_segment(Part::Content, segment, &bytes, &mut out);
     }
-    assert!(!verifier.has_gathered(), "the end of the file has come");
+    assert!(!verifier.has_buffered_spans(), "the end of the file has come");
     let alone = (16..32).filter(|unit| *unit != 20).map(|unit| (unit, UNIT_BYTES));
     let expected: Vec<(u64, usize)> = [(0, 16 * UNIT_BYTES)]
         .into_iter()
@@ -321,7 +321,7 @@ fn neighbours_are_handed_out_together_and_a_bad_one_alone_is_held_back() {
     let mut again = Vec::new();
     let bytes = source.segment(Part::Content, 20);
     verifier.handle_segment(Part::Content, 20, &bytes, &mut |_, _| {});
-    assert!(!verifier.is_idle() && verifier.has_gathered());
+    assert!(!verifier.is_idle() && verifier.has_buffered_spans());
     verifier.settle(&mut |offset, bytes| again.push((offset / 8192, bytes.len())));
     assert_eq!(again, [(20, UNIT_BYTES)]);
     assert!(verifier.is_idle() && verifier.verified().count() == 41);
@@ -354,9 +354,9 @@ fn nodes_are_asked_for_ahead_but_not_beyond_what_is_wanted() {
     };
     verifier.prepare(300);
     assert_eq!(needs(&mut verifier), [(1, 1), (2, 0)]);
-    verifier.prepare_ahead(300, 600, 2000);
+    verifier.prefetch_nodes(300, 600, 2000);
     assert_eq!(needs(&mut verifier), [(1, 2), (1, 3)]);
-    verifier.prepare_ahead(300, 100_000, 1300);
+    verifier.prefetch_nodes(300, 100_000, 1300);
     assert_eq!(needs(&mut verifier), [(1, 4), (1, 5)]);
 }
 
@@ -366,8 +366,8 @@ fn candidates_are_handed_out_when_their_node_proves_them() {
     let mut verifier = source.verifier();
     let unit = |index: usize| &source.bytes[index * UNIT_BYTES..(index + 1) * UNIT_BYTES];
     verifier.prepare_unit(0);
-    verifier.handle_candidate(0, unit(0), &mut |_, _| panic!("nothing is proved yet"));
-    verifier.handle_candidate(1, unit(2), &mut |_, _| panic!("nothing is proved yet"));
+    verifier.handle_candidate(0, unit(0), &mut |_, _| panic!("nothing is verified yet"));
+    verifier.handle_candidate(1, unit(2), &mut |_, _| panic!("nothing is verified yet"));
     let mut offsets = Vec::new();
     let mut out = |offset: u64, _: &[u8]| offsets.push(offset / 8192);
     verifier.handle_segment(Part::Tree(1), 0, &source.segment(Part::Tree(1), 0), &mut out);

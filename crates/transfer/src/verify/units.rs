@@ -41,12 +41,12 @@ impl UnitSet {
         }
     }
 
-    /// Whether none of these units is missing.
+    /// True if none of these units is missing.
     pub fn contains_all(&self, range: Range<u64>) -> bool {
         self.next_where(range, false).is_none()
     }
 
-    /// Whether at least one of these units is in the set.
+    /// True if at least one of these units is in the set.
     pub fn contains_any(&self, range: Range<u64>) -> bool {
         self.next_where(range, true).is_some()
     }
@@ -61,7 +61,7 @@ impl UnitSet {
         was_there
     }
 
-    /// Whether the unit is in the set.
+    /// True if the unit is in the set.
     pub fn contains(&self, unit: u64) -> bool {
         let (word, bit) = place(unit);
         self.chunks.get(&(unit / UNITS_PER_CHUNK)).is_some_and(|chunk| chunk[word] & bit != 0)

@@ -183,10 +183,10 @@ fn a_node_proved_elsewhere_counts_and_may_be_forgotten() {
     let node = tree.node(id).unwrap();
     // The root is not known yet: nothing leads from it to this node.
     let mut verifier = Verifier::new(Hash([0; 32]), size as u64, 4);
-    assert_eq!(verifier.accept_proved_node(id, &node[1..]), Err(NodeRejected::Bad));
+    assert_eq!(verifier.accept_verified_node(id, &node[1..]), Err(NodeRejected::Bad));
     let beyond = NodeId { level: 1, index: 2 };
-    assert_eq!(verifier.accept_proved_node(beyond, node), Err(NodeRejected::Bad));
-    verifier.accept_proved_node(id, node).unwrap();
+    assert_eq!(verifier.accept_verified_node(beyond, node), Err(NodeRejected::Bad));
+    verifier.accept_verified_node(id, node).unwrap();
     assert_eq!(verifier.check_span(256, &bytes[GROUP_BYTES..]), SpanCheck::Verified);
     assert_eq!(verifier.check(256, &bytes[..UNIT_BYTES]), Check::Bad);
     verifier.forget_node(id);
@@ -266,7 +266,7 @@ fn the_path_above_the_newest_node_is_kept_longest() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever indexes and bytes arrive, the verifier answers; only genuine units verify.
+    /// Whatever indexes and bytes arrive, the verifier answers; only units of the file verify.
     #[test]
     fn hostile_units_and_nodes_never_panic_and_never_verify(
         size in prop_oneof![0u64..40_000, any::<u64>()],

@@ -1,4 +1,4 @@
-//! How much comes in a second: the largest of the last values.
+//! Delivery rate: the largest of the last values.
 
 use super::super::Round;
 use super::super::filter::MaxFilter;

@@ -37,13 +37,13 @@ impl Span {
 
 /// The open spans, in the order of their beginning.
 #[derive(Debug, Default)]
-pub(super) struct Gather {
+pub(super) struct SpanBuffer {
     spans: Vec<Span>,
     /// Memory of spans that were checked.
     spare: Vec<Vec<u8>>,
 }
 
-impl Gather {
+impl SpanBuffer {
     pub(super) fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
@@ -93,30 +93,30 @@ mod tests {
 
     #[test]
     fn neighbours_become_one_span_that_ends_where_a_run_can_end() {
-        let mut gather = Gather::default();
+        let mut buffer = SpanBuffer::default();
         for index in 10..15 {
-            assert!(gather.add(index, &unit(index as u8), false).is_none());
+            assert!(buffer.add(index, &unit(index as u8), false).is_none());
         }
-        let span = gather.add(15, &unit(15), false).expect("a multiple of the span");
+        let span = buffer.add(15, &unit(15), false).expect("a multiple of the span");
         assert_eq!((span.first, span.bytes.len()), (10, 6 * UNIT_BYTES));
         assert_eq!(span.bytes[5 * UNIT_BYTES], 15);
-        gather.recycle(span);
-        assert!(gather.add(16, &unit(16), false).is_none());
-        let span = gather.add(17, &[1; 100], true).expect("the end of the file");
+        buffer.recycle(span);
+        assert!(buffer.add(16, &unit(16), false).is_none());
+        let span = buffer.add(17, &[1; 100], true).expect("the end of the file");
         assert_eq!((span.first, span.bytes.len()), (16, UNIT_BYTES + 100));
-        assert!(gather.is_empty());
+        assert!(buffer.is_empty());
     }
 
     #[test]
     fn units_from_several_places_have_spans_of_their_own_up_to_a_bound() {
-        let mut gather = Gather::default();
+        let mut buffer = SpanBuffer::default();
         for round in 0..3 {
             for lane in 0..SPANS_MAX as u64 {
-                assert!(gather.add(lane * 100 + round, &unit(0), false).is_none());
+                assert!(buffer.add(lane * 100 + round, &unit(0), false).is_none());
             }
         }
-        let oldest = gather.add(1000, &unit(0), false).expect("one too many");
+        let oldest = buffer.add(1000, &unit(0), false).expect("one too many");
         assert_eq!((oldest.first, oldest.bytes.len()), (0, 3 * UNIT_BYTES));
-        assert_eq!(gather.take_first().map(|span| span.first), Some(100));
+        assert_eq!(buffer.take_first().map(|span| span.first), Some(100));
     }
 }

@@ -1,12 +1,12 @@
-//! Asking for the beginning of an object while its description is still being proved.
+//! Asking for the beginning of an object while its description is still being verified.
 //!
 //! The description and the certificate that proves it come one after the other, and over a long
-//! way each takes a round trip. Meanwhile the first window of what the description tells of is
+//! path each takes a round trip. Meanwhile the first window of what the description tells of is
 //! asked for. What comes is neither looked at nor handed out before the owner says that the
 //! description counts: a forged one costs a window of requests.
 //!
-//! Invariant: at most [`AHEAD_MAX`] packets of content are asked for and kept, and the nodes that
-//! prove them.
+//! Invariant: at most [`SPECULATIVE_MAX`] packets of content are asked for and kept, and the
+//! nodes that prove them.
 
 use byname_packet::Data;
 
@@ -15,12 +15,12 @@ use crate::fetch::FetchConfig;
 use crate::request::Context;
 use crate::verify::Output;
 
-/// More than the first window, so that this bounds the memory and the window what is under way.
-pub const AHEAD_MAX: usize = 32;
+/// More than the first window, so that this bounds the memory and the window what is in flight.
+pub const SPECULATIVE_MAX: usize = 32;
 
 impl Reader {
     /// Will read all of the object, but keeps what comes until [`trust`](Reader::trust).
-    pub fn ahead(plan: ObjectPlan, config: FetchConfig) -> Self {
+    pub fn speculative(plan: ObjectPlan, config: FetchConfig) -> Self {
         let mut reader = Reader::new(plan, Selection::All, config);
         reader.held = Some(Vec::new());
         reader
@@ -45,10 +45,10 @@ impl Reader {
         true
     }
 
-    /// How many more segments of content may be under way.
-    pub(super) fn room_ahead(&self, room: usize) -> usize {
+    /// Number of segments of content that may be in flight.
+    pub(super) fn speculative_room(&self, room: usize) -> usize {
         match &self.held {
-            Some(held) => room.min(AHEAD_MAX.saturating_sub(held.len())),
+            Some(held) => room.min(SPECULATIVE_MAX.saturating_sub(held.len())),
             None => room,
         }
     }

@@ -1,4 +1,4 @@
-//! What is told before it is proved.
+//! The description that came, before it is verified.
 
 use byname_packet::Data;
 
@@ -7,8 +7,8 @@ use crate::metadata::{Answer, Metadata};
 
 impl Discovery {
     /// The description that came, while the certificate that proves it is being fetched. Anybody
-    /// may have made it: good for asking ahead, and for nothing else.
-    pub fn unproved(&self) -> Option<Metadata> {
+    /// may have made it: good for a speculative read, and for nothing else.
+    pub fn unverified(&self) -> Option<Metadata> {
         let Stage::Authenticating(packet) = &self.stage else { return None };
         let data = Data::decode(packet).ok()?;
         match Answer::decode(&data) {
