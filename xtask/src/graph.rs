@@ -9,6 +9,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::command::output_of;
+
 /// The platform whose dependencies count; keep in step with `[graph] targets` in deny.toml.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
@@ -54,7 +56,7 @@ pub(crate) struct External {
 pub(crate) fn read(root: &Path) -> Result<Graph> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
     let arguments = ["metadata", "--format-version=1", "--filter-platform", PLATFORM];
-    let bytes = crate::output_of(root, &cargo, &arguments)?;
+    let bytes = output_of(root, &cargo, &arguments)?;
     parse(&serde_json::from_slice(&bytes).context("cargo metadata prints JSON")?)
 }
 

@@ -16,7 +16,7 @@ use crate::imports::modules::Modules;
 use crate::imports::resolve::Target;
 use crate::sources::Source;
 
-pub(crate) use check::check;
+pub(crate) use check::check_all;
 
 /// A name by which one file uses another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

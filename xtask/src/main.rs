@@ -3,6 +3,7 @@
 //! Every chore is a check that exits 1 if it finds something; most print findings as
 //! `file:line: what to do [rule]`. Nothing here writes a file outside target/.
 
+mod command;
 mod finding;
 mod graph;
 mod imports;
@@ -12,17 +13,17 @@ mod rust;
 mod sources;
 mod tidy;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 
 use crate::finding::Finding;
 
 const USAGE: &str = "\
 usage: cargo xtask <chore>
 
-  tidy       the house rules: layering, lengths, headers, left-overs, licences
+  tidy       the house rules: layering, circles, lengths, headers, left-overs, licences; with
+             --all also what a room does not keep yet
   licences   only the licences of what is linked, against the list in deny.toml
   imports    prints which file of a crate, or of each crate, imports which, and the circles;
              with --check only what breaks the rules on circles and on wings without I/O
@@ -32,16 +33,17 @@ usage: cargo xtask <chore>
 
 fn main() -> Result<ExitCode> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let root = workspace_root();
+    let root = sources::workspace_root();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => Ok(report("tidy", &tidy::check_tree(&root)?)),
+        ["tidy", "--all"] => Ok(report("tidy", &tidy::check_all(&root)?)),
         ["licences"] => {
             let graph = graph::read(&root)?;
             Ok(report("licences", &licences::check(&graph, &licences::allowed(&root)?)))
         }
         ["imports", "--check"] => {
             let crates = imports::read(&sources::read(&root)?, None);
-            Ok(report("imports", &crates.iter().flat_map(imports::check).collect::<Vec<_>>()))
+            Ok(report("imports", &imports::check_all(&crates)))
         }
         ["imports", names @ ..] if names.len() <= 1 => {
             let crates = imports::read(&sources::read(&root)?, names.first().copied());
@@ -61,12 +63,6 @@ fn main() -> Result<ExitCode> {
     }
 }
 
-/// The folder above this crate, wherever the checkout lives.
-fn workspace_root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().expect("xtask lies inside the workspace").to_path_buf()
-}
-
 fn report(chore: &str, findings: &[Finding]) -> ExitCode {
     for finding in findings {
         println!("{finding}");
@@ -81,17 +77,4 @@ fn report(chore: &str, findings: &[Finding]) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Runs a program in `root` and returns what it printed.
-fn output_of(root: &Path, program: &str, arguments: &[&str]) -> Result<Vec<u8>> {
-    let output = std::process::Command::new(program)
-        .args(arguments)
-        .current_dir(root)
-        .output()
-        .with_context(|| format!("cannot run {program}"))?;
-    if !output.status.success() {
-        bail!("{program} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(output.stdout)
 }

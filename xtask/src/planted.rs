@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn every_description_fits_the_tree() {
-        let root = crate::workspace_root();
+        let root = crate::sources::workspace_root();
         for bug in read(&root).unwrap() {
             assert!(!bug.expect.is_empty() && !bug.edits.is_empty(), "{}", bug.name);
             let tree = tempfile::tempdir().unwrap();

@@ -1,8 +1,10 @@
 //! The files the checks read: what git tracks, plus what it would track if it were added.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+
+use crate::command::output_of;
 
 /// Larger files are data, not something a person wrote.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -31,9 +33,20 @@ impl Source {
         Path::new(&self.path).extension().and_then(|e| e.to_str()).unwrap_or_default()
     }
 
+    /// A document that people read.
+    pub(crate) fn is_markdown(&self) -> bool {
+        self.extension() == "md"
+    }
+
     pub(crate) fn file_name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
+}
+
+/// The folder above this crate, wherever the checkout lives.
+pub(crate) fn workspace_root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().expect("xtask lies inside the workspace").to_path_buf()
 }
 
 /// Every text file of the tree at `root`, in order of path.
@@ -56,11 +69,16 @@ pub(crate) fn read(root: &Path) -> Result<Vec<Source>> {
     Ok(sources)
 }
 
+/// The line (1-based) of the first line of `text` that satisfies `wanted`, or 1.
+pub(crate) fn line_where(text: &str, wanted: impl Fn(&str) -> bool) -> usize {
+    text.lines().position(wanted).map_or(1, |index| index + 1)
+}
+
 /// Paths of all files of the tree, in order.
 pub(crate) fn paths(root: &Path) -> Result<Vec<String>> {
     let mut paths = if root.join(".git").exists() {
         let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
-        let listing = crate::output_of(root, "git", &arguments)?;
+        let listing = output_of(root, "git", &arguments)?;
         let listing = String::from_utf8_lossy(&listing).into_owned();
         listing.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect()
     } else {
@@ -117,7 +135,7 @@ mod tests {
     #[test]
     fn files_not_yet_added_count_and_ignored_ones_do_not() {
         let root = tempfile::tempdir().unwrap();
-        crate::output_of(root.path(), "git", &["init", "-q"]).unwrap();
+        output_of(root.path(), "git", &["init", "-q"]).unwrap();
         std::fs::write(root.path().join(".gitignore"), "*.log\n").unwrap();
         std::fs::write(root.path().join("new.rs"), "//! New.\n").unwrap();
         std::fs::write(root.path().join("noise.log"), "noise\n").unwrap();

@@ -7,6 +7,7 @@
 mod code;
 mod layers;
 mod rooms;
+mod subjects;
 mod text;
 
 use std::path::Path;
@@ -14,10 +15,36 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::finding::Finding;
-use crate::{graph, licences, sources};
+use crate::{graph, imports, licences, sources};
 
-/// Runs every rule on the tree at `root`; the findings are in order of place.
+/// Rules that a room does not keep yet. A line goes away with the work that is under way there;
+/// none is added.
+const NOT_YET: [(&str, &[&str]); 11] = [
+    ("cli", &["circle", "near-limit", "parameters", "wrapped-once"]),
+    ("client", &["circle", "near-limit", "parameters", "without-io", "wrapped-once"]),
+    ("forwarder", &["circle", "near-limit", "parameters"]),
+    ("io", &["circle", "near-limit", "parameters"]),
+    ("link", &["circle"]),
+    ("node", &["circle", "near-limit", "parameters", "wrapped-once"]),
+    ("packet", &["circle"]),
+    ("sim", &["circle", "near-limit", "parameters"]),
+    ("store", &["circle", "near-limit", "parameters", "wrapped-once"]),
+    ("traffic", &["wrapped-once"]),
+    ("transfer", &["circle", "near-limit", "parameters"]),
+];
+
+/// What breaks the rules in the tree at `root`, except those that a room does not keep yet.
 pub(crate) fn check_tree(root: &Path) -> Result<Vec<Finding>> {
+    let is_due = |finding: &Finding| {
+        !NOT_YET.iter().any(|(room, rules)| {
+            finding.path.starts_with(&format!("crates/{room}/")) && rules.contains(&finding.rule)
+        })
+    };
+    Ok(check_all(root)?.into_iter().filter(is_due).collect())
+}
+
+/// What breaks any rule in the tree at `root`, in order of place.
+pub(crate) fn check_all(root: &Path) -> Result<Vec<Finding>> {
     let sources = sources::read(root)?;
     let graph = graph::read(root)?;
     let mut findings = Vec::new();
@@ -25,15 +52,12 @@ pub(crate) fn check_tree(root: &Path) -> Result<Vec<Finding>> {
         findings.extend(text::check(source));
     }
     findings.extend(code::check(&sources));
+    findings.extend(imports::check_all(&imports::read(&sources, None)));
     findings.extend(layers::check(&graph, &sources));
     findings.extend(rooms::check(&graph, &sources));
+    findings.extend(subjects::check(root)?);
     findings.extend(licences::check(&graph, &licences::allowed(root)?));
     findings.sort();
     findings.dedup();
     Ok(findings)
-}
-
-/// The line (1-based) of the first line of `text` that satisfies `wanted`, or 1.
-fn line_where(text: &str, wanted: impl Fn(&str) -> bool) -> usize {
-    text.lines().position(wanted).map_or(1, |index| index + 1)
 }

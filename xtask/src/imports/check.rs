@@ -1,5 +1,7 @@
 //! The rules on imports: circles stay small and inside one wing, and cores stay without I/O.
 
+use std::collections::BTreeMap;
+
 use super::Imports;
 use crate::finding::Finding;
 
@@ -12,7 +14,17 @@ const WITHOUT_IO: [(&str, &str); 2] = [("client", "engine"), ("client", "lookup"
 const IO_PATHS: [&[&str]; 5] =
     [&["std", "io"], &["std", "fs"], &["std", "thread"], &["std", "net"], &["byname_io"]];
 
-pub(crate) fn check(imports: &Imports) -> Vec<Finding> {
+/// Functions of other crates that one file wraps for all: what is done with them is decided once.
+const WRAPPED_ONCE: [&str; 1] = ["byname_link::stream_frame_len"];
+
+/// Every rule on every crate.
+pub(crate) fn check_all(crates: &[Imports]) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = crates.iter().flat_map(check).collect();
+    findings.extend(check_wrapped(crates));
+    findings
+}
+
+fn check(imports: &Imports) -> Vec<Finding> {
     let mut findings = check_circles(imports);
     findings.extend(check_io(imports));
     findings
@@ -38,6 +50,27 @@ fn check_circles(imports: &Imports) -> Vec<Finding> {
                  `cargo xtask imports {room}`",
                 wings[0]
             ));
+        }
+    }
+    findings
+}
+
+fn check_wrapped(crates: &[Imports]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for wrapped in WRAPPED_ONCE {
+        let mut places = BTreeMap::new();
+        for imports in crates.iter().filter(|imports| !imports.folder.starts_with("fuzz/")) {
+            for (file, used) in imports.external.iter().filter(|(_, used)| used.name == wrapped) {
+                let path = format!("{}/src/{}", imports.folder, imports.files[*file]);
+                places.entry(path).or_insert(used.line);
+            }
+        }
+        if places.len() > 1 {
+            let count = places.len();
+            findings.extend(places.into_iter().map(|(path, line)| {
+                let advice = format!("{wrapped} is used by {count} files: use the one wrapper");
+                Finding::new(path, line, "wrapped-once", advice)
+            }));
         }
     }
     findings

@@ -83,7 +83,7 @@ fn names_that_import_each_other_come_to_an_end() {
 }
 
 fn rules(files: &[(&str, &str)]) -> Vec<String> {
-    check(&imports(files)).into_iter().map(|finding| finding.path).collect()
+    check_all(&[imports(files)]).into_iter().map(|finding| finding.path).collect()
 }
 
 #[test]
@@ -123,7 +123,22 @@ fn a_core_names_no_io() {
         source("crates/client/src/session.rs", io),
     ];
     let imports = read(&sources, Some("client"));
-    let found: Vec<_> = check(&imports[0]).into_iter().map(|f| (f.path, f.line)).collect();
+    let found: Vec<_> = check_all(&imports).into_iter().map(|f| (f.path, f.line)).collect();
     let path = || "crates/client/src/engine/a.rs".to_owned();
     assert_eq!(found, [(path(), 1), (path(), 1), (path(), 2), (path(), 2)]);
+}
+
+#[test]
+fn what_is_wrapped_once_is_used_by_one_file() {
+    let source = |path: &str, text: &str| Source { path: path.to_owned(), text: text.to_owned() };
+    let wrapper = "use byname_link::stream_frame_len;\nfn f() { stream_frame_len(a) }\n\
+        #[cfg(test)] mod tests { use byname_link::stream_frame_len; }";
+    let mut sources = vec![source("crates/face/src/lib.rs", wrapper)];
+    assert!(check_all(&read(&sources, None)).is_empty());
+    let again = "//! A.\nfn f() { byname_link::stream_frame_len(a) }";
+    sources.push(source("crates/node/src/lib.rs", again));
+    let found: Vec<_> =
+        check_all(&read(&sources, None)).into_iter().map(|f| (f.path, f.line)).collect();
+    let at = |path: &str, line| (path.to_owned(), line);
+    assert_eq!(found, [at("crates/face/src/lib.rs", 1), at("crates/node/src/lib.rs", 2)]);
 }

@@ -5,8 +5,7 @@
 
 use crate::finding::Finding;
 use crate::graph::Graph;
-use crate::sources::Source;
-use crate::tidy::line_where;
+use crate::sources::{Source, line_where};
 
 const RULE: &str = "layering";
 

@@ -2,9 +2,8 @@
 
 use crate::finding::Finding;
 use crate::graph::{Graph, Member};
-use crate::sources::Source;
+use crate::sources::{Source, line_where};
 use crate::tidy::layers::names_package;
-use crate::tidy::line_where;
 
 /// A crate whose root module is shorter than this has not begun yet.
 const BEGUN_LINES: usize = 30;

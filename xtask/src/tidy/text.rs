@@ -25,13 +25,13 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
         if let Some(path) = local_path(line) {
             found("local-path", format!("{path} exists on one machine only: use a relative path"));
         }
+        let columns = line.chars().count();
+        let can_break = if source.is_markdown() { breaks_in_document(line) } else { breaks(line) };
+        if columns > COLUMNS_MAX && can_break && (source.is_code() || source.is_markdown()) {
+            found("columns", format!("{columns} columns: break the line at {COLUMNS_MAX}"));
+        }
         if !source.is_code() {
             continue;
-        }
-        let columns = line.chars().count();
-        // An address cannot be broken over two lines.
-        if columns > COLUMNS_MAX && !line.contains("https://") {
-            found("columns", format!("{columns} columns: break the line at {COLUMNS_MAX}"));
         }
         if let Some(mark) = MARKS.iter().find(|mark| has_word(line, mark)) {
             found("left-over", format!("{mark}: do it now or open an issue"));
@@ -41,6 +41,17 @@ pub(super) fn check(source: &Source) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// An address cannot be broken over two lines.
+fn breaks(line: &str) -> bool {
+    !line.contains("https://")
+}
+
+/// Neither can the row of a table, a heading, or a word by itself, such as the end of a link.
+fn breaks_in_document(line: &str) -> bool {
+    let line = line.trim_start_matches([' ', '>', '-', '*']);
+    !line.starts_with(['|', '#']) && line.trim_end().contains(' ')
 }
 
 fn has_word(line: &str, word: &str) -> bool {
@@ -91,9 +102,19 @@ mod tests {
         let bad = "é".repeat(101);
         assert_eq!(rules("a.rs", &good), []);
         assert_eq!(rules("a.rs", &format!("\n{bad}\n")), [(2, "columns")]);
-        assert_eq!(rules("a.md", &bad), [], "documents may have wide tables");
         assert_eq!(rules("a.rs", &format!("// https://{bad}")), []);
         assert_eq!(rules("scripts/run", &format!("#!/bin/sh\n{bad}")), [(2, "columns")]);
+    }
+
+    #[test]
+    fn documents_wrap_where_they_can() {
+        let bad = "é ".repeat(51);
+        assert_eq!(rules("a.md", &bad), [(1, "columns")]);
+        assert_eq!(rules("a.md", &format!("  - {bad}")), [(1, "columns")]);
+        assert_eq!(rules("a.md", &format!("| {bad} |")), [], "a row is one line");
+        assert_eq!(rules("a.md", &format!("## {bad}")), [], "so is a heading");
+        assert_eq!(rules("a.md", &format!("- link](https://{})", "a".repeat(100))), []);
+        assert_eq!(rules("a.toml", &bad), []);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) struct Function {
     pub(super) line: usize,
     /// From the signature to the closing brace.
     pub(super) lines: usize,
-    /// Without `self`.
+    /// Without `self`; the elements of a tuple count one by one.
     pub(super) parameters: usize,
 }
 
@@ -93,12 +93,11 @@ impl Syntax {
     fn function(&mut self, signature: &syn::Signature, body: Option<&syn::Block>) {
         let line = signature.span().start().line;
         let end = body.map_or(line, |body| body.span().end().line);
-        let is_self = |input: &&syn::FnArg| matches!(input, syn::FnArg::Receiver(_));
         self.functions.push(Function {
             name: signature.ident.to_string(),
             line,
             lines: end + 1 - line,
-            parameters: signature.inputs.iter().filter(|input| !is_self(input)).count(),
+            parameters: signature.inputs.iter().map(values).sum(),
         });
     }
 }
@@ -144,6 +143,24 @@ impl<'ast> Visit<'ast> for Syntax {
             self.string_error_lines.push(path.span().start().line);
         }
         visit::visit_type_path(self, path);
+    }
+}
+
+/// How many values a parameter stands for.
+fn values(input: &syn::FnArg) -> usize {
+    match input {
+        syn::FnArg::Receiver(_) => 0,
+        syn::FnArg::Typed(typed) => values_of_type(&typed.ty),
+    }
+}
+
+fn values_of_type(ty: &syn::Type) -> usize {
+    match ty {
+        syn::Type::Tuple(tuple) => tuple.elems.iter().map(values_of_type).sum::<usize>().max(1),
+        syn::Type::Reference(reference) => values_of_type(&reference.elem),
+        syn::Type::Paren(inner) => values_of_type(&inner.elem),
+        syn::Type::Group(inner) => values_of_type(&inner.elem),
+        _ => 1,
     }
 }
 

@@ -19,7 +19,9 @@ fn rules(text: &str) -> Vec<(usize, &'static str)> {
 fn a_function_has_70_lines_at_most() {
     let function =
         |lines: usize| format!("/// Doc.\n#[inline]\nfn f() {{{}}}\n", "\n".repeat(lines - 1));
-    assert_eq!(rules(&function(70)), []);
+    assert_eq!(rules(&function(66)), []);
+    assert_eq!(rules(&function(67)), [(4, "near-limit")]);
+    assert_eq!(rules(&function(70)), [(4, "near-limit")]);
     assert_eq!(rules(&function(71)), [(4, "function-length")]);
     let method = format!("impl A {{\n{}}}\n", function(71));
     assert_eq!(rules(&method), [(5, "function-length")]);
@@ -34,6 +36,11 @@ fn a_function_takes_5_parameters_at_most_besides_self() {
     assert_eq!(rules("fn f(a: u8, b: u8, c: u8, d: u8, e: u8) {}"), []);
     assert_eq!(rules("fn f(a: u8, b: u8, c: u8, d: u8, e: u8, f: u8) {}"), [(2, "parameters")]);
     assert_eq!(rules("impl A {\n fn f(&self, a: u8, b: u8, c: u8, d: u8, e: u8) {}\n}"), []);
+    assert_eq!(
+        rules("fn f(a: (u8, u8), b: &(u8, (u8, u8)), c: [(u8, u8); 2]) {}"),
+        [(2, "parameters")]
+    );
+    assert_eq!(rules("fn f(a: (u8, u8), b: (), c: Option<(u8, u8)>, d: u8) {}"), []);
     let required = "trait A {\n fn f(&self, a: u8, b: u8, c: u8, d: u8, e: u8, f: u8);\n}";
     assert_eq!(rules(required), [(3, "parameters")]);
 }
@@ -42,9 +49,11 @@ fn a_function_takes_5_parameters_at_most_besides_self() {
 fn a_file_has_500_lines_at_most_without_its_tests() {
     let lines = |count: usize| "// A line.\n".repeat(count);
     let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", lines(300));
-    assert_eq!(rules(&lines(499)), []);
+    assert_eq!(rules(&lines(474)), []);
+    assert_eq!(rules(&lines(475)), [(1, "near-limit")]);
+    assert_eq!(rules(&lines(499)), [(1, "near-limit")]);
     assert_eq!(rules(&lines(500)), [(1, "file-length")]);
-    assert_eq!(rules(&(lines(499) + &tests)), []);
+    assert_eq!(rules(&(lines(474) + &tests)), []);
     assert_eq!(rules(&(lines(500) + &tests)), [(1, "file-length")]);
     let long = format!("//! T.\n{}", lines(900));
     assert_eq!(rules_of(&[source("crates/a/tests/all.rs", &long)]), []);
