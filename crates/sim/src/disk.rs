@@ -7,7 +7,7 @@ mod state;
 use std::collections::BTreeMap;
 
 use byname_security::tree::{Tree, TreeBuilder};
-use byname_transfer::server::{FileStat, Identity, Recalled, Record, RecordKey};
+use byname_transfer::server::{FileStat, FileState, Fingerprint, Recalled, Record, RecordKey};
 
 use crate::random::Random;
 use state::State;
@@ -32,14 +32,7 @@ pub struct File {
 impl File {
     /// Its state.
     pub fn stat(&self) -> FileStat {
-        let identity = Identity {
-            device: 1,
-            inode: self.inode,
-            size: self.size,
-            mtime_ns: self.changed_ns,
-            ctime_ns: self.changed_ns,
-        };
-        FileStat { identity, mode: MODE_FILE }
+        stat((self.inode, self.size), self.changed_ns, MODE_FILE)
     }
 
     /// Its octets from an offset on; all of `buffer` must lie within the file.
@@ -108,11 +101,18 @@ struct Directory {
 
 impl Directory {
     fn stat(&self) -> FileStat {
-        let Directory { inode, changed_ns } = *self;
-        let identity =
-            Identity { device: 1, inode, size: 0, mtime_ns: changed_ns, ctime_ns: changed_ns };
-        FileStat { identity, mode: MODE_DIRECTORY }
+        stat((self.inode, 0), self.changed_ns, MODE_DIRECTORY)
     }
+}
+
+/// What is known of something with this number and size.
+fn stat((inode, size): (u64, u64), changed_ns: u64, mode: u16) -> FileStat {
+    let (mut object, mut state) = ([0; 16], [0; 24]);
+    object[8..].copy_from_slice(&inode.to_be_bytes());
+    state[..8].copy_from_slice(&size.to_be_bytes());
+    state[8..16].copy_from_slice(&changed_ns.to_be_bytes());
+    let state = FileState { fingerprint: Fingerprint::new(object, state), size };
+    FileStat { state, mode, mtime_ns: changed_ns, ctime_ns: Some(changed_ns) }
 }
 
 /// See the module.
@@ -219,8 +219,8 @@ impl Disk {
     }
 
     /// What is on record under a name, and the root of a state.
-    pub fn recall(&self, key: &RecordKey, identity: Option<&Identity>) -> Recalled {
-        self.state.recall(key, identity)
+    pub fn recall(&self, key: &RecordKey, of: Option<&FileState>) -> Recalled {
+        self.state.recall(key, of)
     }
 
     /// Makes a record durable; false if there is no room.
@@ -229,14 +229,14 @@ impl Disk {
     }
 
     /// The levels of the tree that was kept for a state, one behind the other.
-    pub fn levels(&self, identity: &Identity) -> Option<Vec<u8>> {
-        let is_it = |file: &&File| file.stat().identity == *identity;
-        self.state.levels(identity, || self.files.values().find(is_it).map(File::tree))
+    pub fn levels(&self, of: &FileState) -> Option<Vec<u8>> {
+        let is_it = |file: &&File| file.stat().state == *of;
+        self.state.levels(of, || self.files.values().find(is_it).map(File::tree))
     }
 
     /// Keeps a tree; false if there is no room.
-    pub fn keep_tree(&mut self, identity: Identity, tree: Tree) -> bool {
-        !self.trouble.is_full && self.state.keep_tree(identity, tree)
+    pub fn keep_tree(&mut self, of: FileState, tree: Tree) -> bool {
+        !self.trouble.is_full && self.state.keep_tree(of, tree)
     }
 }
 

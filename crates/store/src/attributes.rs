@@ -15,12 +15,11 @@ use std::os::fd::AsFd;
 
 use byname_packet::tlv;
 use byname_transfer::numbers::{CONTENT_ROOT, MTIME, SIZE};
-use byname_transfer::server::{Identity, RecordKey};
+use byname_transfer::server::{FileStat, FileState, RecordKey};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
 use crate::beneath::stat_open;
-use crate::hashing::is_same;
 use crate::state::{RootRecord, StateDir, is_small};
 
 /// Its name.
@@ -39,16 +38,16 @@ fn is_ours(file: impl AsFd) -> bool {
     })
 }
 
-fn encode(identity: &Identity, root: &[u8; 32]) -> Vec<u8> {
+fn encode(stat: &FileStat, root: &[u8; 32]) -> Vec<u8> {
     let mut out = Vec::new();
-    tlv::write_nni(&mut out, SIZE, identity.size);
-    tlv::write_nni(&mut out, MTIME, identity.mtime_ns);
+    tlv::write_nni(&mut out, SIZE, stat.state.size);
+    tlv::write_nni(&mut out, MTIME, stat.mtime_ns);
     tlv::write_element(&mut out, CONTENT_ROOT, root);
     out
 }
 
 /// The root in an attribute, if it is of a file of this size and time of last change.
-fn decode(octets: &[u8], identity: &Identity) -> Option<[u8; 32]> {
+fn decode(octets: &[u8], stat: &FileStat) -> Option<[u8; 32]> {
     let (mut size, mut mtime_ns, mut root) = (None, None, None);
     let mut reader = tlv::Reader::new(octets);
     while let Some(element) = reader.read().ok()? {
@@ -59,22 +58,23 @@ fn decode(octets: &[u8], identity: &Identity) -> Option<[u8; 32]> {
             _ => {}
         }
     }
-    let fits = size == Some(identity.size) && mtime_ns == Some(identity.mtime_ns);
+    let fits = size == Some(stat.state.size) && mtime_ns == Some(stat.mtime_ns);
     root.filter(|_| fits)
 }
 
 /// The root that a file's attribute gives for this state, if it is to be believed.
-pub(crate) fn read(file: &File, identity: &Identity) -> Option<[u8; 32]> {
+pub(crate) fn read(file: &File, identity: &FileState) -> Option<[u8; 32]> {
     let mut octets = [0; BYTES_MAX];
     let len = rustix::fs::fgetxattr(file, ROOT_ATTRIBUTE, &mut octets[..]).ok()?;
-    let root = decode(octets.get(..len)?, identity)?;
-    (is_ours(file) && is_same(file, identity)).then_some(root)
+    let stat = stat_open(file).ok().filter(|stat| stat.state == *identity)?;
+    let root = decode(octets.get(..len)?, &stat)?;
+    is_ours(file).then_some(root)
 }
 
 /// The same, if the tree of a large file can be had without reading the file.
 pub(crate) fn root_with_tree(
     file: &File,
-    identity: &Identity,
+    identity: &FileState,
     state: &StateDir,
 ) -> Option<[u8; 32]> {
     let root = read(file, identity)?;
@@ -83,13 +83,14 @@ pub(crate) fn root_with_tree(
 
 /// Writes the attribute of a file whose root is known. What belongs to the file's new state is
 /// returned, to be made durable: setting an attribute changes the ctime.
-pub(crate) fn write(file: &File, identity: &Identity, state: &StateDir) -> Option<RootRecord> {
+pub(crate) fn write(file: &File, identity: &FileState, state: &StateDir) -> Option<RootRecord> {
     let nobody = RecordKey { name: Vec::new(), listing: false };
     let root = state.recall(&nobody, Some(identity)).root?;
-    if !is_ours(file) || read(file, identity) == Some(root) || !is_same(file, identity) {
+    let before = stat_open(file).ok().filter(|stat| stat.state == *identity)?;
+    if !is_ours(file) || read(file, identity) == Some(root) {
         return None;
     }
-    match rustix::fs::fsetxattr(file, ROOT_ATTRIBUTE, &encode(identity, &root), XattrFlags::empty())
+    match rustix::fs::fsetxattr(file, ROOT_ATTRIBUTE, &encode(&before, &root), XattrFlags::empty())
     {
         Ok(()) => {}
         Err(error @ (Errno::OPNOTSUPP | Errno::ROFS | Errno::ACCESS | Errno::PERM)) => {
@@ -101,37 +102,44 @@ pub(crate) fn write(file: &File, identity: &Identity, state: &StateDir) -> Optio
             return None;
         }
     }
-    let now = stat_open(file).ok()?.identity;
+    let after = stat_open(file).ok()?;
     // Changed meanwhile: then the attribute does not fit and says nothing to anybody.
-    if (Identity { ctime_ns: identity.ctime_ns, ..now }) != *identity {
+    if (after.state.size, after.mtime_ns) != (before.state.size, before.mtime_ns) {
         return None;
     }
+    let now = after.state;
     if !is_small(now.size) && !state.adopt_tree(&now, &root) {
         return None;
     }
-    let record = RootRecord { identity: now, root };
+    let record = RootRecord { fingerprint: now.fingerprint, root };
     state.remember(record);
     Some(record)
 }
 
 #[cfg(test)]
 mod tests {
+    use byname_transfer::server::Fingerprint;
+
     use super::*;
 
-    const IDENTITY: Identity =
-        Identity { device: 1, inode: 2, size: 300, mtime_ns: 4_000_000_000, ctime_ns: 5 };
+    fn stat(size: u64, mtime_ns: u64, other: u8) -> FileStat {
+        let fingerprint = Fingerprint::new([other; 16], [other; 24]);
+        let state = FileState { fingerprint, size };
+        FileStat { state, mode: 0o100_644, mtime_ns, ctime_ns: Some(other.into()) }
+    }
 
     #[test]
     fn it_counts_for_the_size_and_time_that_it_names_and_no_other() {
-        let octets = encode(&IDENTITY, &[7; 32]);
-        assert_eq!(decode(&octets, &IDENTITY), Some([7; 32]));
-        let elsewhere = Identity { device: 9, inode: 9, ctime_ns: 9, ..IDENTITY };
+        let here = stat(300, 4_000_000_000, 5);
+        let octets = encode(&here, &[7; 32]);
+        assert_eq!(decode(&octets, &here), Some([7; 32]));
+        let elsewhere = stat(300, 4_000_000_000, 9);
         assert_eq!(decode(&octets, &elsewhere), Some([7; 32]), "moved or copied");
-        for other in [Identity { size: 301, ..IDENTITY }, Identity { mtime_ns: 4, ..IDENTITY }] {
+        for other in [stat(301, 4_000_000_000, 5), stat(300, 4, 5)] {
             assert_eq!(decode(&octets, &other), None);
         }
         for end in 0..octets.len() {
-            assert_eq!(decode(&octets[..end], &IDENTITY), None, "cut to {end}");
+            assert_eq!(decode(&octets[..end], &here), None, "cut to {end}");
         }
     }
 }

@@ -22,7 +22,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use byname_transfer::naming::is_safe_entry;
-use byname_transfer::server::{FileStat, Identity};
+use byname_transfer::server::{FileStat, FileState, Fingerprint};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
@@ -45,8 +45,8 @@ pub struct Exposure {
 pub struct Root {
     path: PathBuf,
     exposure: Exposure,
-    /// Device and inode of the state directory, which is never published.
-    state: (u64, u64),
+    /// The state directory, which is never published.
+    state: [u8; 16],
 }
 
 /// What a path leads to.
@@ -76,12 +76,12 @@ pub struct FoundDirectory {
 
 /// Device and inode of each directory that a path names.
 #[derive(Debug, Default)]
-pub struct Lineage(Vec<(u64, u64)>);
+pub struct Lineage(Vec<[u8; 16]>);
 
 impl Lineage {
     /// Whether a directory is one of them, so that it cannot be published beneath them.
-    pub fn contains(&self, identity: &Identity) -> bool {
-        self.0.contains(&(identity.device, identity.inode))
+    pub fn contains(&self, directory: &FileState) -> bool {
+        self.0.contains(directory.fingerprint.object())
     }
 }
 
@@ -118,14 +118,28 @@ pub fn file_stat(stat: &Stat) -> FileStat {
     let nanoseconds = |seconds: i64, fraction: u64| {
         u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(fraction)
     };
-    let identity = Identity {
-        device: stat.st_dev,
-        inode: stat.st_ino,
-        size: u64::try_from(stat.st_size).unwrap_or(0),
-        mtime_ns: nanoseconds(stat.st_mtime, stat.st_mtime_nsec),
-        ctime_ns: nanoseconds(stat.st_ctime, stat.st_ctime_nsec),
-    };
-    FileStat { identity, mode: (stat.st_mode & 0xFFFF) as u16 }
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    let mtime_ns = nanoseconds(stat.st_mtime, stat.st_mtime_nsec);
+    let ctime_ns = nanoseconds(stat.st_ctime, stat.st_ctime_nsec);
+    let mut state = [0; 24];
+    for (place, number) in state.chunks_exact_mut(8).zip([size, mtime_ns, ctime_ns]) {
+        place.copy_from_slice(&number.to_be_bytes());
+    }
+    let fingerprint = Fingerprint::new(inode_key(stat.st_dev, stat.st_ino), state);
+    FileStat {
+        state: FileState { fingerprint, size },
+        mode: (stat.st_mode & 0xFFFF) as u16,
+        mtime_ns,
+        ctime_ns: Some(ctime_ns),
+    }
+}
+
+/// What names an inode in fingerprints.
+pub(crate) fn inode_key(device: u64, inode: u64) -> [u8; 16] {
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&device.to_be_bytes());
+    key[8..].copy_from_slice(&inode.to_be_bytes());
+    key
 }
 
 /// The state of an open file.
@@ -166,6 +180,7 @@ struct Walk<'a> {
 impl Root {
     /// A root at `path`; `state` is the state directory's device and inode.
     pub fn new(path: &Path, exposure: Exposure, state: (u64, u64)) -> std::io::Result<Self> {
+        let state = inode_key(state.0, state.1);
         Ok(Self { path: std::path::absolute(path)?, exposure, state })
     }
 
@@ -180,8 +195,8 @@ impl Root {
     }
 
     /// Whether a directory is the one that is never published.
-    pub fn is_state(&self, identity: &Identity) -> bool {
-        (identity.device, identity.inode) == self.state
+    pub fn is_state(&self, directory: &FileState) -> bool {
+        *directory.fingerprint.object() == self.state
     }
 
     /// Whether [`Root::find`] would not have to wait for the disk: all that a path names is
@@ -202,7 +217,7 @@ impl Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(&self.path, flags, Mode::empty())?;
         let stat = stat_open(&fd)?;
-        if self.is_state(&stat.identity) {
+        if self.is_state(&stat.state) {
             return Err(WalkError::NotFound);
         }
         let (lineage, ahead) = (Lineage::default(), VecDeque::new());
@@ -236,10 +251,10 @@ impl Walk<'_> {
     /// The root, or the directory that a component of the named path leads to, is reached.
     fn arrive(&mut self) -> Result<(), WalkError> {
         let (_, stat) = self.passed.last().ok_or(WalkError::NotFound)?;
-        if self.lineage.contains(&stat.identity) {
+        if self.lineage.contains(&stat.state) {
             return Err(WalkError::NotFound);
         }
-        self.lineage.0.push((stat.identity.device, stat.identity.inode));
+        self.lineage.0.push(*stat.state.fingerprint.object());
         Ok(())
     }
 
@@ -314,7 +329,7 @@ impl Walk<'_> {
             Err(error) => return Err(error.into()),
         };
         let stat = stat_open(&fd)?;
-        if !self.root.exposure.shows_mode(stat.mode) || self.root.is_state(&stat.identity) {
+        if !self.root.exposure.shows_mode(stat.mode) || self.root.is_state(&stat.state) {
             return Err(WalkError::NotFound);
         }
         self.passed.push((fd, stat));
@@ -339,8 +354,25 @@ impl Walk<'_> {
         };
         let file = File::from(fd);
         let stat = stat_open(&file)?;
-        let is_same = (stat.identity.device, stat.identity.inode) == (seen.st_dev, seen.st_ino);
+        let is_same = *stat.state.fingerprint.object() == inode_key(seen.st_dev, seen.st_ino);
         let is_shown = self.root.exposure.shows_mode(stat.mode);
         Ok((is_same && is_shown).then_some(Found::File { file, stat }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records and trees of earlier releases hold these octets: another order would lose them all.
+    #[test]
+    fn a_fingerprint_is_what_state_directories_already_hold() {
+        let file = tempfile::tempfile().unwrap();
+        let stat = rustix::fs::fstat(&file).unwrap();
+        let seen = file_stat(&stat);
+        let (mtime_ns, ctime_ns) = (seen.mtime_ns, seen.ctime_ns.unwrap());
+        let numbers = [stat.st_dev, stat.st_ino, stat.st_size as u64, mtime_ns, ctime_ns];
+        let expected: Vec<u8> = numbers.into_iter().flat_map(u64::to_be_bytes).collect();
+        assert_eq!(seen.state.fingerprint.as_bytes().as_slice(), expected);
     }
 }

@@ -13,8 +13,8 @@ use std::sync::{Arc, Weak};
 
 use byname_io::{Attachments, Connection, Waker, files};
 use byname_transfer::server::{
-    Completion, FaceId, Handle, Hashed, Identity, KeptOf, Located, Made, MakeSegment, Op, OpId,
-    SegmentBurst, SegmentSent,
+    Completion, FaceId, FileState, Handle, Hashed, KeptOf, Located, Op, OpId, SegmentBurst,
+    SegmentSent, SignSegment, SignedSegment,
 };
 
 use ahead::Ahead;
@@ -36,7 +36,7 @@ const INLINE_BYTES_MAX: u64 = 128 << 10;
 
 /// What a handle stands for.
 enum Open {
-    File { file: Arc<File>, identity: Identity },
+    File { file: Arc<File>, identity: FileState },
     Tree(Arc<File>),
     Levels(Arc<Vec<u8>>),
 }
@@ -49,7 +49,7 @@ pub(crate) struct Executor {
     /// Of files that had to be fetched from the disk.
     ahead: HashMap<Handle, Ahead>,
     /// Large files being hashed.
-    hashing: HashMap<Identity, Weak<LargeFile>>,
+    hashing: HashMap<FileState, Weak<LargeFile>>,
     next_handle: u64,
     /// Where packets of copies lie; for mirrors.
     attachments: Option<Attachments>,
@@ -107,17 +107,17 @@ impl Executor {
             Op::ReadKept { mount, path, of, bytes_max } => {
                 self.read_kept(id, (mount, path), of, bytes_max)
             }
-            Op::Recall { key, identity } => {
-                self.workers.push(Job::Recall { op: id, key, identity });
+            Op::Recall { key, state } => {
+                self.workers.push(Job::Recall { op: id, key, state });
                 None
             }
             Op::Announce { key, record } => {
                 self.workers.announce(id, key, record);
                 None
             }
-            Op::Hash { file, identity } => self.hash(id, file, identity).map(Completion::Hashed),
-            Op::OpenTree { file, identity } => self.open_tree(id, file, identity),
-            Op::MakeSegment(order) => self.make_segment(id, order),
+            Op::Hash { file, state } => self.hash(id, file, state).map(Completion::Hashed),
+            Op::OpenTree { file, state } => self.open_tree(id, file, state),
+            Op::SignSegment(order) => self.make_segment(id, order),
             Op::Close { handle } => {
                 let closed = self.open.remove(&handle);
                 self.ahead.remove(&handle);
@@ -200,7 +200,7 @@ impl Executor {
     fn located(&mut self, sought: Sought) -> Located {
         match sought.found {
             Ok(Found::File { file, stat }) => {
-                let open = Open::File { file: Arc::new(file), identity: stat.identity };
+                let open = Open::File { file: Arc::new(file), identity: stat.state };
                 Located::File { stat, handle: self.keep(open) }
             }
             Ok(Found::Directory(found)) => Located::Directory { stat: found.stat },
@@ -221,7 +221,7 @@ impl Executor {
         }
     }
 
-    fn hash(&mut self, op: OpId, handle: Handle, identity: Identity) -> Option<Hashed> {
+    fn hash(&mut self, op: OpId, handle: Handle, identity: FileState) -> Option<Hashed> {
         let Some(file) = self.file(handle) else { return Some(Hashed::Changed) };
         if !is_same(&file, &identity) {
             return Some(Hashed::Changed);
@@ -233,7 +233,7 @@ impl Executor {
                 Err(hashed) => return Some(hashed),
             };
             let root = *tree.root.as_bytes();
-            self.workers.keep_root(RootRecord { identity, root });
+            self.workers.keep_root(RootRecord { fingerprint: identity.fingerprint, root });
             return Some(Hashed::Root(root));
         }
         if is_small(identity.size) {
@@ -245,21 +245,21 @@ impl Executor {
         None
     }
 
-    fn make_segment(&self, op: OpId, order: MakeSegment) -> Option<Completion> {
+    fn make_segment(&self, op: OpId, order: SignSegment) -> Option<Completion> {
         let source = match self.open.get(&order.source) {
             Some(Open::File { file, .. }) => {
-                let hashing = self.hashing.get(&order.identity).cloned().unwrap_or_default();
+                let hashing = self.hashing.get(&order.state).cloned().unwrap_or_default();
                 Source::File(file.clone(), hashing)
             }
             Some(Open::Tree(tree)) => Source::Tree(tree.clone()),
             Some(Open::Levels(levels)) => Source::Levels(levels.clone()),
-            None => return Some(Completion::Made(Made::Failed)),
+            None => return Some(Completion::Signed(SignedSegment::Failed)),
         };
         self.workers.push(Job::Make { op, source, order: Box::new(order) });
         None
     }
 
-    fn open_tree(&mut self, op: OpId, handle: Handle, identity: Identity) -> Option<Completion> {
+    fn open_tree(&mut self, op: OpId, handle: Handle, identity: FileState) -> Option<Completion> {
         let Some(file) = self.file(handle) else { return Some(Completion::TreeOpened(None)) };
         if identity.size > INLINE_BYTES_MAX || !is_in_memory(&file, identity.size) {
             self.workers.push(Job::OpenTree { op, file, identity });
@@ -302,7 +302,7 @@ impl Executor {
 
     /// Has the root of a file that nobody reads any more written to it, if that is wanted. It
     /// changes the file's state, so it would end the version for those who read.
-    fn mark_closed(&self, file: Arc<File>, identity: Identity) {
+    fn mark_closed(&self, file: Arc<File>, identity: FileState) {
         let is_it =
             |open: &Open| matches!(open, Open::File { identity: it, .. } if *it == identity);
         if self.workers.uses_attributes() && !self.open.values().any(is_it) {

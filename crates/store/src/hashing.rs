@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use byname_security::tree::{Folder, GROUP_BYTES, NODE_BYTES, Shape, Tree, UNIT_BYTES};
-use byname_transfer::server::{Hashed, Identity, OpId};
+use byname_transfer::server::{FileState, Hashed, OpId};
 
 use crate::beneath::stat_open;
 use crate::state::{RootRecord, StateDir, TREE_HEADER_BYTES, TreeWriter};
 
 /// Whether an open file is still in the given state.
-pub(crate) fn is_same(file: &File, identity: &Identity) -> bool {
-    stat_open(file).is_ok_and(|stat| stat.identity == *identity)
+pub(crate) fn is_same(file: &File, identity: &FileState) -> bool {
+    stat_open(file).is_ok_and(|stat| stat.state == *identity)
 }
 
 fn failure(error: &std::io::Error) -> Hashed {
@@ -32,7 +32,7 @@ fn failure(error: &std::io::Error) -> Hashed {
 }
 
 /// The tree of a file of at most 2 MiB.
-pub(crate) fn small_tree(file: &File, identity: &Identity) -> Result<Tree, Hashed> {
+pub(crate) fn small_tree(file: &File, identity: &FileState) -> Result<Tree, Hashed> {
     // The size was checked to be small, so this allocates at most one group.
     let mut content = vec![0; identity.size as usize];
     file.read_exact_at(&mut content, 0).map_err(|error| failure(&error))?;
@@ -47,7 +47,7 @@ pub(crate) fn small_tree(file: &File, identity: &Identity) -> Result<Tree, Hashe
 pub(crate) struct LargeFile {
     pub(crate) op: OpId,
     file: Arc<File>,
-    identity: Identity,
+    identity: FileState,
     shape: Shape,
     tree: TreeWriter,
     next_group: AtomicU64,
@@ -97,7 +97,7 @@ impl LargeFile {
     pub(crate) fn new(
         op: OpId,
         file: Arc<File>,
-        identity: Identity,
+        identity: FileState,
         tree: TreeWriter,
         parts: usize,
     ) -> Self {
@@ -207,7 +207,7 @@ impl LargeFile {
             tracing::error!(%error, "cannot keep a hash tree");
             return (Hashed::Failed, None);
         }
-        let record = RootRecord { identity, root };
+        let record = RootRecord { fingerprint: identity.fingerprint, root };
         state.remember(record);
         (Hashed::Root(root), Some(record))
     }

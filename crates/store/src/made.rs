@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Weak};
 
 use byname_security::tree::{GROUP_BYTES, HASH_BYTES, NODE_BYTES, Shape, UNIT_BYTES};
-use byname_transfer::server::{Identity, Made, MakeSegment, Octets, signed_segment};
+use byname_transfer::server::{FileState, Octets, SignSegment, SignedSegment, sign_segment};
 
 use crate::hashing::{LargeFile, is_same};
 use crate::state::TREE_HEADER_BYTES;
@@ -27,30 +27,30 @@ pub(crate) enum Source {
 }
 
 /// Makes the packet.
-pub(crate) fn make(source: &Source, order: &MakeSegment) -> Made {
+pub(crate) fn make(source: &Source, order: &SignSegment) -> SignedSegment {
     let content = match content(source, order) {
         Ok(content) => content,
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Made::Changed,
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return SignedSegment::Changed,
         Err(error) => {
             tracing::warn!(%error, "cannot read a segment");
-            return Made::Failed;
+            return SignedSegment::Failed;
         }
     };
     if let Source::File(file, _) = source
-        && !is_same(file, &order.identity)
+        && !is_same(file, &order.state)
     {
-        return Made::Changed;
+        return SignedSegment::Changed;
     }
-    match signed_segment(order, &content) {
-        Ok(packet) => Made::Packet(packet),
+    match sign_segment(order, &content) {
+        Ok(packet) => SignedSegment::Packet(packet),
         Err(error) => {
             tracing::error!(%error, "cannot sign a segment");
-            Made::Failed
+            SignedSegment::Failed
         }
     }
 }
 
-fn content(source: &Source, order: &MakeSegment) -> std::io::Result<Vec<u8>> {
+fn content(source: &Source, order: &SignSegment) -> std::io::Result<Vec<u8>> {
     match (order.octets, source) {
         (Octets::Stored { offset, len }, Source::File(file, _)) => read(file, offset, len),
         (Octets::Stored { offset, len }, Source::Tree(tree)) => {
@@ -62,7 +62,7 @@ fn content(source: &Source, order: &MakeSegment) -> std::io::Result<Vec<u8>> {
             Ok(found.ok_or(ErrorKind::UnexpectedEof)?.to_vec())
         }
         (Octets::Values { offset, len }, Source::File(file, hashing)) => {
-            values(file, hashing, &order.identity, (offset, len))
+            values(file, hashing, &order.state, (offset, len))
         }
         (Octets::Values { .. }, _) => Err(ErrorKind::InvalidInput.into()),
     }
@@ -79,7 +79,7 @@ fn read(file: &File, offset: u64, len: usize) -> std::io::Result<Vec<u8>> {
 fn values(
     file: &File,
     hashing: &Weak<LargeFile>,
-    identity: &Identity,
+    identity: &FileState,
     (offset, len): (u64, usize),
 ) -> std::io::Result<Vec<u8>> {
     let (node, within) = (offset / NODE_BYTES as u64, (offset % NODE_BYTES as u64) as usize);

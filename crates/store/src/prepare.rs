@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use byname_transfer::server::{Hashed, Identity, OpId, RecordKey};
+use byname_transfer::server::{FileState, Hashed, OpId, RecordKey};
 
 use crate::attributes;
 use crate::beneath::{Exposure, Found, Root, WalkError};
@@ -87,7 +87,7 @@ pub struct Prepared {
 
 struct Small {
     file: Arc<File>,
-    identity: Identity,
+    identity: FileState,
 }
 
 /// What the threads share.
@@ -161,7 +161,7 @@ impl Work<'_> {
             match root.find(&path) {
                 Ok(Found::File { file, stat }) => {
                     let file = Arc::new(file);
-                    self.take_file(Small { file, identity: stat.identity }, queue, threads);
+                    self.take_file(Small { file, identity: stat.state }, queue, threads);
                 }
                 Ok(Found::Directory(_)) => self.take_directory(root, &path, &mut waiting),
                 // Not published.
@@ -229,12 +229,12 @@ impl Work<'_> {
         let Small { file, identity } = found;
         let root = self.attributes.then(|| attributes::root_with_tree(file, identity, self.state));
         let Some(root) = root.flatten() else { return false };
-        locked(&self.done).1.push(RootRecord { identity: *identity, root });
+        locked(&self.done).1.push(RootRecord { fingerprint: identity.fingerprint, root });
         true
     }
 
     /// Writes a root to its file, if that is wanted.
-    fn mark(&self, file: &File, identity: &Identity) {
+    fn mark(&self, file: &File, identity: &FileState) {
         if self.attributes
             && let Some(record) = attributes::write(file, identity, self.state)
         {
@@ -283,13 +283,13 @@ impl Work<'_> {
         large.finish(self.state).0
     }
 
-    fn take_hashed(&self, identity: &Identity, hashed: Hashed) {
+    fn take_hashed(&self, identity: &FileState, hashed: Hashed) {
         let mut done = locked(&self.done);
         match hashed {
             Hashed::Root(root) => {
                 done.0.hashed_files += 1;
                 done.0.hashed_bytes += identity.size;
-                let record = RootRecord { identity: *identity, root };
+                let record = RootRecord { fingerprint: identity.fingerprint, root };
                 self.state.remember(record);
                 done.1.push(record);
             }
@@ -357,7 +357,7 @@ mod tests {
         // What it kept is the root that a server announces.
         let state = StateDir::open(&config.state_dir, 1 << 30).unwrap();
         let file = File::open(home.path().join("tree/d/large")).unwrap();
-        let identity = crate::beneath::stat_open(&file).unwrap().identity;
+        let identity = crate::beneath::stat_open(&file).unwrap().state;
         let nobody = RecordKey { name: Vec::new(), listing: false };
         let root = state.recall(&nobody, Some(&identity)).root.unwrap();
         assert_eq!(root, *blake3::hash(&vec![3; 7_000_000]).as_bytes());

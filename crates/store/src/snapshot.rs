@@ -14,7 +14,7 @@ use std::path::Path;
 use byname_security::tree::Tree;
 use byname_transfer::listing::{Entry, write_entry};
 use byname_transfer::naming::is_safe_entry;
-use byname_transfer::server::{FileStat, Identity, ListFailure, Listing};
+use byname_transfer::server::{FileStat, FileState, ListFailure, Listing};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -150,7 +150,7 @@ impl Reading<'_> {
             FileType::RegularFile if is_shown => {
                 Some(Seen { is_directory: false, stat: Some(seen) })
             }
-            FileType::Directory if is_shown && !self.is_hidden(&seen.identity) => {
+            FileType::Directory if is_shown && !self.is_hidden(&seen.state) => {
                 Some(Seen { is_directory: true, stat: Some(seen) })
             }
             FileType::Symlink => self.follow(name),
@@ -159,7 +159,7 @@ impl Reading<'_> {
     }
 
     /// As [`Root::find`] would find out: the state directory, or one that lies above (a mount).
-    fn is_hidden(&self, identity: &Identity) -> bool {
+    fn is_hidden(&self, identity: &FileState) -> bool {
         self.root.is_state(identity) || self.lineage.contains(identity)
     }
 

@@ -20,7 +20,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use byname_transfer::server::{Identity, Recalled, Record, RecordKey};
+use byname_transfer::server::{FileState, Recalled, Record, RecordKey};
 use rustix::fs::FlockOperation;
 
 pub use records::RootRecord;
@@ -78,23 +78,23 @@ impl StateDir {
     }
 
     /// What is known of a name, and the root of a file's state if its tree can be had.
-    pub fn recall(&self, key: &RecordKey, identity: Option<&Identity>) -> Recalled {
+    pub fn recall(&self, key: &RecordKey, of: Option<&FileState>) -> Recalled {
         let (record, version_floor) = self.records.name(key);
-        let root = identity.and_then(|identity| self.root(identity));
+        let root = of.and_then(|of| self.root(of));
         Recalled { record, version_floor, root }
     }
 
     /// The root of a file's state, unless its tree would have to be kept and is not.
-    fn root(&self, identity: &Identity) -> Option<[u8; 32]> {
-        let root = self.records.root(identity)?;
-        (is_small(identity.size) || self.trees.has(identity)).then_some(root)
+    fn root(&self, of: &FileState) -> Option<[u8; 32]> {
+        let root = self.records.root(&of.fingerprint)?;
+        (is_small(of.size) || self.trees.has(&of.fingerprint)).then_some(root)
     }
 
     /// The same for many names at once.
-    pub fn recall_all(&self, asked: &[(RecordKey, Identity)]) -> Vec<Recalled> {
+    pub fn recall_all(&self, asked: &[(RecordKey, FileState)]) -> Vec<Recalled> {
         let mut all = self.records.all(asked);
-        for (recalled, (_, identity)) in all.iter_mut().zip(asked) {
-            let is_kept = is_small(identity.size) || self.trees.has(identity);
+        for (recalled, (_, of)) in all.iter_mut().zip(asked) {
+            let is_kept = is_small(of.size) || self.trees.has(&of.fingerprint);
             recalled.root = recalled.root.filter(|_| is_kept);
         }
         all
@@ -122,8 +122,8 @@ impl StateDir {
     ///
     /// # Errors
     /// [`StateError`] of the disk.
-    pub fn create_tree(&self, identity: &Identity) -> Result<TreeWriter, StateError> {
-        self.trees.create(identity)
+    pub fn create_tree(&self, of: &FileState) -> Result<TreeWriter, StateError> {
+        self.trees.create(of)
     }
 
     /// Puts a complete tree in its place.
@@ -136,14 +136,14 @@ impl StateDir {
 
     /// Takes the tree of another state, with the same content, for that of this one; false if none
     /// is kept. The other is forgotten if it was of the same inode.
-    pub fn adopt_tree(&self, identity: &Identity, root: &[u8; 32]) -> bool {
-        self.trees.adopt(identity, root)
+    pub fn adopt_tree(&self, of: &FileState, root: &[u8; 32]) -> bool {
+        self.trees.adopt(of, root)
     }
 
     /// Opens the tree of a file's state if it is kept and folds to the root that is known.
-    pub fn open_tree(&self, identity: &Identity) -> Option<TreeFile> {
-        let root = self.records.root(identity)?;
-        self.trees.open_checked(identity, &root)
+    pub fn open_tree(&self, of: &FileState) -> Option<TreeFile> {
+        let root = self.records.root(&of.fingerprint)?;
+        self.trees.open_checked(of, &root)
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{Builder, JoinHandle};
 
 use byname_io::{Attachments, Waker};
-use byname_transfer::server::{Completion, Identity, MakeSegment, OpId, Record, RecordKey};
+use byname_transfer::server::{Completion, FileState, OpId, Record, RecordKey, SignSegment};
 
 use crate::beneath::{Found, Root, WalkError};
 use crate::error::StoreError;
@@ -60,7 +60,7 @@ pub(crate) enum Job {
     Recall {
         op: OpId,
         key: RecordKey,
-        identity: Option<Identity>,
+        state: Option<FileState>,
     },
     KeptFile {
         op: OpId,
@@ -71,18 +71,18 @@ pub(crate) enum Job {
     HashSmall {
         op: OpId,
         file: Arc<File>,
-        identity: Identity,
+        identity: FileState,
     },
     /// A file that nobody reads any more, whose root may be written to it.
     Mark {
         file: Arc<File>,
-        identity: Identity,
+        identity: FileState,
     },
     /// A large file, of which so many threads hash parts.
     BeginHash {
         op: OpId,
         file: Arc<File>,
-        identity: Identity,
+        identity: FileState,
         parts: usize,
     },
     HashLarge(Arc<LargeFile>),
@@ -91,12 +91,12 @@ pub(crate) enum Job {
     OpenTree {
         op: OpId,
         file: Arc<File>,
-        identity: Identity,
+        identity: FileState,
     },
     Make {
         op: OpId,
         source: made::Source,
-        order: Box<MakeSegment>,
+        order: Box<SignSegment>,
     },
 }
 
@@ -116,7 +116,7 @@ pub(crate) enum Done {
     Completion(OpId, Completion),
     Located(OpId, Box<Sought>),
     /// A large file is being hashed from now on.
-    Hashing(Identity, Weak<LargeFile>),
+    Hashing(FileState, Weak<LargeFile>),
     Tree(OpId, Option<OpenedTree>),
 }
 
@@ -233,7 +233,7 @@ impl Workers {
     }
 
     /// Writes a file's root to it at once.
-    pub(crate) fn mark(&self, file: &File, identity: &Identity) {
+    pub(crate) fn mark(&self, file: &File, identity: &FileState) {
         if let Some(commits) = &self.commits {
             mark(&self.shared, commits, file, identity);
         }
@@ -353,8 +353,8 @@ fn work(shared: &Shared, from: &Queue, commits: &SyncSender<Commit>) {
                 let hashed = hash_small(shared, commits, &file, identity);
                 shared.finish(Done::Completion(op, Completion::Hashed(hashed)));
             }
-            Job::Recall { op, key, identity } => {
-                let recalled = shared.state.recall(&key, identity.as_ref());
+            Job::Recall { op, key, state } => {
+                let recalled = shared.state.recall(&key, state.as_ref());
                 shared.finish(Done::Completion(op, Completion::Recalled(recalled)));
             }
             Job::KeptFile { op, file, attachments, bytes_max } => {
@@ -369,7 +369,7 @@ fn work(shared: &Shared, from: &Queue, commits: &SyncSender<Commit>) {
             Job::HashLarge(large) => hash_large(shared, commits, large, &mut buffer),
             Job::Make { op, source, order } => {
                 let made = made::make(&source, &order);
-                shared.finish(Done::Completion(op, Completion::Made(made)));
+                shared.finish(Done::Completion(op, Completion::Signed(made)));
             }
             Job::OpenTree { op, file, identity } => {
                 let tree = open_tree(&shared.state, &file, &identity);

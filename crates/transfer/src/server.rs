@@ -20,118 +20,61 @@
 //! below an earlier one of its name; every Interest handled is answered by one packet or counted as
 //! expired; every table has a bound in [`ServerConfig`].
 
+mod arrival;
 mod burst;
 mod cache;
+mod claims;
 mod completion;
 mod config;
 mod counters;
 mod directories;
 mod finish;
 mod interest;
-mod made;
+mod levels;
 mod mirror;
+mod open_files;
 mod ops;
 mod reply;
+mod segment_signing;
 mod segments;
+mod signing_queue;
+mod snapshots;
+mod state;
 mod tasks;
+mod timers;
 mod versions;
+mod waiters;
 
 #[cfg(test)]
 mod tests;
 
 use std::collections::{HashMap, VecDeque};
 
-use byname_packet::{Data, DecodeError, Interest, Name};
+use byname_packet::{Data, DecodeError, Name};
 
+pub use arrival::{Arrival, Now};
 pub use burst::{BURST_SEGMENTS_MAX, SegmentBurst, SegmentPlan};
-pub use config::{FixedData, Mount, ServerConfig, SharedSigner};
+pub use claims::MirrorOptions;
+pub use config::{FixedData, Mount, SegmentSigner, ServerConfig, SharedSigner};
 pub use counters::Counters;
-pub use made::{SegmentSigner, signed_segment};
-pub use mirror::MirrorOptions;
+pub use levels::Levels;
 pub use ops::{
-    Completion, FaceId, FileStat, Handle, Hashed, Identity, KeptObject, KeptOf, ListFailure,
-    Listing, Located, Made, MakeSegment, Octets, Op, OpId, Outgoing, Recalled, Record, RecordKey,
-    SegmentSent, Subject,
+    Completion, FaceId, Handle, Hashed, KeptObject, KeptOf, ListFailure, Listing, Located, Octets,
+    Op, OpId, Outgoing, SegmentSent, SignSegment, SignedSegment,
 };
-
+pub use signing_queue::sign_segment;
+pub use state::{FileStat, FileState, Fingerprint, Recalled, Record, RecordKey, Subject};
 pub use versions::{Quiet, next_version};
 
 use burst::Forming;
 use cache::Cache;
-use directories::Snapshots;
-use made::Making;
-use mirror::Mirrors;
-use reply::{Answers, Echo};
-use segments::{Hashing, OpenFile, PendingSegment, Template};
+use claims::Mirrors;
+use open_files::{Hashing, OpenFile, PendingSegment, Template};
+use reply::Answers;
+use signing_queue::SigningQueue;
+use snapshots::Snapshots;
 use tasks::Tasks;
-
-/// Both clocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Now {
-    /// Monotonic nanoseconds since an arbitrary epoch.
-    pub now_ns: u64,
-    /// Nanoseconds since the Unix epoch.
-    pub unix_ns: u64,
-}
-
-/// An Interest and what the link layer said about it.
-#[derive(Debug, Clone, Copy)]
-pub struct Arrival<'a> {
-    /// The Interest.
-    pub interest: &'a Interest<'a>,
-    /// Token to be returned with the answer.
-    pub pit_token: Option<&'a [u8]>,
-    /// Congestion mark to be returned with the answer.
-    pub congestion_mark: Option<u64>,
-    /// Whom it came from.
-    pub face: FaceId,
-}
-
-/// How full the tables are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Levels {
-    /// Interests that wait.
-    pub pending: usize,
-    /// Open versions of files.
-    pub open_files: usize,
-    /// Octets of listings kept.
-    pub listing_bytes: usize,
-    /// Roots being computed.
-    pub hashing: usize,
-    /// Nodes being computed for readers who cannot wait for the root.
-    pub nodes: usize,
-    /// Octets of such nodes kept.
-    pub node_bytes: usize,
-    /// Paths being looked at, whether or not somebody still waits.
-    pub paths: usize,
-    /// Operations that were not completed.
-    pub operations: usize,
-    /// Signed packets kept.
-    pub answers: usize,
-    /// Clients with segments that wait for their turn.
-    pub queues: usize,
-}
-
-impl Levels {
-    /// The first table that holds more than `config` allows, with what it holds and may hold.
-    pub fn overfull(&self, config: &ServerConfig) -> Option<(&'static str, usize, usize)> {
-        let ServerConfig { pending_max, hashes_max, .. } = *config;
-        let tables = [
-            ("waiting Interests", self.pending, pending_max),
-            ("open files", self.open_files, config.open_max),
-            ("octets of listings", self.listing_bytes, config.listing_bytes_max),
-            ("roots being computed", self.hashing, hashes_max),
-            ("nodes being computed", self.nodes, config.nodes_max),
-            ("octets of nodes", self.node_bytes, config.nodes_bytes_max),
-            ("paths being looked at", self.paths, pending_max),
-            // One of each path and root; those of trees and packets have somebody who waits.
-            ("operations", self.operations, 2 * pending_max + hashes_max),
-            ("signed packets", self.answers, config.answers_max),
-            ("queues of clients", self.queues, pending_max),
-        ];
-        tables.into_iter().find(|(_, held, max)| held > max)
-    }
-}
+use waiters::Owner;
 
 /// The engine. See the module's documentation for the order of calls.
 pub struct Server {
@@ -141,10 +84,10 @@ pub struct Server {
     tasks: Tasks,
     open: Cache<OpenFile>,
     snapshots: Snapshots,
-    hashing: HashMap<Identity, Hashing>,
+    hashing: HashMap<FileState, Hashing>,
     /// Requests for trees that are being opened, by the version's name.
     trees: HashMap<Vec<u8>, Vec<PendingSegment>>,
-    making: Making,
+    signing: SigningQueue,
     mirrors: Mirrors,
     segment_signers: HashMap<usize, SegmentSigner>,
     answers: Answers,
@@ -161,42 +104,6 @@ pub struct Server {
     now_ns: u64,
 }
 
-/// Who waits for a completion.
-enum Owner {
-    Task(u64),
-    Hash(Identity),
-    Tree { object: Vec<u8>, identity: Identity },
-    Made { key: Vec<u8>, is_node: bool },
-}
-
-/// An Interest that could not be answered at once.
-#[derive(Debug)]
-struct Waiter {
-    wire: Vec<u8>,
-    echo: Echo,
-    wants: Wants,
-    arrived_ns: u64,
-    lifetime_ns: u64,
-}
-
-/// What a waiter waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wants {
-    Metadata { listing: bool },
-    Segment { listing: bool, version: u64 },
-}
-
-impl Waiter {
-    /// When a waiter that may be held for `hold_ns` must be answered.
-    fn hold_until(&self, hold_ns: u64) -> u64 {
-        self.arrived_ns.saturating_add(hold_ns.min(self.lifetime_ns / 2))
-    }
-
-    fn expires_ns(&self) -> u64 {
-        self.arrived_ns.saturating_add(self.lifetime_ns)
-    }
-}
-
 impl Server {
     /// A server for `mounts`.
     pub fn new(config: ServerConfig, mounts: Vec<Mount>) -> Self {
@@ -209,7 +116,7 @@ impl Server {
             snapshots: Snapshots::new(config.listing_bytes_max),
             hashing: HashMap::new(),
             trees: HashMap::new(),
-            making: Making::new(&config),
+            signing: SigningQueue::new(&config),
             mirrors: Mirrors::default(),
             segment_signers: HashMap::new(),
             answers: Answers::new(&config),
@@ -253,8 +160,8 @@ impl Server {
             open_files: self.open.len(),
             listing_bytes: self.snapshots.bytes(),
             hashing: self.hashing.len(),
-            nodes: self.making.nodes_under_way(),
-            node_bytes: self.making.node_bytes(),
+            nodes: self.signing.nodes_in_flight(),
+            node_bytes: self.signing.node_bytes(),
             paths: self.tasks.len(),
             operations: self.owners.len(),
             answers: self.answers.len(),

@@ -22,7 +22,7 @@ use byname_transfer::naming::{self, Part};
 use byname_transfer::reader::{ObjectPlan, Proof, Reader, Selection};
 use byname_transfer::request::{Context, Request};
 use byname_transfer::server::{
-    Handle, Identity, MakeSegment, Octets, SegmentSigner, signed_segment,
+    FileState, Fingerprint, Handle, Octets, SegmentSigner, SignSegment, sign_segment,
 };
 use byname_transfer::versions::VersionMemory;
 use proptest::prelude::*;
@@ -350,15 +350,15 @@ fn what_is_said_before_the_root_is_known_is_as_specified() {
     let secret = golden(node, "secret");
     let signer = HmacSigner::new(&secret, "/KEY/1".parse().unwrap());
     let name: Name = "/f/v=5/32=tree-1/seg=0".parse().unwrap();
-    let order = MakeSegment {
+    let order = SignSegment {
         source: Handle(0),
-        identity: Identity { device: 1, inode: 1, size: 8193, mtime_ns: 5, ctime_ns: 6 },
+        state: FileState { fingerprint: Fingerprint::new([1; 16], [2; 24]), size: 8193 },
         octets: Octets::Values { offset: 0, len: 64 },
         name: name.view().value().to_vec(),
         last_segment: 0,
         signer: SegmentSigner(Arc::new(signer)),
     };
-    let packet = signed_segment(&order, &golden(node, "values")).unwrap();
+    let packet = sign_segment(&order, &golden(node, "values")).unwrap();
     assert_eq!(packet, golden(node, "hex"));
 }
 

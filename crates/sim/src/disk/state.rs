@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use byname_security::tree::Tree;
 use byname_store::state::{RootRecord, StateDir, TREE_HEADER_BYTES, is_small};
-use byname_transfer::server::{Identity, Recalled, Record, RecordKey};
+use byname_transfer::server::{FileState, Recalled, Record, RecordKey};
 use tempfile::TempDir;
 
 /// Octets of trees that a state directory keeps.
@@ -17,7 +17,7 @@ const TREE_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Clone, Debug)]
 pub(super) enum State {
-    Memory { records: HashMap<RecordKey, Record>, trees: HashMap<Identity, Tree> },
+    Memory { records: HashMap<RecordKey, Record>, trees: HashMap<FileState, Tree> },
     Directory { state: Rc<StateDir>, place: Rc<TempDir> },
 }
 
@@ -48,14 +48,14 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn recall(&self, key: &RecordKey, identity: Option<&Identity>) -> Recalled {
+    pub(super) fn recall(&self, key: &RecordKey, of: Option<&FileState>) -> Recalled {
         match self {
             State::Memory { records, trees } => Recalled {
                 record: records.get(key).copied(),
                 version_floor: 0,
-                root: identity.and_then(|it| trees.get(it)).map(|tree| *tree.root.as_bytes()),
+                root: of.and_then(|it| trees.get(it)).map(|tree| *tree.root.as_bytes()),
             },
-            State::Directory { state, .. } => state.recall(key, identity),
+            State::Directory { state, .. } => state.recall(key, of),
         }
     }
 
@@ -72,21 +72,24 @@ impl State {
         }
     }
 
-    pub(super) fn keep_tree(&mut self, identity: Identity, tree: Tree) -> bool {
+    pub(super) fn keep_tree(&mut self, of: FileState, tree: Tree) -> bool {
         match self {
             State::Memory { trees, .. } => {
-                trees.insert(identity, tree);
+                trees.insert(of, tree);
                 true
             }
             State::Directory { state, .. } => {
                 let root = *tree.root.as_bytes();
-                let is_written = is_small(identity.size)
-                    || state.create_tree(&identity).is_ok_and(|writer| {
+                let is_written = is_small(of.size)
+                    || state.create_tree(&of).is_ok_and(|writer| {
                         let levels = tree.levels.concat();
                         let written = writer.file.write_all_at(&levels, TREE_HEADER_BYTES);
                         written.is_ok() && state.keep_tree(writer, &root).is_ok()
                     });
-                is_written && state.commit(&[], &[RootRecord { identity, root }]).is_ok()
+                is_written
+                    && state
+                        .commit(&[], &[RootRecord { fingerprint: of.fingerprint, root }])
+                        .is_ok()
             }
         }
     }
@@ -95,14 +98,14 @@ impl State {
     /// whenever they are needed.
     pub(super) fn levels(
         &self,
-        identity: &Identity,
+        of: &FileState,
         compute: impl FnOnce() -> Option<Tree>,
     ) -> Option<Vec<u8>> {
         match self {
-            State::Memory { trees, .. } => trees.get(identity).map(|tree| tree.levels.concat()),
-            State::Directory { .. } if is_small(identity.size) => Some(compute()?.levels.concat()),
+            State::Memory { trees, .. } => trees.get(of).map(|tree| tree.levels.concat()),
+            State::Directory { .. } if is_small(of.size) => Some(compute()?.levels.concat()),
             State::Directory { state, .. } => {
-                let file = state.open_tree(identity)?.file;
+                let file = state.open_tree(of)?.file;
                 let len = file.metadata().ok()?.len().checked_sub(TREE_HEADER_BYTES)?;
                 let mut levels = vec![0; usize::try_from(len).ok()?];
                 file.read_exact_at(&mut levels, TREE_HEADER_BYTES).ok()?;

@@ -15,9 +15,9 @@ use byname_security::cert::CertificateRequest;
 use byname_security::key::{KeyId, KeyPair, KeySigner};
 use byname_security::tree::{HASH_BYTES, Shape, UNIT_BYTES};
 use byname_transfer::server::{
-    Arrival, Completion, FaceId, FixedData, Handle, Hashed, KeptObject, ListFailure, Located, Made,
-    MakeSegment, MirrorOptions, Mount, Octets, Op, OpId, SegmentBurst, SegmentSent, Server,
-    ServerConfig, signed_segment,
+    Arrival, Completion, FaceId, FixedData, Handle, Hashed, KeptObject, ListFailure, Located,
+    MirrorOptions, Mount, Octets, Op, OpId, SegmentBurst, SegmentSent, Server, ServerConfig,
+    SignSegment, SignedSegment, sign_segment,
 };
 
 use crate::disk::{Disk, File, Trouble};
@@ -172,23 +172,23 @@ impl Publisher {
                 let kept = self.kept.as_ref().and_then(|kept| kept.get(&path));
                 Completion::Kept(kept.cloned())
             }
-            Op::Recall { key, identity } => {
-                Completion::Recalled(self.disk.recall(&key, identity.as_ref()))
+            Op::Recall { key, state } => {
+                Completion::Recalled(self.disk.recall(&key, state.as_ref()))
             }
             Op::Announce { key, record } => Completion::Announced(self.disk.announce(key, record)),
             Op::Hash { .. } if is_failing => Completion::Hashed(Hashed::Failed),
-            Op::Hash { file, identity } => {
-                took_ns += identity.size * self.times.hash_ps_per_byte / 1000;
+            Op::Hash { file, state } => {
+                took_ns += state.size * self.times.hash_ps_per_byte / 1000;
                 Completion::Hashed(self.hash(file))
             }
             Op::OpenTree { .. } if is_failing => Completion::TreeOpened(None),
-            Op::OpenTree { identity, .. } => {
-                let levels = self.disk.levels(&identity);
+            Op::OpenTree { state, .. } => {
+                let levels = self.disk.levels(&state);
                 let opened = levels.map(|levels| self.keep(Open::Levels(levels)));
                 Completion::TreeOpened(opened)
             }
-            Op::MakeSegment(_) if is_failing => Completion::Made(Made::Failed),
-            Op::MakeSegment(make) => Completion::Made(self.make(&make)),
+            Op::SignSegment(_) if is_failing => Completion::Signed(SignedSegment::Failed),
+            Op::SignSegment(order) => Completion::Signed(self.sign(&order)),
         };
         self.finish(now.now_ns + took_ns, Due::Completion(id, completion));
     }
@@ -215,23 +215,25 @@ impl Publisher {
         if !self.disk.is_unchanged(file) {
             return Hashed::Changed;
         }
-        let (tree, identity) = (file.tree(), file.stat().identity);
+        let (tree, state) = (file.tree(), file.stat().state);
         let root = *tree.root.as_bytes();
-        match self.disk.keep_tree(identity, tree) {
+        match self.disk.keep_tree(state, tree) {
             true => Hashed::Root(root),
             false => Hashed::Failed,
         }
     }
 
-    fn make(&self, make: &MakeSegment) -> Made {
-        let content = match (self.open.get(&make.source), make.octets) {
-            (Some(Open::File(file)), _) if !self.disk.is_unchanged(file) => return Made::Changed,
+    fn sign(&self, order: &SignSegment) -> SignedSegment {
+        let content = match (self.open.get(&order.source), order.octets) {
+            (Some(Open::File(file)), _) if !self.disk.is_unchanged(file) => {
+                return SignedSegment::Changed;
+            }
             (Some(open), Octets::Stored { offset, len }) => open.read(offset, len),
             (Some(Open::File(file)), Octets::Values { offset, len }) => values(file, offset, len),
             _ => None,
         };
-        let packet = content.and_then(|content| signed_segment(make, &content).ok());
-        packet.map_or(Made::Failed, Made::Packet)
+        let packet = content.and_then(|content| sign_segment(order, &content).ok());
+        packet.map_or(SignedSegment::Failed, SignedSegment::Packet)
     }
 
     /// The packets of a burst.

@@ -170,7 +170,7 @@ fn a_killed_publisher_finds_its_real_state_directory() {
         let program = scene.world.program_mut::<Publisher>(publisher).expect("a publisher");
         let disk = program.disk_mut();
         disk.crash().expect("a directory");
-        let identity = disk.find(b"file").expect("a file").stat().identity;
+        let identity = disk.find(b"file").expect("a file").stat().state;
         let name: Name = "/site/file".parse().expect("a name");
         let key = RecordKey { name: name.view().value().to_vec(), listing: false };
         let found = disk.recall(&key, Some(&identity));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use byname_io::connection::{Draft, FRAMES_MAX};
 use byname_io::{Connection, files};
-use byname_transfer::server::{Identity, SegmentBurst, SegmentPlan, SegmentSent};
+use byname_transfer::server::{FileState, SegmentBurst, SegmentPlan, SegmentSent};
 use smallvec::SmallVec;
 
 use super::Open;
@@ -26,7 +26,7 @@ pub(super) struct Stored {
     /// Where its segments begin.
     pub(super) base: u64,
     /// The state in which it must still be.
-    pub(super) identity: Option<Identity>,
+    pub(super) identity: Option<FileState>,
 }
 
 impl Stored {

@@ -23,7 +23,7 @@ use byname_security::tree::Hash;
 use byname_transfer::manifest::{self, Entry, Version};
 use byname_transfer::naming;
 use byname_transfer::server::{
-    FileStat, Identity, ListFailure, Listing, Quiet, Recalled, Record, RecordKey, Subject,
+    FileStat, FileState, ListFailure, Listing, Quiet, Recalled, Record, RecordKey, Subject,
     next_version,
 };
 use rustix::fs::{Mode, OFlags};
@@ -122,15 +122,15 @@ fn describe(order: &Order, state: &StateDir, commit: &Commit<'_>, rows: &mut [Ro
         if let (false, Some(stat)) = (row.is_directory, row.stat) {
             let name = order.name.with_generic(&row.name).view().value().to_vec();
             places.push(place);
-            asked.push((RecordKey { name, listing: false }, stat.identity));
+            asked.push((RecordKey { name, listing: false }, stat.state));
         }
     }
     let known = state.recall_all(&asked);
     let mut new = Vec::new();
-    for ((place, (key, identity)), recalled) in places.iter().zip(asked).zip(&known) {
+    for ((place, (key, _)), recalled) in places.iter().zip(asked).zip(&known) {
         let row = &mut rows[*place];
         row.root = recalled.root;
-        let record = decide(&identity, recalled, order.quiet, unix_ns);
+        let record = row.stat.and_then(|stat| decide(&stat, recalled, order.quiet, unix_ns));
         row.version = record.map(|record| record.version);
         if let Some(record) = record.filter(|record| Some(*record) != recalled.record) {
             new.push((*place, key, record));
@@ -150,13 +150,13 @@ fn describe(order: &Order, state: &StateDir, commit: &Commit<'_>, rows: &mut [Ro
 }
 
 /// The version of a file in this state; `None` while it is too young for one.
-fn decide(identity: &Identity, recalled: &Recalled, quiet: Quiet, unix_ns: u64) -> Option<Record> {
-    let subject = Subject::File(*identity);
+fn decide(stat: &FileStat, recalled: &Recalled, quiet: Quiet, unix_ns: u64) -> Option<Record> {
+    let subject = Subject::File(stat.state.fingerprint);
     if let Some(record) = recalled.record.filter(|record| record.subject == subject) {
         return Some(record);
     }
-    let is_settled = quiet.unsettled_ns(identity, unix_ns, 0) == 0;
-    is_settled.then(|| Record { subject, version: next_version(identity.mtime_ns, recalled) })
+    let is_settled = quiet.unsettled_ns(stat, unix_ns, 0) == 0;
+    is_settled.then(|| Record { subject, version: next_version(stat.mtime_ns, recalled) })
 }
 
 fn hash_small_files(order: &Order, state: &StateDir, rows: &mut [Row]) -> Vec<RootRecord> {
@@ -168,7 +168,7 @@ fn hash_small_files(order: &Order, state: &StateDir, rows: &mut [Row]) -> Vec<Ro
         let Some(stat) = row.stat.filter(|_| row.version.is_some() && row.root.is_none()) else {
             continue;
         };
-        let identity = stat.identity;
+        let identity = stat.state;
         let is_small = identity.size <= HASHED_BYTES_MAX;
         if !is_small && !order.attributes {
             continue;
@@ -181,7 +181,7 @@ fn hash_small_files(order: &Order, state: &StateDir, rows: &mut [Row]) -> Vec<Ro
             row.root = hash(&file, &identity, &mut buffer);
         }
         if let Some(root) = row.root {
-            let record = RootRecord { identity, root };
+            let record = RootRecord { fingerprint: identity.fingerprint, root };
             state.remember(record);
             roots.push(record);
         }
@@ -211,7 +211,7 @@ fn open_here(directory: BorrowedFd<'_>, name: &[u8]) -> Option<File> {
 }
 
 /// The root of an open file, if it is and stays in this state.
-fn hash(file: &File, identity: &Identity, buffer: &mut Vec<u8>) -> Option<[u8; 32]> {
+fn hash(file: &File, identity: &FileState, buffer: &mut Vec<u8>) -> Option<[u8; 32]> {
     buffer.clear();
     // One octet more than there should be shows a file that has grown.
     file.take(identity.size + 1).read_to_end(buffer).ok()?;
@@ -244,11 +244,11 @@ impl Row {
     fn entry(&self, order: &Order) -> Entry<'_> {
         const KINDS: [u16; 2] = [0o100_000, 0o040_000];
         let kind = KINDS[usize::from(self.is_directory)];
-        let size = self.stat.map(|stat| stat.identity.size).filter(|_| !self.is_directory);
+        let size = self.stat.map(|stat| stat.state.size).filter(|_| !self.is_directory);
         Entry {
             name: &self.name,
             mode: self.stat.map_or(kind, |stat| stat.mode),
-            mtime_ns: self.stat.map(|stat| stat.identity.mtime_ns),
+            mtime_ns: self.stat.map(|stat| stat.mtime_ns),
             size,
             version: self.version.and_then(|number| self.version(order, number)),
         }

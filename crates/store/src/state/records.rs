@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use byname_io::Clock;
-use byname_transfer::server::{Identity, Recalled, Record, RecordKey, Subject};
+use byname_transfer::server::{FileState, Fingerprint, Recalled, Record, RecordKey, Subject};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 use crate::error::StateError;
@@ -30,7 +30,7 @@ const CHECK_BYTES: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RootRecord {
     /// The state.
-    pub identity: Identity,
+    pub fingerprint: Fingerprint,
     /// The root.
     pub root: [u8; 32],
 }
@@ -42,7 +42,7 @@ pub(super) struct Records {
     database: RwLock<Option<Database>>,
     floor: AtomicU64,
     /// Roots that are not committed yet.
-    fresh: Mutex<HashMap<Identity, [u8; 32]>>,
+    fresh: Mutex<HashMap<Fingerprint, [u8; 32]>>,
 }
 
 impl Records {
@@ -114,22 +114,23 @@ impl Records {
     }
 
     /// What is known of many names and of the roots of the files there, in one reading.
-    pub(super) fn all(&self, asked: &[(RecordKey, Identity)]) -> Vec<Recalled> {
+    pub(super) fn all(&self, asked: &[(RecordKey, FileState)]) -> Vec<Recalled> {
         let read = self.with_database(|database| {
             let transaction = database.begin_read()?;
             let (names, roots) = (transaction.open_table(NAMES)?, transaction.open_table(ROOTS)?);
             let mut found = Vec::with_capacity(asked.len());
-            for (key, identity) in asked {
-                let (name, root) = (name_key(key), root_key(identity));
+            for (key, FileState { fingerprint, .. }) in asked {
+                let name = name_key(key);
                 let record = match names.get(name.as_slice())? {
                     None => None,
                     Some(value) => body_of(&name, value.value())
                         .and_then(decode_name)
                         .or_else(|| self.lost("malformed")),
                 };
-                let root = roots.get(root.as_slice())?.and_then(|value| {
-                    let (state, known) = body_of(&root, value.value())?.split_at_checked(24)?;
-                    (state == root_state(identity)).then(|| known.try_into().ok())?
+                let object = fingerprint.object();
+                let root = roots.get(object.as_slice())?.and_then(|value| {
+                    let (state, known) = body_of(object, value.value())?.split_at_checked(24)?;
+                    (state == fingerprint.state()).then(|| known.try_into().ok())?
                 });
                 found.push(Recalled { record, version_floor: 0, root });
             }
@@ -140,25 +141,24 @@ impl Records {
             vec![Recalled::default(); asked.len()]
         });
         let (version_floor, fresh) = (self.floor.load(Ordering::Relaxed), self.fresh());
-        for (recalled, (_, identity)) in found.iter_mut().zip(asked) {
+        for (recalled, (_, of)) in found.iter_mut().zip(asked) {
             recalled.version_floor = version_floor;
-            recalled.root = fresh.get(identity).copied().or(recalled.root);
+            recalled.root = fresh.get(&of.fingerprint).copied().or(recalled.root);
         }
         found
     }
 
-    pub(super) fn root(&self, identity: &Identity) -> Option<[u8; 32]> {
-        if let Some(root) = self.fresh().get(identity) {
+    pub(super) fn root(&self, fingerprint: &Fingerprint) -> Option<[u8; 32]> {
+        if let Some(root) = self.fresh().get(fingerprint) {
             return Some(*root);
         }
-        let key = root_key(identity);
-        let body = self.read(ROOTS, &key).ok()??;
+        let body = self.read(ROOTS, fingerprint.object()).ok()??;
         let (state, root) = body.split_at_checked(24)?;
-        (state == root_state(identity)).then(|| root.try_into().ok())?
+        (state == fingerprint.state()).then(|| root.try_into().ok())?
     }
 
     pub(super) fn remember(&self, root: RootRecord) {
-        self.fresh().insert(root.identity, root.root);
+        self.fresh().insert(root.fingerprint, root.root);
     }
 
     pub(super) fn commit(
@@ -180,7 +180,7 @@ impl Records {
         };
         let mut fresh = self.fresh();
         for root in roots {
-            fresh.remove(&root.identity);
+            fresh.remove(&root.fingerprint);
         }
         Ok(kept)
     }
@@ -212,10 +212,9 @@ impl Records {
                 }
                 let mut table = transaction.open_table(ROOTS)?;
                 for record in roots {
-                    let key = root_key(&record.identity);
-                    let mut body = root_state(&record.identity).to_vec();
-                    body.extend_from_slice(&record.root);
-                    table.insert(key.as_slice(), checked(&key, &body).as_slice())?;
+                    let object = record.fingerprint.object();
+                    let body = [&record.fingerprint.state()[..], &record.root].concat();
+                    table.insert(object.as_slice(), checked(object, &body).as_slice())?;
                 }
             }
             transaction.commit()?;
@@ -252,7 +251,7 @@ impl Records {
         None
     }
 
-    fn fresh(&self) -> MutexGuard<'_, HashMap<Identity, [u8; 32]>> {
+    fn fresh(&self) -> MutexGuard<'_, HashMap<Fingerprint, [u8; 32]>> {
         self.fresh.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -352,29 +351,12 @@ fn name_key(key: &RecordKey) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-fn root_key(identity: &Identity) -> [u8; 16] {
-    let mut key = [0; 16];
-    key[..8].copy_from_slice(&identity.device.to_be_bytes());
-    key[8..].copy_from_slice(&identity.inode.to_be_bytes());
-    key
-}
-
-fn root_state(identity: &Identity) -> [u8; 24] {
-    let mut state = [0; 24];
-    let numbers = [identity.size, identity.mtime_ns, identity.ctime_ns];
-    for (place, number) in state.chunks_exact_mut(8).zip(numbers) {
-        place.copy_from_slice(&number.to_be_bytes());
-    }
-    state
-}
-
 fn encode_name(record: &Record) -> Vec<u8> {
     let mut body = record.version.to_be_bytes().to_vec();
     match &record.subject {
-        Subject::File(identity) => {
+        Subject::File(fingerprint) => {
             body.push(0);
-            body.extend_from_slice(&root_key(identity));
-            body.extend_from_slice(&root_state(identity));
+            body.extend_from_slice(fingerprint.as_bytes());
         }
         Subject::Listing(root) => {
             body.push(1);
@@ -388,17 +370,7 @@ fn decode_name(body: &[u8]) -> Option<Record> {
     let (version, rest) = body.split_first_chunk()?;
     let (kind, rest) = rest.split_first()?;
     let subject = match (kind, rest.len()) {
-        (0, 40) => {
-            let (numbers, _) = rest.as_chunks::<8>();
-            let number = |at: usize| u64::from_be_bytes(numbers[at]);
-            Subject::File(Identity {
-                device: number(0),
-                inode: number(1),
-                size: number(2),
-                mtime_ns: number(3),
-                ctime_ns: number(4),
-            })
-        }
+        (0, Fingerprint::BYTES) => Subject::File(Fingerprint::from_bytes(rest.try_into().ok()?)),
         (1, 32) => Subject::Listing(rest.try_into().ok()?),
         _ => return None,
     };

@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use byname_security::tree::{Folder, GROUP_BYTES, NODE_BYTES, Shape};
-use byname_transfer::server::Identity;
+use byname_transfer::server::{FileState, Fingerprint};
 
 use super::at;
 use crate::error::StateError;
@@ -43,7 +43,7 @@ pub struct TreeFile {
 pub struct TreeWriter {
     /// The file, to be filled from [`TREE_HEADER_BYTES`] on.
     pub file: File,
-    identity: Identity,
+    fingerprint: Fingerprint,
     path: PathBuf,
     is_kept: bool,
 }
@@ -146,11 +146,11 @@ impl Trees {
         Ok(trees)
     }
 
-    pub(super) fn has(&self, identity: &Identity) -> bool {
-        self.kept().trees.contains_key(&file_name(identity))
+    pub(super) fn has(&self, fingerprint: &Fingerprint) -> bool {
+        self.kept().trees.contains_key(&file_name(fingerprint))
     }
 
-    pub(super) fn create(&self, identity: &Identity) -> Result<TreeWriter, StateError> {
+    pub(super) fn create(&self, of: &FileState) -> Result<TreeWriter, StateError> {
         let number = self.next_temporary.fetch_add(1, Ordering::Relaxed);
         let path = self.directory.join(format!("{number}.part"));
         let file = OpenOptions::new()
@@ -161,16 +161,16 @@ impl Trees {
             .mode(0o600)
             .open(&path)
             .map_err(at(&path))?;
-        Ok(TreeWriter { file, identity: *identity, path, is_kept: false })
+        Ok(TreeWriter { file, fingerprint: of.fingerprint, path, is_kept: false })
     }
 
     pub(super) fn keep(&self, mut tree: TreeWriter, root: &[u8; 32]) -> Result<(), StateError> {
         let mut header = [0; TREE_HEADER_BYTES as usize];
         header[..MAGIC.len()].copy_from_slice(MAGIC);
-        header[STATE_AT..ROOT_AT].copy_from_slice(&state(&tree.identity));
+        header[STATE_AT..ROOT_AT].copy_from_slice(tree.fingerprint.as_bytes());
         header[ROOT_AT..].copy_from_slice(root);
         tree.file.write_all_at(&header, 0).map_err(at(&tree.path))?;
-        let name = file_name(&tree.identity);
+        let name = file_name(&tree.fingerprint);
         let path = self.directory.join(&name);
         fs::rename(&tree.path, &path).map_err(at(&path))?;
         tree.is_kept = true;
@@ -181,8 +181,8 @@ impl Trees {
     }
 
     /// A copy of a tree with this root for another state of a file.
-    pub(super) fn adopt(&self, identity: &Identity, root: &[u8; 32]) -> bool {
-        if self.has(identity) {
+    pub(super) fn adopt(&self, of: &FileState, root: &[u8; 32]) -> bool {
+        if self.has(&of.fingerprint) {
             return true;
         }
         let name = {
@@ -191,7 +191,7 @@ impl Trees {
             same.next().map(|(name, _)| name.clone())
         };
         let Some(name) = name else { return false };
-        match self.copy_to(&name, identity, root) {
+        match self.copy_to(&name, of, root) {
             Ok(is_done) => is_done,
             Err(error) => {
                 tracing::warn!(%error, "cannot take over a hash tree");
@@ -200,39 +200,34 @@ impl Trees {
         }
     }
 
-    fn copy_to(
-        &self,
-        name: &str,
-        identity: &Identity,
-        root: &[u8; 32],
-    ) -> Result<bool, StateError> {
+    fn copy_to(&self, name: &str, of: &FileState, root: &[u8; 32]) -> Result<bool, StateError> {
         let path = self.directory.join(name);
-        let Some((state, _)) = header(&path) else { return Ok(false) };
-        let from = identity_of(&state);
+        let Some((fingerprint, _)) = header(&path) else { return Ok(false) };
         let mut file = File::open(&path).map_err(at(&path))?;
-        if from.size != identity.size || !is_intact(&file, &from, root) {
+        // A tree of another size has another length, or another root.
+        if !is_intact(&file, &FileState { fingerprint, size: of.size }, root) {
             return Ok(false);
         }
-        let mut tree = self.create(identity)?;
+        let mut tree = self.create(of)?;
         let failed = |error| at(&path)(error);
         file.seek(SeekFrom::Start(TREE_HEADER_BYTES)).map_err(failed)?;
         tree.file.seek(SeekFrom::Start(TREE_HEADER_BYTES)).map_err(failed)?;
         std::io::copy(&mut file, &mut tree.file).map_err(failed)?;
         self.keep(tree, root)?;
-        if (from.device, from.inode) == (identity.device, identity.inode) {
+        if fingerprint.object() == of.fingerprint.object() {
             self.drop_tree(name);
         }
         Ok(true)
     }
 
-    pub(super) fn open_checked(&self, identity: &Identity, root: &[u8; 32]) -> Option<TreeFile> {
-        let name = file_name(identity);
+    pub(super) fn open_checked(&self, of: &FileState, root: &[u8; 32]) -> Option<TreeFile> {
+        let name = file_name(&of.fingerprint);
         if !self.kept().touch(&name) {
             return None;
         }
         let path = self.directory.join(&name);
         let file = File::open(&path).ok();
-        match file.filter(|file| is_intact(file, identity, root)) {
+        match file.filter(|file| is_intact(file, of, root)) {
             Some(file) => {
                 // The time of last use, for the next start.
                 let _ = file.set_modified(SystemTime::now());
@@ -267,48 +262,26 @@ impl Trees {
     }
 }
 
-fn state(identity: &Identity) -> [u8; 40] {
-    let numbers =
-        [identity.device, identity.inode, identity.size, identity.mtime_ns, identity.ctime_ns];
-    let mut octets = [0; 40];
-    for (place, number) in octets.chunks_exact_mut(8).zip(numbers) {
-        place.copy_from_slice(&number.to_be_bytes());
-    }
-    octets
-}
-
-fn identity_of(state: &[u8; 40]) -> Identity {
-    let (numbers, _) = state.as_chunks::<8>();
-    let number = |at: usize| u64::from_be_bytes(numbers[at]);
-    Identity {
-        device: number(0),
-        inode: number(1),
-        size: number(2),
-        mtime_ns: number(3),
-        ctime_ns: number(4),
-    }
-}
-
 /// State and root in a tree's file.
-fn header(path: &Path) -> Option<([u8; 40], [u8; 32])> {
+fn header(path: &Path) -> Option<(Fingerprint, [u8; 32])> {
     let mut octets = [0; TREE_HEADER_BYTES as usize];
     File::open(path).and_then(|file| file.read_exact_at(&mut octets, 0)).ok()?;
     let (state, root) = octets[STATE_AT..].split_at(ROOT_AT - STATE_AT);
-    Some((state.try_into().ok()?, root.try_into().ok()?))
+    Some((Fingerprint::from_bytes(state.try_into().ok()?), root.try_into().ok()?))
 }
 
-fn file_name(identity: &Identity) -> String {
-    format!("{}.tree", &blake3::hash(&state(identity)).to_hex()[..32])
+fn file_name(fingerprint: &Fingerprint) -> String {
+    format!("{}.tree", &blake3::hash(fingerprint.as_bytes()).to_hex()[..32])
 }
 
 /// Whether header and length are right and the levels fold to the root.
-fn is_intact(file: &File, identity: &Identity, root: &[u8; 32]) -> bool {
-    let shape = Shape::new(identity.size);
+fn is_intact(file: &File, of: &FileState, root: &[u8; 32]) -> bool {
+    let shape = Shape::new(of.size);
     let mut header = [0; TREE_HEADER_BYTES as usize];
     let levels_bytes: u64 = (1..=shape.level_count()).map(|level| shape.level_bytes(level)).sum();
     let is_right = file.read_exact_at(&mut header, 0).is_ok()
         && header.starts_with(MAGIC)
-        && header[STATE_AT..ROOT_AT] == state(identity)
+        && header[STATE_AT..ROOT_AT] == *of.fingerprint.as_bytes()
         && header[ROOT_AT..] == *root
         && file.metadata().is_ok_and(|about| about.len() == TREE_HEADER_BYTES + levels_bytes);
     is_right && folds_to(file, &shape, root)

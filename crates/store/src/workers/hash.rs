@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use byname_security::tree::Tree;
-use byname_transfer::server::{Completion, Hashed, Identity, OpId};
+use byname_transfer::server::{Completion, FileState, Hashed, OpId};
 
 use super::{Commit, Done, Job, OpenedTree, Shared, locked};
 use crate::attributes;
@@ -16,7 +16,7 @@ pub(super) fn hash_small(
     shared: &Shared,
     commits: &SyncSender<Commit>,
     file: &File,
-    identity: Identity,
+    identity: FileState,
 ) -> Hashed {
     if let Some(hashed) = attached(shared, commits, file, identity) {
         return hashed;
@@ -30,9 +30,9 @@ pub(super) fn hash_small(
 fn keep_root(
     shared: &Shared,
     commits: &SyncSender<Commit>,
-    (identity, root): (Identity, [u8; 32]),
+    (identity, root): (FileState, [u8; 32]),
 ) -> Hashed {
-    let record = RootRecord { identity, root };
+    let record = RootRecord { fingerprint: identity.fingerprint, root };
     shared.state.remember(record);
     let _ = commits.send(Commit::Root(record));
     Hashed::Root(root)
@@ -43,7 +43,7 @@ fn attached(
     shared: &Shared,
     commits: &SyncSender<Commit>,
     file: &File,
-    identity: Identity,
+    identity: FileState,
 ) -> Option<Hashed> {
     let found =
         shared.attributes.then(|| attributes::root_with_tree(file, &identity, &shared.state));
@@ -55,7 +55,7 @@ pub(super) fn mark(
     shared: &Shared,
     commits: &SyncSender<Commit>,
     file: &File,
-    identity: &Identity,
+    identity: &FileState,
 ) {
     if let Some(record) = attributes::write(file, identity, &shared.state) {
         let _ = commits.send(Commit::Root(record));
@@ -66,7 +66,7 @@ pub(super) fn mark(
 pub(super) fn begin_hash(
     shared: &Shared,
     commits: &SyncSender<Commit>,
-    (op, file, identity): (OpId, Arc<File>, Identity),
+    (op, file, identity): (OpId, Arc<File>, FileState),
     parts: usize,
 ) {
     if let Some(hashed) = attached(shared, commits, &file, identity) {
@@ -125,7 +125,7 @@ pub(crate) fn flat(tree: Tree) -> Vec<u8> {
     tree.levels.concat()
 }
 
-pub(super) fn open_tree(state: &StateDir, file: &File, identity: &Identity) -> Option<OpenedTree> {
+pub(super) fn open_tree(state: &StateDir, file: &File, identity: &FileState) -> Option<OpenedTree> {
     if is_small(identity.size) {
         return small_tree(file, identity).ok().map(|tree| OpenedTree::Memory(flat(tree)));
     }

@@ -1,13 +1,17 @@
 //! Completions: the steps of a task, and how it ends.
 
-use super::ops::{Located, Op, Record, RecordKey, Subject};
-use super::segments::OpenFile;
+use byname_security::tree::GROUP_BYTES;
+
+use super::Server;
+use super::arrival::Now;
+use super::open_files::OpenFile;
+use super::ops::{Completion, Located, Op, OpId};
+use super::state::{Recalled, Record, RecordKey, Subject};
 use super::tasks::{FoundFile, Step};
 use super::versions::next_version;
-use super::{Completion, Now, OpId, Owner, Recalled, Server, Waiter};
+use super::waiters::{Owner, Waiter};
 use crate::metadata::Absence;
 use crate::naming;
-use byname_security::tree::GROUP_BYTES;
 
 impl Server {
     /// Takes the result of an operation.
@@ -15,14 +19,14 @@ impl Server {
         self.now_ns = now.now_ns;
         match (self.owners.remove(&id), completion) {
             (Some(Owner::Task(task)), completion) => self.on_task(task, completion, now),
-            (Some(Owner::Hash(identity)), Completion::Hashed(hashed)) => {
-                self.on_hashed(identity, hashed, now);
+            (Some(Owner::Hash(state)), Completion::Hashed(hashed)) => {
+                self.on_hashed(state, hashed, now);
             }
-            (Some(Owner::Tree { object, identity }), Completion::TreeOpened(handle)) => {
-                self.on_tree_opened(&object, identity, handle);
+            (Some(Owner::Tree { object, state }), Completion::TreeOpened(handle)) => {
+                self.on_tree_opened(&object, state, handle);
             }
-            (Some(Owner::Made { key, is_node }), Completion::Made(made)) => {
-                self.on_made(key, is_node, made);
+            (Some(Owner::Signing { key, is_node }), Completion::Signed(made)) => {
+                self.on_signed(key, is_node, made);
             }
             _ => self.counters.strays += 1,
         }
@@ -106,22 +110,21 @@ impl Server {
             return self.on_mirrored_file(id, found);
         }
         let Some(task) = self.tasks.get(id) else { return };
-        let identity = found.stat.identity;
-        if task.seen.is_none_or(|(seen, _)| seen != identity) {
-            task.seen = Some((identity, now.now_ns));
+        let state = found.stat.state;
+        if task.seen.is_none_or(|(seen, _)| seen != state) {
+            task.seen = Some((state, now.now_ns));
         }
         let key = RecordKey { name: task.path.view().value().to_vec(), listing: false };
         task.step = Step::RecallingFile(found);
-        self.issue(Op::Recall { key, identity: Some(identity) }, Owner::Task(id));
+        self.issue(Op::Recall { key, state: Some(state) }, Owner::Task(id));
     }
 
     fn on_file_recalled(&mut self, id: u64, found: FoundFile, recalled: Recalled, now: Now) {
-        let subject = Subject::File(found.stat.identity);
+        let subject = Subject::File(found.stat.state.fingerprint);
         if let Some(record) = recalled.record.filter(|record| record.subject == subject) {
             return self.on_version(id, found, record.version, recalled.root, now);
         }
-        let identity = found.stat.identity;
-        let version = next_version(identity.mtime_ns, &recalled);
+        let version = next_version(found.stat.mtime_ns, &recalled);
         // A reader may know the version that is about to be announced: from another server of this
         // key, or from this one before its state was lost. No other version is served any more.
         for waiter in self.take_waiters(id, |waiter| waiter.wants_segment_besides(version)) {
@@ -133,7 +136,7 @@ impl Server {
         let Some(task) = self.tasks.get(id) else { return };
         let since_ns = task.seen.map_or(now.now_ns, |(_, since_ns)| since_ns);
         let seen_for_ns = now.now_ns.saturating_sub(since_ns);
-        let wait_ns = self.config.quiet().unsettled_ns(&identity, now.unix_ns, seen_for_ns);
+        let wait_ns = self.config.quiet().unsettled_ns(&found.stat, now.unix_ns, seen_for_ns);
         if wait_ns > 0 {
             let until_ns = now.now_ns.saturating_add(wait_ns);
             task.step = Step::Quiet { until_ns };
@@ -162,8 +165,8 @@ impl Server {
             self.close(found.handle);
             return self.finish_absent(id, Absence::NameTooLong, now);
         };
-        let (identity, file) = (found.stat.identity, found.handle);
-        let open = OpenFile { mount, identity, file, tree: None, segment_size };
+        let (state, file) = (found.stat.state, found.handle);
+        let open = OpenFile { mount, state, file, tree: None, segment_size };
         let file = self.open_version(&versioned, open);
         for waiter in self.take_waiters(id, Waiter::wants_segment) {
             self.settle_segment(&waiter);
@@ -178,7 +181,7 @@ impl Server {
             task.step = Step::Root { stat: found.stat, version };
         }
         // Readers get proved bytes of a larger file long before its root is there.
-        match self.hash(file, identity, Some(id)) && identity.size <= GROUP_BYTES as u64 {
+        match self.hash(file, state, Some(id)) && state.size <= GROUP_BYTES as u64 {
             true => self.set_timer(id),
             false => self.answer_pending(id, |_| true, now),
         }

@@ -1,5 +1,6 @@
 //! What the file server is told at start, and every bound it keeps.
 
+use std::fmt;
 use std::sync::Arc;
 
 use byname_packet::{Name, Signer};
@@ -9,6 +10,24 @@ use crate::numbers::METADATA_FRESHNESS_MS;
 
 /// A key that may be used from any thread.
 pub type SharedSigner = Arc<dyn Signer + Send + Sync>;
+
+/// A key for segments, as it travels in operations.
+#[derive(Clone)]
+pub struct SegmentSigner(pub SharedSigner);
+
+impl fmt::Debug for SegmentSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SegmentSigner({})", self.0.signature_type())
+    }
+}
+
+impl PartialEq for SegmentSigner {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for SegmentSigner {}
 
 /// One published directory.
 #[derive(Clone)]

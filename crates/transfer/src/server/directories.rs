@@ -8,92 +8,19 @@
 use byname_packet::lp::nack_reason;
 use byname_packet::{Name, NameRef, NullSigner, NumberComponent, Signer};
 
-use super::cache::Cache;
-use super::ops::{FileStat, Listing, Op, Record, RecordKey, Subject};
+use super::Server;
+use super::arrival::Now;
+use super::open_files::{Extent, segment_builder};
+use super::ops::{ListFailure, Listing, Op};
 use super::reply::{Echo, interest_name};
-use super::segments::{Extent, segment_builder};
+use super::snapshots::Snapshot;
+use super::state::{FileStat, Recalled, Record, RecordKey, Subject};
 use super::tasks::{FoundListing, Step};
 use super::versions::next_version;
-use super::{ListFailure, Now, Owner, Recalled, Server};
+use super::waiters::Owner;
 use crate::metadata::{Absence, ContentRoot, Metadata};
 use crate::naming::{self, Part};
 use crate::numbers::MANIFEST_KEYWORD;
-
-/// A directory with a payload above this is not read again for twice as long as reading it took.
-const LARGE_BYTES: usize = 256 << 10;
-/// A directory changed so shortly before it was read may change again within one tick of its clock.
-const SETTLE_NS: u64 = 50_000_000;
-/// What a snapshot costs besides its payload.
-const SNAPSHOT_BYTES: usize = 512;
-
-pub(super) struct Snapshot {
-    pub(super) version: u64,
-    pub(super) listing: Listing,
-    pub(super) segment_size: usize,
-    pub(super) read: Now,
-    pub(super) took_ns: u64,
-}
-
-#[derive(Default)]
-struct Pair {
-    current: Option<Snapshot>,
-    previous: Option<Snapshot>,
-}
-
-/// The snapshots of all paths.
-pub(super) struct Snapshots {
-    kept: Cache<Pair>,
-}
-
-impl Snapshot {
-    fn weight(&self) -> usize {
-        let levels: usize = self.listing.levels.iter().map(Vec::len).sum();
-        self.listing.payload.len() + levels + SNAPSHOT_BYTES
-    }
-
-    /// Whether the snapshot may stand for the directory as it was found now.
-    pub(super) fn is_current(&self, found: &FileStat, now: Now, relist_ns: u64) -> bool {
-        let age_ns = now.now_ns.saturating_sub(self.read.now_ns);
-        let is_large = self.listing.payload.len() > LARGE_BYTES;
-        if is_large && age_ns < 2 * self.took_ns {
-            return true;
-        }
-        let identity = &self.listing.stat.identity;
-        let changed_ns = identity.mtime_ns.max(identity.ctime_ns);
-        let was_settled = changed_ns.saturating_add(SETTLE_NS) <= self.read.unix_ns;
-        age_ns < relist_ns && was_settled && self.listing.stat == *found
-    }
-}
-
-impl Snapshots {
-    pub(super) fn new(bytes_max: usize) -> Self {
-        Self { kept: Cache::new(bytes_max) }
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.kept.weight()
-    }
-
-    pub(super) fn current(&self, path: &[u8]) -> Option<&Snapshot> {
-        self.kept.peek(path)?.current.as_ref()
-    }
-
-    fn version(&mut self, path: &[u8], version: u64) -> Option<&Snapshot> {
-        let pair = self.kept.get(path)?;
-        [&pair.current, &pair.previous].into_iter().flatten().find(|kept| kept.version == version)
-    }
-
-    pub(super) fn keep(&mut self, path: &[u8], snapshot: Snapshot) {
-        let mut pair = self.kept.remove(path).unwrap_or_default();
-        if pair.current.as_ref().is_some_and(|current| current.version != snapshot.version) {
-            pair.previous = pair.current.take();
-        }
-        pair.current = Some(snapshot);
-        let kept = [&pair.current, &pair.previous];
-        let weight = kept.into_iter().flatten().map(Snapshot::weight).sum();
-        self.kept.insert(path.to_vec(), pair, weight);
-    }
-}
 
 /// The versioned name of a listing, or of a manifest if `path` names one.
 fn versioned(path: &Name, version: u64) -> Name {
@@ -152,7 +79,7 @@ impl Server {
         let key = RecordKey { name: task.path.view().value().to_vec(), listing: true };
         let found = Box::new(FoundListing { listing, asked, took_ns });
         task.step = Step::RecallingListing(found);
-        self.issue(Op::Recall { key, identity: None }, Owner::Task(id));
+        self.issue(Op::Recall { key, state: None }, Owner::Task(id));
     }
 
     pub(super) fn on_listing_recalled(
@@ -167,7 +94,7 @@ impl Server {
         if let Some(record) = recalled.record.filter(|record| record.subject == subject) {
             return self.keep_listing(id, *found, record.version, now);
         }
-        let version = next_version(found.listing.stat.identity.mtime_ns, recalled);
+        let version = next_version(found.listing.stat.mtime_ns, recalled);
         let key = RecordKey { name: task.path.view().value().to_vec(), listing: true };
         task.step = Step::AnnouncingListing(found, version);
         self.counters.versions += 1;
@@ -198,8 +125,8 @@ impl Server {
         let stat = kept.listing.stat;
         let described = Metadata {
             mode: Some(stat.mode),
-            ctime_ns: Some(stat.identity.ctime_ns),
-            mtime_ns: Some(stat.identity.mtime_ns),
+            ctime_ns: stat.ctime_ns,
+            mtime_ns: Some(stat.mtime_ns),
             root: ContentRoot::Known(kept.listing.root),
             listing_size: Some(kept.listing.payload.len() as u64),
             listing_segment_size: Some(kept.segment_size as u64),
@@ -217,7 +144,7 @@ impl Server {
         echo: Echo,
     ) -> bool {
         let signer = self.listing_signer(path);
-        if signer.is_some() && !self.making.may_sign(self.now_ns) {
+        if signer.is_some() && !self.signing.may_sign(self.now_ns) {
             self.counters.signing_limited += 1;
             self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
             return true;

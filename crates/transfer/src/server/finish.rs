@@ -1,14 +1,16 @@
 //! How a task ends: everybody who waits for it gets the signed answer, an absence or a Nack.
 
+use byname_packet::Name;
 use byname_packet::lp::nack_reason;
 
-use super::ops::FileStat;
+use super::Server;
+use super::arrival::Now;
 use super::reply::{Said, SignRefused, interest_name};
+use super::state::FileStat;
 use super::tasks::Step;
-use super::{Now, Server, Waiter, Wants};
+use super::waiters::{Waiter, Wants};
 use crate::metadata::{Absence, ContentRoot, Metadata};
 use crate::{naming, numbers};
-use byname_packet::Name;
 
 const MS: u64 = 1_000_000;
 
@@ -20,14 +22,13 @@ fn describe_file(
     segment_size: usize,
 ) -> Metadata {
     let segment_size = segment_size as u64;
-    let identity = &stat.identity;
     Metadata {
-        last_segment: Some(naming::last_segment(identity.size, segment_size)),
+        last_segment: Some(naming::last_segment(stat.state.size, segment_size)),
         segment_size: Some(segment_size),
-        size: Some(identity.size),
+        size: Some(stat.state.size),
         mode: Some(stat.mode),
-        ctime_ns: Some(identity.ctime_ns),
-        mtime_ns: Some(identity.mtime_ns),
+        ctime_ns: stat.ctime_ns,
+        mtime_ns: Some(stat.mtime_ns),
         root,
         ..Metadata::new(versioned)
     }

@@ -3,18 +3,15 @@
 use byname_packet::lp::nack_reason;
 use byname_packet::{Data, NameRef};
 
+use super::Server;
+use super::arrival::{Arrival, Now};
 use super::reply::Echo;
-use super::{Arrival, Now, Server, Waiter, Wants};
+use super::tasks::Place;
+use super::waiters::{Waiter, Wants};
 use crate::naming::{self, Aspect, ParsedName, Request};
 
 /// Components of a certificate's name from `KEY` on.
 const AFTER_IDENTITY: usize = 4;
-
-/// Where a path lies.
-pub(super) struct Place {
-    pub(super) mount: usize,
-    pub(super) relative: Vec<u8>,
-}
 
 impl Server {
     /// Takes an Interest. It is answered through `poll_transmit` or `poll_segments`, now or
@@ -104,30 +101,5 @@ impl Server {
     pub(super) fn nack_now(&mut self, arrival: &Arrival<'_>, reason: u64) {
         let packet = Echo::of(arrival).nack(arrival.interest.wire(), reason);
         self.out.push_back(packet);
-    }
-}
-
-impl Waiter {
-    pub(super) fn wants_segment(&self) -> bool {
-        matches!(self.wants, Wants::Segment { .. })
-    }
-
-    /// Whether a segment is wanted that is none of a file's content in this version.
-    pub(super) fn wants_segment_besides(&self, current: u64) -> bool {
-        match self.wants {
-            Wants::Segment { listing, version } => listing || version != current,
-            Wants::Metadata { .. } => false,
-        }
-    }
-
-    pub(super) fn new(arrival: &Arrival<'_>, wants: Wants, now: Now) -> Self {
-        const MS: u64 = 1_000_000;
-        Self {
-            wire: arrival.interest.wire().to_vec(),
-            echo: Echo::of(arrival),
-            wants,
-            arrived_ns: now.now_ns,
-            lifetime_ns: arrival.interest.lifetime_ms_or_default().saturating_mul(MS),
-        }
     }
 }

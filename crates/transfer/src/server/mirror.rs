@@ -9,127 +9,25 @@
 //! Invariant: nothing is signed for a mount that is a mirror. Whatever would be a signed answer of
 //! another mount becomes "no route" here.
 
-use std::collections::HashMap;
-
 use byname_packet::lp::nack_reason;
 use byname_packet::{ContentType, Data, Interest, Name, NameRef};
 
-use super::cache::Cache;
-use super::directories::Snapshot;
-use super::ops::{FileStat, Identity, KeptObject, KeptOf, Op, Recalled, RecordKey};
-use super::segments::OpenFile;
+use super::Server;
+use super::arrival::Now;
+use super::claims::{CERTIFICATES_MAX, Claim, MirrorOptions, described_by, segment_size};
+use super::open_files::OpenFile;
+use super::ops::{KeptObject, KeptOf, Op};
+use super::reply::interest_name;
+use super::snapshots::Snapshot;
+use super::state::{FileStat, Recalled, RecordKey};
 use super::tasks::{FoundFile, Step};
-use super::{Now, Owner, Server, Waiter, Wants};
-use crate::copies::describes;
+use super::waiters::{Owner, Waiter, Wants};
 use crate::manifest;
-use crate::metadata::{Answer, ContentRoot, Metadata};
+use crate::metadata::ContentRoot;
 use crate::naming;
-use crate::numbers::SEGMENT_BYTES_MAX;
 
 /// Octets of what is kept with a file.
 const FILE_BYTES_MAX: usize = 64 << 10;
-/// Packets of directories that are at hand.
-const PACKETS_MAX: usize = 1024;
-/// Certificates learned from what was kept.
-const CERTIFICATES_MAX: usize = 64;
-
-/// How a mirror answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct MirrorOptions {
-    /// Answer those who want the publisher's word of this moment with its word of another, for
-    /// readers that never ask for anything else.
-    pub answers_fresh: bool,
-}
-
-/// The mounts that are mirrors, and what they have at hand.
-pub(super) struct Mirrors {
-    options: HashMap<usize, MirrorOptions>,
-    /// Packets that describe directories, by the path of the listing or manifest.
-    packets: Cache<Vec<u8>>,
-    /// Where the entries of manifests begin, by the same path and with the version.
-    entries: Cache<(u64, Vec<u32>)>,
-    certificates: usize,
-}
-
-impl Default for Mirrors {
-    fn default() -> Self {
-        Self {
-            options: HashMap::new(),
-            packets: Cache::new(PACKETS_MAX),
-            entries: Cache::new(PACKETS_MAX),
-            certificates: 0,
-        }
-    }
-}
-
-/// What a file has to be like to be served, and under which version.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Claim {
-    /// The packet, unless the directory's manifest says it.
-    packet: Option<Vec<u8>>,
-    version: u64,
-    size: u64,
-    mtime_ns: Option<u64>,
-    root: [u8; 32],
-    segment_size: usize,
-}
-
-impl Claim {
-    /// What the packet that was kept with a file says about the file at `path`.
-    fn of_packet(packet: &[u8], path: NameRef<'_>) -> Option<Self> {
-        let metadata = described_by(packet, path)?;
-        let ContentRoot::Known(root) = metadata.root else { return None };
-        let segment_size = segment_size(metadata.segment_size?)?;
-        Some(Self {
-            packet: Some(packet.to_vec()),
-            version: metadata.version().filter(|_| !metadata.is_directory())?,
-            size: metadata.size?,
-            mtime_ns: metadata.mtime_ns,
-            root,
-            segment_size,
-        })
-    }
-
-    fn of_entry(entry: &manifest::Entry<'_>) -> Option<Self> {
-        let version = entry.version?;
-        Some(Self {
-            packet: None,
-            version: version.number,
-            size: entry.size?,
-            mtime_ns: entry.mtime_ns,
-            root: version.root?,
-            segment_size: segment_size(version.segment_bytes)?,
-        })
-    }
-
-    /// Whether a file can be what is claimed, by all that is seen without reading it.
-    fn agrees(&self, identity: &Identity) -> bool {
-        const SECOND_NS: u64 = 1_000_000_000;
-        let found = identity.mtime_ns;
-        // A file system that keeps whole seconds has cut the rest off.
-        let is_same = |mtime: u64| {
-            mtime == found
-                || found.is_multiple_of(SECOND_NS) && mtime / SECOND_NS * SECOND_NS == found
-        };
-        self.size == identity.size && self.mtime_ns.is_none_or(is_same)
-    }
-}
-
-fn segment_size(announced: u64) -> Option<usize> {
-    usize::try_from(announced).ok().filter(|size| (1..=SEGMENT_BYTES_MAX).contains(size))
-}
-
-/// The description in a packet, if it is one of the object at `path`: a file, a directory, or a
-/// manifest's own name.
-fn described_by(packet: &[u8], path: NameRef<'_>) -> Option<Metadata> {
-    let data = Data::decode(packet).ok()?;
-    let Ok(Answer::Metadata(metadata)) = Answer::decode(&data) else { return None };
-    let is_about = describes(data.name, metadata.name.view())
-        && path.is_prefix_of(metadata.name.view())
-        && naming::metadata_name(path).view().is_prefix_of(data.name);
-    is_about.then_some(metadata)
-}
-
 impl Server {
     /// Makes a mount a mirror: it serves copies with the packets kept with them, and signs nothing.
     pub fn mirror(&mut self, mount: usize, options: MirrorOptions) {
@@ -223,7 +121,7 @@ impl Server {
             })
         };
         let is_enough =
-            own.as_ref().is_some_and(|own| own.agrees(&found.stat.identity) && !wants_another(own));
+            own.as_ref().is_some_and(|own| own.agrees(&found.stat) && !wants_another(own));
         let path = task.path.clone();
         if is_enough {
             return self.choose(id, found, [own, None], now);
@@ -247,7 +145,7 @@ impl Server {
         };
         let is_claimed = claims.iter().any(Option::is_some);
         let claims = claims.into_iter().flatten();
-        let mut agreeing = claims.filter(|claim| claim.agrees(&found.stat.identity)).peekable();
+        let mut agreeing = claims.filter(|claim| claim.agrees(&found.stat)).peekable();
         let has_changed = is_claimed && agreeing.peek().is_none();
         let Some(claim) = agreeing.find(is_wanted) else {
             self.close(found.handle);
@@ -256,7 +154,7 @@ impl Server {
         };
         let key = RecordKey { name: task.path.view().value().to_vec(), listing: false };
         task.step = Step::RecallingMirrored(found, Box::new(claim));
-        self.issue(Op::Recall { key, identity: Some(found.stat.identity) }, Owner::Task(id));
+        self.issue(Op::Recall { key, state: Some(found.stat.state) }, Owner::Task(id));
     }
 
     /// The root of the file is known, or has to be computed first.
@@ -268,10 +166,10 @@ impl Server {
         now: Now,
     ) {
         let Some(task) = self.tasks.get(id) else { return self.close(found.handle) };
-        let (identity, file, mount) = (found.stat.identity, found.handle, task.place.mount);
+        let (state, file, mount) = (found.stat.state, found.handle, task.place.mount);
         let Some(root) = recalled.root else {
             task.step = Step::Root { stat: found.stat, version: claim.version };
-            if self.hash(file, identity, Some(id)) {
+            if self.hash(file, state, Some(id)) {
                 self.set_timer(id);
             } else {
                 self.answer_pending(id, |_| true, now);
@@ -285,7 +183,7 @@ impl Server {
         }
         let versioned = naming::versioned_name(task.path.view(), false, claim.version);
         let segment_size = claim.segment_size;
-        self.open_version(&versioned, OpenFile { mount, identity, file, tree: None, segment_size });
+        self.open_version(&versioned, OpenFile { mount, state, file, tree: None, segment_size });
         self.finish_mirrored(id, claim.packet.as_deref(), now);
     }
 
@@ -345,7 +243,7 @@ impl Server {
             match waiter.wants {
                 Wants::Metadata { .. } => self.answer_mirrored(mount, &waiter, packet, now),
                 Wants::Segment { .. } => {
-                    let parsed = super::reply::interest_name(&waiter.wire).and_then(naming::parse);
+                    let parsed = interest_name(&waiter.wire).and_then(naming::parse);
                     let is_served =
                         parsed.is_some_and(|it| self.serve_segment(&waiter.wire, &it, waiter.echo));
                     if !is_served {

@@ -6,8 +6,8 @@
 
 use byname_packet::Name;
 
-use super::config::FixedData;
-use super::made::SegmentSigner;
+use super::config::{FixedData, SegmentSigner};
+use super::state::{FileStat, FileState, Recalled, Record, RecordKey};
 use super::versions::Quiet;
 
 /// Which operation a completion belongs to.
@@ -30,68 +30,6 @@ pub struct Outgoing {
 /// An open file or tree, numbered by the executor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Handle(pub u64);
-
-/// What tells one state of a file from another without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Identity {
-    /// Device number.
-    pub device: u64,
-    /// Inode number.
-    pub inode: u64,
-    /// Octets.
-    pub size: u64,
-    /// Last change of the content, nanoseconds since the Unix epoch (0 if before).
-    pub mtime_ns: u64,
-    /// Last change of the inode, nanoseconds since the Unix epoch (0 if before).
-    pub ctime_ns: u64,
-}
-
-/// What is known of a file or directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileStat {
-    /// Its state.
-    pub identity: Identity,
-    /// `st_mode`.
-    pub mode: u16,
-}
-
-/// A durable record: what was last announced under a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Record {
-    /// What the version describes.
-    pub subject: Subject,
-    /// The version. Also the highest ever announced under the name.
-    pub version: u64,
-}
-
-/// What a version describes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject {
-    /// A file in this state.
-    File(Identity),
-    /// A directory's listing with this root.
-    Listing([u8; 32]),
-}
-
-/// What the state directory knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Recalled {
-    /// The record of the name.
-    pub record: Option<Record>,
-    /// No version below this may be announced (set when records were lost).
-    pub version_floor: u64,
-    /// Root of the file in the state that was asked about, if its tree is kept too.
-    pub root: Option<[u8; 32]>,
-}
-
-/// Names a record: two objects with one name differ in `listing`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RecordKey {
-    /// TLV-VALUE of the published name.
-    pub name: Vec<u8>,
-    /// The directory's listing under that name rather than a file.
-    pub listing: bool,
-}
 
 /// Something to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,7 +82,7 @@ pub enum Op {
         /// Under which name.
         key: RecordKey,
         /// Whose root is wanted.
-        identity: Option<Identity>,
+        state: Option<FileState>,
     },
     /// Make a record durable. The version is announced only after that.
     Announce {
@@ -158,17 +96,17 @@ pub enum Op {
         /// The file.
         file: Handle,
         /// Its state; another before or after hashing means that it changed.
-        identity: Identity,
+        state: FileState,
     },
     /// Open the tree of a file whose root was computed.
     OpenTree {
         /// The open file.
         file: Handle,
         /// Its state.
-        identity: Identity,
+        state: FileState,
     },
-    /// Make a signed segment, see [`super::signed_segment`].
-    MakeSegment(MakeSegment),
+    /// Read, or compute, and sign a segment, see [`super::sign_segment`].
+    SignSegment(SignSegment),
     /// Forget a handle. Not answered.
     Close {
         /// Which.
@@ -178,11 +116,11 @@ pub enum Op {
 
 /// A segment to be read, or computed, and signed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MakeSegment {
+pub struct SignSegment {
     /// The open file or tree.
     pub source: Handle,
     /// State of the file; another before or after reading means that it changed.
-    pub identity: Identity,
+    pub state: FileState,
     /// What it contains.
     pub octets: Octets,
     /// TLV-VALUE of the packet's name.
@@ -193,7 +131,7 @@ pub struct MakeSegment {
     pub signer: SegmentSigner,
 }
 
-/// Content of a segment that is made.
+/// Content of a segment that is signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Octets {
     /// Octets of the source as they are.
@@ -212,9 +150,9 @@ pub enum Octets {
     },
 }
 
-/// What became of a segment to be made.
+/// Result of signing a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Made {
+pub enum SignedSegment {
     /// The Data packet, without link header.
     Packet(Vec<u8>),
     /// The file is no longer in the state in which it was opened.
@@ -262,8 +200,8 @@ pub enum Completion {
     Hashed(Hashed),
     /// Of `OpenTree`: nothing if the tree is not kept.
     TreeOpened(Option<Handle>),
-    /// Of `MakeSegment`.
-    Made(Made),
+    /// Of `SignSegment`.
+    Signed(SignedSegment),
 }
 
 /// Where a path leads.

@@ -8,9 +8,10 @@
 use byname_packet::lp::{self, LpHeader};
 use byname_packet::{ContentType, DataBuilder, Interest, NameRef, NumberComponent};
 
+use super::arrival::{Arrival, Now};
 use super::cache::Cache;
-use super::config::SharedSigner;
-use super::{Arrival, FaceId, Now, Outgoing};
+use super::config::{ServerConfig, SharedSigner};
+use super::ops::{FaceId, Outgoing};
 use crate::numbers::{ABSENCE_FRESHNESS_MS, LINK_RESERVE_BYTES, PENDING_FRESHNESS_MS};
 
 /// What the link layer wants back with the answer.
@@ -120,7 +121,7 @@ pub(super) struct Answered<'a> {
 }
 
 impl Answers {
-    pub(super) fn new(config: &super::ServerConfig) -> Self {
+    pub(super) fn new(config: &ServerConfig) -> Self {
         Self {
             kept: Cache::new(config.answers_max),
             budget: Budget::new(config.signatures_per_s),

@@ -3,103 +3,19 @@
 //! A version of a file is open under its versioned name. Its octets are read by the executor, which
 //! compares the file's state after reading and before anything leaves; "changed" ends the version.
 
-use std::ops::Range;
-
 use byname_packet::lp::nack_reason;
-use byname_packet::{DataBuilder, Name, NameRef, NullSigner, NumberComponent};
+use byname_packet::{Name, NameRef};
 use byname_security::tree::Shape;
 
+use super::Server;
+use super::arrival::Now;
 use super::burst::{NewSegment, SegmentBurst};
-use super::ops::{Handle, Hashed, Identity, Octets, Op, SegmentSent};
+use super::open_files::{Extent, Hashing, OpenFile, PendingSegment, Template};
+use super::ops::{Handle, Hashed, Octets, Op, SegmentSent};
 use super::reply::{Echo, interest_name};
-use super::{Now, Owner, Server, Waiter};
+use super::state::FileState;
+use super::waiters::{Owner, Waiter};
 use crate::naming::{self, Aspect, ParsedName, Part, Request};
-use crate::numbers::SEGMENT_FRESHNESS_MS;
-
-/// A version of a file that can be read.
-pub(super) struct OpenFile {
-    pub(super) mount: usize,
-    pub(super) identity: Identity,
-    pub(super) file: Handle,
-    pub(super) tree: Option<Handle>,
-    pub(super) segment_size: usize,
-}
-
-/// A root being computed.
-#[derive(Default)]
-pub(super) struct Hashing {
-    /// Tasks that wait for it.
-    pub(super) tasks: Vec<u64>,
-}
-
-/// A segment under way, with what a Nack needs.
-pub(super) struct PendingSegment {
-    pub(super) wire: Vec<u8>,
-    pub(super) echo: Echo,
-}
-
-/// Where a segment lies in its object.
-pub(super) struct Extent {
-    pub(super) offset: u64,
-    pub(super) len: usize,
-    pub(super) last_segment: u64,
-}
-
-impl Extent {
-    /// `None` beyond the last segment.
-    pub(super) fn of(size: u64, segment_size: usize, segment: u64) -> Option<Self> {
-        let last_segment = naming::last_segment(size, segment_size as u64);
-        if segment > last_segment {
-            return None;
-        }
-        let offset = segment * segment_size as u64;
-        let len = (size - offset).min(segment_size as u64) as usize;
-        Some(Self { offset, len, last_segment })
-    }
-}
-
-/// The Data named `name` around content of an extent's length.
-pub(super) fn segment_builder<'a>(name: NameRef<'a>, last: &'a NumberComponent) -> DataBuilder<'a> {
-    DataBuilder::new(name).freshness_ms(SEGMENT_FRESHNESS_MS).final_block_id(last.as_component())
-}
-
-/// What stands around the content of a segment, kept because that of the next one differs from it
-/// in the octets of the name only.
-#[derive(Default)]
-pub(super) struct Template {
-    front: Vec<u8>,
-    trailer: Vec<u8>,
-    /// Where the TLV-VALUE of the name lies in `front`.
-    name: Range<usize>,
-    len: usize,
-    last_segment: u64,
-}
-
-impl Template {
-    fn new(name: NameRef<'_>, extent: &Extent) -> Option<Self> {
-        let last = NumberComponent::segment(extent.last_segment);
-        let plan = segment_builder(name, &last).plan(extent.len, &NullSigner).ok()?;
-        let name_end = plan.name_at() + name.wire_len();
-        Some(Self {
-            name: name_end - name.value().len()..name_end,
-            front: plan.header,
-            trailer: plan.trailer,
-            len: extent.len,
-            last_segment: extent.last_segment,
-        })
-    }
-
-    fn fits(&self, name: NameRef<'_>, extent: &Extent) -> bool {
-        self.name.len() == name.value().len()
-            && (self.len, self.last_segment) == (extent.len, extent.last_segment)
-    }
-
-    /// For a segment of this name.
-    fn around(&mut self, name: NameRef<'_>) -> (&[u8], &[u8]) {
-        self.front[self.name.clone()].copy_from_slice(name.value());
-        (&self.front, &self.trailer)
-    }
-}
 
 fn is_lowest_level(parsed: &ParsedName<'_>) -> bool {
     matches!(parsed.request, Request::Segment { part: Part::Tree(1), .. })
@@ -129,11 +45,11 @@ impl Server {
             }
         }
         let Some(open) = self.open.get(parsed.object.value()) else { return false };
-        let (mount, identity, segment_size) = (open.mount, open.identity, open.segment_size);
+        let (mount, state, segment_size) = (open.mount, open.state, open.segment_size);
         let (source, base, size) = match part {
-            Part::Content => (open.file, 0, open.identity.size),
+            Part::Content => (open.file, 0, open.state.size),
             Part::Tree(level) => {
-                let shape = Shape::new(open.identity.size);
+                let shape = Shape::new(open.state.size);
                 let size = shape.level_bytes(level);
                 if size == 0 {
                     self.nack_stale(wire, echo);
@@ -145,7 +61,7 @@ impl Server {
                         None => self.nack_stale(wire, echo),
                         Some(extent) if self.serve_pending(wire, parsed, &extent, echo) => {}
                         Some(_) => {
-                            self.wait_for_tree((file, identity), parsed.object, wire, echo);
+                            self.wait_for_tree((file, state), parsed.object, wire, echo);
                         }
                     }
                     return true;
@@ -158,7 +74,7 @@ impl Server {
             (Some(Extent { offset, len, last_segment }), Some(signer)) => {
                 let octets = Octets::Stored { offset: base + offset, len };
                 let packet = (last_segment, signer.clone());
-                self.make_segment(wire, echo, ((source, identity), octets), packet);
+                self.queue_signing(wire, echo, ((source, state), octets), packet);
             }
             (None, _) => self.nack_stale(wire, echo),
         }
@@ -227,7 +143,7 @@ impl Server {
     /// Returns the handle to read it with.
     pub(super) fn open_version(&mut self, versioned: &Name, open: OpenFile) -> Handle {
         let key = versioned.view().value();
-        let present = self.open.get(key).filter(|present| present.identity == open.identity);
+        let present = self.open.get(key).filter(|present| present.state == open.state);
         if let Some(file) = present.map(|present| present.file) {
             self.close(open.file);
             return file;
@@ -249,7 +165,7 @@ impl Server {
 
     fn wait_for_tree(
         &mut self,
-        (file, identity): (Handle, Identity),
+        (file, state): (Handle, FileState),
         object: NameRef<'_>,
         wire: &[u8],
         echo: Echo,
@@ -263,19 +179,19 @@ impl Server {
         waiting.push(PendingSegment { wire: wire.to_vec(), echo });
         if waiting.len() == 1 {
             let object = object.value().to_vec();
-            self.issue(Op::OpenTree { file, identity }, Owner::Tree { object, identity });
+            self.issue(Op::OpenTree { file, state }, Owner::Tree { object, state });
         }
     }
 
     pub(super) fn on_tree_opened(
         &mut self,
         object: &[u8],
-        identity: Identity,
+        state: FileState,
         handle: Option<Handle>,
     ) {
         let waiting = self.trees.remove(object).unwrap_or_default();
         self.waiting -= waiting.len();
-        let open = self.open.get(object).filter(|open| open.identity == identity);
+        let open = self.open.get(object).filter(|open| open.state == state);
         match (open, handle) {
             (Some(open), Some(tree)) if open.tree.is_none() => open.tree = Some(tree),
             (_, Some(tree)) => self.close(tree),
@@ -301,9 +217,9 @@ impl Server {
     }
 
     /// Sees to it that a root is computed; false if too many are.
-    pub(super) fn hash(&mut self, file: Handle, identity: Identity, task: Option<u64>) -> bool {
+    pub(super) fn hash(&mut self, file: Handle, state: FileState, task: Option<u64>) -> bool {
         let is_full = self.hashing.len() >= self.config.hashes_max;
-        if let Some(hashing) = self.hashing.get_mut(&identity) {
+        if let Some(hashing) = self.hashing.get_mut(&state) {
             hashing.tasks.extend(task.filter(|task| !hashing.tasks.contains(task)));
             return true;
         }
@@ -312,15 +228,15 @@ impl Server {
             return false;
         }
         self.counters.hashes += 1;
-        self.hashing.insert(identity, Hashing { tasks: task.into_iter().collect() });
-        self.issue(Op::Hash { file, identity }, Owner::Hash(identity));
+        self.hashing.insert(state, Hashing { tasks: task.into_iter().collect() });
+        self.issue(Op::Hash { file, state }, Owner::Hash(state));
         true
     }
 
-    pub(super) fn on_hashed(&mut self, identity: Identity, hashed: Hashed, now: Now) {
-        let tasks = self.hashing.remove(&identity).unwrap_or_default().tasks;
+    pub(super) fn on_hashed(&mut self, state: FileState, hashed: Hashed, now: Now) {
+        let tasks = self.hashing.remove(&state).unwrap_or_default().tasks;
         for id in tasks {
-            let waits = self.tasks.get(id).is_some_and(|task| task.awaits_root_of(&identity));
+            let waits = self.tasks.get(id).is_some_and(|task| task.awaits_root_of(&state));
             match hashed {
                 _ if !waits => {}
                 Hashed::Root(_) | Hashed::Changed => self.locate(id),

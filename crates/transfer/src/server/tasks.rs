@@ -4,11 +4,19 @@ use std::collections::{BTreeSet, HashMap};
 
 use byname_packet::Name;
 
-use super::interest::Place;
-use super::mirror::Claim;
-use super::ops::{FileStat, Handle, Identity, Listing, Op, Recalled};
-use super::{Now, Owner, Server, Waiter};
+use super::arrival::Now;
+use super::claims::Claim;
+use super::config::ServerConfig;
+use super::ops::{Handle, Listing};
+use super::state::{FileStat, FileState, Recalled};
+use super::waiters::Waiter;
 use crate::numbers::MANIFEST_KEYWORD;
+
+/// Where a path lies.
+pub(super) struct Place {
+    pub(super) mount: usize,
+    pub(super) relative: Vec<u8>,
+}
 
 /// One path being looked at.
 pub(super) struct Task {
@@ -19,7 +27,7 @@ pub(super) struct Task {
     pub(super) waiters: Vec<Waiter>,
     pub(super) step: Step,
     /// Since when the file is known to be in this state.
-    pub(super) seen: Option<(Identity, u64)>,
+    pub(super) seen: Option<(FileState, u64)>,
     /// Whether a record could not be kept once already.
     pub(super) was_refused: bool,
     timer: Option<u64>,
@@ -123,7 +131,7 @@ impl Tasks {
         self.timers.first().map(|(at_ns, _)| *at_ns)
     }
 
-    fn set_timer(&mut self, id: u64, at_ns: Option<u64>) {
+    pub(super) fn set_timer(&mut self, id: u64, at_ns: Option<u64>) {
         let Some(task) = self.by_id.get_mut(&id) else { return };
         if let Some(old_ns) = task.timer {
             self.timers.remove(&(old_ns, id));
@@ -134,7 +142,7 @@ impl Tasks {
         }
     }
 
-    fn pop_due(&mut self, now_ns: u64) -> Option<u64> {
+    pub(super) fn pop_due(&mut self, now_ns: u64) -> Option<u64> {
         let (at_ns, id) = *self.timers.first()?;
         if at_ns > now_ns {
             return None;
@@ -154,12 +162,12 @@ impl Task {
     }
 
     /// Whether the task waits for the root of a file in this state.
-    pub(super) fn awaits_root_of(&self, identity: &Identity) -> bool {
-        matches!(&self.step, Step::Root { stat, .. } if stat.identity == *identity)
+    pub(super) fn awaits_root_of(&self, state: &FileState) -> bool {
+        matches!(&self.step, Step::Root { stat, .. } if stat.state == *state)
     }
 
     /// When something is due although nothing happens.
-    fn due_ns(&self, config: &super::ServerConfig) -> Option<u64> {
+    pub(super) fn due_ns(&self, config: &ServerConfig) -> Option<u64> {
         let waiters = self.waiters.iter();
         match self.step {
             Step::Quiet { until_ns } => waiters
@@ -169,76 +177,5 @@ impl Task {
             Step::Root { .. } => waiters.map(|waiter| waiter.hold_until(config.hold_root_ns)).min(),
             _ => waiters.map(Waiter::expires_ns).min(),
         }
-    }
-}
-
-impl Server {
-    /// Starts a task's work from the beginning.
-    pub(super) fn locate(&mut self, id: u64) {
-        let Some(task) = self.tasks.get(id) else { return };
-        task.step = Step::Locating;
-        let (mount, path) = (task.place.mount, task.place.relative.clone());
-        self.issue(Op::Locate { mount, path }, Owner::Task(id));
-        self.set_timer(id);
-    }
-
-    pub(super) fn set_timer(&mut self, id: u64) {
-        let due_ns = self.tasks.get(id).and_then(|task| task.due_ns(&self.config));
-        self.tasks.set_timer(id, due_ns);
-    }
-
-    /// Does what the time demands.
-    pub fn handle_timeout(&mut self, now: Now) {
-        self.now_ns = now.now_ns;
-        while let Some(id) = self.tasks.pop_due(now.now_ns) {
-            let Some(task) = self.tasks.get(id) else { continue };
-            match task.step {
-                Step::Quiet { until_ns } if until_ns <= now.now_ns => self.locate(id),
-                Step::Quiet { until_ns } => self.give_up_quiet(id, until_ns, now),
-                Step::Root { .. } => self.give_up_root(id, now),
-                _ => self.expire(id, now),
-            }
-        }
-    }
-
-    /// Drops waiters whose Interest is over; the task goes on, so that its result is not lost.
-    fn expire(&mut self, id: u64, now: Now) {
-        let Some(task) = self.tasks.get(id) else { return };
-        let before = task.waiters.len();
-        task.waiters.retain(|waiter| waiter.expires_ns() > now.now_ns);
-        let expired = before - task.waiters.len();
-        self.waiting -= expired;
-        self.counters.expired += expired as u64;
-        self.set_timer(id);
-    }
-
-    /// Takes the waiters of a task for whom `is_due`.
-    pub(super) fn take_waiters(
-        &mut self,
-        id: u64,
-        is_due: impl Fn(&Waiter) -> bool,
-    ) -> Vec<Waiter> {
-        let Some(task) = self.tasks.get(id) else { return Vec::new() };
-        let waiters = std::mem::take(&mut task.waiters);
-        let (due, rest): (Vec<_>, Vec<_>) = waiters.into_iter().partition(is_due);
-        task.waiters = rest;
-        self.waiting -= due.len();
-        due
-    }
-
-    /// Ends a task and returns those it leaves unanswered.
-    pub(super) fn end_task(&mut self, id: u64) -> Vec<Waiter> {
-        let Some(task) = self.tasks.remove(id) else { return Vec::new() };
-        self.waiting -= task.waiters.len();
-        task.waiters
-    }
-
-    /// Ends a task nobody waits for.
-    pub(super) fn end_if_alone(&mut self, id: u64) -> bool {
-        let is_alone = self.tasks.get(id).is_some_and(|task| task.waiters.is_empty());
-        if is_alone {
-            self.tasks.remove(id);
-        }
-        is_alone
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use byname_packet::lp::{LpPacket, nack_reason};
-use byname_packet::{DigestSigner, InterestBuilder, Packet};
+use byname_packet::{DigestSigner, Interest, InterestBuilder, Packet};
 
 use super::*;
 use crate::metadata::{Absence, Answer, ContentRoot};
@@ -38,12 +38,18 @@ fn ask(server: &mut Server, uri: &str, lifetime_ms: u64, now: Now) {
     server.handle_interest(&arrival, now);
 }
 
-fn identity(size: u64) -> Identity {
-    Identity { device: 1, inode: 2, size, mtime_ns: 1234, ctime_ns: 1235 }
+/// The only state of this size.
+fn state(size: u64) -> FileState {
+    let mut of_size = [0; 24];
+    of_size[..8].copy_from_slice(&size.to_be_bytes());
+    FileState { fingerprint: Fingerprint::new([1; 16], of_size), size }
 }
 
-fn found(identity: Identity, handle: u64) -> Completion {
-    let stat = FileStat { identity, mode: 0o100_644 };
+fn stat(size: u64) -> FileStat {
+    FileStat { state: state(size), mode: 0o100_644, mtime_ns: 1234, ctime_ns: Some(1235) }
+}
+
+fn found(stat: FileStat, handle: u64) -> Completion {
     Completion::Located(Located::File { stat, handle: Handle(handle) })
 }
 
@@ -89,7 +95,7 @@ fn root_of(sent: Option<Sent>) -> ContentRoot {
 fn announce(server: &mut Server, size: u64, now: Now) -> u64 {
     let (id, located) = op(server);
     assert!(matches!(located, Op::Locate { .. }));
-    server.handle_completion(id, found(identity(size), 7), now);
+    server.handle_completion(id, found(stat(size), 7), now);
     let (id, recall) = op(server);
     assert!(matches!(recall, Op::Recall { .. }));
     server.handle_completion(id, Completion::Recalled(Recalled::default()), now);
@@ -106,14 +112,14 @@ fn a_version_is_announced_only_after_its_record_is_durable() {
     ask(&mut server, "/t/f/32=metadata", 4000, at(0));
     assert_eq!(announce(&mut server, 10, at(0)), 1234);
     let (id, hash) = op(&mut server);
-    assert_eq!(hash, Op::Hash { file: Handle(7), identity: identity(10) });
+    assert_eq!(hash, Op::Hash { file: Handle(7), state: state(10) });
     assert_eq!(sent(&mut server), None);
     server.handle_completion(id, Completion::Hashed(Hashed::Root([5; 32])), at(1));
     // After the wait it starts over.
     let (id, _) = op(&mut server);
-    server.handle_completion(id, found(identity(10), 8), at(1));
+    server.handle_completion(id, found(stat(10), 8), at(1));
     let (id, _) = op(&mut server);
-    let record = Record { subject: Subject::File(identity(10)), version: 1234 };
+    let record = Record { subject: Subject::File(state(10).fingerprint), version: 1234 };
     let recalled = Recalled { record: Some(record), version_floor: 0, root: Some([5; 32]) };
     server.handle_completion(id, Completion::Recalled(recalled), at(1));
     assert_eq!(root_of(sent(&mut server)), ContentRoot::Known([5; 32]));
@@ -128,7 +134,7 @@ fn a_record_that_cannot_be_kept_is_tried_once_more_and_then_an_error() {
     ask(&mut server, "/t/f/32=metadata", 4000, at(0));
     for attempt in 0..2 {
         let (id, _) = op(&mut server);
-        server.handle_completion(id, found(identity(10), attempt), at(0));
+        server.handle_completion(id, found(stat(10), attempt), at(0));
         let (id, _) = op(&mut server);
         server.handle_completion(id, Completion::Recalled(Recalled::default()), at(0));
         let (id, _) = op(&mut server);
@@ -154,9 +160,9 @@ fn a_slow_root_is_answered_pending_and_its_result_is_not_lost() {
     // Another reader joins the same computation.
     ask(&mut server, "/t/f/32=metadata", 4000, at(400));
     let (id, _) = op(&mut server);
-    server.handle_completion(id, found(identity(10), 9), at(400));
+    server.handle_completion(id, found(stat(10), 9), at(400));
     let (id, _) = op(&mut server);
-    let record = Some(Record { subject: Subject::File(identity(10)), version: 1234 });
+    let record = Some(Record { subject: Subject::File(state(10).fingerprint), version: 1234 });
     let recalled = Recalled { record, ..Recalled::default() };
     server.handle_completion(id, Completion::Recalled(recalled), at(400));
     assert_eq!(op(&mut server).1, Op::Close { handle: Handle(9) });
@@ -221,9 +227,9 @@ fn segments_of_one_source_are_handed_out_as_a_burst() {
     for (path, handle) in [("f", 7), ("g", 8)] {
         ask(&mut server, &format!("/t/{path}/32=metadata"), 4000, at(0));
         let (id, _) = op(&mut server);
-        server.handle_completion(id, found(identity(100_000), handle), at(0));
+        server.handle_completion(id, found(stat(100_000), handle), at(0));
         let (id, _) = op(&mut server);
-        let record = Record { subject: Subject::File(identity(100_000)), version: handle };
+        let record = Record { subject: Subject::File(state(100_000).fingerprint), version: handle };
         let root = Some([1; 32]);
         let recalled = Recalled { record: Some(record), version_floor: 0, root };
         server.handle_completion(id, Completion::Recalled(recalled), at(0));
@@ -288,7 +294,7 @@ fn a_segment_of_a_file_that_is_being_written_waits_for_no_version() {
     let changed_ns = UNIX_NS - MS;
     ask(&mut server, &format!("/t/f/v={changed_ns}/seg=0"), 4000, at(0));
     let (id, _) = op(&mut server);
-    let fresh = Identity { mtime_ns: changed_ns, ctime_ns: changed_ns + 1, ..identity(10) };
+    let fresh = FileStat { mtime_ns: changed_ns, ctime_ns: Some(changed_ns + 1), ..stat(10) };
     server.handle_completion(id, found(fresh, 7), at(0));
     let (id, _) = op(&mut server);
     server.handle_completion(id, Completion::Recalled(Recalled::default()), at(0));
@@ -302,7 +308,7 @@ fn a_segment_of_a_file_that_is_being_written_waits_for_no_version() {
 /// As [`announce`], of a file of 600 MiB, with so many refused before the record is durable.
 fn announce_refusing(server: &mut Server, count: usize) -> u64 {
     let (id, _) = op(server);
-    server.handle_completion(id, found(identity(600 << 20), 7), at(0));
+    server.handle_completion(id, found(stat(600 << 20), 7), at(0));
     let (id, _) = op(server);
     server.handle_completion(id, Completion::Recalled(Recalled::default()), at(0));
     let refused: Vec<Sent> = std::iter::from_fn(|| sent(server)).collect();
@@ -320,9 +326,9 @@ fn least_recently_used_versions_are_closed() {
     for n in 0..9 {
         ask(&mut server, &format!("/t/{n}/32=metadata"), 4000, at(0));
         let (id, _) = op(&mut server);
-        server.handle_completion(id, found(identity(10 + n), n), at(0));
+        server.handle_completion(id, found(stat(10 + n), n), at(0));
         let (id, _) = op(&mut server);
-        let record = Some(Record { subject: Subject::File(identity(10 + n)), version: 1 });
+        let record = Some(Record { subject: Subject::File(state(10 + n).fingerprint), version: 1 });
         let recalled = Recalled { record, version_floor: 0, root: Some([1; 32]) };
         server.handle_completion(id, Completion::Recalled(recalled), at(0));
         assert!(sent(&mut server).is_some());
@@ -337,7 +343,7 @@ fn listing_segments_come_from_the_snapshot() {
     let mut server = server(ServerConfig::default());
     ask(&mut server, "/t/d/32=metadata", 4000, at(0));
     let (id, _) = op(&mut server);
-    let stat = FileStat { identity: identity(0), mode: 0o040_755 };
+    let stat = FileStat { mode: 0o040_755, ..stat(0) };
     server.handle_completion(id, Completion::Located(Located::Directory { stat }), at(0));
     let (id, list) = op(&mut server);
     assert!(matches!(list, Op::List { .. }));
@@ -379,9 +385,9 @@ fn pending_version(server: &mut Server, size: u64) -> String {
     format!("/t/f/v={version}/32=tree-1")
 }
 
-fn order(server: &mut Server) -> (OpId, MakeSegment) {
+fn order(server: &mut Server) -> (OpId, SignSegment) {
     match op(server) {
-        (id, Op::MakeSegment(order)) => (id, order),
+        (id, Op::SignSegment(order)) => (id, order),
         other => panic!("{other:?}"),
     }
 }
@@ -397,8 +403,8 @@ fn readers_of_one_pending_node_share_its_making_and_later_ones_its_packet() {
     assert_eq!((make.source, make.last_segment), (Handle(7), 31));
     assert_eq!(make.octets, Octets::Values { offset: 5 * 8192, len: 8192 });
     assert_eq!((server.levels().nodes, server.levels().pending), (1, 3));
-    let packet = signed_segment(&make, &[3; 8192]).unwrap();
-    server.handle_completion(id, Completion::Made(Made::Packet(packet)), at(2));
+    let packet = sign_segment(&make, &[3; 8192]).unwrap();
+    server.handle_completion(id, Completion::Signed(SignedSegment::Packet(packet)), at(2));
     for _ in 0..3 {
         assert_eq!(sent(&mut server), Some(Sent::Segment));
     }
@@ -420,7 +426,7 @@ fn nodes_being_made_and_signed_are_bounded() {
     }
     assert_eq!((made.len(), server.counters().nodes_full), (4, 2));
     for (id, _) in made {
-        server.handle_completion(id, Completion::Made(Made::Failed), at(1));
+        server.handle_completion(id, Completion::Signed(SignedSegment::Failed), at(1));
     }
     for node in 10..14 {
         ask(&mut server, &format!("{level}/seg={node}"), 4000, at(1));
@@ -437,7 +443,7 @@ fn a_node_of_a_file_that_changed_ends_its_version() {
     let level = pending_version(&mut server, 64 << 20);
     ask(&mut server, &format!("{level}/seg=5"), 4000, at(1));
     let (id, _) = order(&mut server);
-    server.handle_completion(id, Completion::Made(Made::Changed), at(2));
+    server.handle_completion(id, Completion::Signed(SignedSegment::Changed), at(2));
     assert_eq!(sent(&mut server), Some(Sent::Nack(0)));
     assert_eq!(op(&mut server).1, Op::Close { handle: Handle(7) });
     assert_eq!((server.counters().changed, server.levels().open_files), (1, 0));

@@ -1,6 +1,6 @@
 //! When a state of a file may get a version, and which.
 
-use super::ops::{Identity, Recalled};
+use super::state::{FileStat, Recalled};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -26,28 +26,31 @@ impl Quiet {
     /// does.
     ///
     /// `seen_for_ns` is how long this server has seen it in this state.
-    pub fn unsettled_ns(&self, identity: &Identity, unix_ns: u64, seen_for_ns: u64) -> u64 {
+    pub fn unsettled_ns(&self, stat: &FileStat, unix_ns: u64, seen_for_ns: u64) -> u64 {
+        let Some(ctime_ns) = stat.ctime_ns else { return 0 };
         // Nobody can choose ctime, so whole seconds there mean that the file system keeps no more.
-        let is_coarse = identity.ctime_ns.is_multiple_of(SECOND_NS);
+        let is_coarse = ctime_ns.is_multiple_of(SECOND_NS);
         let quiet_ns = if is_coarse { self.quiet_coarse_ns } else { self.quiet_ns };
-        if identity.ctime_ns > unix_ns {
+        if ctime_ns > unix_ns {
             // The clock was set back or belongs to another machine: only watching helps.
             return quiet_ns.saturating_sub(seen_for_ns);
         }
         // An mtime in the future was set by hand; ctime then tells when.
-        let past_mtime_ns = if identity.mtime_ns > unix_ns { 0 } else { identity.mtime_ns };
-        let changed_ns = identity.ctime_ns.max(past_mtime_ns);
+        let past_mtime_ns = if stat.mtime_ns > unix_ns { 0 } else { stat.mtime_ns };
+        let changed_ns = ctime_ns.max(past_mtime_ns);
         changed_ns.saturating_add(quiet_ns).saturating_sub(unix_ns)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::ops::{Record, Subject};
+    use super::super::state::{FileState, Fingerprint, Record, Subject};
     use super::*;
 
-    fn at(mtime_ns: u64, ctime_ns: u64) -> Identity {
-        Identity { device: 1, inode: 2, size: 3, mtime_ns, ctime_ns }
+    fn at(mtime_ns: u64, ctime_ns: u64) -> FileStat {
+        let fingerprint = Fingerprint::new([1; 16], [2; 24]);
+        let state = FileState { fingerprint, size: 3 };
+        FileStat { state, mode: 0o100_644, mtime_ns, ctime_ns: Some(ctime_ns) }
     }
 
     #[test]
@@ -67,7 +70,7 @@ mod tests {
     #[test]
     fn a_file_settles_a_while_after_its_last_change() {
         let quiet = Quiet { quiet_ns: 100, quiet_coarse_ns: 3000 };
-        let wait = |identity, unix_ns| quiet.unsettled_ns(&identity, unix_ns, 0);
+        let wait = |stat, unix_ns| quiet.unsettled_ns(&stat, unix_ns, 0);
         assert_eq!(wait(at(1001, 1001), 1001), 100);
         assert_eq!(wait(at(1001, 1001), 1101), 0);
         assert_eq!(wait(at(5, 1001), 1050), 51, "a restored mtime does not hide the change");
@@ -80,5 +83,12 @@ mod tests {
         let quiet = Quiet { quiet_ns: 100, quiet_coarse_ns: 3000 };
         let wait = |seen_for_ns| quiet.unsettled_ns(&at(5, 9001), 1000, seen_for_ns);
         assert_eq!((wait(0), wait(60), wait(100)), (100, 40, 0));
+    }
+
+    #[test]
+    fn what_is_only_replaced_whole_is_settled_when_it_is_seen() {
+        let quiet = Quiet { quiet_ns: 100, quiet_coarse_ns: 3000 };
+        let stat = FileStat { ctime_ns: None, ..at(1001, 0) };
+        assert_eq!(quiet.unsettled_ns(&stat, 1001, 0), 0);
     }
 }

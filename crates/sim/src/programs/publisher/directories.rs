@@ -46,7 +46,7 @@ pub(super) fn describe(disk: &mut Disk, wanted: &Wanted) -> Result<Listing, List
             Child::Directory(stat) => (*stat, None, None),
             Child::File(file) => (file.stat(), Some(file.size), version(disk, wanted, name, file)),
         };
-        let mtime_ns = Some(stat.identity.mtime_ns);
+        let mtime_ns = Some(stat.mtime_ns);
         Entry { name, mode: stat.mode, mtime_ns, size, version }.encode(&mut payload);
     }
     debug_assert!(manifest::check(&payload).is_ok(), "children are sorted and their names safe");
@@ -65,16 +65,16 @@ fn whole(stat: FileStat, payload: Vec<u8>, bytes_max: usize) -> Result<Listing, 
 fn version(disk: &mut Disk, wanted: &Wanted, name: &[u8], file: &File) -> Option<Version> {
     let named = wanted.name.with_generic(name);
     let key = RecordKey { name: named.view().value().to_vec(), listing: false };
-    let identity = file.stat().identity;
-    let subject = Subject::File(identity);
-    let recalled = disk.recall(&key, Some(&identity));
+    let stat = file.stat();
+    let subject = Subject::File(stat.state.fingerprint);
+    let recalled = disk.recall(&key, Some(&stat.state));
     let number = match recalled.record.filter(|record| record.subject == subject) {
         Some(record) => record.version,
         None => {
-            if wanted.quiet.unsettled_ns(&identity, wanted.unix_ns, 0) > 0 {
+            if wanted.quiet.unsettled_ns(&stat, wanted.unix_ns, 0) > 0 {
                 return None;
             }
-            let version = next_version(identity.mtime_ns, &recalled);
+            let version = next_version(stat.mtime_ns, &recalled);
             disk.announce(key, Record { subject, version }).then_some(version)?
         }
     };
@@ -82,7 +82,7 @@ fn version(disk: &mut Disk, wanted: &Wanted, name: &[u8], file: &File) -> Option
     if file.size <= HASHED_BYTES_MAX && root.is_none() {
         let tree = file.tree();
         let computed = *tree.root.as_bytes();
-        root = disk.keep_tree(identity, tree).then_some(computed);
+        root = disk.keep_tree(stat.state, tree).then_some(computed);
     }
     let octets = named.with_version(number).view().value().len() + wanted.signature_bytes;
     let segment_bytes = naming::segment_size_for(octets)? as u64;

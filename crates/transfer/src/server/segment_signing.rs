@@ -9,90 +9,19 @@
 //! `ServerConfig::nodes_per_s` are signed in a second, and only of files whose root is being
 //! computed, so that the work counts towards the root too.
 
-use std::collections::HashMap;
-use std::fmt;
-
+use byname_packet::NameRef;
 use byname_packet::lp::nack_reason;
-use byname_packet::{DataBuilder, NameRef, NumberComponent, SignError, Signer};
 
-use super::cache::Cache;
-use super::ops::{Handle, Identity, Made, MakeSegment, Octets, Op};
-use super::reply::{Budget, Echo, interest_name};
-use super::segments::{Extent, OpenFile, PendingSegment, segment_builder};
-use super::{Owner, Server, ServerConfig, SharedSigner};
+use super::Server;
+use super::config::{SegmentSigner, SharedSigner};
+use super::open_files::{Extent, OpenFile, PendingSegment};
+use super::ops::{Handle, Octets, Op, SignSegment, SignedSegment};
+use super::reply::{Echo, interest_name};
+use super::signing_queue::signature_bytes;
+use super::state::FileState;
+use super::waiters::Owner;
 use crate::naming::{self, ParsedName, Part, Request};
 use crate::numbers::MANIFEST_KEYWORD;
-
-/// A key for segments, as it travels in operations.
-#[derive(Clone)]
-pub struct SegmentSigner(pub SharedSigner);
-
-impl fmt::Debug for SegmentSigner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SegmentSigner({})", self.0.signature_type())
-    }
-}
-
-impl PartialEq for SegmentSigner {
-    fn eq(&self, other: &Self) -> bool {
-        std::sync::Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for SegmentSigner {}
-
-/// What is asked of the workers, by the name of the packet.
-pub(super) struct Making {
-    waiting: HashMap<Vec<u8>, Vec<PendingSegment>>,
-    /// Signed nodes, for those who ask later; weighed in octets.
-    nodes: Cache<Vec<u8>>,
-    nodes_under_way: usize,
-    budget: Budget,
-}
-
-impl Making {
-    pub(super) fn new(config: &ServerConfig) -> Self {
-        Self {
-            waiting: HashMap::new(),
-            nodes: Cache::new(config.nodes_bytes_max),
-            nodes_under_way: 0,
-            budget: Budget::new(config.nodes_per_s),
-        }
-    }
-
-    pub(super) fn may_sign(&mut self, now_ns: u64) -> bool {
-        self.budget.take(now_ns)
-    }
-
-    pub(super) fn node_bytes(&self) -> usize {
-        self.nodes.weight()
-    }
-
-    pub(super) fn nodes_under_way(&self) -> usize {
-        self.nodes_under_way
-    }
-}
-
-/// Octets that signature and key locator take in a packet, at most.
-pub(super) fn signature_bytes(signer: &dyn Signer) -> usize {
-    // Heads of SignatureInfo, KeyLocator and SignatureValue, and SignatureType.
-    const HEADS_BYTES: usize = 4 + 4 + 4 + 3;
-    let locator = signer.key_locator().map_or(0, |locator| locator.wire_len());
-    HEADS_BYTES + locator + signer.signature_len_max()
-}
-
-/// The packet of a segment with this content; for executors.
-///
-/// # Errors
-/// [`SignError`] of the signer.
-pub fn signed_segment(make: &MakeSegment, content: &[u8]) -> Result<Vec<u8>, SignError> {
-    let name = NameRef::from_value(&make.name).map_err(|_| SignError::Failed)?;
-    let last = NumberComponent::segment(make.last_segment);
-    let builder: DataBuilder<'_> = segment_builder(name, &last);
-    let mut wire = Vec::with_capacity(content.len() + name.wire_len() + 512);
-    builder.encode(content, &*make.signer.0, &mut wire)?;
-    Ok(wire)
-}
 
 impl Server {
     /// Signs all segments of a mount's files and listings with this key, for readers that check
@@ -138,7 +67,7 @@ impl Server {
             return false;
         };
         let Some(open) = self.open.peek(parsed.object.value()) else { return false };
-        if !self.hashing.contains_key(&open.identity) {
+        if !self.hashing.contains_key(&open.state) {
             return false;
         }
         if self.is_mirror(open.mount) {
@@ -152,7 +81,7 @@ impl Server {
             // engine has not been told yet: whoever opens the tree will see.
             return false;
         }
-        if let Some(kept) = self.making.nodes.get(parsed_name(wire)) {
+        if let Some(kept) = self.signing.nodes.get(parsed_name(wire)) {
             self.counters.nodes_reused += 1;
             self.out.push_back(echo.wrap(kept));
             return true;
@@ -160,17 +89,17 @@ impl Server {
         let Some(mount) = self.mounts.get(open.mount) else { return false };
         let signer = SegmentSigner(mount.signer.clone());
         let octets = Octets::Values { offset: extent.offset, len: extent.len };
-        let source = (open.file, open.identity);
-        self.make_segment(wire, echo, (source, octets), (extent.last_segment, signer));
+        let source = (open.file, open.state);
+        self.queue_signing(wire, echo, (source, octets), (extent.last_segment, signer));
         true
     }
 
     /// Hands a segment to a worker, or its asker to those who wait for it already.
-    pub(super) fn make_segment(
+    pub(super) fn queue_signing(
         &mut self,
         wire: &[u8],
         echo: Echo,
-        ((source, identity), octets): ((Handle, Identity), Octets),
+        ((source, state), octets): ((Handle, FileState), Octets),
         (last_segment, signer): (u64, SegmentSigner),
     ) {
         let Some(name) = interest_name(wire) else { return };
@@ -181,38 +110,38 @@ impl Server {
             return self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
         }
         let pending = PendingSegment { wire: wire.to_vec(), echo };
-        if let Some(waiting) = self.making.waiting.get_mut(key) {
+        if let Some(waiting) = self.signing.waiting.get_mut(key) {
             self.waiting += 1;
             return waiting.push(pending);
         }
-        if is_node && self.making.nodes_under_way >= self.config.nodes_max {
+        if is_node && self.signing.nodes_in_flight >= self.config.nodes_max {
             self.counters.nodes_full += 1;
             return self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
         }
-        if is_node && !self.making.budget.take(self.now_ns) {
+        if is_node && !self.signing.budget.take(self.now_ns) {
             self.counters.signing_limited += 1;
             return self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
         }
         self.waiting += 1;
-        self.making.nodes_under_way += usize::from(is_node);
-        self.making.waiting.insert(key.to_vec(), vec![pending]);
+        self.signing.nodes_in_flight += usize::from(is_node);
+        self.signing.waiting.insert(key.to_vec(), vec![pending]);
         let name = key.to_vec();
-        let make = MakeSegment { source, identity, octets, name, last_segment, signer };
-        self.issue(Op::MakeSegment(make), Owner::Made { key: key.to_vec(), is_node });
+        let make = SignSegment { source, state, octets, name, last_segment, signer };
+        self.issue(Op::SignSegment(make), Owner::Signing { key: key.to_vec(), is_node });
     }
 
-    pub(super) fn on_made(&mut self, key: Vec<u8>, is_node: bool, made: Made) {
-        let waiting = self.making.waiting.remove(&key).unwrap_or_default();
+    pub(super) fn on_signed(&mut self, key: Vec<u8>, is_node: bool, made: SignedSegment) {
+        let waiting = self.signing.waiting.remove(&key).unwrap_or_default();
         self.waiting -= waiting.len();
-        self.making.nodes_under_way -= usize::from(is_node);
+        self.signing.nodes_in_flight -= usize::from(is_node);
         let packet = match made {
-            Made::Packet(packet) => packet,
-            Made::Changed => {
+            SignedSegment::Packet(packet) => packet,
+            SignedSegment::Changed => {
                 self.counters.changed += waiting.len() as u64;
                 self.close_version_of(&key);
                 return self.nack_all(waiting);
             }
-            Made::Failed => {
+            SignedSegment::Failed => {
                 self.counters.failed += waiting.len() as u64;
                 return self.nack_all(waiting);
             }
@@ -225,7 +154,7 @@ impl Server {
             true => {
                 self.counters.nodes_signed += 1;
                 let weight = packet.len();
-                self.making.nodes.insert(key, packet, weight);
+                self.signing.nodes.insert(key, packet, weight);
             }
             false => self.counters.segments += count,
         }
@@ -247,8 +176,8 @@ impl Server {
     /// The tree of an open version is not kept. Its root is computed again, and level 1 with it.
     pub(super) fn begin_pending(&mut self, object: &[u8]) -> bool {
         let Some(open) = self.open.peek(object) else { return false };
-        let (file, identity) = (open.file, open.identity);
-        self.hash(file, identity, None)
+        let (file, state) = (open.file, open.state);
+        self.hash(file, state, None)
     }
 }
 

@@ -1,0 +1,78 @@
+//! Tasks in time: what a task does first, who is answered when, and how it ends.
+
+use super::Server;
+use super::arrival::Now;
+use super::ops::Op;
+use super::tasks::Step;
+use super::waiters::{Owner, Waiter};
+
+impl Server {
+    /// Starts a task's work from the beginning.
+    pub(super) fn locate(&mut self, id: u64) {
+        let Some(task) = self.tasks.get(id) else { return };
+        task.step = Step::Locating;
+        let (mount, path) = (task.place.mount, task.place.relative.clone());
+        self.issue(Op::Locate { mount, path }, Owner::Task(id));
+        self.set_timer(id);
+    }
+
+    pub(super) fn set_timer(&mut self, id: u64) {
+        let due_ns = self.tasks.get(id).and_then(|task| task.due_ns(&self.config));
+        self.tasks.set_timer(id, due_ns);
+    }
+
+    /// Does what the time demands.
+    pub fn handle_timeout(&mut self, now: Now) {
+        self.now_ns = now.now_ns;
+        while let Some(id) = self.tasks.pop_due(now.now_ns) {
+            let Some(task) = self.tasks.get(id) else { continue };
+            match task.step {
+                Step::Quiet { until_ns } if until_ns <= now.now_ns => self.locate(id),
+                Step::Quiet { until_ns } => self.give_up_quiet(id, until_ns, now),
+                Step::Root { .. } => self.give_up_root(id, now),
+                _ => self.expire(id, now),
+            }
+        }
+    }
+
+    /// Drops waiters whose Interest is over; the task goes on, so that its result is not lost.
+    fn expire(&mut self, id: u64, now: Now) {
+        let Some(task) = self.tasks.get(id) else { return };
+        let before = task.waiters.len();
+        task.waiters.retain(|waiter| waiter.expires_ns() > now.now_ns);
+        let expired = before - task.waiters.len();
+        self.waiting -= expired;
+        self.counters.expired += expired as u64;
+        self.set_timer(id);
+    }
+
+    /// Takes the waiters of a task for whom `is_due`.
+    pub(super) fn take_waiters(
+        &mut self,
+        id: u64,
+        is_due: impl Fn(&Waiter) -> bool,
+    ) -> Vec<Waiter> {
+        let Some(task) = self.tasks.get(id) else { return Vec::new() };
+        let waiters = std::mem::take(&mut task.waiters);
+        let (due, rest): (Vec<_>, Vec<_>) = waiters.into_iter().partition(is_due);
+        task.waiters = rest;
+        self.waiting -= due.len();
+        due
+    }
+
+    /// Ends a task and returns those it leaves unanswered.
+    pub(super) fn end_task(&mut self, id: u64) -> Vec<Waiter> {
+        let Some(task) = self.tasks.remove(id) else { return Vec::new() };
+        self.waiting -= task.waiters.len();
+        task.waiters
+    }
+
+    /// Ends a task nobody waits for.
+    pub(super) fn end_if_alone(&mut self, id: u64) -> bool {
+        let is_alone = self.tasks.get(id).is_some_and(|task| task.waiters.is_empty());
+        if is_alone {
+            self.tasks.remove(id);
+        }
+        is_alone
+    }
+}
