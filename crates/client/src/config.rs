@@ -11,8 +11,8 @@ use byname_transfer::fetch::FetchConfig;
 use byname_transfer::flow::Flow;
 use byname_transfer::freshness::Freshness;
 
-use crate::copies::Copies;
-use crate::disk::Disk;
+use crate::download::copies::Copies;
+use crate::download::disk::Disk;
 
 /// Transfers at the same time unless configured otherwise.
 pub const TRANSFERS_DEFAULT: usize = 4;

@@ -1,0 +1,67 @@
+//! Context of a download: its options, and what is common to all files of a call.
+
+use std::cell::RefCell;
+use std::fs::File;
+
+use byname_transfer::discovery::Discovered;
+
+use crate::config::ClientConfig;
+use crate::download::part_file::Attributes;
+use crate::download::progress::{Event, Progress};
+use crate::lookup::listing::Described;
+
+/// How files are put in place.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DownloadOptions {
+    /// Leave files that exist alone.
+    pub no_clobber: bool,
+    /// Make sure that finished files survive a power cut.
+    pub sync: bool,
+    /// In a tree, do not take a file for the published one because size and time are the same.
+    pub checksum: bool,
+}
+
+/// What is common to all files of a call.
+pub(crate) struct FileContext<'a> {
+    pub(crate) config: ClientConfig,
+    pub(crate) options: DownloadOptions,
+    progress: RefCell<Box<dyn Progress + 'a>>,
+    /// Whole files are placed by the caller, many after one sync.
+    pub(crate) is_batched: bool,
+}
+
+impl<'a> FileContext<'a> {
+    pub(crate) fn new(
+        config: &ClientConfig,
+        options: DownloadOptions,
+        progress: Box<dyn Progress + 'a>,
+    ) -> Self {
+        let (config, progress) = (config.clone(), RefCell::new(progress));
+        FileContext { config, options, progress, is_batched: false }
+    }
+
+    /// Keeps the publisher's packet with a file that is whole.
+    pub(crate) fn keep(&self, file: &File, discovered: &Discovered) {
+        if let Some(copies) = &self.config.copies {
+            copies.keep_file(file, discovered);
+        }
+    }
+
+    pub(crate) fn report(&self, event: Event<'_>) {
+        self.progress.borrow_mut().on_event(event);
+    }
+}
+
+/// Attributes that the publisher announces for a file.
+pub(crate) fn attributes(discovered: &Discovered) -> Attributes {
+    Attributes { mode: discovered.metadata.mode, mtime_ns: discovered.metadata.mtime_ns }
+}
+
+/// Attributes that a manifest announces for a file.
+pub(crate) fn listed_attributes(described: &Described<'_>) -> Attributes {
+    let details = described.details;
+    Attributes {
+        mode: details.map(|details| details.mode),
+        mtime_ns: details.and_then(|details| details.mtime_ns),
+    }
+}

@@ -1,0 +1,146 @@
+//! Directories below the target, reached without ever following a symbolic link.
+//!
+//! Each step opens one component relative to its parent's descriptor, so neither a link that was
+//! there nor one that somebody puts there meanwhile can lead outside of the target.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+
+use crate::download::disk::{Disk, DiskStep};
+use crate::download::part_file::{Attributes, SUFFIX, Target, disk_error, set_attributes};
+use crate::error::ClientError;
+
+const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// An open directory.
+#[derive(Clone, Debug)]
+pub(crate) struct LocalDir {
+    fd: Rc<OwnedFd>,
+    /// For messages.
+    pub(crate) shown: PathBuf,
+    /// It was made by this run, so nothing can be in it.
+    pub(crate) is_new: bool,
+    disk: Disk,
+}
+
+impl LocalDir {
+    /// The target itself, made if it is missing. The user named it, so links in it are followed.
+    pub(crate) fn root(path: &Path, disk: &Disk) -> Result<Self, ClientError> {
+        std::fs::create_dir_all(path).map_err(|error| disk_error(path, error))?;
+        let fd = rustix::fs::open(path, FLAGS, Mode::empty())
+            .map_err(|error| disk_error(path, error))?;
+        let (shown, disk) = (path.to_owned(), disk.clone());
+        Ok(LocalDir { fd: Rc::new(fd), shown, is_new: false, disk })
+    }
+
+    /// A directory in this one, made if it is missing.
+    pub(crate) fn child(&self, name: &OsStr) -> Result<Self, ClientError> {
+        let shown = self.shown.join(name);
+        let made = rustix::fs::mkdirat(&*self.fd, name, Mode::from_raw_mode(0o777));
+        let is_new = match made {
+            Ok(()) => true,
+            Err(Errno::EXIST) => false,
+            Err(error) => return Err(disk_error(&shown, error)),
+        };
+        let flags = FLAGS.union(OFlags::NOFOLLOW);
+        match rustix::fs::openat(&*self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => Ok(LocalDir { fd: Rc::new(fd), shown, is_new, disk: self.disk.clone() }),
+            Err(Errno::LOOP | Errno::NOTDIR) => {
+                let obstacle = "something that is no directory (a symbolic link is not followed)";
+                Err(ClientError::InTheWay { path: shown, obstacle })
+            }
+            Err(error) => Err(disk_error(&shown, error)),
+        }
+    }
+
+    /// The open directory.
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// A file in this directory.
+    pub(crate) fn file(&self, name: &OsStr) -> Target {
+        Target {
+            directory: Rc::clone(&self.fd),
+            name: name.to_owned(),
+            shown: self.shown.join(name),
+            disk: self.disk.clone(),
+        }
+    }
+
+    /// Puts a whole small file in place. False if that takes another way: the file system has no
+    /// files without names, or something stands where this one would pass through.
+    ///
+    /// A file without a name that gets one when it is whole is the cheapest way to make a file
+    /// that is never seen unfinished, and leaves nothing behind when the process dies.
+    pub(crate) fn put(
+        &self,
+        name: &OsStr,
+        content: &[u8],
+        attributes: Attributes,
+        is_exclusive: bool,
+    ) -> Result<bool, ClientError> {
+        let shown = self.shown.join(name);
+        let failed = |error: Errno| disk_error(&shown, error);
+        let announced = self.disk.announce(DiskStep::Open { target: &shown });
+        announced.map_err(|error| disk_error(&shown, error))?;
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&*self.fd, ".", flags, Mode::RUSR | Mode::WUSR);
+        let file = match opened {
+            Ok(file) => File::from(file),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => return Ok(false),
+            Err(error) => return Err(failed(error)),
+        };
+        let written = self.disk.write_all_at(&file, &shown, content, 0);
+        written.map_err(|error| disk_error(&shown, error))?;
+        set_attributes(&file, attributes).map_err(failed)?;
+        let announced = self.disk.announce(DiskStep::Name { target: &shown, file: &file });
+        announced.map_err(|error| disk_error(&shown, error))?;
+        match self.link(&file, name) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) if is_exclusive => Err(ClientError::Exists { path: shown }),
+            Err(Errno::EXIST) => self.replace(&file, name),
+            Err(Errno::NOENT | Errno::PERM | Errno::OPNOTSUPP) => Ok(false),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    fn link(&self, file: &File, name: &OsStr) -> Result<(), Errno> {
+        match rustix::fs::linkat(file, "", &*self.fd, name, AtFlags::EMPTY_PATH) {
+            // Older kernels want a capability for that.
+            Err(Errno::NOENT) => {}
+            other => return other,
+        }
+        use std::os::fd::AsRawFd;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        rustix::fs::linkat(rustix::fs::CWD, path, &*self.fd, name, AtFlags::SYMLINK_FOLLOW)
+    }
+
+    /// Puts a whole file in the place of another.
+    fn replace(&self, file: &File, name: &OsStr) -> Result<bool, ClientError> {
+        const NAME_BYTES_MAX: usize = 255;
+        let mut passing = OsString::from(".");
+        passing.push(name);
+        passing.push(OsStr::from_bytes(SUFFIX));
+        if passing.len() > NAME_BYTES_MAX || self.link(file, &passing).is_err() {
+            return Ok(false);
+        }
+        let (directory, flags) = (&*self.fd, RenameFlags::empty());
+        let renamed = rustix::fs::renameat_with(directory, &passing, directory, name, flags);
+        let Err(error) = renamed else { return Ok(true) };
+        // What is in the way is told; a file left behind would only cost space.
+        let _ = rustix::fs::unlinkat(directory, &passing, AtFlags::empty());
+        let path = self.shown.join(name);
+        Err(match error {
+            Errno::ISDIR => ClientError::InTheWay { path, obstacle: "a directory" },
+            error => disk_error(&path, error),
+        })
+    }
+}

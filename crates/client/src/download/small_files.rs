@@ -1,0 +1,287 @@
+//! Fetches many small files of one directory at once.
+//!
+//! A file of one segment whose version and root the manifest tells costs one Interest and one
+//! Data: no discovery, no tree, no part file. All of a batch are fetched like the segments of one
+//! object, with the entry's place for the segment's number, so that the window bounds what is
+//! under way and not the number of files.
+//!
+//! Invariants: a file is put in place only if it hashes to the root that the manifest proves; what
+//! cannot be had this way is left over for an ordinary download, which tells why.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use byname_packet::{ContentType, Data, Name, NameRef, types};
+use byname_security::tree::Hash;
+use byname_transfer::error::ReadError;
+use byname_transfer::fetch::{Fetch, FetchFailure, NackKind, SegmentRuns};
+use byname_transfer::flow::Flow;
+use byname_transfer::numbers::SEGMENT_BYTES_MAX;
+use byname_transfer::request::{Context, Request};
+
+use crate::download::context::{FileContext, listed_attributes};
+use crate::download::local_dir::LocalDir;
+use crate::download::part_file::{Attributes, is_part_name, os_name};
+use crate::download::progress::{Event, FileOutcome, FileReport};
+use crate::engine::job::Job;
+use crate::error::ClientError;
+use crate::lookup::listing::Described;
+
+/// Files of one batch.
+pub(crate) const BATCH_MAX: usize = 1024;
+/// A packet that does not hash to the root is asked for once more, and then given up here.
+const REFUSALS_MAX: u8 = 2;
+const REFUSED_RETRY_NS: u64 = 20_000_000;
+
+/// A small file, as the manifest describes it.
+#[derive(Debug)]
+pub(crate) struct Item {
+    pub(crate) name: Box<[u8]>,
+    pub(crate) version: u64,
+    pub(crate) size: u64,
+    pub(crate) root: [u8; 32],
+    pub(crate) attributes: Attributes,
+    pub(crate) state: ItemState,
+}
+
+impl Item {
+    /// A file that is small.
+    pub(crate) fn new(described: &Described<'_>) -> Option<Self> {
+        let details = described.details?;
+        let version = details.version?;
+        Some(Item {
+            name: details.name.into(),
+            version: version.number,
+            size: details.size?,
+            root: version.root?,
+            attributes: listed_attributes(described),
+            state: ItemState::Open { refusals: 0 },
+        })
+    }
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ItemState {
+    /// Not there yet; so many packets were no good.
+    Open { refusals: u8 },
+    /// Settled: in place, failed, or left over.
+    Settled,
+}
+
+/// Whether a file is fetched with others of its kind: it has one segment, and its version and
+/// root are known.
+pub(crate) fn is_small(context: &FileContext<'_>, described: &Described<'_>) -> bool {
+    let is_plain = !context.options.sync && !is_part_name(described.entry.name);
+    is_plain
+        && described.details.is_some_and(|details| {
+            let size = details.size.unwrap_or(u64::MAX);
+            details
+                .version
+                .is_some_and(|version| version.root.is_some() && size <= version.segment_bytes)
+        })
+}
+
+/// The job; done when every file is settled.
+pub(crate) struct SmallFiles<'a> {
+    context: Rc<FileContext<'a>>,
+    directory: Name,
+    local: LocalDir,
+    /// Sorted by name.
+    items: Vec<Item>,
+    open_count: usize,
+    fetch: Fetch,
+    was_heard: bool,
+    /// Files in place, with their reports.
+    pub(crate) done: Vec<FileReport>,
+    /// Files that need an ordinary download.
+    pub(crate) left_over: Vec<usize>,
+    /// Files that failed, with the places they were meant for.
+    pub(crate) failed: Vec<(PathBuf, ClientError)>,
+}
+
+impl<'a> SmallFiles<'a> {
+    /// `items` are sorted by name, at most [`BATCH_MAX`].
+    pub(crate) fn new(
+        context: Rc<FileContext<'a>>,
+        directory: Name,
+        local: LocalDir,
+        items: Vec<Item>,
+    ) -> Self {
+        let last = (items.len() as u64).saturating_sub(1);
+        let fetch = Fetch::new(SegmentRuns::up_to(last), Some(last), context.config.fetch());
+        for item in &items {
+            let path = local.shown.join(os_name(&item.name));
+            context.report(Event::FileStarted { path: &path, size: Some(item.size) });
+        }
+        SmallFiles {
+            context,
+            directory,
+            local,
+            open_count: items.len(),
+            items,
+            fetch,
+            was_heard: false,
+            done: Vec::new(),
+            left_over: Vec::new(),
+            failed: Vec::new(),
+        }
+    }
+
+    /// The published name of a file and its place on disk.
+    pub(crate) fn file(&self, place: usize) -> (Name, &LocalDir, &[u8]) {
+        let name = &self.items[place].name;
+        (self.directory.with_generic(name), &self.local, name)
+    }
+
+    /// Which file a segment's name is about.
+    fn place_of(&self, name: NameRef<'_>) -> Option<usize> {
+        let depth = self.directory.view().count();
+        let below = name.suffix(depth);
+        if below.count() != 3 || !self.directory.view().is_prefix_of(name) {
+            return None;
+        }
+        let mut components = below.components();
+        let file = components.next().filter(|file| file.typ == types::GENERIC)?;
+        let version = components.next()?.version()?;
+        let segment = components.next()?.segment()?;
+        let place = self.items.binary_search_by(|item| (*item.name).cmp(file.value)).ok()?;
+        (segment == 0 && version == self.items[place].version).then_some(place)
+    }
+
+    /// Ends what is done for a file; false if that was so already.
+    fn settle(&mut self, place: usize) -> bool {
+        let state = &mut self.items[place].state;
+        let was_open = std::mem::replace(state, ItemState::Settled) != ItemState::Settled;
+        self.open_count -= usize::from(was_open);
+        was_open
+    }
+
+    fn leave_over(&mut self, place: usize) {
+        if self.settle(place) {
+            self.left_over.push(place);
+        }
+    }
+
+    fn take(&mut self, place: usize, data: &Data<'_>, now_ns: u64) {
+        if data.meta.content_type == ContentType::NACK {
+            return self.leave_over(place);
+        }
+        let item = &mut self.items[place];
+        let ItemState::Open { refusals } = &mut item.state else { return };
+        let is_genuine = data.content.len() as u64 == item.size
+            && *Hash::of(data.content).as_bytes() == item.root;
+        if is_genuine {
+            return self.put(place, data.content);
+        }
+        *refusals += 1;
+        if *refusals >= REFUSALS_MAX {
+            return self.leave_over(place);
+        }
+        let due_ns = now_ns.saturating_add(REFUSED_RETRY_NS);
+        self.fetch.want(place as u64, due_ns, now_ns);
+    }
+
+    fn put(&mut self, place: usize, content: &[u8]) {
+        let item = &self.items[place];
+        let is_exclusive = self.context.options.no_clobber;
+        let placed = self.local.put(os_name(&item.name), content, item.attributes, is_exclusive);
+        let bytes = content.len() as u64;
+        self.context.report(Event::Fetched { bytes });
+        let path = self.local.shown.join(os_name(&item.name));
+        match placed {
+            Ok(true) => {
+                let report = FileReport {
+                    outcome: FileOutcome::Fetched,
+                    version: item.version,
+                    size: item.size,
+                    fetched_bytes: bytes,
+                    reused_bytes: 0,
+                };
+                self.context.report(Event::FileDone { path: &path, report: &report });
+                self.settle(place);
+                self.done.push(report);
+            }
+            Ok(false) => self.leave_over(place),
+            Err(error) => self.fail(place, error),
+        }
+    }
+
+    fn fail(&mut self, place: usize, error: ClientError) {
+        let path = self.local.shown.join(os_name(&self.items[place].name));
+        self.context.report(Event::FileFailed { path: &path, error: &error });
+        self.settle(place);
+        self.failed.push((path, error));
+    }
+
+    /// Nobody answers any more.
+    fn check_fetch(&mut self, context: &mut Context<'_>) {
+        let Some(failure) = self.fetch.failure() else { return };
+        self.fetch.abandon(context.flow);
+        for place in 0..self.items.len() {
+            if self.items[place].state == ItemState::Settled {
+                continue;
+            }
+            let name = self.directory.with_generic(&self.items[place].name);
+            match failure {
+                // One of them alone may be gone; somebody who never answered will not now.
+                _ if self.was_heard => self.leave_over(place),
+                FetchFailure::NoRoute => self.fail(place, ReadError::NoRoute { name }.into()),
+                _ => self.fail(place, ReadError::TimeOut { name }.into()),
+            }
+        }
+    }
+}
+
+impl Job for SmallFiles<'_> {
+    fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
+        let Some(place) = self.place_of(data.name) else { return false };
+        let now_ns = context.now_ns;
+        if self.fetch.handle_data(place as u64, is_marked, now_ns, context.flow) {
+            self.was_heard = true;
+            self.take(place, data, now_ns);
+        }
+        true
+    }
+
+    fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
+        let Some(place) = self.place_of(name) else { return };
+        if kind == NackKind::Gone {
+            // An answer like any other: the fetch goes on with the other files.
+            if self.fetch.handle_data(place as u64, false, context.now_ns, context.flow) {
+                self.was_heard = true;
+                self.leave_over(place);
+            }
+            return;
+        }
+        self.fetch.handle_nack(place as u64, kind, context.now_ns, context.flow);
+        self.check_fetch(context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        self.fetch.handle_timeout(context.now_ns, context.flow);
+        self.check_fetch(context);
+    }
+
+    fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        let bytes = SEGMENT_BYTES_MAX as u64;
+        let segment = self.fetch.poll_segment(context.now_ns, usize::MAX, bytes, context.flow)?;
+        let item = &self.items[segment as usize];
+        let mut name = self.directory.with_generic(&item.name);
+        name.push_version(item.version);
+        name.push_segment(0);
+        Some(Request::exact(name))
+    }
+
+    fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        self.fetch.poll_deadline(flow)
+    }
+
+    fn is_done(&self) -> bool {
+        self.open_count == 0
+    }
+
+    fn abandon(&mut self, flow: &mut Flow) {
+        self.fetch.abandon(flow);
+    }
+}

@@ -1,0 +1,499 @@
+//! Fetches a directory with everything below it.
+//!
+//! Depth first, so that at most a few listings per level are held at the same time. Small files of
+//! a directory that has a manifest are fetched in batches, larger ones by jobs of their own. One
+//! failing entry does not end the others.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use byname_packet::{Data, Name, NameRef};
+use byname_transfer::fetch::NackKind;
+use byname_transfer::flow::Flow;
+use byname_transfer::naming::is_safe_entry;
+use byname_transfer::request::{Context, Request};
+
+use crate::config::TRANSFERS_MAX;
+use crate::download::context::FileContext;
+use crate::download::file_job::FileJob;
+use crate::download::identical;
+use crate::download::local_dir::LocalDir;
+use crate::download::part_file::{PartFile, Target, disk_error, is_part_name, os_name};
+use crate::download::progress::{Event, FileOutcome, FileReport};
+use crate::download::small_files::{BATCH_MAX, Item, SmallFiles, is_small};
+use crate::engine::job::{Job, JobSource};
+use crate::error::ClientError;
+use crate::lookup::list_job::{ListJob, Wanted};
+use crate::lookup::listing::Listing;
+use crate::lookup::resolved::resolve;
+
+/// Failures that are kept with their reasons; more are only counted.
+pub const FAILURES_MAX: usize = 1000;
+
+/// Listings being fetched, and batches of small files, at the same time.
+const LISTS_MAX: usize = 4;
+pub(crate) const BATCHES_MAX: usize = 2;
+
+/// Jobs that run beside those for single files.
+pub(crate) const BESIDE_FILES_MAX: usize = LISTS_MAX + BATCHES_MAX;
+
+/// Files that are placed after one sync (each keeps a descriptor open meanwhile).
+const BATCH_FILES: usize = 256;
+
+/// Decides about an entry by its path relative to the directory asked for, and whether it is a
+/// directory. A directory that is left out is not looked into.
+pub type Filter<'a> = dyn FnMut(&Path, bool) -> bool + 'a;
+
+/// What was done for a directory.
+#[derive(Debug, Default)]
+pub struct TreeReport {
+    /// Files fetched.
+    pub fetched_count: u64,
+    /// Files that were there with the same bytes.
+    pub identical_count: u64,
+    /// Files that were there and not to be replaced.
+    pub kept_count: u64,
+    /// Directories listed.
+    pub directory_count: u64,
+    /// Entries that make no safe path.
+    pub skipped_count: u64,
+    /// Files and directories that failed.
+    pub failed_count: u64,
+    /// Bytes of all files in place, fetched or not.
+    pub bytes: u64,
+    /// Bytes that came over the network and were proved.
+    pub fetched_bytes: u64,
+    /// The first [`FAILURES_MAX`] failures.
+    pub failures: Vec<(PathBuf, ClientError)>,
+}
+
+impl TreeReport {
+    fn count(&mut self, report: &FileReport) {
+        self.bytes += report.size;
+        self.fetched_bytes += report.fetched_bytes;
+        *match report.outcome {
+            FileOutcome::Fetched => &mut self.fetched_count,
+            FileOutcome::Identical => &mut self.identical_count,
+            FileOutcome::Kept => &mut self.kept_count,
+        } += 1;
+    }
+
+    /// True if every entry is in place.
+    pub fn is_complete(&self) -> bool {
+        self.failed_count == 0 && self.skipped_count == 0
+    }
+}
+
+/// A listing of which the entries from `at` on are still to do.
+struct Cursor {
+    listing: Listing,
+    at: usize,
+    /// The same for its small files, which come first; `None` when they are done.
+    small_at: Option<usize>,
+    local: LocalDir,
+    relative: PathBuf,
+}
+
+/// Where the entries of a listing go.
+pub(crate) enum Place {
+    /// The directory that the user named. It is made once there is a listing to put into it.
+    Root(PathBuf),
+    Below(LocalDir),
+}
+
+/// A file that is whole and waits for the sync after which it gets its name.
+struct Whole {
+    part: PartFile,
+    report: FileReport,
+    relative: PathBuf,
+}
+
+pub(crate) enum TreeJob<'a> {
+    List { job: Box<ListJob>, place: Place, relative: PathBuf },
+    File { job: Box<FileJob<'a>>, shown: PathBuf },
+    Small(Box<SmallFiles<'a>>),
+}
+
+/// How many jobs of each kind run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Running {
+    lists: usize,
+    files: usize,
+    batches: usize,
+}
+
+impl TreeJob<'_> {
+    fn inner(&mut self) -> &mut dyn Job {
+        match self {
+            TreeJob::List { job, .. } => &mut **job,
+            TreeJob::File { job, .. } => &mut **job,
+            TreeJob::Small(job) => &mut **job,
+        }
+    }
+}
+
+pub(crate) struct TreeSource<'a> {
+    context: Rc<FileContext<'a>>,
+    filter: Box<Filter<'a>>,
+    root: Option<(Name, PathBuf)>,
+    cursors: Vec<Cursor>,
+    /// Files that could not be fetched with the others of their batch.
+    left_over: Vec<(Name, Target)>,
+    running: Running,
+    files_max: usize,
+    wanted: Wanted,
+    report: TreeReport,
+    batch: Vec<Whole>,
+    /// The directory asked for could not be listed, or the disk is full: there is no going on.
+    fatal: Option<ClientError>,
+}
+
+impl<'a> TreeSource<'a> {
+    pub(crate) fn new(
+        context: Rc<FileContext<'a>>,
+        root: (Name, PathBuf),
+        filter: Box<Filter<'a>>,
+    ) -> Self {
+        TreeSource {
+            filter,
+            root: Some(root),
+            cursors: Vec::new(),
+            left_over: Vec::new(),
+            running: Running::default(),
+            files_max: context.config.transfers.clamp(1, TRANSFERS_MAX),
+            context,
+            wanted: Wanted::Either,
+            report: TreeReport::default(),
+            batch: Vec::new(),
+            fatal: None,
+        }
+    }
+
+    /// Jobs that may run at the same time.
+    pub(crate) fn at_once(&self) -> usize {
+        self.files_max + BESIDE_FILES_MAX
+    }
+
+    /// What was done, after everything that could be done.
+    pub(crate) fn into_outcome(self) -> Result<TreeReport, ClientError> {
+        match self.fatal {
+            Some(error) => Err(error),
+            None => Ok(self.report),
+        }
+    }
+
+    fn list(&mut self, name: Name, place: Place, relative: PathBuf, now_ns: u64) -> TreeJob<'a> {
+        let config = self.context.config.discovery();
+        let job = Box::new(ListJob::new(name, self.wanted, config, now_ns));
+        self.running.lists += 1;
+        TreeJob::List { job, place, relative }
+    }
+
+    fn file(&mut self, job: FileJob<'a>, shown: PathBuf) -> TreeJob<'a> {
+        self.running.files += 1;
+        TreeJob::File { job: Box::new(job), shown }
+    }
+
+    fn fail(&mut self, path: PathBuf, error: ClientError) {
+        self.report.failed_count += 1;
+        if is_disk_full(&error) {
+            self.fatal.get_or_insert(error);
+        } else if self.report.failures.len() < FAILURES_MAX {
+            self.report.failures.push((path, error));
+        }
+    }
+
+    /// The next entry of the innermost listing, as a job; `None` when the listing is at its end or
+    /// the entry needs none.
+    fn next_entry(&mut self, now_ns: u64) -> Step<'a> {
+        let Some(cursor) = self.cursors.last_mut() else { return Step::End };
+        if cursor.small_at.is_some() {
+            return self.next_batch();
+        }
+        let Some((described, next)) = cursor.listing.entry_at(cursor.at) else {
+            self.cursors.pop();
+            return Step::Nothing;
+        };
+        let entry = described.entry;
+        let is_small = is_small(&self.context, &described);
+        if is_small {
+            cursor.at = next;
+            return Step::Nothing;
+        }
+        let is_full = match entry.is_directory {
+            true => self.running.lists >= LISTS_MAX,
+            false => self.running.files >= self.files_max,
+        };
+        if is_full {
+            return Step::End;
+        }
+        cursor.at = next;
+        // A published part file would take the place of ours and be renamed as if it were whole.
+        if !is_safe_entry(entry.name) || is_part_name(entry.name) {
+            self.report.skipped_count += 1;
+            let directory = &cursor.listing.name;
+            self.context.report(Event::EntrySkipped { directory, entry: entry.name });
+            return Step::Nothing;
+        }
+        let os_name = os_name(entry.name);
+        let relative = cursor.relative.join(os_name);
+        if !(self.filter)(&relative, entry.is_directory) {
+            return Step::Nothing;
+        }
+        let name = cursor.listing.name.with_generic(entry.name);
+        if !entry.is_directory {
+            if let Some(report) = identical::report_at(&self.context, &cursor.local, &described) {
+                self.count(&report);
+                return Step::Nothing;
+            }
+            let target = cursor.local.file(os_name);
+            let shown = target.shown.clone();
+            let resolved = resolve(&cursor.listing, &described);
+            let job = FileJob::new(Rc::clone(&self.context), name, target, now_ns);
+            let job = match resolved {
+                Some(resolved) => job.with_resolved(resolved),
+                None => job,
+            };
+            return Step::Job(self.file(job, shown));
+        }
+        match cursor.local.child(os_name) {
+            Ok(local) => Step::Job(self.list(name, Place::Below(local), relative, now_ns)),
+            Err(error) => {
+                let path = cursor.local.shown.join(os_name);
+                self.context.report(Event::FileFailed { path: &path, error: &error });
+                self.fail(path, error);
+                Step::Nothing
+            }
+        }
+    }
+
+    /// The next small files of the innermost listing.
+    fn next_batch(&mut self) -> Step<'a> {
+        if self.running.batches >= BATCHES_MAX {
+            return Step::End;
+        }
+        let Some(cursor) = self.cursors.last_mut() else { return Step::End };
+        let Cursor { listing, small_at, local, relative, .. } = cursor;
+        let mut items = Vec::new();
+        while let Some(at) = small_at.filter(|_| items.len() < BATCH_MAX) {
+            let Some((described, next)) = listing.entry_at(at) else {
+                *small_at = None;
+                break;
+            };
+            *small_at = Some(next);
+            if !is_small(&self.context, &described)
+                || !(self.filter)(&relative.join(os_name(described.entry.name)), false)
+            {
+                continue;
+            }
+            match identical::report_at(&self.context, local, &described) {
+                Some(report) => self.report.count(&report),
+                None => items.extend(Item::new(&described)),
+            }
+        }
+        if items.is_empty() {
+            return Step::Nothing;
+        }
+        self.running.batches += 1;
+        let (name, local) = (listing.name.clone(), local.clone());
+        let batch = SmallFiles::new(Rc::clone(&self.context), name, local, items);
+        Step::Job(TreeJob::Small(Box::new(batch)))
+    }
+
+    fn take_batch(&mut self, batch: SmallFiles<'a>) {
+        batch.done.iter().for_each(|report| self.count(report));
+        for place in &batch.left_over {
+            let (name, local, file) = batch.file(*place);
+            self.left_over.push((name, local.file(os_name(file))));
+        }
+        for (shown, error) in batch.failed {
+            self.fail(shown, error);
+        }
+    }
+
+    fn count(&mut self, report: &FileReport) {
+        self.report.count(report);
+    }
+
+    /// Puts the waiting files in place: one sync for the contents of all, then the renames, then
+    /// one sync for the names.
+    pub(crate) fn place_batch(&mut self) {
+        let batch = std::mem::take(&mut self.batch);
+        let synced = sync_devices(&batch);
+        for Whole { part, report, relative } in &batch {
+            let placed = match &synced {
+                Ok(()) => part.rename(self.context.options.no_clobber),
+                Err(source) => Err(disk_error(part.shown(), source.kind())),
+            };
+            let path = part.shown();
+            match placed {
+                Ok(()) => {
+                    self.count(report);
+                    self.context.report(Event::FileDone { path, report });
+                }
+                Err(error) => {
+                    self.context.report(Event::FileFailed { path, error: &error });
+                    self.fail(relative.clone(), error);
+                }
+            }
+        }
+        if let Err(source) = sync_devices(&batch) {
+            let first = batch.first().map_or(Path::new(""), |whole| whole.part.shown());
+            self.fatal.get_or_insert(disk_error(first, source));
+        }
+    }
+
+    fn take_listing(
+        &mut self,
+        outcome: Result<Listing, ClientError>,
+        place: Place,
+        relative: PathBuf,
+    ) {
+        let disk = &self.context.config.disk;
+        let local = match place {
+            Place::Below(local) => local,
+            Place::Root(path) => match outcome.as_ref().map(|_| LocalDir::root(&path, disk)) {
+                Ok(Ok(local)) => local,
+                Ok(Err(error)) => return self.fatal = Some(error),
+                Err(_) => return self.fatal = outcome.err(),
+            },
+        };
+        match outcome {
+            Ok(listing) => {
+                self.report.directory_count += 1;
+                let entry_count = listing.entry_count();
+                self.context.report(Event::DirectoryListed { name: &listing.name, entry_count });
+                // Whoever has one manifest has them all, and so has nobody who has none.
+                let is_manifest = listing.is_manifest();
+                if let Some(copies) = &self.context.config.copies {
+                    let payload = listing.payload();
+                    copies.keep_directory(local.fd(), is_manifest, &listing.discovered, payload);
+                }
+                self.wanted = if is_manifest { Wanted::Manifest } else { Wanted::Plain };
+                let at = listing.start();
+                let small_at = is_manifest.then_some(at);
+                self.cursors.push(Cursor { listing, at, small_at, local, relative });
+            }
+            Err(error) => {
+                self.context.report(Event::FileFailed { path: &local.shown, error: &error });
+                self.fail(local.shown, error);
+            }
+        }
+    }
+}
+
+/// One sync for each device that holds files of the batch.
+fn sync_devices(batch: &[Whole]) -> std::io::Result<()> {
+    let mut synced = Vec::new();
+    for whole in batch {
+        let device = whole.part.device();
+        if !synced.contains(&device) {
+            whole.part.sync_device()?;
+            synced.push(device);
+        }
+    }
+    Ok(())
+}
+
+enum Step<'a> {
+    Job(TreeJob<'a>),
+    Nothing,
+    End,
+}
+
+impl<'a> JobSource for TreeSource<'a> {
+    type Job = TreeJob<'a>;
+
+    fn next_job(&mut self, now_ns: u64) -> Option<TreeJob<'a>> {
+        if let Some((name, path)) = self.root.take() {
+            return Some(self.list(name, Place::Root(path), PathBuf::new(), now_ns));
+        }
+        if self.fatal.is_none()
+            && self.running.files < self.files_max
+            && let Some((name, target)) = self.left_over.pop()
+        {
+            let shown = target.shown.clone();
+            let job = FileJob::new(Rc::clone(&self.context), name, target, now_ns);
+            return Some(self.file(job, shown));
+        }
+        while self.fatal.is_none() {
+            match self.next_entry(now_ns) {
+                Step::Job(job) => return Some(job),
+                Step::Nothing => {}
+                Step::End => return None,
+            }
+        }
+        None
+    }
+
+    fn take_done(&mut self, job: TreeJob<'a>) {
+        match job {
+            TreeJob::Small(batch) => {
+                self.running.batches -= 1;
+                self.take_batch(*batch);
+            }
+            TreeJob::List { job, place, relative } => {
+                self.running.lists -= 1;
+                self.take_listing(job.into_outcome(), place, relative);
+            }
+            TreeJob::File { mut job, shown } => {
+                self.running.files -= 1;
+                let whole = job.take_whole();
+                match (job.into_outcome(), whole) {
+                    (Err(error), _) => self.fail(shown, error),
+                    (Ok(report), None) => self.count(&report),
+                    (Ok(report), Some(part)) => {
+                        self.batch.push(Whole { part, report, relative: shown });
+                        if self.batch.len() >= BATCH_FILES {
+                            self.place_batch();
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn is_disk_full(error: &ClientError) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    matches!(error, ClientError::LocalDisk { source, .. }
+        if matches!(source.kind(), StorageFull | QuotaExceeded))
+}
+
+impl Job for TreeJob<'_> {
+    fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
+        self.inner().handle_data(data, is_marked, context)
+    }
+
+    fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
+        self.inner().handle_nack(name, kind, context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        self.inner().handle_timeout(context);
+    }
+
+    fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        self.inner().poll_request(context)
+    }
+
+    fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        self.inner().poll_deadline(flow)
+    }
+
+    fn is_done(&self) -> bool {
+        match self {
+            TreeJob::List { job, .. } => job.is_done(),
+            TreeJob::File { job, .. } => job.is_done(),
+            TreeJob::Small(job) => job.is_done(),
+        }
+    }
+
+    fn refused_count(&mut self) -> u64 {
+        self.inner().refused_count()
+    }
+
+    fn abandon(&mut self, flow: &mut Flow) {
+        self.inner().abandon(flow);
+    }
+}

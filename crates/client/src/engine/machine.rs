@@ -1,0 +1,369 @@
+//! The event loop without sockets, threads and clocks: frames in, frames out, any number of jobs.
+//!
+//! Whoever drives it owns the connections and says what time it is: the session wing does so over
+//! sockets, or for whoever has frames from elsewhere. Per turn it calls, in this order: *begin*
+//! ([`Run::refill`]), *connect* ([`Machine::poll_connect`], answered by
+//! [`Machine::handle_connected`] or [`Machine::handle_connect_failed`]), *send*
+//! ([`Machine::send`]), *receive* ([`Machine::handle_frame`] for each frame, then
+//! [`Machine::end_burst`]), *time* ([`Machine::handle_timeout`] when [`Machine::poll_deadline`] has
+//! come). After send and after time, [`Run::retire`] takes out what is done.
+//!
+//! Frames are borrowed where they lie and go to the jobs from there. Each job sends a bounded
+//! number of requests before the next has its turn, so that none starves the others.
+
+use byname_link::{LinkService, ReassemblyLimits};
+use byname_packet::lp::{LpHeader, nack_reason};
+use byname_packet::{Data, Interest, NameRef};
+use byname_security::trust::Validator;
+use byname_transfer::fetch::NackKind;
+use byname_transfer::flow::Flow;
+use byname_transfer::request::{Context, Request};
+use byname_transfer::versions::VersionMemory;
+
+use crate::config::ClientConfig;
+use crate::engine::job::{Job, JobSource};
+use crate::engine::path::PathReport;
+use crate::engine::random::Random;
+use crate::engine::routes::{JobId, Routes};
+use crate::engine::run::{Active, Run, find};
+use crate::engine::sources::{Connect, End, Sources};
+
+/// Requests of one job before the next one has its turn.
+const BURST: usize = 32;
+/// Pieces that are not genuine after which another source is asked: one may be the network's.
+const REFUSED_MAX: u64 = 3;
+/// Interests are small; this fits every path and is what most forwarders use.
+const DATAGRAM_MTU_BYTES: usize = 1420;
+/// Unfinished fragmented packets: a window of large segments may arrive interleaved.
+const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
+    messages_max: 64,
+    bytes_max: 1 << 20,
+    fragments_max: 400,
+    lifetime_ns: 500_000_000,
+};
+
+/// What time it is, for a whole burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// Nanoseconds of a clock that never goes back.
+    pub now_ns: u64,
+    /// Nanoseconds since the Unix epoch.
+    pub unix_ns: u64,
+}
+
+/// What all jobs of a client share.
+pub(crate) struct Shared {
+    pub(crate) flow: Flow,
+    pub(crate) validator: Validator,
+    pub(crate) versions: VersionMemory,
+}
+
+impl Shared {
+    /// Nothing seen yet.
+    pub(crate) fn new(config: &ClientConfig, now_ns: u64) -> Self {
+        Shared {
+            flow: config.flow(now_ns),
+            validator: Validator::new(config.trust.clone()),
+            versions: VersionMemory::default(),
+        }
+    }
+
+    fn context(&mut self, now: Now) -> Context<'_> {
+        Context {
+            now_ns: now.now_ns,
+            unix_ns: now.unix_ns,
+            flow: &mut self.flow,
+            validator: &mut self.validator,
+            versions: &mut self.versions,
+        }
+    }
+}
+
+/// Where frames go: the connection in use.
+pub(crate) trait Outlet {
+    /// Whether another request should be made now.
+    fn has_room(&self) -> bool;
+    /// Queues a frame. What finds no room is lost; retransmission repairs that.
+    fn queue(&mut self, parts: &[&[u8]]);
+}
+
+/// What a connection delivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// Octets: every frame is a whole packet.
+    Stream,
+    /// Datagrams: packets may come in fragments.
+    Datagram,
+}
+
+/// See the module.
+pub(crate) struct Machine {
+    pub(crate) shared: Shared,
+    sources: Sources,
+    link: LinkService,
+    random: Random,
+    pub(super) routes: Routes,
+    pub(super) next_id: u64,
+    /// Pieces that were not genuine when the source was last changed for that.
+    refused_before: u64,
+    /// What the source refused and another may have, with the reason.
+    refused: Vec<(Vec<u8>, u64)>,
+    end: Option<End>,
+    /// Frames that made no packet.
+    dropped_count: u64,
+    waiting: Vec<JobId>,
+    wire: Vec<u8>,
+}
+
+impl Machine {
+    /// The first of the sources is connected to.
+    pub(crate) fn new(shared: Shared, sources: Sources, channel: Channel, random: Random) -> Self {
+        let mut random = random;
+        Machine {
+            shared,
+            sources,
+            link: link_for(channel, &mut random),
+            random,
+            routes: Routes::default(),
+            next_id: 0,
+            refused_before: 0,
+            refused: Vec::new(),
+            end: None,
+            dropped_count: 0,
+            waiting: Vec::new(),
+            wire: Vec::new(),
+        }
+    }
+
+    /// Objects and packets that are waited for.
+    pub(crate) fn name_count(&self) -> usize {
+        self.routes.len()
+    }
+
+    /// What is known about the way to this endpoint.
+    pub(crate) fn path(&self, endpoint: &str) -> PathReport {
+        PathReport::new(endpoint, &self.shared.flow, self.dropped_count)
+    }
+
+    /// Whether a lost connection can come back.
+    pub(crate) fn can_reconnect(&self) -> bool {
+        self.sources.can_reconnect()
+    }
+
+    /// Why nothing can go on, once; then it may be tried again.
+    pub(crate) fn take_end(&mut self) -> Option<End> {
+        self.end.take()
+    }
+
+    /// The source that shall be connected to now. The connection in use stays until it is.
+    pub(crate) fn poll_connect(&mut self, now_ns: u64) -> Option<Connect> {
+        self.sources.poll_connect(now_ns)
+    }
+
+    /// The source of the last [`Machine::poll_connect`] is there, and the one before is not used
+    /// any more.
+    pub(crate) fn handle_connected(
+        &mut self,
+        channel: Channel,
+        now_ns: u64,
+        out: &mut impl Outlet,
+    ) {
+        self.link = link_for(channel, &mut self.random);
+        self.sources.handle_connected();
+        for (wire, _) in std::mem::take(&mut self.refused) {
+            self.sources.ask(now_ns);
+            self.send_wire(&wire, out);
+        }
+    }
+
+    /// The source of the last [`Machine::poll_connect`] cannot be had.
+    pub(crate) fn handle_connect_failed<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
+        self.end = self.end.or(self.sources.handle_connect_failed(now.now_ns));
+        if !self.sources.is_switching() {
+            self.tell_refused(run, now);
+        }
+    }
+
+    /// The connection in use is gone.
+    pub(crate) fn handle_disconnected(&mut self, now_ns: u64) {
+        self.sources.handle_disconnected(now_ns);
+    }
+
+    /// Nobody listens at the other end. Later it may be a forwarder that restarts; before the
+    /// first packet nobody is there.
+    pub(crate) fn handle_unreachable(&mut self) {
+        if !self.sources.is_answered() {
+            self.end = self.end.or(self.sources.handle_unreachable());
+        }
+    }
+
+    /// Sends what the jobs have to send and the outlet has room for.
+    pub(crate) fn send<S: JobSource>(
+        &mut self,
+        run: &mut Run<S>,
+        clock: &impl Fn() -> Now,
+        out: &mut impl Outlet,
+    ) {
+        let mut has_more = true;
+        while has_more && out.has_room() {
+            has_more = false;
+            for one in &mut run.active {
+                has_more |= self.send_burst(one, clock(), out);
+            }
+        }
+        // Whoever was first now is last next time.
+        if !run.active.is_empty() {
+            run.active.rotate_left(1);
+        }
+    }
+
+    /// True if the job used up its burst and may have more to send.
+    fn send_burst<J: Job>(&mut self, one: &mut Active<J>, now: Now, out: &mut impl Outlet) -> bool {
+        for _ in 0..BURST {
+            let mut context = self.shared.context(now);
+            let Some(request) = one.job.poll_request(&mut context) else { return false };
+            self.routes.insert(&request, one.id);
+            self.send_request(&request, now.now_ns, out);
+        }
+        true
+    }
+
+    fn send_request(&mut self, request: &Request, now_ns: u64, out: &mut impl Outlet) {
+        let mut wire = std::mem::take(&mut self.wire);
+        wire.clear();
+        request.encode(self.random.next_nonce(), &mut wire);
+        self.sources.ask(now_ns);
+        self.send_wire(&wire, out);
+        self.wire = wire;
+    }
+
+    /// Sends an Interest that is there already.
+    fn send_wire(&mut self, wire: &[u8], out: &mut impl Outlet) {
+        let sent = self
+            .link
+            .send(&LpHeader::default(), wire, 0, |head, packet| out.queue(&[head, packet]));
+        if let Err(error) = sent {
+            tracing::debug!(%error, "an Interest does not fit the link");
+        }
+    }
+
+    /// Takes a frame of the connection in use. [`Machine::end_burst`] comes behind the last one.
+    pub(crate) fn handle_frame<S: JobSource>(&mut self, run: &mut Run<S>, frame: &[u8], now: Now) {
+        let is_elsewhere = self.sources.has_others();
+        let Machine { sources, link, shared, routes, waiting, refused, dropped_count, .. } = self;
+        sources.hear();
+        let received = match link.receive(frame, now.now_ns) {
+            Ok(Some(received)) => received,
+            Ok(None) => return,
+            Err(reason) => {
+                *dropped_count += 1;
+                return tracing::debug!(?reason, "a frame was dropped");
+            }
+        };
+        let mut context = shared.context(now);
+        let Some(reason) = received.header.nack else {
+            sources.hear_data();
+            let data = match Data::decode(received.packet) {
+                Ok(data) => data,
+                Err(error) => {
+                    *dropped_count += 1;
+                    return tracing::debug!(%error, "a packet was dropped");
+                }
+            };
+            let is_marked = received.header.congestion_mark > Some(0);
+            routes.find(data.name, waiting);
+            // All of them: two jobs may wait for the same certificate.
+            for id in waiting {
+                if let Some(one) = find(&mut run.active, *id) {
+                    one.job.handle_data(&data, is_marked, &mut context);
+                }
+            }
+            return;
+        };
+        match Interest::decode(received.packet) {
+            Ok(interest) if is_elsewhere && is_refusal(reason) => {
+                refused.push((interest.wire().to_vec(), reason));
+            }
+            Ok(interest) => {
+                routes.find(interest.name, waiting);
+                give_nack(&mut run.active, waiting, interest.name, reason, &mut context);
+            }
+            Err(error) => tracing::debug!(%error, "a Nack was dropped"),
+        }
+    }
+
+    /// All frames that were there are taken: decides whether somebody else is to be asked.
+    pub(crate) fn end_burst<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
+        if !self.refused.is_empty() && !self.sources.switch() {
+            self.tell_refused(run, now);
+        }
+        self.leave_liar(run);
+        self.sources.check_silence(now.now_ns);
+    }
+
+    /// Tells the jobs what was refused: there is nobody else who may have it.
+    fn tell_refused<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
+        for (wire, reason) in std::mem::take(&mut self.refused) {
+            let Ok(interest) = Interest::decode(&wire) else { continue };
+            self.routes.find(interest.name, &mut self.waiting);
+            let mut context = self.shared.context(now);
+            give_nack(&mut run.active, &self.waiting, interest.name, reason, &mut context);
+        }
+    }
+
+    /// A source that keeps sending what does not verify is left for another.
+    fn leave_liar<S: JobSource>(&mut self, run: &mut Run<S>) {
+        let refused = run.active.iter_mut().map(|one| one.job.refused_count()).sum::<u64>();
+        if refused < self.refused_before {
+            self.refused_before = 0;
+        }
+        if refused >= self.refused_before + REFUSED_MAX && self.sources.leave() {
+            self.refused_before = refused;
+        }
+    }
+
+    /// Lets the jobs do what is due.
+    pub(crate) fn handle_timeout<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
+        for one in &mut run.active {
+            let deadline_ns = one.job.poll_deadline(&self.shared.flow);
+            if deadline_ns.is_some_and(|at| at <= now.now_ns) {
+                one.job.handle_timeout(&mut self.shared.context(now));
+            }
+        }
+    }
+
+    /// When something is due that the jobs, or the choice of the source, wait for.
+    pub(crate) fn poll_deadline<S: JobSource>(&mut self, run: &mut Run<S>) -> Option<u64> {
+        let flow = &self.shared.flow;
+        let jobs = run.active.iter_mut().filter_map(|one| one.job.poll_deadline(flow));
+        jobs.chain(flow.poll_deadline()).chain(self.sources.poll_deadline()).min()
+    }
+}
+
+fn link_for(channel: Channel, random: &mut Random) -> LinkService {
+    match channel {
+        Channel::Datagram => {
+            LinkService::datagram(DATAGRAM_MTU_BYTES, random.next_u64(), REASSEMBLY)
+        }
+        Channel::Stream => LinkService::stream(),
+    }
+}
+
+/// Whether another source may say otherwise.
+fn is_refusal(reason: u64) -> bool {
+    matches!(reason, nack_reason::NO_ROUTE | nack_reason::NONE)
+}
+
+fn give_nack<J: Job>(
+    active: &mut [Active<J>],
+    waiting: &[JobId],
+    name: NameRef<'_>,
+    reason: u64,
+    context: &mut Context<'_>,
+) {
+    for id in waiting {
+        if let Some(one) = find(active, *id) {
+            one.job.handle_nack(name, NackKind::from_reason(reason), context);
+        }
+    }
+}

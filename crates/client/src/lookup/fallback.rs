@@ -1,0 +1,156 @@
+//! Fallback lookups in manifests, where nobody answers for a name itself.
+//!
+//! Whoever has a copy that was fetched by a directory's manifest has no packet about any single
+//! file, only the one that proves the manifest. So the manifest of the name's directory is asked
+//! for and, should the name be a directory, its own. What comes is verified by the publisher's
+//! signature like every other description: the manifest's packet vouches for each entry.
+//!
+//! Invariant: what was asked first decides about errors; a fallback that fails leaves no trace.
+
+use byname_packet::{Data, Name, NameRef, types};
+use byname_security::trust::Trusted;
+use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
+use byname_transfer::error::ReadError;
+use byname_transfer::fetch::NackKind;
+use byname_transfer::flow::Flow;
+use byname_transfer::naming::manifest_name;
+use byname_transfer::request::{Context, Request};
+
+use crate::engine::job::Job;
+use crate::lookup::list_job::ListJob;
+use crate::lookup::listing::Listing;
+use crate::lookup::resolved::resolve;
+
+/// What is asked for when nobody answers for the name.
+pub(super) struct Manifests {
+    /// Of the directory that the name is in.
+    parent: Option<ListJob>,
+    /// Of the name itself.
+    own: Option<Discovery>,
+    /// What came of the name itself, should it be a directory.
+    directory: Option<Discovered>,
+    error: ReadError,
+}
+
+impl Manifests {
+    pub(super) fn new(name: &Name, config: DiscoveryConfig, error: ReadError, now_ns: u64) -> Self {
+        let is_entry = name.view().last().is_some_and(|last| last.typ == types::GENERIC);
+        let parent = is_entry.then(|| {
+            let directory = name.view().without_last(1).to_name();
+            ListJob::manifest_for(name, directory, config, now_ns)
+        });
+        let own = is_entry.then(|| Discovery::new(manifest_name(name.view()), config, now_ns));
+        Manifests { parent, own, directory: None, error }
+    }
+
+    /// What it came to, if it did.
+    pub(super) fn step(
+        &mut self,
+        name: &Name,
+        context: &mut Context<'_>,
+    ) -> Option<Result<Discovered, ReadError>> {
+        if let Some(outcome) = self.own.as_mut().and_then(Discovery::poll_outcome) {
+            self.own = None;
+            self.directory = outcome.ok().filter(|found| found.metadata.is_directory());
+        }
+        if let Some(job) = self.parent.take_if(|job| job.is_done())
+            && let Ok(listing) = job.into_outcome()
+        {
+            match entry(&listing, name) {
+                NamedEntry::File(found) => return Some(not_older(*found, name, context)),
+                NamedEntry::Nothing => return Some(Err(self.error.clone())),
+                NamedEntry::Directory => {}
+            }
+        }
+        if let Some(found) = self.directory.take() {
+            return Some(Ok(found));
+        }
+        let is_over = self.parent.is_none() && self.own.is_none();
+        is_over.then(|| Err(self.error.clone()))
+    }
+
+    pub(super) fn handle_data(&mut self, data: &Data<'_>, context: &mut Context<'_>) -> bool {
+        let (parent, own) = (self.parent.as_mut(), self.own.as_mut());
+        parent.is_some_and(|job| job.handle_data(data, false, context))
+            || own.is_some_and(|discovery| discovery.handle_data(data, context))
+    }
+
+    pub(super) fn handle_nack(
+        &mut self,
+        name: NameRef<'_>,
+        kind: NackKind,
+        context: &mut Context<'_>,
+    ) {
+        if let Some(job) = &mut self.parent {
+            job.handle_nack(name, kind, context);
+        }
+        if let Some(discovery) = &mut self.own {
+            discovery.handle_nack(name, kind, context);
+        }
+    }
+
+    pub(super) fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        if let Some(job) = &mut self.parent {
+            job.handle_timeout(context);
+        }
+        if let Some(discovery) = &mut self.own {
+            discovery.handle_timeout(context);
+        }
+    }
+
+    pub(super) fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        let request = self.own.as_mut().and_then(|discovery| discovery.poll_request(context));
+        request.or_else(|| self.parent.as_mut().and_then(|job| job.poll_request(context)))
+    }
+
+    pub(super) fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        let own = self.own.as_mut().and_then(|discovery| discovery.poll_deadline(flow));
+        let parent = self.parent.as_mut().and_then(|job| job.poll_deadline(flow));
+        own.into_iter().chain(parent).min()
+    }
+
+    pub(super) fn abandon(&mut self, flow: &mut Flow) {
+        if let Some(mut job) = self.parent.take() {
+            job.abandon(flow);
+        }
+        if let Some(mut discovery) = self.own.take() {
+            discovery.abandon(flow);
+        }
+    }
+}
+
+/// A manifest may be older than what is known of the file.
+fn not_older(
+    found: Discovered,
+    name: &Name,
+    context: &mut Context<'_>,
+) -> Result<Discovered, ReadError> {
+    let got = found.version;
+    if let Err(older) = context.versions.check(name.view(), got) {
+        return Err(ReadError::RolledBack { name: name.clone(), seen: older.seen, got });
+    }
+    if found.trust != Trusted::Insecure {
+        context.versions.insert(name.clone(), got);
+    }
+    Ok(found)
+}
+
+/// A name, as the manifest of its directory has it.
+enum NamedEntry {
+    File(Box<Discovered>),
+    Directory,
+    Nothing,
+}
+
+fn entry(listing: &Listing, name: &Name) -> NamedEntry {
+    let last = name.view().last().map(|last| last.value);
+    let found = listing.described().find(|described| Some(described.entry.name) == last);
+    match found {
+        Some(described) if described.entry.is_directory => NamedEntry::Directory,
+        Some(described) => match resolve(listing, &described) {
+            Some(found) => NamedEntry::File(Box::new(found)),
+            None => NamedEntry::Nothing,
+        },
+        None => NamedEntry::Nothing,
+    }
+}

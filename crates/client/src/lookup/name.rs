@@ -1,0 +1,248 @@
+//! Lookup of the current version of a name.
+//!
+//! Where nobody answers for the name itself (Nack NoRoute), manifests may speak for it: see
+//! [`fallback`](super::fallback).
+
+use byname_packet::{Data, Name, NameRef};
+use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig, Waiting};
+use byname_transfer::error::ReadError;
+use byname_transfer::fetch::{FetchConfig, NackKind};
+use byname_transfer::flow::Flow;
+use byname_transfer::reader::{ObjectPlan, Reader};
+use byname_transfer::request::{Context, Request};
+
+use crate::engine::job::Job;
+use crate::error::ClientError;
+use crate::lookup::fallback::Manifests;
+use crate::lookup::stage::Lookup;
+
+/// Finds one version.
+pub(crate) struct NameLookup {
+    config: DiscoveryConfig,
+    name: Name,
+    state: LookupState,
+    /// How the object is read, if its beginning may be asked for before it is proved.
+    reads: Option<FetchConfig>,
+    ahead: Option<Box<Reader>>,
+    outcome: Option<Result<Discovered, ReadError>>,
+}
+
+enum LookupState {
+    Asking(Box<Discovery>),
+    Manifests(Box<Manifests>),
+    Done,
+}
+
+impl NameLookup {
+    pub(crate) fn new(name: Name, config: DiscoveryConfig, now_ns: u64) -> Self {
+        let discovery = Discovery::new(name.clone(), config, now_ns);
+        NameLookup {
+            config,
+            name,
+            state: LookupState::Asking(Box::new(discovery)),
+            reads: None,
+            ahead: None,
+            outcome: None,
+        }
+    }
+
+    /// Asks for the beginning of the object as soon as its description has come, although that
+    /// still has to be proved.
+    pub(crate) fn asking_ahead(mut self, config: FetchConfig) -> Self {
+        self.reads = Some(config);
+        self
+    }
+
+    /// Who has asked ahead; to be used only for what was found.
+    pub(crate) fn take_ahead(&mut self) -> Option<Box<Reader>> {
+        self.ahead.take()
+    }
+
+    /// What was found, once.
+    pub(crate) fn poll_outcome(&mut self) -> Option<Result<Discovered, ReadError>> {
+        self.outcome.take()
+    }
+
+    /// What is being waited for.
+    pub(crate) fn poll_waiting(&mut self, now_ns: u64) -> Option<Waiting> {
+        match &mut self.state {
+            LookupState::Asking(discovery) => discovery.poll_waiting(now_ns),
+            LookupState::Manifests(_) | LookupState::Done => None,
+        }
+    }
+
+    pub(crate) fn handle_data(&mut self, data: &Data<'_>, context: &mut Context<'_>) -> bool {
+        let was_taken = match &mut self.state {
+            LookupState::Asking(discovery) => {
+                let ahead = self.ahead.as_mut();
+                discovery.handle_data(data, context)
+                    || ahead.is_some_and(|reader| {
+                        reader.handle_data(data, false, context, &mut |_, _| {})
+                    })
+            }
+            LookupState::Manifests(manifests) => manifests.handle_data(data, context),
+            LookupState::Done => false,
+        };
+        self.step(context);
+        was_taken
+    }
+
+    fn finish(&mut self, outcome: Result<Discovered, ReadError>) {
+        self.state = LookupState::Done;
+        self.outcome = Some(outcome);
+    }
+
+    /// Begins to ask ahead when there is a description to be proved, and ends when it is refused.
+    fn look_ahead(&mut self, context: &mut Context<'_>) {
+        let (LookupState::Asking(discovery), Some(config)) = (&self.state, self.reads) else {
+            return;
+        };
+        let plan = discovery.unverified().and_then(|it| ObjectPlan::new(&it, false).ok());
+        match plan.filter(|plan| plan.root().is_some()) {
+            Some(plan) if self.ahead.is_none() => {
+                self.ahead = Some(Box::new(Reader::speculative(plan, config)));
+            }
+            Some(_) => {}
+            None => self.leave_ahead(context.flow),
+        }
+    }
+
+    fn leave_ahead(&mut self, flow: &mut Flow) {
+        if let Some(mut reader) = self.ahead.take() {
+            reader.abandon(flow);
+        }
+    }
+
+    fn step(&mut self, context: &mut Context<'_>) {
+        match &mut self.state {
+            LookupState::Asking(discovery) => match discovery.poll_outcome() {
+                None => self.look_ahead(context),
+                Some(Err(error @ ReadError::NoRoute { .. })) => {
+                    let manifests = Manifests::new(&self.name, self.config, error, context.now_ns);
+                    self.state = LookupState::Manifests(Box::new(manifests));
+                }
+                Some(outcome) => {
+                    if outcome.is_err() {
+                        self.leave_ahead(context.flow);
+                    }
+                    self.finish(outcome);
+                }
+            },
+            LookupState::Manifests(manifests) => {
+                if let Some(outcome) = manifests.step(&self.name, context) {
+                    manifests.abandon(context.flow);
+                    self.finish(outcome);
+                }
+            }
+            LookupState::Done => {}
+        }
+    }
+}
+
+impl Lookup for NameLookup {
+    fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
+        if let Some(reader) = &mut self.ahead {
+            reader.handle_nack(name, kind, context);
+        }
+        match &mut self.state {
+            LookupState::Asking(discovery) => discovery.handle_nack(name, kind, context),
+            LookupState::Manifests(manifests) => manifests.handle_nack(name, kind, context),
+            LookupState::Done => {}
+        }
+        self.step(context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        if let Some(reader) = &mut self.ahead {
+            reader.handle_timeout(context);
+        }
+        match &mut self.state {
+            LookupState::Asking(discovery) => discovery.handle_timeout(context),
+            LookupState::Manifests(manifests) => manifests.handle_timeout(context),
+            LookupState::Done => {}
+        }
+        self.step(context);
+    }
+
+    fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        match &mut self.state {
+            LookupState::Asking(discovery) => {
+                let request = discovery.poll_request(context);
+                request.or_else(|| self.ahead.as_mut()?.poll_request(context))
+            }
+            LookupState::Manifests(manifests) => manifests.poll_request(context),
+            LookupState::Done => None,
+        }
+    }
+
+    fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        match &mut self.state {
+            LookupState::Asking(discovery) => {
+                let ahead = self.ahead.as_mut().and_then(|reader| reader.poll_deadline(flow));
+                discovery.poll_deadline(flow).into_iter().chain(ahead).min()
+            }
+            LookupState::Manifests(manifests) => manifests.poll_deadline(flow),
+            LookupState::Done => None,
+        }
+    }
+
+    fn abandon(&mut self, flow: &mut Flow) {
+        self.leave_ahead(flow);
+        match &mut self.state {
+            LookupState::Asking(discovery) => discovery.abandon(flow),
+            LookupState::Manifests(manifests) => manifests.abandon(flow),
+            LookupState::Done => {}
+        }
+    }
+}
+
+/// Lookup of one name, as a job.
+pub(crate) struct LookupJob {
+    lookup: NameLookup,
+    outcome: Option<Result<Discovered, ReadError>>,
+}
+
+impl LookupJob {
+    pub(crate) fn new(name: Name, config: DiscoveryConfig, now_ns: u64) -> Self {
+        LookupJob { lookup: NameLookup::new(name, config, now_ns), outcome: None }
+    }
+
+    pub(crate) fn into_outcome(self) -> Result<Discovered, ClientError> {
+        let outcome = self.outcome.expect("the driver hands out jobs that are done");
+        outcome.map_err(ClientError::from)
+    }
+}
+
+impl Job for LookupJob {
+    fn handle_data(&mut self, data: &Data<'_>, _: bool, context: &mut Context<'_>) -> bool {
+        let was_taken = self.lookup.handle_data(data, context);
+        self.outcome = self.outcome.take().or_else(|| self.lookup.poll_outcome());
+        was_taken
+    }
+
+    fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
+        self.lookup.handle_nack(name, kind, context);
+        self.outcome = self.outcome.take().or_else(|| self.lookup.poll_outcome());
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        self.lookup.handle_timeout(context);
+        self.outcome = self.outcome.take().or_else(|| self.lookup.poll_outcome());
+    }
+
+    fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        self.lookup.poll_request(context)
+    }
+
+    fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        self.lookup.poll_deadline(flow)
+    }
+
+    fn is_done(&self) -> bool {
+        self.outcome.is_some()
+    }
+
+    fn abandon(&mut self, flow: &mut Flow) {
+        self.lookup.abandon(flow);
+    }
+}

@@ -1,0 +1,13 @@
+//! Reads: bytes of one version of a file, to whoever asks for them.
+//!
+//! [`open_file`] is the job of an open file; [`operation`] is one call on it, [`scheduler`] decides
+//! what to ask for next, [`cache`] keeps units for the next read and [`prefetch`] runs ahead of a
+//! pattern. [`stream`] hands a long range to a sink.
+
+pub(crate) mod cache;
+pub(crate) mod counters;
+pub(crate) mod open_file;
+pub(crate) mod operation;
+pub(crate) mod prefetch;
+pub(crate) mod scheduler;
+pub(crate) mod stream;

@@ -1,0 +1,221 @@
+//! Everything that happens to one open file: reads of any ranges, together.
+//!
+//! Calls are turned into *granules* (units of 8 KiB; segments of files without a hash tree), and
+//! a granule is asked for once however many calls and ranges want it. The proved bytes are copied
+//! from the packet straight into the buffers of all of them. What is left over of a granule goes
+//! to the cache, since neighbours are likely to be asked for next; a granule that was used whole
+//! is not kept, nor what a call of many ranges leaves over. Tree nodes stay with the reader.
+//!
+//! Granules are picked one by one when there is room to send, in turns of a few from each call,
+//! so a call of a thousand ranges holds no queue of its own, a short call passes a long one, and a
+//! cancelled call stops at what is under way.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use byname_packet::{Data, NameRef};
+use byname_transfer::error::ReadError;
+use byname_transfer::fetch::{FetchConfig, NackKind};
+use byname_transfer::flow::Flow;
+use byname_transfer::reader::{ObjectPlan, Reader, Selection};
+use byname_transfer::request::{Context, Request};
+
+use crate::engine::completion::{Completion, Reply};
+use crate::engine::job::Job;
+use crate::error::ClientError;
+use crate::read::counters::{Counters, add};
+use crate::read::operation::{Operation, RangesRead, ReadRequest};
+use crate::read::scheduler::{RangeScheduler, Step};
+
+/// Granules of one file that may be awaited at once.
+const AWAITED_MAX: usize = 2048;
+
+/// How much of the memory of all open files one of them may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub(crate) nodes_max: usize,
+    pub(crate) cache_bytes_max: usize,
+}
+
+impl Share {
+    /// One call of the largest count of ranges never needs a node twice below 16 GiB.
+    const ONE_CALL: Share = Share { nodes_max: 2048, cache_bytes_max: 64 << 10 };
+}
+
+/// What the engine leaves for the job of a file.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    pub(crate) operations: VecDeque<Operation>,
+    /// Some caller went away; look which.
+    pub(crate) has_cancelled: bool,
+    pub(crate) is_closed: bool,
+    pub(crate) share: Option<Share>,
+}
+
+/// The job of an open file. It is done, for the time being, when nobody waits for anything.
+pub(crate) struct FileReads {
+    pub(crate) id: u64,
+    plan: ObjectPlan,
+    config: FetchConfig,
+    reader: Reader,
+    inbox: Rc<RefCell<Inbox>>,
+    scheduler: RangeScheduler,
+    share: Option<Share>,
+}
+
+impl FileReads {
+    pub(crate) fn new(
+        id: u64,
+        plan: ObjectPlan,
+        config: FetchConfig,
+        inbox: Rc<RefCell<Inbox>>,
+        (prefetch_bytes_max, counters): (u64, Arc<Counters>),
+    ) -> Self {
+        let reader = Reader::new(plan.clone(), Selection::Bytes(0..0), config);
+        let scheduler =
+            RangeScheduler::new(reader.granule_bytes(), plan.size, prefetch_bytes_max, counters);
+        FileReads { id, plan, config, reader, inbox, scheduler, share: None }
+    }
+
+    /// A file that is open for one call only, and the place for its answer.
+    pub(crate) fn once(
+        plan: ObjectPlan,
+        config: FetchConfig,
+        request: ReadRequest,
+    ) -> (Self, Arc<Completion<RangesRead>>) {
+        let completion = Completion::new();
+        let operation = Operation::new(request, plan.size, Reply::new(Arc::clone(&completion)));
+        let inbox = Inbox { share: Some(Share::ONE_CALL), ..Inbox::default() };
+        let inbox = Rc::new(RefCell::new(inbox));
+        inbox.borrow_mut().operations.push_back(operation);
+        (FileReads::new(0, plan, config, inbox, Default::default()), completion)
+    }
+
+    /// Takes what the engine has left.
+    fn admit(&mut self, context: &mut Context<'_>) {
+        let mut inbox = self.inbox.borrow_mut();
+        if let Some(share) = inbox.share.filter(|share| self.share != Some(*share)) {
+            self.share = Some(share);
+            self.reader.keep_nodes(share.nodes_max);
+            self.scheduler.set_cache_bytes_max(share.cache_bytes_max);
+        }
+        for operation in inbox.operations.drain(..) {
+            self.scheduler.add(operation);
+        }
+        if std::mem::take(&mut inbox.has_cancelled) {
+            let unwanted = self.scheduler.drop_cancelled();
+            unwanted.iter().for_each(|granule| self.reader.unwant(*granule, context.flow));
+            for granule in unwanted {
+                // Segments of another size than the unit may serve neighbours too.
+                for neighbour in [granule.saturating_sub(1), granule + 1] {
+                    if self.scheduler.is_awaited(neighbour) {
+                        self.reader.want(neighbour, context.now_ns);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Moves one granule, or one pass of a file that has none, on its way.
+    fn begin_something(&mut self, context: &mut Context<'_>) -> Step {
+        let step = self.scheduler.next_step();
+        match step {
+            Step::Nothing | Step::Served => {}
+            Step::Want(granule) => self.reader.want(granule, context.now_ns),
+            Step::ReadAll => {
+                self.reader.abandon(context.flow);
+                self.reader = Reader::new(self.plan.clone(), Selection::All, self.config);
+            }
+        }
+        step
+    }
+
+    /// Looks whether the reader has failed or, without granules, come to the end.
+    fn settle(&mut self, context: &mut Context<'_>) {
+        let Some(failure) = self.reader.failure().cloned() else {
+            if self.scheduler.is_passing() && self.reader.is_finished() {
+                self.scheduler.end_pass();
+            }
+            return;
+        };
+        self.reader.abandon(context.flow);
+        self.reader = Reader::new(self.plan.clone(), Selection::Bytes(0..0), self.config);
+        if let Some(share) = self.share {
+            self.reader.keep_nodes(share.nodes_max);
+        }
+        let unit = match &failure {
+            ReadError::BadUnit { unit, .. } => Some(*unit),
+            _ => None,
+        };
+        self.scheduler.fail(unit, &|| ClientError::from(failure.clone()));
+        for granule in self.scheduler.awaited() {
+            self.reader.want(granule, context.now_ns);
+        }
+    }
+}
+
+impl Job for FileReads {
+    fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
+        let FileReads { reader, scheduler, .. } = self;
+        let was_taken = reader.handle_data(data, is_marked, context, &mut |offset, bytes| {
+            scheduler.take(offset, bytes);
+        });
+        if was_taken {
+            add(&self.scheduler.counters().received_bytes, data.wire().len() as u64);
+        }
+        self.settle(context);
+        was_taken
+    }
+
+    fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
+        self.reader.handle_nack(name, kind, context);
+        self.settle(context);
+    }
+
+    fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        self.reader.handle_timeout(context);
+        self.settle(context);
+    }
+
+    fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        self.admit(context);
+        self.reader.set_class(self.scheduler.class());
+        let mut request = self.reader.poll_request(context);
+        while request.is_none() {
+            let class = self.scheduler.class();
+            self.reader.set_class(class);
+            let has_room = self.scheduler.awaited_count() < AWAITED_MAX
+                && context.flow.has_room_as(class, context.now_ns);
+            match if has_room { self.begin_something(context) } else { Step::Nothing } {
+                Step::Nothing => return None,
+                Step::Served => {}
+                // What may not be sent yet must not make more of it be picked.
+                Step::Want(_) | Step::ReadAll => {
+                    request = Some(self.reader.poll_request(context)?);
+                }
+            }
+        }
+        add(&self.scheduler.counters().requests, 1);
+        request
+    }
+
+    fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        self.reader.poll_deadline(flow)
+    }
+
+    fn is_done(&self) -> bool {
+        let inbox = self.inbox.borrow();
+        inbox.is_closed || (inbox.operations.is_empty() && self.scheduler.is_idle())
+    }
+
+    fn refused_count(&mut self) -> u64 {
+        self.reader.refused_count()
+    }
+
+    fn abandon(&mut self, flow: &mut Flow) {
+        self.reader.reset(flow);
+        self.scheduler.forget_awaited();
+    }
+}

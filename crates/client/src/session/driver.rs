@@ -1,0 +1,205 @@
+//! Drives the [`Machine`] over a real connection, on the thread of the caller.
+//!
+//! Each turn sends what the jobs have to send, waits for packets or the next deadline, and hands
+//! the packets to the jobs where they lie. The stop flag is looked at once per turn.
+
+use std::time::Duration;
+
+use byname_io::{Clock, Connection, Endpoint, IoError};
+
+use crate::config::{ClientConfig, Stop, nanoseconds};
+use crate::engine::job::{Job, JobSource, Single};
+use crate::engine::machine::{Machine, Now, Shared};
+use crate::engine::path::PathReport;
+use crate::engine::random::Random;
+use crate::engine::run::Run;
+use crate::engine::sources::{End, Sources};
+use crate::error::ClientError;
+use crate::session::net::{Net, Status};
+
+/// Longest sleep: a stop flag set by another thread is seen within this time.
+const SLEEP_MAX: Duration = Duration::from_millis(200);
+const BLOCKED_SLEEP: Duration = Duration::from_millis(5);
+
+/// The connection and what belongs to it.
+pub(crate) struct Driver {
+    pub(crate) net: Net,
+    pub(crate) clock: Clock,
+    stop: Stop,
+    machine: Machine,
+}
+
+impl Driver {
+    /// Connects to the first of the endpoints that answers.
+    pub(crate) fn connect(
+        endpoints: &[Endpoint],
+        config: &ClientConfig,
+    ) -> Result<Self, ClientError> {
+        let mut tried = Vec::new();
+        let mut last = None;
+        for endpoint in endpoints {
+            tried.push(endpoint.to_string());
+            match Connection::connect(endpoint, config.connect_timeout) {
+                Ok(connection) => {
+                    let count = if config.asks_all { endpoints.len() } else { 1 };
+                    let from_here = endpoints.iter().skip(tried.len() - 1).chain(endpoints);
+                    let sources = from_here.take(count).cloned().collect();
+                    return Ok(Driver::new(Net::new(connection, sources)?, count, config));
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        match last {
+            Some(source) => Err(ClientError::NoForwarder { tried, source }),
+            None => Err(ClientError::NoEndpoint { tried }),
+        }
+    }
+
+    /// Uses a connection that exists; there is nowhere to reconnect to.
+    pub(crate) fn with_connection(
+        connection: Connection,
+        config: &ClientConfig,
+    ) -> Result<Self, ClientError> {
+        Ok(Driver::new(Net::new(connection, Vec::new())?, 0, config))
+    }
+
+    fn new(net: Net, source_count: usize, config: &ClientConfig) -> Self {
+        let clock = Clock::new();
+        let shared = Shared::new(config, clock.now_ns());
+        let sources = Sources::new(source_count, nanoseconds(config.timeout));
+        let machine = Machine::new(shared, sources, net.channel(), Random::secret());
+        Driver { net, clock, stop: config.stop.clone(), machine }
+    }
+
+    /// What all jobs share.
+    pub(crate) fn shared(&mut self) -> &mut Shared {
+        &mut self.machine.shared
+    }
+
+    /// What is known about the way to whoever is asked.
+    pub(crate) fn path(&self) -> PathReport {
+        self.machine.path(self.net.label())
+    }
+
+    /// Runs one job to its end.
+    pub(crate) fn run_one<J: Job>(&mut self, job: J) -> Result<J, ClientError> {
+        let mut source = Single::new(job);
+        self.run(&mut source, 1)?;
+        Ok(source.into_done().expect("the source is run until its job is done"))
+    }
+
+    /// Runs all jobs of the source, at most `at_once` at the same time.
+    pub(crate) fn run<S: JobSource>(
+        &mut self,
+        source: &mut S,
+        at_once: usize,
+    ) -> Result<(), ClientError> {
+        let mut run = Run::new(source, at_once);
+        let result = self.run_all(&mut run);
+        run.end(&mut self.machine);
+        result
+    }
+
+    fn run_all<S: JobSource>(&mut self, run: &mut Run<S>) -> Result<(), ClientError> {
+        let clock = self.clock;
+        loop {
+            if self.stop.is_requested() {
+                return Err(ClientError::Interrupted);
+            }
+            run.refill(&mut self.machine, clock.now_ns());
+            if run.is_empty() {
+                return Ok(());
+            }
+            self.reconnect(run)?;
+            self.machine.send(run, &|| time(clock), &mut self.net);
+            if let Err(error) = self.net.flush()? {
+                self.lose(Some(error))?;
+            }
+            if run.retire(&mut self.machine) {
+                continue;
+            }
+            let timeout = self.sleep_time(run);
+            self.receive(timeout, run)?;
+            self.machine.handle_timeout(run, time(clock));
+            run.retire(&mut self.machine);
+        }
+    }
+
+    /// Connects to whom the machine wants to talk.
+    fn reconnect<S: JobSource>(&mut self, run: &mut Run<S>) -> Result<(), ClientError> {
+        while let Some(connect) = self.machine.poll_connect(self.clock.now_ns()) {
+            let timeout = Duration::from_nanos(connect.timeout_ns);
+            match self.net.connect(connect.source, timeout) {
+                Some(channel) => {
+                    let now_ns = self.clock.now_ns();
+                    self.machine.handle_connected(channel, now_ns, &mut self.net);
+                }
+                None => self.machine.handle_connect_failed(run, time(self.clock)),
+            }
+        }
+        match self.machine.take_end() {
+            None => Ok(()),
+            Some(End::Disconnected) => Err(self.net.disconnected(None)),
+            Some(End::Unreachable) => Err(self.net.unreachable()),
+        }
+    }
+
+    fn sleep_time<S: JobSource>(&mut self, run: &mut Run<S>) -> Duration {
+        let Some(deadline_ns) = self.machine.poll_deadline(run) else { return SLEEP_MAX };
+        let left_ns = deadline_ns.saturating_sub(self.clock.now_ns());
+        // Jobs that are kept from sending by a full socket have deadlines they cannot meet.
+        let least = if self.net.is_roomy() { Duration::ZERO } else { BLOCKED_SLEEP };
+        Duration::from_nanos(left_ns).clamp(least, SLEEP_MAX)
+    }
+
+    fn receive<S: JobSource>(
+        &mut self,
+        timeout: Duration,
+        run: &mut Run<S>,
+    ) -> Result<(), ClientError> {
+        let Driver { net, clock, machine, .. } = self;
+        // Read when the first packet is here, not before the wait.
+        let mut now = None;
+        let status = net.receive(timeout, &mut |frame| {
+            let now = *now.get_or_insert_with(|| time(*clock));
+            machine.handle_frame(run, frame, now);
+        })?;
+        self.take_status(status)?;
+        self.machine.end_burst(run, now.unwrap_or_else(|| time(self.clock)));
+        Ok(())
+    }
+
+    /// Sleeps while nobody wants anything, and notices if the connection ends.
+    pub(crate) fn idle(&mut self, timeout: Duration) -> Result<(), ClientError> {
+        let status = self.net.receive(timeout, &mut |_| {})?;
+        let taken = self.take_status(status);
+        // Nobody asked for anything, so nobody has to be told.
+        self.machine.take_end();
+        taken
+    }
+
+    fn take_status(&mut self, status: Status) -> Result<(), ClientError> {
+        match status {
+            Status::Open => Ok(()),
+            Status::Unreachable => {
+                self.machine.handle_unreachable();
+                Ok(())
+            }
+            Status::Closed(source) => self.lose(source),
+        }
+    }
+
+    /// The connection is gone. An error only if it cannot come back.
+    fn lose(&mut self, source: Option<IoError>) -> Result<(), ClientError> {
+        self.net.lose();
+        self.machine.handle_disconnected(self.clock.now_ns());
+        match self.machine.can_reconnect() {
+            true => Ok(()),
+            false => Err(self.net.disconnected(source)),
+        }
+    }
+}
+
+fn time(clock: Clock) -> Now {
+    Now { now_ns: clock.now_ns(), unix_ns: clock.unix_ns() }
+}
