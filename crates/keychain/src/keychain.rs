@@ -16,6 +16,7 @@
 mod error;
 mod exchange;
 mod folder;
+mod serving;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -227,21 +228,6 @@ impl Keychain {
         }
         infos.sort_by(|a, b| a.key_name.cmp(&b.key_name));
         Ok(infos)
-    }
-
-    /// The certificates a publisher of `prefix` answers with: those of its current and earlier
-    /// keys, so that readers who trust an earlier key can follow.
-    ///
-    /// # Errors
-    /// [`KeychainError`] if what is there cannot be read.
-    pub fn certificates_to_serve(
-        &self,
-        prefix: NameRef<'_>,
-    ) -> Result<Vec<Certificate>, KeychainError> {
-        match self.folder(prefix)? {
-            Some(folder) => folder.certificates(),
-            None => Ok(Vec::new()),
-        }
     }
 
     /// The certificate of a key as text that other NDN software reads: the one its packets point

@@ -185,6 +185,11 @@ impl Certificate {
         self.name.view().without_last(TRAILING_COMPONENTS)
     }
 
+    /// The name under which the key's self-signed certificates are.
+    pub fn own_name(&self) -> Name {
+        self.key_name().to_name().with_generic(SELF_ISSUER)
+    }
+
     /// The component that tells apart the keys of an identity.
     pub fn key_component(&self) -> Component<'_> {
         self.key_name().last().expect("a certificate's name was checked to have it")

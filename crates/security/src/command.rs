@@ -39,8 +39,6 @@ pub struct AnchorVerifier {
 #[derive(Debug)]
 struct State {
     validator: Validator,
-    /// Certificates that the operator gave; they never have to be fetched.
-    given: Vec<Certificate>,
     replay: Replay,
 }
 
@@ -55,15 +53,15 @@ impl AnchorVerifier {
     pub fn new(anchors: impl IntoIterator<Item = Anchor>) -> Self {
         let policy = TrustPolicy { anchors: anchors.into_iter().collect(), ..Default::default() };
         let (validator, replay) = (Validator::new(policy), Replay::default());
-        Self { state: Mutex::new(State { validator, given: Vec::new(), replay }) }
+        Self { state: Mutex::new(State { validator, replay }) }
     }
 
     /// Allows the key of `certificate` to register under `prefix`; it need not serve that
-    /// certificate then.
+    /// certificate then, which counts whoever issued it.
     pub fn allow_certificate(&self, prefix: Name, certificate: Certificate) {
         let mut state = self.state();
         state.validator.policy_mut().add_anchor(prefix, certificate.key_id());
-        state.given.push(certificate);
+        state.validator.give_certificate(certificate);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -116,20 +114,15 @@ impl State {
         if let Some(result) = self.judge_allowed_key(signed, now_s) {
             return result;
         }
-        // One round for each certificate given, and one more.
-        for _ in 0..=self.given.len() {
-            match self.validator.check(signed, now_s) {
-                Decision::Trusted(Trusted::Anchored { key, .. }) => {
-                    return Ok(Signer { key, may_register: vec![signed.name.to_name()] });
-                }
-                // Only policies that this verifier never has lead here.
-                Decision::Trusted(_) => return Err(refused("the signer is not known")),
-                Decision::Refused(error) => return Err(refused(explain(&error))),
-                Decision::NeedCertificate(name) if self.add_given(&name) => {}
-                Decision::NeedCertificate(name) => return Err(Verdict::NeedCertificate(name)),
+        match self.validator.check(signed, now_s) {
+            Decision::Trusted(Trusted::Anchored { key, .. }) => {
+                Ok(Signer { key, may_register: vec![signed.name.to_name()] })
             }
+            // Only policies that this verifier never has lead here.
+            Decision::Trusted(_) => Err(refused("the signer is not known")),
+            Decision::Refused(error) => Err(refused(explain(&error))),
+            Decision::NeedCertificate(name) => Err(Verdict::NeedCertificate(name)),
         }
-        Err(refused("the chain of certificates does not end"))
     }
 
     /// The answer if the signer's own key is an anchor; `None` if not, or not known yet.
@@ -142,9 +135,6 @@ impl State {
         if !is_key_locator(locator) {
             return None;
         }
-        if self.validator.certificate(locator).is_none() {
-            self.add_given(&locator.to_name());
-        }
         let certificate = self.validator.certificate(locator)?.clone();
         let key = certificate.key_id();
         let anchors = self.validator.policy().anchors.iter().filter(|anchor| anchor.key == key);
@@ -153,8 +143,13 @@ impl State {
             return None;
         }
         if signed.verify(VerifyKey::Public(certificate.public_key())).is_err() {
+            self.validator.forget(&certificate.name().to_name());
             return Some(Err(refused(format!("the signature is not of {key}"))));
         }
+        let certificate = match self.own_certificate(certificate) {
+            Ok(certificate) => certificate,
+            Err(verdict) => return Some(Err(verdict)),
+        };
         if certificate.check_validity(now_s).is_err() {
             let name = certificate.name().to_name();
             return Some(Err(refused(format!("the certificate {name} is not valid now"))));
@@ -162,10 +157,23 @@ impl State {
         Some(Ok(Signer { key, may_register }))
     }
 
-    /// Adds a certificate that the operator gave; false if none has this name or begins with it.
-    fn add_given(&mut self, name: &Name) -> bool {
-        let given = self.given.iter().find(|given| name.view().is_prefix_of(given.name()));
-        given.is_some_and(|given| self.validator.add_certificate(given.wire()).is_ok())
+    /// The certificate that says until when an allowed key counts: this one if the operator gave
+    /// it or the key itself signed it, otherwise the one that the key signed.
+    fn own_certificate(&mut self, certificate: Certificate) -> Result<Certificate, Verdict> {
+        let (name, key) = (certificate.name().to_name(), certificate.key_id());
+        if self.validator.says_for_itself(&name) {
+            return Ok(certificate);
+        }
+        let own = certificate.own_name();
+        let Some(found) = self.validator.certificate(own.view()).cloned() else {
+            return Err(Verdict::NeedCertificate(own));
+        };
+        let found_name = found.name().to_name();
+        if found.key_id() == key && self.validator.says_for_itself(&found_name) {
+            return Ok(found);
+        }
+        self.validator.forget(&found_name);
+        Err(refused(format!("the certificate {found_name} is not signed by {key}")))
     }
 }
 

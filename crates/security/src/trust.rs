@@ -6,8 +6,10 @@
 //! revoked, and names must narrow: a key signs only under its own identity, an issuer only for
 //! identities under its own. There is no trust on first use unless the policy says so.
 //!
-//! An anchor is a key, not a certificate. So for an anchor's certificate it does not matter who
-//! issued it, and the walk ends there: whoever holds the key could also issue one itself.
+//! An anchor is a key, not a certificate. When its certificate counts, though, only two can say:
+//! the key itself, or an issuer that leads to an anchor. So the walk ends at an anchor whose
+//! certificate is self-signed, and goes on from one that somebody else issued; where that leads
+//! nowhere the anchor's self-signed certificate is asked for. No certificate counts unverified.
 //!
 //! The validator does no input or output. [`Validator::check`] answers with a decision or with the
 //! name of a certificate; the caller fetches it, hands it to [`Validator::add_certificate`] and
@@ -17,23 +19,28 @@
 
 mod error;
 mod signed;
+mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use byname_packet::{KeyLocator, Name, NameRef, signature_type};
 
-use crate::cert::{Certificate, CertificateError, ValidityError, is_key_locator};
+use crate::cert::{Certificate, CertificateError, is_key_locator};
 use crate::key::KeyId;
 use crate::verify::{VerifyError, VerifyKey};
 
 pub use error::{TrustError, UnsignedKind};
 pub use signed::Signed;
+use walk::Walk;
 
 /// Most certificates from a packet to its anchor.
 pub const CHAIN_MAX: usize = 5;
 
 /// Most certificates a validator keeps.
 pub const CERTIFICATES_MAX: usize = 64;
+
+/// Most names of certificates that are remembered as missing.
+const MISSING_MAX: usize = 16;
 
 /// A key that is trusted for the names under a prefix.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -118,6 +125,8 @@ struct Known {
     certificate: Certificate,
     /// The key whose signature on this certificate was found good.
     verified_by: Option<KeyId>,
+    /// It came from whoever made the policy, not from a peer: it stays, and needs no issuer.
+    is_given: bool,
     used: u64,
 }
 
@@ -126,25 +135,10 @@ struct Known {
 pub struct Validator {
     policy: TrustPolicy,
     certificates: BTreeMap<Name, Known>,
+    /// Certificates that nobody answers with.
+    missing: BTreeSet<Name>,
     /// Advances with each use; the certificate with the smallest value was used longest ago.
     tick: u64,
-}
-
-/// Position of a walk up the chain.
-struct Walk<'a> {
-    /// Name of the packet whose trust is asked for, or of what it speaks about.
-    packet_name: NameRef<'a>,
-    now_s: u64,
-    /// The packet's own key and identity, once its certificate is known.
-    signer: Option<(KeyId, Name)>,
-    /// An anchor whose key was met but whose prefix does not cover the packet.
-    outside: Option<Anchor>,
-}
-
-enum Step {
-    Done(Decision),
-    /// The certificate is sound and leads on to its issuer.
-    Issuer,
 }
 
 impl Validator {
@@ -170,19 +164,66 @@ impl Validator {
     pub fn add_certificate(&mut self, wire: &[u8]) -> Result<Name, CertificateError> {
         let certificate = Certificate::decode(wire)?;
         let name = certificate.name().to_name();
+        self.missing.retain(|missing| !missing.view().is_prefix_of(name.view()));
         if self.certificates.get(&name).is_some_and(|known| known.certificate == certificate) {
             return Ok(name);
         }
-        if self.certificates.len() >= CERTIFICATES_MAX && !self.certificates.contains_key(&name) {
-            let oldest = self.certificates.iter().min_by_key(|(_, known)| known.used);
-            if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
-                self.certificates.remove(&oldest);
-            }
+        if self.certificates.get(&name).is_some_and(|known| known.is_given) {
+            return Ok(name);
         }
-        self.tick += 1;
-        let known = Known { certificate, verified_by: None, used: self.tick };
-        self.certificates.insert(name.clone(), known);
+        self.make_room(&name);
+        self.insert(certificate, false);
         Ok(name)
+    }
+
+    /// Takes a certificate from whoever made the policy: for its key it says, bit for bit, until
+    /// when it counts, whoever issued it.
+    pub fn give_certificate(&mut self, certificate: Certificate) {
+        self.insert(certificate, true);
+    }
+
+    fn insert(&mut self, certificate: Certificate, is_given: bool) {
+        self.tick += 1;
+        let name = certificate.name().to_name();
+        let known = Known { certificate, verified_by: None, is_given, used: self.tick };
+        self.certificates.insert(name, known);
+    }
+
+    fn make_room(&mut self, name: &Name) {
+        let fetched = || self.certificates.iter().filter(|(_, known)| !known.is_given);
+        if fetched().count() < CERTIFICATES_MAX || self.certificates.contains_key(name) {
+            return;
+        }
+        let oldest = fetched().min_by_key(|(_, known)| known.used);
+        if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
+            self.certificates.remove(&oldest);
+        }
+    }
+
+    /// Forgets a fetched certificate, so that a forged one does not keep the true one out.
+    pub(crate) fn forget(&mut self, name: &Name) {
+        if self.certificates.get(name).is_some_and(|known| !known.is_given) {
+            self.certificates.remove(name);
+        }
+    }
+
+    /// True if a certificate says by itself until when its key counts: it was given, or the key
+    /// has signed it.
+    pub(crate) fn says_for_itself(&self, name: &Name) -> bool {
+        self.certificates.get(name).is_some_and(|known| {
+            let certificate = &known.certificate;
+            let own = || certificate.verify_signed_by(certificate.public_key()).is_ok();
+            known.is_given || (certificate.is_self_signed() && own())
+        })
+    }
+
+    /// Notes that nobody answers with a certificate that was asked for, so that the decision is
+    /// sought without it. Forgotten when a packet is refused.
+    pub fn note_missing(&mut self, locator: Name) {
+        if self.missing.len() >= MISSING_MAX {
+            self.missing.clear();
+        }
+        self.missing.insert(locator);
     }
 
     /// The certificate that a KeyLocator means, if it was added. Nothing is verified by that.
@@ -202,13 +243,12 @@ impl Validator {
         if let Some(decision) = self.check_without_keys(signed) {
             return decision;
         }
-        let mut used = Vec::new();
-        let mut walk = Walk { packet_name: about, now_s, signer: None, outside: None };
-        let decision = self.walk(signed, &mut walk, &mut used);
+        let mut walk = Walk::new(about, now_s);
+        let decision = self.walk(signed, &mut walk);
+        let decision = self.vouched_by_itself(&mut walk, decision);
         if matches!(decision, Decision::Refused(_)) {
-            used.iter().for_each(|name| {
-                self.certificates.remove(name);
-            });
+            walk.used.iter().for_each(|name| self.forget(name));
+            self.missing.clear();
         }
         decision
     }
@@ -243,36 +283,6 @@ impl Validator {
         Some(Decision::Refused(refused))
     }
 
-    fn walk(&mut self, signed: &Signed<'_>, walk: &mut Walk<'_>, used: &mut Vec<Name>) -> Decision {
-        let Some(KeyLocator::Name(locator)) = signed.key_locator else {
-            return Decision::Refused(TrustError::NoKeyLocator { name: signed.name.to_name() });
-        };
-        let mut locator = locator.to_name();
-        while used.len() < CHAIN_MAX {
-            let Some(found) = self.find(locator.view()) else {
-                return Decision::NeedCertificate(locator);
-            };
-            let checked = match used.last() {
-                None => self.check_packet(signed, &found),
-                Some(subject) => self.check_issued(&subject.clone(), &found),
-            };
-            used.push(found.clone());
-            if let Err(error) = checked {
-                return Decision::Refused(error);
-            }
-            match self.step(walk, &found) {
-                Step::Done(decision) => return decision,
-                Step::Issuer => {}
-            }
-            let issuer = self.certificates[&found].certificate.issuer().map(|name| name.to_name());
-            match issuer {
-                Some(issuer) if is_key_locator(issuer.view()) => locator = issuer,
-                _ => return Decision::Refused(TrustError::NoKeyLocator { name: found }),
-            }
-        }
-        Decision::Refused(TrustError::ChainTooLong { name: signed.name.to_name() })
-    }
-
     /// The certificate named `locator`, else the newest of the key named `locator`.
     fn find(&mut self, locator: NameRef<'_>) -> Option<Name> {
         let start = locator.to_name();
@@ -288,112 +298,4 @@ impl Validator {
         known.used = self.tick;
         Some(name.clone())
     }
-
-    fn check_packet(&self, signed: &Signed<'_>, signer: &Name) -> Result<(), TrustError> {
-        let certificate = &self.certificates[signer].certificate;
-        signed.verify(VerifyKey::Public(certificate.public_key())).map_err(|_| {
-            TrustError::BadSignature { name: signed.name.to_name(), key_id: certificate.key_id() }
-        })?;
-        check_under(signed.name, certificate)
-    }
-
-    /// Checks that `issuer` signed `subject` and may do so.
-    fn check_issued(&mut self, subject: &Name, issuer: &Name) -> Result<(), TrustError> {
-        let issuer = &self.certificates[issuer].certificate;
-        let key_id = issuer.key_id();
-        let known = &self.certificates[subject];
-        if known.verified_by != Some(key_id) {
-            let verified = known.certificate.verify_signed_by(issuer.public_key());
-            verified.map_err(|_| TrustError::BadSignature { name: subject.clone(), key_id })?;
-        }
-        check_under(known.certificate.identity(), issuer)?;
-        self.note_verified(subject, key_id);
-        Ok(())
-    }
-
-    fn note_verified(&mut self, name: &Name, by: KeyId) {
-        if let Some(known) = self.certificates.get_mut(name) {
-            known.verified_by = Some(by);
-        }
-    }
-
-    /// Judges one certificate of the chain, whose key has been found to have signed what is below.
-    fn step(&mut self, walk: &mut Walk<'_>, name: &Name) -> Step {
-        let known = &self.certificates[name];
-        let certificate = &known.certificate;
-        let key_id = certificate.key_id();
-        let self_signed = certificate.is_self_signed();
-        if self_signed && known.verified_by != Some(key_id) {
-            if certificate.verify_signed_by(certificate.public_key()).is_err() {
-                let name = name.clone();
-                return refuse(TrustError::BadSignature { name, key_id });
-            }
-            self.note_verified(name, key_id);
-        }
-        let certificate = &self.certificates[name].certificate;
-        if self.policy.revoked.contains(&key_id) {
-            let (name, packet) = (certificate.key_name().to_name(), walk.packet_name.to_name());
-            return refuse(TrustError::Revoked { key_id, name, packet });
-        }
-        if let Err(error) = certificate.check_validity(walk.now_s) {
-            let (name, now_s) = (name.clone(), walk.now_s);
-            return refuse(match error {
-                ValidityError::Expired(at_s) => TrustError::Expired { name, key_id, at_s, now_s },
-                ValidityError::NotYetValid(at_s) => {
-                    TrustError::NotYetValid { name, key_id, at_s, now_s }
-                }
-            });
-        }
-        let identity = certificate.identity().to_name();
-        let (signer, _) = walk.signer.get_or_insert((key_id, identity));
-        let mut anchors = self.policy.anchors.iter().filter(|anchor| anchor.key == key_id);
-        let covering = anchors.find(|anchor| anchor.prefix.view().is_prefix_of(walk.packet_name));
-        if let Some(anchor) = covering {
-            let (key, anchor) = (*signer, anchor.clone());
-            return Step::Done(Decision::Trusted(Trusted::Anchored { key, anchor }));
-        }
-        if let Some(anchor) = self.policy.anchors.iter().find(|anchor| anchor.key == key_id) {
-            walk.outside.get_or_insert_with(|| anchor.clone());
-        }
-        if self_signed { Step::Done(self.end_unanchored(walk)) } else { Step::Issuer }
-    }
-
-    /// The chain is sound and ends at a key that is no anchor for the packet.
-    fn end_unanchored(&self, walk: &Walk<'_>) -> Decision {
-        let (key, identity) = walk.signer.clone().expect("the walk has judged a certificate");
-        let name = walk.packet_name.to_name();
-        if let Some(Anchor { prefix, key }) = walk.outside.clone() {
-            return Decision::Refused(TrustError::OutsideAnchor { name, prefix, key_id: key });
-        }
-        let anchor =
-            self.policy.anchors_of(walk.packet_name).max_by_key(|a| a.prefix.view().count());
-        if let Some(Anchor { prefix, key: expected }) = anchor.cloned() {
-            return Decision::Refused(TrustError::KeyMismatch {
-                name,
-                prefix,
-                expected,
-                found: key,
-            });
-        }
-        match self.policy.unknown_keys {
-            UnknownKeys::Refuse => {
-                Decision::Refused(TrustError::UnknownKey { name, key_id: key, identity })
-            }
-            UnknownKeys::TrustOnFirstUse => Decision::Trusted(Trusted::FirstUse { key, identity }),
-            UnknownKeys::Insecure => Decision::Trusted(Trusted::Insecure),
-        }
-    }
-}
-
-fn refuse(error: TrustError) -> Step {
-    Step::Done(Decision::Refused(error))
-}
-
-/// True if the owner of `certificate` may sign `name`.
-fn check_under(name: NameRef<'_>, certificate: &Certificate) -> Result<(), TrustError> {
-    if certificate.identity().is_prefix_of(name) {
-        return Ok(());
-    }
-    let (name, namespace) = (name.to_name(), certificate.identity().to_name());
-    Err(TrustError::NotUnder { name, namespace, key_id: certificate.key_id() })
 }

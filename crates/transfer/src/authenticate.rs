@@ -26,12 +26,24 @@ pub(crate) fn chain(data: &Data<'_>, context: &mut Context<'_>) -> Vec<Vec<u8>> 
         Some(KeyLocator::Name(locator)) => locator.to_name(),
         _ => return chain,
     };
+    let mut own_names = Vec::new();
     while chain.len() < CHAIN_MAX {
         let Some(certificate) = context.validator.certificate(locator.view()) else { break };
         chain.push(certificate.wire().to_vec());
         match certificate.issuer() {
-            Some(issuer) if !certificate.is_self_signed() => locator = issuer.to_name(),
+            Some(issuer) if !certificate.is_self_signed() => {
+                locator = issuer.to_name();
+                own_names.push(certificate.own_name());
+            }
             _ => break,
+        }
+    }
+    // An anchor whose issuer is not trusted counts by the certificate that it signed itself.
+    for own in own_names {
+        if chain.len() < CHAIN_MAX
+            && let Some(certificate) = context.validator.certificate(own.view())
+        {
+            chain.push(certificate.wire().to_vec());
         }
     }
     chain
@@ -110,6 +122,15 @@ impl Authenticator {
     pub(crate) fn failed_certificate(&self) -> Option<Name> {
         let ask = self.ask.as_ref()?;
         ask.failure().map(|_| ask.request().name.clone())
+    }
+
+    /// Goes on without a certificate that could not be fetched: check again. False if none is
+    /// missing.
+    pub(crate) fn give_up(&mut self, context: &mut Context<'_>) -> bool {
+        let Some(missing) = self.failed_certificate() else { return false };
+        context.validator.note_missing(missing);
+        self.abandon(context.flow);
+        true
     }
 
     pub(crate) fn abandon(&mut self, flow: &mut Flow) {

@@ -325,11 +325,8 @@ impl Discovery {
     }
 
     fn check_ask(&mut self, context: &mut Context<'_>) {
-        if let (Stage::Authenticating(_), Some(certificate)) =
-            (&self.stage, self.authenticator.failed_certificate())
-        {
-            let name = self.name.clone();
-            return self.on_distrust(TrustError::NoCertificate { name, certificate }, context);
+        if matches!(self.stage, Stage::Authenticating(_)) && self.authenticator.give_up(context) {
+            return self.authenticate(context);
         }
         let Stage::Asking(ask) = &self.stage else { return };
         let Some(failure) = ask.failure() else { return };
@@ -371,6 +368,10 @@ impl Discovery {
         let Ok(data) = Data::decode(&packet) else { return self.stage = Stage::Done };
         match self.authenticator.check(&data, context) {
             Verdict::Wait => self.stage = Stage::Authenticating(packet),
+            Verdict::Refused(TrustError::NoCertificate { certificate, .. }) => {
+                let name = self.name.clone();
+                self.on_distrust(TrustError::NoCertificate { name, certificate }, context);
+            }
             Verdict::Refused(error) => self.on_distrust(error, context),
             Verdict::Trusted(trust) => match Answer::decode(&data) {
                 Ok(Answer::Absence(absence)) => self.on_absence(absence, context),

@@ -98,6 +98,12 @@ pub enum Damage {
     /// It should be base64.
     #[error("{0}")]
     Base64(#[from] Base64Error),
+    /// A certificate is not signed by the key that it names as its issuer.
+    #[error("the certificate {name} was altered or forged: its own key did not sign it")]
+    Forged {
+        /// The certificate.
+        name: Name,
+    },
     /// It should hold a certificate.
     #[error("{0}")]
     Certificate(#[from] CertificateError),

@@ -39,6 +39,13 @@ impl Keychain {
     pub fn import(&self, import: Import, now_unix_ns: u64) -> Result<Vec<Name>, KeychainError> {
         let mut names = Vec::new();
         let (mut certificates, identity) = (import.certificates, import.identity);
+        for certificate in certificates.iter().filter(|it| it.is_self_signed()) {
+            let verified = certificate.verify_signed_by(certificate.public_key());
+            verified.map_err(|_| {
+                let name = certificate.name().to_name();
+                KeychainError::Import(Damage::Forged { name })
+            })?;
+        }
         for (name, key) in import.keys {
             let key = Arc::new(key);
             let is_own = |certificate: &Certificate| certificate.key_id() == key.key_id();

@@ -162,7 +162,7 @@ fn a_rotated_key_counts_for_those_who_trust_the_old_one() {
     assert_eq!(new.certificate.issuer(), Some(old.certificate.name()));
     assert_eq!(new.chain, [new.certificate.clone(), old.certificate.clone()]);
     let served = keychain.certificates_to_serve(prefix.view()).unwrap();
-    assert_eq!(served.len(), 2);
+    assert_eq!(served.len(), 3, "the new key's own certificate too");
     for trusted in [&old, &new] {
         let mut policy = TrustPolicy::default();
         policy.add_anchor(prefix.clone(), trusted.certificate.key_id());
@@ -258,6 +258,24 @@ fn certificates_are_exported_and_imported_as_other_software_does() {
     assert!(matches!(error, KeychainError::NotOurs { .. }), "{error}");
     let error = keychain.export_certificate(byname_security::key::KeyId([0; 32])).unwrap_err();
     assert!(matches!(error, KeychainError::NoSuchKey { .. }));
+}
+
+/// Its packets would point to a certificate that no reader accepts.
+#[test]
+fn an_altered_certificate_is_not_imported() {
+    let home = tempfile::tempdir().unwrap();
+    let keychain = open(&home);
+    let lab = create(&keychain, "/lab");
+    let mut wire = lab.certificate.wire().to_vec();
+    let at = wire.len() - 64;
+    wire[at..].fill(0);
+    let forged = Certificate::decode(&wire).unwrap();
+    let certificates = vec![forged];
+    let import = Import { certificates, ..Import::default() };
+    let error = keychain.import(import, NOW_NS).unwrap_err();
+    assert!(error.to_string().contains("altered or forged"), "{error}");
+    let served = keychain.certificates_to_serve(name("/lab").view()).unwrap();
+    assert_eq!(served, [lab.certificate]);
 }
 
 #[test]

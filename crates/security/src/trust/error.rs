@@ -176,7 +176,19 @@ pub enum TrustError {
         /// The fault.
         source: CertificateError,
     },
-    /// Nobody answered with the certificate. Made by the caller that tried to fetch it.
+    /// The certificate of a trusted key was issued by somebody who is not trusted, and the key's
+    /// own is not to be had: nobody says until when the key counts.
+    #[error(
+        "the certificate {name} of the trusted key {key_id} was issued by somebody who is not \
+         trusted here, and the key's self-signed certificate could not be fetched"
+    )]
+    Unvouched {
+        /// The certificate.
+        name: Name,
+        /// The trusted key.
+        key_id: KeyId,
+    },
+    /// Nobody answered with the certificate: the caller that tried to fetch it has said so.
     #[error("the certificate {certificate}, needed to check {name}, could not be fetched")]
     NoCertificate {
         /// The packet.

@@ -9,8 +9,8 @@ use byname_security::trust::Anchor;
 
 use crate::identity::{NOW_S, Publisher, name};
 
-const NOW_NS: u64 = NOW_S * 1_000_000_000;
-const NOW_MS: u64 = NOW_S * 1000;
+pub(crate) const NOW_NS: u64 = NOW_S * 1_000_000_000;
+pub(crate) const NOW_MS: u64 = NOW_S * 1000;
 
 fn command_name(prefix: &str) -> Name {
     let mut parameters = Vec::new();
@@ -18,7 +18,7 @@ fn command_name(prefix: &str) -> Name {
     name("/localhop/nfd/rib/register").with_generic(&parameters)
 }
 
-fn v03(prefix: &str, time_ms: u64, signer: &dyn Signer) -> Vec<u8> {
+pub(crate) fn v03(prefix: &str, time_ms: u64, signer: &dyn Signer) -> Vec<u8> {
     let extra = SignatureExtra { time_ms: Some(time_ms), ..Default::default() };
     let mut wire = Vec::new();
     let name = command_name(prefix);
@@ -52,14 +52,14 @@ fn v02(prefix: &str, time_ms: u64, signer: &dyn Signer) -> Vec<u8> {
     wire
 }
 
-fn allowing(anchors: &[(&str, &Publisher)]) -> AnchorVerifier {
+pub(crate) fn allowing(anchors: &[(&str, &Publisher)]) -> AnchorVerifier {
     AnchorVerifier::new(
         anchors.iter().map(|(prefix, of)| Anchor { prefix: name(prefix), key: of.key_id() }),
     )
 }
 
 /// Verifies as the forwarder does, with what `publishers` serve.
-fn verify(verifier: &AnchorVerifier, wire: &[u8], publishers: &[&Publisher]) -> Verdict {
+pub(crate) fn verify(verifier: &AnchorVerifier, wire: &[u8], publishers: &[&Publisher]) -> Verdict {
     let interest = Interest::decode(wire).unwrap();
     for _ in 0..10 {
         match verifier.verify(&interest, NOW_NS) {
@@ -75,7 +75,7 @@ fn verify(verifier: &AnchorVerifier, wire: &[u8], publishers: &[&Publisher]) -> 
     panic!("the same certificate is asked for again and again");
 }
 
-fn allowed(prefixes: &[&str]) -> Verdict {
+pub(crate) fn allowed(prefixes: &[&str]) -> Verdict {
     Verdict::Allowed { may_register: prefixes.iter().map(|prefix| name(prefix)).collect() }
 }
 

@@ -47,6 +47,15 @@ impl Publisher {
 
     /// A publisher whose certificate `issuer` signed.
     pub(crate) fn issued_by(issuer: &Self, identity: &str, seed: u8) -> Self {
+        Self::issued_for(issuer, identity, seed, MONTH)
+    }
+
+    pub(crate) fn issued_for(
+        issuer: &Self,
+        identity: &str,
+        seed: u8,
+        validity: ValidityPeriod,
+    ) -> Self {
         let key = Arc::new(KeyPair::ed25519_from_seed(&[seed; 32]));
         let key_name = key_name(identity, seed);
         let public_key = key.public_key();
@@ -55,7 +64,7 @@ impl Publisher {
             public_key: &public_key,
             issuer_id: issuer.certificate.key_component().value,
             version: 1,
-            validity: MONTH,
+            validity,
         };
         let certificate = request.issue(&issuer.signer()).unwrap();
         Self { key, certificate }

@@ -6,6 +6,7 @@
 mod cert;
 mod command;
 mod foreign;
+mod forged_expiry;
 mod identity;
 mod key;
 mod link;

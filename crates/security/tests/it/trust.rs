@@ -11,14 +11,14 @@ use byname_security::trust::{
 use crate::identity::{MONTH, NOW_S, Publisher, data, name};
 
 /// A validator that trusts `publisher` for `prefix`.
-fn trusting(prefix: &str, publisher: &Publisher) -> Validator {
+pub(crate) fn trusting(prefix: &str, publisher: &Publisher) -> Validator {
     let mut policy = TrustPolicy::default();
     policy.add_anchor(name(prefix), publisher.key_id());
     Validator::new(policy)
 }
 
 /// Checks a Data as a client does, fetching certificates from what `publishers` serve.
-fn check(validator: &mut Validator, wire: &[u8], publishers: &[&Publisher]) -> Decision {
+pub(crate) fn check(validator: &mut Validator, wire: &[u8], publishers: &[&Publisher]) -> Decision {
     check_at(validator, wire, publishers, NOW_S)
 }
 
@@ -43,14 +43,14 @@ fn check_at(
     panic!("the same certificate is asked for again and again");
 }
 
-fn refusal(decision: Decision) -> TrustError {
+pub(crate) fn refusal(decision: Decision) -> TrustError {
     match decision {
         Decision::Refused(error) => error,
         other => panic!("not refused: {other:?}"),
     }
 }
 
-fn anchored(prefix: &str, signer: &Publisher, anchor: &Publisher) -> Decision {
+pub(crate) fn anchored(prefix: &str, signer: &Publisher, anchor: &Publisher) -> Decision {
     let anchor = Anchor { prefix: name(prefix), key: anchor.key_id() };
     Decision::Trusted(Trusted::Anchored { key: signer.key_id(), anchor })
 }
@@ -92,9 +92,10 @@ fn a_rotated_key_and_a_delegate_count_through_the_anchor() {
     // Now all certificates are known, so nothing has to be fetched.
     let again = check(&mut validator, &alice.data("/lab/alice/y"), &[]);
     assert_eq!(again, anchored("/lab", &alice, &old));
-    // An anchor in the middle of the chain ends it there.
+    // An anchor in the middle of the chain ends it there, if its key says itself until when.
     let mut middle = trusting("/lab", &new);
-    let shorter = check(&mut middle, &alice.data("/lab/alice/x"), &[&alice, &new]);
+    let own = Publisher::new("/lab", 2);
+    let shorter = check(&mut middle, &alice.data("/lab/alice/x"), &[&alice, &new, &old, &own]);
     assert_eq!(shorter, anchored("/lab", &alice, &new));
 }
 
@@ -207,9 +208,10 @@ fn an_expired_or_revoked_issuer_breaks_the_chain() {
     validator.policy_mut().revoked.insert(old.key_id());
     let error = refusal(check(&mut validator, &new.data("/lab/x"), &[&old, &new]));
     assert!(matches!(&error, TrustError::Revoked { key_id, .. } if *key_id == old.key_id()));
-    // The new key can be trusted by itself, whoever issued its certificate.
+    // The new key can be trusted by itself, by the certificate that it signed itself.
     validator.policy_mut().add_anchor(name("/lab"), new.key_id());
-    let decision = check(&mut validator, &new.data("/lab/x"), &[&new]);
+    let own = Publisher::new("/lab", 2);
+    let decision = check(&mut validator, &new.data("/lab/x"), &[&new, &old, &own]);
     assert_eq!(decision, anchored("/lab", &new, &new));
 }
 
