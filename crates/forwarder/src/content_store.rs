@@ -116,7 +116,7 @@ impl ContentStore {
             policy: policy.build(),
             admission: Admission::default(),
             bytes: 0,
-            entries_max: entries_max.min(ENTRIES_MAX),
+            entries_max: Self::bounded_entries(entries_max),
             bytes_max,
             admits: true,
             serves: true,

@@ -4,9 +4,63 @@
 //! stands in a page of 256, at the place its number says. A page whose faces are all gone is let
 //! go; what remains of it are the eight octets of its place.
 
-use crate::face::{Face, FaceId};
+use byname_packet::lp::LpHeader;
+
+use crate::counters::Drops;
+use crate::face::{FaceCounters, FaceId, FaceInfo, FaceOptions};
+use crate::tx::Tx;
 
 const PAGE: u64 = 256;
+
+/// Packets in an inbox; more are dropped, as on any full queue.
+const INBOX_MAX: usize = 256;
+
+/// One face.
+#[derive(Debug)]
+pub(crate) struct Face {
+    pub(crate) info: FaceInfo,
+    pub(crate) options: FaceOptions,
+    pub(crate) counters: FaceCounters,
+    /// False while a persistent face has lost its link.
+    pub(crate) up: bool,
+    /// Packets from this face that led to nothing.
+    pub(crate) drops: Drops,
+    /// What is sent to the forwarder itself, on the one face that is its own.
+    pub(crate) inbox: Option<Vec<Vec<u8>>>,
+}
+
+impl Face {
+    /// A face that is up.
+    pub(crate) fn new(info: FaceInfo) -> Self {
+        Self {
+            info,
+            options: FaceOptions::default(),
+            counters: FaceCounters::default(),
+            up: true,
+            drops: Drops::default(),
+            inbox: None,
+        }
+    }
+
+    /// Sends Data over this face, whose number is `id`.
+    pub(crate) fn send_data(
+        &mut self,
+        id: FaceId,
+        header: &LpHeader<'_>,
+        packet: &[u8],
+        tx: &mut dyn Tx,
+    ) {
+        self.counters.out_data += 1;
+        self.counters.out_bytes += packet.len() as u64;
+        if let Some(inbox) = &mut self.inbox {
+            if inbox.len() < INBOX_MAX {
+                inbox.push(packet.to_vec());
+            }
+            return;
+        }
+        tx.send(id, header, packet);
+    }
+}
 
 /// Faces in one page, and how many.
 #[derive(Debug)]
@@ -91,7 +145,6 @@ fn place(id: FaceId) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::face::FaceInfo;
 
     #[test]
     fn faces_are_found_by_numbers_that_are_never_given_out_again() {

@@ -1,5 +1,9 @@
 //! NFD's management protocol: commands that change the tables, datasets that show them, events.
 //!
+//! A room of its own beside the pipeline. It reads the forwarder through a [`View`] and returns
+//! [`Action`]s, which the forwarder carries out; it holds no table and sends nothing itself. So
+//! neither side knows the other's inside.
+//!
 //! Interests below `/localhost/nfd` (and `/localhop/nfd` for routes) never reach the PIT: they are
 //! answered at once on the face they came from, or kept here until what they wait for happens. Who
 //! may command is decided by the face, see `authority`, and for other machines by key, see
@@ -7,159 +11,144 @@
 //! socket. spec: NFD management wiki; answers are signed with DigestSha256, which clients accept.
 //!
 //! One module per module of the protocol (`rib`, `faces`, `fib`, `cs`, `strategy`, `status`), and:
-//! `command` reads and checks commands by the table in `fields`, `dataset` cuts and keeps segments,
-//! `listing` makes long datasets in slices, `events` is the notification stream, `internal` is the
-//! face over which the forwarder itself asks: for certificates (`remote`) and the routing daemon
-//! (`readvertise`). Everything that waits is bounded in number and time.
+//! `request` reads names and commands by the table in `fields`, `command` checks and carries them
+//! out, `response` writes answers, `dataset` cuts and keeps segments, `listing` makes long datasets
+//! in slices, `events` is the notification stream, `awaited` holds what the forwarder itself has
+//! asked for: certificates (`remote`) and the routing daemon (`readvertise`). Everything that waits
+//! is bounded in number and time.
 
+mod action;
 mod authority;
+mod awaited;
 mod command;
 mod cs;
 mod dataset;
 mod events;
+mod face_fields;
 mod faces;
 mod fib;
 mod fields;
-mod internal;
 mod listing;
 mod readvertise;
 mod remote;
+mod request;
+mod response;
 mod rib;
+mod settings;
 mod status;
 mod strategy;
+mod view;
 
-use byname_packet::lp::LpHeader;
-use byname_packet::mgmt::{ControlParameters, ControlResponse, status_code};
-use byname_packet::{Component, ContentType, DataBuilder, DigestSigner, Interest, NameRef};
+use byname_packet::mgmt::{ControlResponse, status_code};
+use byname_packet::{ContentType, Data, Interest, NameRef};
 
+use crate::config::Config;
 use crate::counters::DropReason;
-use crate::face::FaceId;
-use crate::forwarder::{Arrival, Forwarder, Tx};
-use crate::pit::PitToken;
+use crate::face::{FaceFailure, FaceId, FaceRequest, RequestId};
+use crate::rib::Route;
+use crate::rng::Rng;
 use crate::scope;
-use command::{Call, Outcome};
+use awaited::{Awaited, Purpose};
+use command::Commands;
 use dataset::Published;
 use events::Events;
-use faces::Requests;
-pub(crate) use internal::INBOX_MAX;
-use internal::Internal;
+use faces::DriverRequests;
 use listing::Listings;
 use readvertise::Readvertise;
 use remote::Remote;
+use request::{Call, CommandOutcome, module_and_verb};
+use settings::Settings;
 
-/// Answers stay fresh for this long, as NFD's do.
-const FRESHNESS_MS: u64 = 1000;
+pub(crate) use action::{Action, Asker, Erasure, Turn};
+pub(crate) use view::{FaceView, StoreView, Totals, View};
 
-/// Components before the module: `/localhost/nfd`.
-const PREFIX_LEN: usize = 2;
+/// Makes the nonces of management others than those of the pipeline, from the same seed.
+const SEED_OFFSET: u64 = 0x6D61_6E61_6765_6D65;
 
-/// Parameters that a refusal repeats have no more octets than this: the Data holds them in its name
-/// as well.
-const REPEATED_BYTES_MAX: usize = 2048;
-
-/// What management remembers between requests.
-#[derive(Debug, Default)]
+/// The state of management between requests.
 pub(crate) struct Management {
+    settings: Settings,
+    rng: Rng,
     published: Published,
     listings: Listings,
-    requests: Requests,
+    requests: DriverRequests,
     channels: Vec<String>,
     events: Events,
-    internal: Internal,
+    awaited: Awaited,
     readvertise: Readvertise,
     remote: Remote,
 }
 
-/// Where an answer goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Asker {
-    face: FaceId,
-    token: PitToken,
-}
-
-/// Whether an Interest of this name is answered by management.
-pub(crate) fn is_for_us(name: NameRef<'_>) -> bool {
-    (scope::is_localhost(name) || scope::is_localhop(name))
-        && name.get(1) == Some(Component::generic(b"nfd"))
-}
-
-/// `rib`, `register` of `/localhost/nfd/rib/register/…`; other types of components match nothing.
-fn module_and_verb(name: NameRef<'_>) -> (&[u8], &[u8]) {
-    let generic = |index| {
-        name.get(index).filter(|c| *c == Component::generic(c.value)).map_or(&b""[..], |c| c.value)
-    };
-    (generic(PREFIX_LEN), generic(PREFIX_LEN + 1))
-}
-
-/// What a refusal without a body of its own says: the parameters of the command. NFD says nothing,
-/// and python-ndn and NDNd's tools cannot read that.
-fn refused_parameters(name: NameRef<'_>, response: &ControlResponse) -> Option<Vec<u8>> {
-    let is_bare = response.status_code >= status_code::BAD_REQUEST && response.body.is_empty();
-    let component = name.get(PREFIX_LEN + 2).filter(|_| is_bare)?;
-    if component.value.len() > REPEATED_BYTES_MAX {
-        return None;
+impl Management {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            settings: Settings::of(config),
+            rng: Rng::new(config.seed[2] ^ SEED_OFFSET),
+            published: Published::default(),
+            listings: Listings::default(),
+            requests: DriverRequests::default(),
+            channels: Vec::new(),
+            events: Events::default(),
+            awaited: Awaited::default(),
+            readvertise: Readvertise::default(),
+            remote: Remote::default(),
+        }
     }
-    ControlParameters::decode(component.value).ok()?;
-    Some(component.value.to_vec())
-}
 
-/// The Data that answers `name` with a response.
-fn encode_response(
-    name: NameRef<'_>,
-    content_type: u64,
-    response: &ControlResponse,
-) -> Option<Vec<u8>> {
-    let (mut content, mut packet) = (Vec::new(), Vec::new());
-    match refused_parameters(name, response) {
-        Some(body) => ControlResponse { body, ..response.clone() }.encode(&mut content),
-        None => response.encode(&mut content),
+    /// Takes over who may command.
+    pub(crate) fn reconfigure(&mut self, config: &Config) {
+        self.settings.reconfigure(config);
     }
-    let data = DataBuilder::new(name).content_type(content_type).freshness_ms(FRESHNESS_MS);
-    data.encode(&content, &DigestSigner, &mut packet).ok()?;
-    Some(packet)
-}
 
-impl Forwarder {
-    pub(crate) fn on_management(
+    /// Sets the FaceUris on which the driver accepts peers, for `faces/channels`.
+    pub(crate) fn set_channels(&mut self, local_uris: Vec<String>) {
+        self.channels = local_uris;
+    }
+
+    /// Handles an Interest below a management prefix.
+    pub(crate) fn handle_interest(
         &mut self,
-        arrival: &Arrival<'_>,
+        turn: &mut Turn<'_>,
+        asker: Asker,
         interest: &Interest<'_>,
-        tx: &mut dyn Tx,
     ) -> Result<(), DropReason> {
         let name = interest.name;
         if !interest.check_parameters_digest() {
             return Err(DropReason::Malformed);
         }
-        let token = PitToken::new(arrival.header.pit_token).ok_or(DropReason::ForbiddenHeader)?;
-        let call =
-            Call { asker: Asker { face: arrival.face, token }, interest, now_ns: arrival.now_ns };
-        if let Some(packet) = self.management.published.segment(name) {
-            self.reply(call.asker, &packet, tx);
+        let call = Call { asker, interest };
+        if let Some(packet) = self.published.segment(name) {
+            turn.reply(asker, packet);
             return Ok(());
         }
         let (module, verb) = module_and_verb(name);
         if command::is_command(module, verb) {
-            return match self.on_command(&call) {
-                Outcome::Now(response) => self.respond(call.asker, name, &response, tx),
-                Outcome::Later => Ok(()),
+            let Self { settings, requests, remote, .. } = self;
+            return match (Commands { settings, requests, remote }).handle(turn, &call) {
+                CommandOutcome::Now(response) => answer(turn, &call, ContentType::BLOB, &response),
+                CommandOutcome::Later => Ok(()),
             };
         }
         if scope::is_localhop(name) {
             let response = ControlResponse::new(status_code::NOT_FOUND, "no such command here");
-            return self.respond(call.asker, name, &response, tx);
+            return answer(turn, &call, ContentType::BLOB, &response);
         }
         if (module, verb) == (b"faces", b"events") {
-            return self.on_event_request(&call, tx);
+            return self.events.handle_request(turn, &call);
         }
-        self.on_dataset_request(&call, tx)
+        self.handle_dataset_request(turn, &call)
     }
 
-    fn on_dataset_request(&mut self, call: &Call<'_>, tx: &mut dyn Tx) -> Result<(), DropReason> {
+    fn handle_dataset_request(
+        &mut self,
+        turn: &mut Turn<'_>,
+        call: &Call<'_>,
+    ) -> Result<(), DropReason> {
         let name = call.interest.name;
         let (module, verb) = module_and_verb(name);
         let dataset = match status::Dataset::find(module, verb, name) {
             Ok(dataset) => dataset,
-            Err(response) => return self.refuse(call.asker, name, &response, tx),
+            Err(response) => return answer(turn, call, ContentType::NACK, &response),
         };
         // The answer's name is longer. A name that ends in a segment asks for what is gone.
         let is_answerable = call.interest.can_be_prefix
@@ -167,80 +156,105 @@ impl Forwarder {
         if !is_answerable {
             return Err(DropReason::UnansweredManagement);
         }
-        if dataset.is_listing() && self.is_long_listing() {
-            return self.join_listing(call, dataset, tx);
+        if dataset.is_listing() && listing::is_long(turn.view) {
+            return self.listings.join(turn, call, dataset, &self.published);
         }
-        let payload = self.dataset_payload(&dataset, call.now_ns);
-        let packet = self.publish(name, payload, call.now_ns);
-        self.reply(call.asker, &packet.ok_or(DropReason::UnansweredManagement)?, tx);
+        let payload = status::payload(turn, &dataset, &self.settings, &self.channels);
+        let packet = self.published.publish(name, payload, turn.unix_ms());
+        turn.reply(call.asker, packet.ok_or(DropReason::UnansweredManagement)?);
         Ok(())
     }
 
-    /// Keeps a dataset as the next version below `name`; its first segment.
-    fn publish(&mut self, name: NameRef<'_>, payload: Vec<u8>, now_ns: u64) -> Option<Vec<u8>> {
-        let now_ms = self.unix_ns(now_ns) / 1_000_000;
-        self.management.published.publish(name, payload, now_ms)
+    /// Takes Data that has come for an [`Action::Express`].
+    pub(crate) fn handle_answer(&mut self, turn: &mut Turn<'_>, packet: &[u8]) {
+        let Ok(data) = Data::decode(packet) else { return };
+        let exact = data.name.to_name();
+        if self.awaited.purpose(&exact) == Some(Purpose::Readvertise) {
+            self.awaited.remove(&exact);
+            self.readvertise.handle_answer(&exact, &data, turn.now_ns);
+        } else {
+            self.remote.handle_certificate(turn, &self.settings, &mut self.awaited, &data);
+        }
     }
 
-    fn respond(
+    /// Goes on with one command whose certificate has come; false if there is none.
+    pub(crate) fn handle_next_command(&mut self, turn: &mut Turn<'_>) -> bool {
+        self.remote.judge_next(turn, &self.settings)
+    }
+
+    /// Answers an erasure that has removed `count` packets and left more, or not.
+    pub(crate) fn handle_erased(
+        turn: &mut Turn<'_>,
+        erasure: Erasure,
+        count: usize,
+        has_more: bool,
+    ) {
+        cs::erased(turn, erasure, count, has_more);
+    }
+
+    /// Does what is due because time passed or tables changed.
+    pub(crate) fn handle_timeout(&mut self, turn: &mut Turn<'_>) {
+        self.events.handle_timeout(turn);
+        self.listings.handle_timeout(turn, &mut self.published);
+        self.awaited.expire(turn.now_ns);
+        self.remote.handle_timeout(turn, &mut self.awaited, &mut self.rng);
+        self.readvertise.handle_timeout(turn, &mut self.awaited, &mut self.rng);
+    }
+
+    /// When [`Management::handle_timeout`] has something to do.
+    pub(crate) fn poll_timeout(&self) -> Option<u64> {
+        let Self { listings, events, readvertise, remote, .. } = self;
+        [listings.due_ns(), events.due_ns(), readvertise.due_ns(), remote.due_ns()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Whether Data is awaited that was asked for with [`Action::Express`].
+    pub(crate) fn awaits_answers(&self) -> bool {
+        !self.awaited.is_empty()
+    }
+
+    /// The next request to the driver.
+    pub(crate) fn poll_request(&mut self) -> Option<(RequestId, FaceRequest)> {
+        self.requests.poll()
+    }
+
+    /// Takes the driver's report on a request.
+    pub(crate) fn complete_request(
         &mut self,
-        asker: Asker,
-        name: NameRef<'_>,
-        response: &ControlResponse,
-        tx: &mut dyn Tx,
-    ) -> Result<(), DropReason> {
-        let packet = encode_response(name, ContentType::BLOB, response);
-        self.reply(asker, &packet.ok_or(DropReason::UnansweredManagement)?, tx);
-        Ok(())
+        turn: &mut Turn<'_>,
+        id: RequestId,
+        outcome: Result<FaceId, FaceFailure>,
+    ) {
+        self.requests.complete(turn, id, outcome);
     }
 
-    /// Answers a dataset request that has no dataset.
-    fn refuse(
-        &mut self,
-        asker: Asker,
-        name: NameRef<'_>,
-        response: &ControlResponse,
-        tx: &mut dyn Tx,
-    ) -> Result<(), DropReason> {
-        let packet = encode_response(name, ContentType::NACK, response);
-        self.reply(asker, &packet.ok_or(DropReason::UnansweredManagement)?, tx);
-        Ok(())
+    /// Notes that something has happened to a face: a kind of `face_event`.
+    pub(crate) fn on_face_event(&mut self, kind: u64, face: FaceView<'_>) {
+        self.events.note(kind, face);
     }
 
-    fn reply(&mut self, asker: Asker, packet: &[u8], tx: &mut dyn Tx) {
-        let header = LpHeader { pit_token: asker.token.get(), ..LpHeader::default() };
-        self.send_data(asker.face, &header, packet, tx);
+    pub(crate) fn on_route_added(&mut self, prefix: NameRef<'_>, route: &Route) {
+        self.readvertise.on_route_added(prefix, route);
     }
 
-    /// Time of day.
-    fn unix_ns(&self, now_ns: u64) -> u64 {
-        let age_ns = now_ns.saturating_sub(self.config.start_now_ns);
-        self.config.start_unix_ns.saturating_add(age_ns)
+    /// Notes that a route is gone; `left` are the routes that its prefix still has.
+    pub(crate) fn on_route_removed(&mut self, prefix: NameRef<'_>, route: &Route, left: &[Route]) {
+        self.readvertise.on_route_removed(prefix, route, left);
     }
+}
 
-    /// When [`Forwarder::maintain_management`] has something to do.
-    pub(crate) fn management_due_ns(&self) -> Option<u64> {
-        let Management { listings, events, readvertise, remote, .. } = &self.management;
-        [
-            listings.due_ns(),
-            events.due_ns(),
-            readvertise.due_ns(),
-            remote.due_ns(),
-            self.internal_due_ns(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-    }
-
-    /// Does what management has to do because time passed or tables changed.
-    pub(crate) fn maintain_management(&mut self, now_ns: u64, tx: &mut dyn Tx) {
-        self.send_events(now_ns, tx);
-        self.continue_listing(now_ns, tx);
-        self.take_internal_answers(now_ns, tx);
-        self.maintain_remote(now_ns, tx);
-        self.maintain_readvertise(now_ns, tx);
-    }
+/// Answers `call` with a response.
+fn answer(
+    turn: &mut Turn<'_>,
+    call: &Call<'_>,
+    content_type: u64,
+    response: &ControlResponse,
+) -> Result<(), DropReason> {
+    let packet = response::encode(call.interest.name, content_type, response);
+    turn.reply(call.asker, packet.ok_or(DropReason::UnansweredManagement)?);
+    Ok(())
 }
 
 #[cfg(test)]

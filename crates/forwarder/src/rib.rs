@@ -9,10 +9,10 @@
 //! origin [`FIB_ORIGIN`]: they neither inherit nor are inherited, and for their face they win.
 //!
 //! What is big is indexed: a face that goes and a route that expires are found without a look at
-//! the others. A prefix is stored once and shared by the indices. How changes reach the FIB without
-//! a stall is in [`apply`].
+//! the others. A prefix is stored once and shared by the indices. Changes reach the FIB in slices:
+//! see `forwarder::routes` and [`Backlog`].
 
-mod apply;
+mod backlog;
 #[cfg(test)]
 mod tests;
 
@@ -27,12 +27,12 @@ use thiserror::Error;
 
 use crate::face::FaceId;
 
-pub(crate) use apply::Backlog;
+pub(crate) use backlog::{Backlog, Subtree};
 
 /// Origin of next hops that were put into the FIB directly. No client can register it.
 pub(crate) const FIB_ORIGIN: u64 = u64::MAX;
 
-/// One way towards a prefix; identified by face and origin.
+/// One path towards a prefix; identified by face and origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
     /// Where to send.
@@ -95,15 +95,22 @@ impl Rib {
         }
     }
 
+    /// Whether [`Rib::insert`] would take the route.
+    pub(crate) fn check_room(&self, prefix: NameRef<'_>, route: &Route) -> Result<(), RibFull> {
+        let is_same = |r: &Route| r.face == route.face && r.origin == route.origin;
+        if self.route_count < self.routes_max || self.routes(prefix).iter().any(is_same) {
+            return Ok(());
+        }
+        Err(RibFull { max: self.routes_max })
+    }
+
     /// Adds a route or replaces the one with the same face and origin.
     pub(crate) fn insert(&mut self, prefix: NameRef<'_>, route: Route) -> Result<(), RibFull> {
+        self.check_room(prefix, &route)?;
         let known = self.entries.get_key_value(prefix.value());
         let key = known.map_or_else(|| Key::from(prefix.value()), |(key, _)| Key::clone(key));
         let is_same = |r: &Route| r.face == route.face && r.origin == route.origin;
         let replaced = known.and_then(|(_, routes)| routes.iter().find(|r| is_same(r)).copied());
-        if replaced.is_none() && self.route_count >= self.routes_max {
-            return Err(RibFull { max: self.routes_max });
-        }
         if let Some(expires_ns) = replaced.and_then(|old| old.expires_ns) {
             let expiry = (expires_ns, route.face, route.origin, Key::clone(&key));
             self.expiries.remove(&expiry);

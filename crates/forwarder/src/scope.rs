@@ -2,7 +2,7 @@
 //!
 //! spec: NFD developer's guide, "Name scope"; `/localhost` and `/localhop` are reserved.
 
-use byname_packet::NameRef;
+use byname_packet::{Component, NameRef};
 
 /// Whether `name` is below `/localhost`: it never crosses a face that is not local.
 pub(crate) fn is_localhost(name: NameRef<'_>) -> bool {
@@ -12,4 +12,10 @@ pub(crate) fn is_localhost(name: NameRef<'_>) -> bool {
 /// Whether `name` is below `/localhop`: what came from another machine goes to no third one.
 pub(crate) fn is_localhop(name: NameRef<'_>) -> bool {
     name.value().starts_with(b"\x08\x08localhop")
+}
+
+/// Whether `name` is answered by the forwarder's own management: `/localhost/nfd` and
+/// `/localhop/nfd`.
+pub(crate) fn is_management(name: NameRef<'_>) -> bool {
+    (is_localhost(name) || is_localhop(name)) && name.get(1) == Some(Component::generic(b"nfd"))
 }

@@ -21,10 +21,10 @@ use byname_packet::{Data, Interest, Name, NameRef, Packet, types};
 
 use crate::counters::Counters;
 use crate::face::{FaceCounters, FaceId, FaceInfo, FaceOptions};
-use crate::forwarder::interest::LIFETIME_MAX_MS;
 use crate::hash::{NameHasher, Prefixes};
-use crate::management;
+use crate::pit::LIFETIME_MAX_MS;
 use crate::rib::NextHop;
+use crate::scope;
 use crate::strategy::Chosen;
 
 /// The most shards there can be.
@@ -115,7 +115,7 @@ impl Dispatcher {
     }
 
     fn of_interest(&mut self, interest: &Interest<'_>, now_ns: u64) -> Shards {
-        if management::is_for_us(interest.name) {
+        if scope::is_management(interest.name) {
             return Shards::one(0);
         }
         if interest.can_be_prefix {

@@ -3,10 +3,12 @@
 use byname_packet::lp::LpHeader;
 use byname_packet::{Data, DataBuilder, Interest, InterestBuilder, Name, NullSigner};
 
+use crate::config::Config;
 use crate::counters::DropReason;
 use crate::face::{FaceFailure, FaceId, FaceInfo, RequestId};
-use crate::forwarder::{Config, Forwarder, Tx};
+use crate::forwarder::Forwarder;
 use crate::rib::Route;
+use crate::tx::Tx;
 
 pub(crate) const MS: u64 = 1_000_000;
 

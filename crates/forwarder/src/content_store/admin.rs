@@ -24,9 +24,14 @@ impl ContentStore {
         self.serves = serves;
     }
 
+    /// The number of packets that a store has room for when `max` are configured.
+    pub(crate) fn bounded_entries(max: usize) -> usize {
+        max.min(ENTRIES_MAX)
+    }
+
     /// Bounds the number of packets; what is over goes at once.
     pub(crate) fn set_entries_max(&mut self, max: usize) {
-        self.entries_max = max.min(ENTRIES_MAX);
+        self.entries_max = Self::bounded_entries(max);
         while self.len() > self.entries_max
             && let Some(victim) = self.policy.victim()
         {

@@ -1,4 +1,4 @@
-//! Which packet goes when the content store is full.
+//! Replacement policies: which packet goes when the content store is full.
 //!
 //! A policy is told what happens to packets, by their numbers, and names the next to go. It holds
 //! nothing but an order of numbers: bounds, buffers and names are the store's affair. To add one:
@@ -7,9 +7,12 @@
 mod fifo;
 mod list;
 mod lru;
+mod order;
 
 use fifo::Fifo;
 use lru::Lru;
+
+pub(super) use order::Policy;
 
 /// A choice of policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,21 +44,6 @@ impl CsPolicy {
             Self::Fifo => Box::new(Fifo::default()),
         }
     }
-}
-
-/// An order in which packets go.
-pub(super) trait Policy: std::fmt::Debug + Send {
-    /// A packet has come in.
-    fn on_insert(&mut self, index: u32);
-
-    /// A packet has answered an Interest.
-    fn on_hit(&mut self, index: u32);
-
-    /// A packet has gone, for whatever reason.
-    fn on_remove(&mut self, index: u32);
-
-    /// The packet to go next; `None` when there is none.
-    fn victim(&self) -> Option<u32>;
 }
 
 #[cfg(test)]

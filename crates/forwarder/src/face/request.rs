@@ -1,4 +1,4 @@
-//! What management wants of the driver, which alone can open and close links.
+//! Requests of management to the driver, which alone can open and close links.
 //!
 //! A command such as `faces/create` ends in a [`FaceRequest`] that the driver takes with
 //! [`Forwarder::poll_request`](crate::Forwarder::poll_request) and, if it has to answer, reports
@@ -7,7 +7,7 @@
 
 use thiserror::Error;
 
-use super::{FaceId, Persistency};
+use super::info::{FaceId, Persistency};
 
 /// Tells requests apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

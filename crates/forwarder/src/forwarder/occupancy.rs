@@ -1,8 +1,8 @@
-//! How full the tables are, for whoever has to see that they stay bounded.
+//! Sizes of the tables, for whoever has to see that they stay bounded.
 
 use super::Forwarder;
 
-/// What the tables hold.
+/// Sizes of the tables.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Occupancy {
     /// Pending Interests.
@@ -24,16 +24,16 @@ pub struct Occupancy {
 }
 
 impl Forwarder {
-    /// What the tables hold now.
+    /// Sizes of the tables now.
     pub fn occupancy(&self) -> Occupancy {
         Occupancy {
-            pit_entries: self.pit.len(),
-            pit_bytes: self.pit.bytes(),
-            cs_entries: self.cs.len(),
-            cs_bytes: self.cs.bytes(),
-            dead_nonces: self.dead_nonces.capacity(),
-            measured: self.measurements.len(),
-            fib_entries: self.fib.len(),
+            pit_entries: self.pipeline.pit.len(),
+            pit_bytes: self.pipeline.pit.bytes(),
+            cs_entries: self.pipeline.cs.len(),
+            cs_bytes: self.pipeline.cs.bytes(),
+            dead_nonces: self.pipeline.dead_nonces.capacity(),
+            measured: self.pipeline.measurements.len(),
+            fib_entries: self.pipeline.fib.len(),
             rib_entries: self.rib.len(),
         }
     }

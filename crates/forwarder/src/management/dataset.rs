@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use byname_packet::{DataBuilder, DigestSigner, Name, NameRef, NumberComponent};
 
-use super::FRESHNESS_MS;
+use super::response::FRESHNESS_MS;
 
 /// Octets of payload in a segment.
 const SEGMENT_BYTES: usize = 8000;

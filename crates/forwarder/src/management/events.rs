@@ -11,11 +11,13 @@ use std::collections::VecDeque;
 use byname_packet::mgmt::{FaceEventNotification, face_event};
 use byname_packet::{DataBuilder, DigestSigner, Name, NameRef, NumberComponent, types};
 
-use super::command::Call;
-use super::{Asker, FRESHNESS_MS, PREFIX_LEN};
+use super::action::{Asker, Turn};
+use super::face_fields::{flags, link_type_number, persistency_number, scope_number};
+use super::request::Call;
+use super::response::{FRESHNESS_MS, PREFIX_LEN};
+use super::view::{FaceView, View};
 use crate::counters::DropReason;
-use crate::face::{Face, FaceId};
-use crate::forwarder::{Forwarder, Tx};
+use crate::face::FaceId;
 
 /// Notifications kept.
 const HISTORY_MAX: usize = 256;
@@ -104,101 +106,98 @@ fn wanted(name: NameRef<'_>) -> Result<Option<u64>, DropReason> {
     }
 }
 
-impl Forwarder {
-    pub(super) fn on_event_request(
+impl Events {
+    /// Answers a request for a notification, or lets it wait for the next one.
+    pub(super) fn handle_request(
         &mut self,
+        turn: &mut Turn<'_>,
         call: &Call<'_>,
-        tx: &mut dyn Tx,
     ) -> Result<(), DropReason> {
-        let interest = call.interest;
+        let (interest, now_ns) = (call.interest, turn.now_ns);
         let wanted = wanted(interest.name)?;
-        self.complete_notifications();
-        let events = &mut self.management.events;
+        self.complete_notifications(turn.view);
         let is_recent = |n: &Notification| {
             !interest.must_be_fresh
-                || n.sent_ns.is_none_or(|at| call.now_ns.saturating_sub(at) < FRESHNESS_NS)
+                || n.sent_ns.is_none_or(|at| now_ns.saturating_sub(at) < FRESHNESS_NS)
         };
         let number = match wanted {
-            Some(number) => Some(number).filter(|number| *number < events.next()),
+            Some(number) => Some(number).filter(|number| *number < self.next()),
             None if !interest.can_be_prefix => return Err(DropReason::UnansweredManagement),
-            None => events.history.back().filter(|n| is_recent(n)).map(|_| events.next() - 1),
+            None => self.history.back().filter(|n| is_recent(n)).map(|_| self.next() - 1),
         };
         if let Some(number) = number {
-            let packet = events.packet(number).ok_or(DropReason::UnansweredManagement)?;
-            self.reply(call.asker, &packet, tx);
+            let packet = self.packet(number).ok_or(DropReason::UnansweredManagement)?;
+            turn.reply(call.asker, packet);
             return Ok(());
         }
         let lifetime_ns = interest.lifetime_ms_or_default().saturating_mul(1_000_000);
-        let expires_ns = call.now_ns.saturating_add(lifetime_ns);
-        events.waiting.retain(|s| {
-            s.expires_ns > call.now_ns && (s.asker.face, s.wanted) != (call.asker.face, wanted)
+        let expires_ns = now_ns.saturating_add(lifetime_ns);
+        self.waiting.retain(|s| {
+            s.expires_ns > now_ns && (s.asker.face, s.wanted) != (call.asker.face, wanted)
         });
-        if events.waiting.len() >= WAITING_MAX {
+        if self.waiting.len() >= WAITING_MAX {
             return Err(DropReason::UnansweredManagement);
         }
-        events.waiting.push(Subscriber { asker: call.asker, wanted, expires_ns });
+        self.waiting.push(Subscriber { asker: call.asker, wanted, expires_ns });
         Ok(())
     }
 
     /// Notes that something has happened to a face.
-    pub(crate) fn note_face_event(&mut self, kind: u64, id: FaceId) {
-        let Some(face) = self.faces.get(id).filter(|face| face.inbox.is_none()) else { return };
+    pub(super) fn note(&mut self, kind: u64, face: FaceView<'_>) {
         let mut content = Vec::new();
-        notification(kind, id, face).encode(&mut content);
-        let made = (kind == face_event::CREATED).then_some(id);
-        self.management.events.push(content, made);
+        notification(kind, face).encode(&mut content);
+        let made = (kind == face_event::CREATED).then_some(face.id);
+        self.push(content, made);
     }
 
     /// Writes what is known by now of faces just made into their notifications.
-    fn complete_notifications(&mut self) {
-        let events = &mut self.management.events;
-        let looked_at = events.history.len() - events.unsent;
-        for unsent in events.history.iter_mut().skip(looked_at) {
+    fn complete_notifications(&mut self, view: &dyn View) {
+        let looked_at = self.history.len() - self.unsent;
+        for unsent in self.history.iter_mut().skip(looked_at) {
             if let Some(id) = unsent.made.take()
-                && let Some(face) = self.faces.get(id)
+                && let Some(face) = view.face(id)
             {
                 unsent.content.clear();
-                notification(face_event::CREATED, id, face).encode(&mut unsent.content);
+                notification(face_event::CREATED, face).encode(&mut unsent.content);
             }
         }
     }
 
-    pub(super) fn send_events(&mut self, now_ns: u64, tx: &mut dyn Tx) {
-        if self.management.events.unsent == 0 {
+    /// Sends what has happened to those who wait for it.
+    pub(super) fn handle_timeout(&mut self, turn: &mut Turn<'_>) {
+        if self.unsent == 0 {
             return;
         }
-        self.complete_notifications();
-        let events = &mut self.management.events;
-        let unsent = std::mem::take(&mut events.unsent);
-        let (len, next) = (events.history.len(), events.next());
-        for notification in events.history.iter_mut().skip(len - unsent) {
-            notification.sent_ns = Some(now_ns);
+        self.complete_notifications(turn.view);
+        let unsent = std::mem::take(&mut self.unsent);
+        let (len, next) = (self.history.len(), self.next());
+        for notification in self.history.iter_mut().skip(len - unsent) {
+            notification.sent_ns = Some(turn.now_ns);
         }
         let fresh = next - unsent as u64;
-        let (ready, waiting) = std::mem::take(&mut events.waiting)
+        let (ready, waiting): (Vec<Subscriber>, _) = std::mem::take(&mut self.waiting)
             .into_iter()
-            .filter(|subscriber| subscriber.expires_ns > now_ns)
+            .filter(|subscriber| subscriber.expires_ns > turn.now_ns)
             .partition(|s| s.wanted.is_none_or(|wanted| wanted < next));
-        events.waiting = waiting;
-        let ready: Vec<Subscriber> = ready;
+        self.waiting = waiting;
         for subscriber in ready {
             let number = subscriber.wanted.unwrap_or(fresh);
-            if let Some(packet) = self.management.events.packet(number) {
-                self.reply(subscriber.asker, &packet, tx);
+            if let Some(packet) = self.packet(number) {
+                turn.reply(subscriber.asker, packet);
             }
         }
     }
 }
 
-fn notification(kind: u64, id: FaceId, face: &Face) -> FaceEventNotification {
+fn notification(kind: u64, face: FaceView<'_>) -> FaceEventNotification {
     FaceEventNotification {
         kind,
-        face_id: id.0,
+        face_id: face.id.0,
         uri: face.info.remote_uri.clone(),
         local_uri: face.info.local_uri.clone(),
-        scope: super::faces::scope_number(&face.info),
-        persistency: super::faces::persistency_number(face.info.persistency),
-        link_type: super::faces::link_type_number(face.info.link_type),
-        flags: super::faces::flags(&face.options),
+        scope: scope_number(face.info),
+        persistency: persistency_number(face.info.persistency),
+        link_type: link_type_number(face.info.link_type),
+        flags: flags(face.options),
     }
 }

@@ -3,43 +3,44 @@
 
 use byname_packet::mgmt::{ControlParameters, ControlResponse, status_code};
 
-use super::command::Request;
-use crate::forwarder::Forwarder;
+use super::action::{Action, Turn};
+use super::request::Request;
 use crate::rib::{FIB_ORIGIN, Route};
 
-impl Forwarder {
-    pub(super) fn fib_add(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<ControlResponse, ControlResponse> {
-        let prefix = request.prefix()?;
-        let face = request.face;
-        if self.faces.get(face).is_none() {
-            return Err(ControlResponse::new(status_code::FACE_NOT_FOUND, "Face not found"));
-        }
-        let cost = request.parameters.cost.unwrap_or(0);
-        let route = Route { face, origin: FIB_ORIGIN, cost, flags: 0, expires_ns: None };
-        self.add_route(prefix, route)
-            .map_err(|full| ControlResponse::new(status_code::SERVER_ERROR, full.to_string()))?;
-        Ok(ControlResponse::new(status_code::OK, "Success").with_parameters(&ControlParameters {
-            name: Some(prefix.clone()),
-            face_id: Some(face.0),
-            cost: Some(cost),
-            ..ControlParameters::default()
-        }))
+pub(super) fn add_nexthop(
+    turn: &mut Turn<'_>,
+    request: &Request<'_>,
+) -> Result<ControlResponse, ControlResponse> {
+    let prefix = request.prefix()?;
+    let face = request.face;
+    if turn.view.face(face).is_none() {
+        return Err(ControlResponse::new(status_code::FACE_NOT_FOUND, "Face not found"));
     }
+    let cost = request.parameters.cost.unwrap_or(0);
+    let route = Route { face, origin: FIB_ORIGIN, cost, flags: 0, expires_ns: None };
+    turn.view
+        .rib()
+        .check_room(prefix.view(), &route)
+        .map_err(|full| ControlResponse::new(status_code::SERVER_ERROR, full.to_string()))?;
+    turn.actions.push(Action::AddRoute { prefix: prefix.clone(), route });
+    Ok(ControlResponse::new(status_code::OK, "Success").with_parameters(&ControlParameters {
+        name: Some(prefix.clone()),
+        face_id: Some(face.0),
+        cost: Some(cost),
+        ..ControlParameters::default()
+    }))
+}
 
-    pub(super) fn fib_remove(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<ControlResponse, ControlResponse> {
-        let prefix = request.prefix()?;
-        // Success also when there was none, as in NFD.
-        self.remove_route(prefix, request.face, FIB_ORIGIN);
-        Ok(ControlResponse::new(status_code::OK, "Success").with_parameters(&ControlParameters {
-            name: Some(prefix.clone()),
-            face_id: Some(request.face.0),
-            ..ControlParameters::default()
-        }))
-    }
+pub(super) fn remove_nexthop(
+    turn: &mut Turn<'_>,
+    request: &Request<'_>,
+) -> Result<ControlResponse, ControlResponse> {
+    let prefix = request.prefix()?;
+    // Success also when there was none, as in NFD.
+    turn.remove_route(prefix.view(), request.face, FIB_ORIGIN);
+    Ok(ControlResponse::new(status_code::OK, "Success").with_parameters(&ControlParameters {
+        name: Some(prefix.clone()),
+        face_id: Some(request.face.0),
+        ..ControlParameters::default()
+    }))
 }

@@ -6,11 +6,12 @@
 
 use byname_packet::{Name, NameRef};
 
-use super::Asker;
-use super::command::Call;
-use super::status::Dataset;
+use super::action::{Asker, Turn};
+use super::dataset::Published;
+use super::request::Call;
+use super::status::{self, Dataset};
+use super::view::View;
 use crate::counters::DropReason;
-use crate::forwarder::{Forwarder, Tx};
 
 /// Prefixes up to which a listing is made at once.
 const AT_ONCE_MAX: usize = 8192;
@@ -37,6 +38,11 @@ pub(super) struct Listings {
     making: Vec<Listing>,
 }
 
+/// Whether a listing would take too long to be made at once.
+pub(super) fn is_long(view: &dyn View) -> bool {
+    view.rib().len() > AT_ONCE_MAX
+}
+
 impl Listings {
     pub(super) fn due_ns(&self) -> Option<u64> {
         (!self.making.is_empty()).then_some(0)
@@ -45,29 +51,21 @@ impl Listings {
     fn find(&mut self, name: NameRef<'_>) -> Option<&mut Listing> {
         self.making.iter_mut().find(|listing| listing.name.view() == name)
     }
-}
-
-impl Forwarder {
-    /// Whether a listing would take too long to be made at once.
-    pub(super) fn is_long_listing(&self) -> bool {
-        self.rib.len() > AT_ONCE_MAX
-    }
 
     /// Answers with a listing that was made just now, or lets the asker wait for one.
-    pub(super) fn join_listing(
+    pub(super) fn join(
         &mut self,
+        turn: &mut Turn<'_>,
         call: &Call<'_>,
         dataset: Dataset,
-        tx: &mut dyn Tx,
+        published: &Published,
     ) -> Result<(), DropReason> {
         let name = call.interest.name;
-        let now_ms = self.unix_ns(call.now_ns) / 1_000_000;
-        if let Some(packet) = self.management.published.recent(name, now_ms) {
-            self.reply(call.asker, &packet, tx);
+        if let Some(packet) = published.recent(name, turn.unix_ms()) {
+            turn.reply(call.asker, packet);
             return Ok(());
         }
-        let listings = &mut self.management.listings;
-        if let Some(listing) = listings.find(name) {
+        if let Some(listing) = self.find(name) {
             if listing.askers.len() >= ASKERS_MAX {
                 return Err(DropReason::UnansweredManagement);
             }
@@ -75,33 +73,33 @@ impl Forwarder {
             listing.askers.push(call.asker);
             return Ok(());
         }
-        if listings.making.len() >= LISTINGS_MAX {
+        if self.making.len() >= LISTINGS_MAX {
             return Err(DropReason::UnansweredManagement);
         }
         let askers = vec![call.asker];
         let (name, payload) = (name.to_name(), Vec::new());
-        listings.making.push(Listing { dataset, name, askers, payload, after: None });
+        self.making.push(Listing { dataset, name, askers, payload, after: None });
         Ok(())
     }
 
     /// Makes the next slice of the first listing.
-    pub(super) fn continue_listing(&mut self, now_ns: u64, tx: &mut dyn Tx) {
-        if self.management.listings.making.is_empty() {
+    pub(super) fn handle_timeout(&mut self, turn: &mut Turn<'_>, published: &mut Published) {
+        if self.making.is_empty() {
             return;
         }
-        let mut listing = self.management.listings.making.remove(0);
+        let mut listing = self.making.remove(0);
         let from = (listing.after.as_ref().map(Name::view), SLICE);
-        let last = self.encode_listing(&listing.dataset, from, now_ns, &mut listing.payload);
+        let last = status::encode_listing(turn, &listing.dataset, from, &mut listing.payload);
         if last.is_some() {
             listing.after = last;
             // One after the other: only the first one takes memory.
-            self.management.listings.making.insert(0, listing);
+            self.making.insert(0, listing);
             return;
         }
-        let packet = self.publish(listing.name.view(), listing.payload, now_ns);
+        let packet = published.publish(listing.name.view(), listing.payload, turn.unix_ms());
         for asker in listing.askers {
             if let Some(packet) = &packet {
-                self.reply(asker, packet, tx);
+                turn.reply(asker, packet.clone());
             }
         }
     }

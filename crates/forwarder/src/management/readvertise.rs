@@ -1,27 +1,29 @@
-//! Tells the routing daemon which prefixes clients want announced.
+//! Readvertisement: the routing daemon learns which prefixes clients want announced.
 //!
 //! A prefix with a route of origin 65 (client) is registered with whoever serves `/localhost/nlsr`
 //! (NLSR, ndn-dv) by a signed command, `/localhost/nlsr/rib/register/<ControlParameters>`, and
 //! unregistered when its last such route is gone. While nobody local serves that prefix nothing is
-//! sent; when somebody appears, everything is said again, and once an hour after. What is not
-//! answered, or refused, is said again with doubling delays. At most [`FLYING_MAX`] commands are on
-//! their way at a time, so a daemon that comes to a forwarder with many routes is not flooded.
+//! sent; when somebody appears, everything is announced again, and once an hour after. A command
+//! that is not answered, or refused, is repeated with doubling delays. At most [`IN_FLIGHT_MAX`]
+//! commands are in flight, so a daemon that comes to a forwarder with many routes is not flooded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use byname_packet::mgmt::{ControlParameters, ControlResponse, route_origin, status_code};
 use byname_packet::{Data, DigestSigner, Interest, InterestBuilder, Name, NameRef, SignatureExtra};
 
-use super::internal::{PATIENCE_NS, Purpose};
-use crate::forwarder::{Forwarder, Tx};
+use super::action::Turn;
+use super::awaited::{Awaited, PATIENCE_NS, Purpose};
+use super::view::View;
 use crate::rib::Route;
+use crate::rng::Rng;
 use crate::scope;
 
 /// Where the daemon listens.
 const DAEMON: &str = "/localhost/nlsr";
 
-/// Commands on their way.
-const FLYING_MAX: usize = 32;
+/// Commands in flight.
+const IN_FLIGHT_MAX: usize = 32;
 
 /// Delays between attempts.
 const RETRY_NS_MIN: u64 = 1_000_000_000;
@@ -33,20 +35,20 @@ const REFRESH_NS: u64 = 3_600_000_000_000;
 /// Attempts to unregister; then the daemon is left to itself.
 const WITHDRAWALS_MAX: u32 = 8;
 
-/// What the daemon was told of a prefix, or is to be told.
+/// Announcement of one prefix to the daemon.
 #[derive(Debug, Default)]
-struct State {
+struct Announcement {
     /// It has a route for clients.
     is_wanted: bool,
     /// Failed attempts in a row.
     failures: u32,
-    /// When the next command is due; `None` while one is on its way or nothing is to be said.
+    /// When the next command is due; `None` while one is in flight or none is needed.
     due_ns: Option<u64>,
-    /// The daemon has, or may have, been told to register it.
-    is_told: bool,
+    /// The daemon has registered it, or may have.
+    is_announced: bool,
 }
 
-/// A command on its way.
+/// A command in flight.
 #[derive(Debug)]
 struct Flight {
     prefix: Name,
@@ -57,9 +59,9 @@ struct Flight {
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Readvertise {
-    prefixes: BTreeMap<Name, State>,
+    prefixes: BTreeMap<Name, Announcement>,
     due: BTreeSet<(u64, Name)>,
-    flying: BTreeMap<Name, Flight>,
+    in_flight: BTreeMap<Name, Flight>,
     is_available: bool,
     /// Routes that may lead to the daemon have changed.
     is_stale: bool,
@@ -90,18 +92,19 @@ impl Readvertise {
     fn want(&mut self, prefix: &Name, is_wanted: bool) {
         match self.prefixes.get_mut(prefix) {
             Some(state) if state.is_wanted == is_wanted => return,
-            Some(state) if is_wanted || state.is_told => {
+            Some(state) if is_wanted || state.is_announced => {
                 state.is_wanted = is_wanted;
                 state.failures = 0;
             }
             Some(_) => return self.forget(prefix),
             None if is_wanted => {
-                self.prefixes.insert(prefix.clone(), State { is_wanted, ..State::default() });
+                self.prefixes
+                    .insert(prefix.clone(), Announcement { is_wanted, ..Announcement::default() });
             }
             None => return,
         }
-        // If a command is on its way, its end tells whether another one is due.
-        if self.flying.values().all(|flight| flight.prefix != *prefix) {
+        // If a command is in flight, its end tells whether another one is due.
+        if self.in_flight.values().all(|flight| flight.prefix != *prefix) {
             self.schedule(prefix, 0);
         }
     }
@@ -110,9 +113,9 @@ impl Readvertise {
         if self.is_stale {
             return Some(0);
         }
-        let lost = self.flying.values().map(|flight| flight.until_ns).min();
+        let lost = self.in_flight.values().map(|flight| flight.until_ns).min();
         let due = self.due.first().map(|(at, _)| *at);
-        let due = due.filter(|_| self.flying.len() < FLYING_MAX);
+        let due = due.filter(|_| self.in_flight.len() < IN_FLIGHT_MAX);
         lost.into_iter().chain(due).min()
     }
 }
@@ -127,136 +130,130 @@ fn is_readvertised(prefix: NameRef<'_>, route: &Route) -> bool {
     route.origin == route_origin::CLIENT && !is_scoped
 }
 
-impl Forwarder {
-    pub(crate) fn on_route_added(&mut self, prefix: NameRef<'_>, route: &Route) {
-        self.management.readvertise.is_stale |= is_for_daemon(prefix);
+impl Readvertise {
+    pub(super) fn on_route_added(&mut self, prefix: NameRef<'_>, route: &Route) {
+        self.is_stale |= is_for_daemon(prefix);
         if is_readvertised(prefix, route) {
-            self.management.readvertise.want(&prefix.to_name(), true);
+            self.want(&prefix.to_name(), true);
         }
     }
 
-    pub(crate) fn on_route_removed(&mut self, prefix: NameRef<'_>, route: &Route) {
-        self.management.readvertise.is_stale |= is_for_daemon(prefix);
-        let has_other = || self.rib.routes(prefix).iter().any(|r| is_readvertised(prefix, r));
+    /// A route is gone; `left` are the routes that its prefix still has.
+    pub(super) fn on_route_removed(&mut self, prefix: NameRef<'_>, route: &Route, left: &[Route]) {
+        self.is_stale |= is_for_daemon(prefix);
+        let has_other = || left.iter().any(|other| is_readvertised(prefix, other));
         if is_readvertised(prefix, route) && !has_other() {
-            self.management.readvertise.want(&prefix.to_name(), false);
+            self.want(&prefix.to_name(), false);
         }
     }
 
-    pub(super) fn maintain_readvertise(&mut self, now_ns: u64, tx: &mut dyn Tx) {
-        if std::mem::take(&mut self.management.readvertise.is_stale) {
-            self.look_for_daemon();
+    pub(super) fn handle_timeout(
+        &mut self,
+        turn: &mut Turn<'_>,
+        awaited: &mut Awaited,
+        rng: &mut Rng,
+    ) {
+        if std::mem::take(&mut self.is_stale) {
+            self.look_for_daemon(turn.view);
         }
-        let readvertise = &mut self.management.readvertise;
-        let lost: Vec<Name> = readvertise
-            .flying
-            .iter()
-            .filter(|(_, flight)| flight.until_ns <= now_ns)
+        let flights = self.in_flight.iter();
+        let lost: Vec<Name> = flights
+            .filter(|(_, flight)| flight.until_ns <= turn.now_ns)
             .map(|(name, _)| name.clone())
             .collect();
         for name in lost {
-            self.forget_awaited(&name);
-            self.on_readvertise_outcome(&name, false, now_ns);
+            awaited.remove(&name);
+            self.on_outcome(&name, false, turn.now_ns);
         }
-        while self.management.readvertise.flying.len() < FLYING_MAX {
-            let readvertise = &mut self.management.readvertise;
-            let is_due = readvertise.due.first().is_some_and(|(at, _)| *at <= now_ns);
+        while self.in_flight.len() < IN_FLIGHT_MAX {
+            let is_due = self.due.first().is_some_and(|(at, _)| *at <= turn.now_ns);
             if !is_due {
                 break;
             }
-            let Some((_, prefix)) = readvertise.due.pop_first() else { break };
-            if let Some(state) = readvertise.prefixes.get_mut(&prefix) {
-                state.due_ns = None;
+            let Some((_, prefix)) = self.due.pop_first() else { break };
+            if let Some(announcement) = self.prefixes.get_mut(&prefix) {
+                announcement.due_ns = None;
             }
-            self.send_readvertisement(prefix, now_ns, tx);
+            self.send(turn, prefix, awaited, rng);
         }
     }
 
     /// Whether a local face serves the daemon's prefix.
-    fn look_for_daemon(&mut self) {
+    fn look_for_daemon(&mut self, view: &dyn View) {
         let daemon: Name = DAEMON.parse().expect("a constant name");
-        let is_available = (0..=daemon.view().count()).any(|count| {
-            let routes = self.rib.routes(daemon.view().prefix(count));
-            routes.iter().any(|route| self.is_local(route.face))
-        });
-        let readvertise = &mut self.management.readvertise;
-        let was_available = std::mem::replace(&mut readvertise.is_available, is_available);
+        let is_local = |route: &Route| view.face(route.face).is_some_and(|face| face.info.local);
+        let is_available = (0..=daemon.view().count())
+            .any(|count| view.rib().routes(daemon.view().prefix(count)).iter().any(is_local));
+        let was_available = std::mem::replace(&mut self.is_available, is_available);
         if is_available == was_available {
             return;
         }
         // A daemon that is gone has forgotten everything; one that is new knows nothing.
-        readvertise.due.clear();
-        readvertise.flying.clear();
-        let known = std::mem::take(&mut readvertise.prefixes);
-        for (prefix, _) in known.into_iter().filter(|(_, state)| state.is_wanted) {
-            readvertise.want(&prefix, true);
+        self.due.clear();
+        self.in_flight.clear();
+        let known = std::mem::take(&mut self.prefixes);
+        for (prefix, _) in known.into_iter().filter(|(_, known)| known.is_wanted) {
+            self.want(&prefix, true);
         }
     }
 
-    fn send_readvertisement(&mut self, prefix: Name, now_ns: u64, tx: &mut dyn Tx) {
-        let Some(state) = self.management.readvertise.prefixes.get_mut(&prefix) else { return };
-        let registers = state.is_wanted;
-        state.is_told |= registers;
+    fn send(&mut self, turn: &mut Turn<'_>, prefix: Name, awaited: &mut Awaited, rng: &mut Rng) {
+        let Some(announcement) = self.prefixes.get_mut(&prefix) else { return };
+        let registers = announcement.is_wanted;
+        announcement.is_announced |= registers;
         let verb: &[u8] = if registers { b"register" } else { b"unregister" };
         let mut parameters = Vec::new();
         let named = ControlParameters { name: Some(prefix.clone()), ..Default::default() };
         named.encode(&mut parameters);
         let daemon: Name = DAEMON.parse().expect("a constant name");
         let command = daemon.with_generic(b"rib").with_generic(verb).with_generic(&parameters);
-        let now_ms = self.unix_ns(now_ns) / 1_000_000;
-        let nonce = self.rng.next_u64().to_be_bytes();
-        let interest_nonce = self.rng.nonce();
-        let readvertise = &mut self.management.readvertise;
         // Strictly increasing, as receivers want it.
-        readvertise.last_time_ms = now_ms.max(readvertise.last_time_ms + 1);
-        let extra = SignatureExtra {
-            nonce: Some(&nonce),
-            time_ms: Some(readvertise.last_time_ms),
-            seq_num: None,
-        };
+        self.last_time_ms = turn.unix_ms().max(self.last_time_ms + 1);
+        let nonce = rng.next_u64().to_be_bytes();
+        let extra =
+            SignatureExtra { nonce: Some(&nonce), time_ms: Some(self.last_time_ms), seq_num: None };
         let mut wire = Vec::new();
         let encoded = InterestBuilder::new(command.view())
-            .nonce(interest_nonce)
+            .nonce(rng.nonce())
             .lifetime_ms(PATIENCE_NS / 1_000_000)
             .encode_signed(&DigestSigner, extra, &mut wire);
         let Ok(interest) = Interest::decode(&wire) else { return };
-        let until_ns = now_ns.saturating_add(PATIENCE_NS);
+        let until_ns = turn.now_ns.saturating_add(PATIENCE_NS);
         if encoded.is_err() {
             return;
         }
         let name = interest.name.to_name();
-        let flight = Flight { prefix, registers, until_ns };
-        readvertise.flying.insert(name.clone(), flight);
-        self.express((name, Purpose::Readvertise), &wire, None, (now_ns, tx));
+        self.in_flight.insert(name.clone(), Flight { prefix, registers, until_ns });
+        awaited.add(name, Purpose::Readvertise, turn.now_ns);
+        turn.express(wire, None);
     }
 
-    pub(super) fn on_readvertise_answer(&mut self, name: &Name, data: &Data<'_>, now_ns: u64) {
+    pub(super) fn handle_answer(&mut self, name: &Name, data: &Data<'_>, now_ns: u64) {
         let response = ControlResponse::decode(data.content);
         let is_done = response.is_ok_and(|r| r.status_code == status_code::OK);
-        self.on_readvertise_outcome(name, is_done, now_ns);
+        self.on_outcome(name, is_done, now_ns);
     }
 
-    fn on_readvertise_outcome(&mut self, name: &Name, is_done: bool, now_ns: u64) {
-        let Some(flight) = self.management.readvertise.flying.remove(name) else { return };
-        let readvertise = &mut self.management.readvertise;
-        let Some(state) = readvertise.prefixes.get_mut(&flight.prefix) else { return };
-        let is_wanted = state.is_wanted;
+    fn on_outcome(&mut self, name: &Name, is_done: bool, now_ns: u64) {
+        let Some(flight) = self.in_flight.remove(name) else { return };
+        let Some(announcement) = self.prefixes.get_mut(&flight.prefix) else { return };
+        let is_wanted = announcement.is_wanted;
         let delay_ns = if is_wanted != flight.registers {
-            // It has changed while the command was on its way.
-            state.failures = 0;
+            // It has changed while the command was in flight.
+            announcement.failures = 0;
             0
         } else if is_done {
-            state.failures = 0;
+            announcement.failures = 0;
             REFRESH_NS
         } else {
-            state.failures += 1;
-            let doubled = RETRY_NS_MIN << (state.failures - 1).min(16);
+            announcement.failures += 1;
+            let doubled = RETRY_NS_MIN << (announcement.failures - 1).min(16);
             doubled.min(RETRY_NS_MAX)
         };
         let is_over = !is_wanted && !flight.registers;
-        if is_over && (is_done || state.failures >= WITHDRAWALS_MAX) {
-            return readvertise.forget(&flight.prefix);
+        if is_over && (is_done || announcement.failures >= WITHDRAWALS_MAX) {
+            return self.forget(&flight.prefix);
         }
-        readvertise.schedule(&flight.prefix, now_ns.saturating_add(delay_ns));
+        self.schedule(&flight.prefix, now_ns.saturating_add(delay_ns));
     }
 }

@@ -9,15 +9,20 @@
 
 use std::collections::VecDeque;
 
-use byname_packet::mgmt::{ControlResponse, Verdict};
+use byname_packet::mgmt::{ControlParameters, ControlResponse, PrefixAnnouncement, Verdict};
 use byname_packet::{Component, ContentType, Data, Interest, InterestBuilder, Name, NameRef};
 
-use super::command::{Call, Outcome, Request, bad, forbidden, is_announcement, is_signed};
-use super::internal::{PATIENCE_NS, Purpose};
-use super::rib::announced;
-use super::{Asker, PREFIX_LEN, encode_response, module_and_verb};
+use super::action::{Asker, Turn};
+use super::awaited::{Awaited, PATIENCE_NS, Purpose};
+use super::fields::Command;
+use super::request::{
+    Call, CommandOutcome, is_announcement, is_signed, module_and_verb, read_request,
+};
+use super::response::{self, PREFIX_LEN, bad, forbidden};
+use super::rib;
+use super::settings::Settings;
 use crate::face::FaceId;
-use crate::forwarder::{Forwarder, Tx};
+use crate::rng::Rng;
 use crate::scope;
 
 /// Commands that wait for certificates.
@@ -61,6 +66,8 @@ struct Answer {
 #[derive(Debug, Default)]
 pub(super) struct Remote {
     waiting: Vec<Waiting>,
+    /// Commands whose certificate has come.
+    ready: VecDeque<Waiting>,
     answers: VecDeque<Answer>,
     /// Certificates to be asked for, and over which face.
     wanted: Vec<(Name, Option<FaceId>)>,
@@ -68,171 +75,113 @@ pub(super) struct Remote {
 
 impl Remote {
     pub(super) fn due_ns(&self) -> Option<u64> {
-        if !self.wanted.is_empty() {
+        if !self.wanted.is_empty() || !self.ready.is_empty() {
             return Some(0);
         }
         self.waiting.iter().flat_map(|w| [w.route_ns, Some(w.until_ns)]).flatten().min()
     }
-}
 
-/// What is to become of a command after a look at its signature.
-enum Next {
-    Answer(ControlResponse),
-    Fetch(Name),
-}
-
-impl Forwarder {
     /// A command from a face without authority of its own.
-    pub(super) fn on_remote_command(&mut self, call: &Call<'_>) -> Outcome {
+    pub(super) fn handle_command(
+        &mut self,
+        turn: &mut Turn<'_>,
+        settings: &Settings,
+        call: &Call<'_>,
+    ) -> CommandOutcome {
         let name = call.interest.name;
-        let remote = &mut self.management.remote;
-        remote.answers.retain(|answer| answer.until_ns > call.now_ns);
-        let known = remote
+        self.answers.retain(|answer| answer.until_ns > turn.now_ns);
+        let known = self
             .answers
             .iter()
             .find(|answer| answer.face == call.asker.face && answer.name.view() == name);
         if let Some(answer) = known {
             return answer.response.clone().into();
         }
-        let again = remote.waiting.iter_mut().find(|waiting| {
+        let again = self.waiting.iter_mut().chain(&mut self.ready).find(|waiting| {
             waiting.asker.face == call.asker.face
                 && Interest::decode(&waiting.interest).is_ok_and(|first| first.name == name)
         });
         if let Some(waiting) = again {
             waiting.asker = call.asker;
-            return Outcome::Later;
+            return CommandOutcome::Later;
         }
-        match self.judge(call) {
+        match judge(turn, settings, call) {
             Next::Answer(response) => {
-                self.keep_answer(call, &response);
+                self.keep_answer(call, &response, turn.now_ns);
                 response.into()
             }
-            Next::Fetch(certificate) => self.wait_for_certificate(call, certificate),
+            Next::Fetch(certificate) => self.wait_for_certificate(call, certificate, turn.now_ns),
         }
     }
 
-    fn judge(&mut self, call: &Call<'_>) -> Next {
-        let Some(verifier) = self.config.command_verifier.clone() else {
-            return Next::Answer(forbidden(advice(call)));
-        };
-        if !is_signed(call.interest) {
-            return Next::Answer(forbidden("the command is not signed"));
+    fn keep_answer(&mut self, call: &Call<'_>, response: &ControlResponse, now_ns: u64) {
+        if self.answers.len() >= ANSWERS_MAX {
+            self.answers.pop_front();
         }
-        let unix_ns = self.unix_ns(call.now_ns);
-        let (module, verb) = module_and_verb(call.interest.name);
-        let announcement = is_announcement(module, verb).then(|| announced(call));
-        let verdict = match &announcement {
-            Some(Err(refusal)) => return Next::Answer(refusal.clone()),
-            Some(Ok(packet)) => verifier.verify_announcement(packet, unix_ns),
-            None => verifier.verify(call.interest, unix_ns),
-        };
-        match verdict {
-            Verdict::NeedCertificate(name) if !may_be_fetched(name.view()) => {
-                Next::Answer(forbidden("the command names no certificate that can be fetched"))
-            }
-            Verdict::NeedCertificate(name) => Next::Fetch(name),
-            Verdict::Refused(reason) => {
-                Next::Answer(forbidden(format!("{reason}; {}", advice(call))))
-            }
-            Verdict::Allowed { may_register } => {
-                let packet = announcement.and_then(Result::ok);
-                let result = match packet {
-                    Some(packet) => self.announce_remote(call, &packet, &may_register),
-                    None => self.command_remote(call, &may_register),
-                };
-                Next::Answer(result.unwrap_or_else(|refusal| refusal))
-            }
-        }
-    }
-
-    fn announce_remote(
-        &mut self,
-        call: &Call<'_>,
-        packet: &Data<'_>,
-        may_register: &[Name],
-    ) -> Result<ControlResponse, ControlResponse> {
-        let found = byname_packet::mgmt::PrefixAnnouncement::from_data(packet)
-            .map_err(|error| bad(format!("malformed prefix announcement: {error}")))?;
-        check_prefix(found.prefix.view(), may_register, call)?;
-        self.announce(call.asker.face, packet, false, call.now_ns)
-    }
-
-    fn command_remote(
-        &mut self,
-        call: &Call<'_>,
-        may_register: &[Name],
-    ) -> Result<ControlResponse, ControlResponse> {
-        let (command, takes, request) = self.read_request(call)?;
-        if let Some(complaint) = takes.complaint(&request.parameters) {
-            return Err(bad(complaint));
-        }
-        check_prefix(request.prefix()?.view(), may_register, call)?;
-        if request.face != call.asker.face {
-            return Err(forbidden("another machine may only register routes to itself"));
-        }
-        match self.carry_out_command(command, Request { has_full_authority: false, ..request }) {
-            Outcome::Now(response) => Ok(response),
-            Outcome::Later => Err(forbidden("no such command here")),
-        }
-    }
-
-    fn keep_answer(&mut self, call: &Call<'_>, response: &ControlResponse) {
-        let answers = &mut self.management.remote.answers;
-        if answers.len() >= ANSWERS_MAX {
-            answers.pop_front();
-        }
-        answers.push_back(Answer {
+        self.answers.push_back(Answer {
             face: call.asker.face,
             name: call.interest.name.to_name(),
             response: response.clone(),
-            until_ns: call.now_ns.saturating_add(ANSWERS_NS),
+            until_ns: now_ns.saturating_add(ANSWERS_NS),
         });
     }
 
-    fn wait_for_certificate(&mut self, call: &Call<'_>, certificate: Name) -> Outcome {
-        let waiting = &mut self.management.remote.waiting;
-        let of_face = waiting.iter().filter(|w| w.asker.face == call.asker.face).count();
-        if waiting.len() >= WAITING_MAX || of_face >= WAITING_OF_FACE_MAX {
+    fn wait_for_certificate(
+        &mut self,
+        call: &Call<'_>,
+        certificate: Name,
+        now_ns: u64,
+    ) -> CommandOutcome {
+        let of_face = self.waiting.iter().filter(|w| w.asker.face == call.asker.face).count();
+        if self.waiting.len() >= WAITING_MAX || of_face >= WAITING_OF_FACE_MAX {
             return forbidden("too many commands wait for certificates; try again later").into();
         }
-        waiting.push(Waiting {
+        self.waiting.push(Waiting {
             asker: call.asker,
             interest: call.interest.wire().to_vec(),
             certificate: certificate.clone(),
             certificate_count: 1,
-            route_ns: Some(call.now_ns.saturating_add(DIRECT_NS)),
-            until_ns: call.now_ns.saturating_add(PATIENCE_NS),
+            route_ns: Some(now_ns.saturating_add(DIRECT_NS)),
+            until_ns: now_ns.saturating_add(PATIENCE_NS),
         });
-        self.management.remote.wanted.push((certificate, Some(call.asker.face)));
-        Outcome::Later
+        self.wanted.push((certificate, Some(call.asker.face)));
+        CommandOutcome::Later
     }
 
-    /// Hands out what may be a certificate that somebody waits for, and looks at those commands
-    /// again.
-    pub(super) fn on_certificate(&mut self, data: &Data<'_>, now_ns: u64, tx: &mut dyn Tx) {
+    /// Hands the verifier what may be a certificate that commands wait for. They are judged one by
+    /// one by [`Remote::judge_next`].
+    pub(super) fn handle_certificate(
+        &mut self,
+        turn: &Turn<'_>,
+        settings: &Settings,
+        awaited: &mut Awaited,
+        data: &Data<'_>,
+    ) {
         if data.meta.content_type != ContentType::KEY {
             return;
         }
-        let (ready, waiting): (Vec<Waiting>, Vec<Waiting>) =
-            std::mem::take(&mut self.management.remote.waiting)
-                .into_iter()
-                .partition(|w| w.certificate.view().is_prefix_of(data.name));
-        self.management.remote.waiting = waiting;
-        let Some(verifier) = self.config.command_verifier.clone() else { return };
+        let (ready, waiting): (Vec<Waiting>, Vec<Waiting>) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|w| w.certificate.view().is_prefix_of(data.name));
+        self.waiting = waiting;
+        let Some(verifier) = &settings.verifier else { return };
         if !ready.is_empty() {
-            verifier.add_certificate(data, self.unix_ns(now_ns));
+            verifier.add_certificate(data, turn.unix_ns);
         }
         for waiting in ready {
-            self.forget_awaited(&waiting.certificate);
-            self.judge_again(waiting, now_ns, tx);
+            awaited.remove(&waiting.certificate);
+            self.ready.push_back(waiting);
         }
     }
 
-    fn judge_again(&mut self, mut waiting: Waiting, now_ns: u64, tx: &mut dyn Tx) {
+    /// Judges one command whose certificate has come; false if there is none. One at a time: each
+    /// has to see what the one before has changed.
+    pub(super) fn judge_next(&mut self, turn: &mut Turn<'_>, settings: &Settings) -> bool {
+        let Some(mut waiting) = self.ready.pop_front() else { return false };
         let wire = std::mem::take(&mut waiting.interest);
-        let Ok(interest) = Interest::decode(&wire) else { return };
-        let call = Call { asker: waiting.asker, interest: &interest, now_ns };
-        let response = match self.judge(&call) {
+        let Ok(interest) = Interest::decode(&wire) else { return true };
+        let call = Call { asker: waiting.asker, interest: &interest };
+        let response = match judge(turn, settings, &call) {
             Next::Answer(response) => response,
             Next::Fetch(certificate) if certificate == waiting.certificate => {
                 forbidden("the certificate found is not the one that signs the command")
@@ -241,56 +190,126 @@ impl Forwarder {
                 forbidden(format!("the chain has more than {CERTIFICATES_MAX} certificates"))
             }
             Next::Fetch(certificate) => {
-                let from = waiting.asker.face;
-                self.management.remote.wanted.push((certificate.clone(), Some(from)));
+                self.wanted.push((certificate.clone(), Some(waiting.asker.face)));
                 waiting.certificate = certificate;
                 waiting.certificate_count += 1;
-                waiting.route_ns = Some(now_ns.saturating_add(DIRECT_NS));
-                waiting.until_ns = now_ns.saturating_add(PATIENCE_NS);
-                self.management.remote.waiting.push(Waiting { interest: wire, ..waiting });
-                return;
+                waiting.route_ns = Some(turn.now_ns.saturating_add(DIRECT_NS));
+                waiting.until_ns = turn.now_ns.saturating_add(PATIENCE_NS);
+                self.waiting.push(Waiting { interest: wire, ..waiting });
+                return true;
             }
         };
-        self.keep_answer(&call, &response);
-        self.answer_remote(&call, &response, tx);
+        self.keep_answer(&call, &response, turn.now_ns);
+        answer(turn, &call, &response);
+        true
     }
 
-    fn answer_remote(&mut self, call: &Call<'_>, response: &ControlResponse, tx: &mut dyn Tx) {
-        let name = call.interest.name;
-        if let Some(packet) = encode_response(name, ContentType::BLOB, response) {
-            self.reply(call.asker, &packet, tx);
-        }
-    }
-
-    pub(super) fn maintain_remote(&mut self, now_ns: u64, tx: &mut dyn Tx) {
-        let remote = &mut self.management.remote;
-        for waiting in &mut remote.waiting {
-            if waiting.route_ns.is_some_and(|at| at <= now_ns) {
+    pub(super) fn handle_timeout(
+        &mut self,
+        turn: &mut Turn<'_>,
+        awaited: &mut Awaited,
+        rng: &mut Rng,
+    ) {
+        for waiting in &mut self.waiting {
+            if waiting.route_ns.is_some_and(|at| at <= turn.now_ns) {
                 waiting.route_ns = None;
-                remote.wanted.push((waiting.certificate.clone(), None));
+                self.wanted.push((waiting.certificate.clone(), None));
             }
         }
-        for (certificate, from) in std::mem::take(&mut remote.wanted) {
+        for (certificate, from) in std::mem::take(&mut self.wanted) {
             let mut wire = Vec::new();
             InterestBuilder::new(certificate.view())
                 .can_be_prefix(true)
-                .nonce(self.rng.nonce())
+                .nonce(rng.nonce())
                 .lifetime_ms(PATIENCE_NS / 1_000_000)
                 .encode(&mut wire);
-            self.express((certificate, Purpose::Certificate), &wire, from, (now_ns, tx));
+            awaited.add(certificate, Purpose::Certificate, turn.now_ns);
+            turn.express(wire, from);
         }
-        let (waiting, late) = std::mem::take(&mut self.management.remote.waiting)
-            .into_iter()
-            .partition(|w| w.until_ns > now_ns);
-        self.management.remote.waiting = waiting;
-        let late: Vec<Waiting> = late;
+        let (waiting, late): (_, Vec<Waiting>) =
+            std::mem::take(&mut self.waiting).into_iter().partition(|w| w.until_ns > turn.now_ns);
+        self.waiting = waiting;
         for waiting in late {
             let Ok(interest) = Interest::decode(&waiting.interest) else { continue };
-            let call = Call { asker: waiting.asker, interest: &interest, now_ns };
+            let call = Call { asker: waiting.asker, interest: &interest };
             let name = &waiting.certificate;
             let text = format!("no answer to a request for certificate {name}; serve it");
-            self.answer_remote(&call, &forbidden(text), tx);
+            answer(turn, &call, &forbidden(text));
         }
+    }
+}
+
+/// Next step of a command whose signature was checked.
+enum Next {
+    Answer(ControlResponse),
+    Fetch(Name),
+}
+
+fn judge(turn: &mut Turn<'_>, settings: &Settings, call: &Call<'_>) -> Next {
+    let Some(verifier) = &settings.verifier else {
+        return Next::Answer(forbidden(advice(call)));
+    };
+    if !is_signed(call.interest) {
+        return Next::Answer(forbidden("the command is not signed"));
+    }
+    let (module, verb) = module_and_verb(call.interest.name);
+    let announcement = is_announcement(module, verb).then(|| rib::announced(call));
+    let verdict = match &announcement {
+        Some(Err(refusal)) => return Next::Answer(refusal.clone()),
+        Some(Ok(packet)) => verifier.verify_announcement(packet, turn.unix_ns),
+        None => verifier.verify(call.interest, turn.unix_ns),
+    };
+    match verdict {
+        Verdict::NeedCertificate(name) if !may_be_fetched(name.view()) => {
+            Next::Answer(forbidden("the command names no certificate that can be fetched"))
+        }
+        Verdict::NeedCertificate(name) => Next::Fetch(name),
+        Verdict::Refused(reason) => Next::Answer(forbidden(format!("{reason}; {}", advice(call)))),
+        Verdict::Allowed { may_register } => {
+            let result = match announcement.and_then(Result::ok) {
+                Some(packet) => announce(turn, call, &packet, &may_register),
+                None => carry_out(turn, call, &may_register),
+            };
+            Next::Answer(result.unwrap_or_else(|refusal| refusal))
+        }
+    }
+}
+
+fn announce(
+    turn: &mut Turn<'_>,
+    call: &Call<'_>,
+    packet: &Data<'_>,
+    may_register: &[Name],
+) -> Result<ControlResponse, ControlResponse> {
+    let found = PrefixAnnouncement::from_data(packet)
+        .map_err(|error| bad(format!("malformed prefix announcement: {error}")))?;
+    check_prefix(found.prefix.view(), may_register, call)?;
+    rib::announce(turn, call.asker.face, packet, false)
+}
+
+fn carry_out(
+    turn: &mut Turn<'_>,
+    call: &Call<'_>,
+    may_register: &[Name],
+) -> Result<ControlResponse, ControlResponse> {
+    let (command, takes, request) = read_request(call)?;
+    if let Some(complaint) = takes.complaint(&request.parameters) {
+        return Err(bad(complaint));
+    }
+    check_prefix(request.prefix()?.view(), may_register, call)?;
+    if request.face != call.asker.face {
+        return Err(forbidden("another machine may only register routes to itself"));
+    }
+    match command {
+        Command::RibRegister => rib::register(turn, &request),
+        Command::RibUnregister => rib::unregister(turn, &request),
+        _ => Err(forbidden("no such command here")),
+    }
+}
+
+fn answer(turn: &mut Turn<'_>, call: &Call<'_>, response: &ControlResponse) {
+    if let Some(packet) = response::encode(call.interest.name, ContentType::BLOB, response) {
+        turn.reply(call.asker, packet);
     }
 }
 
@@ -316,7 +335,7 @@ fn check_prefix(
 fn advice(call: &Call<'_>) -> String {
     let component = call.interest.name.get(PREFIX_LEN + 2);
     let parameters = component
-        .and_then(|c| byname_packet::mgmt::ControlParameters::decode(c.value).ok())
+        .and_then(|c| ControlParameters::decode(c.value).ok())
         .and_then(|parameters| parameters.name);
     let prefix = parameters.map_or_else(|| String::from("PREFIX"), |name| name.to_string());
     format!(

@@ -6,119 +6,108 @@ use byname_packet::mgmt::{
 };
 use byname_packet::{Data, Name};
 
-use super::command::{Call, Request, bad, check_length, forbidden};
+use super::action::{Action, Turn};
+use super::request::{Call, Request, check_length};
+use super::response::{bad, forbidden};
 use crate::face::FaceId;
-use crate::forwarder::Forwarder;
 use crate::rib::{FIB_ORIGIN, Route};
 
 /// Cost of announced routes: worse than what is registered with a cost, as in NFD.
 const ANNOUNCED_COST: u64 = 2048;
 
 /// Prefixes that a face without full authority may have routes for.
-const PREFIXES_OF_GUEST_MAX: usize = 4096;
+const PREFIXES_OF_FACE_MAX: usize = 4096;
 
-impl Forwarder {
-    pub(super) fn rib_register(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<ControlResponse, ControlResponse> {
-        let prefix = request.prefix()?;
-        let parameters = &request.parameters;
-        let flags = parameters.flags.unwrap_or(ROUTE_FLAG_CHILD_INHERIT);
-        if flags & !(ROUTE_FLAG_CHILD_INHERIT | ROUTE_FLAG_CAPTURE) != 0 {
-            return Err(bad("failed in validating parameters: unknown route flags"));
+pub(super) fn register(
+    turn: &mut Turn<'_>,
+    request: &Request<'_>,
+) -> Result<ControlResponse, ControlResponse> {
+    let prefix = request.prefix()?;
+    let parameters = &request.parameters;
+    let flags = parameters.flags.unwrap_or(ROUTE_FLAG_CHILD_INHERIT);
+    if flags & !(ROUTE_FLAG_CHILD_INHERIT | ROUTE_FLAG_CAPTURE) != 0 {
+        return Err(bad("failed in validating parameters: unknown route flags"));
+    }
+    // The longest period means for ever, as clients send it.
+    let period_ms = parameters.expiration_period_ms.filter(|period| *period != u64::MAX);
+    let route = Route {
+        face: request.face,
+        origin: origin(parameters)?,
+        cost: parameters.cost.unwrap_or(0),
+        flags,
+        expires_ns: period_ms.map(|ms| after_ms(turn.now_ns, ms)),
+    };
+    add(turn, prefix, route, request.has_full_authority)?;
+    // A period that means for ever is repeated too: the body holds what was asked for.
+    Ok(registered(prefix, &route, parameters.expiration_period_ms))
+}
+
+pub(super) fn unregister(
+    turn: &mut Turn<'_>,
+    request: &Request<'_>,
+) -> Result<ControlResponse, ControlResponse> {
+    let prefix = request.prefix()?;
+    let origin = origin(&request.parameters)?;
+    // Success also when there was none: what was asked for holds.
+    turn.remove_route(prefix.view(), request.face, origin);
+    Ok(ControlResponse::new(status_code::OK, "Success").with_parameters(&ControlParameters {
+        name: Some(prefix.clone()),
+        face_id: Some(request.face.0),
+        origin: Some(origin),
+        ..ControlParameters::default()
+    }))
+}
+
+/// Makes a route of an announcement.
+pub(super) fn announce(
+    turn: &mut Turn<'_>,
+    face: FaceId,
+    packet: &Data<'_>,
+    has_full_authority: bool,
+) -> Result<ControlResponse, ControlResponse> {
+    let found = PrefixAnnouncement::from_data(packet)
+        .map_err(|error| bad(format!("malformed prefix announcement: {error}")))?;
+    check_length(found.prefix.view())?;
+    let mut period_ms = found.expiration_period_ms;
+    if let Some(validity) = found.validity {
+        let unix_ms = turn.unix_ms();
+        let end_ms = validity.not_after_s.saturating_mul(1000);
+        if unix_ms < validity.not_before_s.saturating_mul(1000) || unix_ms > end_ms {
+            return Err(forbidden("the prefix announcement is not valid at this time"));
         }
-        // The longest period means for ever, as clients send it.
-        let period_ms = parameters.expiration_period_ms.filter(|period| *period != u64::MAX);
-        let route = Route {
-            face: request.face,
-            origin: origin(parameters)?,
-            cost: parameters.cost.unwrap_or(0),
-            flags,
-            expires_ns: period_ms.map(|ms| after_ms(request.now_ns, ms)),
-        };
-        self.register(prefix, route, request.has_full_authority)?;
-        // A period that means for ever is repeated too: the body holds what was asked for.
-        Ok(registered(prefix, &route, parameters.expiration_period_ms))
+        period_ms = period_ms.min(end_ms - unix_ms);
     }
+    let route = Route {
+        face,
+        origin: route_origin::PREFIX_ANNOUNCEMENT,
+        cost: ANNOUNCED_COST,
+        flags: ROUTE_FLAG_CHILD_INHERIT,
+        expires_ns: Some(after_ms(turn.now_ns, period_ms)),
+    };
+    add(turn, &found.prefix, route, has_full_authority)?;
+    Ok(registered(&found.prefix, &route, Some(period_ms)))
+}
 
-    pub(super) fn rib_unregister(
-        &mut self,
-        request: &Request<'_>,
-    ) -> Result<ControlResponse, ControlResponse> {
-        let prefix = request.prefix()?;
-        let origin = origin(&request.parameters)?;
-        // Success also when there was none: what was asked for holds.
-        self.remove_route(prefix, request.face, origin);
-        Ok(ControlResponse::new(status_code::OK, "Success").with_parameters(&ControlParameters {
-            name: Some(prefix.clone()),
-            face_id: Some(request.face.0),
-            origin: Some(origin),
-            ..ControlParameters::default()
-        }))
+fn add(
+    turn: &mut Turn<'_>,
+    prefix: &Name,
+    route: Route,
+    has_full_authority: bool,
+) -> Result<(), ControlResponse> {
+    if turn.view.face(route.face).is_none() {
+        return Err(ControlResponse::new(status_code::FACE_NOT_FOUND, "Face not found"));
     }
-
-    /// `rib/announce` of a face that may have routes to itself.
-    pub(super) fn on_announcement(&mut self, call: &Call<'_>) -> ControlResponse {
-        let packet = match announced(call) {
-            Ok(packet) => packet,
-            Err(response) => return response,
-        };
-        let is_full = self.authority(call.asker.face) == super::authority::Authority::Full;
-        self.announce(call.asker.face, &packet, is_full, call.now_ns)
-            .unwrap_or_else(|refusal| refusal)
-    }
-
-    /// Makes a route of an announcement.
-    pub(super) fn announce(
-        &mut self,
-        face: FaceId,
-        packet: &Data<'_>,
-        has_full_authority: bool,
-        now_ns: u64,
-    ) -> Result<ControlResponse, ControlResponse> {
-        let found = PrefixAnnouncement::from_data(packet)
-            .map_err(|error| bad(format!("malformed prefix announcement: {error}")))?;
-        check_length(found.prefix.view())?;
-        let mut period_ms = found.expiration_period_ms;
-        if let Some(validity) = found.validity {
-            let unix_ms = self.unix_ns(now_ns) / 1_000_000;
-            let end_ms = validity.not_after_s.saturating_mul(1000);
-            if unix_ms < validity.not_before_s.saturating_mul(1000) || unix_ms > end_ms {
-                return Err(forbidden("the prefix announcement is not valid at this time"));
-            }
-            period_ms = period_ms.min(end_ms - unix_ms);
+    let full = |text: String| ControlResponse::new(status_code::SERVER_ERROR, text);
+    let (rib, max) = (turn.view.rib(), PREFIXES_OF_FACE_MAX);
+    if !has_full_authority && rib.count_of_face(route.face, max) >= max {
+        let is_known = rib.routes(prefix.view()).iter().any(|r| r.face == route.face);
+        if !is_known {
+            return Err(full(format!("this face may register {max} prefixes at most")));
         }
-        let route = Route {
-            face,
-            origin: route_origin::PREFIX_ANNOUNCEMENT,
-            cost: ANNOUNCED_COST,
-            flags: ROUTE_FLAG_CHILD_INHERIT,
-            expires_ns: Some(after_ms(now_ns, period_ms)),
-        };
-        self.register(&found.prefix, route, has_full_authority)?;
-        Ok(registered(&found.prefix, &route, Some(period_ms)))
     }
-
-    fn register(
-        &mut self,
-        prefix: &Name,
-        route: Route,
-        has_full_authority: bool,
-    ) -> Result<(), ControlResponse> {
-        if self.faces.get(route.face).is_none() {
-            return Err(ControlResponse::new(status_code::FACE_NOT_FOUND, "Face not found"));
-        }
-        let full = |text: String| ControlResponse::new(status_code::SERVER_ERROR, text);
-        let max = PREFIXES_OF_GUEST_MAX;
-        if !has_full_authority && self.rib.count_of_face(route.face, max) >= max {
-            let is_known = self.rib.routes(prefix.view()).iter().any(|r| r.face == route.face);
-            if !is_known {
-                return Err(full(format!("this face may register {max} prefixes at most")));
-            }
-        }
-        self.add_route(prefix, route).map_err(|error| full(error.to_string()))
-    }
+    rib.check_room(prefix.view(), &route).map_err(|error| full(error.to_string()))?;
+    turn.actions.push(Action::AddRoute { prefix: prefix.clone(), route });
+    Ok(())
 }
 
 /// The announcement that a command carries.

@@ -1,4 +1,4 @@
-//! What the datasets say.
+//! Contents of the datasets.
 
 use byname_packet::mgmt::{
     self, ChannelStatus, ControlResponse, CsInfo, FaceQueryFilter, FaceStatus, FibEntry,
@@ -6,12 +6,14 @@ use byname_packet::mgmt::{
 };
 use byname_packet::{Name, NameRef, types};
 
-use super::PREFIX_LEN;
-use super::command::{bad, unknown};
-use super::faces::{flags, link_type_number, persistency_number, scope_number};
-use crate::face::{Face, FaceCounters, FaceId};
-use crate::forwarder::Forwarder;
-use crate::rib::FIB_ORIGIN;
+use super::action::Turn;
+use super::cs;
+use super::face_fields::{flags, link_type_number, mtu, persistency_number, scope_number};
+use super::response::{PREFIX_LEN, bad, unknown};
+use super::settings::Settings;
+use super::view::{FaceView, View};
+use crate::face::FaceCounters;
+use crate::rib::{FIB_ORIGIN, Route};
 use crate::strategy;
 
 /// A dataset of the protocol.
@@ -59,110 +61,101 @@ fn filter(name: NameRef<'_>) -> Result<FaceQueryFilter, ControlResponse> {
         .map_err(|error| bad(format!("Malformed filter: {error}")))
 }
 
-impl Forwarder {
-    /// The payload of a dataset.
-    pub(super) fn dataset_payload(&self, dataset: &Dataset, now_ns: u64) -> Vec<u8> {
-        let mut out = Vec::new();
-        match dataset {
-            Dataset::General => self.general_status(now_ns).encode(&mut out),
-            Dataset::Faces(filter) => {
-                let shown = self.faces.iter().filter(|(_, face)| face.inbox.is_none());
-                for (id, face) in shown.filter(|(id, face)| is_match(filter, *id, face)) {
-                    let counters = self.total_face_counters(id).unwrap_or_default();
-                    face_status(id, face, &counters).encode(&mut out);
-                }
+/// The payload of a dataset.
+pub(super) fn payload(
+    turn: &Turn<'_>,
+    dataset: &Dataset,
+    settings: &Settings,
+    channels: &[String],
+) -> Vec<u8> {
+    let (view, mut out) = (turn.view, Vec::new());
+    match dataset {
+        Dataset::General => general_status(turn, settings).encode(&mut out),
+        Dataset::Faces(filter) => view.for_each_face(&mut |face, counters| {
+            if is_match(filter, face) {
+                face_status(face, counters).encode(&mut out);
             }
-            Dataset::Channels => {
-                for uri in &self.management.channels {
-                    ChannelStatus { local_uri: uri.clone() }.encode(&mut out);
-                }
-            }
-            Dataset::Fib | Dataset::Rib => {
-                self.encode_listing(dataset, (None, usize::MAX), now_ns, &mut out);
-            }
-            Dataset::Cs => self.cs_info().encode(&mut out),
-            Dataset::Strategies => self.encode_strategies(&mut out),
-        }
-        out
-    }
-
-    /// Appends up to `max` entries of the FIB or the RIB behind `after`; the last one, if there are
-    /// more.
-    pub(super) fn encode_listing(
-        &self,
-        dataset: &Dataset,
-        (after, max): (Option<NameRef<'_>>, usize),
-        now_ns: u64,
-        out: &mut Vec<u8>,
-    ) -> Option<Name> {
-        let mut entries = self.rib.iter_after(after);
-        let mut last = None;
-        for (prefix, routes) in entries.by_ref().take(max) {
-            last = Some(prefix);
-            if *dataset == Dataset::Fib {
-                self.encode_fib_entry(prefix, out);
-            } else {
-                encode_rib_entry(prefix, routes, now_ns, out);
+        }),
+        Dataset::Channels => {
+            for uri in channels {
+                ChannelStatus { local_uri: uri.clone() }.encode(&mut out);
             }
         }
-        entries.next().and(last).map(|last| last.to_name())
+        Dataset::Fib | Dataset::Rib => {
+            encode_listing(turn, dataset, (None, usize::MAX), &mut out);
+        }
+        Dataset::Cs => cs_info(view).encode(&mut out),
+        Dataset::Strategies => view.for_each_strategy(&mut |prefix, chosen| {
+            let strategy = strategy::instance_name(chosen);
+            StrategyChoice { name: prefix.to_name(), strategy }.encode(&mut out);
+        }),
     }
+    out
+}
 
-    fn encode_fib_entry(&self, prefix: NameRef<'_>, out: &mut Vec<u8>) {
-        let name = prefix.to_name();
-        let Some(hops) = self.next_hops(&name) else { return };
-        let next_hops =
-            hops.iter().map(|hop| mgmt::NextHop { face_id: hop.face.0, cost: hop.cost }).collect();
-        FibEntry { name, next_hops }.encode(out);
-    }
-
-    fn general_status(&self, now_ns: u64) -> GeneralStatus {
-        let counters = self.total_counters();
-        GeneralStatus {
-            version: self.config.version.clone(),
-            start_timestamp_ms: self.config.start_unix_ns / 1_000_000,
-            current_timestamp_ms: self.unix_ns(now_ns) / 1_000_000,
-            name_tree_entry_count: 0,
-            fib_entry_count: self.fib.len() as u64,
-            pit_entry_count: self.total_pending() as u64,
-            measurements_entry_count: 0,
-            cs_entry_count: self.total_cs_entries() as u64,
-            in_interest_count: counters.in_interests,
-            in_data_count: counters.in_data,
-            in_nack_count: counters.in_nacks,
-            out_interest_count: counters.out_interests,
-            out_data_count: counters.out_data,
-            out_nack_count: counters.out_nacks,
-            satisfied_interest_count: counters.satisfied_interests,
-            unsatisfied_interest_count: counters.unsatisfied_interests,
+/// Appends up to `max` entries of the FIB or the RIB behind `after`; the last one, if there are
+/// more.
+pub(super) fn encode_listing(
+    turn: &Turn<'_>,
+    dataset: &Dataset,
+    (after, max): (Option<NameRef<'_>>, usize),
+    out: &mut Vec<u8>,
+) -> Option<Name> {
+    let mut entries = turn.view.rib().iter_after(after);
+    let mut last = None;
+    for (prefix, routes) in entries.by_ref().take(max) {
+        last = Some(prefix);
+        if *dataset == Dataset::Fib {
+            encode_fib_entry(turn.view, prefix, out);
+        } else {
+            encode_rib_entry(prefix, routes, turn.now_ns, out);
         }
     }
+    entries.next().and(last).map(|last| last.to_name())
+}
 
-    fn cs_info(&self) -> CsInfo {
-        let counters = self.total_counters();
-        CsInfo {
-            capacity: self.cs_capacity() as u64,
-            flags: self.cs_flags(),
-            entry_count: self.total_cs_entries() as u64,
-            hit_count: counters.cs_hits,
-            miss_count: counters.cs_misses,
-        }
-    }
+fn encode_fib_entry(view: &dyn View, prefix: NameRef<'_>, out: &mut Vec<u8>) {
+    let Some(hops) = view.next_hops(prefix) else { return };
+    let next_hops =
+        hops.iter().map(|hop| mgmt::NextHop { face_id: hop.face.0, cost: hop.cost }).collect();
+    FibEntry { name: prefix.to_name(), next_hops }.encode(out);
+}
 
-    fn encode_strategies(&self, out: &mut Vec<u8>) {
-        for (prefix, chosen) in self.strategies.iter() {
-            let strategy = strategy::instance_name(&**chosen);
-            StrategyChoice { name: prefix.to_name(), strategy }.encode(out);
-        }
+fn general_status(turn: &Turn<'_>, settings: &Settings) -> GeneralStatus {
+    let totals = turn.view.totals();
+    let counters = totals.counters;
+    GeneralStatus {
+        version: settings.version.clone(),
+        start_timestamp_ms: settings.start_unix_ns / 1_000_000,
+        current_timestamp_ms: turn.unix_ms(),
+        name_tree_entry_count: 0,
+        fib_entry_count: totals.fib_entries as u64,
+        pit_entry_count: totals.pit_entries as u64,
+        measurements_entry_count: 0,
+        cs_entry_count: totals.cs_entries as u64,
+        in_interest_count: counters.in_interests,
+        in_data_count: counters.in_data,
+        in_nack_count: counters.in_nacks,
+        out_interest_count: counters.out_interests,
+        out_data_count: counters.out_data,
+        out_nack_count: counters.out_nacks,
+        satisfied_interest_count: counters.satisfied_interests,
+        unsatisfied_interest_count: counters.unsatisfied_interests,
     }
 }
 
-fn encode_rib_entry(
-    prefix: NameRef<'_>,
-    routes: &[crate::rib::Route],
-    now_ns: u64,
-    out: &mut Vec<u8>,
-) {
+fn cs_info(view: &dyn View) -> CsInfo {
+    let (store, totals) = (view.store(), view.totals());
+    CsInfo {
+        capacity: store.capacity as u64,
+        flags: cs::flags(&store),
+        entry_count: totals.cs_entries as u64,
+        hit_count: totals.counters.cs_hits,
+        miss_count: totals.counters.cs_misses,
+    }
+}
+
+fn encode_rib_entry(prefix: NameRef<'_>, routes: &[Route], now_ns: u64, out: &mut Vec<u8>) {
     let left_ms = |at: u64| at.saturating_sub(now_ns) / 1_000_000;
     let registered = routes.iter().filter(|route| route.origin != FIB_ORIGIN);
     let routes: Vec<mgmt::Route> = registered
@@ -179,14 +172,14 @@ fn encode_rib_entry(
     }
 }
 
-fn is_match(filter: &FaceQueryFilter, id: FaceId, face: &Face) -> bool {
-    let info = &face.info;
+fn is_match(filter: &FaceQueryFilter, face: FaceView<'_>) -> bool {
+    let info = face.info;
     let has_scheme = |uri: &str, scheme: &str| {
         uri.strip_prefix(scheme).is_some_and(|rest| rest.starts_with("://"))
     };
     let equals = |wanted: Option<u64>, number: u64| wanted.is_none_or(|wanted| wanted == number);
     let reads = |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|w| w == text);
-    equals(filter.face_id, id.0)
+    equals(filter.face_id, face.id.0)
         && filter.uri_scheme.as_ref().is_none_or(|scheme| {
             has_scheme(&info.remote_uri, scheme) || has_scheme(&info.local_uri, scheme)
         })
@@ -197,10 +190,10 @@ fn is_match(filter: &FaceQueryFilter, id: FaceId, face: &Face) -> bool {
         && equals(filter.link_type, link_type_number(info.link_type))
 }
 
-fn face_status(id: FaceId, face: &Face, counters: &FaceCounters) -> FaceStatus {
-    let (info, options) = (&face.info, &face.options);
+fn face_status(face: FaceView<'_>, counters: &FaceCounters) -> FaceStatus {
+    let (info, options) = (face.info, face.options);
     FaceStatus {
-        face_id: id.0,
+        face_id: face.id.0,
         uri: info.remote_uri.clone(),
         local_uri: info.local_uri.clone(),
         expiration_period_ms: None,
@@ -209,7 +202,7 @@ fn face_status(id: FaceId, face: &Face, counters: &FaceCounters) -> FaceStatus {
         link_type: link_type_number(info.link_type),
         base_congestion_marking_interval_ns: options.base_congestion_marking_interval_ns,
         default_congestion_threshold_bytes: options.default_congestion_threshold_bytes,
-        mtu: super::faces::mtu(face),
+        mtu: mtu(face),
         in_interest_count: counters.in_interests,
         in_data_count: counters.in_data,
         in_nack_count: counters.in_nacks,

@@ -17,9 +17,9 @@ use byname_packet::{
     ContentType, Data, DigestSigner, Interest, InterestBuilder, Name, SignatureExtra,
 };
 
+use crate::config::Config;
 use crate::counters::DropReason;
 use crate::face::{FaceId, FaceInfo};
-use crate::forwarder::Config;
 use crate::rib::Route;
 use crate::testing::{Bench, MS, Sent, faces, name};
 

@@ -8,7 +8,7 @@
 
 use hashbrown::HashTable;
 
-use super::PitIndex;
+use super::entry::PitIndex;
 use crate::face::FaceId;
 use crate::hash;
 use crate::slab::Slab;

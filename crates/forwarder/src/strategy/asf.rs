@@ -13,11 +13,11 @@
 
 use std::sync::Arc;
 
+use super::api::{Answer, Chosen, Context, Decision, Strategy};
 use super::measurements::{Namespace, Path};
 use super::parameters::Parameters;
-use super::{
-    Answer, Chosen, Context, Decision, MS_NS, Strategy, Suppression, common_nack, without_hops,
-};
+use super::refusal::{common_nack, without_hops};
+use super::suppression::{MS_NS, Suppression};
 use crate::face::FaceId;
 use crate::rib::NextHop;
 
@@ -137,9 +137,9 @@ impl Strategy for Asf {
             return without_hops(context);
         }
         let now_ns = context.now_ns;
-        if context.entry.has_pending_out_record(now_ns) {
-            let age_ns = now_ns.saturating_sub(context.entry.last_sent_ns().unwrap_or(0));
-            if self.suppression.holds_back(&mut context.entry.suppression_ns, age_ns) {
+        if context.records.is_awaited(now_ns) {
+            let age_ns = now_ns.saturating_sub(context.records.last_sent_ns().unwrap_or(0));
+            if self.suppression.holds_back(&mut context.records.suppression_ns, age_ns) {
                 return Decision::Suppress;
             }
             let best = untried(self, context).or_else(|| self.best(context, |_| true));
@@ -147,7 +147,7 @@ impl Strategy for Asf {
             self.ask(context, best, send);
             return Decision::Forward;
         }
-        context.entry.suppression_ns = 0;
+        context.records.suppression_ns = 0;
         let Some(best) = self.best(context, |_| true) else { return Decision::Suppress };
         self.ask(context, best, send);
         match self.probe(context, best) {
@@ -161,8 +161,8 @@ impl Strategy for Asf {
 
     fn on_nack(&self, context: &mut Context<'_>, send: &mut Vec<FaceId>) -> Decision {
         let nacked: Vec<FaceId> = context
-            .entry
-            .out_records
+            .records
+            .outgoing
             .iter()
             .filter(|record| record.nacked.is_some())
             .map(|record| record.face)
@@ -172,7 +172,7 @@ impl Strategy for Asf {
                 namespace.path_mut(face, context.now_ns).on_timeout();
             }
         }
-        if context.entry.has_pending_out_record(context.now_ns) {
+        if context.records.is_awaited(context.now_ns) {
             return Decision::Suppress;
         }
         match untried(self, context) {
@@ -180,7 +180,7 @@ impl Strategy for Asf {
                 self.ask(context, next, send);
                 Decision::Forward
             }
-            None => common_nack(context.entry).map_or(Decision::Suppress, Decision::Reject),
+            None => common_nack(context.records).map_or(Decision::Suppress, Decision::Reject),
         }
     }
 
@@ -191,7 +191,7 @@ impl Strategy for Asf {
     fn on_timeout(&self, context: &mut Context<'_>, send: &mut Vec<FaceId>) -> Decision {
         let now_ns = context.now_ns;
         if let Some(namespace) = context.namespace.as_deref_mut() {
-            for record in &context.entry.out_records {
+            for record in &context.records.outgoing {
                 let path = namespace.path_mut(record.face, now_ns);
                 let is_overdue = now_ns.saturating_sub(record.sent_ns) >= path.timeout_ns();
                 if is_overdue && record.nacked.is_none() {
@@ -211,5 +211,5 @@ impl Strategy for Asf {
 
 /// The best hop that this Interest was not sent to yet.
 fn untried(asf: &Asf, context: &Context<'_>) -> Option<FaceId> {
-    asf.best(context, |face| context.entry.out_record(face).is_none())
+    asf.best(context, |face| context.records.out_record(face).is_none())
 }

@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
+use super::api::{Chosen, Context, Decision, Strategy};
 use super::parameters::Parameters;
-use super::{Chosen, Context, Decision, Strategy, Suppression, common_nack, without_hops};
+use super::refusal::{common_nack, without_hops};
+use super::suppression::Suppression;
 use crate::face::FaceId;
-use crate::pit::PitEntry;
+use crate::records::Records;
 use crate::rib::NextHop;
 
 /// Nobody repeats an Interest earlier because its answer is late: consumers wait for a round trip
@@ -40,39 +42,39 @@ impl Strategy for BestRoute {
 
     fn on_interest(&self, context: &mut Context<'_>, send: &mut Vec<FaceId>) -> Decision {
         let Some(best) = context.hops.first() else { return without_hops(context) };
-        let Context { entry, hops, now_ns, .. } = context;
-        if !entry.has_pending_out_record(*now_ns) {
-            entry.suppression_ns = 0;
+        let Context { records, hops, now_ns, .. } = context;
+        if !records.is_awaited(*now_ns) {
+            records.suppression_ns = 0;
             send.push(best.face);
             return Decision::Forward;
         }
-        let age_ns = now_ns.saturating_sub(entry.last_sent_ns().unwrap_or(0));
-        if self.suppression.holds_back(&mut entry.suppression_ns, age_ns) {
+        let age_ns = now_ns.saturating_sub(records.last_sent_ns().unwrap_or(0));
+        if self.suppression.holds_back(&mut records.suppression_ns, age_ns) {
             return Decision::Suppress;
         }
-        let next = first_unused(entry, hops, *now_ns).or_else(|| least_recent(entry, hops));
+        let next = first_unused(records, hops, *now_ns).or_else(|| least_recent(records, hops));
         send.extend(next);
         Decision::Forward
     }
 
     fn on_nack(&self, context: &mut Context<'_>, send: &mut Vec<FaceId>) -> Decision {
-        let Context { entry, hops, now_ns, .. } = context;
-        if entry.has_pending_out_record(*now_ns) {
-            let next = after_refusal(entry, hops, *now_ns);
+        let Context { records, hops, now_ns, .. } = context;
+        if records.is_awaited(*now_ns) {
+            let next = after_refusal(records, hops, *now_ns);
             send.extend(next);
             return next.map_or(Decision::Suppress, |_| Decision::Forward);
         }
-        if let Some(next) = hops.iter().find(|hop| entry.out_record(hop.face).is_none()) {
+        if let Some(next) = hops.iter().find(|hop| records.out_record(hop.face).is_none()) {
             send.push(next.face);
             return Decision::Forward;
         }
-        common_nack(entry).map_or(Decision::Suppress, Decision::Reject)
+        common_nack(records).map_or(Decision::Suppress, Decision::Reject)
     }
 }
 
 /// The cheapest hop from which no answer is awaited.
-fn first_unused(entry: &PitEntry, hops: &[NextHop], now_ns: u64) -> Option<FaceId> {
-    let is_unused = |face: FaceId| match entry.out_record(face) {
+fn first_unused(records: &Records, hops: &[NextHop], now_ns: u64) -> Option<FaceId> {
+    let is_unused = |face: FaceId| match records.out_record(face) {
         Some(record) => record.expires_ns <= now_ns,
         None => true,
     };
@@ -81,21 +83,21 @@ fn first_unused(entry: &PitEntry, hops: &[NextHop], now_ns: u64) -> Option<FaceI
 
 /// Where a refused retransmission goes, if every answer that may still come is overdue: to a hop
 /// that was not asked, or else to the one that was asked longest ago and has not refused.
-fn after_refusal(entry: &PitEntry, hops: &[NextHop], now_ns: u64) -> Option<FaceId> {
+fn after_refusal(records: &Records, hops: &[NextHop], now_ns: u64) -> Option<FaceId> {
     let mut awaited =
-        entry.out_records.iter().filter(|it| it.nacked.is_none() && it.expires_ns > now_ns);
+        records.outgoing.iter().filter(|it| it.nacked.is_none() && it.expires_ns > now_ns);
     if awaited.any(|record| now_ns.saturating_sub(record.sent_ns) < OVERDUE_NS) {
         return None;
     }
     let faces = || hops.iter().map(|hop| hop.face);
-    let unused = faces().find(|face| entry.out_record(*face).is_none());
-    let silent = faces().filter_map(|face| entry.out_record(face));
+    let unused = faces().find(|face| records.out_record(*face).is_none());
+    let silent = faces().filter_map(|face| records.out_record(face));
     let silent = silent.filter(|record| record.nacked.is_none());
     unused.or_else(|| silent.min_by_key(|record| record.sent_ns).map(|record| record.face))
 }
 
 /// The hop that was asked longest ago.
-fn least_recent(entry: &PitEntry, hops: &[NextHop]) -> Option<FaceId> {
-    let sent = |face: FaceId| entry.out_record(face).map_or(0, |record| record.sent_ns);
+fn least_recent(records: &Records, hops: &[NextHop]) -> Option<FaceId> {
+    let sent = |face: FaceId| records.out_record(face).map_or(0, |record| record.sent_ns);
     hops.iter().map(|hop| hop.face).min_by_key(|face| sent(*face))
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::api::{Chosen, Context, Decision, Strategy};
 use super::parameters::Parameters;
-use super::{Chosen, Context, Decision, Strategy, Suppression, common_nack, without_hops};
+use super::refusal::{common_nack, without_hops};
+use super::suppression::Suppression;
 use crate::face::FaceId;
 
 /// See the module.
@@ -32,9 +34,9 @@ impl Strategy for Multicast {
         if context.hops.is_empty() {
             return without_hops(context);
         }
-        let Context { entry, hops, now_ns, .. } = context;
+        let Context { records, hops, now_ns, .. } = context;
         for hop in *hops {
-            let is_held_back = entry.out_record_mut(hop.face).is_some_and(|record| {
+            let is_held_back = records.out_record_mut(hop.face).is_some_and(|record| {
                 let age_ns = now_ns.saturating_sub(record.sent_ns);
                 self.suppression.holds_back(&mut record.suppression_ns, age_ns)
             });
@@ -46,6 +48,6 @@ impl Strategy for Multicast {
     }
 
     fn on_nack(&self, context: &mut Context<'_>, _send: &mut Vec<FaceId>) -> Decision {
-        common_nack(context.entry).map_or(Decision::Suppress, Decision::Reject)
+        common_nack(context.records).map_or(Decision::Suppress, Decision::Reject)
     }
 }

@@ -4,8 +4,10 @@
 
 use std::sync::Arc;
 
+use super::api::{Chosen, Context, Decision, Strategy};
 use super::parameters::Parameters;
-use super::{Chosen, Context, Decision, Strategy, Suppression, common_nack, without_hops};
+use super::refusal::{common_nack, without_hops};
+use super::suppression::Suppression;
 use crate::face::FaceId;
 use crate::rib::NextHop;
 
@@ -38,16 +40,16 @@ impl Strategy for Random {
         if context.hops.is_empty() {
             return without_hops(context);
         }
-        let entry = &mut *context.entry;
-        if entry.has_pending_out_record(context.now_ns) {
-            let age_ns = context.now_ns.saturating_sub(entry.last_sent_ns().unwrap_or(0));
-            if self.suppression.holds_back(&mut entry.suppression_ns, age_ns) {
+        let records = &mut *context.records;
+        if records.is_awaited(context.now_ns) {
+            let age_ns = context.now_ns.saturating_sub(records.last_sent_ns().unwrap_or(0));
+            if self.suppression.holds_back(&mut records.suppression_ns, age_ns) {
                 return Decision::Suppress;
             }
         } else {
-            entry.suppression_ns = 0;
+            records.suppression_ns = 0;
         }
-        let untried = |hop: &&NextHop| entry.out_record(hop.face).is_none();
+        let untried = |hop: &&NextHop| records.out_record(hop.face).is_none();
         let next = draw(context.hops.iter().filter(untried), context.random)
             .or_else(|| draw(context.hops.iter(), context.random));
         send.extend(next);
@@ -55,16 +57,16 @@ impl Strategy for Random {
     }
 
     fn on_nack(&self, context: &mut Context<'_>, send: &mut Vec<FaceId>) -> Decision {
-        let Context { entry, hops, now_ns, random, .. } = context;
-        if entry.has_pending_out_record(*now_ns) {
+        let Context { records, hops, now_ns, random, .. } = context;
+        if records.is_awaited(*now_ns) {
             return Decision::Suppress;
         }
-        let untried = |hop: &&NextHop| entry.out_record(hop.face).is_none();
+        let untried = |hop: &&NextHop| records.out_record(hop.face).is_none();
         if let Some(next) = draw(hops.iter().filter(untried), *random) {
             send.push(next);
             return Decision::Forward;
         }
-        common_nack(entry).map_or(Decision::Suppress, Decision::Reject)
+        common_nack(records).map_or(Decision::Suppress, Decision::Reject)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Names of strategies with their parameters, and the suppression they share.
 
+use super::kinds::{KINDS, PREFIX};
+use super::suppression::{MS_NS, Suppression};
 use super::*;
 use crate::testing::name;
 

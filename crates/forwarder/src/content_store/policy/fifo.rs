@@ -1,7 +1,7 @@
 //! First in, first out: whether a packet is asked for makes no difference.
 
-use super::Policy;
 use super::list::List;
+use super::order::Policy;
 
 /// See the module.
 #[derive(Debug, Default)]

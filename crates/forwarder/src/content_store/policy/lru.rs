@@ -1,7 +1,7 @@
 //! Least recently used: a packet that is asked for stays longer.
 
-use super::Policy;
 use super::list::List;
+use super::order::Policy;
 
 /// See the module.
 #[derive(Debug, Default)]

@@ -3,9 +3,9 @@
 use byname_packet::lp::{CACHE_POLICY_NO_CACHE, LpHeader};
 use byname_packet::{Component, sha256, types};
 
+use crate::config::Config;
 use crate::counters::DropReason;
 use crate::face::FaceId;
-use crate::forwarder::Config;
 use crate::testing::{Bench, data, faces, name};
 
 fn bench() -> (Bench, FaceId, FaceId) {

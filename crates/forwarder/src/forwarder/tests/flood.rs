@@ -1,7 +1,7 @@
 //! Floods of Interests for names that nobody serves: who pays for them.
 
+use crate::config::Config;
 use crate::counters::DropReason;
-use crate::forwarder::Config;
 use crate::testing::{Bench, faces};
 
 const ENTRIES_MAX: usize = 64;

@@ -5,7 +5,7 @@ use byname_packet::lp::LpHeader;
 use byname_packet::mgmt::ControlParameters;
 use proptest::prelude::*;
 
-use crate::forwarder::Config;
+use crate::config::Config;
 use crate::testing::{Bench, data, name};
 
 fn seeds() -> Vec<Vec<u8>> {
@@ -71,8 +71,8 @@ proptest! {
             };
             bench.packet(faces[usize::from(remote)], &header, &wire);
             prop_assert!(bench.forwarder.pending_count() <= 5);
-            prop_assert!(bench.forwarder.cs.len() <= 5);
-            prop_assert!(bench.forwarder.rib.len() <= 5);
+            prop_assert!(bench.forwarder.occupancy().cs_entries <= 5);
+            prop_assert!(bench.forwarder.occupancy().rib_entries <= 5);
             bench.wait_ms(100);
         }
     }

@@ -5,8 +5,8 @@ use byname_packet::lp::LpHeader;
 use byname_packet::{InterestBuilder, Name};
 use proptest::prelude::*;
 
+use crate::config::Config;
 use crate::face::FaceId;
-use crate::forwarder::Config;
 use crate::testing::{Bench, MS, data, name};
 
 #[derive(Debug, Clone)]

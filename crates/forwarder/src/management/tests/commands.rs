@@ -72,7 +72,7 @@ fn a_field_that_is_missing_or_does_not_belong_is_refused() {
             assert!(text.starts_with("failed in validating parameters"), "{text}");
             assert_eq!(response.parameters().unwrap(), with_fields(wrong));
             assert!(bench.forwarder.poll_request().is_none());
-            assert!(bench.forwarder.rib.len() == 0);
+            assert!(bench.forwarder.occupancy().rib_entries == 0);
         }
     }
 }

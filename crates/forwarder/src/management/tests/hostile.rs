@@ -39,7 +39,7 @@ fn a_wrong_digest_is_no_command() {
     wire[last] ^= 1;
     assert_eq!(bench.packet(app, &LpHeader::default(), &wire), []);
     assert_eq!(bench.last_drop, Some(DropReason::Malformed));
-    assert_eq!(bench.forwarder.rib.len(), 0);
+    assert_eq!(bench.forwarder.occupancy().rib_entries, 0);
 }
 
 #[test]

@@ -4,17 +4,19 @@ use byname_packet::Data;
 use byname_packet::lp::{CACHE_POLICY_NO_CACHE, LpHeader};
 use smallvec::SmallVec;
 
-use super::{Arrival, Forwarder, Tx};
+use super::end::bury;
+use super::{Arrival, Pipeline};
 use crate::counters::DropReason;
-use crate::dead_nonce::{self, DeadNonceList};
+use crate::dead_nonce;
 use crate::face::{FaceId, LinkType};
-use crate::hash::NameHasher;
-use crate::pit::{Arrived, PitEntry, PitIndex, PitToken};
+use crate::pit::{Arrived, PitEntry, PitIndex};
+use crate::records::PitToken;
 use crate::scope;
 use crate::strategy::Answer;
 use crate::strategy::measurements::Measurements;
+use crate::tx::Tx;
 
-impl Forwarder {
+impl Pipeline {
     pub(super) fn on_data(
         &mut self,
         arrival: &Arrival<'_>,
@@ -57,7 +59,8 @@ impl Forwarder {
         let now_ns = arrival.now_ns;
         let may_cache = arrival.header.cache_policy != Some(CACHE_POLICY_NO_CACHE);
         let entries = satisfied.iter().filter_map(|index| self.pit.get(*index));
-        let mut waiting = entries.flat_map(|entry| &entry.in_records).map(|record| record.face);
+        let mut waiting =
+            entries.flat_map(|entry| &entry.records.incoming).map(|record| record.face);
         let first = waiting.next().unwrap_or(arrival.face);
         if waiting.any(|other| other != first) {
             self.cs.note_wanted(&self.scratch.prefixes, data.name);
@@ -74,7 +77,7 @@ impl Forwarder {
             counters.satisfied_interests += 1;
             self.pit.remove(*index, |entry| {
                 note_answer(entry, measurements, arrival);
-                for record in &entry.in_records {
+                for record in &entry.records.incoming {
                     let Some(to) = faces.get_mut(record.face) else { continue };
                     let goes_back =
                         record.face == arrival.face && to.info.link_type != LinkType::AdHoc;
@@ -108,14 +111,7 @@ impl Forwarder {
         if entry.selectors.must_be_fresh {
             return !cached || data.meta.freshness_ms < dead_nonce::LIFETIME_NS / 1_000_000;
         }
-        !cached && entry.out_records.iter().any(|record| !self.is_local(record.face))
-    }
-
-    /// Ends an entry that nobody has answered. Its nonces are remembered.
-    pub(super) fn give_up(&mut self, index: PitIndex, now_ns: u64) {
-        let (dead_nonces, hasher) = (&mut self.dead_nonces, &self.hasher);
-        self.counters.unsatisfied_interests += 1;
-        self.pit.remove(index, |entry| bury(entry, dead_nonces, hasher, now_ns));
+        !cached && entry.records.outgoing.iter().any(|record| !self.is_local(record.face))
     }
 }
 
@@ -123,22 +119,16 @@ impl Forwarder {
 fn note_answer(entry: &PitEntry, measurements: &mut Measurements, arrival: &Arrival<'_>) {
     let (face, now_ns) = (arrival.face, arrival.now_ns);
     if let Some(measured) = &entry.measured
-        && let Some(record) = entry.out_record(face)
+        && let Some(record) = entry.records.out_record(face)
         && let Some(namespace) = measurements.at(measured.namespace, now_ns)
     {
         let rtt_ns = now_ns.saturating_sub(record.sent_ns);
-        measured.strategy.on_data(Answer { entry, face, rtt_ns, now_ns, namespace });
-    }
-}
-
-/// Remembers the nonces under which an entry was sent.
-pub(super) fn bury(
-    entry: &PitEntry,
-    dead_nonces: &mut DeadNonceList,
-    hasher: &NameHasher,
-    now_ns: u64,
-) {
-    for record in &entry.out_records {
-        dead_nonces.insert(hasher, (entry.hash, record.nonce), now_ns);
+        measured.strategy.on_data(Answer {
+            records: &entry.records,
+            face,
+            rtt_ns,
+            now_ns,
+            namespace,
+        });
     }
 }

@@ -1,17 +1,17 @@
-//! What happens because time passes: pending Interests and routes expire.
+//! Time that passes: pending Interests expire, strategies are woken, measurements are forgotten.
 
-use super::{Forwarder, Tx};
+use super::Pipeline;
+use crate::tx::Tx;
 
-impl Forwarder {
-    /// When [`Forwarder::handle_timeout`] has something to do next, on the clock of `now_ns`.
-    pub fn poll_timeout(&self) -> Option<u64> {
+impl Pipeline {
+    /// When [`Pipeline::handle_timeout`] has something to do next.
+    pub(crate) fn poll_timeout(&self) -> Option<u64> {
         let tables = [self.pit.next_due_ns(), self.measurements.next_expiry_ns()];
-        let others = [self.routes_due_ns(), self.management_due_ns()];
-        tables.into_iter().chain(others).flatten().min()
+        tables.into_iter().flatten().min()
     }
 
     /// Removes what has expired and asks strategies about what is overdue.
-    pub fn handle_timeout(&mut self, now_ns: u64, tx: &mut dyn Tx) {
+    pub(crate) fn handle_timeout(&mut self, now_ns: u64, tx: &mut dyn Tx) {
         while let Some(index) = self.pit.pop_expired(now_ns) {
             self.give_up(index, now_ns);
         }
@@ -21,7 +21,5 @@ impl Forwarder {
             });
         }
         self.measurements.expire(now_ns);
-        self.maintain_routes(now_ns);
-        self.maintain_management(now_ns, tx);
     }
 }

@@ -1,70 +1,53 @@
 //! One pending Interest: its packet, the faces it came from and the faces it was sent to.
 
-use byname_packet::{NameRef, tlv, types};
+use byname_packet::{Interest, NameRef, tlv, types};
 use smallvec::SmallVec;
 
-use super::{Request, Selectors};
 use crate::face::FaceId;
+use crate::hash::{NameHasher, Prefixes};
+use crate::records::Records;
 use crate::strategy::Chosen;
 
-/// The longest PIT token a peer may attach (spec: NDNLPv2 "PIT token").
-const TOKEN_BYTES_MAX: usize = 32;
+/// Where an entry stands in the slab. Valid until the entry is removed.
+pub(crate) type PitIndex = u32;
 
-/// A peer's PIT token, kept in place.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct PitToken {
-    octets: [u8; TOKEN_BYTES_MAX],
-    len: u8,
+/// What tells entries of one name apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Selectors {
+    pub(crate) can_be_prefix: bool,
+    pub(crate) must_be_fresh: bool,
+    /// Hash of the forwarding hint, 0 without one.
+    pub(crate) hint_hash: u64,
 }
 
-impl PitToken {
-    /// Keeps a token; `None` for one longer than allowed.
-    pub(crate) fn new(token: Option<&[u8]>) -> Option<Self> {
-        let token = token.unwrap_or_default();
-        let mut octets = [0; TOKEN_BYTES_MAX];
-        octets.get_mut(..token.len())?.copy_from_slice(token);
-        Some(Self { octets, len: token.len() as u8 })
+impl Selectors {
+    pub(crate) fn of(interest: &Interest<'_>, hasher: &NameHasher) -> Self {
+        let hint_hash = interest.forwarding_hint.map_or(0, |hint| {
+            hint.names().fold(1, |acc, name| hasher.combine(acc, hasher.hash(name.value())))
+        });
+        Self {
+            can_be_prefix: interest.can_be_prefix,
+            must_be_fresh: interest.must_be_fresh,
+            hint_hash,
+        }
     }
-
-    pub(crate) fn get(&self) -> Option<&[u8]> {
-        let token = &self.octets[..usize::from(self.len)];
-        (!token.is_empty()).then_some(token)
-    }
 }
 
-/// A face that waits.
-#[derive(Debug, Clone)]
-pub struct InRecord {
-    /// Which.
-    pub face: FaceId,
-    /// The nonce of its latest Interest.
-    pub nonce: [u8; 4],
-    /// When it stops waiting.
-    pub expires_ns: u64,
-    pub(crate) token: PitToken,
-}
-
-/// A face that was asked.
-#[derive(Debug, Clone)]
-pub struct OutRecord {
-    /// Which.
-    pub face: FaceId,
-    /// The nonce sent last.
-    pub nonce: [u8; 4],
-    /// When it was sent last.
-    pub sent_ns: u64,
-    /// Until when an answer can be expected.
-    pub expires_ns: u64,
-    /// The reason of the Nack it answered with.
-    pub nacked: Option<u64>,
-    /// How long retransmissions to this face are held back (multicast).
-    pub suppression_ns: u64,
+/// An Interest that shall get an entry.
+pub(crate) struct Request<'a> {
+    pub(crate) face: FaceId,
+    pub(crate) name: NameRef<'a>,
+    pub(crate) prefixes: &'a Prefixes,
+    pub(crate) selectors: Selectors,
+    /// As it is forwarded.
+    pub(crate) wire: &'a [u8],
+    pub(crate) now_ns: u64,
 }
 
 /// How an implicit digest begins.
 const DIGEST_TYPE_LENGTH: [u8; 2] = [types::IMPLICIT_SHA256_DIGEST as u8, 32];
 
-/// Who is told what becomes of an Interest.
+/// Strategy that learns what becomes of an Interest.
 #[derive(Debug, Clone)]
 pub(crate) struct Measured {
     /// The strategy that sent it.
@@ -76,16 +59,11 @@ pub(crate) struct Measured {
 /// Interests up to this size are kept in place.
 const WIRE_INLINE_BYTES: usize = 128;
 
-/// A pending Interest. Nearly always one face waits and one was asked, and the packet is small:
-/// these are kept in place.
+/// A pending Interest: its packet and its records. Nearly always the packet is small and kept in
+/// place.
 #[derive(Debug, Default)]
-pub struct PitEntry {
-    /// Faces that wait.
-    pub in_records: SmallVec<[InRecord; 1]>,
-    /// Faces that were asked.
-    pub out_records: SmallVec<[OutRecord; 1]>,
-    /// How long retransmissions are held back (best-route).
-    pub suppression_ns: u64,
+pub(crate) struct PitEntry {
+    pub(crate) records: Records,
     pub(crate) hash: u64,
     pub(crate) selectors: Selectors,
     pub(crate) expires_ns: u64,
@@ -112,7 +90,6 @@ impl PitEntry {
         self.hash = request.prefixes.whole();
         self.selectors = request.selectors;
         self.made_ns = request.now_ns;
-        self.suppression_ns = 0;
         self.component_count = request.prefixes.component_count() as u32;
         let is_digest = |octets: &[u8]| octets.starts_with(&DIGEST_TYPE_LENGTH);
         let parent = request.prefixes.parent();
@@ -128,24 +105,12 @@ impl PitEntry {
         if self.wire.spilled() {
             self.wire = SmallVec::new();
         }
-        if self.in_records.spilled() {
-            self.in_records = SmallVec::new();
-        }
-        if self.out_records.spilled() {
-            self.out_records = SmallVec::new();
-        }
         self.wire.clear();
-        self.in_records.clear();
-        self.out_records.clear();
+        self.records.clear();
         self.measured = None;
     }
 
-    /// What is asked for.
-    pub fn name(&self) -> NameRef<'_> {
-        NameRef::from_value(self.name_value()).unwrap_or_default()
-    }
-
-    /// The octets of the name, without the check that [`PitEntry::name`] repeats.
+    /// The octets of the name.
     pub(crate) fn name_value(&self) -> &[u8] {
         &self.wire[self.name_at.0 as usize..self.name_at.1 as usize]
     }
@@ -159,31 +124,12 @@ impl PitEntry {
     }
 
     /// The Interest as first forwarded.
-    pub fn wire(&self) -> &[u8] {
+    pub(crate) fn wire(&self) -> &[u8] {
         &self.wire
     }
 
-    /// The out-record of `face`.
-    pub fn out_record(&self, face: FaceId) -> Option<&OutRecord> {
-        self.out_records.iter().find(|record| record.face == face)
-    }
-
-    pub(crate) fn out_record_mut(&mut self, face: FaceId) -> Option<&mut OutRecord> {
-        self.out_records.iter_mut().find(|record| record.face == face)
-    }
-
-    /// Whether an answer from some face is still expected at `now_ns`.
-    pub fn has_pending_out_record(&self, now_ns: u64) -> bool {
-        self.out_records.iter().any(|r| r.nacked.is_none() && r.expires_ns > now_ns)
-    }
-
-    /// When the Interest was last sent to any face.
-    pub fn last_sent_ns(&self) -> Option<u64> {
-        self.out_records.iter().map(|record| record.sent_ns).max()
-    }
-
     pub(crate) fn was_asked_of(&self, face: FaceId) -> bool {
-        self.out_record(face).is_some()
+        self.records.out_record(face).is_some()
     }
 
     /// Replaces `out` by the Interest with `nonce`.

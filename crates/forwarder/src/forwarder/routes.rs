@@ -5,56 +5,16 @@
 //! leaves the rest to the next calls of `handle_timeout`, which are due immediately. Until then the
 //! entries that wait are as before; next hops over a face that is gone are not eligible anyway.
 
-use std::collections::VecDeque;
-
 use byname_packet::{Name, NameRef};
 
-use super::{NextHop, NextHops, RibFull, Route};
+use super::Forwarder;
 use crate::face::FaceId;
-use crate::forwarder::Forwarder;
+use crate::pipeline::Pipeline;
+use crate::rib::{NextHop, NextHops, RibFull, Route, Subtree};
 use crate::shard::Change;
 
 /// FIB entries or routes handled in one call.
 const SLICE: usize = 1024;
-
-/// Subtrees that wait; more are taken together into one, the whole table.
-const SUBTREES_MAX: usize = 64;
-
-/// What is left to do.
-#[derive(Debug, Default)]
-pub(crate) struct Backlog {
-    /// Faces that are gone and still have routes.
-    faces: VecDeque<FaceId>,
-    subtrees: VecDeque<Subtree>,
-}
-
-/// FIB entries to be computed anew: those below `prefix`, from `next` on.
-#[derive(Debug)]
-struct Subtree {
-    prefix: Name,
-    next: Name,
-}
-
-impl Backlog {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.faces.is_empty() && self.subtrees.is_empty()
-    }
-
-    fn push(&mut self, subtree: Subtree) {
-        let covers = |known: &Subtree| {
-            known.prefix.view().is_prefix_of(subtree.prefix.view()) && known.next <= subtree.next
-        };
-        if self.subtrees.iter().any(covers) {
-            return;
-        }
-        if self.subtrees.len() >= SUBTREES_MAX {
-            self.subtrees.clear();
-            self.subtrees.push_back(Subtree { prefix: Name::new(), next: Name::new() });
-            return;
-        }
-        self.subtrees.push_back(subtree);
-    }
-}
 
 impl Forwarder {
     /// Adds a route, or replaces the one with the same prefix, face and origin.
@@ -64,7 +24,7 @@ impl Forwarder {
     pub fn add_route(&mut self, prefix: &Name, route: Route) -> Result<(), RibFull> {
         self.rib.insert(prefix.view(), route)?;
         self.update_fib(prefix);
-        self.on_route_added(prefix.view(), &route);
+        self.management.on_route_added(prefix.view(), &route);
         Ok(())
     }
 
@@ -73,13 +33,13 @@ impl Forwarder {
         let removed = self.rib.remove(prefix.view(), face, origin);
         if let Some(route) = &removed {
             self.update_fib(prefix);
-            self.on_route_removed(prefix.view(), route);
+            self.note_route_removed(prefix.view(), route);
         }
         removed.is_some()
     }
 
     /// Removes the routes of a face that is gone, at once or, if they are many, soon.
-    pub(crate) fn remove_routes_of(&mut self, face: FaceId) {
+    pub(super) fn remove_routes_of(&mut self, face: FaceId) {
         self.backlog.faces.push_back(face);
         self.remove_routes_of_gone(SLICE);
     }
@@ -93,7 +53,7 @@ impl Forwarder {
                 Some((prefix, removed)) => {
                     self.update_fib(&prefix);
                     for route in &removed {
-                        self.on_route_removed(prefix.view(), route);
+                        self.note_route_removed(prefix.view(), route);
                     }
                     budget -= 1;
                 }
@@ -105,16 +65,16 @@ impl Forwarder {
     }
 
     /// When [`Forwarder::maintain_routes`] has something to do.
-    pub(crate) fn routes_due_ns(&self) -> Option<u64> {
+    pub(super) fn routes_due_ns(&self) -> Option<u64> {
         if self.backlog.is_empty() { self.rib.next_expiry_ns() } else { Some(0) }
     }
 
     /// Ends what has expired, and goes on with what is left to do.
-    pub(crate) fn maintain_routes(&mut self, now_ns: u64) {
+    pub(super) fn maintain_routes(&mut self, now_ns: u64) {
         for _ in 0..SLICE {
             let Some((prefix, route)) = self.rib.pop_expired(now_ns) else { break };
             self.update_fib(&prefix);
-            self.on_route_removed(prefix.view(), &route);
+            self.note_route_removed(prefix.view(), &route);
         }
         self.remove_routes_of_gone(SLICE);
         if let Some(subtree) = self.backlog.subtrees.pop_front() {
@@ -122,11 +82,16 @@ impl Forwarder {
         }
     }
 
+    fn note_route_removed(&mut self, prefix: NameRef<'_>, route: &Route) {
+        self.management.on_route_removed(prefix, route, self.rib.routes(prefix));
+    }
+
     /// Computes the FIB anew at and below `prefix`, whose routes have changed.
     fn update_fib(&mut self, prefix: &Name) {
         if self.rib.routes(prefix.view()).is_empty() {
-            self.fib.remove(&self.hasher, prefix.view());
-            self.tell(|| Change::Hops(prefix.clone(), Vec::new()));
+            let Pipeline { fib, hasher, .. } = &mut self.pipeline;
+            fib.remove(hasher, prefix.view());
+            self.record(|| Change::Hops(prefix.clone(), Vec::new()));
         }
         self.update_subtree(prefix.clone(), prefix.view());
     }
@@ -138,7 +103,7 @@ impl Forwarder {
                 if let Some(changes) = &mut self.changes {
                     changes.push(Change::Hops(name.to_name(), hops.clone()));
                 }
-                self.fib.insert(&self.hasher, name, NextHops::from_slice(&hops));
+                self.pipeline.fib.insert(&self.pipeline.hasher, name, NextHops::from_slice(&hops));
             }
         }
         let next = below.next().map(|next| next.to_name());
@@ -150,6 +115,6 @@ impl Forwarder {
 
     /// The next hops of exactly `prefix`.
     pub fn next_hops(&self, prefix: &Name) -> Option<&[NextHop]> {
-        self.fib.get(&self.hasher, prefix.view()).map(NextHops::as_slice)
+        self.pipeline.fib.get(&self.pipeline.hasher, prefix.view()).map(NextHops::as_slice)
     }
 }
