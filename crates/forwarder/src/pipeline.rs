@@ -105,6 +105,7 @@ impl Pipeline {
     }
 
     /// Handles one packet. The reason is counted by the caller, which may have one of its own.
+    #[inline]
     pub(crate) fn handle_packet(
         &mut self,
         arrival: &Arrival<'_>,
