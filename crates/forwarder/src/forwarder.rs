@@ -7,9 +7,9 @@
 //! nothing of the packet but copies in bounded tables.
 //! *Look*: [`Forwarder::counters`] and the management datasets.
 //!
-//! It joins four rooms that do not know each other: the packet path (`pipeline`), the routes (`rib`,
-//! brought to the FIB by `routes`), management (called by `manage`, which carries out what it
-//! returns), and the other shards (`sharding`).
+//! It joins four rooms that do not know each other: the packet path (`pipeline`), the routes
+//! (`rib`, brought to the FIB by `routes`), management (called by `manage`, which carries out what
+//! it returns), and the other shards (`sharding`).
 
 mod configure;
 mod manage;
