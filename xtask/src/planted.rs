@@ -1,10 +1,12 @@
 //! Planted bugs: whether the simulator's campaign finds what it is there to find.
 //!
-//! `crates/sim/planted` describes one bug a file, as text to be replaced in production code. Each
-//! is planted alone, in a copy of the tree, and a campaign with a fixed seed and a time box must
-//! fail there with a promise that the description names; the copy without a bug must pass.
+//! `crates/sim/planted` describes one bug a file, as text to be replaced in production code. All are
+//! planted in one copy of the tree, which is built once; `PLANTED` in a replacement holds where
+//! that bug was asked for by its name in the environment. A campaign with a fixed seed and a time
+//! box must fail for each bug with a promise that its description names, and pass without any.
 //! Production code knows nothing of all this, and a description that no longer fits it is an error.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,6 +21,10 @@ const SEED: u64 = 1;
 const CLEAN_COUNT: u64 = 100;
 /// By the machine's clock, for one bug.
 const SECONDS_MAX: u64 = 60;
+/// Names the bug that is asked for, in the environment of the campaign.
+const SWITCH: &str = "BYNAME_PLANTED";
+/// Has a name of its own, so that the one of the tree stays what it is.
+const BINARY: &str = "byname-sim-planted";
 /// Larger files are nothing that is built from.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
@@ -37,44 +43,38 @@ struct Bug {
     expect: Vec<String>,
 }
 
-/// Plants the bugs named, or all, one after the other; true if each is found.
+/// Plants the bugs named, or all, and plays a campaign for each; true if each is found.
 pub(crate) fn run(root: &Path, names: &[&str]) -> Result<bool> {
-    let bugs = read(root)?;
+    let mut bugs = read(root)?;
     for name in names {
         ensure!(bugs.iter().any(|bug| bug.name == *name), "no bug is called {name}");
     }
-    let home = root.join("target/planted");
-    let tree = home.join("tree");
-    copy_tree(root, &tree)?;
-    let mut is_good = true;
-    if names.is_empty() {
-        is_good &= judge("without a bug", None, &home)?;
-    }
-    for bug in bugs.iter().filter(|bug| names.is_empty() || names.contains(&bug.name.as_str())) {
-        let originals = plant(bug, &tree)?;
-        let outcome = judge(&bug.name, Some(bug), &home);
-        for (file, text) in originals {
-            fs::write(file, text)?;
-        }
-        is_good &= outcome?;
+    bugs.retain(|bug| names.is_empty() || names.contains(&bug.name.as_str()));
+    let tree = root.join("target/planted/tree");
+    copy_tree(root, &tree, &plant(root, &bugs)?)?;
+    let began = Instant::now();
+    let binary = build(root, &tree)?;
+    println!("{:<22} in {:.0} s", "built", began.elapsed().as_secs_f64());
+    let mut is_good = judge(&binary, None)?;
+    for bug in &bugs {
+        is_good &= judge(&binary, Some(bug))?;
     }
     Ok(is_good)
 }
 
-/// Builds and runs the campaign in the copy; true if it does what it should.
-fn judge(name: &str, bug: Option<&Bug>, home: &Path) -> Result<bool> {
+/// Runs the campaign with one bug or none; true if it does what it should.
+fn judge(binary: &Path, bug: Option<&Bug>) -> Result<bool> {
     let began = Instant::now();
-    let binary = build(home).with_context(|| format!("{name} does not build"))?;
-    let built = began.elapsed();
     let mut campaign = Command::new(binary);
     campaign.args(["campaign", "--jobs", "2", "--seed", &SEED.to_string()]);
     campaign.args(["--seconds", &SECONDS_MAX.to_string()]);
-    if bug.is_none() {
-        campaign.args(["--count", &CLEAN_COUNT.to_string()]);
-    }
+    match bug {
+        Some(bug) => campaign.env(SWITCH, &bug.name),
+        None => campaign.env_remove(SWITCH).args(["--count", &CLEAN_COUNT.to_string()]),
+    };
     let output = campaign.output().context("cannot run the campaign")?;
     let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-    let seconds = (began.elapsed() - built).as_secs_f64();
+    let seconds = began.elapsed().as_secs_f64();
     let expected = |bug: &Bug| bug.expect.iter().any(|words| printed.contains(words.as_str()));
     let verdict = match (bug, output.status.success()) {
         (None, true) => "passes, as it should".to_owned(),
@@ -84,50 +84,76 @@ fn judge(name: &str, bug: Option<&Bug>, home: &Path) -> Result<bool> {
         (Some(bug), false) => format!("FAILS without a word of {:?}", bug.expect),
     };
     let is_good = verdict.starts_with(['p', 'f']);
-    println!("{name:<22} {verdict} ({seconds:.1} s, built in {:.0} s)", built.as_secs_f64());
+    let name = bug.map_or("without a bug", |bug| bug.name.as_str());
+    println!("{name:<22} {verdict} ({seconds:.1} s)");
     let promise = printed.lines().filter(|line| line.contains("promise broken") || !is_good);
     promise.for_each(|line| println!("    {line}"));
     Ok(is_good)
 }
 
-/// The campaign's binary, built from the copy into a folder that is kept from bug to bug.
-fn build(home: &Path) -> Result<PathBuf> {
-    let target = home.join("target");
+/// The campaign's binary, built from the copy beside what the tree itself has built: libraries from
+/// elsewhere are the same for both.
+fn build(root: &Path, tree: &Path) -> Result<PathBuf> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), |it| root.join(it));
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["build", "--locked", "--quiet", "--package", "byname-sim", "--bin", "byname-sim"])
-        .current_dir(home.join("tree"))
+        // Of the whole workspace, so that libraries have the features they have in its tests.
+        .args(["build", "--locked", "--quiet", "--workspace", "--bin", BINARY])
+        .current_dir(tree)
         .env("CARGO_TARGET_DIR", &target)
         // Of whoever runs this chore; they would make everything be built anew.
         .env_remove("CARGO_MANIFEST_DIR")
         .output()
         .context("cannot run cargo")?;
     if !output.status.success() {
-        bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+        bail!("it does not build: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
-    Ok(target.join("debug/byname-sim"))
+    Ok(target.join("debug").join(BINARY))
 }
 
-/// Applies a bug; the files that changed, as they were.
-fn plant(bug: &Bug, tree: &Path) -> Result<Vec<(PathBuf, String)>> {
-    let mut originals = Vec::new();
-    for edit in &bug.edits {
-        let file = tree.join(&edit.file);
-        let text = fs::read_to_string(&file)
-            .with_context(|| format!("{}: cannot read {}", bug.name, edit.file))?;
-        let count = text.matches(&edit.search).count();
+/// The files of the tree at `root` that the bugs change, with their text afterwards.
+fn plant(root: &Path, bugs: &[Bug]) -> Result<BTreeMap<String, String>> {
+    let mut planted = BTreeMap::new();
+    edit(
+        root,
+        &mut planted,
+        "the binary's name",
+        &[Edit {
+            file: "crates/sim/Cargo.toml".to_owned(),
+            search: "[[bin]]\nname = \"byname-sim\"".to_owned(),
+            replace: format!("[[bin]]\nname = \"{BINARY}\""),
+        }],
+    )?;
+    for bug in bugs {
+        edit(root, &mut planted, &bug.name, &bug.edits)?;
+    }
+    Ok(planted)
+}
+
+fn edit(
+    root: &Path,
+    planted: &mut BTreeMap<String, String>,
+    name: &str,
+    edits: &[Edit],
+) -> Result<()> {
+    let is_asked_for =
+        format!("(::std::env::var_os({SWITCH:?}).is_some_and(|asked| asked == {name:?}))");
+    for Edit { file, search, replace } in edits {
+        let text = match planted.get(file) {
+            Some(text) => text.clone(),
+            None => fs::read_to_string(root.join(file))
+                .with_context(|| format!("{name}: cannot read {file}"))?,
+        };
+        let count = text.matches(search).count();
         ensure!(
             count == 1,
-            "{FOLDER}/{}.toml no longer applies: its text occurs {count} times in {}:\n{}",
-            bug.name,
-            edit.file,
-            edit.search
+            "{FOLDER}/{name}.toml no longer applies: its text occurs {count} times in {file}:\n\
+             {search}"
         );
-        fs::write(&file, text.replacen(&edit.search, &edit.replace, 1))?;
-        if !originals.iter().any(|(known, _)| *known == file) {
-            originals.push((file, text));
-        }
+        let replace = replace.replace("PLANTED", &is_asked_for);
+        planted.insert(file.clone(), text.replacen(search, &replace, 1));
     }
-    Ok(originals)
+    Ok(())
 }
 
 /// All descriptions, in the order of their names.
@@ -162,9 +188,9 @@ fn parse(name: String, text: &str) -> Result<Bug> {
     Ok(Bug { name, edits: edits.collect::<Result<_>>()?, expect })
 }
 
-/// Makes `tree` a copy of what git tracks, or would; what is the same is not written again, so
-/// that it is not built again.
-fn copy_tree(root: &Path, tree: &Path) -> Result<()> {
+/// Makes `tree` a copy of what git tracks, or would, with the text of `planted` files; what is the
+/// same is not written again, so that it is not built again.
+fn copy_tree(root: &Path, tree: &Path, planted: &BTreeMap<String, String>) -> Result<()> {
     for path in crate::sources::paths(root)? {
         let (from, to) = (root.join(&path), tree.join(&path));
         let Ok(status) = from.symlink_metadata() else {
@@ -174,7 +200,10 @@ fn copy_tree(root: &Path, tree: &Path) -> Result<()> {
         if !status.is_file() || status.len() > FILE_BYTES_MAX {
             continue;
         }
-        let bytes = fs::read(&from).with_context(|| format!("cannot read {path}"))?;
+        let bytes = match planted.get(&path) {
+            Some(text) => text.clone().into_bytes(),
+            None => fs::read(&from).with_context(|| format!("cannot read {path}"))?,
+        };
         if fs::read(&to).is_ok_and(|there| there == bytes) {
             continue;
         }
@@ -189,44 +218,44 @@ mod tests {
     use super::*;
 
     const BUG: &str = "expect = [\"no octet differs\"]\n[[edit]]\nfile = \"a.rs\"\n\
-        search = \"a <= b\"\nreplace = \"a < b\"\n";
+        search = \"a <= b\"\nreplace = \"a < b || !PLANTED && a == b\"\n";
 
-    fn bug() -> Bug {
-        parse("off-by-one".to_owned(), BUG).unwrap()
+    /// What the bug makes of a tree with this file.
+    fn planted(text: &str) -> Result<String> {
+        let tree = tempfile::tempdir().unwrap();
+        fs::write(tree.path().join("a.rs"), text).unwrap();
+        let bug = parse("off-by-one".to_owned(), BUG).unwrap();
+        let mut planted = BTreeMap::new();
+        edit(tree.path(), &mut planted, &bug.name, &bug.edits)?;
+        assert_eq!(fs::read_to_string(tree.path().join("a.rs")).unwrap(), text, "it stays");
+        Ok(planted.remove("a.rs").unwrap())
     }
 
     #[test]
-    fn a_bug_is_planted_once_and_what_was_there_comes_back() {
-        let tree = tempfile::tempdir().unwrap();
-        let file = tree.path().join("a.rs");
-        fs::write(&file, "if a <= b {}").unwrap();
-        let originals = plant(&bug(), tree.path()).unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "if a < b {}");
-        assert_eq!(originals, [(file, "if a <= b {}".to_owned())]);
+    fn a_bug_is_there_for_who_asks_for_it() {
+        let asked = "(::std::env::var_os(\"BYNAME_PLANTED\")\
+            .is_some_and(|asked| asked == \"off-by-one\"))";
+        let expected = format!("if a < b || !{asked} && a == b {{}}");
+        assert_eq!(planted("if a <= b {}").unwrap(), expected);
     }
 
     #[test]
     fn a_description_that_no_longer_fits_is_an_error() {
-        let tree = tempfile::tempdir().unwrap();
         for text in ["if a < b {}", "a <= b; a <= b"] {
-            fs::write(tree.path().join("a.rs"), text).unwrap();
-            let error = plant(&bug(), tree.path()).unwrap_err().to_string();
+            let error = planted(text).unwrap_err().to_string();
             assert!(error.contains("no longer applies"), "{error}");
         }
     }
 
     #[test]
-    fn every_description_fits_the_tree() {
+    fn every_description_fits_the_tree_and_can_be_left_out() {
         let root = crate::sources::workspace_root();
-        for bug in read(&root).unwrap() {
+        let bugs = read(&root).unwrap();
+        for bug in &bugs {
             assert!(!bug.expect.is_empty() && !bug.edits.is_empty(), "{}", bug.name);
-            let tree = tempfile::tempdir().unwrap();
-            for edit in &bug.edits {
-                let to = tree.path().join(&edit.file);
-                fs::create_dir_all(to.parent().unwrap()).unwrap();
-                fs::copy(root.join(&edit.file), to).unwrap();
-            }
-            plant(&bug, tree.path()).unwrap();
+            let is_switched = bug.edits.iter().any(|edit| edit.replace.contains("PLANTED"));
+            assert!(is_switched, "{} would be there always", bug.name);
         }
+        plant(&root, &bugs).unwrap();
     }
 }
