@@ -6,8 +6,10 @@ the lab started and keeps the tail of each log for the report. Every wait is bou
 
 import atexit
 import dataclasses
+import itertools
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -22,6 +24,12 @@ STOP_TIMEOUT_S = 5
 LOG_TAIL_LINES = 20
 LOG_LINE_CHARS_MAX = 300
 POLL_S = 0.02
+# Below the ports that the kernel gives to outgoing connections.
+PORT_MIN = 12000
+PORT_COUNT = 2000
+PORT_RANGES = 8
+
+_ports = None
 
 
 @dataclasses.dataclass
@@ -104,17 +112,27 @@ def outside_address():
         return probe.getsockname()[0]
 
 
+def take_ports(number):
+    """Chooses the ports of this process, the number-th of those that run tests side by side."""
+    global _ports
+    first = PORT_MIN + number % PORT_RANGES * PORT_COUNT
+    _ports = itertools.cycle(random.sample(range(first, first + PORT_COUNT), PORT_COUNT))
+
+
 def free_port():
-    """A port that is free for TCP and UDP on the loopback interface at this moment."""
-    while True:
+    """A port that is free for TCP and UDP on the loopback interface, and that no test beside this
+    one chooses meanwhile."""
+    if _ports is None:
+        take_ports(0)
+    for port in itertools.islice(_ports, PORT_COUNT):
         with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-            tcp.bind(("127.0.0.1", 0))
-            port = tcp.getsockname()[1]
             try:
+                tcp.bind(("127.0.0.1", port))
                 udp.bind(("127.0.0.1", port))
             except OSError:
                 continue
             return port
+    raise AssertionError(f"none of {PORT_COUNT} ports is free")
 
 
 def end_cleanly_on_sigterm():

@@ -1,7 +1,12 @@
-"""Finds and runs the tests; prints one line per test and the totals."""
+"""Finds and runs the tests, several at a time; prints one line per test and the totals."""
 
 import argparse
+import concurrent.futures
+import ctypes
 import importlib.util
+import multiprocessing
+import multiprocessing.util
+import signal
 import sys
 import time
 import unittest
@@ -10,50 +15,41 @@ from . import lab, peers
 from .case import Case
 
 REPORT_CHARS_MAX = 12000
+PR_SET_PDEATHSIG = 1
 
 
 class Outcome(unittest.TestResult):
-    """Prints each test as it ends, and the report of its lab if it failed."""
-
-    def __init__(self):
-        super().__init__()
-        self.passed = 0
-        self.durations = []
+    """What became of one test: a verdict, and what to print."""
 
     def startTest(self, test):
         super().startTest(test)
-        self._verdict = None
+        self.verdict = None
+        self.reason = None
         self._started = time.monotonic()
 
     def addSuccess(self, test):
-        self._verdict = "ok"
+        self.verdict = "ok"
 
     def addSkip(self, test, reason):
         super().addSkip(test, reason)
-        self._verdict = f"skipped: {reason}"
+        self.reason = reason
+        self.verdict = f"skipped: {reason}"
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
-        self._verdict = "FAILED"
+        self.verdict = "FAILED"
 
     def addError(self, test, err):
         super().addError(test, err)
-        self._verdict = "FAILED"
-
-    def failed_count(self):
-        """Tests that failed, however they did."""
-        return len({str(test) for test, _ in self.failures + self.errors})
+        self.verdict = "FAILED"
 
     def stopTest(self, test):
         seconds = time.monotonic() - self._started
-        print(f"{title(test)} ... {self._verdict} ({seconds:.1f} s)", flush=True)
-        if self._verdict == "ok":
-            self.passed += 1
-        if self._verdict == "FAILED":
-            for failed, trace in (self.failures + self.errors):
-                if failed is test:
-                    print(trace)
-            print(indent(getattr(test, "report", "")[-REPORT_CHARS_MAX:]), flush=True)
+        lines = [f"{title(test)} ... {self.verdict} ({seconds:.1f} s)"]
+        if self.verdict == "FAILED":
+            lines += [trace for _, trace in self.failures + self.errors]
+            lines.append(indent(getattr(test, "report", "")[-REPORT_CHARS_MAX:]))
+        self.text = "\n".join(lines)
 
 
 def indent(text):
@@ -84,21 +80,56 @@ def find(pattern):
     return suite
 
 
+_tests = {}
+
+
+def load(pattern, counter):
+    """Makes a process ready to run tests of its own; it ends, with all it started, when the main
+    one does."""
+    lab.end_cleanly_on_sigterm()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    multiprocessing.util.Finalize(None, lab.Lab.close_all, exitpriority=1)
+    lab.take_ports(next_number(counter))
+    _tests.update((title(test), test) for test in find(pattern))
+
+
+def next_number(counter):
+    """The number of a process among those that run tests."""
+    with counter.get_lock():
+        counter.value += 1
+        return counter.value - 1
+
+
+def run(name):
+    """Runs one test here; the verdict, the reason if it was skipped, and what to print."""
+    outcome = Outcome()
+    _tests[name].run(outcome)
+    return outcome.verdict, outcome.reason, outcome.text
+
+
 def main(arguments):
     parser = argparse.ArgumentParser(description="Interoperability tests of byname.")
     parser.add_argument("-k", metavar="TEXT", default="", help="tests whose title contains TEXT")
     parser.add_argument("--list", action="store_true", help="list the tests and stop")
+    parser.add_argument("--jobs", metavar="N", type=int, default=1, help="tests at the same time")
     options = parser.parse_args(arguments)
-    suite = find(options.k)
+    names = [title(test) for test in find(options.k)]
     if options.list:
-        for test in suite:
-            print(title(test))
+        print("\n".join(names))
         return 0
-    lab.end_cleanly_on_sigterm()
-    outcome = Outcome()
-    suite.run(outcome)
-    failed = outcome.failed_count()
-    for name in sorted({reason for _, reason in outcome.skipped}):
-        print(f"skipped because {name}")
-    print(f"{outcome.passed} passed, {failed} failed, {len(outcome.skipped)} skipped")
-    return 1 if failed or outcome.testsRun == 0 else 0
+    counts = {"ok": 0, "FAILED": 0}
+    reasons = []
+    with concurrent.futures.ProcessPoolExecutor(
+            options.jobs, multiprocessing.get_context("fork"), load,
+            (options.k, multiprocessing.Value("i"))) as pool:
+        for ended in concurrent.futures.as_completed([pool.submit(run, name) for name in names]):
+            verdict, reason, text = ended.result()
+            print(text, flush=True)
+            if reason is None:
+                counts[verdict] += 1
+            else:
+                reasons.append(reason)
+    for reason in sorted(set(reasons)):
+        print(f"skipped because {reason}")
+    print(f"{counts['ok']} passed, {counts['FAILED']} failed, {len(reasons)} skipped")
+    return 1 if counts["FAILED"] or not names else 0

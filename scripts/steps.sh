@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# What scripts/test and scripts/check share: steps whose output is kept, timed and summed up.
+#
+# A step prints as one piece when it has ended, so that steps can run side by side. A failed step
+# does not stop the next. Of a long log only the end may be kept, so what went wrong is said once
+# more there.
+
+log=$(mktemp -d)
+trap 'rm -rf "$log"' EXIT
+trap 'unfinished; kill $(jobs -p) 2>/dev/null; exit 143' INT TERM
+
+# Lines that are repeated for one failed step.
+evidence_lines_max=60
+
+# step NAME COMMAND...: the outcome is the exit code; a detail for the summary stands in the file
+# NAME.detail if the command wrote one.
+step() {
+    local name=$1 began=$SECONDS outcome=ok
+    shift
+    echo "== $name begins"
+    : >"$log/$name.begun"
+    "$@" >"$log/$name" 2>&1 || outcome=FAILED
+    local took=$((SECONDS - began))
+    printf '%-9s %-6s %4d s  %s\n' "$name" "$outcome" "$took" \
+        "$(cat "$log/$name.detail" 2>/dev/null)" >"$log/$name.summary"
+    {
+        flock 9
+        echo "== $name: $outcome after $took s"
+        cat "$log/$name"
+    } 9>"$log/lock"
+    rm "$log/$name.begun"
+    [ "$outcome" = ok ] || : >"$log/$name.failed"
+}
+
+# detail NAME TEXT: what the summary says of a step besides its outcome.
+detail() { printf '%s' "$2" >"$log/$1.detail"; }
+
+# counts FILE SKIPPED: the totals of Rust tests.
+counts() {
+    awk -v s="$2" '
+        /^test result:/ { sub(/.*: [a-zA-Z]+\. /, ""); p += $1; f += $3; i += $5 }
+        END { printf "%d passed, %d failed, %d skipped", p - s, f, i + s }' "$1"
+}
+
+# telling NAME: of what a step printed, what says why it failed; everything if nothing is known to.
+telling() {
+    case $1 in
+        *tests)
+            # What failed tests printed; then what failed or did not build, by name.
+            awk '/^---- .* stdout ----$/ { shown = 1 } /^failures:$/ { shown = 0 } shown' "$log/$1"
+            grep -aE '^test .* FAILED$|^error|^SKIPPED' "$log/$1" ;;
+        campaign) grep -aE '^seed |^repeat it|panicked|^error' "$log/$1" ;;
+        planted) awk '!/^ / { shown = !/ (found|passes)/ } shown' "$log/$1" ;;
+        interop)
+            awk '/^[^ ].* \.\.\. / { shown = !/ \.\.\. ok/ }
+                /^skipped because/ { shown = 1 } shown' "$log/$1" ;;
+        *) cat "$log/$1" ;;
+    esac
+}
+
+# unfinished: the end of what the steps that are not over have printed.
+unfinished() {
+    local begun name
+    for begun in "$log"/*.begun; do
+        [ -e "$begun" ] || continue
+        name=$(basename "$begun" .begun)
+        echo "== interrupted: $name"
+        tail -n "$evidence_lines_max" "$log/$name"
+    done
+}
+
+# summary NAME...: the evidence of what failed, then one line for each step; false if any failed or
+# did not run.
+summary() {
+    local name status=0
+    for name; do
+        [ -e "$log/$name.failed" ] || continue
+        echo "== what went wrong: $name"
+        telling "$name" >"$log/evidence" || true
+        [ -s "$log/evidence" ] || cp "$log/$name" "$log/evidence"
+        tail -n "$evidence_lines_max" "$log/evidence"
+    done
+    echo "== summary ($SECONDS s)"
+    for name; do
+        [ ! -e "$log/$name.failed" ] || status=1
+        cat "$log/$name.summary" 2>/dev/null || { echo "$name did not run" && status=1; }
+    done
+    return "$status"
+}
