@@ -1,17 +1,21 @@
 # Thin: every target is one or two scripts that also run on their own.
 
-.PHONY: help build test demo bench setup
+.PHONY: help build check test demo bench setup
 
 help:
 	@echo "make demo [DIR=path]   publish a directory, read it back by name through a second forwarder"
 	@echo "make test              everything that CI runs, ending with a summary"
+	@echo "make check             format, clippy, unit tests, tidy: the working loop"
 	@echo "make bench             transfers beside NDNd and XRootD, forwarders beside NDNd's"
-	@echo "make build             target/release/byname"
+	@echo "make build             target/release/byname, its symbols in byname.debug beside it"
 	@echo "make setup             the system packages that the tests need"
 
 build:
 	scripts/setup --for build
-	cargo build --release --locked --package byname
+	scripts/build
+
+check:
+	scripts/check
 
 test:
 	scripts/test
@@ -23,7 +27,7 @@ demo:
 bench:
 	scripts/setup --for bench
 	interop/setup ndnd
-	cargo build --release --locked --package byname
+	scripts/build
 	cargo build --release --locked --package byname-traffic --example relay
 	bench/run
 	bench/forwarder --report "bench/reports/$$(date +%F)-forwarder.md"

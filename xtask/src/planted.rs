@@ -1,7 +1,7 @@
 //! Planted bugs: whether the simulator's campaign finds what it is there to find.
 //!
-//! `crates/sim/planted` describes one bug a file, as text to be replaced in production code. All are
-//! planted in one copy of the tree, which is built once; `PLANTED` in a replacement holds where
+//! `crates/sim/planted` describes one bug a file, as text to be replaced in production code. All
+//! are planted in one copy of the tree, which is built once; `PLANTED` in a replacement holds where
 //! that bug was asked for by its name in the environment. A campaign with a fixed seed and a time
 //! box must fail for each bug with a promise that its description names, and pass without any.
 //! Production code knows nothing of all this, and a description that no longer fits it is an error.

@@ -21,14 +21,14 @@ use crate::{graph, imports, licences, sources};
 /// none is added.
 const NOT_YET: [(&str, &[&str]); 11] = [
     ("cli", &["circle", "near-limit", "parameters", "wrapped-once"]),
-    ("client", &["circle", "near-limit", "parameters", "without-io", "wrapped-once"]),
-    ("forwarder", &["circle", "near-limit", "parameters"]),
+    ("client", &["near-limit", "parameters", "wrapped-once"]),
+    ("forwarder", &["parameters"]),
     ("io", &["circle", "near-limit", "parameters"]),
     ("link", &["circle"]),
     ("node", &["circle", "near-limit", "parameters", "wrapped-once"]),
     ("packet", &["circle"]),
     ("sim", &["circle", "near-limit", "parameters"]),
-    ("store", &["circle", "near-limit", "parameters", "wrapped-once"]),
+    ("store", &["circle", "parameters", "wrapped-once"]),
     ("traffic", &["wrapped-once"]),
     ("transfer", &["circle", "near-limit", "parameters"]),
 ];
