@@ -29,6 +29,7 @@ FILES = {
     "manifest/payload.json": manifest.vectors,
     "metadata/content.json": metadata.contents,
     "metadata/absence.json": metadata.absences,
+    "metadata/delegation.json": metadata.delegations,
     "copies/kept.json": kept.vectors,
     "tree/pending.json": pending.vectors,
     "mgmt/control-parameters.json": mgmt.control_parameters,

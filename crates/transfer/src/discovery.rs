@@ -9,27 +9,25 @@
 //! whoever has an older answer: a cache, or a mirror. One after the other, because a Data that
 //! comes does not tell which of two Interests it answers.
 
+mod answer;
 mod damage;
 mod unverified;
 
-use byname_packet::{Data, KeyLocator, Name, NameRef};
+use byname_packet::{Data, Name, NameRef};
 use byname_security::trust::{TrustError, Trusted};
 
-use crate::authenticate::{self, Authenticator, Verdict};
-use crate::error::{ProtocolProblem, ReadError, ServerReason};
+use crate::authenticate::{Authenticator, Verdict};
+use crate::error::ReadError;
 use crate::fetch::{FetchConfig, FetchFailure, NackKind};
 use crate::flow::Flow;
-use crate::freshness::{FRESH_AGE_MAX_NS, FRESH_PATIENCE_NS, Freshness, SHORT_PATIENCE_NS};
-use crate::metadata::{Absence, Answer, ContentRoot, Metadata};
+use crate::freshness::{FRESH_PATIENCE_NS, Freshness, SHORT_PATIENCE_NS};
+use crate::metadata::{Answer, Metadata};
 use crate::naming::metadata_name;
-use crate::reader::ObjectPlan;
 use crate::request::{Ask, Context, Request};
 
 const MS: u64 = 1_000_000;
 const PAUSE_FIRST_NS: u64 = 50 * MS;
 const PAUSE_MAX_NS: u64 = 1_000 * MS;
-/// A cache may hold the previous description for as long as it is fresh; ask past that.
-const STALE_ASKS_MAX: u32 = 3;
 
 /// Patience of a discovery.
 #[derive(Clone, Copy, Debug)]
@@ -382,113 +380,4 @@ impl Discovery {
             },
         }
     }
-
-    fn on_absence(&mut self, absence: Absence, context: &Context<'_>) {
-        let name = self.name.clone();
-        let reason = match absence {
-            Absence::NotFound => return self.fail(ReadError::NotFound { name }),
-            Absence::NoPermission => return self.fail(ReadError::NoPermission { name }),
-            Absence::BeingWritten { retry_ms } => {
-                let waited_ns = context.now_ns.saturating_sub(self.started_ns);
-                // What a cache keeps of that never becomes true.
-                if waited_ns >= self.config.being_written_ns || self.is_offline() {
-                    return self.fail(ReadError::BeingWritten { name });
-                }
-                self.waiting = Some(Waiting::Written);
-                let asked_ns = retry_ms.saturating_mul(MS);
-                return self.pause(asked_ns.clamp(PAUSE_FIRST_NS, PAUSE_MAX_NS), context);
-            }
-            Absence::ListingTooLarge => ServerReason::ListingTooLarge,
-            Absence::NameTooLong => ServerReason::NameTooLong,
-            Absence::Unreadable { code } => ServerReason::Unreadable { code },
-        };
-        self.fail(ReadError::Unservable { name, reason });
-    }
-
-    fn on_metadata(
-        &mut self,
-        metadata: Metadata,
-        trust: Trusted,
-        data: &Data<'_>,
-        context: &mut Context<'_>,
-    ) {
-        let object = metadata.name.view().without_last(1).to_name();
-        let version = metadata.version().filter(|_| self.is_about(&metadata, &trust));
-        let Some(version) = version else {
-            let announced = metadata.name;
-            return self.fail(self.problem(ProtocolProblem::OtherName { announced }));
-        };
-        // A publisher decides about versions of its own names only.
-        let object = if self.is_own(object.view()) { object } else { self.name.clone() };
-        if let Err(older) = context.versions.check(object.view(), version) {
-            self.stale_asks += 1;
-            if self.stale_asks < STALE_ASKS_MAX {
-                return self.pause(PAUSE_MAX_NS, context);
-            }
-            let name = self.name.clone();
-            return self.fail(ReadError::RolledBack { name, seen: older.seen, got: version });
-        }
-        if trust != Trusted::Insecure && !self.authenticator.is_about_another() {
-            context.versions.insert(object, version);
-        }
-        let age_ns = age_ns(data.name, context.unix_ns);
-        if self.config.freshness == Freshness::Required && age_ns > FRESH_AGE_MAX_NS {
-            self.stale_asks += 1;
-            if self.stale_asks < STALE_ASKS_MAX {
-                return self.pause(PAUSE_MAX_NS, context);
-            }
-            return self.fail(ReadError::NotFresh { name: self.name.clone(), age_ns });
-        }
-        if metadata.root == ContentRoot::Pending
-            && !(self.config.takes_pending && ObjectPlan::is_tree_of(&metadata))
-        {
-            let waited_ns = context.now_ns.saturating_sub(self.started_ns);
-            if waited_ns >= self.config.root_pending_ns || self.is_offline() {
-                return self.fail(ReadError::RootPending { name: metadata.name });
-            }
-            self.waiting = Some(Waiting::Hashed);
-            return self.pause(self.pause_ns, context);
-        }
-        self.stage = Stage::Done;
-        self.note_who_answered(data, context);
-        let is_fresh = !self.is_offline() && age_ns <= FRESH_AGE_MAX_NS;
-        if !is_fresh {
-            context.versions.note_age(age_ns);
-        }
-        self.outcome = Some(Ok(Discovered {
-            metadata,
-            version,
-            trust,
-            packet: data.wire().to_vec(),
-            certificates: authenticate::chain(data, context),
-            is_fresh,
-            age_ns,
-        }));
-    }
-
-    /// True if the publisher is not the one who is asked.
-    fn is_offline(&self) -> bool {
-        matches!(self.whom, Whom::Anybody(_))
-    }
-
-    fn note_who_answered(&self, data: &Data<'_>, context: &mut Context<'_>) {
-        match (self.whom, data.signature_info.key_locator) {
-            (Whom::Publisher { .. }, _) => {
-                context.versions.unreachable.forget(self.name.view());
-            }
-            (Whom::Anybody(Some(_)), Some(KeyLocator::Name(locator))) => {
-                if let Some(certificate) = context.validator.certificate(locator) {
-                    let identity = certificate.identity().to_name();
-                    context.versions.unreachable.note(identity, context.now_ns);
-                }
-            }
-            (Whom::Anybody(_), _) => {}
-        }
-    }
-}
-
-/// Time since a description of this name (`…/v=T/seg=0`) was signed.
-fn age_ns(name: NameRef<'_>, unix_ns: u64) -> u64 {
-    let signed_ns = name.without_last(1).last().and_then(|component| component.version());
-    signed_ns.map_or(0, |signed_ns| unix_ns.saturating_sub(signed_ns))
 }

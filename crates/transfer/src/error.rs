@@ -1,5 +1,6 @@
 //! Why a name could not be read: what the client engines end with.
 
+use byname_packet::name::escape_path_component;
 use byname_packet::{DecodeError, Name};
 use byname_security::trust::TrustError;
 use thiserror::Error;
@@ -159,6 +160,12 @@ pub enum ProtocolProblem {
         /// True if it is a directory.
         is_directory: bool,
     },
+    /// A symbolic link where content was asked for.
+    #[error("it is a symbolic link to {}, and links are not followed", shown(.target))]
+    Link {
+        /// The path it leads to.
+        target: Vec<u8>,
+    },
     /// The announced root comes without size or segment size.
     #[error("the announcement has a root but no size and segment size")]
     Incomplete,
@@ -180,6 +187,18 @@ pub enum ProtocolProblem {
     /// A listing breaks off within an entry.
     #[error("the listing is malformed")]
     Listing,
+}
+
+/// Octets of a peer, so that they do no harm to a terminal.
+fn shown(octets: &[u8]) -> String {
+    let mut out = String::new();
+    for (index, part) in octets.split(|octet| *octet == b'/').enumerate() {
+        if index > 0 {
+            out.push('/');
+        }
+        escape_path_component(part, &mut out);
+    }
+    out
 }
 
 impl ReadError {

@@ -1,8 +1,10 @@
 //! Files as named objects: the file-server engine and the client engine. Sans-I/O.
 
+pub mod attributes;
 mod authenticate;
 pub mod congestion;
 pub mod copies;
+pub mod delegations;
 pub mod discovery;
 pub mod error;
 pub mod fetch;

@@ -2,12 +2,16 @@
 //!
 //! Both are the Content of a signed Data packet; [`Answer::decode`] takes whichever it is.
 //! Numbers that ndn6 file servers write in a fixed width are written so; any width is read.
-//! Unknown elements are ignored, so that other servers' extensions do no harm; a second element
-//! of a kind is too.
+//! Unknown elements are ignored if they are not critical, so that other servers' extensions do no
+//! harm; a second element of a kind is too.
 
 use byname_packet::{ContentType, Data, DecodeError, Name, NameRef, tlv, types};
 
-use crate::numbers;
+use crate::attributes::{Attributes, Checksums, ObjectKind};
+use crate::naming::ContentName;
+use crate::{delegations, numbers};
+
+const WITHIN: &str = "metadata";
 
 /// State of the BLAKE3 root of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,7 +27,8 @@ pub enum ContentRoot {
 /// The description of one version of a file or directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metadata {
-    /// The versioned name: `<path>/v=V` of a file, `<path>/32=ls/v=V` of a directory.
+    /// The versioned name: `<path>/v=V` of a file or link, `<path>/32=ls/v=V` of a directory, or
+    /// that of a content elsewhere ([`ContentName`]).
     pub name: Name,
     /// Number of the last segment (files).
     pub last_segment: Option<u64>,
@@ -31,7 +36,7 @@ pub struct Metadata {
     pub segment_size: Option<u64>,
     /// Octets of the file (files).
     pub size: Option<u64>,
-    /// `st_mode`, type bits included.
+    /// `st_mode`, type bits included; of a link that of a regular file.
     pub mode: Option<u16>,
     /// Last change of the inode, nanoseconds since the Unix epoch.
     pub ctime_ns: Option<u64>,
@@ -43,6 +48,38 @@ pub struct Metadata {
     pub listing_size: Option<u64>,
     /// Octets in every segment of the listing but the last (directories).
     pub listing_segment_size: Option<u64>,
+    /// Elements that few publishers announce; `None` if there are none.
+    pub extras: Option<Box<Extras>>,
+}
+
+/// Elements of metadata that few publishers announce: see [`Attributes`] and [`delegations`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// Of a symbolic link: the path it leads to, neither checked nor followed.
+    pub link_target: Option<Vec<u8>>,
+    /// Name of the owner.
+    pub owner: Option<String>,
+    /// Name of the group.
+    pub group: Option<String>,
+    /// Checksums of the content.
+    pub checksums: Checksums,
+    /// Number of the transaction that last changed the path or its attributes.
+    pub binding: Option<u64>,
+    /// Where replicas of the content are.
+    pub forwarding_hint: Vec<Name>,
+}
+
+impl Extras {
+    fn new(attributes: &Attributes<'_>, forwarding_hint: Vec<Name>) -> Self {
+        Extras {
+            link_target: attributes.link_target.map(<[u8]>::to_vec),
+            owner: attributes.owner.map(str::to_owned),
+            group: attributes.group.map(str::to_owned),
+            checksums: attributes.checksums,
+            binding: attributes.binding,
+            forwarding_hint,
+        }
+    }
 }
 
 /// Why there is nothing to fetch under a name now.
@@ -105,6 +142,38 @@ impl Metadata {
             root: ContentRoot::Absent,
             listing_size: None,
             listing_segment_size: None,
+            extras: None,
+        }
+    }
+
+    /// The attributes that manifest entries have, too.
+    pub fn attributes(&self) -> Attributes<'_> {
+        let Some(extras) = &self.extras else { return Attributes::default() };
+        Attributes {
+            link_target: extras.link_target.as_deref(),
+            owner: extras.owner.as_deref(),
+            group: extras.group.as_deref(),
+            checksums: extras.checksums,
+            binding: extras.binding,
+        }
+    }
+
+    /// The delegations towards replicas of the content.
+    pub fn forwarding_hint(&self) -> &[Name] {
+        self.extras.as_ref().map_or(&[], |extras| &extras.forwarding_hint)
+    }
+
+    /// The content's name, if it does not lie under the path's own.
+    pub fn content_name(&self) -> Option<ContentName<'_>> {
+        self.version().and_then(|_| ContentName::parse(self.name.view().without_last(1)))
+    }
+
+    /// The kind of object.
+    pub fn kind(&self) -> ObjectKind {
+        match () {
+            () if self.attributes().link_target.is_some() => ObjectKind::Link,
+            () if self.is_directory() => ObjectKind::Directory,
+            () => ObjectKind::File,
         }
     }
 
@@ -155,14 +224,19 @@ impl Metadata {
         if let Some(bytes) = self.listing_segment_size {
             tlv::write_nni(out, numbers::LISTING_SEGMENT_SIZE, bytes);
         }
+        self.attributes().encode(out);
+        delegations::encode(self.forwarding_hint(), out);
     }
 
     /// Reads the content of a metadata packet.
     ///
     /// # Errors
-    /// [`DecodeError`] for broken TLVs, numbers of impossible width or a missing name.
+    /// [`DecodeError`] for broken TLVs, values that break a rule of their element, unknown critical
+    /// elements, a missing name, a content name without a binding, or a link that is a directory
+    /// or not as long as its target.
     pub fn decode(content: &[u8]) -> Result<Self, DecodeError> {
         let mut found = Metadata::new(Name::new());
+        let (mut attributes, mut forwarding_hint) = (Attributes::default(), Vec::new());
         let mut name = None;
         let mut reader = tlv::Reader::new(content);
         while let Some(element) = reader.read()? {
@@ -174,11 +248,36 @@ impl Metadata {
                     let last = byname_packet::Component::decode(element.value)?;
                     found.last_segment = found.last_segment.or(last.segment());
                 }
+                numbers::FORWARDING_HINT => {
+                    let delegations = delegations::decode(element.value)?;
+                    if forwarding_hint.is_empty() {
+                        forwarding_hint = delegations;
+                    }
+                }
+                _ if attributes.take(element)? => {}
                 _ => found.take(element)?,
             }
         }
-        found.name = name.ok_or(DecodeError::Missing { element: "Name", within: "metadata" })?;
-        Ok(found)
+        found.name = name.ok_or(DecodeError::Missing { element: "Name", within: WITHIN })?;
+        if attributes != Attributes::default() || !forwarding_hint.is_empty() {
+            found.extras = Some(Box::new(Extras::new(&attributes, forwarding_hint)));
+        }
+        found.check()
+    }
+
+    /// Refuses elements that contradict each other.
+    fn check(self) -> Result<Self, DecodeError> {
+        let Attributes { link_target, binding, .. } = self.attributes();
+        if self.content_name().is_some() && binding.is_none() {
+            return Err(DecodeError::Missing { element: "Binding", within: WITHIN });
+        }
+        if let Some(target) = link_target {
+            let has_other_size = self.size.is_some_and(|size| size != target.len() as u64);
+            if self.is_directory() || has_other_size {
+                return Err(DecodeError::BadValue { element: "LinkTarget" });
+            }
+        }
+        Ok(self)
     }
 
     fn take(&mut self, element: tlv::Element<'_>) -> Result<(), DecodeError> {
@@ -195,6 +294,11 @@ impl Metadata {
                 return Ok(());
             }
             numbers::CONTENT_ROOT | numbers::ROOT_PENDING => return self.take_root(element),
+            // A second Name.
+            types::NAME => return Ok(()),
+            typ if types::is_critical(typ) => {
+                return Err(DecodeError::UnknownCritical { typ, within: WITHIN });
+            }
             _ => return Ok(()),
         };
         let number = tlv::read_nni(element.value, "metadata number")?;

@@ -15,8 +15,8 @@
 use byname_packet::{Component, Name, NameRef, NumberComponent, types};
 
 use crate::numbers::{
-    LINK_RESERVE_BYTES, LISTING_KEYWORD, MANIFEST_KEYWORD, METADATA_KEYWORD, SEGMENT_BYTES_MAX,
-    SEGMENT_BYTES_MIN, TREE_KEYWORD_PREFIX, TREE_LEVELS_MAX,
+    CONTENT_KEYWORD, LINK_RESERVE_BYTES, LISTING_KEYWORD, MANIFEST_KEYWORD, METADATA_KEYWORD,
+    SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, TREE_KEYWORD_PREFIX, TREE_LEVELS_MAX,
 };
 
 /// Which of the objects under a path is meant.
@@ -123,6 +123,40 @@ fn parse_suffix(suffix: &[Component<'_>]) -> Option<Request> {
             segment: segment.segment()?,
         }),
         _ => None,
+    }
+}
+
+/// `P/32=file/seq=<id>`: the name of a content that stays when its path is renamed. Its versions
+/// are `P/32=file/seq=<id>/v=V`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContentName<'a> {
+    /// P, generic components.
+    pub prefix: NameRef<'a>,
+    /// Number of the content, never given twice.
+    pub id: u64,
+}
+
+impl<'a> ContentName<'a> {
+    /// Takes such a name, without version, apart; `None` if it is another one.
+    pub fn parse(name: NameRef<'a>) -> Option<Self> {
+        let id = name.last()?.sequence()?;
+        let keyword = name.without_last(1).last()?;
+        let prefix = name.without_last(2);
+        let is_plain = prefix.components().all(|component| component.typ == types::GENERIC);
+        (keyword.is_keyword(CONTENT_KEYWORD) && is_plain).then_some(ContentName { prefix, id })
+    }
+
+    /// The name, without version.
+    pub fn to_name(&self) -> Name {
+        let mut name = self.prefix.with(Component::keyword(CONTENT_KEYWORD));
+        name.push(NumberComponent::new(types::SEQUENCE_NUM, self.id).as_component());
+        name
+    }
+
+    /// True if a key of `identity` may lead from the path `asked` to this content: its prefix is
+    /// one of the path and lies in the namespace of the key.
+    pub fn is_within(&self, asked: NameRef<'_>, identity: NameRef<'_>) -> bool {
+        self.prefix.is_prefix_of(asked) && identity.is_prefix_of(self.prefix)
     }
 }
 

@@ -10,6 +10,8 @@ pub const METADATA_KEYWORD: &[u8] = b"metadata";
 pub const LISTING_KEYWORD: &[u8] = b"ls";
 /// Keyword of a directory manifest, `32=manifest`.
 pub const MANIFEST_KEYWORD: &[u8] = b"manifest";
+/// Keyword before the id of a content name, `32=file`.
+pub const CONTENT_KEYWORD: &[u8] = b"file";
 /// Prefix of a tree level's keyword: level 2 is `32=tree-2`.
 pub const TREE_KEYWORD_PREFIX: &[u8] = b"tree-";
 
@@ -52,6 +54,32 @@ pub const MANIFEST_HEADER: u32 = 0xF552;
 pub const ENTRY_COUNT: u32 = 0xF554;
 /// In a manifest's entry: the version that the entry describes.
 pub const ENTRY_VERSION: u32 = 0xF556;
+
+/// Target of a symbolic link. In metadata and manifest entries, as all down to
+/// [`FORWARDING_HINT`].
+pub const LINK_TARGET: u32 = 0xF558;
+/// Name of the owner.
+pub const OWNER: u32 = 0xF55A;
+/// Name of the group.
+pub const GROUP: u32 = 0xF55C;
+/// Checksums of the content, a list.
+pub const CHECKSUMS: u32 = 0xF55E;
+/// Number of the transaction that last changed the path or its attributes.
+pub const BINDING: u32 = 0xF560;
+/// In a manifest's entry: where the content is, if not under the entry's own name.
+pub const CONTENT_NAME: u32 = 0xF562;
+/// In metadata: delegations towards replicas.
+pub const FORWARDING_HINT: u32 = 0xF564;
+/// In a list of checksums: Adler-32.
+pub const ADLER32: u32 = 0xF566;
+/// In a list of checksums: CRC-32.
+pub const CRC32: u32 = 0xF568;
+/// In a list of checksums: CRC-32C.
+pub const CRC32C: u32 = 0xF56A;
+/// In a list of checksums: MD5.
+pub const MD5: u32 = 0xF56C;
+/// In a list of checksums: SHA-256.
+pub const SHA256: u32 = 0xF56E;
 
 /// The server's user may not read the object.
 pub const ERROR_NO_PERMISSION: u64 = 1;

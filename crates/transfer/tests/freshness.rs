@@ -3,113 +3,19 @@
 #[allow(dead_code, unreachable_pub)]
 #[path = "support/publisher.rs"]
 mod publisher;
+#[allow(dead_code, unreachable_pub)]
+#[path = "support/world.rs"]
+mod world;
 
 use byname_packet::lp::nack_reason;
-use byname_packet::{Data, Interest, InterestBuilder, Name};
-use byname_security::trust::{TrustPolicy, Validator};
-use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
+use byname_packet::{Interest, Name};
 use byname_transfer::error::ReadError;
-use byname_transfer::fetch::NackKind;
-use byname_transfer::flow::Flow;
 use byname_transfer::freshness::Freshness;
 use byname_transfer::metadata::{Absence, ContentRoot};
-use byname_transfer::request::{Context, Request};
-use byname_transfer::versions::VersionMemory;
+use byname_transfer::request::Request;
 
 use publisher::{Publisher, Reply, UNIX_NS, sample};
-
-const MS: u64 = 1_000_000;
-const SECOND: u64 = 1_000 * MS;
-/// Time that an answer is in flight.
-const DELAY: u64 = MS;
-
-struct World {
-    now_ns: u64,
-    /// Wall clock at `now_ns` 0.
-    unix_ns: u64,
-    flow: Flow,
-    validator: Validator,
-    versions: VersionMemory,
-    /// Discovery requests: whether they wanted something fresh, and when.
-    asked: Vec<(bool, u64)>,
-}
-
-impl World {
-    fn trusting(publisher: &Publisher) -> Self {
-        let mut policy = TrustPolicy::default();
-        policy.add_anchor(publisher.prefix.clone(), publisher.key_id());
-        World {
-            now_ns: 0,
-            unix_ns: UNIX_NS,
-            flow: Flow::default(),
-            validator: Validator::new(policy),
-            versions: VersionMemory::default(),
-            asked: Vec::new(),
-        }
-    }
-
-    fn context(&mut self) -> Context<'_> {
-        Context {
-            now_ns: self.now_ns,
-            unix_ns: self.unix_ns + self.now_ns,
-            flow: &mut self.flow,
-            validator: &mut self.validator,
-            versions: &mut self.versions,
-        }
-    }
-
-    fn discover(
-        &mut self,
-        name: &Name,
-        freshness: Freshness,
-        answer: &mut dyn FnMut(&Request, &Interest<'_>) -> Reply,
-    ) -> Result<Discovered, ReadError> {
-        let config = DiscoveryConfig { freshness, ..DiscoveryConfig::default() };
-        let mut discovery = Discovery::new(name.clone(), config, self.now_ns);
-        let mut on_the_way: Vec<(u64, Request, Reply)> = Vec::new();
-        loop {
-            while let Some(request) = discovery.poll_request(&mut self.context()) {
-                let last = request.name.view().last().expect("a name");
-                if last.is_keyword(b"metadata") {
-                    self.asked.push((request.must_be_fresh, self.now_ns));
-                }
-                let mut wire = Vec::new();
-                InterestBuilder::new(request.name.view())
-                    .can_be_prefix(request.can_be_prefix)
-                    .must_be_fresh(request.must_be_fresh)
-                    .encode(&mut wire);
-                let interest = Interest::decode(&wire).expect("well-formed");
-                let reply = answer(&request, &interest);
-                on_the_way.push((self.now_ns + DELAY, request, reply));
-            }
-            if let Some(outcome) = discovery.poll_outcome() {
-                discovery.abandon(&mut self.flow);
-                assert_eq!(self.flow.in_flight(), 0, "every request is accounted for once");
-                return outcome;
-            }
-            on_the_way.retain(|(_, _, reply)| *reply != Reply::Silence);
-            let arrival = on_the_way.iter().map(|(at, ..)| *at).min();
-            let deadline = discovery.poll_deadline(&self.flow);
-            let next = [arrival, deadline].into_iter().flatten().min();
-            self.now_ns = self.now_ns.max(next.expect("it waits for something"));
-            let now_ns = self.now_ns;
-            for (_, request, reply) in on_the_way.extract_if(.., |(at, ..)| *at <= now_ns) {
-                match reply {
-                    Reply::Data(wire) => {
-                        let data = Data::decode(&wire).expect("well-formed");
-                        discovery.handle_data(&data, &mut self.context());
-                    }
-                    Reply::Nack(reason) => {
-                        let kind = NackKind::from_reason(reason);
-                        discovery.handle_nack(request.name.view(), kind, &mut self.context());
-                    }
-                    Reply::Silence => {}
-                }
-            }
-            discovery.handle_timeout(&mut self.context());
-        }
-    }
-}
+use world::{DELAY, SECOND, World};
 
 fn lab() -> (Publisher, Name) {
     let mut publisher = Publisher::new("/lab", 1);
@@ -222,6 +128,24 @@ fn required_takes_no_old_answer_for_a_fresh_one() {
     assert!(matches!(error, ReadError::NotFresh { age_ns, .. } if age_ns > 60 * SECOND), "{error}");
     let found = world.discover(&name, Freshness::Preferred, &mut replay).expect("good enough");
     assert!(!found.is_fresh, "but not called fresh");
+}
+
+/// ndn-cxx and ndn6-file-server make versions of milliseconds, NDNd of microseconds.
+#[test]
+fn the_age_of_foreign_answers_is_not_guessed_from_their_versions() {
+    let (mut publisher, name) = lab();
+    publisher.is_foreign = true;
+    let mut world = World::trusting(&publisher);
+    world.unix_ns = 2 * UNIX_NS;
+    for freshness in [Freshness::Required, Freshness::Preferred] {
+        let mut answer = |_: &Request, interest: &Interest<'_>| publisher.answer(interest);
+        let found = world.discover(&name, freshness, &mut answer).expect("it answers");
+        assert!(found.is_fresh && found.age_ns == 0);
+        assert_eq!(world.versions.take_age_ns(), None, "nothing to warn of");
+    }
+    let mut held = held(&publisher, Reply::Nack(nack_reason::NO_ROUTE));
+    let found = world.discover(&name, Freshness::Preferred, &mut held).expect("a cache has it");
+    assert!(!found.is_fresh, "the publisher did not answer");
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use byname_link::{LinkService, ReassemblyLimits, stream_frame_len};
 use byname_packet::lp::LpHeader;
 use byname_packet::{Data, DataBuilder, MAX_PACKET_BYTES, Name, NameRef, NullSigner};
+use byname_transfer::attributes::ObjectKind;
 use byname_transfer::copies::Kept;
+use byname_transfer::delegations::DELEGATIONS_MAX;
 use byname_transfer::listing::{self, Entry};
 use byname_transfer::manifest;
 use byname_transfer::metadata::{Absence, Answer, Metadata};
@@ -101,7 +103,9 @@ pub(crate) fn metadata(input: &[u8]) {
 
 fn metadata_content(content: &[u8]) {
     if let Ok(found) = Metadata::decode(content) {
-        let _ = (found.version(), found.is_directory());
+        let _ = (found.version(), found.kind());
+        assert!(found.content_name().is_none() || found.attributes().binding.is_some());
+        assert!(found.forwarding_hint().len() <= DELEGATIONS_MAX);
         let mut again = Vec::new();
         found.encode(&mut again);
         let mut expected = found.clone();
@@ -170,7 +174,10 @@ pub(crate) fn manifest(input: &[u8]) {
         assert!(next > at && next <= input.len());
         assert!(naming::is_safe_entry(entry.name));
         assert!(before.is_none_or(|before| before < entry.name), "in order and unique");
-        assert!(entry.version.is_none() || entry.size.is_some());
+        let has_version = entry.version.is_some() || entry.content.is_some();
+        assert!(!has_version || entry.size.is_some());
+        assert!(entry.kind() == ObjectKind::File || !has_version, "only files are fetched by it");
+        assert!(entry.content.is_none() || entry.attributes.binding.is_some());
         entry.encode(&mut again);
         (before, at, found) = (Some(entry.name), next, found + 1);
     }

@@ -245,12 +245,12 @@ impl Row {
         const KINDS: [u16; 2] = [0o100_000, 0o040_000];
         let kind = KINDS[usize::from(self.is_directory)];
         let size = self.stat.map(|stat| stat.state.size).filter(|_| !self.is_directory);
+        let mode = self.stat.map_or(kind, |stat| stat.mode);
         Entry {
-            name: &self.name,
-            mode: self.stat.map_or(kind, |stat| stat.mode),
             mtime_ns: self.stat.map(|stat| stat.mtime_ns),
             size,
             version: self.version.and_then(|number| self.version(order, number)),
+            ..Entry::new(&self.name, mode)
         }
     }
 

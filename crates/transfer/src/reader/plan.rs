@@ -61,8 +61,13 @@ impl ObjectPlan {
     /// With `is_insecure`, what cannot be verified is read all the same.
     ///
     /// # Errors
-    /// [`ReadError::Protocol`] if the announcement contradicts itself.
+    /// [`ReadError::Protocol`] if the announcement contradicts itself or is that of a link.
     pub fn new(metadata: &Metadata, is_insecure: bool) -> Result<Self, ReadError> {
+        if let Some(target) = metadata.attributes().link_target {
+            // Nothing follows links yet, and the target must not pass for the content of a file.
+            let problem = ProtocolProblem::Link { target: target.to_vec() };
+            return Err(ReadError::Protocol { name: metadata.name.clone(), problem });
+        }
         let (size, segment_bytes) = if metadata.is_directory() {
             (metadata.listing_size, metadata.listing_segment_size)
         } else {

@@ -13,7 +13,7 @@ use byname_security::cert::CertificateRequest;
 use byname_security::key::{KeyId, KeyPair, KeySigner};
 use byname_security::tree::{Tree, TreeBuilder};
 use byname_transfer::listing::{Entry, write_entry};
-use byname_transfer::metadata::{Absence, ContentRoot, Metadata};
+use byname_transfer::metadata::{Absence, ContentRoot, Extras, Metadata};
 use byname_transfer::naming::{self, Part, Request, last_segment};
 
 /// Wall clock of all tests: 2026-11-21.
@@ -52,6 +52,10 @@ pub struct Publisher {
     pub is_foreign: bool,
     /// The name that it says the content has.
     pub announces: Option<Name>,
+    /// The transaction that bound path and content.
+    pub binding: Option<u64>,
+    /// Announces the objects as links to this.
+    pub link_target: Option<Vec<u8>>,
 }
 
 impl Publisher {
@@ -79,6 +83,8 @@ impl Publisher {
             signs_segments: false,
             is_foreign: false,
             announces: None,
+            binding: None,
+            link_target: None,
         }
     }
 
@@ -179,8 +185,14 @@ impl Publisher {
             metadata.last_segment = Some(last_segment(size, segment_bytes));
         }
         metadata.root = object.root;
+        let (binding, link_target) = (self.binding, self.link_target.clone());
+        if binding.is_some() || link_target.is_some() {
+            let extras = Extras { binding, link_target, ..Extras::default() };
+            metadata.extras = Some(Box::new(extras));
+        }
         if self.is_foreign {
-            metadata = Metadata { mode: metadata.mode, ..Metadata::new(metadata.name) };
+            let Metadata { name, mode, extras, .. } = metadata;
+            metadata = Metadata { mode, extras, ..Metadata::new(name) };
         }
         metadata
     }

@@ -47,7 +47,8 @@ pub(super) fn describe(disk: &mut Disk, wanted: &Wanted) -> Result<Listing, List
             Child::File(file) => (file.stat(), Some(file.size), version(disk, wanted, name, file)),
         };
         let mtime_ns = Some(stat.mtime_ns);
-        Entry { name, mode: stat.mode, mtime_ns, size, version }.encode(&mut payload);
+        let entry = Entry { mtime_ns, size, version, ..Entry::new(name, stat.mode) };
+        entry.encode(&mut payload);
     }
     debug_assert!(manifest::check(&payload).is_ok(), "children are sorted and their names safe");
     whole(stat, payload, wanted.bytes_max)
