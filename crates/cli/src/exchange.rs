@@ -2,11 +2,12 @@
 //! forwarder.
 
 use crate::exit::{Code, Failure, Outcome, chain};
-use byname_io::{Clock, Connection, FrameError, Interest as Watch, Poller, Token};
-use byname_link::{LinkService, ReassemblyLimits, stream_frame_len};
+use byname_face::{CommandClock, ControlCommand, Face, random_u64};
+use byname_io::{Clock, Connection, Interest as Watch, Poller, Token};
+use byname_link::ReassemblyLimits;
 use byname_packet::lp::LpHeader;
 use byname_packet::mgmt::{ControlParameters, ControlResponse};
-use byname_packet::{Data, DigestSigner, InterestBuilder, Name, NameRef, Packet, SignatureExtra};
+use byname_packet::{Data, DigestSigner, InterestBuilder, Name, NameRef, Packet};
 use std::time::Duration;
 
 /// What came back.
@@ -19,13 +20,12 @@ pub(crate) enum Reply {
     Silence,
 }
 
-/// A face on which one request is under way at most.
+/// A face on which one request is in flight at most.
 pub(crate) struct Exchange {
-    connection: Connection,
-    link: LinkService,
+    face: Face,
     poller: Poller,
     clock: Clock,
-    nonce: u32,
+    command_clock: CommandClock,
 }
 
 /// What answer will do.
@@ -52,24 +52,17 @@ impl Exchange {
         let failed = |error: byname_io::IoError| Failure::new(Code::Other, chain(&error));
         let poller = Poller::new().map_err(failed)?;
         poller.add(&connection, Token(0), Watch::READ).map_err(failed)?;
-        let clock = Clock::new();
-        let nonce = clock.unix_ns() as u32;
-        let link = if connection.is_datagram() {
-            LinkService::datagram(1420, u64::from(nonce), ReassemblyLimits::default())
-        } else {
-            LinkService::stream()
-        };
-        Ok(Self { connection, link, poller, clock, nonce })
+        let face = Face::new(connection, ReassemblyLimits::default());
+        Ok(Self { face, poller, clock: Clock::new(), command_clock: CommandClock::new() })
     }
 
     /// Sends an Interest and waits for its answer.
     pub(crate) fn request(&mut self, ask: &Ask<'_>) -> Outcome<Reply> {
-        self.nonce = self.nonce.wrapping_mul(0x9E37_79B1).wrapping_add(1);
         let mut wire = Vec::new();
         InterestBuilder::new(ask.name)
             .can_be_prefix(ask.wanted != Wanted::Exact)
             .must_be_fresh(ask.wanted == Wanted::Fresh)
-            .nonce(self.nonce.to_be_bytes())
+            .nonce((random_u64() as u32).to_be_bytes())
             .lifetime_ms(u64::try_from(ask.timeout.as_millis()).unwrap_or(u64::MAX))
             .encode(&mut wire);
         self.send(&wire)?;
@@ -84,22 +77,11 @@ impl Exchange {
         parameters: &ControlParameters,
         timeout: Duration,
     ) -> Outcome<ControlResponse> {
-        let mut encoded = Vec::new();
-        parameters.encode(&mut encoded);
-        let name: Name = format!("/localhost/nfd/{path}").parse().map_err(Failure::usage)?;
-        let name = name.with_generic(&encoded);
-        let unix_ns = self.clock.unix_ns();
-        let nonce = unix_ns.to_be_bytes();
-        let extra = SignatureExtra {
-            nonce: Some(&nonce),
-            time_ms: Some(unix_ns / 1_000_000),
-            ..SignatureExtra::default()
-        };
-        let mut wire = Vec::new();
-        InterestBuilder::new(name.view())
-            .nonce((unix_ns as u32).to_be_bytes())
-            .lifetime_ms(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
-            .encode_signed(&DigestSigner, extra, &mut wire)
+        let lifetime_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        let command = ControlCommand { is_local: true, path, parameters, lifetime_ms };
+        let time_ms = self.command_clock.next_ms(self.clock.unix_ns());
+        let wire = command
+            .sign(&DigestSigner, time_ms, &mut random_u64)
             .map_err(|error| Failure::new(Code::Other, chain(&error)))?;
         let signed = byname_packet::Interest::decode(&wire)
             .map_err(|error| Failure::new(Code::Other, chain(&error)))?;
@@ -113,17 +95,9 @@ impl Exchange {
     }
 
     fn send(&mut self, wire: &[u8]) -> Outcome {
-        let connection = &mut self.connection;
-        let mut queued = Ok(());
-        let sent = self.link.send(&LpHeader::default(), wire, 0, |head, packet| {
-            if queued.is_ok() {
-                queued = connection.queue(&[head, packet]);
-            }
-        });
         let lost = |error: &dyn std::error::Error| Failure::new(Code::NoRoute, chain(error));
-        sent.map_err(|error| lost(&error))?;
-        queued.map_err(|error| lost(&error))?;
-        self.connection.flush().map_err(|error| lost(&error))
+        self.face.send(&LpHeader::default(), wire, 0).map_err(|error| lost(&error))?;
+        self.face.flush().map_err(|error| lost(&error))
     }
 
     fn wait(&mut self, ask: &Ask<'_>) -> Outcome<Reply> {
@@ -138,16 +112,11 @@ impl Exchange {
             let left = Duration::from_nanos(deadline_ns - now_ns);
             self.poller.wait(&mut events, Some(left)).map_err(lost)?;
             let mut reply = None;
-            let link = &mut self.link;
-            let status = self
-                .connection
-                .recv_burst(frame_len, &mut |frame| {
-                    if let Ok(Some(received)) = link.receive(frame, now_ns) {
-                        let answer = answer(received.header.nack, received.packet, ask.name);
-                        reply = answer.or(reply.take());
-                    }
-                })
-                .map_err(lost)?;
+            let received = self.face.receive(now_ns, |received| {
+                let answer = answer(received.header.nack, received.packet, ask.name);
+                reply = answer.or(reply.take());
+            });
+            let status = received.map_err(lost)?;
             if let Some(reply) = reply {
                 return Ok(reply);
             }
@@ -184,10 +153,6 @@ impl Exchange {
         }
         Ok(payload)
     }
-}
-
-fn frame_len(stream: &[u8]) -> Result<Option<usize>, FrameError> {
-    stream_frame_len(stream).map_err(|_| FrameError("not an NDN packet"))
 }
 
 fn no_status(path: &str) -> Failure {

@@ -9,6 +9,7 @@
 //! [`ReassemblyLimits::lifetime_ns`] at most; the octets held, of either direction, are bounded.
 //! A link without reliability keeps nothing of what it sent and has no timers.
 
+pub mod back_off;
 pub mod congestion;
 mod fragment;
 pub mod frame;
@@ -20,7 +21,8 @@ mod rtt;
 mod sender;
 pub mod service;
 
-pub use congestion::CongestionMarker;
+pub use back_off::BackOff;
+pub use congestion::{CongestionMarker, MarkingOptions};
 pub use frame::stream_frame_len;
 pub use reassembly::ReassemblyLimits;
 pub use receiver::{DropReason, Feedback, LinkReceiver, Received};

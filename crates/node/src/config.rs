@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use byname_face::mtu;
 use byname_forwarder::FaceOptions;
 use byname_io::Endpoint;
 use byname_packet::Name;
@@ -53,35 +54,13 @@ pub struct NodeConfig {
     pub reconnect_max_ns: u64,
 }
 
-/// Datagrams that pass most tunnels.
-const CAREFUL_MTU_BYTES: usize = 1420;
-/// What Ethernet carries in an IP packet. Interfaces that carry more were configured to.
-const ETHERNET_BYTES: usize = 1500;
-/// Every NDN packet in one datagram.
-const LARGEST_MTU_BYTES: usize = 8800;
-
 impl NodeConfig {
-    /// Largest datagram sent to a peer. Unless configured it is 1420 octets: what the first
-    /// interface carries says nothing about tunnels behind it. Less if that one carries less. More
-    /// if it is one for jumbo frames: whoever set that up did it for the whole way, and if not,
-    /// routers say so and the kernel cuts.
+    /// Largest datagram sent to a peer; unless configured what [`byname_face::mtu`] says.
     pub(crate) fn udp_mtu_to(&self, peer: Option<SocketAddr>) -> usize {
         if peer.is_some_and(byname_io::is_loopback) {
             return self.udp_mtu_loopback_bytes;
         }
-        self.udp_mtu_bytes.unwrap_or_else(|| {
-            let single = peer.filter(|peer| !peer.ip().is_multicast());
-            usual_mtu(single.and_then(byname_io::datagram_bytes_max))
-        })
-    }
-}
-
-/// The MTU for a way that begins with an interface which carries such datagrams.
-fn usual_mtu(carried: Option<usize>) -> usize {
-    match carried {
-        Some(carried @ ETHERNET_BYTES..) => carried.min(LARGEST_MTU_BYTES),
-        Some(carried) => carried.min(CAREFUL_MTU_BYTES),
-        None => CAREFUL_MTU_BYTES,
+        self.udp_mtu_bytes.unwrap_or_else(|| mtu::to_peer(peer))
     }
 }
 
@@ -163,15 +142,6 @@ impl Default for NodeConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn datagrams_are_large_only_where_the_first_interface_is_one_for_jumbo_frames() {
-        let expected = [(1472, 1420), (1300, 1300), (1420, 1420), (8972, 8800), (4000, 4000)];
-        for (carried, mtu_bytes) in expected {
-            assert_eq!(usual_mtu(Some(carried)), mtu_bytes);
-        }
-        assert_eq!(usual_mtu(None), 1420);
-    }
 
     #[test]
     fn what_is_configured_counts_wherever_the_peer_is() {

@@ -1,25 +1,15 @@
-//! Marks packets of links whose queue stays long, so that consumers slow down before packets drop.
-//!
-//! The length that counts is what the kernel has not taken at the last flush: its own buffers are
-//! full then. Packets that wait within a burst are no queue.
+//! Congestion marking of one link, as the options of its face say.
 
 use byname_forwarder::FaceOptions;
-use byname_link::{CongestionMarker, congestion};
+use byname_link::{CongestionMarker, MarkingOptions, congestion};
 use byname_packet::lp::LpHeader;
 
 /// The queue of one link, and when it is too long.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Marking {
-    /// `None` while the face's options say so.
-    marker: Option<CongestionMarker>,
+    marker: CongestionMarker,
     /// Octets that waited after the last flush.
     pub(crate) queued_bytes: usize,
-}
-
-impl Default for Marking {
-    fn default() -> Self {
-        Self { marker: Some(CongestionMarker::default()), queued_bytes: 0 }
-    }
 }
 
 impl Marking {
@@ -32,8 +22,8 @@ impl Marking {
         let interval_ns = options
             .base_congestion_marking_interval_ns
             .unwrap_or(congestion::CONGESTION_INTERVAL_NS);
-        self.marker =
-            options.congestion_marking.then(|| CongestionMarker::new(threshold_bytes, interval_ns));
+        let marking = MarkingOptions { threshold_bytes, interval_ns };
+        self.marker = CongestionMarker::new(options.congestion_marking.then_some(marking));
     }
 
     /// The header that the next packet gets in place of `header`, if it is to be marked.
@@ -44,12 +34,7 @@ impl Marking {
         queued_bytes: usize,
         now_ns: u64,
     ) -> Option<LpHeader<'a>> {
-        let is_long = self.marker.as_mut()?.on_queued(queued_bytes, now_ns);
-        // A mark of somebody before us says as much.
-        if !is_long || header.congestion_mark.is_some() {
-            return None;
-        }
-        Some(LpHeader { congestion_mark: Some(1), ..*header })
+        self.marker.mark(header, queued_bytes, now_ns)
     }
 }
 

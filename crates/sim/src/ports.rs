@@ -173,12 +173,10 @@ impl Wire {
         leaving: &mut Vec<Leaving>,
     ) {
         let Wire { sender, marker, line, number, random, .. } = self;
-        let mut header = *header;
-        if marker.on_queued(line.queued_bytes(now_ns) as usize, now_ns) {
-            header.congestion_mark = Some(header.congestion_mark.unwrap_or(0).max(1));
-        }
+        let marked = marker.mark(header, line.queued_bytes(now_ns) as usize, now_ns);
+        let header = marked.as_ref().unwrap_or(header);
         // What fits no frame is dropped, as a real link does.
-        let _ = sender.send(&header, packet, now_ns, |head, body| {
+        let _ = sender.send(header, packet, now_ns, |head, body| {
             let shared = if head.is_empty() { packed(current, body) } else { None };
             let frame = shared.unwrap_or_else(|| Frame::new(head, body));
             line.send(now_ns, frame, random, &mut |arrival| {

@@ -8,18 +8,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use byname_io::{Connection, FrameError, Interest, Poller, Token};
+use byname_face::frame_len;
+use byname_io::{Connection, Interest, Poller, Token};
 use byname_packet::lp::{self, LpHeader, LpPacket};
-use byname_packet::{Data, DigestSigner, InterestBuilder, Name, Packet, tlv};
+use byname_packet::{Data, DigestSigner, InterestBuilder, Name, Packet};
 use byname_store::{Exposure, FileServer, FileServerConfig, MountConfig};
 use byname_transfer::metadata::{Answer, Metadata};
 use byname_transfer::naming::{self, Part};
 use rustix::time::{ClockId, clock_gettime};
-
-fn frame_len(octets: &[u8]) -> Result<Option<usize>, FrameError> {
-    let len = tlv::first_element_len(octets).map_err(|_| FrameError("not TLV"))?;
-    Ok(len.map(|len| usize::try_from(len).expect("measuring ends here")))
-}
 
 struct Reader {
     connection: Connection,

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use byname_face::RegisterError;
 use byname_io::{BindError, ConnectError, IoError};
-use byname_packet::{DecodeError, Name};
+use byname_packet::DecodeError;
 
 /// A failure of the file server.
 #[derive(Debug, thiserror::Error)]
@@ -43,65 +44,6 @@ pub enum StoreError {
     /// The forwarder did not take the prefix.
     #[error(transparent)]
     Register(#[from] RegisterError),
-}
-
-/// Why a forwarder does not send Interests for a prefix here.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RegisterError {
-    /// It refused.
-    #[error(
-        "the forwarder refused to register {prefix}: {code} {text}{}",
-        refusal_hint(*code, *is_local)
-    )]
-    Refused {
-        /// The prefix.
-        prefix: Name,
-        /// Status code of the answer.
-        code: u64,
-        /// Status text of the answer.
-        text: String,
-        /// Whether the command went over a local face.
-        is_local: bool,
-    },
-    /// It did not answer.
-    #[error(
-        "the forwarder did not answer the command to register {prefix}{}",
-        silence_hint(*is_local)
-    )]
-    Silent {
-        /// The prefix.
-        prefix: Name,
-        /// Whether the command went over a local face.
-        is_local: bool,
-    },
-    /// It has no management.
-    #[error("the forwarder has no management that could register {prefix} (Nack reason {reason})")]
-    NoManagement {
-        /// The prefix.
-        prefix: Name,
-        /// Reason of the Nack.
-        reason: u64,
-    },
-}
-
-fn refusal_hint(code: u64, is_local: bool) -> &'static str {
-    match (code, is_local) {
-        (401 | 403, true) => {
-            "; allow it in the forwarder's configuration (NFD: authorizations, localhost_security)"
-        }
-        (401 | 403, false) => {
-            "; with NFD, localhop_security says who may; with byname, --allow-register"
-        }
-        (414, _) => "; the prefix has too many components for this forwarder",
-        _ => "",
-    }
-}
-
-fn silence_hint(is_local: bool) -> &'static str {
-    match is_local {
-        true => "; is that socket a forwarder's?",
-        false => "; a remote forwarder must accept /localhop/nfd/rib commands from this host",
-    }
 }
 
 /// Why a state directory cannot be used.

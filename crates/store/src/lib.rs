@@ -16,12 +16,12 @@ pub mod state;
 mod executor;
 mod hashing;
 mod made;
-mod register;
 mod server;
 mod workers;
 
 pub use beneath::{Exposure, Root};
-pub use error::{RegisterError, StateError, StoreError};
+pub use byname_face::RegisterError;
+pub use error::{StateError, StoreError};
 pub use mirror::MirrorConfig;
 pub use server::{FileServer, FileServerConfig, MountConfig, ServerEvent, ServerHandle};
 pub use state::StateDir;

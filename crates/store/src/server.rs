@@ -16,9 +16,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use byname_face::{CommandClock, RegisterOptions, Registrar, Route, random_u64};
 use byname_io::{
     Clock, ConnectError, Connection, Endpoint, Event, IoError, Poller, Token, Waker, poller,
 };
+use byname_link::BackOff;
 use byname_packet::Name;
 use byname_transfer::server::{
     Counters, FaceId, FixedData, Mount, Now, SegmentBurst, SegmentSent, Server, SharedSigner,
@@ -27,10 +29,9 @@ use byname_transfer::server::{
 pub(crate) use config::TREE_BYTES_MAX;
 pub use config::{FileServerConfig, MountConfig};
 
-use crate::error::{RegisterError, StoreError};
+use crate::error::StoreError;
 use crate::executor::{Executor, Reading};
 use crate::mirror::NoKey;
-use crate::register::Registrar;
 use crate::state::StateDir;
 use crate::workers::Workers;
 use faces::Faces;
@@ -38,10 +39,8 @@ use faces::Faces;
 const WAKE: Token = Token(1);
 /// Tokens up to this are not of faces.
 const OWN_TOKENS: u64 = 1;
-/// Octets of a datagram on a way of which nothing is known: what most forwarders use.
-const DATAGRAM_BYTES: usize = 1420;
-/// Pause before connecting again: the first, and the longest.
-const PAUSE_NS: (u64, u64) = (100_000_000, 5_000_000_000);
+/// Pauses before connecting again.
+const PAUSES: BackOff = BackOff { min_ns: 100_000_000, max_ns: 5_000_000_000 };
 /// Requests of one face taken at a time: as many as are read and sent as one burst.
 const BURST_MAX: usize = 64;
 /// Turns of all faces before new requests are received.
@@ -110,6 +109,8 @@ pub struct FileServer {
     poller: Poller,
     clock: Clock,
     prefixes: Vec<(Name, SharedSigner)>,
+    /// Of the commands that register them, however often the forwarder comes back.
+    command_clock: CommandClock,
     handle: ServerHandle,
     /// Segments that were sent; empty between steps.
     sent: Vec<(SegmentBurst, SegmentSent)>,
@@ -124,7 +125,8 @@ struct Upstream<'a> {
     on_event: &'a mut dyn FnMut(ServerEvent<'_>),
     face: Option<FaceId>,
     was_ready: bool,
-    pause_ns: u64,
+    /// Connections lost, or not made, since the prefixes were last registered.
+    failures: u32,
     due_ns: u64,
 }
 
@@ -184,7 +186,19 @@ impl FileServer {
         let (prefixes, sent) = (outermost(prefixes), Vec::new());
         let faces = Faces::default();
         let marking = Connection::held()?;
-        Ok(Self { engine, executor, poller, clock, prefixes, handle, sent, faces, marking })
+        let command_clock = CommandClock::new();
+        Ok(Self {
+            engine,
+            executor,
+            poller,
+            clock,
+            prefixes,
+            command_clock,
+            handle,
+            sent,
+            faces,
+            marking,
+        })
     }
 
     /// For other threads.
@@ -235,8 +249,8 @@ impl FileServer {
         connect: &mut dyn FnMut() -> Result<Connection, ConnectError>,
         on_event: &mut dyn FnMut(ServerEvent<'_>),
     ) -> Result<(), StoreError> {
-        let (was_ready, pause_ns, due_ns) = (false, PAUSE_NS.0, 0);
-        let mut upstream = Upstream { connect, on_event, face: None, was_ready, pause_ns, due_ns };
+        let (was_ready, failures, due_ns) = (false, 0, 0);
+        let mut upstream = Upstream { connect, on_event, face: None, was_ready, failures, due_ns };
         while !self.is_over() {
             self.attach(&mut upstream)?;
             let step = self.step(Some(&mut upstream));
@@ -306,7 +320,14 @@ impl FileServer {
         let connection = connect()?;
         // A forwarder takes no UDP peer for local: anybody on its machine can forge one.
         let is_udp = connection.remote_uri().starts_with("udp");
-        let registrar = Registrar::new(&self.prefixes, connection.is_local() && !is_udp);
+        let options = match connection.is_local() && !is_udp {
+            true => RegisterOptions::local(),
+            false => RegisterOptions::remote(),
+        };
+        let prefixes = self.prefixes.clone().into_iter();
+        let routes =
+            prefixes.map(|(prefix, signer)| Route { prefix, signer: Some(signer), face_id: None });
+        let registrar = Registrar::new(routes, options, self.command_clock.clone());
         let now_ns = self.clock.now_ns();
         Ok(self.faces.add(connection, Some(registrar), &self.poller, now_ns)?)
     }
@@ -321,8 +342,9 @@ impl FileServer {
         if let Some(face) = upstream.face.take() {
             self.faces.remove(face, None);
         }
-        upstream.due_ns = self.clock.now_ns() + upstream.pause_ns;
-        upstream.pause_ns = (upstream.pause_ns * 2).min(PAUSE_NS.1);
+        upstream.failures = upstream.failures.saturating_add(1);
+        let pause_ns = PAUSES.pause_ns(upstream.failures, random_u64());
+        upstream.due_ns = self.clock.now_ns() + pause_ns;
         let on_event = &mut upstream.on_event;
         match why {
             Some(error) if !upstream.was_ready => return Err(error),
@@ -384,7 +406,7 @@ impl FileServer {
         face.register(now, &mut || is_ready = true)?;
         if is_ready {
             upstream.was_ready = true;
-            upstream.pause_ns = PAUSE_NS.0;
+            upstream.failures = 0;
             (upstream.on_event)(ServerEvent::Ready);
         }
         Ok(())

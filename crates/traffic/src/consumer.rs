@@ -131,8 +131,8 @@ struct Part {
     lifetime_ns: u64,
     /// Sum of weights up to and including this part.
     weight: u64,
-    /// Numbers under way, kept only where one could be drawn twice.
-    under_way: Option<HashSet<u64>>,
+    /// Numbers in flight, kept only where one could be drawn twice.
+    in_flight: Option<HashSet<u64>>,
 }
 
 /// See the module's documentation.
@@ -175,7 +175,7 @@ impl Consumer {
             weight += u64::from(pattern.weight);
             parts.push(Part {
                 template: Template::new(pattern)?,
-                under_way: sequence.repeats().then(HashSet::new),
+                in_flight: sequence.repeats().then(HashSet::new),
                 sequence,
                 lifetime_ns: pattern.lifetime_ms.saturating_mul(1_000_000),
                 weight,
@@ -223,8 +223,8 @@ impl Consumer {
         let index = self.choose_part();
         let part = self.parts.get_mut(index)?;
         let mut number = part.sequence.draw(&mut self.random);
-        if let Some(under_way) = &mut part.under_way {
-            while !under_way.insert(number) {
+        if let Some(in_flight) = &mut part.in_flight {
+            while !in_flight.insert(number) {
                 number = part.sequence.after(number);
             }
         }
@@ -366,8 +366,8 @@ impl Consumer {
     }
 
     fn forget(&mut self, index: usize, number: u64) {
-        if let Some(under_way) = &mut self.parts[index].under_way {
-            under_way.remove(&number);
+        if let Some(in_flight) = &mut self.parts[index].in_flight {
+            in_flight.remove(&number);
         }
     }
 }

@@ -7,12 +7,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use byname_face::{CommandClock, Registrar};
 use byname_io::{Clock, Connection};
 
 use crate::consumer::{Consumer, ConsumerReport};
 use crate::error::TrafficError;
 use crate::producer::{Producer, ProducerReport};
-use crate::register::{Registrar, Routes};
+use crate::register::{self, Routes};
 
 mod port;
 
@@ -68,7 +69,7 @@ pub fn run_consumer(
         let deadline_ns = consumer.poll_timeout().unwrap_or(u64::MAX);
         port.wait(deadline_ns.min(now_ns + STOP_CHECK_NS), now_ns)?;
         let now_ns = clock.now_ns();
-        let is_open = port.receive(now_ns, &mut |header, packet| {
+        let is_open = port.receive(now_ns, |header, packet| {
             consumer.handle_packet(header, packet, now_ns);
         })?;
         if !is_open {
@@ -123,7 +124,7 @@ pub fn run_producer(
         if producer.is_full() {
             continue;
         }
-        let is_open = port.receive(now_ns, &mut |header, packet| {
+        let is_open = port.receive(now_ns, |header, packet| {
             producer.handle_packet(header, packet);
         })?;
         if !is_open {
@@ -158,27 +159,7 @@ fn answer_waiting(
 }
 
 fn register_all(port: &mut Port, routes: Routes, stop: &Stop) -> Result<(), TrafficError> {
-    let clock = Clock::new();
-    let mut registrar = Registrar::new(routes, clock.unix_ns());
-    while !registrar.is_done() && !stop.is_set() {
-        let now_ns = clock.now_ns();
-        registrar.handle_timeout(now_ns)?;
-        while let Some(command) = registrar.poll_command(now_ns, clock.unix_ns())? {
-            port.queue_packet(&command, now_ns)?;
-        }
-        port.flush()?;
-        let deadline_ns = registrar.poll_timeout().unwrap_or(u64::MAX);
-        port.wait(deadline_ns.min(now_ns + STOP_CHECK_NS), now_ns)?;
-        let mut outcome = Ok(());
-        let is_open = port.receive(now_ns, &mut |header, packet| {
-            if outcome.is_ok() {
-                outcome = registrar.handle_packet(header, packet);
-            }
-        })?;
-        outcome?;
-        if !is_open {
-            return Err(TrafficError::Closed);
-        }
-    }
-    Ok(())
+    let routes = routes.into_iter();
+    let mut registrar = Registrar::new(routes, register::OPTIONS, CommandClock::new());
+    Ok(byname_face::register(port.face(), &mut registrar, &|| stop.is_set())?)
 }

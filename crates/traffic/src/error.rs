@@ -1,7 +1,7 @@
 //! Why traffic cannot be made.
 
+use byname_face::FaceError;
 use byname_io::IoError;
-use byname_link::SendError;
 use byname_packet::Name;
 
 /// A failure of the generator; what happens to single packets is counted instead.
@@ -57,9 +57,6 @@ pub enum TrafficError {
         /// The prefix.
         prefix: Name,
     },
-    /// A packet does not fit the link.
-    #[error(transparent)]
-    Link(#[from] SendError),
     /// The connection failed.
     #[error(transparent)]
     Io(#[from] IoError),
@@ -69,31 +66,7 @@ pub enum TrafficError {
     /// The forwarder closed the connection.
     #[error("the forwarder closed the connection")]
     Closed,
-    /// The forwarder did not take a route.
-    #[error("the forwarder refused to register {prefix}: {code} {text}")]
-    Refused {
-        /// The prefix.
-        prefix: Name,
-        /// Status code of the answer.
-        code: u64,
-        /// Status text of the answer.
-        text: String,
-    },
-    /// The forwarder answered a command with a Nack.
-    #[error("the forwarder does not take commands: {prefix} was answered with Nack {reason}")]
-    NoManagement {
-        /// The prefix.
-        prefix: Name,
-        /// The reason.
-        reason: u64,
-    },
-    /// The forwarder did not answer a command.
-    #[error("the forwarder did not answer the registration of {prefix}")]
-    Silent {
-        /// The prefix.
-        prefix: Name,
-    },
-    /// A command could not be made.
-    #[error("a command could not be signed: {0}")]
-    Sign(#[from] byname_packet::SignError),
+    /// The routes could not be registered.
+    #[error(transparent)]
+    Register(#[from] FaceError),
 }

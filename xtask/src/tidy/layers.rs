@@ -10,18 +10,19 @@ use crate::sources::{Source, line_where};
 const RULE: &str = "layering";
 
 /// Each room with the rooms it may use. Rooms that are not named here do not exist yet.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("packet", &[]),
     ("io", &[]),
     ("link", &["packet"]),
+    ("face", &["io", "link", "packet"]),
     ("security", &["packet"]),
     ("keychain", &["packet", "security"]),
     ("transfer", &["packet", "security"]),
     ("forwarder", &["link", "packet", "security"]),
-    ("node", &["forwarder", "io", "link", "packet"]),
-    ("store", &["io", "keychain", "link", "packet", "security", "transfer"]),
-    ("client", &["io", "keychain", "link", "packet", "security", "transfer"]),
-    ("traffic", &["io", "link", "packet"]),
+    ("node", &["face", "forwarder", "io", "link", "packet"]),
+    ("store", &["face", "io", "keychain", "link", "packet", "security", "transfer"]),
+    ("client", &["face", "io", "keychain", "link", "packet", "security", "transfer"]),
+    ("traffic", &["face", "io", "link", "packet"]),
     ("web", &[]),
     ("sim", &["client", "forwarder", "link", "packet", "security", "store", "transfer"]),
 ];

@@ -4,10 +4,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use byname_io::{
-    Connection, Endpoint, FrameError, Interest as Watch, IoError, Poller, Token, Waker,
-};
-use byname_link::stream_frame_len;
+use byname_face::frame_len;
+use byname_io::{Connection, Endpoint, Interest as Watch, IoError, Poller, Token, Waker};
 
 use crate::engine::machine::{Channel, Outlet};
 use crate::error::ClientError;
@@ -177,8 +175,4 @@ impl Outlet for Net {
 
 fn channel(connection: &Connection) -> Channel {
     if connection.is_datagram() { Channel::Datagram } else { Channel::Stream }
-}
-
-fn frame_len(bytes: &[u8]) -> Result<Option<usize>, FrameError> {
-    stream_frame_len(bytes).map_err(|_| FrameError("this is no NDN packet"))
 }

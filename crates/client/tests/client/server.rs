@@ -5,8 +5,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use byname_client::{Client, ClientConfig};
-use byname_io::{Connection, Endpoint, FrameError, Interest as Watch, Listener, Poller, Token};
-use byname_link::stream_frame_len;
+use byname_face::frame_len;
+use byname_io::{Connection, Endpoint, Interest as Watch, Listener, Poller, Token};
 use byname_packet::Interest;
 use byname_packet::lp::{LpHeader, LpPacket, encode_header};
 
@@ -119,10 +119,6 @@ fn serve(
             std::thread::yield_now();
         }
     }
-}
-
-fn frame_len(bytes: &[u8]) -> Result<Option<usize>, FrameError> {
-    stream_frame_len(bytes).map_err(|_| FrameError("no packet"))
 }
 
 fn send(connection: &mut Connection, interest: &[u8], reply: &Reply) {

@@ -1,10 +1,12 @@
 //! Listeners and faces with a connection of their own.
 
+use byname_face::frame_len;
 use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
-use byname_io::{Connection, Event, FrameError, FrameSink, Interest, IoError, Token};
-use byname_link::{LinkReceiver, stream_frame_len};
+use byname_io::{Connection, Event, FrameSink, Interest, IoError, Token};
+use byname_link::LinkReceiver;
 use tracing::{debug, info, warn};
 
+use super::lasting::link_of;
 use super::{Node, Source};
 use crate::links::{Carrier, Link, Links};
 use crate::shards::Core;
@@ -14,10 +16,6 @@ const ACCEPTS_MAX: usize = 64;
 
 /// How long listeners rest when descriptors have run out.
 const LISTENER_PAUSE_NS: u64 = 1_000_000_000;
-
-fn frame_len(stream: &[u8]) -> Result<Option<usize>, FrameError> {
-    stream_frame_len(stream).map_err(|_| FrameError("neither Interest nor Data nor LpPacket"))
-}
 
 impl Node {
     pub(super) fn accept(&mut self, index: usize) -> Result<(), IoError> {
@@ -93,7 +91,7 @@ impl Node {
 
     /// Lets `connection` carry a face from now on.
     pub(super) fn attach(&mut self, face: FaceId, connection: Connection) -> Result<(), IoError> {
-        let service = self.service_of(&connection);
+        let service = link_of(&connection);
         let token = self.token(Source::Face(face));
         let added = self.poller.add(&connection, Token(token), Interest::READ);
         self.watch_time(face, &connection);

@@ -9,7 +9,7 @@ use tracing::{debug, warn};
 
 use super::Node;
 use super::connections::deliver;
-use super::lasting::UDP_FRAME_BYTES_MAX;
+use super::lasting::udp_link;
 use crate::links::{Carrier, Link};
 
 /// How often silent peers are looked for.
@@ -81,7 +81,7 @@ impl Node {
         debug!(peer = info.remote_uri, "face made");
         let face = self.forwarder.add_face(info);
         let carrier = Carrier::Peer { socket: at.index, address: peer };
-        let mut link = Link::new(carrier, self.datagram_service(UDP_FRAME_BYTES_MAX), 0);
+        let mut link = Link::new(carrier, udp_link(), 0);
         link.last_active_ns = at.now_ns;
         self.links.faces.insert(face, link);
         self.peers.insert((at.index, peer), face);

@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 
+use byname_face::{link_over, mtu};
 use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
 use byname_io::{ConnectError, Connection, DatagramSocket, Endpoint, Family, IoError};
 use byname_link::{LinkService, ReassemblyLimits};
@@ -18,9 +19,6 @@ use crate::links::{Carrier, Link};
 
 /// Opening a UDP socket to a numeric address waits for nobody.
 const UDP_CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
-
-/// What a face's MTU can be raised to over UDP: receivers take no more.
-pub(super) const UDP_FRAME_BYTES_MAX: usize = 8800;
 
 impl Node {
     /// The lasting face to `endpoint`, made if there is none; its link follows.
@@ -138,22 +136,7 @@ impl Node {
         if !is_udp {
             return connection.frame_bytes_max();
         }
-        let address = connection.remote_uri().split_once("://").map(|(_, address)| address);
-        // An address with the name of an interface is not parsed: nothing is known of the way.
-        Some(self.config.udp_mtu_to(address.and_then(|address| address.parse().ok())))
-    }
-
-    pub(super) fn service_of(&self, connection: &Connection) -> LinkService {
-        match connection.frame_bytes_max() {
-            Some(mtu_bytes) => self.datagram_service(mtu_bytes),
-            None if connection.is_datagram() => self.datagram_service(UDP_FRAME_BYTES_MAX),
-            None => LinkService::stream(),
-        }
-    }
-
-    pub(super) fn datagram_service(&self, mtu_bytes: usize) -> LinkService {
-        // Time as the first sequence number: no fragment of an earlier life has it.
-        LinkService::datagram(mtu_bytes, self.clock.unix_ns(), ReassemblyLimits::default())
+        Some(self.config.udp_mtu_to(mtu::peer_address(connection)))
     }
 
     /// Lets the shared UDP socket that reaches `address` carry a lasting face, or a socket of its
@@ -184,7 +167,7 @@ impl Node {
         };
         self.forwarder.update_face(face, info);
         let carrier = Carrier::Peer { socket: index, address };
-        let mut link = Link::new(carrier, self.datagram_service(UDP_FRAME_BYTES_MAX), 0);
+        let mut link = Link::new(carrier, udp_link(), 0);
         link.last_active_ns = self.clock.now_ns();
         self.links.faces.insert(face, link);
         self.peers.insert((index, address), face);
@@ -225,6 +208,20 @@ impl Node {
         self.forwarder.set_face_up(face, false);
         true
     }
+}
+
+/// The link over a connection. Over UDP an option of the face may raise the MTU, up to what
+/// receivers take.
+pub(super) fn link_of(connection: &Connection) -> LinkService {
+    match connection.frame_bytes_max() {
+        None if connection.is_datagram() => udp_link(),
+        mtu_bytes => link_over(mtu_bytes, ReassemblyLimits::default()),
+    }
+}
+
+/// The link to a peer over UDP.
+pub(super) fn udp_link() -> LinkService {
+    link_over(Some(mtu::LARGEST_BYTES), ReassemblyLimits::default())
 }
 
 fn is_dual_stack(endpoint: &Endpoint) -> bool {

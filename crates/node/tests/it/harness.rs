@@ -3,7 +3,8 @@
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use byname_io::{Connection, Endpoint, FrameError, Interest as Watch, Poller, Token};
+use byname_face::frame_len;
+use byname_io::{Connection, Endpoint, Interest as Watch, Poller, Token};
 use byname_link::{LinkService, ReassemblyLimits};
 use byname_node::{Control, Node, NodeConfig, NodeError, Stop};
 use byname_packet::lp::LpHeader;
@@ -83,10 +84,6 @@ pub(crate) struct Client {
     inbox: std::collections::VecDeque<Got>,
     closed: bool,
     nonce: u32,
-}
-
-fn frame_len(bytes: &[u8]) -> Result<Option<usize>, FrameError> {
-    byname_link::stream_frame_len(bytes).map_err(|_| FrameError("not NDN"))
 }
 
 pub(crate) fn name(uri: &str) -> Name {

@@ -1,20 +1,22 @@
 //! One peer: what came in and waits, what may go out, and the registration of prefixes.
 //!
 //! Answers are written into the *outlet*. On streams that is the connection itself. Where packets
-//! may have to be cut (UDP; shared memory with small buffers) it is a queue from which they are
-//! taken one by one, as fragments, while there is room on the link: so each peer of one UDP socket
-//! has a queue of its own.
+//! may have to be fragmented (UDP; shared memory with small buffers) it is the queue of a
+//! [`Fragmenter`]: so each peer of one UDP socket has a queue of its own.
 
 use std::net::SocketAddr;
 
-use byname_io::{Connection, DatagramSocket, FrameError, Interest, IoError};
-use byname_link::{CongestionMarker, LinkService, ReassemblyLimits, stream_frame_len};
-use byname_packet::lp::{LpHeader, LpPacket, encode_header};
+use byname_face::{
+    Fragmenter, RegisterError, Registrar, frame_len, link_over, move_marked, mtu, random_u64,
+};
+use byname_io::{Connection, DatagramSocket, Interest, IoError};
+use byname_link::congestion::marked_frame;
+use byname_link::{CongestionMarker, ReassemblyLimits};
+use byname_packet::lp::{LpPacket, encode_header};
 use byname_packet::{MAX_PACKET_BYTES, Packet};
 use byname_transfer::server::{Arrival, FaceId, Now, Server};
 
-use super::sending::send_marked;
-use super::{RegisterError, Registrar, StoreError};
+use super::StoreError;
 
 /// Octets of requests that may wait before reading stops. One burst of reading comes on top.
 const WAITING_BYTES_MAX: usize = 256 << 10;
@@ -24,8 +26,6 @@ pub(super) const SEND_BYTES_MAX: usize = 1 << 20;
 const PACKET_ROOM_BYTES: usize = 2 * MAX_PACKET_BYTES;
 /// Room for any packet in one frame.
 const WHOLE_FRAME_BYTES: usize = MAX_PACKET_BYTES + 256;
-/// Octets of fragments handed to a datagram link at a time.
-const LINK_BYTES_MAX: usize = 64 << 10;
 /// Interests that come in pieces; they are small.
 const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
     messages_max: 16,
@@ -44,13 +44,6 @@ pub(super) enum Carrier {
     },
 }
 
-/// A peer's link where packets may have to be cut.
-struct Cutting {
-    /// Whole packets with their headers, not yet cut.
-    outlet: Connection,
-    link: LinkService,
-}
-
 pub(super) struct Face {
     pub(super) id: FaceId,
     pub(super) carrier: Carrier,
@@ -59,19 +52,13 @@ pub(super) struct Face {
     pub(super) watched: Interest,
     /// When something last came.
     pub(super) heard_ns: u64,
-    cutting: Option<Box<Cutting>>,
+    /// Where packets may have to be fragmented.
+    fragmenter: Option<Box<Fragmenter>>,
     marker: CongestionMarker,
-    /// The next packet that is queued shall carry a congestion mark.
-    owes_mark: bool,
-    marks: u64,
     /// Frames received, one after the other, and where the next one starts.
     waiting: Vec<u8>,
     next: usize,
     registrar: Option<Registrar>,
-}
-
-pub(super) fn frame_len(octets: &[u8]) -> Result<Option<usize>, FrameError> {
-    stream_frame_len(octets).map_err(|_| FrameError("the stream is not a sequence of packets"))
 }
 
 impl Face {
@@ -82,50 +69,46 @@ impl Face {
         registrar: Option<Registrar>,
     ) -> Result<Self, IoError> {
         let whole = |max: usize| max >= WHOLE_FRAME_BYTES;
-        let cuts = connection.is_datagram() && !connection.frame_bytes_max().is_some_and(whole);
-        let mtu_bytes = connection.frame_bytes_max().or_else(|| udp_bytes_max(&connection));
-        let mut face = Self::with_carrier(id, Carrier::Connection(connection), registrar);
-        if cuts {
-            face.cut_to(mtu_bytes)?;
-        }
-        Ok(face)
+        let fragments =
+            connection.is_datagram() && !connection.frame_bytes_max().is_some_and(whole);
+        let mtu_bytes = mtu::of_connection(&connection).filter(|_| fragments);
+        Self::with_carrier(id, Carrier::Connection(connection), mtu_bytes, registrar)
     }
 
     /// A face for a peer of a UDP socket.
     pub(super) fn of_peer(id: FaceId, socket: usize, address: SocketAddr) -> Result<Self, IoError> {
-        let mut face = Self::with_carrier(id, Carrier::Peer { socket, address }, None);
-        face.cut_to(byname_io::datagram_bytes_max(address))?;
-        Ok(face)
+        let mtu_bytes = Some(mtu::to_peer(Some(address)));
+        Self::with_carrier(id, Carrier::Peer { socket, address }, mtu_bytes, None)
     }
 
-    fn with_carrier(id: FaceId, carrier: Carrier, registrar: Option<Registrar>) -> Self {
-        Self {
+    fn with_carrier(
+        id: FaceId,
+        carrier: Carrier,
+        mtu_bytes: Option<usize>,
+        registrar: Option<Registrar>,
+    ) -> Result<Self, IoError> {
+        let fragmenter = match mtu_bytes {
+            Some(_) => Some(Box::new(Fragmenter::new(link_over(mtu_bytes, REASSEMBLY))?)),
+            None => None,
+        };
+        Ok(Self {
             id,
             carrier,
             is_closed: false,
             watched: Interest::READ,
             heard_ns: 0,
-            cutting: None,
+            fragmenter,
             marker: CongestionMarker::default(),
-            owes_mark: false,
-            marks: 0,
             waiting: Vec::new(),
             next: 0,
             registrar,
-        }
-    }
-
-    fn cut_to(&mut self, mtu_bytes: Option<usize>) -> Result<(), IoError> {
-        let mtu_bytes = mtu_bytes.unwrap_or(super::DATAGRAM_BYTES);
-        let link = LinkService::datagram(mtu_bytes.min(WHOLE_FRAME_BYTES), random(), REASSEMBLY);
-        self.cutting = Some(Box::new(Cutting { outlet: Connection::held()?, link }));
-        Ok(())
+        })
     }
 
     /// Where answers are written to.
     pub(super) fn outlet(&mut self) -> Option<&mut Connection> {
-        match (&mut self.cutting, &mut self.carrier) {
-            (Some(cutting), _) => Some(&mut cutting.outlet),
+        match (&mut self.fragmenter, &mut self.carrier) {
+            (Some(fragmenter), _) => Some(fragmenter.packets()),
             (None, Carrier::Connection(connection)) => Some(connection),
             (None, Carrier::Peer { .. }) => None,
         }
@@ -134,7 +117,7 @@ impl Face {
     /// Whether what others have framed can leave from where it lies. Where it would have to be
     /// copied, reading it right into its place costs no more than that.
     pub(super) fn sends_from_place(&self) -> bool {
-        match (&self.cutting, &self.carrier) {
+        match (&self.fragmenter, &self.carrier) {
             (None, Carrier::Connection(connection)) => connection.sends_from_place(),
             _ => false,
         }
@@ -155,14 +138,14 @@ impl Face {
 
     fn wants_write(&self) -> bool {
         match &self.carrier {
-            Carrier::Connection(connection) => connection.wants_write() || self.has_uncut(),
-            Carrier::Peer { .. } => self.has_uncut(),
+            Carrier::Connection(connection) => connection.wants_write() || self.has_unfragmented(),
+            Carrier::Peer { .. } => self.has_unfragmented(),
         }
     }
 
-    /// Whether packets wait to be cut.
-    pub(super) fn has_uncut(&self) -> bool {
-        self.cutting.as_ref().is_some_and(|cutting| cutting.outlet.wants_write())
+    /// Whether packets wait to be fragmented.
+    pub(super) fn has_unfragmented(&self) -> bool {
+        self.fragmenter.as_ref().is_some_and(|fragmenter| fragmenter.queued_bytes() > 0)
     }
 
     /// Whether something can be done without waiting.
@@ -172,11 +155,11 @@ impl Face {
     }
 
     fn queued_bytes(&self) -> usize {
-        let cut = match &self.carrier {
+        let framed = match &self.carrier {
             Carrier::Connection(connection) => connection.queued_bytes(),
             Carrier::Peer { .. } => 0,
         };
-        cut + self.cutting.as_ref().map_or(0, |cutting| cutting.outlet.queued_bytes())
+        framed + self.fragmenter.as_ref().map_or(0, |fragmenter| fragmenter.queued_bytes())
     }
 
     /// Whether there is room for another burst of answers.
@@ -191,9 +174,9 @@ impl Face {
         }
         self.heard_ns = now_ns;
         let Carrier::Connection(connection) = &mut self.carrier else { return Ok(()) };
-        let (waiting, cutting) = (&mut self.waiting, &mut self.cutting);
-        let status = connection.recv_burst(frame_len, &mut |frame| match cutting {
-            Some(cutting) => keep_whole(&mut cutting.link, frame, now_ns, waiting),
+        let (waiting, fragmenter) = (&mut self.waiting, &mut self.fragmenter);
+        let status = connection.recv_burst(frame_len, &mut |frame| match fragmenter {
+            Some(fragmenter) => keep_whole(fragmenter, frame, now_ns, waiting),
             None => waiting.extend_from_slice(frame),
         })?;
         self.is_closed |= status.closed;
@@ -203,10 +186,10 @@ impl Face {
     /// Takes a datagram of the peer. Beyond the bound it is lost, as it might have been before.
     pub(super) fn receive_datagram(&mut self, frame: &[u8], now_ns: u64) {
         self.heard_ns = now_ns;
-        if let Some(cutting) = &mut self.cutting
+        if let Some(fragmenter) = &mut self.fragmenter
             && self.waiting.len() < WAITING_BYTES_MAX
         {
-            keep_whole(&mut cutting.link, frame, now_ns, &mut self.waiting);
+            keep_whole(fragmenter, frame, now_ns, &mut self.waiting);
         }
     }
 
@@ -238,7 +221,7 @@ impl Face {
     pub(super) fn send(&mut self, wire: &[u8], now_ns: u64) -> bool {
         let is_due = self.is_mark_due(now_ns);
         let Some(outlet) = self.outlet() else { return false };
-        let marked = is_due.then(|| marked(wire)).flatten();
+        let marked = is_due.then(|| marked_frame(wire)).flatten();
         outlet.queue(&[marked.as_deref().unwrap_or(wire)]).is_ok()
     }
 
@@ -247,7 +230,7 @@ impl Face {
         let is_due = self.is_mark_due(now_ns);
         let Some(outlet) = self.outlet() else { return };
         if is_due {
-            return send_marked(packets, outlet);
+            return move_marked(packets, outlet);
         }
         match outlet.send_held(packets, frame_len) {
             Ok(0) => {}
@@ -259,20 +242,13 @@ impl Face {
 
     /// Whether the packet about to be queued shall say that the queue has been long for a while.
     pub(super) fn is_mark_due(&mut self, now_ns: u64) -> bool {
-        self.look_at_queue(now_ns);
-        let is_due = std::mem::take(&mut self.owes_mark);
-        self.marks += u64::from(is_due);
-        is_due
-    }
-
-    /// A queue that was long until now counts, even if it empties before the next packet.
-    fn look_at_queue(&mut self, now_ns: u64) {
-        self.owes_mark |= self.marker.on_queued(self.queued_bytes(), now_ns);
+        let queued_bytes = self.queued_bytes();
+        self.marker.take_due(queued_bytes, now_ns)
     }
 
     /// Packets that said so.
     pub(super) fn marked_count(&self) -> u64 {
-        self.marks
+        self.marker.marked_count()
     }
 
     /// Hands on what waits, as far as the link takes it.
@@ -281,34 +257,15 @@ impl Face {
         sockets: &mut [DatagramSocket],
         now_ns: u64,
     ) -> Result<(), IoError> {
-        self.look_at_queue(now_ns);
-        match &mut self.carrier {
-            Carrier::Connection(connection) => {
-                if let Some(cutting) = &mut self.cutting {
-                    loop {
-                        cutting.cut(
-                            &mut |connection: &mut Connection| connection.queued_bytes(),
-                            &mut |connection, parts| connection.queue(parts).is_ok(),
-                            connection,
-                        )?;
-                        let before = connection.queued_bytes();
-                        connection.flush()?;
-                        if before == connection.queued_bytes() || !cutting.outlet.wants_write() {
-                            break;
-                        }
-                    }
-                }
-                connection.flush()
+        let queued_bytes = self.queued_bytes();
+        self.marker.note_queue(queued_bytes, now_ns);
+        match (&mut self.carrier, &mut self.fragmenter) {
+            (Carrier::Connection(connection), Some(fragmenter)) => fragmenter.send_over(connection),
+            (Carrier::Connection(connection), None) => connection.flush(),
+            (Carrier::Peer { socket, address }, Some(fragmenter)) => {
+                fragmenter.send_to(&mut sockets[*socket], *address)
             }
-            Carrier::Peer { socket, address } => {
-                let (socket, address) = (&mut sockets[*socket], *address);
-                let Some(cutting) = &mut self.cutting else { return Ok(()) };
-                cutting.cut(
-                    &mut |socket: &mut DatagramSocket| socket.queued_bytes(),
-                    &mut |socket, parts| socket.queue(address, parts).is_ok(),
-                    socket,
-                )
-            }
+            (Carrier::Peer { .. }, None) => Ok(()),
         }
     }
 
@@ -324,9 +281,10 @@ impl Face {
             on_ready();
             return Ok(());
         }
-        registrar.handle_timeout(now)?;
+        registrar.handle_timeout(now.now_ns, &mut random_u64)?;
         while let Some(registrar) = &mut self.registrar {
-            let Some(command) = registrar.poll_command(now, &mut random) else { break };
+            let at = (now.now_ns, now.unix_ns);
+            let Some(command) = registrar.poll_command(at, &mut random_u64)? else { break };
             // A full buffer delays the command by its time-out.
             if !self.send(&command, now.now_ns) {
                 break;
@@ -340,44 +298,9 @@ impl Face {
     }
 }
 
-impl Cutting {
-    /// Cuts packets while less than [`LINK_BYTES_MAX`] wait on the link.
-    fn cut<L>(
-        &mut self,
-        queued_bytes: &mut dyn FnMut(&mut L) -> usize,
-        queue: &mut dyn FnMut(&mut L, &[&[u8]]) -> bool,
-        link: &mut L,
-    ) -> Result<(), IoError> {
-        let sender = &mut self.link;
-        while queued_bytes(link) < LINK_BYTES_MAX {
-            let taken = self.outlet.take_held(frame_len, &mut |frame| {
-                let Ok(packet) = LpPacket::decode(frame) else { return };
-                let Some(fragment) = packet.fragment else { return };
-                // What the link refuses for its size or for want of room is lost, as on the way.
-                let sent = sender.send(&packet.header, fragment, 0, |head, part| {
-                    queue(link, &[head, part]);
-                });
-                if let Err(error) = sent {
-                    tracing::debug!(%error, "an answer does not fit the link");
-                }
-            })?;
-            if !taken {
-                break;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Octets of a datagram on the way to the peer of a connection.
-fn udp_bytes_max(connection: &Connection) -> Option<usize> {
-    let (_, address) = connection.remote_uri().split_once("://")?;
-    byname_io::datagram_bytes_max(address.parse().ok()?)
-}
-
 /// Appends what a frame completes to `waiting`, as one frame.
-fn keep_whole(link: &mut LinkService, frame: &[u8], now_ns: u64, waiting: &mut Vec<u8>) {
-    match link.receive(frame, now_ns) {
+fn keep_whole(fragmenter: &mut Fragmenter, frame: &[u8], now_ns: u64, waiting: &mut Vec<u8>) {
+    match fragmenter.receive(frame, now_ns) {
         Ok(Some(received)) => {
             encode_header(&received.header, None, received.packet.len(), waiting);
             waiting.extend_from_slice(received.packet);
@@ -385,24 +308,6 @@ fn keep_whole(link: &mut LinkService, frame: &[u8], now_ns: u64, waiting: &mut V
         Ok(None) => {}
         Err(reason) => tracing::debug!(?reason, "a frame was dropped"),
     }
-}
-
-/// The same packet with a congestion mark.
-pub(super) fn marked(wire: &[u8]) -> Option<Vec<u8>> {
-    let packet = LpPacket::decode(wire).ok()?;
-    let fragment = packet.fragment?;
-    let header = LpHeader { congestion_mark: Some(1), ..packet.header };
-    let mut out = Vec::with_capacity(wire.len() + 16);
-    encode_header(&header, None, fragment.len(), &mut out);
-    out.extend_from_slice(fragment);
-    Some(out)
-}
-
-fn random() -> u64 {
-    let mut octets = [0; 8];
-    // Eight octets come whole once the kernel's generator is seeded, which start-up waits for.
-    let _ = rustix::rand::getrandom(&mut octets, rustix::rand::GetRandomFlags::empty());
-    u64::from_be_bytes(octets)
 }
 
 fn take_frame(

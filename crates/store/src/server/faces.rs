@@ -9,11 +9,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 
+use byname_face::{RegisterError, Registrar};
 use byname_io::{Connection, DatagramSocket, Endpoint, Interest, IoError, Listener, Poller, Token};
 use byname_transfer::server::{FaceId, Now, Server};
 
 use super::face::{Carrier, Face, SEND_BYTES_MAX};
-use super::{RegisterError, Registrar};
+
 use crate::error::StoreError;
 
 /// Faces at the same time; the one that has been silent longest gives way to a new one.
@@ -306,10 +307,10 @@ impl Faces {
         }
         for (index, socket) in self.sockets.iter_mut().enumerate() {
             socket.flush()?;
-            let mut uncut = self.faces.values().filter(
+            let mut waiting = self.faces.values().filter(
                 |face| matches!(face.carrier, Carrier::Peer { socket, .. } if socket == index),
             );
-            let wanted = socket.wants_write() || uncut.any(Face::has_uncut);
+            let wanted = socket.wants_write() || waiting.any(Face::has_unfragmented);
             if wanted != self.is_socket_write_watched[index] {
                 let interest = if wanted { Interest::READ_WRITE } else { Interest::READ };
                 poller.modify(&*socket, Token(SOCKET_BASE + index as u64), interest)?;

@@ -6,11 +6,10 @@
 //!
 //! [`Executor::hand_over`]: crate::executor::Executor::hand_over
 
-use byname_io::Connection;
+use byname_face::{frame_len, move_marked};
 use byname_transfer::server::{Now, SegmentBurst, SegmentSent};
 
 use super::FileServer;
-use super::face::{self, frame_len};
 
 impl FileServer {
     /// Carries out what the engine asks for and sends what it answers.
@@ -51,7 +50,7 @@ impl FileServer {
         };
         if is_marked {
             self.executor.send(burst, &mut self.marking, &mut self.sent);
-            send_marked(&mut self.marking, outlet);
+            move_marked(&mut self.marking, outlet);
         } else {
             self.executor.send(burst, outlet, &mut self.sent);
         }
@@ -82,19 +81,5 @@ impl FileServer {
             self.executor.finish_framed(framed, &mut self.sent);
             self.settle_sent();
         }
-    }
-}
-
-/// Moves packets from one queue to another, the first with a congestion mark.
-pub(super) fn send_marked(from: &mut Connection, to: &mut Connection) {
-    let mut is_first = true;
-    let moved = from.recv_burst(frame_len, &mut |frame| {
-        let marked = is_first.then(|| face::marked(frame)).flatten();
-        is_first = false;
-        // The queue holds a burst more than what it is asked to hold.
-        let _ = to.queue(&[marked.as_deref().unwrap_or(frame)]);
-    });
-    if let Err(error) = moved {
-        tracing::warn!(%error, "packets were lost between queues");
     }
 }

@@ -3,12 +3,13 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use byname_face::frame_len;
 use byname_io::{ConnectError, Connection, Interest as Readiness, Poller, Token};
 use byname_packet::mgmt::{ControlParameters, ControlResponse};
 use byname_packet::{DataBuilder, DigestSigner, Interest, Name};
 use byname_store::{FileServer, RegisterError, ServerEvent, ServerHandle, StoreError};
 
-use super::client::{World, frame_len};
+use super::client::World;
 
 /// The forwarder's end of a connection.
 struct Forwarder {

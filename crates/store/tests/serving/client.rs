@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use byname_io::{Connection, FrameError, Interest as Readiness, Poller, Token};
+use byname_face::frame_len;
+use byname_io::{Connection, Interest as Readiness, Poller, Token};
 use byname_packet::lp::{self, LpHeader, LpPacket};
-use byname_packet::{Data, DigestSigner, Interest, InterestBuilder, Name, NameRef, Packet, tlv};
+use byname_packet::{Data, DigestSigner, Interest, InterestBuilder, Name, NameRef, Packet};
 use byname_security::tree::Hash;
 use byname_store::{Exposure, FileServer, FileServerConfig, MountConfig, ServerHandle, StoreError};
 use byname_transfer::listing;
@@ -86,12 +87,6 @@ pub(crate) struct Peer {
     thread: Option<JoinHandle<Result<(), StoreError>>>,
     frames: Vec<Vec<u8>>,
     nonce: u32,
-}
-
-/// How long the first frame is.
-pub(crate) fn frame_len(octets: &[u8]) -> Result<Option<usize>, FrameError> {
-    let len = tlv::first_element_len(octets).map_err(|_| FrameError("not TLV"))?;
-    Ok(len.map(|len| usize::try_from(len).unwrap()))
 }
 
 impl Peer {

@@ -5,13 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use byname_face::frame_len;
 use byname_io::{Connection, Endpoint};
 use byname_packet::InterestBuilder;
 use byname_packet::lp::LpPacket;
 use byname_store::{FileServer, ServerHandle, StoreError};
 use byname_transfer::naming::{self, Part};
 
-use super::client::{Peer, Reply, World, frame_len, pattern};
+use super::client::{Peer, Reply, World, pattern};
 
 const SIZE: usize = 100 * 8192;
 

@@ -1,10 +1,11 @@
-//! A connection with its link layer, a poller and a precise timer.
+//! A face with a poller and a precise timer.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use byname_io::{Connection, Event, FrameError, Interest as Watch, Poller, Token};
-use byname_link::{LinkService, ReassemblyLimits, stream_frame_len};
+use byname_face::Face;
+use byname_io::{Connection, Event, Interest as Watch, Poller, Token};
+use byname_link::ReassemblyLimits;
 use byname_packet::lp::LpHeader;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -18,8 +19,6 @@ const FACE: Token = Token(0);
 const TIMER: Token = Token(1);
 /// Octets queued above which nothing more is added before some of it has left.
 const QUEUE_BYTES_MAX: usize = 1 << 20;
-/// Datagrams to peers on this machine are as long as packets are; others fit every path.
-const MTU_BYTES: (usize, usize) = (8800, 1420);
 /// A whole window of large packets may arrive in fragments.
 const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
     messages_max: 256,
@@ -31,10 +30,7 @@ const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
 const PRECISE_NS: u64 = 20_000_000;
 
 pub(super) struct Port {
-    connection: Connection,
-    link: LinkService,
-    /// Longest frame of a datagram link.
-    mtu_bytes: Option<usize>,
+    face: Face,
     poller: Poller,
     events: Vec<Event>,
     timer: OwnedFd,
@@ -50,19 +46,8 @@ impl Port {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags).map_err(timer_failed)?;
         poller.add(&timer, TIMER, Watch::READ)?;
-        let mtu_bytes = connection.frame_bytes_max().or_else(|| {
-            let mtu_bytes = if connection.is_local() { MTU_BYTES.0 } else { MTU_BYTES.1 };
-            connection.is_datagram().then_some(mtu_bytes)
-        });
-        let first_sequence = byname_io::Clock::new().unix_ns();
-        let link = match mtu_bytes {
-            Some(mtu_bytes) => LinkService::datagram(mtu_bytes, first_sequence, REASSEMBLY),
-            None => LinkService::stream(),
-        };
         Ok(Self {
-            connection,
-            link,
-            mtu_bytes,
+            face: Face::new(connection, REASSEMBLY),
             poller,
             events: Vec::new(),
             timer,
@@ -72,9 +57,14 @@ impl Port {
         })
     }
 
+    /// The face, to register over.
+    pub(super) fn face(&mut self) -> &mut Face {
+        &mut self.face
+    }
+
     /// Whether there is room for another burst.
     pub(super) fn has_room(&self) -> bool {
-        self.connection.queued_bytes() < QUEUE_BYTES_MAX
+        self.face.connection().queued_bytes() < QUEUE_BYTES_MAX
     }
 
     /// Whether to read from now on.
@@ -86,26 +76,17 @@ impl Port {
     /// anyway is as good as lost on the way.
     #[inline]
     pub(super) fn queue_frame(&mut self, frame: &[u8]) {
-        let _ = self.connection.queue(&[frame]);
-    }
-
-    /// Queues a packet without fields of its own.
-    pub(super) fn queue_packet(&mut self, packet: &[u8], now_ns: u64) -> Result<(), TrafficError> {
-        let connection = &mut self.connection;
-        self.link.send(&LpHeader::default(), packet, now_ns, |head, payload| {
-            let _ = connection.queue(&[head, payload]);
-        })?;
-        Ok(())
+        let _ = self.face.connection_mut().queue(&[frame]);
     }
 
     /// Queues an answer, written where it is sent from; false if there is no room for it.
     pub(super) fn queue_reply(&mut self, reply: &Reply<'_>, now_ns: u64) -> bool {
         let len = reply.frame_len();
-        if self.mtu_bytes.is_some_and(|mtu_bytes| len > mtu_bytes) {
+        if self.face.mtu_bytes().is_some_and(|mtu_bytes| len > mtu_bytes) {
             self.queue_fragments(reply, now_ns);
             return true;
         }
-        let mut draft = self.connection.draft();
+        let mut draft = self.face.connection_mut().draft();
         let drafted = draft.frame(len, |frame| {
             reply.write(frame);
             true
@@ -120,21 +101,18 @@ impl Port {
         self.scratch.resize(reply.frame_len(), 0);
         reply.write(&mut self.scratch);
         let packet = &self.scratch[reply.packet_at()..];
-        let connection = &mut self.connection;
-        let _ = self.link.send(&reply.header(), packet, now_ns, |head, payload| {
-            let _ = connection.queue(&[head, payload]);
-        });
+        let _ = self.face.send(&reply.header(), packet, now_ns);
     }
 
     pub(super) fn flush(&mut self) -> Result<(), TrafficError> {
-        Ok(self.connection.flush()?)
+        Ok(self.face.flush()?)
     }
 
     /// Waits until there is something to read, room to write, or `deadline_ns`.
     pub(super) fn wait(&mut self, deadline_ns: u64, now_ns: u64) -> Result<(), TrafficError> {
-        self.watch.write = self.connection.wants_write();
+        self.watch.write = self.face.connection().wants_write();
         if self.watch != self.watched {
-            self.poller.modify(&self.connection, FACE, self.watch)?;
+            self.poller.modify(self.face.connection(), FACE, self.watch)?;
             self.watched = self.watch;
         }
         let left_ns = deadline_ns.saturating_sub(now_ns);
@@ -166,26 +144,17 @@ impl Port {
     pub(super) fn receive(
         &mut self,
         now_ns: u64,
-        take: &mut dyn FnMut(&LpHeader<'_>, &[u8]),
+        mut take: impl FnMut(&LpHeader<'_>, &[u8]),
     ) -> Result<bool, TrafficError> {
         if !self.events.iter().any(|event| event.token == FACE && event.readable) {
             return Ok(true);
         }
-        let link = &mut self.link;
-        let status = self.connection.recv_burst(frame_len, &mut |frame| {
-            // Acknowledgements, unfinished and malformed packets are no traffic.
-            if let Ok(Some(received)) = link.receive(frame, now_ns) {
-                take(&received.header, received.packet);
-            }
-        })?;
+        let status =
+            self.face.receive(now_ns, |received| take(&received.header, received.packet))?;
         Ok(!status.closed)
     }
 }
 
 fn timer_failed(errno: rustix::io::Errno) -> TrafficError {
     TrafficError::Timer(errno.into())
-}
-
-fn frame_len(bytes: &[u8]) -> Result<Option<usize>, FrameError> {
-    stream_frame_len(bytes).map_err(|_| FrameError("this is no NDN packet"))
 }

@@ -409,11 +409,7 @@ fn cpu_ns(clock: ClockId) -> u64 {
 
 fn failure(error: &TrafficError) -> Failure {
     let code = match error {
-        TrafficError::Closed
-        | TrafficError::Io(_)
-        | TrafficError::Refused { .. }
-        | TrafficError::NoManagement { .. }
-        | TrafficError::Silent { .. } => Code::NoRoute,
+        TrafficError::Closed | TrafficError::Io(_) | TrafficError::Register(_) => Code::NoRoute,
         TrafficError::Timer(_) => Code::Other,
         _ => Code::Usage,
     };
