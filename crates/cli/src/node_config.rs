@@ -161,7 +161,7 @@ fn strategy(text: &str) -> Outcome<(Name, String)> {
     let strategy = &text[at + 1..];
     if !byname_node::is_strategy(strategy) {
         return Err(Failure::usage(format!("there is no strategy {strategy:?}"))
-            .hint("there are best-route, multicast, asf and random"));
+            .hint(format!("there are {}", byname_node::strategy_labels().join(", "))));
     }
     Ok((name(&text[..at])?, strategy.to_owned()))
 }

@@ -14,6 +14,7 @@
 //! To add one: implement [`Strategy`] in a file of its own below `strategy/` and list it in
 //! `kinds`. The README walks through it.
 
+mod access;
 mod api;
 mod asf;
 mod best_route;
@@ -27,9 +28,10 @@ mod suppression;
 #[cfg(test)]
 mod tests;
 
-pub use api::{Answer, Chosen, Context, Decision, Strategy};
+pub use access::Access;
+pub use api::{Answer, Chosen, Context, Decision, Measures, Strategy};
 pub use asf::Asf;
 pub use best_route::BestRoute;
-pub use kinds::{by_name, default_strategy, instance_name};
+pub use kinds::{by_name, default_strategy, instance_name, labels};
 pub use multicast::Multicast;
 pub use random::Random;

@@ -155,3 +155,20 @@ mod tests {
         assert_eq!(NodeConfig::default().udp_mtu_to(multicast), 1420);
     }
 }
+
+/// Counts of what a reload has changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Endpoints that are listened on now.
+    pub listeners_added: usize,
+    /// Endpoints that are not any more.
+    pub listeners_removed: usize,
+    /// Static routes that are there now.
+    pub routes_added: usize,
+    /// Static routes that are not any more.
+    pub routes_removed: usize,
+    /// Prefixes whose strategy has changed.
+    pub strategies_changed: usize,
+    /// Static faces that were ended.
+    pub faces_removed: usize,
+}

@@ -14,6 +14,7 @@ use byname_packet::mgmt::{ROUTE_FLAG_CAPTURE, ROUTE_FLAG_CHILD_INHERIT};
 use serde::Deserialize;
 
 use crate::config::{NodeConfig, SocketAccess, StaticFace, StaticRoute};
+use crate::strategies;
 
 #[cfg(test)]
 mod tests;
@@ -239,7 +240,7 @@ impl ForwarderFile {
         for (prefix, strategy) in &self.strategy {
             let name = Name::from_user(prefix)
                 .map_err(|source| FileError::Prefix { prefix: prefix.clone(), source })?;
-            if !crate::node::is_strategy(strategy) {
+            if !strategies::is_strategy(strategy) {
                 let (prefix, strategy) = (prefix.clone(), strategy.clone());
                 return Err(FileError::Strategy { prefix, strategy });
             }

@@ -12,12 +12,17 @@ pub mod node;
 mod shards;
 
 mod connector;
+mod control;
 mod lasting;
 mod links;
 mod marking;
+mod pending_face;
+mod strategies;
 
-pub use config::{NodeConfig, SocketAccess, StaticFace, StaticRoute};
+pub use config::{Changes, NodeConfig, SocketAccess, StaticFace, StaticRoute};
+pub use control::{Control, ControlError};
 pub use error::NodeError;
 pub use file::ForwarderFile;
 pub use metrics::Snapshot;
-pub use node::{Changes, Control, ControlError, Node, Stop, is_strategy};
+pub use node::{Node, Stop};
+pub use strategies::{is_strategy, strategy_labels};

@@ -7,10 +7,10 @@
 
 mod access;
 mod connections;
-mod control;
 mod create;
 mod datagrams;
 mod lasting;
+mod orders;
 mod reload;
 mod ticks;
 
@@ -30,15 +30,12 @@ use tracing::{info, warn};
 
 use crate::config::NodeConfig;
 use crate::connector::Connector;
+use crate::control::{Control, ControlOrder};
 use crate::error::NodeError;
 use crate::lasting::{BackOff, Lasting};
 use crate::links::{Dirty, Links};
+use crate::pending_face::PendingFace;
 use crate::shards::Core;
-use control::Order;
-use create::Wish;
-
-pub use control::{Control, ControlError};
-pub use reload::{Changes, is_strategy};
 
 /// Ends a node's [`Node::run`] from any thread.
 #[derive(Debug, Clone)]
@@ -59,7 +56,7 @@ impl Stop {
     }
 }
 
-/// What a token of the poller stands for.
+/// Meaning of a token of the poller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     Listener(usize),
@@ -96,11 +93,11 @@ pub struct Node {
     lasting: HashMap<FaceId, Lasting>,
     /// When the first of them tries to.
     next_attempt_ns: Option<u64>,
-    /// Faces asked for by command whose link is under way.
-    wishes: HashMap<RequestId, Wish>,
+    /// Faces asked for by command whose link is being opened.
+    pending_faces: HashMap<RequestId, PendingFace>,
     connector: Connector,
     control: Control,
-    orders: Receiver<Order>,
+    orders: Receiver<ControlOrder>,
     /// Times the poller has returned.
     wakeup_count: u64,
 }
@@ -134,7 +131,7 @@ impl Node {
             next_tick_ns: None,
             lasting: HashMap::new(),
             next_attempt_ns: None,
-            wishes: HashMap::new(),
+            pending_faces: HashMap::new(),
             connector: Connector::new(waker.clone()),
             stop: Stop { flag: Arc::default(), waker },
             control,

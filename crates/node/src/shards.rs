@@ -9,95 +9,22 @@
 //!
 //! [`Core`] is what the node drives. Without shards it is a forwarder and nothing else.
 
+mod batch;
 mod worker;
 
 use std::ops::{Deref, DerefMut};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
+use std::sync::mpsc::{TryRecvError, TrySendError};
 
-use byname_forwarder::{
-    Change, Config, Dispatcher, DropReason, FaceId, Figures, Forwarder, ShardPlace, Tx,
-};
+use byname_forwarder::{Config, Dispatcher, DropReason, FaceId, Forwarder, ShardPlace, Tx};
 use byname_io::Waker;
-use byname_packet::lp::{self, LpHeader, LpPacket};
+use byname_packet::lp::LpHeader;
 
 use crate::error::NodeError;
 use crate::links::Links;
+use batch::{BATCHES_MAX, Message, Output, Shard, keep};
 
 /// Octets in a batch beyond which it is sent even if the burst goes on.
 const BATCH_BYTES: usize = 256 << 10;
-
-/// Batches that wait for a shard, and that wait to be sent from one.
-const BATCHES_MAX: usize = 64;
-
-/// Empty batches kept on each side.
-const SPARE_MAX: usize = 8;
-
-/// Packets with their headers, one after the other.
-#[derive(Debug, Default)]
-struct Batch {
-    bytes: Vec<u8>,
-    /// Where each came from or goes to, and where it ends.
-    frames: Vec<(FaceId, usize)>,
-    now_ns: u64,
-}
-
-impl Batch {
-    fn push(&mut self, face: FaceId, header: &LpHeader<'_>, packet: &[u8]) {
-        lp::encode_header(header, None, packet.len(), &mut self.bytes);
-        self.bytes.extend_from_slice(packet);
-        self.frames.push((face, self.bytes.len()));
-    }
-
-    fn for_each(&self, mut take: impl FnMut(FaceId, &LpHeader<'_>, &[u8])) {
-        let mut start = 0;
-        for (face, end) in &self.frames {
-            // Made by `push`, so neither undecodable nor without a packet.
-            if let Ok(LpPacket { header, fragment: Some(packet), .. }) =
-                LpPacket::decode(&self.bytes[start..*end])
-            {
-                take(*face, &header, packet);
-            }
-            start = *end;
-        }
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.frames.clear();
-    }
-}
-
-impl Tx for Batch {
-    fn send(&mut self, face: FaceId, header: &LpHeader<'_>, packet: &[u8]) {
-        self.push(face, header, packet);
-    }
-}
-
-/// What shard 0 tells another.
-enum Message {
-    Packets(Batch),
-    Changes(Vec<Change>),
-}
-
-/// What a shard tells shard 0.
-enum Output {
-    Packets(Batch),
-    /// With the packets dropped on the way back.
-    Figures(Box<Figures>, u64),
-}
-
-/// Another shard, seen from shard 0.
-#[derive(Debug)]
-struct Shard {
-    messages: Option<SyncSender<Message>>,
-    output: Receiver<Output>,
-    waker: Waker,
-    thread: Option<std::thread::JoinHandle<()>>,
-    batch: Batch,
-    spare: Vec<Batch>,
-    /// Packets dropped on the way back, as last told.
-    dropped: u64,
-}
 
 /// Shards beside the first one.
 #[derive(Debug)]
@@ -249,12 +176,6 @@ fn pass_on(first: &mut Forwarder, shards: &mut [Shard]) -> u64 {
         shard.waker.wake();
     }
     dropped
-}
-
-fn keep(spare: &mut Vec<Batch>, batch: Batch) {
-    if spare.len() < SPARE_MAX {
-        spare.push(batch);
-    }
 }
 
 /// What one of several shards may have.

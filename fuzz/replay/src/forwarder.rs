@@ -22,13 +22,14 @@ const CS_ENTRIES_MAX: usize = 6;
 const OWN_UID: u32 = 1000;
 
 /// Instances that operations choose among.
-const STRATEGIES: [&str; 6] = [
+const STRATEGIES: [&str; 7] = [
     "best-route",
     "multicast",
     "asf",
     "asf/v=5/probing-interval~10/max-timeouts~1",
     "random",
     "best-route/v=5/retx-suppression-initial~1/retx-suppression-max~2",
+    "access",
 ];
 
 /// Something the forwarder sent.

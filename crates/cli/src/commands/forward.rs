@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Forward a prefix to another forwarder (repeatable).
     #[arg(long, value_name = "PREFIX=URI")]
     route: Vec<String>,
-    /// Strategy of a prefix (repeatable): best-route, multicast, asf, random.
+    /// Strategy of a prefix (repeatable): best-route, multicast, asf, random, access.
     #[arg(long, value_name = "PREFIX=NAME")]
     strategy: Vec<String>,
     /// Let whoever signs with this key register routes from another machine (repeatable). KEY is

@@ -19,7 +19,7 @@ const PREFIX: &str = "/localhost/nfd/strategy";
   byname strategy set /lab/sync multicast
   byname strategy unset /lab
 
-Strategies of byname: best-route, multicast, asf, random. Parameters are further
+Strategies of byname: best-route, multicast, asf, random, access. Parameters are further
 components: best-route/v=5/retx-suppression-initial~50.")]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -11,7 +11,7 @@ use crate::hash::Prefixes;
 use crate::pit::{Measured, PitIndex};
 use crate::rib::{NextHop, NextHops};
 use crate::scope;
-use crate::strategy::{Chosen, Context, Decision, Strategy};
+use crate::strategy::{Chosen, Context, Decision, Measures, Strategy};
 use crate::tx::Tx;
 
 /// The facts that decide which next hops are eligible.
@@ -44,7 +44,17 @@ impl Pipeline {
                 // What was sent over a link that is lost will not be answered.
                 let records = &mut entry.records;
                 records.outgoing.retain(|r| faces.get(r.face).is_some_and(|face| face.up));
-                let namespace = namespace.filter(|_| strategy.measures());
+                let namespace = namespace.and_then(|of_route| match strategy.measures() {
+                    Measures::Nothing => None,
+                    Measures::PerRoute => Some(of_route),
+                    Measures::PerObject => {
+                        let of_object = lookup.prefixes.parent().map(|prefix| prefix.hash);
+                        let measurements = &self.measurements;
+                        of_object
+                            .filter(|hash| measurements.has_room_for_object(*hash))
+                            .or(namespace)
+                    }
+                });
                 entry.measured = namespace
                     .map(|namespace| Measured { strategy: Chosen::clone(strategy), namespace });
                 let mut context = Context {

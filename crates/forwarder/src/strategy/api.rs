@@ -54,6 +54,18 @@ pub struct Answer<'a> {
     pub namespace: &'a mut Namespace,
 }
 
+/// The names that share measurements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measures {
+    /// There are no measurements.
+    Nothing,
+    /// Those of one route.
+    PerRoute,
+    /// Those that differ in the last component only, as segments do; while there is no room for
+    /// them, those of one route.
+    PerObject,
+}
+
 /// An algorithm that chooses next hops.
 pub trait Strategy: std::fmt::Debug + Send + Sync {
     /// The name and version of the algorithm, e.g. `best-route` and 5.
@@ -64,9 +76,9 @@ pub trait Strategy: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Whether it needs measurements, answers and timeouts.
-    fn measures(&self) -> bool {
-        false
+    /// Whether it needs measurements, answers and timeouts, and for which names together.
+    fn measures(&self) -> Measures {
+        Measures::Nothing
     }
 
     /// A face asks, for the first time or again. Faces to send to go into `send`.

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use super::api::{Answer, Chosen, Context, Decision, Strategy};
+use super::api::{Answer, Chosen, Context, Decision, Measures, Strategy};
 use super::measurements::{Namespace, Path};
 use super::parameters::Parameters;
 use super::refusal::{common_nack, without_hops};
@@ -128,8 +128,8 @@ impl Strategy for Asf {
         parameters
     }
 
-    fn measures(&self) -> bool {
-        true
+    fn measures(&self) -> Measures {
+        Measures::PerRoute
     }
 
     fn on_interest(&self, context: &mut Context<'_>, send: &mut Vec<FaceId>) -> Decision {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use byname_packet::{Name, NameRef};
 
+use super::access::Access;
 use super::api::{Chosen, Strategy};
 use super::asf::Asf;
 use super::best_route::BestRoute;
@@ -15,12 +16,18 @@ use super::random::Random;
 pub(super) type Build = fn(Parameters) -> Option<Chosen>;
 
 /// Every algorithm with its version; the first is the default.
-pub(super) const KINDS: [(&str, u64, Build); 4] = [
+pub(super) const KINDS: [(&str, u64, Build); 5] = [
     ("best-route", 5, BestRoute::build),
     ("multicast", 5, Multicast::build),
     ("asf", 5, Asf::build),
     ("random", 1, Random::build),
+    ("access", 1, Access::build),
 ];
+
+/// The names of all algorithms, the default one first.
+pub fn labels() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|(label, ..)| *label)
+}
 
 /// Where strategy instance names begin.
 pub(super) const PREFIX: &str = "/localhost/nfd/strategy";

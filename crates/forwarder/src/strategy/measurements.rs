@@ -1,9 +1,9 @@
-//! What is known of the paths to parts of the name space: round-trip times and time-outs.
+//! Measurements of the paths to parts of the name space: round-trip times and time-outs.
 //!
-//! One [`Namespace`] for each route prefix under which a strategy measures, found by the hash of
-//! the prefix (two prefixes of one hash would share what is known, which does no harm). Bounded by
-//! number; one that is not used for [`LIFETIME_NS`] is forgotten. When the table is full strategies
-//! go on without measurements.
+//! One [`Namespace`] for each route prefix, or object, under which a strategy measures, found by
+//! the hash of the prefix (two prefixes of one hash would share what is known, which does no harm).
+//! Bounded by number; one that is not used for [`LIFETIME_NS`] is forgotten. When the table is full
+//! strategies go on without measurements.
 
 use hashbrown::HashTable;
 use smallvec::SmallVec;
@@ -14,6 +14,9 @@ use crate::wheel::Wheel;
 
 /// Parts of the name space that are measured.
 pub const NAMESPACES_MAX: usize = 16_384;
+
+/// Of them, single objects: routes, which are fewer and serve for longer, always find room.
+pub(crate) const OBJECTS_MAX: usize = NAMESPACES_MAX / 4 * 3;
 
 /// Paths remembered for one of them; the one not used for longest makes room.
 const PATHS_MAX: usize = 16;
@@ -74,6 +77,8 @@ impl Path {
 pub struct Namespace {
     /// When the next probe is due; `None` before the first Interest.
     pub probe_due_ns: Option<u64>,
+    /// The face that answered last, as far as a strategy notes it.
+    pub last_working: Option<FaceId>,
     paths: SmallVec<[Path; 2]>,
     hash: u64,
     used_ns: u64,
@@ -119,6 +124,12 @@ impl Measurements {
 
     pub(crate) fn len(&self) -> usize {
         self.by_hash.len()
+    }
+
+    /// Whether an object of this hash has a place or may get one.
+    pub(crate) fn has_room_for_object(&self, hash: u64) -> bool {
+        self.by_hash.len() < OBJECTS_MAX
+            || self.by_hash.find(hash, |(found, _)| *found == hash).is_some()
     }
 
     /// What is known at the prefix of this hash; `None` when it is new and the table is full.

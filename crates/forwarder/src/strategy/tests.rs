@@ -28,6 +28,7 @@ fn parameters_are_taken_shown_and_checked() {
         ("asf/v=5/probing-interval~1000/max-timeouts~1", None),
         ("asf/v=5/max-timeouts~3", Some("asf/v=5")),
         ("random/retx-suppression-initial~10", Some("random/v=1")),
+        ("access/v=1/retx-suppression-initial~20", None),
     ] {
         let found = by_name(name(&format!("{PREFIX}/{given}")).view()).expect(given);
         let expected = format!("{PREFIX}/{}", shown.unwrap_or(given));

@@ -1,8 +1,8 @@
 //! Faces made, changed and ended by command.
 //!
-//! Management says what is wanted; this file finds out what the FaceUri means, lets `connector`
+//! Management asks for a face; this file finds out what the FaceUri means, lets `connector`
 //! resolve and connect, and reports. Host names are resolved and absent ports added, though NFD
-//! leaves that to clients. Two wishes for one peer end in one face: the later gets the earlier's.
+//! leaves that to clients. Two commands for one peer end in one face: the later gets the earlier's.
 
 use std::net::SocketAddr;
 
@@ -18,16 +18,10 @@ use super::lasting::udp_endpoint;
 use crate::connector::{Attempt, Purpose, Reached};
 use crate::lasting::Lasting;
 use crate::links::{Carrier, Link};
+use crate::pending_face::PendingFace;
 
-/// Faces that may be under way at a time.
-const WISHES_MAX: usize = 64;
-
-/// A face that was asked for.
-#[derive(Debug)]
-pub(super) struct Wish {
-    local_uri: Option<String>,
-    persistency: Persistency,
-}
+/// Faces that may be pending at a time.
+const PENDING_MAX: usize = 64;
 
 impl Node {
     /// Does what management has asked for.
@@ -35,8 +29,8 @@ impl Node {
         while let Some((id, request)) = self.forwarder.poll_request() {
             match request {
                 FaceRequest::Create { uri, local_uri, persistency, .. } => {
-                    let wish = Wish { local_uri, persistency };
-                    if let Err(failure) = self.on_wish(id, &uri, wish) {
+                    let pending = PendingFace { local_uri, persistency };
+                    if let Err(failure) = self.start_pending(id, &uri, pending) {
                         self.report(id, Err(failure));
                     }
                 }
@@ -47,32 +41,37 @@ impl Node {
         self.flush_dirty();
     }
 
-    fn on_wish(&mut self, id: RequestId, uri: &str, wish: Wish) -> Result<(), FaceFailure> {
-        let endpoint = with_device(uri, wish.local_uri.as_deref());
+    fn start_pending(
+        &mut self,
+        id: RequestId,
+        uri: &str,
+        pending: PendingFace,
+    ) -> Result<(), FaceFailure> {
+        let endpoint = with_device(uri, pending.local_uri.as_deref());
         let endpoint: Endpoint = endpoint.parse().map_err(|error| match error {
             EndpointError::UnknownScheme { .. } => FaceFailure::Unsupported(error.to_string()),
             _ => FaceFailure::NotCanonical(error.to_string()),
         })?;
-        if wish.persistency == Persistency::OnDemand {
+        if pending.persistency == Persistency::OnDemand {
             let text = "a face to a peer of our choice is persistent or permanent";
             return Err(FaceFailure::Unsupported(text.to_owned()));
         }
         let is_udp = matches!(endpoint, Endpoint::Udp { .. } | Endpoint::Multicast { .. });
-        if wish.local_uri.is_some() && !is_udp {
+        if pending.local_uri.is_some() && !is_udp {
             let text = "LocalUri is of use for UDP only";
             return Err(FaceFailure::Unsupported(text.to_owned()));
         }
         if let Some(face) = self.face_to(&canonical_uri(&endpoint), None) {
             return Err(FaceFailure::Exists(face));
         }
-        if self.wishes.len() >= WISHES_MAX || self.is_full() {
+        if self.pending_faces.len() >= PENDING_MAX || self.is_full() {
             return Err(FaceFailure::Failed("too many faces".to_owned()));
         }
         let (limits, timeout_ns) = (self.limits(), self.config.connect_timeout_ns);
         if !self.connector.start(Purpose::Request(id), endpoint, timeout_ns, limits) {
             return Err(FaceFailure::Failed("too many attempts to connect".to_owned()));
         }
-        self.wishes.insert(id, wish);
+        self.pending_faces.insert(id, pending);
         Ok(())
     }
 
@@ -87,11 +86,11 @@ impl Node {
         })
     }
 
-    /// The link of a wish is there, or cannot be had.
+    /// The link of a pending face is there, or cannot be had.
     pub(super) fn on_requested_link(&mut self, id: RequestId, attempt: Attempt) {
-        let Some(wish) = self.wishes.remove(&id) else { return };
+        let Some(pending) = self.pending_faces.remove(&id) else { return };
         let outcome = match attempt.result {
-            Ok(reached) => self.grant(&wish, &attempt.endpoint, reached),
+            Ok(reached) => self.grant(&pending, &attempt.endpoint, reached),
             Err(byname_io::ConnectError::Endpoint(error)) => {
                 Err(FaceFailure::NotCanonical(error.to_string()))
             }
@@ -102,7 +101,7 @@ impl Node {
 
     fn grant(
         &mut self,
-        wish: &Wish,
+        pending: &PendingFace,
         endpoint: &Endpoint,
         reached: Reached,
     ) -> Result<FaceId, FaceFailure> {
@@ -116,16 +115,16 @@ impl Node {
             }
             Reached::Address(address) => {
                 let uri = byname_io::peer_uri("udp", *address);
-                (uri, wish.local_uri.clone(), udp_endpoint(*address))
+                (uri, pending.local_uri.clone(), udp_endpoint(*address))
             }
         };
         if let Some(face) = self.face_to(&remote_uri, local_uri.as_deref()) {
             return Err(FaceFailure::Exists(face));
         }
-        if let (Reached::Address(address), Some(local_uri)) = (&reached, &wish.local_uri) {
+        if let (Reached::Address(address), Some(local_uri)) = (&reached, &pending.local_uri) {
             self.check_socket(*address, local_uri)?;
         }
-        let persistency = wish.persistency;
+        let persistency = pending.persistency;
         let info = FaceInfo { persistency, remote_uri, ..FaceInfo::default() };
         let face = self.forwarder.add_face(info);
         let carried = match reached {

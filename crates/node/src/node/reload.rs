@@ -9,31 +9,14 @@ use std::time::Duration;
 
 use byname_forwarder::{FaceId, Persistency, Route, strategy};
 use byname_io::{AllowedOrigins, Connection, DatagramSocket, Endpoint, Interest, Listener, Token};
-use byname_packet::Name;
 use byname_packet::mgmt::route_origin;
 use tracing::{info, warn};
 
 use super::{Node, Source};
-use crate::config::{NodeConfig, SAME_HOST, StaticRoute};
+use crate::config::{Changes, NodeConfig, SAME_HOST, StaticRoute};
 use crate::error::NodeError;
 use crate::links::Shared;
-
-/// What a reload has changed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Changes {
-    /// Endpoints that are listened on now.
-    pub listeners_added: usize,
-    /// Endpoints that are not any more.
-    pub listeners_removed: usize,
-    /// Static routes that are there now.
-    pub routes_added: usize,
-    /// Static routes that are not any more.
-    pub routes_removed: usize,
-    /// Prefixes whose strategy has changed.
-    pub strategies_changed: usize,
-    /// Static faces that were ended.
-    pub faces_removed: usize,
-}
+use crate::strategies::strategy_name;
 
 /// A socket to listen with that is bound, but not yet watched.
 enum Bound {
@@ -45,20 +28,6 @@ enum Bound {
 
 /// Joining a group waits for nobody.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// Whether `text` names a strategy, by its full instance name or just its label.
-pub fn is_strategy(text: &str) -> bool {
-    strategy_name(text).is_some()
-}
-
-/// The instance name that is meant.
-fn strategy_name(text: &str) -> Option<Name> {
-    let name = match text.starts_with('/') {
-        true => text.parse().ok()?,
-        false => "/localhost/nfd/strategy".parse::<Name>().ok()?.with_generic(text.as_bytes()),
-    };
-    strategy::by_name(name.view()).map(|_| name)
-}
 
 impl Node {
     /// Goes on with `config`.

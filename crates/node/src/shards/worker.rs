@@ -1,7 +1,8 @@
 //! The thread of a shard: takes batches, forwards, hands back what is to be sent.
 //!
 //! It is pinned to one processor if there are enough, so that its tables stay in that one's caches.
-//! It never waits for shard 0: what finds the way back full is dropped there, as on any full queue.
+//! It never waits for shard 0: what finds the queue back full is dropped there, as on any full
+//! queue.
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use byname_io::{Clock, Poller, Token, Waker};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tracing::{debug, warn};
 
-use super::{BATCHES_MAX, Batch, Message, Output, Shard, keep};
+use super::batch::{BATCHES_MAX, Batch, Message, Output, Shard, keep};
 use crate::error::NodeError;
 
 /// How often a busy shard tells its figures.

@@ -197,7 +197,7 @@ pub(super) const DISCIPLINES: [(&str, Discipline); 3] = [
 ];
 
 fn strategy(text: &str) -> Parsed<String> {
-    const HINT: &str = "write `best-route`, `asf`, `multicast` or `random`, parameters after a `/`";
+    const HINT: &str = "write the name of a strategy, as `asf`, parameters after a `/`";
     let name: Option<Name> = crate::host::strategy_name(text);
     let chosen = name.and_then(|name| byname_forwarder::strategy::by_name(name.view()));
     chosen.map(|_| text.to_owned()).ok_or(HINT)
