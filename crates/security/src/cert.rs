@@ -217,9 +217,7 @@ impl Certificate {
 
     /// True if the packet names its own key as the issuer.
     pub fn is_self_signed(&self) -> bool {
-        self.issuer().is_some_and(|issuer| {
-            self.key_name().is_prefix_of(issuer) || issuer == self.name.view()
-        })
+        self.issuer().is_some_and(|issuer| self.key_name().is_prefix_of(issuer))
     }
 
     /// True if the certificate counts at the Unix time `now_s`.

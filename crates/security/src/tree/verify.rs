@@ -287,3 +287,17 @@ fn value(values: &[u8], slot: usize) -> [u8; HASH_BYTES] {
     let (values, _) = values.as_chunks::<HASH_BYTES>();
     values[slot]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Only speed depends on it, so that nothing else shows when it is wrong.
+    #[test]
+    fn aligned_neighbours_are_hashed_together() {
+        let cases = [(0, 16, 16), (0, 100, 16), (0, 5, 4), (1, 16, 1), (2, 16, 2), (24, 16, 8)];
+        for (unit_index, count, expected) in cases {
+            assert_eq!(aligned_run(unit_index, count), expected, "{count} from {unit_index}");
+        }
+    }
+}

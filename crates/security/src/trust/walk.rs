@@ -227,3 +227,42 @@ fn check_under(name: NameRef<'_>, certificate: &Certificate) -> Result<(), Trust
     let (name, namespace) = (name.to_name(), certificate.identity().to_name());
     Err(TrustError::NotUnder { name, namespace, key_id: certificate.key_id() })
 }
+
+#[cfg(test)]
+mod tests {
+    use byname_packet::{Data, DataBuilder, ValidityPeriod};
+
+    use super::*;
+    use crate::cert::{CertificateRequest, KEY_COMPONENT, SELF_ISSUER};
+    use crate::key::{KeyPair, KeySigner};
+
+    /// Only speed depends on it, so that nothing else shows when it is wrong.
+    #[test]
+    fn a_link_that_was_verified_is_remembered() {
+        let key = std::sync::Arc::new(KeyPair::ed25519_from_seed(&[1; 32]));
+        let identity: Name = "/lab".parse().expect("a name");
+        let key_name = identity.with_generic(KEY_COMPONENT).with_generic(b"1");
+        let public_key = key.public_key();
+        let request = CertificateRequest {
+            key_name: key_name.view(),
+            public_key: &public_key,
+            issuer_id: SELF_ISSUER,
+            version: 1,
+            validity: ValidityPeriod { not_before_s: 0, not_after_s: 10 },
+        };
+        let name = request.certificate_name();
+        let signer = KeySigner::new(key.clone(), name.clone());
+        let certificate = request.issue(&signer).expect("a certificate");
+        let mut wire = Vec::new();
+        DataBuilder::new(identity.view()).encode(b"", &signer, &mut wire).expect("a packet");
+        let data = Data::decode(&wire).expect("a packet");
+
+        let mut validator = Validator::default();
+        validator.policy_mut().add_anchor(identity.clone(), key.key_id());
+        validator.add_certificate(certificate.wire()).expect("a certificate");
+        assert_eq!(validator.certificates[&name].verified_by, None);
+        let decision = validator.check(&Signed::from(&data), 5);
+        assert!(matches!(decision, Decision::Trusted(_)), "{decision:?}");
+        assert_eq!(validator.certificates[&name].verified_by, Some(key.key_id()));
+    }
+}

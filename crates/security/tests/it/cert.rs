@@ -57,6 +57,16 @@ fn validity_is_inclusive_at_both_ends() {
     assert_eq!(format_time(NOW_S), "2026-11-21 00:00 UTC");
 }
 
+#[test]
+fn a_period_of_one_second_is_a_period() {
+    let once = ValidityPeriod { not_before_s: NOW_S, not_after_s: NOW_S };
+    let certificate = Publisher::valid("/lab", 1, once).certificate;
+    assert_eq!(Certificate::decode(certificate.wire()).unwrap(), certificate);
+    assert_eq!(certificate.check_validity(NOW_S), Ok(()));
+    assert!(certificate.check_validity(NOW_S - 1).is_err());
+    assert!(certificate.check_validity(NOW_S + 1).is_err());
+}
+
 /// A Data that differs from a certificate in one respect.
 fn packet(uri: &str, content_type: u64, validity: Option<ValidityPeriod>, key: &[u8]) -> Vec<u8> {
     let name = name(uri);

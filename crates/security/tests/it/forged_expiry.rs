@@ -52,7 +52,14 @@ fn a_forged_certificate_does_not_prolong_an_anchor() {
         let own = forged.certificate.own_name();
         assert_eq!(decision, Decision::NeedCertificate(own.clone()));
         validator.note_missing(own);
-        refusal(check(&mut validator, &wire, &[&forged, &issuer]));
+        let error = refusal(check(&mut validator, &wire, &[&forged, &issuer]));
+        let said = matches!(
+            error,
+            TrustError::BadSignature { .. }
+                | TrustError::Unvouched { .. }
+                | TrustError::NotUnder { .. }
+        );
+        assert!(said, "{error}");
         // And the issuer may be withheld too.
         let mut validator = trusting("/lab", &lab);
         let decision = check(&mut validator, &wire, &[&forged]);
@@ -107,7 +114,23 @@ fn an_anchor_whose_issuer_is_unknown_counts_by_its_own_certificate() {
     let error = refusal(check(&mut validator, &wire, &[&lab, &stranger]));
     let unvouched = TrustError::Unvouched { name: lab.certificate_name(), key_id: lab.key_id() };
     assert_eq!(error, unvouched);
+    // Two that nobody has, and others that come meanwhile.
+    let mut validator = trusting("/lab", &lab);
+    validator.note_missing(stranger.certificate_name());
+    validator.note_missing(lab.certificate.own_name());
+    validator.add_certificate(Publisher::new("/other", 3).certificate.wire()).unwrap();
+    let error = refusal(check(&mut validator, &wire, &[&lab]));
+    let missing = stranger.certificate_name();
+    assert_eq!(error, TrustError::NoCertificate { name: name("/lab/x"), certificate: missing });
+    // One that comes after all is missing no more.
+    let mut validator = trusting("/lab", &lab);
+    validator.note_missing(lab.certificate.own_name());
+    validator.add_certificate(own.certificate.wire()).unwrap();
+    assert_eq!(check(&mut validator, &wire, &[&lab, &stranger]), anchored("/lab", &lab, &lab));
     // After a refusal it is asked for again.
+    let mut validator = trusting("/lab", &lab);
+    validator.note_missing(lab.certificate.own_name());
+    refusal(check(&mut validator, &wire, &[&lab, &stranger]));
     let decision = check(&mut validator, &wire, &[&lab, &stranger]);
     assert_eq!(decision, Decision::NeedCertificate(lab.certificate.own_name()));
     // Another key's certificate under that name is not the anchor's word.
@@ -119,7 +142,7 @@ fn an_anchor_whose_issuer_is_unknown_counts_by_its_own_certificate() {
         public_key: &other.key.public_key(),
         issuer_id: b"self",
         version: 1,
-        validity: MONTH,
+        validity: OVER,
     };
     let signer = byname_security::key::KeySigner::new(other.key.clone(), request);
     let imposter =

@@ -2,6 +2,7 @@
 
 mod build;
 mod peer;
+mod shape;
 mod vectors;
 mod verify;
 

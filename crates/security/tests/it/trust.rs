@@ -393,3 +393,92 @@ fn certificates_are_kept_up_to_a_limit_and_the_used_ones_longest() {
     let decision = check(&mut validator, &first.data("/other/0/x"), &[]);
     assert_eq!(decision, Decision::NeedCertificate(first.certificate_name()));
 }
+
+/// A certificate of the lab's first key whose issuer is named `locator`.
+fn certificate_with_locator(locator: &str) -> Publisher {
+    let lab = Publisher::new("/lab", 1);
+    let public_key = lab.key.public_key();
+    let request = byname_security::cert::CertificateRequest {
+        key_name: lab.certificate.key_name(),
+        public_key: &public_key,
+        issuer_id: b"self",
+        version: 1,
+        validity: MONTH,
+    };
+    let certificate = request.issue(&KeySigner::new(lab.key.clone(), name(locator))).unwrap();
+    Publisher { key: lab.key.clone(), certificate }
+}
+
+#[test]
+fn an_issuer_that_can_be_no_certificate_is_not_asked_for() {
+    let lab = certificate_with_locator("/lab/somewhere");
+    let mut validator = Validator::new(TrustPolicy::default());
+    let error = refusal(check(&mut validator, &lab.data("/lab/x"), &[&lab]));
+    assert_eq!(error, TrustError::NoKeyLocator { name: lab.certificate_name() });
+}
+
+#[test]
+fn an_exact_locator_means_that_certificate_and_a_key_its_newest() {
+    let ended = ValidityPeriod { not_before_s: 0, not_after_s: NOW_S - 1 };
+    let [first, second] = [Publisher::valid("/lab", 1, ended), Publisher::new("/lab", 1)];
+    // The same key, certified again later: version 2.
+    let public_key = second.key.public_key();
+    let request = byname_security::cert::CertificateRequest {
+        key_name: second.certificate.key_name(),
+        public_key: &public_key,
+        issuer_id: b"self",
+        version: 2,
+        validity: MONTH,
+    };
+    let signer = KeySigner::new(second.key.clone(), request.certificate_name());
+    let renewed = request.issue(&signer).unwrap();
+    let mut validator = trusting("/lab", &first);
+    validator.add_certificate(first.certificate.wire()).unwrap();
+    validator.add_certificate(renewed.wire()).unwrap();
+    let exact = validator.certificate(first.certificate.name());
+    assert_eq!(exact, Some(&first.certificate));
+    assert_eq!(validator.certificate(renewed.key_name()), Some(&renewed));
+    let by_key = KeySigner::new(first.key.clone(), renewed.key_name().to_name());
+    let wire = data(name("/lab/x").view(), b"", &by_key);
+    assert_eq!(check(&mut validator, &wire, &[]), anchored("/lab", &first, &first));
+    let error = refusal(check(&mut validator, &first.data("/lab/x"), &[]));
+    assert!(matches!(error, TrustError::Expired { .. }), "{error}");
+}
+
+#[test]
+fn a_certificate_replaces_another_of_the_same_name() {
+    let lab = Publisher::new("/lab", 1);
+    let other = certificate_with_locator("/lab/somewhere");
+    let mut validator = trusting("/lab", &lab);
+    assert_eq!(validator.policy().anchors.len(), 1);
+    validator.add_certificate(other.certificate.wire()).unwrap();
+    validator.add_certificate(lab.certificate.wire()).unwrap();
+    assert_eq!(validator.certificate(lab.certificate.name()), Some(&lab.certificate));
+    assert_eq!(check(&mut validator, &lab.data("/lab/x"), &[]), anchored("/lab", &lab, &lab));
+}
+
+#[test]
+fn the_certificate_used_longest_ago_makes_room_and_only_for_another() {
+    let nth = |index: usize| Publisher::new(&format!("/n/{:04}", 9999 - index), 2);
+    let names = |index: usize| nth(index).certificate_name();
+    let mut validator = Validator::new(TrustPolicy::default());
+    for index in 0..CERTIFICATES_MAX {
+        validator.add_certificate(nth(index).certificate.wire()).unwrap();
+    }
+    // Again, and with other content under the same name: no room is needed.
+    validator.add_certificate(nth(5).certificate.wire()).unwrap();
+    let changed = Publisher::valid("/n/9993", 2, ValidityPeriod { not_before_s: 0, ..MONTH });
+    assert_eq!(changed.certificate_name(), names(6));
+    validator.add_certificate(changed.certificate.wire()).unwrap();
+    for index in 0..CERTIFICATES_MAX {
+        // The last in order of names is used last but for the first.
+        let index = (index + 1) % CERTIFICATES_MAX;
+        assert!(validator.certificate(names(index).view()).is_some(), "{index}");
+    }
+    // 1 to 63 and then 0 were used, so 1 goes first, then 2.
+    for (added, gone) in [(100, 1), (101, 2), (102, 3)] {
+        validator.add_certificate(nth(added).certificate.wire()).unwrap();
+        assert!(validator.certificate(names(gone).view()).is_none(), "{gone}");
+    }
+    assert!(validator.certificate(names(4).view()).is_some());
+}

@@ -161,6 +161,12 @@ fn content_of_another_size_than_announced_is_an_error() {
     let refused = folder.push_values(&[0; 96], |_, _| ());
     assert_eq!(refused, Err(BuildError::TooLong { size: 2 * UNIT }));
     folder.push_values(&[0; 32], |_, _| ()).unwrap();
+    let refused = folder.push_values(&[0; 64], |_, _| ());
+    assert_eq!(refused, Err(BuildError::TooLong { size: 2 * UNIT }));
+    let mut builder = TreeBuilder::new(2 * UNIT);
+    builder.push(&content(UNIT_BYTES)).unwrap();
+    let refused = builder.push(&content(UNIT_BYTES + 1));
+    assert_eq!(refused, Err(BuildError::TooLong { size: 2 * UNIT }));
     let refused = folder.finish().unwrap_err();
     assert_eq!(refused, BuildError::TooShort { size: 2 * UNIT, received: UNIT });
 }
@@ -171,6 +177,7 @@ fn a_hash_prints_as_b3sum_does_and_reads_back() {
     let text = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
     assert_eq!(hash.to_string(), text);
     assert_eq!(text.parse::<Hash>().unwrap(), hash);
+    assert_eq!(format!("{hash:?}"), format!("Hash({text})"));
     assert_eq!("af13".parse::<Hash>(), Err(ParseHashError::Length { length: 4 }));
     let bad = text.replace("f3262", "f326é");
     assert_eq!(bad.parse::<Hash>(), Err(ParseHashError::Digit { position: 63 }));

@@ -286,3 +286,89 @@ proptest! {
         prop_assert!(verifier.add_node(id, &bytes[..length]).is_err());
     }
 }
+
+/// A node of one value folds to itself, so what its parent says of it would pass for a node.
+#[test]
+fn a_value_of_the_parent_is_no_node() {
+    let size = 2 * GROUP_BYTES;
+    let tree = Tree::of(&content(size));
+    let top = NodeId { level: 2, index: 0 };
+    let mut verifier = Verifier::new(tree.root, size as u64, 8);
+    verifier.add_node(top, tree.node(top).unwrap()).unwrap();
+    for index in 0..2 {
+        let value = &tree.levels[1][index * 32..][..32];
+        let id = NodeId { level: 1, index: index as u64 };
+        assert_eq!(verifier.add_node(id, value), Err(NodeRejected::Bad));
+        assert!(!verifier.has_node(id));
+    }
+}
+
+#[test]
+fn a_root_that_comes_later_is_the_one_that_counts() {
+    let size = 2 * GROUP_BYTES + 1;
+    let bytes = content(size);
+    let tree = Tree::of(&bytes);
+    let (top, leaf) = (NodeId { level: 2, index: 0 }, NodeId { level: 1, index: 0 });
+    let mut verifier = Verifier::rootless(size as u64, 8);
+    // Nothing can be checked against a root that is not known, not even rightly.
+    for id in [top, leaf] {
+        assert_eq!(verifier.add_node(id, tree.node(id).unwrap()), Err(NodeRejected::Bad));
+        assert!(!verifier.has_node(id));
+    }
+    assert_eq!(verifier.check(0, &bytes[..UNIT_BYTES]), Check::Need(leaf));
+    verifier.accept_verified_node(leaf, tree.node(leaf).unwrap()).unwrap();
+    assert!(verifier.has_node(leaf));
+    verifier.set_root(tree.root);
+    assert_eq!(verifier.root(), tree.root);
+    assert_eq!(verifier.check(0, &bytes[..UNIT_BYTES]), Check::Verified, "it stays");
+    // From now on the way leads from the root.
+    let second = &bytes[GROUP_BYTES..][..UNIT_BYTES];
+    assert_eq!(verifier.check(256, second), Check::Need(top));
+    verifier.add_node(top, tree.node(top).unwrap()).unwrap();
+    assert_eq!(verifier.check(256, second), Check::Need(NodeId { level: 1, index: 1 }));
+}
+
+#[test]
+fn a_file_of_one_unit_is_not_checked_before_its_root_is_known() {
+    for size in [0, 10, UNIT_BYTES] {
+        let bytes = content(size);
+        let mut verifier = Verifier::rootless(size as u64, 8);
+        assert_eq!(verifier.check(0, &bytes), Check::Bad);
+        verifier.set_root(Hash::of(&bytes));
+        assert_eq!(verifier.check(0, &bytes), Check::Verified);
+        verifier.set_root(Hash::of(b"another"));
+        assert_eq!(verifier.check(0, &bytes), Check::Bad);
+    }
+}
+
+#[test]
+fn fewer_nodes_are_kept_when_asked_for_and_those_used_last_stay() {
+    let size = 6 * GROUP_BYTES;
+    let bytes = content(size);
+    let tree = Tree::of(&bytes);
+    let unit = |index: usize| &bytes[index * GROUP_BYTES..][..UNIT_BYTES];
+    let leaf = |index: usize| NodeId { level: 1, index: index as u64 };
+    // Nodes lie in a map without an order, so that a mistake shows in some rounds only.
+    for round in 0..20 {
+        let mut verifier = loaded(&tree, size);
+        assert_eq!(verifier.node_count(), 7);
+        verifier.keep_nodes(7);
+        assert_eq!(verifier.node_count(), 7);
+        let order = [4, 1, 5, 0, 3, 2].map(|index| (index + round) % 6);
+        for index in order {
+            assert_eq!(verifier.check(index as u64 * 256, unit(index)), Check::Verified);
+        }
+        // Checks do not need the top, so it was used longest ago and goes first.
+        for kept in (2..7).rev() {
+            verifier.keep_nodes(kept);
+            let found: Vec<usize> =
+                (0..6).filter(|index| verifier.has_node(leaf(*index))).collect();
+            let mut newest = order[6 - kept..].to_vec();
+            newest.sort_unstable();
+            assert_eq!(found, newest, "{kept} of {order:?}");
+            assert_eq!(verifier.node_count(), kept);
+        }
+        verifier.keep_nodes(0);
+        assert_eq!(verifier.node_count(), 2, "a path has room in any case");
+    }
+}
