@@ -144,6 +144,37 @@ def operations():
         yield bytes(random.Random(seed).choices(range(256), k=100 + 40 * seed))
 
 
+def shared_memory():
+    """Lists of operations for a memif peer, see its target for what the octets mean."""
+    send, take, receive = b"\0\x10\0\0", b"\2\0\0\0", b"\3\0\0\0"
+    ours = lambda count: b"\5\0\x20\1" * count
+    draft = lambda count, kept: bytes([6, count, kept, 0])
+    move = lambda ring, by: bytes([7, ring, 128 + by, 0])
+    index = lambda ring, edge: bytes([8, ring, edge, 0])
+    field = lambda place, which, edge: bytes([9, place, edge, which << 2 | which])
+    masked = b"\x0a\0\1\0\x0a\1\1\0"
+    for role in (b"\0", b"\1"):
+        yield role + (send * 3 + receive + ours(3) + take) * 8
+        yield role + send * 9 + receive + ours(20) + take * 3 + receive * 2 + take
+        yield role + draft(5, 1) + draft(11, 0) + take + draft(11, 3) + take * 2 + ours(2) + take
+        yield role + masked + send + receive + ours(1) + take
+        for ring in (0, 1):
+            for by in (-1, 1, 8, 9, -8):
+                yield role + send * 2 + receive + ours(6) + take + ours(2) + move(ring, by) + (
+                    ours(1) + receive
+                ) * 3
+            for edge in range(16):
+                yield role + send * 3 + index(ring, edge) + receive + ours(9) + receive
+        for which in range(4):
+            for edge in (0, 1, 8, 9, 11, 12, 13, 15):
+                yield role + send * 2 + field(0, which, edge) + field(1, which, edge) + (
+                    receive + ours(2) + draft(3, 1)
+                )
+        yield role + send * 4 + b"\3\1\0\0" + receive
+        for seed in range(6):
+            yield role + bytes(random.Random(seed).choices(range(256), k=160))
+
+
 SEEDS = {
     "packet": lambda: both("packet/interest.json")
     + both("packet/data.json")
@@ -164,6 +195,7 @@ SEEDS = {
     "byname_link": links,
     "tree_verifier": claims,
     "forwarder": operations,
+    "memif": shared_memory,
 }
 MANAGEMENT = ["control-response", "general-status", "face-status", "rib", "fib", "cs-info"]
 

@@ -7,6 +7,7 @@
 //! Invariant: a target depends on nothing but its input, so that one input reproduces a finding.
 
 mod forwarder;
+mod memif;
 pub mod mutate;
 mod objects;
 mod rebuild;
@@ -23,7 +24,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 16] = [
     Target { name: "packet", run: wire::packet },
     Target { name: "lp", run: wire::lp },
     Target { name: "name_uri", run: wire::name_uri },
@@ -39,6 +40,7 @@ pub const TARGETS: [Target; 15] = [
     Target { name: "byname_link", run: trust::byname_link },
     Target { name: "tree_verifier", run: trust::tree_verifier },
     Target { name: "forwarder", run: forwarder::forwarder },
+    Target { name: "memif", run: memif::memif },
 ];
 
 /// Runs the target called `name`.

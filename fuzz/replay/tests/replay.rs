@@ -8,7 +8,7 @@ use byname_fuzz_replay::{TARGETS, Target};
 
 const MUTATIONS: usize = 20_000;
 /// These make keys or hash files for every input.
-const SLOW: [&str; 2] = ["certificate", "tree_verifier"];
+const SLOW: [&str; 3] = ["certificate", "tree_verifier", "memif"];
 
 fn corpus(target: &Target) -> Vec<Vec<u8>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(target.name);
@@ -61,4 +61,5 @@ macro_rules! replay {
 replay! {
     packet lp name_uri mgmt signature_info link_reassembly link_send metadata listing manifest
     kept_copy certificate byname_link tree_verifier forwarder
+    memif
 }
