@@ -11,7 +11,7 @@ import sys
 import time
 import unittest
 
-from . import lab, peers
+from . import lab, peers, samples
 from .case import Case
 
 REPORT_CHARS_MAX = 12000
@@ -117,6 +117,8 @@ def main(arguments):
     if options.list:
         print("\n".join(names))
         return 0
+    # Before several processes find that they are missing.
+    samples.directory()
     counts = {"ok": 0, "FAILED": 0}
     reasons = []
     with concurrent.futures.ProcessPoolExecutor(

@@ -97,8 +97,9 @@ fn build(root: &Path, tree: &Path) -> Result<PathBuf> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), |it| root.join(it));
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        // Of the whole workspace, so that libraries have the features they have in its tests.
-        .args(["build", "--locked", "--quiet", "--workspace", "--bin", BINARY])
+        // Of the whole workspace, so that libraries have the features they have in its tests. Its
+        // lock file is the tree's, but for the version of its own crates.
+        .args(["build", "--offline", "--quiet", "--workspace", "--bin", BINARY])
         .current_dir(tree)
         .env("CARGO_TARGET_DIR", &target)
         // Of whoever runs this chore; they would make everything be built anew.
@@ -114,20 +115,32 @@ fn build(root: &Path, tree: &Path) -> Result<PathBuf> {
 /// The files of the tree at `root` that the bugs change, with their text afterwards.
 fn plant(root: &Path, bugs: &[Bug]) -> Result<BTreeMap<String, String>> {
     let mut planted = BTreeMap::new();
-    edit(
-        root,
-        &mut planted,
-        "the binary's name",
-        &[Edit {
-            file: "crates/sim/Cargo.toml".to_owned(),
-            search: "[[bin]]\nname = \"byname-sim\"".to_owned(),
-            replace: format!("[[bin]]\nname = \"{BINARY}\""),
-        }],
-    )?;
+    edit(root, &mut planted, "the copy's identity", &identity(root)?)?;
     for bug in bugs {
         edit(root, &mut planted, &bug.name, &bug.edits)?;
     }
     Ok(planted)
+}
+
+/// What keeps the copy's crates apart from the tree's in the folder where both are built: cargo
+/// tells packages of a workspace apart by name and version, not by where the workspace lies.
+fn identity(root: &Path) -> Result<[Edit; 2]> {
+    let manifest: toml::Table = fs::read_to_string(root.join("Cargo.toml"))?.parse()?;
+    let number = manifest["workspace"]["package"]["version"].as_str().context("a version")?;
+    let version = |version: &str| format!("[workspace.package]\nversion = \"{version}");
+    let binary = |name: &str| format!("[[bin]]\nname = \"{name}\"");
+    Ok([
+        Edit {
+            file: "Cargo.toml".to_owned(),
+            search: version(&format!("{number}\"")),
+            replace: version(&format!("{number}-planted\"")),
+        },
+        Edit {
+            file: "crates/sim/Cargo.toml".to_owned(),
+            search: binary("byname-sim"),
+            replace: binary(BINARY),
+        },
+    ])
 }
 
 fn edit(
