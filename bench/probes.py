@@ -177,7 +177,7 @@ def t7(lab, options, say):
     """
     reason = contenders.Xrootd.missing()
     if not RANGES.exists():
-        reason = "no reader: cargo build --release -p byname-client --example ranges"
+        reason = "no reader: cargo build --release -p byname-profile --example ranges"
     if reason:
         say(f"T7: not run: {reason}")
         return

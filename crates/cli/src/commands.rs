@@ -1,5 +1,6 @@
 //! One module per command.
 
+use byname_profile::{Environment, Paths};
 mod bench;
 mod cat;
 mod config;
@@ -29,7 +30,6 @@ pub(crate) mod up;
 mod verify;
 
 use crate::exit::Outcome;
-use crate::paths::Paths;
 
 /// The verbs.
 #[derive(Debug, clap::Subcommand)]
@@ -61,7 +61,7 @@ pub(crate) enum Command {
 impl Command {
     /// Runs the command.
     pub(crate) fn run(&self, quiet: bool) -> Outcome {
-        let paths = Paths::from_env();
+        let paths = Paths::new(&Environment::of_process());
         match self {
             Self::Up(args) => up::run(args, &paths),
             Self::Get(args) => get::run(args, &paths, quiet),

@@ -6,15 +6,16 @@
 mod commands;
 mod exchange;
 mod exit;
+mod failure;
+mod forwarders;
 mod manager;
 mod node_config;
 mod notify;
 mod output;
-mod paths;
 mod progress;
-mod seen;
 mod settings;
 mod target;
+mod typed;
 mod walk;
 
 use clap::Parser;

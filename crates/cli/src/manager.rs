@@ -1,20 +1,18 @@
 //! A forwarder to be looked at and commanded through NFD's management protocol; any forwarder that
 //! speaks it will do.
 
-use crate::commands::daemon::{endpoint, name};
-use crate::commands::serve::first_answering;
 use crate::exchange::Exchange;
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
-use crate::paths::Paths;
-use crate::settings::Settings;
-use crate::target;
+use crate::typed::{endpoint, name};
+use crate::{forwarders, settings};
 use byname_io::{Connection, Endpoint};
 use byname_packet::mgmt::{
     ControlParameters, ControlResponse, CsInfo, FaceStatus, FibEntry, GeneralStatus, RibEntry,
     StrategyChoice, status_code,
 };
 use byname_packet::{DecodeError, Name};
+use byname_profile::Paths;
 use std::time::Duration;
 
 /// How long the forwarder may think. Making a face over TCP includes connecting.
@@ -40,12 +38,12 @@ pub(crate) struct Manager {
 impl Manager {
     /// Connects to the forwarder that the flags, the settings or the usual places name.
     pub(crate) fn open(args: &ManagerArgs, paths: &Paths) -> Outcome<Self> {
-        let settings = Settings::load(paths)?;
+        let profile = settings::profile(paths)?;
         let endpoints = match &args.connect {
             Some(uri) => vec![endpoint(uri)?],
-            None => target::search(&settings, paths)?,
+            None => profile.forwarders(false)?,
         };
-        Self::connect(&first_answering(&endpoints)?)
+        Self::connect(&forwarders::first_answering(&endpoints)?)
     }
 
     /// Connects to a certain forwarder.

@@ -3,15 +3,15 @@
 //! Read at the start and again at each reload, by the same function, so that what a reload leads
 //! to is what a restart would.
 
-use crate::commands::daemon::{endpoint, endpoints, name};
 use crate::exit::{Code, Failure, Outcome};
-use crate::paths::Paths;
-use crate::settings::Settings;
+use crate::settings;
+use crate::typed::{endpoint, endpoints, name};
 use byname_io::Endpoint;
 use byname_node::file::AllowEntry;
 use byname_node::{NodeConfig, StaticRoute};
 use byname_packet::Name;
 use byname_packet::mgmt::CommandVerifier;
+use byname_profile::{Paths, Settings};
 use byname_security::cert::Certificate;
 use byname_security::command::AnchorVerifier;
 use byname_security::key::KeyId;
@@ -79,8 +79,8 @@ pub(crate) fn own_endpoints(paths: &Paths) -> Outcome<[Endpoint; 2]> {
 /// The first mistake, with the file and line or the flag.
 pub(crate) fn load(paths: &Paths, flags: &Flags, before: &Allowed) -> Outcome<Loaded> {
     let settings = match &flags.config {
-        Some(file) => Settings::load_only(file)?,
-        None => Settings::load(paths)?,
+        Some(file) => settings::load_only(file)?,
+        None => settings::profile(paths)?.settings().clone(),
     };
     let mut node = from_settings(&settings)?;
     if !flags.listen.is_empty() {
@@ -104,7 +104,7 @@ pub(crate) fn load(paths: &Paths, flags: &Flags, before: &Allowed) -> Outcome<Lo
         // A group that may not write cannot connect.
         node.socket_access.mode |= 0o060;
     }
-    let file = settings.forwarder()?;
+    let file = settings::forwarder(&settings)?;
     let mut entries = file.allow_register;
     for text in &flags.allow_register {
         entries.push(allow_register(text)?);
@@ -120,7 +120,7 @@ pub(crate) fn load(paths: &Paths, flags: &Flags, before: &Allowed) -> Outcome<Lo
 
 /// What the files and the environment say.
 pub(crate) fn from_settings(settings: &Settings) -> Outcome<NodeConfig> {
-    let file = settings.forwarder()?;
+    let file = settings::forwarder(settings)?;
     let mut config = NodeConfig::default();
     let mib = settings.number("forwarder.content_store_mib");
     config.forwarder.cs_bytes_max = usize::try_from(mib << 20).unwrap_or(usize::MAX);

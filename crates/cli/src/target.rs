@@ -1,27 +1,17 @@
 //! From what a user types (a name or a link, and flags) to a connected client that trusts what it
 //! should.
 
-use crate::commands::daemon::{endpoint, keychain_failure};
-use crate::commands::trust::trust_failure;
-use crate::exit::{Code, Failure, Outcome, chain};
-use crate::output;
-use crate::paths::Paths;
-use crate::seen;
-use crate::settings::Settings;
-use byname_client::{Client, ClientConfig, ClientError, Copies, Stop, default_endpoints_with};
+use crate::exit::{Code, Failure, Outcome};
+use crate::{output, settings, typed};
+use byname_client::{Client, ClientConfig, ClientError, Stop};
 use byname_io::Endpoint;
-use byname_keychain::{Keychain, TrustStore};
 use byname_packet::Name;
-use byname_security::link::Link;
-use byname_security::trust::{TrustError, TrustPolicy, Trusted, UnknownKeys};
+use byname_profile::{Endpoints, Link, OpenOptions, Paths, Profile, SeenVersions, UnknownKey};
+use byname_security::trust::{Trusted, UnknownKeys};
 use byname_transfer::congestion::Congestion;
-use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::freshness::Freshness;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Flags of every command that reads.
@@ -71,82 +61,31 @@ pub(crate) struct Pace {
 
 /// A name to read, a client to read it with, and how to make another client once the user has
 /// decided about a key.
-pub(crate) struct Session<'a> {
+pub(crate) struct Session {
     pub(crate) name: Name,
-    paths: &'a Paths,
-    endpoints: Vec<Endpoint>,
+    profile: Profile,
+    endpoints: Endpoints,
     config: ClientConfig,
     client: Client,
+    seen: SeenVersions,
     insecure: bool,
     age_ns: Option<u64>,
 }
 
-/// Where to look for a forwarder when neither a flag nor a link says.
-pub(crate) fn search(settings: &Settings, paths: &Paths) -> Outcome<Vec<Endpoint>> {
-    match settings.text("client.connect") {
-        Some(uri) => Ok(vec![endpoint(&uri)?]),
-        None => Ok(default_endpoints_with(&paths.socket()?)),
-    }
-}
-
-/// The same for whoever carries much: a forwarder of this user or of root by shared memory first.
-pub(crate) fn search_bulk(settings: &Settings, paths: &Paths) -> Outcome<Vec<Endpoint>> {
-    let mut endpoints = search(settings, paths)?;
-    let own = Endpoint::Unix(paths.socket()?);
-    let memory = paths.memory_socket()?;
-    if endpoints.first() == Some(&own) && is_trusted_socket(&memory) {
-        endpoints.insert(0, Endpoint::Memif { path: memory, id: 0, role: None });
-    }
-    Ok(endpoints)
-}
-
-/// Whether a socket is there that others cannot have made.
-fn is_trusted_socket(path: &Path) -> bool {
-    let own_uid = rustix::process::geteuid().as_raw();
-    std::fs::symlink_metadata(path).is_ok_and(|found| {
-        found.file_type().is_socket() && (found.uid() == own_uid || found.uid() == 0)
-    })
-}
-
-/// A link, or a name without address and key.
-fn parse(target: &str) -> Outcome<Link> {
-    if Link::is_link(target) {
-        return target.parse().map_err(Failure::usage);
-    }
-    let name = Name::from_user(target).map_err(Failure::usage)?;
-    Ok(Link { name, via: Vec::new(), key: None })
-}
-
-impl<'a> Session<'a> {
+impl Session {
     /// Connects for `target`.
-    pub(crate) fn open(
-        target: &str,
-        args: &ReadArgs,
-        pace: Pace,
-        paths: &'a Paths,
-    ) -> Outcome<Self> {
-        let settings = Settings::load(paths)?;
-        let link = parse(target)?;
-        let endpoints = match &args.connect {
-            Some(uri) => vec![endpoint(uri)?],
-            None if !args.via.is_empty() => {
-                args.via.iter().map(|uri| endpoint(uri)).collect::<Outcome<_>>()?
-            }
-            None if !link.via.is_empty() => {
-                link.via.iter().map(|uri| endpoint(uri)).collect::<Outcome<_>>()?
-            }
-            None if pace.is_bulk => search_bulk(&settings, paths)?,
-            None => search(&settings, paths)?,
-        };
-        let mut config = config(args, pace, &link, &settings, paths)?;
-        config.asks_all = args.connect.is_none() && !(args.via.is_empty() && link.via.is_empty());
+    pub(crate) fn open(target: &str, args: &ReadArgs, pace: Pace, paths: &Paths) -> Outcome<Self> {
+        let profile = settings::profile(paths)?;
+        let link = Link::from_user(target)?;
+        let options = options(args, pace)?;
+        let endpoints = profile.endpoints(&link, &options)?;
+        let config = profile.client_config(&link, &options)?;
         if args.insecure {
             output::err_line("--insecure: nobody's signature is checked, whoever answers decides");
         }
-        let client = connect(&endpoints, &config, paths)?;
-        let name = link.name;
-        let mut session =
-            Self { name, paths, endpoints, config, client, insecure: args.insecure, age_ns: None };
+        let (client, seen) = profile.connect(&endpoints, config.clone())?;
+        let (name, insecure, age_ns) = (link.name, args.insecure, None);
+        let mut session = Self { name, profile, endpoints, config, client, seen, insecure, age_ns };
         if args.trust_on_first_use {
             session.trust_on_first_use()?;
         }
@@ -161,17 +100,14 @@ impl<'a> Session<'a> {
     ) -> Outcome<T> {
         let name = self.name.clone();
         let mut result = read(&mut self.client, &name);
-        if let Err(ClientError::Read(ReadError::Trust(TrustError::UnknownKey {
-            key_id,
-            identity,
-            ..
-        }))) = &result
-            && ask(&name, identity, &key_id.to_string())
+        let unknown = result.as_ref().err().and_then(UnknownKey::of);
+        if let Some(UnknownKey { identity, key_id, .. }) = unknown
+            && ask(&name, &identity, &key_id.to_string())
         {
-            let mut store = TrustStore::open(&self.paths.trust).map_err(|e| trust_failure(&e))?;
-            store.add_anchor(identity.clone(), *key_id).map_err(|e| trust_failure(&e))?;
-            self.config.trust.add_anchor(identity.clone(), *key_id);
-            self.client = connect(&self.endpoints, &self.config, self.paths)?;
+            self.profile.trust(&identity, key_id)?;
+            self.config.trust.add_anchor(identity, key_id);
+            let connected = self.profile.connect(&self.endpoints, self.config.clone())?;
+            (self.client, self.seen) = connected;
             result = read(&mut self.client, &name);
         }
         if let Some(age_ns) = self.client.versions_mut().take_age_ns() {
@@ -184,16 +120,16 @@ impl<'a> Session<'a> {
             };
             output::err_line(&format!("as of {age} ago: {why}"));
         }
-        if let Err(unsaved) = seen::save(self.paths, self.client.versions_mut()) {
+        if let Err(error) = self.seen.save(self.client.versions_mut()) {
             // What was read is whole all the same, or failed for a reason that matters more.
-            tracing::warn!("versions seen will not be remembered: {}", unsaved.message);
+            tracing::warn!("versions seen will not be remembered: {error}");
         }
-        result.map_err(|error| failure(&error))
+        Ok(result?)
     }
 
     /// The forwarders that may be asked, in order.
     pub(crate) fn endpoints(&self) -> &[Endpoint] {
-        &self.endpoints
+        &self.endpoints.list
     }
 
     /// How old what was read is, in milliseconds, if it did not come from the publisher.
@@ -247,8 +183,7 @@ impl<'a> Session<'a> {
         let name = self.name.clone();
         let found = self.run(|client, _| client.stat(&name))?;
         if let Trusted::FirstUse { key, identity } = found.trust {
-            let mut store = TrustStore::open(&self.paths.trust).map_err(|e| trust_failure(&e))?;
-            store.add_anchor(identity.clone(), key).map_err(|e| trust_failure(&e))?;
+            self.profile.trust(&identity, key)?;
             let shown = output::name(identity.view());
             output::err_line(&format!("{key} is trusted for {shown} from now on"));
         }
@@ -256,57 +191,33 @@ impl<'a> Session<'a> {
     }
 }
 
-fn config(
-    args: &ReadArgs,
-    pace: Pace,
-    link: &Link,
-    settings: &Settings,
-    paths: &Paths,
-) -> Outcome<ClientConfig> {
-    let unknown_keys = match (args.insecure, args.trust_on_first_use) {
-        (true, _) => UnknownKeys::Insecure,
-        (false, true) => UnknownKeys::TrustOnFirstUse,
-        (false, false) => UnknownKeys::Refuse,
-    };
-    let mut trust = policy(paths, unknown_keys)?;
-    if let Some(key) = link.key {
-        trust.add_anchor(link.name.clone(), key);
-    }
-    let bytes_per_second =
-        pace.bytes_per_second.unwrap_or_else(|| settings.number("client.bwlimit"));
-    let transfers = pace.transfers.unwrap_or_else(|| settings.number("client.transfers"));
-    let timeout_s = args.timeout.unwrap_or_else(|| settings.number("client.timeout_s"));
-    let retries = settings.number("client.retries");
+/// The user's wishes, as flags say them.
+fn options(args: &ReadArgs, pace: Pace) -> Outcome<OpenOptions> {
     let stop = Stop::default();
     watch_signals(&stop)?;
-    Ok(ClientConfig {
-        trust,
-        timeout: Duration::from_secs(timeout_s.max(1)),
-        retries: args.retries.unwrap_or(u32::try_from(retries).unwrap_or(u32::MAX)),
-        transfers: usize::try_from(transfers).unwrap_or(1).max(1),
-        bytes_per_second: (bytes_per_second > 0).then_some(bytes_per_second),
-        min_bytes_per_second: pace.min_bytes_per_second,
-        congestion: pace.congestion,
+    Ok(OpenOptions {
+        connect: args.connect.as_deref().map(typed::endpoint).transpose()?,
+        via: typed::endpoints(&args.via)?,
+        unknown_keys: match (args.insecure, args.trust_on_first_use) {
+            (true, _) => UnknownKeys::Insecure,
+            (false, true) => UnknownKeys::TrustOnFirstUse,
+            (false, false) => UnknownKeys::Refuse,
+        },
         freshness: match (args.fresh, args.offline) {
             (true, _) => Freshness::Required,
             (false, true) => Freshness::Offline,
             (false, false) => Freshness::Preferred,
         },
-        copies: pace.keeps_packets.then(|| Arc::new(Copies::new(paths.copies.clone()))),
+        timeout: args.timeout.map(Duration::from_secs),
+        retries: args.retries,
+        transfers: pace.transfers,
+        bytes_per_second: pace.bytes_per_second,
+        min_bytes_per_second: pace.min_bytes_per_second,
+        congestion: pace.congestion,
+        keeps_packets: pace.keeps_packets,
+        is_bulk: pace.is_bulk,
         stop,
-        ..ClientConfig::default()
     })
-}
-
-/// Whom to believe. A reader needs no state of its own: it may run where it cannot write.
-fn policy(paths: &Paths, unknown_keys: UnknownKeys) -> Outcome<TrustPolicy> {
-    let is_absent = |dir: &std::path::Path| matches!(dir.try_exists(), Ok(false));
-    if is_absent(&paths.keys) && is_absent(&paths.trust) {
-        return Ok(TrustPolicy { unknown_keys, ..TrustPolicy::default() });
-    }
-    let keychain = Keychain::open(&paths.keys).map_err(|error| keychain_failure(&error))?;
-    let store = TrustStore::open(&paths.trust).map_err(|error| trust_failure(&error))?;
-    keychain.trust_policy(&store, unknown_keys).map_err(|error| keychain_failure(&error))
 }
 
 /// The first Ctrl-C asks to stop in good order, the second ends the process.
@@ -321,12 +232,6 @@ fn watch_signals(stop: &Stop) -> Outcome {
     Ok(())
 }
 
-fn connect(endpoints: &[Endpoint], config: &ClientConfig, paths: &Paths) -> Outcome<Client> {
-    let mut client = Client::connect(endpoints, config.clone()).map_err(|e| failure(&e))?;
-    seen::load(paths, client.versions_mut())?;
-    Ok(client)
-}
-
 /// Asks a person, as ssh does. Without one the answer is no.
 fn ask(name: &Name, identity: &Name, key: &str) -> bool {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
@@ -339,67 +244,4 @@ fn ask(name: &Name, identity: &Name, key: &str) -> bool {
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).is_ok()
         && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
-}
-
-/// Whether a directory was asked for and a file is there.
-pub(crate) fn is_a_file(error: &ClientError) -> bool {
-    let ClientError::Read(ReadError::Protocol { problem, .. }) = error else { return false };
-    *problem == ProtocolProblem::Kind { is_directory: false }
-}
-
-/// The exit code and the advice for an error of the client.
-pub(crate) fn failure(error: &ClientError) -> Failure {
-    let text = chain(error);
-    match error {
-        ClientError::Read(error) => read_failure(error, text),
-        ClientError::NoForwarder { .. }
-        | ClientError::NoEndpoint { .. }
-        | ClientError::Unreachable { .. } => Failure::new(Code::NoRoute, text)
-            .hint("is the publisher's `byname up` running? --connect URI names another forwarder"),
-        ClientError::Disconnected { .. } => Failure::new(Code::NoRoute, text)
-            .hint("run the same command again to go on where it stopped"),
-        ClientError::NoProgress { .. } => Failure::new(Code::NoRoute, text),
-        ClientError::LocalDisk { .. } | ClientError::InTheWay { .. } => {
-            Failure::new(Code::LocalDisk, text)
-        }
-        ClientError::Exists { .. } => Failure::new(Code::LocalDisk, text),
-        ClientError::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-            Failure::new(Code::Other, "")
-        }
-        ClientError::Output(_) => Failure::new(Code::LocalDisk, text),
-        ClientError::Interrupted => Failure::new(Code::Interrupted, "interrupted")
-            .hint("run the same command again to go on where it stopped"),
-        _ => Failure::new(Code::Other, text),
-    }
-}
-
-fn read_failure(error: &ReadError, text: String) -> Failure {
-    match error {
-        ReadError::NotFound { .. } => Failure::new(Code::NotFound, text),
-        ReadError::NoRoute { .. } => Failure::new(Code::NoRoute, text)
-            .hint("is the name right, and is its publisher running?"),
-        ReadError::TimeOut { .. } | ReadError::RootPending { .. } | ReadError::NotFresh { .. } => {
-            Failure::new(Code::NoRoute, text)
-        }
-        ReadError::NoPermission { .. } => Failure::new(Code::LocalDisk, text),
-        ReadError::RolledBack { name, .. } => {
-            let name = output::name(name.view());
-            Failure::new(Code::NotVerified, text)
-                .hint(format!("to accept the older version: byname trust forget '{name}'"))
-        }
-        ReadError::Trust(TrustError::NoCertificate { .. }) => Failure::new(Code::UnknownKey, text),
-        ReadError::Trust(error) if error.is_unknown_key() => Failure::new(Code::UnknownKey, text),
-        ReadError::Trust(_) | ReadError::BadUnit { .. } | ReadError::BadNode { .. } => {
-            Failure::new(Code::NotVerified, text)
-        }
-        ReadError::Protocol { problem: ProtocolProblem::Kind { is_directory }, .. } => {
-            let hint = if *is_directory { "to fetch a directory: byname get -r" } else { "" };
-            let failure = Failure::new(Code::Other, text);
-            if hint.is_empty() { failure } else { failure.hint(hint) }
-        }
-        ReadError::Protocol { .. } => Failure::new(Code::NotVerified, text),
-        ReadError::VersionGone { .. }
-        | ReadError::BeingWritten { .. }
-        | ReadError::Unservable { .. } => Failure::new(Code::Other, text),
-    }
 }

@@ -1,5 +1,8 @@
 //! Why a client call failed.
 
+mod errno;
+
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -106,7 +109,7 @@ pub enum ClientError {
     #[error("more than {max} {what}")]
     TooMany {
         /// Of what.
-        what: &'static str,
+        what: Limit,
         /// The limit.
         max: usize,
     },
@@ -116,6 +119,24 @@ pub enum ClientError {
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// A limit of this library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limit {
+    /// Files open at a time.
+    OpenFiles,
+    /// Ranges in one call.
+    Ranges,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Limit::OpenFiles => "open files",
+            Limit::Ranges => "ranges in one call",
+        })
+    }
 }
 
 impl ClientError {

@@ -21,12 +21,11 @@ pub use download::progress::{Event, FileOutcome, FileReport, NoProgress, Progres
 pub use download::striped::SourceReport;
 pub use download::tree::{FAILURES_MAX, Filter, TreeReport};
 pub use engine::path::PathReport;
-pub use error::ClientError;
+pub use error::{ClientError, Limit};
 pub use lookup::listing::{Described, LISTING_BYTES_MAX, Listing};
 pub use read::operation::{RANGES_MAX, RangesRead};
 pub use read::stream::Sink;
 pub use session::client::{Client, FoundFile, TreeOptions};
-pub use session::endpoints::{TRANSPORT_VARIABLE, default_endpoints, default_endpoints_with};
 pub use session::executor::{FILES_OPEN_MAX, SessionOptions};
 pub use session::handle::{Pending, ReadCounters, RemoteFile, Session};
 pub use session::queue::CALLS_MAX;

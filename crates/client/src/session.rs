@@ -7,7 +7,6 @@
 pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod driver;
-pub(crate) mod endpoints;
 pub(crate) mod executor;
 pub(crate) mod handle;
 pub(crate) mod net;

@@ -2,6 +2,8 @@
 //!
 //! Losing a datagram is no error: it is counted in the status of the call that met it.
 
+mod errno;
+
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;

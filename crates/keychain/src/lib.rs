@@ -7,6 +7,7 @@
 //!
 //! A file that others could read (keys) or change (trust) is refused, not silently used.
 
+mod errno;
 mod files;
 mod keychain;
 mod trust_store;

@@ -1,4 +1,4 @@
-//! Keys, certificates, signers, verifiers, links, trust policy and the BLAKE3 hash tree. Sans-I/O.
+//! Keys, certificates, signers, verifiers, trust policy and the BLAKE3 hash tree. Sans-I/O.
 //!
 //! One signature covers a whole file version: the signed metadata names the root of a hash tree
 //! ([`tree`]), and every 8 KiB unit is checked against that root in any order. Who may sign
@@ -11,7 +11,6 @@ pub mod cert;
 pub mod command;
 pub mod foreign;
 pub mod key;
-pub mod link;
 pub mod safe_bag;
 pub mod tree;
 pub mod trust;

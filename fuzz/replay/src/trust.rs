@@ -1,9 +1,9 @@
 //! Targets for what decides whether something is believed.
 
 use byname_packet::NameRef;
+use byname_profile::link::{LINK_BYTES_MAX, Link};
 use byname_security::base64;
 use byname_security::cert::Certificate;
-use byname_security::link::{LINK_BYTES_MAX, Link};
 use byname_security::tree::{Check, HASH_BYTES, NODE_BYTES, NodeId, Tree, UNIT_BYTES, Verifier};
 
 /// A certificate, as a packet or in its text form.

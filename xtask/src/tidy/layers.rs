@@ -10,7 +10,7 @@ use crate::sources::{Source, line_where};
 const RULE: &str = "layering";
 
 /// Each room with the rooms it may use. Rooms that are not named here do not exist yet.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
     ("packet", &[]),
     ("io", &[]),
     ("link", &["packet"]),
@@ -21,7 +21,8 @@ const MAY_USE: [(&str, &[&str]); 14] = [
     ("forwarder", &["link", "packet", "security"]),
     ("node", &["face", "forwarder", "io", "link", "packet"]),
     ("store", &["face", "io", "keychain", "link", "packet", "security", "transfer"]),
-    ("client", &["face", "io", "keychain", "link", "packet", "security", "transfer"]),
+    ("client", &["face", "io", "link", "packet", "security", "transfer"]),
+    ("profile", &["client", "io", "keychain", "packet", "security", "transfer"]),
     ("traffic", &["face", "io", "link", "packet"]),
     ("web", &[]),
     ("sim", &["client", "forwarder", "link", "packet", "security", "store", "transfer"]),

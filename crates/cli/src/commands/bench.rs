@@ -1,10 +1,10 @@
 //! `byname bench`: measuring.
 
+use byname_profile::Paths;
 mod traffic;
 mod transfer;
 
 use crate::exit::Outcome;
-use crate::paths::Paths;
 
 /// Measure forwarders and transfers.
 #[derive(Debug, clap::Args)]

@@ -1,10 +1,10 @@
 //! `byname cat`: verified bytes on standard output, whole or in ranges.
 
 use crate::exit::{Failure, Outcome};
-use crate::paths::Paths;
 use crate::target::{Pace, ReadArgs, Session};
 use byname_client::{Client, ClientError, FoundFile, RANGES_MAX};
 use byname_packet::Name;
+use byname_profile::Paths;
 use byname_transfer::congestion::Congestion;
 use byname_transfer::error::ReadError;
 use std::io::{BufRead, Write};
@@ -56,12 +56,12 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 }
 
 /// Writes the whole file.
-pub(crate) fn whole(session: &mut Session<'_>) -> Outcome {
+pub(crate) fn whole(session: &mut Session) -> Outcome {
     let all = 0..u64::MAX;
     parts(session, std::slice::from_ref(&all))
 }
 
-fn parts(session: &mut Session<'_>, ranges: &[Range<u64>]) -> Outcome {
+fn parts(session: &mut Session, ranges: &[Range<u64>]) -> Outcome {
     let mut out = std::io::BufWriter::with_capacity(256 << 10, std::io::stdout().lock());
     session.run(|client, name| {
         for _ in 1..VERSIONS_MAX {

@@ -2,8 +2,9 @@
 
 use crate::exit::{Failure, Outcome};
 use crate::output;
-use crate::paths::Paths;
-use crate::settings::{Settings, parse_file};
+use crate::settings;
+use byname_profile::settings::{FORWARDER_SECTION, Value};
+use byname_profile::{Paths, Settings};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -34,16 +35,17 @@ enum ConfigCommand {
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
-        ConfigCommand::Show { origin, json } => show(&Settings::load(paths)?, *origin, *json),
+        ConfigCommand::Show { origin, json } => {
+            show(settings::profile(paths)?.settings(), *origin, *json)
+        }
         ConfigCommand::Check { file: Some(file) } => {
             let text = std::fs::read_to_string(file).map_err(|e| Failure::disk(file, e))?;
-            let parsed = parse_file(file, &text)?;
-            let count = parsed.options.len() + parsed.forwarder.len();
+            let count = settings::check(file, &text)?;
             output::err_line(&format!("{}: fine, {count} options", file.display()));
             Ok(())
         }
         ConfigCommand::Check { file: None } => {
-            Settings::load(paths)?;
+            settings::profile(paths)?;
             output::err_line("the configuration in use is fine");
             Ok(())
         }
@@ -55,26 +57,39 @@ fn show(settings: &Settings, origin: bool, json: bool) -> Outcome {
     for (key, setting) in settings.all() {
         if json {
             output::json_line(json!({
-                "name": key.name, "value": setting.value, "origin": setting.origin, "env": key.env,
+                "name": key.name, "value": json_value(&setting.value),
+                "origin": setting.origin.to_string(), "env": key.variable,
             }));
             continue;
         }
         let mut row = vec![key.name.to_owned(), setting.value.to_string()];
-        row.push(if origin { setting.origin.clone() } else { key.help.to_owned() });
+        row.push(if origin { setting.origin.to_string() } else { key.help.to_owned() });
         rows.push(row);
     }
-    for (name, setting) in settings.forwarder_options() {
+    for (name, setting) in settings::forwarder_options(settings)? {
+        let name = format!("{FORWARDER_SECTION}.{name}");
         if json {
             output::json_line(json!({
-                "name": name, "value": setting.value, "origin": setting.origin, "env": null,
+                "name": name, "value": setting.value, "origin": setting.origin.to_string(),
+                "env": null,
             }));
             continue;
         }
-        let what = if origin { setting.origin.as_str() } else { "see byname-forward.toml" };
-        rows.push(vec![name, setting.value.to_string(), what.to_owned()]);
+        let see = || "see byname-forward.toml".to_owned();
+        let what = if origin { setting.origin.to_string() } else { see() };
+        rows.push(vec![name, setting.value.to_string(), what]);
     }
     if !json {
         output::table(&["OPTION", "VALUE", if origin { "FROM" } else { "WHAT" }], &rows);
     }
     Ok(())
+}
+
+fn json_value(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Text(text) => json!(text),
+        Value::Number(number) => json!(number),
+        Value::Switch(switch) => json!(switch),
+        Value::List(items) => json!(items),
+    }
 }

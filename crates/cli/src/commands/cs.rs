@@ -4,8 +4,8 @@ use super::face::{Switch, bits};
 use crate::exit::Outcome;
 use crate::manager::{self, Manager, ManagerArgs, prefix};
 use crate::output;
-use crate::paths::Paths;
 use byname_packet::mgmt::ControlParameters;
+use byname_profile::Paths;
 use serde_json::json;
 
 const FLAG_ADMIT: u64 = 1;

@@ -7,20 +7,18 @@ use super::segments::SegmentArgs;
 use super::serving::ServingArgs;
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
-use crate::paths::Paths;
-use crate::settings::Settings;
-use byname_io::{BindError, Clock, ConnectError, Connection, Endpoint};
+use byname_io::{Clock, ConnectError, Connection, Endpoint};
 use byname_keychain::{Identity, Keychain};
 use byname_node::{Node, NodeConfig, NodeError, Stop};
 use byname_packet::Name;
-use byname_security::link::Link;
+use byname_profile::{Link, Paths, Profile, Settings};
 use byname_store::{
     Exposure, FileServer, FileServerConfig, MountConfig, RegisterError, ServerEvent, ServerHandle,
-    StateError, StoreError,
+    StoreError,
 };
 use byname_transfer::server::SharedSigner;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
@@ -134,8 +132,8 @@ impl Endings {
     /// Waits for the first ending and says whether it was a good one.
     pub(crate) fn wait(self) -> Outcome {
         match self.receiver.recv() {
-            Ok(Ending::Node(Err(error))) => Err(node_failure(&error)),
-            Ok(Ending::Server(Err(error), allow)) => Err(refusal(&error, &allow)),
+            Ok(Ending::Node(Err(error))) => Err(error.into()),
+            Ok(Ending::Server(Err(error), allow)) => Err(refusal(error, &allow)),
             _ => Ok(()),
         }
     }
@@ -144,26 +142,11 @@ impl Endings {
 /// A forwarder with the configuration's options that listens at these endpoints.
 pub(crate) fn node(settings: &Settings, listen: Vec<Endpoint>) -> Outcome<Node> {
     let config = NodeConfig { listen, ..crate::node_config::from_settings(settings)? };
-    Node::new(config).map_err(|error| node_failure(&error))
-}
-
-pub(crate) fn node_failure(error: &NodeError) -> Failure {
-    use byname_io::BindError;
-    let text = chain(error);
-    match error {
-        NodeError::Access { .. }
-        | NodeError::Bind(BindError::Denied { .. } | BindError::NotASocket { .. }) => {
-            Failure::new(Code::LocalDisk, text)
-        }
-        NodeError::Bind(BindError::Endpoint(_)) => Failure::usage(text),
-        NodeError::Bind(BindError::InUse { .. }) => Failure::new(Code::Other, text)
-            .hint("stop the other process, or choose another address with --listen"),
-        _ => Failure::new(Code::Other, text),
-    }
+    Ok(Node::new(config)?)
 }
 
 /// A failure of a running server: if a forwarder elsewhere refused, what would let us in.
-fn refusal(error: &StoreError, allow: &str) -> Failure {
+fn refusal(error: StoreError, allow: &str) -> Failure {
     let is_remote = matches!(
         error,
         StoreError::Register(
@@ -171,33 +154,11 @@ fn refusal(error: &StoreError, allow: &str) -> Failure {
                 | RegisterError::Silent { is_local: false, .. }
         )
     );
-    let failure = server_failure(error);
+    let failure = Failure::from(error);
     if !is_remote {
         return failure;
     }
     failure.hint(format!("its operator has to run: byname forward {allow}"))
-}
-
-pub(crate) fn server_failure(error: &StoreError) -> Failure {
-    let text = chain(error);
-    match error {
-        StoreError::Bind(BindError::InUse { .. }) => Failure::new(Code::Other, text)
-            .hint("stop the other process, or choose another address with --listen"),
-        StoreError::Bind(BindError::Denied { .. } | BindError::NotASocket { .. }) => {
-            Failure::new(Code::LocalDisk, text)
-        }
-        StoreError::Bind(BindError::Endpoint(_)) => Failure::usage(text),
-        StoreError::State(StateError::Locked { .. }) => Failure::new(Code::LocalDisk, text).hint(
-            "another `byname up` or `serve` publishes this very name; choose another --name, or \
-             stop it",
-        ),
-        StoreError::State(_) | StoreError::Mount { .. } => Failure::new(Code::LocalDisk, text),
-        StoreError::Prefix { .. } => Failure::usage(text),
-        StoreError::Connect(_) => Failure::new(Code::NoRoute, text)
-            .hint("start a forwarder first: `byname forward`, or use `byname up`"),
-        StoreError::Register(_) => Failure::new(Code::NoRoute, text),
-        _ => Failure::new(Code::Other, text),
-    }
 }
 
 /// Opens the file server of a publication, making its identity if that is missing.
@@ -206,25 +167,23 @@ pub(crate) fn server_failure(error: &StoreError) -> Failure {
 /// can run side by side, and what was announced of a name does not depend on what else is
 /// published.
 pub(crate) fn file_server(
-    paths: &Paths,
-    settings: &Settings,
+    profile: &Profile,
     publication: &Publication,
     exposure: Exposure,
 ) -> Outcome<(FileServer, Identity)> {
     let (segments, serving) = (SegmentArgs::default(), ServingArgs::default());
-    file_server_with(paths, settings, publication, exposure, (&segments, &serving))
+    file_server_with(profile, publication, exposure, (&segments, &serving))
 }
 
 /// The same with a choice of signatures for segments, and of how it serves.
 pub(crate) fn file_server_with(
-    paths: &Paths,
-    settings: &Settings,
+    profile: &Profile,
     publication: &Publication,
     exposure: Exposure,
     (segments, serving): (&SegmentArgs, &ServingArgs),
 ) -> Outcome<(FileServer, Identity)> {
-    let failed = |error| keychain_failure(&error);
-    let keychain = Keychain::open(&paths.keys).map_err(failed)?;
+    let paths = profile.paths();
+    let keychain = Keychain::open(&paths.keys)?;
     let identity = identity(&keychain, &publication.name)?;
     let signer: SharedSigner = Arc::new(identity.signer.clone());
     let mount = MountConfig {
@@ -237,15 +196,15 @@ pub(crate) fn file_server_with(
     let mut config = FileServerConfig::new(vec![mount], state);
     let segments = segments.signer(paths, &identity)?;
     config.segment_signer = segments.signer;
-    let certificates = keychain.certificates_to_serve(identity.prefix.view()).map_err(failed)?;
+    let certificates = keychain.certificates_to_serve(identity.prefix.view())?;
     config.certificates = certificates.iter().map(|it| it.wire().to_vec()).collect();
     config.certificates.extend(segments.certificate);
     if !publication.name.view().is_prefix_of(identity.prefix.view()) {
         // The key belongs to a name above: its certificates must be reachable too.
         config.also_register = vec![(identity.prefix.with_generic(b"KEY"), signer)];
     }
-    serving.apply(settings, &mut config);
-    let server = FileServer::new(config).map_err(|error| server_failure(&error))?;
+    serving.apply(profile.settings(), &mut config);
+    let server = FileServer::new(config)?;
     Ok((server, identity))
 }
 
@@ -279,30 +238,19 @@ pub(crate) fn state_name(name: &Name) -> String {
 }
 
 fn identity(keychain: &Keychain, name: &Name) -> Outcome<Identity> {
-    let failed = |error| keychain_failure(&error);
-    if let Some(identity) = keychain.identity_for(name.view()).map_err(failed)? {
+    if let Some(identity) = keychain.identity_for(name.view())? {
         return Ok(identity);
     }
     let now_ns = Clock::new().unix_ns();
     let identity =
         keychain.create_identity(name.view(), byname_security::key::Algorithm::default(), now_ns);
-    let identity = identity.map_err(failed)?;
+    let identity = identity?;
     output::err_line(&format!(
         "made a key for {}: {}",
         output::name(name.view()),
         identity.certificate.key_id()
     ));
     Ok(identity)
-}
-
-pub(crate) fn keychain_failure(error: &byname_keychain::KeychainError) -> Failure {
-    use byname_keychain::KeychainError;
-    let code = match error {
-        KeychainError::File(_) => Code::LocalDisk,
-        KeychainError::NoIdentity { .. } | KeychainError::NoSuchKey { .. } => Code::NotFound,
-        _ => Code::Other,
-    };
-    Failure::new(code, chain(error))
 }
 
 /// The link to a publication.
@@ -312,29 +260,4 @@ pub(crate) fn link(publication: &Publication, identity: &Identity, via: &[String
         via: via.to_vec(),
         key: Some(identity.certificate.key_id()),
     }
-}
-
-/// Checks that `directory` is one, and makes its path absolute.
-pub(crate) fn directory(directory: &Path) -> Outcome<PathBuf> {
-    let found = directory.canonicalize().map_err(|e| Failure::disk(directory, e))?;
-    if !found.is_dir() {
-        let message = format!("{}: is not a directory", directory.display());
-        return Err(Failure::new(Code::LocalDisk, message));
-    }
-    Ok(found)
-}
-
-/// Reads URIs.
-pub(crate) fn endpoints(uris: &[String]) -> Outcome<Vec<Endpoint>> {
-    uris.iter().map(|uri| endpoint(uri)).collect()
-}
-
-/// Reads a URI.
-pub(crate) fn endpoint(uri: &str) -> Outcome<Endpoint> {
-    uri.parse().map_err(|error: byname_io::EndpointError| Failure::usage(error))
-}
-
-/// Reads a name as users write it.
-pub(crate) fn name(text: &str) -> Outcome<Name> {
-    Name::from_user(text).map_err(Failure::usage)
 }

@@ -8,12 +8,12 @@ use crate::exchange::{Ask, Exchange, Reply, Wanted};
 use crate::exit::{Code, Failure, Outcome};
 use crate::manager::Manager;
 use crate::output;
-use crate::paths::Paths;
 use crate::target::{Pace, ReadArgs, Session};
 use byname_io::Connection;
 use byname_packet::lp::nack_reason;
 use byname_packet::mgmt::FaceStatus;
 use byname_packet::{Name, NameRef, types};
+use byname_profile::Paths;
 use byname_security::trust::Trusted;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::naming::manifest_name;
@@ -64,7 +64,7 @@ struct Explainer {
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let mut session = Session::open(&args.target, &args.read, Pace::default(), paths)?;
-    let endpoint = super::serve::first_answering(session.endpoints())?;
+    let endpoint = crate::forwarders::first_answering(session.endpoints())?;
     let started = Instant::now();
     let connection = Connection::connect(&endpoint, Duration::from_secs(5))
         .map_err(|error| Failure::new(Code::NoRoute, error))?;

@@ -3,8 +3,8 @@
 use crate::exit::Outcome;
 use crate::manager::{self, Manager, ManagerArgs};
 use crate::output;
-use crate::paths::Paths;
 use byname_packet::mgmt::{ControlParameters, FaceStatus};
+use byname_profile::Paths;
 use serde_json::{Value, json};
 
 const FLAG_LOCAL_FIELDS: u64 = 1;

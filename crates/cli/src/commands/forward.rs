@@ -1,11 +1,11 @@
 //! `byname forward`: a forwarder and nothing else.
 
-use super::daemon::{Endings, node_failure};
+use super::daemon::Endings;
 use crate::exit::{Code, Failure, Outcome};
 use crate::node_config::{self, Allowed, Flags};
-use crate::paths::Paths;
 use crate::{notify, output};
 use byname_node::{Changes, Control, Node};
+use byname_profile::Paths;
 use signal_hook::consts::SIGHUP;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ impl Args {
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let flags = args.flags();
     let loaded = node_config::load(paths, &flags, &Allowed::default())?;
-    let node = Node::new(loaded.node).map_err(|error| node_failure(&error))?;
+    let node = Node::new(loaded.node)?;
     let endings = Endings::watch_signals()?;
     let control = node.control();
     if let Some(address) = loaded.metrics {

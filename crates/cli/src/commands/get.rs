@@ -2,13 +2,14 @@
 
 mod filter;
 
-use crate::exit::{Code, Failure, Outcome, chain};
+use crate::exit::{Code, Failure, Outcome};
+use crate::failure;
 use crate::output;
-use crate::paths::Paths;
 use crate::progress::Reporter;
-use crate::target::{self, Pace, ReadArgs, Session};
+use crate::target::{Pace, ReadArgs, Session};
 use crate::walk::{self, Wanted};
 use byname_client::{ClientError, DownloadOptions, TreeOptions, TreeReport};
+use byname_profile::Paths;
 use byname_transfer::congestion::Congestion;
 use filter::{Filter, FilterArgs};
 use serde_json::json;
@@ -137,7 +138,7 @@ fn parse_size(text: &str) -> Result<u64, NoSize> {
     size.ok_or(NoSize)
 }
 
-fn default_target(session: &Session<'_>) -> Outcome<PathBuf> {
+fn default_target(session: &Session) -> Outcome<PathBuf> {
     let last = session.name.view().last().map(|component| component.value);
     match last.filter(|name| byname_transfer::naming::is_safe_entry(name)) {
         Some(name) => Ok(PathBuf::from(OsStr::from_bytes(name))),
@@ -149,7 +150,7 @@ fn options(args: &Args) -> DownloadOptions {
     DownloadOptions { no_clobber: args.no_clobber, sync: args.sync, checksum: args.checksum }
 }
 
-fn file(args: &Args, session: &mut Session<'_>, target: &Path, quiet: bool) -> Outcome {
+fn file(args: &Args, session: &mut Session, target: &Path, quiet: bool) -> Outcome {
     let mut reporter = Reporter::new(quiet, false);
     let result =
         session.run(|client, name| client.download(name, target, options(args), &mut reporter));
@@ -159,7 +160,7 @@ fn file(args: &Args, session: &mut Session<'_>, target: &Path, quiet: bool) -> O
     Ok(())
 }
 
-fn tell(args: &Args, (session, reporter): (&Session<'_>, &Reporter), failed: u64, quiet: bool) {
+fn tell(args: &Args, (session, reporter): (&Session, &Reporter), failed: u64, quiet: bool) {
     let (kept, unkept) = session.kept_counts();
     if unkept > 0 {
         tracing::info!("{unkept} packets of the publisher could not be kept with the copies");
@@ -186,7 +187,7 @@ fn tell(args: &Args, (session, reporter): (&Session<'_>, &Reporter), failed: u64
 
 fn tree(
     args: &Args,
-    session: &mut Session<'_>,
+    session: &mut Session,
     mut filter: Filter,
     target: &Path,
     quiet: bool,
@@ -196,7 +197,7 @@ fn tree(
         let mut accept = |path: &Path, is_directory: bool| filter.accepts(path, is_directory);
         let options = TreeOptions { files: options(args), filter: &mut accept };
         match client.download_tree(name, target, options, &mut reporter) {
-            Err(error) if target::is_a_file(&error) => Ok(None),
+            Err(error) if failure::is_a_file(&error) => Ok(None),
             other => other.map(Some),
         }
     });
@@ -219,7 +220,7 @@ fn tree(
 fn some_failed(report: &TreeReport, missing: &[PathBuf], failed: u64) -> Failure {
     let mut lines = Vec::new();
     for (path, error) in &report.failures {
-        lines.push(output::one_line(&format!("{}: {}", path.display(), chain(error))));
+        lines.push(output::one_line(&format!("{}: {}", path.display(), failure::text(error))));
     }
     let unpublished = |path: &PathBuf| format!("{}: is not published", path.display());
     lines.extend(missing.iter().map(|path| output::one_line(&unpublished(path))));
@@ -234,7 +235,7 @@ fn some_failed(report: &TreeReport, missing: &[PathBuf], failed: u64) -> Failure
         .hint(lines.join("\n"))
 }
 
-fn dry_run(args: &Args, session: &mut Session<'_>, filter: &Filter, target: &Path) -> Outcome {
+fn dry_run(args: &Args, session: &mut Session, filter: &Filter, target: &Path) -> Outcome {
     if !args.recursive {
         let found = session.run(|client, name| client.stat(name))?;
         let size = found.metadata.size.map(output::size).unwrap_or_default();

@@ -2,13 +2,13 @@
 
 mod exchange;
 
-use super::daemon::{keychain_failure, name};
 use crate::exit::{Failure, Outcome};
 use crate::output;
-use crate::paths::Paths;
+use crate::typed::name;
 use byname_io::Clock;
 use byname_keychain::{KeyInfo, Keychain, KeychainError};
 use byname_packet::signature::parse_iso;
+use byname_profile::Paths;
 use byname_security::key::{Algorithm, KeyId};
 use serde_json::json;
 
@@ -80,14 +80,13 @@ enum AlgorithmArg {
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
-    let failed = |error: KeychainError| keychain_failure(&error);
-    let keychain = Keychain::open(&paths.keys).map_err(failed)?;
+    let keychain = Keychain::open(&paths.keys)?;
     let now_ns = Clock::new().unix_ns();
     match &args.command {
-        KeyCommand::List { json } => print(&keychain.list().map_err(failed)?, *json),
+        KeyCommand::List { json } => print(&keychain.list()?, *json),
         KeyCommand::Show { name: text, json } => {
             let prefix = name(text)?;
-            let mut keys = keychain.list().map_err(failed)?;
+            let mut keys = keychain.list()?;
             keys.retain(|key| key.identity == prefix);
             if keys.is_empty() {
                 return Err(no_key(text));
@@ -112,17 +111,17 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
                 validity.not_after_s = validity.not_after_s.max(validity.not_before_s);
             }
             let made = keychain.create_identity_with(prefix.view(), algorithm, validity, now_ns);
-            output::out_line(&made.map_err(failed)?.certificate.key_id().to_string());
+            output::out_line(&made?.certificate.key_id().to_string());
             Ok(())
         }
         KeyCommand::Rotate { name: text } => {
-            let identity = keychain.rotate(name(text)?.view(), now_ns).map_err(failed)?;
+            let identity = keychain.rotate(name(text)?.view(), now_ns)?;
             output::out_line(&identity.certificate.key_id().to_string());
             output::err_line("restart what publishes under this name to use the new key");
             Ok(())
         }
         KeyCommand::Revoke { key } => {
-            let info = keychain.revoke(key_id(key)?).map_err(failed)?;
+            let info = keychain.revoke(key_id(key)?)?;
             let identity = output::name(info.identity.view());
             output::err_line(&format!("{} of {identity} is not used any more", info.key_id));
             output::err_line(&format!(

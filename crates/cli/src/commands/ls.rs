@@ -1,12 +1,13 @@
 //! `byname ls`: what is published in a directory.
 
 use crate::exit::Outcome;
+use crate::failure;
 use crate::output;
-use crate::paths::Paths;
-use crate::target::{self, Pace, ReadArgs, Session};
+use crate::target::{Pace, ReadArgs, Session};
 use crate::walk::{self, Wanted};
 use byname_client::{Client, ClientError};
 use byname_packet::Name;
+use byname_profile::Paths;
 use byname_security::tree::Hash;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::manifest::Entry;
@@ -40,7 +41,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let mut session = Session::open(&args.target, &args.read, Pace::default(), paths)?;
     session.run(|client, name| match list(args, client, name) {
-        Err(error) if target::is_a_file(&error) => {
+        Err(error) if failure::is_a_file(&error) => {
             let details = Details::of(&client.stat(name)?);
             show(args, name, &output::name(name.view()), Some(&details), false);
             Ok(())

@@ -1,13 +1,12 @@
 //! `serve --mirror`: serving copies with what their publisher signed, without any key.
 
-use super::daemon::{Publication, keychain_failure, mirror_state_dir, server_failure};
+use super::daemon::{Publication, mirror_state_dir};
 use super::serving::ServingArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output;
-use crate::paths::Paths;
-use crate::settings::Settings;
 use byname_keychain::Keychain;
 use byname_packet::{DigestSigner, Name};
+use byname_profile::{Paths, Profile};
 use byname_store::{Exposure, FileServer, FileServerConfig, MirrorConfig, MountConfig};
 use byname_transfer::server::{Counters, MirrorOptions, SharedSigner};
 use serde_json::json;
@@ -34,12 +33,12 @@ pub(crate) struct MirrorArgs {
 /// Opens a server of copies. Its commands to the forwarder are signed with a key of this user if
 /// there is one for the name; what it serves, never.
 pub(crate) fn server(
-    paths: &Paths,
-    settings: &Settings,
+    profile: &Profile,
     publication: &Publication,
     exposure: Exposure,
     (args, serving): (MirrorArgs, &ServingArgs),
 ) -> Outcome<FileServer> {
+    let paths = profile.paths();
     let signer = command_signer(paths, &publication.name)?;
     let mount = MountConfig {
         prefix: publication.name.clone(),
@@ -71,16 +70,16 @@ pub(crate) fn server(
         }
         config.certificates.push(wire);
     }
-    serving.apply(settings, &mut config);
-    FileServer::new(config).map_err(|error| server_failure(&error))
+    serving.apply(profile.settings(), &mut config);
+    Ok(FileServer::new(config)?)
 }
 
 fn command_signer(paths: &Paths, name: &Name) -> Outcome<SharedSigner> {
     if matches!(paths.keys.try_exists(), Ok(false)) {
         return Ok(Arc::new(DigestSigner));
     }
-    let keychain = Keychain::open(&paths.keys).map_err(|error| keychain_failure(&error))?;
-    let identity = keychain.identity_for(name.view()).map_err(|error| keychain_failure(&error))?;
+    let keychain = Keychain::open(&paths.keys)?;
+    let identity = keychain.identity_for(name.view())?;
     Ok(match identity {
         Some(identity) => Arc::new(identity.signer.clone()),
         None => Arc::new(DigestSigner),

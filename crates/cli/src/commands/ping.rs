@@ -3,11 +3,9 @@
 use crate::exchange::{Ask, Exchange, Reply, Wanted};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
-use crate::paths::Paths;
-use crate::settings::Settings;
-use crate::target;
+use crate::{forwarders, settings, typed};
 use byname_io::Connection;
-use byname_security::link::Link;
+use byname_profile::{Link, OpenOptions, Paths};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -37,29 +35,22 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
-    let settings = Settings::load(paths)?;
-    let (name, via) = if Link::is_link(&args.target) {
-        let link: Link = args.target.parse().map_err(Failure::usage)?;
-        (link.name, link.via)
-    } else {
-        (super::daemon::name(&args.target)?, Vec::new())
-    };
-    let endpoints = match &args.connect {
-        Some(uri) => vec![super::daemon::endpoint(uri)?],
-        None if !via.is_empty() => super::daemon::endpoints(&via)?,
-        None => target::search(&settings, paths)?,
-    };
-    let endpoint = super::serve::first_answering(&endpoints)?;
+    let profile = settings::profile(paths)?;
+    let link = Link::from_user(&args.target)?;
+    let connect = args.connect.as_deref().map(typed::endpoint).transpose()?;
+    let options = OpenOptions { connect, ..OpenOptions::default() };
+    let endpoints = profile.endpoints(&link, &options)?;
+    let endpoint = forwarders::first_answering(&endpoints.list)?;
     let connection = Connection::connect(&endpoint, Duration::from_secs(5))
         .map_err(|error| Failure::new(Code::NoRoute, error))?;
     let mut exchange = Exchange::new(connection)?;
-    let question = name.with_keyword(b"metadata");
+    let question = link.name.with_keyword(b"metadata");
     let ask = Ask {
         name: question.view(),
         wanted: Wanted::Fresh,
         timeout: Duration::from_secs(args.timeout),
     };
-    let shown = output::name(name.view());
+    let shown = output::name(link.name.view());
     let mut answered = 0;
     for sequence in 1..=args.count {
         let started = Instant::now();

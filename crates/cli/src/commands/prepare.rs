@@ -1,12 +1,13 @@
 //! `byname prepare`: hash a tree before it is published.
 
-use super::daemon::{ExposureArgs, directory, mirror_state_dir, name, server_failure, state_dir};
+use super::daemon::{ExposureArgs, mirror_state_dir, state_dir};
 use super::serving::AttributeArgs;
 use super::up::default_name;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
-use crate::paths::Paths;
-use crate::settings::Settings;
+use crate::settings;
+use crate::typed::{directory, name};
+use byname_profile::Paths;
 use byname_store::prepare::{PrepareConfig, Prepared, prepare};
 use byname_store::{StateError, StoreError};
 use serde_json::json;
@@ -48,7 +49,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths, is_quiet: bool) -> Outcome {
-    let settings = Settings::load(paths)?;
+    let profile = settings::profile(paths)?;
     let directory = directory(&args.dir)?;
     let published = match &args.name {
         Some(text) => name(text)?,
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &Args, paths: &Paths, is_quiet: bool) -> Outcome {
         false => state_dir(paths, &published),
     };
     let config = PrepareConfig {
-        exposure: args.exposure.exposure(&settings),
+        exposure: args.exposure.exposure(profile.settings()),
         threads: args.threads.map_or(cpus, usize::from),
         attributes: args.attributes.are_used(),
         ..PrepareConfig::new(directory, state_dir)
@@ -82,7 +83,7 @@ pub(crate) fn run(args: &Args, paths: &Paths, is_quiet: bool) -> Outcome {
             format!("a server publishes {} now", output::name(published.view())),
         )
         .hint("there is nothing to prepare: it hashes what is asked for, and answers meanwhile"),
-        error => server_failure(&error),
+        error => error.into(),
     })?;
     if args.json {
         let mut object = as_json(&prepared);

@@ -3,10 +3,10 @@
 use crate::exit::Outcome;
 use crate::manager::{self, Manager, ManagerArgs, origin, origin_text, prefix};
 use crate::output;
-use crate::paths::Paths;
 use byname_packet::mgmt::{
     ControlParameters, ROUTE_FLAG_CAPTURE, ROUTE_FLAG_CHILD_INHERIT, RibEntry, route_origin,
 };
+use byname_profile::Paths;
 use serde_json::json;
 use std::collections::BTreeMap;
 

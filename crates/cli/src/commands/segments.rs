@@ -4,12 +4,11 @@
 //! another kind than the publisher's is made on first use, kept beside the state, and certified by
 //! the publisher's key, so that whoever trusts that one can follow.
 
-use super::daemon::keychain_failure;
 use crate::exit::{Code, Failure, Outcome};
-use crate::paths::Paths;
 use byname_io::Clock;
 use byname_keychain::{Identity, Keychain, default_validity};
 use byname_packet::DigestSigner;
+use byname_profile::Paths;
 use byname_security::cert::CertificateRequest;
 use byname_security::key::{Algorithm, HmacSigner, KeySigner};
 use byname_transfer::server::SharedSigner;
@@ -93,18 +92,16 @@ fn plain(signer: SharedSigner) -> Segments {
 }
 
 fn certified(paths: &Paths, identity: &Identity, algorithm: Algorithm) -> Outcome<Segments> {
-    let failed = |error| keychain_failure(&error);
     let keys = Keychain::open(&paths.state.join("segment-keys").join(match algorithm {
         Algorithm::Ed25519 => "ed25519",
         Algorithm::EcdsaP256 => "ecdsa",
         Algorithm::Rsa => "rsa",
-    }))
-    .map_err(failed)?;
+    }))?;
     let now_ns = Clock::new().unix_ns();
     let prefix = identity.prefix.view();
-    let own = match keys.identity(prefix).map_err(failed)? {
+    let own = match keys.identity(prefix)? {
         Some(own) => own,
-        None => keys.create_identity(prefix, algorithm, now_ns).map_err(failed)?,
+        None => keys.create_identity(prefix, algorithm, now_ns)?,
     };
     let key = own.signer.key().clone();
     let public_key = key.public_key();

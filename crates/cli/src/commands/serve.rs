@@ -1,19 +1,15 @@
 //! `byname serve`: a file server attached to a forwarder, or one that readers reach directly.
 
-use super::daemon::{
-    Endings, ExposureArgs, Publication, allow_flags, directory, endpoint, endpoints,
-    file_server_with, link, name, server_failure,
-};
+use super::daemon::{Endings, ExposureArgs, Publication, allow_flags, file_server_with, link};
 use super::mirror::{self, MirrorArgs};
 use super::segments::SegmentArgs;
 use super::serving::ServingArgs;
-use crate::exit::{Code, Failure, Outcome, chain};
+use crate::exit::{Failure, Outcome};
 use crate::output;
-use crate::paths::Paths;
-use crate::settings::Settings;
-use crate::target;
+use crate::typed::{directory, endpoint, endpoints, name};
+use crate::{forwarders, settings};
 use byname_io::{Connection, Endpoint};
-use byname_security::link::Link;
+use byname_profile::{Link, Paths, Profile};
 use byname_store::{FileServer, ServerHandle};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -64,13 +60,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
-    let settings = Settings::load(paths)?;
+    let profile = settings::profile(paths)?;
     let publications = publications(args)?;
     endpoints(&args.via)?;
-    let forwarder = forwarder(args, &settings, paths)?;
+    let forwarder = forwarder(args, &profile)?;
     let mut servers = Vec::new();
     for publication in &publications {
-        servers.push(open((args, &settings, paths), publication, forwarder.as_ref())?);
+        servers.push(open(args, &profile, publication, forwarder.as_ref())?);
     }
     let endings = Endings::watch_signals()?;
     if let Some(forwarder) = &forwarder {
@@ -114,19 +110,20 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 
 /// Opens the server of a publication; with what lets it in elsewhere, and its link.
 fn open(
-    (args, settings, paths): (&Args, &Settings, &Paths),
+    args: &Args,
+    profile: &Profile,
     publication: &Publication,
     forwarder: Option<&Endpoint>,
 ) -> Outcome<((FileServer, String), String)> {
-    let exposure = args.exposure.exposure(settings);
+    let exposure = args.exposure.exposure(profile.settings());
     let (mut server, identity) = match args.mirror.mirror {
         true => {
             let how = (args.mirror, &args.serving);
-            (mirror::server(paths, settings, publication, exposure, how)?, None)
+            (mirror::server(profile, publication, exposure, how)?, None)
         }
         false => {
             let how = (&args.segments, &args.serving);
-            let (server, identity) = file_server_with(paths, settings, publication, exposure, how)?;
+            let (server, identity) = file_server_with(profile, publication, exposure, how)?;
             (server, Some(identity))
         }
     };
@@ -137,26 +134,26 @@ fn open(
         (via, _) => via.to_vec(),
     };
     // Whose key counts is not for a mirror to say.
-    let unsigned = || Link { name: publication.name.clone(), via: via.clone(), key: None };
+    let unsigned = || Link { via: via.clone(), ..Link::of_name(publication.name.clone()) };
     let link = identity.as_ref().map_or_else(unsigned, |it| link(publication, it, &via));
     let allow = identity.map_or_else(String::new, |it| allow_flags(publication, &it));
     Ok(((server, allow), link.to_string()))
 }
 
 /// Where to attach; nowhere if the server only listens.
-fn forwarder(args: &Args, settings: &Settings, paths: &Paths) -> Outcome<Option<Endpoint>> {
+fn forwarder(args: &Args, profile: &Profile) -> Outcome<Option<Endpoint>> {
     let candidates = match &args.connect {
         Some(uri) => vec![endpoint(uri)?],
         None if !args.listen.is_empty() => return Ok(None),
-        None => target::search_bulk(settings, paths)?,
+        None => profile.forwarders(true)?,
     };
-    first_answering(&candidates).map(Some)
+    forwarders::first_answering(&candidates).map(Some)
 }
 
 fn listen(args: &Args, server: &mut FileServer) -> Outcome<Vec<Endpoint>> {
     let mut listening = Vec::new();
     for endpoint in endpoints(&args.listen)? {
-        let at = server.listen(&endpoint).map_err(|error| server_failure(&error))?;
+        let at = server.listen(&endpoint)?;
         output::err_line(&format!("listening on {at}"));
         listening.push(at);
     }
@@ -178,22 +175,4 @@ fn publications(args: &Args) -> Outcome<Vec<Publication>> {
         publications.push(Publication { name: name(text)?, directory });
     }
     Ok(publications)
-}
-
-/// The first endpoint at which somebody answers.
-pub(crate) fn first_answering(endpoints: &[Endpoint]) -> Outcome<Endpoint> {
-    let mut last = None;
-    for endpoint in endpoints {
-        match Connection::connect(endpoint, Duration::from_secs(5)) {
-            Ok(_) => return Ok(endpoint.clone()),
-            Err(error) => last = Some(chain(&error)),
-        }
-    }
-    let tried: Vec<String> = endpoints.iter().map(Endpoint::to_string).collect();
-    let cause = last.unwrap_or_default();
-    Err(Failure::new(
-        Code::NoRoute,
-        format!("no forwarder answers at {}: {cause}", tried.join(", ")),
-    )
-    .hint("start one: `byname forward`, or publish with `byname up`"))
 }

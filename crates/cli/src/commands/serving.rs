@@ -1,6 +1,6 @@
 //! Flags of whoever publishes: how many threads read, how long answers are fresh, where roots go.
 
-use crate::settings::Settings;
+use byname_profile::Settings;
 use byname_store::FileServerConfig;
 
 /// Longest freshness that makes sense to ask for.

@@ -5,15 +5,15 @@
 //! the same key would say. Packets of a directory are written after all of them were made: writing
 //! one changes the state by which the server knows the file.
 
-use super::daemon::{ExposureArgs, Publication, directory, file_server, name};
-use crate::exit::{Code, Failure, Outcome, chain};
+use super::daemon::{ExposureArgs, Publication, file_server};
+use crate::exit::{Code, Failure, Outcome};
 use crate::output;
-use crate::paths::Paths;
-use crate::settings::Settings;
-use crate::target;
+use crate::typed::{directory, name};
+use crate::{failure, settings};
 use byname_client::{Client, ClientConfig, Copies};
 use byname_io::{Attachments, Connection};
 use byname_packet::{Data, Name};
+use byname_profile::Paths;
 use byname_security::trust::TrustPolicy;
 use byname_transfer::copies::{FILE_SLOT, Kept};
 use byname_transfer::discovery::Discovered;
@@ -68,10 +68,10 @@ struct Signing<'a> {
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
-    let settings = Settings::load(paths)?;
+    let profile = settings::profile(paths)?;
     let publication = Publication { name: name(&args.name)?, directory: directory(&args.dir)? };
-    let exposure = args.exposure.exposure(&settings);
-    let (server, identity) = file_server(paths, &settings, &publication, exposure)?;
+    let exposure = args.exposure.exposure(profile.settings());
+    let (server, identity) = file_server(&profile, &publication, exposure)?;
     let key = identity.certificate.key_id();
     if args.key.as_ref().is_some_and(|wanted| *wanted != key.to_string()) {
         let shown = output::name(publication.name.view());
@@ -84,8 +84,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let mut trust = TrustPolicy::default();
     trust.add_anchor(publication.name.clone(), key);
     let config = ClientConfig { trust, ..ClientConfig::default() };
-    let copies = Copies::new(paths.copies.clone());
-    let client = Client::with_connection(ours, config).map_err(|e| target::failure(&e))?;
+    let copies = profile.copies();
+    let client = Client::with_connection(ours, config)?;
     let attachments = Attachments::new(paths.copies.clone());
     let counts = Counts::default();
     let root = &publication.directory;
@@ -137,9 +137,8 @@ impl Signing<'_> {
 
     /// Signs what lies in one directory; the directories in it are returned.
     fn directory(&mut self, name: &Name, path: &Path) -> Outcome<Vec<Name>> {
-        let failed = |error| target::failure(&error);
-        let manifest = self.client.list_described(name).map_err(failed)?;
-        let plain = self.client.list(name).map_err(failed)?;
+        let manifest = self.client.list_described(name)?;
+        let plain = self.client.list(name)?;
         let (mut below, mut signed) = (Vec::new(), Vec::new());
         for entry in manifest.safe_entries() {
             let child = name.with_generic(entry.name);
@@ -152,7 +151,7 @@ impl Signing<'_> {
                 Err(error) => {
                     self.counts.failed += 1;
                     let shown = output::name(child.view());
-                    output::err_line(&format!("{shown}: {}", chain(&error)));
+                    output::err_line(&format!("{shown}: {}", failure::text(&error)));
                 }
             }
         }

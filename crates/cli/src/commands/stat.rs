@@ -3,8 +3,8 @@
 use super::ls::describe;
 use crate::exit::{Failure, Outcome};
 use crate::output;
-use crate::paths::Paths;
 use crate::target::{Pace, ReadArgs, Session};
+use byname_profile::Paths;
 use byname_security::tree::Hash;
 use byname_security::trust::Trusted;
 use byname_transfer::discovery::Discovered;
@@ -100,7 +100,7 @@ fn print(fields: &serde_json::Map<String, Value>, insecure: bool) {
     }
 }
 
-fn checksum(session: &mut Session<'_>, algorithm: Algorithm) -> Outcome<String> {
+fn checksum(session: &mut Session, algorithm: Algorithm) -> Outcome<String> {
     if algorithm == Algorithm::B3 {
         let found = session.run(|client, name| client.stat(name))?;
         if found.metadata.is_directory() {

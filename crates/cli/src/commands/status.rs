@@ -3,8 +3,8 @@
 use crate::exit::Outcome;
 use crate::manager::{Manager, ManagerArgs};
 use crate::output;
-use crate::paths::Paths;
 use byname_packet::mgmt::{CsInfo, FaceStatus, GeneralStatus, RibEntry};
+use byname_profile::Paths;
 use serde_json::json;
 
 /// Show a forwarder's faces, routes and counters. Any forwarder that speaks NFD management will do.

@@ -3,9 +3,9 @@
 use crate::exit::{Failure, Outcome};
 use crate::manager::{self, Manager, ManagerArgs, prefix};
 use crate::output;
-use crate::paths::Paths;
 use byname_packet::Name;
 use byname_packet::mgmt::ControlParameters;
+use byname_profile::Paths;
 use serde_json::json;
 
 /// Where the names of strategies begin.

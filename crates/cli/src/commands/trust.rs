@@ -1,13 +1,12 @@
 //! `byname trust`: whom to believe, for which names.
 
-use super::daemon::{keychain_failure, name};
 use super::key::key_id;
-use crate::exit::{Code, Failure, Outcome, chain};
+use crate::exit::{Code, Failure, Outcome};
 use crate::output;
-use crate::paths::Paths;
-use byname_keychain::{Keychain, TrustStore, TrustStoreError};
+use crate::typed::name;
+use byname_keychain::{Keychain, TrustStore};
 use byname_packet::Name;
-use byname_security::link::Link;
+use byname_profile::{Link, Paths, SeenVersions};
 use serde_json::json;
 
 /// Manage whose signatures count.
@@ -55,21 +54,15 @@ enum TrustCommand {
     },
 }
 
-/// How a trust file's problems end.
-pub(crate) fn trust_failure(error: &TrustStoreError) -> Failure {
-    Failure::new(Code::LocalDisk, chain(error))
-}
-
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
-    let failed = |error: TrustStoreError| trust_failure(&error);
-    let mut store = TrustStore::open(&paths.trust).map_err(failed)?;
+    let mut store = TrustStore::open(&paths.trust)?;
     match &args.command {
         TrustCommand::Add { link } => {
-            let link: Link = link.parse().map_err(Failure::usage)?;
+            let link: Link = link.parse()?;
             let Some(key) = link.key else {
                 return Err(Failure::usage("the link has no key=SHA256:… part"));
             };
-            store.add_anchor(link.name.clone(), key).map_err(failed)?;
+            store.add_anchor(link.name.clone(), key)?;
             output::err_line(&format!(
                 "{key} is trusted for {} and what is below",
                 output::name(link.name.view())
@@ -79,7 +72,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         TrustCommand::List { json } => list(&store, paths, *json),
         TrustCommand::Remove { name: text, key } => {
             let key = key.as_deref().map(key_id).transpose()?;
-            let removed = store.remove_anchors(name(text)?.view(), key).map_err(failed)?;
+            let removed = store.remove_anchors(name(text)?.view(), key)?;
             if removed.is_empty() {
                 let message = format!("no key is trusted for exactly {text}");
                 return Err(Failure::new(Code::NotFound, message).hint("byname trust list"));
@@ -91,21 +84,29 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         }
         TrustCommand::Revoke { key } => {
             let key = key_id(key)?;
-            store.revoke(key).map_err(failed)?;
+            store.revoke(key)?;
             output::err_line(&format!("{key} is refused from now on"));
             Ok(())
         }
-        TrustCommand::Forget { name: text } => crate::seen::forget(paths, &name(text)?),
+        TrustCommand::Forget { name: text } => forget(paths, &name(text)?),
     }
 }
 
+fn forget(paths: &Paths, name: &Name) -> Outcome {
+    if SeenVersions::new(&paths.state).forget(name)? > 0 {
+        return Ok(());
+    }
+    let shown = output::name(name.view());
+    Err(Failure::new(Code::NotFound, format!("no version of {shown} was seen")))
+}
+
 fn list(store: &TrustStore, paths: &Paths, json: bool) -> Outcome {
-    let keychain = Keychain::open(&paths.keys).map_err(|error| keychain_failure(&error))?;
+    let keychain = Keychain::open(&paths.keys)?;
     let mut rows: Vec<(Option<Name>, String, &str)> = Vec::new();
     for anchor in store.anchors() {
         rows.push((Some(anchor.prefix.clone()), anchor.key.to_string(), "anchor"));
     }
-    for key in keychain.list().map_err(|error| keychain_failure(&error))? {
+    for key in keychain.list()? {
         let kind = if key.is_revoked { "revoked" } else { "own" };
         rows.push((Some(key.identity), key.key_id.to_string(), kind));
     }

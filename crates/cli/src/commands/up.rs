@@ -1,18 +1,17 @@
 //! `byname up`: forwarder and file server in one process, and the link to it.
 
 use super::daemon::{
-    Endings, ExposureArgs, Publication, allow_flags, directory, endpoints, file_server_with, link,
-    name, node,
+    Endings, ExposureArgs, Publication, allow_flags, file_server_with, link, node,
 };
 use super::segments::SegmentArgs;
 use super::serving::ServingArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output;
-use crate::paths::Paths;
-use crate::settings::Settings;
-use crate::target;
+use crate::settings;
+use crate::typed::{directory, endpoints, name};
 use byname_io::{Connection, Endpoint};
 use byname_packet::Name;
+use byname_profile::{Paths, Profile, Settings};
 use serde_json::json;
 use std::net::{IpAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -65,7 +64,7 @@ enum Attachment {
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
-    let settings = Settings::load(paths)?;
+    let profile = settings::profile(paths)?;
     let directory = directory(&args.dir)?;
     endpoints(&args.via)?;
     if !args.yes {
@@ -77,8 +76,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     };
     let publication = Publication { name, directory };
     let endings = Endings::watch_signals()?;
-    let listen = listen_endpoints(args, &settings)?;
-    let foreign = answering_socket(&settings, paths)?;
+    let listen = listen_endpoints(args, profile.settings())?;
+    let foreign = answering_socket(&profile)?;
     let mut stop = None;
     let (mut attachment, listening) = match foreign {
         Some(endpoint) if listen.is_empty() => {
@@ -95,7 +94,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
                 )),
                 None => all.extend(crate::node_config::own_endpoints(paths)?),
             }
-            let mut node = node(&settings, all)?;
+            let mut node = node(profile.settings(), all)?;
             let listening = node.listening();
             let face = node.local_face().map_err(|error| {
                 Failure::new(crate::exit::Code::Other, crate::exit::chain(&error))
@@ -104,14 +103,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             (Attachment::Own(Some(face)), listening)
         }
     };
-    let exposure = args.exposure.exposure(&settings);
-    let (server, identity) = file_server_with(
-        paths,
-        &settings,
-        &publication,
-        exposure,
-        (&args.segments, &args.serving),
-    )?;
+    let exposure = args.exposure.exposure(profile.settings());
+    let how = (&args.segments, &args.serving);
+    let (server, identity) = file_server_with(&profile, &publication, exposure, how)?;
     let via = if args.via.is_empty() { addresses(&listening) } else { args.via.clone() };
     let link = link(&publication, &identity, &via).to_string();
     let is_own = matches!(attachment, Attachment::Own(_));
@@ -185,7 +179,7 @@ fn announcement(
 fn listen_endpoints(args: &Args, settings: &Settings) -> Outcome<Vec<Endpoint>> {
     let mut uris = args.listen.clone();
     if uris.is_empty() && !args.share {
-        uris = settings.list("forwarder.listen");
+        uris = settings.list("forwarder.listen").to_vec();
     }
     if args.share {
         uris.extend(["tcp://*".to_owned(), "udp://*".to_owned()]);
@@ -194,8 +188,8 @@ fn listen_endpoints(args: &Args, settings: &Settings) -> Outcome<Vec<Endpoint>> 
 }
 
 /// A Unix socket of the usual ones behind which a forwarder answers.
-fn answering_socket(settings: &Settings, paths: &Paths) -> Outcome<Option<Endpoint>> {
-    let sockets = target::search(settings, paths)?;
+fn answering_socket(profile: &Profile) -> Outcome<Option<Endpoint>> {
+    let sockets = profile.forwarders(false)?;
     let mut unix = sockets.into_iter().filter(|endpoint| matches!(endpoint, Endpoint::Unix(_)));
     Ok(unix.find(|endpoint| Connection::connect(endpoint, Duration::from_secs(1)).is_ok()))
 }

@@ -2,11 +2,11 @@
 
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
-use crate::paths::Paths;
 use crate::target::{Pace, ReadArgs, Session};
 use crate::walk::{self, Wanted};
 use byname_client::{Client, ClientError};
 use byname_packet::Name;
+use byname_profile::Paths;
 use byname_transfer::manifest::Entry;
 use byname_transfer::metadata::{ContentRoot, Metadata};
 use serde_json::json;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use byname_io::loan::Loan;
 
 use crate::engine::completion::Reply;
-use crate::error::ClientError;
+use crate::error::{ClientError, Limit};
 
 /// Ranges in one call.
 pub const RANGES_MAX: usize = 65_536;
@@ -87,7 +87,7 @@ fn span(offset: u64, length: usize) -> Range<u64> {
 /// Refuses calls of too many ranges.
 pub(crate) fn check_count(count: usize) -> Result<(), ClientError> {
     if count > RANGES_MAX {
-        return Err(ClientError::TooMany { what: "ranges in one call", max: RANGES_MAX });
+        return Err(ClientError::TooMany { what: Limit::Ranges, max: RANGES_MAX });
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ use crate::download::part_file::Target;
 use crate::download::progress::{FileReport, NoProgress};
 use crate::engine::completion::Reply;
 use crate::engine::job::{Job, JobSource};
-use crate::error::ClientError;
+use crate::error::{ClientError, Limit};
 use crate::lookup::list_job::ListJob;
 use crate::lookup::listing::Listing;
 use crate::lookup::name::LookupJob;
@@ -204,7 +204,7 @@ impl Source {
             return Err(ReadError::Protocol { name: name.clone(), problem }.into());
         }
         if self.files.len() >= FILES_OPEN_MAX {
-            return Err(ClientError::TooMany { what: "open files", max: FILES_OPEN_MAX });
+            return Err(ClientError::TooMany { what: Limit::OpenFiles, max: FILES_OPEN_MAX });
         }
         // Without a handle there is nobody to answer.
         let engine = self.engine.upgrade().ok_or(ClientError::Interrupted)?;

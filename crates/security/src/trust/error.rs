@@ -7,7 +7,6 @@ use thiserror::Error;
 
 use crate::cert::{CertificateError, format_time};
 use crate::key::KeyId;
-use crate::link::Link;
 
 use super::CHAIN_MAX;
 
@@ -33,11 +32,7 @@ impl fmt::Display for UnsignedKind {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TrustError {
     /// The chain is sound, but no anchor covers the name.
-    #[error(
-        "{name} is signed by {key_id}, a key that is not trusted here. If the publisher confirms \
-         this key, run: byname trust add '{}'",
-        Link { name: identity.clone(), via: Vec::new(), key: Some(*key_id) }
-    )]
+    #[error("{name} is signed by {key_id}, a key that is not trusted here")]
     UnknownKey {
         /// The packet.
         name: Name,

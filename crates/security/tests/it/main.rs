@@ -9,7 +9,6 @@ mod foreign;
 mod forged_expiry;
 mod identity;
 mod key;
-mod link;
 mod tree;
 mod trust;
 mod vectors;

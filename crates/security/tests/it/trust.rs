@@ -109,7 +109,7 @@ fn a_locator_may_name_the_key_instead_of_the_certificate() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_the_line_to_run() {
+fn an_unknown_key_is_refused_with_key_and_identity() {
     let lab = Publisher::new("/lab", 1);
     let mut validator = Validator::new(TrustPolicy::default());
     let error = refusal(check(&mut validator, &lab.data("/lab/x"), &[&lab]));
@@ -117,8 +117,7 @@ fn an_unknown_key_is_refused_with_the_line_to_run() {
     assert_eq!(error, TrustError::UnknownKey { name: name("/lab/x"), key_id, identity });
     assert!(error.is_unknown_key());
     let message = error.to_string();
-    assert!(message.contains("/lab/x"), "{message}");
-    assert!(message.contains(&format!("byname trust add 'byname:/lab?key={key_id}'")), "{message}");
+    assert!(message.contains("/lab/x") && message.contains(&key_id.to_string()), "{message}");
 }
 
 #[test]

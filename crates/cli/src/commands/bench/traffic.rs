@@ -8,15 +8,12 @@ mod parse;
 mod show;
 mod surroundings;
 
-use crate::commands::daemon;
-use crate::commands::serve::first_answering;
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
-use crate::paths::Paths;
-use crate::settings::Settings;
-use crate::target;
+use crate::{forwarders, settings, typed};
 use byname_io::{Clock, Connection, Endpoint};
 use byname_packet::Name;
+use byname_profile::Paths;
 use byname_traffic::{
     Consumer, ConsumerConfig, ConsumerReport, Distribution, Load, NumberKind, Numbers, Pattern,
     Producer, ProducerConfig, ProducerReport, Routes, Signature, Sizes, Stop, TrafficError,
@@ -197,8 +194,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 impl LinkArgs {
     fn endpoint(&self, paths: &Paths) -> Outcome<Endpoint> {
         match &self.connect {
-            Some(uri) => daemon::endpoint(uri),
-            None => first_answering(&target::search(&Settings::load(paths)?, paths)?),
+            Some(uri) => typed::endpoint(uri),
+            None => forwarders::first_answering(&settings::profile(paths)?.forwarders(false)?),
         }
     }
 }
@@ -272,7 +269,7 @@ fn consume(args: &ConsumeArgs, paths: &Paths) -> Outcome {
 
 fn produce(args: &ProduceArgs, paths: &Paths) -> Outcome {
     let prefixes: Vec<Name> =
-        args.prefix.iter().map(|prefix| daemon::name(prefix)).collect::<Outcome<_>>()?;
+        args.prefix.iter().map(|prefix| typed::name(prefix)).collect::<Outcome<_>>()?;
     let config = args.answer.config(prefixes.clone(), parse::sizes(&args.size)?);
     let mut routes = Routes { prefixes, spread: args.spread, face: None };
     let mut connection = connect(&args.link.endpoint(paths)?)?;
@@ -290,7 +287,7 @@ fn produce(args: &ProduceArgs, paths: &Paths) -> Outcome {
     };
     let registers_itself = !args.no_register && args.manage.is_none();
     if let Some(uri) = &args.manage {
-        let endpoint = daemon::endpoint(uri)?;
+        let endpoint = typed::endpoint(uri)?;
         routes.face = Some(surroundings::face_of(&mut connection, &routes.prefixes, &endpoint)?);
         let other = connect(&endpoint)?;
         byname_traffic::register(other, routes.clone(), &interruption.stop)
@@ -310,7 +307,7 @@ fn both(args: &BothArgs, paths: &Paths) -> Outcome {
     let answering = args.answer.config(prefixes.clone(), sizes);
     let forwarder = match &args.link.connect {
         Some(_) => None,
-        None => Some(Forwarder::start(&Settings::load(paths)?)?),
+        None => Some(Forwarder::start(settings::profile(paths)?.settings())?),
     };
     let endpoint = match &forwarder {
         Some(forwarder) => forwarder.endpoint.clone(),

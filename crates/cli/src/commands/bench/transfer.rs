@@ -3,15 +3,13 @@
 //! The reader is this thread; what the process uses beside it is the server's. The file is hashed
 //! before the clock starts, as it is for every reader but a file's first.
 
-use crate::commands::daemon::{self, Publication, server_failure};
+use crate::commands::daemon::{self, Publication};
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
-use crate::paths::Paths;
-use crate::settings::Settings;
-use crate::target;
-use byname_client::{Client, ClientConfig, ClientError, DownloadOptions, NoProgress};
+use byname_client::{Client, ClientConfig, DownloadOptions, NoProgress};
 use byname_io::{Connection, Endpoint};
 use byname_packet::Name;
+use byname_profile::Profile;
 use byname_store::{Exposure, FileServer, ServerHandle, StoreError};
 use byname_transfer::metadata::ContentRoot;
 use rustix::time::{ClockId, clock_gettime};
@@ -85,14 +83,13 @@ pub(crate) fn run(args: &Args) -> Outcome {
 }
 
 fn measure(args: &Args, file: &Path, home: &Path) -> Outcome {
-    let paths = Paths::below(home);
-    let settings = Settings::defaults()?;
+    let profile = Profile::below(home)?;
     let directory = file.parent().unwrap_or(Path::new("/")).to_owned();
     let prefix = Name::new().with_generic(b"bench");
     let name = prefix.with_generic(file.file_name().map(OsStr::as_bytes).unwrap_or_default());
     let publication = Publication { name: prefix.clone(), directory };
     let exposure = Exposure { hidden: true, private: true };
-    let (server, identity) = daemon::file_server(&paths, &settings, &publication, exposure)?;
+    let (server, identity) = daemon::file_server(&profile, &publication, exposure)?;
     let mut config = ClientConfig::default();
     config.trust.add_anchor(prefix, identity.certificate.key_id());
     let (served, mut client) = connect(args.link, server, config, home)?;
@@ -104,7 +101,7 @@ fn measure(args: &Args, file: &Path, home: &Path) -> Outcome {
     drop(client);
     served.handle.stop();
     let ended = served.thread.join();
-    ended.map_or(Ok(()), |ended| ended.map_err(|error| server_failure(&error)))
+    ended.map_or(Ok(()), |ended| Ok(ended?))
 }
 
 /// A server that runs.
@@ -119,7 +116,6 @@ fn connect(
     config: ClientConfig,
     home: &Path,
 ) -> Outcome<(Served, Client)> {
-    let failed = |error: &StoreError| server_failure(error);
     let io = |error: byname_io::IoError| Failure::new(Code::Other, chain(&error));
     let at = match link {
         Link::InProcess | Link::Pair => None,
@@ -129,15 +125,15 @@ fn connect(
         Link::Udp => Some(Endpoint::Udp { host: "127.0.0.1".into(), port: 0 }),
     };
     let ready = match link {
-        Link::InProcess => Some(server.connect_local().map_err(|error| failed(&error))?),
+        Link::InProcess => Some(server.connect_local()?),
         Link::Pair => {
             let (ours, theirs) = Connection::pair().map_err(io)?;
-            server.add_client(ours).map_err(|error| failed(&error))?;
+            server.add_client(ours)?;
             Some(theirs)
         }
         _ => None,
     };
-    let at = at.map(|at| server.listen(&at)).transpose().map_err(|error| failed(&error))?;
+    let at = at.map(|at| server.listen(&at)).transpose()?;
     let handle = server.handle();
     let thread = std::thread::spawn(move || server.run_alone());
     let served = Served { handle, thread };
@@ -145,14 +141,14 @@ fn connect(
         (Some(connection), _) => Client::with_connection(connection, config),
         (None, at) => Client::connect(&at.into_iter().collect::<Vec<_>>(), config),
     };
-    Ok((served, client.map_err(|error| target::failure(&error))?))
+    Ok((served, client?))
 }
 
 /// Reads the file once, so that its root is known and it lies in memory.
 fn warm_up(client: &mut Client, name: &Name) -> Outcome {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let found = client.stat(name).map_err(|error| target::failure(&error))?;
+        let found = client.stat(name)?;
         if matches!(found.metadata.root, ContentRoot::Known(_)) {
             break;
         }
@@ -165,14 +161,13 @@ fn warm_up(client: &mut Client, name: &Name) -> Outcome {
 }
 
 fn read_all(client: &mut Client, name: &Name) -> Outcome<u64> {
-    let failed = |error: ClientError| target::failure(&error);
-    let file = client.open(name).map_err(failed)?;
+    let file = client.open(name)?;
     let mut bytes = 0;
     let mut sink = |_: u64, part: &[u8]| {
         bytes += part.len() as u64;
         Ok(())
     };
-    client.read_range_unordered(&file, 0..u64::MAX, &mut sink).map_err(failed)
+    Ok(client.read_range_unordered(&file, 0..u64::MAX, &mut sink)?)
 }
 
 fn read(args: &Args, served: &Served, client: &mut Client, name: &Name) -> Outcome<Cost> {
@@ -183,7 +178,7 @@ fn read(args: &Args, served: &Served, client: &mut Client, name: &Name) -> Outco
         Some(output) => {
             let options = DownloadOptions::default();
             let report = client.download(name, output, options, &mut NoProgress);
-            report.map_err(|error| target::failure(&error))?.fetched_bytes
+            report?.fetched_bytes
         }
         None => read_all(client, name)?,
     };

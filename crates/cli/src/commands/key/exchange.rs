@@ -1,8 +1,9 @@
 //! `byname key export` and `import`: keys and certificates in the formats of other NDN software.
 
-use super::{Keychain, KeychainError, key_id, keychain_failure, name, no_key};
+use super::{Keychain, KeychainError, key_id, no_key};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
+use crate::typed::name;
 use byname_io::Clock;
 use byname_keychain::Import;
 use byname_security::base64;
@@ -52,9 +53,8 @@ pub(super) struct ImportArgs {
 }
 
 pub(super) fn export(keychain: &Keychain, args: &ExportArgs) -> Outcome {
-    let failed = |error: KeychainError| keychain_failure(&error);
     let id = if args.key.starts_with('/') {
-        let identity = keychain.identity(name(&args.key)?.view()).map_err(failed)?;
+        let identity = keychain.identity(name(&args.key)?.view())?;
         identity.ok_or_else(|| no_key(&args.key))?.certificate.key_id()
     } else {
         key_id(&args.key)?
@@ -64,9 +64,9 @@ pub(super) fn export(keychain: &Keychain, args: &ExportArgs) -> Outcome {
             .hint("--format safebag holds the private key encrypted"));
     }
     let text = match args.format {
-        Format::Base64 => keychain.export_certificate(id).map_err(failed)?,
+        Format::Base64 => keychain.export_certificate(id)?,
         Format::Pem => {
-            let (key, certificate) = keychain.key_pair(id).map_err(failed)?;
+            let (key, certificate) = keychain.key_pair(id)?;
             let mut text = String::new();
             if args.private {
                 let name = certificate.key_name();
@@ -77,7 +77,7 @@ pub(super) fn export(keychain: &Keychain, args: &ExportArgs) -> Outcome {
         }
         Format::Safebag => {
             let passphrase = passphrase(args.passphrase_file.as_deref())?;
-            let (key, certificate) = keychain.key_pair(id).map_err(failed)?;
+            let (key, certificate) = keychain.key_pair(id)?;
             let bag = SafeBag::seal(certificate, &key, &passphrase)
                 .map_err(|error| Failure::new(Code::Other, error.to_string()))?;
             base64::encode_lines(&bag.encode())
@@ -114,9 +114,9 @@ pub(super) fn import(keychain: &Keychain, args: &ImportArgs) -> Outcome {
             KeychainError::NotOurs { .. } => {
                 "to trust the key of a certificate, use: byname trust add"
             }
-            _ => return keychain_failure(&error),
+            _ => return error.into(),
         };
-        keychain_failure(&error).hint(hint)
+        Failure::from(error).hint(hint)
     })?;
     for name in names {
         output::err_line(&format!("took in {}", output::name(name.view())));

@@ -1,7 +1,7 @@
 //! Mixes and sizes as they stand on the command line.
 
-use crate::commands::daemon;
 use crate::exit::{Failure, Outcome};
+use crate::typed;
 use byname_packet::Name;
 use byname_traffic::Sizes;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn part_of(text: &str) -> Outcome<Part> {
     let weighted = text.rsplit_once('=');
     let weighted = weighted.and_then(|(name, weight)| Some((name, weight.parse().ok()?)));
     let (prefix, weight) = weighted.unwrap_or((text, 1));
-    Ok(Part { prefix: daemon::name(prefix)?, weight })
+    Ok(Part { prefix: typed::name(prefix)?, weight })
 }
 
 /// `1000`, `100-8000`, `100=3,1000-8000=1`.

@@ -11,26 +11,20 @@
 use std::error::Error;
 use std::time::Instant;
 
-use byname_client::{
-    Client, ClientConfig, ReadCounters, RemoteFile, Session, SessionOptions, default_endpoints,
-};
-use byname_io::Endpoint;
+use byname_client::{ReadCounters, RemoteFile, Session, SessionOptions};
 use byname_packet::Name;
-use byname_security::link::Link;
+use byname_profile::{Link, OpenOptions, Profile};
 use byname_security::trust::UnknownKeys;
-use byname_transfer::congestion::Congestion;
 
 struct Args {
     link: Link,
-    connect: Option<Endpoint>,
+    open: OpenOptions,
     count: u64,
     bytes: u64,
     align: u64,
     rounds: u64,
     seed: u64,
     keeps_open: bool,
-    congestion: Congestion,
-    is_insecure: bool,
     is_json: bool,
 }
 
@@ -42,20 +36,10 @@ struct Round {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args = parse(std::env::args().skip(1))?;
-    let mut config = ClientConfig { congestion: args.congestion, ..ClientConfig::default() };
-    if args.is_insecure {
-        config.trust.unknown_keys = UnknownKeys::Insecure;
-    }
-    if let Some(key) = args.link.key {
-        config.trust.add_anchor(args.link.name.clone(), key);
-    }
-    let via: Result<Vec<Endpoint>, _> = args.link.via.iter().map(|uri| uri.parse()).collect();
-    let endpoints = match &args.connect {
-        Some(endpoint) => vec![endpoint.clone()],
-        None if !args.link.via.is_empty() => via?,
-        None => default_endpoints(),
-    };
-    let client = Client::connect(&endpoints, config)?;
+    let profile = Profile::load()?;
+    let endpoints = profile.endpoints(&args.link, &args.open)?;
+    let config = profile.client_config(&args.link, &args.open)?;
+    let (client, _) = profile.connect(&endpoints, config)?;
     let options = SessionOptions { prefetch_bytes_max: 0, ..SessionOptions::default() };
     let session = Session::start(client, options)?;
     let mut kept = None;
@@ -128,37 +112,32 @@ fn report(args: &Args, index: u64, round: &Round) {
 
 fn parse(mut words: impl Iterator<Item = String>) -> Result<Args, Box<dyn Error>> {
     let mut args = Args {
-        link: Link { name: Name::default(), via: Vec::new(), key: None },
-        connect: None,
+        link: Link::of_name(Name::default()),
+        open: OpenOptions::default(),
         count: 1000,
         bytes: 4096,
         align: 4096,
         rounds: 5,
         seed: 1,
         keeps_open: false,
-        congestion: Congestion::default(),
-        is_insecure: false,
         is_json: false,
     };
     let mut has_target = false;
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} wants a value"));
         match word.as_str() {
-            "--connect" => args.connect = Some(value()?.parse()?),
+            "--connect" => args.open.connect = Some(value()?.parse()?),
             "--count" => args.count = value()?.parse()?,
             "--bytes" => args.bytes = value()?.parse::<u64>()?.max(1),
             "--align" => args.align = value()?.parse::<u64>()?.max(1),
             "--rounds" => args.rounds = value()?.parse()?,
             "--seed" => args.seed = value()?.parse()?,
             "--keep-open" => args.keeps_open = true,
-            "--congestion" => args.congestion = value()?.parse()?,
-            "--insecure" => args.is_insecure = true,
+            "--congestion" => args.open.congestion = value()?.parse()?,
+            "--insecure" => args.open.unknown_keys = UnknownKeys::Insecure,
             "--json" => args.is_json = true,
-            target if Link::is_link(target) => {
-                (args.link, has_target) = (target.parse()?, true);
-            }
             target => {
-                args.link.name = Name::from_user(target)?;
+                args.link = Link::from_user(target)?;
                 has_target = true;
             }
         }

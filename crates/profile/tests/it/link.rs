@@ -1,8 +1,8 @@
 //! Links.
 
 use byname_packet::{Name, UriError};
+use byname_profile::link::{LINK_BYTES_MAX, Link, LinkError, VIA_MAX};
 use byname_security::key::{KeyId, KeyPair};
-use byname_security::link::{LINK_BYTES_MAX, Link, LinkError, VIA_MAX};
 use proptest::prelude::*;
 
 fn key() -> KeyId {
@@ -48,6 +48,19 @@ fn name_alone_and_typed_names_are_links_too() {
     }
     assert!(Link::is_link("byname:/lab"));
     assert!(!Link::is_link("/lab"));
+}
+
+#[test]
+fn users_may_write_a_plain_name() {
+    assert_eq!(
+        Link::from_user("/my files").unwrap(),
+        Link::of_name("/my%20files".parse().unwrap())
+    );
+    let link = format!("byname:/lab?key={}", key());
+    assert_eq!(Link::from_user(&link).unwrap().key, Some(key()));
+    let error = Link::from_user("no-slash").unwrap_err();
+    assert!(matches!(error, LinkError::PlainName(UriError::NoSlash { .. })));
+    assert!(!error.to_string().contains("link"), "{error}");
 }
 
 #[test]

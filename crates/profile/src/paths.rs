@@ -3,35 +3,73 @@
 //! The directory for the socket may lie in the directory for temporary files, where anybody can
 //! make one of that name first: there it counts only if it is the user's own.
 
-use crate::exit::{Code, Failure, Outcome};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Directories of one user.
+use rustix::io::Errno;
+use thiserror::Error;
+
+use crate::environment::Environment;
+
+/// Why the directory for sockets cannot be used.
+#[derive(Debug, Error)]
+pub enum PathsError {
+    /// Somebody else could have put a socket there, or could replace it.
+    #[error("{}: others can write to it, or made it", path.display())]
+    RuntimeShared {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The directory cannot be looked at.
+    #[error("{}: {source}", path.display())]
+    Disk {
+        /// The directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
+
+impl PathsError {
+    /// The errno for programs that know only numbers.
+    pub fn errno(&self) -> i32 {
+        match self {
+            PathsError::RuntimeShared { .. } => Errno::ACCESS.raw_os_error(),
+            PathsError::Disk { source, .. } => crate::errno::of_io(source),
+        }
+    }
+}
+
+/// Files and directories of one user.
 #[derive(Debug, Clone)]
-pub(crate) struct Paths {
-    pub(crate) config_file: PathBuf,
-    pub(crate) keys: PathBuf,
-    pub(crate) trust: PathBuf,
+pub struct Paths {
+    /// The user's options.
+    pub config_file: PathBuf,
+    /// The user's own keys.
+    pub keys: PathBuf,
+    /// Whose keys count.
+    pub trust: PathBuf,
     /// Packets of publishers that belong to copies.
-    pub(crate) copies: PathBuf,
-    pub(crate) state: PathBuf,
-    pub(crate) runtime: PathBuf,
+    pub copies: PathBuf,
+    /// What programs remember between runs.
+    pub state: PathBuf,
+    /// Sockets.
+    pub runtime: PathBuf,
     /// Others may make files where `runtime` lies.
     is_runtime_shared: bool,
 }
 
 /// Options of all users.
-pub(crate) const SYSTEM_CONFIG: &str = "/etc/byname/byname.toml";
+pub const SYSTEM_CONFIG: &str = "/etc/byname/byname.toml";
 
 impl Paths {
-    /// Reads the environment once.
-    pub(crate) fn from_env() -> Self {
-        Self::new(&|key| std::env::var_os(key).filter(|value| !value.is_empty()).map(PathBuf::from))
+    /// Paths as `BYNAME_HOME`, `HOME`, `TMPDIR` and the `XDG_` variables say.
+    pub fn new(environment: &Environment) -> Self {
+        Self::from_lookup(&|key| environment.path(key))
     }
 
     /// Everything below one directory.
-    pub(crate) fn below(home: &Path) -> Self {
+    pub fn below(home: &Path) -> Self {
         Self {
             config_file: home.join("config/config.toml"),
             keys: home.join("data/keys"),
@@ -43,7 +81,7 @@ impl Paths {
         }
     }
 
-    fn new(env: &dyn Fn(&str) -> Option<PathBuf>) -> Self {
+    fn from_lookup(env: &dyn Fn(&str) -> Option<PathBuf>) -> Self {
         if let Some(home) = env("BYNAME_HOME") {
             return Self::below(&home);
         }
@@ -72,8 +110,9 @@ impl Paths {
     /// The socket on which `up` and `forward` listen unless told otherwise.
     ///
     /// # Errors
-    /// When somebody else could have put it there: what `up` publishes would be theirs to read.
-    pub(crate) fn socket(&self) -> Outcome<PathBuf> {
+    /// [`PathsError`] when somebody else could have put it there: what `up` publishes would be
+    /// theirs to read.
+    pub fn socket(&self) -> Result<PathBuf, PathsError> {
         if self.is_runtime_shared {
             self.claim_runtime()?;
         }
@@ -84,28 +123,27 @@ impl Paths {
     ///
     /// # Errors
     /// As [`Paths::socket`].
-    pub(crate) fn memory_socket(&self) -> Outcome<PathBuf> {
+    pub fn memory_socket(&self) -> Result<PathBuf, PathsError> {
         Ok(self.socket()?.with_file_name("memif.sock"))
     }
 
-    fn claim_runtime(&self) -> Outcome {
+    fn claim_runtime(&self) -> Result<(), PathsError> {
         let dir = &self.runtime;
         match std::fs::DirBuilder::new().mode(0o700).create(dir) {
             Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => return Ok(()),
             _ => {}
         }
-        let found = std::fs::symlink_metadata(dir).map_err(|e| Failure::disk(dir, e))?;
+        let found = std::fs::symlink_metadata(dir)
+            .map_err(|source| PathsError::Disk { path: dir.clone(), source })?;
         let own_uid = rustix::process::geteuid().as_raw();
         if found.is_dir() && found.uid() == own_uid && found.mode() & 0o022 == 0 {
             return Ok(());
         }
-        let message = format!("{}: others can write to it, or made it", dir.display());
-        Err(Failure::new(Code::LocalDisk, message)
-            .hint("set XDG_RUNTIME_DIR or BYNAME_HOME to a directory that is yours alone"))
+        Err(PathsError::RuntimeShared { path: dir.clone() })
     }
 
     /// Whether publishing `dir` would publish byname's own state (or `dir` lies inside it).
-    pub(crate) fn exposes_state(&self, dir: &Path) -> bool {
+    pub fn exposes_state(&self, dir: &Path) -> bool {
         [&self.keys, &self.trust, &self.copies, &self.state, &self.runtime].iter().any(|own| {
             let own = own.canonicalize().unwrap_or_else(|_| own.to_path_buf());
             own.starts_with(dir) || dir.starts_with(&own)
@@ -119,7 +157,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     fn with(vars: &[(&str, &str)]) -> Paths {
-        Paths::new(&|key| {
+        Paths::from_lookup(&|key| {
             vars.iter().find(|(name, _)| *name == key).map(|(_, value)| PathBuf::from(value))
         })
     }

@@ -9,9 +9,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use byname_packet::{Name, UriError};
+use byname_security::key::{KeyId, ParseKeyIdError};
+use rustix::io::Errno;
 use thiserror::Error;
-
-use crate::key::{KeyId, ParseKeyIdError};
 
 /// Most `via` addresses in a link.
 pub const VIA_MAX: usize = 16;
@@ -36,6 +36,9 @@ pub enum LinkError {
     /// The name does not parse.
     #[error("the name in the link cannot be read: {0}")]
     Name(#[from] UriError),
+    /// A text without scheme is no name either.
+    #[error(transparent)]
+    PlainName(UriError),
     /// A part after `?` has no `=`.
     #[error("{part:?} in the link is not via=ADDRESS or key=SHA256:…")]
     NoValue {
@@ -65,6 +68,24 @@ pub enum LinkError {
     TwoKeys,
 }
 
+impl LinkError {
+    /// The errno for programs that know only numbers.
+    pub fn errno(&self) -> i32 {
+        match self {
+            LinkError::NotALink
+            | LinkError::TooLong { .. }
+            | LinkError::Name(_)
+            | LinkError::PlainName(_)
+            | LinkError::NoValue { .. }
+            | LinkError::UnknownPart { .. }
+            | LinkError::Via { .. }
+            | LinkError::TooManyVia
+            | LinkError::Key(_)
+            | LinkError::TwoKeys => Errno::INVAL.raw_os_error(),
+        }
+    }
+}
+
 /// A name, where to ask for it, and whose signature counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
@@ -77,6 +98,22 @@ pub struct Link {
 }
 
 impl Link {
+    /// A name without address and key: the usual forwarder is asked, and trusted keys count.
+    pub fn of_name(name: Name) -> Self {
+        Self { name, via: Vec::new(), key: None }
+    }
+
+    /// A link, or a name as users write it.
+    ///
+    /// # Errors
+    /// [`LinkError`] if it is neither.
+    pub fn from_user(text: &str) -> Result<Self, LinkError> {
+        if Self::is_link(text) {
+            return text.parse();
+        }
+        Name::from_user(text).map(Self::of_name).map_err(LinkError::PlainName)
+    }
+
     /// True if a text means a link rather than a name.
     pub fn is_link(text: &str) -> bool {
         text.starts_with(SCHEME)

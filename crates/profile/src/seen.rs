@@ -1,0 +1,204 @@
+//! The newest version seen of each name, kept between runs, so that nobody can pass off an old
+//! version as the current one.
+//!
+//! One line a name, `VERSION NAME`, longest unused first. A change is made under a lock: the file
+//! is read again, what this run has learned is put in, and the whole is renamed into place. So
+//! programs that end at once lose nothing of one another, and a name that was forgotten meanwhile
+//! is not brought back by a run that had only read it.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use byname_packet::Name;
+use byname_transfer::versions::VersionMemory;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use thiserror::Error;
+
+/// Longest file; with names of usual length it holds all that a memory remembers.
+const FILE_BYTES_MAX: usize = 64 << 20;
+
+/// Why the versions seen could not be read or kept.
+#[derive(Debug, Error)]
+pub enum SeenError {
+    /// The system refused.
+    #[error("{}: {source}", path.display())]
+    Disk {
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The file is no text, so nobody knows what was seen.
+    #[error("{} is not UTF-8 text", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is longer than any that is written.
+    #[error("{} is longer than {FILE_BYTES_MAX} bytes", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A line says something else.
+    #[error("{}:{line}: not a version and a name", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Line number, from 1.
+        line: usize,
+    },
+}
+
+impl SeenError {
+    /// The errno for programs that know only numbers. A damaged file is EUCLEAN, as a damaged file
+    /// system is: it takes a person to say that nothing of it counts.
+    pub fn errno(&self) -> i32 {
+        match self {
+            SeenError::Disk { source, .. } => crate::errno::of_io(source),
+            SeenError::NotText { .. } | SeenError::TooLong { .. } | SeenError::Line { .. } => {
+                Errno::UCLEAN.raw_os_error()
+            }
+        }
+    }
+}
+
+/// The file of versions seen, and what it said when this run began.
+#[derive(Debug)]
+pub struct SeenVersions {
+    directory: PathBuf,
+    loaded: HashMap<Name, u64>,
+}
+
+impl SeenVersions {
+    /// The file in a state directory, which need not exist.
+    pub fn new(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), loaded: HashMap::new() }
+    }
+
+    /// The file.
+    pub fn path(&self) -> PathBuf {
+        self.directory.join("seen-versions")
+    }
+
+    /// Puts what the file says into a memory.
+    ///
+    /// # Errors
+    /// [`SeenError`]; the memory is then as before.
+    pub fn load(&mut self, memory: &mut VersionMemory) -> Result<(), SeenError> {
+        let entries = read(&self.path())?;
+        self.loaded = entries.iter().cloned().collect();
+        entries.into_iter().for_each(|(name, version)| memory.insert(name, version));
+        Ok(())
+    }
+
+    /// Keeps what a memory has learned since it was loaded. What the file knows and this memory
+    /// does not, stays.
+    ///
+    /// # Errors
+    /// [`SeenError`]; the file is then as before.
+    pub fn save(&mut self, memory: &VersionMemory) -> Result<(), SeenError> {
+        let _lock = self.lock()?;
+        let entries = read(&self.path())?;
+        let known: HashMap<&Name, u64> = entries.iter().map(|(name, v)| (name, *v)).collect();
+        let is_wanted = |name: &Name, version: u64| {
+            let is_learned = self.loaded.get(name).is_none_or(|before| *before < version);
+            is_learned || known.contains_key(name)
+        };
+        let mut merged = VersionMemory::default();
+        for (name, version) in &entries {
+            merged.insert(name.clone(), *version);
+        }
+        // In their order, so that what was used last is the last to be dropped.
+        for (name, version) in memory.iter().filter(|(name, version)| is_wanted(name, *version)) {
+            merged.insert(name.clone(), version);
+        }
+        self.write(merged.iter())?;
+        self.loaded = memory.iter().map(|(name, version)| (name.clone(), version)).collect();
+        Ok(())
+    }
+
+    /// Forgets a name and what is below it; returns how many names that were.
+    ///
+    /// # Errors
+    /// [`SeenError`]; the file is then as before.
+    pub fn forget(&mut self, prefix: &Name) -> Result<usize, SeenError> {
+        let _lock = self.lock()?;
+        let mut entries = read(&self.path())?;
+        let before = entries.len();
+        entries.retain(|(name, _)| !prefix.view().is_prefix_of(name.view()));
+        let count = before - entries.len();
+        if count > 0 {
+            self.write(entries.iter().map(|(name, version)| (name, *version)))?;
+        }
+        Ok(count)
+    }
+
+    /// Waits for the lock, which the system drops with the file or the process. It is held for one
+    /// reading and writing of the file.
+    fn lock(&self) -> Result<File, SeenError> {
+        std::fs::create_dir_all(&self.directory).map_err(disk(&self.directory))?;
+        let path = self.directory.join("seen-versions.lock");
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(disk(&path))?;
+        flock(&file, FlockOperation::LockExclusive)
+            .map_err(|error| disk(&path)(std::io::Error::from(error)))?;
+        Ok(file)
+    }
+
+    /// Replaces the file. The lock is held, so a temporary file that is there was left behind.
+    fn write<'a>(&self, entries: impl Iterator<Item = (&'a Name, u64)>) -> Result<(), SeenError> {
+        let lines: Vec<String> =
+            entries.map(|(name, version)| format!("{version} {name}\n")).collect();
+        let mut bytes = lines.iter().map(String::len).sum::<usize>();
+        let mut text = String::new();
+        for line in &lines {
+            // The longest unused are dropped until the rest fits.
+            if bytes > FILE_BYTES_MAX {
+                bytes -= line.len();
+                continue;
+            }
+            text.push_str(line);
+        }
+        let path = self.path();
+        let temporary = self.directory.join(".seen-versions.tmp");
+        let written = File::create(&temporary)
+            .and_then(|mut out| out.write_all(text.as_bytes()))
+            .and_then(|()| std::fs::rename(&temporary, &path));
+        written.map_err(disk(&path))
+    }
+}
+
+fn disk(path: &Path) -> impl FnOnce(std::io::Error) -> SeenError {
+    let path = path.to_owned();
+    move |source| SeenError::Disk { path, source }
+}
+
+/// All entries, longest unused first; none if there is no file.
+fn read(path: &Path) -> Result<Vec<(Name, u64)>, SeenError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(disk(path)(error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(disk(path))?;
+    if bytes.len() > FILE_BYTES_MAX {
+        return Err(SeenError::TooLong { path: path.to_owned() });
+    }
+    let text =
+        std::str::from_utf8(&bytes).map_err(|_| SeenError::NotText { path: path.to_owned() })?;
+    let parsed = text.lines().zip(1..).map(|(line, number)| {
+        parse(line).ok_or_else(|| SeenError::Line { path: path.to_owned(), line: number })
+    });
+    parsed.collect()
+}
+
+fn parse(line: &str) -> Option<(Name, u64)> {
+    let (version, name) = line.split_once(' ')?;
+    Some((name.parse().ok()?, version.parse().ok()?))
+}
