@@ -60,7 +60,7 @@ mod tests {
     use std::path::PathBuf;
 
     fn path() -> PathBuf {
-        "/home/u/keys".into()
+        "keys".into()
     }
 
     fn file(number: Errno) -> FileError {
