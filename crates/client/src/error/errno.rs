@@ -77,7 +77,7 @@ fn of_trust(error: &TrustError) -> Errno {
         | TrustError::OutsideAnchor { .. }
         | TrustError::NoCertificate { .. } => Errno::NOKEY,
         TrustError::Expired { .. } => Errno::KEYEXPIRED,
-        TrustError::NotYetValid { .. } => Errno::KEYREJECTED,
+        TrustError::NotYetValid { .. } | TrustError::Unvouched { .. } => Errno::KEYREJECTED,
         TrustError::Revoked { .. } => Errno::KEYREVOKED,
         TrustError::NotUnder { .. }
         | TrustError::BadSignature { .. }

@@ -87,6 +87,7 @@ variants!(
         ChainTooLong,
         MalformedCertificate,
         NoCertificate,
+        Unvouched,
     }
 );
 
@@ -173,6 +174,7 @@ fn trust_errors() -> Vec<(TrustError, Errno)> {
         (TrustError::NotUnder { name: name(), namespace, key_id }, Errno::IO),
         (late(name()), Errno::KEYEXPIRED),
         (early(name()), Errno::KEYREJECTED),
+        (TrustError::Unvouched { name: name(), key_id }, Errno::KEYREJECTED),
         (TrustError::Revoked { key_id, name: name(), packet }, Errno::KEYREVOKED),
         (TrustError::BadSignature { name: name(), key_id }, Errno::IO),
         (TrustError::BadDigest { name: name() }, Errno::IO),
