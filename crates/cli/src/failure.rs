@@ -78,6 +78,9 @@ fn read_failure(error: &ReadError, text: String) -> Failure {
                 false => failure,
             }
         }
+        ReadError::Protocol { problem: ProtocolProblem::Link { .. }, .. } => {
+            Failure::new(Code::Other, text)
+        }
         ReadError::Protocol { .. } => Failure::new(Code::NotVerified, text),
         ReadError::VersionGone { .. }
         | ReadError::BeingWritten { .. }

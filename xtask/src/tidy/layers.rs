@@ -20,7 +20,7 @@ const MAY_USE: [(&str, &[&str]); 15] = [
     ("transfer", &["packet", "security"]),
     ("forwarder", &["link", "packet", "security"]),
     ("node", &["face", "forwarder", "io", "link", "packet"]),
-    ("store", &["face", "io", "keychain", "link", "packet", "security", "transfer"]),
+    ("store", &["face", "io", "link", "packet", "security", "transfer"]),
     ("client", &["face", "io", "link", "packet", "security", "transfer"]),
     ("profile", &["client", "io", "keychain", "packet", "security", "transfer"]),
     ("traffic", &["face", "io", "link", "packet"]),

@@ -59,6 +59,7 @@ fn of_read(error: &ReadError) -> Errno {
         ReadError::Protocol { problem, .. } => match problem {
             ProtocolProblem::Kind { is_directory: true } => Errno::ISDIR,
             ProtocolProblem::Kind { is_directory: false } => Errno::NOTDIR,
+            ProtocolProblem::Link { .. } => Errno::LOOP,
             ProtocolProblem::Announcement(_)
             | ProtocolProblem::OtherName { .. }
             | ProtocolProblem::Incomplete

@@ -156,6 +156,7 @@ fn read_errors() -> Vec<(ReadError, Errno)> {
         (ReadError::BadNode { name: name(), level: 1, node: 1 }, Errno::IO),
         (protocol(ProtocolProblem::Kind { is_directory: true }), Errno::ISDIR),
         (protocol(ProtocolProblem::Kind { is_directory: false }), Errno::NOTDIR),
+        (protocol(ProtocolProblem::Link { target: b"x".to_vec() }), Errno::LOOP),
         (protocol(ProtocolProblem::Announcement(decode)), Errno::IO),
     ]
 }
