@@ -12,7 +12,7 @@ use byname_face::frame_len;
 use byname_io::{Connection, Interest, Poller, Token};
 use byname_packet::lp::{self, LpHeader, LpPacket};
 use byname_packet::{Data, DigestSigner, InterestBuilder, Name, Packet};
-use byname_store::{Exposure, FileServer, FileServerConfig, MountConfig};
+use byname_store::{Exposure, FileServer, FileServerConfig, MountConfig, MountSource};
 use byname_transfer::metadata::{Answer, Metadata};
 use byname_transfer::naming::{self, Part};
 use rustix::time::{ClockId, clock_gettime};
@@ -93,8 +93,10 @@ fn main() {
     let state = tempfile::tempdir().expect("measuring ends here");
     let mount = MountConfig {
         prefix: "/t".parse().expect("measuring ends here"),
-        directory: file.parent().expect("measuring ends here").to_path_buf(),
-        exposure: Exposure { hidden: true, private: true },
+        source: MountSource::Directory {
+            directory: file.parent().expect("measuring ends here").to_path_buf(),
+            exposure: Exposure { hidden: true, private: true },
+        },
         signer: Arc::new(DigestSigner),
     };
     let config = FileServerConfig::new(vec![mount], state.path().to_path_buf());

@@ -1,72 +1,78 @@
 //! Carries out the engine's operations: what is quick at once, the rest through the workers.
 
-mod ahead;
+mod blocking;
 mod helpers;
+mod readahead;
 mod reading;
 mod sending;
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::IoSliceMut;
-use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use byname_io::{Attachments, Connection, Waker, files};
+use byname_io::{Connection, Waker};
 use byname_transfer::server::{
     Completion, FaceId, FileState, Handle, Hashed, KeptOf, Located, Op, OpId, SegmentBurst,
     SegmentSent, SignSegment, SignedSegment,
 };
 
-use ahead::Ahead;
 pub(crate) use helpers::Framed;
 use helpers::Helpers;
+use readahead::Readahead;
 pub(crate) use reading::{ReadBurst, Reading};
-use sending::{AtOnce, Stored, send_cached, send_levels};
+use sending::{AtOnce, send_ready};
 
-use crate::beneath::{Found, Root, WalkError};
+use crate::backend::{Backend, BackendFile, Found, LocateError};
+use crate::content::{Content, InMemory};
 use crate::error::StoreError;
-use crate::hashing::{LargeFile, is_same, small_tree};
-use crate::made::Source;
-use crate::snapshot::manifest;
+use crate::hashing::{LargeFile, flat, small_tree};
+use crate::segment_signing::SegmentSource;
+use crate::snapshot::manifest::ManifestOrder;
 use crate::state::{RootRecord, is_small};
-use crate::workers::{Done, Job, KeptOrder, OpenedTree, Sought, Workers, flat};
+use crate::workers::{KeptOrder, LocatedPath, WorkerJob, WorkerResult, Workers};
 
 /// Files up to this size are hashed at once: waking a thread would take as long.
 const INLINE_BYTES_MAX: u64 = 128 << 10;
 
-/// What a handle stands for.
+/// An open file or tree.
 enum Open {
-    File { file: Arc<File>, identity: FileState },
-    Tree(Arc<File>),
-    Levels(Arc<Vec<u8>>),
+    File(Arc<dyn BackendFile>),
+    Tree(Arc<dyn Content>),
+}
+
+impl Open {
+    fn content(&self) -> Arc<dyn Content> {
+        match self {
+            Self::File(file) => file.clone(),
+            Self::Tree(tree) => tree.clone(),
+        }
+    }
 }
 
 pub(crate) struct Executor {
-    roots: Vec<Arc<Root>>,
+    /// Of the mounts, in their order.
+    backends: Vec<Arc<dyn Backend>>,
     workers: Workers,
     reading: Reading,
     open: HashMap<Handle, Open>,
     /// Of files that had to be fetched from the disk.
-    ahead: HashMap<Handle, Ahead>,
+    readahead: HashMap<Handle, Readahead>,
     /// Large files being hashed.
     hashing: HashMap<FileState, Weak<LargeFile>>,
     next_handle: u64,
-    /// Where packets of copies lie; for mirrors.
-    attachments: Option<Attachments>,
     helpers: Option<Helpers>,
 }
 
 impl Executor {
-    pub(crate) fn new(roots: Vec<Arc<Root>>, workers: Workers, reading: Reading) -> Self {
+    pub(crate) fn new(backends: Vec<Arc<dyn Backend>>, workers: Workers, reading: Reading) -> Self {
         Self {
-            roots,
+            backends,
             workers,
             reading,
             open: HashMap::new(),
-            ahead: HashMap::new(),
+            readahead: HashMap::new(),
             hashing: HashMap::new(),
             next_handle: 0,
-            attachments: None,
             helpers: None,
         }
     }
@@ -76,24 +82,24 @@ impl Executor {
     pub(crate) fn execute(&mut self, id: OpId, op: Op) -> Option<Completion> {
         match op {
             Op::Locate { mount, path } => {
-                let root = self.roots[mount].clone();
-                if !root.is_cached(&path) {
-                    self.workers.push(Job::Locate { op: id, root, path });
+                let backend = self.backends[mount].clone();
+                if !backend.is_ready(&path) {
+                    self.workers.push(WorkerJob::Locate { op: id, backend, path });
                     return None;
                 }
-                let found = root.find(&path);
-                Some(Completion::Located(self.located(Sought { root, path, found })))
+                let found = backend.locate(&path);
+                Some(Completion::Located(self.located(LocatedPath { backend, path, found })))
             }
             Op::List { mount, path, bytes_max } => {
-                let root = self.roots[mount].clone();
-                self.workers.push(Job::List { op: id, root, path, bytes_max });
+                let backend = self.backends[mount].clone();
+                self.workers.push(WorkerJob::List { op: id, backend, path, bytes_max });
                 None
             }
             Op::Manifest { mount, path, name, bytes_max, quiet, signature_bytes } => {
-                let root = self.roots[mount].clone();
+                let backend = self.backends[mount].clone();
                 let attributes = self.workers.uses_attributes();
-                let order = manifest::Order {
-                    root,
+                let order = ManifestOrder {
+                    backend,
                     path,
                     name,
                     bytes_max,
@@ -101,14 +107,14 @@ impl Executor {
                     signature_bytes,
                     attributes,
                 };
-                self.workers.push(Job::Manifest { op: id, order: Box::new(order) });
+                self.workers.push(WorkerJob::Manifest { op: id, order: Box::new(order) });
                 None
             }
             Op::ReadKept { mount, path, of, bytes_max } => {
                 self.read_kept(id, (mount, path), of, bytes_max)
             }
             Op::Recall { key, state } => {
-                self.workers.push(Job::Recall { op: id, key, state });
+                self.workers.push(WorkerJob::Recall { op: id, key, state });
                 None
             }
             Op::Announce { key, record } => {
@@ -117,21 +123,16 @@ impl Executor {
             }
             Op::Hash { file, state } => self.hash(id, file, state).map(Completion::Hashed),
             Op::OpenTree { file, state } => self.open_tree(id, file, state),
-            Op::SignSegment(order) => self.make_segment(id, order),
+            Op::SignSegment(order) => self.sign_segment(id, order),
             Op::Close { handle } => {
                 let closed = self.open.remove(&handle);
-                self.ahead.remove(&handle);
-                if let Some(Open::File { file, identity }) = closed {
-                    self.mark_closed(file, identity);
+                self.readahead.remove(&handle);
+                if let Some(Open::File(file)) = closed {
+                    self.store_root_of_closed(file);
                 }
                 None
             }
         }
-    }
-
-    /// Reads what was kept with copies from now on.
-    pub(crate) fn mirror(&mut self, copies: PathBuf) {
-        self.attachments = Some(Attachments::new(copies));
     }
 
     /// From now on so many threads read for readers besides the serving one.
@@ -147,20 +148,18 @@ impl Executor {
         of: KeptOf,
         bytes_max: usize,
     ) -> Option<Completion> {
-        let Some(attachments) = &self.attachments else { return Some(Completion::Kept(None)) };
         let is_manifest = match of {
             KeptOf::File(handle) => {
                 let Some(file) = self.file(handle) else { return Some(Completion::Kept(None)) };
-                let attachments = attachments.clone();
-                self.workers.push(Job::KeptFile { op, file, attachments, bytes_max });
+                self.workers.push(WorkerJob::KeptFile { op, file, bytes_max });
                 return None;
             }
             KeptOf::Listing => false,
             KeptOf::Manifest => true,
         };
-        let (root, attachments) = (self.roots[mount].clone(), attachments.clone());
-        let order = Box::new(KeptOrder { root, path, is_manifest, attachments, bytes_max });
-        self.workers.push(Job::Kept { op, order });
+        let backend = self.backends[mount].clone();
+        let order = Box::new(KeptOrder { backend, path, is_manifest, bytes_max });
+        self.workers.push(WorkerJob::Kept { op, order });
         None
     }
 
@@ -169,20 +168,17 @@ impl Executor {
         let mut completions = Vec::new();
         for done in self.workers.take_done() {
             completions.push(match done {
-                Done::Completion(id, completion) => (id, completion),
-                Done::Located(id, sought) => (id, Completion::Located(self.located(*sought))),
-                Done::Hashing(identity, large) => {
+                WorkerResult::Completion(id, completion) => (id, completion),
+                WorkerResult::Located(id, located) => {
+                    (id, Completion::Located(self.located(*located)))
+                }
+                WorkerResult::Hashing(state, large) => {
                     self.hashing.retain(|_, hashing| hashing.strong_count() > 0);
-                    self.hashing.insert(identity, large);
+                    self.hashing.insert(state, large);
                     continue;
                 }
-                Done::Tree(id, tree) => {
-                    let handle = tree.map(|tree| {
-                        self.keep(match tree {
-                            OpenedTree::File(tree) => Open::Tree(Arc::new(tree.file)),
-                            OpenedTree::Memory(levels) => Open::Levels(Arc::new(levels)),
-                        })
-                    });
+                WorkerResult::Tree(id, tree) => {
+                    let handle = tree.map(|tree| self.keep(Open::Tree(tree)));
                     (id, Completion::TreeOpened(handle))
                 }
             });
@@ -197,76 +193,81 @@ impl Executor {
         handle
     }
 
-    fn located(&mut self, sought: Sought) -> Located {
-        match sought.found {
-            Ok(Found::File { file, stat }) => {
-                let open = Open::File { file: Arc::new(file), identity: stat.state };
-                Located::File { stat, handle: self.keep(open) }
+    fn located(&mut self, located: LocatedPath) -> Located {
+        match located.found {
+            Ok(Found::File(file)) => {
+                Located::File { stat: file.stat(), handle: self.keep(Open::File(file)) }
             }
-            Ok(Found::Directory(found)) => Located::Directory { stat: found.stat },
-            Err(WalkError::NotFound) => Located::NotFound,
-            Err(WalkError::NoPermission) => Located::NoPermission,
-            Err(WalkError::Failed(error)) => {
-                let path = sought.root.path().join(String::from_utf8_lossy(&sought.path).as_ref());
-                tracing::warn!(path = %path.display(), %error, "cannot look up");
+            Ok(Found::Directory(directory)) => Located::Directory { stat: directory.stat() },
+            Err(LocateError::NotFound) => Located::NotFound,
+            Err(LocateError::NoPermission) => Located::NoPermission,
+            Err(LocateError::Failed(error)) => {
+                let path = located.backend.describe(&located.path);
+                tracing::warn!(path, %error, "cannot look up");
                 Located::Failed
             }
         }
     }
 
-    fn file(&self, handle: Handle) -> Option<Arc<File>> {
+    fn file(&self, handle: Handle) -> Option<Arc<dyn BackendFile>> {
         match self.open.get(&handle)? {
-            Open::File { file, .. } => Some(file.clone()),
-            _ => None,
+            Open::File(file) => Some(file.clone()),
+            Open::Tree(_) => None,
         }
     }
 
-    fn hash(&mut self, op: OpId, handle: Handle, identity: FileState) -> Option<Hashed> {
-        let Some(file) = self.file(handle) else { return Some(Hashed::Changed) };
-        if !is_same(&file, &identity) {
+    /// The open file in this state.
+    fn file_in(&self, handle: Handle, state: &FileState) -> Option<Arc<dyn BackendFile>> {
+        self.file(handle).filter(|file| file.stat().state == *state)
+    }
+
+    fn hash(&mut self, op: OpId, handle: Handle, state: FileState) -> Option<Hashed> {
+        let Some(file) = self.file_in(handle, &state) else { return Some(Hashed::Changed) };
+        if !file.is_unchanged() {
             return Some(Hashed::Changed);
         }
-        let is_quick = identity.size <= INLINE_BYTES_MAX && !self.workers.uses_attributes();
-        if is_quick && is_in_memory(&file, identity.size) {
-            let tree = match small_tree(&file, &identity) {
+        let is_quick = state.size <= INLINE_BYTES_MAX && !self.workers.uses_attributes();
+        if is_quick && is_ready(&*file, state.size) {
+            let tree = match small_tree(&*file) {
                 Ok(tree) => tree,
                 Err(hashed) => return Some(hashed),
             };
             let root = *tree.root.as_bytes();
-            self.workers.keep_root(RootRecord { fingerprint: identity.fingerprint, root });
+            self.workers.keep_root(RootRecord { fingerprint: state.fingerprint, root });
             return Some(Hashed::Root(root));
         }
-        if is_small(identity.size) {
-            self.workers.push(Job::HashSmall { op, file, identity });
+        if is_small(state.size) {
+            self.workers.push(WorkerJob::HashSmall { op, file });
             return None;
         }
         let parts = self.workers.count();
-        self.workers.push(Job::BeginHash { op, file, identity, parts });
+        self.workers.push(WorkerJob::BeginHash { op, file, parts });
         None
     }
 
-    fn make_segment(&self, op: OpId, order: SignSegment) -> Option<Completion> {
+    fn sign_segment(&self, op: OpId, order: SignSegment) -> Option<Completion> {
         let source = match self.open.get(&order.source) {
-            Some(Open::File { file, .. }) => {
+            Some(Open::File(file)) => {
                 let hashing = self.hashing.get(&order.state).cloned().unwrap_or_default();
-                Source::File(file.clone(), hashing)
+                SegmentSource::File(file.clone(), hashing)
             }
-            Some(Open::Tree(tree)) => Source::Tree(tree.clone()),
-            Some(Open::Levels(levels)) => Source::Levels(levels.clone()),
+            Some(Open::Tree(tree)) => SegmentSource::Tree(tree.clone()),
             None => return Some(Completion::Signed(SignedSegment::Failed)),
         };
-        self.workers.push(Job::Make { op, source, order: Box::new(order) });
+        self.workers.push(WorkerJob::Sign { op, source, order: Box::new(order) });
         None
     }
 
-    fn open_tree(&mut self, op: OpId, handle: Handle, identity: FileState) -> Option<Completion> {
-        let Some(file) = self.file(handle) else { return Some(Completion::TreeOpened(None)) };
-        if identity.size > INLINE_BYTES_MAX || !is_in_memory(&file, identity.size) {
-            self.workers.push(Job::OpenTree { op, file, identity });
+    fn open_tree(&mut self, op: OpId, handle: Handle, state: FileState) -> Option<Completion> {
+        let Some(file) = self.file_in(handle, &state) else {
+            return Some(Completion::TreeOpened(None));
+        };
+        if state.size > INLINE_BYTES_MAX || !is_ready(&*file, state.size) {
+            self.workers.push(WorkerJob::OpenTree { op, file });
             return None;
         }
-        let tree = small_tree(&file, &identity).ok();
-        let handle = tree.map(|tree| self.keep(Open::Levels(Arc::new(flat(tree)))));
+        let tree = small_tree(&*file).ok();
+        let handle = tree.map(|tree| self.keep(Open::Tree(Arc::new(InMemory(flat(tree))))));
         Some(Completion::TreeOpened(handle))
     }
 
@@ -278,47 +279,40 @@ impl Executor {
         connection: &mut Connection,
         done: &mut Vec<(SegmentBurst, SegmentSent)>,
     ) {
-        let source = burst.source();
-        let stored = match self.open.get(&source) {
-            Some(Open::Levels(levels)) => {
-                let sent = send_levels(levels, &burst, connection);
-                return done.push((burst, sent));
-            }
-            Some(open) => open.stored(),
-            None => None,
+        let Some(content) = self.open.get(&burst.source()).map(Open::content) else {
+            return done.push((burst, SegmentSent::Failed));
         };
-        let Some(stored) = stored else { return done.push((burst, SegmentSent::Failed)) };
-        let at_once = send_cached(&stored, &burst, connection);
-        self.settle(&stored, burst, at_once, done);
+        let at_once = send_ready(&*content, &burst, connection);
+        self.settle(&content, burst, at_once, done);
     }
 
     /// Gives a burst to another thread, if there is one with time for it.
     pub(crate) fn hand_over(&mut self, burst: SegmentBurst) -> Option<SegmentBurst> {
         let Some(helpers) = &mut self.helpers else { return Some(burst) };
-        let stored = self.open.get(&burst.source()).and_then(Open::stored);
-        let Some(stored) = stored else { return Some(burst) };
-        helpers.take(stored, burst)
+        let content = self.open.get(&burst.source()).map(Open::content);
+        let Some(content) = content else { return Some(burst) };
+        helpers.take(content, burst)
     }
 
-    /// Has the root of a file that nobody reads any more written to it, if that is wanted. It
+    /// Has the root of a file that nobody reads any more stored with it, if that is wanted. It
     /// changes the file's state, so it would end the version for those who read.
-    fn mark_closed(&self, file: Arc<File>, identity: FileState) {
-        let is_it =
-            |open: &Open| matches!(open, Open::File { identity: it, .. } if *it == identity);
+    fn store_root_of_closed(&self, file: Arc<dyn BackendFile>) {
+        let state = file.stat().state;
+        let is_it = |open: &Open| matches!(open, Open::File(it) if it.stat().state == state);
         if self.workers.uses_attributes() && !self.open.values().any(is_it) {
-            self.workers.push(Job::Mark { file, identity });
+            self.workers.push(WorkerJob::StoreRoot { file });
         }
     }
 
-    /// Writes the roots of files that are open to them, if that is wanted. To be called when
+    /// Stores the roots of files that are open with them, if that is wanted. To be called when
     /// nobody reads any more.
-    pub(crate) fn mark_open(&self) {
+    pub(crate) fn store_roots(&self) {
         if !self.workers.uses_attributes() {
             return;
         }
         for open in self.open.values() {
-            if let Open::File { file, identity } = open {
-                self.workers.mark(file, identity);
+            if let Open::File(file) = open {
+                self.workers.store_root(&**file);
             }
         }
     }
@@ -339,17 +333,17 @@ impl Executor {
         framed: Framed,
         done: &mut Vec<(SegmentBurst, SegmentSent)>,
     ) {
-        let Framed { stored, burst, at_once, packets } = framed;
+        let Framed { content, burst, at_once, packets } = framed;
         if let Some(helpers) = &mut self.helpers {
             helpers.recycle(packets);
         }
-        self.settle(&stored, burst, at_once, done);
+        self.settle(&content, burst, at_once, done);
     }
 
-    /// What was in memory is on its way; the rest has to wait for the disk.
+    /// Counts the segments that were sent; the others have to wait for the disk.
     fn settle(
         &mut self,
-        stored: &Stored,
+        content: &Arc<dyn Content>,
         mut burst: SegmentBurst,
         at_once: AtOnce,
         done: &mut Vec<(SegmentBurst, SegmentSent)>,
@@ -357,7 +351,7 @@ impl Executor {
         if at_once.has_changed {
             return done.push((burst, SegmentSent::Changed));
         }
-        self.read_ahead(burst.source(), stored, &burst, !at_once.cold.is_empty());
+        self.read_ahead(burst.source(), content, &burst, !at_once.cold.is_empty());
         // From behind, so that places stay right.
         let (mut cold, mut failed) = (at_once.cold, at_once.failed);
         while let Some(last) =
@@ -365,7 +359,7 @@ impl Executor {
         {
             if cold.last().is_some_and(|run| run.start == last) {
                 let run = cold.pop().expect("it was just seen");
-                self.reading.push(stored.clone(), burst.take_out(run));
+                self.reading.push(content.clone(), burst.take_out(run));
             } else {
                 let run = failed.pop().expect("it was just seen");
                 done.push((burst.take_out(run), SegmentSent::Failed));
@@ -376,19 +370,26 @@ impl Executor {
         }
     }
 
-    fn read_ahead(&mut self, source: Handle, stored: &Stored, burst: &SegmentBurst, is_cold: bool) {
-        if !is_cold && !self.ahead.contains_key(&source) {
+    fn read_ahead(
+        &mut self,
+        source: Handle,
+        content: &Arc<dyn Content>,
+        burst: &SegmentBurst,
+        is_cold: bool,
+    ) {
+        if !is_cold && !self.readahead.contains_key(&source) {
             return;
         }
-        let Some(size) = stored.identity.map(|identity| identity.size) else { return };
+        let Some(Open::File(file)) = self.open.get(&source) else { return };
+        let size = file.stat().state.size;
         let offsets = burst.segments().map(|segment| segment.offset);
         let ends = burst.segments().map(|segment| segment.offset + segment.len as u64);
         let (Some(start), Some(end)) = (offsets.min(), ends.max()) else { return };
         // Segments from all over the file are no stream.
         let is_run = end - start <= 2 * burst.segments().map(|it| it.len as u64).sum::<u64>();
-        let ahead = self.ahead.entry(source).or_default();
-        if is_run && let Some(part) = ahead.on_request(start..end, is_cold, size) {
-            self.reading.advise(stored, part);
+        let readahead = self.readahead.entry(source).or_default();
+        if is_run && let Some(part) = readahead.on_request(start..end, is_cold, size) {
+            self.reading.advise(&**content, part);
         }
     }
 
@@ -397,7 +398,7 @@ impl Executor {
         self.reading.begin(has_room);
     }
 
-    /// Whether so much has to be read for a face that its requests should wait.
+    /// True if so much has to be read for a face that its requests should wait.
     pub(crate) fn is_behind(&self, face: FaceId) -> bool {
         self.reading.is_behind(face)
     }
@@ -417,12 +418,12 @@ impl Executor {
     }
 }
 
-/// Whether reading a small file would not have to wait for the disk.
-fn is_in_memory(file: &File, size: u64) -> bool {
+/// True if reading a small file would not have to wait.
+fn is_ready(file: &dyn BackendFile, size: u64) -> bool {
     // One octet of each page says it: what is looked at is not copied twice.
     const PAGE_BYTES: u64 = 4096;
     (0..size).step_by(PAGE_BYTES as usize).all(|at| {
         let mut octet = [0];
-        files::read_cached(file, &mut [IoSliceMut::new(&mut octet)], at).is_ok()
+        file.read_ready(&mut [IoSliceMut::new(&mut octet)], at).is_ok()
     })
 }

@@ -7,7 +7,6 @@
 //! a file cut short while mapped would kill the process. The file's state is compared after the
 //! last read.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -16,13 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use byname_security::tree::{Folder, GROUP_BYTES, NODE_BYTES, Shape, Tree, UNIT_BYTES};
 use byname_transfer::server::{FileState, Hashed, OpId};
 
-use crate::beneath::stat_open;
+use crate::backend::BackendFile;
 use crate::state::{RootRecord, StateDir, TREE_HEADER_BYTES, TreeWriter};
-
-/// Whether an open file is still in the given state.
-pub(crate) fn is_same(file: &File, identity: &FileState) -> bool {
-    stat_open(file).is_ok_and(|stat| stat.state == *identity)
-}
 
 fn failure(error: &std::io::Error) -> Hashed {
     match error.kind() {
@@ -32,22 +26,27 @@ fn failure(error: &std::io::Error) -> Hashed {
 }
 
 /// The tree of a file of at most 2 MiB.
-pub(crate) fn small_tree(file: &File, identity: &FileState) -> Result<Tree, Hashed> {
+pub(crate) fn small_tree(file: &dyn BackendFile) -> Result<Tree, Hashed> {
     // The size was checked to be small, so this allocates at most one group.
-    let mut content = vec![0; identity.size as usize];
+    let mut content = vec![0; file.stat().state.size as usize];
     file.read_exact_at(&mut content, 0).map_err(|error| failure(&error))?;
-    match is_same(file, identity) {
+    match file.is_unchanged() {
         true => Ok(Tree::of(&content)),
         false => Err(Hashed::Changed),
     }
+}
+
+/// The levels of a tree, one after the other, as they lie in a tree's file.
+pub(crate) fn flat(tree: Tree) -> Vec<u8> {
+    tree.levels.concat()
 }
 
 /// A file of more than 2 MiB being hashed.
 #[derive(Debug)]
 pub(crate) struct LargeFile {
     pub(crate) op: OpId,
-    file: Arc<File>,
-    identity: FileState,
+    file: Arc<dyn BackendFile>,
+    state: FileState,
     shape: Shape,
     tree: TreeWriter,
     next_group: AtomicU64,
@@ -82,7 +81,7 @@ impl Bits {
     }
 }
 
-/// What a turn left to do.
+/// State of a large file after a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// More groups: queue this part again.
@@ -96,17 +95,17 @@ pub(crate) enum Turn {
 impl LargeFile {
     pub(crate) fn new(
         op: OpId,
-        file: Arc<File>,
-        identity: FileState,
+        file: Arc<dyn BackendFile>,
         tree: TreeWriter,
         parts: usize,
     ) -> Self {
-        let group_count = identity.size.div_ceil(GROUP_BYTES as u64);
+        let state = file.stat().state;
+        let group_count = state.size.div_ceil(GROUP_BYTES as u64);
         Self {
             op,
             file,
-            identity,
-            shape: Shape::new(identity.size),
+            state,
+            shape: Shape::new(state.size),
             claimed: Bits::new(group_count),
             written: Bits::new(group_count),
             tree,
@@ -121,13 +120,13 @@ impl LargeFile {
     pub(crate) fn turn(&self, buffer: &mut Vec<u8>) -> Turn {
         loop {
             let group = self.next_group.fetch_add(1, Ordering::Relaxed);
-            let is_beyond = group.saturating_mul(GROUP_BYTES as u64) >= self.identity.size;
+            let is_beyond = group.saturating_mul(GROUP_BYTES as u64) >= self.state.size;
             if is_beyond || self.is_over.load(Ordering::Relaxed) {
                 let was_last = self.parts.fetch_sub(1, Ordering::AcqRel) == 1;
                 return if was_last { Turn::AllDone } else { Turn::PartDone };
             }
             if self.claimed.set(group) {
-                // An error has ended the hashing, and is told when all parts are done.
+                // An error has ended the hashing, and is reported when all parts are done.
                 let _ = self.hash_group(group, buffer);
                 return Turn::More;
             }
@@ -142,7 +141,7 @@ impl LargeFile {
     /// The values of a group, before the root is there. They count towards the root: whoever holds
     /// a reference delays the end of the hashing, so nothing claimed here can be missing then.
     pub(crate) fn values(&self, group: u64) -> std::io::Result<Vec<u8>> {
-        if group >= self.identity.size.div_ceil(GROUP_BYTES as u64) {
+        if group >= self.state.size.div_ceil(GROUP_BYTES as u64) {
             return Err(ErrorKind::InvalidInput.into());
         }
         if self.written.get(group) {
@@ -175,7 +174,7 @@ impl LargeFile {
 
     fn try_hash_group(&self, group: u64, buffer: &mut Vec<u8>) -> std::io::Result<Vec<u8>> {
         let offset = group * GROUP_BYTES as u64;
-        let len = (self.identity.size - offset).min(GROUP_BYTES as u64) as usize;
+        let len = (self.state.size - offset).min(GROUP_BYTES as u64) as usize;
         buffer.resize(len, 0);
         self.file.read_exact_at(buffer, offset)?;
         let mut values = Vec::with_capacity(NODE_BYTES);
@@ -188,14 +187,13 @@ impl LargeFile {
     }
 
     /// Folds level 1 to the root and puts the tree in its place.
-    pub(crate) fn finish(self, state: &StateDir) -> (Hashed, Option<RootRecord>) {
-        if self.has_changed.load(Ordering::Relaxed) || !is_same(&self.file, &self.identity) {
+    pub(crate) fn finish(self, state_dir: &StateDir) -> (Hashed, Option<RootRecord>) {
+        if self.has_changed.load(Ordering::Relaxed) || !self.file.is_unchanged() {
             return (Hashed::Changed, None);
         }
         if self.is_over.load(Ordering::Relaxed) {
             return (Hashed::Failed, None);
         }
-        let identity = self.identity;
         let root = match self.fold() {
             Ok(root) => root,
             Err(error) => {
@@ -203,12 +201,12 @@ impl LargeFile {
                 return (Hashed::Failed, None);
             }
         };
-        if let Err(error) = state.keep_tree(self.tree, &root) {
+        if let Err(error) = state_dir.keep_tree(self.tree, &root) {
             tracing::error!(%error, "cannot keep a hash tree");
             return (Hashed::Failed, None);
         }
-        let record = RootRecord { fingerprint: identity.fingerprint, root };
-        state.remember(record);
+        let record = RootRecord { fingerprint: self.state.fingerprint, root };
+        state_dir.remember(record);
         (Hashed::Root(root), Some(record))
     }
 

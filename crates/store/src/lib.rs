@@ -1,27 +1,30 @@
-//! Executes the file-server engine's operations on a POSIX tree and a state directory.
+//! Executes the file-server engine's operations on back-ends and a state directory.
 //!
 //! [`FileServer`] is one thread with one face: Interests come in bursts, the engine in
 //! `byname_transfer::server` turns them into operations, [`Executor`] carries these out, Data
 //! leave. What takes long (hashing, reading directories, committing records) is done by worker
 //! threads that wake the first one. Nothing is ever written into a published tree.
 
-pub mod attributes;
-pub mod beneath;
+pub mod backend;
 pub mod error;
 pub mod mirror;
 pub mod prepare;
 pub mod snapshot;
 pub mod state;
 
+mod content;
 mod executor;
 mod hashing;
-mod made;
+mod segment_signing;
 mod server;
+mod stored_roots;
 mod workers;
 
-pub use beneath::{Exposure, Root};
+pub use backend::posix::Exposure;
 pub use byname_face::RegisterError;
 pub use error::{StateError, StoreError};
 pub use mirror::MirrorConfig;
-pub use server::{FileServer, FileServerConfig, MountConfig, ServerEvent, ServerHandle};
+pub use server::{
+    FileServer, FileServerConfig, MountConfig, MountSource, ServerEvent, ServerHandle,
+};
 pub use state::StateDir;

@@ -3,7 +3,6 @@
 //! The packets are the publisher's; see `byname_transfer::copies` for their form and
 //! [`byname_io::Attachments`] for the place. Whether they fit the copy is for the engine to say.
 
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use byname_io::Attachments;
@@ -12,7 +11,7 @@ use byname_security::tree::Tree;
 use byname_transfer::copies::{FILE_SLOT, Kept, LISTING_SLOT, MANIFEST_SLOT};
 use byname_transfer::server::{FileStat, KeptObject, Listing, MirrorOptions};
 
-use crate::beneath::{Found, Root};
+use crate::backend::{Backend, BackendFile, Found};
 
 /// Entries looked at for a publisher's certificates when a mirror starts.
 const ENTRIES_MAX: usize = 10_000;
@@ -24,38 +23,33 @@ const KEPT_BYTES_MAX: usize = 256 << 20;
 pub struct MirrorConfig {
     /// Where packets lie that the file system does not keep.
     pub copies: PathBuf,
-    /// How it answers.
+    /// Choices about its answers.
     pub options: MirrorOptions,
 }
 
-/// What was kept with an open file.
-pub(crate) fn read_file(
-    file: impl AsFd,
-    attachments: &Attachments,
-    bytes_max: usize,
-) -> Option<KeptObject> {
-    read(file, FILE_SLOT, (attachments, bytes_max), None)
+/// Packets that were kept with an open file.
+pub(crate) fn read_file(file: &dyn BackendFile, bytes_max: usize) -> Option<KeptObject> {
+    decode(FILE_SLOT, file.attachment(FILE_SLOT, bytes_max), None)
 }
 
-/// What was kept with the directory at `path`: its listing or manifest.
+/// Packets that were kept with the directory at `path`: its listing or manifest.
 pub(crate) fn read_directory(
-    root: &Root,
+    backend: &dyn Backend,
     path: &[u8],
     is_manifest: bool,
-    (attachments, bytes_max): (&Attachments, usize),
+    bytes_max: usize,
 ) -> Option<KeptObject> {
-    let Ok(Found::Directory(found)) = root.find(path) else { return None };
+    let Ok(Found::Directory(found)) = backend.locate(path) else { return None };
     let slot = if is_manifest { MANIFEST_SLOT } else { LISTING_SLOT };
-    read(&found.fd, slot, (attachments, bytes_max), Some(found.stat))
+    decode(slot, found.attachment(slot, bytes_max), Some(found.stat()))
 }
 
-fn read(
-    file: impl AsFd,
+fn decode(
     slot: &str,
-    (attachments, bytes_max): (&Attachments, usize),
+    read: std::io::Result<Option<Vec<u8>>>,
     directory: Option<FileStat>,
 ) -> Option<KeptObject> {
-    let octets = match attachments.get(file, slot, bytes_max) {
+    let octets = match read {
         Ok(octets) => octets?,
         Err(error) => {
             tracing::warn!(%error, slot, "cannot read what was kept with a copy");
@@ -80,12 +74,12 @@ fn read(
 /// the names under which they are to be found.
 ///
 /// # Errors
-/// What the disk says of the directory itself.
+/// The error of the directory itself.
 pub fn certificates(directory: &Path, copies: &Path) -> std::io::Result<Vec<(Name, Vec<u8>)>> {
     let attachments = Attachments::new(copies.to_owned());
-    let mut ahead = std::collections::VecDeque::from([directory.to_owned()]);
+    let mut waiting = std::collections::VecDeque::from([directory.to_owned()]);
     let mut looked_at = 0;
-    while let Some(path) = ahead.pop_front() {
+    while let Some(path) = waiting.pop_front() {
         for slot in [MANIFEST_SLOT, LISTING_SLOT] {
             let found = certificates_of(&path, slot, &attachments);
             if !found.is_empty() {
@@ -103,7 +97,7 @@ pub fn certificates(directory: &Path, copies: &Path) -> std::io::Result<Vec<(Nam
                 return Ok(Vec::new());
             }
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() => ahead.push_back(entry.path()),
+                Ok(kind) if kind.is_dir() => waiting.push_back(entry.path()),
                 Ok(kind) if kind.is_file() => {
                     let found = certificates_of(&entry.path(), FILE_SLOT, &attachments);
                     if !found.is_empty() {

@@ -8,8 +8,6 @@
 //! Invariants: memory is bounded by one group a thread, the queue and one batch; nothing is
 //! written into the tree; the state directory is locked, so no server runs on it meanwhile.
 
-use std::fs::File;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -17,12 +15,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use byname_transfer::server::{FileState, Hashed, OpId, RecordKey};
 
-use crate::attributes;
-use crate::beneath::{Exposure, Found, Root, WalkError};
+use crate::backend::posix::{Exposure, Posix};
+use crate::backend::{Backend, BackendFile, Directory, Found, LocateError};
 use crate::error::{StateError, StoreError};
 use crate::hashing::{LargeFile, Turn, small_tree};
-use crate::server::TREE_BYTES_MAX;
-use crate::state::{RootRecord, StateDir, is_small};
+use crate::state::{RootRecord, StateDir, TREE_BYTES_MAX, is_small};
+use crate::stored_roots;
 
 /// Small files that wait for a thread.
 const QUEUE_MAX: usize = 256;
@@ -33,12 +31,12 @@ const PROGRESS_BYTES: u64 = 64 << 20;
 /// Directories that may wait to be walked.
 const WAITING_MAX: usize = 1 << 20;
 
-/// What to prepare.
+/// Configuration of a run.
 #[derive(Debug, Clone)]
 pub struct PrepareConfig {
     /// The directory that will be published.
     pub directory: PathBuf,
-    /// What of it will be.
+    /// Part of it that will be.
     pub exposure: Exposure,
     /// Where the server that will publish it keeps its state.
     pub state_dir: PathBuf,
@@ -64,7 +62,7 @@ impl PrepareConfig {
     }
 }
 
-/// What was done so far.
+/// Counts of a run so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Prepared {
     /// Files seen.
@@ -85,12 +83,7 @@ pub struct Prepared {
     pub was_stopped: bool,
 }
 
-struct Small {
-    file: Arc<File>,
-    identity: FileState,
-}
-
-/// What the threads share.
+/// State shared by the threads.
 struct Work<'a> {
     state: &'a StateDir,
     done: Mutex<(Prepared, Vec<RootRecord>)>,
@@ -115,7 +108,7 @@ pub fn prepare(
 ) -> Result<Prepared, StoreError> {
     let state = StateDir::open(&config.state_dir, config.tree_bytes_max)?;
     let directory = config.directory.clone();
-    let root = Root::new(&directory, config.exposure, state.identity())
+    let backend = Posix::new(&directory, config.exposure, state.identity())
         .map_err(|source| StoreError::Mount { directory, source })?;
     let attributes = config.attributes;
     let (done, error) = (Mutex::default(), Mutex::default());
@@ -128,7 +121,7 @@ pub fn prepare(
             let (work, small) = (&work, small.clone());
             scope.spawn(move || work.hash_small_files(&small));
         }
-        work.walk(&root, &queue, threads, on_progress);
+        work.walk(&backend, &queue, threads, on_progress);
     });
     work.commit(0);
     if let Some(error) = locked(&work.error).take() {
@@ -150,124 +143,124 @@ impl Work<'_> {
 
     fn walk(
         &self,
-        root: &Root,
-        queue: &SyncSender<Small>,
+        backend: &dyn Backend,
+        queue: &SyncSender<Arc<dyn BackendFile>>,
         threads: usize,
         on_progress: &mut dyn FnMut(&Prepared),
     ) {
         let mut waiting: Vec<Vec<u8>> = vec![Vec::new()];
-        let mut told_bytes = 0;
+        let mut reported_bytes = 0;
         while let Some(path) = waiting.pop() {
-            match root.find(&path) {
-                Ok(Found::File { file, stat }) => {
-                    let file = Arc::new(file);
-                    self.take_file(Small { file, identity: stat.state }, queue, threads);
-                }
-                Ok(Found::Directory(_)) => self.take_directory(root, &path, &mut waiting),
+            match backend.locate(&path) {
+                Ok(Found::File(file)) => self.take_file(&file, queue, threads),
+                Ok(Found::Directory(found)) => self.take_directory(&*found, &path, &mut waiting),
                 // Not published.
-                Err(WalkError::NotFound) => {}
+                Err(LocateError::NotFound) => {}
                 Err(_) => self.count(|prepared| prepared.failed += 1),
             }
             if self.is_over() {
                 return;
             }
             let prepared = locked(&self.done).0;
-            if prepared.hashed_bytes >= told_bytes + PROGRESS_BYTES {
-                told_bytes = prepared.hashed_bytes;
+            if prepared.hashed_bytes >= reported_bytes + PROGRESS_BYTES {
+                reported_bytes = prepared.hashed_bytes;
                 on_progress(&prepared);
             }
         }
     }
 
-    fn take_directory(&self, root: &Root, path: &[u8], waiting: &mut Vec<Vec<u8>>) {
-        let place = root.path().join(std::ffi::OsStr::from_bytes(path));
-        let Ok(entries) = std::fs::read_dir(place) else {
-            return self.count(|prepared| prepared.failed += 1);
-        };
-        for entry in entries {
-            match entry {
-                Ok(entry) if waiting.len() < WAITING_MAX => {
-                    let mut below = path.to_vec();
-                    if !below.is_empty() {
-                        below.push(b'/');
-                    }
-                    below.extend_from_slice(entry.file_name().as_bytes());
-                    waiting.push(below);
-                }
-                _ => self.count(|prepared| prepared.failed += 1),
+    fn take_directory(&self, directory: &dyn Directory, path: &[u8], waiting: &mut Vec<Vec<u8>>) {
+        let listed = directory.list(false, &mut |entry| {
+            if waiting.len() >= WAITING_MAX {
+                self.count(|prepared| prepared.failed += 1);
+                return Ok(());
             }
+            let mut below = path.to_vec();
+            if !below.is_empty() {
+                below.push(b'/');
+            }
+            below.extend_from_slice(entry.name);
+            waiting.push(below);
+            Ok(())
+        });
+        if listed.is_err() {
+            self.count(|prepared| prepared.failed += 1);
         }
     }
 
-    fn take_file(&self, found: Small, queue: &SyncSender<Small>, threads: usize) {
-        let identity = found.identity;
+    fn take_file(
+        &self,
+        file: &Arc<dyn BackendFile>,
+        queue: &SyncSender<Arc<dyn BackendFile>>,
+        threads: usize,
+    ) {
+        let of = file.stat().state;
         let nobody = RecordKey { name: Vec::new(), listing: false };
-        let is_known = self.state.recall(&nobody, Some(&identity)).root.is_some()
-            || self.take_attached(&found);
+        let is_known =
+            self.state.recall(&nobody, Some(&of)).root.is_some() || self.take_stored(&**file);
         self.count(|prepared| {
             prepared.files += 1;
-            prepared.bytes += identity.size;
+            prepared.bytes += of.size;
             prepared.known_files += u64::from(is_known);
         });
         if is_known {
-            return self.mark(&found.file, &identity);
+            return self.store_root(&**file);
         }
-        if is_small(identity.size) {
+        if is_small(of.size) {
             // The threads live as long as the queue does.
-            let _ = queue.send(found);
+            let _ = queue.send(file.clone());
             return;
         }
-        let file = found.file.clone();
-        let hashed = self.hash_large(found, threads);
-        self.take_hashed(&identity, hashed);
-        self.mark(&file, &identity);
+        let hashed = self.hash_large(file.clone(), threads);
+        self.take_hashed(&of, hashed);
+        self.store_root(&**file);
         self.commit(0);
     }
 
-    /// Takes a root that came with a file.
-    fn take_attached(&self, found: &Small) -> bool {
-        let Small { file, identity } = found;
-        let root = self.attributes.then(|| attributes::root_with_tree(file, identity, self.state));
+    /// Takes a root that is stored with a file.
+    fn take_stored(&self, file: &dyn BackendFile) -> bool {
+        let root = self.attributes.then(|| stored_roots::root_with_tree(file, self.state));
         let Some(root) = root.flatten() else { return false };
-        locked(&self.done).1.push(RootRecord { fingerprint: identity.fingerprint, root });
+        let fingerprint = file.stat().state.fingerprint;
+        locked(&self.done).1.push(RootRecord { fingerprint, root });
         true
     }
 
-    /// Writes a root to its file, if that is wanted.
-    fn mark(&self, file: &File, identity: &FileState) {
+    /// Stores a root with its file, if that is wanted.
+    fn store_root(&self, file: &dyn BackendFile) {
         if self.attributes
-            && let Some(record) = attributes::write(file, identity, self.state)
+            && let Some(record) = stored_roots::store(file, self.state)
         {
             locked(&self.done).1.push(record);
         }
     }
 
-    fn hash_small_files(&self, small: &Mutex<Receiver<Small>>) {
+    fn hash_small_files(&self, small: &Mutex<Receiver<Arc<dyn BackendFile>>>) {
         loop {
             let next = locked(small).recv();
-            let Ok(Small { file, identity }) = next else { return };
+            let Ok(file) = next else { return };
             if self.is_over() {
                 continue;
             }
-            let hashed = match small_tree(&file, &identity) {
+            let hashed = match small_tree(&*file) {
                 Ok(tree) => Hashed::Root(*tree.root.as_bytes()),
                 Err(hashed) => hashed,
             };
-            self.take_hashed(&identity, hashed);
-            self.mark(&file, &identity);
+            self.take_hashed(&file.stat().state, hashed);
+            self.store_root(&*file);
             self.commit(BATCH_MAX);
         }
     }
 
-    fn hash_large(&self, Small { file, identity }: Small, threads: usize) -> Hashed {
-        let tree = match self.state.create_tree(&identity) {
+    fn hash_large(&self, file: Arc<dyn BackendFile>, threads: usize) -> Hashed {
+        let tree = match self.state.create_tree(&file.stat().state) {
             Ok(tree) => tree,
             Err(error) => {
                 locked(&self.error).get_or_insert(error);
                 return Hashed::Failed;
             }
         };
-        let large = LargeFile::new(OpId(0), file, identity, tree, threads);
+        let large = LargeFile::new(OpId(0), file, tree, threads);
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
@@ -283,13 +276,13 @@ impl Work<'_> {
         large.finish(self.state).0
     }
 
-    fn take_hashed(&self, identity: &FileState, hashed: Hashed) {
+    fn take_hashed(&self, of: &FileState, hashed: Hashed) {
         let mut done = locked(&self.done);
         match hashed {
             Hashed::Root(root) => {
                 done.0.hashed_files += 1;
-                done.0.hashed_bytes += identity.size;
-                let record = RootRecord { fingerprint: identity.fingerprint, root };
+                done.0.hashed_bytes += of.size;
+                let record = RootRecord { fingerprint: of.fingerprint, root };
                 self.state.remember(record);
                 done.1.push(record);
             }
@@ -356,10 +349,10 @@ mod tests {
         assert_eq!((changed.known_files, changed.hashed_files), (1, 1));
         // What it kept is the root that a server announces.
         let state = StateDir::open(&config.state_dir, 1 << 30).unwrap();
-        let file = File::open(home.path().join("tree/d/large")).unwrap();
-        let identity = crate::beneath::stat_open(&file).unwrap().state;
+        let backend = Posix::new(&config.directory, Exposure::default(), state.identity()).unwrap();
+        let Found::File(file) = backend.locate(b"d/large").unwrap() else { panic!() };
         let nobody = RecordKey { name: Vec::new(), listing: false };
-        let root = state.recall(&nobody, Some(&identity)).root.unwrap();
+        let root = state.recall(&nobody, Some(&file.stat().state)).root.unwrap();
         assert_eq!(root, *blake3::hash(&vec![3; 7_000_000]).as_bytes());
     }
 
@@ -385,7 +378,7 @@ mod tests {
     #[test]
     fn roots_that_came_with_copies_are_taken_and_none_is_written_unless_asked() {
         let attribute = |path: &std::path::Path| {
-            let name = attributes::ROOT_ATTRIBUTE;
+            let name = crate::backend::posix::ROOT_ATTRIBUTE;
             rustix::fs::getxattr(path, name, &mut [0; 256][..]).is_ok()
         };
         let home = home();

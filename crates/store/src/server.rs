@@ -3,7 +3,7 @@
 //! Peers are a forwarder, at which prefixes are registered, and clients that connect directly.
 //! Requests of each are taken in turn, and only while there is room for answers to it: a slow peer
 //! slows its own requests down, nothing is dropped. When the forwarder goes away, the server
-//! connects again with growing pauses and registers its prefixes again; a fetch under way goes on
+//! connects again with growing pauses and registers its prefixes again; a fetch in flight goes on
 //! where it was.
 
 mod config;
@@ -26,8 +26,7 @@ use byname_transfer::server::{
     Counters, FaceId, FixedData, Mount, Now, SegmentBurst, SegmentSent, Server, SharedSigner,
 };
 
-pub(crate) use config::TREE_BYTES_MAX;
-pub use config::{FileServerConfig, MountConfig};
+pub use config::{FileServerConfig, MountConfig, MountSource};
 
 use crate::error::StoreError;
 use crate::executor::{Executor, Reading};
@@ -46,7 +45,7 @@ const BURST_MAX: usize = 64;
 /// Turns of all faces before new requests are received.
 const ROUNDS_MAX: usize = 16;
 
-/// What happens to the face.
+/// Events of the face to the forwarder.
 #[derive(Debug)]
 pub enum ServerEvent<'a> {
     /// All prefixes are registered: what is published can be reached.
@@ -81,12 +80,12 @@ impl ServerHandle {
         self.waker.wake();
     }
 
-    /// What the server has done, as of its last pause.
+    /// Counters of the server, as of its last pause.
     pub fn counters(&self) -> Counters {
         *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Packets that told readers of a long queue.
+    /// Packets that carried a congestion mark.
     pub fn congestion_marks(&self) -> u64 {
         self.marks.load(Ordering::Relaxed)
     }
@@ -138,9 +137,10 @@ impl FileServer {
     /// runs.
     pub fn new(config: FileServerConfig) -> Result<Self, StoreError> {
         let state = Arc::new(StateDir::open(&config.state_dir, config.tree_bytes_max)?);
-        let (mut roots, mut mounts, mut prefixes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut backends, mut mounts, mut prefixes) = (Vec::new(), Vec::new(), Vec::new());
+        let copies = config.mirror.as_ref().map(|mirror| mirror.copies.as_path());
         for mount in config.mounts {
-            roots.push(Arc::new(mount.root(state.identity())?));
+            backends.push(mount.backend(state.identity(), copies)?);
             prefixes.push((mount.prefix.clone(), mount.signer.clone()));
             let signer = match &config.mirror {
                 Some(_) => Arc::new(NoKey) as SharedSigner,
@@ -150,7 +150,7 @@ impl FileServer {
         }
         prefixes.extend(config.also_register);
         let mut engine = Server::new(config.engine, mounts);
-        for mount in 0..roots.len() {
+        for mount in 0..backends.len() {
             if let Some(mirror) = &config.mirror {
                 engine.mirror(mount, mirror.options);
             }
@@ -174,13 +174,10 @@ impl FileServer {
         let reading = Reading::new(config.reader, waker.clone())?;
         let workers =
             Workers::start(state, (config.worker_threads.max(1), config.attributes), waker)?;
-        let mut executor = Executor::new(roots, workers, reading);
+        let mut executor = Executor::new(backends, workers, reading);
         if config.data_workers > 1 {
             let helpers = config.data_workers.min(config::DATA_WORKERS_MAX) - 1;
             executor.help(helpers, handle.waker.clone())?;
-        }
-        if let Some(mirror) = config.mirror {
-            executor.mirror(mirror.copies);
         }
         let clock = Clock::new();
         let (prefixes, sent) = (outermost(prefixes), Vec::new());
@@ -266,7 +263,7 @@ impl FileServer {
                 }
             }
         }
-        self.executor.mark_open();
+        self.executor.store_roots();
         Ok(())
     }
 
@@ -280,7 +277,7 @@ impl FileServer {
             self.wait(None)?;
             self.faces.take_ended();
         }
-        self.executor.mark_open();
+        self.executor.store_roots();
         Ok(())
     }
 
@@ -295,7 +292,7 @@ impl FileServer {
             self.step(None)?;
             self.wait(None)?;
         }
-        self.executor.mark_open();
+        self.executor.store_roots();
         let ended = self.faces.take_ended().into_iter().find(|(ended, _)| *ended == face);
         ended.and_then(|(_, why)| why).map_or(Ok(()), Err)
     }

@@ -31,6 +31,9 @@ use crate::error::StateError;
 use records::Records;
 use trees::Trees;
 
+/// Octets of hash trees kept on disk unless configured otherwise: those of 256 GiB of files.
+pub(crate) const TREE_BYTES_MAX: u64 = 1 << 30;
+
 /// An open state directory.
 #[derive(Debug)]
 pub struct StateDir {
@@ -77,7 +80,7 @@ impl StateDir {
         self.identity
     }
 
-    /// What is known of a name, and the root of a file's state if its tree can be had.
+    /// Record of a name, and the root of a file's state if its tree can be had.
     pub fn recall(&self, key: &RecordKey, of: Option<&FileState>) -> Recalled {
         let (record, version_floor) = self.records.name(key);
         let root = of.and_then(|of| self.root(of));
@@ -162,7 +165,7 @@ fn lock(directory: &Path) -> Result<File, StateError> {
             return Err(at(&path)(error.into()));
         }
         let mut text = String::new();
-        // Who holds it is only told; a lock file without a number changes nothing.
+        // The owner is only reported; a lock file without a number changes nothing.
         let _ = (&file).take(16).read_to_string(&mut text);
         let pid = text.trim().parse().ok();
         return Err(StateError::Locked { directory: directory.to_path_buf(), pid });

@@ -8,50 +8,52 @@
 mod hash;
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{Builder, JoinHandle};
 
-use byname_io::{Attachments, Waker};
-use byname_transfer::server::{Completion, FileState, OpId, Record, RecordKey, SignSegment};
+use byname_io::Waker;
+use byname_transfer::server::{
+    Completion, FileState, ListFailure, OpId, Record, RecordKey, SignSegment,
+};
 
-use crate::beneath::{Found, Root, WalkError};
+use crate::backend::{Backend, BackendFile, Found, LocateError};
+use crate::content::Content;
 use crate::error::StoreError;
 use crate::hashing::LargeFile;
-use crate::snapshot::{self, manifest};
-use crate::state::{RootRecord, StateDir, TreeFile};
-use crate::{made, mirror};
-pub(crate) use hash::flat;
-use hash::{begin_hash, hash_large, hash_small, mark, open_tree};
+use crate::mirror;
+use crate::segment_signing::{self, SegmentSource};
+use crate::snapshot::{self, manifest, manifest::ManifestOrder};
+use crate::state::{RootRecord, StateDir};
+use hash::{begin_hash, hash_large, hash_small, open_tree, store_root};
 
 /// Records that wait for the disk; whoever brings more waits.
 const COMMITS_MAX: usize = 4096;
 /// Threads for what somebody waits for, besides those that hash large files.
 const QUICK_THREADS: usize = 4;
-/// How much hashing gives way to serving.
+/// Niceness of threads that hash.
 const HASHING_NICE: i32 = 10;
 /// Records in one transaction.
 const COMMIT_BATCH_MAX: usize = 1024;
 
 /// Something for a worker.
 #[derive(Debug)]
-pub(crate) enum Job {
+pub(crate) enum WorkerJob {
     Locate {
         op: OpId,
-        root: Arc<Root>,
+        backend: Arc<dyn Backend>,
         path: Vec<u8>,
     },
     List {
         op: OpId,
-        root: Arc<Root>,
+        backend: Arc<dyn Backend>,
         path: Vec<u8>,
         bytes_max: usize,
     },
     Manifest {
         op: OpId,
-        order: Box<manifest::Order>,
+        order: Box<ManifestOrder>,
     },
     Kept {
         op: OpId,
@@ -64,25 +66,21 @@ pub(crate) enum Job {
     },
     KeptFile {
         op: OpId,
-        file: Arc<File>,
-        attachments: Attachments,
+        file: Arc<dyn BackendFile>,
         bytes_max: usize,
     },
     HashSmall {
         op: OpId,
-        file: Arc<File>,
-        identity: FileState,
+        file: Arc<dyn BackendFile>,
     },
-    /// A file that nobody reads any more, whose root may be written to it.
-    Mark {
-        file: Arc<File>,
-        identity: FileState,
+    /// A file that nobody reads any more, whose root may be stored with it.
+    StoreRoot {
+        file: Arc<dyn BackendFile>,
     },
     /// A large file, of which so many threads hash parts.
     BeginHash {
         op: OpId,
-        file: Arc<File>,
-        identity: FileState,
+        file: Arc<dyn BackendFile>,
         parts: usize,
     },
     HashLarge(Arc<LargeFile>),
@@ -90,52 +88,44 @@ pub(crate) enum Job {
     Commit(Commit),
     OpenTree {
         op: OpId,
-        file: Arc<File>,
-        identity: FileState,
+        file: Arc<dyn BackendFile>,
     },
-    Make {
+    Sign {
         op: OpId,
-        source: made::Source,
+        source: SegmentSource,
         order: Box<SignSegment>,
     },
 }
 
-/// What was kept with a directory, to be read.
+/// Packets kept with a directory, to be read.
 #[derive(Debug)]
 pub(crate) struct KeptOrder {
-    pub(crate) root: Arc<Root>,
+    pub(crate) backend: Arc<dyn Backend>,
     pub(crate) path: Vec<u8>,
     pub(crate) is_manifest: bool,
-    pub(crate) attachments: Attachments,
     pub(crate) bytes_max: usize,
 }
 
-/// What a worker brings back.
+/// Result of a job.
 #[derive(Debug)]
-pub(crate) enum Done {
+pub(crate) enum WorkerResult {
     Completion(OpId, Completion),
-    Located(OpId, Box<Sought>),
+    Located(OpId, Box<LocatedPath>),
     /// A large file is being hashed from now on.
     Hashing(FileState, Weak<LargeFile>),
-    Tree(OpId, Option<OpenedTree>),
+    /// A tree to be read from.
+    Tree(OpId, Option<Arc<dyn Content>>),
 }
 
 /// A path and where it leads.
 #[derive(Debug)]
-pub(crate) struct Sought {
-    pub(crate) root: Arc<Root>,
+pub(crate) struct LocatedPath {
+    pub(crate) backend: Arc<dyn Backend>,
     pub(crate) path: Vec<u8>,
-    pub(crate) found: Result<Found, WalkError>,
+    pub(crate) found: Result<Found, LocateError>,
 }
 
-/// A tree to be read from.
-#[derive(Debug)]
-pub(crate) enum OpenedTree {
-    File(TreeFile),
-    Memory(Vec<u8>),
-}
-
-/// Records and roots to be kept together, and who waits to be told which were.
+/// Records and roots to be kept together, and who waits for the news which were.
 #[derive(Debug)]
 pub(crate) struct Batch {
     names: Vec<(RecordKey, Record)>,
@@ -153,7 +143,7 @@ pub(crate) enum Commit {
 
 #[derive(Debug, Default)]
 struct Queue {
-    jobs: Mutex<VecDeque<Job>>,
+    jobs: Mutex<VecDeque<WorkerJob>>,
     ready: Condvar,
 }
 
@@ -161,12 +151,12 @@ struct Shared {
     state: Arc<StateDir>,
     /// Roots may be read from files' attributes, and are written there.
     attributes: bool,
-    /// What somebody waits for.
+    /// Jobs that somebody waits for.
     quick: Queue,
     /// Large files to be hashed.
     background: Queue,
     is_over: AtomicBool,
-    done: Mutex<Vec<Done>>,
+    done: Mutex<Vec<WorkerResult>>,
     waker: Waker,
 }
 
@@ -227,24 +217,24 @@ impl Workers {
         Ok(())
     }
 
-    /// Whether roots are read from and written to files' attributes.
+    /// True if roots are read from and written to files' attributes.
     pub(crate) fn uses_attributes(&self) -> bool {
         self.shared.attributes
     }
 
-    /// Writes a file's root to it at once.
-    pub(crate) fn mark(&self, file: &File, identity: &FileState) {
+    /// Stores a file's root with it at once.
+    pub(crate) fn store_root(&self, file: &dyn BackendFile) {
         if let Some(commits) = &self.commits {
-            mark(&self.shared, commits, file, identity);
+            store_root(&self.shared, commits, file);
         }
     }
 
-    /// How many threads hash large files.
+    /// Number of threads hash large files.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
 
-    pub(crate) fn push(&self, job: Job) {
+    pub(crate) fn push(&self, job: WorkerJob) {
         self.shared.push(job);
     }
 
@@ -262,12 +252,12 @@ impl Workers {
         let Some(commits) = &self.commits else { return };
         // The receiver lives as long as the threads, and they live as long as this.
         if let Err(TrySendError::Full(commit)) = commits.try_send(commit) {
-            self.push(Job::Commit(commit));
+            self.push(WorkerJob::Commit(commit));
         }
     }
 
-    /// What was finished since the last call.
-    pub(crate) fn take_done(&self) -> Vec<Done> {
+    /// Results since the last call.
+    pub(crate) fn take_done(&self) -> Vec<WorkerResult> {
         std::mem::take(&mut *locked(&self.shared.done))
     }
 }
@@ -289,21 +279,21 @@ impl Drop for Workers {
 }
 
 impl Shared {
-    fn push(&self, job: Job) {
+    fn push(&self, job: WorkerJob) {
         let queue = match job {
-            Job::HashLarge(_) => &self.background,
+            WorkerJob::HashLarge(_) => &self.background,
             _ => &self.quick,
         };
         locked(&queue.jobs).push_back(job);
         queue.ready.notify_one();
     }
 
-    fn finish(&self, done: Done) {
+    fn finish(&self, done: WorkerResult) {
         locked(&self.done).push(done);
         self.waker.wake();
     }
 
-    fn next_job(&self, from: &Queue) -> Option<Job> {
+    fn next_job(&self, from: &Queue) -> Option<WorkerJob> {
         let mut queue = locked(&from.jobs);
         loop {
             if self.is_over.load(Ordering::Relaxed) {
@@ -323,57 +313,54 @@ fn work(shared: &Shared, from: &Queue, commits: &SyncSender<Commit>) {
     let mut buffer = Vec::new();
     while let Some(job) = shared.next_job(from) {
         match job {
-            Job::Locate { op, root, path } => {
-                let found = root.find(&path);
-                shared.finish(Done::Located(op, Box::new(Sought { root, path, found })));
+            WorkerJob::Locate { op, backend, path } => {
+                let found = backend.locate(&path);
+                let located = Box::new(LocatedPath { backend, path, found });
+                shared.finish(WorkerResult::Located(op, located));
             }
-            Job::List { op, root, path, bytes_max } => {
-                let listed = snapshot::read(&root, &path, bytes_max);
-                if let Err(byname_transfer::server::ListFailure::TooLarge) = listed {
-                    let directory = root.path().join(String::from_utf8_lossy(&path).as_ref());
-                    tracing::error!(
-                        directory = %directory.display(), bytes_max,
-                        "a directory is too large to be listed"
-                    );
+            WorkerJob::List { op, backend, path, bytes_max } => {
+                let listed = snapshot::read(&*backend, &path, bytes_max);
+                if let Err(ListFailure::TooLarge) = listed {
+                    let directory = backend.describe(&path);
+                    tracing::error!(directory, bytes_max, "a directory is too large to be listed");
                 }
-                shared.finish(Done::Completion(op, Completion::Listed(listed)));
+                shared.finish(WorkerResult::Completion(op, Completion::Listed(listed)));
             }
-            Job::Manifest { op, order } => {
+            WorkerJob::Manifest { op, order } => {
                 let commit = |names, roots| commit_batch(commits, names, roots);
                 let listed = manifest::read(&order, &shared.state, &commit);
-                shared.finish(Done::Completion(op, Completion::Listed(listed)));
+                shared.finish(WorkerResult::Completion(op, Completion::Listed(listed)));
             }
-            Job::Kept { op, order } => {
-                let KeptOrder { root, path, is_manifest, attachments, bytes_max } = *order;
-                let from = (&attachments, bytes_max);
-                let kept = mirror::read_directory(&root, &path, is_manifest, from);
-                shared.finish(Done::Completion(op, Completion::Kept(kept)));
+            WorkerJob::Kept { op, order } => {
+                let KeptOrder { backend, path, is_manifest, bytes_max } = *order;
+                let kept = mirror::read_directory(&*backend, &path, is_manifest, bytes_max);
+                shared.finish(WorkerResult::Completion(op, Completion::Kept(kept)));
             }
-            Job::HashSmall { op, file, identity } => {
-                let hashed = hash_small(shared, commits, &file, identity);
-                shared.finish(Done::Completion(op, Completion::Hashed(hashed)));
+            WorkerJob::HashSmall { op, file } => {
+                let hashed = hash_small(shared, commits, &*file);
+                shared.finish(WorkerResult::Completion(op, Completion::Hashed(hashed)));
             }
-            Job::Recall { op, key, state } => {
+            WorkerJob::Recall { op, key, state } => {
                 let recalled = shared.state.recall(&key, state.as_ref());
-                shared.finish(Done::Completion(op, Completion::Recalled(recalled)));
+                shared.finish(WorkerResult::Completion(op, Completion::Recalled(recalled)));
             }
-            Job::KeptFile { op, file, attachments, bytes_max } => {
-                let kept = mirror::read_file(&*file, &attachments, bytes_max);
-                shared.finish(Done::Completion(op, Completion::Kept(kept)));
+            WorkerJob::KeptFile { op, file, bytes_max } => {
+                let kept = mirror::read_file(&*file, bytes_max);
+                shared.finish(WorkerResult::Completion(op, Completion::Kept(kept)));
             }
-            Job::Mark { file, identity } => mark(shared, commits, &file, &identity),
-            Job::Commit(commit) => drop(commits.send(commit)),
-            Job::BeginHash { op, file, identity, parts } => {
-                begin_hash(shared, commits, (op, file, identity), parts);
+            WorkerJob::StoreRoot { file } => store_root(shared, commits, &*file),
+            WorkerJob::Commit(commit) => drop(commits.send(commit)),
+            WorkerJob::BeginHash { op, file, parts } => {
+                begin_hash(shared, commits, (op, file), parts);
             }
-            Job::HashLarge(large) => hash_large(shared, commits, large, &mut buffer),
-            Job::Make { op, source, order } => {
-                let made = made::make(&source, &order);
-                shared.finish(Done::Completion(op, Completion::Signed(made)));
+            WorkerJob::HashLarge(large) => hash_large(shared, commits, large, &mut buffer),
+            WorkerJob::Sign { op, source, order } => {
+                let signed = segment_signing::sign(&source, &order);
+                shared.finish(WorkerResult::Completion(op, Completion::Signed(signed)));
             }
-            Job::OpenTree { op, file, identity } => {
-                let tree = open_tree(&shared.state, &file, &identity);
-                shared.finish(Done::Tree(op, tree));
+            WorkerJob::OpenTree { op, file } => {
+                let tree = open_tree(&shared.state, &*file);
+                shared.finish(WorkerResult::Tree(op, tree));
             }
         }
     }
@@ -424,7 +411,7 @@ fn commit_all(shared: &Shared, incoming: &Receiver<Commit>) {
         let kept = committed.unwrap_or_default();
         for (place, op) in ops.into_iter().enumerate() {
             let completion = Completion::Announced(kept.get(place).is_some_and(|kept| *kept));
-            shared.finish(Done::Completion(op, completion));
+            shared.finish(WorkerResult::Completion(op, completion));
         }
     }
 }

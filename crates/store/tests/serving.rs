@@ -1,10 +1,36 @@
 //! The file server as a reader sees it: packets over a socket pair, no forwarder in between.
 #![allow(clippy::unwrap_used)]
 
+/// A test of what every back-end must give, for each of them.
+macro_rules! over_backends {
+    ($test:ident) => {
+        mod $test {
+            use crate::client::World;
+
+            #[test]
+            fn in_a_directory() {
+                super::$test(World::new());
+            }
+
+            #[test]
+            fn in_memory() {
+                super::$test(World::memory());
+            }
+
+            #[test]
+            fn in_memory_that_has_to_be_waited_for() {
+                super::$test(World::remote());
+            }
+        }
+    };
+}
+
 #[path = "serving/attach.rs"]
 mod attach;
 #[path = "serving/attributes.rs"]
 mod attributes;
+#[path = "serving/backends.rs"]
+mod backends;
 #[path = "serving/changes.rs"]
 mod changes;
 #[path = "serving/client.rs"]
@@ -23,6 +49,8 @@ mod listings;
 mod manifests;
 #[path = "serving/mirrors.rs"]
 mod mirrors;
+#[path = "serving/one_file.rs"]
+mod one_file;
 #[path = "serving/pending.rs"]
 mod pending;
 #[path = "serving/requests.rs"]

@@ -98,9 +98,9 @@ pub struct Server {
     out: VecDeque<Outgoing>,
     counters: Counters,
     next_op: u64,
-    /// Interests kept anywhere: with tasks, trees and segments under way.
+    /// Interests kept anywhere: with tasks, trees and segments in flight.
     waiting: usize,
-    /// The latest time this was told.
+    /// The latest time that a caller gave.
     now_ns: u64,
 }
 
@@ -148,12 +148,12 @@ impl Server {
         &self.mounts
     }
 
-    /// What happened so far.
+    /// Counts since the start.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// How full the tables are.
+    /// Fill levels of the tables.
     pub fn levels(&self) -> Levels {
         Levels {
             pending: self.waiting,
@@ -174,7 +174,7 @@ impl Server {
         self.ops.pop_front()
     }
 
-    /// Segments of one source to be read and sent together. What became of them is told with
+    /// Segments of one source to be read and sent together. What became of them is reported with
     /// [`Server::handle_segments`], now or later, together or in parts.
     ///
     /// To be called until nothing is left before [`Server::poll_op`], which may close their source.

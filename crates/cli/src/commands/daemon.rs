@@ -13,8 +13,8 @@ use byname_node::{Node, NodeConfig, NodeError, Stop};
 use byname_packet::Name;
 use byname_profile::{Link, Paths, Profile, Settings};
 use byname_store::{
-    Exposure, FileServer, FileServerConfig, MountConfig, RegisterError, ServerEvent, ServerHandle,
-    StoreError,
+    Exposure, FileServer, FileServerConfig, MountConfig, MountSource, RegisterError, ServerEvent,
+    ServerHandle, StoreError,
 };
 use byname_transfer::server::SharedSigner;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -188,8 +188,7 @@ pub(crate) fn file_server_with(
     let signer: SharedSigner = Arc::new(identity.signer.clone());
     let mount = MountConfig {
         prefix: publication.name.clone(),
-        directory: publication.directory.clone(),
-        exposure,
+        source: MountSource::Directory { directory: publication.directory.clone(), exposure },
         signer: signer.clone(),
     };
     let state = state_dir(paths, &publication.name);

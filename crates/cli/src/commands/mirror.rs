@@ -7,7 +7,9 @@ use crate::output;
 use byname_keychain::Keychain;
 use byname_packet::{DigestSigner, Name};
 use byname_profile::{Paths, Profile};
-use byname_store::{Exposure, FileServer, FileServerConfig, MirrorConfig, MountConfig};
+use byname_store::{
+    Exposure, FileServer, FileServerConfig, MirrorConfig, MountConfig, MountSource,
+};
 use byname_transfer::server::{Counters, MirrorOptions, SharedSigner};
 use serde_json::json;
 use std::sync::Arc;
@@ -42,8 +44,7 @@ pub(crate) fn server(
     let signer = command_signer(paths, &publication.name)?;
     let mount = MountConfig {
         prefix: publication.name.clone(),
-        directory: publication.directory.clone(),
-        exposure,
+        source: MountSource::Directory { directory: publication.directory.clone(), exposure },
         signer: signer.clone(),
     };
     let state = mirror_state_dir(paths, &publication.name);

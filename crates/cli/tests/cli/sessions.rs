@@ -13,7 +13,9 @@ use byname_io::Connection;
 use byname_packet::{Name, ValidityPeriod};
 use byname_security::cert::CertificateRequest;
 use byname_security::key::{KeyPair, KeySigner};
-use byname_store::{Exposure, FileServer, FileServerConfig, MountConfig, ServerHandle, StoreError};
+use byname_store::{
+    Exposure, FileServer, FileServerConfig, MountConfig, MountSource, ServerHandle, StoreError,
+};
 
 use crate::harness::noise;
 
@@ -51,8 +53,7 @@ impl World {
         let certificate = request.issue(&signer).unwrap();
         let mount = MountConfig {
             prefix: prefix.clone(),
-            directory: tree,
-            exposure: Exposure::default(),
+            source: MountSource::Directory { directory: tree, exposure: Exposure::default() },
             signer: Arc::new(signer),
         };
         let config = FileServerConfig::new(vec![mount], home.path().join("state"));

@@ -18,7 +18,8 @@ use std::thread::{Builder, JoinHandle};
 use byname_io::{Connection, IoError, Waker};
 use byname_transfer::server::{FaceId, SegmentBurst};
 
-use super::sending::{AtOnce, Stored, send_cached};
+use super::sending::{AtOnce, send_ready};
+use crate::content::Content;
 use crate::error::StoreError;
 
 /// Bursts that wait for or are with a helper, for each helper.
@@ -30,8 +31,8 @@ const SEGMENTS_MIN: usize = 8;
 
 /// A burst to be read.
 #[derive(Debug)]
-struct Order {
-    stored: Stored,
+struct BurstOrder {
+    content: Arc<dyn Content>,
     burst: SegmentBurst,
     packets: Connection,
 }
@@ -39,10 +40,10 @@ struct Order {
 /// A burst that was read and framed, as far as it was in memory.
 #[derive(Debug)]
 pub(crate) struct Framed {
-    pub(super) stored: Stored,
+    pub(super) content: Arc<dyn Content>,
     pub(super) burst: SegmentBurst,
     pub(super) at_once: AtOnce,
-    /// What there is to be sent.
+    /// Packets to be sent.
     pub(crate) packets: Connection,
 }
 
@@ -55,7 +56,7 @@ impl Framed {
 
 #[derive(Debug, Default)]
 struct Waiting {
-    orders: VecDeque<Order>,
+    orders: VecDeque<BurstOrder>,
     is_over: bool,
 }
 
@@ -103,7 +104,11 @@ impl Helpers {
     }
 
     /// Gives a burst to a helper; back if they have enough to do or it is not worth it.
-    pub(super) fn take(&mut self, stored: Stored, burst: SegmentBurst) -> Option<SegmentBurst> {
+    pub(super) fn take(
+        &mut self,
+        content: Arc<dyn Content>,
+        burst: SegmentBurst,
+    ) -> Option<SegmentBurst> {
         let of_face = self.faces.get(&burst.face()).copied().unwrap_or_default();
         if burst.len() < SEGMENTS_MIN || of_face >= FACE_BURSTS_MAX {
             return Some(burst);
@@ -113,7 +118,7 @@ impl Helpers {
         *self.faces.entry(burst.face()).or_default() += 1;
         self.count += 1;
         self.taken += 1;
-        locked(&self.shared.waiting).orders.push_back(Order { stored, burst, packets });
+        locked(&self.shared.waiting).orders.push_back(BurstOrder { content, burst, packets });
         self.shared.ready.notify_one();
         None
     }
@@ -160,7 +165,7 @@ impl Drop for Helpers {
 }
 
 impl Shared {
-    fn next(&self) -> Option<Order> {
+    fn next(&self) -> Option<BurstOrder> {
         let mut waiting = locked(&self.waiting);
         loop {
             if waiting.is_over {
@@ -177,9 +182,9 @@ impl Shared {
 }
 
 fn work(shared: &Shared) {
-    while let Some(Order { stored, burst, mut packets }) = shared.next() {
-        let at_once = send_cached(&stored, &burst, &mut packets);
-        locked(&shared.done).push_back(Framed { stored, burst, at_once, packets });
+    while let Some(BurstOrder { content, burst, mut packets }) = shared.next() {
+        let at_once = send_ready(&*content, &burst, &mut packets);
+        locked(&shared.done).push_back(Framed { content, burst, at_once, packets });
         shared.waker.wake();
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What waits takes turns by face and source, a burst a turn, so that neither a large cold file nor
 //! a busy client keeps the others waiting. A read begins only while its face has room, and a face
-//! has at most [`FACE_BYTES_MAX`] under way: what comes from the disk can leave at once, and a slow
+//! has at most [`FACE_BYTES_MAX`] in flight: what comes from the disk can leave at once, and a slow
 //! client ties up nothing that others need.
 
 use std::collections::{HashMap, VecDeque};
@@ -12,16 +12,18 @@ use byname_io::files::{FileRead, Reader, ReaderKind};
 use byname_io::{Connection, IoError, Waker};
 use byname_transfer::server::{FaceId, Handle, SegmentBurst, SegmentSent};
 
-use super::sending::{Stored, around};
+use super::blocking::{BlockingRead, BlockingReader};
+use super::sending::around;
+use crate::content::Content;
 
-/// Octets under way for one face.
+/// Octets in flight for one face.
 const FACE_BYTES_MAX: usize = 2 << 20;
 /// Segments that may wait for their turn before requests do: shared by the faces for which any do,
 /// because all clients of a forwarder are one face.
 const WAITING_MAX: usize = 8192;
 /// The least that any face may have of it.
 const FACE_WAITING_MIN: usize = 128;
-/// Octets under way for all.
+/// Octets in flight for all.
 const BYTES_MAX: usize = 32 << 20;
 /// Buffers kept for being used again.
 const SPARE_MAX: usize = 8;
@@ -31,21 +33,22 @@ const SPARE_BYTES_MAX: usize = 1 << 20;
 /// A burst, or a part of one, that is being read.
 #[derive(Debug)]
 pub(super) struct Pending {
-    stored: Stored,
+    content: Arc<dyn Content>,
     burst: SegmentBurst,
 }
 
 /// A burst that was read, with the packets.
 #[derive(Debug)]
 pub(crate) struct ReadBurst {
-    read: FileRead<Pending>,
+    pending: Pending,
+    buffer: Vec<u8>,
     result: std::io::Result<()>,
 }
 
 impl ReadBurst {
     /// To whom it goes.
     pub(crate) fn face(&self) -> FaceId {
-        self.read.tag.burst.face()
+        self.pending.burst.face()
     }
 }
 
@@ -56,10 +59,10 @@ struct Line {
     waiting: VecDeque<Pending>,
 }
 
-/// What is there of one face; forgotten when it is nothing.
+/// Load of one face; forgotten when it is nothing.
 #[derive(Debug, Default)]
 struct Load {
-    /// Octets under way.
+    /// Octets in flight.
     bytes: usize,
     /// Segments that wait for their turn.
     waiting: usize,
@@ -67,7 +70,10 @@ struct Load {
 
 #[derive(Debug)]
 pub(crate) struct Reading {
+    /// Of files of this system.
     reader: Reader<Pending>,
+    /// Of everything else.
+    blocking: BlockingReader<Pending>,
     lines: VecDeque<Line>,
     faces: HashMap<FaceId, Load>,
     bytes: usize,
@@ -76,19 +82,20 @@ pub(crate) struct Reading {
 
 impl Reading {
     pub(crate) fn new(kind: ReaderKind, waker: Waker) -> Result<Self, IoError> {
-        let (reader, refusal) = Reader::new(kind, waker)?;
+        let (reader, refusal) = Reader::new(kind, waker.clone())?;
+        let blocking = BlockingReader::new(waker);
         if let Some(refusal) = refusal {
             tracing::info!(%refusal, "threads read what is not in memory");
         }
         let (lines, faces, spare) = (VecDeque::new(), HashMap::new(), Vec::new());
-        Ok(Self { reader, lines, faces, bytes: 0, spare })
+        Ok(Self { reader, blocking, lines, faces, bytes: 0, spare })
     }
 
     /// Lets a burst wait for its turn. Its segments follow one another.
-    pub(super) fn push(&mut self, stored: Stored, burst: SegmentBurst) {
+    pub(super) fn push(&mut self, content: Arc<dyn Content>, burst: SegmentBurst) {
         let key = (burst.face(), burst.source());
         self.faces.entry(key.0).or_default().waiting += burst.len();
-        let pending = Pending { stored, burst };
+        let pending = Pending { content, burst };
         match self.lines.iter_mut().find(|line| line.key == key) {
             Some(line) => line.waiting.push_back(pending),
             None => self.lines.push_back(Line { key, waiting: VecDeque::from([pending]) }),
@@ -134,15 +141,30 @@ impl Reading {
         load.bytes += len;
         load.waiting -= burst.len().min(load.waiting);
         self.bytes += len;
-        let offset = pending.stored.base + burst.segment(0).offset;
-        let file = pending.stored.file.clone();
-        self.reader.start(FileRead { file, offset, buffer, gaps, tag: pending });
+        let (offset, content) = (burst.segment(0).offset, pending.content.clone());
+        match content.system_file() {
+            Some((file, base)) => {
+                let (file, offset) = (file.clone(), base + offset);
+                self.reader.start(FileRead { file, offset, buffer, gaps, tag: pending });
+            }
+            None => {
+                let content = pending.content.clone();
+                self.blocking.start(BlockingRead { content, offset, buffer, gaps, tag: pending });
+            }
+        }
     }
 
     /// A burst that was read, or could not be.
     pub(super) fn take_done(&mut self) -> Option<ReadBurst> {
-        let (read, result) = self.reader.take_done()?;
-        let (face, len) = (read.tag.burst.face(), read.buffer.len());
+        let read = match self.reader.take_done() {
+            Some((FileRead { buffer, tag, .. }, result)) => Some((buffer, tag, result)),
+            None => self
+                .blocking
+                .take_done()
+                .map(|(BlockingRead { buffer, tag, .. }, result)| (buffer, tag, result)),
+        };
+        let (buffer, pending, result) = read?;
+        let (face, len) = (pending.burst.face(), buffer.len());
         self.bytes -= len;
         if let Some(load) = self.faces.get_mut(&face) {
             load.bytes -= len;
@@ -150,7 +172,7 @@ impl Reading {
                 self.faces.remove(&face);
             }
         }
-        Some(ReadBurst { read, result })
+        Some(ReadBurst { pending, buffer, result })
     }
 
     /// Sends a burst that was read if its file is still the same.
@@ -159,12 +181,12 @@ impl Reading {
         done: ReadBurst,
         connection: Option<&mut Connection>,
     ) -> (SegmentBurst, SegmentSent) {
-        let ReadBurst { read: FileRead { buffer, tag, offset, .. }, result } = done;
-        let Pending { stored, burst } = tag;
-        let is_same = stored.is_same();
+        let ReadBurst { pending: Pending { content, burst }, buffer, result } = done;
+        let is_same = content.is_unchanged();
         if let Err(error) = &result
             && is_same
         {
+            let offset = burst.segment(0).offset;
             tracing::warn!(%error, offset, "cannot read a segment");
         }
         let sent = match (result, connection) {
@@ -180,12 +202,14 @@ impl Reading {
         (burst, sent)
     }
 
-    pub(super) fn advise(&mut self, stored: &Stored, part: std::ops::Range<u64>) {
-        let part = stored.base + part.start..stored.base + part.end;
-        self.reader.advise(Arc::clone(&stored.file), part);
+    /// Has a part read ahead of its reader, if the kernel can.
+    pub(super) fn advise(&mut self, content: &dyn Content, part: std::ops::Range<u64>) {
+        if let Some((file, base)) = content.system_file() {
+            self.reader.advise(Arc::clone(file), base + part.start..base + part.end);
+        }
     }
 
-    /// Whether so much waits for a face that its requests should.
+    /// True if so much waits for a face that its requests should.
     pub(super) fn is_behind(&self, face: FaceId) -> bool {
         let share = (WAITING_MAX / self.faces.len().max(1)).max(FACE_WAITING_MIN);
         self.faces.get(&face).is_some_and(|load| load.waiting >= share)

@@ -1,40 +1,53 @@
-//! What a file server is told at start.
+//! Configuration of a file server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use byname_io::files::ReaderKind;
 use byname_packet::{Name, types};
 use byname_transfer::server::{ServerConfig, SharedSigner};
 
-use crate::beneath::{Exposure, Root};
+use crate::backend::Backend;
+use crate::backend::posix::{Exposure, Posix};
 use crate::error::StoreError;
 use crate::mirror::MirrorConfig;
+use crate::state::TREE_BYTES_MAX;
 
-/// Octets of hash trees kept on disk unless configured otherwise: those of 256 GiB of files.
-pub(crate) const TREE_BYTES_MAX: u64 = 1 << 30;
 /// Most threads that hash and read directories unless configured otherwise.
 const WORKER_THREADS_MAX: usize = 8;
 
 /// Most threads that read and frame segments, the serving one included.
 pub(crate) const DATA_WORKERS_MAX: usize = 16;
 
-/// One directory to publish.
+/// One tree to publish.
 #[derive(Clone)]
 pub struct MountConfig {
     /// Its name.
     pub prefix: Name,
-    /// The directory.
-    pub directory: PathBuf,
-    /// What of it is published.
-    pub exposure: Exposure,
+    /// Its files.
+    pub source: MountSource,
     /// Signs its metadata.
     pub signer: SharedSigner,
 }
 
-/// Everything a file server is told.
+/// Origin of the files of a mount.
+#[derive(Debug, Clone)]
+pub enum MountSource {
+    /// A directory of this system.
+    Directory {
+        /// The directory.
+        directory: PathBuf,
+        /// The published part of it.
+        exposure: Exposure,
+    },
+    /// Whatever implements the seam.
+    Backend(Arc<dyn Backend>),
+}
+
+/// Configuration of a file server.
 #[derive(Clone)]
 pub struct FileServerConfig {
-    /// What is published.
+    /// The published part.
     pub mounts: Vec<MountConfig>,
     /// Where roots, trees and versions are kept.
     pub state_dir: PathBuf,
@@ -84,15 +97,28 @@ impl FileServerConfig {
 }
 
 impl MountConfig {
-    /// Checks name and directory.
-    pub(super) fn root(&self, state: (u64, u64)) -> Result<Root, StoreError> {
+    /// Checks the name and opens the source. `state` is never published; `copies` is where packets
+    /// of copies lie, for a mirror.
+    pub(super) fn backend(
+        &self,
+        state: (u64, u64),
+        copies: Option<&Path>,
+    ) -> Result<Arc<dyn Backend>, StoreError> {
         if self.prefix.view().components().any(|component| component.typ != types::GENERIC) {
             return Err(StoreError::Prefix { prefix: self.prefix.to_string() });
         }
-        let failed = |source| StoreError::Mount { directory: self.directory.clone(), source };
-        if !std::fs::metadata(&self.directory).map_err(failed)?.is_dir() {
+        let (directory, exposure) = match &self.source {
+            MountSource::Directory { directory, exposure } => (directory, *exposure),
+            MountSource::Backend(backend) => return Ok(backend.clone()),
+        };
+        let failed = |source| StoreError::Mount { directory: directory.clone(), source };
+        if !std::fs::metadata(directory).map_err(failed)?.is_dir() {
             return Err(failed(std::io::ErrorKind::NotADirectory.into()));
         }
-        Root::new(&self.directory, self.exposure, state).map_err(failed)
+        let posix = Posix::new(directory, exposure, state).map_err(failed)?;
+        Ok(match copies {
+            Some(copies) => Arc::new(posix.with_attachments(copies.to_owned())),
+            None => Arc::new(posix),
+        })
     }
 }

@@ -8,12 +8,6 @@
 //! Invariants: an entry has a version only if it is on disk for exactly the state described; roots
 //! are of that state too. What is not known is left out, and readers ask for it file by file.
 
-use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read;
-use std::os::fd::BorrowedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,20 +17,17 @@ use byname_security::tree::Hash;
 use byname_transfer::manifest::{self, Entry, Version};
 use byname_transfer::naming;
 use byname_transfer::server::{
-    FileStat, FileState, ListFailure, Listing, Quiet, Recalled, Record, RecordKey, Subject,
-    next_version,
+    FileStat, ListFailure, Listing, Quiet, Recalled, Record, RecordKey, Subject, next_version,
 };
-use rustix::fs::{Mode, OFlags};
 
-use super::{Reading, Seen, listing, read_settled};
-use crate::attributes;
-use crate::beneath::{Found, FoundDirectory, Root};
-use crate::hashing::is_same;
+use super::{listing, read_settled};
+use crate::backend::{Backend, BackendFile, Directory, DirectoryEntry, Found};
 use crate::state::{RootRecord, StateDir};
+use crate::stored_roots;
 
 /// Files up to this size are hashed for a manifest; what is larger has a root if it has one.
 const HASHED_BYTES_MAX: u64 = 128 << 10;
-/// What is hashed for one manifest at most; the next one goes on.
+/// Bounds of hashing for one manifest; the next one goes on.
 const HASH_BYTES_BUDGET: u64 = 1 << 30;
 const HASH_TIME_BUDGET: Duration = Duration::from_secs(2);
 /// Octets of an entry besides its name, at most.
@@ -45,10 +36,10 @@ const ENTRY_BYTES_MAX: usize = 4 + 4 + 6 + 12 + 12 + 12 + 6 + 36;
 /// Makes records and roots durable; says for each record whether it counts.
 pub(crate) type Commit<'a> = dyn Fn(Vec<(RecordKey, Record)>, Vec<RootRecord>) -> Vec<bool> + 'a;
 
-/// Which manifest is wanted.
+/// A manifest that is wanted.
 #[derive(Debug)]
-pub(crate) struct Order {
-    pub(crate) root: Arc<Root>,
+pub(crate) struct ManifestOrder {
+    pub(crate) backend: Arc<dyn Backend>,
     /// Relative path of the directory.
     pub(crate) path: Vec<u8>,
     /// Its published name.
@@ -57,7 +48,7 @@ pub(crate) struct Order {
     pub(crate) quiet: Quiet,
     /// Room that packets keep for a signature.
     pub(crate) signature_bytes: usize,
-    /// Whether roots in attributes count.
+    /// True if roots that are stored with files count.
     pub(crate) attributes: bool,
 }
 
@@ -70,7 +61,7 @@ struct Row {
     root: Option<[u8; 32]>,
 }
 
-/// What is left to spend on hashing.
+/// Octets and time left for hashing.
 struct Budget {
     bytes: u64,
     until: Instant,
@@ -81,13 +72,14 @@ struct Budget {
 /// # Errors
 /// [`ListFailure`], `TooLarge` if the payload would exceed the order's bound.
 pub(crate) fn read(
-    order: &Order,
+    order: &ManifestOrder,
     state: &StateDir,
     commit: &Commit<'_>,
 ) -> Result<Listing, ListFailure> {
     // Before anything is looked at: what changes from now on is too young for a version.
     let unix_ns = Clock::new().unix_ns();
-    let (stat, mut rows) = read_settled(&order.root, &order.path, |found| collect(order, found))?;
+    let (stat, mut rows) =
+        read_settled(&*order.backend, &order.path, |directory| collect(order, directory))?;
     rows.sort_unstable_by(|left, right| left.name.cmp(&right.name));
     describe(order, state, commit, &mut rows, unix_ns);
     let payload = encode(order, &rows);
@@ -97,17 +89,15 @@ pub(crate) fn read(
     Ok(listing(stat, payload))
 }
 
-fn collect(order: &Order, found: &FoundDirectory) -> Result<Vec<Row>, ListFailure> {
-    let (root, path) = (&*order.root, &*order.path);
-    let reading = Reading { root, path, lineage: &found.lineage, wants_stat: true };
+fn collect(order: &ManifestOrder, directory: &dyn Directory) -> Result<Vec<Row>, ListFailure> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
-    reading.visit(found, &mut |name, seen: Seen, _| {
+    directory.list(true, &mut |entry| {
+        let DirectoryEntry { name, is_directory, stat } = entry;
         // Without what may be missing this is a lower bound.
         bytes += name.len() + 16;
         if bytes > order.bytes_max {
             return Err(ListFailure::TooLarge);
         }
-        let Seen { is_directory, stat } = seen;
         rows.push(Row { name: name.into(), is_directory, stat, version: None, root: None });
         Ok(())
     })?;
@@ -115,7 +105,13 @@ fn collect(order: &Order, found: &FoundDirectory) -> Result<Vec<Row>, ListFailur
 }
 
 /// Gives files their versions and small ones their roots, and makes both durable.
-fn describe(order: &Order, state: &StateDir, commit: &Commit<'_>, rows: &mut [Row], unix_ns: u64) {
+fn describe(
+    order: &ManifestOrder,
+    state: &StateDir,
+    commit: &Commit<'_>,
+    rows: &mut [Row],
+    unix_ns: u64,
+) {
     let mut places = Vec::new();
     let mut asked = Vec::new();
     for (place, row) in rows.iter().enumerate() {
@@ -159,29 +155,29 @@ fn decide(stat: &FileStat, recalled: &Recalled, quiet: Quiet, unix_ns: u64) -> O
     is_settled.then(|| Record { subject, version: next_version(stat.mtime_ns, recalled) })
 }
 
-fn hash_small_files(order: &Order, state: &StateDir, rows: &mut [Row]) -> Vec<RootRecord> {
+fn hash_small_files(order: &ManifestOrder, state: &StateDir, rows: &mut [Row]) -> Vec<RootRecord> {
     let mut roots = Vec::new();
     let mut budget = Budget { bytes: HASH_BYTES_BUDGET, until: Instant::now() + HASH_TIME_BUDGET };
-    let Ok(Found::Directory(directory)) = order.root.find(&order.path) else { return roots };
+    let Ok(Found::Directory(directory)) = order.backend.locate(&order.path) else { return roots };
     let mut buffer = Vec::new();
     for row in rows {
         let Some(stat) = row.stat.filter(|_| row.version.is_some() && row.root.is_none()) else {
             continue;
         };
-        let identity = stat.state;
-        let is_small = identity.size <= HASHED_BYTES_MAX;
+        let is_small = stat.state.size <= HASHED_BYTES_MAX;
         if !is_small && !order.attributes {
             continue;
         }
-        let Some(file) = open(order, &directory, &row.name) else { continue };
+        let file = directory.open(&row.name).filter(|file| file.stat().state == stat.state);
+        let Some(file) = file else { continue };
         if order.attributes {
-            row.root = attributes::root_with_tree(&file, &identity, state);
+            row.root = stored_roots::root_with_tree(&*file, state);
         }
-        if row.root.is_none() && is_small && budget.take(identity.size) {
-            row.root = hash(&file, &identity, &mut buffer);
+        if row.root.is_none() && is_small && budget.take(stat.state.size) {
+            row.root = hash(&*file, &mut buffer);
         }
         if let Some(root) = row.root {
-            let record = RootRecord { fingerprint: identity.fingerprint, root };
+            let record = RootRecord { fingerprint: stat.state.fingerprint, root };
             state.remember(record);
             roots.push(record);
         }
@@ -189,34 +185,11 @@ fn hash_small_files(order: &Order, state: &StateDir, rows: &mut [Row]) -> Vec<Ro
     roots
 }
 
-/// Opens what an entry is, or what the link leads to that it is.
-fn open(order: &Order, directory: &FoundDirectory, name: &[u8]) -> Option<File> {
-    use std::os::fd::AsFd;
-    if let Some(file) = open_here(directory.fd.as_fd(), name) {
-        return Some(file);
-    }
-    let path = [&order.path, &b"/"[..], name].concat();
-    match order.root.find(&path) {
-        Ok(Found::File { file, .. }) => Some(file),
-        _ => None,
-    }
-}
-
-fn open_here(directory: BorrowedFd<'_>, name: &[u8]) -> Option<File> {
-    // NONBLOCK matters if a FIFO took the place of the file that was seen.
-    let flags =
-        OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let path = Path::new(OsStr::from_bytes(name));
-    rustix::fs::openat(directory, path, flags, Mode::empty()).ok().map(File::from)
-}
-
-/// The root of an open file, if it is and stays in this state.
-fn hash(file: &File, identity: &FileState, buffer: &mut Vec<u8>) -> Option<[u8; 32]> {
-    buffer.clear();
-    // One octet more than there should be shows a file that has grown.
-    file.take(identity.size + 1).read_to_end(buffer).ok()?;
-    let is_whole = buffer.len() as u64 == identity.size && is_same(file, identity);
-    is_whole.then(|| Hash::of(buffer).0)
+/// The root of an open file, if it stays in its state.
+fn hash(file: &dyn BackendFile, buffer: &mut Vec<u8>) -> Option<[u8; 32]> {
+    buffer.resize(usize::try_from(file.stat().state.size).ok()?, 0);
+    file.read_exact_at(buffer, 0).ok()?;
+    file.is_unchanged().then(|| Hash::of(buffer).0)
 }
 
 impl Budget {
@@ -229,7 +202,7 @@ impl Budget {
     }
 }
 
-fn encode(order: &Order, rows: &[Row]) -> Vec<u8> {
+fn encode(order: &ManifestOrder, rows: &[Row]) -> Vec<u8> {
     let names: usize = rows.iter().map(|row| row.name.len()).sum();
     let mut payload = Vec::with_capacity(16 + names + rows.len() * ENTRY_BYTES_MAX);
     manifest::write_header(&mut payload, rows.len() as u64);
@@ -241,7 +214,7 @@ fn encode(order: &Order, rows: &[Row]) -> Vec<u8> {
 }
 
 impl Row {
-    fn entry(&self, order: &Order) -> Entry<'_> {
+    fn entry(&self, order: &ManifestOrder) -> Entry<'_> {
         const KINDS: [u16; 2] = [0o100_000, 0o040_000];
         let kind = KINDS[usize::from(self.is_directory)];
         let size = self.stat.map(|stat| stat.state.size).filter(|_| !self.is_directory);
@@ -255,7 +228,7 @@ impl Row {
     }
 
     /// `None` if the name leaves no room for content in a packet.
-    fn version(&self, order: &Order, number: u64) -> Option<Version> {
+    fn version(&self, order: &ManifestOrder, number: u64) -> Option<Version> {
         let name = order.name.with_generic(&self.name).with_version(number);
         let segment_bytes =
             naming::segment_size_for(name.view().value().len() + order.signature_bytes)? as u64;

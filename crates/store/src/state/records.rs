@@ -113,7 +113,7 @@ impl Records {
         (record, self.floor.load(Ordering::Relaxed))
     }
 
-    /// What is known of many names and of the roots of the files there, in one reading.
+    /// Records of many names and the roots of the files there, in one transaction.
     pub(super) fn all(&self, asked: &[(RecordKey, FileState)]) -> Vec<Recalled> {
         let read = self.with_database(|database| {
             let transaction = database.begin_read()?;
@@ -295,7 +295,7 @@ fn close(database: Database) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(database)));
 }
 
-/// Whether the file's content is to blame rather than the disk or permissions.
+/// True if the file's content is to blame rather than the disk or permissions.
 fn is_broken(error: &redb::Error) -> bool {
     match error {
         redb::Error::Corrupted(_) | redb::Error::UpgradeRequired(_) => true,
@@ -335,7 +335,7 @@ fn checksum(key: &[u8], body: &[u8]) -> [u8; CHECK_BYTES] {
     check
 }
 
-/// What follows the checksum of a value, if that matches.
+/// Rest of a value after its checksum, if that matches.
 fn body_of<'a>(key: &[u8], value: &'a [u8]) -> Option<&'a [u8]> {
     let (check, body) = value.split_at_checked(CHECK_BYTES)?;
     (check == checksum(key, body)).then_some(body)

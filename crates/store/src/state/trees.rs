@@ -7,17 +7,19 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Seek, SeekFrom};
+use std::io::{IoSliceMut, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use byname_io::files;
 use byname_security::tree::{Folder, GROUP_BYTES, NODE_BYTES, Shape};
 use byname_transfer::server::{FileState, Fingerprint};
 
 use super::at;
+use crate::content::Content;
 use crate::error::StateError;
 
 const MAGIC: &[u8; 14] = b"byname tree 1\n";
@@ -26,7 +28,7 @@ pub const TREE_HEADER_BYTES: u64 = 136;
 const STATE_AT: usize = 64;
 const ROOT_AT: usize = 104;
 
-/// Whether the tree of a file of this size is computed whenever it is needed.
+/// True if the tree of a file of this size is computed whenever it is needed.
 pub fn is_small(size: u64) -> bool {
     size <= GROUP_BYTES as u64
 }
@@ -35,7 +37,25 @@ pub fn is_small(size: u64) -> bool {
 #[derive(Debug)]
 pub struct TreeFile {
     /// The file; level 1 starts at [`TREE_HEADER_BYTES`], the others follow.
-    pub file: File,
+    pub file: Arc<File>,
+}
+
+impl Content for TreeFile {
+    fn read_ready(&self, places: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize> {
+        files::read_cached(&self.file, places, TREE_HEADER_BYTES + offset)
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
+        self.file.read_exact_at(buffer, TREE_HEADER_BYTES + offset)
+    }
+
+    fn is_unchanged(&self) -> bool {
+        true
+    }
+
+    fn system_file(&self) -> Option<(&Arc<File>, u64)> {
+        Some((&self.file, TREE_HEADER_BYTES))
+    }
 }
 
 /// A tree being written.
@@ -231,7 +251,7 @@ impl Trees {
             Some(file) => {
                 // The time of last use, for the next start.
                 let _ = file.set_modified(SystemTime::now());
-                Some(TreeFile { file })
+                Some(TreeFile { file: Arc::new(file) })
             }
             None => {
                 tracing::warn!(path = %path.display(), "a kept hash tree is broken: dropped");
@@ -274,7 +294,7 @@ fn file_name(fingerprint: &Fingerprint) -> String {
     format!("{}.tree", &blake3::hash(fingerprint.as_bytes()).to_hex()[..32])
 }
 
-/// Whether header and length are right and the levels fold to the root.
+/// True if header and length are right and the levels fold to the root.
 fn is_intact(file: &File, of: &FileState, root: &[u8; 32]) -> bool {
     let shape = Shape::new(of.size);
     let mut header = [0; TREE_HEADER_BYTES as usize];

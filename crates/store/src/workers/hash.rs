@@ -1,28 +1,27 @@
-//! What workers do about roots: small files and large ones, trees, and roots kept on files.
+//! Jobs about roots: small files and large ones, trees, and roots stored with files.
 
-use std::fs::File;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
-use byname_security::tree::Tree;
-use byname_transfer::server::{Completion, FileState, Hashed, OpId};
+use byname_transfer::server::{Completion, Hashed, OpId};
 
-use super::{Commit, Done, Job, OpenedTree, Shared, locked};
-use crate::attributes;
-use crate::hashing::{LargeFile, Turn, small_tree};
+use super::{Commit, Shared, WorkerJob, WorkerResult, locked};
+use crate::backend::BackendFile;
+use crate::content::{Content, InMemory};
+use crate::hashing::{LargeFile, Turn, flat, small_tree};
 use crate::state::{RootRecord, StateDir, is_small};
+use crate::stored_roots;
 
 pub(super) fn hash_small(
     shared: &Shared,
     commits: &SyncSender<Commit>,
-    file: &File,
-    identity: FileState,
+    file: &dyn BackendFile,
 ) -> Hashed {
-    if let Some(hashed) = attached(shared, commits, file, identity) {
+    if let Some(hashed) = stored(shared, commits, file) {
         return hashed;
     }
-    match small_tree(file, &identity) {
-        Ok(tree) => keep_root(shared, commits, (identity, *tree.root.as_bytes())),
+    match small_tree(file) {
+        Ok(tree) => keep_root(shared, commits, file, *tree.root.as_bytes()),
         Err(hashed) => hashed,
     }
 }
@@ -30,34 +29,24 @@ pub(super) fn hash_small(
 fn keep_root(
     shared: &Shared,
     commits: &SyncSender<Commit>,
-    (identity, root): (FileState, [u8; 32]),
+    file: &dyn BackendFile,
+    root: [u8; 32],
 ) -> Hashed {
-    let record = RootRecord { fingerprint: identity.fingerprint, root };
+    let record = RootRecord { fingerprint: file.stat().state.fingerprint, root };
     shared.state.remember(record);
     let _ = commits.send(Commit::Root(record));
     Hashed::Root(root)
 }
 
-/// The root that came with a file.
-fn attached(
-    shared: &Shared,
-    commits: &SyncSender<Commit>,
-    file: &File,
-    identity: FileState,
-) -> Option<Hashed> {
-    let found =
-        shared.attributes.then(|| attributes::root_with_tree(file, &identity, &shared.state));
-    found.flatten().map(|root| keep_root(shared, commits, (identity, root)))
+/// The root that is stored with the file.
+fn stored(shared: &Shared, commits: &SyncSender<Commit>, file: &dyn BackendFile) -> Option<Hashed> {
+    let found = shared.attributes.then(|| stored_roots::root_with_tree(file, &shared.state));
+    found.flatten().map(|root| keep_root(shared, commits, file, root))
 }
 
-/// Writes a file's root to it.
-pub(super) fn mark(
-    shared: &Shared,
-    commits: &SyncSender<Commit>,
-    file: &File,
-    identity: &FileState,
-) {
-    if let Some(record) = attributes::write(file, identity, &shared.state) {
+/// Stores a file's root with it.
+pub(super) fn store_root(shared: &Shared, commits: &SyncSender<Commit>, file: &dyn BackendFile) {
+    if let Some(record) = stored_roots::store(file, &shared.state) {
         let _ = commits.send(Commit::Root(record));
     }
 }
@@ -66,25 +55,26 @@ pub(super) fn mark(
 pub(super) fn begin_hash(
     shared: &Shared,
     commits: &SyncSender<Commit>,
-    (op, file, identity): (OpId, Arc<File>, FileState),
+    (op, file): (OpId, Arc<dyn BackendFile>),
     parts: usize,
 ) {
-    if let Some(hashed) = attached(shared, commits, &file, identity) {
-        return shared.finish(Done::Completion(op, Completion::Hashed(hashed)));
+    if let Some(hashed) = stored(shared, commits, &*file) {
+        return shared.finish(WorkerResult::Completion(op, Completion::Hashed(hashed)));
     }
-    let tree = match shared.state.create_tree(&identity) {
+    let state = file.stat().state;
+    let tree = match shared.state.create_tree(&state) {
         Ok(tree) => tree,
         Err(error) => {
             tracing::error!(%error, "cannot write a hash tree");
             let failed = Completion::Hashed(Hashed::Failed);
-            return shared.finish(Done::Completion(op, failed));
+            return shared.finish(WorkerResult::Completion(op, failed));
         }
     };
-    let large = Arc::new(LargeFile::new(op, file, identity, tree, parts));
-    // Told before any part can be done.
-    shared.finish(Done::Hashing(identity, Arc::downgrade(&large)));
+    let large = Arc::new(LargeFile::new(op, file, tree, parts));
+    // Reported before any part can be done.
+    shared.finish(WorkerResult::Hashing(state, Arc::downgrade(&large)));
     for _ in 0..parts {
-        shared.push(Job::HashLarge(large.clone()));
+        shared.push(WorkerJob::HashLarge(large.clone()));
     }
 }
 
@@ -96,7 +86,7 @@ pub(super) fn hash_large(
 ) {
     match large.turn(buffer) {
         Turn::More => {
-            locked(&shared.background.jobs).push_back(Job::HashLarge(large));
+            locked(&shared.background.jobs).push_back(WorkerJob::HashLarge(large));
             shared.background.ready.notify_one();
         }
         Turn::PartDone => {}
@@ -115,19 +105,16 @@ pub(super) fn hash_large(
             if let Some(root) = root {
                 let _ = commits.send(Commit::Root(root));
             }
-            shared.finish(Done::Completion(op, Completion::Hashed(hashed)));
+            shared.finish(WorkerResult::Completion(op, Completion::Hashed(hashed)));
         }
     }
 }
 
-/// The levels of a tree, one after the other, as they lie in a tree's file.
-pub(crate) fn flat(tree: Tree) -> Vec<u8> {
-    tree.levels.concat()
-}
-
-pub(super) fn open_tree(state: &StateDir, file: &File, identity: &FileState) -> Option<OpenedTree> {
-    if is_small(identity.size) {
-        return small_tree(file, identity).ok().map(|tree| OpenedTree::Memory(flat(tree)));
+pub(super) fn open_tree(state: &StateDir, file: &dyn BackendFile) -> Option<Arc<dyn Content>> {
+    let of = file.stat().state;
+    if is_small(of.size) {
+        let tree = small_tree(file).ok()?;
+        return Some(Arc::new(InMemory(flat(tree))));
     }
-    state.open_tree(identity).map(OpenedTree::File)
+    Some(Arc::new(state.open_tree(&of)?))
 }

@@ -7,7 +7,9 @@ use byname_face::frame_len;
 use byname_io::{ConnectError, Connection, Interest as Readiness, Poller, Token};
 use byname_packet::mgmt::{ControlParameters, ControlResponse};
 use byname_packet::{DataBuilder, DigestSigner, Interest, Name};
-use byname_store::{FileServer, RegisterError, ServerEvent, ServerHandle, StoreError};
+use byname_store::{
+    Exposure, FileServer, MountSource, RegisterError, ServerEvent, ServerHandle, StoreError,
+};
 
 use super::client::World;
 
@@ -144,6 +146,7 @@ fn a_mount_name_with_typed_components_is_refused() {
     config.mounts[0].prefix = "/t/v=1".parse().unwrap();
     assert!(matches!(FileServer::new(config), Err(StoreError::Prefix { .. })));
     let mut config = world.config();
-    config.mounts[0].directory = world.beside("missing");
+    let (directory, exposure) = (world.beside("missing"), Exposure::default());
+    config.mounts[0].source = MountSource::Directory { directory, exposure };
     assert!(matches!(FileServer::new(config), Err(StoreError::Mount { .. })));
 }

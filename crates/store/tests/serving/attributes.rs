@@ -7,7 +7,7 @@ use std::path::Path;
 
 use byname_security::tree::Hash;
 use byname_store::FileServerConfig;
-use byname_store::attributes::ROOT_ATTRIBUTE;
+use byname_store::backend::posix::ROOT_ATTRIBUTE;
 use byname_transfer::metadata::{ContentRoot, Metadata};
 
 use super::client::{Peer, World, pattern};

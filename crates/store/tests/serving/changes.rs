@@ -200,9 +200,9 @@ fn a_file_being_written_gets_no_version_until_it_is_quiet() {
     assert_eq!(peer.counters().versions, 1);
 }
 
-#[test]
-fn a_waiting_reader_is_answered_as_soon_as_the_file_is_quiet() {
-    let world = World::new();
+over_backends!(a_waiting_reader_is_answered_as_soon_as_the_file_is_quiet);
+
+fn a_waiting_reader_is_answered_as_soon_as_the_file_is_quiet(world: World) {
     world.write("f", b"fresh");
     let mut peer = Peer::start(&world);
     // One Interest suffices: it is held while the file settles.

@@ -10,7 +10,10 @@ use byname_io::{Connection, Interest as Readiness, Poller, Token};
 use byname_packet::lp::{self, LpHeader, LpPacket};
 use byname_packet::{Data, DigestSigner, Interest, InterestBuilder, Name, NameRef, Packet};
 use byname_security::tree::Hash;
-use byname_store::{Exposure, FileServer, FileServerConfig, MountConfig, ServerHandle, StoreError};
+use byname_store::backend::memory::Memory;
+use byname_store::{
+    Exposure, FileServer, FileServerConfig, MountConfig, MountSource, ServerHandle, StoreError,
+};
 use byname_transfer::listing;
 use byname_transfer::metadata::{Absence, Answer, ContentRoot, Metadata};
 use byname_transfer::naming::{self, Part};
@@ -20,16 +23,27 @@ use tempfile::TempDir;
 /// Long enough for the slowest machine; a test that reaches it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Directories of one test.
+/// Files of one test, in a directory or in memory, and directories beside them.
 pub(crate) struct World {
     home: TempDir,
+    memory: Option<Memory>,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         let home = TempDir::new().unwrap();
         std::fs::create_dir(home.path().join("tree")).unwrap();
-        Self { home }
+        Self { home, memory: None }
+    }
+
+    /// Files in memory.
+    pub(crate) fn memory() -> Self {
+        Self { memory: Some(Memory::new()), ..Self::new() }
+    }
+
+    /// Files in memory that are given only to those who wait.
+    pub(crate) fn remote() -> Self {
+        Self { memory: Some(Memory::new().remote()), ..Self::new() }
     }
 
     /// The published directory.
@@ -48,19 +62,35 @@ impl World {
 
     /// Writes a file and the directories above it.
     pub(crate) fn write(&self, relative: &str, content: &[u8]) {
+        if let Some(memory) = &self.memory {
+            return memory.put(relative, content).unwrap();
+        }
         let path = self.path(relative);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
     }
 
+    /// Removes a file.
+    pub(crate) fn remove(&self, relative: &str) {
+        match &self.memory {
+            Some(memory) => assert!(memory.remove(relative)),
+            None => std::fs::remove_file(self.path(relative)).unwrap(),
+        }
+    }
+
+    /// What is published; the exposure is one of directories.
+    pub(crate) fn source(&self, exposure: Exposure) -> MountSource {
+        match &self.memory {
+            Some(memory) => MountSource::Backend(Arc::new(memory.clone())),
+            None => MountSource::Directory { directory: self.tree(), exposure },
+        }
+    }
+
     /// A configuration with one mount at `/t`.
     pub(crate) fn config(&self) -> FileServerConfig {
-        let mount = MountConfig {
-            prefix: "/t".parse().unwrap(),
-            directory: self.tree(),
-            exposure: Exposure::default(),
-            signer: Arc::new(DigestSigner),
-        };
+        let source = self.source(Exposure::default());
+        let mount =
+            MountConfig { prefix: "/t".parse().unwrap(), source, signer: Arc::new(DigestSigner) };
         FileServerConfig::new(vec![mount], self.beside("state"))
     }
 }

@@ -16,7 +16,7 @@ fn chmod(path: impl AsRef<std::path::Path>, mode: u32) {
 
 fn with(world: &World, exposure: Exposure) -> Peer {
     let mut config = world.config();
-    config.mounts[0].exposure = exposure;
+    config.mounts[0].source = world.source(exposure);
     Peer::start_with(config)
 }
 
@@ -196,7 +196,7 @@ fn a_state_directory_inside_the_tree_is_never_published() {
     world.write("f", b"");
     let mut config = world.config();
     config.state_dir = world.path("state");
-    config.mounts[0].exposure = Exposure { hidden: true, private: true };
+    config.mounts[0].source = world.source(Exposure { hidden: true, private: true });
     symlink("state", world.path("link")).unwrap();
     let mut peer = Peer::start_with(config);
     assert_eq!(peer.list("/t"), ["f"]);

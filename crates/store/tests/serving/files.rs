@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use byname_packet::{Data, InterestBuilder};
 use byname_security::tree::{Check, NodeId, Shape, Tree, Verifier};
+use byname_store::Exposure;
 use byname_transfer::metadata::{Absence, ContentRoot, Metadata};
 use byname_transfer::naming::{self, Part};
 
@@ -14,11 +15,11 @@ fn tree_object(peer: &mut Peer, metadata: &Metadata, level: u8) -> Vec<u8> {
     peer.object(metadata.name.view(), Part::Tree(level))
 }
 
-#[test]
-fn files_of_sizes_around_every_boundary_are_read_back_with_their_trees() {
+over_backends!(files_of_sizes_around_every_boundary_are_read_back_with_their_trees);
+
+fn files_of_sizes_around_every_boundary_are_read_back_with_their_trees(world: World) {
     const UNIT: usize = 8192;
     const GROUP: usize = 256 * UNIT;
-    let world = World::new();
     let sizes = [0, 1, UNIT - 1, UNIT, UNIT + 1, 2 * UNIT, 20 * UNIT, GROUP, GROUP + 1, 3 * GROUP];
     for size in sizes {
         world.write(&format!("f{size}"), &pattern(size));
@@ -39,9 +40,9 @@ fn files_of_sizes_around_every_boundary_are_read_back_with_their_trees() {
     }
 }
 
-#[test]
-fn an_empty_file_is_one_empty_segment() {
-    let world = World::new();
+over_backends!(an_empty_file_is_one_empty_segment);
+
+fn an_empty_file_is_one_empty_segment(world: World) {
     world.write("empty", b"");
     let mut peer = Peer::start(&world);
     let metadata = peer.metadata("/t/empty");
@@ -49,9 +50,9 @@ fn an_empty_file_is_one_empty_segment() {
     assert_eq!(peer.segment(metadata.name.view(), Part::Content, 1), Err(0));
 }
 
-#[test]
-fn segments_beyond_the_end_and_of_other_versions_are_nacked() {
-    let world = World::new();
+over_backends!(segments_beyond_the_end_and_of_other_versions_are_nacked);
+
+fn segments_beyond_the_end_and_of_other_versions_are_nacked(world: World) {
     world.write("f", &pattern(16384));
     let mut peer = Peer::start(&world);
     let metadata = peer.metadata("/t/f");
@@ -65,9 +66,9 @@ fn segments_beyond_the_end_and_of_other_versions_are_nacked() {
     }
 }
 
-#[test]
-fn names_with_spaces_utf8_and_percent_signs_lead_to_their_files() {
-    let world = World::new();
+over_backends!(names_with_spaces_utf8_and_percent_signs_lead_to_their_files);
+
+fn names_with_spaces_utf8_and_percent_signs_lead_to_their_files(world: World) {
     let paths =
         ["d/v=1/t=3/x y.parquet", "d/größe.txt", "d/100%", "d/a=b&c", "d/...", "d/ ", "d/\n"];
     for path in paths {
@@ -75,7 +76,7 @@ fn names_with_spaces_utf8_and_percent_signs_lead_to_their_files() {
     }
     let mut peer = Peer::start_with({
         let mut config = world.config();
-        config.mounts[0].exposure.hidden = true;
+        config.mounts[0].source = world.source(Exposure { hidden: true, private: false });
         config
     });
     for path in paths {
@@ -110,9 +111,9 @@ fn a_file_above_four_gibibytes_is_described_and_read_at_its_end() {
     assert_eq!(Shape::new(SIZE).level_count(), 3);
 }
 
-#[test]
-fn long_names_get_smaller_segments() {
-    let world = World::new();
+over_backends!(long_names_get_smaller_segments);
+
+fn long_names_get_smaller_segments(world: World) {
     let path = format!("{}/{}", "d".repeat(255), "f".repeat(255));
     world.write(&path, &pattern(10_000));
     let mut peer = Peer::start(&world);
@@ -122,9 +123,9 @@ fn long_names_get_smaller_segments() {
     assert_eq!(tree_object(&mut peer, &metadata, 1), Tree::of(&pattern(10_000)).levels[0]);
 }
 
-#[test]
-fn names_that_leave_no_room_are_refused_with_the_reason() {
-    let world = World::new();
+over_backends!(names_that_leave_no_room_are_refused_with_the_reason);
+
+fn names_that_leave_no_room_are_refused_with_the_reason(world: World) {
     world.write("f", b"x");
     let mut config = world.config();
     let mut prefix = byname_packet::Name::new();
@@ -134,9 +135,9 @@ fn names_that_leave_no_room_are_refused_with_the_reason() {
     assert_eq!(peer.absence_of(prefix.with_generic(b"f").view()), Absence::NameTooLong);
 }
 
-#[test]
-fn segments_of_a_version_carry_what_other_software_needs() {
-    let world = World::new();
+over_backends!(segments_of_a_version_carry_what_other_software_needs);
+
+fn segments_of_a_version_carry_what_other_software_needs(world: World) {
     world.write("f", &pattern(20_000));
     let mut peer = Peer::start(&world);
     let metadata = peer.metadata("/t/f");

@@ -22,9 +22,9 @@ fn entries_are_sorted_by_octets_and_directories_are_marked() {
     assert_eq!(peer.list("/t/empty"), [""; 0]);
 }
 
-#[test]
-fn a_directory_describes_its_listing_and_answers_under_both_names() {
-    let world = World::new();
+over_backends!(a_directory_describes_its_listing_and_answers_under_both_names);
+
+fn a_directory_describes_its_listing_and_answers_under_both_names(world: World) {
     world.write("d/f", b"");
     let mut peer = Peer::start(&world);
     let metadata = peer.metadata("/t/d");
@@ -105,9 +105,9 @@ fn what_changes_in_a_listing_without_touching_the_directory_is_noticed() {
     assert!(peer.metadata("/t").version() > old.version());
 }
 
-#[test]
-fn an_unchanged_directory_keeps_its_version_over_restarts() {
-    let world = World::new();
+over_backends!(an_unchanged_directory_keeps_its_version_over_restarts);
+
+fn an_unchanged_directory_keeps_its_version_over_restarts(world: World) {
     world.write("f", b"");
     let first = Peer::start(&world).metadata("/t");
     let mut peer = Peer::start(&world);
@@ -130,9 +130,9 @@ fn a_listing_of_a_file_is_not_found_and_a_segment_of_a_directory_is_nacked() {
     assert_eq!(peer.segment(file.view(), Part::Content, 0), Err(0));
 }
 
-#[test]
-fn listings_of_many_directories_stay_within_their_bound() {
-    let world = World::new();
+over_backends!(listings_of_many_directories_stay_within_their_bound);
+
+fn listings_of_many_directories_stay_within_their_bound(world: World) {
     for n in 0..200 {
         world.write(&format!("{n}/{}", "x".repeat(200)), b"");
     }
@@ -149,9 +149,9 @@ fn listings_of_many_directories_stay_within_their_bound() {
     assert_eq!(peer.counters().listings, 201);
 }
 
-#[test]
-fn nothing_is_scanned_before_it_is_asked_for() {
-    let world = World::new();
+over_backends!(nothing_is_scanned_before_it_is_asked_for);
+
+fn nothing_is_scanned_before_it_is_asked_for(world: World) {
     for n in 0..5_000 {
         world.write(&format!("{}/{n}", n % 10), b"x");
     }

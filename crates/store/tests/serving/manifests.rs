@@ -85,9 +85,9 @@ fn small_files_can_be_fetched_and_proved_with_the_manifest_alone() {
     assert_eq!(peer.counters().hashes, 0, "the roots came with the manifest");
 }
 
-#[test]
-fn the_version_of_a_manifest_changes_with_whatever_is_in_it_and_not_otherwise() {
-    let world = World::new();
+over_backends!(the_version_of_a_manifest_changes_with_whatever_is_in_it_and_not_otherwise);
+
+fn the_version_of_a_manifest_changes_with_whatever_is_in_it_and_not_otherwise(world: World) {
     world.write("d/f", b"one");
     let config = world.config();
     let mut peer = Peer::start_with(config.clone());
@@ -150,7 +150,7 @@ fn a_manifest_shows_what_a_listing_shows() {
     assert!(fifo.success());
     for (hidden, private) in [(false, false), (true, false), (false, true), (true, true)] {
         let mut config = world.config();
-        config.mounts[0].exposure = byname_store::Exposure { hidden, private };
+        config.mounts[0].source = world.source(byname_store::Exposure { hidden, private });
         let mut peer = Peer::start_with(config);
         let found = settled(&mut peer, "/t");
         let mark = |entry: &Found| if entry.is_directory { "/" } else { "" };
@@ -162,9 +162,9 @@ fn a_manifest_shows_what_a_listing_shows() {
     }
 }
 
-#[test]
-fn files_have_no_manifest_and_a_large_one_is_refused_whole() {
-    let world = World::new();
+over_backends!(files_have_no_manifest_and_a_large_one_is_refused_whole);
+
+fn files_have_no_manifest_and_a_large_one_is_refused_whole(world: World) {
     for n in 0..100 {
         world.write(&format!("d/{n}"), b"x");
     }
@@ -179,9 +179,9 @@ fn files_have_no_manifest_and_a_large_one_is_refused_whole() {
     assert_eq!(peer.list("/t/d").len(), 100, "names alone may still fit");
 }
 
-#[test]
-fn a_long_name_has_the_segment_size_that_discovery_tells() {
-    let world = World::new();
+over_backends!(a_long_name_has_the_segment_size_that_discovery_tells);
+
+fn a_long_name_has_the_segment_size_that_discovery_tells(world: World) {
     let mut directory = String::from("d");
     for part in ["x", "y"] {
         directory = format!("{directory}/{}", part.repeat(250));

@@ -115,9 +115,9 @@ fn a_pending_file_that_changes_is_gone() {
     assert_eq!(signed(&mut peer, metadata.name.view(), Part::Content, 0), Err(0));
 }
 
-#[test]
-fn nodes_that_readers_ask_for_count_towards_the_root() {
-    let world = World::new();
+over_backends!(nodes_that_readers_ask_for_count_towards_the_root);
+
+fn nodes_that_readers_ask_for_count_towards_the_root(world: World) {
     let content = pattern(40_000_000);
     world.write("f", &content);
     let mut config = world.config();
@@ -142,9 +142,9 @@ fn nodes_that_readers_ask_for_count_towards_the_root() {
     assert_eq!(node.1, signature_type::NULL, "the root proves it now");
 }
 
-#[test]
-fn segments_are_signed_for_foreign_readers_if_asked_for() {
-    let world = World::new();
+over_backends!(segments_are_signed_for_foreign_readers_if_asked_for);
+
+fn segments_are_signed_for_foreign_readers_if_asked_for(world: World) {
     world.write("d/f", &pattern(20_000));
     let key = HmacSigner::new(b"a secret of thirty-two octets ...", "/t/KEY/1".parse().unwrap());
     let mut config = world.config();

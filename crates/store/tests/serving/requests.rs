@@ -1,6 +1,7 @@
 //! Requests as such: forms, reuse, limits, certificates.
 
 use byname_packet::{Data, DataBuilder, DigestSigner, InterestBuilder, Name};
+use byname_store::Exposure;
 use byname_transfer::metadata::Absence;
 use byname_transfer::naming;
 
@@ -11,9 +12,9 @@ fn ask(peer: &mut Peer, uri: &str, can_be_prefix: bool) -> Reply {
     peer.ask(&InterestBuilder::new(name.view()).can_be_prefix(can_be_prefix))
 }
 
-#[test]
-fn what_is_no_request_is_nacked() {
-    let world = World::new();
+over_backends!(what_is_no_request_is_nacked);
+
+fn what_is_no_request_is_nacked(world: World) {
     world.write("f", b"x");
     let mut peer = Peer::start(&world);
     for uri in ["/t", "/t/f", "/t/f/v=1", "/t/f/32=other", "/elsewhere/32=metadata", "/32=metadata"]
@@ -24,9 +25,9 @@ fn what_is_no_request_is_nacked() {
     assert!(matches!(ask(&mut peer, "/t/f/32=metadata", false), Reply::Nack(0)));
 }
 
-#[test]
-fn a_discovery_answer_is_one_signed_versioned_segment_and_is_reused() {
-    let world = World::new();
+over_backends!(a_discovery_answer_is_one_signed_versioned_segment_and_is_reused);
+
+fn a_discovery_answer_is_one_signed_versioned_segment_and_is_reused(world: World) {
     world.write("f", b"x");
     let mut peer = Peer::start(&world);
     peer.metadata("/t/f");
@@ -61,9 +62,9 @@ fn absences_are_signed_and_short_lived() {
     assert_eq!(peer.fetch(&metadata), b"now");
 }
 
-#[test]
-fn signing_is_limited_and_says_so() {
-    let world = World::new();
+over_backends!(signing_is_limited_and_says_so);
+
+fn signing_is_limited_and_says_so(world: World) {
     let mut config = world.config();
     config.engine.signatures_per_s = 3;
     let mut peer = Peer::start_with(config);
@@ -78,9 +79,9 @@ fn signing_is_limited_and_says_so() {
     assert!(refused > 0);
 }
 
-#[test]
-fn too_many_waiting_requests_are_refused_and_the_rest_is_answered() {
-    let world = World::new();
+over_backends!(too_many_waiting_requests_are_refused_and_the_rest_is_answered);
+
+fn too_many_waiting_requests_are_refused_and_the_rest_is_answered(world: World) {
     let mut config = world.config();
     config.engine.pending_max = 4;
     config.engine.quiet_ns = 1_000_000_000;
@@ -115,9 +116,9 @@ fn a_burst_larger_than_the_send_buffer_is_answered_whole() {
     }
 }
 
-#[test]
-fn certificates_are_served_exactly_and_by_prefix() {
-    let world = World::new();
+over_backends!(certificates_are_served_exactly_and_by_prefix);
+
+fn certificates_are_served_exactly_and_by_prefix(world: World) {
     let name: Name = "/t/KEY/%01%02/self/v=1".parse().unwrap();
     let mut wire = Vec::new();
     let builder = DataBuilder::new(name.view()).content_type(2).freshness_ms(3_600_000);
@@ -136,17 +137,17 @@ fn certificates_are_served_exactly_and_by_prefix() {
     }
 }
 
-#[test]
-fn the_mount_with_the_longest_name_wins() {
-    let world = World::new();
+over_backends!(the_mount_with_the_longest_name_wins);
+
+fn the_mount_with_the_longest_name_wins(world: World) {
     world.write("f", b"outer");
     world.write("sub/f", b"shadowed");
-    std::fs::create_dir(world.beside("other")).unwrap();
-    std::fs::write(world.beside("other/f"), b"inner").unwrap();
+    let other = World::new();
+    other.write("f", b"inner");
     let mut config = world.config();
     let mut inner = config.mounts[0].clone();
     inner.prefix = "/t/sub".parse().unwrap();
-    inner.directory = world.beside("other");
+    inner.source = other.source(Exposure::default());
     config.mounts.push(inner);
     let mut everywhere = config.mounts[0].clone();
     everywhere.prefix = Name::new();

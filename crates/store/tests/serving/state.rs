@@ -19,9 +19,9 @@ fn state_files(world: &World, folder: &str, end: &str) -> Vec<std::path::PathBuf
     entries.filter(|path| path.to_string_lossy().ends_with(end)).collect()
 }
 
-#[test]
-fn a_restart_keeps_versions_roots_and_trees() {
-    let world = World::new();
+over_backends!(a_restart_keeps_versions_roots_and_trees);
+
+fn a_restart_keeps_versions_roots_and_trees(world: World) {
     world.write("small", b"x");
     world.write("large", &pattern(LARGE));
     let mut peer = Peer::start(&world);
@@ -36,9 +36,9 @@ fn a_restart_keeps_versions_roots_and_trees() {
     assert_eq!(peer.fetch(&before[1]), pattern(LARGE));
 }
 
-#[test]
-fn a_reader_goes_on_after_a_restart_without_discovering_again() {
-    let world = World::new();
+over_backends!(a_reader_goes_on_after_a_restart_without_discovering_again);
+
+fn a_reader_goes_on_after_a_restart_without_discovering_again(world: World) {
     world.write("f", &pattern(100_000));
     let metadata = Peer::start(&world).metadata("/t/f");
     assert_eq!(Peer::start(&world).fetch(&metadata), pattern(100_000));
@@ -75,9 +75,9 @@ fn a_reader_goes_on_at_a_server_that_has_lost_its_state_or_never_had_any() {
     assert_eq!(lost.segment(older.view(), Part::Content, 0), Err(nack_reason::NONE));
 }
 
-#[test]
-fn two_servers_cannot_share_a_state_directory() {
-    let world = World::new();
+over_backends!(two_servers_cannot_share_a_state_directory);
+
+fn two_servers_cannot_share_a_state_directory(world: World) {
     let peer = Peer::start(&world);
     let Err(error) = FileServer::new(world.config()) else { panic!("not locked") };
     let StoreError::State(StateError::Locked { pid, .. }) = &error else { panic!("{error}") };

@@ -13,7 +13,7 @@ pub struct Now {
     pub unix_ns: u64,
 }
 
-/// An Interest and what the link layer said about it.
+/// An Interest with its link header.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival<'a> {
     /// The Interest.

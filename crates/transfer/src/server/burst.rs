@@ -43,11 +43,11 @@ struct Planned {
 pub struct SegmentPlan<'a> {
     /// Where its content begins in the source.
     pub offset: u64,
-    /// How many octets of content; fewer at the end of the source mean that it changed.
+    /// Number of octets of content; fewer at the end of the source mean that it changed.
     pub len: usize,
-    /// What comes before them, link header included.
+    /// Octets before them, link header included.
     pub header: &'a [u8],
-    /// What comes after them.
+    /// Octets after them.
     pub trailer: &'a [u8],
 }
 
@@ -69,12 +69,12 @@ impl SegmentBurst {
         self.source
     }
 
-    /// How many segments.
+    /// Number of segments.
     pub fn len(&self) -> usize {
         self.segments.len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.segments.is_empty()
     }
@@ -95,7 +95,7 @@ impl SegmentBurst {
         (0..self.len()).map(|index| self.segment(index))
     }
 
-    /// How many segments from `start` on follow one another in the source without a gap.
+    /// Number of segments from `start` on follow one another in the source without a gap.
     pub fn run_from(&self, start: usize) -> Range<usize> {
         let follow = self.segments[start..]
             .windows(2)
@@ -155,7 +155,7 @@ pub(super) struct Forming {
     spare: Vec<SegmentBurst>,
 }
 
-/// What waits of one file for one face; never empty.
+/// Bursts of one file for one face; never empty.
 #[derive(Debug)]
 struct Line {
     source: Handle,

@@ -1,4 +1,4 @@
-//! What kept packets and manifests claim about copies, and what a mirror has at hand.
+//! Claims of kept packets and manifests about copies, and the packets that a mirror has at hand.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ const PACKETS_MAX: usize = 1024;
 /// Certificates learned from what was kept.
 pub(super) const CERTIFICATES_MAX: usize = 64;
 
-/// How a mirror answers.
+/// Choices about a mirror's answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MirrorOptions {
     /// Answer those who want the publisher's word of this moment with its word of another, for
@@ -46,7 +46,7 @@ impl Default for Mirrors {
     }
 }
 
-/// What a file has to be like to be served, and under which version.
+/// Requirements on a file to be served, and its version then.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claim {
     /// The packet, unless the directory's manifest says it.
@@ -59,7 +59,7 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// What the packet that was kept with a file says about the file at `path`.
+    /// The claim of the packet that was kept with the file at `path`.
     pub(super) fn of_packet(packet: &[u8], path: NameRef<'_>) -> Option<Self> {
         let metadata = described_by(packet, path)?;
         let ContentRoot::Known(root) = metadata.root else { return None };
@@ -86,7 +86,7 @@ impl Claim {
         })
     }
 
-    /// Whether a file can be what is claimed, by all that is seen without reading it.
+    /// True if a file can be what is claimed, by all that is seen without reading it.
     pub(super) fn agrees(&self, stat: &FileStat) -> bool {
         const SECOND_NS: u64 = 1_000_000_000;
         let found = stat.mtime_ns;

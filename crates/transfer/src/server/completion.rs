@@ -25,8 +25,8 @@ impl Server {
             (Some(Owner::Tree { object, state }), Completion::TreeOpened(handle)) => {
                 self.on_tree_opened(&object, state, handle);
             }
-            (Some(Owner::Signing { key, is_node }), Completion::Signed(made)) => {
-                self.on_signed(key, is_node, made);
+            (Some(Owner::Signing { key, is_node }), Completion::Signed(signed)) => {
+                self.on_signed(key, is_node, signed);
             }
             _ => self.counters.strays += 1,
         }
@@ -180,7 +180,7 @@ impl Server {
         if let Some(task) = self.tasks.get(id) {
             task.step = Step::Root { stat: found.stat, version };
         }
-        // Readers get proved bytes of a larger file long before its root is there.
+        // Readers get verified bytes of a larger file long before its root is there.
         match self.hash(file, state, Some(id)) && state.size <= GROUP_BYTES as u64 {
             true => self.set_timer(id),
             false => self.answer_pending(id, |_| true, now),

@@ -1,4 +1,4 @@
-//! What the file server is told at start, and every bound it keeps.
+//! Configuration of the file server, with every bound it keeps.
 
 use std::fmt;
 use std::sync::Arc;
@@ -52,10 +52,10 @@ pub struct ServerConfig {
     pub quiet_ns: u64,
     /// The same where the file system keeps whole seconds only.
     pub quiet_coarse_ns: u64,
-    /// How long an Interest is held for a file to become quiet, at most half its lifetime.
+    /// Longest time that an Interest is held for a file to become quiet, at most half its lifetime.
     pub hold_quiet_ns: u64,
-    /// How long an Interest is held for the root of a file of at most 2 MiB, which is there in
-    /// no time unless others wait too. Larger files are answered "root pending" at once.
+    /// Longest time that an Interest is held for the root of a file of at most 2 MiB, which is
+    /// there in no time unless others wait too. Larger files are answered "root pending" at once.
     pub hold_root_ns: u64,
     /// FreshnessPeriod of metadata.
     pub metadata_freshness_ms: u64,
@@ -86,7 +86,7 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// Sets how long metadata is fresh. What is kept to be said again is kept no longer than that,
+    /// Sets how long metadata is fresh. Answers kept for reuse are kept no longer than that,
     /// so that nobody sees what was for longer.
     pub fn set_freshness_ms(&mut self, freshness_ms: u64) {
         let freshness_ns = freshness_ms.saturating_mul(1_000_000);

@@ -1,4 +1,4 @@
-//! What the server did, in numbers.
+//! Counters of the server.
 
 /// Counts since the start. Every refusal and every reached bound has its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

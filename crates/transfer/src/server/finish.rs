@@ -1,11 +1,11 @@
-//! How a task ends: everybody who waits for it gets the signed answer, an absence or a Nack.
+//! Ends of tasks: everybody who waits gets the signed answer, an absence or a Nack.
 
 use byname_packet::Name;
 use byname_packet::lp::nack_reason;
 
 use super::Server;
 use super::arrival::Now;
-use super::reply::{Said, SignRefused, interest_name};
+use super::reply::{SignRefused, Statement, interest_name};
 use super::state::FileStat;
 use super::tasks::Step;
 use super::waiters::{Waiter, Wants};
@@ -129,14 +129,14 @@ impl Server {
         let mut content = Vec::new();
         described.encode(&mut content);
         let is_pending = described.root == ContentRoot::Pending;
-        let said = Said { content: &content, is_absence: false, is_pending };
+        let statement = Statement { content: &content, is_absence: false, is_pending };
         for waiter in waiters {
             match waiter.wants {
                 Wants::Segment { .. } => self.settle_segment(waiter),
                 Wants::Metadata { listing: true } if !is_directory => {
                     self.answer_absent(mount, std::slice::from_ref(waiter), Absence::NotFound, now);
                 }
-                Wants::Metadata { .. } => match self.answer(mount, waiter, said, now) {
+                Wants::Metadata { .. } => match self.answer(mount, waiter, statement, now) {
                     Err(SignRefused::TooLarge) => {
                         let one = std::slice::from_ref(waiter);
                         self.answer_absent(mount, one, Absence::NameTooLong, now);
@@ -154,13 +154,13 @@ impl Server {
         }
         let mut content = Vec::new();
         absence.encode(&mut content);
-        let said = Said { content: &content, is_absence: true, is_pending: false };
+        let statement = Statement { content: &content, is_absence: true, is_pending: false };
         for waiter in waiters {
             if matches!(waiter.wants, Wants::Segment { .. }) {
                 self.nack_stale(&waiter.wire, waiter.echo);
                 continue;
             }
-            match self.answer(mount, waiter, said, now) {
+            match self.answer(mount, waiter, statement, now) {
                 Ok(()) => self.counters.absences += 1,
                 Err(refused) => self.refuse_signing(waiter, refused),
             }
@@ -171,12 +171,12 @@ impl Server {
         &mut self,
         mount: usize,
         waiter: &Waiter,
-        said: Said<'_>,
+        statement: Statement<'_>,
         now: Now,
     ) -> Result<(), SignRefused> {
         let name = interest_name(&waiter.wire).ok_or(SignRefused::Failed)?;
         let signer = &self.mounts.get(mount).ok_or(SignRefused::Failed)?.signer;
-        let answered = self.answers.get(name, said, signer, now)?;
+        let answered = self.answers.get(name, statement, signer, now)?;
         match answered.is_new {
             true => self.counters.signatures += 1,
             false => self.counters.signatures_reused += 1,

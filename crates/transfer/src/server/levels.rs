@@ -1,8 +1,8 @@
-//! How full the tables are, and whether one holds more than it may.
+//! Fill levels of the tables, and whether one holds more than it may.
 
 use super::config::ServerConfig;
 
-/// How full the tables are.
+/// Fill levels of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Levels {
     /// Interests that wait.

@@ -209,7 +209,7 @@ impl Server {
         Some(kept.packet)
     }
 
-    /// What the manifest at hand says about a file.
+    /// The claim of the manifest at hand about a file.
     fn claim_of_entry(&mut self, path: NameRef<'_>, now: Now) -> Option<Claim> {
         let directory = naming::manifest_name(path.without_last(1));
         let key = directory.view().value();
@@ -306,7 +306,7 @@ impl Server {
     }
 }
 
-/// Whether a packet (`…/v=T/seg=0`) is young enough to be its publisher's word of this moment.
+/// True if a packet (`…/v=T/seg=0`) is young enough to be its publisher's word of this moment.
 fn is_fresh(data: &Data<'_>, unix_ns: u64) -> bool {
     const MS: u64 = 1_000_000;
     let signed_ns = data.name.without_last(1).last().and_then(|component| component.version());

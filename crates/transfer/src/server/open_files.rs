@@ -26,7 +26,7 @@ pub(super) struct Hashing {
     pub(super) tasks: Vec<u64>,
 }
 
-/// A segment under way, with what a Nack needs.
+/// A segment in flight, with what a Nack needs.
 pub(super) struct PendingSegment {
     pub(super) wire: Vec<u8>,
     pub(super) echo: Echo,
@@ -57,7 +57,7 @@ pub(super) fn segment_builder<'a>(name: NameRef<'a>, last: &'a NumberComponent) 
     DataBuilder::new(name).freshness_ms(SEGMENT_FRESHNESS_MS).final_block_id(last.as_component())
 }
 
-/// What stands around the content of a segment, kept because that of the next one differs from it
+/// Packet around the content of a segment, kept because that of the next one differs from it
 /// in the octets of the name only.
 #[derive(Default)]
 pub(super) struct Template {

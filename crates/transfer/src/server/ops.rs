@@ -1,4 +1,4 @@
-//! What the engine asks of whoever has the files, and what it is told in return.
+//! Operations that the engine asks of whoever has the files, and their completions.
 //!
 //! Every [`Op`] except `Close` is answered by exactly one [`Completion`] with the same [`OpId`], at
 //! once or later. The engine never waits: an operation that takes long only delays its requests.
@@ -31,7 +31,7 @@ pub struct Outgoing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Handle(pub u64);
 
-/// Something to do.
+/// An operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
     /// Resolve a path beneath a mount and open it if it is a regular file.
@@ -72,7 +72,7 @@ pub enum Op {
         mount: usize,
         /// Relative path of the directory, or of the file.
         path: Vec<u8>,
-        /// What of it.
+        /// Which part.
         of: KeptOf,
         /// The most octets wanted.
         bytes_max: usize,
@@ -121,7 +121,7 @@ pub struct SignSegment {
     pub source: Handle,
     /// State of the file; another before or after reading means that it changed.
     pub state: FileState,
-    /// What it contains.
+    /// Its content.
     pub octets: Octets,
     /// TLV-VALUE of the packet's name.
     pub name: Vec<u8>,
@@ -138,14 +138,14 @@ pub enum Octets {
     Stored {
         /// From where.
         offset: u64,
-        /// How many.
+        /// Number of octets.
         len: usize,
     },
     /// Values of level 1 of the source's tree, computed.
     Values {
         /// Where they lie in the level.
         offset: u64,
-        /// How many octets.
+        /// Number of octets.
         len: usize,
     },
 }
@@ -161,7 +161,7 @@ pub enum SignedSegment {
     Failed,
 }
 
-/// What a copy's packet was kept with.
+/// Place of a copy's packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeptOf {
     /// This open file.
@@ -172,7 +172,7 @@ pub enum KeptOf {
     Manifest,
 }
 
-/// What was kept with a copy.
+/// Packets that were kept with a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptObject {
     /// The packet that describes it.
@@ -183,7 +183,7 @@ pub struct KeptObject {
     pub listing: Option<Listing>,
 }
 
-/// What became of an operation.
+/// Result of an operation.
 #[derive(Debug)]
 pub enum Completion {
     /// Of `Locate`.
@@ -209,14 +209,14 @@ pub enum Completion {
 pub enum Located {
     /// A regular file.
     File {
-        /// What is known of it.
+        /// Its state and attributes.
         stat: FileStat,
         /// The open file.
         handle: Handle,
     },
     /// A directory.
     Directory {
-        /// What is known of it.
+        /// Its state and attributes.
         stat: FileStat,
     },
     /// Nothing that is published.
@@ -253,7 +253,7 @@ pub enum ListFailure {
     Failed,
 }
 
-/// What hashing gave.
+/// Result of hashing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hashed {
     /// The root, kept in the state directory.
@@ -266,7 +266,7 @@ pub enum Hashed {
     Failed,
 }
 
-/// What became of the packets of a burst.
+/// Result of sending a burst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SegmentSent {
     /// They are on their way.

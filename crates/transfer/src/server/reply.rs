@@ -14,7 +14,7 @@ use super::config::{ServerConfig, SharedSigner};
 use super::ops::{FaceId, Outgoing};
 use crate::numbers::{ABSENCE_FRESHNESS_MS, LINK_RESERVE_BYTES, PENDING_FRESHNESS_MS};
 
-/// What the link layer wants back with the answer.
+/// Link header fields that go back with the answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Echo {
     token: [u8; 32],
@@ -78,9 +78,9 @@ impl Echo {
     }
 }
 
-/// What a metadata packet says.
+/// Content of a metadata packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Said<'a> {
+pub(super) struct Statement<'a> {
     pub(super) content: &'a [u8],
     pub(super) is_absence: bool,
     /// Soon more will be known.
@@ -135,22 +135,22 @@ impl Answers {
         self.kept.len()
     }
 
-    /// The packet that says `said` under `name`, signed now or lately.
+    /// The packet that says `statement` under `name`, signed now or lately.
     pub(super) fn get(
         &mut self,
         name: NameRef<'_>,
-        said: Said<'_>,
+        statement: Statement<'_>,
         signer: &SharedSigner,
         now: Now,
     ) -> Result<Answered<'_>, SignRefused> {
         let reusable = self.kept.peek(name.value()).is_some_and(|kept| {
-            kept.content == said.content
-                && kept.is_absence == said.is_absence
+            kept.content == statement.content
+                && kept.is_absence == statement.is_absence
                 && now.now_ns.saturating_sub(kept.made_ns) < self.reuse_ns
         });
         if !reusable {
-            let wire = self.sign(name, said, signer, now)?;
-            let (content, is_absence) = (said.content.to_vec(), said.is_absence);
+            let wire = self.sign(name, statement, signer, now)?;
+            let (content, is_absence) = (statement.content.to_vec(), statement.is_absence);
             let answer = SignedAnswer { content, is_absence, wire, made_ns: now.now_ns };
             self.kept.insert(name.value().to_vec(), answer, 1);
         }
@@ -161,7 +161,7 @@ impl Answers {
     fn sign(
         &mut self,
         name: NameRef<'_>,
-        said: Said<'_>,
+        statement: Statement<'_>,
         signer: &SharedSigner,
         now: Now,
     ) -> Result<Vec<u8>, SignRefused> {
@@ -171,9 +171,9 @@ impl Answers {
         self.last_version = now.unix_ns.max(self.last_version + 1);
         let mut full = name.with(NumberComponent::version(self.last_version).as_component());
         full.push_segment(0);
-        let (content_type, freshness_ms) = match said.is_absence {
+        let (content_type, freshness_ms) = match statement.is_absence {
             true => (ContentType::NACK, ABSENCE_FRESHNESS_MS.min(self.freshness_ms)),
-            false if said.is_pending => {
+            false if statement.is_pending => {
                 (ContentType::BLOB, PENDING_FRESHNESS_MS.min(self.freshness_ms))
             }
             false => (ContentType::BLOB, self.freshness_ms),
@@ -184,7 +184,7 @@ impl Answers {
             .content_type(content_type)
             .freshness_ms(freshness_ms)
             .final_block_id(first.as_component())
-            .encode(said.content, &**signer, &mut wire)
+            .encode(statement.content, &**signer, &mut wire)
             .map_err(|_| SignRefused::Failed)?;
         if wire.len() > byname_packet::MAX_PACKET_BYTES - LINK_RESERVE_BYTES {
             return Err(SignRefused::TooLarge);

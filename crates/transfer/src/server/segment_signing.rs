@@ -1,4 +1,4 @@
-//! Signed segments: made by a worker, because each costs a read, perhaps hashing, and a signature.
+//! Signed segments: left to a worker, because each costs a read, perhaps hashing, and a signature.
 //!
 //! There are two kinds. Segments of tree level 1 are signed while the root is being computed:
 //! nothing else proves them yet. And all segments are signed if the operator wants that for
@@ -55,7 +55,7 @@ impl Server {
     }
 
     /// A tree is asked for that is not open. False if it can be opened; true if the segment is
-    /// answered, or being made, without it.
+    /// answered, or being signed, without it.
     pub(super) fn serve_pending(
         &mut self,
         wire: &[u8],
@@ -78,7 +78,7 @@ impl Server {
         }
         if level > 1 {
             // Nobody knows them before the root. But that may be on record already, although the
-            // engine has not been told yet: whoever opens the tree will see.
+            // engine has no report of it yet: whoever opens the tree will see.
             return false;
         }
         if let Some(kept) = self.signing.nodes.get(parsed_name(wire)) {
@@ -130,11 +130,11 @@ impl Server {
         self.issue(Op::SignSegment(make), Owner::Signing { key: key.to_vec(), is_node });
     }
 
-    pub(super) fn on_signed(&mut self, key: Vec<u8>, is_node: bool, made: SignedSegment) {
+    pub(super) fn on_signed(&mut self, key: Vec<u8>, is_node: bool, signed: SignedSegment) {
         let waiting = self.signing.waiting.remove(&key).unwrap_or_default();
         self.waiting -= waiting.len();
         self.signing.nodes_in_flight -= usize::from(is_node);
-        let packet = match made {
+        let packet = match signed {
             SignedSegment::Packet(packet) => packet,
             SignedSegment::Changed => {
                 self.counters.changed += waiting.len() as u64;

@@ -10,7 +10,7 @@ use super::open_files::{PendingSegment, segment_builder};
 use super::ops::SignSegment;
 use super::reply::Budget;
 
-/// What is asked of the workers, by the name of the packet.
+/// Segments that workers are signing, by the name of the packet.
 pub(super) struct SigningQueue {
     pub(super) waiting: HashMap<Vec<u8>, Vec<PendingSegment>>,
     /// Signed nodes, for those who ask later; weighed in octets.

@@ -11,7 +11,7 @@ use super::state::FileStat;
 const LARGE_BYTES: usize = 256 << 10;
 /// A directory changed so shortly before it was read may change again within one tick of its clock.
 const SETTLE_NS: u64 = 50_000_000;
-/// What a snapshot costs besides its payload.
+/// Cost of a snapshot besides its payload.
 const SNAPSHOT_BYTES: usize = 512;
 
 pub(super) struct Snapshot {
@@ -39,7 +39,7 @@ impl Snapshot {
         self.listing.payload.len() + levels + SNAPSHOT_BYTES
     }
 
-    /// Whether the snapshot may stand for the directory as it was found now.
+    /// True if the snapshot may stand for the directory as it was found now.
     pub(super) fn is_current(&self, found: &FileStat, now: Now, relist_ns: u64) -> bool {
         let age_ns = now.now_ns.saturating_sub(self.read.now_ns);
         let is_large = self.listing.payload.len() > LARGE_BYTES;

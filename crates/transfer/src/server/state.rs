@@ -1,11 +1,11 @@
-//! What a back-end says of files, and what the state directory keeps of that.
+//! States of files as back-ends give them, and the records kept of them.
 //!
 //! The engine compares fingerprints and hands them back; what they are made of is the back-end's
 //! business.
 
 use std::fmt;
 
-/// What tells one state of a file from another without reading it. Opaque: made by a back-end,
+/// Name of one state of a file, found without reading it. Opaque: a value of the back-end,
 /// compared by everybody else.
 ///
 /// The first 16 octets name the object and stay the same for all its states, so that what is kept
@@ -64,7 +64,7 @@ pub struct FileState {
     pub size: u64,
 }
 
-/// What is known of a file or directory without reading it.
+/// State and attributes of a file or directory, found without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileStat {
     /// Its state.
@@ -82,13 +82,13 @@ pub struct FileStat {
 /// A durable record: what was last announced under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// What the version describes.
+    /// Subject of the version.
     pub subject: Subject,
     /// The version. Also the highest ever announced under the name.
     pub version: u64,
 }
 
-/// What a version describes.
+/// Subject of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// A file in this state.
@@ -97,7 +97,7 @@ pub enum Subject {
     Listing([u8; 32]),
 }
 
-/// What the state directory knows.
+/// Records of the state directory about one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Recalled {
     /// The record of the name.

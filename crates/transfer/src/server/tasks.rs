@@ -28,12 +28,12 @@ pub(super) struct Task {
     pub(super) step: Step,
     /// Since when the file is known to be in this state.
     pub(super) seen: Option<(FileState, u64)>,
-    /// Whether a record could not be kept once already.
+    /// True if a record could not be kept once already.
     pub(super) was_refused: bool,
     timer: Option<u64>,
 }
 
-/// What a task waits for.
+/// Step of a task: the event that it waits for.
 #[derive(Debug)]
 pub(super) enum Step {
     /// The path to be resolved.
@@ -52,11 +52,11 @@ pub(super) enum Step {
     RecallingListing(Box<FoundListing>),
     /// The record of a new version of a listing.
     AnnouncingListing(Box<FoundListing>, u64),
-    /// What was kept with a copy.
+    /// Packets kept with a copy.
     ReadingKept(FoundFile),
-    /// What was kept with the directory that a copy lies in.
+    /// Packets kept with the directory that a copy lies in.
     ReadingParent { found: FoundFile, own: Option<Box<Claim>>, asked: Now },
-    /// What was kept with a directory.
+    /// Packets kept with a directory.
     ReadingDirectory { asked: Now },
     /// The root of a copy.
     RecallingMirrored(FoundFile, Box<Claim>),
@@ -156,12 +156,12 @@ impl Tasks {
 }
 
 impl Task {
-    /// Whether the task is about a directory's manifest rather than what the path leads to.
+    /// True if the task is about a directory's manifest rather than what the path leads to.
     pub(super) fn is_manifest(&self) -> bool {
         self.path.view().last().is_some_and(|last| last.is_keyword(MANIFEST_KEYWORD))
     }
 
-    /// Whether the task waits for the root of a file in this state.
+    /// True if the task waits for the root of a file in this state.
     pub(super) fn awaits_root_of(&self, state: &FileState) -> bool {
         matches!(&self.step, Step::Root { stat, .. } if stat.state == *state)
     }

@@ -101,7 +101,10 @@ fn announce(server: &mut Server, size: u64, now: Now) -> u64 {
     server.handle_completion(id, Completion::Recalled(Recalled::default()), now);
     let (id, announce) = op(server);
     let Op::Announce { record, .. } = announce else { panic!("{announce:?}") };
-    assert!(server.poll_transmit().is_none(), "nothing may be said before the record is durable");
+    assert!(
+        server.poll_transmit().is_none(),
+        "nothing may be announced before the record is durable"
+    );
     server.handle_completion(id, Completion::Announced(true), now);
     record.version
 }

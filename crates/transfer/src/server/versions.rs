@@ -4,7 +4,7 @@ use super::state::{FileStat, Recalled};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// How long a file must have been as it is before it gets a version.
+/// Time that a file must have been as it is before it gets a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quiet {
     /// Nanoseconds, usually.
@@ -22,7 +22,7 @@ pub fn next_version(mtime_ns: u64, recalled: &Recalled) -> u64 {
 }
 
 impl Quiet {
-    /// How much longer a file must stay as it is before its state counts as settled; 0 when it
+    /// Time that a file must stay as it is before its state counts as settled; 0 when it
     /// does.
     ///
     /// `seen_for_ns` is how long this server has seen it in this state.

@@ -22,7 +22,7 @@ pub(super) struct Waiter {
     pub(super) lifetime_ns: u64,
 }
 
-/// What a waiter waits for.
+/// Object that a waiter waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wants {
     Metadata { listing: bool },
@@ -45,7 +45,7 @@ impl Waiter {
         matches!(self.wants, Wants::Segment { .. })
     }
 
-    /// Whether a segment is wanted that is none of a file's content in this version.
+    /// True if a segment is wanted that is none of a file's content in this version.
     pub(super) fn wants_segment_besides(&self, current: u64) -> bool {
         match self.wants {
             Wants::Segment { listing, version } => listing || version != current,

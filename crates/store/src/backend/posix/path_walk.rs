@@ -26,68 +26,70 @@ use byname_transfer::server::{FileStat, FileState, Fingerprint};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
+use crate::backend::LocateError;
+
 /// Links followed in one walk, as in the kernel.
 const LINKS_MAX: usize = 40;
 /// Attempts when a file is replaced between looking and opening.
 const ATTEMPTS_MAX: usize = 4;
 
-/// What of a directory is published.
+/// Published part of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Exposure {
     /// Names that start with a dot are published too.
     pub hidden: bool,
-    /// What only its owner can read is published too.
+    /// Files that only their owner can read are published too.
     pub private: bool,
 }
 
 /// A published directory.
 #[derive(Debug, Clone)]
-pub struct Root {
+pub(super) struct Root {
     path: PathBuf,
     exposure: Exposure,
     /// The state directory, which is never published.
     state: [u8; 16],
 }
 
-/// What a path leads to.
+/// Target of a path.
 #[derive(Debug)]
-pub enum Found {
+pub(super) enum Walked {
     /// A regular file, open for reading.
     File {
         /// The open file.
         file: File,
-        /// What is known of it.
+        /// Its state and attributes.
         stat: FileStat,
     },
     /// A directory.
-    Directory(FoundDirectory),
+    Directory(WalkedDirectory),
 }
 
 /// A directory that a path leads to.
 #[derive(Debug)]
-pub struct FoundDirectory {
+pub(super) struct WalkedDirectory {
     /// A descriptor that names it (`O_PATH`).
-    pub fd: OwnedFd,
-    /// What is known of it.
-    pub stat: FileStat,
+    pub(super) fd: OwnedFd,
+    /// Its state and attributes.
+    pub(super) stat: FileStat,
     /// The directories that its path names, from the root to itself.
-    pub lineage: Lineage,
+    pub(super) lineage: Lineage,
 }
 
 /// Device and inode of each directory that a path names.
 #[derive(Debug, Default)]
-pub struct Lineage(Vec<[u8; 16]>);
+pub(super) struct Lineage(Vec<[u8; 16]>);
 
 impl Lineage {
-    /// Whether a directory is one of them, so that it cannot be published beneath them.
-    pub fn contains(&self, directory: &FileState) -> bool {
+    /// True if a directory is one of them, so that it cannot be published beneath them.
+    pub(super) fn contains(&self, directory: &FileState) -> bool {
         self.0.contains(directory.fingerprint.object())
     }
 }
 
 /// Why a path leads to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum WalkError {
+pub(super) enum WalkError {
     /// It does not exist, or it is not published.
     #[error("not found, or not published")]
     NotFound,
@@ -113,8 +115,18 @@ impl From<Errno> for WalkError {
     }
 }
 
+impl From<WalkError> for LocateError {
+    fn from(error: WalkError) -> Self {
+        match error {
+            WalkError::NotFound => Self::NotFound,
+            WalkError::NoPermission => Self::NoPermission,
+            WalkError::Failed(errno) => Self::Failed(errno.into()),
+        }
+    }
+}
+
 /// The state that `stat` shows.
-pub fn file_stat(stat: &Stat) -> FileStat {
+pub(super) fn file_stat(stat: &Stat) -> FileStat {
     let nanoseconds = |seconds: i64, fraction: u64| {
         u64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(fraction)
     };
@@ -134,8 +146,8 @@ pub fn file_stat(stat: &Stat) -> FileStat {
     }
 }
 
-/// What names an inode in fingerprints.
-pub(crate) fn inode_key(device: u64, inode: u64) -> [u8; 16] {
+/// First part of a fingerprint: device and inode.
+fn inode_key(device: u64, inode: u64) -> [u8; 16] {
     let mut key = [0; 16];
     key[..8].copy_from_slice(&device.to_be_bytes());
     key[8..].copy_from_slice(&inode.to_be_bytes());
@@ -143,17 +155,17 @@ pub(crate) fn inode_key(device: u64, inode: u64) -> [u8; 16] {
 }
 
 /// The state of an open file.
-pub fn stat_open(file: impl AsFd) -> Result<FileStat, Errno> {
+pub(super) fn stat_open(file: impl AsFd) -> Result<FileStat, Errno> {
     rustix::fs::fstat(file).map(|stat| file_stat(&stat))
 }
 
 impl Exposure {
-    /// Whether an entry of this name may be published.
+    /// True if an entry of this name may be published.
     pub fn shows_name(&self, name: &[u8]) -> bool {
         self.hidden || !name.starts_with(b".")
     }
 
-    /// Whether something with this mode may be published.
+    /// True if something with this mode may be published.
     ///
     /// A file counts as private when neither group nor others can read it; a directory when neither
     /// can both list and enter it.
@@ -173,35 +185,35 @@ struct Walk<'a> {
     /// Components of the named path still to walk.
     named: VecDeque<Vec<u8>>,
     /// Components still to walk for the one before them: itself, then what links put in its place.
-    ahead: VecDeque<Vec<u8>>,
+    pending: VecDeque<Vec<u8>>,
     links: usize,
 }
 
 impl Root {
     /// A root at `path`; `state` is the state directory's device and inode.
-    pub fn new(path: &Path, exposure: Exposure, state: (u64, u64)) -> std::io::Result<Self> {
+    pub(super) fn new(path: &Path, exposure: Exposure, state: (u64, u64)) -> std::io::Result<Self> {
         let state = inode_key(state.0, state.1);
         Ok(Self { path: std::path::absolute(path)?, exposure, state })
     }
 
-    /// What is published.
-    pub fn exposure(&self) -> Exposure {
+    /// The published part.
+    pub(super) fn exposure(&self) -> Exposure {
         self.exposure
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether a directory is the one that is never published.
-    pub fn is_state(&self, directory: &FileState) -> bool {
+    /// True if a directory is the one that is never published.
+    pub(super) fn is_state(&self, directory: &FileState) -> bool {
         *directory.fingerprint.object() == self.state
     }
 
-    /// Whether [`Root::find`] would not have to wait for the disk: all that a path names is
+    /// True if [`Root::find`] would not have to wait for the disk: all that a path names is
     /// remembered by the system, as far as it can be asked. What it leads to does not matter here.
-    pub fn is_cached(&self, relative: &[u8]) -> bool {
+    pub(super) fn is_cached(&self, relative: &[u8]) -> bool {
         let path = self.path.join(OsStr::from_bytes(relative));
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let cached = ResolveFlags::CACHED;
@@ -213,17 +225,17 @@ impl Root {
     ///
     /// # Errors
     /// [`WalkError`] of the first component that ends the walk.
-    pub fn find(&self, relative: &[u8]) -> Result<Found, WalkError> {
+    pub(super) fn find(&self, relative: &[u8]) -> Result<Walked, WalkError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(&self.path, flags, Mode::empty())?;
         let stat = stat_open(&fd)?;
         if self.is_state(&stat.state) {
             return Err(WalkError::NotFound);
         }
-        let (lineage, ahead) = (Lineage::default(), VecDeque::new());
+        let (lineage, pending) = (Lineage::default(), VecDeque::new());
         let named = components(relative).collect();
         let passed = vec![(fd, stat)];
-        Walk { root: self, passed, lineage, named, ahead, links: 0 }.run()
+        Walk { root: self, passed, lineage, named, pending, links: 0 }.run()
     }
 }
 
@@ -233,11 +245,11 @@ fn components(path: &[u8]) -> impl DoubleEndedIterator<Item = Vec<u8>> {
 }
 
 impl Walk<'_> {
-    fn run(mut self) -> Result<Found, WalkError> {
+    fn run(mut self) -> Result<Walked, WalkError> {
         self.arrive()?;
         while let Some(name) = self.named.pop_front() {
-            self.ahead.push_back(name);
-            while let Some(component) = self.ahead.pop_front() {
+            self.pending.push_back(name);
+            while let Some(component) = self.pending.pop_front() {
                 if let Some(found) = self.step(&component)? {
                     return Ok(found);
                 }
@@ -245,7 +257,7 @@ impl Walk<'_> {
             self.arrive()?;
         }
         let (fd, stat) = self.passed.pop().ok_or(WalkError::NotFound)?;
-        Ok(Found::Directory(FoundDirectory { fd, stat, lineage: self.lineage }))
+        Ok(Walked::Directory(WalkedDirectory { fd, stat, lineage: self.lineage }))
     }
 
     /// The root, or the directory that a component of the named path leads to, is reached.
@@ -258,7 +270,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn step(&mut self, component: &[u8]) -> Result<Option<Found>, WalkError> {
+    fn step(&mut self, component: &[u8]) -> Result<Option<Walked>, WalkError> {
         match component {
             b"." => Ok(None),
             b".." => self.go_up().map(|()| None),
@@ -279,7 +291,7 @@ impl Walk<'_> {
         self.passed.last().expect("the root is never popped").0.as_fd()
     }
 
-    fn enter(&mut self, name: &[u8]) -> Result<Option<Found>, WalkError> {
+    fn enter(&mut self, name: &[u8]) -> Result<Option<Walked>, WalkError> {
         if !is_safe_entry(name) || !self.root.exposure.shows_name(name) {
             return Err(WalkError::NotFound);
         }
@@ -315,7 +327,7 @@ impl Walk<'_> {
             return Err(WalkError::NotFound);
         }
         for component in components(target).rev() {
-            self.ahead.push_front(component);
+            self.pending.push_front(component);
         }
         Ok(())
     }
@@ -337,8 +349,8 @@ impl Walk<'_> {
     }
 
     /// `None` if it is not the file seen any more.
-    fn open(&mut self, path: &Path, seen: &Stat) -> Result<Option<Found>, WalkError> {
-        if !self.ahead.is_empty() || !self.named.is_empty() {
+    fn open(&mut self, path: &Path, seen: &Stat) -> Result<Option<Walked>, WalkError> {
+        if !self.pending.is_empty() || !self.named.is_empty() {
             return Err(WalkError::NotFound);
         }
         if !self.root.exposure.shows_mode((seen.st_mode & 0xFFFF) as u16) {
@@ -356,7 +368,7 @@ impl Walk<'_> {
         let stat = stat_open(&file)?;
         let is_same = *stat.state.fingerprint.object() == inode_key(seen.st_dev, seen.st_ino);
         let is_shown = self.root.exposure.shows_mode(stat.mode);
-        Ok((is_same && is_shown).then_some(Found::File { file, stat }))
+        Ok((is_same && is_shown).then_some(Walked::File { file, stat }))
     }
 }
 

@@ -15,12 +15,11 @@ use std::os::fd::AsFd;
 
 use byname_packet::tlv;
 use byname_transfer::numbers::{CONTENT_ROOT, MTIME, SIZE};
-use byname_transfer::server::{FileStat, FileState, RecordKey};
+use byname_transfer::server::{FileStat, FileState};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
-use crate::beneath::stat_open;
-use crate::state::{RootRecord, StateDir, is_small};
+use super::path_walk::stat_open;
 
 /// Its name.
 pub const ROOT_ATTRIBUTE: &str = "user.byname.root";
@@ -29,7 +28,7 @@ const BYTES_MAX: usize = 256;
 /// Group and others may write.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Whether nobody but the server's user and root can write to a file. An access list that lets
+/// True if nobody but the server's user and root can write to a file. An access list that lets
 /// anybody else do so shows in the bits of the group.
 fn is_ours(file: impl AsFd) -> bool {
     let ours = rustix::process::geteuid().as_raw();
@@ -63,35 +62,24 @@ fn decode(octets: &[u8], stat: &FileStat) -> Option<[u8; 32]> {
 }
 
 /// The root that a file's attribute gives for this state, if it is to be believed.
-pub(crate) fn read(file: &File, identity: &FileState) -> Option<[u8; 32]> {
+pub(super) fn read(file: &File, stat: &FileStat) -> Option<[u8; 32]> {
     let mut octets = [0; BYTES_MAX];
     let len = rustix::fs::fgetxattr(file, ROOT_ATTRIBUTE, &mut octets[..]).ok()?;
-    let stat = stat_open(file).ok().filter(|stat| stat.state == *identity)?;
-    let root = decode(octets.get(..len)?, &stat)?;
-    is_ours(file).then_some(root)
+    let root = decode(octets.get(..len)?, stat)?;
+    (is_ours(file) && is_in_state(file, &stat.state)).then_some(root)
 }
 
-/// The same, if the tree of a large file can be had without reading the file.
-pub(crate) fn root_with_tree(
-    file: &File,
-    identity: &FileState,
-    state: &StateDir,
-) -> Option<[u8; 32]> {
-    let root = read(file, identity)?;
-    (is_small(identity.size) || state.adopt_tree(identity, &root)).then_some(root)
+fn is_in_state(file: &File, state: &FileState) -> bool {
+    stat_open(file).is_ok_and(|now| now.state == *state)
 }
 
-/// Writes the attribute of a file whose root is known. What belongs to the file's new state is
-/// returned, to be made durable: setting an attribute changes the ctime.
-pub(crate) fn write(file: &File, identity: &FileState, state: &StateDir) -> Option<RootRecord> {
-    let nobody = RecordKey { name: Vec::new(), listing: false };
-    let root = state.recall(&nobody, Some(identity)).root?;
-    let before = stat_open(file).ok().filter(|stat| stat.state == *identity)?;
-    if !is_ours(file) || read(file, identity) == Some(root) {
+/// Writes the attribute of a file that is in this state; gives the state that it has then, because
+/// setting an attribute changes the ctime.
+pub(super) fn write(file: &File, stat: &FileStat, root: &[u8; 32]) -> Option<FileState> {
+    if !is_ours(file) || read(file, stat) == Some(*root) || !is_in_state(file, &stat.state) {
         return None;
     }
-    match rustix::fs::fsetxattr(file, ROOT_ATTRIBUTE, &encode(&before, &root), XattrFlags::empty())
-    {
+    match rustix::fs::fsetxattr(file, ROOT_ATTRIBUTE, &encode(stat, root), XattrFlags::empty()) {
         Ok(()) => {}
         Err(error @ (Errno::OPNOTSUPP | Errno::ROFS | Errno::ACCESS | Errno::PERM)) => {
             tracing::debug!(%error, "a file takes no attribute");
@@ -104,16 +92,8 @@ pub(crate) fn write(file: &File, identity: &FileState, state: &StateDir) -> Opti
     }
     let after = stat_open(file).ok()?;
     // Changed meanwhile: then the attribute does not fit and says nothing to anybody.
-    if (after.state.size, after.mtime_ns) != (before.state.size, before.mtime_ns) {
-        return None;
-    }
-    let now = after.state;
-    if !is_small(now.size) && !state.adopt_tree(&now, &root) {
-        return None;
-    }
-    let record = RootRecord { fingerprint: now.fingerprint, root };
-    state.remember(record);
-    Some(record)
+    let is_same = (after.state.size, after.mtime_ns) == (stat.state.size, stat.mtime_ns);
+    is_same.then_some(after.state)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Reading ahead of readers that go through a file from front to back.
+//! Readahead for readers that go through a file from front to back.
 //!
 //! Only what had to be fetched from the disk counts: a file in memory costs nothing here. As long
 //! as a reader goes on where it was, what lies before it is asked for in windows that grow; one
@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// Readers of one file that are followed.
 const STREAMS_MAX: usize = 4;
-/// How far from where a stream was its next request may begin.
+/// Largest distance of a stream's next request from where it was.
 const SLACK_BYTES: u64 = 1 << 20;
 /// The first window and the largest.
 const WINDOW_BYTES: (u64, u64) = (512 << 10, 8 << 20);
@@ -20,7 +20,7 @@ const WINDOW_BYTES: (u64, u64) = (512 << 10, 8 << 20);
 struct Stream {
     /// Where the next request is expected.
     next: u64,
-    /// What has been asked for ends here.
+    /// End of the requested part.
     until: u64,
     window: u64,
     /// When it was used last.
@@ -29,12 +29,12 @@ struct Stream {
 
 /// The readers of a file.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(super) struct Readahead {
     streams: Vec<Stream>,
     clock: u64,
 }
 
-impl Ahead {
+impl Readahead {
     /// Takes note of a request and says what to read ahead. `is_cold`: it waits for the disk.
     pub(super) fn on_request(
         &mut self,
@@ -86,10 +86,10 @@ mod tests {
 
     #[test]
     fn a_reader_from_front_to_back_is_read_ahead_in_growing_windows_up_to_the_end() {
-        let mut ahead = Ahead::default();
+        let mut readahead = Readahead::default();
         let mut asked = Vec::new();
         for at in (0..SIZE).step_by(512 * 1024) {
-            let window = ahead.on_request(at..at + 512 * KIB, at < 2 << 20, SIZE);
+            let window = readahead.on_request(at..at + 512 * KIB, at < 2 << 20, SIZE);
             asked.extend(window);
         }
         let lengths: Vec<u64> = asked.iter().map(|range| (range.end - range.start) / KIB).collect();
@@ -100,29 +100,29 @@ mod tests {
 
     #[test]
     fn a_reader_that_jumps_is_not_read_ahead() {
-        let mut ahead = Ahead::default();
+        let mut readahead = Readahead::default();
         for step in 0..1000u64 {
             let at = (step * 7919 * 8192 * 37) % (1 << 40);
-            assert_eq!(ahead.on_request(at..at + 8192, true, 1 << 40), None, "step {step}");
+            assert_eq!(readahead.on_request(at..at + 8192, true, 1 << 40), None, "step {step}");
         }
     }
 
     #[test]
     fn a_file_in_memory_is_not_read_ahead() {
-        let mut ahead = Ahead::default();
+        let mut readahead = Readahead::default();
         for at in (0..SIZE).step_by(8192) {
-            assert_eq!(ahead.on_request(at..at + 8192, false, SIZE), None);
+            assert_eq!(readahead.on_request(at..at + 8192, false, SIZE), None);
         }
     }
 
     #[test]
     fn several_readers_are_followed_and_disorder_does_no_harm() {
-        let mut ahead = Ahead::default();
+        let mut readahead = Readahead::default();
         let mut asked = [0u64; 3];
         for step in 0..64u64 {
             for (reader, octets) in asked.iter_mut().enumerate() {
                 let at = reader as u64 * (16 << 20) + (step ^ 1) * 128 * KIB;
-                let window = ahead.on_request(at..at + 128 * KIB, step < 4, SIZE);
+                let window = readahead.on_request(at..at + 128 * KIB, step < 4, SIZE);
                 *octets += window.map_or(0, |range| range.end - range.start);
             }
         }

@@ -1,33 +1,40 @@
-//! Signed segments: read or computed, checked against the file's state, signed. For workers.
+//! Segment signing: reading or computing the content of single segments, and signing them. For
+//! workers.
 //!
 //! While a file's root is being computed, the values of level 1 that a reader asks for are
 //! computed at once and count towards the root ([`LargeFile::values`]), so asking for nodes makes
 //! nothing be read twice. Whatever was read belongs to the state that is seen after reading.
 
-use std::fs::File;
 use std::io::{Error, ErrorKind};
-use std::os::unix::fs::FileExt;
 use std::sync::{Arc, Weak};
 
 use byname_security::tree::{GROUP_BYTES, HASH_BYTES, NODE_BYTES, Shape, UNIT_BYTES};
-use byname_transfer::server::{FileState, Octets, SignSegment, SignedSegment, sign_segment};
+use byname_transfer::server::{Octets, SignSegment, SignedSegment, sign_segment};
 
-use crate::hashing::{LargeFile, is_same};
-use crate::state::TREE_HEADER_BYTES;
+use crate::backend::BackendFile;
+use crate::content::Content;
+use crate::hashing::LargeFile;
 
-/// Where the octets of a segment come from.
+/// Origin of the octets of a segment.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
-    /// A published file; if it is being hashed, the work under way.
-    File(Arc<File>, Weak<LargeFile>),
-    /// A tree's file.
-    Tree(Arc<File>),
-    /// The levels of a small tree.
-    Levels(Arc<Vec<u8>>),
+pub(crate) enum SegmentSource {
+    /// A published file; if it is being hashed, that work.
+    File(Arc<dyn BackendFile>, Weak<LargeFile>),
+    /// A tree.
+    Tree(Arc<dyn Content>),
+}
+
+impl SegmentSource {
+    fn content(&self) -> &dyn Content {
+        match self {
+            Self::File(file, _) => &**file,
+            Self::Tree(tree) => &**tree,
+        }
+    }
 }
 
 /// Makes the packet.
-pub(crate) fn make(source: &Source, order: &SignSegment) -> SignedSegment {
+pub(crate) fn sign(source: &SegmentSource, order: &SignSegment) -> SignedSegment {
     let content = match content(source, order) {
         Ok(content) => content,
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return SignedSegment::Changed,
@@ -36,9 +43,7 @@ pub(crate) fn make(source: &Source, order: &SignSegment) -> SignedSegment {
             return SignedSegment::Failed;
         }
     };
-    if let Source::File(file, _) = source
-        && !is_same(file, &order.state)
-    {
+    if !source.content().is_unchanged() {
         return SignedSegment::Changed;
     }
     match sign_segment(order, &content) {
@@ -50,36 +55,27 @@ pub(crate) fn make(source: &Source, order: &SignSegment) -> SignedSegment {
     }
 }
 
-fn content(source: &Source, order: &SignSegment) -> std::io::Result<Vec<u8>> {
+fn content(source: &SegmentSource, order: &SignSegment) -> std::io::Result<Vec<u8>> {
     match (order.octets, source) {
-        (Octets::Stored { offset, len }, Source::File(file, _)) => read(file, offset, len),
-        (Octets::Stored { offset, len }, Source::Tree(tree)) => {
-            read(tree, TREE_HEADER_BYTES + offset, len)
+        (Octets::Stored { offset, len }, source) => read(source.content(), offset, len),
+        (Octets::Values { offset, len }, SegmentSource::File(file, hashing)) => {
+            values(&**file, hashing, (offset, len))
         }
-        (Octets::Stored { offset, len }, Source::Levels(levels)) => {
-            let start = usize::try_from(offset).unwrap_or(usize::MAX);
-            let found = levels.get(start..).and_then(|rest| rest.get(..len));
-            Ok(found.ok_or(ErrorKind::UnexpectedEof)?.to_vec())
-        }
-        (Octets::Values { offset, len }, Source::File(file, hashing)) => {
-            values(file, hashing, &order.state, (offset, len))
-        }
-        (Octets::Values { .. }, _) => Err(ErrorKind::InvalidInput.into()),
+        (Octets::Values { .. }, SegmentSource::Tree(_)) => Err(ErrorKind::InvalidInput.into()),
     }
 }
 
-fn read(file: &File, offset: u64, len: usize) -> std::io::Result<Vec<u8>> {
+fn read(content: &dyn Content, offset: u64, len: usize) -> std::io::Result<Vec<u8>> {
     // A segment's length: the engine derives it, nobody asks for more.
-    let mut content = vec![0; len];
-    file.read_exact_at(&mut content, offset)?;
-    Ok(content)
+    let mut octets = vec![0; len];
+    content.read_exact_at(&mut octets, offset)?;
+    Ok(octets)
 }
 
 /// Values of level 1 that lie within one node.
 fn values(
-    file: &File,
+    file: &dyn BackendFile,
     hashing: &Weak<LargeFile>,
-    identity: &FileState,
     (offset, len): (u64, usize),
 ) -> std::io::Result<Vec<u8>> {
     let (node, within) = (offset / NODE_BYTES as u64, (offset % NODE_BYTES as u64) as usize);
@@ -88,12 +84,13 @@ fn values(
         let found = node.get(within..).and_then(|rest| rest.get(..len));
         return Ok(found.ok_or(ErrorKind::InvalidInput)?.to_vec());
     }
+    let size = file.stat().state.size;
     let first_unit = offset / HASH_BYTES as u64;
     let start = first_unit * UNIT_BYTES as u64;
     let bytes = (len / HASH_BYTES * UNIT_BYTES).min(GROUP_BYTES) as u64;
-    let content = read(file, start, bytes.min(identity.size.saturating_sub(start)) as usize)?;
+    let content = read(file, start, bytes.min(size.saturating_sub(start)) as usize)?;
     let mut values = Vec::with_capacity(len);
-    Shape::new(identity.size)
+    Shape::new(size)
         .hash_units(first_unit, &content, &mut values)
         .map_err(|error| Error::new(ErrorKind::InvalidData, error))?;
     Ok(values)
