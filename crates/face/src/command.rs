@@ -40,7 +40,7 @@ pub struct ControlCommand<'a> {
     pub path: &'a str,
     /// The command's arguments.
     pub parameters: &'a ControlParameters,
-    /// How long its answer is waited for.
+    /// Longest wait for its answer.
     pub lifetime_ms: u64,
 }
 

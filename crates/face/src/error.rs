@@ -39,7 +39,7 @@ pub enum RegisterError {
         code: u64,
         /// Status text of the answer.
         text: String,
-        /// Whether the command went over a local face.
+        /// True if the command went over a local face.
         is_local: bool,
     },
     /// It did not answer.
@@ -50,7 +50,7 @@ pub enum RegisterError {
     Silent {
         /// The prefix.
         prefix: Name,
-        /// Whether the command went over a local face.
+        /// True if the command went over a local face.
         is_local: bool,
     },
     /// It has no management.

@@ -10,7 +10,7 @@ use byname_io::Connection;
 
 /// Datagrams that pass most tunnels.
 pub const CAUTIOUS_BYTES: usize = 1420;
-/// What Ethernet carries in an IP packet. Interfaces that carry more were configured to.
+/// Longest IP packet on Ethernet. Interfaces that carry more were configured to.
 const ETHERNET_BYTES: usize = 1500;
 /// Every NDN packet in one datagram; receivers take no more.
 pub const LARGEST_BYTES: usize = 8800;

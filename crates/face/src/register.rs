@@ -36,7 +36,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const ATTEMPTS_MAX: u32 = 4;
 /// Pauses between them.
 const PAUSES: BackOff = BackOff { min_ns: SECOND_NS / 10, max_ns: SECOND_NS };
-/// How often [`register`] looks whether it shall stop.
+/// Interval at which [`register`] checks whether it shall stop.
 const STOP_CHECK_NS: u64 = SECOND_NS / 10;
 
 /// A prefix for which a forwarder shall send Interests.
@@ -51,14 +51,14 @@ pub struct Route {
     pub face_id: Option<u64>,
 }
 
-/// How prefixes are registered.
+/// Options of a registration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RegisterOptions {
     /// The forwarder is on this machine.
     pub is_local: bool,
     /// Origin of the routes, see [`route_origin`].
     pub origin: u64,
-    /// How long a command may take; also the Interest's lifetime.
+    /// Longest wait for an answer; also the Interest's lifetime.
     pub answer_ns: u64,
     /// Commands that wait for an answer at a time.
     pub in_flight_max: usize,
@@ -111,7 +111,7 @@ impl Registrar {
         Self { options, clock, next, routes, in_flight: Vec::new(), retries: Vec::new() }
     }
 
-    /// Whether the forwarder has taken all prefixes.
+    /// True if the forwarder has taken all prefixes.
     pub fn is_done(&self) -> bool {
         self.next.is_none() && self.in_flight.is_empty() && self.retries.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What UDP costs: CPU seconds per GiB, sender and receiver together, with segments and without.
+//! The costs of UDP: CPU seconds per GiB, sender and receiver together, with segments and without.
 //!
 //! `cargo run --release -p byname-io --example udp [MEBIBYTES]`. Two sockets on loopback, one
 //! thread: what is sent is received before more is sent, so nothing is lost and nobody waits.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Stat, XattrFlags};
 use rustix::io::Errno;
 
-/// What the names of the attributes begin with.
+/// Prefix of the names of attributes.
 const ATTRIBUTE_PREFIX: &str = "user.byname.";
 /// No Linux file system takes larger attributes.
 const ATTRIBUTE_BYTES_MAX: usize = 64 << 10;
@@ -42,7 +42,7 @@ impl Attachments {
     /// Attaches octets to an open file or directory, in place of those that are there.
     ///
     /// # Errors
-    /// What the disk says when neither place takes them.
+    /// The disk's error when neither place takes them.
     pub fn set(&self, file: impl AsFd, slot: &str, octets: &[u8]) -> io::Result<()> {
         let file = file.as_fd();
         let attribute = format!("{ATTRIBUTE_PREFIX}{slot}");
@@ -63,7 +63,7 @@ impl Attachments {
     /// if there are none, or more than `bytes_max`.
     ///
     /// # Errors
-    /// What the disk says.
+    /// The disk's error.
     pub fn get(
         &self,
         file: impl AsFd,
@@ -125,8 +125,8 @@ impl Attachments {
     }
 }
 
-/// What has to be the same for the octets to belong to the file. A directory changes with each
-/// entry that is put into it and stays the same directory.
+/// Marks that have to be the same for the octets to belong to the file. A directory changes with
+/// each entry that is put into it and stays the same directory.
 fn header(stat: &Stat) -> [u8; HEADER_BYTES] {
     let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     let changing = |number: u64| if is_directory { 0 } else { number };

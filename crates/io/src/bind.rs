@@ -8,7 +8,7 @@ use socket2::{Domain, Socket, Type};
 use crate::address::canonical;
 use crate::endpoint::{Endpoint, ListenAddress};
 use crate::error::BindError;
-use crate::holder::{self, Transport};
+use crate::port_owner::{self, Transport};
 
 /// Connections that wait for `accept`.
 const BACKLOG: i32 = 1024;
@@ -25,8 +25,8 @@ pub(crate) fn bind(endpoint: &Endpoint, transport: Transport) -> Result<Socket, 
                     missing = Some((operation, source));
                 }
                 Some(libc::EADDRINUSE) => {
-                    let holder = holder::find(transport, listen.address);
-                    return Err(BindError::InUse { uri: endpoint.to_string(), holder });
+                    let owner = port_owner::find(transport, listen.address);
+                    return Err(BindError::InUse { uri: endpoint.to_string(), owner });
                 }
                 _ => return Err(bind_error(endpoint, operation, source)),
             },
@@ -36,7 +36,7 @@ pub(crate) fn bind(endpoint: &Endpoint, transport: Transport) -> Result<Socket, 
     Err(bind_error(endpoint, operation, source))
 }
 
-/// Sorts what the kernel said, except for an address in use, where the holder is to be found.
+/// Sorts what the kernel said, except for an address in use, where the owner is to be found.
 pub(crate) fn bind_error(
     endpoint: &Endpoint,
     operation: &'static str,

@@ -37,7 +37,7 @@ use held::Held;
 use stream::Stream;
 pub(crate) use stream::prepare_tcp;
 
-/// What one `recv_burst` met.
+/// Result of one `recv_burst`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RecvStatus {
     /// Frames handed to the callback.
@@ -326,7 +326,7 @@ impl Connection {
         Ok(lost)
     }
 
-    /// Whether [`Connection::send_held`] sends without copying.
+    /// True if [`Connection::send_held`] sends without copying.
     pub fn sends_from_place(&self) -> bool {
         matches!(self.inner, Inner::Stream(_))
     }
@@ -337,7 +337,7 @@ impl Connection {
     }
 
     /// Writes as much as the kernel takes now, over UDP up to [`crate::limits::FLUSH_BYTES`].
-    /// What is left stays queued.
+    /// The rest stays queued.
     pub fn flush(&mut self) -> Result<(), IoError> {
         match &mut self.inner {
             Inner::Stream(stream) => stream.flush(),
@@ -373,7 +373,7 @@ impl Connection {
         }
     }
 
-    /// What a UDP connection has done, and its buffers; `None` for other transports. Costs system
+    /// Counters of a UDP connection, and its buffers; `None` for other transports. Costs system
     /// calls: not for every packet.
     pub fn datagram_counters(&self) -> Option<DatagramCounters> {
         match &self.inner {

@@ -7,7 +7,7 @@
 //!
 //! Datagrams of one length to one peer that are queued one behind the other leave as segments of
 //! one message (GSO; the last may be shorter), and come in like that (GRO), wherever the kernel
-//! and the way to the peer allow it: that is most of what a datagram costs. So keep them equal.
+//! and the path to the peer allow it: that is most of what a datagram costs. So keep them equal.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,8 +17,8 @@ use crate::bind;
 use crate::connection::RecvStatus;
 use crate::endpoint::Endpoint;
 use crate::error::{BindError, IoError, QueueFull};
-use crate::holder::Transport;
 use crate::limits::Limits;
+use crate::port_owner::Transport;
 
 mod io;
 mod multicast;
@@ -96,7 +96,7 @@ impl DatagramSocket {
         self.io.queued_bytes() > 0
     }
 
-    /// What waits, a little more than its length for each datagram.
+    /// Octets that wait, a little more than its length for each datagram.
     pub fn queued_bytes(&self) -> usize {
         self.io.queued_bytes()
     }
@@ -106,12 +106,12 @@ impl DatagramSocket {
         self.io.send_dropped()
     }
 
-    /// What this socket has done, and its buffers. Costs system calls: not for every packet.
+    /// Counters of this socket, and its buffers. Costs system calls: not for every packet.
     pub fn counters(&self) -> DatagramCounters {
         self.io.counters()
     }
 
-    /// Whether the kernel is to send and receive many datagrams as one message where it can. On
+    /// Lets the kernel send and receive many datagrams as one message where it can, or not. On
     /// from the beginning; nobody sees it but the kernel, so this is for measuring.
     pub fn set_segmentation(&mut self, wanted: bool) {
         self.io.set_segmentation(wanted);

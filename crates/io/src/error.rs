@@ -8,10 +8,10 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::holder::Holder;
 use crate::memif::MemifError;
+use crate::port_owner::PortOwner;
 
-/// What a caller can do about an error.
+/// Classes of errors, by what a caller can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorClass {
     /// The same call may succeed later.
@@ -22,7 +22,7 @@ pub enum ErrorClass {
     Corrupt,
 }
 
-/// What a URI may look like.
+/// Forms of a URI.
 const EXPECTED: &str = "unix:///path, memif:///path, tcp://host[:port] or udp://host[:port]";
 
 /// A URI that does not name an endpoint, or a host that has no usable address.
@@ -31,7 +31,7 @@ pub enum EndpointError {
     /// No `scheme://`.
     #[error("`{uri}` is no URI: expected {EXPECTED}")]
     MissingScheme {
-        /// What was given.
+        /// The text given.
         uri: String,
     },
     /// A scheme this crate has no transport for.
@@ -43,13 +43,13 @@ pub enum EndpointError {
     /// `unix://` without an absolute path.
     #[error("`{uri}` needs an absolute path, as in unix:///run/nfd/nfd.sock")]
     RelativePath {
-        /// What was given.
+        /// The text given.
         uri: String,
     },
     /// Something behind the question mark that means nothing, or is there twice.
     #[error("`{parameter}` is no parameter of memif: id=NUMBER and role=client|server are")]
     BadParameter {
-        /// What was given.
+        /// The text given.
         parameter: String,
     },
     /// A path that does not fit a socket address.
@@ -63,7 +63,7 @@ pub enum EndpointError {
     /// No host, or one with characters that no host name has.
     #[error("`{uri}` has no valid host (an IPv6 address goes into brackets)")]
     BadHost {
-        /// What was given.
+        /// The text given.
         uri: String,
     },
     /// A port that is not a number from 0 to 65535.
@@ -86,7 +86,7 @@ pub enum EndpointError {
     /// A multicast group without a network interface.
     #[error("`{uri}` is a multicast group: add the network interface, as in ?dev=eth0")]
     NoDevice {
-        /// What was given.
+        /// The text given.
         uri: String,
     },
     /// The resolver does not know the host.
@@ -94,7 +94,7 @@ pub enum EndpointError {
     Unresolved {
         /// The host.
         host: String,
-        /// What the resolver said.
+        /// The resolver's error.
         source: io::Error,
     },
     /// The host has addresses, but none of the family asked for.
@@ -110,7 +110,7 @@ pub enum EndpointError {
     WrongTransport {
         /// The endpoint.
         uri: String,
-        /// What would have been right.
+        /// The form that would have been right.
         wanted: &'static str,
     },
 }
@@ -122,12 +122,12 @@ pub enum BindError {
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
     /// Somebody is there already.
-    #[error("{uri} is already in use{}", by(holder))]
+    #[error("{uri} is already in use{}", by(owner))]
     InUse {
         /// The endpoint asked for.
         uri: String,
         /// Who holds it, where that is visible to this user.
-        holder: Option<Holder>,
+        owner: Option<PortOwner>,
     },
     /// The path exists and is not a socket; nothing is deleted.
     #[error("{path} exists and is not a socket", path = path.display())]
@@ -140,7 +140,7 @@ pub enum BindError {
     Denied {
         /// The endpoint asked for.
         uri: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// Anything else the kernel refused.
@@ -150,7 +150,7 @@ pub enum BindError {
         uri: String,
         /// The step that failed.
         operation: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -166,7 +166,7 @@ pub enum ConnectError {
     NobodyListens {
         /// The endpoint.
         uri: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// This user may not.
@@ -174,7 +174,7 @@ pub enum ConnectError {
     Denied {
         /// The endpoint.
         uri: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// No answer in time.
@@ -182,7 +182,7 @@ pub enum ConnectError {
     TimedOut {
         /// The endpoint.
         uri: String,
-        /// How long it had.
+        /// Time that was allowed.
         timeout: Duration,
     },
     /// Somebody listens, but the handshake failed.
@@ -190,7 +190,7 @@ pub enum ConnectError {
     Handshake {
         /// The endpoint.
         uri: String,
-        /// What went wrong.
+        /// The cause.
         source: MemifError,
     },
     /// Anything else, for example no route to the host.
@@ -198,18 +198,18 @@ pub enum ConnectError {
     Failed {
         /// The endpoint.
         uri: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// What ends a connection, or a call on a poller or listener.
+/// The end of a connection, or of a call on a poller or listener.
 #[derive(Debug, thiserror::Error)]
 pub enum IoError {
     /// The peer is gone without closing: reset, broken pipe, keep-alive ran out.
     #[error("connection lost: {source}")]
     Disconnected {
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The framer refused what the peer sent.
@@ -231,7 +231,7 @@ pub enum IoError {
     Exhausted {
         /// The system call.
         operation: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// Anything else the kernel refused.
@@ -239,7 +239,7 @@ pub enum IoError {
     Failed {
         /// The system call.
         operation: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
@@ -263,8 +263,8 @@ pub struct QueueFull {
     pub bytes_max: usize,
 }
 
-fn by(holder: &Option<Holder>) -> String {
-    holder.as_ref().map(|h| format!(" by {h}")).unwrap_or_default()
+fn by(owner: &Option<PortOwner>) -> String {
+    owner.as_ref().map(|owner| format!(" by {owner}")).unwrap_or_default()
 }
 
 impl EndpointError {
@@ -320,7 +320,7 @@ impl ConnectError {
 }
 
 impl IoError {
-    /// Whether to try again, give up, or drop the peer.
+    /// Class of the error: try again, give up, or drop the peer.
     pub fn class(&self) -> ErrorClass {
         match self {
             IoError::Disconnected { .. } | IoError::Exhausted { .. } => ErrorClass::Retryable,

@@ -25,9 +25,9 @@ pub mod websocket;
 mod address;
 mod attachments;
 mod bind;
-mod holder;
-mod lobby;
 mod path;
+mod pending;
+mod port_owner;
 mod run;
 
 pub use address::{is_loopback, peer_uri};
@@ -39,12 +39,12 @@ pub use endpoint::{Endpoint, Family, Host, MemifRole};
 pub use error::{
     BindError, ConnectError, EndpointError, ErrorClass, FrameError, IoError, QueueFull,
 };
-pub use holder::Holder;
 pub use limits::Limits;
 pub use listener::Listener;
 pub use memif::MemifError;
 pub use path::datagram_bytes_max;
 pub use poller::{Event, Interest, Poller, Token, Waker};
+pub use port_owner::PortOwner;
 pub use websocket::AllowedOrigins;
 
 /// Tells the length of the first whole frame of a buffer, `None` when more bytes are needed.

@@ -26,10 +26,10 @@ pub const RECV_BURST_BYTES: usize = 1 << 20;
 /// bytes fits any more.
 pub const FLUSH_BYTES: usize = 48 << 10;
 
-/// What is asked of the kernel for the buffers of a datagram socket (it may grant less).
+/// Size asked of the kernel for the buffers of a datagram socket (it may grant less).
 pub const DATAGRAM_KERNEL_BYTES: usize = 4 << 20;
 
-/// How much one connection or datagram socket may hold.
+/// Bounds of one connection or datagram socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The longest frame accepted from a peer.

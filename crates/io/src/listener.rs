@@ -1,7 +1,7 @@
 //! Sockets that accept connections: Unix, TCP, WebSocket and memif.
 //!
 //! A memif or WebSocket client is handed out when its handshake is done; until then it waits in the
-//! lobby.
+//! pending.
 //!
 //! A Unix socket's file belongs to the listener: made with mode 0600 from its first moment, gone
 //! when the listener is dropped, left alone if somebody else has put another in its place.
@@ -18,10 +18,10 @@ use crate::bind;
 use crate::connection::Connection;
 use crate::endpoint::{Endpoint, MemifRole};
 use crate::error::{BindError, IoError};
-use crate::holder::Transport;
 use crate::limits::Limits;
-use crate::lobby::Lobby;
 use crate::memif;
+use crate::pending::PendingHandshakes;
+use crate::port_owner::Transport;
 use crate::websocket::{self, AllowedOrigins};
 
 mod unix;
@@ -40,16 +40,16 @@ pub struct Listener {
     socket: Socket,
     endpoint: Endpoint,
     limits: Limits,
-    entrance: Entrance,
+    accepting: Accepting,
 }
 
-/// How a client becomes a connection, and what to watch meanwhile.
+/// The step from a client to a connection, and what to watch meanwhile.
 #[derive(Debug)]
-enum Entrance {
+enum Accepting {
     /// It is one at once.
-    Open,
-    Memif(Lobby<memif::Handshake>, memif::Seats),
-    WebSocket(Lobby<websocket::Handshake>, Arc<AllowedOrigins>),
+    Streams,
+    Memif(PendingHandshakes<memif::Handshake>, memif::Seats),
+    WebSocket(PendingHandshakes<websocket::Handshake>, Arc<AllowedOrigins>),
 }
 
 impl Listener {
@@ -65,29 +65,29 @@ impl Listener {
                     socket,
                     endpoint,
                     limits,
-                    entrance: Entrance::Open,
+                    accepting: Accepting::Streams,
                 })
             }
             Endpoint::Tcp { .. } | Endpoint::WebSocket { .. } => {
                 let socket = bind::bind(endpoint, Transport::Tcp)?;
                 let address = bind::local_address(&socket)
                     .map_err(|e| bind::bind_error(endpoint, "getsockname", e))?;
-                let entrance = match endpoint {
-                    Endpoint::WebSocket { .. } => Lobby::new(&socket)
-                        .map(|lobby| Entrance::WebSocket(lobby, Arc::default()))
+                let accepting = match endpoint {
+                    Endpoint::WebSocket { .. } => PendingHandshakes::new(&socket)
+                        .map(|pending| Accepting::WebSocket(pending, Arc::default()))
                         .map_err(|e| bind::bind_error(endpoint, "epoll", e.into()))?,
-                    _ => Entrance::Open,
+                    _ => Accepting::Streams,
                 };
                 let endpoint = bind::with_port(endpoint, address.port());
-                Ok(Listener { file: None, socket, endpoint, limits, entrance })
+                Ok(Listener { file: None, socket, endpoint, limits, accepting })
             }
             Endpoint::Memif { path, role, .. } if *role != Some(MemifRole::Client) => {
                 let (socket, file) = unix::bind(endpoint, path, Type::SEQPACKET)?;
-                let lobby = Lobby::new(&socket)
+                let pending = PendingHandshakes::new(&socket)
                     .map_err(|e| bind::bind_error(endpoint, "epoll", e.into()))?;
-                let (file, entrance) =
-                    (Some(file), Entrance::Memif(lobby, memif::Seats::default()));
-                Ok(Listener { file, socket, endpoint: endpoint.clone(), limits, entrance })
+                let (file, accepting) =
+                    (Some(file), Accepting::Memif(pending, memif::Seats::default()));
+                Ok(Listener { file, socket, endpoint: endpoint.clone(), limits, accepting })
             }
             Endpoint::Memif { .. } => Err(endpoint.wrong_transport("role=server").into()),
             Endpoint::Udp { .. } | Endpoint::Multicast { .. } => {
@@ -104,7 +104,7 @@ impl Listener {
     /// Pages of which origins may connect by WebSocket from now on; only of the same host
     /// otherwise. No effect on other transports.
     pub fn set_allowed_origins(&mut self, origins: AllowedOrigins) {
-        if let Entrance::WebSocket(_, allowed) = &mut self.entrance {
+        if let Accepting::WebSocket(_, allowed) = &mut self.accepting {
             *allowed = Arc::new(origins);
         }
     }
@@ -125,21 +125,21 @@ impl Listener {
     /// once: stop watching the listener until a descriptor has been closed.
     pub fn accept(&self) -> Result<Option<Connection>, IoError> {
         let limits = self.limits;
-        match &self.entrance {
-            Entrance::Open => {
+        match &self.accepting {
+            Accepting::Streams => {
                 let stream = self.accept_socket()?;
                 stream.map(|it| Connection::accepted(it, &self.endpoint, limits)).transpose()
             }
-            Entrance::Memif(lobby, seats) => {
-                let channel = lobby.next(|| {
+            Accepting::Memif(pending, seats) => {
+                let channel = pending.next(|| {
                     let client = self.accept_socket()?;
                     let begin = |it: Socket| memif::Handshake::begin(it.into(), limits, seats);
                     Ok(client.map(|it| begin(it).ok()))
                 })?;
                 Ok(channel.map(|channel| Connection::memif(channel, &self.endpoint, true)))
             }
-            Entrance::WebSocket(lobby, origins) => {
-                let socket = lobby.next(|| {
+            Accepting::WebSocket(pending, origins) => {
+                let socket = pending.next(|| {
                     let client = self.accept_socket()?;
                     Ok(client.map(|it| websocket::Handshake::begin(it, origins, limits)))
                 })?;
@@ -172,10 +172,10 @@ impl Listener {
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.entrance {
-            Entrance::Open => self.socket.as_fd(),
-            Entrance::Memif(lobby, _) => lobby.as_fd(),
-            Entrance::WebSocket(lobby, _) => lobby.as_fd(),
+        match &self.accepting {
+            Accepting::Streams => self.socket.as_fd(),
+            Accepting::Memif(pending, _) => pending.as_fd(),
+            Accepting::WebSocket(pending, _) => pending.as_fd(),
         }
     }
 }

@@ -11,7 +11,7 @@
 //!
 //! `wire` and `control` are the messages; `region`, `ring` and `buffers` the shared memory;
 //! `producer` and `consumer` the two ends of rings; `channel` what a connection is made of;
-//! `connecting`, `accepting` and `lobby` the handshakes.
+//! `connecting`, `accepting` and `pending` the handshakes.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;

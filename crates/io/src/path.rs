@@ -1,4 +1,4 @@
-//! How long a datagram to some peer may be, as far as this host knows.
+//! Longest datagram to some peer, as far as this host knows.
 
 use std::net::SocketAddr;
 

@@ -21,7 +21,7 @@ pub const EVENTS_MAX: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token(pub u64);
 
-/// What to be told about. Errors and hang-ups are always told.
+/// Events to be reported. Errors and hang-ups always are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Interest {
     /// Bytes or connections to take, or the peer closed.
@@ -53,7 +53,7 @@ pub struct Event {
     pub readable: bool,
     /// Writing gets somewhere.
     pub writable: bool,
-    /// The connection is broken or closed both ways; told whatever the interest.
+    /// The connection is broken or closed both ways; reported whatever the interest.
     pub hangup: bool,
 }
 
@@ -84,7 +84,7 @@ impl Poller {
             .map_err(|e| IoError::new("epoll_ctl(ADD)", e))
     }
 
-    /// Changes what to be told about a watched descriptor.
+    /// Changes the events reported of a watched descriptor.
     pub fn modify(
         &self,
         source: &impl AsFd,

@@ -1,8 +1,9 @@
 //! Bytes in a row: appended at the end, consumed at the front, never zeroed twice.
 //!
-//! What waits is `bytes[start..end]`. All of `bytes` is initialised, what lies after `end` with
-//! zeroes or with what was there before; so room for more can be lent out as a plain slice and
-//! costs nothing. What waits moves to the front only when at least as much has been consumed.
+//! The octets that wait are `bytes[start..end]`. All of `bytes` is initialised, what lies after
+//! `end` with zeroes or with what was there before; so room for more can be lent out as a plain
+//! slice and costs nothing. What waits moves to the front only when at least as much has been
+//! consumed.
 //!
 //! Invariant: `start <= end <= bytes.len()`, and `bytes` is at most twice as long as what may wait.
 

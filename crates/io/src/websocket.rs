@@ -59,7 +59,7 @@ pub(crate) struct WebSocket {
     silent_intervals: u32,
 }
 
-/// How tungstenite is to behave, for frames of these limits.
+/// Settings of tungstenite for frames of these limits.
 fn config(limits: Limits) -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER_BYTES)
@@ -211,7 +211,7 @@ impl WebSocket {
         self.flush()
     }
 
-    /// What ends a connection, in our words.
+    /// The end of a connection, in our words.
     fn sort(&self, error: Error) -> IoError {
         let max = self.frame_bytes_max;
         match error {

@@ -23,7 +23,7 @@ pub const CONGESTION_INTERVAL_NS: u64 = 100_000_000;
 pub struct MarkingOptions {
     /// Octets above which it is long.
     pub threshold_bytes: usize,
-    /// How long it has to stay so.
+    /// Time for which it has to stay so.
     pub interval_ns: u64,
 }
 
@@ -77,7 +77,7 @@ impl CongestionMarker {
         Some(marked(header))
     }
 
-    /// Whether the packet about to be queued shall be marked.
+    /// True if the packet about to be queued shall be marked.
     pub fn take_due(&mut self, queue_bytes: usize, now_ns: u64) -> bool {
         self.note_queue(queue_bytes, now_ns);
         let is_due = std::mem::take(&mut self.is_owed);

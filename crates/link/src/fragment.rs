@@ -12,14 +12,14 @@ use byname_packet::{tlv, types};
 
 /// Sequence, FragIndex and FragCount when all numbers fit one octet.
 const FIELDS_BYTES: usize = 10 + 3 + 3;
-/// What more they take when they do not.
+/// Further octets when they do not.
 const WIDE_FIELDS_BYTES: usize = 2;
 /// Fragments whose numbers fit one octet.
 const NARROW_COUNT_MAX: u64 = 256;
 /// TxSequence, in every fragment of a reliable link.
 const TX_SEQUENCE_BYTES: usize = 12;
 
-/// What the plan depends on.
+/// Inputs of the plan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
     pub(crate) packet_bytes: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Needs {
     pub(crate) is_reliable: bool,
 }
 
-/// How a packet is cut.
+/// Plan of a packet's fragments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) count: u64,

@@ -1,4 +1,4 @@
-//! What a link adds to packets: stream framing and NDNLPv2 (fragmentation, reassembly, reliability,
+//! The link layer: stream framing and NDNLPv2 (fragmentation, reassembly, reliability,
 //! congestion marking). Sans-I/O.
 //!
 //! [`LinkService`] stands between frames (what a socket carries) and network-layer packets with
@@ -11,8 +11,11 @@
 
 pub mod back_off;
 pub mod congestion;
+mod drop_reason;
+mod feedback;
 mod fragment;
 pub mod frame;
+mod options;
 pub mod reassembly;
 mod receiver;
 mod recent;
@@ -23,9 +26,12 @@ pub mod service;
 
 pub use back_off::BackOff;
 pub use congestion::{CongestionMarker, MarkingOptions};
+pub use drop_reason::DropReason;
+pub use feedback::Feedback;
 pub use frame::stream_frame_len;
+pub use options::LinkOptions;
 pub use reassembly::ReassemblyLimits;
-pub use receiver::{DropReason, Feedback, LinkReceiver, Received};
+pub use receiver::{LinkReceiver, Received};
 pub use reliability::{IDLE_ACK_NS, RETRIES_MAX, ReliabilityCounters};
 pub use sender::{LinkSender, SendError};
-pub use service::{LinkOptions, LinkService};
+pub use service::LinkService;

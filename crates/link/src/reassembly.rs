@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use byname_packet::MAX_PACKET_BYTES;
 use byname_packet::lp::LpPacket;
 
-use crate::receiver::DropReason;
+use crate::drop_reason::DropReason;
 use crate::recent::MEMORY_NS;
 
 /// Estimated octets of bookkeeping for one fragment.
@@ -22,7 +22,7 @@ const FRAGMENT_OVERHEAD_BYTES: usize = 64;
 /// Buffers kept for messages to come: one is enough where nothing is lost.
 const SPARE_MAX: usize = 2;
 
-/// What one link may hold of unfinished messages.
+/// Bounds of the unfinished messages of one link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReassemblyLimits {
     /// Unfinished messages.
@@ -31,7 +31,7 @@ pub struct ReassemblyLimits {
     pub bytes_max: usize,
     /// Fragments of one message.
     pub fragments_max: u64,
-    /// How long after its first fragment a message is given up.
+    /// Time after its first fragment at which a message is given up.
     pub lifetime_ns: u64,
 }
 

@@ -1,77 +1,25 @@
 //! Frames to packets.
 
+use byname_packet::MAX_PACKET_BYTES;
 use byname_packet::lp::{LpHeader, LpPacket};
-use byname_packet::{DecodeError, MAX_PACKET_BYTES};
-use thiserror::Error;
 
+use crate::drop_reason::DropReason;
+use crate::feedback::Feedback;
+use crate::options::LinkOptions;
 use crate::reassembly::{Reassembler, ReassemblyLimits, Whole};
 use crate::recent::Recent;
-use crate::service::LinkOptions;
 
 /// Acknowledgements, of either direction, that wait for the sending half; what is more is dropped
 /// and repaired by retransmission.
 const FEEDBACK_MAX: usize = 4096;
 
-/// Why a frame led to no packet. None of these is the end of the link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum DropReason {
-    /// Not an Interest, Data or LpPacket, or a malformed one.
-    #[error("malformed: {0}")]
-    Malformed(#[from] DecodeError),
-    /// Nothing for the network layer in it.
-    #[error("an idle packet")]
-    Idle,
-    /// A fragment on a link that does not split packets.
-    #[error("a fragment on a stream")]
-    FragmentOnStream,
-    /// More fragments announced than allowed.
-    #[error("{count} fragments announced")]
-    TooManyFragments {
-        /// The number read.
-        count: u64,
-    },
-    /// Fragments of one message disagree about their count, or lack a sequence number.
-    #[error("inconsistent fragments")]
-    Inconsistent,
-    /// A fragment that is already there.
-    #[error("a fragment came twice")]
-    DuplicateFragment,
-    /// A frame that came before: its acknowledgement was late or lost.
-    #[error("a frame came twice")]
-    DuplicateFrame,
-    /// The packet is, or would become, larger than any NDN packet.
-    #[error("larger than an NDN packet")]
-    TooLarge,
-}
-
 /// A packet with its header, borrowed from the frame or from the receiver.
 #[derive(Debug)]
 pub struct Received<'a> {
-    /// What came with the packet.
+    /// The header that came with the packet.
     pub header: LpHeader<'a>,
     /// The network-layer packet.
     pub packet: &'a [u8],
-}
-
-/// What the receiving half of a reliable link learned for the sending half.
-#[derive(Debug, Default)]
-pub struct Feedback {
-    /// TxSequences that the peer acknowledged.
-    pub(crate) acks: Vec<u64>,
-    /// TxSequences to be acknowledged.
-    pub(crate) received: Vec<u64>,
-}
-
-impl Feedback {
-    /// Whether there is nothing to tell: always so without reliability.
-    pub fn is_empty(&self) -> bool {
-        self.acks.is_empty() && self.received.is_empty()
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.acks.clear();
-        self.received.clear();
-    }
 }
 
 /// The receiving half of a link. See [`crate::LinkService`].

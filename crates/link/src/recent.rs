@@ -6,8 +6,8 @@
 /// Places. No sender of ours leaves a frame unacknowledged that is so many numbers behind.
 pub(crate) const RECENT_MAX: usize = 4096;
 
-/// How long a number is remembered, and a packet awaits its fragments: longer than a frame is sent
-/// again, four times the longest time-out.
+/// Time for which a number is remembered, and a packet awaits its fragments: longer than a frame
+/// is sent again, four times the longest time-out.
 pub(crate) const MEMORY_NS: u64 = 8_000_000_000;
 
 #[derive(Debug, Clone, Copy)]

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use crate::recent::RECENT_MAX;
 use crate::rtt::RttEstimator;
 
-/// How long an acknowledgement waits for a frame to travel with.
+/// Longest wait of an acknowledgement for a frame to travel with.
 pub const IDLE_ACK_NS: u64 = 5_000_000;
 /// Later frames acknowledged that make one lost.
 const PASSED_MAX: u8 = 3;
@@ -31,7 +31,7 @@ const BYTES_MAX: usize = 2 << 20;
 /// Buffers kept for the next frames.
 const SPARE_MAX: usize = 64;
 
-/// What reliability did on one link.
+/// Counters of reliability on one link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReliabilityCounters {
     /// Frames that were acknowledged.
@@ -102,7 +102,7 @@ impl Reliability {
         self.counters
     }
 
-    /// Whether so many more frames can be kept, the first of which gets `sequence`.
+    /// True if so many more frames can be kept, the first of which gets `sequence`.
     pub(crate) fn has_room(&mut self, count: u64, bytes: usize, sequence: u64) -> bool {
         let frames = self.unacked.len() + self.resend.len();
         let has_room = frames as u64 + count <= FRAMES_MAX as u64
@@ -114,7 +114,7 @@ impl Reliability {
         has_room
     }
 
-    /// Whether the receiver still knows all frames kept when one with `sequence` comes.
+    /// True if the receiver still knows all frames kept when one with `sequence` comes.
     fn is_near(&mut self, sequence: u64) -> bool {
         if sequence.wrapping_sub(self.oldest_sequence) < RECENT_MAX as u64 {
             return true;

@@ -1,4 +1,4 @@
-//! How long to wait for an acknowledgement.
+//! Time-outs of acknowledgements.
 //!
 //! spec: RFC 6298, from 200 ms as NFD's links. The upper bound is lower than NFD's minute: all
 //! transmissions of a fragment must fit the time for which its receiver keeps the others.

@@ -4,10 +4,10 @@ use byname_packet::lp::{self, FragmentFields, LinkFields, LpHeader, LpPacket};
 use byname_packet::{tlv, types};
 use thiserror::Error;
 
+use crate::feedback::Feedback;
 use crate::fragment::{Needs, Plan};
-use crate::receiver::Feedback;
+use crate::options::LinkOptions;
 use crate::reliability::{FrameIds, Reliability, ReliabilityCounters};
-use crate::service::LinkOptions;
 
 /// The smallest MTU in use; below, headers leave no room for fragments.
 pub(crate) const MTU_BYTES_MIN: usize = 128;
@@ -36,7 +36,7 @@ pub enum SendError {
 /// The sending half of a link. See [`crate::LinkService`].
 #[derive(Debug)]
 pub struct LinkSender {
-    /// What the link itself carries; `None` on streams.
+    /// Longest frame of the link itself; `None` on streams.
     link_mtu_bytes: Option<usize>,
     mtu_bytes: Option<usize>,
     fragments_max: u64,
@@ -82,12 +82,12 @@ impl LinkSender {
         self.mtu_bytes
     }
 
-    /// Whether lost frames are sent again.
+    /// True if lost frames are sent again.
     pub fn is_reliable(&self) -> bool {
         self.reliability.is_some()
     }
 
-    /// What reliability did; zeros without it.
+    /// Counters of reliability; zeros without it.
     pub fn reliability_counters(&self) -> ReliabilityCounters {
         self.reliability.as_ref().map(|it| it.counters()).unwrap_or_default()
     }

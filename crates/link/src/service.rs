@@ -2,19 +2,12 @@
 
 use byname_packet::lp::LpHeader;
 
+use crate::drop_reason::DropReason;
+use crate::feedback::Feedback;
+use crate::options::LinkOptions;
 use crate::reassembly::ReassemblyLimits;
-use crate::receiver::{DropReason, Feedback, LinkReceiver, Received};
+use crate::receiver::{LinkReceiver, Received};
 use crate::sender::{LinkSender, SendError};
-
-/// What a link does beyond framing; both ends decide for themselves.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LinkOptions {
-    /// Lost frames are sent again, and what comes is acknowledged. Useful only if the peer does the
-    /// same.
-    pub reliability: bool,
-    /// Longest frame, if it shall be shorter than the link allows.
-    pub mtu_bytes: Option<usize>,
-}
 
 /// The link layer of one face.
 ///

@@ -48,7 +48,7 @@ pub struct NodeConfig {
     pub send_bytes_max: usize,
     /// Time an attempt to connect has.
     pub connect_timeout_ns: u64,
-    /// Wait before the first attempt to reconnect; doubled after each that fails,
+    /// Longest pause before the first attempt to reconnect; doubled after each that fails,
     pub reconnect_min_ns: u64,
     /// up to this.
     pub reconnect_max_ns: u64,

@@ -4,8 +4,9 @@
 //! attempts themselves run in `connector`.
 
 use byname_io::Endpoint;
+use byname_link::BackOff;
 
-/// A connection that lasted this long was a good one: the next wait is short again.
+/// A connection that lasted this long was a good one: the next pause is short again.
 const GOOD_NS: u64 = 5_000_000_000;
 
 /// The far end of a face, and how it stands with it.
@@ -13,7 +14,8 @@ const GOOD_NS: u64 = 5_000_000_000;
 pub(crate) struct Lasting {
     pub(crate) endpoint: Endpoint,
     state: State,
-    wait_ns: u64,
+    /// Failures in a row.
+    failures: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,18 +25,11 @@ enum State {
     Connected { since_ns: u64 },
 }
 
-/// Bounds of the waits between attempts.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct BackOff {
-    pub(crate) min_ns: u64,
-    pub(crate) max_ns: u64,
-}
-
 impl Lasting {
     /// A far end whose first attempt is due at once.
-    pub(crate) fn new(endpoint: Endpoint, back_off: BackOff) -> Self {
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
         let state = State::Waiting { until_ns: 0 };
-        Self { endpoint, state, wait_ns: back_off.min_ns }
+        Self { endpoint, state, failures: 0 }
     }
 
     /// When the next attempt is due.
@@ -53,17 +48,18 @@ impl Lasting {
         self.state = State::Connected { since_ns: now_ns };
     }
 
-    /// The attempt failed or the connection was lost. Returns the wait before the next attempt.
-    pub(crate) fn on_lost(&mut self, now_ns: u64, back_off: BackOff) -> u64 {
+    /// The attempt failed or the connection was lost. Returns the pause before the next attempt;
+    /// `random` makes its jitter.
+    pub(crate) fn on_lost(&mut self, now_ns: u64, back_off: BackOff, random: u64) -> u64 {
         if let State::Connected { since_ns } = self.state
             && now_ns.saturating_sub(since_ns) >= GOOD_NS
         {
-            self.wait_ns = back_off.min_ns;
+            self.failures = 0;
         }
-        let wait_ns = self.wait_ns;
-        self.wait_ns = (wait_ns * 2).min(back_off.max_ns);
-        self.state = State::Waiting { until_ns: now_ns.saturating_add(wait_ns) };
-        wait_ns
+        self.failures = self.failures.saturating_add(1);
+        let pause_ns = back_off.pause_ns(self.failures, random);
+        self.state = State::Waiting { until_ns: now_ns.saturating_add(pause_ns) };
+        pause_ns
     }
 }
 
@@ -72,19 +68,21 @@ mod tests {
     use super::*;
 
     const BACK_OFF: BackOff = BackOff { min_ns: 100, max_ns: 1000 };
+    /// Makes each of these pauses as long as it may be: the divisors are the spans of their jitter.
+    const LONGEST: u64 = 51 * 101 * 201 * 401 * 501 - 1;
 
     #[test]
-    fn waits_double_up_to_the_maximum_and_start_anew_after_a_good_connection() {
+    fn pauses_double_up_to_the_maximum_and_start_anew_after_a_good_connection() {
         let endpoint = "tcp://127.0.0.1:1".parse().unwrap();
-        let mut lasting = Lasting::new(endpoint, BACK_OFF);
+        let mut lasting = Lasting::new(endpoint);
         assert_eq!(lasting.due_ns(), Some(0));
-        let waits: Vec<u64> = (0..6).map(|_| lasting.on_lost(0, BACK_OFF)).collect();
-        assert_eq!(waits, [100, 200, 400, 800, 1000, 1000]);
+        let pauses: Vec<u64> = (0..6).map(|_| lasting.on_lost(0, BACK_OFF, LONGEST)).collect();
+        assert_eq!(pauses, [100, 200, 400, 800, 1000, 1000]);
         lasting.on_connected(0);
         assert_eq!(lasting.due_ns(), None);
-        assert_eq!(lasting.on_lost(GOOD_NS - 1, BACK_OFF), 1000, "it did not last");
+        assert_eq!(lasting.on_lost(GOOD_NS - 1, BACK_OFF, LONGEST), 1000, "it did not last");
         lasting.on_connected(0);
-        assert_eq!(lasting.on_lost(GOOD_NS, BACK_OFF), 100);
+        assert_eq!(lasting.on_lost(GOOD_NS, BACK_OFF, LONGEST), 100);
         assert_eq!(lasting.due_ns(), Some(GOOD_NS + 100));
     }
 }

@@ -26,13 +26,14 @@ use byname_io::{
     Clock, Connection, DatagramSocket, Endpoint, Event, IoError, Limits, Listener, Poller, Token,
     Waker,
 };
+use byname_link::BackOff;
 use tracing::{info, warn};
 
 use crate::config::NodeConfig;
 use crate::connector::Connector;
 use crate::control::{Control, ControlOrder};
 use crate::error::NodeError;
-use crate::lasting::{BackOff, Lasting};
+use crate::lasting::Lasting;
 use crate::links::{Dirty, Links};
 use crate::pending_face::PendingFace;
 use crate::shards::Core;

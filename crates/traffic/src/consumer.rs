@@ -32,7 +32,7 @@ pub const OUTSTANDING_MAX: usize = 1 << 16;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// How much to ask for.
+/// The load: a window or a rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Load {
     /// So many Interests wait at any time.
@@ -55,7 +55,7 @@ impl Load {
     }
 }
 
-/// What to ask for, how much and how long.
+/// Settings of a consumer: patterns, load and duration.
 #[derive(Debug, Clone)]
 pub struct ConsumerConfig {
     /// The mix.
@@ -68,11 +68,11 @@ pub struct ConsumerConfig {
     pub count: Option<u64>,
     /// Lengths that contents must have; without it only what they say is checked.
     pub sizes: Option<Sizes>,
-    /// Whether contents are compared with what they must be.
+    /// True if contents are compared with what they must be.
     pub checks_content: bool,
 }
 
-/// What became of one part of the mix.
+/// Counters of one part of the mix.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PatternCounters {
     /// Interests sent.
@@ -87,7 +87,7 @@ pub struct PatternCounters {
     pub timeouts: u64,
 }
 
-/// What became of everything.
+/// The report of a run.
 #[derive(Debug, Clone, Default)]
 pub struct ConsumerReport {
     /// By part of the mix, in its order.
@@ -291,12 +291,12 @@ impl Consumer {
         [self.slots.next_deadline_ns(), next_due].into_iter().flatten().min()
     }
 
-    /// Whether everything was asked and answered or given up.
+    /// True if everything was asked and answered or given up.
     pub fn is_done(&self, now_ns: u64) -> bool {
         self.start_ns.is_some() && !self.is_asking(now_ns) && self.slots.is_empty()
     }
 
-    /// What has happened so far.
+    /// The report so far.
     pub fn report(&self, now_ns: u64) -> ConsumerReport {
         let start_ns = self.start_ns.unwrap_or(now_ns);
         let end_ns = if self.last_answer_ns == 0 { now_ns } else { self.last_answer_ns };

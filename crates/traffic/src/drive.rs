@@ -102,7 +102,7 @@ fn ask_burst(port: &mut Port, consumer: &mut Consumer, now_ns: u64) -> Result<bo
 /// `on_ready` is called when that is done.
 ///
 /// # Errors
-/// What registering meets, and [`TrafficError::Io`]. That the peer closes is no error.
+/// Errors of registering, and [`TrafficError::Io`]. That the peer closes is no error.
 pub fn run_producer(
     connection: Connection,
     producer: &mut Producer,

@@ -32,7 +32,7 @@ pub enum TrafficError {
     /// No Interests at a time, or too many.
     #[error("{wanted} Interests at a time: 1 to {max} are possible")]
     BadWindow {
-        /// What was wanted.
+        /// The value wanted.
         wanted: usize,
         /// The limit.
         max: usize,

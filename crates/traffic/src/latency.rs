@@ -26,7 +26,7 @@ impl Latency {
         self.histogram.saturating_record(ns.max(1));
     }
 
-    /// How many times were recorded.
+    /// Count of times recorded.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }

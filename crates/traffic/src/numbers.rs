@@ -2,7 +2,7 @@
 
 use crate::error::TrafficError;
 
-/// How numbers are drawn.
+/// Distributions of numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Distribution {
     /// One after the other, from the first again after the last.
@@ -18,9 +18,9 @@ pub enum Distribution {
 pub struct Numbers {
     /// The first number.
     pub first: u64,
-    /// How many there are; `None` is without end and only for [`Distribution::Sequential`].
+    /// Their count; `None` is without end and only for [`Distribution::Sequential`].
     pub range: Option<u64>,
-    /// How to draw.
+    /// Their distribution.
     pub distribution: Distribution,
 }
 
@@ -84,7 +84,7 @@ impl Sequence {
         self.first.wrapping_add(if offset >= self.range { 0 } else { offset })
     }
 
-    /// Whether the same number may be drawn again before all others were.
+    /// True if the same number may be drawn again before all others were.
     pub(crate) fn repeats(&self) -> bool {
         !matches!(self.kind, Kind::Sequential)
     }

@@ -1,4 +1,4 @@
-//! What is asked for: a prefix, numbers below it, and the fields of the Interest.
+//! Patterns of Interests: a prefix, numbers below it, and the fields of the Interest.
 //!
 //! All Interests of a pattern have the same length and differ in a few octets at known places, so
 //! one is encoded at the start and patched for each that is sent.
@@ -31,7 +31,7 @@ pub enum NumberKind {
 pub struct Pattern {
     /// Names begin with this.
     pub prefix: Name,
-    /// How often, in proportion to the other parts.
+    /// Frequency, in proportion to the other parts.
     pub weight: u32,
     /// Number of different components between prefix and number, as if there were as many routes.
     pub spread: Option<u64>,
@@ -39,9 +39,9 @@ pub struct Pattern {
     pub numbers: Numbers,
     /// Its type.
     pub number_kind: NumberKind,
-    /// Whether Interests have CanBePrefix.
+    /// True if Interests have CanBePrefix.
     pub can_be_prefix: bool,
-    /// Whether Interests have MustBeFresh.
+    /// True if Interests have MustBeFresh.
     pub must_be_fresh: bool,
     /// InterestLifetime, and how long an answer is waited for.
     pub lifetime_ms: u64,
@@ -160,7 +160,7 @@ impl Template {
         self.frame[at..at + octets.len()].copy_from_slice(octets);
     }
 
-    /// Whether Data of this name answers the Interest for `number`.
+    /// True if Data of this name answers the Interest for `number`.
     #[inline]
     pub(crate) fn is_answered_by(&self, name: NameRef<'_>, number: u64) -> bool {
         let value = name.value();
@@ -208,7 +208,7 @@ mod tests {
         (template, frame)
     }
 
-    /// What a patch writes is what the packet's own decoder reads.
+    /// The packet's own decoder reads the octets that a patch writes.
     #[test]
     fn patches_reach_their_places() {
         for (spread, number_kind) in [

@@ -34,7 +34,7 @@ impl Payload {
         &self.pool[start..start + len.min(MAX_PACKET_BYTES)]
     }
 
-    /// Whether `content` belongs to `key`.
+    /// True if `content` belongs to `key`.
     pub fn is_content(&self, key: u64, content: &[u8]) -> bool {
         self.content(key, content.len()) == content
     }
@@ -49,7 +49,7 @@ pub fn key_of(name: NameRef<'_>) -> u64 {
     }
 }
 
-/// How long contents are: ranges with weights. The length, too, follows from the key.
+/// Lengths of contents: ranges with weights. The length, too, follows from the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sizes {
     /// Shortest, longest, and the weight up to here.

@@ -15,7 +15,7 @@ const WAITING_BYTES_MAX: usize = 256 << 10;
 /// Longest PIT token.
 const TOKEN_BYTES_MAX: usize = 32;
 
-/// How answers are signed.
+/// Signature of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signature {
     /// Not at all; costs nothing.
@@ -33,7 +33,7 @@ impl Signature {
     }
 }
 
-/// What to answer, and with what.
+/// Settings of a producer: prefixes and answers.
 #[derive(Debug, Clone)]
 pub struct ProducerConfig {
     /// Names that are answered begin with one of these.
@@ -42,7 +42,7 @@ pub struct ProducerConfig {
     pub sizes: Sizes,
     /// FreshnessPeriod; 0 leaves it out.
     pub freshness_ms: u64,
-    /// How answers are signed.
+    /// Signature of answers.
     pub signature: Signature,
 }
 
@@ -53,7 +53,7 @@ impl ProducerConfig {
     }
 }
 
-/// What a producer did.
+/// Counters of a producer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProducerReport {
     /// Interests answered.
@@ -183,12 +183,12 @@ impl Producer {
         self.config.prefixes.iter().any(|prefix| prefix.view().is_prefix_of(name))
     }
 
-    /// Whether so many Interests wait that no more should be read.
+    /// True if so many Interests wait that no more should be read.
     pub fn is_full(&self) -> bool {
         self.waiting.len() >= WAITING_BYTES_MAX
     }
 
-    /// Whether an Interest waits for its answer.
+    /// True if an Interest waits for its answer.
     pub fn is_waiting(&self) -> bool {
         self.next < self.waiting.len()
     }
@@ -242,7 +242,7 @@ impl Producer {
         true
     }
 
-    /// What it did so far.
+    /// The report so far.
     pub fn report(&self) -> ProducerReport {
         self.report
     }

@@ -19,7 +19,7 @@ pub(crate) const OPTIONS: RegisterOptions = RegisterOptions {
 pub struct Routes {
     /// The prefixes.
     pub prefixes: Vec<Name>,
-    /// How many names below each, as [`crate::Pattern::spread`] asks for them; `None` means the
+    /// Names below each, as [`crate::Pattern::spread`] asks for them; `None` means the
     /// prefix itself.
     pub spread: Option<u64>,
     /// The forwarder's number of the face that the routes lead to; `None` means the one that
@@ -28,7 +28,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// How many routes there are.
+    /// Count of routes.
     pub fn count(&self) -> u64 {
         self.prefixes.len() as u64 * self.spread.unwrap_or(1)
     }

@@ -149,7 +149,7 @@ fn what_up_refuses_to_publish() {
 }
 
 #[test]
-fn a_taken_port_names_the_holder() {
+fn a_taken_port_names_its_owner() {
     let home = Home::new();
     let dir = home.work("d");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -64,7 +64,7 @@ impl SendBuffer {
         Ok(())
     }
 
-    /// What to send next.
+    /// The octets to send next.
     pub(super) fn as_slice(&self) -> &[u8] {
         self.run.as_slice()
     }

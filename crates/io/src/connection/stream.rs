@@ -17,7 +17,7 @@ use crate::error::{IoError, QueueFull};
 use crate::limits::{Limits, READS_PER_BURST_MAX};
 use crate::{FrameFn, FrameSink};
 
-/// What the kernel may hold of a Unix stream; its default is a quarter of one of our reads.
+/// Octets of a Unix stream that the kernel may hold; its default is a quarter of one of our reads.
 const UNIX_KERNEL_BYTES: usize = 1 << 20;
 
 /// A peer that vanished without a word is noticed after a minute or two.
@@ -35,7 +35,7 @@ const COPIED_BYTES_MAX: usize = 4096;
 /// Frames handed to the kernel in one call. Two slices each, and the kernel takes 1024.
 const FRAMES_PER_CALL_MAX: usize = 64;
 
-/// What is left of a frame's parts when `count` bytes have been sent.
+/// The rest of a frame's parts when `count` bytes have been sent.
 fn parts_behind(parts: [&[u8]; 2], count: usize) -> [&[u8]; 2] {
     let [head, body] = parts;
     let of_head = count.min(head.len());

@@ -26,7 +26,7 @@ use crate::connection::RecvStatus;
 use crate::error::{IoError, QueueFull};
 use crate::limits::{DATAGRAM_KERNEL_BYTES, FLUSH_BYTES, Limits};
 
-/// What a UDP socket has done since it was made.
+/// Counters of a UDP socket since it was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DatagramCounters {
     /// Datagrams handed to the callback.
@@ -41,15 +41,15 @@ pub struct DatagramCounters {
     pub sent: u64,
     /// Messages to the kernel that were several datagrams at once (GSO).
     pub segmented_sends: u64,
-    /// How often the kernel refused such a message, so that its datagrams left one by one.
+    /// Times the kernel refused such a message, so that its datagrams left one by one.
     pub segmentation_refused: u64,
     /// Datagrams that the kernel refused.
     pub send_dropped: u64,
     /// Times the network said that a datagram could not be delivered.
     pub unreachable: u64,
-    /// What the kernel grants for datagrams that wait to be read; it counts its own overhead too.
+    /// Octets the kernel grants for datagrams that wait to be read; it counts its own overhead too.
     pub receive_buffer_bytes: u64,
-    /// What the kernel grants for datagrams that wait to leave.
+    /// Octets the kernel grants for datagrams that wait to leave.
     pub send_buffer_bytes: u64,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct DatagramIo {
     queue: SendQueue,
     segmentation: Segmentation,
     counters: DatagramCounters,
-    /// Not yet told in a status.
+    /// Not yet reported in a status.
     unreachable: usize,
 }
 
@@ -128,11 +128,11 @@ impl DatagramIo {
         &mut self,
         on_frame: &mut dyn FnMut(SocketAddr, &[u8]),
     ) -> Result<RecvStatus, IoError> {
-        let told = std::mem::take(&mut self.unreachable);
+        let reported = std::mem::take(&mut self.unreachable);
         let Some(receiver) = &mut self.receiver else { return Ok(RecvStatus::default()) };
         let status = receiver.recv_burst(on_frame)?;
-        receiver.unreachable += told as u64;
-        Ok(RecvStatus { unreachable: status.unreachable + told, ..status })
+        receiver.unreachable += reported as u64;
+        Ok(RecvStatus { unreachable: status.unreachable + reported, ..status })
     }
 
     pub(crate) fn lend_receiver(&mut self) -> Option<Box<DatagramReceiver>> {
@@ -212,7 +212,7 @@ impl DatagramIo {
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}
                 Err(error) if is_fatal(error) => return Err(IoError::new("sendmmsg", error)),
-                // It may be the network's answer to an earlier datagram, told on this occasion
+                // It may be the network's answer to an earlier datagram, reported on this occasion
                 // and thereby forgotten: if a second try succeeds, it was.
                 Err(_) if !retrying => retrying = true,
                 Err(error) => {
@@ -255,7 +255,7 @@ fn grow_kernel_buffers(fd: &OwnedFd) {
     }
 }
 
-/// What ICMP messages turn into.
+/// Errors that ICMP messages turn into.
 pub(super) fn is_about_one_datagram(error: Errno) -> bool {
     matches!(
         error,
@@ -272,7 +272,7 @@ pub(super) fn is_about_one_datagram(error: Errno) -> bool {
     )
 }
 
-/// What no other datagram would fare better with.
+/// Errors that any other datagram would meet, too.
 fn is_fatal(error: Errno) -> bool {
     matches!(error, Errno::BADF | Errno::NOTSOCK | Errno::FAULT | Errno::NOMEM | Errno::NOTCONN)
 }

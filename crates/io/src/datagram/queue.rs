@@ -12,10 +12,10 @@ use crate::run::ByteRun;
 /// The kernel cuts a message into no more datagrams (newer ones allow 128).
 const SEGMENTS_MAX: usize = 64;
 
-/// What one message over IPv4 holds; IPv6 would take 20 more.
+/// Longest message over IPv4; IPv6 would take 20 more.
 const MESSAGE_BYTES_MAX: usize = 65_507;
 
-/// What a datagram costs beyond its bytes, so that empty ones are bounded too.
+/// Cost of a datagram beyond its bytes, so that empty ones are bounded too.
 const ENTRY_BYTES: usize = size_of::<Entry>();
 
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl SendQueue {
 mod tests {
     use super::*;
 
-    /// What the queue would send, against a plain list.
+    /// The queue's messages, against a plain list.
     #[test]
     fn it_is_a_bounded_list_of_datagrams() {
         let mut queue = SendQueue::new(4000);

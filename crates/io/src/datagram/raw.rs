@@ -25,7 +25,7 @@ impl RawAddress {
         unsafe { zeroed() }
     }
 
-    /// What the kernel wrote, of which `length` bytes count.
+    /// The address that the kernel wrote, of which `length` bytes count.
     pub(super) fn read(&self, length: libc::socklen_t) -> Option<SocketAddr> {
         let length = length as usize;
         // SAFETY: every value of this type began as zeroes, so every byte is initialised, and any
@@ -73,7 +73,7 @@ impl RawAddress {
     }
 }
 
-/// Whether the kernel can cut one message into datagrams (Linux 4.18). An older one would send
+/// True if the kernel can cut one message into datagrams (Linux 4.18). An older one would send
 /// the message as a single datagram, so it has to be asked before.
 pub(super) fn can_segment(socket: BorrowedFd<'_>) -> bool {
     let mut size: libc::c_int = 0;

@@ -28,7 +28,7 @@ pub(super) struct ReceiveBatch {
     received: Vec<Received>,
 }
 
-/// What `deliver` met.
+/// Result of `deliver`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Delivered {
     pub(super) datagrams: usize,

@@ -1,7 +1,7 @@
 //! `sendmmsg`: several messages a system call, each of one datagram or, with UDP_SEGMENT, of many
 //! to one peer that the kernel cuts apart as late as possible.
 //!
-//! What is not possible on the way to some peer only shows when it is tried: see [`Segmentation`].
+//! What is not possible on the path to some peer only shows when it is tried: see [`Segmentation`].
 #![allow(unsafe_code)]
 
 use std::mem::{MaybeUninit, offset_of, size_of, zeroed};
@@ -34,7 +34,7 @@ impl Message<'_> {
     }
 }
 
-/// What the kernel took.
+/// The part that the kernel took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Sent {
     pub(super) datagrams: usize,
@@ -74,7 +74,7 @@ impl Segmentation {
         match error {
             // The device, or a tunnel before it, cannot: it will not learn to.
             Errno::IO | Errno::OPNOTSUPP | Errno::NOPROTOOPT => self.is_on = false,
-            // The datagrams do not fit the way to this peer without being cut by IP.
+            // The datagrams do not fit the path to this peer without being cut by IP.
             Errno::INVAL | Errno::MSGSIZE => self.send_plain(message.segment_bytes, RETRY_AFTER),
             // Not about segments; but of so many, only the one that is at fault may be dropped.
             _ => self.send_plain(0, message.datagrams),
@@ -115,7 +115,7 @@ impl SegmentControl {
 }
 
 /// Sends the first of `messages`, as many as fit a batch and the kernel takes now. The error is
-/// about the very first; one about a later is told by the next call.
+/// about the very first; one about a later is reported by the next call.
 pub(super) fn send<'a>(
     socket: BorrowedFd<'_>,
     messages: impl Iterator<Item = Message<'a>>,

@@ -1,4 +1,4 @@
-//! What users write for an endpoint, and what they are told when it is wrong.
+//! Endpoints as users write them, and the errors when they are wrong.
 
 use super::*;
 

@@ -15,7 +15,7 @@ use super::read_waiting;
 use super::reader::FileRead;
 use crate::poller::Waker;
 
-/// Tasks that wait, beyond which nobody needs to be told what will be read soon.
+/// Tasks that wait, beyond which advice about reads to come is dropped.
 const ADVICE_QUEUE_MAX: usize = 64;
 
 type Done<T> = (FileRead<T>, std::io::Result<()>);

@@ -9,7 +9,7 @@ use super::ring::Ring;
 use crate::error::IoError;
 use crate::poller::Waker;
 
-/// Reads that can be under way at the same time.
+/// Reads that can be in flight at the same time.
 pub const READS_MAX: usize = 256;
 
 /// Octets of a file for gaps in a buffer, one gap after the other.
@@ -27,7 +27,7 @@ pub struct FileRead<T> {
     pub tag: T,
 }
 
-/// What carries out reads.
+/// The kind of reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ReaderKind {
     /// io_uring if the system lets us, threads otherwise.
@@ -88,17 +88,17 @@ impl<T: Send + 'static> Reader<T> {
         Ok((Self { inner: Inner::Pool(pool), under_way: 0 }, refusal))
     }
 
-    /// Whether io_uring reads.
+    /// True if io_uring reads.
     pub fn is_ring(&self) -> bool {
         matches!(self.inner, Inner::Ring(_))
     }
 
-    /// Reads under way.
+    /// Reads in flight.
     pub fn under_way(&self) -> usize {
         self.under_way
     }
 
-    /// Whether [`Reader::start`] takes another read.
+    /// True if [`Reader::start`] takes another read.
     pub fn has_room(&self) -> bool {
         self.under_way < READS_MAX
     }

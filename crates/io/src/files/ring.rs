@@ -1,6 +1,6 @@
 //! Reads by io_uring: one ring, used by one thread, with a poller's counter as its bell.
 //!
-//! The kernel writes into buffers and reads lists of places while a read is under way, so both
+//! The kernel writes into buffers and reads lists of places while a read is in flight, so both
 //! belong to the ring until its completion has come. Whoever drops the ring waits for them; a disk
 //! that does not answer in time costs the memory rather than the process.
 //!
@@ -20,13 +20,13 @@ use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
 use super::reader::{FileRead, READS_MAX, ReaderRefusal};
 use crate::poller::Waker;
 
-/// Advice under way; more is forgotten.
+/// Advice in flight; more is forgotten.
 const ADVICE_MAX: usize = 64;
 
 /// Attempts of a read that the system interrupts without having read anything.
 const ATTEMPTS_MAX: u32 = 16;
 
-/// How long a ring that is dropped waits for its reads.
+/// Longest wait of a ring that is dropped for its reads.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Marks the completion of what asks other requests to end.
@@ -35,7 +35,7 @@ const CANCELLATION: u64 = u64::MAX;
 #[derive(Debug)]
 struct ReadUnderWay<T> {
     read: FileRead<T>,
-    /// What is left to be filled; read by the kernel while the read is submitted.
+    /// Places that are left to be filled; read by the kernel while the read is submitted.
     places: Vec<libc::iovec>,
     offset: u64,
     attempts: u32,

@@ -17,12 +17,12 @@ use crate::bind::bind_error;
 use crate::connection::peer_credentials;
 use crate::endpoint::{Endpoint, UNIX_PATH_BYTES_MAX};
 use crate::error::{BindError, EndpointError};
-use crate::holder::{self, Holder};
+use crate::port_owner::{self, PortOwner};
 
 /// Connections that wait for `accept`.
 const BACKLOG: i32 = 1024;
 
-/// How often, and how long each time, to wait for somebody else's lock on the directory. After
+/// Number and length of waits for somebody else's lock on the directory. After
 /// that it is ignored: a stranger's lock on /tmp must not keep us from starting.
 const LOCK_ATTEMPTS_MAX: usize = 200;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
@@ -35,11 +35,11 @@ pub(super) struct SocketFile {
     inode: u64,
 }
 
-/// What is at a path.
+/// The state of a path.
 enum Occupant {
     Nobody,
     Stale,
-    Live(Option<Holder>),
+    Live(Option<PortOwner>),
 }
 
 /// Listens at `path`, replacing a socket that nobody answers.
@@ -59,8 +59,8 @@ pub(super) fn bind(
     match occupant(endpoint, path, kind)? {
         Occupant::Nobody => {}
         Occupant::Stale => remove(path).map_err(failed("unlink"))?,
-        Occupant::Live(holder) => {
-            return Err(BindError::InUse { uri: endpoint.to_string(), holder });
+        Occupant::Live(owner) => {
+            return Err(BindError::InUse { uri: endpoint.to_string(), owner });
         }
     }
     let socket = new_socket(kind).map_err(failed("socket"))?;
@@ -99,7 +99,7 @@ fn occupant(endpoint: &Endpoint, path: &Path, kind: Type) -> Result<Occupant, Bi
     match probe.connect(&address) {
         Ok(()) => {
             let pid = peer_credentials(&probe).and_then(|peer| peer.pid);
-            Ok(Occupant::Live(pid.map(holder::process)))
+            Ok(Occupant::Live(pid.map(port_owner::process)))
         }
         Err(error) => match error.kind() {
             io::ErrorKind::ConnectionRefused => Ok(Occupant::Stale),

@@ -1,7 +1,7 @@
 //! The server's half of a handshake: the client offers regions and rings one by one, each is
 //! checked and acknowledged, and CONNECT makes a [`Channel`] of them.
 //!
-//! Nothing here waits; how many handshakes there may be is the [`crate::lobby`]'s business, how
+//! Nothing here waits; how many handshakes there may be is the business of [`crate::pending`], how
 //! many messages one may have is ours.
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::wire::{
 };
 use crate::connection::peer_credentials;
 use crate::limits::Limits;
-use crate::lobby::{self, Progress};
+use crate::pending::{self, Progress};
 
 /// Regions of one client. Without zero-copy there is one or two.
 const REGIONS_MAX: usize = 16;
@@ -231,7 +231,7 @@ impl Handshake {
     }
 }
 
-impl lobby::Handshake for Handshake {
+impl pending::Handshake for Handshake {
     type Connection = Channel;
 
     /// It is a dozen messages between processes of one machine.
@@ -271,7 +271,7 @@ pub(super) fn accept(
     let mut handshake = Handshake::begin(control, limits, &Seats::default())?;
     loop {
         control::wait(&handshake.control, deadline)?;
-        handshake = match lobby::Handshake::advance(handshake) {
+        handshake = match pending::Handshake::advance(handshake) {
             Progress::Waits(handshake) => handshake,
             Progress::Done(channel) => return Ok(channel),
             Progress::Failed => return Err(MemifError::Gone),

@@ -13,7 +13,7 @@ use tungstenite::http::StatusCode;
 use super::{AllowedOrigins, WebSocket, Wire, config};
 use crate::connection::prepare_tcp;
 use crate::limits::Limits;
-use crate::lobby::{self, Progress};
+use crate::pending::{self, Progress};
 
 /// A connection that is being made.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Handshake {
     }
 }
 
-impl lobby::Handshake for Handshake {
+impl pending::Handshake for Handshake {
     type Connection = WebSocket;
 
     /// A request and a response, over whatever network.

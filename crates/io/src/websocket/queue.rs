@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::error::QueueFull;
 use crate::run::ByteRun;
 
-/// What a frame costs beyond its bytes, so that empty ones are bounded too.
+/// Cost of a frame beyond its bytes, so that empty ones are bounded too.
 const ENTRY_BYTES: usize = size_of::<usize>();
 
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::Barrier;
 
-use byname_io::{BindError, DatagramSocket, Endpoint, EndpointError, ErrorClass, Holder};
+use byname_io::{BindError, DatagramSocket, Endpoint, EndpointError, ErrorClass, PortOwner};
 
 use crate::*;
 
@@ -58,7 +58,7 @@ fn a_live_socket_is_left_alone_and_its_holder_named() {
     let path = directory.path().join("s");
     let listener = Listener::bind(&unix(&path)).unwrap();
     let error = Listener::bind(&unix(&path)).unwrap_err();
-    let BindError::InUse { holder: Some(Holder { pid, name }), .. } = &error else {
+    let BindError::InUse { owner: Some(PortOwner { pid, name }), .. } = &error else {
         panic!("{error}");
     };
     assert_eq!(*pid, std::process::id());
@@ -118,7 +118,7 @@ fn of_many_that_find_a_stale_socket_one_wins_and_stays_reachable() {
 }
 
 #[test]
-fn a_taken_port_names_its_holder() {
+fn a_taken_port_names_its_owner() {
     let tcp = Listener::bind(&endpoint("tcp4://127.0.0.1:0")).unwrap();
     let udp = DatagramSocket::bind(&endpoint("udp4://127.0.0.1:0")).unwrap();
     let (tcp, udp) = (tcp.local_address().map(|a| (tcp, a)).unwrap(), (udp.local_address(), udp));
@@ -128,9 +128,9 @@ fn a_taken_port_names_its_holder() {
         DatagramSocket::bind(&endpoint(&format!("udp://{}", udp.0))).unwrap_err(),
         DatagramSocket::bind(&endpoint(&format!("udp4://0.0.0.0:{}", udp.0.port()))).unwrap_err(),
     ] {
-        let BindError::InUse { holder: Some(holder), .. } = &error else { panic!("{error}") };
-        assert_eq!(holder.pid, std::process::id());
-        assert!(error.to_string().contains(&holder.name), "{error}");
+        let BindError::InUse { owner: Some(owner), .. } = &error else { panic!("{error}") };
+        assert_eq!(owner.pid, std::process::id());
+        assert!(error.to_string().contains(&owner.name), "{error}");
         assert_eq!(error.class(), ErrorClass::Permanent);
     }
 }

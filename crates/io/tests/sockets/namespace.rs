@@ -61,7 +61,7 @@ impl Cable {
         }
     }
 
-    /// What `make` returns in the namespace of one end; sockets stay there.
+    /// Result of `make` in the namespace of one end; sockets stay there.
     pub(crate) fn at<T: Send>(&self, end: usize, make: impl FnOnce() -> T + Send) -> T {
         let file = File::open(format!("/run/netns/{}", self.names[end])).unwrap();
         std::thread::scope(|scope| {

@@ -35,7 +35,7 @@ fn accept(listener: &Listener) -> Connection {
     }
 }
 
-/// What connecting and accepting give, at the same time.
+/// Both ends, connected and accepted at the same time.
 fn connected(limits: Limits) -> (Connection, Connection) {
     let mut listener = listen();
     listener.set_limits(limits);
@@ -65,7 +65,7 @@ fn raw(listener: &Listener) -> (TcpStream, Connection) {
     (stream, server)
 }
 
-/// Whether the other side has closed, or does soon.
+/// True if the other side has closed, or does soon.
 fn is_closed(stream: &mut TcpStream) -> bool {
     match stream.read(&mut [0; 10]) {
         Ok(count) => count == 0,
@@ -73,7 +73,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// What becomes of a connection whose peer misbehaved.
+/// The end of a connection whose peer misbehaved.
 fn end_of(server: &mut Connection) -> IoError {
     receive_until(server, |_, _| false).unwrap_err()
 }
@@ -288,7 +288,7 @@ fn silent_peers_are_pinged_and_then_given_up() {
     assert_eq!(stream.tick_due_ns(), None);
 }
 
-/// What a browser showing a page of `origin` is answered.
+/// Status that a browser showing a page of `origin` is answered.
 fn answer(listener: &Listener, origin: Option<&str>) -> u16 {
     let (uri, stream) = (listener.local_endpoint().to_string(), dial(listener));
     let mut request = uri.into_client_request().unwrap();

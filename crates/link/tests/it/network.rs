@@ -15,7 +15,7 @@ use byname_packet::{tlv, types};
 pub(crate) const MS: u64 = 1_000_000;
 const BASE_NS: u64 = 10 * MS;
 
-/// What the adversary does with one transmission.
+/// The adversary's deed with one transmission.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Fate {
     Deliver,

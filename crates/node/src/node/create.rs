@@ -139,7 +139,7 @@ impl Node {
             self.drop_face(face);
             return Err(FaceFailure::Failed(reason));
         }
-        let mut lasting = Lasting::new(canonical, self.back_off());
+        let mut lasting = Lasting::new(canonical);
         lasting.on_connected(self.clock.now_ns());
         info!(endpoint = %lasting.endpoint, face = face.0, "face made by command");
         self.lasting.insert(face, lasting);

@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use byname_face::{link_over, mtu};
+use byname_face::{link_over, mtu, random_u64};
 use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
 use byname_io::{ConnectError, Connection, DatagramSocket, Endpoint, Family, IoError};
 use byname_link::{LinkService, ReassemblyLimits};
@@ -36,7 +36,7 @@ impl Node {
         self.forwarder.set_face_up(face, false);
         let link = Link::new(Carrier::Down, LinkService::stream(), 0);
         self.links.faces.insert(face, link);
-        self.lasting.insert(face, Lasting::new(endpoint.clone(), self.back_off()));
+        self.lasting.insert(face, Lasting::new(endpoint.clone()));
         self.find_next_attempt();
         self.start_options(face);
         face
@@ -60,7 +60,7 @@ impl Node {
             let (purpose, timeout_ns) = (Purpose::Face(*face), self.config.connect_timeout_ns);
             if !self.connector.start(purpose, lasting.endpoint.clone(), timeout_ns, limits) {
                 warn!(endpoint = %lasting.endpoint, "no thread to connect with");
-                lasting.on_lost(now_ns, back_off);
+                lasting.on_lost(now_ns, back_off, random_u64());
             }
         }
         self.find_next_attempt();
@@ -100,7 +100,7 @@ impl Node {
             Ok(()) => info!(endpoint = %lasting.endpoint, face = face.0, "connected"),
             Err(reason) => {
                 debug!(endpoint = %lasting.endpoint, face = face.0, reason, "not connected");
-                lasting.on_lost(now_ns, back_off);
+                lasting.on_lost(now_ns, back_off, random_u64());
                 self.find_next_attempt();
                 self.detach(face);
             }
@@ -201,7 +201,7 @@ impl Node {
     pub(super) fn lasting_face_lost(&mut self, face: FaceId, reason: &str) -> bool {
         let (now_ns, back_off) = (self.clock.now_ns(), self.back_off());
         let Some(lasting) = self.lasting.get_mut(&face) else { return false };
-        let wait_ms = lasting.on_lost(now_ns, back_off) / 1_000_000;
+        let wait_ms = lasting.on_lost(now_ns, back_off, random_u64()) / 1_000_000;
         warn!(endpoint = %lasting.endpoint, reason, wait_ms, "connection lost");
         self.find_next_attempt();
         self.detach(face);

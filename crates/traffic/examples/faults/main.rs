@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use relay::{DOWN, Faults, Tally, UP, relay_tcp, relay_udp};
 
-/// How often what has happened is printed.
+/// Interval at which counters are printed.
 const TELL_PAUSE: Duration = Duration::from_millis(250);
 
 fn shown(tally: &Tally) -> String {

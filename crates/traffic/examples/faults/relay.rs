@@ -1,7 +1,7 @@
 //! A relay that behaves like a bad network; `main.rs` is its command line, tests use it in their
 //! own process.
 //!
-//! What is delayed waits in memory, at most 64 MiB each way; beyond that datagrams are lost and
+//! Delayed octets wait in memory, at most 64 MiB each way; beyond that datagrams are lost and
 //! connections are not read.
 
 use std::collections::{BinaryHeap, HashMap};
@@ -18,10 +18,10 @@ const WAITING_BYTES_MAX: usize = 64 << 20;
 /// Clients of a UDP relay; more are ignored.
 const CLIENTS_MAX: usize = 256;
 const READ_BYTES: usize = 64 << 10;
-/// How far out of order a datagram comes that does.
+/// Delay of a datagram that comes out of order.
 const REORDER_DELAY: Duration = Duration::from_millis(3);
 
-/// What happened to what went one way.
+/// Counters of one direction.
 pub(crate) struct Tally {
     pub(crate) came: AtomicU64,
     pub(crate) lost: AtomicU64,
@@ -51,7 +51,7 @@ fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What goes wrong; see the documentation of the example.
+/// The faults; see the documentation of the example.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Faults {
     loss: f64,
@@ -216,7 +216,7 @@ impl Line {
     }
 }
 
-/// What happens to what goes one way.
+/// The faults of one direction.
 struct Fate {
     tally: &'static Tally,
     faults: Faults,

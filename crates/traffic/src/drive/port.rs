@@ -62,12 +62,12 @@ impl Port {
         &mut self.face
     }
 
-    /// Whether there is room for another burst.
+    /// True if there is room for another burst.
     pub(super) fn has_room(&self) -> bool {
         self.face.connection().queued_bytes() < QUEUE_BYTES_MAX
     }
 
-    /// Whether to read from now on.
+    /// Lets the port read from now on, or not.
     pub(super) fn reads(&mut self, on: bool) {
         self.watch.read = on;
     }

@@ -298,8 +298,8 @@ fn the_socket_file_is_private_and_nobody_elses() {
     let path = place.path();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let taken = Listener::bind(&place.endpoint()).unwrap_err();
-    let BindError::InUse { holder: Some(holder), .. } = taken else { panic!("{taken}") };
-    assert_eq!(holder.pid, std::process::id());
+    let BindError::InUse { owner: Some(owner), .. } = taken else { panic!("{taken}") };
+    assert_eq!(owner.pid, std::process::id());
     // Looking who is there does no harm to those who come.
     let (mut client, mut server) = place.connected();
     send(&mut client, &numbered(3));

@@ -1,5 +1,5 @@
-//! Where a listener keeps clients until their handshakes are done: bounded in number and time. The
-//! oldest gives way to a new one, so that those who never finish keep nobody out.
+//! The pending handshakes of a listener: bounded in number and time. The oldest is dropped for a
+//! new one, so that those who never finish keep nobody out.
 //!
 //! The listener's one descriptor is an epoll instance with the listening socket, the sockets of
 //! unfinished handshakes and a timer for the oldest of them.
@@ -19,33 +19,33 @@ use rustix::time::{
 
 use crate::error::IoError;
 
-/// Handshakes under way.
+/// Pending handshakes of one listener.
 const HANDSHAKES_MAX: usize = 64;
 
 /// Numbers for epoll; handshakes have the others.
 const LISTENER: u64 = 0;
 const TIMER: u64 = 1;
-const FIRST_GUEST: u64 = 2;
+const FIRST_HANDSHAKE: u64 = 2;
 
 /// Handshakes and clients taken care of in one call.
 const EVENTS_MAX: usize = 32;
 
-/// How far a handshake has come.
+/// State of a handshake.
 pub(crate) enum Progress<H: Handshake> {
     /// The client has to say more.
     Waits(H),
     /// Done.
     Done(H::Connection),
-    /// It has failed; the client has been told, if there is a way.
+    /// It has failed; the client has been answered where that is possible.
     Failed,
 }
 
-/// What a client and a listener say to each other before there is a connection.
+/// The exchange of a client and a listener before there is a connection.
 pub(crate) trait Handshake: Sized {
-    /// What it leads to.
+    /// Its result.
     type Connection;
 
-    /// How long it may take.
+    /// Longest duration.
     const TIMEOUT: Duration;
 
     /// The socket that says when it can go on.
@@ -62,7 +62,7 @@ pub(crate) trait Handshake: Sized {
 }
 
 #[derive(Debug)]
-pub(crate) struct Lobby<H> {
+pub(crate) struct PendingHandshakes<H> {
     epoll: OwnedFd,
     timer: OwnedFd,
     waiting: Mutex<Waiting<H>>,
@@ -71,12 +71,12 @@ pub(crate) struct Lobby<H> {
 #[derive(Debug)]
 struct Waiting<H> {
     /// The oldest first.
-    guests: VecDeque<Guest<H>>,
-    guests_ever: u64,
+    pending: VecDeque<Pending<H>>,
+    begun_count: u64,
 }
 
 #[derive(Debug)]
-struct Guest<H> {
+struct Pending<H> {
     number: u64,
     deadline: Instant,
     /// Taken while it goes on.
@@ -85,22 +85,22 @@ struct Guest<H> {
 
 impl<H: Handshake> Waiting<H> {
     fn give_up_oldest(&mut self) {
-        if let Some(handshake) = self.guests.pop_front().and_then(|guest| guest.handshake) {
+        if let Some(handshake) = self.pending.pop_front().and_then(|it| it.handshake) {
             handshake.give_up();
         }
     }
 }
 
-impl<H: Handshake> Lobby<H> {
-    /// A lobby for the clients of a listening socket.
+impl<H: Handshake> PendingHandshakes<H> {
+    /// No handshakes yet, with the clients of a listening socket.
     pub(crate) fn new(listener: &impl AsFd) -> Result<Self, Errno> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         epoll::add(&epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)?;
-        let waiting = Mutex::new(Waiting { guests: VecDeque::new(), guests_ever: 0 });
-        Ok(Lobby { epoll, timer, waiting })
+        let waiting = Mutex::new(Waiting { pending: VecDeque::new(), begun_count: 0 });
+        Ok(PendingHandshakes { epoll, timer, waiting })
     }
 
     /// Goes on with whatever has moved; a connection if one is ready. `accept` takes the next
@@ -124,7 +124,7 @@ impl<H: Handshake> Lobby<H> {
                 // The one it was for may have ended in time.
                 TIMER => self.set_timer(&waiting),
                 number => {
-                    if let Some(connection) = self.serve(&mut waiting, number) {
+                    if let Some(connection) = self.advance(&mut waiting, number) {
                         return Ok(Some(connection));
                     }
                 }
@@ -133,7 +133,7 @@ impl<H: Handshake> Lobby<H> {
         Ok(None)
     }
 
-    /// Takes new clients in; what they say is looked at when it comes.
+    /// Takes new clients in; their requests are read when they come.
     fn admit(
         &self,
         waiting: &mut Waiting<H>,
@@ -143,17 +143,17 @@ impl<H: Handshake> Lobby<H> {
             let Some(begun) = accept()? else { return Ok(()) };
             // Whoever is gone already is no loss.
             let Some(handshake) = begun else { continue };
-            if waiting.guests.len() >= HANDSHAKES_MAX {
+            if waiting.pending.len() >= HANDSHAKES_MAX {
                 waiting.give_up_oldest();
             }
-            let number = FIRST_GUEST + waiting.guests_ever;
-            waiting.guests_ever += 1;
+            let number = FIRST_HANDSHAKE + waiting.begun_count;
+            waiting.begun_count += 1;
             let events = EventFlags::IN | EventFlags::RDHUP;
             epoll::add(&self.epoll, handshake.socket(), EventData::new_u64(number), events)
                 .map_err(|e| IoError::new("epoll_ctl(ADD)", e))?;
             let deadline = Instant::now() + H::TIMEOUT;
-            waiting.guests.push_back(Guest { number, deadline, handshake: Some(handshake) });
-            if waiting.guests.len() == 1 {
+            waiting.pending.push_back(Pending { number, deadline, handshake: Some(handshake) });
+            if waiting.pending.len() == 1 {
                 self.set_timer(waiting);
             }
         }
@@ -161,21 +161,21 @@ impl<H: Handshake> Lobby<H> {
     }
 
     /// Goes on with one handshake.
-    fn serve(&self, waiting: &mut Waiting<H>, number: u64) -> Option<H::Connection> {
-        let at = waiting.guests.binary_search_by_key(&number, |guest| guest.number).ok()?;
-        match waiting.guests[at].handshake.take()?.advance() {
+    fn advance(&self, waiting: &mut Waiting<H>, number: u64) -> Option<H::Connection> {
+        let at = waiting.pending.binary_search_by_key(&number, |it| it.number).ok()?;
+        match waiting.pending[at].handshake.take()?.advance() {
             Progress::Waits(handshake) => {
-                waiting.guests[at].handshake = Some(handshake);
+                waiting.pending[at].handshake = Some(handshake);
                 None
             }
             Progress::Done(connection) => {
-                waiting.guests.remove(at);
+                waiting.pending.remove(at);
                 // From now on it is the caller's poller that watches it.
                 let _ = epoll::delete(&self.epoll, H::socket_of(&connection));
                 Some(connection)
             }
             Progress::Failed => {
-                waiting.guests.remove(at);
+                waiting.pending.remove(at);
                 None
             }
         }
@@ -183,18 +183,18 @@ impl<H: Handshake> Lobby<H> {
 
     fn expire(&self, waiting: &mut Waiting<H>) {
         let now = Instant::now();
-        let before = waiting.guests.len();
-        while waiting.guests.front().is_some_and(|guest| guest.deadline <= now) {
+        let before = waiting.pending.len();
+        while waiting.pending.front().is_some_and(|it| it.deadline <= now) {
             waiting.give_up_oldest();
         }
-        if waiting.guests.len() != before {
+        if waiting.pending.len() != before {
             self.set_timer(waiting);
         }
     }
 
     /// For the oldest handshake, if there is one.
     fn set_timer(&self, waiting: &Waiting<H>) {
-        let Some(oldest) = waiting.guests.front() else { return };
+        let Some(oldest) = waiting.pending.front() else { return };
         let left = oldest.deadline.saturating_duration_since(Instant::now());
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
         let at = Timespec {
@@ -207,7 +207,7 @@ impl<H: Handshake> Lobby<H> {
     }
 }
 
-impl<H> AsFd for Lobby<H> {
+impl<H> AsFd for PendingHandshakes<H> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
     }

@@ -1,7 +1,7 @@
-//! Who holds a port that we wanted: from the kernel's socket tables to a process.
+//! The owner of a port that we wanted: from the kernel's socket tables to a process.
 //!
-//! Best effort and only on the way to an error message: processes of other users are visible to
-//! root only, and the holder may be gone by the time we look.
+//! Best effort and only for an error message: processes of other users are visible to
+//! root only, and the owner may be gone by the time we look.
 
 use std::fmt;
 use std::fs;
@@ -11,14 +11,14 @@ use crate::address::canonical;
 
 /// A process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct PortOwner {
     /// Its number.
     pub pid: u32,
     /// Its name as `ps` shows it.
     pub name: String,
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for PortOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (pid {})", self.name, self.pid)
     }
@@ -32,7 +32,7 @@ pub(crate) enum Transport {
 }
 
 /// The process whose socket keeps `wanted` from being bound.
-pub(crate) fn find(transport: Transport, wanted: SocketAddr) -> Option<Holder> {
+pub(crate) fn find(transport: Transport, wanted: SocketAddr) -> Option<PortOwner> {
     let tables = match transport {
         Transport::Tcp => ["/proc/net/tcp", "/proc/net/tcp6"],
         Transport::Udp => ["/proc/net/udp", "/proc/net/udp6"],
@@ -42,14 +42,14 @@ pub(crate) fn find(transport: Transport, wanted: SocketAddr) -> Option<Holder> {
         .filter_map(|table| fs::read_to_string(table).ok())
         .flat_map(|text| conflicting_inodes(&text, transport, wanted))
         .collect();
-    owner(&inodes)
+    owner_of(&inodes)
 }
 
 /// The process with this number, named.
-pub(crate) fn process(pid: u32) -> Holder {
+pub(crate) fn process(pid: u32) -> PortOwner {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let name: String = name.trim_end().chars().filter(|c| !c.is_control()).collect();
-    Holder { pid, name: if name.is_empty() { "unknown".to_owned() } else { name } }
+    PortOwner { pid, name: if name.is_empty() { "unknown".to_owned() } else { name } }
 }
 
 fn conflicting_inodes(table: &str, transport: Transport, wanted: SocketAddr) -> Vec<u64> {
@@ -93,7 +93,7 @@ fn parse_address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(address, port))
 }
 
-fn owner(inodes: &[u64]) -> Option<Holder> {
+fn owner_of(inodes: &[u64]) -> Option<PortOwner> {
     let targets: Vec<String> = inodes.iter().map(|inode| format!("socket:[{inode}]")).collect();
     if targets.is_empty() {
         return None;
