@@ -24,7 +24,7 @@ use listener::Bounded;
 /// Connections served at a time; further ones wait in the kernel's queue.
 pub const CONNECTIONS_MAX: usize = 32;
 
-/// How long one connection lives, whatever it does.
+/// Time that one connection lives, whatever it does.
 pub const CONNECTION_LIFETIME: Duration = Duration::from_secs(30);
 
 /// Renders the metrics; `None` when they cannot be had. May block for a moment.
@@ -38,7 +38,7 @@ pub enum ServeError {
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
     /// The thread or its runtime cannot be had.

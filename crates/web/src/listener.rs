@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 
-/// How long to rest when no connection can be taken, for example for want of descriptors.
+/// Pause when no connection can be taken, for example for want of descriptors.
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Bounded {
