@@ -19,15 +19,12 @@ use crate::{graph, imports, licences, sources};
 
 /// Rules that a room does not keep yet. A line goes away with the work that goes on there;
 /// none is added.
-const NOT_YET: [(&str, &[&str]); 9] = [
+const NOT_YET: [(&str, &[&str]); 6] = [
     ("cli", &["circle", "near-limit", "parameters"]),
     ("client", &["near-limit", "parameters"]),
     ("forwarder", &["parameters"]),
     ("io", &["circle", "near-limit", "parameters"]),
-    ("node", &["circle", "near-limit", "parameters"]),
-    ("packet", &["circle"]),
-    ("sim", &["circle", "near-limit", "parameters"]),
-    ("store", &["circle", "parameters"]),
+    ("node", &["near-limit", "parameters"]),
     ("transfer", &["circle", "near-limit", "parameters"]),
 ];
 

@@ -10,6 +10,7 @@
 
 pub mod component;
 pub mod data;
+mod digest;
 pub mod error;
 pub mod interest;
 pub mod lp;
@@ -21,6 +22,7 @@ pub mod types;
 
 pub use component::{Component, NumberComponent};
 pub use data::{ContentType, Data, DataBuilder, DataPlan, MetaInfo};
+pub use digest::sha256;
 pub use error::{DecodeError, UriError};
 pub use interest::{ForwardingHint, Interest, InterestBuilder, SignatureExtra};
 pub use name::{Name, NameRef};
@@ -54,14 +56,4 @@ impl<'a> Packet<'a> {
             None => Err(DecodeError::Truncated { within: "packet" }),
         }
     }
-}
-
-/// SHA-256 over the concatenation of `parts`.
-pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
-    use sha2::Digest;
-    let mut hasher = sha2::Sha256::new();
-    for part in parts {
-        hasher.update(part);
-    }
-    hasher.finalize().into()
 }

@@ -1,5 +1,6 @@
 //! State that a publisher keeps for its next life: in memory, or in a real state directory, as
-//! production has it. A crash finds the directory as it was at that moment: nothing is closed properly.
+//! production has it. A crash finds the directory as it was at that moment: nothing is closed
+//! properly.
 
 use std::collections::HashMap;
 use std::fs;
