@@ -4,8 +4,9 @@
 //! function that its caller gives, so this crate knows no other room. Whoever reaches the address
 //! can read: bind it to loopback unless that is meant.
 //!
-//! Invariants: at most [`CONNECTIONS_MAX`] connections, each for [`CONNECTION_LIFETIME`] at most,
-//! so that nobody keeps others out for long; only `GET`, only these two paths.
+//! Invariants: at most [`CONNECTIONS_MAX`] connections, each for [`CONNECTION_LIFETIME`] at most and
+//! with [`REQUEST_TIME`] for each request; when there is no room the one that has been idle longest
+//! gives way, so that nobody keeps others out. Only `GET`, only these two paths.
 
 mod listener;
 
@@ -19,13 +20,16 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use listener::Bounded;
+use listener::{Bounded, Bounds};
 
-/// Connections served at a time; further ones wait in the kernel's queue.
+/// Connections served at a time. One more takes the place of an idle one, or waits while none is.
 pub const CONNECTIONS_MAX: usize = 32;
 
 /// Time that one connection lives, whatever it does.
 pub const CONNECTION_LIFETIME: Duration = Duration::from_secs(30);
+
+/// How long a request may take to come and to be answered.
+pub const REQUEST_TIME: Duration = Duration::from_secs(5);
 
 /// Renders the metrics; `None` when they cannot be had. May block for a moment.
 pub type Render = Box<dyn Fn() -> Option<String> + Send + Sync>;
@@ -72,7 +76,12 @@ pub fn serve(address: SocketAddr, render: Render) -> Result<SocketAddr, ServeErr
 
 async fn run(listener: TcpListener, render: Render) -> std::io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let listener = Bounded::new(listener, CONNECTIONS_MAX, CONNECTION_LIFETIME);
+    let bounds = Bounds {
+        connections: CONNECTIONS_MAX,
+        lifetime: CONNECTION_LIFETIME,
+        request: REQUEST_TIME,
+    };
+    let listener = Bounded::new(listener, bounds);
     axum::serve(listener, router(render.into())).await
 }
 
