@@ -5,7 +5,7 @@
 //! hold: as long as the peer kept to the rules, everything arrives in order and nothing fails;
 //! afterwards no call panics or returns a frame that is none, and an error is the end.
 //!
-//! Shared with the tests of that crate.
+//! The peer is of our own user, so that our client looks at frames in place.
 
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
