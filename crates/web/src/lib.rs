@@ -4,9 +4,9 @@
 //! function that its caller gives, so this crate knows no other room. Whoever reaches the address
 //! can read: bind it to loopback unless that is meant.
 //!
-//! Invariants: at most [`CONNECTIONS_MAX`] connections, each for [`CONNECTION_LIFETIME`] at most and
-//! with [`REQUEST_TIME`] for each request; when there is no room the one that has been idle longest
-//! gives way, so that nobody keeps others out. Only `GET`, only these two paths.
+//! Invariants: at most [`CONNECTIONS_MAX`] connections, each for [`CONNECTION_LIFETIME`] at most
+//! and with [`REQUEST_TIME`] for each request; when there is no room the one that has been idle
+//! longest gives way, so that nobody keeps others out. Only `GET`, only these two paths.
 
 mod listener;
 
