@@ -1,7 +1,7 @@
-"""byname's ways of reading that have no counterpart, reading over a long way, and files that are
+"""byname's ways of reading that have no counterpart, reading over a long path, and files that are
 larger than what memory can hold twice.
 
-The kernel here may lack netem, so a long way is a relay that holds every byte back for half the
+The kernel here may lack netem, so a long path is a relay that holds every byte back for half the
 round trip (`crates/traffic/examples/faults.rs`); the peers go through one as well.
 """
 

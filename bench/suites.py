@@ -122,7 +122,7 @@ def large(find):
 
 
 def t12(find):
-    """One file over a long way."""
+    """One file over a long path."""
     yield from ratio_rows(find, own.BynameDelayed.title, (
         ("T12 wall", WALL, own.XrootdDelayed.title, 0.6),
         ("T12 wall", WALL, own.NginxDelayed.title, 1.2)))
