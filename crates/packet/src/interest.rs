@@ -9,10 +9,11 @@
 mod builder;
 
 use crate::data::Data;
+use crate::digest::sha256;
 use crate::error::DecodeError;
 use crate::name::{Name, NameRef};
 use crate::signature::SignatureInfo;
-use crate::{sha256, tlv, types};
+use crate::{tlv, types};
 
 pub use builder::{InterestBuilder, SignatureExtra};
 

@@ -5,9 +5,10 @@
 
 mod time;
 
+use crate::digest::sha256;
 use crate::error::DecodeError;
 use crate::name::NameRef;
-use crate::{sha256, tlv, types};
+use crate::{tlv, types};
 use thiserror::Error;
 
 pub use time::{format_iso, parse_iso};

@@ -1,9 +1,10 @@
 //! Encoding of Interests, plain, with parameters, and signed.
 
 use super::with_parameters_digest;
+use crate::digest::sha256;
 use crate::name::{Name, NameRef};
 use crate::signature::{self, InfoExtra, SignError, Signer};
-use crate::{sha256, tlv, types};
+use crate::{tlv, types};
 
 /// Elements of a signed Interest against replay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
