@@ -11,7 +11,7 @@ pub(crate) struct Finding {
     pub(crate) line: usize,
     /// Short name of the rule.
     pub(crate) rule: &'static str,
-    /// The fault and its remedy.
+    /// What is wrong and what to do.
     pub(crate) advice: String,
 }
 

@@ -19,7 +19,7 @@ use crate::study::{Block, Effort, Section, Study, studies};
 pub struct Answer {
     /// Which.
     pub study: Study,
-    /// Findings.
+    /// What it found.
     pub section: Section,
     /// Time of all processors together.
     pub cpu_s: f64,
@@ -27,7 +27,7 @@ pub struct Answer {
     pub wall_s: f64,
 }
 
-/// Origin of a page.
+/// What a page says about its making.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The day, as in 2026-11-21.

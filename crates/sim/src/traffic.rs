@@ -15,7 +15,7 @@ use byname_transfer::fetch::{Fetch, FetchConfig, NackKind, SegmentRuns};
 use byname_transfer::flow::Flow;
 use byname_transfer::request::INTEREST_LIFETIME_MS;
 
-use crate::program::{Now, Program};
+use crate::host::{Now, Program};
 use crate::random::Random;
 
 /// Payload of a segment.
@@ -74,7 +74,7 @@ pub struct Job {
     pub segments: u64,
 }
 
-/// The outcome of a job.
+/// How a job went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     /// When it began.
@@ -83,7 +83,7 @@ pub struct Done {
     pub end_ns: u64,
     /// Segments that came.
     pub segments: u64,
-    /// True if all came.
+    /// Whether all came.
     pub is_whole: bool,
 }
 
@@ -127,12 +127,12 @@ impl Sink {
         self.course.as_ref().map_or(&[], |(_, counts)| counts)
     }
 
-    /// Jobs that have ended.
+    /// What has ended.
     pub fn done(&self) -> &[Done] {
         &self.done
     }
 
-    /// True if nothing is left to do.
+    /// Whether nothing is left to do.
     pub fn is_idle(&self) -> bool {
         self.active.is_none() && self.jobs.is_empty()
     }

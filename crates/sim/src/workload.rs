@@ -1,4 +1,4 @@
-//! Use of a network of names: catalogues of files, and who asks for what when.
+//! What people do with a network of names: catalogues of files, and who asks for what when.
 //!
 //! A workload is a list of [`Request`]s, made from a seed before the world begins; a [`Consumer`]
 //! carries out its list and keeps a [`Record`] of each. The makers ([`make`]) know kinds of
@@ -6,7 +6,7 @@
 //! [`Scene`] puts a catalogue, its publisher and consumers on a topology and says afterwards what
 //! crossed which link.
 //!
-//! Invariants: requests begin in the order of their start; at most `parallel_max` are in flight at
+//! Invariants: requests begin in the order of their start; at most `parallel_max` are under way at
 //! a consumer; every octet that a consumer is handed is compared with what was published.
 
 mod account;
@@ -25,7 +25,7 @@ use crate::disk::Disk;
 
 pub use account::{Account, LinkBytes, tree_links};
 pub use consumer::Consumer;
-pub use routing::{hop_counts, shortest_path};
+pub use routing::{hop_counts, shortest_way};
 pub use scene::{Scene, plain_link};
 
 /// A file that somebody publishes.
@@ -35,7 +35,7 @@ pub struct Published {
     pub name: Name,
     /// Where it lies on the publisher's disk.
     pub path: String,
-    /// Seed of its octets.
+    /// What its octets are made from.
     pub seed: u64,
     /// Octets.
     pub size: u64,
@@ -77,7 +77,7 @@ impl Catalogue {
     }
 }
 
-/// Parts of a file that are wanted.
+/// What of a file is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
     /// All of it.
@@ -93,11 +93,11 @@ pub struct Request {
     pub start_ns: u64,
     /// Of which file.
     pub file: Published,
-    /// Parts of it.
+    /// What of it.
     pub part: Part,
 }
 
-/// The outcome of a request.
+/// What became of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     /// When it was begun.
@@ -113,7 +113,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// True if everything came.
+    /// Whether everything came.
     pub fn is_complete(&self) -> bool {
         self.ended_ns.is_some() && self.error.is_none()
     }

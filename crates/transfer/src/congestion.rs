@@ -13,12 +13,14 @@ mod bdp;
 mod cubic;
 mod filter;
 mod fixed;
+mod scavenger;
 mod standing;
 
 pub use aimd::Aimd;
 pub use bdp::Bdp;
 pub use cubic::Cubic;
 pub use fixed::Fixed;
+pub use scavenger::Scavenger;
 
 use std::fmt;
 use std::str::FromStr;
@@ -124,50 +126,65 @@ pub trait CongestionController: Send {
     fn name(&self) -> &'static str;
 }
 
-/// Which controller to use: `bdp`, `cubic`, `aimd` or `fixed=N`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Congestion {
-    /// [`Bdp`]: a model of the path.
-    #[default]
-    Bdp,
-    /// [`Cubic`]: RFC 9438.
-    Cubic,
-    /// [`Aimd`]: what the first NDN consumers did.
-    Aimd,
-    /// [`Fixed`]: always this many.
-    Fixed(usize),
+/// Makes [`Congestion`] of one line a controller: a name here, its word in configurations.
+macro_rules! controllers {
+    ($($(#[$meta:meta])* $Kind:ident = $word:literal,)*) => {
+        /// Choice of a controller, by its word or `fixed=N`.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum Congestion {
+            $($(#[$meta])* $Kind,)*
+            /// [`Fixed`]: always this many.
+            Fixed(usize),
+        }
+
+        /// All that need no number.
+        const NAMED: &[(&str, Congestion)] = &[$(($word, Congestion::$Kind)),*];
+
+        impl Congestion {
+            /// A controller that never has more than `window_max` in flight.
+            pub fn controller(self, window_max: usize) -> Box<dyn CongestionController> {
+                let window_max = window_max.clamp(WINDOW_MIN, WINDOW_LIMIT);
+                match self {
+                    $(Congestion::$Kind => Box::new($Kind::new(window_max)),)*
+                    Congestion::Fixed(window) => Box::new(Fixed::new(window.min(window_max))),
+                }
+            }
+        }
+    };
 }
 
-impl Congestion {
-    /// A controller that never has more than `window_max` in flight.
-    pub fn controller(self, window_max: usize) -> Box<dyn CongestionController> {
-        let window_max = window_max.clamp(WINDOW_MIN, WINDOW_LIMIT);
-        match self {
-            Congestion::Bdp => Box::new(Bdp::new(window_max)),
-            Congestion::Cubic => Box::new(Cubic::new(window_max)),
-            Congestion::Aimd => Box::new(Aimd::new(window_max)),
-            Congestion::Fixed(window) => Box::new(Fixed::new(window.min(window_max))),
-        }
-    }
+controllers! {
+    /// [`Bdp`]: a model of the path.
+    #[default]
+    Bdp = "bdp",
+    /// [`Cubic`]: RFC 9438.
+    Cubic = "cubic",
+    /// [`Aimd`]: what the first NDN consumers did.
+    Aimd = "aimd",
+    /// [`Scavenger`]: what others leave.
+    Scavenger = "scavenger",
 }
 
 impl fmt::Display for Congestion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Congestion::Bdp => f.write_str("bdp"),
-            Congestion::Cubic => f.write_str("cubic"),
-            Congestion::Aimd => f.write_str("aimd"),
-            Congestion::Fixed(window) => write!(f, "fixed={window}"),
+        match (self, NAMED.iter().find(|(_, named)| named == self)) {
+            (Congestion::Fixed(window), _) => write!(f, "fixed={window}"),
+            (_, Some((word, _))) => f.write_str(word),
+            (_, None) => unreachable!("every kind but Fixed has a word"),
         }
     }
 }
 
 /// Text that names no controller.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is not one of bdp, cubic, aimd, fixed=N (N from 1 to {WINDOW_LIMIT})")]
+#[error("{text:?} is not one of {}, fixed=N (N from 1 to {WINDOW_LIMIT})", words())]
 pub struct UnknownCongestion {
     /// The text.
     pub text: String,
+}
+
+fn words() -> String {
+    NAMED.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
 }
 
 impl FromStr for Congestion {
@@ -175,13 +192,9 @@ impl FromStr for Congestion {
 
     fn from_str(text: &str) -> Result<Self, UnknownCongestion> {
         let fixed = |number: &str| number.parse().ok().filter(|n| (1..=WINDOW_LIMIT).contains(n));
-        let found = match text {
-            "bdp" => Some(Congestion::Bdp),
-            "cubic" => Some(Congestion::Cubic),
-            "aimd" => Some(Congestion::Aimd),
-            _ => text.strip_prefix("fixed=").and_then(fixed).map(Congestion::Fixed),
-        };
-        found.ok_or_else(|| UnknownCongestion { text: text.to_owned() })
+        let named = NAMED.iter().find(|(word, _)| *word == text).map(|(_, named)| *named);
+        let numbered = || text.strip_prefix("fixed=").and_then(fixed).map(Congestion::Fixed);
+        named.or_else(numbered).ok_or_else(|| UnknownCongestion { text: text.to_owned() })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Rules for every crate: a README, and dependency versions only in the root manifest.
+//! What every crate must have: a README, and dependency versions only in the root manifest.
 
 use crate::finding::Finding;
 use crate::graph::{Graph, Member};

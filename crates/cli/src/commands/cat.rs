@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// The bytes that this file lists, one "offset length" a line; after those of --range.
     #[arg(long, value_name = "FILE")]
     ranges_file: Option<PathBuf>,
-    /// What decides how many requests are under way: bdp, cubic, aimd or fixed=N.
+    /// What decides how many requests are under way: bdp, cubic, aimd, scavenger or fixed=N.
     #[arg(long, value_name = "NAME")]
     congestion: Option<Congestion>,
     #[command(flatten)]

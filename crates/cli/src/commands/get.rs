@@ -59,7 +59,7 @@ pub(crate) struct Args {
     /// Give up when less than this comes in a second, averaged over a minute.
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     min_rate: Option<u64>,
-    /// What decides how many requests are under way: bdp, cubic, aimd or fixed=N.
+    /// What decides how many requests are under way: bdp, cubic, aimd, scavenger or fixed=N.
     #[arg(long, value_name = "NAME")]
     congestion: Option<Congestion>,
     /// Files fetched side by side (with -r).

@@ -1,6 +1,5 @@
-//! State that a publisher keeps for its next life: in memory, or in a real state directory, as
-//! production has it. A crash finds the directory as it was at that moment: nothing is closed
-//! properly.
+//! What a publisher keeps for its next life: in memory, or in a real state directory, as production
+//! has it. A crash finds the directory as it was at that moment: nothing is closed properly.
 
 use std::collections::HashMap;
 use std::fs;

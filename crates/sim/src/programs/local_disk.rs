@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use crate::disk::content;
 use crate::random::Random;
 
-/// Losses of a disk at once.
+/// What a disk loses at once.
 const PAGE_BYTES: u64 = 4096;
 
 /// How likely it is, of each step, that it goes wrong.
@@ -41,7 +41,7 @@ pub struct DiskFaults {
     pub octets_free: Option<u64>,
 }
 
-/// Events of a disk.
+/// What a disk has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskCounters {
     /// Steps that went wrong on purpose.
@@ -91,12 +91,12 @@ impl LocalDisk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Faults from now on.
+    /// What goes wrong from now on.
     pub fn set_faults(&self, faults: DiskFaults) {
         self.inner().faults = faults;
     }
 
-    /// The history so far.
+    /// What happened so far.
     pub fn counters(&self) -> DiskCounters {
         self.inner().counters
     }
@@ -138,7 +138,7 @@ impl LocalDisk {
         }
     }
 
-    /// True if this version stands at a target.
+    /// Whether this version stands at a target.
     pub fn is_there(&self, target: &Path, version: Content) -> bool {
         File::open(target).is_ok_and(|file| is_whole(&file, version))
     }

@@ -24,7 +24,7 @@ pub struct PlannedHost {
 pub struct PlannedLink {
     /// Places of its hosts in the plan.
     pub ends: (usize, usize),
-    /// Settings.
+    /// What it is like.
     pub config: LinkConfig,
 }
 
@@ -57,9 +57,9 @@ pub struct Plan {
     pub hosts: Vec<PlannedHost>,
     /// The links between them.
     pub links: Vec<PlannedLink>,
-    /// Names that are published.
+    /// What is published.
     pub files: Vec<PlannedFile>,
-    /// Names that are read.
+    /// What is read.
     pub reads: Vec<PlannedRead>,
 }
 

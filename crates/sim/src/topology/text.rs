@@ -40,13 +40,13 @@ pub struct Problem {
     pub line: usize,
     /// In characters, counted from 1.
     pub column: usize,
-    /// The fault.
+    /// What is wrong.
     pub what: String,
-    /// The remedy.
+    /// What to do.
     pub hint: String,
 }
 
-/// Text read so far.
+/// What was read so far.
 #[derive(Default)]
 struct Reader {
     plan: Plan,

@@ -65,7 +65,7 @@ pub struct Arrivals {
     /// Mean of the exponentially distributed pauses; 0: all at the start, so that a consumer
     /// reads one after the other.
     pub mean_gap_ns: u64,
-    /// Count.
+    /// How many.
     pub count: usize,
 }
 

@@ -1,8 +1,7 @@
-//! Promises that hold after every step, wherever it happened.
+//! What must hold after every step, wherever it happened.
 
 use super::World;
-use crate::host::Host;
-use crate::program::Program;
+use crate::host::{Host, Program};
 
 /// Tables are looked at after so many steps.
 const TABLES_EVERY: u64 = 64;
@@ -14,7 +13,7 @@ impl World {
         self.hosts.iter_mut().for_each(Host::keep_ledger);
     }
 
-    /// Promises that hold after every step.
+    /// What must hold after every step.
     pub(super) fn check(&mut self, host: usize) {
         let one = &mut self.hosts[host];
         let program_fault = one.programs().find_map(Program::fault);

@@ -46,7 +46,7 @@ fn one_full_queue_is_one_reduction() {
 
 #[test]
 fn every_window_keeps_its_bounds_and_ignores_an_idle_reader() {
-    for congestion in [Congestion::Aimd, Congestion::Cubic, Congestion::Bdp] {
+    for (_, congestion) in NAMED {
         let mut controller = congestion.controller(512);
         (0..10_000).for_each(|now_ns| controller.on_data(&data(now_ns, false)));
         assert_eq!(controller.window(), WINDOW_INITIAL, "{congestion}");
@@ -81,13 +81,15 @@ fn cubic_returns_to_where_the_path_was_full_after_k_seconds() {
 
 #[test]
 fn names_of_controllers_are_read_and_written() {
-    for text in ["bdp", "cubic", "aimd", "fixed=256"] {
+    let words = NAMED.iter().map(|(word, _)| *word);
+    for text in words.chain(["fixed=256"]) {
         let congestion: Congestion = text.parse().expect("a known one");
         assert_eq!(congestion.to_string(), text);
         assert!(text.starts_with(congestion.controller(WINDOW_MAX).name()));
     }
     for text in ["", "reno", "fixed", "fixed=", "fixed=0", "fixed=-1", "fixed=99999999", "BDP"] {
-        assert!(text.parse::<Congestion>().is_err(), "{text}");
+        let error = text.parse::<Congestion>().expect_err(text).to_string();
+        assert!(error.contains("bdp, cubic, aimd, scavenger, fixed=N"), "{error}");
     }
 }
 

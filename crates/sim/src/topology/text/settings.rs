@@ -13,7 +13,7 @@ pub(super) struct Word<'a> {
     pub(super) column: usize,
 }
 
-/// Settings of hosts.
+/// What can be said of hosts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostSettings {
     pub(super) store_bytes: Option<u64>,

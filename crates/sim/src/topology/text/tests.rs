@@ -1,4 +1,4 @@
-//! Meanings of texts, and reports on wrong ones.
+//! What texts mean, and what is said of wrong ones.
 
 use super::*;
 use crate::queue::Discipline;
