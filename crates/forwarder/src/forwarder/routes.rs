@@ -113,6 +113,11 @@ impl Forwarder {
         }
     }
 
+    /// Whether a face has routes.
+    pub fn has_routes(&self, face: FaceId) -> bool {
+        self.rib.count_of_face(face, 1) > 0
+    }
+
     /// The next hops of exactly `prefix`.
     pub fn next_hops(&self, prefix: &Name) -> Option<&[NextHop]> {
         self.pipeline.fib.get(&self.pipeline.hasher, prefix.view()).map(NextHops::as_slice)

@@ -1,5 +1,6 @@
 //! Faces in the protocol's numbers, and options as a command changes them.
 
+use byname_link::congestion::{CONGESTION_INTERVAL_NS, CONGESTION_THRESHOLD_BYTES};
 use byname_packet::mgmt::{ControlParameters, ControlResponse, status_code};
 
 use super::fields;
@@ -10,6 +11,12 @@ use crate::face::{FaceInfo, FaceOptions, LinkType, Persistency};
 pub(super) const FLAG_LOCAL_FIELDS: u64 = 1;
 const FLAG_RELIABILITY: u64 = 2;
 const FLAG_CONGESTION_MARKING: u64 = 4;
+
+/// No frame of a face is larger than the largest packet, whatever its link could take.
+const MTU_BYTES_MAX: u64 = byname_packet::MAX_PACKET_BYTES as u64;
+
+/// From here on an MTU means that of the link: `nfdc` writes `auto` as 2^64 − 1.
+const MTU_AUTO_MIN: u64 = 1 << 62;
 
 /// Smallest frame that can be asked for: less leaves no room for a fragment.
 const MTU_BYTES_MIN: u64 = 64;
@@ -38,7 +45,7 @@ pub(super) fn changed(
             .or(options.base_congestion_marking_interval_ns),
         default_congestion_threshold_bytes: threshold_bytes
             .or(options.default_congestion_threshold_bytes),
-        mtu_bytes: parameters.mtu.or(options.mtu_bytes),
+        mtu_bytes: parameters.mtu.or(options.mtu_bytes).filter(|mtu| *mtu < MTU_AUTO_MIN),
     })
 }
 
@@ -70,9 +77,20 @@ pub(super) fn scope_number(info: &FaceInfo) -> u64 {
     if info.local { SCOPE_LOCAL } else { SCOPE_NON_LOCAL }
 }
 
-/// Largest frame of a face, if there is such a thing.
-pub(super) fn mtu(face: FaceView<'_>) -> Option<u64> {
-    face.options.mtu_bytes.or(face.info.mtu_bytes.map(|bytes| bytes as u64))
+/// Largest frame of a face; on a stream that of the largest packet.
+pub(super) fn mtu(face: FaceView<'_>) -> u64 {
+    let of_link = face.info.mtu_bytes.map(|bytes| bytes as u64);
+    face.options.mtu_bytes.or(of_link).map_or(MTU_BYTES_MAX, |mtu| mtu.min(MTU_BYTES_MAX))
+}
+
+/// The first interval between marks, and the octets of a long queue.
+pub(super) fn marking(options: &FaceOptions) -> (u64, u64) {
+    let interval_ns = options.base_congestion_marking_interval_ns;
+    let threshold_bytes = options.default_congestion_threshold_bytes;
+    (
+        interval_ns.unwrap_or(CONGESTION_INTERVAL_NS),
+        threshold_bytes.unwrap_or(CONGESTION_THRESHOLD_BYTES as u64),
+    )
 }
 
 /// The options as Flags.
@@ -96,7 +114,7 @@ pub(super) fn properties(face: FaceView<'_>, asked: u32) -> ControlParameters {
         face_persistency: Some(persistency_number(face.info.persistency)),
         base_congestion_marking_interval_ns: if_asked(fields::MARKING_INTERVAL, interval_ns),
         default_congestion_threshold_bytes: if_asked(fields::THRESHOLD, threshold_bytes),
-        mtu: if_asked(fields::MTU, options.mtu_bytes),
+        mtu: if_asked(fields::MTU, Some(mtu(face))),
         ..ControlParameters::default()
     }
 }

@@ -28,14 +28,12 @@ pub(super) fn register(
     if flags & !(ROUTE_FLAG_CHILD_INHERIT | ROUTE_FLAG_CAPTURE) != 0 {
         return Err(bad("failed in validating parameters: unknown route flags"));
     }
-    // The longest period means for ever, as clients send it.
-    let period_ms = parameters.expiration_period_ms.filter(|period| *period != u64::MAX);
     let route = Route {
         face: request.face,
         origin: origin(parameters)?,
         cost: parameters.cost.unwrap_or(0),
         flags,
-        expires_ns: period_ms.map(|ms| after_ms(turn.now_ns, ms)),
+        expires_ns: parameters.expiration_period_ms.and_then(|ms| after_ms(turn.now_ns, ms)),
     };
     add(turn, prefix, route, request.has_full_authority)?;
     // A period that means for ever is repeated too: the body holds what was asked for.
@@ -82,7 +80,7 @@ pub(super) fn announce(
         origin: route_origin::PREFIX_ANNOUNCEMENT,
         cost: ANNOUNCED_COST,
         flags: ROUTE_FLAG_CHILD_INHERIT,
-        expires_ns: Some(after_ms(turn.now_ns, period_ms)),
+        expires_ns: after_ms(turn.now_ns, period_ms),
     };
     add(turn, &found.prefix, route, has_full_authority)?;
     Ok(registered(&found.prefix, &route, Some(period_ms)))
@@ -124,8 +122,10 @@ fn origin(parameters: &ControlParameters) -> Result<u64, ControlResponse> {
     Ok(origin)
 }
 
-fn after_ms(now_ns: u64, ms: u64) -> u64 {
-    now_ns.saturating_add(ms.saturating_mul(1_000_000))
+/// When a period ends; `None` for one that no clock sees the end of, which is how clients write
+/// "for ever": ndn-cxx with 2^64 − 1, NLSR with 2^63 − 1.
+fn after_ms(now_ns: u64, ms: u64) -> Option<u64> {
+    now_ns.checked_add(ms.checked_mul(1_000_000)?)
 }
 
 fn registered(prefix: &Name, route: &Route, period_ms: Option<u64>) -> ControlResponse {

@@ -8,7 +8,7 @@ use byname_packet::{Name, NameRef, types};
 
 use super::action::Turn;
 use super::cs;
-use super::face_fields::{flags, link_type_number, mtu, persistency_number, scope_number};
+use super::face_fields::{flags, link_type_number, marking, mtu, persistency_number, scope_number};
 use super::response::{PREFIX_LEN, bad, unknown};
 use super::settings::Settings;
 use super::view::{FaceView, View};
@@ -191,7 +191,8 @@ fn is_match(filter: &FaceQueryFilter, face: FaceView<'_>) -> bool {
 }
 
 fn face_status(face: FaceView<'_>, counters: &FaceCounters) -> FaceStatus {
-    let (info, options) = (face.info, face.options);
+    let info = face.info;
+    let (interval_ns, threshold_bytes) = marking(face.options);
     FaceStatus {
         face_id: face.id.0,
         uri: info.remote_uri.clone(),
@@ -200,9 +201,9 @@ fn face_status(face: FaceView<'_>, counters: &FaceCounters) -> FaceStatus {
         scope: scope_number(info),
         persistency: persistency_number(info.persistency),
         link_type: link_type_number(info.link_type),
-        base_congestion_marking_interval_ns: options.base_congestion_marking_interval_ns,
-        default_congestion_threshold_bytes: options.default_congestion_threshold_bytes,
-        mtu: mtu(face),
+        base_congestion_marking_interval_ns: Some(interval_ns),
+        default_congestion_threshold_bytes: Some(threshold_bytes),
+        mtu: Some(mtu(face)),
         in_interest_count: counters.in_interests,
         in_data_count: counters.in_data,
         in_nack_count: counters.in_nacks,
@@ -211,6 +212,6 @@ fn face_status(face: FaceView<'_>, counters: &FaceCounters) -> FaceStatus {
         out_nack_count: counters.out_nacks,
         in_bytes: counters.in_bytes,
         out_bytes: counters.out_bytes,
-        flags: flags(options),
+        flags: flags(face.options),
     }
 }

@@ -86,6 +86,34 @@ fn a_route_shows_how_long_it_lasts() {
     assert_eq!(bench.forwarder.poll_timeout(), None);
 }
 
+#[test]
+fn a_period_longer_than_any_clock_means_for_ever() {
+    let mut bench = Bench::new();
+    let app = bench.local();
+    // NLSR sends 2^63 - 1 milliseconds.
+    for period_ms in [(1 << 62) + 1, i64::MAX as u64, u64::MAX - 1] {
+        let request = ControlParameters { expiration_period_ms: Some(period_ms), ..named("/a") };
+        let body = command(&mut bench, app, REGISTER, &request).parameters().unwrap();
+        assert_eq!(body.expiration_period_ms, Some(period_ms), "what was asked for is repeated");
+        let list = dataset(&mut bench, app, "/localhost/nfd/rib/list");
+        let rib = RibEntry::decode_all(&list).unwrap();
+        assert_eq!(rib[0].routes[0].expiration_period_ms, None, "{period_ms}");
+        assert_eq!(bench.forwarder.poll_timeout(), None);
+    }
+}
+
+#[test]
+fn every_face_shows_its_marking_and_its_mtu() {
+    let mut bench = Bench::new();
+    let app = bench.local();
+    let list = dataset(&mut bench, app, "/localhost/nfd/faces/list");
+    let shown = FaceStatus::decode_all(&list).unwrap().remove(0);
+    // As NFD shows a Unix face.
+    assert_eq!(shown.base_congestion_marking_interval_ns, Some(100_000_000));
+    assert_eq!(shown.default_congestion_threshold_bytes, Some(65_536));
+    assert_eq!(shown.mtu, Some(8800));
+}
+
 /// Fetches all segments after the first, which is `sent`.
 fn rest(bench: &mut Bench, face: FaceId, sent: &[Sent]) -> Vec<u8> {
     let first = sent[0].data();

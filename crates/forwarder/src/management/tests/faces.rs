@@ -71,6 +71,29 @@ fn a_face_is_made_by_the_driver_and_answered_when_it_reports() {
 }
 
 #[test]
+fn an_mtu_of_auto_is_that_of_the_link() {
+    let mut bench = Bench::new();
+    let app = bench.local();
+    let info = FaceInfo {
+        remote_uri: "udp4://192.0.2.1:6363".into(),
+        mtu_bytes: Some(1420),
+        ..FaceInfo::default()
+    };
+    let face = bench.forwarder.add_face(info);
+    let set = |mtu: u64| ControlParameters {
+        face_id: Some(face.0),
+        mtu: Some(mtu),
+        ..ControlParameters::default()
+    };
+    let body = command(&mut bench, app, UPDATE, &set(1000)).parameters().unwrap();
+    assert_eq!(body.mtu, Some(1000));
+    // `nfdc face create remote … mtu auto`.
+    let body = command(&mut bench, app, UPDATE, &set(u64::MAX)).parameters().unwrap();
+    assert_eq!(body.mtu, Some(1420));
+    assert_eq!(bench.forwarder.face_options(face).unwrap().mtu_bytes, None);
+}
+
+#[test]
 fn what_the_driver_cannot_do_is_answered_with_the_code_that_clients_know() {
     let mut bench = Bench::new();
     let app = bench.local();
