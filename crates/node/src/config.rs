@@ -34,8 +34,11 @@ pub struct NodeConfig {
     pub shards: usize,
     /// Bounds of the tables. Seed, user and start time are filled in by the node.
     pub forwarder: byname_forwarder::Config,
-    /// Faces at a time, UDP faces not counted. Further connections are closed at once.
+    /// Faces at a time, UDP faces not counted; Unix and memif peers may have 64 more. Beyond, a
+    /// silent connection gives way to a new one; if none is silent, the new one is closed.
     pub faces_max: usize,
+    /// A connection is silent when nothing has come over it for this long.
+    pub silent_face_ns: u64,
     /// UDP faces made by peers' packets. Beyond, the longest idle one is given up.
     pub udp_faces_max: usize,
     /// UDP faces made by peers' packets end after this long without one.
@@ -127,6 +130,7 @@ impl Default for NodeConfig {
             shards: 1,
             forwarder: byname_forwarder::Config::default(),
             faces_max: 1024,
+            silent_face_ns: 10_000_000_000,
             udp_faces_max: 1024,
             udp_idle_ns: 600 * SECOND_NS,
             udp_mtu_loopback_bytes: 8800,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use byname_forwarder::{FaceId, RequestId};
 use byname_io::{ConnectError, Connection, Endpoint, Limits, Waker};
 
-/// Attempts under way at a time. Those that find no room are tried again later, or fail.
+/// Attempts in flight at a time. Those that find no room are tried again later, or fail.
 const ATTEMPTS_MAX: usize = 32;
 
 /// What a link is wanted for.

@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use byname_forwarder::{FaceId, Tx};
 use byname_io::{Connection, DatagramSocket, IoError, QueueFull};
@@ -74,7 +74,10 @@ pub(crate) struct Link {
     /// The poller's token of its own connection.
     pub(crate) token: u64,
     pub(crate) is_watching_write: bool,
+    /// When something came from the peer last.
     pub(crate) last_active_ns: u64,
+    /// The machine that a connection comes from, if it is one of the network.
+    pub(crate) origin: Option<IpAddr>,
     is_dirty: bool,
     pieces: Vec<Piece>,
     /// Why a burst could not be sent; the next flush reports it.
@@ -92,6 +95,7 @@ impl Link {
             token,
             is_watching_write: false,
             last_active_ns: 0,
+            origin: None,
             is_dirty: false,
             pieces: Vec::new(),
             error: None,
@@ -219,6 +223,7 @@ impl Links {
         if let Some(link) = self.faces.get_mut(&face) {
             link.carrier = Carrier::Connection(Some(connection));
             link.receiver = Some(receiver);
+            link.last_active_ns = self.now_ns;
         }
         self.queue_deferred();
     }

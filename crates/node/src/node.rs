@@ -6,6 +6,7 @@
 //! when they lose theirs), this file the loop around them.
 
 mod access;
+mod admission;
 mod connections;
 mod create;
 mod datagrams;
@@ -85,6 +86,8 @@ pub struct Node {
     listeners_paused_until_ns: Option<u64>,
     /// Connections closed at once because there were too many.
     surplus_count: u64,
+    /// No connection is made to give way before this time, because none could.
+    next_give_way_ns: u64,
     peers: HashMap<(usize, SocketAddr), FaceId>,
     next_sweep_ns: u64,
     /// Faces whose connection wants to be called at times, and when the first does.
@@ -126,6 +129,7 @@ impl Node {
             bound: Vec::new(),
             listeners_paused_until_ns: None,
             surplus_count: 0,
+            next_give_way_ns: 0,
             peers: HashMap::new(),
             next_sweep_ns: 0,
             ticking: Vec::new(),

@@ -6,6 +6,7 @@ use byname_io::{Connection, Event, FrameSink, Interest, IoError, Token};
 use byname_link::LinkReceiver;
 use tracing::{debug, info, warn};
 
+use super::admission::origin_of;
 use super::lasting::link_of;
 use super::{Node, Source};
 use crate::links::{Carrier, Link, Links};
@@ -33,7 +34,7 @@ impl Node {
                     break;
                 }
             };
-            if self.is_full() {
+            if !self.admit(&connection) {
                 self.on_surplus_connection(&connection);
                 continue;
             }
@@ -95,8 +96,10 @@ impl Node {
         let token = self.token(Source::Face(face));
         let added = self.poller.add(&connection, Token(token), Interest::READ);
         self.watch_time(face, &connection);
-        let carrier = Carrier::Connection(Some(connection));
-        self.links.faces.insert(face, Link::new(carrier, service, token));
+        let mut link = Link::new(Carrier::Down, service, token);
+        (link.origin, link.last_active_ns) = (origin_of(&connection), self.clock.now_ns());
+        link.carrier = Carrier::Connection(Some(connection));
+        self.links.faces.insert(face, link);
         self.apply_options(face);
         added
     }

@@ -208,6 +208,34 @@ fn thousands_of_connections_leave_nothing_behind() {
 }
 
 #[test]
+fn idle_connections_lock_nobody_out() {
+    const FACES: usize = 64;
+    let (node, _directory) =
+        site(NodeConfig { faces_max: FACES, silent_face_ns: 300_000_000, ..NodeConfig::default() });
+    let mut producer = node.client(1);
+    assert_eq!(producer.register("/app").status_code, 200);
+    let idle: Vec<Client> = (0..FACES).map(|_| node.client(1)).collect();
+    wait_for("the faces to be taken", || node.control.snapshot().unwrap().surplus_connections > 0);
+    // The operator comes in at once.
+    let mut operator = node.client(0);
+    assert!(operator.faces().len() > FACES / 2);
+    // Others do as soon as somebody has been silent for long; the producer keeps its place though
+    // it is silent, too, because it has a route.
+    let mut reader = None;
+    wait_for("an idle connection to give way", || {
+        let mut client = node.client(1);
+        client.express("/app/file");
+        let is_in = producer.next_within(Duration::from_millis(100)).is_some();
+        reader = is_in.then_some(client);
+        is_in
+    });
+    producer.put(name("/app/file").view(), b"served", None);
+    let got = reader.unwrap().next().unwrap();
+    assert_eq!(got.data().content, b"served");
+    drop(idle);
+}
+
+#[test]
 fn a_reader_that_does_not_read_costs_a_bounded_queue() {
     const QUEUE_BYTES: usize = 256 << 10;
     let (node, _directory) =

@@ -70,6 +70,7 @@ fn many_faces_are_served_and_more_than_allowed_are_turned_away() {
     let node = Running::start(NodeConfig {
         listen: vec!["tcp://127.0.0.1:0".parse().unwrap()],
         faces_max: FACES + 1,
+        silent_face_ns: u64::MAX,
         ..NodeConfig::default()
     });
     let mut producer = node.client(0);

@@ -29,7 +29,7 @@ fn websockets_carry_packets_but_are_never_local() {
     assert!(page.next_within(SILENCE).is_none());
     let faces = node.client(1).faces();
     let face = faces.iter().find(|face| face.local_uri.starts_with("ws://")).unwrap();
-    assert_eq!((face.scope, face.mtu), (0, None));
+    assert_eq!((face.scope, face.mtu), (0, Some(8800)));
     drop(node);
     serving.join().unwrap();
 }

@@ -1,0 +1,91 @@
+//! Admission of connections: who finds room, and who gives way when there is none.
+//!
+//! Some places more than `faces_max` are kept for peers that the kernel vouches for (Unix sockets,
+//! memif), so that nobody on the network can lock the operator out. When the others are taken, a
+//! connection that a peer has opened and that has been silent gives way to a new one. The address
+//! with the most connections gives first, so one machine that opens a thousand competes with
+//! itself; of its connections those without a route go first, then those silent for longest.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+use byname_forwarder::{FaceId, Persistency};
+use byname_io::Connection;
+use tracing::info;
+
+use super::Node;
+use crate::links::Carrier;
+
+/// Places kept for vouched peers.
+const RESERVED: usize = 64;
+
+/// While nobody can give way, the faces are not searched again before this time has passed.
+const SEARCH_PAUSE_NS: u64 = 100_000_000;
+
+impl Node {
+    /// Whether a connection may become a face; a silent one may have to give way.
+    pub(super) fn admit(&mut self, connection: &Connection) -> bool {
+        let count = self.links.faces.len().saturating_sub(self.peers.len());
+        let is_vouched = connection.peer_credentials().is_some();
+        let reserved = if is_vouched { RESERVED } else { 0 };
+        if count < self.config.faces_max.saturating_add(reserved) {
+            return true;
+        }
+        let now_ns = self.clock.now_ns();
+        if now_ns < self.next_give_way_ns {
+            return false;
+        }
+        match self.silent_face(origin_of(connection), now_ns) {
+            Some(face) => {
+                info!(face = face.0, "a silent connection gives way to a new one");
+                self.drop_face(face);
+                true
+            }
+            None => {
+                self.next_give_way_ns = now_ns.saturating_add(SEARCH_PAUSE_NS);
+                false
+            }
+        }
+    }
+
+    /// The face that gives way to a newcomer from `newcomer`.
+    fn silent_face(&self, newcomer: Option<IpAddr>, now_ns: u64) -> Option<FaceId> {
+        let candidates: Vec<(FaceId, IpAddr, u64)> = self
+            .links
+            .faces
+            .iter()
+            .filter_map(|(face, link)| {
+                let origin = link.origin?;
+                let is_connection = matches!(link.carrier, Carrier::Connection(Some(_)));
+                let info = self.forwarder.face_info(*face)?;
+                let gives_way = is_connection && info.persistency == Persistency::OnDemand;
+                gives_way.then_some((*face, origin, link.last_active_ns))
+            })
+            .collect();
+        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+        for origin in candidates.iter().map(|(_, origin, _)| *origin).chain(newcomer) {
+            *counts.entry(origin).or_default() += 1;
+        }
+        let most = counts.values().copied().max()?;
+        let is_silent =
+            |active_ns: u64| now_ns.saturating_sub(active_ns) >= self.config.silent_face_ns;
+        candidates
+            .iter()
+            .filter(|(_, origin, active_ns)| counts[origin] == most && is_silent(*active_ns))
+            .min_by_key(|(face, _, active_ns)| (self.forwarder.has_routes(*face), *active_ns))
+            .map(|(face, ..)| *face)
+    }
+}
+
+/// The machine that a connection comes from: its address, or for IPv6 its network, of which one
+/// machine has all addresses. `None` for peers that the kernel vouches for.
+pub(super) fn origin_of(connection: &Connection) -> Option<IpAddr> {
+    let (_, authority) = connection.remote_uri().split_once("://")?;
+    let address: SocketAddr = authority.parse().ok()?;
+    Some(match address.ip() {
+        IpAddr::V6(ip) if ip.to_ipv4_mapped().is_none() => {
+            IpAddr::V6((u128::from(ip) >> 64 << 64).into())
+        }
+        ip => ip.to_canonical(),
+    })
+}
