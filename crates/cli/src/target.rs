@@ -181,7 +181,7 @@ impl Session {
 
     fn trust_on_first_use(&mut self) -> Outcome {
         let name = self.name.clone();
-        let found = self.run(|client, _| client.stat(&name))?;
+        let found = self.run(|client, _| client.lookup(&name))?;
         if let Trusted::FirstUse { key, identity } = found.trust {
             self.profile.trust(&identity, key)?;
             let shown = output::name(identity.view());

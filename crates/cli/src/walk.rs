@@ -1,6 +1,6 @@
 //! Walking a published tree, and a local one beside it.
 
-use byname_client::{Client, ClientError, Described};
+use byname_client::{Client, ClientError, ListedEntry};
 use byname_packet::Name;
 use byname_transfer::manifest::Entry;
 use byname_transfer::naming::is_safe_entry;
@@ -48,9 +48,9 @@ fn below(
 ) -> Result<(), ClientError> {
     let listing = match wanted {
         Wanted::Names => client.list(name)?,
-        Wanted::Details => client.list_described(name)?,
+        Wanted::Details => client.list_resolved(name)?,
     };
-    for Described { entry, details } in listing.described() {
+    for ListedEntry { entry, details } in listing.listed() {
         let safe = path.as_ref().filter(|_| is_safe_entry(entry.name));
         let found = Found {
             name: name.with_generic(entry.name),

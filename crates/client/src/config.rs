@@ -118,24 +118,34 @@ impl ClientConfig {
     }
 }
 
-/// A flag that ends a call from a signal handler or another thread.
+/// A flag that ends calls from a signal handler or another thread. Clones are the same flag.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    flag: Arc<AtomicBool>,
+    /// Ends them as well.
+    other: Option<Arc<AtomicBool>>,
+}
 
 impl Stop {
     /// Ends what runs now and everything that is started later. Safe in a signal handler.
     pub fn request(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.flag.store(true, Ordering::Relaxed);
     }
 
     /// Whether [`request`](Stop::request) was called.
     pub fn is_requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        let other = self.other.as_ref();
+        self.flag.load(Ordering::Relaxed) || other.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
     /// The flag itself, for signal libraries that want one.
     pub fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.flag)
+    }
+
+    /// Requested when this or `other` is.
+    pub(crate) fn or(&self, other: &Stop) -> Stop {
+        Stop { flag: self.flag(), other: Some(other.flag()) }
     }
 }
 

@@ -1,15 +1,18 @@
 //! Downloads: files and trees on their way to the local disk.
 //!
-//! [`file_job`] fetches one file into a [`part_file`], with [`reading`] for one version of it and
-//! [`identical`] for what is there already; [`tree`] fetches a directory, [`small_files`] many
-//! files of one segment, [`striped`] one file from several sources. [`local_dir`] and [`disk`] are
-//! the only ways to the file system.
+//! [`download_job`] is what a caller asks for: [`file_job`] fetches one file into a [`part_file`],
+//! with [`reading`] for one version of it and [`identical`] for what is there already, [`striped`]
+//! fetches it from several sources before, [`late`] its packet afterwards. [`tree`] fetches a
+//! directory, [`small_files`] many files of one segment. [`local_dir`] and [`disk`] are the only
+//! ways to the file system.
 
 pub(crate) mod context;
 pub(crate) mod copies;
 pub mod disk;
+pub(crate) mod download_job;
 pub(crate) mod file_job;
 pub(crate) mod identical;
+pub(crate) mod late;
 pub(crate) mod local_dir;
 pub(crate) mod part_file;
 pub(crate) mod progress;
@@ -17,3 +20,5 @@ pub(crate) mod reading;
 pub(crate) mod small_files;
 pub(crate) mod striped;
 pub(crate) mod tree;
+pub(crate) mod tree_job;
+pub(crate) mod tree_report;

@@ -1,9 +1,9 @@
 //! The engine: one event loop for any number of jobs, without I/O.
 //!
 //! [`machine`] is the loop: frames in, frames out, deadlines. [`job`] is what it runs, [`run`] the
-//! jobs of one call, [`routes`] says which of them waits for a packet, [`sources`] which of several
-//! sources is asked. [`completion`] is where jobs leave answers for callers. Nothing here touches a
-//! socket, a file, a clock or a thread.
+//! jobs of one source, [`routes`] says which of them waits for a packet, [`sources`] which of
+//! several peers is asked. [`shared`] is what all jobs share, [`completion`] is where answers for
+//! callers are left. Nothing here touches a socket, a file, a clock or a thread.
 
 pub(crate) mod completion;
 pub(crate) mod job;
@@ -12,4 +12,5 @@ pub(crate) mod path;
 pub(crate) mod random;
 pub(crate) mod routes;
 pub(crate) mod run;
+pub(crate) mod shared;
 pub(crate) mod sources;

@@ -116,6 +116,9 @@ pub enum ClientError {
     /// The system gives no thread.
     #[error("no thread for the client: {0}")]
     Thread(std::io::Error),
+    /// The file was opened by another client.
+    #[error("the file was opened by another client")]
+    OtherClient,
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -140,6 +143,20 @@ impl fmt::Display for Limit {
 }
 
 impl ClientError {
+    /// The same error for one more caller, if it is one that ends all calls.
+    pub(crate) fn repeated(&self) -> Option<Self> {
+        match self {
+            ClientError::Unreachable { endpoint } => {
+                Some(ClientError::Unreachable { endpoint: endpoint.clone() })
+            }
+            ClientError::Disconnected { endpoint, .. } => {
+                Some(ClientError::Disconnected { endpoint: endpoint.clone(), source: None })
+            }
+            ClientError::Interrupted => Some(ClientError::Interrupted),
+            _ => None,
+        }
+    }
+
     /// What a caller can do about it.
     pub fn class(&self) -> ErrorClass {
         match self {
@@ -158,6 +175,7 @@ impl ClientError {
             | ClientError::InTheWay { .. }
             | ClientError::Exists { .. }
             | ClientError::TooMany { .. }
+            | ClientError::OtherClient
             | ClientError::Thread(_)
             | ClientError::ListingTooLarge { .. } => ErrorClass::Permanent,
         }

@@ -11,3 +11,4 @@ pub(crate) mod listing;
 pub(crate) mod name;
 pub(crate) mod resolved;
 pub(crate) mod stage;
+pub(crate) mod stat;

@@ -1,14 +1,20 @@
 //! Sessions: the public API, the connection, and the threads.
 //!
-//! [`client`] runs every call on the caller's thread, [`handle`] sends [`command`]s through a
-//! [`queue`] to the [`executor`] on a thread of its own, [`transfer`] is for whoever has frames and
-//! time from elsewhere. [`driver`] runs the engine over the connection of [`net`].
+//! All façades send [`command`]s to one [`executor`]. [`client`] runs it on its caller's thread,
+//! [`handle`] through a [`queue`] on a [`thread`] of its own, [`transfer`] for whoever has frames
+//! and time from elsewhere. [`driver`] runs the engine over the connection of [`net`], [`stripes`]
+//! several of them for one file.
 
 pub(crate) mod client;
 pub(crate) mod command;
 pub(crate) mod driver;
 pub(crate) mod executor;
+pub(crate) mod executor_job;
+pub(crate) mod files;
 pub(crate) mod handle;
 pub(crate) mod net;
+pub(crate) mod pending;
 pub(crate) mod queue;
+pub(crate) mod stripes;
+pub(crate) mod thread;
 pub mod transfer;

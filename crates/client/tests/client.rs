@@ -15,6 +15,7 @@ mod refuse;
 #[path = "client/resume.rs"]
 mod resume;
 #[path = "client/server.rs"]
+#[allow(dead_code)]
 mod server;
 #[path = "client/session.rs"]
 mod session;

@@ -2,7 +2,7 @@
 
 use crate::exit::{Failure, Outcome};
 use crate::target::{Pace, ReadArgs, Session};
-use byname_client::{Client, ClientError, FoundFile, RANGES_MAX};
+use byname_client::{Client, ClientError, LocalFile, RANGES_MAX};
 use byname_packet::Name;
 use byname_profile::Paths;
 use byname_transfer::congestion::Congestion;
@@ -118,7 +118,7 @@ fn batch_count(ranges: &[Range<u64>]) -> usize {
 /// Writes small ranges, which travel together, in the order asked.
 fn write_batch(
     client: &mut Client,
-    file: &FoundFile,
+    file: &LocalFile,
     ranges: &[Range<u64>],
     write: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
 ) -> Result<(), ClientError> {

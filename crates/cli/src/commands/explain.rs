@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     explainer.route(name.view())?;
     explainer.discover(name.view())?;
     let started = Instant::now();
-    let found = session.run(|client, name| client.stat(name));
+    let found = session.run(|client, name| client.lookup(name));
     let elapsed = started.elapsed();
     let found = match found {
         Ok(found) => found,

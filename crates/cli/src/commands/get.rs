@@ -237,7 +237,7 @@ fn some_failed(report: &TreeReport, missing: &[PathBuf], failed: u64) -> Failure
 
 fn dry_run(args: &Args, session: &mut Session, filter: &Filter, target: &Path) -> Outcome {
     if !args.recursive {
-        let found = session.run(|client, name| client.stat(name))?;
+        let found = session.run(|client, name| client.lookup(name))?;
         let size = found.metadata.size.map(output::size).unwrap_or_default();
         output::out_line(&format!("{}  {size}", target.display()));
         return Ok(());

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let mut session = Session::open(&args.target, &args.read, Pace::default(), paths)?;
     session.run(|client, name| match list(args, client, name) {
         Err(error) if failure::is_a_file(&error) => {
-            let details = Details::of(&client.stat(name)?);
+            let details = Details::of(&client.lookup(name)?);
             show(args, name, &output::name(name.view()), Some(&details), false);
             Ok(())
         }
@@ -59,7 +59,7 @@ fn list(args: &Args, client: &mut Client, name: &Name) -> Result<(), ClientError
             relative.view().components().map(|c| output::component(c.value)).collect();
         let details = match &found.details {
             Some(entry) => Some(Details::of_entry(entry)),
-            None if args.long => Some(Details::of(&client.stat(&found.name)?)),
+            None if args.long => Some(Details::of(&client.lookup(&found.name)?)),
             None => None,
         };
         show(args, &found.name, &shown.join("/"), details.as_ref(), found.is_directory);

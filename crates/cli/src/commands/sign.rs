@@ -137,7 +137,7 @@ impl Signing<'_> {
 
     /// Signs what lies in one directory; the directories in it are returned.
     fn directory(&mut self, name: &Name, path: &Path) -> Outcome<Vec<Name>> {
-        let manifest = self.client.list_described(name)?;
+        let manifest = self.client.list_resolved(name)?;
         let plain = self.client.list(name)?;
         let (mut below, mut signed) = (Vec::new(), Vec::new());
         for entry in manifest.safe_entries() {
@@ -146,7 +146,7 @@ impl Signing<'_> {
                 below.push(child);
                 continue;
             }
-            match self.client.stat(&child) {
+            match self.client.lookup(&child) {
                 Ok(found) => signed.push((path.join(OsStr::from_bytes(entry.name)), found)),
                 Err(error) => {
                     self.counts.failed += 1;

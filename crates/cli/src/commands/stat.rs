@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         output::out_line(&format!("{sum}  {shown}"));
         return Ok(());
     }
-    let found = session.run(|client, name| client.stat(name))?;
+    let found = session.run(|client, name| client.lookup(name))?;
     let key = key(&found);
     let mut fields = json!({ "name": shown });
     if let (Value::Object(fields), Value::Object(more)) = (&mut fields, describe(&found)) {
@@ -102,7 +102,7 @@ fn print(fields: &serde_json::Map<String, Value>, insecure: bool) {
 
 fn checksum(session: &mut Session, algorithm: Algorithm) -> Outcome<String> {
     if algorithm == Algorithm::B3 {
-        let found = session.run(|client, name| client.stat(name))?;
+        let found = session.run(|client, name| client.lookup(name))?;
         if found.metadata.is_directory() {
             return Err(Failure::new(crate::exit::Code::Other, "a directory has no checksum"));
         }

@@ -130,7 +130,7 @@ impl Comparison<'_> {
         };
         let published = match known {
             Some(known) => known,
-            None => Published::of(&client.stat(name)?.metadata),
+            None => Published::of(&client.lookup(name)?.metadata),
         };
         let failed = |source| ClientError::LocalDisk { path: local.clone(), source };
         // A link inside a tree is published as what it leads to.

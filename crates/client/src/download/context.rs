@@ -8,7 +8,7 @@ use byname_transfer::discovery::Discovered;
 use crate::config::ClientConfig;
 use crate::download::part_file::Attributes;
 use crate::download::progress::{Event, Progress};
-use crate::lookup::listing::Described;
+use crate::lookup::listing::ListedEntry;
 
 /// How files are put in place.
 #[derive(Clone, Copy, Debug, Default)]
@@ -58,7 +58,7 @@ pub(crate) fn attributes(discovered: &Discovered) -> Attributes {
 }
 
 /// Attributes that a manifest announces for a file.
-pub(crate) fn listed_attributes(described: &Described<'_>) -> Attributes {
+pub(crate) fn listed_attributes(described: &ListedEntry<'_>) -> Attributes {
     let details = described.details;
     Attributes {
         mode: details.map(|details| details.mode),

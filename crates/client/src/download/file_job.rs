@@ -18,7 +18,7 @@ use byname_transfer::request::{Context, Request};
 
 use crate::config::nanoseconds;
 use crate::download::context::{FileContext, attributes};
-use crate::download::identical;
+use crate::download::identical::{self, AtTarget, Comparison};
 use crate::download::part_file::{PartFile, Placement, Target};
 use crate::download::progress::{Event, FileOutcome, FileReport};
 use crate::download::reading::Reading;
@@ -40,6 +40,13 @@ const GONE_MAX: u32 = 8;
 
 type State = Stage<NameLookup, Reading>;
 
+/// A file at the target that may be this version.
+struct Comparing {
+    comparison: Box<Comparison>,
+    plan: ObjectPlan,
+    discovered: Discovered,
+}
+
 /// The job; done when it has an outcome.
 pub(crate) struct FileJob<'a> {
     context: Rc<FileContext<'a>>,
@@ -60,6 +67,7 @@ pub(crate) struct FileJob<'a> {
     whole: Option<PartFile>,
     /// The version to read, known without asking.
     resolved: Option<Box<Discovered>>,
+    comparing: Option<Box<Comparing>>,
     outcome: Option<Result<FileReport, ClientError>>,
 }
 
@@ -89,6 +97,7 @@ impl<'a> FileJob<'a> {
             progressed_bytes: 0,
             whole: None,
             resolved: None,
+            comparing: None,
             outcome: None,
         }
     }
@@ -169,19 +178,44 @@ impl<'a> FileJob<'a> {
         }
         let is_insecure = discovered.trust == Trusted::Insecure;
         let plan = ObjectPlan::new(&discovered.metadata, is_insecure)?;
-        if let Some(outcome) =
-            identical::outcome_at(&self.target, &self.context, &discovered, &plan)?
-        {
-            let size = plan.size.unwrap_or(0);
-            let version = discovered.version;
-            return Ok(Some(FileReport {
-                outcome,
-                version,
-                size,
-                fetched_bytes: 0,
-                reused_bytes: 0,
-            }));
+        match identical::look_at(&self.target, &self.context, &plan)? {
+            AtTarget::Nothing => self.begin_reading(plan, discovered, ahead).map(|()| None),
+            AtTarget::Kept => {
+                Ok(Some(untouched(FileOutcome::Kept, &discovered, plan.size.unwrap_or(0))))
+            }
+            AtTarget::Candidate(comparison) => {
+                self.state = State::Done;
+                self.comparing = Some(Box::new(Comparing { comparison, plan, discovered }));
+                Ok(None)
+            }
         }
+    }
+
+    /// Compares some of what stands at the target. True if there is more to compare.
+    fn compare(&mut self, now_ns: u64) -> bool {
+        let Some(mut comparing) = self.comparing.take() else { return false };
+        let Some(is_same) = comparing.comparison.step(&self.target) else {
+            self.comparing = Some(comparing);
+            return true;
+        };
+        let Comparing { comparison, plan, discovered } = *comparing;
+        self.progressed_ns = now_ns;
+        if is_same {
+            let size = plan.size.unwrap_or(0);
+            let outcome = comparison.take_over(&self.target, &self.context, &discovered);
+            self.finish(outcome.map(|outcome| untouched(outcome, &discovered, size)));
+        } else if let Err(error) = self.begin_reading(plan, discovered, &mut None) {
+            self.finish(Err(error));
+        }
+        false
+    }
+
+    fn begin_reading(
+        &mut self,
+        plan: ObjectPlan,
+        discovered: Discovered,
+        ahead: &mut Option<Box<Reader>>,
+    ) -> Result<(), ClientError> {
         if self.last_version != Some(discovered.version) {
             self.versions += 1;
             self.gone_count = 0;
@@ -193,7 +227,7 @@ impl<'a> FileJob<'a> {
         reading.go_on_with(ahead);
         self.context.report(Event::FileStarted { path: &self.target.shown, size });
         self.state = State::Reading(Box::new(reading));
-        Ok(None)
+        Ok(())
     }
 
     /// What was asked for ahead counts now.
@@ -311,6 +345,7 @@ impl<'a> FileJob<'a> {
             size,
             fetched_bytes,
             reused_bytes,
+            sources: Vec::new(),
         };
         let sealed = part.seal(size, attributes(&discovered));
         if sealed.is_ok() {
@@ -336,6 +371,12 @@ impl<'a> FileJob<'a> {
     pub(crate) fn take_whole(&mut self) -> Option<PartFile> {
         self.whole.take()
     }
+}
+
+/// The report of a file that is left as it is.
+fn untouched(outcome: FileOutcome, discovered: &Discovered, size: u64) -> FileReport {
+    let (version, sources) = (discovered.version, Vec::new());
+    FileReport { outcome, version, size, fetched_bytes: 0, reused_bytes: 0, sources }
 }
 
 impl Job for FileJob<'_> {
@@ -367,6 +408,9 @@ impl Job for FileJob<'_> {
         }
         self.paused_until_ns = 0;
         self.begin_resolved(context.now_ns);
+        if self.compare(context.now_ns) {
+            return None;
+        }
         if let State::Reading(reading) = &mut self.state
             && reading.reader.wants_local()
         {
@@ -388,6 +432,9 @@ impl Job for FileJob<'_> {
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
+        if self.comparing.is_some() || self.resolved.is_some() {
+            return Some(0);
+        }
         match &self.state {
             State::LookingUp(_) if self.paused_until_ns > 0 => Some(self.paused_until_ns),
             State::Reading(reading)

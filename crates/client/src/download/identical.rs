@@ -7,46 +7,100 @@ use byname_transfer::discovery::Discovered;
 use byname_transfer::reader::ObjectPlan;
 use rustix::fs::FileType;
 
-use crate::config::Stop;
 use crate::download::context::{FileContext, attributes, listed_attributes};
 use crate::download::local_dir::LocalDir;
 use crate::download::part_file::{Target, os_name, set_attributes};
 use crate::download::progress::{Event, FileOutcome, FileReport};
 use crate::error::ClientError;
-use crate::lookup::listing::Described;
+use crate::lookup::listing::ListedEntry;
 
-/// What there is to say of the target if nothing has to be read.
-pub(crate) fn outcome_at(
-    target: &Target,
-    context: &FileContext<'_>,
-    discovered: &Discovered,
-    plan: &ObjectPlan,
-) -> Result<Option<FileOutcome>, ClientError> {
-    let Some(stat) = target.stat()? else { return Ok(None) };
-    if context.options.no_clobber {
-        return Ok(Some(FileOutcome::Kept));
-    }
-    let (Some(root), Some(size)) = (plan.root(), plan.size) else { return Ok(None) };
-    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    if !is_file || u64::try_from(stat.st_size) != Ok(size) {
-        return Ok(None);
-    }
-    // A target that cannot be read may still be replaced.
-    let Ok(file) = target.open() else { return Ok(None) };
-    if hash_file(target, &file, size, &context.config.stop) != Some(root) {
-        return Ok(None);
-    }
-    set_attributes(&file, attributes(discovered)).map_err(|error| target.error(error))?;
-    context.keep(&file, discovered);
-    Ok(Some(FileOutcome::Identical))
+/// Bytes hashed before others have their turn.
+const SLICE_BYTES: usize = 1 << 20;
+
+/// What stands at the target.
+pub(crate) enum AtTarget {
+    /// Nothing that counts.
+    Nothing,
+    /// Something that shall not be replaced.
+    Kept,
+    /// A file of the right size: it may be the version itself.
+    Candidate(Box<Comparison>),
 }
 
-/// What need not be done for a file, because of what stands in its place; decided without
-/// asking anybody.
+/// Looks at the target, without reading it.
+pub(crate) fn look_at(
+    target: &Target,
+    context: &FileContext<'_>,
+    plan: &ObjectPlan,
+) -> Result<AtTarget, ClientError> {
+    let Some(stat) = target.stat()? else { return Ok(AtTarget::Nothing) };
+    if context.options.no_clobber {
+        return Ok(AtTarget::Kept);
+    }
+    let (Some(root), Some(size)) = (plan.root(), plan.size) else { return Ok(AtTarget::Nothing) };
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if !is_file || u64::try_from(stat.st_size) != Ok(size) {
+        return Ok(AtTarget::Nothing);
+    }
+    // A target that cannot be read may still be replaced.
+    Ok(match target.open() {
+        Ok(file) => AtTarget::Candidate(Box::new(Comparison::new(file, size, root))),
+        Err(_) => AtTarget::Nothing,
+    })
+}
+
+/// Comparison of a file with a version, a slice at a time: a file of gigabytes holds up nobody.
+pub(crate) struct Comparison {
+    file: File,
+    root: Hash,
+    builder: Option<TreeBuilder>,
+    buffer: Vec<u8>,
+    offset: u64,
+}
+
+impl Comparison {
+    fn new(file: File, size: u64, root: Hash) -> Self {
+        let builder = Some(TreeBuilder::new(size));
+        Comparison { file, root, builder, buffer: vec![0; SLICE_BYTES], offset: 0 }
+    }
+
+    /// Hashes the next slice. Says whether it is the same when that is certain.
+    pub(crate) fn step(&mut self, target: &Target) -> Option<bool> {
+        let read = target.disk.read_at(&self.file, &target.shown, &mut self.buffer, self.offset);
+        match (read, &mut self.builder) {
+            (Ok(0), builder) => {
+                let tree = builder.take().and_then(|builder| builder.finish().ok());
+                Some(tree.is_some_and(|tree| tree.root == self.root))
+            }
+            (Ok(count), Some(builder)) => {
+                self.offset += count as u64;
+                builder.push(&self.buffer[..count]).is_err().then_some(false)
+            }
+            (Err(error), _) if error.kind() == std::io::ErrorKind::Interrupted => None,
+            _ => Some(false),
+        }
+    }
+
+    /// The file is the version: gives it what else the publisher says of it.
+    pub(crate) fn take_over(
+        &self,
+        target: &Target,
+        context: &FileContext<'_>,
+        discovered: &Discovered,
+    ) -> Result<FileOutcome, ClientError> {
+        let set = set_attributes(&self.file, attributes(discovered));
+        set.map_err(|error| target.error(error))?;
+        context.keep(&self.file, discovered);
+        Ok(FileOutcome::Identical)
+    }
+}
+
+/// Report of a file that need not be fetched, because of what stands in its place; decided
+/// without asking anybody.
 pub(crate) fn report_at(
     context: &FileContext<'_>,
     local: &LocalDir,
-    described: &Described<'_>,
+    described: &ListedEntry<'_>,
 ) -> Option<FileReport> {
     let details = described.details.filter(|_| !local.is_new)?;
     let version = details.version?;
@@ -64,37 +118,26 @@ pub(crate) fn report_at(
             return None;
         }
         if context.options.checksum {
-            let file = target.open().ok()?;
-            let found = hash_file(&target, &file, size, &context.config.stop)?;
-            (*found.as_bytes() == root).then_some(())?;
+            // Larger ones are compared by a job of their own.
+            let is_small = size <= SLICE_BYTES as u64;
+            let file = is_small.then(|| target.open().ok()).flatten()?;
+            let mut comparison = Comparison::new(file, size, Hash(root));
+            let is_same = std::iter::from_fn(|| Some(comparison.step(&target))).flatten().next()?;
+            is_same.then_some(())?;
         }
         if stat.st_mode & 0o777 != u32::from(details.mode) & 0o777 {
             set_attributes(&target.open().ok()?, listed_attributes(described)).ok()?;
         }
         FileOutcome::Identical
     };
-    let report =
-        FileReport { outcome, version: version.number, size, fetched_bytes: 0, reused_bytes: 0 };
+    let report = FileReport {
+        outcome,
+        version: version.number,
+        size,
+        fetched_bytes: 0,
+        reused_bytes: 0,
+        sources: Vec::new(),
+    };
     context.report(Event::FileDone { path: &target.shown, report: &report });
     Some(report)
-}
-
-/// The root of the file at `target`, `None` if it has another size, cannot be read, or there is no
-/// time for it.
-fn hash_file(target: &Target, file: &File, size: u64, stop: &Stop) -> Option<Hash> {
-    let mut builder = TreeBuilder::new(size);
-    let mut buffer = vec![0; 1 << 20];
-    let mut offset = 0;
-    while !stop.is_requested() {
-        match target.disk.read_at(file, &target.shown, &mut buffer, offset) {
-            Ok(0) => return builder.finish().ok().map(|tree| tree.root),
-            Ok(count) => {
-                builder.push(&buffer[..count]).ok()?;
-                offset += count as u64;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return None,
-        }
-    }
-    None
 }

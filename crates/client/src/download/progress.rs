@@ -88,12 +88,12 @@ impl<P: Progress + ?Sized> Progress for &mut P {
 
 /// Adds to what is told who was asked.
 pub(crate) struct Named<'a> {
-    inner: &'a mut dyn Progress,
+    inner: Box<dyn Progress + 'a>,
     asked: Arc<Mutex<String>>,
 }
 
 impl<'a> Named<'a> {
-    pub(crate) fn new(inner: &'a mut dyn Progress, asked: Arc<Mutex<String>>) -> Self {
+    pub(crate) fn new(inner: Box<dyn Progress + 'a>, asked: Arc<Mutex<String>>) -> Self {
         Named { inner, asked }
     }
 }
@@ -131,7 +131,7 @@ pub enum FileOutcome {
 }
 
 /// What was done for a file, in numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileReport {
     /// What was done.
     pub outcome: FileOutcome,
@@ -143,4 +143,19 @@ pub struct FileReport {
     pub fetched_bytes: u64,
     /// Bytes that an earlier run had left.
     pub reused_bytes: u64,
+    /// What each source has brought, if it came from several at once.
+    pub sources: Vec<SourceReport>,
+}
+
+/// What a source has brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceReport {
+    /// Where it is.
+    pub endpoint: String,
+    /// Verified bytes that came from it.
+    pub bytes: u64,
+    /// Pieces from it that did not verify.
+    pub refused_count: u64,
+    /// Why it was left, if it was.
+    pub left: Option<String>,
 }

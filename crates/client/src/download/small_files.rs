@@ -25,7 +25,7 @@ use crate::download::part_file::{Attributes, is_part_name, os_name};
 use crate::download::progress::{Event, FileOutcome, FileReport};
 use crate::engine::job::Job;
 use crate::error::ClientError;
-use crate::lookup::listing::Described;
+use crate::lookup::listing::ListedEntry;
 
 /// Files of one batch.
 pub(crate) const BATCH_MAX: usize = 1024;
@@ -46,7 +46,7 @@ pub(crate) struct Item {
 
 impl Item {
     /// A file that is small.
-    pub(crate) fn new(described: &Described<'_>) -> Option<Self> {
+    pub(crate) fn new(described: &ListedEntry<'_>) -> Option<Self> {
         let details = described.details?;
         let version = details.version?;
         Some(Item {
@@ -71,7 +71,7 @@ pub(crate) enum ItemState {
 
 /// Whether a file is fetched with others of its kind: it has one segment, and its version and
 /// root are known.
-pub(crate) fn is_small(context: &FileContext<'_>, described: &Described<'_>) -> bool {
+pub(crate) fn is_small(context: &FileContext<'_>, described: &ListedEntry<'_>) -> bool {
     let is_plain = !context.options.sync && !is_part_name(described.entry.name);
     is_plain
         && described.details.is_some_and(|details| {
@@ -197,6 +197,7 @@ impl<'a> SmallFiles<'a> {
                     size: item.size,
                     fetched_bytes: bytes,
                     reused_bytes: 0,
+                    sources: Vec::new(),
                 };
                 self.context.report(Event::FileDone { path: &path, report: &report });
                 self.settle(place);

@@ -1,23 +1,24 @@
 //! One large file from several sources at once.
 //!
-//! Each source has a thread, a connection and so a window of its own. Pieces of the file wait in
-//! one queue, and whoever has room takes the next, so a fast source does more. A source that fails,
-//! falls silent or keeps sending what is not genuine is left; its pieces go back to the queue.
+//! Each source has a thread, a connection and so a window of its own, which the session wing runs
+//! ([`StripeRunner`]). Pieces of the file wait in one queue, and whoever has room takes the next,
+//! so a fast source does more. A source that fails, falls silent or keeps sending what does not
+//! verify is left; its pieces go back to the queue. Meanwhile the engine goes on with other calls.
 //!
-//! What is proved is written to the part file at once, and that is all: an ordinary download
-//! follows, finds it there, checks it once more, fetches what is missing and puts the file in
+//! Verified bytes are written to the part file at once, and that is all: an ordinary download
+//! follows, finds them there, checks them once more, fetches what is missing and puts the file in
 //! place. So nothing that goes wrong here can do more harm than cost time.
 //!
-//! Invariants: only what the root proves is written; each piece is with one source at a time;
-//! when the last thread ends, so has every use of the part file.
+//! Invariants: only what the root verifies is written; each piece is with one source at a time;
+//! a thread reports its end after its last use of the part file.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::Range;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use byname_io::Endpoint;
@@ -29,21 +30,21 @@ use byname_transfer::reader::{ObjectPlan, Proof, Reader, Selection};
 use byname_transfer::request::{Context, Request};
 use byname_transfer::verify::Output;
 
-use crate::config::{ClientConfig, Stop};
+use crate::config::{ClientConfig, Stop, nanoseconds};
 use crate::download::disk::Disk;
 use crate::download::part_file::{PartFile, Target};
-use crate::download::progress::{Event, Progress};
+use crate::download::progress::{Event, Progress, SourceReport};
 use crate::download::reading::in_words;
 use crate::engine::job::{Job, JobSource};
+use crate::engine::shared::Shared;
 use crate::error::ClientError;
-use crate::session::driver::Driver;
 
 /// Smaller files come from one source.
 const SIZE_MIN: u64 = 16 << 20;
 /// What a source takes at a time: four nodes of the tree.
 const PIECE_BYTES: u64 = 8 << 20;
 /// Pieces that one source works on: the next begins before the one before has ended.
-const PIECES_AT_ONCE: usize = 2;
+pub(crate) const PIECES_AT_ONCE: usize = 2;
 /// Sources asked at the same time.
 const SOURCES_MAX: usize = 8;
 /// A source that says nothing for so long is left.
@@ -55,29 +56,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const REFUSED_FREE: u64 = 3;
 const UNITS_PER_REFUSAL: u64 = 32;
 
-/// What a source has brought.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourceReport {
-    /// Where it is.
-    pub endpoint: String,
-    /// Proved bytes that came from it.
-    pub bytes: u64,
-    /// Pieces from it that were not genuine.
-    pub refused_count: u64,
-    /// Why it was left, if it was.
-    pub left: Option<String>,
-}
-
 /// What is common to all sources.
-struct Work<'a> {
-    plan: &'a ObjectPlan,
+struct Work {
+    plan: ObjectPlan,
     file: File,
     disk: Disk,
-    shown: &'a Path,
+    shown: PathBuf,
     pieces: Mutex<Pieces>,
     /// A piece came back, or the last one was brought.
     changed: Condvar,
-    /// The disk refuses to take more; the ordinary download will say why.
+    /// Verified bytes that were written.
+    fetched_bytes: AtomicU64,
+    /// Nobody wants the file any more, or the disk refuses to take more; then the ordinary
+    /// download will say why.
     is_over: AtomicBool,
 }
 
@@ -88,7 +79,7 @@ struct Pieces {
     taken: usize,
 }
 
-impl Work<'_> {
+impl Work {
     fn pieces(&self) -> MutexGuard<'_, Pieces> {
         self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,15 +117,14 @@ impl Work<'_> {
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) {
-        if self.disk.write_all_at(&self.file, self.shown, bytes, offset).is_err() {
+        if self.disk.write_all_at(&self.file, &self.shown, bytes, offset).is_err() {
             self.is_over.store(true, Ordering::Relaxed);
         }
     }
 }
 
-/// What threads tell the one that waits for them.
+/// What the sources report to the download.
 enum Note {
-    Fetched(u64),
     Refused { what: String, endpoint: String },
     Ended(SourceReport),
 }
@@ -157,133 +147,208 @@ fn config_for(config: &ClientConfig) -> ClientConfig {
     }
 }
 
-/// Fetches what the sources have to the part file. Nothing happens if an earlier run has left
-/// something there.
-pub(crate) fn fetch(
-    plan: &ObjectPlan,
-    target: &Target,
-    sources: &[Endpoint],
-    config: &ClientConfig,
-    progress: &mut dyn Progress,
-) -> Result<Vec<SourceReport>, ClientError> {
-    let Proof::Root { size, .. } = plan.proof else { return Ok(Vec::new()) };
-    let part = PartFile::open(target.clone(), Some(size))?;
-    if part.claimed_units(size).iter().next().is_some() {
-        return Ok(Vec::new());
+/// Runs sources side by side, each on a thread with a connection of its own.
+pub(crate) trait StripeRunner {
+    /// Where the sources are.
+    fn endpoints(&self) -> &[Endpoint];
+    /// Begins to run one of them. A source that cannot be run is dropped.
+    fn start(&self, source: StripeSource, endpoint: Endpoint, config: ClientConfig);
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub(crate) struct StripeReport {
+    /// By source, in the order of their endpoints.
+    pub(crate) sources: Vec<SourceReport>,
+}
+
+impl StripeReport {
+    /// Bytes brought. The last unit counts as a whole one where units are found again.
+    pub(crate) fn unit_bytes(&self) -> u64 {
+        let bytes = self.sources.iter().map(|source| source.bytes).sum::<u64>();
+        bytes.next_multiple_of(UNIT_BYTES as u64)
     }
-    let file = part.file().try_clone().map_err(|error| target.error(error))?;
-    let pieces = (0..size.div_ceil(PIECE_BYTES)).map(|number| {
-        let start = number * PIECE_BYTES;
-        start..(start + PIECE_BYTES).min(size)
-    });
-    let pieces = Mutex::new(Pieces { waiting: pieces.collect(), taken: 0 });
-    let (disk, shown) = (target.disk.clone(), target.shown.as_path());
-    let (changed, is_over) = (Condvar::new(), AtomicBool::new(false));
-    let work = Work { plan, file, disk, shown, pieces, changed, is_over };
-    let mut reports = Vec::new();
-    std::thread::scope(|scope| {
-        let (notes, told) = channel();
-        for endpoint in sources.iter().take(SOURCES_MAX) {
-            let source = Source::new(&work, endpoint, notes.clone(), config.retries);
-            let config = config_for(config);
-            scope.spawn(move || source.run(endpoint, config));
+}
+
+/// A file on its way from several sources.
+pub(crate) struct Striping {
+    work: Arc<Work>,
+    /// Locks the part file.
+    part: PartFile,
+    notes: Receiver<Note>,
+    running: usize,
+    reported_bytes: u64,
+    report: StripeReport,
+}
+
+impl Striping {
+    /// Begins to fetch what the sources have to the part file. `None` if an earlier run has left
+    /// something there.
+    pub(crate) fn begin(
+        plan: ObjectPlan,
+        target: &Target,
+        config: &ClientConfig,
+        runner: &dyn StripeRunner,
+    ) -> Result<Option<Self>, ClientError> {
+        let Proof::Root { size, .. } = plan.proof else { return Ok(None) };
+        let part = PartFile::open(target.clone(), Some(size))?;
+        if part.claimed_units(size).iter().next().is_some() {
+            return Ok(None);
         }
-        drop(notes);
-        for note in told {
+        let pieces = (0..size.div_ceil(PIECE_BYTES)).map(|number| {
+            let start = number * PIECE_BYTES;
+            start..(start + PIECE_BYTES).min(size)
+        });
+        let work = Arc::new(Work {
+            plan,
+            file: part.file().try_clone().map_err(|error| target.error(error))?,
+            disk: target.disk.clone(),
+            shown: target.shown.clone(),
+            pieces: Mutex::new(Pieces { waiting: pieces.collect(), taken: 0 }),
+            changed: Condvar::new(),
+            fetched_bytes: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+        });
+        let (sender, notes) = channel();
+        let mut running = 0;
+        for endpoint in runner.endpoints().iter().take(SOURCES_MAX) {
+            let source = StripeSource::new(&work, endpoint, sender.clone(), config.retries);
+            running += 1;
+            runner.start(source, endpoint.clone(), config_for(config));
+        }
+        let (reported_bytes, report) = (0, StripeReport::default());
+        let striping = Striping { work, part, notes, running, reported_bytes, report };
+        Ok(Some(striping))
+    }
+
+    /// Takes what the sources have reported, and passes on what a caller wants to hear.
+    pub(crate) fn report_to(&mut self, events: &mut dyn Progress) {
+        while let Ok(note) = self.notes.try_recv() {
             match note {
-                Note::Fetched(bytes) => progress.on_event(Event::Fetched { bytes }),
                 Note::Refused { what, endpoint } => {
                     let (what, endpoint) = (&what[..], Some(&endpoint[..]));
-                    progress.on_event(Event::Refused { path: shown, what, endpoint });
+                    let path = &*self.work.shown;
+                    events.on_event(Event::Refused { path, what, endpoint });
                 }
-                Note::Ended(report) => reports.push(report),
+                Note::Ended(report) => {
+                    self.running -= 1;
+                    self.report.sources.push(report);
+                }
             }
         }
-    });
-    reports.sort_by(|a, b| a.endpoint.cmp(&b.endpoint));
-    Ok(reports)
+        let fetched_bytes = self.work.fetched_bytes.load(Ordering::Relaxed);
+        let bytes = fetched_bytes - std::mem::replace(&mut self.reported_bytes, fetched_bytes);
+        if bytes > 0 {
+            events.on_event(Event::Fetched { bytes });
+        }
+    }
+
+    /// Every source has ended.
+    pub(crate) fn is_done(&self) -> bool {
+        self.running == 0
+    }
+
+    /// What they brought; the part file is free again.
+    pub(crate) fn into_report(mut self) -> StripeReport {
+        self.report.sources.sort_by(|a, b| a.endpoint.cmp(&b.endpoint));
+        std::mem::take(&mut self.report)
+    }
+}
+
+impl Drop for Striping {
+    fn drop(&mut self) {
+        self.work.is_over.store(true, Ordering::Relaxed);
+        self.work.changed.notify_all();
+        tracing::trace!(path = %self.part.shown().display(), "no more pieces are given out");
+    }
 }
 
 /// One source: gives out pieces as jobs and takes them back.
-struct Source<'a> {
-    work: &'a Work<'a>,
-    report: SourceReport,
-    notes: Sender<Note>,
+pub(crate) struct StripeSource {
+    work: Arc<Work>,
     fetch: FetchConfig,
+    /// The last field: it reports the end when the part file is not used any more.
+    ending: Ending,
 }
 
-impl<'a> Source<'a> {
-    fn new(work: &'a Work<'a>, endpoint: &Endpoint, notes: Sender<Note>, retries: u32) -> Self {
+/// Reports the end of a source when it is dropped, however that comes.
+struct Ending {
+    report: SourceReport,
+    notes: Sender<Note>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let endpoint = std::mem::take(&mut self.report.endpoint);
+        let left = self.report.left.take();
+        // The download may be gone.
+        let _ = self.notes.send(Note::Ended(SourceReport { endpoint, left, ..self.report }));
+    }
+}
+
+impl StripeSource {
+    fn new(work: &Arc<Work>, endpoint: &Endpoint, notes: Sender<Note>, retries: u32) -> Self {
         let endpoint = endpoint.to_string();
         let report = SourceReport { endpoint, bytes: 0, refused_count: 0, left: None };
-        let silence_ns = u64::try_from(SILENCE.as_nanos()).expect("seconds");
-        let fetch = FetchConfig { retries, silence_ns, ..FetchConfig::default() };
-        Source { work, report, notes, fetch }
+        let fetch =
+            FetchConfig { retries, silence_ns: nanoseconds(SILENCE), ..FetchConfig::default() };
+        StripeSource { work: Arc::clone(work), fetch, ending: Ending { report, notes } }
     }
 
-    /// Until nothing is left to do, or the source is no good.
-    fn run(mut self, endpoint: &Endpoint, config: ClientConfig) {
-        let stop = config.stop.clone();
-        let connected = Driver::connect(std::slice::from_ref(endpoint), &config);
-        let ended = connected.and_then(|mut driver| {
-            loop {
-                driver.run(&mut self, PIECES_AT_ONCE)?;
-                if self.report.left.is_some() || !self.work.wait(&stop) {
-                    return Ok(());
-                }
-            }
-        });
-        if let Err(error) = ended {
-            self.leave(&error);
-        }
-        // Who waits for notes waits for all of them.
-        let _ = self.notes.send(Note::Ended(self.report));
+    /// Waits for pieces that other sources give back. False if there is nothing left to do, or
+    /// this source is no good.
+    pub(crate) fn wait(&self, stop: &Stop) -> bool {
+        self.ending.report.left.is_none() && self.work.wait(stop)
     }
 
-    fn leave(&mut self, error: &ClientError) {
-        self.report.left.get_or_insert_with(|| error.to_string());
+    /// The source cannot be used any more.
+    pub(crate) fn leave(&mut self, error: &ClientError) {
+        self.ending.report.left.get_or_insert_with(|| error.to_string());
     }
 
     /// Spoils more than a network does.
     fn is_lying(&self) -> bool {
-        let units = self.report.bytes / UNIT_BYTES as u64;
-        self.report.refused_count > REFUSED_FREE + units / UNITS_PER_REFUSAL
+        let units = self.ending.report.bytes / UNIT_BYTES as u64;
+        self.ending.report.refused_count > REFUSED_FREE + units / UNITS_PER_REFUSAL
     }
 }
 
-impl<'a> JobSource for Source<'a> {
-    type Job = Piece<'a>;
+impl JobSource for StripeSource {
+    type Job = Piece;
 
-    fn next_job(&mut self, _: u64) -> Option<Piece<'a>> {
-        if self.report.left.is_some() {
+    fn next_job(&mut self, _: &mut Shared, _: u64) -> Option<Piece> {
+        if self.ending.report.left.is_some() {
             return None;
         }
         let range = self.work.take()?;
         let selection = Selection::Bytes(range.clone());
         let mut reader = Reader::new(self.work.plan.clone(), selection, self.fetch);
         reader.buffer_spans();
-        let (notes, endpoint) = (self.notes.clone(), self.report.endpoint.clone());
-        let (work, left) = (self.work, None);
+        let (notes, endpoint) = (self.ending.notes.clone(), self.ending.report.endpoint.clone());
+        let (work, left) = (Arc::clone(&self.work), None);
         Some(Piece { work, range, reader, notes, endpoint, bytes: 0, left, is_settled: false })
     }
 
-    fn take_done(&mut self, mut piece: Piece<'a>) {
-        self.report.bytes += piece.bytes;
-        self.report.refused_count += piece.reader.refused_count();
+    fn take_done(&mut self, mut piece: Piece) {
+        self.ending.report.bytes += piece.bytes;
+        self.ending.report.refused_count += piece.reader.refused_count();
         piece.is_settled = true;
         let is_missing = !piece.reader.is_finished() || piece.left.is_some();
         self.work.give_back(is_missing.then(|| piece.range.clone()));
         if let Some(error) = piece.left.take() {
             self.leave(&error);
         } else if self.is_lying() {
-            self.report.left.get_or_insert_with(|| "it sends what is not genuine".to_owned());
+            self.ending
+                .report
+                .left
+                .get_or_insert_with(|| "it sends what is not genuine".to_owned());
         }
     }
 }
 
 /// One piece of the file on its way from one source.
-struct Piece<'a> {
-    work: &'a Work<'a>,
+pub(crate) struct Piece {
+    work: Arc<Work>,
     range: Range<u64>,
     reader: Reader,
     notes: Sender<Note>,
@@ -294,7 +359,7 @@ struct Piece<'a> {
     is_settled: bool,
 }
 
-impl Drop for Piece<'_> {
+impl Drop for Piece {
     /// Of a source whose connection ended in the middle.
     fn drop(&mut self) {
         if !self.is_settled {
@@ -303,8 +368,8 @@ impl Drop for Piece<'_> {
     }
 }
 
-impl Piece<'_> {
-    /// Writes what `act` makes the reader hand out, and tells of it.
+impl Piece {
+    /// Writes what `act` makes the reader hand out, and reports it.
     fn write<R>(&mut self, act: impl FnOnce(&mut Reader, &mut Output<'_>) -> R) -> R {
         let Piece { work, reader, bytes, .. } = self;
         let before = *bytes;
@@ -313,7 +378,7 @@ impl Piece<'_> {
             *bytes += proved.len() as u64;
         });
         if *bytes > before {
-            let _ = self.notes.send(Note::Fetched(*bytes - before));
+            work.fetched_bytes.fetch_add(*bytes - before, Ordering::Relaxed);
         }
         while let Some(refused) = self.reader.poll_refused() {
             let (what, endpoint) = (in_words(&refused), self.endpoint.clone());
@@ -326,7 +391,7 @@ impl Piece<'_> {
     }
 }
 
-impl Job for Piece<'_> {
+impl Job for Piece {
     fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
         self.write(|reader, out| reader.handle_data(data, is_marked, context, out))
     }
@@ -373,23 +438,23 @@ impl Job for Piece<'_> {
     }
 }
 
-/// Watches the download that follows: what the sources have brought was told already.
-pub(crate) struct Rest<'a> {
-    inner: &'a mut dyn Progress,
-    told_bytes: u64,
+/// Watches the download that follows: what the sources have brought was reported already.
+pub(crate) struct Remainder<'a> {
+    inner: Box<dyn Progress + 'a>,
+    reported_bytes: u64,
 }
 
-impl<'a> Rest<'a> {
-    pub(crate) fn new(inner: &'a mut dyn Progress, told_bytes: u64) -> Self {
-        Rest { inner, told_bytes }
+impl<'a> Remainder<'a> {
+    pub(crate) fn new(inner: Box<dyn Progress + 'a>, reported_bytes: u64) -> Self {
+        Remainder { inner, reported_bytes }
     }
 }
 
-impl Progress for Rest<'_> {
+impl Progress for Remainder<'_> {
     fn on_event(&mut self, event: Event<'_>) {
         let Event::Reused { bytes } = event else { return self.inner.on_event(event) };
-        let known = bytes.min(self.told_bytes);
-        self.told_bytes -= known;
+        let known = bytes.min(self.reported_bytes);
+        self.reported_bytes -= known;
         if bytes > known {
             self.inner.on_event(Event::Reused { bytes: bytes - known });
         }

@@ -7,28 +7,25 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use byname_packet::{Data, Name, NameRef};
-use byname_transfer::fetch::NackKind;
-use byname_transfer::flow::Flow;
+use byname_packet::Name;
 use byname_transfer::naming::is_safe_entry;
-use byname_transfer::request::{Context, Request};
 
 use crate::config::TRANSFERS_MAX;
 use crate::download::context::FileContext;
 use crate::download::file_job::FileJob;
 use crate::download::identical;
+use crate::download::late::LateCopies;
 use crate::download::local_dir::LocalDir;
 use crate::download::part_file::{PartFile, Target, disk_error, is_part_name, os_name};
-use crate::download::progress::{Event, FileOutcome, FileReport};
+use crate::download::progress::{Event, FileReport};
 use crate::download::small_files::{BATCH_MAX, Item, SmallFiles, is_small};
-use crate::engine::job::{Job, JobSource};
+use crate::download::tree_job::{Place, TreeJob};
+use crate::download::tree_report::{FAILURES_MAX, TreeReport};
+use crate::engine::job::JobSource;
+use crate::engine::shared::Shared;
 use crate::error::ClientError;
 use crate::lookup::list_job::{ListJob, Wanted};
 use crate::lookup::listing::Listing;
-use crate::lookup::resolved::resolve;
-
-/// Failures that are kept with their reasons; more are only counted.
-pub const FAILURES_MAX: usize = 1000;
 
 /// Listings being fetched, and batches of small files, at the same time.
 const LISTS_MAX: usize = 4;
@@ -44,46 +41,6 @@ const BATCH_FILES: usize = 256;
 /// directory. A directory that is left out is not looked into.
 pub type Filter<'a> = dyn FnMut(&Path, bool) -> bool + 'a;
 
-/// What was done for a directory.
-#[derive(Debug, Default)]
-pub struct TreeReport {
-    /// Files fetched.
-    pub fetched_count: u64,
-    /// Files that were there with the same bytes.
-    pub identical_count: u64,
-    /// Files that were there and not to be replaced.
-    pub kept_count: u64,
-    /// Directories listed.
-    pub directory_count: u64,
-    /// Entries that make no safe path.
-    pub skipped_count: u64,
-    /// Files and directories that failed.
-    pub failed_count: u64,
-    /// Bytes of all files in place, fetched or not.
-    pub bytes: u64,
-    /// Bytes that came over the network and were proved.
-    pub fetched_bytes: u64,
-    /// The first [`FAILURES_MAX`] failures.
-    pub failures: Vec<(PathBuf, ClientError)>,
-}
-
-impl TreeReport {
-    fn count(&mut self, report: &FileReport) {
-        self.bytes += report.size;
-        self.fetched_bytes += report.fetched_bytes;
-        *match report.outcome {
-            FileOutcome::Fetched => &mut self.fetched_count,
-            FileOutcome::Identical => &mut self.identical_count,
-            FileOutcome::Kept => &mut self.kept_count,
-        } += 1;
-    }
-
-    /// True if every entry is in place.
-    pub fn is_complete(&self) -> bool {
-        self.failed_count == 0 && self.skipped_count == 0
-    }
-}
-
 /// A listing of which the entries from `at` on are still to do.
 struct Cursor {
     listing: Listing,
@@ -94,24 +51,11 @@ struct Cursor {
     relative: PathBuf,
 }
 
-/// Where the entries of a listing go.
-pub(crate) enum Place {
-    /// The directory that the user named. It is made once there is a listing to put into it.
-    Root(PathBuf),
-    Below(LocalDir),
-}
-
 /// A file that is whole and waits for the sync after which it gets its name.
 struct Whole {
     part: PartFile,
     report: FileReport,
     relative: PathBuf,
-}
-
-pub(crate) enum TreeJob<'a> {
-    List { job: Box<ListJob>, place: Place, relative: PathBuf },
-    File { job: Box<FileJob<'a>>, shown: PathBuf },
-    Small(Box<SmallFiles<'a>>),
 }
 
 /// How many jobs of each kind run.
@@ -122,13 +66,9 @@ struct Running {
     batches: usize,
 }
 
-impl TreeJob<'_> {
-    fn inner(&mut self) -> &mut dyn Job {
-        match self {
-            TreeJob::List { job, .. } => &mut **job,
-            TreeJob::File { job, .. } => &mut **job,
-            TreeJob::Small(job) => &mut **job,
-        }
+impl Running {
+    fn is_idle(&self) -> bool {
+        self.lists + self.files + self.batches == 0
     }
 }
 
@@ -144,6 +84,8 @@ pub(crate) struct TreeSource<'a> {
     wanted: Wanted,
     report: TreeReport,
     batch: Vec<Whole>,
+    /// The packets of late copies were looked up, or are being.
+    is_settled: bool,
     /// The directory asked for could not be listed, or the disk is full: there is no going on.
     fatal: Option<ClientError>,
 }
@@ -165,6 +107,7 @@ impl<'a> TreeSource<'a> {
             wanted: Wanted::Either,
             report: TreeReport::default(),
             batch: Vec::new(),
+            is_settled: false,
             fatal: None,
         }
     }
@@ -248,10 +191,10 @@ impl<'a> TreeSource<'a> {
             }
             let target = cursor.local.file(os_name);
             let shown = target.shown.clone();
-            let resolved = resolve(&cursor.listing, &described);
+            let resolved = cursor.listing.resolve(&described);
             let job = FileJob::new(Rc::clone(&self.context), name, target, now_ns);
             let job = match resolved {
-                Some(resolved) => job.with_resolved(resolved),
+                Some(resolved) => job.with_resolved(resolved.into_parts().1),
                 None => job,
             };
             return Step::Job(self.file(job, shown));
@@ -401,10 +344,8 @@ enum Step<'a> {
     End,
 }
 
-impl<'a> JobSource for TreeSource<'a> {
-    type Job = TreeJob<'a>;
-
-    fn next_job(&mut self, now_ns: u64) -> Option<TreeJob<'a>> {
+impl<'a> TreeSource<'a> {
+    fn next_fetch(&mut self, now_ns: u64) -> Option<TreeJob<'a>> {
         if let Some((name, path)) = self.root.take() {
             return Some(self.list(name, Place::Root(path), PathBuf::new(), now_ns));
         }
@@ -426,8 +367,29 @@ impl<'a> JobSource for TreeSource<'a> {
         None
     }
 
+    /// When everything is fetched: the last files get their names, then late copies their packets.
+    fn settle(&mut self) -> Option<TreeJob<'a>> {
+        if self.is_settled || !self.running.is_idle() {
+            return None;
+        }
+        self.is_settled = true;
+        self.place_batch();
+        let late = LateCopies::new(&self.context.config)?;
+        Some(TreeJob::Late(Box::new(late)))
+    }
+}
+
+impl<'a> JobSource for TreeSource<'a> {
+    type Job = TreeJob<'a>;
+
+    fn next_job(&mut self, _: &mut Shared, now_ns: u64) -> Option<TreeJob<'a>> {
+        let job = self.next_fetch(now_ns);
+        job.or_else(|| self.settle())
+    }
+
     fn take_done(&mut self, job: TreeJob<'a>) {
         match job {
+            TreeJob::Late(_) => {}
             TreeJob::Small(batch) => {
                 self.running.batches -= 1;
                 self.take_batch(*batch);
@@ -458,42 +420,4 @@ fn is_disk_full(error: &ClientError) -> bool {
     use std::io::ErrorKind::{QuotaExceeded, StorageFull};
     matches!(error, ClientError::LocalDisk { source, .. }
         if matches!(source.kind(), StorageFull | QuotaExceeded))
-}
-
-impl Job for TreeJob<'_> {
-    fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
-        self.inner().handle_data(data, is_marked, context)
-    }
-
-    fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
-        self.inner().handle_nack(name, kind, context);
-    }
-
-    fn handle_timeout(&mut self, context: &mut Context<'_>) {
-        self.inner().handle_timeout(context);
-    }
-
-    fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
-        self.inner().poll_request(context)
-    }
-
-    fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        self.inner().poll_deadline(flow)
-    }
-
-    fn is_done(&self) -> bool {
-        match self {
-            TreeJob::List { job, .. } => job.is_done(),
-            TreeJob::File { job, .. } => job.is_done(),
-            TreeJob::Small(job) => job.is_done(),
-        }
-    }
-
-    fn refused_count(&mut self) -> u64 {
-        self.inner().refused_count()
-    }
-
-    fn abandon(&mut self, flow: &mut Flow) {
-        self.inner().abandon(flow);
-    }
 }

@@ -5,6 +5,9 @@ use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
 use byname_transfer::request::{Context, Request};
 
+use crate::engine::shared::Shared;
+use crate::error::ClientError;
+
 /// One task; see [`byname_transfer::request`] for the order of calls.
 pub(crate) trait Job {
     /// True if the packet was meant for this job.
@@ -26,47 +29,25 @@ pub(crate) trait Job {
 pub(crate) trait JobSource {
     type Job: Job;
     /// The next job to start, if there is one now.
-    fn next_job(&mut self, now_ns: u64) -> Option<Self::Job>;
+    fn next_job(&mut self, shared: &mut Shared, now_ns: u64) -> Option<Self::Job>;
     /// A job is done.
     fn take_done(&mut self, job: Self::Job);
+    /// Nothing can go on: the jobs that run are dropped next.
+    fn handle_failure(&mut self, _error: &ClientError) {}
 }
 
 impl<S: JobSource + ?Sized> JobSource for &mut S {
     type Job = S::Job;
 
-    fn next_job(&mut self, now_ns: u64) -> Option<S::Job> {
-        (**self).next_job(now_ns)
+    fn next_job(&mut self, shared: &mut Shared, now_ns: u64) -> Option<S::Job> {
+        (**self).next_job(shared, now_ns)
     }
 
     fn take_done(&mut self, job: S::Job) {
         (**self).take_done(job);
     }
-}
 
-/// A single job as a source.
-pub(crate) struct Single<J> {
-    waiting: Option<J>,
-    done: Option<J>,
-}
-
-impl<J: Job> Single<J> {
-    pub(crate) fn new(job: J) -> Self {
-        Single { waiting: Some(job), done: None }
-    }
-
-    pub(crate) fn into_done(self) -> Option<J> {
-        self.done
-    }
-}
-
-impl<J: Job> JobSource for Single<J> {
-    type Job = J;
-
-    fn next_job(&mut self, _now_ns: u64) -> Option<J> {
-        self.waiting.take()
-    }
-
-    fn take_done(&mut self, job: J) {
-        self.done = Some(job);
+    fn handle_failure(&mut self, error: &ClientError) {
+        (**self).handle_failure(error);
     }
 }

@@ -14,18 +14,14 @@
 use byname_link::{LinkService, ReassemblyLimits};
 use byname_packet::lp::{LpHeader, nack_reason};
 use byname_packet::{Data, Interest, NameRef};
-use byname_security::trust::Validator;
 use byname_transfer::fetch::NackKind;
-use byname_transfer::flow::Flow;
 use byname_transfer::request::{Context, Request};
-use byname_transfer::versions::VersionMemory;
 
-use crate::config::ClientConfig;
 use crate::engine::job::{Job, JobSource};
-use crate::engine::path::PathReport;
 use crate::engine::random::Random;
 use crate::engine::routes::{JobId, Routes};
 use crate::engine::run::{Active, Run, find};
+use crate::engine::shared::{Now, Shared};
 use crate::engine::sources::{Connect, End, Sources};
 
 /// Requests of one job before the next one has its turn.
@@ -41,43 +37,6 @@ const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
     fragments_max: 400,
     lifetime_ns: 500_000_000,
 };
-
-/// What time it is, for a whole burst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Now {
-    /// Nanoseconds of a clock that never goes back.
-    pub now_ns: u64,
-    /// Nanoseconds since the Unix epoch.
-    pub unix_ns: u64,
-}
-
-/// What all jobs of a client share.
-pub(crate) struct Shared {
-    pub(crate) flow: Flow,
-    pub(crate) validator: Validator,
-    pub(crate) versions: VersionMemory,
-}
-
-impl Shared {
-    /// Nothing seen yet.
-    pub(crate) fn new(config: &ClientConfig, now_ns: u64) -> Self {
-        Shared {
-            flow: config.flow(now_ns),
-            validator: Validator::new(config.trust.clone()),
-            versions: VersionMemory::default(),
-        }
-    }
-
-    fn context(&mut self, now: Now) -> Context<'_> {
-        Context {
-            now_ns: now.now_ns,
-            unix_ns: now.unix_ns,
-            flow: &mut self.flow,
-            validator: &mut self.validator,
-            versions: &mut self.versions,
-        }
-    }
-}
 
 /// Where frames go: the connection in use.
 pub(crate) trait Outlet {
@@ -109,8 +68,6 @@ pub(crate) struct Machine {
     /// What the source refused and another may have, with the reason.
     refused: Vec<(Vec<u8>, u64)>,
     end: Option<End>,
-    /// Frames that made no packet.
-    dropped_count: u64,
     waiting: Vec<JobId>,
     wire: Vec<u8>,
 }
@@ -129,7 +86,6 @@ impl Machine {
             refused_before: 0,
             refused: Vec::new(),
             end: None,
-            dropped_count: 0,
             waiting: Vec::new(),
             wire: Vec::new(),
         }
@@ -138,11 +94,6 @@ impl Machine {
     /// Objects and packets that are waited for.
     pub(crate) fn name_count(&self) -> usize {
         self.routes.len()
-    }
-
-    /// What is known about the way to this endpoint.
-    pub(crate) fn path(&self, endpoint: &str) -> PathReport {
-        PathReport::new(endpoint, &self.shared.flow, self.dropped_count)
     }
 
     /// Whether a lost connection can come back.
@@ -250,13 +201,13 @@ impl Machine {
     /// Takes a frame of the connection in use. [`Machine::end_burst`] comes behind the last one.
     pub(crate) fn handle_frame<S: JobSource>(&mut self, run: &mut Run<S>, frame: &[u8], now: Now) {
         let is_elsewhere = self.sources.has_others();
-        let Machine { sources, link, shared, routes, waiting, refused, dropped_count, .. } = self;
+        let Machine { sources, link, shared, routes, waiting, refused, .. } = self;
         sources.hear();
         let received = match link.receive(frame, now.now_ns) {
             Ok(Some(received)) => received,
             Ok(None) => return,
             Err(reason) => {
-                *dropped_count += 1;
+                shared.dropped_count += 1;
                 return tracing::debug!(?reason, "a frame was dropped");
             }
         };
@@ -266,7 +217,7 @@ impl Machine {
             let data = match Data::decode(received.packet) {
                 Ok(data) => data,
                 Err(error) => {
-                    *dropped_count += 1;
+                    shared.dropped_count += 1;
                     return tracing::debug!(%error, "a packet was dropped");
                 }
             };

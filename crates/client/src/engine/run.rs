@@ -36,7 +36,7 @@ impl<S: JobSource> Run<S> {
     /// Begins what there is room for.
     pub(crate) fn refill(&mut self, machine: &mut Machine, now_ns: u64) {
         while self.active.len() < self.at_once {
-            let Some(job) = self.source.next_job(now_ns) else { return };
+            let Some(job) = self.source.next_job(&mut machine.shared, now_ns) else { return };
             machine.next_id += 1;
             self.active.push(Active { id: JobId(machine.next_id), job });
         }

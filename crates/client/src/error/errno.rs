@@ -31,6 +31,7 @@ impl ClientError {
             ClientError::ListingTooLarge { .. } => Errno::FBIG,
             ClientError::TooMany { what: Limit::OpenFiles, .. } => Errno::MFILE,
             ClientError::TooMany { what: Limit::Ranges, .. } => Errno::INVAL,
+            ClientError::OtherClient => Errno::BADF,
             ClientError::Interrupted => Errno::INTR,
         };
         number.raw_os_error()

@@ -19,7 +19,6 @@ use byname_transfer::request::{Context, Request};
 use crate::engine::job::Job;
 use crate::lookup::list_job::ListJob;
 use crate::lookup::listing::Listing;
-use crate::lookup::resolved::resolve;
 
 /// What is asked for when nobody answers for the name.
 pub(super) struct Manifests {
@@ -144,11 +143,11 @@ enum NamedEntry {
 
 fn entry(listing: &Listing, name: &Name) -> NamedEntry {
     let last = name.view().last().map(|last| last.value);
-    let found = listing.described().find(|described| Some(described.entry.name) == last);
+    let found = listing.listed().find(|described| Some(described.entry.name) == last);
     match found {
         Some(described) if described.entry.is_directory => NamedEntry::Directory,
-        Some(described) => match resolve(listing, &described) {
-            Some(found) => NamedEntry::File(Box::new(found)),
+        Some(described) => match listing.resolve(&described) {
+            Some(found) => NamedEntry::File(Box::new(found.into_parts().1)),
             None => NamedEntry::Nothing,
         },
         None => NamedEntry::Nothing,

@@ -40,6 +40,7 @@ struct Reading {
     reader: Reader,
     discovered: Discovered,
     payload: Vec<u8>,
+    reported_bytes: u64,
     is_too_large: bool,
 }
 
@@ -109,6 +110,13 @@ impl ListJob {
         job.about = Some(entry.clone());
         job.discover(now_ns);
         job
+    }
+
+    /// Bytes of the listing that came since the last call.
+    pub(crate) fn poll_fetched(&mut self) -> u64 {
+        let State::Reading(reading) = &mut self.state else { return 0 };
+        let bytes = reading.payload.len() as u64;
+        bytes - std::mem::replace(&mut reading.reported_bytes, bytes)
     }
 
     pub(crate) fn into_outcome(self) -> Result<Listing, ClientError> {
@@ -223,7 +231,8 @@ impl ListJob {
         }
         self.versions += 1;
         let reader = Reader::new(plan, Selection::All, self.config.fetch);
-        let reading = Reading { reader, discovered, payload: Vec::new(), is_too_large: false };
+        let (payload, reported_bytes, is_too_large) = (Vec::new(), 0, false);
+        let reading = Reading { reader, discovered, payload, reported_bytes, is_too_large };
         self.state = State::Reading(Box::new(reading));
         Ok(())
     }

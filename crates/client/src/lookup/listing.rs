@@ -36,7 +36,7 @@ pub struct Listing {
 
 /// An entry with everything that is known of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Described<'a> {
+pub struct ListedEntry<'a> {
     /// Its name, and whether it is a directory.
     pub entry: Entry<'a>,
     /// What the manifest says of it; nothing in a plain listing.
@@ -95,11 +95,11 @@ impl Listing {
     /// All entries as the publisher wrote them. A name may be hostile: look at
     /// [`is_safe_entry`] before making a path of it.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.described().map(|described| described.entry)
+        self.listed().map(|described| described.entry)
     }
 
     /// All entries with what is known of them.
-    pub fn described(&self) -> impl Iterator<Item = Described<'_>> {
+    pub fn listed(&self) -> impl Iterator<Item = ListedEntry<'_>> {
         let mut at = self.start();
         std::iter::from_fn(move || {
             let (described, next) = self.entry_at(at)?;
@@ -122,15 +122,15 @@ impl Listing {
     }
 
     /// The entry that begins at this byte of the payload, and where the next one begins.
-    pub(crate) fn entry_at(&self, at: usize) -> Option<(Described<'_>, usize)> {
+    pub(crate) fn entry_at(&self, at: usize) -> Option<(ListedEntry<'_>, usize)> {
         if self.is_manifest() {
             let (details, next) = manifest::entry_at(&self.payload, at)?;
             let entry = Entry { name: details.name, is_directory: details.is_directory() };
-            return Some((Described { entry, details: Some(details) }, next));
+            return Some((ListedEntry { entry, details: Some(details) }, next));
         }
         let rest = self.payload.get(at..)?;
         let length = rest.iter().position(|octet| *octet == 0)? + 1;
         let entry = entries(&rest[..length]).next()?.ok()?;
-        Some((Described { entry, details: None }, at + length))
+        Some((ListedEntry { entry, details: None }, at + length))
     }
 }

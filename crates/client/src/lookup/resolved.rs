@@ -1,39 +1,61 @@
 //! Resolved entries: what a manifest says of a file, used without asking the publisher again.
 
-use byname_security::trust::Trusted;
+use byname_packet::Name;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::metadata::{ContentRoot, Metadata};
 use byname_transfer::naming::last_segment;
 
-use crate::lookup::listing::{Described, Listing};
+use crate::lookup::listing::{ListedEntry, Listing};
+use crate::lookup::stat::Stat;
 
-/// The version of a file that its directory's manifest describes; `None` if that does not suffice
-/// to fetch it.
+/// One version of a file, as the manifest of its directory describes it: enough to open it.
 ///
 /// There is no packet that says it of the file alone: the manifest's is what proves it.
-pub(crate) fn resolve(listing: &Listing, described: &Described<'_>) -> Option<Discovered> {
-    let details = described.details?;
-    let version = details.version?;
-    let (root, size) = (version.root?, details.size?);
-    let name = listing.name.with_generic(details.name).with_version(version.number);
-    let metadata = Metadata {
-        last_segment: Some(last_segment(size, version.segment_bytes)),
-        segment_size: Some(version.segment_bytes),
-        size: Some(size),
-        mode: Some(details.mode),
-        mtime_ns: details.mtime_ns,
-        root: ContentRoot::Known(root),
-        ..Metadata::new(name)
-    };
-    let Discovered { trust, is_fresh, age_ns, .. } = &listing.discovered;
-    Some(Discovered {
-        metadata,
-        version: version.number,
-        trust: trust.clone(),
-        packet: Vec::new(),
-        certificates: Vec::new(),
-        is_fresh: *is_fresh,
-        age_ns: *age_ns,
-    })
-    .filter(|known| known.trust != Trusted::Insecure || known.metadata.size.is_some())
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedEntry {
+    name: Name,
+    discovered: Discovered,
+}
+
+impl ResolvedEntry {
+    /// The status that the manifest gives.
+    pub fn stat(&self) -> Stat {
+        Stat::new(self.name.clone(), &self.discovered)
+    }
+
+    /// The name without version, and what a lookup of it would have found.
+    pub(crate) fn into_parts(self) -> (Name, Discovered) {
+        (self.name, self.discovered)
+    }
+}
+
+impl Listing {
+    /// The version of a file that this manifest describes; `None` of a directory, in a plain
+    /// listing, or if the publisher does not know the root yet.
+    pub fn resolve(&self, entry: &ListedEntry<'_>) -> Option<ResolvedEntry> {
+        let details = entry.details?;
+        let version = details.version?;
+        let (root, size) = (version.root?, details.size?);
+        let name = self.name.with_generic(details.name);
+        let metadata = Metadata {
+            last_segment: Some(last_segment(size, version.segment_bytes)),
+            segment_size: Some(version.segment_bytes),
+            size: Some(size),
+            mode: Some(details.mode),
+            mtime_ns: details.mtime_ns,
+            root: ContentRoot::Known(root),
+            ..Metadata::new(name.with_version(version.number))
+        };
+        let Discovered { trust, is_fresh, age_ns, .. } = &self.discovered;
+        let discovered = Discovered {
+            metadata,
+            version: version.number,
+            trust: trust.clone(),
+            packet: Vec::new(),
+            certificates: Vec::new(),
+            is_fresh: *is_fresh,
+            age_ns: *age_ns,
+        };
+        Some(ResolvedEntry { name, discovered })
+    }
 }

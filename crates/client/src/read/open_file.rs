@@ -22,11 +22,10 @@ use byname_transfer::flow::Flow;
 use byname_transfer::reader::{ObjectPlan, Reader, Selection};
 use byname_transfer::request::{Context, Request};
 
-use crate::engine::completion::{Completion, Reply};
 use crate::engine::job::Job;
 use crate::error::ClientError;
 use crate::read::counters::{Counters, add};
-use crate::read::operation::{Operation, RangesRead, ReadRequest};
+use crate::read::operation::Operation;
 use crate::read::scheduler::{RangeScheduler, Step};
 
 /// Granules of one file that may be awaited at once.
@@ -37,11 +36,6 @@ const AWAITED_MAX: usize = 2048;
 pub(crate) struct Share {
     pub(crate) nodes_max: usize,
     pub(crate) cache_bytes_max: usize,
-}
-
-impl Share {
-    /// One call of the largest count of ranges never needs a node twice below 16 GiB.
-    const ONE_CALL: Share = Share { nodes_max: 2048, cache_bytes_max: 64 << 10 };
 }
 
 /// What the engine leaves for the job of a file.
@@ -77,20 +71,6 @@ impl FileReads {
         let scheduler =
             RangeScheduler::new(reader.granule_bytes(), plan.size, prefetch_bytes_max, counters);
         FileReads { id, plan, config, reader, inbox, scheduler, share: None }
-    }
-
-    /// A file that is open for one call only, and the place for its answer.
-    pub(crate) fn once(
-        plan: ObjectPlan,
-        config: FetchConfig,
-        request: ReadRequest,
-    ) -> (Self, Arc<Completion<RangesRead>>) {
-        let completion = Completion::new();
-        let operation = Operation::new(request, plan.size, Reply::new(Arc::clone(&completion)));
-        let inbox = Inbox { share: Some(Share::ONE_CALL), ..Inbox::default() };
-        let inbox = Rc::new(RefCell::new(inbox));
-        inbox.borrow_mut().operations.push_back(operation);
-        (FileReads::new(0, plan, config, inbox, Default::default()), completion)
     }
 
     /// Takes what the engine has left.

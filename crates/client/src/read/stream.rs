@@ -20,7 +20,7 @@ pub type Sink<'a> = dyn FnMut(u64, &[u8]) -> io::Result<()> + 'a;
 /// Trims to a range and, if wanted, sorts. What is held back is bounded, because the reader asks
 /// for less the more is held.
 struct Outlet<'a> {
-    sink: &'a mut Sink<'a>,
+    sink: Box<Sink<'a>>,
     range: Range<u64>,
     is_ordered: bool,
     next: u64,
@@ -78,7 +78,7 @@ impl<'a> ReadJob<'a> {
         range: Range<u64>,
         is_ordered: bool,
         config: FetchConfig,
-        sink: &'a mut Sink<'a>,
+        sink: Box<Sink<'a>>,
     ) -> Self {
         let range = range.start..range.end.min(plan.size.unwrap_or(u64::MAX)).max(range.start);
         let mut reader = Reader::new(plan, Selection::Bytes(range.clone()), config);

@@ -1,41 +1,45 @@
-//! The blocking interface.
+//! The façade that runs every call on its caller's thread.
 
 use std::ops::Range;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use byname_io::{Connection, Endpoint};
 use byname_packet::Name;
-use byname_security::tree::UNIT_BYTES;
-use byname_security::trust::Trusted;
-use byname_transfer::discovery::{Discovered, DiscoveryConfig};
-use byname_transfer::error::{ProtocolProblem, ReadError};
-use byname_transfer::reader::ObjectPlan;
+use byname_transfer::discovery::Discovered;
 use byname_transfer::versions::VersionMemory;
 
-use crate::config::ClientConfig;
-use crate::download::context::{DownloadOptions, FileContext};
-use crate::download::file_job::FileJob;
-use crate::download::part_file::Target;
-use crate::download::progress::{FileReport, Named, Progress};
-use crate::download::striped::{self, Rest, SourceReport};
-use crate::download::tree::{Filter, TreeReport, TreeSource};
+use crate::config::{ClientConfig, Stop};
+use crate::download::context::DownloadOptions;
+use crate::download::progress::{FileReport, NoProgress, Progress, SourceReport};
+use crate::download::tree::Filter;
+use crate::download::tree_report::TreeReport;
+use crate::engine::completion::{Completion, Reply};
 use crate::engine::path::PathReport;
 use crate::error::ClientError;
-use crate::lookup::list_job::{ListJob, Wanted};
 use crate::lookup::listing::Listing;
-use crate::lookup::name::LookupJob;
-use crate::read::open_file::FileReads;
+use crate::lookup::resolved::ResolvedEntry;
+use crate::lookup::stat::Stat;
 use crate::read::operation::{RangesRead, ReadRequest};
-use crate::read::stream::{ReadJob, Sink};
+use crate::read::stream::Sink;
+use crate::session::command::{
+    Call, ClosedFiles, Command, FileCloser, FileId, ListDetail, OpenTarget, Opened, StreamRequest,
+};
 use crate::session::driver::Driver;
+use crate::session::executor::{Executor, ExecutorState};
+use crate::session::files::{OpenFiles, SessionOptions};
+use crate::session::stripes::StripeThreads;
 
-/// A connection to a forwarder, and what is remembered between calls.
+/// A connection to a forwarder, and what is remembered between calls. Every call blocks its caller,
+/// and runs the same commands as a [`Session`](crate::Session).
 pub struct Client {
     driver: Driver,
     config: ClientConfig,
-    /// What is asked for to have a directory described.
-    wanted: Wanted,
+    /// `None` before the first call.
+    state: Option<ExecutorState>,
+    closed: ClosedFiles,
+    /// Ends the calls from now on.
+    stop: Stop,
     /// What each source has brought, of the last file that came from several.
     sources: Vec<SourceReport>,
 }
@@ -62,7 +66,8 @@ impl Client {
     }
 
     fn new(driver: Driver, config: ClientConfig) -> Self {
-        Client { driver, config, wanted: Wanted::Either, sources: Vec::new() }
+        let (closed, stop) = Default::default();
+        Client { driver, config, state: None, closed, stop, sources: Vec::new() }
     }
 
     /// The forwarder, for messages.
@@ -70,7 +75,7 @@ impl Client {
         self.driver.net.label()
     }
 
-    /// What the calls so far have shown about the way to whoever is asked.
+    /// Transport statistics of the current path.
     pub fn path(&self) -> PathReport {
         self.driver.path()
     }
@@ -91,15 +96,29 @@ impl Client {
         self.driver.shared().validator.add_certificate(wire)
     }
 
-    /// The proved description of the current version of a file or directory.
+    /// From now on calls end with [`ClientError::Interrupted`] when this is requested, too. The
+    /// [`stop`](ClientConfig::stop) of the configuration ends them for good.
+    pub fn set_stop(&mut self, stop: Stop) {
+        self.stop = stop;
+    }
+
+    /// Status of the current version of a file or directory.
     ///
     /// # Errors
     /// [`ClientError::Read`] in all its variants, [`ClientError::Disconnected`],
     /// [`ClientError::Interrupted`].
-    pub fn stat(&mut self, name: &Name) -> Result<Discovered, ClientError> {
-        let now_ns = self.driver.clock.now_ns();
-        let job = LookupJob::new(name.clone(), self.config.discovery(), now_ns);
-        self.driver.run_one(job)?.into_outcome()
+    pub fn stat(&mut self, name: &Name) -> Result<Stat, ClientError> {
+        let found = self.lookup(name)?;
+        Ok(Stat::new(name.clone(), &found))
+    }
+
+    /// The same with the signed packet that proves it to others.
+    ///
+    /// # Errors
+    /// As [`Client::stat`].
+    pub fn lookup(&mut self, name: &Name) -> Result<Discovered, ClientError> {
+        let name = name.clone();
+        self.call(|call| Command::Lookup { name, call })
     }
 
     /// Fetches a file to `target`, resuming what an earlier run has left.
@@ -113,76 +132,21 @@ impl Client {
         options: DownloadOptions,
         progress: &mut dyn Progress,
     ) -> Result<FileReport, ClientError> {
-        let target = Target::at(target, &self.config.disk)?;
-        let resolved = self.stripe(name, &target, progress)?;
-        let striped_bytes = self.sources.iter().map(|source| source.bytes).sum::<u64>();
-        // The last unit counts as a whole one where units are found again.
-        let striped_bytes = striped_bytes.next_multiple_of(UNIT_BYTES as u64);
-        let mut progress = Rest::new(progress, striped_bytes);
-        let progress = Named::new(&mut progress, self.driver.net.asked());
-        let context = Rc::new(FileContext::new(&self.config, options, Box::new(progress)));
-        let now_ns = self.driver.clock.now_ns();
-        let mut job = FileJob::new(context, name.clone(), target, now_ns);
-        if let Some(resolved) = resolved {
-            job = job.with_resolved(resolved);
-        }
-        let outcome = self.driver.run_one(job)?.into_outcome();
-        self.keep_late();
-        outcome.map(|mut report| {
-            let found_bytes = report.reused_bytes.min(striped_bytes);
-            report.reused_bytes -= found_bytes;
-            report.fetched_bytes += found_bytes;
-            report
-        })
+        self.sources.clear();
+        let (name, target) = (name.clone(), target.to_owned());
+        let report = self.watched_call(Box::new(progress), |call| Command::Download {
+            name,
+            target,
+            options,
+            call,
+        })?;
+        self.sources.clone_from(&report.sources);
+        Ok(report)
     }
 
     /// What each source has brought of the last file that came from several at once.
     pub fn sources(&self) -> &[SourceReport] {
         &self.sources
-    }
-
-    /// If several sources may be asked, fetches a large new file from all of them to its part
-    /// file; the description found on the way.
-    fn stripe(
-        &mut self,
-        name: &Name,
-        target: &Target,
-        progress: &mut dyn Progress,
-    ) -> Result<Option<Discovered>, ClientError> {
-        self.sources.clear();
-        let endpoints = self.driver.net.endpoints().to_vec();
-        let is_limited = self.config.bytes_per_second.is_some();
-        if endpoints.len() < 2 || is_limited || target.stat()?.is_some() {
-            return Ok(None);
-        }
-        // Whatever has to be waited for is told by the download itself.
-        let config = DiscoveryConfig { being_written_ns: 0, ..self.config.discovery_to_read() };
-        let job = LookupJob::new(name.clone(), config, self.driver.clock.now_ns());
-        let found = match self.driver.run_one(job)?.into_outcome() {
-            Err(ClientError::Read(ReadError::BeingWritten { .. })) => return Ok(None),
-            other => other?,
-        };
-        let Ok(plan) = ObjectPlan::new(&found.metadata, found.trust == Trusted::Insecure) else {
-            return Ok(None);
-        };
-        if found.metadata.is_directory() || !striped::is_worth_it(&plan) {
-            return Ok(None);
-        }
-        self.sources = striped::fetch(&plan, target, &endpoints, &self.config, progress)?;
-        Ok(Some(found))
-    }
-
-    /// Fetches the packets of files that were whole before their publisher knew the root.
-    fn keep_late(&mut self) {
-        const PATIENCE_NS: u64 = 10_000_000_000;
-        let Some(copies) = self.config.copies.clone() else { return };
-        let config = DiscoveryConfig { root_pending_ns: PATIENCE_NS, ..self.config.discovery() };
-        for late in copies.take_late() {
-            let now_ns = self.driver.clock.now_ns();
-            let job = LookupJob::new(late.name.clone(), config, now_ns);
-            let found = self.driver.run_one(job).and_then(LookupJob::into_outcome);
-            copies.keep_late(&late, found.as_ref().ok());
-        }
     }
 
     /// Fetches a directory with everything below it that `filter` accepts into `target`, which is
@@ -198,80 +162,73 @@ impl Client {
         options: TreeOptions<'a>,
         progress: &'a mut dyn Progress,
     ) -> Result<TreeReport, ClientError> {
-        let mut context = FileContext::new(&self.config, options.files, Box::new(progress));
-        context.is_batched = options.files.sync;
-        let root = (name.clone(), target.to_owned());
-        let filter = options.filter;
+        let (name, target) = (name.clone(), target.to_owned());
+        let TreeOptions { files: options, filter } = options;
         let filter = Box::new(|path: &Path, is_directory: bool| filter(path, is_directory));
-        let mut source = TreeSource::new(Rc::new(context), root, filter);
-        let at_once = source.at_once();
-        let ran = self.driver.run(&mut source, at_once);
-        source.place_batch();
-        ran?;
-        self.keep_late();
-        source.into_outcome()
+        self.watched_call(Box::new(progress), |call| Command::DownloadTree {
+            name,
+            target,
+            options,
+            filter,
+            call,
+        })
     }
 
-    /// The proved listing of a directory.
+    /// The verified listing of a directory. Names are enough: where its publisher does not answer,
+    /// a mirror's manifest will do.
     ///
     /// # Errors
     /// As [`Client::stat`], and [`ClientError::ListingTooLarge`].
     pub fn list(&mut self, name: &Name) -> Result<Listing, ClientError> {
-        let now_ns = self.driver.clock.now_ns();
-        let job = ListJob::new(name.clone(), Wanted::Plain, self.config.discovery(), now_ns);
-        match self.driver.run_one(job)?.into_outcome() {
-            // A mirror of what was fetched by manifest has no plain listing.
-            Err(ClientError::Read(ReadError::NoRoute { .. })) => self.list_described(name),
-            outcome => outcome,
-        }
+        let (name, detail) = (name.clone(), ListDetail::Names);
+        self.call(|call| Command::List { name, detail, call })
     }
 
-    /// The proved content of a directory with everything its publisher says of the entries: a
+    /// The verified content of a directory with everything its publisher says of the entries: a
     /// manifest, or the plain listing of a publisher that has none.
     ///
     /// # Errors
     /// As [`Client::list`].
-    pub fn list_described(&mut self, name: &Name) -> Result<Listing, ClientError> {
-        let now_ns = self.driver.clock.now_ns();
-        let config = self.config.discovery();
-        let job = ListJob::new(name.clone(), self.wanted, config, now_ns);
-        let listing = self.driver.run_one(job)?.into_outcome()?;
-        // What the one publisher has, the next one asked most likely has too.
-        let is_manifest = listing.is_manifest();
-        self.wanted = if is_manifest { Wanted::Manifest } else { Wanted::Either };
-        Ok(listing)
+    pub fn list_resolved(&mut self, name: &Name) -> Result<Listing, ClientError> {
+        let (name, detail) = (name.clone(), ListDetail::Resolved);
+        self.call(|call| Command::List { name, detail, call })
     }
 
-    /// Finds the current version of a file, for [`Client::read_range`].
+    /// Opens the current version of a file. It stays that version, however long it is open.
     ///
     /// # Errors
-    /// As [`Client::stat`], and [`ReadError::Protocol`] if it is a directory.
-    pub fn open(&mut self, name: &Name) -> Result<FoundFile, ClientError> {
-        let now_ns = self.driver.clock.now_ns();
-        let config = self.config.discovery_to_read();
-        let job = LookupJob::new(name.clone(), config, now_ns);
-        let discovered = self.driver.run_one(job)?.into_outcome()?;
-        if discovered.metadata.is_directory() {
-            let problem = ProtocolProblem::Kind { is_directory: true };
-            return Err(ReadError::Protocol { name: name.clone(), problem }.into());
-        }
-        let plan = ObjectPlan::new(&discovered.metadata, discovered.trust == Trusted::Insecure)?;
-        Ok(FoundFile { discovered, plan })
+    /// As [`Client::stat`], [`ReadError::Protocol`](byname_transfer::error::ReadError::Protocol) if
+    /// it is a directory, and [`ClientError::TooMany`].
+    pub fn open(&mut self, name: &Name) -> Result<LocalFile, ClientError> {
+        self.open_target(OpenTarget::Name(name.clone()))
     }
 
-    /// Hands the proved bytes of `range` to `sink`, ascending and without gaps; bytes beyond the
+    /// Opens the version that a listing has resolved, without asking for it.
+    ///
+    /// # Errors
+    /// As [`Client::open`].
+    pub fn open_entry(&mut self, entry: &ResolvedEntry) -> Result<LocalFile, ClientError> {
+        self.open_target(OpenTarget::Entry(Box::new(entry.clone())))
+    }
+
+    fn open_target(&mut self, target: OpenTarget) -> Result<LocalFile, ClientError> {
+        let opened = self.call(|call| Command::Open { target, call })?;
+        Ok(LocalFile { stat: Stat::new(opened.name.clone(), &opened.discovered), opened })
+    }
+
+    /// Hands the verified bytes of `range` to `sink`, ascending and without gaps; bytes beyond the
     /// end do not exist and are no error. Returns how many there were.
     ///
     /// # Errors
-    /// As [`Client::stat`], [`ReadError::VersionGone`] if the file changed since
-    /// [`Client::open`], and [`ClientError::Output`] if the sink fails.
+    /// As [`Client::stat`], [`VersionGone`](byname_transfer::error::ReadError::VersionGone) if the
+    /// file changed since [`Client::open`], and [`ClientError::Output`] if the sink fails.
     pub fn read_range<'a>(
         &mut self,
-        file: &FoundFile,
+        file: &LocalFile,
         range: Range<u64>,
         sink: &'a mut Sink<'a>,
     ) -> Result<u64, ClientError> {
-        self.read(file, range, true, sink)
+        self.stream(file, (range, true), sink)
     }
 
     /// The same in whatever order the network allows, which needs less memory.
@@ -280,11 +237,22 @@ impl Client {
     /// As [`Client::read_range`].
     pub fn read_range_unordered<'a>(
         &mut self,
-        file: &FoundFile,
+        file: &LocalFile,
         range: Range<u64>,
         sink: &'a mut Sink<'a>,
     ) -> Result<u64, ClientError> {
-        self.read(file, range, false, sink)
+        self.stream(file, (range, false), sink)
+    }
+
+    fn stream<'a>(
+        &mut self,
+        file: &LocalFile,
+        (range, is_ordered): (Range<u64>, bool),
+        sink: &'a mut Sink<'a>,
+    ) -> Result<u64, ClientError> {
+        let file = self.id_of(file)?;
+        let request = StreamRequest { file, range, is_ordered, sink: Box::new(sink) };
+        self.call(|call| Command::Stream { request, call })
     }
 
     /// Reads many ranges in one go, as [`RemoteFile::read_ranges`](crate::RemoteFile::read_ranges)
@@ -295,13 +263,12 @@ impl Client {
     /// [`RANGES_MAX`](crate::RANGES_MAX).
     pub fn read_ranges(
         &mut self,
-        file: &FoundFile,
+        file: &LocalFile,
         ranges: &[(u64, usize)],
     ) -> Result<RangesRead, ClientError> {
         let request = ReadRequest::owned(Vec::new(), ranges)?;
-        let (job, completion) = FileReads::once(file.plan.clone(), self.config.fetch(), request);
-        self.driver.run_one(job)?;
-        completion.take().expect("the driver hands out jobs that are done")
+        let file = self.id_of(file)?;
+        self.call(|Call { reply, .. }| Command::Read { file, request, reply })
     }
 
     /// What a session's thread needs.
@@ -309,30 +276,71 @@ impl Client {
         (self.driver, self.config)
     }
 
-    fn read<'a>(
+    fn call<'a, T>(
         &mut self,
-        file: &FoundFile,
-        range: Range<u64>,
-        is_ordered: bool,
-        sink: &'a mut Sink<'a>,
-    ) -> Result<u64, ClientError> {
-        let job = ReadJob::new(file.plan.clone(), range, is_ordered, self.config.fetch(), sink);
-        self.driver.run_one(job)?.into_outcome()
+        make: impl FnOnce(Call<'a, T>) -> Command<'a>,
+    ) -> Result<T, ClientError> {
+        self.watched_call(Box::new(NoProgress), make)
+    }
+
+    /// Runs one command to its end.
+    fn watched_call<'a, T>(
+        &mut self,
+        events: Box<dyn Progress + 'a>,
+        make: impl FnOnce(Call<'a, T>) -> Command<'a>,
+    ) -> Result<T, ClientError> {
+        let mut state = match self.state.take() {
+            Some(state) => state,
+            None => self.begin_state()?,
+        };
+        state.files.close_returned();
+        let mut executor = Executor::new(state);
+        let completion = Completion::new();
+        let (reply, stop) = (Reply::new(Arc::clone(&completion)), self.stop.clone());
+        executor.push(make(Call { reply, stop, events }));
+        let ran = self.driver.run(&mut executor, usize::MAX);
+        if ran.is_err() {
+            executor.give_up();
+        }
+        self.state = Some(executor.into_state());
+        match (completion.take(), ran) {
+            (Some(answer), _) => answer,
+            (None, Err(error)) => Err(error),
+            (None, Ok(())) => Err(ClientError::Interrupted),
+        }
+    }
+
+    fn begin_state(&mut self) -> Result<ExecutorState, ClientError> {
+        let (config, options) = (self.config.clone(), SessionOptions::CALLERS_THREAD);
+        let closer = FileCloser::Caller(Arc::clone(&self.closed));
+        let files = OpenFiles::new(options, config.fetch(), closer);
+        let stripes = StripeThreads::waking(&mut self.driver)?;
+        let stripes = stripes.map(StripeThreads::into_runner);
+        Ok(ExecutorState::new(config, files, self.driver.net.asked(), stripes))
+    }
+
+    /// The number of a file that this client has opened.
+    fn id_of(&self, file: &LocalFile) -> Result<FileId, ClientError> {
+        let guard = &file.opened.guard;
+        guard.is_of(&self.closed).then_some(guard.id).ok_or(ClientError::OtherClient)
     }
 }
 
-/// One version of a file, found and proved, to be read with the client that found it.
-#[derive(Clone, Debug)]
-pub struct FoundFile {
-    /// Its proved description.
-    pub discovered: Discovered,
-    plan: ObjectPlan,
+/// One version of a file, to be read with the client that opened it. It is closed when dropped.
+pub struct LocalFile {
+    stat: Stat,
+    opened: Opened,
 }
 
-impl FoundFile {
+impl LocalFile {
+    /// Its status.
+    pub fn stat(&self) -> &Stat {
+        &self.stat
+    }
+
     /// Its size, if announced.
     pub fn size(&self) -> Option<u64> {
-        self.plan.size
+        self.opened.size
     }
 }
 

@@ -8,11 +8,12 @@ use std::time::Duration;
 use byname_io::{Clock, Connection, Endpoint, IoError};
 
 use crate::config::{ClientConfig, Stop, nanoseconds};
-use crate::engine::job::{Job, JobSource, Single};
-use crate::engine::machine::{Machine, Now, Shared};
+use crate::engine::job::JobSource;
+use crate::engine::machine::Machine;
 use crate::engine::path::PathReport;
 use crate::engine::random::Random;
 use crate::engine::run::Run;
+use crate::engine::shared::{Now, Shared};
 use crate::engine::sources::{End, Sources};
 use crate::error::ClientError;
 use crate::session::net::{Net, Status};
@@ -76,16 +77,9 @@ impl Driver {
         &mut self.machine.shared
     }
 
-    /// What is known about the way to whoever is asked.
+    /// Transport statistics of the current path.
     pub(crate) fn path(&self) -> PathReport {
-        self.machine.path(self.net.label())
-    }
-
-    /// Runs one job to its end.
-    pub(crate) fn run_one<J: Job>(&mut self, job: J) -> Result<J, ClientError> {
-        let mut source = Single::new(job);
-        self.run(&mut source, 1)?;
-        Ok(source.into_done().expect("the source is run until its job is done"))
+        self.machine.shared.path(self.net.label())
     }
 
     /// Runs all jobs of the source, at most `at_once` at the same time.
@@ -96,6 +90,9 @@ impl Driver {
     ) -> Result<(), ClientError> {
         let mut run = Run::new(source, at_once);
         let result = self.run_all(&mut run);
+        if let Err(error) = &result {
+            run.source.handle_failure(error);
+        }
         run.end(&mut self.machine);
         result
     }

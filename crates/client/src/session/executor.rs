@@ -1,355 +1,328 @@
-//! The engine: a thread that owns the connection and works for any number of handles.
+//! Executor: commands become jobs of the engine, and their outcomes answers of the callers.
 //!
-//! Handles send commands through a bounded [`CommandQueue`]; the thread turns each into a job of
-//! the [`Driver`] and leaves the answer in the caller's completion. It sleeps in the poller, also
-//! when there is nothing to do, so that a lost connection is noticed and a command wakes it.
+//! There is one, and it neither waits nor looks at a clock. The
+//! [`client`](super::client) façade runs it on its caller's thread, a [`handle`](super::handle)'s
+//! session on a thread of its own, and [`transfer`](super::transfer) over frames and time from
+//! elsewhere.
 //!
-//! Invariants: the thread never waits for a caller; every command is answered exactly once, if
-//! only by telling that the answer is lost; the thread ends with the last handle.
+//! Invariants: no command holds up another; every command is answered exactly once, if only by
+//! dropping its [`Reply`](crate::engine::completion::Reply); a caller that is gone, or has asked to
+//! stop, costs nothing from the next turn on.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use byname_packet::{Data, Name, NameRef};
-use byname_security::trust::Trusted;
-use byname_transfer::discovery::Discovered;
-use byname_transfer::error::{ProtocolProblem, ReadError};
-use byname_transfer::fetch::NackKind;
-use byname_transfer::flow::Flow;
-use byname_transfer::reader::ObjectPlan;
-use byname_transfer::request::{Context, Request};
+use byname_packet::Name;
+use byname_transfer::error::ReadError;
 
-use crate::config::ClientConfig;
-use crate::download::context::FileContext;
-use crate::download::file_job::FileJob;
+use crate::config::{ClientConfig, Stop};
+use crate::download::context::{DownloadOptions, FileContext};
+use crate::download::download_job::{DownloadContext, DownloadJob};
 use crate::download::part_file::Target;
-use crate::download::progress::{FileReport, NoProgress};
+use crate::download::progress::{Event, FileReport};
+use crate::download::striped::StripeRunner;
+use crate::download::tree::{Filter, TreeSource};
+use crate::download::tree_report::TreeReport;
 use crate::engine::completion::Reply;
-use crate::engine::job::{Job, JobSource};
-use crate::error::{ClientError, Limit};
-use crate::lookup::list_job::ListJob;
+use crate::engine::job::JobSource;
+use crate::engine::shared::Shared;
+use crate::error::ClientError;
+use crate::lookup::list_job::{ListJob, Wanted};
 use crate::lookup::listing::Listing;
 use crate::lookup::name::LookupJob;
-use crate::read::counters::Counters;
-use crate::read::open_file::{FileReads, Inbox, Share};
-use crate::read::operation::{Operation, RangesRead, ReadRequest};
-use crate::session::command::{Command, CommandQueue, EngineHandle, FileGuard, FileId, Opened};
-use crate::session::driver::Driver;
+use crate::read::operation::{RangesRead, ReadRequest};
+use crate::read::stream::ReadJob;
+use crate::session::command::{
+    Call, Command, FileId, ListDetail, OpenTarget, Opened, StreamRequest,
+};
+use crate::session::executor_job::{ExecutorJob, TreeId};
+use crate::session::files::OpenFiles;
 
-/// Files that may be open at once in a session.
-pub const FILES_OPEN_MAX: usize = 4096;
-/// Nodes that an open file may keep whatever the number of files.
-const NODES_MIN: usize = 8;
-/// Cache that an open file may have whatever the number of files.
-const CACHE_BYTES_MIN: usize = 64 << 10;
-const NODE_BYTES: usize = 8192;
-/// How long the thread sleeps when nobody wants anything; it is woken when somebody does.
-const IDLE_SLEEP: Duration = Duration::from_secs(60);
-
-/// How much memory a session takes for what it may need again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SessionOptions {
-    /// Proved tree nodes of all open files; 4 MiB cover 1 GiB of content.
-    pub node_bytes_max: usize,
-    /// Proved content of all open files.
-    pub cache_bytes_max: usize,
-    /// Content fetched ahead, per file; 0 switches prefetch off.
-    pub prefetch_bytes_max: usize,
+/// What outlives the calls: open files, and what was learnt of the publisher.
+pub(crate) struct ExecutorState {
+    pub(crate) config: ClientConfig,
+    pub(crate) files: OpenFiles,
+    /// What is asked for to have a directory resolved.
+    wanted: Wanted,
+    /// The endpoint in use, at any moment.
+    endpoint: Arc<Mutex<String>>,
+    stripes: Option<Rc<dyn StripeRunner>>,
 }
 
-impl Default for SessionOptions {
-    fn default() -> Self {
-        SessionOptions {
-            node_bytes_max: 16 << 20,
-            cache_bytes_max: 16 << 20,
-            prefetch_bytes_max: 4 << 20,
-        }
-    }
-}
-
-/// Runs until the last handle is gone.
-pub(crate) fn run(mut driver: Driver, mut source: Source) {
-    while !source.queue.is_abandoned() {
-        if let Err(error) = driver.run(&mut source, usize::MAX) {
-            tracing::debug!(%error, "everything under way is given up");
-            source.give_up();
-        }
-        if source.queue.has_commands() || source.queue.is_abandoned() {
-            continue;
-        }
-        if let Err(error) = driver.idle(IDLE_SLEEP) {
-            tracing::debug!(%error, "the connection ended while nothing was under way");
-        }
-    }
-}
-
-struct OpenFile {
-    plan: ObjectPlan,
-    inbox: Rc<RefCell<Inbox>>,
-    counters: Arc<Counters>,
-    /// `None` while the driver has it.
-    job: Option<Box<FileReads>>,
-}
-
-/// Turns commands into jobs.
-pub(crate) struct Source {
-    queue: Arc<CommandQueue>,
-    engine: Weak<EngineHandle>,
-    config: ClientConfig,
-    options: SessionOptions,
-    files: BTreeMap<FileId, OpenFile>,
-    next_file: FileId,
-    ready: VecDeque<EngineJob>,
-    commands: VecDeque<Command>,
-    cancelled_count: u64,
-}
-
-impl Source {
+impl ExecutorState {
     pub(crate) fn new(
-        queue: Arc<CommandQueue>,
-        engine: Weak<EngineHandle>,
         config: ClientConfig,
-        options: SessionOptions,
+        files: OpenFiles,
+        endpoint: Arc<Mutex<String>>,
+        stripes: Option<Rc<dyn StripeRunner>>,
     ) -> Self {
-        Source {
-            queue,
-            engine,
-            config,
-            options,
-            files: BTreeMap::new(),
-            next_file: 0,
-            ready: VecDeque::new(),
-            commands: VecDeque::new(),
-            cancelled_count: 0,
-        }
+        ExecutorState { config, files, wanted: Wanted::Either, endpoint, stripes }
+    }
+}
+
+/// A tree on its way.
+struct TreeCall<'a> {
+    source: TreeSource<'a>,
+    /// Jobs of it that the engine has.
+    active: usize,
+    reply: Reply<TreeReport>,
+    stop: Stop,
+    /// Ends its jobs.
+    jobs_stop: Stop,
+}
+
+/// See the module.
+pub(crate) struct Executor<'a> {
+    state: ExecutorState,
+    commands: VecDeque<Command<'a>>,
+    ready: VecDeque<ExecutorJob<'a>>,
+    trees: BTreeMap<TreeId, TreeCall<'a>>,
+    next_tree: TreeId,
+}
+
+impl<'a> Executor<'a> {
+    pub(crate) fn new(state: ExecutorState) -> Self {
+        let (commands, ready) = Default::default();
+        Executor { state, commands, ready, trees: BTreeMap::new(), next_tree: 0 }
     }
 
-    fn take_commands(&mut self, now_ns: u64) {
-        let cancelled_count = self.queue.take(&mut self.commands);
-        if cancelled_count != self.cancelled_count {
-            self.cancelled_count = cancelled_count;
-            for file in self.files.values() {
-                file.inbox.borrow_mut().has_cancelled = true;
-            }
-        }
-        while let Some(command) = self.commands.pop_front() {
-            self.begin(command, now_ns);
-        }
+    /// What outlives the calls, for the next executor.
+    pub(crate) fn into_state(self) -> ExecutorState {
+        self.state
     }
 
-    fn begin(&mut self, command: Command, now_ns: u64) {
-        let discovery = self.config.discovery();
-        let job = match command {
-            Command::Stat { name, reply } => {
-                EngineJob::Stat(LookupJob::new(name, discovery, now_ns), reply)
-            }
-            Command::List { name, wanted, reply } => {
-                let job = ListJob::new(name, wanted, discovery, now_ns);
-                EngineJob::List(Box::new(job), reply)
-            }
-            Command::Download { name, target, options, reply } => {
-                let target = match Target::at(&target, &self.config.disk) {
-                    Ok(target) => target,
-                    Err(error) => return reply.send(Err(error)),
-                };
-                let context = FileContext::new(&self.config, options, Box::new(NoProgress));
-                let job = FileJob::new(Rc::new(context), name, target, now_ns);
-                EngineJob::Download(Box::new(job), reply)
-            }
-            Command::Open { name, reply } => {
-                let discovery = self.config.discovery_to_read();
-                let job = LookupJob::new(name.clone(), discovery, now_ns);
-                EngineJob::Open(name, job, reply)
-            }
-            Command::Read { file, request, reply } => return self.read(file, request, reply),
-            Command::Close { file } => return self.close(file),
-        };
-        self.ready.push_back(job);
+    /// Takes a command; it begins with the next turn of the engine.
+    pub(crate) fn push(&mut self, command: Command<'a>) {
+        self.commands.push_back(command);
     }
 
-    fn read(&mut self, id: FileId, request: ReadRequest, reply: Reply<RangesRead>) {
-        let Some(file) = self.files.get_mut(&id) else { return };
-        let operation = Operation::new(request, file.plan.size, reply);
-        file.inbox.borrow_mut().operations.push_back(operation);
-        if let Some(job) = file.job.take() {
-            self.ready.push_back(EngineJob::File(job));
-        }
+    /// Some callers went away.
+    pub(crate) fn note_cancelled(&self) {
+        self.state.files.note_cancelled();
     }
 
-    fn close(&mut self, id: FileId) {
-        if let Some(file) = self.files.remove(&id) {
-            file.inbox.borrow_mut().is_closed = true;
-            self.share_out();
-        }
-    }
-
-    /// Divides the memory among the open files.
-    fn share_out(&mut self) {
-        let count = self.files.len().max(1);
-        let share = Share {
-            nodes_max: (self.options.node_bytes_max / NODE_BYTES / count).max(NODES_MIN),
-            cache_bytes_max: (self.options.cache_bytes_max / count).max(CACHE_BYTES_MIN),
-        };
-        for file in self.files.values() {
-            file.inbox.borrow_mut().share = Some(share);
-        }
-    }
-
-    fn open(&mut self, name: &Name, discovered: Discovered) -> Result<Opened, ClientError> {
-        if discovered.metadata.is_directory() {
-            let problem = ProtocolProblem::Kind { is_directory: true };
-            return Err(ReadError::Protocol { name: name.clone(), problem }.into());
-        }
-        if self.files.len() >= FILES_OPEN_MAX {
-            return Err(ClientError::TooMany { what: Limit::OpenFiles, max: FILES_OPEN_MAX });
-        }
-        // Without a handle there is nobody to answer.
-        let engine = self.engine.upgrade().ok_or(ClientError::Interrupted)?;
-        let plan = ObjectPlan::new(&discovered.metadata, discovered.trust == Trusted::Insecure)?;
-        self.next_file += 1;
-        let (id, size) = (self.next_file, plan.size);
-        let (inbox, counters) = Default::default();
-        let mut file = OpenFile { plan, inbox, counters, job: None };
-        file.job = Some(self.job_for(id, &file));
-        let counters = Arc::clone(&file.counters);
-        self.files.insert(id, file);
-        self.share_out();
-        Ok(Opened { discovered, size, guard: FileGuard { id, engine }, counters })
-    }
-
-    fn job_for(&self, id: FileId, file: &OpenFile) -> Box<FileReads> {
-        let prefetch_bytes_max = self.options.prefetch_bytes_max as u64;
-        Box::new(FileReads::new(
-            id,
-            file.plan.clone(),
-            self.config.fetch(),
-            Rc::clone(&file.inbox),
-            (prefetch_bytes_max, Arc::clone(&file.counters)),
-        ))
-    }
-
-    /// The driver has dropped all its jobs, and with them the places for the answers.
-    fn give_up(&mut self) {
+    /// The engine has dropped all its jobs: ends everything else in good order. Callers find their
+    /// answers lost.
+    pub(crate) fn give_up(&mut self) {
         self.ready.clear();
-        self.queue.take(&mut self.commands);
-        // Closing is the one thing that needs no connection.
+        for (_, mut tree) in std::mem::take(&mut self.trees) {
+            tree.source.place_batch();
+        }
         for command in std::mem::take(&mut self.commands) {
+            // Closing is the one thing that needs no connection.
             if let Command::Close { file } = command {
-                self.close(file);
+                self.state.files.close(file);
             }
         }
-        let ids: Vec<FileId> = self.files.keys().copied().collect();
-        for id in ids {
-            let Some(file) = self.files.get(&id) else { continue };
-            file.inbox.borrow_mut().operations.clear();
-            if file.job.is_none() {
-                let job = self.job_for(id, file);
-                self.files.entry(id).and_modify(|file| file.job = Some(job));
+        self.state.files.give_up();
+    }
+
+    fn begin(&mut self, command: Command<'a>, shared: &mut Shared, now_ns: u64) {
+        match command {
+            Command::Lookup { name, call } => {
+                let job = LookupJob::new(name, self.state.config.discovery(), now_ns);
+                self.ready.push_back(ExecutorJob::Lookup(Box::new(job), call));
             }
-        }
-        self.share_out();
-    }
-}
-
-impl Drop for Source {
-    fn drop(&mut self) {
-        self.queue.end();
-    }
-}
-
-impl JobSource for Source {
-    type Job = EngineJob;
-
-    fn next_job(&mut self, now_ns: u64) -> Option<EngineJob> {
-        self.take_commands(now_ns);
-        self.ready.pop_front()
-    }
-
-    fn take_done(&mut self, job: EngineJob) {
-        match job {
-            EngineJob::Stat(job, reply) if job.is_done() => reply.send(job.into_outcome()),
-            EngineJob::List(job, reply) if job.is_done() => reply.send(job.into_outcome()),
-            EngineJob::Open(name, job, reply) if job.is_done() => {
-                let opened = job.into_outcome().and_then(|found| self.open(&name, found));
-                reply.send(opened);
-            }
-            EngineJob::Download(job, reply) if job.is_done() => reply.send(job.into_outcome()),
-            EngineJob::File(job) => {
-                let Some(file) = self.files.get_mut(&job.id) else { return };
-                if file.inbox.borrow().operations.is_empty() {
-                    file.job = Some(job);
-                } else {
-                    self.ready.push_back(EngineJob::File(job));
+            Command::List { name, detail, call } => self.list(name, detail, call, now_ns),
+            Command::Open { target, call } => self.open(target, call, now_ns),
+            Command::Read { file, request, reply } => self.read(file, request, reply),
+            Command::Stream { request, call } => self.stream(request, call),
+            Command::Download { name, target, options, call } => {
+                match Target::at(&target, &self.state.config.disk) {
+                    Ok(target) => self.download(name, target, (options, call), now_ns),
+                    Err(error) => call.answer(Err(error)),
                 }
             }
-            // Their callers are gone.
-            EngineJob::Stat(..)
-            | EngineJob::List(..)
-            | EngineJob::Open(..)
-            | EngineJob::Download(..) => {}
+            Command::DownloadTree { name, target, options, filter, call } => {
+                self.download_tree((name, target), options, filter, call);
+            }
+            Command::Inspect(act) => {
+                let endpoint = self.state.endpoint.lock().unwrap_or_else(PoisonError::into_inner);
+                act(shared, &endpoint);
+            }
+            Command::Close { file } => self.state.files.close(file),
+        }
+    }
+
+    fn list(&mut self, name: Name, detail: ListDetail, call: Call<'a, Listing>, now_ns: u64) {
+        let wanted = match detail {
+            ListDetail::Names => Wanted::Plain,
+            ListDetail::Resolved => self.state.wanted,
+        };
+        let job = ListJob::new(name.clone(), wanted, self.state.config.discovery(), now_ns);
+        self.ready.push_back(ExecutorJob::List { job: Box::new(job), name, detail, call });
+    }
+
+    fn open(&mut self, target: OpenTarget, call: Call<'a, Opened>, now_ns: u64) {
+        match target {
+            OpenTarget::Name(name) => {
+                let config = self.state.config.discovery_to_read();
+                let job = Box::new(LookupJob::new(name.clone(), config, now_ns));
+                self.ready.push_back(ExecutorJob::Open { job, name, call });
+            }
+            OpenTarget::Entry(entry) => {
+                let (name, discovered) = entry.into_parts();
+                let opened = self.state.files.open(name, discovered);
+                call.answer(opened);
+            }
+        }
+    }
+
+    fn read(&mut self, file: FileId, request: ReadRequest, reply: Reply<RangesRead>) {
+        self.ready.extend(self.state.files.read(file, request, reply).map(ExecutorJob::File));
+    }
+
+    fn stream(&mut self, request: StreamRequest<'a>, call: Call<'a, u64>) {
+        let StreamRequest { file, range, is_ordered, sink } = request;
+        let Some(plan) = self.state.files.plan(file) else { return };
+        let fetch = self.state.config.fetch();
+        let job = ReadJob::new(plan.clone(), range, is_ordered, fetch, sink);
+        self.ready.push_back(ExecutorJob::Stream(Box::new(job), call));
+    }
+
+    fn download(
+        &mut self,
+        name: Name,
+        target: Target,
+        (options, call): (DownloadOptions, Call<'a, FileReport>),
+        now_ns: u64,
+    ) {
+        let Call { reply, stop, events } = call;
+        let context = DownloadContext {
+            config: self.config_for(&stop),
+            options,
+            events,
+            endpoint: Arc::clone(&self.state.endpoint),
+            stripes: self.state.stripes.clone(),
+        };
+        let job = Box::new(DownloadJob::new(name, target, context, now_ns));
+        let call = Call::unwatched(reply, stop);
+        self.ready.push_back(ExecutorJob::Download(job, call));
+    }
+
+    fn download_tree(
+        &mut self,
+        root: (Name, PathBuf),
+        options: DownloadOptions,
+        filter: Box<Filter<'a>>,
+        call: Call<'a, TreeReport>,
+    ) {
+        let Call { reply, stop, events } = call;
+        let mut context = FileContext::new(&self.config_for(&stop), options, events);
+        context.is_batched = options.sync;
+        let source = TreeSource::new(Rc::new(context), root, filter);
+        let tree = TreeCall { source, active: 0, reply, stop, jobs_stop: Stop::default() };
+        self.next_tree += 1;
+        self.trees.insert(self.next_tree, tree);
+    }
+
+    /// The configuration of a call that may be stopped alone.
+    fn config_for(&self, stop: &Stop) -> ClientConfig {
+        let config = self.state.config.clone();
+        ClientConfig { stop: config.stop.or(stop), ..config }
+    }
+
+    /// The next job of a tree, and the answers of trees that have come to their end.
+    fn next_of_trees(&mut self, shared: &mut Shared, now_ns: u64) -> Option<ExecutorJob<'a>> {
+        let mut ended = Vec::new();
+        let mut next = None;
+        for (id, tree) in &mut self.trees {
+            if tree.stop.is_requested() || tree.reply.is_cancelled() {
+                tree.jobs_stop.request();
+            }
+            let is_stopped = tree.jobs_stop.is_requested();
+            if !is_stopped
+                && tree.active < tree.source.at_once()
+                && let Some(job) = tree.source.next_job(shared, now_ns)
+            {
+                tree.active += 1;
+                let (id, stop, job) = (*id, tree.jobs_stop.clone(), Box::new(job));
+                next = Some(ExecutorJob::Tree { id, stop, job });
+                break;
+            }
+            if tree.active == 0 {
+                ended.push(*id);
+            }
+        }
+        for id in ended {
+            let Some(mut tree) = self.trees.remove(&id) else { continue };
+            tree.source.place_batch();
+            let outcome = match tree.jobs_stop.is_requested() {
+                true => Err(ClientError::Interrupted),
+                false => tree.source.into_outcome(),
+            };
+            tree.reply.send(outcome);
+        }
+        next
+    }
+
+    fn take_listing(
+        &mut self,
+        name: Name,
+        detail: ListDetail,
+        mut call: Call<'a, Listing>,
+        outcome: Result<Listing, ClientError>,
+    ) {
+        if let Ok(listing) = &outcome {
+            // What the one publisher has, the next one asked most likely has too.
+            if detail == ListDetail::Resolved {
+                let is_manifest = listing.is_manifest();
+                self.state.wanted = if is_manifest { Wanted::Manifest } else { Wanted::Either };
+            }
+            let entry_count = listing.entry_count();
+            call.events.on_event(Event::DirectoryListed { name: &name, entry_count });
+        }
+        match outcome {
+            // A mirror of what was fetched by manifest has no plain listing.
+            Err(ClientError::Read(ReadError::NoRoute { .. })) if detail == ListDetail::Names => {
+                let detail = ListDetail::Resolved;
+                self.commands.push_back(Command::List { name, detail, call });
+            }
+            outcome => call.answer(outcome),
         }
     }
 }
 
-/// One of the things that the engine does.
-pub(crate) enum EngineJob {
-    Stat(LookupJob, Reply<Discovered>),
-    List(Box<ListJob>, Reply<Listing>),
-    Download(Box<FileJob<'static>>, Reply<FileReport>),
-    Open(Name, LookupJob, Reply<Opened>),
-    File(Box<FileReads>),
-}
+impl<'a> JobSource for Executor<'a> {
+    type Job = ExecutorJob<'a>;
 
-impl EngineJob {
-    fn job(&mut self) -> &mut dyn Job {
-        match self {
-            EngineJob::Stat(job, _) | EngineJob::Open(_, job, _) => job,
-            EngineJob::List(job, _) => job.as_mut(),
-            EngineJob::Download(job, _) => job.as_mut(),
-            EngineJob::File(job) => job.as_mut(),
+    fn next_job(&mut self, shared: &mut Shared, now_ns: u64) -> Option<ExecutorJob<'a>> {
+        while let Some(command) = self.commands.pop_front() {
+            self.begin(command, shared, now_ns);
         }
-    }
-}
-
-impl Job for EngineJob {
-    fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
-        self.job().handle_data(data, is_marked, context)
+        self.ready.pop_front().or_else(|| self.next_of_trees(shared, now_ns))
     }
 
-    fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
-        self.job().handle_nack(name, kind, context);
-    }
-
-    fn handle_timeout(&mut self, context: &mut Context<'_>) {
-        self.job().handle_timeout(context);
-    }
-
-    fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
-        self.job().poll_request(context)
-    }
-
-    fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        self.job().poll_deadline(flow)
-    }
-
-    fn is_done(&self) -> bool {
-        match self {
-            EngineJob::Stat(job, reply) => job.is_done() || reply.is_cancelled(),
-            EngineJob::List(job, reply) => job.is_done() || reply.is_cancelled(),
-            EngineJob::Download(job, reply) => job.is_done() || reply.is_cancelled(),
-            EngineJob::Open(_, job, reply) => job.is_done() || reply.is_cancelled(),
-            EngineJob::File(job) => job.is_done(),
+    fn take_done(&mut self, job: ExecutorJob<'a>) {
+        let is_done = job.has_outcome();
+        match job {
+            ExecutorJob::File(job) => {
+                self.ready.extend(self.state.files.take_idle(job).map(ExecutorJob::File));
+            }
+            ExecutorJob::Tree { id, job, .. } => {
+                let Some(tree) = self.trees.get_mut(&id) else { return };
+                tree.active -= 1;
+                if is_done {
+                    tree.source.take_done(*job);
+                }
+            }
+            ExecutorJob::Lookup(job, call) if is_done => call.answer(job.into_outcome()),
+            ExecutorJob::List { job, name, detail, call } if is_done => {
+                self.take_listing(name, detail, call, job.into_outcome());
+            }
+            ExecutorJob::Open { job, name, call } if is_done => {
+                let found = job.into_outcome();
+                call.answer(found.and_then(|found| self.state.files.open(name, found)));
+            }
+            ExecutorJob::Stream(job, call) if is_done => call.answer(job.into_outcome()),
+            ExecutorJob::Download(job, call) if is_done => call.answer(job.into_outcome()),
+            ExecutorJob::Lookup(_, call) => call.interrupt(),
+            ExecutorJob::List { call, .. } => call.interrupt(),
+            ExecutorJob::Open { call, .. } => call.interrupt(),
+            ExecutorJob::Stream(_, call) => call.interrupt(),
+            ExecutorJob::Download(_, call) => call.interrupt(),
         }
-    }
-
-    fn refused_count(&mut self) -> u64 {
-        self.job().refused_count()
-    }
-
-    fn abandon(&mut self, flow: &mut Flow) {
-        self.job().abandon(flow);
     }
 }

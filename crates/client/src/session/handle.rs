@@ -1,34 +1,46 @@
-//! Handles: what other threads and tasks hold of an engine.
+//! The façade for many threads and tasks: handles of an engine on a thread of its own.
 //!
 //! Every call exists twice, blocking and as a [`Pending`] answer, which is a future that needs no
 //! particular executor and also can be waited for. Dropping a `Pending` takes the call back.
-//! Blocking reads lend their buffers to the engine, which copies proved bytes from the packet
+//! Blocking reads lend their buffers to the engine, which copies verified bytes from the packet
 //! straight into them.
 
-use std::future::Future;
+use std::ops::Range;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
 
 use byname_io::loan::lend;
 use byname_packet::Name;
+use byname_security::cert::CertificateError;
 use byname_transfer::discovery::Discovered;
+use byname_transfer::versions::VersionMemory;
 
 use crate::download::context::DownloadOptions;
 use crate::download::progress::FileReport;
+use crate::download::tree_report::TreeReport;
 use crate::engine::completion::{Completion, Reply};
+use crate::engine::path::PathReport;
+use crate::engine::shared::Shared;
 use crate::error::ClientError;
-use crate::lookup::list_job::Wanted;
 use crate::lookup::listing::Listing;
-use crate::read::counters::Counters;
+use crate::lookup::resolved::ResolvedEntry;
+use crate::lookup::stat::Stat;
 use crate::read::operation::{RangesRead, ReadRequest, check_count};
 use crate::session::client::Client;
-use crate::session::command::{Command, CommandQueue, EngineHandle, FileGuard, Opened};
-use crate::session::executor::{self, SessionOptions, Source};
+use crate::session::command::{
+    Call, Command, CommandQueue, EngineHandle, FileCloser, ListDetail, OpenTarget, Opened,
+    SentCommand, StreamRequest,
+};
+use crate::session::executor::{Executor, ExecutorState};
+use crate::session::files::{OpenFiles, SessionOptions};
+use crate::session::pending::Pending;
+use crate::session::stripes::StripeThreads;
+use crate::session::thread::QueuedExecutor;
 
 /// A client that any number of threads and tasks use at once. Clones are the same session.
+///
+/// Calls with `_later` give a [`Pending`], which can be watched and stopped alone.
 #[derive(Clone, Debug)]
 pub struct Session {
     engine: Arc<EngineHandle>,
@@ -45,29 +57,50 @@ impl Session {
         let endpoint = driver.net.label().to_owned();
         let queue = Arc::new(CommandQueue::new(waker, endpoint, config.stop.clone()));
         let engine = Arc::new(EngineHandle::new(Arc::clone(&queue)));
-        let weak = Arc::downgrade(&engine);
+        let closer = FileCloser::Engine(Arc::downgrade(&engine));
         let thread = std::thread::Builder::new().name("byname-client".to_owned());
-        thread
-            .spawn(move || executor::run(driver, Source::new(queue, weak, config, options)))
-            .map_err(ClientError::Thread)?;
+        let stripes = StripeThreads::waking(&mut driver)?;
+        let work = move || {
+            let files = OpenFiles::new(options, config.fetch(), closer);
+            let endpoint = driver.net.asked();
+            let stripes = stripes.map(StripeThreads::into_runner);
+            let state = ExecutorState::new(config, files, endpoint, stripes);
+            QueuedExecutor::new(Executor::new(state), queue).run(driver);
+        };
+        thread.spawn(work).map_err(ClientError::Thread)?;
         Ok(Session { engine })
     }
 
-    /// The proved description of the current version of a file or directory.
+    /// Status of the current version of a file or directory.
     ///
     /// # Errors
     /// As [`Client::stat`].
-    pub fn stat(&self, name: &Name) -> Result<Discovered, ClientError> {
+    pub fn stat(&self, name: &Name) -> Result<Stat, ClientError> {
         self.stat_later(name).wait()
     }
 
     /// [`stat`](Session::stat) without waiting.
-    pub fn stat_later(&self, name: &Name) -> Pending<Discovered> {
-        let name = name.clone();
-        self.call(|reply| Command::Stat { name, reply })
+    pub fn stat_later(&self, name: &Name) -> Pending<Stat> {
+        let (name, shown) = (name.clone(), name.clone());
+        let make = move |call| Command::Lookup { name, call };
+        self.call(make, move |found| Stat::new(shown, &found))
     }
 
-    /// The proved listing of a directory.
+    /// The same with the signed packet that proves it to others.
+    ///
+    /// # Errors
+    /// As [`Client::stat`].
+    pub fn lookup(&self, name: &Name) -> Result<Discovered, ClientError> {
+        self.lookup_later(name).wait()
+    }
+
+    /// [`lookup`](Session::lookup) without waiting.
+    pub fn lookup_later(&self, name: &Name) -> Pending<Discovered> {
+        let name = name.clone();
+        self.call(move |call| Command::Lookup { name, call }, |found| found)
+    }
+
+    /// The verified listing of a directory.
     ///
     /// # Errors
     /// As [`Client::list`].
@@ -77,27 +110,30 @@ impl Session {
 
     /// [`list`](Session::list) without waiting.
     pub fn list_later(&self, name: &Name) -> Pending<Listing> {
-        let (name, wanted) = (name.clone(), Wanted::Plain);
-        self.call(move |reply| Command::List { name, wanted, reply })
+        self.list_as(name, ListDetail::Names)
     }
 
-    /// The proved content of a directory with all that a manifest says of its entries, or the plain
-    /// listing of a publisher that has no manifests.
+    /// The verified content of a directory with all that a manifest says of its entries, or the
+    /// plain listing of a publisher that has no manifests.
     ///
     /// # Errors
-    /// As [`Client::list_described`].
-    pub fn list_described(&self, name: &Name) -> Result<Listing, ClientError> {
-        self.list_described_later(name).wait()
+    /// As [`Client::list_resolved`].
+    pub fn list_resolved(&self, name: &Name) -> Result<Listing, ClientError> {
+        self.list_resolved_later(name).wait()
     }
 
-    /// [`list_described`](Session::list_described) without waiting.
-    pub fn list_described_later(&self, name: &Name) -> Pending<Listing> {
-        let (name, wanted) = (name.clone(), Wanted::Either);
-        self.call(move |reply| Command::List { name, wanted, reply })
+    /// [`list_resolved`](Session::list_resolved) without waiting.
+    pub fn list_resolved_later(&self, name: &Name) -> Pending<Listing> {
+        self.list_as(name, ListDetail::Resolved)
     }
 
-    /// Fetches a file to `target`, resuming what an earlier run has left. Reads that somebody
-    /// waits for pass it. The thread of the session writes it, so a slow disk holds up the others.
+    fn list_as(&self, name: &Name, detail: ListDetail) -> Pending<Listing> {
+        let name = name.clone();
+        self.call(move |call| Command::List { name, detail, call }, |listing| listing)
+    }
+
+    /// Fetches a file to `target`, resuming what an earlier run has left. Reads that somebody waits
+    /// for pass it.
     ///
     /// # Errors
     /// As [`Client::download`]. Nothing that looks whole is left.
@@ -119,7 +155,25 @@ impl Session {
         options: DownloadOptions,
     ) -> Pending<FileReport> {
         let (name, target) = (name.clone(), target.to_owned());
-        self.call(move |reply| Command::Download { name, target, options, reply })
+        let make = move |call| Command::Download { name, target, options, call };
+        self.call(make, |report| report)
+    }
+
+    /// Fetches a directory with everything below it that `filter` accepts, as
+    /// [`Client::download_tree`] does. The filter is asked on the thread of the session.
+    pub fn download_tree_later(
+        &self,
+        name: &Name,
+        target: &Path,
+        options: DownloadOptions,
+        filter: impl FnMut(&Path, bool) -> bool + Send + 'static,
+    ) -> Pending<TreeReport> {
+        let (name, target) = (name.clone(), target.to_owned());
+        let make = move |call| {
+            let filter = Box::new(filter);
+            Command::DownloadTree { name, target, options, filter, call }
+        };
+        self.call(make, |report| report)
     }
 
     /// Opens the current version of a file. It stays that version, however long it is open.
@@ -132,16 +186,76 @@ impl Session {
 
     /// [`open`](Session::open) without waiting.
     pub fn open_later(&self, name: &Name) -> Pending<RemoteFile> {
-        let name = name.clone();
-        let make = |reply| Command::Open { name, reply };
-        Pending::new(Arc::clone(&self.engine), make, RemoteFile::new)
+        self.open_target(OpenTarget::Name(name.clone()))
     }
 
-    fn call<T: Send + 'static>(
+    /// Opens the version that a listing has resolved, without asking for it.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_entry(&self, entry: &ResolvedEntry) -> Result<RemoteFile, ClientError> {
+        self.open_entry_later(entry).wait()
+    }
+
+    /// [`open_entry`](Session::open_entry) without waiting.
+    pub fn open_entry_later(&self, entry: &ResolvedEntry) -> Pending<RemoteFile> {
+        self.open_target(OpenTarget::Entry(Box::new(entry.clone())))
+    }
+
+    fn open_target(&self, target: OpenTarget) -> Pending<RemoteFile> {
+        let engine = Arc::clone(&self.engine);
+        let make = move |call| Command::Open { target, call };
+        self.call(make, move |opened| RemoteFile::new(opened, engine))
+    }
+
+    /// Transport statistics of the current path.
+    ///
+    /// # Errors
+    /// [`ClientError::Interrupted`] or [`ClientError::Disconnected`] if the engine has ended.
+    pub fn path(&self) -> Result<PathReport, ClientError> {
+        self.inspect(|shared, endpoint| shared.path(endpoint))
+    }
+
+    /// Reads or fills the memory of the newest versions seen.
+    ///
+    /// # Errors
+    /// As [`Session::path`].
+    pub fn with_versions<T: Send + 'static>(
         &self,
-        make: impl FnOnce(Reply<T>) -> Command + Send + 'static,
+        act: impl FnOnce(&mut VersionMemory) -> T + Send + 'static,
+    ) -> Result<T, ClientError> {
+        self.inspect(|shared, _| act(&mut shared.versions))
+    }
+
+    /// Gives the session a certificate it would otherwise fetch. It is not trusted by that.
+    ///
+    /// # Errors
+    /// As [`Session::path`]; the inner one is [`Client::add_certificate`]'s.
+    pub fn add_certificate(
+        &self,
+        wire: Vec<u8>,
+    ) -> Result<Result<Name, CertificateError>, ClientError> {
+        self.inspect(move |shared, _| shared.validator.add_certificate(&wire))
+    }
+
+    fn inspect<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut Shared, &str) -> T + Send + 'static,
+    ) -> Result<T, ClientError> {
+        let make = |Call { reply, .. }: Call<'static, T>| {
+            Command::Inspect(Box::new(move |shared, endpoint| {
+                reply.send(Ok(act(shared, endpoint)));
+            }))
+        };
+        self.call(make, |answer| answer).wait()
+    }
+
+    fn call<A: Send + 'static, T>(
+        &self,
+        make: impl FnOnce(Call<'static, A>) -> Command<'static> + Send + 'static,
+        map: impl FnOnce(A) -> T + Send + 'static,
     ) -> Pending<T> {
-        Pending::new(Arc::clone(&self.engine), make, |it| it)
+        Pending::new(Arc::clone(&self.engine), make, map)
     }
 }
 
@@ -153,26 +267,25 @@ pub struct RemoteFile {
 
 #[derive(Debug)]
 struct Inner {
-    discovered: Discovered,
-    size: Option<u64>,
-    counters: Arc<Counters>,
-    guard: FileGuard,
+    stat: Stat,
+    opened: Opened,
+    engine: Arc<EngineHandle>,
 }
 
 impl RemoteFile {
-    fn new(opened: Opened) -> Self {
-        let Opened { discovered, size, guard, counters } = opened;
-        RemoteFile { inner: Arc::new(Inner { discovered, size, counters, guard }) }
+    fn new(opened: Opened, engine: Arc<EngineHandle>) -> Self {
+        let stat = Stat::new(opened.name.clone(), &opened.discovered);
+        RemoteFile { inner: Arc::new(Inner { stat, opened, engine }) }
     }
 
-    /// Its proved description.
-    pub fn discovered(&self) -> &Discovered {
-        &self.inner.discovered
+    /// Its status.
+    pub fn stat(&self) -> &Stat {
+        &self.inner.stat
     }
 
     /// Its size, if announced.
     pub fn size(&self) -> Option<u64> {
-        self.inner.size
+        self.inner.opened.size
     }
 
     /// Fills `buffer` with the bytes from `offset` on. Returns how many there were: fewer than
@@ -186,22 +299,24 @@ impl RemoteFile {
     }
 
     /// Fills many buffers, each from its offset on, in one go: every unit of the file travels
-    /// once, and all requests are under way together. Ranges may be in any order and may overlap.
+    /// once, and all requests are in flight together. Ranges may be in any order and may overlap.
     /// Returns the number of bytes in each.
     ///
     /// # Errors
-    /// As [`RemoteFile::read_at`], and [`ClientError::TooMany`] above [`RANGES_MAX`].
+    /// As [`RemoteFile::read_at`], and [`ClientError::TooMany`] above [`crate::RANGES_MAX`].
     pub fn read_ranges(&self, ranges: &mut [(u64, &mut [u8])]) -> Result<Vec<usize>, ClientError> {
         let wanted: Vec<(u64, usize)> =
             ranges.iter().map(|(offset, buffer)| (*offset, buffer.len())).collect();
         check_count(wanted.len())?;
         let mut buffers: Vec<&mut [u8]> =
             ranges.iter_mut().map(|(_, buffer)| &mut **buffer).collect();
-        let (file, queue) = (self.inner.guard.id, self.inner.guard.engine.queue());
+        let (file, queue) = (self.id(), self.inner.engine.queue());
         let completion = Completion::new();
         let sent = lend(&mut buffers, |loan| {
             let request = ReadRequest::lent(loan, &wanted);
-            queue.send(Arc::clone(&completion), |reply| Command::Read { file, request, reply })
+            queue.send(Arc::clone(&completion), |reply: Reply<RangesRead>| {
+                Box::new(move || Command::Read { file, request, reply }) as SentCommand
+            })
         });
         sent?;
         Ok(completion.wait().unwrap_or_else(|| Err(queue.lost()))?.filled)
@@ -216,7 +331,7 @@ impl RemoteFile {
     /// one buffer, which is made as large as the ranges together.
     ///
     /// # Errors
-    /// [`ClientError::TooMany`] above [`RANGES_MAX`].
+    /// [`ClientError::TooMany`] above [`crate::RANGES_MAX`].
     pub fn read_ranges_later(
         &self,
         buffer: Vec<u8>,
@@ -225,9 +340,29 @@ impl RemoteFile {
         Ok(self.read_later(ReadRequest::owned(buffer, ranges)?))
     }
 
+    /// Hands the verified bytes of `range` to `sink` on the thread of the session, ascending and
+    /// without gaps. The sink must not block: it would hold up all other calls.
+    pub fn stream_later(
+        &self,
+        range: Range<u64>,
+        sink: impl FnMut(u64, &[u8]) -> std::io::Result<()> + Send + 'static,
+    ) -> Pending<u64> {
+        let (inner, file) = (Arc::clone(&self.inner), self.id());
+        let make = move |call| {
+            let (is_ordered, sink) = (true, Box::new(sink));
+            let request = StreamRequest { file, range, is_ordered, sink };
+            Command::Stream { request, call }
+        };
+        let engine = Arc::clone(&self.inner.engine);
+        Pending::new(engine, make, move |bytes| {
+            let _open = &inner;
+            bytes
+        })
+    }
+
     /// What was read so far, and what it took.
     pub fn counters(&self) -> ReadCounters {
-        let counters = &self.inner.counters;
+        let counters = &self.inner.opened.counters;
         let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
         ReadCounters {
             asked_bytes: get(&counters.asked_bytes),
@@ -240,13 +375,19 @@ impl RemoteFile {
         }
     }
 
+    fn id(&self) -> u64 {
+        self.inner.opened.guard.id
+    }
+
     fn read_later(&self, request: ReadRequest) -> Pending<RangesRead> {
         // The file stays open for as long as somebody waits for its bytes.
-        let inner = Arc::clone(&self.inner);
-        let engine = Arc::clone(&inner.guard.engine);
-        let file = inner.guard.id;
-        let make = move |reply| Command::Read { file, request, reply };
-        Pending::new(engine, make, move |read: RangesRead| {
+        let (inner, file) = (Arc::clone(&self.inner), self.id());
+        let make = move |Call { reply, .. }: Call<'static, RangesRead>| Command::Read {
+            file,
+            request,
+            reply,
+        };
+        Pending::new(Arc::clone(&self.inner.engine), make, move |read| {
             let _open = &inner;
             read
         })
@@ -265,123 +406,10 @@ pub struct ReadCounters {
     pub requests: u64,
     /// Bytes served from memory.
     pub cached_bytes: u64,
-    /// Bytes fetched ahead.
+    /// Bytes read ahead.
     pub prefetched_bytes: u64,
     /// Of these, units of which something was read.
     pub prefetch_useful_bytes: u64,
     /// Of these, units that were dropped unread.
     pub prefetch_wasted_bytes: u64,
-}
-
-/// An answer that is on its way: a future, or something to [`wait`](Pending::wait) for. The call
-/// begins when it is first polled or waited for, and is taken back when this is dropped.
-#[must_use = "the call begins when it is awaited"]
-pub struct Pending<T> {
-    call: Box<dyn Call<T> + Send>,
-}
-
-/// What a `Pending` hides: the type that the engine answers with.
-trait Call<T> {
-    fn wait(&mut self) -> Result<T, ClientError>;
-    fn poll(&mut self, context: &Context<'_>) -> Poll<Result<T, ClientError>>;
-}
-
-struct Typed<A, F, M> {
-    completion: Arc<Completion<A>>,
-    make: Option<F>,
-    map: Option<M>,
-    engine: Arc<EngineHandle>,
-    is_sent: bool,
-}
-
-impl<T> Pending<T> {
-    fn new<A, F, M>(engine: Arc<EngineHandle>, make: F, map: M) -> Self
-    where
-        A: Send + 'static,
-        F: FnOnce(Reply<A>) -> Command + Send + 'static,
-        M: FnOnce(A) -> T + Send + 'static,
-    {
-        let (make, map) = (Some(make), Some(map));
-        Pending {
-            call: Box::new(Typed {
-                completion: Completion::new(),
-                make,
-                map,
-                engine,
-                is_sent: false,
-            }),
-        }
-    }
-
-    /// Blocks until the answer is there.
-    ///
-    /// # Errors
-    /// Those of the call.
-    pub fn wait(mut self) -> Result<T, ClientError> {
-        self.call.wait()
-    }
-}
-
-impl<T> Future for Pending<T> {
-    type Output = Result<T, ClientError>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.call.poll(context)
-    }
-}
-
-impl<T> std::fmt::Debug for Pending<T> {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Pending").finish_non_exhaustive()
-    }
-}
-
-impl<A, F, M, T> Call<T> for Typed<A, F, M>
-where
-    F: FnOnce(Reply<A>) -> Command,
-    M: FnOnce(A) -> T,
-{
-    fn wait(&mut self) -> Result<T, ClientError> {
-        if let Some(make) = self.make.take() {
-            self.engine.queue().send(Arc::clone(&self.completion), make)?;
-            self.is_sent = true;
-        }
-        let answer = self.completion.wait();
-        self.finish(answer)
-    }
-
-    fn poll(&mut self, context: &Context<'_>) -> Poll<Result<T, ClientError>> {
-        let queue = self.engine.queue();
-        if !self.is_sent {
-            let completion = Arc::clone(&self.completion);
-            match queue.poll_send(context, completion, &mut self.make) {
-                None => return Poll::Pending,
-                Some(sent) => sent?,
-            }
-            self.is_sent = true;
-        }
-        match self.completion.poll(context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(answer) => Poll::Ready(self.finish(answer)),
-        }
-    }
-}
-
-impl<A, F, M> Typed<A, F, M> {
-    fn finish<T>(&mut self, answer: Option<Result<A, ClientError>>) -> Result<T, ClientError>
-    where
-        M: FnOnce(A) -> T,
-    {
-        self.is_sent = false;
-        let map = self.map.take().ok_or_else(|| self.engine.queue().lost())?;
-        answer.unwrap_or_else(|| Err(self.engine.queue().lost())).map(map)
-    }
-}
-
-impl<A, F, M> Drop for Typed<A, F, M> {
-    fn drop(&mut self) {
-        if self.is_sent && self.completion.cancel() {
-            self.engine.queue().note_cancelled();
-        }
-    }
 }

@@ -22,6 +22,8 @@ struct State<C> {
     is_abandoned: bool,
     /// No engine is left.
     is_over: bool,
+    /// Why answers were lost the last time.
+    lost: Option<ClientError>,
 }
 
 /// Shared by the handles and the engine.
@@ -42,6 +44,7 @@ impl<C: Send + 'static> CommandQueue<C> {
             cancelled_count: 0,
             is_abandoned: false,
             is_over: false,
+            lost: None,
         };
         let (state, has_room) = (Mutex::new(state), Condvar::new());
         CommandQueue { state, has_room, waker, endpoint, stop }
@@ -65,11 +68,11 @@ impl<C: Send + 'static> CommandQueue<C> {
     }
 
     /// The same without blocking. `None` if there is no room: the task is woken when there is.
-    pub(crate) fn poll_send<T, F: FnOnce(Reply<T>) -> C>(
+    pub(crate) fn poll_send<T, F>(
         self: &Arc<Self>,
         context: &task::Context<'_>,
         completion: Arc<Completion<T>>,
-        make: &mut Option<F>,
+        (unsent, make): (&mut Option<F>, impl FnOnce(F, Reply<T>) -> C),
     ) -> Option<Result<(), ClientError>> {
         let mut state = self.lock();
         if state.in_flight >= CALLS_MAX && !state.is_over {
@@ -78,8 +81,8 @@ impl<C: Send + 'static> CommandQueue<C> {
             }
             return None;
         }
-        let make = make.take()?;
-        Some(self.push(state, completion, make))
+        let unsent = unsent.take()?;
+        Some(self.push(state, completion, |reply| make(unsent, reply)))
     }
 
     fn push<T>(
@@ -152,12 +155,19 @@ impl<C: Send + 'static> CommandQueue<C> {
         waiting.into_iter().for_each(task::Waker::wake);
     }
 
+    /// Everything in flight is about to be given up for this reason.
+    pub(crate) fn set_lost(&self, error: &ClientError) {
+        self.lock().lost = error.repeated();
+    }
+
     /// The error of a call that got no answer.
     pub(crate) fn lost(&self) -> ClientError {
         if self.stop.is_requested() {
             return ClientError::Interrupted;
         }
-        ClientError::Disconnected { endpoint: self.endpoint.clone(), source: None }
+        let reason = self.lock().lost.as_ref().and_then(ClientError::repeated);
+        let endpoint = || self.endpoint.clone();
+        reason.unwrap_or_else(|| ClientError::Disconnected { endpoint: endpoint(), source: None })
     }
 }
 

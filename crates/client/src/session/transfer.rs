@@ -1,5 +1,6 @@
-//! One download as a state machine, for whoever has frames from elsewhere than a socket: it neither
-//! waits nor looks at a clock. Files are written as they always are.
+//! One download as a state machine, for whoever has frames from elsewhere than a socket: the
+//! [`executor`](super::executor) of all façades, which neither waits nor looks at a clock. Files
+//! are written as they always are.
 //!
 //! *Handle*: [`Transfer::handle_frame`] for each frame of the connection in use,
 //! [`Transfer::handle_timeout`] when the time of [`Transfer::poll_timeout`] has come,
@@ -11,7 +12,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use byname_packet::{MAX_PACKET_BYTES, Name};
 use byname_transfer::congestion::WINDOW_MAX;
@@ -19,20 +20,24 @@ use byname_transfer::sharing::PROMPT_RESERVE;
 use byname_transfer::versions::NAMES_MAX;
 
 use crate::config::{ClientConfig, Stop, TRANSFERS_MAX, nanoseconds};
-use crate::download::context::{DownloadOptions, FileContext};
-use crate::download::file_job::FileJob;
-use crate::download::part_file::Target;
+use crate::download::context::DownloadOptions;
 use crate::download::progress::{FileReport, Progress};
 use crate::download::small_files::BATCH_MAX;
-use crate::download::tree::{BATCHES_MAX, BESIDE_FILES_MAX, Filter, TreeReport, TreeSource};
-use crate::engine::job::{JobSource, Single};
-use crate::engine::machine::{Machine, Outlet, Shared};
+use crate::download::tree::{BATCHES_MAX, BESIDE_FILES_MAX, Filter};
+use crate::download::tree_report::TreeReport;
+use crate::engine::completion::{Completion, Reply};
+use crate::engine::machine::{Machine, Outlet};
 use crate::engine::random::Random;
 use crate::engine::run::Run;
+use crate::engine::shared::Shared;
 use crate::engine::sources::Sources;
 use crate::error::ClientError;
+use crate::session::command::{Call, ClosedFiles, Command, FileCloser};
+use crate::session::executor::{Executor, ExecutorState};
+use crate::session::files::{OpenFiles, SessionOptions};
 
-pub use crate::engine::machine::{Channel, Now};
+pub use crate::engine::machine::Channel;
+pub use crate::engine::shared::Now;
 pub use crate::engine::sources::Connect;
 
 /// Unsent bytes above which no further request is made.
@@ -109,16 +114,19 @@ impl Levels {
     }
 }
 
-enum Work {
-    File(Box<Run<Single<FileJob<'static>>>>),
-    Tree(Box<Run<TreeSource<'static>>>),
+/// The call that the transfer works on, or its outcome.
+enum TransferState {
+    File(Arc<Completion<FileReport>>),
+    Tree(Arc<Completion<TreeReport>>),
     Done(Outcome),
 }
 
 /// See the module.
 pub struct Transfer {
     machine: Machine,
-    work: Work,
+    /// `None` when all is done.
+    run: Option<Box<Run<Executor<'static>>>>,
+    state: TransferState,
     outbox: Outbox,
     stop: Stop,
     /// Nothing can be done before.
@@ -146,36 +154,46 @@ impl Outlet for Outbox {
 
 impl Transfer {
     /// Will fetch one file.
-    ///
-    /// # Errors
-    /// If there is no such place for it on the disk.
-    pub fn file(order: Order, peers: Peers, now: Now) -> Result<Self, ClientError> {
-        let Order { name, target, config, options, progress } = order;
-        let target = Target::at(&target, &config.disk)?;
-        let context = Rc::new(FileContext::new(&config, options, progress));
-        let job = FileJob::new(context, name, target, now.now_ns);
-        Ok(Transfer::new(Work::File(Box::new(Run::new(Single::new(job), 1))), &config, peers, now))
+    pub fn file(order: Order, peers: Peers, now: Now) -> Self {
+        let Order { name, target, config, options, progress: events } = order;
+        let completion = Completion::new();
+        let (reply, stop) = (Reply::new(Arc::clone(&completion)), Stop::default());
+        let call = Call { reply, stop, events };
+        let command = Command::Download { name, target, options, call };
+        Transfer::new((command, TransferState::File(completion)), config, peers, now)
     }
 
     /// Will fetch a directory with everything below it that `filter` accepts.
     pub fn tree(order: Order, filter: Box<Filter<'static>>, peers: Peers, now: Now) -> Self {
-        let Order { name, target, config, options, progress } = order;
-        let mut context = FileContext::new(&config, options, progress);
-        context.is_batched = options.sync;
-        let source = TreeSource::new(Rc::new(context), (name, target), filter);
-        let at_once = source.at_once();
-        Transfer::new(Work::Tree(Box::new(Run::new(source, at_once))), &config, peers, now)
+        let Order { name, target, config, options, progress: events } = order;
+        let completion = Completion::new();
+        let (reply, stop) = (Reply::new(Arc::clone(&completion)), Stop::default());
+        let call = Call { reply, stop, events };
+        let command = Command::DownloadTree { name, target, options, filter, call };
+        Transfer::new((command, TransferState::Tree(completion)), config, peers, now)
     }
 
-    fn new(work: Work, config: &ClientConfig, peers: Peers, now: Now) -> Self {
-        let shared = Shared::new(config, now.now_ns);
+    fn new(
+        (command, state): (Command<'static>, TransferState),
+        config: ClientConfig,
+        peers: Peers,
+        now: Now,
+    ) -> Self {
+        let shared = Shared::new(&config, now.now_ns);
         let sources = Sources::new(peers.source_count, nanoseconds(config.timeout));
         let random = Random::Seeded(peers.seed);
+        let stop = config.stop.clone();
+        let closer = FileCloser::Caller(ClosedFiles::default());
+        let files = OpenFiles::new(SessionOptions::CALLERS_THREAD, config.fetch(), closer);
+        let endpoint = Arc::new(Mutex::new("every source".to_owned()));
+        let mut executor = Executor::new(ExecutorState::new(config, files, endpoint, None));
+        executor.push(command);
         let mut transfer = Transfer {
             machine: Machine::new(shared, sources, peers.channel, random),
-            work,
+            run: Some(Box::new(Run::new(executor, usize::MAX))),
+            state,
             outbox: Outbox { frames: VecDeque::new(), bytes: 0, is_connected: true },
-            stop: config.stop.clone(),
+            stop,
             blocked_until_ns: 0,
         };
         transfer.advance(now);
@@ -184,9 +202,9 @@ impl Transfer {
 
     /// How it ended, if it did.
     pub fn outcome(&self) -> Option<&Outcome> {
-        match &self.work {
-            Work::Done(outcome) => Some(outcome),
-            Work::File(_) | Work::Tree(_) => None,
+        match &self.state {
+            TransferState::Done(outcome) => Some(outcome),
+            TransferState::File(_) | TransferState::Tree(_) => None,
         }
     }
 
@@ -194,11 +212,7 @@ impl Transfer {
     pub fn levels(&self) -> Levels {
         let shared = &self.machine.shared;
         Levels {
-            jobs: match &self.work {
-                Work::File(run) => run.len(),
-                Work::Tree(run) => run.len(),
-                Work::Done(_) => 0,
-            },
+            jobs: self.run.as_ref().map_or(0, |run| run.len()),
             requests: shared.flow.in_flight(),
             names: self.machine.name_count(),
             versions: shared.versions.name_count(),
@@ -213,20 +227,18 @@ impl Transfer {
 
     /// A frame came over the connection in use.
     pub fn handle_frame(&mut self, frame: &[u8], now: Now) {
-        match &mut self.work {
-            Work::File(run) => take_frame(&mut self.machine, run, frame, now),
-            Work::Tree(run) => take_frame(&mut self.machine, run, frame, now),
-            Work::Done(_) => {}
+        if let Some(run) = &mut self.run {
+            self.machine.handle_frame(run, frame, now);
+            self.machine.end_burst(run, now);
         }
         self.advance(now);
     }
 
     /// The time of [`Transfer::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Now) {
-        match &mut self.work {
-            Work::File(run) => time_out(&mut self.machine, run, now),
-            Work::Tree(run) => time_out(&mut self.machine, run, now),
-            Work::Done(_) => {}
+        if let Some(run) = &mut self.run {
+            self.machine.end_burst(run, now);
+            self.machine.handle_timeout(run, now);
         }
         self.advance(now);
     }
@@ -241,10 +253,8 @@ impl Transfer {
 
     /// The source of the last [`Transfer::poll_connect`] cannot be had.
     pub fn handle_connect_failed(&mut self, now: Now) {
-        match &mut self.work {
-            Work::File(run) => self.machine.handle_connect_failed(run, now),
-            Work::Tree(run) => self.machine.handle_connect_failed(run, now),
-            Work::Done(_) => {}
+        if let Some(run) = &mut self.run {
+            self.machine.handle_connect_failed(run, now);
         }
         self.advance(now);
     }
@@ -258,10 +268,7 @@ impl Transfer {
 
     /// Whom to connect to now.
     pub fn poll_connect(&mut self, now: Now) -> Option<Connect> {
-        match &self.work {
-            Work::Done(_) => None,
-            Work::File(_) | Work::Tree(_) => self.machine.poll_connect(now.now_ns),
-        }
+        self.run.is_some().then(|| self.machine.poll_connect(now.now_ns)).flatten()
     }
 
     /// The next frame for the connection in use.
@@ -277,25 +284,16 @@ impl Transfer {
 
     /// When [`Transfer::handle_timeout`] has something to do.
     pub fn poll_timeout(&mut self) -> Option<u64> {
-        let deadline_ns = match &mut self.work {
-            Work::File(run) => self.machine.poll_deadline(run),
-            Work::Tree(run) => self.machine.poll_deadline(run),
-            Work::Done(_) => None,
-        };
+        let deadline_ns = self.machine.poll_deadline(self.run.as_deref_mut()?);
         deadline_ns.map(|at_ns| at_ns.max(self.blocked_until_ns))
     }
 
     /// Sends what there is to send, and ends when everything is done.
     fn advance(&mut self, now: Now) {
-        let Transfer { machine, outbox, stop, .. } = self;
-        let ended = if stop.is_requested() {
-            Some(Err(ClientError::Interrupted))
-        } else {
-            match &mut self.work {
-                Work::File(run) => drive(machine, run, outbox, now),
-                Work::Tree(run) => drive(machine, run, outbox, now),
-                Work::Done(_) => return,
-            }
+        let Some(run) = &mut self.run else { return };
+        let ended = match self.stop.is_requested() {
+            true => Some(Err(ClientError::Interrupted)),
+            false => drive(&mut self.machine, run, &mut self.outbox, now),
         };
         let blocked_ns = if self.outbox.has_room() { 0 } else { BLOCKED_SLEEP_NS };
         self.blocked_until_ns = now.now_ns.saturating_add(blocked_ns);
@@ -305,38 +303,27 @@ impl Transfer {
     }
 
     fn finish(&mut self, ended: Result<(), ClientError>) {
-        let interrupted = Outcome::File(Err(ClientError::Interrupted));
-        let outcome = match std::mem::replace(&mut self.work, Work::Done(interrupted)) {
-            Work::File(run) => {
-                let done = run.end(&mut self.machine).into_done();
-                let done = done.map_or(Err(ClientError::Interrupted), FileJob::into_outcome);
-                Outcome::File(ended.and(done))
-            }
-            Work::Tree(run) => {
-                let mut source = run.end(&mut self.machine);
-                source.place_batch();
-                Outcome::Tree(ended.and_then(|()| source.into_outcome()))
-            }
-            Work::Done(outcome) => outcome,
+        if let Some(run) = self.run.take() {
+            run.end(&mut self.machine).give_up();
+        }
+        let outcome = match &self.state {
+            TransferState::File(completion) => Outcome::File(answer(completion, ended)),
+            TransferState::Tree(completion) => Outcome::Tree(answer(completion, ended)),
+            TransferState::Done(_) => return,
         };
-        self.work = Work::Done(outcome);
+        self.state = TransferState::Done(outcome);
     }
 }
 
-fn take_frame<S: JobSource>(machine: &mut Machine, run: &mut Run<S>, frame: &[u8], now: Now) {
-    machine.handle_frame(run, frame, now);
-    machine.end_burst(run, now);
-}
-
-fn time_out<S: JobSource>(machine: &mut Machine, run: &mut Run<S>, now: Now) {
-    machine.end_burst(run, now);
-    machine.handle_timeout(run, now);
+fn answer<T>(completion: &Completion<T>, ended: Result<(), ClientError>) -> Result<T, ClientError> {
+    let lost = || Err(ended.err().unwrap_or(ClientError::Interrupted));
+    completion.take().unwrap_or_else(lost)
 }
 
 /// How it ended, if it did.
-fn drive<S: JobSource>(
+fn drive(
     machine: &mut Machine,
-    run: &mut Run<S>,
+    run: &mut Run<Executor<'static>>,
     outbox: &mut Outbox,
     now: Now,
 ) -> Option<Result<(), ClientError>> {

@@ -281,7 +281,7 @@ fn being_written_and_root_pending_are_waited_for() {
         name
     });
     let name = Name::from_path("/lab/f").expect("a name");
-    let discovered = client.stat(&name).expect("it is there in the end");
+    let discovered = client.lookup(&name).expect("it is there in the end");
     assert_eq!(discovered.metadata.root, root);
     assert_eq!(writer.join().expect("no panic"), name);
 }

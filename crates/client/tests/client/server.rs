@@ -50,6 +50,23 @@ impl Server {
         })
     }
 
+    /// Threads that serve every connection made to `endpoint`, for as long as the test runs.
+    pub(crate) fn listen_often(endpoint: &Endpoint, publisher: &Arc<Mutex<Publisher>>) {
+        let listener = Listener::bind(endpoint).expect("nobody is there");
+        let publisher = Arc::clone(publisher);
+        std::thread::spawn(move || {
+            while let Ok(connection) = listener.accept() {
+                let Some(mut far) = connection else {
+                    std::thread::sleep(Duration::from_millis(2));
+                    continue;
+                };
+                let publisher = Arc::clone(&publisher);
+                let mut meddler: Meddler = Box::new(|_, reply| reply);
+                std::thread::spawn(move || serve(&mut far, &publisher, &mut meddler, None));
+            }
+        });
+    }
+
     /// A server that answers honestly, and a client that trusts it.
     pub(crate) fn honest(publisher: Publisher) -> (Self, Client) {
         Server::meddled(publisher, Box::new(|_, reply| reply))

@@ -380,7 +380,7 @@ fn a_version_that_is_gone_is_said_so_and_the_next_open_finds_the_new_one() {
     assert!(matches!(error, ClientError::Read(ReadError::VersionGone { .. })), "{error}");
     let new = session.open(&name).expect("it is there");
     assert_eq!(read_ranges(&new, &[(0, 60_000)]), [new_bytes]);
-    assert_eq!(session.stat(&name).expect("it is there").metadata.size, Some(50_000));
+    assert_eq!(session.stat(&name).expect("it is there").size, Some(50_000));
     let missing = name.with_generic(b"no");
     let error = session.open(&missing).expect_err("it is not there");
     assert!(matches!(error, ClientError::Read(ReadError::NotFound { .. })), "{error}");

@@ -214,19 +214,14 @@ impl State {
         let peers = Peers { source_count, channel: Channel::Stream, seed };
         self.active = 0;
         self.tally.borrow_mut().begun += 1;
-        let begun = match self.order.is_tree {
-            true => Ok(Transfer::tree(order, Box::new(|_, _| true), peers, clocks(now))),
+        let mut transfer = match self.order.is_tree {
+            true => Transfer::tree(order, Box::new(|_, _| true), peers, clocks(now)),
             false => Transfer::file(order, peers, clocks(now)),
         };
-        match begun {
-            Ok(mut transfer) => {
-                if !self.faces[0] {
-                    transfer.handle_disconnected(clocks(now));
-                }
-                self.transfer = Some(transfer);
-            }
-            Err(error) => self.fail(error.to_string(), now),
+        if !self.faces[0] {
+            transfer.handle_disconnected(clocks(now));
         }
+        self.transfer = Some(transfer);
     }
 
     fn fail(&mut self, error: String, now: Now) {

@@ -13,8 +13,9 @@ use byname_security::cert::CertificateRequest;
 use byname_security::key::{KeyId, KeyPair, KeySigner};
 use byname_security::tree::{Tree, TreeBuilder};
 use byname_transfer::listing::{Entry, write_entry};
+use byname_transfer::manifest;
 use byname_transfer::metadata::{Absence, ContentRoot, Extras, Metadata};
-use byname_transfer::naming::{self, Part, Request, last_segment};
+use byname_transfer::naming::{self, Aspect, Part, Request, last_segment};
 
 /// Wall clock of all tests: 2026-11-21.
 pub const UNIX_NS: u64 = 1_795_248_000_000_000_000;
@@ -126,6 +127,43 @@ impl Publisher {
         name
     }
 
+    /// Publishes a directory with these files, sorted by name, and its manifest.
+    pub fn publish_manifest(&mut self, path: &str, version: u64, files: &[(&str, &[u8])]) -> Name {
+        let entries: Vec<&[u8]> = files.iter().map(|(name, _)| name.as_bytes()).collect();
+        let directory = self.publish_listing(path, version, &entries);
+        let mut payload = Vec::new();
+        manifest::write_header(&mut payload, files.len() as u64);
+        for (name, bytes) in files {
+            let file = self.publish(&format!("{path}/{name}"), version, bytes);
+            let object = &self.objects[&file];
+            let root = Some(*object.tree.root.as_bytes());
+            let segment_bytes = object.segment_bytes as u64;
+            let entry = manifest::Entry {
+                name: name.as_bytes(),
+                mode: object.mode,
+                mtime_ns: Some(version),
+                size: Some(bytes.len() as u64),
+                version: Some(manifest::Version { number: version, segment_bytes, root }),
+                attributes: Default::default(),
+                content: None,
+            };
+            entry.encode(&mut payload);
+        }
+        let name = naming::manifest_name(directory.view());
+        self.objects.insert(name, published(version, &payload, true));
+        directory
+    }
+
+    /// The object that a request is about: a manifest only if there is one.
+    fn object_name(&self, path: NameRef<'_>, request: Request) -> Name {
+        let manifest = naming::manifest_name(path);
+        let (Request::Metadata { aspect } | Request::Segment { aspect, .. }) = request;
+        match aspect == Aspect::Manifest && self.objects.contains_key(&manifest) {
+            true => manifest,
+            false => path.to_name(),
+        }
+    }
+
     pub fn object_mut(&mut self, name: &Name) -> &mut Published {
         self.objects.get_mut(name).expect("it was published")
     }
@@ -136,11 +174,12 @@ impl Publisher {
             return Reply::Data(self.certificate.clone());
         }
         let Some(parsed) = naming::parse(interest.name) else { return Reply::Silence };
+        let object = self.object_name(parsed.path, parsed.request);
         match parsed.request {
-            Request::Metadata { .. } => self.describe(interest.name, parsed.path),
+            Request::Metadata { .. } => self.describe(interest.name, object.view()),
             Request::Segment { version, part, segment, .. } => {
                 let gone = Reply::Nack(nack_reason::NONE);
-                let Some(object) = self.objects.get(&parsed.path.to_name()) else { return gone };
+                let Some(object) = self.objects.get(&object) else { return gone };
                 if object.version != version {
                     return gone;
                 }
@@ -171,7 +210,9 @@ impl Publisher {
 
     pub fn metadata(&self, path: NameRef<'_>, object: &Published) -> Metadata {
         let path = self.announces.as_ref().map_or(path, Name::view);
-        let name = naming::versioned_name(path, object.is_directory, object.version);
+        let is_manifest = path.last().is_some_and(|last| last == keyword("manifest"));
+        let is_listing = object.is_directory && !is_manifest;
+        let name = naming::versioned_name(path, is_listing, object.version);
         let mut metadata = Metadata::new(name);
         let (size, segment_bytes) = (object.bytes.len() as u64, object.segment_bytes as u64);
         metadata.mode = Some(object.mode);

@@ -148,7 +148,7 @@ fn connect(
 fn warm_up(client: &mut Client, name: &Name) -> Outcome {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let found = client.stat(name)?;
+        let found = client.lookup(name)?;
         if matches!(found.metadata.root, ContentRoot::Known(_)) {
             break;
         }

@@ -45,6 +45,7 @@ variants!(
         ListingTooLarge,
         TooMany,
         Thread,
+        OtherClient,
         Interrupted,
     }
 );
@@ -130,6 +131,7 @@ fn client_errors() -> Vec<(ClientError, Errno)> {
         (ClientError::TooMany { what: Limit::OpenFiles, max: 1 }, Errno::MFILE),
         (ClientError::TooMany { what: Limit::Ranges, max: 1 }, Errno::INVAL),
         (ClientError::Thread(disk(Errno::AGAIN)), Errno::AGAIN),
+        (ClientError::OtherClient, Errno::BADF),
         (ClientError::Interrupted, Errno::INTR),
     ]
 }

@@ -1,0 +1,54 @@
+//! State that all jobs share: the path, the trust rules, the versions seen.
+
+use byname_security::trust::Validator;
+use byname_transfer::flow::Flow;
+use byname_transfer::request::Context;
+use byname_transfer::versions::VersionMemory;
+
+use crate::config::ClientConfig;
+use crate::engine::path::PathReport;
+
+/// Time of a whole burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// Nanoseconds of a clock that never goes back.
+    pub now_ns: u64,
+    /// Nanoseconds since the Unix epoch.
+    pub unix_ns: u64,
+}
+
+/// State that all jobs of a client share.
+pub(crate) struct Shared {
+    pub(crate) flow: Flow,
+    pub(crate) validator: Validator,
+    pub(crate) versions: VersionMemory,
+    /// Frames that made no packet.
+    pub(crate) dropped_count: u64,
+}
+
+impl Shared {
+    /// Nothing seen yet.
+    pub(crate) fn new(config: &ClientConfig, now_ns: u64) -> Self {
+        Shared {
+            flow: config.flow(now_ns),
+            validator: Validator::new(config.trust.clone()),
+            versions: VersionMemory::default(),
+            dropped_count: 0,
+        }
+    }
+
+    /// Transport statistics of the path to this endpoint.
+    pub(crate) fn path(&self, endpoint: &str) -> PathReport {
+        PathReport::new(endpoint, &self.flow, self.dropped_count)
+    }
+
+    pub(crate) fn context(&mut self, now: Now) -> Context<'_> {
+        Context {
+            now_ns: now.now_ns,
+            unix_ns: now.unix_ns,
+            flow: &mut self.flow,
+            validator: &mut self.validator,
+            versions: &mut self.versions,
+        }
+    }
+}
