@@ -23,7 +23,7 @@ const NOT_YET: [(&str, &[&str]); 9] = [
     ("cli", &["circle", "near-limit", "parameters"]),
     ("client", &["near-limit", "parameters"]),
     ("forwarder", &["parameters"]),
-    ("io", &["circle", "near-limit", "parameters"]),
+    ("io", &["parameters"]),
     ("node", &["circle", "near-limit", "parameters"]),
     ("packet", &["circle"]),
     ("sim", &["circle", "near-limit", "parameters"]),

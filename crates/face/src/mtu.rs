@@ -7,9 +7,8 @@
 use std::net::SocketAddr;
 
 use byname_io::Connection;
+use byname_link::CAUTIOUS_MTU_BYTES;
 
-/// Datagrams that pass most tunnels.
-pub const CAUTIOUS_BYTES: usize = 1420;
 /// Longest IP packet on Ethernet. Interfaces that carry more were configured to.
 const ETHERNET_BYTES: usize = 1500;
 /// Every NDN packet in one datagram; receivers take no more.
@@ -40,8 +39,8 @@ pub fn peer_address(connection: &Connection) -> Option<SocketAddr> {
 fn over_path(carried_bytes: Option<usize>) -> usize {
     match carried_bytes {
         Some(carried @ ETHERNET_BYTES..) => carried.min(LARGEST_BYTES),
-        Some(carried) => carried.min(CAUTIOUS_BYTES),
-        None => CAUTIOUS_BYTES,
+        Some(carried) => carried.min(CAUTIOUS_MTU_BYTES),
+        None => CAUTIOUS_MTU_BYTES,
     }
 }
 
@@ -72,7 +71,7 @@ mod tests {
         let (memory, _other) = Connection::pair_in_memory().unwrap();
         assert_eq!(of_connection(&memory), memory.frame_bytes_max());
         assert!(memory.frame_bytes_max().is_some());
-        assert_eq!(to_peer("224.0.23.170:56363".parse().ok()), CAUTIOUS_BYTES);
-        assert_eq!(to_peer(None), CAUTIOUS_BYTES);
+        assert_eq!(to_peer("224.0.23.170:56363".parse().ok()), CAUTIOUS_MTU_BYTES);
+        assert_eq!(to_peer(None), CAUTIOUS_MTU_BYTES);
     }
 }

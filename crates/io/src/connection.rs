@@ -7,53 +7,37 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
 
 use socket2::{SockRef, Socket};
 
 use crate::address::{canonical, is_loopback, peer_uri};
 use crate::datagram::{DatagramCounters, DatagramIo};
-use crate::endpoint::{Endpoint, MemifRole};
-use crate::error::{ConnectError, IoError, QueueFull};
+use crate::endpoint::Endpoint;
+use crate::error::{IoError, QueueFull};
 use crate::limits::Limits;
 use crate::memif::{self, Channel};
-use crate::websocket::{self, WebSocket};
+use crate::websocket::WebSocket;
 use crate::{FrameFn, FrameSink};
 
-mod connect;
 mod credentials;
 mod draft;
+mod frame_list;
 mod held;
 mod receive;
+mod recv_status;
 mod send;
 mod stream;
 
 pub use credentials::PeerCredentials;
 pub(crate) use credentials::peer_credentials;
-pub(crate) use draft::FrameList;
-pub use draft::{Draft, FRAMES_MAX};
+pub use draft::Draft;
+pub use frame_list::FRAMES_MAX;
+pub(crate) use frame_list::FrameList;
+pub use recv_status::RecvStatus;
 
 use held::Held;
 use stream::Stream;
 pub(crate) use stream::prepare_tcp;
-
-/// Result of one `recv_burst`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct RecvStatus {
-    /// Frames handed to the callback.
-    pub frames: usize,
-    /// The peer has closed (streams only); nothing more will come.
-    pub closed: bool,
-    /// The kernel had no more at that moment. If not set, call again before waiting, or let the
-    /// level-triggered poller report the rest.
-    pub drained: bool,
-    /// Bytes of an unfinished frame when the peer closed; not zero means it was cut off.
-    pub partial_bytes: usize,
-    /// Datagrams dropped: longer than the limit, or not exactly one frame.
-    pub dropped: usize,
-    /// Times the network said that a datagram sent before could not be delivered.
-    pub unreachable: usize,
-}
 
 /// A stream over Unix or TCP, UDP with one peer, or shared memory.
 #[derive(Debug)]
@@ -74,55 +58,6 @@ enum Inner {
 }
 
 impl Connection {
-    /// Connects with the default limits. Blocks up to `timeout`, and while resolving a host name.
-    /// A host's addresses are tried in order within the one `timeout`.
-    pub fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, ConnectError> {
-        Self::connect_with(endpoint, timeout, Limits::default())
-    }
-
-    /// Connects with other limits.
-    pub fn connect_with(
-        endpoint: &Endpoint,
-        timeout: Duration,
-        limits: Limits,
-    ) -> Result<Self, ConnectError> {
-        let failed = |e| ConnectError::new(endpoint.to_string(), timeout, e);
-        if let Endpoint::Memif { role: Some(MemifRole::Server), .. } = endpoint {
-            return connect::await_client(endpoint, timeout, limits);
-        }
-        let deadline = Instant::now() + timeout;
-        let socket = connect::connect(endpoint, timeout)?;
-        match endpoint {
-            Endpoint::Unix(path) => {
-                let remote = format!("unix://{}", path.display());
-                Self::unix(socket.into(), None, Some(remote), limits).map_err(failed)
-            }
-            Endpoint::Tcp { .. } => Self::tcp(socket, limits).map_err(failed),
-            Endpoint::Udp { .. } => {
-                let (local, remote) = addresses(&SockRef::from(&socket)).map_err(failed)?;
-                let inner = Inner::Datagram(Box::new(DatagramIo::new(socket.into(), limits)));
-                Ok(Self::internet("udp", inner, local, remote))
-            }
-            Endpoint::Multicast { group, port, device } => {
-                Ok(Self::multicast(socket, (*group, *port), device, limits))
-            }
-            Endpoint::WebSocket { .. } => {
-                prepare_tcp(&socket).map_err(failed)?;
-                let left = deadline.saturating_duration_since(Instant::now());
-                let socket = websocket::connect(socket, &endpoint.to_string(), left, limits)
-                    .map_err(failed)?;
-                Self::websocket(socket, false).map_err(failed)
-            }
-            Endpoint::Memif { id, .. } => {
-                let channel =
-                    memif::connect(socket.into(), *id, timeout, limits).map_err(|error| {
-                        ConnectError::of_memif(endpoint.to_string(), timeout, error)
-                    })?;
-                Ok(Self::memif(channel, endpoint, false))
-            }
-        }
-    }
-
     /// Two connected ends within this process.
     pub fn pair() -> Result<(Self, Self), IoError> {
         Self::pair_with(Limits::default())
@@ -185,7 +120,7 @@ impl Connection {
         accepted.map_err(|e| IoError::new("accept", e))
     }
 
-    fn unix(
+    pub(crate) fn unix(
         fd: OwnedFd,
         local: Option<String>,
         remote: Option<String>,
@@ -210,7 +145,7 @@ impl Connection {
     }
 
     /// A multicast group as a face: what is sent goes to all members but ourselves.
-    fn multicast(
+    pub(crate) fn multicast(
         socket: Socket,
         (group, port): (IpAddr, u16),
         device: &str,
@@ -240,10 +175,17 @@ impl Connection {
         })
     }
 
-    fn tcp(socket: Socket, limits: Limits) -> std::io::Result<Self> {
+    pub(crate) fn tcp(socket: Socket, limits: Limits) -> std::io::Result<Self> {
         let (local, remote) = addresses(&SockRef::from(&socket))?;
         let inner = Inner::Stream(Stream::tcp(socket, limits)?);
         Ok(Self::internet("tcp", inner, local, remote))
+    }
+
+    /// UDP with one peer.
+    pub(crate) fn udp(socket: Socket, limits: Limits) -> std::io::Result<Self> {
+        let (local, remote) = addresses(&SockRef::from(&socket))?;
+        let inner = Inner::Datagram(Box::new(DatagramIo::new(socket.into(), limits)));
+        Ok(Self::internet("udp", inner, local, remote))
     }
 
     fn internet(transport: &str, inner: Inner, local: SocketAddr, remote: SocketAddr) -> Self {

@@ -25,6 +25,7 @@ pub mod websocket;
 mod address;
 mod attachments;
 mod bind;
+mod connect;
 mod path;
 mod pending;
 mod port_owner;

@@ -29,7 +29,7 @@ pub use congestion::{CongestionMarker, MarkingOptions};
 pub use drop_reason::DropReason;
 pub use feedback::Feedback;
 pub use frame::stream_frame_len;
-pub use options::LinkOptions;
+pub use options::{CAUTIOUS_MTU_BYTES, LinkOptions};
 pub use reassembly::ReassemblyLimits;
 pub use receiver::{LinkReceiver, Received};
 pub use reliability::{IDLE_ACK_NS, RETRIES_MAX, ReliabilityCounters};

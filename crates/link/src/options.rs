@@ -1,5 +1,8 @@
 //! Options of a link.
 
+/// Longest frame in datagrams on a path of which nothing is known: it passes most tunnels.
+pub const CAUTIOUS_MTU_BYTES: usize = 1420;
+
 /// Options of a link beyond framing; both ends decide for themselves.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkOptions {

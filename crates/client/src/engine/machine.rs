@@ -11,7 +11,7 @@
 //! Frames are borrowed where they lie and go to the jobs from there. Each job sends a bounded
 //! number of requests before the next has its turn, so that none starves the others.
 
-use byname_link::{LinkService, ReassemblyLimits};
+use byname_link::{CAUTIOUS_MTU_BYTES, LinkService, ReassemblyLimits};
 use byname_packet::lp::{LpHeader, nack_reason};
 use byname_packet::{Data, Interest, NameRef};
 use byname_transfer::fetch::NackKind;
@@ -28,8 +28,6 @@ use crate::engine::sources::{Connect, End, Sources};
 const BURST: usize = 32;
 /// Pieces that are not genuine after which another source is asked: one may be the network's.
 const REFUSED_MAX: u64 = 3;
-/// Interests are small; this fits every path and is what most forwarders use.
-const DATAGRAM_MTU_BYTES: usize = 1420;
 /// Unfinished fragmented packets: a window of large segments may arrive interleaved.
 const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
     messages_max: 64,
@@ -294,7 +292,7 @@ impl Machine {
 fn link_for(channel: Channel, random: &mut Random) -> LinkService {
     match channel {
         Channel::Datagram => {
-            LinkService::datagram(DATAGRAM_MTU_BYTES, random.next_u64(), REASSEMBLY)
+            LinkService::datagram(CAUTIOUS_MTU_BYTES, random.next_u64(), REASSEMBLY)
         }
         Channel::Stream => LinkService::stream(),
     }

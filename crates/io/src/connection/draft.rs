@@ -1,15 +1,8 @@
 //! Frames that are written where they are sent from, and queued all together or not at all.
 
-use smallvec::SmallVec;
-
 use super::Inner;
+use super::frame_list::{FRAMES_MAX, FrameList};
 use crate::error::QueueFull;
-
-/// Frames lent at the same time.
-pub const FRAMES_MAX: usize = 64;
-
-/// Frames to be written, each where it will be sent from.
-pub(crate) type FrameList<'a> = SmallVec<[&'a mut [u8]; FRAMES_MAX]>;
 
 /// Frames being written into a connection's send buffer.
 ///

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::RecvStatus;
-use super::draft::FrameList;
+use super::frame_list::FrameList;
 use super::send::SendBuffer;
 use crate::error::{FrameError, IoError, QueueFull};
 use crate::limits::Limits;

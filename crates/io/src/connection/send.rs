@@ -1,6 +1,6 @@
 //! The send buffer of a stream: a bounded run of bytes, into which frames can be written in place.
 
-use super::draft::FrameList;
+use super::frame_list::FrameList;
 use crate::error::QueueFull;
 use crate::run::ByteRun;
 

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use socket2::{Socket, TcpKeepalive};
 
 use super::RecvStatus;
-use super::draft::FrameList;
+use super::frame_list::FrameList;
 use super::receive::RecvBuffer;
 use super::send::SendBuffer;
 use crate::error::{IoError, QueueFull};

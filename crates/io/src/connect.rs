@@ -7,16 +7,65 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use super::Connection;
+use crate::connection::{Connection, prepare_tcp};
 use crate::datagram::join_multicast;
-use crate::endpoint::{Endpoint, UNIX_PATH_BYTES_MAX};
+use crate::endpoint::{Endpoint, MemifRole, UNIX_PATH_BYTES_MAX};
 use crate::error::{BindError, ConnectError, EndpointError};
 use crate::limits::Limits;
 use crate::listener::Listener;
+use crate::memif;
 use crate::poller::{Interest, Poller, Token};
+use crate::websocket;
+
+impl Connection {
+    /// Connects with the default limits. Blocks up to `timeout`, and while resolving a host name.
+    /// A host's addresses are tried in order within the one `timeout`.
+    pub fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, ConnectError> {
+        Self::connect_with(endpoint, timeout, Limits::default())
+    }
+
+    /// Connects with other limits.
+    pub fn connect_with(
+        endpoint: &Endpoint,
+        timeout: Duration,
+        limits: Limits,
+    ) -> Result<Self, ConnectError> {
+        let failed = |e| ConnectError::new(endpoint.to_string(), timeout, e);
+        if let Endpoint::Memif { role: Some(MemifRole::Server), .. } = endpoint {
+            return await_client(endpoint, timeout, limits);
+        }
+        let deadline = Instant::now() + timeout;
+        let socket = connected(endpoint, timeout)?;
+        match endpoint {
+            Endpoint::Unix(path) => {
+                let remote = format!("unix://{}", path.display());
+                Self::unix(socket.into(), None, Some(remote), limits).map_err(failed)
+            }
+            Endpoint::Tcp { .. } => Self::tcp(socket, limits).map_err(failed),
+            Endpoint::Udp { .. } => Self::udp(socket, limits).map_err(failed),
+            Endpoint::Multicast { group, port, device } => {
+                Ok(Self::multicast(socket, (*group, *port), device, limits))
+            }
+            Endpoint::WebSocket { .. } => {
+                prepare_tcp(&socket).map_err(failed)?;
+                let left = deadline.saturating_duration_since(Instant::now());
+                let socket = websocket::connect(socket, &endpoint.to_string(), left, limits)
+                    .map_err(failed)?;
+                Self::websocket(socket, false).map_err(failed)
+            }
+            Endpoint::Memif { id, .. } => {
+                let channel =
+                    memif::connect(socket.into(), *id, timeout, limits).map_err(|error| {
+                        ConnectError::of_memif(endpoint.to_string(), timeout, error)
+                    })?;
+                Ok(Self::memif(channel, endpoint, false))
+            }
+        }
+    }
+}
 
 /// A connected, non-blocking socket.
-pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Socket, ConnectError> {
+fn connected(endpoint: &Endpoint, timeout: Duration) -> Result<Socket, ConnectError> {
     let failed = |error| ConnectError::new(endpoint.to_string(), timeout, error);
     let socket = match endpoint {
         Endpoint::Unix(path) => connect_unix(path, Type::STREAM, timeout, &failed)?,
@@ -56,7 +105,7 @@ fn connect_unix(
 }
 
 /// Waits for the first memif client at an endpoint whose role is the server's.
-pub(super) fn await_client(
+fn await_client(
     endpoint: &Endpoint,
     timeout: Duration,
     limits: Limits,
