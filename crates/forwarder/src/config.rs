@@ -75,7 +75,7 @@ impl Config {
         self.start_unix_ns.saturating_add(age_ns)
     }
 
-    /// How many shards there are.
+    /// Number of shards.
     pub(crate) fn shard_count(&self) -> usize {
         self.shard.map_or(1, |place| usize::from(place.count.max(1)))
     }

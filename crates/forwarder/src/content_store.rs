@@ -37,7 +37,7 @@ const BUFFER_STEP_BYTES_MIN: usize = 64;
 /// More packets than this are never kept.
 const ENTRIES_MAX: usize = 1 << 30;
 
-/// How an implicit digest begins.
+/// First octets of an implicit digest.
 const DIGEST_TYPE_LENGTH: [u8; 2] = [types::IMPLICIT_SHA256_DIGEST as u8, 32];
 
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ struct Entry {
     last_start: u32,
     name_end: u32,
     fresh_until_ns: u64,
-    /// When it came or was asked for last.
+    /// Time at which it came or was asked for last.
     used_ns: u64,
     /// The same, as `admission` counts.
     used: Use,
@@ -79,7 +79,7 @@ fn buffer_bytes(wire_bytes: usize) -> usize {
     wire_bytes.next_multiple_of(step.max(BUFFER_STEP_BYTES_MIN))
 }
 
-/// What a packet is charged: `order` may keep a copy of its name.
+/// Charge of a packet: `order` may keep a copy of its name.
 fn cost_bytes(wire_bytes: usize, name_bytes: usize) -> usize {
     buffer_bytes(wire_bytes) + name_bytes + OVERHEAD_BYTES
 }
@@ -187,7 +187,7 @@ impl ContentStore {
         true
     }
 
-    /// Whether something must go before a packet that is charged `cost` can come in.
+    /// Returns whether something must go before a packet that is charged `cost` can come in.
     fn is_full(&self, cost: usize) -> bool {
         self.len() >= self.entries_max || self.bytes + cost > self.bytes_max
     }
@@ -294,14 +294,14 @@ impl ContentStore {
     }
 }
 
-/// What `name` says if it is that of a segment.
+/// Object and number of a segment, if `name` is that of one.
 fn segment_of(prefixes: &Prefixes, name: NameRef<'_>) -> Option<Segment> {
     let parent = prefixes.parent()?;
     let number = order::segment_number(&name.value()[parent.end..])?;
     Some(Segment { hash: prefixes.whole(), object_hash: parent.hash, number })
 }
 
-/// Where the value of the name begins in a Data packet.
+/// Place where the value of the name begins in a Data packet.
 fn name_offset(wire: &[u8]) -> Option<usize> {
     let value = tlv::Reader::new(wire).read().ok()??.value;
     let name = tlv::Reader::new(value).read().ok()??;

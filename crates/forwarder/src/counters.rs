@@ -1,6 +1,6 @@
-//! Why packets are dropped, and how often: the same names in logs, metrics and tests.
+//! Reasons and counts of dropped packets: the same names in logs, metrics and tests.
 
-/// Why the forwarder did nothing more with a packet.
+/// Reason why the forwarder did nothing more with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DropReason {
     /// The face is not (any more) known.
@@ -55,7 +55,7 @@ impl DropReason {
     ];
 }
 
-/// How many packets led to nothing, by reason.
+/// Number of packets that led to nothing, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drops([u64; DropReason::ALL.len()]);
 

@@ -9,7 +9,7 @@
 
 use crate::hash::NameHasher;
 
-/// How long a nonce is remembered.
+/// Time for which a nonce is remembered.
 pub(crate) const LIFETIME_NS: u64 = 6_000_000_000;
 
 /// Nonces in a set.
@@ -64,7 +64,7 @@ impl DeadNonceList {
         *oldest = hash & !TIME_MASK | (now_ns >> TIME_SHIFT) & TIME_MASK;
     }
 
-    /// Whether a nonce is remembered.
+    /// Returns whether a nonce is remembered.
     pub(crate) fn contains(&self, hasher: &NameHasher, dead: (u64, [u8; 4]), now_ns: u64) -> bool {
         if self.sets.is_empty() {
             return false;
@@ -103,7 +103,7 @@ impl DeadNonceList {
     }
 }
 
-/// How old a nonce is, in units of 2^24 ns.
+/// Age of a nonce, in units of 2^24 ns.
 fn age(slot: Slot, now_ns: u64) -> u64 {
     (now_ns >> TIME_SHIFT).wrapping_sub(slot) & TIME_MASK
 }

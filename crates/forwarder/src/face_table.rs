@@ -25,7 +25,7 @@ pub(crate) struct Face {
     pub(crate) up: bool,
     /// Packets from this face that led to nothing.
     pub(crate) drops: Drops,
-    /// What is sent to the forwarder itself, on the one face that is its own.
+    /// Data sent to the forwarder itself, on the one face that is its own.
     pub(crate) inbox: Option<Vec<Vec<u8>>>,
 }
 

@@ -129,7 +129,8 @@ impl Forwarder {
         Some(reason)
     }
 
-    /// When [`Forwarder::handle_timeout`] has something to do next, on the clock of `now_ns`.
+    /// Time at which [`Forwarder::handle_timeout`] has something to do next, on the clock of
+    /// `now_ns`.
     pub fn poll_timeout(&self) -> Option<u64> {
         [self.pipeline.poll_timeout(), self.routes_due_ns(), self.management_due_ns()]
             .into_iter()

@@ -1,6 +1,6 @@
 //! FIB, PIT, content store, strategies, scopes and management. Sans-I/O: packets in, actions out.
 //!
-//! [`Forwarder`] is a state machine without sockets, threads or clock. The driver tells it of
+//! [`Forwarder`] is a state machine without sockets, threads or clock. The driver reports
 //! faces, packets and time; it answers through [`Tx`] within the same call. Given the same calls
 //! and the same [`Config::seed`] it does the same.
 

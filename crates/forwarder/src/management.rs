@@ -201,7 +201,7 @@ impl Management {
         self.readvertise.handle_timeout(turn, &mut self.awaited, &mut self.rng);
     }
 
-    /// When [`Management::handle_timeout`] has something to do.
+    /// Time at which [`Management::handle_timeout`] has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<u64> {
         let Self { listings, events, readvertise, remote, .. } = self;
         [listings.due_ns(), events.due_ns(), readvertise.due_ns(), remote.due_ns()]
@@ -210,7 +210,7 @@ impl Management {
             .min()
     }
 
-    /// Whether Data is awaited that was asked for with [`Action::Express`].
+    /// Returns whether Data is awaited that was asked for with [`Action::Express`].
     pub(crate) fn awaits_answers(&self) -> bool {
         !self.awaited.is_empty()
     }

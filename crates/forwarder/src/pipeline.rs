@@ -65,7 +65,7 @@ struct Scratch {
     satisfied: Vec<PitIndex>,
 }
 
-/// Where and when a packet arrived, and with which header.
+/// Face and time at which a packet arrived, and with which header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrival<'a> {
     pub(crate) face: FaceId,

@@ -39,7 +39,7 @@ impl<T> Default for Entry<T> {
     }
 }
 
-/// How many entries there are of each length below one start: index 0 is one component more.
+/// Number of entries of each length below one start: index 0 is one component more.
 #[derive(Debug)]
 struct Note {
     hash: u64,
@@ -55,7 +55,7 @@ pub(crate) struct PrefixTable<T> {
     /// Some bits of the hash, and the entry.
     by_hash: HashTable<(u32, u32)>,
     notes: HashTable<Note>,
-    /// How many entries have n components, up to the start.
+    /// Number of entries that have n components, up to the start.
     counts: [u32; START_DEPTH + 1],
 }
 

@@ -38,7 +38,7 @@ pub struct InRecord {
     pub face: FaceId,
     /// The nonce of its latest Interest.
     pub nonce: [u8; 4],
-    /// When it stops waiting.
+    /// Time at which it stops waiting.
     pub expires_ns: u64,
     pub(crate) token: PitToken,
 }
@@ -50,13 +50,13 @@ pub struct OutRecord {
     pub face: FaceId,
     /// The nonce sent last.
     pub nonce: [u8; 4],
-    /// When it was sent last.
+    /// Time at which it was sent last.
     pub sent_ns: u64,
     /// Until when an answer can be expected.
     pub expires_ns: u64,
     /// The reason of the Nack it answered with.
     pub nacked: Option<u64>,
-    /// How long retransmissions to this face are held back (multicast).
+    /// Time for which retransmissions to this face are held back (multicast).
     pub suppression_ns: u64,
 }
 
@@ -68,7 +68,7 @@ pub struct Records {
     pub incoming: SmallVec<[InRecord; 1]>,
     /// Faces that were asked.
     pub outgoing: SmallVec<[OutRecord; 1]>,
-    /// How long retransmissions are held back (best-route).
+    /// Time for which retransmissions are held back (best-route).
     pub suppression_ns: u64,
 }
 
@@ -95,12 +95,12 @@ impl Records {
         self.outgoing.iter_mut().find(|record| record.face == face)
     }
 
-    /// Whether an answer from some face is still expected at `now_ns`.
+    /// Returns whether an answer from some face is still expected at `now_ns`.
     pub fn is_awaited(&self, now_ns: u64) -> bool {
         self.outgoing.iter().any(|r| r.nacked.is_none() && r.expires_ns > now_ns)
     }
 
-    /// When the Interest was last sent to any face.
+    /// Time at which the Interest was last sent to any face.
     pub fn last_sent_ns(&self) -> Option<u64> {
         self.outgoing.iter().map(|record| record.sent_ns).max()
     }

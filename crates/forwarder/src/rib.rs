@@ -35,22 +35,22 @@ pub(crate) const FIB_ORIGIN: u64 = u64::MAX;
 /// One path towards a prefix; identified by face and origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
-    /// Where to send.
+    /// Face to send to.
     pub face: FaceId,
-    /// Who says so (numbers of NFD's RIB management).
+    /// Origin of the route (numbers of NFD's RIB management).
     pub origin: u64,
     /// Lower is better.
     pub cost: u64,
     /// [`ROUTE_FLAG_CHILD_INHERIT`], [`ROUTE_FLAG_CAPTURE`].
     pub flags: u64,
-    /// When it ends by itself.
+    /// Time at which it ends by itself.
     pub expires_ns: Option<u64>,
 }
 
 /// A face to send to and what it costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NextHop {
-    /// Where to send.
+    /// Face to send to.
     pub face: FaceId,
     /// Lower is better.
     pub cost: u64,
@@ -95,7 +95,7 @@ impl Rib {
         }
     }
 
-    /// Whether [`Rib::insert`] would take the route.
+    /// Returns whether [`Rib::insert`] would take the route.
     pub(crate) fn check_room(&self, prefix: NameRef<'_>, route: &Route) -> Result<(), RibFull> {
         let is_same = |r: &Route| r.face == route.face && r.origin == route.origin;
         if self.route_count < self.routes_max || self.routes(prefix).iter().any(is_same) {
@@ -184,12 +184,12 @@ impl Rib {
         removed
     }
 
-    /// When [`Rib::pop_expired`] has something to give next.
+    /// Time at which [`Rib::pop_expired`] has something to give next.
     pub(crate) fn next_expiry_ns(&self) -> Option<u64> {
         self.expiries.first().map(|(at, ..)| *at)
     }
 
-    /// How many prefixes have routes.
+    /// Number of prefixes that have routes.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -199,7 +199,7 @@ impl Rib {
         self.entries.get(prefix.value()).map_or(&[], |routes| routes.as_slice())
     }
 
-    /// How many prefixes have routes over `face`, counted up to `max`.
+    /// Number of prefixes that have routes over `face`, counted up to `max`.
     pub(crate) fn count_of_face(&self, face: FaceId, max: usize) -> usize {
         let from = (face, Key::from(&[][..]));
         self.by_face.range(from..).take_while(|(found, _)| *found == face).take(max).count()

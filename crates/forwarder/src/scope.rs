@@ -4,17 +4,18 @@
 
 use byname_packet::{Component, NameRef};
 
-/// Whether `name` is below `/localhost`: it never crosses a face that is not local.
+/// Returns whether `name` is below `/localhost`: it never crosses a face that is not local.
 pub(crate) fn is_localhost(name: NameRef<'_>) -> bool {
     name.value().starts_with(b"\x08\x09localhost")
 }
 
-/// Whether `name` is below `/localhop`: what came from another machine goes to no third one.
+/// Returns whether `name` is below `/localhop`: what came from another machine goes to no third
+/// one.
 pub(crate) fn is_localhop(name: NameRef<'_>) -> bool {
     name.value().starts_with(b"\x08\x08localhop")
 }
 
-/// Whether `name` is answered by the forwarder's own management: `/localhost/nfd` and
+/// Returns whether `name` is answered by the forwarder's own management: `/localhost/nfd` and
 /// `/localhop/nfd`.
 pub(crate) fn is_management(name: NameRef<'_>) -> bool {
     (is_localhost(name) || is_localhop(name)) && name.get(1) == Some(Component::generic(b"nfd"))

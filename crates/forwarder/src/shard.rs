@@ -8,7 +8,7 @@
 //! while an Interest that would take a longer name may be pending, to that of each shorter prefix
 //! of such a length. So an exact Interest always meets its Data, whoever sent it.
 //!
-//! Shard 0 is the one with the RIB and with management; the others are told what changes, as
+//! Shard 0 is the one with the RIB and with management; the others learn what changes, as
 //! [`Change`]s. What follows from the split: a CanBePrefix Interest finds in the content store only
 //! what its own shard holds (the Data may lie in another) and is then sent on; and two Interests
 //! for one name of which one is a prefix of the other's are never aggregated, which they are not in
@@ -38,7 +38,7 @@ pub(crate) const SHARD_TOKEN_BYTES: usize = 6;
 pub struct ShardPlace {
     /// Which it is, from 0.
     pub index: u16,
-    /// How many there are.
+    /// Number of them.
     pub count: u16,
 }
 
@@ -51,7 +51,7 @@ impl ShardPlace {
     }
 }
 
-/// What tells our tokens from those that a peer made up.
+/// Mark of our tokens: those that a peer made up do not have it.
 fn mark(seed: [u64; 3]) -> [u8; 8] {
     crate::rng::Rng::new(seed[1] ^ seed[2]).next_u64().to_be_bytes()
 }
@@ -65,7 +65,7 @@ impl Shards {
         Self(1 << index)
     }
 
-    /// Whether it is in the set.
+    /// Returns whether it is in the set.
     pub fn contains(self, index: usize) -> bool {
         self.0 & (1 << index) != 0
     }
@@ -99,7 +99,7 @@ impl Dispatcher {
         }
     }
 
-    /// Where a packet has to go. What is no packet goes to shard 0, which counts it.
+    /// Shards that a packet has to go to. What is no packet goes to shard 0, which counts it.
     pub fn shards_of(&mut self, header: &LpHeader<'_>, packet: &[u8], now_ns: u64) -> Shards {
         match Packet::decode(packet) {
             Ok(Packet::Interest(interest)) if header.nack.is_none() => {
@@ -162,18 +162,18 @@ impl Dispatcher {
     }
 }
 
-/// What the other shards have to know of what happened in shard 0.
+/// Change in shard 0 that the other shards follow.
 #[derive(Clone)]
 pub enum Change {
     /// A face is there, or is other than before.
     Face {
         /// Which.
         face: FaceId,
-        /// What the driver said about it.
+        /// Facts that the driver reported.
         info: Arc<FaceInfo>,
-        /// What was ordered.
+        /// Options set by command.
         options: FaceOptions,
-        /// Whether it has a link.
+        /// True if it has a link.
         up: bool,
     },
     /// A face is gone.
@@ -186,20 +186,20 @@ pub enum Change {
     Store {
         /// Packets it may hold.
         entries_max: usize,
-        /// Whether it takes packets.
+        /// True if it takes packets.
         admits: bool,
-        /// Whether it answers.
+        /// True if it answers.
         serves: bool,
     },
     /// Octets that the content store may hold.
     StoreBytes(usize),
     /// So many packets below a prefix are to be forgotten.
     Erase(Name, usize),
-    /// Where the forwarder stands.
+    /// Regions in which the forwarder stands.
     Regions(Vec<Name>),
 }
 
-/// What one shard has to show, for the totals.
+/// Figures of one shard, for the totals.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
     /// Totals.
@@ -208,7 +208,7 @@ pub struct Figures {
     pub pending: usize,
     /// Packets in the content store.
     pub cs_entries: usize,
-    /// What passed each face.
+    /// Counts of each face.
     pub faces: Vec<(FaceId, FaceCounters)>,
 }
 

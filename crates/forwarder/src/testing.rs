@@ -161,7 +161,7 @@ impl Bench {
     }
 }
 
-/// What the forwarder sends on its own account.
+/// Packets that the forwarder sends on its own account.
 impl Bench {
     /// Lets time pass; what is sent when it has.
     pub(crate) fn after_ms(&mut self, ms: u64) -> Vec<Sent> {

@@ -46,7 +46,7 @@ impl Level {
         Self { heads: Box::new([NONE; SLOTS]), occupied: [0; SLOTS / 64] }
     }
 
-    /// How many slots after `from` the next occupied one is, 1 to 256; 256 is `from` itself.
+    /// Distance in slots from `from` to the next occupied one, 1 to 256; 256 is `from` itself.
     fn distance(&self, from: usize) -> Option<u64> {
         let start = (from + 1) % SLOTS;
         let first = self.occupied[start / 64] >> (start % 64);
@@ -125,7 +125,7 @@ impl Wheel {
         }
     }
 
-    /// When [`Wheel::pop_due`] must be called next.
+    /// Time at which [`Wheel::pop_due`] must be called next.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         if self.len == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! What a node is told at its start, and again when its configuration is read anew.
+//! Configuration of a node: at its start, and again when it is read anew.
 
 use std::net::SocketAddr;
 
@@ -7,12 +7,12 @@ use byname_forwarder::FaceOptions;
 use byname_io::Endpoint;
 use byname_packet::Name;
 
-/// Where a node listens and sends, and how much it may hold.
+/// Endpoints, peers and limits of a node.
 #[derive(Debug, Clone)]
 pub struct NodeConfig {
-    /// Where to listen, whatever the transport; multicast groups too.
+    /// Endpoints to listen on, whatever the transport; multicast groups too.
     pub listen: Vec<Endpoint>,
-    /// Who may connect to the Unix sockets, beside the owner.
+    /// Users who may connect to the Unix sockets, beside the owner.
     pub socket_access: SocketAccess,
     /// Web pages that may connect to WebSocket listeners, as `scheme://host[:port]`; [`SAME_HOST`]
     /// for those of the host that the browser connects to, `*` for all.
@@ -23,11 +23,11 @@ pub struct NodeConfig {
     pub faces: Vec<StaticFace>,
     /// Strategies by prefix; the last component of the strategy's name is enough.
     pub strategies: Vec<(Name, String)>,
-    /// How faces start, unless their own options say otherwise.
+    /// Options that faces start with, unless their own options say otherwise.
     pub face_defaults: FaceOptions,
-    /// Whether new Data is admitted to the content store.
+    /// True if new Data is admitted to the content store.
     pub cs_admit: bool,
-    /// Whether the content store answers.
+    /// True if the content store answers.
     pub cs_serve: bool,
     /// Forwarders that share the faces, each but the first on a thread of its own. What the tables
     /// may hold is for all together. Taken from the first configuration only.
@@ -75,7 +75,7 @@ pub const SAME_HOST: &str = "same-host";
 pub struct StaticRoute {
     /// Names it is for.
     pub prefix: Name,
-    /// Where they are forwarded.
+    /// Peer that they are forwarded to.
     pub endpoint: Endpoint,
     /// Lower is preferred.
     pub cost: u64,
@@ -92,7 +92,7 @@ pub struct StaticFace {
     pub options: FaceOptions,
 }
 
-/// Who may connect to a Unix socket.
+/// Users who may connect to a Unix socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SocketAccess {
     /// Mode of the socket's file.

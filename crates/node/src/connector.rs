@@ -13,7 +13,7 @@ use byname_io::{ConnectError, Connection, Endpoint, Limits, Waker};
 /// Attempts in flight at a time. Those that find no room are tried again later, or fail.
 const ATTEMPTS_MAX: usize = 32;
 
-/// What a link is wanted for.
+/// Purpose of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Purpose {
     /// A lasting face that has none at present.
@@ -22,7 +22,7 @@ pub(crate) enum Purpose {
     Request(RequestId),
 }
 
-/// What an attempt leads to.
+/// Result of an attempt.
 #[derive(Debug)]
 pub(crate) enum Reached {
     /// A link of its own.
@@ -31,7 +31,7 @@ pub(crate) enum Reached {
     Address(SocketAddr),
 }
 
-/// How an attempt ended.
+/// Outcome of an attempt.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) purpose: Purpose,

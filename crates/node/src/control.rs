@@ -15,10 +15,10 @@ use crate::metrics::Snapshot;
 /// Orders that may wait. Further ones are refused, not kept.
 const ORDERS_MAX: usize = 16;
 
-/// How long an answer may take; a node that is busy answers between two bursts.
+/// Time that an answer may take; a node that is busy answers between two bursts.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The node does not run, or not any more.
@@ -62,7 +62,7 @@ impl Control {
         Ok(receiver.recv_timeout(PATIENCE).map_err(|_| ControlError::Busy)??)
     }
 
-    /// How things stand.
+    /// Takes a snapshot of the figures.
     ///
     /// # Errors
     /// When the node is gone or does not get to it.

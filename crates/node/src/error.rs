@@ -1,4 +1,4 @@
-//! Why a node cannot start or go on.
+//! Reason why a node cannot start or go on.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub enum NodeError {
     Access {
         /// The socket's file.
         path: PathBuf,
-        /// What the kernel said.
+        /// Error of the kernel.
         source: std::io::Error,
     },
     /// The kernel gives no thread for a shard.
@@ -37,7 +37,7 @@ pub enum NodeError {
 }
 
 impl NodeError {
-    /// What a caller can do about it.
+    /// Advice to the caller.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Bind(error) => error.class(),

@@ -68,13 +68,13 @@ pub struct ModeError {
     text: String,
 }
 
-/// How the content store chooses what to give up.
+/// Replacement policy of the content store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// What was not asked for the longest goes first.
+    /// The packet not asked for the longest goes first.
     Lru,
-    /// What came first goes first.
+    /// The packet that came first goes first.
     Fifo,
 }
 
@@ -160,9 +160,9 @@ pub enum FileError {
     /// The prefix of a strategy is no name.
     #[error("strategy: {prefix:?} is no name: {source}")]
     Prefix {
-        /// What stands there.
+        /// Text that stands there.
         prefix: String,
-        /// What is wrong with it.
+        /// Fault of it.
         source: byname_packet::UriError,
     },
     /// There is no such strategy.
@@ -170,7 +170,7 @@ pub enum FileError {
     Strategy {
         /// The prefix.
         prefix: String,
-        /// What stands there.
+        /// Text that stands there.
         strategy: String,
     },
     /// A number outside of what makes sense.
@@ -182,7 +182,7 @@ pub enum FileError {
         least: u64,
         /// Its largest value.
         most: u64,
-        /// What stands there.
+        /// Text that stands there.
         value: u64,
     },
     /// An entry that names no key, or two.
@@ -194,7 +194,7 @@ pub enum FileError {
     /// A route or face towards something that only listens.
     #[error("{uri} is no peer to forward to")]
     NoPeer {
-        /// What stands there.
+        /// Text that stands there.
         uri: String,
     },
 }

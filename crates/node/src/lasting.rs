@@ -32,7 +32,7 @@ impl Lasting {
         Self { endpoint, state, failures: 0 }
     }
 
-    /// When the next attempt is due.
+    /// Time at which the next attempt is due.
     pub(crate) fn due_ns(&self) -> Option<u64> {
         match self.state {
             State::Waiting { until_ns } => Some(until_ns),

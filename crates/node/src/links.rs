@@ -1,4 +1,5 @@
-//! What carries each face: a connection of its own, a peer of a shared UDP socket, or nothing now.
+//! Links that carry the faces: a connection of its own, a peer of a shared UDP socket, or nothing
+//! now.
 //!
 //! Packets mostly leave as they came, so they are not copied to be sent: while a burst is handed
 //! out, what the forwarder sends is only noted, as a *piece* with a new head and a place in the
@@ -24,7 +25,7 @@ use crate::marking::Marking;
 /// Pieces handed to a connection in one call.
 const PIECES_PER_CALL_MAX: usize = 64;
 
-/// What carries the frames of a face.
+/// Carrier of the frames of a face.
 #[derive(Debug)]
 pub(crate) enum Carrier {
     /// Its own connection; `None` while lent.
@@ -74,13 +75,13 @@ pub(crate) struct Link {
     /// The poller's token of its own connection.
     pub(crate) token: u64,
     pub(crate) is_watching_write: bool,
-    /// When something came from the peer last.
+    /// Time at which something came from the peer last.
     pub(crate) last_active_ns: u64,
     /// The machine that a connection comes from, if it is one of the network.
     pub(crate) origin: Option<IpAddr>,
     is_dirty: bool,
     pieces: Vec<Piece>,
-    /// Why a burst could not be sent; the next flush reports it.
+    /// Reason why a burst could not be sent; the next flush reports it.
     error: Option<IoError>,
 }
 
@@ -145,7 +146,7 @@ impl Deferred {
     }
 }
 
-/// What has to be flushed.
+/// Queue that has to be flushed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dirty {
     Face(FaceId),
@@ -164,14 +165,14 @@ pub(crate) struct Links {
     pub(crate) dropped_other: u64,
     deferred: Deferred,
     dirty: Vec<Dirty>,
-    /// Where the burst that is handed out lies: its address and length.
+    /// Place where the burst that is handed out lies: its address and length.
     burst: Option<(usize, usize)>,
     scratch: Vec<u8>,
-    /// What the receiver at work has for the sender of the same link; empty in between.
+    /// Feedback of the receiver at work for the sender of the same link; empty in between.
     pub(crate) feedback: Feedback,
     /// Faces whose links have timers: those with reliability.
     timed: Vec<FaceId>,
-    /// The time, as last told.
+    /// The time, as last reported.
     pub(crate) now_ns: u64,
 }
 
@@ -322,7 +323,7 @@ impl Links {
         }
     }
 
-    /// When [`Links::handle_timeout`] has something to do.
+    /// Time at which [`Links::handle_timeout`] has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<u64> {
         self.timed.iter().filter_map(|face| self.faces.get(face)?.sender.poll_timeout()).min()
     }
@@ -413,7 +414,7 @@ fn note(dirty: &mut Vec<Dirty>, shared: &mut [Shared], link: &mut Link, face: Fa
     }
 }
 
-/// Where `body` lies in the burst, if it does.
+/// Place where `body` lies in the burst, if it does.
 fn place_in(burst: (usize, usize), body: &[u8]) -> Option<usize> {
     let (address, bytes) = burst;
     let at = (body.as_ptr() as usize).checked_sub(address)?;

@@ -1,4 +1,4 @@
-//! How things stand, as Prometheus text. docs/metrics.md lists the names.
+//! Figures of a node as Prometheus text. docs/metrics.md lists the names.
 //!
 //! Counters live where they are counted; a [`Snapshot`] copies them between two bursts, and
 //! rendering happens on the thread of whoever asked. Labels are bounded: at most
@@ -19,9 +19,9 @@ pub struct FaceSnapshot {
     pub face: Option<FaceId>,
     /// FaceUri of the peer.
     pub remote_uri: String,
-    /// Whether it has a link now.
+    /// True if it has a link now.
     pub is_up: bool,
-    /// What passed it.
+    /// Its counts.
     pub counters: FaceCounters,
 }
 
@@ -42,7 +42,7 @@ pub struct Snapshot {
     pub unsendable: u64,
     /// Connections closed at once because there were too many faces.
     pub surplus_connections: u64,
-    /// What the UDP sockets that peers share have done.
+    /// Counters of the UDP sockets that peers share.
     pub udp: DatagramCounters,
     /// Times the forwarder was woken.
     pub wakeups: u64,

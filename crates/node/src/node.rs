@@ -80,7 +80,7 @@ pub struct Node {
     sources: HashMap<u64, Source>,
     last_token: u64,
     listeners: BTreeMap<usize, Listener>,
-    /// What is listened on, by the endpoints of the configuration.
+    /// Sources that are listened on, by the endpoints of the configuration.
     bound: Vec<(Endpoint, Source)>,
     /// Listeners are not watched until then, because descriptors ran out.
     listeners_paused_until_ns: Option<u64>,
@@ -95,7 +95,7 @@ pub struct Node {
     next_tick_ns: Option<u64>,
     /// Faces that get a new link when they lose theirs.
     lasting: HashMap<FaceId, Lasting>,
-    /// When the first of them tries to.
+    /// Time at which the first of them tries to.
     next_attempt_ns: Option<u64>,
     /// Faces asked for by command whose link is being opened.
     pending_faces: HashMap<RequestId, PendingFace>,
@@ -276,7 +276,7 @@ impl Node {
         self.links.recycle(dirty);
     }
 
-    /// Whether there are as many faces as allowed, UDP faces that peers made aside.
+    /// Returns whether there are as many faces as allowed, UDP faces that peers made aside.
     fn is_full(&self) -> bool {
         self.links.faces.len().saturating_sub(self.peers.len()) >= self.config.faces_max
     }

@@ -125,8 +125,8 @@ impl Core {
         others.dropped + others.shards.iter().map(|shard| shard.dropped).sum::<u64>()
     }
 
-    /// Where there are several shards, lets the calling thread, which is the first one's, keep to
-    /// one processor as the others do.
+    /// Pins, where there are several shards: lets the calling thread, which is the first one's,
+    /// keep to one processor as the others do.
     pub(crate) fn pin(&self) {
         if self.others.is_some() {
             worker::pin(0);
@@ -178,7 +178,7 @@ fn pass_on(first: &mut Forwarder, shards: &mut [Shard]) -> u64 {
     dropped
 }
 
-/// What one of several shards may have.
+/// Share of one of several shards.
 fn share(config: &Config, index: usize, count: usize) -> Config {
     let place = ShardPlace { index: index as u16, count: count as u16 };
     Config {

@@ -3,7 +3,7 @@
 use byname_forwarder::strategy;
 use byname_packet::Name;
 
-/// Whether `text` names a strategy, by its full instance name or just its label.
+/// Returns whether `text` names a strategy, by its full instance name or just its label.
 pub fn is_strategy(text: &str) -> bool {
     strategy_name(text).is_some()
 }

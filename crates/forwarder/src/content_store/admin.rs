@@ -1,4 +1,4 @@
-//! What administrators do to the store: bound it, open and close it, remove packets.
+//! Administration of the store: bound it, open and close it, remove packets.
 
 use byname_packet::NameRef;
 
@@ -6,12 +6,12 @@ use super::{ContentStore, ENTRIES_MAX, Entry};
 use crate::hash::NameHasher;
 
 impl ContentStore {
-    /// Whether packets are kept.
+    /// Returns whether packets are kept.
     pub(crate) fn admits(&self) -> bool {
         self.admits
     }
 
-    /// Whether packets kept are found.
+    /// Returns whether packets kept are found.
     pub(crate) fn serves(&self) -> bool {
         self.serves
     }
@@ -61,7 +61,7 @@ impl ContentStore {
         erased
     }
 
-    /// Whether a packet at or below `prefix` is kept.
+    /// Returns whether a packet at or below `prefix` is kept.
     pub(crate) fn has_below(&mut self, prefix: NameRef<'_>, hasher: &NameHasher) -> bool {
         self.any_below(prefix, hasher).is_some()
     }

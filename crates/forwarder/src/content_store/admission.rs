@@ -45,7 +45,7 @@ pub(super) struct Segment {
     pub(super) number: u64,
 }
 
-/// When a packet was used, and by whom.
+/// Time at which a packet was used, and by whom.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Use {
     tick: u32,
@@ -60,12 +60,12 @@ struct Note {
     used: Use,
 }
 
-/// What is known of recent traffic.
+/// Record of recent traffic.
 #[derive(Debug)]
 pub(super) struct Admission {
     /// Packets that came by; wraps around.
     tick: u32,
-    /// How many of them are recent.
+    /// Number of them that are recent.
     recent: u32,
     /// Names refused, each in the place that its hash says. Empty until the first.
     refused: Vec<Note>,
@@ -120,7 +120,7 @@ impl Admission {
         }
     }
 
-    /// Whether two uses of one packet say that it is wanted more than once lately.
+    /// Returns whether two uses of one packet say that it is wanted more than once lately.
     fn is_sign(&self, before: Use, now: Use) -> bool {
         let distance = now.tick.wrapping_sub(before.tick);
         let is_repetition = before.by == now.by && distance < self.recent / AGAIN_PART;
@@ -137,8 +137,8 @@ impl Admission {
         self.wanted[place(object_hash, OBJECTS)] = note;
     }
 
-    /// Whether a segment is taken by a full store in which the packet that is the next to go has
-    /// not been used for `idle_ns`.
+    /// Returns whether a segment is taken by a full store in which the packet that is the next to
+    /// go has not been used for `idle_ns`.
     pub(super) fn takes(&mut self, segment: Segment, by: FaceId, idle_ns: u64) -> bool {
         if segment.number < self.segments_always || idle_ns >= IDLE_NS || self.is_wanted(segment) {
             return true;
@@ -158,7 +158,7 @@ impl Admission {
         })
     }
 
-    /// Whether this name was refused lately; it counts as refused from now on.
+    /// Returns whether this name was refused lately; it counts as refused from now on.
     fn came_before(&mut self, hash: u64, used: Use) -> bool {
         let places = (self.recent as usize).next_power_of_two();
         if self.refused.len() < places {

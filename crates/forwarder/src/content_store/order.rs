@@ -30,24 +30,24 @@ const GONE: u32 = u32::MAX;
 /// The names in a content store.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// Where each packet's name stands.
+    /// Place of each packet's name.
     places: Vec<Place>,
     /// Packets not yet put in order, the newest last.
     waiting: VecDeque<u32>,
-    /// How many were taken from the front of `waiting`.
+    /// Number taken from the front of `waiting`.
     waiting_from: u64,
-    /// How many in `waiting` have gone.
+    /// Number of those in `waiting` that have gone.
     gone_count: usize,
     names: BTreeMap<Box<[u8]>, u32>,
-    /// Where each parent stands in `segments`.
+    /// Place where each parent stands in `segments`.
     parents: BTreeMap<Box<[u8]>, u32>,
     segments: Vec<BTreeMap<u64, u32>>,
     /// Unused places in `segments`.
     free: Vec<u32>,
 }
 
-/// Where a name stands: a packet is found again without a look at it, which has been out of the
-/// processor's caches for long when it is driven out.
+/// Place where a name stands: a packet is found again without a look at it, which has been out of
+/// the processor's caches for long when it is driven out.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     /// In `waiting`, counted from the first packet ever.
@@ -144,7 +144,7 @@ impl Order {
     }
 
     /// The last name in canonical order that continues `prefix` and whose packet is `usable`.
-    /// `name_of` tells the name of a packet.
+    /// `name_of` returns the name of a packet.
     pub(super) fn last_below<'s>(
         &mut self,
         prefix: NameRef<'_>,

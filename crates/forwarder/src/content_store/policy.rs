@@ -1,6 +1,6 @@
 //! Replacement policies: which packet goes when the content store is full.
 //!
-//! A policy is told what happens to packets, by their numbers, and names the next to go. It holds
+//! A policy learns what happens to packets, by their numbers, and names the next to go. It holds
 //! nothing but an order of numbers: bounds, buffers and names are the store's affair. To add one:
 //! implement [`Policy`] in a file of its own below `policy/` and give it a [`CsPolicy`].
 

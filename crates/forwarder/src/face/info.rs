@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FaceId(pub u64);
 
-/// Who else is on the link.
+/// Kind of link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LinkType {
     /// One peer.
@@ -16,7 +16,7 @@ pub enum LinkType {
     AdHoc,
 }
 
-/// How long a face lives.
+/// Time for which a face lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Persistency {
     /// Until it fails or is destroyed.
@@ -28,14 +28,14 @@ pub enum Persistency {
     Permanent,
 }
 
-/// What the driver says about a new face.
+/// Facts that the driver reports about a face.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FaceInfo {
     /// Both ends are on this machine: `/localhost` is allowed.
     pub local: bool,
-    /// Who else is on the link.
+    /// Kind of link.
     pub link_type: LinkType,
-    /// How long the face lives.
+    /// Time for which the face lives.
     pub persistency: Persistency,
     /// FaceUri of the peer.
     pub remote_uri: String,

@@ -24,7 +24,7 @@ pub enum FaceRequest {
         uri: String,
         /// FaceUri of our end, if the client wants a certain one.
         local_uri: Option<String>,
-        /// How long the face shall live.
+        /// Time for which the face shall live.
         persistency: Persistency,
         /// The options it starts with.
         options: FaceOptions,
@@ -44,10 +44,10 @@ pub enum FaceRequest {
     },
 }
 
-/// What management may set on a face.
+/// Options that management may set on a face.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaceOptions {
-    /// The application is told where packets came from, and may say where they go.
+    /// The application learns where packets came from, and may choose where they go.
     pub local_fields: bool,
     /// Lost frames are sent again (NDNLPv2 reliability).
     pub reliability: bool,
@@ -74,7 +74,7 @@ impl Default for FaceOptions {
     }
 }
 
-/// Why the driver could not make a face.
+/// Reason why the driver could not make a face.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FaceFailure {
     /// There is one to this peer already.

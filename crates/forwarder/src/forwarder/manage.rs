@@ -150,7 +150,7 @@ impl Forwarder {
         })
     }
 
-    /// When [`Forwarder::maintain_management`] has something to do.
+    /// Time at which [`Forwarder::maintain_management`] has something to do.
     pub(super) fn management_due_ns(&self) -> Option<u64> {
         let has_answers =
             self.management.awaits_answers() && self.inbox().is_some_and(|inbox| !inbox.is_empty());

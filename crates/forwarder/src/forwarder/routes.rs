@@ -64,7 +64,7 @@ impl Forwarder {
         }
     }
 
-    /// When [`Forwarder::maintain_routes`] has something to do.
+    /// Time at which [`Forwarder::maintain_routes`] has something to do.
     pub(super) fn routes_due_ns(&self) -> Option<u64> {
         if self.backlog.is_empty() { self.rib.next_expiry_ns() } else { Some(0) }
     }
@@ -113,7 +113,7 @@ impl Forwarder {
         }
     }
 
-    /// Whether a face has routes.
+    /// Returns whether a face has routes.
     pub fn has_routes(&self, face: FaceId) -> bool {
         self.rib.count_of_face(face, 1) > 0
     }

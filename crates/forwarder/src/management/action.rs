@@ -9,7 +9,7 @@ use crate::records::PitToken;
 use crate::rib::Route;
 use crate::strategy::Chosen;
 
-/// Where an answer goes.
+/// Destination of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Asker {
     pub(crate) face: FaceId,

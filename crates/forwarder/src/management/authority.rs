@@ -1,4 +1,4 @@
-//! Who may command what, decided by the face a command came from.
+//! Authority to command, decided by the face a command came from.
 //!
 //! | face | may |
 //! |---|---|
@@ -11,7 +11,7 @@
 
 use crate::face::FaceInfo;
 
-/// What a face may command.
+/// Commands that a face may give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Authority {
     /// Everything.

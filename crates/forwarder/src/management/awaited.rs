@@ -7,7 +7,7 @@ use byname_packet::Name;
 /// Answers are awaited for this long.
 pub(super) const PATIENCE_NS: u64 = 4_000_000_000;
 
-/// Why the forwarder asked.
+/// Reason why the forwarder asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// A command to the routing daemon.

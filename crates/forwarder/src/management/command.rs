@@ -20,7 +20,7 @@ use super::settings::Settings;
 use super::{cs, fib, rib, strategy};
 use crate::scope;
 
-/// Whether the protocol has such a command.
+/// Returns whether the protocol has such a command.
 pub(super) fn is_command(module: &[u8], verb: &[u8]) -> bool {
     is_announcement(module, verb) || Command::find(module, verb).is_some()
 }

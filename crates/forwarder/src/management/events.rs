@@ -36,7 +36,7 @@ struct Notification {
     /// The face that was made: the driver says more of it after it is made, so `content` is written
     /// anew until the notification is due.
     made: Option<FaceId>,
-    /// When time was seen to pass after it happened; `None` until then.
+    /// Time of the first timeout after it happened; `None` until then.
     sent_ns: Option<u64>,
 }
 

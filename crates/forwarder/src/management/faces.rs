@@ -121,7 +121,7 @@ impl DriverRequests {
         };
         check_update(face, persistency, parameters)?;
         if options != *face.options || persistency != face.info.persistency {
-            // A queue that is full has told the driver to look at the face already, or at others
+            // A queue that is full has sent the driver to look at the face already, or at others
             // that it will look at first: refusing says that nothing has changed.
             if self.push(FaceRequest::Changed { face: face.id }).is_none() {
                 let text = "too many changes at once; try again later";
@@ -227,7 +227,7 @@ fn creation_response(
     }
 }
 
-/// Whether a text can be a FaceUri: the driver knows which ones it can use.
+/// Returns whether a text can be a FaceUri: the driver knows which ones it can use.
 fn is_uri(text: &str) -> bool {
     let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
     text.len() <= URI_BYTES_MAX

@@ -40,10 +40,10 @@ fields! {
     MTU = 15, mtu, "Mtu";
 }
 
-/// What can be set on a face.
+/// Fields that can be set on a face.
 const FACE_PROPERTIES: u32 = PERSISTENCY | MARKING_INTERVAL | THRESHOLD | MTU | FLAGS | MASK;
 
-/// What a command takes.
+/// Fields that a command takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Takes {
     pub(super) required: u32,
@@ -120,7 +120,7 @@ impl Command {
 }
 
 impl Takes {
-    /// What is wrong with the fields, for people; `None` if nothing is.
+    /// Complaint about the fields, for people; `None` if nothing is.
     pub(super) fn complaint(self, parameters: &ControlParameters) -> Option<String> {
         let present = present(parameters);
         let named = |bits: u32| NAMES.iter().find(|(bit, _)| bits & bit != 0).map(|(_, name)| name);

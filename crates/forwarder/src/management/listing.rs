@@ -38,7 +38,7 @@ pub(super) struct Listings {
     making: Vec<Listing>,
 }
 
-/// Whether a listing would take too long to be made at once.
+/// Returns whether a listing would take too long to be made at once.
 pub(super) fn is_long(view: &dyn View) -> bool {
     view.rib().len() > AT_ONCE_MAX
 }

@@ -19,7 +19,7 @@ use crate::rib::Route;
 use crate::rng::Rng;
 use crate::scope;
 
-/// Where the daemon listens.
+/// Prefix of the daemon.
 const DAEMON: &str = "/localhost/nlsr";
 
 /// Commands in flight.
@@ -29,7 +29,7 @@ const IN_FLIGHT_MAX: usize = 32;
 const RETRY_NS_MIN: u64 = 1_000_000_000;
 const RETRY_NS_MAX: u64 = 300_000_000_000;
 
-/// What was registered is registered again after this time, as in NFD.
+/// A registration is repeated after this time, as in NFD.
 const REFRESH_NS: u64 = 3_600_000_000_000;
 
 /// Attempts to unregister; then the daemon is left to itself.
@@ -42,7 +42,7 @@ struct Announcement {
     is_wanted: bool,
     /// Failed attempts in a row.
     failures: u32,
-    /// When the next command is due; `None` while one is in flight or none is needed.
+    /// Time at which the next command is due; `None` while one is in flight or none is needed.
     due_ns: Option<u64>,
     /// The daemon has registered it, or may have.
     is_announced: bool,
@@ -178,7 +178,7 @@ impl Readvertise {
         }
     }
 
-    /// Whether a local face serves the daemon's prefix.
+    /// Returns whether a local face serves the daemon's prefix.
     fn look_for_daemon(&mut self, view: &dyn View) {
         let daemon: Name = DAEMON.parse().expect("a constant name");
         let is_local = |route: &Route| view.face(route.face).is_some_and(|face| face.info.local);

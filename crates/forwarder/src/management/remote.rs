@@ -49,7 +49,7 @@ struct Waiting {
     interest: Vec<u8>,
     certificate: Name,
     certificate_count: u32,
-    /// When the certificate is sought by the routes; `None` once it is.
+    /// Time at which the certificate is sought by the routes; `None` once it is.
     route_ns: Option<u64>,
     until_ns: u64,
 }
@@ -313,8 +313,8 @@ fn answer(turn: &mut Turn<'_>, call: &Call<'_>, response: &ControlResponse) {
     }
 }
 
-/// Whether the forwarder may ask for a certificate of this name, which a stranger chose: not if it
-/// is one of this machine, where an Interest may have effects, nor if no key can have it.
+/// Returns whether the forwarder may ask for a certificate of this name, which a stranger chose:
+/// not if it is one of this machine, where an Interest may have effects, nor if no key can have it.
 fn may_be_fetched(name: NameRef<'_>) -> bool {
     let is_of_key = name.components().any(|c| c == Component::generic(b"KEY"));
     is_of_key && !scope::is_localhost(name) && !scope::is_localhop(name)
@@ -331,7 +331,7 @@ fn check_prefix(
     Err(forbidden(format!("this key may not register {}; {}", prefix.to_name(), advice(call))))
 }
 
-/// What the operator would have to do for the command to be allowed.
+/// Advice: what the operator would have to do for the command to be allowed.
 fn advice(call: &Call<'_>) -> String {
     let component = call.interest.name.get(PREFIX_LEN + 2);
     let parameters = component

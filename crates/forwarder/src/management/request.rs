@@ -30,7 +30,7 @@ pub(super) struct Request<'a> {
     /// Name of the Interest, which an answer repeats.
     pub(super) name: NameRef<'a>,
     pub(super) parameters: ControlParameters,
-    /// Whether the asker may do anything; set once that is known.
+    /// True if the asker may do anything; set once that is known.
     pub(super) has_full_authority: bool,
 }
 
@@ -45,7 +45,7 @@ impl Request<'_> {
     }
 }
 
-/// What comes of a command.
+/// Outcome of a command.
 #[derive(Debug)]
 pub(super) enum CommandOutcome {
     /// The answer.

@@ -122,8 +122,8 @@ fn origin(parameters: &ControlParameters) -> Result<u64, ControlResponse> {
     Ok(origin)
 }
 
-/// When a period ends; `None` for one that no clock sees the end of, which is how clients write
-/// "for ever": ndn-cxx with 2^64 − 1, NLSR with 2^63 − 1.
+/// Time at which a period ends; `None` for one that no clock sees the end of, which is how clients
+/// write "for ever": ndn-cxx with 2^64 − 1, NLSR with 2^63 − 1.
 fn after_ms(now_ns: u64, ms: u64) -> Option<u64> {
     now_ns.checked_add(ms.checked_mul(1_000_000)?)
 }

@@ -34,7 +34,7 @@ impl Settings {
         self.verifier.clone_from(&config.command_verifier);
     }
 
-    /// What the sender of a command may do; nothing if it is gone.
+    /// Authority of the sender of a command; nothing if it is gone.
     pub(super) fn authority(&self, face: Option<FaceView<'_>>) -> Authority {
         face.map_or(Authority::Nothing, |face| {
             Authority::of(face.info, self.own_uid, self.authorized_gid)

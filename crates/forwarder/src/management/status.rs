@@ -48,7 +48,7 @@ impl Dataset {
         })
     }
 
-    /// Whether it lists routes, of which there may be a million.
+    /// Returns whether it lists routes, of which there may be a million.
     pub(super) fn is_listing(&self) -> bool {
         matches!(self, Self::Fib | Self::Rib)
     }

@@ -45,7 +45,7 @@ pub(crate) trait View {
     /// The next hops of exactly `prefix`.
     fn next_hops(&self, prefix: NameRef<'_>) -> Option<&[NextHop]>;
 
-    /// Whether a strategy was chosen for exactly `prefix`.
+    /// Returns whether a strategy was chosen for exactly `prefix`.
     fn has_strategy(&self, prefix: NameRef<'_>) -> bool;
 
     /// Prefixes for which a strategy was chosen.

@@ -103,7 +103,7 @@ impl Pipeline {
         }
     }
 
-    /// Whether an Interest that still circles must be known by its nonce. Mostly it will be
+    /// Returns whether an Interest that still circles must be known by its nonce. Mostly it will be
     /// answered by the content store. Where it would not, and what was asked for left this
     /// machine, or may be asked for again soon because it must be fresh, its nonces are
     /// remembered.

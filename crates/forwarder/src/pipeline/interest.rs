@@ -215,7 +215,7 @@ impl Pipeline {
         self.carry_out(index, decision, &sending, tx)
     }
 
-    /// What an application says with `NextHopFaceId`: this way and no other.
+    /// Obeys an application that names the next hop (`NextHopFaceId`).
     fn obey(&mut self, face: FaceId, accepted: &Accepted<'_>) -> Decision {
         self.scratch.send.clear();
         let stays_here =
@@ -230,8 +230,8 @@ impl Pipeline {
     }
 }
 
-/// Whether a nonce shows that the Interest came back. On a point-to-point link the same nonce from
-/// the same face is a retransmission.
+/// Returns whether a nonce shows that the Interest came back. On a point-to-point link the same
+/// nonce from the same face is a retransmission.
 fn is_looped(entry: &PitEntry, from: FaceId, nonce: [u8; 4], point_to_point: bool) -> bool {
     let repeats = entry.records.incoming.iter().any(|r| r.face == from && r.nonce == nonce);
     if repeats && point_to_point {

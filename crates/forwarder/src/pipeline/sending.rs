@@ -1,4 +1,4 @@
-//! Interests on their way out: what a strategy has decided is carried out and recorded.
+//! Sending of Interests: a decision of the strategy is carried out and recorded.
 
 use byname_packet::lp::LpHeader;
 
@@ -10,7 +10,7 @@ use crate::records::OutRecord;
 use crate::strategy::Decision;
 use crate::tx::Tx;
 
-/// An Interest on its way out.
+/// An Interest to be sent.
 pub(super) struct Sending<'a> {
     pub(super) nonce: [u8; 4],
     pub(super) wire: &'a [u8],

@@ -4,7 +4,7 @@ use super::Pipeline;
 use crate::tx::Tx;
 
 impl Pipeline {
-    /// When [`Pipeline::handle_timeout`] has something to do next.
+    /// Time at which [`Pipeline::handle_timeout`] has something to do next.
     pub(crate) fn poll_timeout(&self) -> Option<u64> {
         let tables = [self.pit.next_due_ns(), self.measurements.next_expiry_ns()];
         tables.into_iter().flatten().min()

@@ -8,10 +8,10 @@ use crate::hash::{NameHasher, Prefixes};
 use crate::records::Records;
 use crate::strategy::Chosen;
 
-/// Where an entry stands in the slab. Valid until the entry is removed.
+/// Place where an entry stands in the slab. Valid until the entry is removed.
 pub(crate) type PitIndex = u32;
 
-/// What tells entries of one name apart.
+/// Selectors: they distinguish the entries of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Selectors {
     pub(crate) can_be_prefix: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Request<'a> {
     pub(crate) now_ns: u64,
 }
 
-/// How an implicit digest begins.
+/// First octets of an implicit digest.
 const DIGEST_TYPE_LENGTH: [u8; 2] = [types::IMPLICIT_SHA256_DIGEST as u8, 32];
 
 /// Strategy that learns what becomes of an Interest.
@@ -142,7 +142,7 @@ impl PitEntry {
     }
 }
 
-/// Where the nonce's octets stand in a checked Interest.
+/// Place where the nonce's octets stand in a checked Interest.
 fn nonce_offset(wire: &[u8]) -> Option<usize> {
     let value = tlv::Reader::new(wire).read().ok()??.value;
     let start = wire.len() - value.len();

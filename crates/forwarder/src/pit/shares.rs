@@ -26,7 +26,7 @@ struct Link {
 
 const UNLINKED: Link = Link { share: NONE, older: NONE, newer: NONE };
 
-/// What one face holds.
+/// Entries of one face.
 #[derive(Debug)]
 struct Share {
     entries: usize,
@@ -41,7 +41,7 @@ impl Default for Share {
     }
 }
 
-/// What each face holds.
+/// Entries of each face.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     shares: Slab<Share>,
@@ -50,7 +50,8 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// Whether `face` may have another entry of `bytes` octets, with that much free for all.
+    /// Returns whether `face` may have another entry of `bytes` octets, with that much free for
+    /// all.
     pub(super) fn allows(
         &self,
         face: FaceId,
@@ -128,7 +129,7 @@ impl Shares {
         }
     }
 
-    /// How many entries a face is charged for.
+    /// Number of entries a face is charged for.
     #[cfg(test)]
     fn held_by(&self, face: FaceId) -> usize {
         self.of(face).and_then(|at| self.shares.get(at)).map_or(0, |share| share.entries)

@@ -10,7 +10,7 @@ use crate::hash::{NameHasher, Prefixes};
 use crate::slab::Slab;
 use crate::wheel::Wheel;
 
-/// How long an Interest waits before its face may give it up for a newer one.
+/// Time for which an Interest waits before its face may give it up for a newer one.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// The table.
@@ -20,11 +20,11 @@ pub(crate) struct Pit {
     /// Some bits of the hash, and the entry.
     by_name: HashTable<(u32, PitIndex)>,
     expiries: Wheel,
-    /// When strategies want to see an entry again.
+    /// Time at which strategies want to see an entry again.
     wakeups: Wheel,
     /// CanBePrefix entries whose name has n components.
     prefix_counts: Vec<u32>,
-    /// How many entries end in an implicit digest, by the hash of the name before it.
+    /// Number of entries that end in an implicit digest, by the hash of the name before it.
     digest_parents: HashTable<(u64, u32)>,
     shares: Shares,
     bytes: usize,
@@ -78,7 +78,7 @@ impl Pit {
         found.map(|(_, index)| *index)
     }
 
-    /// Whether `face` may have another entry of `bytes` octets.
+    /// Returns whether `face` may have another entry of `bytes` octets.
     pub(crate) fn has_room(&self, face: FaceId, bytes: usize) -> bool {
         // Nobody can hold more than is free while less than half is taken.
         if self.len() < self.entries_max / 2 && self.bytes + bytes < self.bytes_max / 2 {
@@ -205,7 +205,7 @@ impl Pit {
         self.expiries.set(index, entry.expires_ns);
     }
 
-    /// When the table must be asked for expired or woken entries next.
+    /// Time at which the table must be asked for expired or woken entries next.
     pub(crate) fn next_due_ns(&self) -> Option<u64> {
         [self.expiries.next_ns(), self.wakeups.next_ns()].into_iter().flatten().min()
     }
@@ -270,7 +270,7 @@ impl Pit {
     }
 }
 
-/// What becomes of an entry that its face has to do without.
+/// Fate of an entry that its face has to do without.
 pub(crate) enum Shed {
     /// It is to be removed.
     Ends(PitIndex),

@@ -7,7 +7,7 @@ use crate::face::FaceId;
 use crate::records::Records;
 use crate::rib::NextHop;
 
-/// What a strategy sees.
+/// Input of a strategy.
 #[derive(Debug)]
 pub struct Context<'a> {
     /// The records of the pending Interest.
@@ -18,20 +18,20 @@ pub struct Context<'a> {
     pub now_ns: u64,
     /// A number that is another one each time.
     pub random: u64,
-    /// What is known of the paths to this part of the name space. `None` for a strategy that does
+    /// Measurements of the paths to this part of the name space. `None` for a strategy that does
     /// not measure, and when the table of measurements is full.
     pub namespace: Option<&'a mut Namespace>,
-    /// When to call [`Strategy::on_timeout`]; not at all unless the strategy sets it.
+    /// Time to call [`Strategy::on_timeout`]; not at all unless the strategy sets it.
     pub wake_at_ns: Option<u64>,
 }
 
-/// What to do with an Interest.
+/// Decision about an Interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Send it to the faces collected.
     Forward,
     /// Send it to the faces collected, and to the last of them with a nonce of its own: a probe
-    /// that meets the Interest on its way must not be taken for a loop.
+    /// that meets the Interest itself must not be taken for a loop.
     Probe,
     /// Nothing now: the answer is expected from what was sent before.
     Suppress,
@@ -44,13 +44,13 @@ pub enum Decision {
 pub struct Answer<'a> {
     /// The records of the Interest, about to end.
     pub records: &'a Records,
-    /// Who answered.
+    /// Face that answered.
     pub face: FaceId,
-    /// How long it took since this face was asked last.
+    /// Time it took since this face was asked last.
     pub rtt_ns: u64,
     /// The time.
     pub now_ns: u64,
-    /// What is known of the paths.
+    /// Measurements of the paths.
     pub namespace: &'a mut Namespace,
 }
 
@@ -76,7 +76,7 @@ pub trait Strategy: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Whether it needs measurements, answers and timeouts, and for which names together.
+    /// Returns whether it needs measurements, answers and timeouts, and for which names together.
     fn measures(&self) -> Measures {
         Measures::Nothing
     }

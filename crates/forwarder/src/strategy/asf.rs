@@ -48,7 +48,7 @@ impl Default for Asf {
     }
 }
 
-/// How good a path is; less is better.
+/// Quality of a path; less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Answers { srtt_ns: u64 },

@@ -1,8 +1,8 @@
 //! Best route: the cheapest next hop; after a retransmission or a Nack the next one not yet tried.
 //!
 //! A retransmission that was refused there goes on, in the end to who was asked first: its Data may
-//! have been lost on the way, and consumers that are told nothing double their time-out before they
-//! ask again. With three ways that lead nowhere, one attempt in four would reach the publisher.
+//! have been lost, and consumers that hear nothing double their time-out before they
+//! ask again. With three paths that lead nowhere, one attempt in four would reach the publisher.
 
 use std::sync::Arc;
 
@@ -81,8 +81,8 @@ fn first_unused(records: &Records, hops: &[NextHop], now_ns: u64) -> Option<Face
     hops.iter().map(|hop| hop.face).find(|face| is_unused(*face))
 }
 
-/// Where a refused retransmission goes, if every answer that may still come is overdue: to a hop
-/// that was not asked, or else to the one that was asked longest ago and has not refused.
+/// Place where a refused retransmission goes, if every answer that may still come is overdue: to a
+/// hop that was not asked, or else to the one that was asked longest ago and has not refused.
 fn after_refusal(records: &Records, hops: &[NextHop], now_ns: u64) -> Option<FaceId> {
     let mut awaited =
         records.outgoing.iter().filter(|it| it.nacked.is_none() && it.expires_ns > now_ns);

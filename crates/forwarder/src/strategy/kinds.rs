@@ -29,7 +29,7 @@ pub fn labels() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|(label, ..)| *label)
 }
 
-/// Where strategy instance names begin.
+/// Prefix of strategy instance names.
 pub(super) const PREFIX: &str = "/localhost/nfd/strategy";
 
 /// The strategy of prefixes for which none was chosen.

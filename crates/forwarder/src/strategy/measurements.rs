@@ -31,7 +31,7 @@ const TIMEOUT_MIN_NS: u64 = 3_000_000;
 const TIMEOUT_MAX_NS: u64 = 1_000_000_000;
 const TIMEOUT_FIRST_NS: u64 = 250_000_000;
 
-/// What is known of one path.
+/// Measurements of one path.
 #[derive(Debug, Clone, Copy)]
 pub struct Path {
     face: FaceId,
@@ -64,7 +64,7 @@ impl Path {
         self.timeouts = self.timeouts.saturating_add(1);
     }
 
-    /// When an answer is overdue.
+    /// Time at which an answer is overdue.
     pub fn timeout_ns(&self) -> u64 {
         self.srtt_ns.map_or(TIMEOUT_FIRST_NS, |srtt_ns| {
             (srtt_ns + 4 * self.rttvar_ns).clamp(TIMEOUT_MIN_NS, TIMEOUT_MAX_NS)
@@ -72,10 +72,10 @@ impl Path {
     }
 }
 
-/// What is known of one part of the name space.
+/// Measurements of one part of the name space.
 #[derive(Debug, Default)]
 pub struct Namespace {
-    /// When the next probe is due; `None` before the first Interest.
+    /// Time at which the next probe is due; `None` before the first Interest.
     pub probe_due_ns: Option<u64>,
     /// The face that answered last, as far as a strategy notes it.
     pub last_working: Option<FaceId>,
@@ -85,7 +85,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// What is known of the path over `face`.
+    /// Measurements of the path over `face`.
     pub fn path(&self, face: FaceId) -> Option<&Path> {
         self.paths.iter().find(|path| path.face == face)
     }
@@ -126,13 +126,13 @@ impl Measurements {
         self.by_hash.len()
     }
 
-    /// Whether an object of this hash has a place or may get one.
+    /// Returns whether an object of this hash has a place or may get one.
     pub(crate) fn has_room_for_object(&self, hash: u64) -> bool {
         self.by_hash.len() < OBJECTS_MAX
             || self.by_hash.find(hash, |(found, _)| *found == hash).is_some()
     }
 
-    /// What is known at the prefix of this hash; `None` when it is new and the table is full.
+    /// Measurements at the prefix of this hash; `None` when it is new and the table is full.
     pub(crate) fn at(&mut self, hash: u64, now_ns: u64) -> Option<&mut Namespace> {
         let known = self.by_hash.find(hash, |(found, _)| *found == hash).map(|(_, index)| *index);
         let index = match known {
@@ -173,7 +173,7 @@ impl Measurements {
         }
     }
 
-    /// When [`Measurements::expire`] has something to do next.
+    /// Time at which [`Measurements::expire`] has something to do next.
     pub(crate) fn next_expiry_ns(&self) -> Option<u64> {
         self.lifetimes.next_ns()
     }

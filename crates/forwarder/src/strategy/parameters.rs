@@ -29,7 +29,7 @@ impl Parameters {
         Some(self.pairs.swap_remove(at).1)
     }
 
-    /// Whether all were taken: others are unknown.
+    /// Returns whether all were taken: others are unknown.
     pub(super) fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }

@@ -1,5 +1,5 @@
 //! Random: each Interest goes to one next hop, drawn with a weight of 1 / (1 + cost), so that load
-//! spreads over paths in the way that the costs say. A retransmission and a Nack draw again among
+//! spreads over paths as the costs say. A retransmission and a Nack draw again among
 //! those not yet tried.
 
 use std::sync::Arc;

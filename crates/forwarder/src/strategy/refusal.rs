@@ -22,7 +22,7 @@ pub(super) fn common_nack(records: &Records) -> Option<u64> {
     mildest
 }
 
-/// What to do when nobody may be asked: wait for whom was asked before, or give up.
+/// Decision when nobody may be asked: wait for whom was asked before, or give up.
 pub(super) fn without_hops(context: &Context<'_>) -> Decision {
     if context.records.is_awaited(context.now_ns) {
         Decision::Suppress

@@ -53,7 +53,7 @@ impl Suppression {
         changed.map(|(key, value, _)| (key, value)).collect()
     }
 
-    /// Whether a retransmission that comes `age_ns` after the last sending is held back.
+    /// Returns whether a retransmission that comes `age_ns` after the last sending is held back.
     /// `interval_ns` is the state, 0 at first.
     pub(super) fn holds_back(&self, interval_ns: &mut u64, age_ns: u64) -> bool {
         let interval = (*interval_ns).max(self.initial_ns);

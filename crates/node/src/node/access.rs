@@ -1,4 +1,4 @@
-//! Who may connect to a Unix socket: its file's mode and group.
+//! Users who may connect to a Unix socket: its file's mode and group.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

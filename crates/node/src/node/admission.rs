@@ -23,7 +23,7 @@ const RESERVED: usize = 64;
 const SEARCH_PAUSE_NS: u64 = 100_000_000;
 
 impl Node {
-    /// Whether a connection may become a face; a silent one may have to give way.
+    /// Returns whether a connection may become a face; a silent one may have to give way.
     pub(super) fn admit(&mut self, connection: &Connection) -> bool {
         let count = self.links.faces.len().saturating_sub(self.peers.len());
         let is_vouched = connection.peer_credentials().is_some();

@@ -15,7 +15,7 @@ use crate::shards::Core;
 /// Connections taken from one listener before others have their turn.
 const ACCEPTS_MAX: usize = 64;
 
-/// How long listeners rest when descriptors have run out.
+/// Time for which listeners rest when descriptors have run out.
 const LISTENER_PAUSE_NS: u64 = 1_000_000_000;
 
 impl Node {
@@ -183,7 +183,7 @@ impl Node {
     }
 }
 
-/// What a connection says about its face. UDP is never local: anybody on the machine can forge it.
+/// Facts about the face of a connection. UDP is never local: anybody on the machine can forge it.
 /// Shared memory is, for the kernel says who is at its other end.
 pub(super) fn describe(connection: &Connection) -> FaceInfo {
     let is_forgeable = connection.is_datagram() && connection.peer_credentials().is_none();

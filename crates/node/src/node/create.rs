@@ -146,7 +146,7 @@ impl Node {
         Ok(face)
     }
 
-    /// Whether the socket that a client asked for is the one that reaches the peer.
+    /// Returns whether the socket that a client asked for is the one that reaches the peer.
     fn check_socket(&self, address: SocketAddr, local_uri: &str) -> Result<(), FaceFailure> {
         let index = self.shared_socket_to(address);
         if index.is_some_and(|index| self.shared_uri(index) == local_uri) {
@@ -214,7 +214,7 @@ fn with_device(uri: &str, local_uri: Option<&str>) -> String {
     }
 }
 
-/// How the face to `endpoint` would be called, as far as that is known without a name server.
+/// Name of the face to `endpoint`, as far as that is known without a name server.
 fn canonical_uri(endpoint: &Endpoint) -> String {
     let address = |host: &byname_io::Host, port: &u16| {
         host.address().map(|address| SocketAddr::new(address, *port))

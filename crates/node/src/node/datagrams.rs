@@ -12,7 +12,7 @@ use super::connections::deliver;
 use super::lasting::udp_link;
 use crate::links::{Carrier, Link};
 
-/// How often silent peers are looked for.
+/// Interval at which silent peers are looked for.
 const SWEEP_NS: u64 = 10_000_000_000;
 
 impl Node {

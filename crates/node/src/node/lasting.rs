@@ -197,7 +197,7 @@ impl Node {
         socket.map(|socket| socket.local_uri()).unwrap_or_default()
     }
 
-    /// Whether the face is a lasting one, which then keeps its routes and gets a new link.
+    /// Returns whether the face is a lasting one, which then keeps its routes and gets a new link.
     pub(super) fn lasting_face_lost(&mut self, face: FaceId, reason: &str) -> bool {
         let (now_ns, back_off) = (self.clock.now_ns(), self.back_off());
         let Some(lasting) = self.lasting.get_mut(&face) else { return false };
@@ -240,7 +240,7 @@ pub(super) fn udp_endpoint(address: SocketAddr) -> Endpoint {
     Endpoint::Udp { host: name.into(), port: address.port() }
 }
 
-/// Why a UDP peer has no link.
+/// Reason why a UDP peer has no link.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UdpError {
     #[error(transparent)]

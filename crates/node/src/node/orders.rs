@@ -28,7 +28,7 @@ impl Node {
         }
     }
 
-    /// How things stand now.
+    /// Takes a snapshot of the figures.
     pub fn snapshot(&self) -> Snapshot {
         let face = |face: &FaceId| {
             Some(FaceSnapshot {

@@ -16,7 +16,7 @@ const SPARE_MAX: usize = 8;
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) bytes: Vec<u8>,
-    /// Where each came from or goes to, and where it ends.
+    /// Place where each came from or goes to, and where it ends.
     pub(super) frames: Vec<(FaceId, usize)>,
     pub(super) now_ns: u64,
 }
@@ -62,7 +62,7 @@ pub(super) enum Message {
 /// Message of a shard to shard 0.
 pub(super) enum Output {
     Packets(Batch),
-    /// With the packets dropped on the way back.
+    /// With the packets dropped in the queue back.
     Figures(Box<Figures>, u64),
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Shard {
     pub(super) thread: Option<std::thread::JoinHandle<()>>,
     pub(super) batch: Batch,
     pub(super) spare: Vec<Batch>,
-    /// Packets dropped on the way back, as last reported.
+    /// Packets dropped in the queue back, as last reported.
     pub(super) dropped: u64,
 }
 

@@ -15,7 +15,7 @@ use tracing::{debug, warn};
 use super::batch::{BATCHES_MAX, Batch, Message, Output, Shard, keep};
 use crate::error::NodeError;
 
-/// How often a busy shard tells its figures.
+/// Interval at which a busy shard reports its figures.
 const FIGURES_NS: u64 = 100_000_000;
 
 struct Worker {
@@ -26,7 +26,7 @@ struct Worker {
     waker: Waker,
     spare: Vec<Batch>,
     told_ns: u64,
-    /// Something has happened since the figures were told.
+    /// Something has happened since the figures were reported.
     has_news: bool,
     dropped: u64,
 }
