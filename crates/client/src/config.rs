@@ -1,4 +1,4 @@
-//! How a client behaves. Every limit has a default that suits an interactive user.
+//! Configuration of a client. Every limit has a default that suits an interactive user.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,15 +19,15 @@ pub const TRANSFERS_DEFAULT: usize = 4;
 /// Most transfers at the same time.
 pub const TRANSFERS_MAX: usize = 64;
 
-/// How a client behaves.
+/// Configuration of a client.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
     /// Whose signatures count; with [`UnknownKeys::Insecure`](byname_security::trust::UnknownKeys)
-    /// everything is read, proved or not.
+    /// everything is read, verified or not.
     pub trust: TrustPolicy,
     /// Silence after which a request fails.
     pub timeout: Duration,
-    /// Time without a newly proved byte after which a transfer fails, although answers come.
+    /// Time without a newly verified byte after which a transfer fails, although answers come.
     pub no_progress: Duration,
     /// Bytes per second, averaged over `no_progress`, below which a transfer fails too.
     pub min_bytes_per_second: u64,
@@ -37,17 +37,17 @@ pub struct ClientConfig {
     pub transfers: usize,
     /// Payload per second that is asked for; `None` for as fast as possible.
     pub bytes_per_second: Option<u64>,
-    /// What decides how many requests are under way.
+    /// Congestion control: decides how many requests are in flight.
     pub congestion: Congestion,
-    /// Most requests under way, at most
+    /// Most requests in flight, at most
     /// [`WINDOW_LIMIT`](byname_transfer::congestion::WINDOW_LIMIT).
     pub window_max: usize,
     /// All endpoints given to [`Client::connect`](crate::Client::connect) may be asked for the
-    /// same: when one is gone, silent, refuses or sends what is not genuine, the next is.
+    /// same: when one is gone, silent, refuses or sends what does not verify, the next is.
     pub asks_all: bool,
     /// Time to connect to one endpoint.
     pub connect_timeout: Duration,
-    /// Whether descriptions have to come from the publisher itself.
+    /// True if descriptions have to come from the publisher itself.
     pub freshness: Freshness,
     /// Keeps the publisher's packets with what is fetched.
     pub copies: Option<Arc<Copies>>,
@@ -97,7 +97,7 @@ impl ClientConfig {
         flow
     }
 
-    /// Proved bytes within `no_progress` that count as progress.
+    /// Verified bytes within `no_progress` that count as progress.
     pub(crate) fn progress_bytes(&self) -> u64 {
         let window_ms = u64::try_from(self.no_progress.as_millis()).unwrap_or(u64::MAX);
         (self.min_bytes_per_second.saturating_mul(window_ms) / 1000).max(1)
@@ -132,7 +132,7 @@ impl Stop {
         self.flag.store(true, Ordering::Relaxed);
     }
 
-    /// Whether [`request`](Stop::request) was called.
+    /// True if [`request`](Stop::request) was called.
     pub fn is_requested(&self) -> bool {
         let other = self.other.as_ref();
         self.flag.load(Ordering::Relaxed) || other.is_some_and(|flag| flag.load(Ordering::Relaxed))

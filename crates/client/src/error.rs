@@ -14,7 +14,7 @@ use thiserror::Error;
 /// Why a client call failed.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// What was read, or was not to be had, under a name.
+    /// A name could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// No endpoint could be connected to.
@@ -22,7 +22,7 @@ pub enum ClientError {
     NoForwarder {
         /// The endpoints, in the order tried.
         tried: Vec<String>,
-        /// What the last one said.
+        /// Error of the last one.
         source: ConnectError,
     },
     /// No endpoint is configured and none of the usual sockets exists.
@@ -42,7 +42,7 @@ pub enum ClientError {
     Disconnected {
         /// The endpoint.
         endpoint: String,
-        /// What ended the connection, if it did not just close.
+        /// Error that ended the connection, if it did not just close.
         source: Option<IoError>,
     },
     /// The operating system refused something that is not about files.
@@ -53,7 +53,7 @@ pub enum ClientError {
     LocalDisk {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The receiver of the bytes does not take them.
@@ -64,7 +64,7 @@ pub enum ClientError {
     InTheWay {
         /// The path.
         path: PathBuf,
-        /// What stands there.
+        /// The obstacle.
         obstacle: &'static str,
     },
     /// Another run fetches to the same target.
@@ -84,10 +84,10 @@ pub enum ClientError {
     KeepsChanging {
         /// The name.
         name: Name,
-        /// How many versions were begun.
+        /// Versions that were begun.
         versions: u32,
     },
-    /// Answers come, but for too long nothing new was proved.
+    /// Answers come, but for too long nothing new was verified.
     #[error("{name}: no progress for {} s", after.as_secs())]
     NoProgress {
         /// The name.

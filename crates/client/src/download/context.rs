@@ -10,7 +10,7 @@ use crate::download::part_file::Attributes;
 use crate::download::progress::{Event, Progress};
 use crate::lookup::listing::ListedEntry;
 
-/// How files are put in place.
+/// Options of a download.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DownloadOptions {
     /// Leave files that exist alone.
@@ -21,7 +21,7 @@ pub struct DownloadOptions {
     pub checksum: bool,
 }
 
-/// What is common to all files of a call.
+/// Context that all files of a call share.
 pub(crate) struct FileContext<'a> {
     pub(crate) config: ClientConfig,
     pub(crate) options: DownloadOptions,
@@ -58,8 +58,8 @@ pub(crate) fn attributes(discovered: &Discovered) -> Attributes {
 }
 
 /// Attributes that a manifest announces for a file.
-pub(crate) fn listed_attributes(described: &ListedEntry<'_>) -> Attributes {
-    let details = described.details;
+pub(crate) fn listed_attributes(listed: &ListedEntry<'_>) -> Attributes {
+    let details = listed.details;
     Attributes {
         mode: details.map(|details| details.mode),
         mtime_ns: details.and_then(|details| details.mtime_ns),

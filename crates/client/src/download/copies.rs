@@ -65,7 +65,7 @@ impl Copies {
         }
     }
 
-    /// What was postponed.
+    /// The postponed ones.
     pub(crate) fn take_late(&self) -> Vec<Late> {
         std::mem::take(&mut *self.late.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use crate::download::part_file::part_name;
 
-/// What is about to happen to a file on its way. The path is always that of the target, which most
-/// of these do not touch.
+/// Step that is about to happen to a file on its way. The path is always that of the target, which
+/// most of these do not touch.
 #[derive(Clone, Copy, Debug)]
 pub enum DiskStep<'a> {
     /// The part file is opened or made, or a file without a name.
@@ -31,7 +31,7 @@ pub enum DiskStep<'a> {
         /// Bytes wanted.
         len: usize,
     },
-    /// Proved bytes are written.
+    /// Verified bytes are written.
     Write {
         /// Where the file goes.
         target: &'a Path,

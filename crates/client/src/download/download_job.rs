@@ -24,7 +24,7 @@ use crate::engine::job::Job;
 use crate::error::ClientError;
 use crate::lookup::name::LookupJob;
 
-/// What a download needs besides its name and target.
+/// Needs of a download besides its name and target.
 pub(crate) struct DownloadContext<'a> {
     pub(crate) config: ClientConfig,
     pub(crate) options: DownloadOptions,

@@ -38,7 +38,7 @@ const GONE_DOUBLINGS_MAX: u32 = 4;
 /// Times one version may be announced and be gone, with nothing gained.
 const GONE_MAX: u32 = 8;
 
-type State = Stage<NameLookup, Reading>;
+type FileStage = Stage<NameLookup, Reading>;
 
 /// A file at the target that may be this version.
 struct Comparing {
@@ -52,10 +52,10 @@ pub(crate) struct FileJob<'a> {
     context: Rc<FileContext<'a>>,
     name: Name,
     target: Target,
-    state: State,
+    state: FileStage,
     versions: u32,
     last_version: Option<u64>,
-    /// How often `last_version` was gone, and when it is looked for again.
+    /// Times that `last_version` was gone, and the time when it is looked for again.
     gone_count: u32,
     paused_until_ns: u64,
     /// Nobody answered for `last_version`; it fails with this unless there is a newer one.
@@ -81,13 +81,13 @@ impl<'a> FileJob<'a> {
         let mut lookup = NameLookup::new(name.clone(), context.config.discovery_to_read(), now_ns);
         // What stands there may be the same, or have much of it.
         if matches!(target.stat(), Ok(None)) {
-            lookup = lookup.asking_ahead(context.config.fetch());
+            lookup = lookup.speculating(context.config.fetch());
         }
         FileJob {
             context,
             name,
             target,
-            state: State::LookingUp(Box::new(lookup)),
+            state: FileStage::LookingUp(Box::new(lookup)),
             versions: 0,
             last_version: None,
             gone_count: 0,
@@ -102,10 +102,10 @@ impl<'a> FileJob<'a> {
         }
     }
 
-    /// Begins with a version that is proved already; another one is looked for only if that is
+    /// Begins with a version that is verified already; another one is looked for only if that is
     /// gone.
     pub(crate) fn with_resolved(mut self, discovered: Discovered) -> Self {
-        self.state = State::Done;
+        self.state = FileStage::Done;
         self.resolved = Some(Box::new(discovered));
         self
     }
@@ -125,7 +125,7 @@ impl<'a> FileJob<'a> {
     }
 
     fn finish(&mut self, outcome: Result<FileReport, ClientError>) {
-        self.state = State::Done;
+        self.state = FileStage::Done;
         let path = &self.target.shown;
         match &outcome {
             Ok(report) => self.context.report(Event::FileDone { path, report }),
@@ -137,8 +137,8 @@ impl<'a> FileJob<'a> {
     /// Goes on with whatever the last event made possible.
     fn step(&mut self, context: &mut Context<'_>) {
         match &mut self.state {
-            State::Done => {}
-            State::LookingUp(lookup) => match lookup.poll_outcome() {
+            FileStage::Done => {}
+            FileStage::LookingUp(lookup) => match lookup.poll_outcome() {
                 None => {
                     if let Some(waiting) = lookup.poll_waiting(context.now_ns) {
                         self.context.report(Event::Waiting { path: &self.target.shown, waiting });
@@ -146,19 +146,19 @@ impl<'a> FileJob<'a> {
                 }
                 Some(Err(error)) => self.finish(Err(error.into())),
                 Some(Ok(discovered)) => {
-                    let mut ahead = lookup.take_ahead();
+                    let mut speculative = lookup.take_speculative();
                     self.progressed_ns = context.now_ns;
-                    match self.begin(discovered, &mut ahead) {
-                        Ok(None) => self.trust_ahead(context),
+                    match self.begin(discovered, &mut speculative) {
+                        Ok(None) => self.trust_speculative(context),
                         Ok(Some(report)) => self.finish(Ok(report)),
                         Err(error) => self.finish(Err(error)),
                     }
-                    if let Some(mut unused) = ahead {
+                    if let Some(mut unused) = speculative {
                         unused.abandon(context.flow);
                     }
                 }
             },
-            State::Reading(_) => self.step_reading(context),
+            FileStage::Reading(_) => self.step_reading(context),
         }
     }
 
@@ -166,7 +166,7 @@ impl<'a> FileJob<'a> {
     fn begin(
         &mut self,
         discovered: Discovered,
-        ahead: &mut Option<Box<Reader>>,
+        speculative: &mut Option<Box<Reader>>,
     ) -> Result<Option<FileReport>, ClientError> {
         if discovered.metadata.is_directory() {
             let problem = ProtocolProblem::Kind { is_directory: true };
@@ -179,12 +179,12 @@ impl<'a> FileJob<'a> {
         let is_insecure = discovered.trust == Trusted::Insecure;
         let plan = ObjectPlan::new(&discovered.metadata, is_insecure)?;
         match identical::look_at(&self.target, &self.context, &plan)? {
-            AtTarget::Nothing => self.begin_reading(plan, discovered, ahead).map(|()| None),
+            AtTarget::Nothing => self.begin_reading(plan, discovered, speculative).map(|()| None),
             AtTarget::Kept => {
                 Ok(Some(untouched(FileOutcome::Kept, &discovered, plan.size.unwrap_or(0))))
             }
             AtTarget::Candidate(comparison) => {
-                self.state = State::Done;
+                self.state = FileStage::Done;
                 self.comparing = Some(Box::new(Comparing { comparison, plan, discovered }));
                 Ok(None)
             }
@@ -214,7 +214,7 @@ impl<'a> FileJob<'a> {
         &mut self,
         plan: ObjectPlan,
         discovered: Discovered,
-        ahead: &mut Option<Box<Reader>>,
+        speculative: &mut Option<Box<Reader>>,
     ) -> Result<(), ClientError> {
         if self.last_version != Some(discovered.version) {
             self.versions += 1;
@@ -224,21 +224,21 @@ impl<'a> FileJob<'a> {
         let size = plan.size;
         let mut reading =
             Reading::begin(&self.target, plan, discovered, self.context.config.fetch())?;
-        reading.go_on_with(ahead);
+        reading.go_on_with(speculative);
         self.context.report(Event::FileStarted { path: &self.target.shown, size });
-        self.state = State::Reading(Box::new(reading));
+        self.state = FileStage::Reading(Box::new(reading));
         Ok(())
     }
 
-    /// What was asked for ahead counts now.
-    fn trust_ahead(&mut self, context: &mut Context<'_>) {
-        let State::Reading(reading) = &mut self.state else { return };
+    /// What was asked for speculatively counts now.
+    fn trust_speculative(&mut self, context: &mut Context<'_>) {
+        let FileStage::Reading(reading) = &mut self.state else { return };
         reading.write(|reader, out| reader.trust(context, out));
         self.step_reading(context);
     }
 
     fn step_reading(&mut self, context: &mut Context<'_>) {
-        let State::Reading(reading) = &mut self.state else { return };
+        let FileStage::Reading(reading) = &mut self.state else { return };
         let bytes = reading.poll_reused();
         if bytes > 0 {
             self.progressed_ns = context.now_ns;
@@ -277,7 +277,7 @@ impl<'a> FileJob<'a> {
 
     /// Ends with an error; the part file stays for the next run if there is anything in it.
     fn end_reading(&mut self, error: ClientError, context: &mut Context<'_>) {
-        if let State::Reading(reading) = std::mem::replace(&mut self.state, State::Done) {
+        if let FileStage::Reading(reading) = std::mem::replace(&mut self.state, FileStage::Done) {
             let Reading { mut reader, part, .. } = *reading;
             reader.abandon(context.flow);
             if reader.verified().is_none_or(|verified| verified.count() == 0) {
@@ -298,7 +298,7 @@ impl<'a> FileJob<'a> {
             let (name, versions) = (self.name.clone(), self.versions);
             return self.end_reading(ClientError::KeepsChanging { name, versions }, context);
         }
-        if let State::Reading(reading) = &mut self.state {
+        if let FileStage::Reading(reading) = &mut self.state {
             reading.reader.abandon(context.flow);
         }
         if is_gone {
@@ -321,19 +321,19 @@ impl<'a> FileJob<'a> {
             self.suspected = Some(error);
         }
         let lookup = Box::new(NameLookup::new(self.name.clone(), config, context.now_ns));
-        self.state = State::LookingUp(lookup);
+        self.state = FileStage::LookingUp(lookup);
     }
 
-    /// Whether this reading proved anything that was not here before.
+    /// True if this reading verified anything that was not here before.
     fn has_gained(&self) -> bool {
-        let State::Reading(reading) = &self.state else { return false };
-        let proved = reading.reader.verified().map_or(0, |verified| verified.count());
-        proved > reading.reader.local_count()
+        let FileStage::Reading(reading) = &self.state else { return false };
+        let verified = reading.reader.verified().map_or(0, |verified| verified.count());
+        verified > reading.reader.local_count()
     }
 
     fn complete(&mut self, context: &mut Context<'_>) {
-        let state = std::mem::replace(&mut self.state, State::Done);
-        let State::Reading(reading) = state else { return };
+        let state = std::mem::replace(&mut self.state, FileStage::Done);
+        let FileStage::Reading(reading) = state else { return };
         let (fetched_bytes, reused_bytes) = (reading.fetched_bytes(), reading.reused_bytes());
         let Reading { mut reader, part, discovered, .. } = *reading;
         reader.abandon(context.flow);
@@ -382,11 +382,11 @@ fn untouched(outcome: FileOutcome, discovered: &Discovered, size: u64) -> FileRe
 impl Job for FileJob<'_> {
     fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
         let was_taken = match &mut self.state {
-            State::LookingUp(lookup) => lookup.handle_data(data, context),
-            State::Reading(reading) => {
+            FileStage::LookingUp(lookup) => lookup.handle_data(data, context),
+            FileStage::Reading(reading) => {
                 reading.write(|reader, out| reader.handle_data(data, is_marked, context, out))
             }
-            State::Done => false,
+            FileStage::Done => false,
         };
         self.step(context);
         was_taken
@@ -411,7 +411,7 @@ impl Job for FileJob<'_> {
         if self.compare(context.now_ns) {
             return None;
         }
-        if let State::Reading(reading) = &mut self.state
+        if let FileStage::Reading(reading) = &mut self.state
             && reading.reader.wants_local()
         {
             reading.look_at_local_units(context.now_ns);
@@ -421,7 +421,7 @@ impl Job for FileJob<'_> {
             return Some(request);
         }
         // The network has enough to do; now there is time for what came.
-        let State::Reading(reading) = &mut self.state else { return None };
+        let FileStage::Reading(reading) = &mut self.state else { return None };
         if !reading.reader.has_buffered_spans() {
             return None;
         }
@@ -436,8 +436,8 @@ impl Job for FileJob<'_> {
             return Some(0);
         }
         match &self.state {
-            State::LookingUp(_) if self.paused_until_ns > 0 => Some(self.paused_until_ns),
-            State::Reading(reading)
+            FileStage::LookingUp(_) if self.paused_until_ns > 0 => Some(self.paused_until_ns),
+            FileStage::Reading(reading)
                 if reading.reader.wants_local() || reading.reader.has_buffered_spans() =>
             {
                 Some(0)

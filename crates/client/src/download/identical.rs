@@ -1,4 +1,4 @@
-//! Whether what stands at the target is the published version already.
+//! Comparison of what stands at the target with the published version.
 
 use std::fs::File;
 
@@ -17,7 +17,7 @@ use crate::lookup::listing::ListedEntry;
 /// Bytes hashed before others have their turn.
 const SLICE_BYTES: usize = 1 << 20;
 
-/// What stands at the target.
+/// Findings at the target.
 pub(crate) enum AtTarget {
     /// Nothing that counts.
     Nothing,
@@ -100,9 +100,9 @@ impl Comparison {
 pub(crate) fn report_at(
     context: &FileContext<'_>,
     local: &LocalDir,
-    described: &ListedEntry<'_>,
+    listed: &ListedEntry<'_>,
 ) -> Option<FileReport> {
-    let details = described.details.filter(|_| !local.is_new)?;
+    let details = listed.details.filter(|_| !local.is_new)?;
     let version = details.version?;
     let (root, size) = (version.root?, details.size?);
     let target = local.file(os_name(details.name));
@@ -126,7 +126,7 @@ pub(crate) fn report_at(
             is_same.then_some(())?;
         }
         if stat.st_mode & 0o777 != u32::from(details.mode) & 0o777 {
-            set_attributes(&target.open().ok()?, listed_attributes(described)).ok()?;
+            set_attributes(&target.open().ok()?, listed_attributes(listed)).ok()?;
         }
         FileOutcome::Identical
     };

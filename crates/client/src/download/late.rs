@@ -14,7 +14,7 @@ use crate::download::copies::{Copies, Late};
 use crate::engine::job::Job;
 use crate::lookup::name::LookupJob;
 
-/// How long the publisher may take to compute a root.
+/// Longest time that the publisher may take to compute a root.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
 /// The job: looks their names up once more, one after the other. Done when none is left.
@@ -43,7 +43,7 @@ impl LateCopies {
 }
 
 impl Drop for LateCopies {
-    /// What was not looked up cannot be served.
+    /// Copies without a packet cannot be served.
     fn drop(&mut self) {
         let current = self.current.take().map(|(late, _)| late);
         for late in current.into_iter().chain(self.waiting.drain(..)) {

@@ -135,7 +135,7 @@ impl LocalDir {
         let (directory, flags) = (&*self.fd, RenameFlags::empty());
         let renamed = rustix::fs::renameat_with(directory, &passing, directory, name, flags);
         let Err(error) = renamed else { return Ok(true) };
-        // What is in the way is told; a file left behind would only cost space.
+        // What is in the way is reported; a file left behind would only cost space.
         let _ = rustix::fs::unlinkat(directory, &passing, AtFlags::empty());
         let path = self.shown.join(name);
         Err(match error {

@@ -23,14 +23,14 @@ use rustix::io::Errno;
 use crate::download::disk::{Disk, DiskStep};
 use crate::error::ClientError;
 
-/// What the names of part files end with.
+/// End of the names of part files.
 pub(crate) const SUFFIX: &[u8] = b".byname-part";
 const NAME_BYTES_MAX: usize = 255;
 const LOCK_ATTEMPTS: usize = 8;
 /// Files above this size get their place on the disk before they are written, so that they lie in
 /// one piece although they are written in any order.
 const PREALLOCATED_ABOVE: u64 = 1 << 20;
-/// How much place at a time: for a file in memory it costs as much as the writing itself, and
+/// Place reserved at a time: for a file in memory it costs as much as the writing itself, and
 /// nobody should wait for that before the first byte is asked for.
 const STRIDE_BYTES: u64 = 32 << 20;
 
@@ -64,7 +64,7 @@ impl Target {
             shown: path.to_owned(),
             disk: disk.clone(),
         };
-        // Told now and not after everything has travelled.
+        // Reported now and not after everything has travelled.
         let kind = target.stat()?.map(|stat| FileType::from_raw_mode(stat.st_mode));
         match kind {
             Some(FileType::Directory) => Err(in_the_way(target.shown, "a directory")),
@@ -72,7 +72,7 @@ impl Target {
         }
     }
 
-    /// What stands there now, not following a symbolic link.
+    /// Status of what stands there now, not following a symbolic link.
     pub(crate) fn stat(&self) -> Result<Option<rustix::fs::Stat>, ClientError> {
         match rustix::fs::statat(&*self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
@@ -112,7 +112,7 @@ pub(crate) fn part_name(target: &OsStr) -> OsString {
     OsString::from_vec(name)
 }
 
-/// What the finished file shall be like.
+/// Attributes of the finished file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Attributes {
     /// Permission bits; only the lowest nine are used.
@@ -120,7 +120,7 @@ pub(crate) struct Attributes {
     pub(crate) mtime_ns: Option<u64>,
 }
 
-/// How the finished file gets its name.
+/// Manner in which the finished file gets its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
     /// Fail if the target exists.
@@ -207,7 +207,7 @@ impl PartFile {
         claimed
     }
 
-    /// Writes proved bytes. After an error nothing more is written and the error is kept.
+    /// Writes verified bytes. After an error nothing more is written and the error is kept.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
         if self.error.is_none() {
             let end = offset.saturating_add(bytes.len() as u64);
@@ -226,7 +226,7 @@ impl PartFile {
         let end = end.next_multiple_of(STRIDE_BYTES).min(self.size);
         let flags = rustix::fs::FallocateFlags::empty();
         let placed = rustix::fs::fallocate(&self.file, flags, start, end - start);
-        // Not all file systems can; a disk that is full is told by the writing itself.
+        // Not all file systems can; a disk that is full is reported by the writing itself.
         self.placed_bytes = if placed.is_ok() { end } else { self.size };
     }
 
@@ -376,7 +376,7 @@ pub(crate) fn disk_error(path: &Path, error: impl Into<io::Error>) -> ClientErro
     ClientError::LocalDisk { path: path.to_owned(), source: error.into() }
 }
 
-/// Whether a name is one that part files have.
+/// True if a name is one that part files have.
 pub(crate) fn is_part_name(name: &[u8]) -> bool {
     name.starts_with(b".") && name.ends_with(SUFFIX)
 }

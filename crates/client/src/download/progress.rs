@@ -1,4 +1,4 @@
-//! What a caller can watch while files are fetched.
+//! Events that a caller can watch, and reports of what was done.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ pub enum Event<'a> {
     Waiting {
         /// The target.
         path: &'a Path,
-        /// What for.
+        /// The reason.
         waiting: Waiting,
     },
     /// A version of this file was found and is being fetched.
@@ -25,7 +25,7 @@ pub enum Event<'a> {
         /// Its size, if announced.
         size: Option<u64>,
     },
-    /// So many more bytes were proved and written.
+    /// So many more bytes were verified and written.
     Fetched {
         /// Bytes.
         bytes: u64,
@@ -34,9 +34,9 @@ pub enum Event<'a> {
     Refused {
         /// The target.
         path: &'a Path,
-        /// Which unit or node.
+        /// The unit or node.
         what: &'a str,
-        /// Who was asked, if that is known.
+        /// The endpoint asked, if that is known.
         endpoint: Option<&'a str>,
     },
     /// So many more bytes were found on the disk: left by an earlier run, or in an older version.
@@ -48,7 +48,7 @@ pub enum Event<'a> {
     FileDone {
         /// The target.
         path: &'a Path,
-        /// What was done for it.
+        /// Report of the file.
         report: &'a FileReport,
     },
     /// A file could not be fetched.
@@ -86,7 +86,7 @@ impl<P: Progress + ?Sized> Progress for &mut P {
     }
 }
 
-/// Adds to what is told who was asked.
+/// Adds the endpoint to events.
 pub(crate) struct Named<'a> {
     inner: Box<dyn Progress + 'a>,
     asked: Arc<Mutex<String>>,
@@ -119,7 +119,7 @@ impl Progress for NoProgress {
     fn on_event(&mut self, _: Event<'_>) {}
 }
 
-/// What was done for a file.
+/// Outcome of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileOutcome {
     /// It was fetched.
@@ -130,24 +130,24 @@ pub enum FileOutcome {
     Kept,
 }
 
-/// What was done for a file, in numbers.
+/// Report of a file, in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileReport {
-    /// What was done.
+    /// The outcome.
     pub outcome: FileOutcome,
     /// Version that was read.
     pub version: u64,
     /// Its size.
     pub size: u64,
-    /// Bytes that came over the network and were proved.
+    /// Bytes that came over the network and were verified.
     pub fetched_bytes: u64,
     /// Bytes that an earlier run had left.
     pub reused_bytes: u64,
-    /// What each source has brought, if it came from several at once.
+    /// Reports of the sources, if it came from several at once.
     pub sources: Vec<SourceReport>,
 }
 
-/// What a source has brought.
+/// Report of one of several sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceReport {
     /// Where it is.

@@ -33,8 +33,8 @@ pub(crate) struct Reading {
     /// Units that an earlier run may have left in the part file.
     claimed: UnitSet,
     written_bytes: u64,
-    told_bytes: u64,
-    told_units: u64,
+    reported_bytes: u64,
+    reported_units: u64,
 }
 
 /// The version that is to be replaced.
@@ -72,7 +72,7 @@ impl Reading {
         };
         let mut reader = Reader::new(plan, selection, config);
         reader.buffer_spans();
-        let (written_bytes, told_bytes, told_units) = (0, 0, 0);
+        let (written_bytes, reported_bytes, reported_units) = (0, 0, 0);
         Ok(Reading {
             reader,
             part,
@@ -80,24 +80,25 @@ impl Reading {
             older,
             claimed,
             written_bytes,
-            told_bytes,
-            told_units,
+            reported_bytes,
+            reported_units,
         })
     }
 
     /// Goes on with a reader that has asked ahead for the same, if nothing is here yet. What it
     /// could not get while the certificate was waited for is worth another attempt.
-    pub(crate) fn go_on_with(&mut self, ahead: &mut Option<Box<Reader>>) {
+    pub(crate) fn go_on_with(&mut self, speculative: &mut Option<Box<Reader>>) {
         if !self.reader.wants_local()
-            && let Some(reader) = ahead
-                .take_if(|ahead| ahead.failure().is_none() && ahead.plan() == self.reader.plan())
+            && let Some(reader) = speculative.take_if(|speculative| {
+                speculative.failure().is_none() && speculative.plan() == self.reader.plan()
+            })
         {
             self.reader = *reader;
             self.reader.buffer_spans();
         }
     }
 
-    /// Lets the reader hand out what is proved; it is written at once.
+    /// Lets the reader hand out what is verified; it is written at once.
     pub(crate) fn write<R>(&mut self, act: impl FnOnce(&mut Reader, &mut Output<'_>) -> R) -> R {
         let Reading { reader, part, written_bytes, .. } = self;
         act(reader, &mut |offset, bytes| {
@@ -121,16 +122,16 @@ impl Reading {
     /// Bytes fetched since the last call.
     pub(crate) fn poll_fetched(&mut self) -> u64 {
         let fetched_bytes = self.fetched_bytes();
-        fetched_bytes - std::mem::replace(&mut self.told_bytes, fetched_bytes)
+        fetched_bytes - std::mem::replace(&mut self.reported_bytes, fetched_bytes)
     }
 
     /// Bytes found on the disk since the last call.
     pub(crate) fn poll_reused(&mut self) -> u64 {
         let reused_bytes = self.reused_bytes();
-        reused_bytes - std::mem::replace(&mut self.told_units, reused_bytes)
+        reused_bytes - std::mem::replace(&mut self.reported_units, reused_bytes)
     }
 
-    /// What was not genuine since the last call, in words.
+    /// The next piece that did not verify, in words.
     pub(crate) fn poll_refused(&mut self) -> Option<String> {
         self.reader.poll_refused().map(|refused| in_words(&refused))
     }
@@ -171,7 +172,7 @@ impl Reading {
     }
 }
 
-/// Which piece was not genuine, for messages.
+/// Name of a piece that did not verify, for messages.
 pub(crate) fn in_words(refused: &Refused) -> String {
     let index = refused.index;
     match refused.part {

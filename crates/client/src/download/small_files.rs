@@ -3,10 +3,10 @@
 //! A file of one segment whose version and root the manifest tells costs one Interest and one
 //! Data: no discovery, no tree, no part file. All of a batch are fetched like the segments of one
 //! object, with the entry's place for the segment's number, so that the window bounds what is
-//! under way and not the number of files.
+//! in flight and not the number of files.
 //!
 //! Invariants: a file is put in place only if it hashes to the root that the manifest proves; what
-//! cannot be had this way is left over for an ordinary download, which tells why.
+//! cannot be had this way is left over for an ordinary download, which reports why.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -35,46 +35,46 @@ const REFUSED_RETRY_NS: u64 = 20_000_000;
 
 /// A small file, as the manifest describes it.
 #[derive(Debug)]
-pub(crate) struct Item {
+pub(crate) struct SmallFile {
     pub(crate) name: Box<[u8]>,
     pub(crate) version: u64,
     pub(crate) size: u64,
     pub(crate) root: [u8; 32],
     pub(crate) attributes: Attributes,
-    pub(crate) state: ItemState,
+    pub(crate) state: SmallFileState,
 }
 
-impl Item {
+impl SmallFile {
     /// A file that is small.
-    pub(crate) fn new(described: &ListedEntry<'_>) -> Option<Self> {
-        let details = described.details?;
+    pub(crate) fn new(listed: &ListedEntry<'_>) -> Option<Self> {
+        let details = listed.details?;
         let version = details.version?;
-        Some(Item {
+        Some(SmallFile {
             name: details.name.into(),
             version: version.number,
             size: details.size?,
             root: version.root?,
-            attributes: listed_attributes(described),
-            state: ItemState::Open { refusals: 0 },
+            attributes: listed_attributes(listed),
+            state: SmallFileState::Open { refusals: 0 },
         })
     }
 }
 
-/// What became of a file.
+/// State of a small file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ItemState {
+pub(crate) enum SmallFileState {
     /// Not there yet; so many packets were no good.
     Open { refusals: u8 },
     /// Settled: in place, failed, or left over.
     Settled,
 }
 
-/// Whether a file is fetched with others of its kind: it has one segment, and its version and
+/// True if a file is fetched with others of its kind: it has one segment, and its version and
 /// root are known.
-pub(crate) fn is_small(context: &FileContext<'_>, described: &ListedEntry<'_>) -> bool {
-    let is_plain = !context.options.sync && !is_part_name(described.entry.name);
+pub(crate) fn is_small(context: &FileContext<'_>, listed: &ListedEntry<'_>) -> bool {
+    let is_plain = !context.options.sync && !is_part_name(listed.entry.name);
     is_plain
-        && described.details.is_some_and(|details| {
+        && listed.details.is_some_and(|details| {
             let size = details.size.unwrap_or(u64::MAX);
             details
                 .version
@@ -88,7 +88,7 @@ pub(crate) struct SmallFiles<'a> {
     directory: Name,
     local: LocalDir,
     /// Sorted by name.
-    items: Vec<Item>,
+    items: Vec<SmallFile>,
     open_count: usize,
     fetch: Fetch,
     was_heard: bool,
@@ -106,7 +106,7 @@ impl<'a> SmallFiles<'a> {
         context: Rc<FileContext<'a>>,
         directory: Name,
         local: LocalDir,
-        items: Vec<Item>,
+        items: Vec<SmallFile>,
     ) -> Self {
         let last = (items.len() as u64).saturating_sub(1);
         let fetch = Fetch::new(SegmentRuns::up_to(last), Some(last), context.config.fetch());
@@ -134,7 +134,7 @@ impl<'a> SmallFiles<'a> {
         (self.directory.with_generic(name), &self.local, name)
     }
 
-    /// Which file a segment's name is about.
+    /// Place of the file that a segment's name is about.
     fn place_of(&self, name: NameRef<'_>) -> Option<usize> {
         let depth = self.directory.view().count();
         let below = name.suffix(depth);
@@ -152,7 +152,7 @@ impl<'a> SmallFiles<'a> {
     /// Ends what is done for a file; false if that was so already.
     fn settle(&mut self, place: usize) -> bool {
         let state = &mut self.items[place].state;
-        let was_open = std::mem::replace(state, ItemState::Settled) != ItemState::Settled;
+        let was_open = std::mem::replace(state, SmallFileState::Settled) != SmallFileState::Settled;
         self.open_count -= usize::from(was_open);
         was_open
     }
@@ -168,10 +168,10 @@ impl<'a> SmallFiles<'a> {
             return self.leave_over(place);
         }
         let item = &mut self.items[place];
-        let ItemState::Open { refusals } = &mut item.state else { return };
-        let is_genuine = data.content.len() as u64 == item.size
+        let SmallFileState::Open { refusals } = &mut item.state else { return };
+        let is_verified = data.content.len() as u64 == item.size
             && *Hash::of(data.content).as_bytes() == item.root;
-        if is_genuine {
+        if is_verified {
             return self.put(place, data.content);
         }
         *refusals += 1;
@@ -220,7 +220,7 @@ impl<'a> SmallFiles<'a> {
         let Some(failure) = self.fetch.failure() else { return };
         self.fetch.abandon(context.flow);
         for place in 0..self.items.len() {
-            if self.items[place].state == ItemState::Settled {
+            if self.items[place].state == SmallFileState::Settled {
                 continue;
             }
             let name = self.directory.with_generic(&self.items[place].name);

@@ -41,7 +41,7 @@ use crate::error::ClientError;
 
 /// Smaller files come from one source.
 const SIZE_MIN: u64 = 16 << 20;
-/// What a source takes at a time: four nodes of the tree.
+/// Bytes that a source takes at a time: four nodes of the tree.
 const PIECE_BYTES: u64 = 8 << 20;
 /// Pieces that one source works on: the next begins before the one before has ended.
 pub(crate) const PIECES_AT_ONCE: usize = 2;
@@ -49,14 +49,14 @@ pub(crate) const PIECES_AT_ONCE: usize = 2;
 const SOURCES_MAX: usize = 8;
 /// A source that says nothing for so long is left.
 const SILENCE: Duration = Duration::from_secs(3);
-/// How often who waits for others looks whether it shall stop.
+/// Pause between two looks whether to stop, for who waits for others.
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Units that may be spoiled before a source is left, and the share beyond that: one in so many.
 const REFUSED_FREE: u64 = 3;
 const UNITS_PER_REFUSAL: u64 = 32;
 
-/// What is common to all sources.
+/// Shared by all sources.
 struct Work {
     plan: ObjectPlan,
     file: File,
@@ -75,7 +75,7 @@ struct Work {
 /// Pieces of the file.
 struct Pieces {
     waiting: VecDeque<Range<u64>>,
-    /// How many are with sources.
+    /// Count of those with sources.
     taken: usize,
 }
 
@@ -123,13 +123,13 @@ impl Work {
     }
 }
 
-/// What the sources report to the download.
+/// Report of a source to its download.
 enum Note {
     Refused { what: String, endpoint: String },
     Ended(SourceReport),
 }
 
-/// Whether it is worth while.
+/// True if it is worth while.
 pub(crate) fn is_worth_it(plan: &ObjectPlan) -> bool {
     matches!(plan.proof, Proof::Root { size, .. } if size >= SIZE_MIN)
 }
@@ -155,7 +155,7 @@ pub(crate) trait StripeRunner {
     fn start(&self, source: StripeSource, endpoint: Endpoint, config: ClientConfig);
 }
 
-/// What came of it.
+/// Outcome of all sources.
 #[derive(Debug, Default)]
 pub(crate) struct StripeReport {
     /// By source, in the order of their endpoints.
@@ -248,7 +248,7 @@ impl Striping {
         self.running == 0
     }
 
-    /// What they brought; the part file is free again.
+    /// The outcome; the part file is free again.
     pub(crate) fn into_report(mut self) -> StripeReport {
         self.report.sources.sort_by(|a, b| a.endpoint.cmp(&b.endpoint));
         std::mem::take(&mut self.report)
@@ -341,7 +341,7 @@ impl JobSource for StripeSource {
             self.ending
                 .report
                 .left
-                .get_or_insert_with(|| "it sends what is not genuine".to_owned());
+                .get_or_insert_with(|| "it sends what does not verify".to_owned());
         }
     }
 }
@@ -373,9 +373,9 @@ impl Piece {
     fn write<R>(&mut self, act: impl FnOnce(&mut Reader, &mut Output<'_>) -> R) -> R {
         let Piece { work, reader, bytes, .. } = self;
         let before = *bytes;
-        let result = act(reader, &mut |offset, proved| {
-            work.write(offset, proved);
-            *bytes += proved.len() as u64;
+        let result = act(reader, &mut |offset, verified| {
+            work.write(offset, verified);
+            *bytes += verified.len() as u64;
         });
         if *bytes > before {
             work.fetched_bytes.fetch_add(*bytes - before, Ordering::Relaxed);

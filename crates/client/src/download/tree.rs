@@ -18,7 +18,7 @@ use crate::download::late::LateCopies;
 use crate::download::local_dir::LocalDir;
 use crate::download::part_file::{PartFile, Target, disk_error, is_part_name, os_name};
 use crate::download::progress::{Event, FileReport};
-use crate::download::small_files::{BATCH_MAX, Item, SmallFiles, is_small};
+use crate::download::small_files::{BATCH_MAX, SmallFile, SmallFiles, is_small};
 use crate::download::tree_job::{Place, TreeJob};
 use crate::download::tree_report::{FAILURES_MAX, TreeReport};
 use crate::engine::job::JobSource;
@@ -58,7 +58,7 @@ struct Whole {
     relative: PathBuf,
 }
 
-/// How many jobs of each kind run.
+/// Counts of running jobs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Running {
     lists: usize,
@@ -117,7 +117,7 @@ impl<'a> TreeSource<'a> {
         self.files_max + BESIDE_FILES_MAX
     }
 
-    /// What was done, after everything that could be done.
+    /// The report, after everything that could be done.
     pub(crate) fn into_outcome(self) -> Result<TreeReport, ClientError> {
         match self.fatal {
             Some(error) => Err(error),
@@ -153,12 +153,12 @@ impl<'a> TreeSource<'a> {
         if cursor.small_at.is_some() {
             return self.next_batch();
         }
-        let Some((described, next)) = cursor.listing.entry_at(cursor.at) else {
+        let Some((listed, next)) = cursor.listing.entry_at(cursor.at) else {
             self.cursors.pop();
             return Step::Nothing;
         };
-        let entry = described.entry;
-        let is_small = is_small(&self.context, &described);
+        let entry = listed.entry;
+        let is_small = is_small(&self.context, &listed);
         if is_small {
             cursor.at = next;
             return Step::Nothing;
@@ -185,13 +185,13 @@ impl<'a> TreeSource<'a> {
         }
         let name = cursor.listing.name.with_generic(entry.name);
         if !entry.is_directory {
-            if let Some(report) = identical::report_at(&self.context, &cursor.local, &described) {
+            if let Some(report) = identical::report_at(&self.context, &cursor.local, &listed) {
                 self.count(&report);
                 return Step::Nothing;
             }
             let target = cursor.local.file(os_name);
             let shown = target.shown.clone();
-            let resolved = cursor.listing.resolve(&described);
+            let resolved = cursor.listing.resolve(&listed);
             let job = FileJob::new(Rc::clone(&self.context), name, target, now_ns);
             let job = match resolved {
                 Some(resolved) => job.with_resolved(resolved.into_parts().1),
@@ -219,19 +219,19 @@ impl<'a> TreeSource<'a> {
         let Cursor { listing, small_at, local, relative, .. } = cursor;
         let mut items = Vec::new();
         while let Some(at) = small_at.filter(|_| items.len() < BATCH_MAX) {
-            let Some((described, next)) = listing.entry_at(at) else {
+            let Some((listed, next)) = listing.entry_at(at) else {
                 *small_at = None;
                 break;
             };
             *small_at = Some(next);
-            if !is_small(&self.context, &described)
-                || !(self.filter)(&relative.join(os_name(described.entry.name)), false)
+            if !is_small(&self.context, &listed)
+                || !(self.filter)(&relative.join(os_name(listed.entry.name)), false)
             {
                 continue;
             }
-            match identical::report_at(&self.context, local, &described) {
+            match identical::report_at(&self.context, local, &listed) {
                 Some(report) => self.report.count(&report),
-                None => items.extend(Item::new(&described)),
+                None => items.extend(SmallFile::new(&listed)),
             }
         }
         if items.is_empty() {

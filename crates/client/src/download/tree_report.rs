@@ -25,7 +25,7 @@ pub struct TreeReport {
     pub failed_count: u64,
     /// Bytes of all files in place, fetched or not.
     pub bytes: u64,
-    /// Bytes that came over the network and were proved.
+    /// Bytes that came over the network and were verified.
     pub fetched_bytes: u64,
     /// The first [`FAILURES_MAX`] failures.
     pub failures: Vec<(PathBuf, ClientError)>,

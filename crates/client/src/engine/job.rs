@@ -17,11 +17,11 @@ pub(crate) trait Job {
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request>;
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64>;
     fn is_done(&self) -> bool;
-    /// Pieces that came and were not genuine.
+    /// Pieces that came and did not verify.
     fn refused_count(&mut self) -> u64 {
         0
     }
-    /// Gives back to the flow what is under way; the job is not used afterwards.
+    /// Gives back to the flow what is in flight; the job is not used afterwards.
     fn abandon(&mut self, flow: &mut Flow);
 }
 

@@ -26,7 +26,7 @@ use crate::engine::sources::{Connect, End, Sources};
 
 /// Requests of one job before the next one has its turn.
 const BURST: usize = 32;
-/// Pieces that are not genuine after which another source is asked: one may be the network's.
+/// Pieces that do not verify after which another source is asked: one may be the network's.
 const REFUSED_MAX: u64 = 3;
 /// Unfinished fragmented packets: a window of large segments may arrive interleaved.
 const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
@@ -38,13 +38,13 @@ const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
 
 /// Where frames go: the connection in use.
 pub(crate) trait Outlet {
-    /// Whether another request should be made now.
+    /// True if another request should be made now.
     fn has_room(&self) -> bool;
     /// Queues a frame. What finds no room is lost; retransmission repairs that.
     fn queue(&mut self, parts: &[&[u8]]);
 }
 
-/// What a connection delivers.
+/// Kind of frames that a connection delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
     /// Octets: every frame is a whole packet.
@@ -61,9 +61,9 @@ pub(crate) struct Machine {
     random: Random,
     pub(super) routes: Routes,
     pub(super) next_id: u64,
-    /// Pieces that were not genuine when the source was last changed for that.
+    /// Pieces that did not verify when the source was last changed for that.
     refused_before: u64,
-    /// What the source refused and another may have, with the reason.
+    /// Requests that the source refused and another may answer, with the reason.
     refused: Vec<(Vec<u8>, u64)>,
     end: Option<End>,
     waiting: Vec<JobId>,
@@ -94,7 +94,7 @@ impl Machine {
         self.routes.len()
     }
 
-    /// Whether a lost connection can come back.
+    /// True if a lost connection can come back.
     pub(crate) fn can_reconnect(&self) -> bool {
         self.sources.can_reconnect()
     }
@@ -129,7 +129,7 @@ impl Machine {
     pub(crate) fn handle_connect_failed<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
         self.end = self.end.or(self.sources.handle_connect_failed(now.now_ns));
         if !self.sources.is_switching() {
-            self.tell_refused(run, now);
+            self.report_refused(run, now);
         }
     }
 
@@ -244,14 +244,14 @@ impl Machine {
     /// All frames that were there are taken: decides whether somebody else is to be asked.
     pub(crate) fn end_burst<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
         if !self.refused.is_empty() && !self.sources.switch() {
-            self.tell_refused(run, now);
+            self.report_refused(run, now);
         }
         self.leave_liar(run);
         self.sources.check_silence(now.now_ns);
     }
 
     /// Tells the jobs what was refused: there is nobody else who may have it.
-    fn tell_refused<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
+    fn report_refused<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
         for (wire, reason) in std::mem::take(&mut self.refused) {
             let Ok(interest) = Interest::decode(&wire) else { continue };
             self.routes.find(interest.name, &mut self.waiting);
@@ -298,7 +298,7 @@ fn link_for(channel: Channel, random: &mut Random) -> LinkService {
     }
 }
 
-/// Whether another source may say otherwise.
+/// True if another source may say otherwise.
 fn is_refusal(reason: u64) -> bool {
     matches!(reason, nack_reason::NO_ROUTE | nack_reason::NONE)
 }

@@ -1,15 +1,15 @@
-//! What is known about the way to whoever is asked, for people who wonder why it takes so long.
+//! Transport statistics of the current path: window, RTT, losses.
 
 use byname_transfer::flow::{Flow, Losses};
 
-/// The way to a source, as the requests of all calls so far have shown it.
+/// Transport statistics of the path to a source, over all calls so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathReport {
-    /// Who is asked at this moment.
+    /// The endpoint in use at this moment.
     pub endpoint: String,
-    /// What decides how many requests are under way.
+    /// Congestion control: decides how many requests are in flight.
     pub controller: &'static str,
-    /// Requests that may be under way.
+    /// Requests that may be in flight.
     pub window: usize,
     /// Smoothed round-trip time, if anything was measured.
     pub rtt_ns: Option<u64>,
@@ -21,7 +21,7 @@ pub struct PathReport {
     pub losses: Losses,
     /// Answers with a congestion mark.
     pub marked_count: u64,
-    /// Frames that made no packet: broken on the way, or no NDN.
+    /// Frames that made no packet: broken in transit, or no NDN.
     pub dropped_count: u64,
 }
 

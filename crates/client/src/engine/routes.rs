@@ -1,4 +1,4 @@
-//! Which job waits for a packet of this name.
+//! Demultiplexing: the jobs that wait for a packet of this name.
 //!
 //! Answers are matched by name, not by PIT token: some forwarders cannot cope with tokens they did
 //! not make. Segments of one object share an entry under the object's name, so the table has a
@@ -25,7 +25,7 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// How many names are waited for.
+    /// Count of names that are waited for.
     pub(crate) fn len(&self) -> usize {
         self.by_name.len()
     }

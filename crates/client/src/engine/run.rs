@@ -28,7 +28,7 @@ impl<S: JobSource> Run<S> {
         self.active.is_empty()
     }
 
-    /// How many run.
+    /// Count of jobs that run.
     pub(crate) fn len(&self) -> usize {
         self.active.len()
     }

@@ -1,16 +1,16 @@
-//! Which of several sources is asked, and how to come to the next one.
+//! Choice of the source that is asked, of several, and the step to the next one.
 //!
 //! The next one is when this one is gone, says nothing for [`SILENCE_NS`], refuses a request or
-//! sends what is not genuine. The connection in use stays until another is there. Requests under
-//! way are then repeated by whoever made them, when their time is over.
+//! sends what does not verify. The connection in use stays until another is there. Requests in
+//! flight are then repeated by whoever made them, when their time is over.
 
 use std::collections::VecDeque;
 
 /// Silence after which another source is asked, if there is one.
 const SILENCE_NS: u64 = 2_000_000_000;
-/// How long another source may take to be connected to.
+/// Longest time to connect to another source.
 const SWITCH_TIMEOUT_NS: u64 = 500_000_000;
-/// How long the lost one may take, and the pause before it is tried again.
+/// Longest time to connect to the lost one, and the pause before it is tried again.
 const RECONNECT_PAUSE_NS: u64 = 100_000_000;
 
 /// Why nothing can go on.
@@ -35,7 +35,7 @@ pub struct Connect {
 #[derive(Debug)]
 struct Attempt {
     connect: Connect,
-    is_told: bool,
+    is_reported: bool,
     aim: Aim,
 }
 
@@ -51,10 +51,10 @@ enum Aim {
 #[derive(Debug)]
 pub(crate) struct Sources {
     current: usize,
-    /// Who else may be asked, the next one first.
+    /// The others that may be asked, the next one first.
     others: VecDeque<usize>,
     can_reconnect: bool,
-    /// How long a lost connection may stay away.
+    /// Longest time that a lost connection may stay away.
     patience_ns: u64,
     is_connected: bool,
     lost_ns: Option<u64>,
@@ -99,7 +99,7 @@ impl Sources {
         self.is_answered
     }
 
-    /// Whether there is anybody else who was not asked since the last Data.
+    /// True if there is anybody else who was not asked since the last Data.
     pub(super) fn has_others(&self) -> bool {
         self.switches < self.others.len()
     }
@@ -147,7 +147,7 @@ impl Sources {
         let Some(source) = self.others.pop_front() else { return false };
         let connect = Connect { source, timeout_ns: SWITCH_TIMEOUT_NS };
         let aim = Aim::Switch { left, is_for_good };
-        self.attempt = Some(Attempt { connect, is_told: false, aim });
+        self.attempt = Some(Attempt { connect, is_reported: false, aim });
         true
     }
 
@@ -168,10 +168,10 @@ impl Sources {
         let is_due = !self.is_connected && self.can_reconnect && now_ns >= self.retry_ns;
         if self.attempt.is_none() && is_due {
             let connect = Connect { source: self.current, timeout_ns: RECONNECT_PAUSE_NS };
-            self.attempt = Some(Attempt { connect, is_told: false, aim: Aim::Back });
+            self.attempt = Some(Attempt { connect, is_reported: false, aim: Aim::Back });
         }
-        let attempt = self.attempt.as_mut().filter(|attempt| !attempt.is_told)?;
-        attempt.is_told = true;
+        let attempt = self.attempt.as_mut().filter(|attempt| !attempt.is_reported)?;
+        attempt.is_reported = true;
         Some(attempt.connect)
     }
 

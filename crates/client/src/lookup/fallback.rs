@@ -20,13 +20,13 @@ use crate::engine::job::Job;
 use crate::lookup::list_job::ListJob;
 use crate::lookup::listing::Listing;
 
-/// What is asked for when nobody answers for the name.
+/// Lookups that are made when nobody answers for the name.
 pub(super) struct Manifests {
     /// Of the directory that the name is in.
     parent: Option<ListJob>,
     /// Of the name itself.
     own: Option<Discovery>,
-    /// What came of the name itself, should it be a directory.
+    /// The manifest of the name itself, should it be a directory.
     directory: Option<Discovered>,
     error: ReadError,
 }
@@ -42,7 +42,7 @@ impl Manifests {
         Manifests { parent, own, directory: None, error }
     }
 
-    /// What it came to, if it did.
+    /// The outcome, if there is one.
     pub(super) fn step(
         &mut self,
         name: &Name,
@@ -143,10 +143,10 @@ enum NamedEntry {
 
 fn entry(listing: &Listing, name: &Name) -> NamedEntry {
     let last = name.view().last().map(|last| last.value);
-    let found = listing.listed().find(|described| Some(described.entry.name) == last);
+    let found = listing.listed().find(|listed| Some(listed.entry.name) == last);
     match found {
-        Some(described) if described.entry.is_directory => NamedEntry::Directory,
-        Some(described) => match listing.resolve(&described) {
+        Some(listed) if listed.entry.is_directory => NamedEntry::Directory,
+        Some(listed) => match listing.resolve(&listed) {
             Some(found) => NamedEntry::File(Box::new(found.into_parts().1)),
             None => NamedEntry::Nothing,
         },

@@ -50,7 +50,7 @@ impl HasReader for Reading {
     }
 }
 
-type State = Stage<Discovery, Reading>;
+type ListStage = Stage<Discovery, Reading>;
 
 /// The plain listing's description, asked for beside the manifest's.
 enum Beside {
@@ -64,9 +64,9 @@ enum Beside {
 pub(crate) struct ListJob {
     name: Name,
     config: DiscoveryConfig,
-    /// Whether the manifest is what `state` is about.
+    /// True if the manifest is what `state` is about.
     is_manifest: bool,
-    state: State,
+    state: ListStage,
     beside: Beside,
     /// The only entry whose description counts.
     about: Option<Name>,
@@ -89,7 +89,7 @@ impl ListJob {
             name,
             config,
             is_manifest,
-            state: State::Done,
+            state: ListStage::Done,
             beside,
             about: None,
             versions,
@@ -114,7 +114,7 @@ impl ListJob {
 
     /// Bytes of the listing that came since the last call.
     pub(crate) fn poll_fetched(&mut self) -> u64 {
-        let State::Reading(reading) = &mut self.state else { return 0 };
+        let ListStage::Reading(reading) = &mut self.state else { return 0 };
         let bytes = reading.payload.len() as u64;
         bytes - std::mem::replace(&mut reading.reported_bytes, bytes)
     }
@@ -132,19 +132,19 @@ impl ListJob {
         if let Some(about) = self.about.clone() {
             discovery = discovery.vouching_for(about);
         }
-        self.state = State::LookingUp(Box::new(discovery));
+        self.state = ListStage::LookingUp(Box::new(discovery));
     }
 
     fn finish(&mut self, outcome: Result<Listing, ClientError>) {
-        self.state = State::Done;
+        self.state = ListStage::Done;
         self.outcome.get_or_insert(outcome);
     }
 
     fn step(&mut self, context: &mut Context<'_>) {
         self.step_beside(context);
         match &mut self.state {
-            State::Done => {}
-            State::LookingUp(discovery) => match discovery.poll_outcome() {
+            ListStage::Done => {}
+            ListStage::LookingUp(discovery) => match discovery.poll_outcome() {
                 None => {}
                 Some(Err(error)) => self.fail(error.into(), context),
                 Some(Ok(discovered)) => {
@@ -154,7 +154,7 @@ impl ListJob {
                     }
                 }
             },
-            State::Reading(_) => self.step_reading(context),
+            ListStage::Reading(_) => self.step_reading(context),
         }
     }
 
@@ -205,7 +205,7 @@ impl ListJob {
         self.versions = 0;
         match std::mem::replace(&mut self.beside, Beside::Nothing) {
             Beside::Nothing => self.discover(context.now_ns),
-            Beside::Asking(discovery) => self.state = State::LookingUp(discovery),
+            Beside::Asking(discovery) => self.state = ListStage::LookingUp(discovery),
             Beside::Failed(error) => self.finish(Err(error.into())),
             Beside::Known(found) => {
                 if let Err(error) = self.begin(*found) {
@@ -233,12 +233,12 @@ impl ListJob {
         let reader = Reader::new(plan, Selection::All, self.config.fetch);
         let (payload, reported_bytes, is_too_large) = (Vec::new(), 0, false);
         let reading = Reading { reader, discovered, payload, reported_bytes, is_too_large };
-        self.state = State::Reading(Box::new(reading));
+        self.state = ListStage::Reading(Box::new(reading));
         Ok(())
     }
 
     fn step_reading(&mut self, context: &mut Context<'_>) {
-        let State::Reading(reading) = &mut self.state else { return };
+        let ListStage::Reading(reading) = &mut self.state else { return };
         let is_finished = reading.reader.is_finished();
         let is_gone = matches!(reading.reader.failure(), Some(ReadError::VersionGone { .. }));
         let failure = if reading.is_too_large {
@@ -254,8 +254,8 @@ impl ListJob {
         if is_gone && self.versions < VERSIONS_MAX {
             return self.discover(context.now_ns);
         }
-        let state = std::mem::replace(&mut self.state, State::Done);
-        let State::Reading(reading) = state else { return };
+        let state = std::mem::replace(&mut self.state, ListStage::Done);
+        let ListStage::Reading(reading) = state else { return };
         let (name, versions) = (self.name.clone(), self.versions);
         let listing = match failure {
             Some(_) if is_gone => Err(ClientError::KeepsChanging { name, versions }),
@@ -289,14 +289,14 @@ fn place(payload: &mut Vec<u8>, offset: u64, bytes: &[u8]) -> bool {
 impl Job for ListJob {
     fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
         let mut was_taken = match &mut self.state {
-            State::LookingUp(discovery) => discovery.handle_data(data, context),
-            State::Reading(reading) => {
+            ListStage::LookingUp(discovery) => discovery.handle_data(data, context),
+            ListStage::Reading(reading) => {
                 let Reading { reader, payload, is_too_large, .. } = &mut **reading;
                 reader.handle_data(data, is_marked, context, &mut |offset, bytes| {
                     *is_too_large |= !place(payload, offset, bytes);
                 })
             }
-            State::Done => false,
+            ListStage::Done => false,
         };
         if let Beside::Asking(discovery) = &mut self.beside {
             was_taken |= discovery.handle_data(data, context);

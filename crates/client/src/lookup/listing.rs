@@ -1,4 +1,4 @@
-//! The proved content of a directory: a snapshot of one version.
+//! The verified content of a directory: a snapshot of one version.
 //!
 //! It comes from the directory's manifest, which describes every entry, or from the plain listing
 //! of a publisher that has no manifests, which has names only.
@@ -27,7 +27,7 @@ enum Form {
 pub struct Listing {
     /// The directory.
     pub name: Name,
-    /// The proved description of its listing or manifest.
+    /// The verified description of its listing or manifest.
     pub discovered: Discovered,
     payload: Vec<u8>,
     entry_count: usize,
@@ -39,7 +39,7 @@ pub struct Listing {
 pub struct ListedEntry<'a> {
     /// Its name, and whether it is a directory.
     pub entry: Entry<'a>,
-    /// What the manifest says of it; nothing in a plain listing.
+    /// The manifest's entry; nothing in a plain listing.
     pub details: Option<manifest::Entry<'a>>,
 }
 
@@ -87,7 +87,7 @@ impl Listing {
         &self.payload
     }
 
-    /// Whether entries are described, and not only named.
+    /// True if entries are described, and not only named.
     pub fn is_manifest(&self) -> bool {
         self.form != Form::Plain
     }
@@ -95,16 +95,16 @@ impl Listing {
     /// All entries as the publisher wrote them. A name may be hostile: look at
     /// [`is_safe_entry`] before making a path of it.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.listed().map(|described| described.entry)
+        self.listed().map(|listed| listed.entry)
     }
 
     /// All entries with what is known of them.
     pub fn listed(&self) -> impl Iterator<Item = ListedEntry<'_>> {
         let mut at = self.start();
         std::iter::from_fn(move || {
-            let (described, next) = self.entry_at(at)?;
+            let (listed, next) = self.entry_at(at)?;
             at = next;
-            Some(described)
+            Some(listed)
         })
     }
 

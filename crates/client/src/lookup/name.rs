@@ -21,9 +21,9 @@ pub(crate) struct NameLookup {
     config: DiscoveryConfig,
     name: Name,
     state: LookupState,
-    /// How the object is read, if its beginning may be asked for before it is proved.
+    /// Settings for reading, if the beginning may be asked for before it is verified.
     reads: Option<FetchConfig>,
-    ahead: Option<Box<Reader>>,
+    speculative: Option<Box<Reader>>,
     outcome: Option<Result<Discovered, ReadError>>,
 }
 
@@ -41,29 +41,29 @@ impl NameLookup {
             name,
             state: LookupState::Asking(Box::new(discovery)),
             reads: None,
-            ahead: None,
+            speculative: None,
             outcome: None,
         }
     }
 
     /// Asks for the beginning of the object as soon as its description has come, although that
-    /// still has to be proved.
-    pub(crate) fn asking_ahead(mut self, config: FetchConfig) -> Self {
+    /// still has to be verified.
+    pub(crate) fn speculating(mut self, config: FetchConfig) -> Self {
         self.reads = Some(config);
         self
     }
 
-    /// Who has asked ahead; to be used only for what was found.
-    pub(crate) fn take_ahead(&mut self) -> Option<Box<Reader>> {
-        self.ahead.take()
+    /// The speculative reader; to be used only for the version that was found.
+    pub(crate) fn take_speculative(&mut self) -> Option<Box<Reader>> {
+        self.speculative.take()
     }
 
-    /// What was found, once.
+    /// The version that was found, once.
     pub(crate) fn poll_outcome(&mut self) -> Option<Result<Discovered, ReadError>> {
         self.outcome.take()
     }
 
-    /// What is being waited for.
+    /// Reason for waiting, if the publisher gave one.
     pub(crate) fn poll_waiting(&mut self, now_ns: u64) -> Option<Waiting> {
         match &mut self.state {
             LookupState::Asking(discovery) => discovery.poll_waiting(now_ns),
@@ -74,9 +74,9 @@ impl NameLookup {
     pub(crate) fn handle_data(&mut self, data: &Data<'_>, context: &mut Context<'_>) -> bool {
         let was_taken = match &mut self.state {
             LookupState::Asking(discovery) => {
-                let ahead = self.ahead.as_mut();
+                let speculative = self.speculative.as_mut();
                 discovery.handle_data(data, context)
-                    || ahead.is_some_and(|reader| {
+                    || speculative.is_some_and(|reader| {
                         reader.handle_data(data, false, context, &mut |_, _| {})
                     })
             }
@@ -92,23 +92,23 @@ impl NameLookup {
         self.outcome = Some(outcome);
     }
 
-    /// Begins to ask ahead when there is a description to be proved, and ends when it is refused.
-    fn look_ahead(&mut self, context: &mut Context<'_>) {
+    /// Begins to ask ahead when there is a description to be verified, and ends when it is refused.
+    fn speculate(&mut self, context: &mut Context<'_>) {
         let (LookupState::Asking(discovery), Some(config)) = (&self.state, self.reads) else {
             return;
         };
         let plan = discovery.unverified().and_then(|it| ObjectPlan::new(&it, false).ok());
         match plan.filter(|plan| plan.root().is_some()) {
-            Some(plan) if self.ahead.is_none() => {
-                self.ahead = Some(Box::new(Reader::speculative(plan, config)));
+            Some(plan) if self.speculative.is_none() => {
+                self.speculative = Some(Box::new(Reader::speculative(plan, config)));
             }
             Some(_) => {}
-            None => self.leave_ahead(context.flow),
+            None => self.drop_speculative(context.flow),
         }
     }
 
-    fn leave_ahead(&mut self, flow: &mut Flow) {
-        if let Some(mut reader) = self.ahead.take() {
+    fn drop_speculative(&mut self, flow: &mut Flow) {
+        if let Some(mut reader) = self.speculative.take() {
             reader.abandon(flow);
         }
     }
@@ -116,14 +116,14 @@ impl NameLookup {
     fn step(&mut self, context: &mut Context<'_>) {
         match &mut self.state {
             LookupState::Asking(discovery) => match discovery.poll_outcome() {
-                None => self.look_ahead(context),
+                None => self.speculate(context),
                 Some(Err(error @ ReadError::NoRoute { .. })) => {
                     let manifests = Manifests::new(&self.name, self.config, error, context.now_ns);
                     self.state = LookupState::Manifests(Box::new(manifests));
                 }
                 Some(outcome) => {
                     if outcome.is_err() {
-                        self.leave_ahead(context.flow);
+                        self.drop_speculative(context.flow);
                     }
                     self.finish(outcome);
                 }
@@ -141,7 +141,7 @@ impl NameLookup {
 
 impl Lookup for NameLookup {
     fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
-        if let Some(reader) = &mut self.ahead {
+        if let Some(reader) = &mut self.speculative {
             reader.handle_nack(name, kind, context);
         }
         match &mut self.state {
@@ -153,7 +153,7 @@ impl Lookup for NameLookup {
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_>) {
-        if let Some(reader) = &mut self.ahead {
+        if let Some(reader) = &mut self.speculative {
             reader.handle_timeout(context);
         }
         match &mut self.state {
@@ -168,7 +168,7 @@ impl Lookup for NameLookup {
         match &mut self.state {
             LookupState::Asking(discovery) => {
                 let request = discovery.poll_request(context);
-                request.or_else(|| self.ahead.as_mut()?.poll_request(context))
+                request.or_else(|| self.speculative.as_mut()?.poll_request(context))
             }
             LookupState::Manifests(manifests) => manifests.poll_request(context),
             LookupState::Done => None,
@@ -178,8 +178,9 @@ impl Lookup for NameLookup {
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
         match &mut self.state {
             LookupState::Asking(discovery) => {
-                let ahead = self.ahead.as_mut().and_then(|reader| reader.poll_deadline(flow));
-                discovery.poll_deadline(flow).into_iter().chain(ahead).min()
+                let speculative =
+                    self.speculative.as_mut().and_then(|reader| reader.poll_deadline(flow));
+                discovery.poll_deadline(flow).into_iter().chain(speculative).min()
             }
             LookupState::Manifests(manifests) => manifests.poll_deadline(flow),
             LookupState::Done => None,
@@ -187,7 +188,7 @@ impl Lookup for NameLookup {
     }
 
     fn abandon(&mut self, flow: &mut Flow) {
-        self.leave_ahead(flow);
+        self.drop_speculative(flow);
         match &mut self.state {
             LookupState::Asking(discovery) => discovery.abandon(flow),
             LookupState::Manifests(manifests) => manifests.abandon(flow),

@@ -50,7 +50,7 @@ pub struct Stat {
     pub mode: Option<u16>,
     /// BLAKE3 root of the content: what `b3sum` prints. `None` if pending or never announced.
     pub root: Option<Hash>,
-    /// Whether the publisher still computes the root.
+    /// True if the publisher still computes the root.
     pub is_root_pending: bool,
     /// Of a symbolic link: the path it leads to, neither checked nor followed.
     pub link_target: Option<Vec<u8>>,
@@ -68,7 +68,7 @@ pub struct Stat {
     pub publisher_name: Option<Name>,
     /// Why the status counts.
     pub trust: TrustLevel,
-    /// Whether this is what the publisher says now, and not what a cache or mirror has.
+    /// True if this is what the publisher says now, and not what a cache or mirror has.
     pub is_fresh: bool,
     /// Time since it was signed, by the clocks of the publisher and of this machine, nanoseconds.
     pub age_ns: u64,
@@ -118,7 +118,7 @@ impl Stat {
         }
     }
 
-    /// Whether it is a directory.
+    /// True if it is a directory.
     pub fn is_directory(&self) -> bool {
         self.kind == FileKind::Directory
     }

@@ -1,4 +1,4 @@
-//! Proved granules of an open file, kept for the next read: bounded, the longest unused go first.
+//! Verified granules of an open file, kept for the next read: bounded, the longest unused go first.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -36,12 +36,12 @@ impl BlockCache {
         self.blocks.insert(granule, Block { bytes: bytes.into(), used: self.tick, is_unread });
     }
 
-    /// Whether a granule is there; does not count as use.
+    /// True if a granule is there; does not count as use.
     pub(crate) fn contains(&self, granule: u64) -> bool {
         self.blocks.contains_key(&granule)
     }
 
-    /// The bytes of a granule, and whether this is the first read of what was fetched ahead.
+    /// The bytes of a granule, and whether this is the first read of what was read ahead.
     pub(crate) fn read(&mut self, granule: u64) -> Option<(&[u8], bool)> {
         let block = self.blocks.get_mut(&granule)?;
         self.tick += 1;
@@ -75,12 +75,12 @@ impl BlockCache {
         }
     }
 
-    /// Fetched ahead and not read yet.
+    /// Read ahead and not read yet.
     pub(crate) fn unread_bytes(&self) -> usize {
         self.unread_bytes
     }
 
-    /// Fetched ahead and dropped unread since the last call.
+    /// Read ahead and dropped unread since the last call.
     pub(crate) fn take_wasted(&mut self) -> u64 {
         std::mem::take(&mut self.wasted_bytes)
     }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_read_of_what_was_fetched_ahead_is_told_once() {
+    fn the_first_read_of_what_was_read_ahead_is_reported_once() {
         let mut cache = BlockCache::default();
         cache.insert(7, b"ahead", true);
         assert_eq!(cache.unread_bytes(), 5);

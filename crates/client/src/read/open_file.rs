@@ -1,14 +1,14 @@
 //! Everything that happens to one open file: reads of any ranges, together.
 //!
 //! Calls are turned into *granules* (units of 8 KiB; segments of files without a hash tree), and
-//! a granule is asked for once however many calls and ranges want it. The proved bytes are copied
+//! a granule is asked for once however many calls and ranges want it. The verified bytes are copied
 //! from the packet straight into the buffers of all of them. What is left over of a granule goes
 //! to the cache, since neighbours are likely to be asked for next; a granule that was used whole
 //! is not kept, nor what a call of many ranges leaves over. Tree nodes stay with the reader.
 //!
 //! Granules are picked one by one when there is room to send, in turns of a few from each call,
 //! so a call of a thousand ranges holds no queue of its own, a short call passes a long one, and a
-//! cancelled call stops at what is under way.
+//! cancelled call stops at what is in flight.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -31,14 +31,14 @@ use crate::read::scheduler::{RangeScheduler, Step};
 /// Granules of one file that may be awaited at once.
 const AWAITED_MAX: usize = 2048;
 
-/// How much of the memory of all open files one of them may have.
+/// Share of the memory of all open files that one of them may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) nodes_max: usize,
     pub(crate) cache_bytes_max: usize,
 }
 
-/// What the engine leaves for the job of a file.
+/// Inbox of the job of a file, filled by the executor.
 #[derive(Default)]
 pub(crate) struct Inbox {
     pub(crate) operations: VecDeque<Operation>,

@@ -42,7 +42,7 @@ impl Destination {
     }
 }
 
-/// What a handle sends: ranges and room for them.
+/// Ranges of one call, and room for them.
 #[derive(Debug)]
 pub(crate) struct ReadRequest {
     pub(crate) ranges: Vec<Range<u64>>,
@@ -150,7 +150,7 @@ impl Operation {
         made
     }
 
-    /// How many ranges it has.
+    /// Count of its ranges.
     pub(crate) fn range_count(&self) -> usize {
         self.range_count
     }
@@ -170,7 +170,7 @@ impl Operation {
         self.missing_bytes == 0
     }
 
-    /// Whether [`next_granule`](Operation::next_granule) has more.
+    /// True if [`next_granule`](Operation::next_granule) has more.
     pub(crate) fn has_next(&self) -> bool {
         self.next.is_some()
     }

@@ -34,7 +34,7 @@ struct Stride {
     confirmed: u32,
 }
 
-/// Watches the calls on one file and tells what to fetch ahead.
+/// Watches the calls on one file and predicts what to read ahead.
 #[derive(Debug)]
 pub(crate) struct Prefetcher {
     window_max: u64,
@@ -42,15 +42,22 @@ pub(crate) struct Prefetcher {
     last: Option<Call>,
     stride: Option<Stride>,
     /// Calls after the last one that were predicted already.
-    steps_told: u64,
+    steps_reported: u64,
     /// Ranges of the prediction being told.
-    told: usize,
+    reported: usize,
 }
 
 impl Prefetcher {
     /// Predicts at most `window_max` bytes ahead; 0 switches it off.
     pub(crate) fn new(window_max: u64) -> Self {
-        Prefetcher { window_max, window: 0, last: None, stride: None, steps_told: 0, told: 0 }
+        Prefetcher {
+            window_max,
+            window: 0,
+            last: None,
+            stride: None,
+            steps_reported: 0,
+            reported: 0,
+        }
     }
 
     /// Somebody reads these ranges.
@@ -73,15 +80,15 @@ impl Prefetcher {
             self.stride.is_some_and(|it| it.bytes == distance) || (is_next && was_sequential);
         let confirmed = self.stride.filter(|_| continues).map_or(0, |it| it.confirmed + 1);
         if confirmed == 0 {
-            (self.steps_told, self.told) = (0, 0);
+            (self.steps_reported, self.reported) = (0, 0);
             self.window = 0;
         } else {
             if self.window == 0 {
                 self.window = WINDOW_FIRST_BYTES.min(self.window_max);
             }
-            self.steps_told = self.steps_told.saturating_sub(1);
+            self.steps_reported = self.steps_reported.saturating_sub(1);
             if call.shape != last.shape {
-                (self.steps_told, self.told) = (0, 0);
+                (self.steps_reported, self.reported) = (0, 0);
             }
         }
         self.stride = Some(Stride { bytes: stride_bytes, confirmed });
@@ -98,20 +105,20 @@ impl Prefetcher {
         self.window /= 2;
     }
 
-    /// The next range to fetch ahead, if the window has room beyond `ahead_bytes`, which are under
-    /// way or there and unread. Nothing at or beyond `size` is told.
-    pub(crate) fn poll_range(&mut self, ahead_bytes: u64, size: u64) -> Option<Range<u64>> {
+    /// The next range to read ahead, if the window has room beyond `readahead_bytes`, which are in
+    /// flight or there and unread. Nothing at or beyond `size` is told.
+    pub(crate) fn poll_range(&mut self, readahead_bytes: u64, size: u64) -> Option<Range<u64>> {
         let stride = self.stride.filter(|it| it.confirmed > 0)?;
         let last = self.last.as_ref()?;
-        if ahead_bytes >= self.window || self.steps_told >= self.steps_max(last) {
+        if readahead_bytes >= self.window || self.steps_reported >= self.steps_max(last) {
             return None;
         }
-        let steps = i64::try_from(self.steps_told + 1).ok()?;
+        let steps = i64::try_from(self.steps_reported + 1).ok()?;
         let base = last.start.checked_add_signed(stride.bytes.checked_mul(steps)?)?;
-        let shape = last.shape.get(self.told)?;
-        self.told += 1;
-        if self.told == last.shape.len() {
-            (self.told, self.steps_told) = (0, self.steps_told + 1);
+        let shape = last.shape.get(self.reported)?;
+        self.reported += 1;
+        if self.reported == last.shape.len() {
+            (self.reported, self.steps_reported) = (0, self.steps_reported + 1);
         }
         let range = base.checked_add(shape.start)?..base.checked_add(shape.end)?.min(size);
         (range.start < range.end).then_some(range)
@@ -123,7 +130,7 @@ impl Prefetcher {
 
     fn break_off(&mut self, call: Option<Call>) {
         (self.last, self.stride, self.window) = (call, None, 0);
-        (self.steps_told, self.told) = (0, 0);
+        (self.steps_reported, self.reported) = (0, 0);
     }
 }
 

@@ -24,7 +24,7 @@ const PROMPT_CALLS_MAX: usize = 64;
 /// what is wanted, and would push out what others are likely to read next.
 const KEPT_RANGES_MAX: usize = 64;
 
-/// What is to be done next.
+/// The next thing to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Nothing,
@@ -51,10 +51,10 @@ pub(super) struct RangeScheduler {
     /// Calls that have granules left to pick, in the order of their turns.
     turns: VecDeque<u64>,
     taken_in_turn: u32,
-    /// Without waiters, the granule is fetched ahead.
+    /// Without waiters, the granule is read ahead.
     awaited: BTreeMap<u64, Vec<Waiter>>,
-    /// How many of them are fetched ahead.
-    ahead_count: u64,
+    /// Count of those that are read ahead.
+    readahead_count: u64,
     /// Calls served by the present reading of a file without granules.
     pass: Vec<u64>,
     cache: BlockCache,
@@ -80,7 +80,7 @@ impl RangeScheduler {
             turns: VecDeque::new(),
             taken_in_turn: 0,
             awaited: BTreeMap::new(),
-            ahead_count: 0,
+            readahead_count: 0,
             pass: Vec::new(),
             cache: BlockCache::default(),
             cache_bytes_max: 0,
@@ -118,9 +118,9 @@ impl RangeScheduler {
         pass.retain(|id| operations.contains_key(id));
         let mut unwanted = Vec::new();
         awaited.retain(|granule, waiters| {
-            let was_ahead = waiters.is_empty();
+            let was_readahead = waiters.is_empty();
             waiters.retain(|waiter| operations.contains_key(&waiter.operation));
-            let is_awaited = was_ahead || !waiters.is_empty();
+            let is_awaited = was_readahead || !waiters.is_empty();
             if !is_awaited {
                 unwanted.push(*granule);
             }
@@ -134,10 +134,10 @@ impl RangeScheduler {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.operations.is_empty() && self.ahead_count == 0
+        self.operations.is_empty() && self.readahead_count == 0
     }
 
-    /// Whether somebody waits for what is asked for next, or it is fetched ahead or in bulk.
+    /// True if somebody waits for what is asked for next, or it is read ahead or in bulk.
     pub(super) fn class(&self) -> Class {
         let count = self.operations.len();
         let missing = self.operations.values().take(PROMPT_CALLS_MAX);
@@ -159,14 +159,14 @@ impl RangeScheduler {
     /// What was asked for will not come.
     pub(super) fn forget_awaited(&mut self) {
         self.awaited.clear();
-        self.ahead_count = 0;
+        self.readahead_count = 0;
         self.predicted = 0..0;
         self.pass.clear();
     }
 
     pub(super) fn next_step(&mut self) -> Step {
         let Some(granule_bytes) = self.granule_bytes else { return self.begin_pass() };
-        let Some(&id) = self.turns.front() else { return self.step_ahead(granule_bytes) };
+        let Some(&id) = self.turns.front() else { return self.step_readahead(granule_bytes) };
         let Some(operation) = self.operations.get_mut(&id) else {
             self.end_turn(false);
             return Step::Served;
@@ -189,7 +189,7 @@ impl RangeScheduler {
         let waiter = Waiter { operation: id, places };
         if let Some(waiters) = self.awaited.get_mut(&granule) {
             if waiters.is_empty() {
-                self.ahead_count -= 1;
+                self.readahead_count -= 1;
                 add(&self.counters.prefetch_useful_bytes, granule_bytes);
                 self.prefetcher.on_useful(granule_bytes);
             }
@@ -226,15 +226,16 @@ impl RangeScheduler {
     }
 
     /// Nobody waits for more: look ahead.
-    fn step_ahead(&mut self, granule_bytes: u64) -> Step {
+    fn step_readahead(&mut self, granule_bytes: u64) -> Step {
         let Some(size) = self.size else { return Step::Nothing };
         if self.predicted.is_empty() {
-            let ahead_bytes = self.cache.unread_bytes() as u64 + self.ahead_count * granule_bytes;
-            // Half of the cache, so that what was fetched ahead cannot push itself out.
-            if ahead_bytes.saturating_add(granule_bytes) > self.cache_bytes_max as u64 / 2 {
+            let readahead_bytes =
+                self.cache.unread_bytes() as u64 + self.readahead_count * granule_bytes;
+            // Half of the cache, so that what was read ahead cannot push itself out.
+            if readahead_bytes.saturating_add(granule_bytes) > self.cache_bytes_max as u64 / 2 {
                 return Step::Nothing;
             }
-            let Some(range) = self.prefetcher.poll_range(ahead_bytes, size) else {
+            let Some(range) = self.prefetcher.poll_range(readahead_bytes, size) else {
                 return Step::Nothing;
             };
             self.predicted = range.start / granule_bytes..range.end.div_ceil(granule_bytes);
@@ -245,12 +246,12 @@ impl RangeScheduler {
             return Step::Served;
         }
         self.awaited.insert(granule, Vec::new());
-        self.ahead_count += 1;
+        self.readahead_count += 1;
         add(&self.counters.prefetched_bytes, granule_bytes);
         Step::Want(granule)
     }
 
-    /// Proved bytes came: whole granules, or any run of a file without them.
+    /// Verified bytes came: whole granules, or any run of a file without them.
     pub(super) fn take(&mut self, offset: u64, bytes: &[u8]) {
         let Some(granule_bytes) = self.granule_bytes else {
             return self.take_in_pass(offset, bytes);
@@ -271,8 +272,8 @@ impl RangeScheduler {
     fn take_granule(&mut self, granule: u64, offset: u64, bytes: &[u8]) {
         // A segment may bring neighbours that nobody asked for.
         let Some(waiters) = self.awaited.remove(&granule) else { return };
-        let is_ahead = waiters.is_empty();
-        let mut is_kept = is_ahead;
+        let is_readahead = waiters.is_empty();
+        let mut is_kept = is_readahead;
         let mut taken = 0;
         for waiter in waiters {
             let Some(operation) = self.operations.get_mut(&waiter.operation) else { continue };
@@ -280,9 +281,9 @@ impl RangeScheduler {
             is_kept |= operation.range_count() <= KEPT_RANGES_MAX;
             self.finish_if_complete(waiter.operation);
         }
-        self.ahead_count -= u64::from(is_ahead);
+        self.readahead_count -= u64::from(is_readahead);
         if is_kept && taken < bytes.len() as u64 {
-            self.cache.insert(granule, bytes, is_ahead);
+            self.cache.insert(granule, bytes, is_readahead);
             self.cache.shrink_to(self.cache_bytes_max);
             let wasted = self.cache.take_wasted();
             if wasted > 0 {
@@ -305,7 +306,7 @@ impl RangeScheduler {
         let waiters = granule.and_then(|granule| self.awaited.remove(&granule));
         let concerned: Vec<u64> = match waiters {
             Some(waiters) => {
-                self.ahead_count -= u64::from(waiters.is_empty());
+                self.readahead_count -= u64::from(waiters.is_empty());
                 waiters.iter().map(|waiter| waiter.operation).collect()
             }
             None => {
@@ -322,7 +323,7 @@ impl RangeScheduler {
         self.turns.retain(|id| self.operations.contains_key(id));
     }
 
-    /// Whether a file without granules is being read.
+    /// True if a file without granules is being read.
     pub(super) fn is_passing(&self) -> bool {
         !self.pass.is_empty()
     }
@@ -396,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_waits_for_is_prompt_and_what_is_large_or_fetched_ahead_is_not() {
+    fn what_somebody_waits_for_is_prompt_and_what_is_large_or_read_ahead_is_not() {
         let one = |bytes| scheduler_with(std::slice::from_ref(&(0..bytes)), 0).class();
         assert_eq!(one(4096), Class::Prompt);
         assert_eq!(one(100 << 20), Class::Bulk);
@@ -407,7 +408,7 @@ mod tests {
         while matches!(ahead.next_step(), Step::Want(_) | Step::Served) {}
         assert_eq!(ahead.class(), Class::Prompt);
         ahead.take(0, &[0; 24576]);
-        assert!(ahead.ahead_count > 0, "the rest is fetched ahead");
+        assert!(ahead.readahead_count > 0, "the rest is read ahead");
         assert_eq!(ahead.class(), Class::Bulk);
     }
 }

@@ -14,7 +14,7 @@ use byname_transfer::request::{Context, Request};
 use crate::engine::job::Job;
 use crate::error::ClientError;
 
-/// Takes proved bytes: `(offset in the object, bytes)`.
+/// Takes verified bytes: `(offset in the object, bytes)`.
 pub type Sink<'a> = dyn FnMut(u64, &[u8]) -> io::Result<()> + 'a;
 
 /// Trims to a range and, if wanted, sorts. What is held back is bounded, because the reader asks

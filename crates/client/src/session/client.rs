@@ -40,7 +40,7 @@ pub struct Client {
     closed: ClosedFiles,
     /// Ends the calls from now on.
     stop: Stop,
-    /// What each source has brought, of the last file that came from several.
+    /// Reports of the sources of the last file that came from several.
     sources: Vec<SourceReport>,
 }
 
@@ -144,7 +144,7 @@ impl Client {
         Ok(report)
     }
 
-    /// What each source has brought of the last file that came from several at once.
+    /// Reports of the sources of the last file that came from several at once.
     pub fn sources(&self) -> &[SourceReport] {
         &self.sources
     }
@@ -271,7 +271,7 @@ impl Client {
         self.call(|Call { reply, .. }| Command::Read { file, request, reply })
     }
 
-    /// What a session's thread needs.
+    /// Parts for a session's thread.
     pub(crate) fn into_parts(self) -> (Driver, ClientConfig) {
         (self.driver, self.config)
     }
@@ -344,10 +344,10 @@ impl LocalFile {
     }
 }
 
-/// How a directory is fetched.
+/// Options of the download of a directory.
 pub struct TreeOptions<'a> {
     /// For each file.
     pub files: DownloadOptions,
-    /// Which entries to fetch.
+    /// Decides which entries to fetch.
     pub filter: &'a mut Filter<'a>,
 }

@@ -55,7 +55,7 @@ impl<'a, T> Call<'a, T> {
     }
 }
 
-/// How much is wanted of a directory.
+/// Detail that is wanted of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListDetail {
     /// The names of its entries.
@@ -178,7 +178,7 @@ pub(crate) struct FileGuard {
 }
 
 impl FileGuard {
-    /// Whether the file was opened by the executor of this caller's thread.
+    /// True if the file was opened by the executor of this caller's thread.
     pub(crate) fn is_of(&self, caller: &ClosedFiles) -> bool {
         matches!(&self.owner, FileOwner::Caller(closed) if Arc::ptr_eq(closed, caller))
     }

@@ -72,7 +72,7 @@ impl Driver {
         Driver { net, clock, stop: config.stop.clone(), machine }
     }
 
-    /// What all jobs share.
+    /// State that all jobs share.
     pub(crate) fn shared(&mut self) -> &mut Shared {
         &mut self.machine.shared
     }
@@ -170,7 +170,7 @@ impl Driver {
     pub(crate) fn idle(&mut self, timeout: Duration) -> Result<(), ClientError> {
         let status = self.net.receive(timeout, &mut |_| {})?;
         let taken = self.take_status(status);
-        // Nobody asked for anything, so nobody has to be told.
+        // Nobody asked for anything, so nobody has to hear of it.
         self.machine.take_end();
         taken
     }

@@ -40,11 +40,11 @@ use crate::session::command::{
 use crate::session::executor_job::{ExecutorJob, TreeId};
 use crate::session::files::OpenFiles;
 
-/// What outlives the calls: open files, and what was learnt of the publisher.
+/// State that outlives the calls: open files, and what was learnt of the publisher.
 pub(crate) struct ExecutorState {
     pub(crate) config: ClientConfig,
     pub(crate) files: OpenFiles,
-    /// What is asked for to have a directory resolved.
+    /// The form of listing that this publisher is asked for.
     wanted: Wanted,
     /// The endpoint in use, at any moment.
     endpoint: Arc<Mutex<String>>,
@@ -88,7 +88,7 @@ impl<'a> Executor<'a> {
         Executor { state, commands, ready, trees: BTreeMap::new(), next_tree: 0 }
     }
 
-    /// What outlives the calls, for the next executor.
+    /// State that outlives the calls, for the next executor.
     pub(crate) fn into_state(self) -> ExecutorState {
         self.state
     }

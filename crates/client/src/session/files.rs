@@ -27,7 +27,7 @@ const NODES_MIN: usize = 8;
 const CACHE_BYTES_MIN: usize = 64 << 10;
 const NODE_BYTES: usize = 8192;
 
-/// How much memory a session takes for what it may need again.
+/// Memory that a session takes for what it may need again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOptions {
     /// Verified tree nodes of all open files; 4 MiB cover 1 GiB of content.
@@ -121,7 +121,7 @@ impl OpenFiles {
         file.job.take()
     }
 
-    /// What an open file is made of.
+    /// The plan of an open file.
     pub(crate) fn plan(&self, id: FileId) -> Option<&ObjectPlan> {
         self.files.get(&id).map(|file| &file.plan)
     }

@@ -360,7 +360,7 @@ impl RemoteFile {
         })
     }
 
-    /// What was read so far, and what it took.
+    /// Counts of what was read so far, and what it took.
     pub fn counters(&self) -> ReadCounters {
         let counters = &self.inner.opened.counters;
         let get = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);

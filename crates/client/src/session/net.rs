@@ -16,7 +16,7 @@ const WAKE_TOKEN: Token = Token(1);
 /// Unsent bytes above which no further request is made.
 const QUEUE_BYTES_MAX: usize = 256 << 10;
 
-/// What became of the connection.
+/// State of the connection after a wait.
 pub(crate) enum Status {
     Open,
     /// Nobody listens at the other end.
@@ -27,7 +27,7 @@ pub(crate) enum Status {
 /// The connection. Its endpoint is kept for reconnecting, unless it was handed in ready-made.
 pub(crate) struct Net {
     connection: Option<Connection>,
-    /// Who may be asked, by number.
+    /// Endpoints that may be asked, by number.
     endpoints: Vec<Endpoint>,
     label: String,
     /// The same for who looks on while this is in use.
@@ -75,7 +75,7 @@ impl Net {
         Some(channel)
     }
 
-    /// What the connection delivers.
+    /// Kind of frames that the connection delivers.
     pub(crate) fn channel(&self) -> Channel {
         self.connection.as_ref().map_or(Channel::Stream, channel)
     }
@@ -100,7 +100,7 @@ impl Net {
         self.poller.waker(WAKE_TOKEN)
     }
 
-    /// Whether another request should be made now.
+    /// True if another request should be made now.
     pub(crate) fn is_roomy(&self) -> bool {
         self.connection.as_ref().is_some_and(|it| it.queued_bytes() < QUEUE_BYTES_MAX)
     }

@@ -26,7 +26,7 @@ trait PendingCall<T> {
     fn poll(&mut self, context: &Context<'_>) -> Poll<Result<T, ClientError>>;
 }
 
-/// What a command is made of, as long as that was not sent.
+/// A command that was not sent yet, in its parts.
 struct Unsent<F> {
     make: F,
     stop: Stop,

@@ -12,7 +12,7 @@ use crate::error::ClientError;
 pub const CALLS_MAX: usize = 1024;
 
 #[derive(Debug)]
-struct State<C> {
+struct QueueState<C> {
     commands: VecDeque<C>,
     in_flight: usize,
     waiting: Vec<task::Waker>,
@@ -28,7 +28,7 @@ struct State<C> {
 
 /// Shared by the handles and the engine.
 pub(crate) struct CommandQueue<C> {
-    state: Mutex<State<C>>,
+    state: Mutex<QueueState<C>>,
     has_room: Condvar,
     waker: byname_io::Waker,
     endpoint: String,
@@ -37,7 +37,7 @@ pub(crate) struct CommandQueue<C> {
 
 impl<C: Send + 'static> CommandQueue<C> {
     pub(crate) fn new(waker: byname_io::Waker, endpoint: String, stop: Stop) -> Self {
-        let state = State {
+        let state = QueueState {
             commands: VecDeque::new(),
             in_flight: 0,
             waiting: Vec::new(),
@@ -50,7 +50,7 @@ impl<C: Send + 'static> CommandQueue<C> {
         CommandQueue { state, has_room, waker, endpoint, stop }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<C>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<C>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -87,7 +87,7 @@ impl<C: Send + 'static> CommandQueue<C> {
 
     fn push<T>(
         self: &Arc<Self>,
-        mut state: MutexGuard<'_, State<C>>,
+        mut state: MutexGuard<'_, QueueState<C>>,
         completion: Arc<Completion<T>>,
         make: impl FnOnce(Reply<T>) -> C,
     ) -> Result<(), ClientError> {
@@ -132,7 +132,7 @@ impl<C: Send + 'static> CommandQueue<C> {
         state.cancelled_count
     }
 
-    /// Whether nobody will send anything any more.
+    /// True if nobody will send anything any more.
     pub(crate) fn is_abandoned(&self) -> bool {
         let state = self.lock();
         state.is_abandoned && state.commands.is_empty()
@@ -183,7 +183,7 @@ impl<C: Send> CallObserver for CommandQueue<C> {
     }
 }
 
-/// What all handles of an engine share; the engine ends when it is dropped.
+/// Shared by all handles of an engine, which ends when this is dropped.
 pub(crate) struct EngineHandle<C: Send + 'static> {
     queue: Arc<CommandQueue<C>>,
 }

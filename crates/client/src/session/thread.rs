@@ -15,7 +15,7 @@ use crate::session::driver::Driver;
 use crate::session::executor::Executor;
 use crate::session::executor_job::ExecutorJob;
 
-/// How long the thread sleeps when nobody wants anything; it is woken when somebody does.
+/// Longest sleep while nobody wants anything; somebody who does wakes the thread.
 const IDLE_SLEEP: Duration = Duration::from_secs(60);
 
 /// An executor behind a queue.

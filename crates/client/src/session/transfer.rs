@@ -51,8 +51,8 @@ const NAMES_ASKED_MAX: usize = JOBS_MAX * NAMES_OF_JOB_MAX + 2 * BATCHES_MAX * B
 /// Jobs that are kept from sending have deadlines they cannot meet; they are asked that often.
 const BLOCKED_SLEEP_NS: u64 = 5_000_000;
 
-/// What to fetch, and how.
-pub struct Order {
+/// Order of a transfer: the name, its target, the settings.
+pub struct TransferOrder {
     /// The published file or directory.
     pub name: Name,
     /// Where it goes.
@@ -70,27 +70,27 @@ pub struct Order {
 pub struct Peers {
     /// So many sources, of which the first is connected to.
     pub source_count: usize,
-    /// What the first connection delivers.
+    /// Kind of frames that the first connection delivers.
     pub channel: Channel,
     /// Nonces are made from this.
     pub seed: u64,
 }
 
-/// How a transfer ended.
+/// Outcome of a transfer.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum TransferOutcome {
     /// Of one file.
     File(Result<FileReport, ClientError>),
     /// Of a directory.
     Tree(Result<TreeReport, ClientError>),
 }
 
-/// How full the tables of a transfer are.
+/// Levels of the tables of a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Levels {
     /// Files, batches of files and directories that are being fetched.
     pub jobs: usize,
-    /// Requests under way.
+    /// Requests in flight.
     pub requests: usize,
     /// Objects and packets of which something was asked for.
     pub names: usize,
@@ -104,8 +104,8 @@ impl Levels {
     /// The first table that holds more than it may, with what it holds and may hold.
     pub fn overfull(&self) -> Option<(&'static str, usize, usize)> {
         let tables = [
-            ("files under way", self.jobs, JOBS_MAX),
-            ("requests under way", self.requests, WINDOW_MAX + PROMPT_RESERVE),
+            ("files in flight", self.jobs, JOBS_MAX),
+            ("requests in flight", self.requests, WINDOW_MAX + PROMPT_RESERVE),
             ("names asked for", self.names, NAMES_ASKED_MAX),
             ("names with versions", self.versions, NAMES_MAX),
             ("octets of unsent requests", self.unsent_bytes, QUEUE_BYTES_MAX + MAX_PACKET_BYTES),
@@ -118,7 +118,7 @@ impl Levels {
 enum TransferState {
     File(Arc<Completion<FileReport>>),
     Tree(Arc<Completion<TreeReport>>),
-    Done(Outcome),
+    Done(TransferOutcome),
 }
 
 /// See the module.
@@ -154,8 +154,8 @@ impl Outlet for Outbox {
 
 impl Transfer {
     /// Will fetch one file.
-    pub fn file(order: Order, peers: Peers, now: Now) -> Self {
-        let Order { name, target, config, options, progress: events } = order;
+    pub fn file(order: TransferOrder, peers: Peers, now: Now) -> Self {
+        let TransferOrder { name, target, config, options, progress: events } = order;
         let completion = Completion::new();
         let (reply, stop) = (Reply::new(Arc::clone(&completion)), Stop::default());
         let call = Call { reply, stop, events };
@@ -164,8 +164,13 @@ impl Transfer {
     }
 
     /// Will fetch a directory with everything below it that `filter` accepts.
-    pub fn tree(order: Order, filter: Box<Filter<'static>>, peers: Peers, now: Now) -> Self {
-        let Order { name, target, config, options, progress: events } = order;
+    pub fn tree(
+        order: TransferOrder,
+        filter: Box<Filter<'static>>,
+        peers: Peers,
+        now: Now,
+    ) -> Self {
+        let TransferOrder { name, target, config, options, progress: events } = order;
         let completion = Completion::new();
         let (reply, stop) = (Reply::new(Arc::clone(&completion)), Stop::default());
         let call = Call { reply, stop, events };
@@ -200,15 +205,15 @@ impl Transfer {
         transfer
     }
 
-    /// How it ended, if it did.
-    pub fn outcome(&self) -> Option<&Outcome> {
+    /// The outcome, once there is one.
+    pub fn outcome(&self) -> Option<&TransferOutcome> {
         match &self.state {
             TransferState::Done(outcome) => Some(outcome),
             TransferState::File(_) | TransferState::Tree(_) => None,
         }
     }
 
-    /// How full its tables are.
+    /// Levels of its tables.
     pub fn levels(&self) -> Levels {
         let shared = &self.machine.shared;
         Levels {
@@ -220,7 +225,7 @@ impl Transfer {
         }
     }
 
-    /// Requests that may be under way.
+    /// Requests that may be in flight.
     pub fn window(&self) -> usize {
         self.machine.shared.flow.window()
     }
@@ -307,8 +312,8 @@ impl Transfer {
             run.end(&mut self.machine).give_up();
         }
         let outcome = match &self.state {
-            TransferState::File(completion) => Outcome::File(answer(completion, ended)),
-            TransferState::Tree(completion) => Outcome::Tree(answer(completion, ended)),
+            TransferState::File(completion) => TransferOutcome::File(answer(completion, ended)),
+            TransferState::Tree(completion) => TransferOutcome::Tree(answer(completion, ended)),
             TransferState::Done(_) => return,
         };
         self.state = TransferState::Done(outcome);
@@ -320,7 +325,7 @@ fn answer<T>(completion: &Completion<T>, ended: Result<(), ClientError>) -> Resu
     completion.take().unwrap_or_else(lost)
 }
 
-/// How it ended, if it did.
+/// The outcome, once there is one.
 fn drive(
     machine: &mut Machine,
     run: &mut Run<Executor<'static>>,

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use byname_client::disk::Disk;
-use byname_client::transfer::{self, Channel, Outcome, Peers, Transfer};
+use byname_client::transfer::{self, Channel, Peers, Transfer, TransferOutcome};
 use byname_client::{ClientConfig, DownloadOptions, Event, Progress};
 use byname_packet::Name;
 use byname_security::key::KeyId;
@@ -202,7 +202,7 @@ impl State {
         let mut config = self.order.config.clone();
         config.trust.add_anchor(self.order.anchor.0.clone(), self.order.anchor.1);
         config.disk = Disk::hooked(Arc::clone(&self.disk) as Arc<_>);
-        let order = transfer::Order {
+        let order = transfer::TransferOrder {
             name: self.order.name.clone(),
             target: self.directory.path().join(&self.order.target),
             config,
@@ -253,10 +253,12 @@ impl State {
         }
         let ended = match transfer.outcome() {
             None => return,
-            Some(Outcome::File(Ok(_))) => Ok(()),
-            Some(Outcome::Tree(Ok(report))) if report.is_complete() => Ok(()),
-            Some(Outcome::Tree(Ok(report))) => Err(format!("{:?}", report.failures)),
-            Some(Outcome::File(Err(error)) | Outcome::Tree(Err(error))) => Err(error.to_string()),
+            Some(TransferOutcome::File(Ok(_))) => Ok(()),
+            Some(TransferOutcome::Tree(Ok(report))) if report.is_complete() => Ok(()),
+            Some(TransferOutcome::Tree(Ok(report))) => Err(format!("{:?}", report.failures)),
+            Some(TransferOutcome::File(Err(error)) | TransferOutcome::Tree(Err(error))) => {
+                Err(error.to_string())
+            }
         };
         self.transfer = None;
         self.disk.check_targets();
