@@ -10,7 +10,7 @@ use byname_packet::mgmt::{ControlParameters, ControlResponse};
 use byname_packet::{Data, DigestSigner, InterestBuilder, Name, NameRef, Packet};
 use std::time::Duration;
 
-/// What came back.
+/// The answer to a request.
 pub(crate) enum Reply {
     /// A whole Data packet.
     Data(Vec<u8>),
@@ -28,7 +28,7 @@ pub(crate) struct Exchange {
     command_clock: CommandClock,
 }
 
-/// What answer will do.
+/// The kind of answer that will do.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// The packet of this very name.
@@ -157,7 +157,7 @@ impl Exchange {
 
 fn no_status(path: &str) -> Failure {
     Failure::new(Code::NoRoute, format!("the forwarder does not answer about {path}"))
-        .hint("forwarders tell about themselves only on their own machine")
+        .hint("forwarders report their state only on their own machine")
 }
 
 fn answer(nack: Option<u64>, packet: &[u8], name: NameRef<'_>) -> Option<Reply> {

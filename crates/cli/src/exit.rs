@@ -1,4 +1,4 @@
-//! How a command fails: one line of cause, one line of advice, and a code scripts can rely on.
+//! Failures of commands: one line of cause, one line of advice, and a code scripts can rely on.
 //!
 //! The codes are part of the interface (docs/cli.md); a new kind of failure takes an existing code
 //! unless a script would want to tell it apart.
@@ -19,7 +19,7 @@ pub(crate) enum Code {
     Interrupted = 130,
 }
 
-/// Why a command failed.
+/// A failed command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: Code,
@@ -63,7 +63,7 @@ impl Failure {
     }
 }
 
-/// An error with its causes, in one line, each said once.
+/// An error with its causes, in one line, each once.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

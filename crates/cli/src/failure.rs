@@ -19,7 +19,7 @@ pub(crate) fn text(error: &ClientError) -> String {
     UnknownKey::of(error).map_or_else(|| chain(error), |unknown| unknown.to_string())
 }
 
-/// Whether a directory was asked for and a file is there.
+/// True if a directory was asked for and a file is there.
 pub(crate) fn is_a_file(error: &ClientError) -> bool {
     let ClientError::Read(ReadError::Protocol { problem, .. }) = error else { return false };
     *problem == ProtocolProblem::Kind { is_directory: false }

@@ -15,7 +15,7 @@ use byname_packet::{DecodeError, Name};
 use byname_profile::Paths;
 use std::time::Duration;
 
-/// How long the forwarder may think. Making a face over TCP includes connecting.
+/// Time-out of a command. Making a face over TCP includes connecting.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 /// The flags of every command that talks with a forwarder.
@@ -168,7 +168,7 @@ pub(crate) fn prefix(text: &str) -> Outcome<Name> {
     name(text)
 }
 
-/// What origins are called; numbers stand for themselves.
+/// Names of origins; numbers stand for themselves.
 const ORIGINS: [(&str, u64); 7] = [
     ("app", 0),
     ("autoreg", 64),

@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What flags say.
+/// Values of the flags.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flags {
     pub(crate) config: Option<PathBuf>,
@@ -35,7 +35,7 @@ pub(crate) struct Flags {
     pub(crate) metrics: Option<SocketAddr>,
 }
 
-/// What the forwarder command needs.
+/// Configuration of the forwarder command.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) node: NodeConfig,
@@ -43,7 +43,7 @@ pub(crate) struct Loaded {
     pub(crate) allowed: Allowed,
 }
 
-/// Who may register from other machines, and who says so.
+/// Grants to register from other machines, and their verifier.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Allowed {
     grants: Vec<Grant>,
@@ -54,18 +54,18 @@ pub(crate) struct Allowed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Grant {
     prefix: Name,
-    holder: Holder,
+    grantee: Grantee,
 }
 
-/// Who.
+/// The key or certificate of somebody who may register.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Holder {
+enum Grantee {
     Key(KeyId),
     /// As it is on the wire.
     Certificate(Vec<u8>),
 }
 
-/// Where a forwarder listens unless told otherwise: for programs of this machine, by a socket and
+/// Default listeners of a forwarder: for programs of this machine, by a socket and
 /// by shared memory.
 pub(crate) fn own_endpoints(paths: &Paths) -> Outcome<[Endpoint; 2]> {
     let memory = Endpoint::Memif { path: paths.memory_socket()?, id: 0, role: None };
@@ -118,7 +118,7 @@ pub(crate) fn load(paths: &Paths, flags: &Flags, before: &Allowed) -> Outcome<Lo
     Ok(Loaded { node, metrics: flags.metrics.or(file.metrics), allowed })
 }
 
-/// What the files and the environment say.
+/// Configuration from the files and the environment.
 pub(crate) fn from_settings(settings: &Settings) -> Outcome<NodeConfig> {
     let file = settings::forwarder(settings)?;
     let mut config = NodeConfig::default();
@@ -187,30 +187,30 @@ fn allow_register(text: &str) -> Outcome<AllowEntry> {
 fn grants(entries: &[AllowEntry]) -> Outcome<Vec<Grant>> {
     let grant = |entry: &AllowEntry| {
         let prefix = entry.prefix.0.clone();
-        let holder = match (&entry.key, &entry.certificate) {
-            (Some(key), _) => Holder::Key(key.parse().map_err(|error| {
+        let grantee = match (&entry.key, &entry.certificate) {
+            (Some(key), _) => Grantee::Key(key.parse().map_err(|error| {
                 Failure::usage(format!("allow_register: {key:?} is no key: {error}"))
             })?),
-            (None, Some(file)) => Holder::Certificate(certificate(file)?),
+            (None, Some(file)) => Grantee::Certificate(certificate(file)?),
             (None, None) => return Err(Failure::usage("allow_register: a key is wanted")),
         };
-        Ok(Grant { prefix, holder })
+        Ok(Grant { prefix, grantee })
     };
     entries.iter().map(grant).collect()
 }
 
-/// Who says whether a command from another machine may be done.
+/// The verifier of commands from other machines.
 fn verifier(grants: &[Grant]) -> Outcome<Option<Arc<dyn CommandVerifier>>> {
     if grants.is_empty() {
         return Ok(None);
     }
-    let anchors = grants.iter().filter_map(|grant| match grant.holder {
-        Holder::Key(key) => Some(Anchor { prefix: grant.prefix.clone(), key }),
-        Holder::Certificate(_) => None,
+    let anchors = grants.iter().filter_map(|grant| match grant.grantee {
+        Grantee::Key(key) => Some(Anchor { prefix: grant.prefix.clone(), key }),
+        Grantee::Certificate(_) => None,
     });
     let verifier = AnchorVerifier::new(anchors);
     for grant in grants {
-        if let Holder::Certificate(wire) = &grant.holder {
+        if let Grantee::Certificate(wire) = &grant.grantee {
             let certificate = Certificate::decode(wire).map_err(Failure::usage)?;
             verifier.allow_certificate(grant.prefix.clone(), certificate);
         }

@@ -1,37 +1,37 @@
 //! Telling systemd how the service stands, when there is one that wants to know.
 //!
-//! A datagram to the socket that `NOTIFY_SOCKET` names, as sd_notify(3) describes. Nothing is told
-//! when the variable is absent, and nobody is bothered when it cannot be told.
+//! A datagram to the socket that `NOTIFY_SOCKET` names, as sd_notify(3) describes. Nothing is sent
+//! when the variable is absent, and a failure to send is only logged.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// The service can be reached.
 pub(crate) fn ready(status: &str) {
-    tell(&format!("READY=1\nSTATUS={}", one_line(status)));
+    notify(&format!("READY=1\nSTATUS={}", one_line(status)));
 }
 
 /// The configuration is read anew; [`ready`] follows.
 pub(crate) fn reloading(now_ns: u64) {
-    tell(&format!("RELOADING=1\nMONOTONIC_USEC={}", now_ns / 1000));
+    notify(&format!("RELOADING=1\nMONOTONIC_USEC={}", now_ns / 1000));
 }
 
 /// The service ends.
 pub(crate) fn stopping() {
-    tell("STOPPING=1");
+    notify("STOPPING=1");
 }
 
-fn tell(message: &str) {
+fn notify(message: &str) {
     let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let path = path.as_encoded_bytes();
     let address = match path.strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name),
         None => SocketAddr::from_pathname(std::path::Path::new(&*String::from_utf8_lossy(path))),
     };
-    let told = address
+    let sent = address
         .and_then(|address| UnixDatagram::unbound()?.send_to_addr(message.as_bytes(), &address));
-    if let Err(error) = told {
-        tracing::debug!(%error, "the service manager was not told");
+    if let Err(error) = sent {
+        tracing::debug!(%error, "the service manager was not notified");
     }
 }
 

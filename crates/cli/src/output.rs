@@ -1,4 +1,4 @@
-//! What people and programs read: lines that harm no terminal, sizes, tables, JSON lines.
+//! Output for people and programs: lines that harm no terminal, sizes, tables, JSON lines.
 
 use crate::exit::Code;
 use byname_packet::NameRef;
@@ -58,7 +58,7 @@ pub(crate) fn one_line(text: &str) -> String {
     text.replace('\n', "%0A")
 }
 
-/// Whether progress bars and colours make sense on stderr.
+/// True if progress bars and colours make sense on stderr.
 pub(crate) fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }

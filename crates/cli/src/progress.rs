@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Spoiled pieces that are shown one by one.
+/// Corrupt pieces that are shown one by one.
 const REFUSED_SHOWN_MAX: u64 = 20;
 /// Shorter work needs no bar.
 const DELAY: Duration = Duration::from_secs(1);
@@ -18,7 +18,7 @@ pub(crate) struct Reporter {
     bar: Option<ProgressBar>,
     total_bytes: u64,
     shows_files: bool,
-    /// Pieces that came and were not genuine.
+    /// Pieces that arrived and did not verify.
     pub(crate) refused: u64,
     pub(crate) fetched_bytes: u64,
     pub(crate) reused_bytes: u64,
@@ -47,7 +47,7 @@ impl Reporter {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// What was done, in a line.
+    /// The work done, in a line.
     pub(crate) fn summary(&self) -> String {
         let seconds = self.seconds().max(1e-6);
         let mut text = format!(
@@ -59,7 +59,7 @@ impl Reporter {
         );
         for (count, what) in [
             (self.files_skipped, "identical already"),
-            (self.refused, "spoiled pieces asked for again"),
+            (self.refused, "corrupt pieces requested again"),
             (self.files_kept, "different and kept (--no-clobber)"),
         ] {
             if count > 0 {
@@ -97,14 +97,14 @@ impl Reporter {
         if self.refused <= REFUSED_SHOWN_MAX {
             let shown = output::one_line(&path.display().to_string());
             let from = endpoint.map(|uri| format!(" (from {uri})")).unwrap_or_default();
-            self.tell(&format!("{shown}: {what}{from}; asked again"));
+            self.report(&format!("{shown}: {what}{from}; requested again"));
         }
         if self.refused == REFUSED_SHOWN_MAX {
-            self.tell("more of this is counted and not shown");
+            self.report("more of this is counted and not shown");
         }
     }
 
-    fn tell(&self, line: &str) {
+    fn report(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| output::err_line(line)),
             None => output::err_line(line),
@@ -120,7 +120,7 @@ impl Progress for Reporter {
                     Waiting::Written => "somebody is still writing it",
                     Waiting::Hashed => "the publisher is hashing it",
                 };
-                self.tell(&format!("{}: {doing}; waiting", path.display()));
+                self.report(&format!("{}: {doing}; waiting", path.display()));
             }
             Event::FileStarted { path, size } => {
                 self.total_bytes += size.unwrap_or(0);
@@ -138,7 +138,7 @@ impl Progress for Reporter {
                     FileOutcome::Kept => {
                         self.files_kept += 1;
                         let shown = output::one_line(&path.display().to_string());
-                        self.tell(&format!("{shown}: kept, it is different"));
+                        self.report(&format!("{shown}: kept, it is different"));
                     }
                 }
                 if self.shows_files {
@@ -149,7 +149,7 @@ impl Progress for Reporter {
             Event::EntrySkipped { directory, entry } => {
                 let directory = output::name(directory.view());
                 let entry = output::component(entry);
-                self.tell(&format!("{directory}: {entry} makes no safe file name: skipped"));
+                self.report(&format!("{directory}: {entry} makes no safe file name: skipped"));
             }
         }
         self.show();

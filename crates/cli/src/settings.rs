@@ -65,7 +65,7 @@ pub(crate) fn forwarder_options(settings: &Settings) -> Outcome<BTreeMap<String,
 /// The `[forwarder]` section: what the files say, and the environment over it.
 ///
 /// # Errors
-/// What two files say may be right each and wrong together.
+/// Two files may be right each and wrong together.
 pub(crate) fn forwarder(settings: &Settings) -> Outcome<ForwarderFile> {
     let options = forwarder_options(settings)?.into_iter();
     let mut table: toml::Table = options.map(|(name, option)| (name, option.value)).collect();
@@ -95,7 +95,7 @@ fn toml_value(value: &Value) -> toml::Value {
     }
 }
 
-/// What only the forwarder knows of a file's `[forwarder]` section.
+/// Options of a file's `[forwarder]` section that only the forwarder knows.
 fn sections(path: &Path, text: &str) -> Outcome<toml::Table> {
     let mut table: toml::Table = text.parse().map_err(|error| wrong(path, &error))?;
     let Some(toml::Value::Table(mut options)) = table.remove(FORWARDER_SECTION) else {
@@ -105,7 +105,7 @@ fn sections(path: &Path, text: &str) -> Outcome<toml::Table> {
     Ok(options)
 }
 
-/// Whether a node can be had with the `[forwarder]` section of a file. Errors name the line.
+/// Checks the `[forwarder]` section of a file. Errors name the line.
 fn check_forwarder(path: &Path, text: &str) -> Outcome {
     #[derive(Deserialize)]
     struct Sections {

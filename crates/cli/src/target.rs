@@ -21,7 +21,7 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_name = "URI")]
     connect: Option<String>,
     /// Forwarder or server (`byname serve --listen`) to read from; given again, the next is asked
-    /// when one is silent, gone or sends what is not genuine.
+    /// when one is silent, gone or sends what does not verify.
     #[arg(long, value_name = "URI", conflicts_with = "connect")]
     via: Vec<String>,
     /// Accept whatever whoever answers sends: nothing is authenticated.
@@ -31,7 +31,8 @@ pub(crate) struct ReadArgs {
     #[arg(long)]
     trust_on_first_use: bool,
     /// Take nothing but what the publisher says now; by default, when it does not answer, the
-    /// newest that a cache or mirror has is taken, never older than seen before, and its age told.
+    /// newest that a cache or mirror has is taken, never older than seen before, and its age
+    /// reported.
     #[arg(long, conflicts_with = "offline")]
     fresh: bool,
     /// Do not ask the publisher: take what a cache or mirror has.
@@ -45,7 +46,7 @@ pub(crate) struct ReadArgs {
     retries: Option<u32>,
 }
 
-/// What the reader of one command adds to the flags of all.
+/// Options of one command beside the flags of all.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Pace {
     pub(crate) transfers: Option<u64>,
@@ -132,12 +133,12 @@ impl Session {
         &self.endpoints.list
     }
 
-    /// How old what was read is, in milliseconds, if it did not come from the publisher.
+    /// Age of the data read, in milliseconds, if it did not come from the publisher.
     pub(crate) fn age_ms(&self) -> Option<u64> {
         self.age_ns.map(|age_ns| age_ns / 1_000_000)
     }
 
-    /// What the reading has shown about the way to whoever was asked.
+    /// Transport statistics of the current path.
     pub(crate) fn path(&self) -> Value {
         let path = self.client.path();
         json!({
@@ -155,7 +156,7 @@ impl Session {
         })
     }
 
-    /// What each of several sources has brought, if a file came from several at once.
+    /// Bytes and refusals of each of several sources, if a file came from several at once.
     pub(crate) fn sources(&self) -> Vec<Value> {
         let shown = self.client.sources().iter().map(|source| {
             json!({
@@ -174,7 +175,7 @@ impl Session {
         copies.map_or((0, 0), |copies| (copies.kept_count(), copies.failed_count()))
     }
 
-    /// Whether content is taken without authentication.
+    /// True if content is taken without authentication.
     pub(crate) fn is_insecure(&self) -> bool {
         self.insecure
     }

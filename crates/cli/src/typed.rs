@@ -1,4 +1,4 @@
-//! What users type, as values: names, addresses, directories.
+//! Values that users type: names, addresses, directories.
 
 use crate::exit::{Code, Failure, Outcome};
 use byname_io::Endpoint;

@@ -15,22 +15,22 @@ pub(crate) struct Found<'a> {
     /// Relative to the directory asked for; `None` if an entry on the way makes no safe path.
     pub(crate) path: Option<PathBuf>,
     pub(crate) is_directory: bool,
-    /// What the directory's manifest says, if it was asked for and the publisher has one.
+    /// The entry of the directory's manifest, if it was asked for and the publisher has one.
     pub(crate) details: Option<Entry<'a>>,
 }
 
-/// What is wanted of each entry.
+/// Detail that is wanted of each entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Names,
     Details,
 }
 
-/// Takes an entry; says whether to look into it.
+/// Takes an entry; true to descend into it.
 type Visit<'a> = dyn FnMut(&mut Client, &Found<'_>) -> Result<bool, ClientError> + 'a;
 
 /// Calls `visit` for everything below `name`, each directory before what is in it; directories for
-/// which it answers false are not looked into. At most one listing per level is held.
+/// which it answers false are not entered. At most one listing per level is held.
 pub(crate) fn published(
     client: &mut Client,
     name: &Name,

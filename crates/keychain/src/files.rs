@@ -24,13 +24,13 @@ pub(crate) const OTHERS_WRITE: u32 = 0o022;
 const TEMPORARY: &str = ".tmp-";
 const LOCK: &str = "lock";
 
-/// Why a file or directory could not be used.
+/// A file or directory that cannot be used.
 #[derive(Debug, Error)]
 pub enum FileError {
     /// The system refused.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation tried.
         action: &'static str,
         /// On what.
         path: PathBuf,

@@ -36,7 +36,7 @@ use folder::{Folder, StoredKey, certificate_file, component_text, key_file};
 pub use error::{Damage, KeychainError};
 pub use exchange::Import;
 
-/// How long own certificates are valid: ten years, in seconds.
+/// Validity of own certificates: ten years, in seconds.
 pub const VALIDITY_S: u64 = 10 * 365 * 86_400;
 
 /// Certificates begin this long before they are made, so that readers whose clock is a little
@@ -62,7 +62,7 @@ pub struct Identity {
     pub chain: Vec<Certificate>,
 }
 
-/// What is known about one key.
+/// Facts of one key.
 #[derive(Debug, Clone)]
 pub struct KeyInfo {
     /// The identity it signs for.
@@ -73,9 +73,9 @@ pub struct KeyInfo {
     pub key_id: KeyId,
     /// Its kind.
     pub algorithm: Algorithm,
-    /// Whether it is the one that signs now.
+    /// True if it is the one that signs now.
     pub is_current: bool,
-    /// Whether it was revoked.
+    /// True if it was revoked.
     pub is_revoked: bool,
     /// Its certificates.
     pub certificates: Vec<Certificate>,
@@ -309,7 +309,7 @@ fn no_identity(prefix: NameRef<'_>) -> KeychainError {
     KeychainError::NoIdentity { prefix: prefix.to_name() }
 }
 
-/// When own certificates are valid unless said otherwise: from an hour ago, for ten years.
+/// Default validity of own certificates: from an hour ago, for ten years.
 pub fn default_validity(now_unix_ns: u64) -> ValidityPeriod {
     let now_s = now_unix_ns / 1_000_000_000;
     ValidityPeriod {

@@ -27,7 +27,7 @@ const HEADER: &str = "\
 # Keys that byname trusts: \"anchor KEY NAME\" for the names under NAME, \"revoked KEY\" for none.
 ";
 
-/// Why the trust store could not be read or changed.
+/// A trust store that cannot be read or changed.
 #[derive(Debug, Error)]
 pub enum TrustStoreError {
     /// The file or its directory cannot be used.
@@ -46,12 +46,12 @@ pub enum TrustStoreError {
         path: PathBuf,
         /// Line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         problem: LineProblem,
     },
 }
 
-/// What is wrong with a line.
+/// Fault of a line.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LineProblem {
     /// The line has another form.
@@ -121,7 +121,7 @@ impl TrustStore {
         })
     }
 
-    /// What the file says, as a policy that refuses unknown keys.
+    /// The policy of the file: one that refuses unknown keys.
     pub fn policy(&self) -> TrustPolicy {
         policy_of(&self.lines)
     }

@@ -1,4 +1,4 @@
-//! Where to look for a forwarder when neither a caller nor a link says.
+//! Places of a forwarder when neither a caller nor a link names one.
 //!
 //! `NDN_CLIENT_TRANSPORT` decides alone, as for other NDN software; otherwise `transport=` in the
 //! first client.conf that has it; otherwise byname's own socket and the paths that NFD and other
@@ -75,7 +75,7 @@ fn from_file(path: &Path) -> Option<Endpoint> {
     value.parse().ok()
 }
 
-/// Whether a socket is there that others cannot have made.
+/// True if a socket is there that others cannot have made.
 fn is_trusted_socket(path: &Path) -> bool {
     let own_uid = rustix::process::geteuid().as_raw();
     std::fs::symlink_metadata(path).is_ok_and(|found| {

@@ -1,4 +1,4 @@
-//! Why a link could not be opened.
+//! Errors of opening a link.
 
 use byname_client::ClientError;
 use byname_io::EndpointError;
@@ -10,7 +10,7 @@ use crate::paths::PathsError;
 use crate::seen::SeenError;
 use crate::settings::ConfigError;
 
-/// Why a link could not be opened.
+/// A link that could not be opened.
 #[derive(Debug, Error)]
 pub enum ProfileError {
     /// The text is no link and no name.

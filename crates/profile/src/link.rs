@@ -21,7 +21,7 @@ pub const LINK_BYTES_MAX: usize = 8192;
 
 const SCHEME: &str = "byname:";
 
-/// Why a text is no link.
+/// A text that is no link.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum LinkError {
     /// It does not begin with `byname:`.

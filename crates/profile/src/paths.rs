@@ -1,4 +1,4 @@
-//! Where user state lives: the XDG directories, all of it below `BYNAME_HOME` when that is set.
+//! Places of user state: the XDG directories, all of it below `BYNAME_HOME` when that is set.
 //!
 //! The directory for the socket may lie in the directory for temporary files, where anybody can
 //! make one of that name first: there it counts only if it is the user's own.
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::environment::Environment;
 
-/// Why the directory for sockets cannot be used.
+/// A directory for sockets that cannot be used.
 #[derive(Debug, Error)]
 pub enum PathsError {
     /// Somebody else could have put a socket there, or could replace it.
@@ -51,7 +51,7 @@ pub struct Paths {
     pub trust: PathBuf,
     /// Packets of publishers that belong to copies.
     pub copies: PathBuf,
-    /// What programs remember between runs.
+    /// State that programs keep between runs.
     pub state: PathBuf,
     /// Sockets.
     pub runtime: PathBuf,
@@ -142,7 +142,7 @@ impl Paths {
         Err(PathsError::RuntimeShared { path: dir.clone() })
     }
 
-    /// Whether publishing `dir` would publish byname's own state (or `dir` lies inside it).
+    /// True if publishing `dir` would publish byname's own state (or `dir` lies inside it).
     pub fn exposes_state(&self, dir: &Path) -> bool {
         [&self.keys, &self.trust, &self.copies, &self.state, &self.runtime].iter().any(|own| {
             let own = own.canonicalize().unwrap_or_else(|_| own.to_path_buf());

@@ -31,7 +31,7 @@ pub struct OpenOptions {
     pub via: Vec<Endpoint>,
     /// Keys that nobody has said to trust.
     pub unknown_keys: UnknownKeys,
-    /// Whether descriptions have to come from the publisher itself.
+    /// Freshness that descriptions must have.
     pub freshness: Freshness,
     /// Silence that counts as failure.
     pub timeout: Option<Duration>,
@@ -43,7 +43,7 @@ pub struct OpenOptions {
     pub bytes_per_second: Option<u64>,
     /// Octets per second, over a minute, below which a transfer fails.
     pub min_bytes_per_second: u64,
-    /// Who decides how many requests are in flight.
+    /// Congestion control, which decides how many requests are in flight.
     pub congestion: Congestion,
     /// Keep the publisher's packets with what is fetched.
     pub keeps_packets: bool,
@@ -53,7 +53,7 @@ pub struct OpenOptions {
     pub stop: Stop,
 }
 
-/// Where a link is read from.
+/// The endpoints of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoints {
     /// In order of preference.
@@ -122,7 +122,7 @@ impl Profile {
         }
     }
 
-    /// Where to read a link from: what the caller says, else the link, else the forwarders.
+    /// The endpoints to read a link from: the caller's, else the link's, else the forwarders.
     ///
     /// # Errors
     /// As [`Profile::forwarders`], also for an address in the link.
@@ -159,7 +159,7 @@ impl Profile {
         Ok(())
     }
 
-    /// How a client behaves that reads `link`: the link's key counts for its name.
+    /// Configuration of a client that reads `link`: the link's key counts for its name.
     ///
     /// # Errors
     /// As [`Profile::trust_policy`].

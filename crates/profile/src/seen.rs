@@ -20,7 +20,7 @@ use thiserror::Error;
 /// Longest file; with names of usual length it holds all that a memory remembers.
 const FILE_BYTES_MAX: usize = 64 << 20;
 
-/// Why the versions seen could not be read or kept.
+/// Versions seen that could not be read or kept.
 #[derive(Debug, Error)]
 pub enum SeenError {
     /// The system refused.

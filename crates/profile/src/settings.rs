@@ -73,7 +73,7 @@ pub struct Opt {
     pub name: &'static str,
     /// Its variable.
     pub variable: &'static str,
-    /// What it takes.
+    /// The kind of value it takes.
     pub kind: Kind,
     /// As it would be written in the environment.
     pub default: &'static str,
@@ -126,7 +126,7 @@ pub const OPTIONS: &[Opt] = &[
     opt("server.open_files", "BYNAME_OPEN_FILES", Kind::Number, "256", "files kept open"),
 ];
 
-/// Where a value came from.
+/// Origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// Nobody has set it.
@@ -152,7 +152,7 @@ impl fmt::Display for Origin {
 pub struct Setting {
     /// The value.
     pub value: Value,
-    /// Who set it.
+    /// Its origin.
     pub origin: Origin,
 }
 
@@ -161,7 +161,7 @@ pub struct Setting {
 pub struct ConfigFile {
     /// The file.
     pub path: PathBuf,
-    /// What stands in it.
+    /// Its content.
     pub text: String,
 }
 

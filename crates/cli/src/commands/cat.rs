@@ -35,7 +35,8 @@ pub(crate) struct Args {
     /// The bytes that this file lists, one "offset length" a line; after those of --range.
     #[arg(long, value_name = "FILE")]
     ranges_file: Option<PathBuf>,
-    /// What decides how many requests are under way: bdp, cubic, aimd, scavenger or fixed=N.
+    /// Congestion control, which decides how many requests are in flight: bdp, cubic, aimd,
+    /// scavenger or fixed=N.
     #[arg(long, value_name = "NAME")]
     congestion: Option<Congestion>,
     #[command(flatten)]
@@ -104,7 +105,7 @@ fn write_parts(
     Ok(())
 }
 
-/// How many of the first ranges are small enough to be read together.
+/// Number of the first ranges that are small enough to be read together.
 fn batch_count(ranges: &[Range<u64>]) -> usize {
     let mut bytes = 0u64;
     let is_in_batch = |range: &&Range<u64>| {

@@ -35,10 +35,10 @@ enum Action {
         /// Packets it may hold; 0 turns it off.
         #[arg(long, value_name = "PACKETS")]
         capacity: Option<u64>,
-        /// Whether it takes new packets.
+        /// Take new packets, or not.
         #[arg(long, value_enum, value_name = "on|off")]
         admit: Option<Switch>,
-        /// Whether it answers.
+        /// Answer, or not.
         #[arg(long, value_enum, value_name = "on|off")]
         serve: Option<Switch>,
         #[command(flatten)]

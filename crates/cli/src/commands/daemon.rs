@@ -1,4 +1,4 @@
-//! What `up`, `serve` and `forward` share: listening, publishing, links, signals.
+//! Parts that `up`, `serve` and `forward` share: listening, publishing, links, signals.
 //!
 //! The forwarder and the file server each have a thread; the main thread starts them, waits for a
 //! signal or for one of them to end, and stops the other.
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-/// What of a directory is published.
+/// Files of a directory that are published.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ExposureArgs {
     /// Publish dot-files too.
@@ -50,7 +50,7 @@ pub(crate) struct Publication {
     pub(crate) directory: PathBuf,
 }
 
-/// Why the process ends.
+/// The event that ends the process.
 pub(crate) enum Ending {
     Signal,
     Node(Result<(), NodeError>),
@@ -221,12 +221,12 @@ pub(crate) fn allow_flags(publication: &Publication, identity: &Identity) -> Str
     flags.collect::<Vec<String>>().join(" ")
 }
 
-/// Where the server of a name keeps its state.
+/// The state directory of the server of a name.
 pub(crate) fn state_dir(paths: &Paths, name: &Name) -> PathBuf {
     paths.state.join("serve").join(state_name(name))
 }
 
-/// Where a mirror of a name keeps its state.
+/// The state directory of a mirror of a name.
 pub(crate) fn mirror_state_dir(paths: &Paths, name: &Name) -> PathBuf {
     paths.state.join("mirror").join(state_name(name))
 }

@@ -20,7 +20,7 @@ use byname_transfer::naming::manifest_name;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// How long one question may take before it counts as lost.
+/// Time-out of one Interest.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Show each step of a read: forwarder, route, face, cache or origin, round trip, key and rule.
@@ -38,10 +38,10 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Read from the beginning of a file to see what the way is like.
+/// Bytes read from the beginning of a file to measure the path.
 const PROBE_BYTES: u64 = 1 << 20;
 
-/// What a forwarder's counters said at one moment.
+/// A forwarder's counters at one moment.
 struct Moment {
     hits: u64,
     faces: Vec<FaceStatus>,
@@ -51,14 +51,14 @@ struct Moment {
 struct Asked {
     reply: Reply,
     rtt: Duration,
-    /// Who answered, as far as the forwarder's counters tell.
+    /// The content store or faces that answered, as far as the forwarder's counters show.
     by: Vec<String>,
 }
 
 struct Explainer {
     json: bool,
     exchange: Exchange,
-    /// `None` when the forwarder tells nothing about itself, as those of other machines.
+    /// `None` when the forwarder reports nothing about itself, as those of other machines.
     manager: Option<Manager>,
 }
 
@@ -75,11 +75,11 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let exchange = Exchange::new(connection)?;
     let mut explainer = Explainer { json: args.json, exchange, manager };
     let version = general.map(|general| general.version);
-    explainer.tell(
+    explainer.report(
         "forwarder",
         &format!(
             "{endpoint}, {}, connected in {}",
-            version.as_deref().unwrap_or("tells nothing about itself to this machine"),
+            version.as_deref().unwrap_or("reports nothing about itself to this machine"),
             time(connected)
         ),
         json!({ "endpoint": endpoint.to_string(), "version": version, "us": micros(connected) }),
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         Ok(found) => found,
         Err(failure) => {
             let fields = json!({ "error": failure.message, "us": micros(elapsed) });
-            explainer.tell("signature", &failure.message, fields);
+            explainer.report("signature", &failure.message, fields);
             return Err(failure);
         }
     };
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     if found.metadata.is_directory() {
         return Ok(());
     }
-    // Enough to see what the way is like.
+    // Enough to measure the path.
     session.run(|client, name| {
         let file = client.open(name)?;
         let mut sink = |_: u64, _: &[u8]| Ok(());
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 }
 
 impl Explainer {
-    fn tell(&self, step: &str, line: &str, fields: Value) {
+    fn report(&self, step: &str, line: &str, fields: Value) {
         if self.json {
             let mut object = json!({ "step": step });
             if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), fields) {
@@ -142,7 +142,7 @@ impl Explainer {
             .map(|choice| choice.strategy.to_string());
         let Some(entry) = entry else {
             let line = "none: nobody has registered a prefix of this name here";
-            self.tell("route", line, json!({ "prefix": null, "strategy": strategy }));
+            self.report("route", line, json!({ "prefix": null, "strategy": strategy }));
             return Ok(());
         };
         let remote = |id: u64| faces.iter().find(|face| face.face_id == id).map(|f| f.uri.as_str());
@@ -165,7 +165,7 @@ impl Explainer {
         let prefix = output::name(entry.name.view());
         let by = strategy.clone().unwrap_or_else(|| "an unknown strategy".to_owned());
         let line = format!("{prefix} → {}, by {by}", text.join(", "));
-        self.tell(
+        self.report(
             "route",
             &line,
             json!({ "prefix": prefix, "next_hops": hops, "strategy": strategy }),
@@ -173,8 +173,8 @@ impl Explainer {
         Ok(())
     }
 
-    /// Who describes the name. A holder of a copy has no fresh answers, and of what was fetched as
-    /// a part of a tree only a manifest: that of the directory it is in, or its own.
+    /// Looks up the name: who answers with its metadata. A mirror has no fresh answers, and of what
+    /// was fetched as a part of a tree only a manifest: that of the directory it is in, or its own.
     fn discover(&mut self, name: NameRef<'_>) -> Outcome {
         let is_entry = name.last().is_some_and(|last| last.typ == types::GENERIC);
         let directories = if is_entry { vec![name.without_last(1), name] } else { Vec::new() };
@@ -183,7 +183,7 @@ impl Explainer {
             let question = object.with_keyword(b"metadata");
             for wanted in [Wanted::Fresh, Wanted::Older] {
                 let asked = self.ask(&Ask { name: question.view(), wanted, timeout: PATIENCE })?;
-                self.tell_asked(step, wanted, &asked);
+                self.report_asked(step, wanted, &asked);
                 match asked.reply {
                     Reply::Data(_) => return Ok(()),
                     Reply::Nack(nack_reason::NO_ROUTE) => {}
@@ -215,23 +215,23 @@ impl Explainer {
         };
         let line = format!("{line} ({})", time(elapsed));
         let key = key.map(ToString::to_string);
-        self.tell("signature", &line, json!({ "key": key, "rule": rule, "us": micros(elapsed) }));
+        self.report("signature", &line, json!({ "key": key, "rule": rule, "us": micros(elapsed) }));
         let mut fields = super::ls::describe(found);
         if let Value::Object(fields) = &mut fields {
             fields.insert("name".into(), found.metadata.name.to_string().into());
         }
         let size = found.metadata.size.or(found.metadata.listing_size).unwrap_or(0);
         let line = format!("{}, {}", found.metadata.name, output::size(size));
-        self.tell("version", &line, fields);
+        self.report("version", &line, fields);
     }
 
-    /// The first segment, twice: the second time a store on the way may have it.
+    /// The first segment, twice: the second time a store on the path may have it.
     fn content(&mut self, found: &Discovered) -> Outcome {
         let segment: Name = found.metadata.name.with_segment(0);
         for _ in 0..2 {
             let ask = Ask { name: segment.view(), wanted: Wanted::Exact, timeout: PATIENCE };
             let asked = self.ask(&ask)?;
-            self.tell_asked("content", ask.wanted, &asked);
+            self.report_asked("content", ask.wanted, &asked);
             if !matches!(asked.reply, Reply::Data(_)) {
                 let text = "it waits here: the first segment did not come";
                 return Err(Failure::new(Code::NoRoute, text));
@@ -240,7 +240,7 @@ impl Explainer {
         Ok(())
     }
 
-    /// How the beginning of the file came.
+    /// Transport statistics after the beginning of the file.
     fn path(&self, path: Value) {
         let number = |field: &str| path[field].as_u64().unwrap_or(0);
         let pace = match path["bytes_per_s"].as_u64() {
@@ -259,7 +259,7 @@ impl Explainer {
             number("congested"),
             number("marks"),
         );
-        self.tell("path", &line, path);
+        self.report("path", &line, path);
     }
 
     fn moment(&mut self) -> Option<Moment> {
@@ -280,7 +280,7 @@ impl Explainer {
         Ok(Asked { reply, rtt, by })
     }
 
-    fn tell_asked(&self, step: &str, wanted: Wanted, asked: &Asked) {
+    fn report_asked(&self, step: &str, wanted: Wanted, asked: &Asked) {
         let outcome = match asked.reply {
             Reply::Data(_) if wanted == Wanted::Older => "answered with what is older".to_owned(),
             Reply::Data(_) => "answered".to_owned(),
@@ -291,11 +291,11 @@ impl Explainer {
             if asked.by.is_empty() { String::new() } else { format!(", {}", asked.by.join(", ")) };
         let line = format!("{outcome} after {}{by}", time(asked.rtt));
         let fields = json!({ "outcome": outcome, "us": micros(asked.rtt), "by": asked.by });
-        self.tell(step, &line, fields);
+        self.report(step, &line, fields);
     }
 }
 
-/// What moved between two moments: a hit in the store, faces that were asked.
+/// Counters that moved between two moments: a hit in the store, faces that were asked.
 fn difference(before: &Moment, after: &Moment) -> Vec<String> {
     let mut by = Vec::new();
     if after.hits > before.hits {

@@ -30,7 +30,7 @@ enum Action {
         #[command(flatten)]
         manager: ManagerArgs,
     },
-    /// Make a face; one that is there already is told, not made twice.
+    /// Make a face; one that is there already is reported, not made twice.
     Create {
         /// Address of the peer: udp4://host:port, tcp4://…, unix:///path, ws://….
         uri: String,
@@ -62,7 +62,7 @@ enum Action {
 
 #[derive(Debug, Clone, Copy, clap::Args)]
 struct Options {
-    /// How long it lives: until it fails, is idle, or is destroyed.
+    /// Persistency: lives until it fails, is idle, or is destroyed.
     #[arg(long, value_enum)]
     persistency: Option<Persistency>,
     /// Largest packet of the link, in octets; larger ones are split.

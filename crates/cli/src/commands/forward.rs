@@ -121,7 +121,7 @@ fn reload_on_signal(mut reloader: Reloader) -> Outcome {
     Ok(())
 }
 
-/// What reading the configuration anew takes.
+/// Reads the configuration anew.
 struct Reloader {
     paths: Paths,
     flags: Flags,

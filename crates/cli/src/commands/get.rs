@@ -59,7 +59,8 @@ pub(crate) struct Args {
     /// Give up when less than this comes in a second, averaged over a minute.
     #[arg(long, value_name = "BYTES", value_parser = parse_size)]
     min_rate: Option<u64>,
-    /// What decides how many requests are under way: bdp, cubic, aimd, scavenger or fixed=N.
+    /// Congestion control, which decides how many requests are in flight: bdp, cubic, aimd,
+    /// scavenger or fixed=N.
     #[arg(long, value_name = "NAME")]
     congestion: Option<Congestion>,
     /// Files fetched side by side (with -r).
@@ -156,11 +157,11 @@ fn file(args: &Args, session: &mut Session, target: &Path, quiet: bool) -> Outco
         session.run(|client, name| client.download(name, target, options(args), &mut reporter));
     reporter.finish();
     result?;
-    tell(args, (session, &reporter), 0, quiet);
+    report(args, (session, &reporter), 0, quiet);
     Ok(())
 }
 
-fn tell(args: &Args, (session, reporter): (&Session, &Reporter), failed: u64, quiet: bool) {
+fn report(args: &Args, (session, reporter): (&Session, &Reporter), failed: u64, quiet: bool) {
     let (kept, unkept) = session.kept_counts();
     if unkept > 0 {
         tracing::info!("{unkept} packets of the publisher could not be kept with the copies");
@@ -213,7 +214,7 @@ fn tree(
         output::err_line("not everything could be fetched: nothing was deleted");
     }
     let failed = report.failed_count + report.skipped_count + missing.len() as u64;
-    tell(args, (session, &reporter), failed, quiet);
+    report(args, (session, &reporter), failed, quiet);
     if failed == 0 { Ok(()) } else { Err(some_failed(&report, &missing, failed)) }
 }
 

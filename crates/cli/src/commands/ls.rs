@@ -67,7 +67,7 @@ fn list(args: &Args, client: &mut Client, name: &Name) -> Result<(), ClientError
     })
 }
 
-/// What is shown of an entry besides its name.
+/// Details of an entry beside its name.
 struct Details {
     mode: Option<u16>,
     size: Option<u64>,
@@ -124,7 +124,7 @@ fn show(args: &Args, name: &Name, shown: &str, details: Option<&Details>, is_dir
     ));
 }
 
-/// What is known of a version, as JSON.
+/// Facts of a version, as JSON.
 pub(crate) fn describe(found: &Discovered) -> Value {
     let metadata = &found.metadata;
     let root = match metadata.root {

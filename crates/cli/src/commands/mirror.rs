@@ -27,7 +27,7 @@ pub(crate) struct MirrorArgs {
     /// of another: for software that asks for nothing else. They cannot tell how old it is.
     #[arg(long, requires = "mirror")]
     answer_fresh: bool,
-    /// What a mirror did, as one JSON object at the end.
+    /// Report of what the mirror did, as one JSON object at the end.
     #[arg(long, requires = "mirror")]
     json: bool,
 }

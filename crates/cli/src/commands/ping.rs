@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Args {
     /// Name or link.
     target: String,
-    /// How many times.
+    /// Number of requests.
     #[arg(short, long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// Seconds between requests.
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         let started = Instant::now();
         let reply = exchange.request(&ask)?;
         answered += u64::from(matches!(reply, Reply::Data(_)));
-        tell(args, &shown, sequence, &reply, started.elapsed());
+        report(args, &shown, sequence, &reply, started.elapsed());
         if sequence < args.count {
             std::thread::sleep(args.interval);
         }
@@ -72,7 +72,7 @@ fn parse_interval(text: &str) -> Result<Duration, clap::Error> {
     seconds.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::ValueValidation))
 }
 
-fn tell(args: &Args, name: &str, sequence: u64, reply: &Reply, elapsed: Duration) {
+fn report(args: &Args, name: &str, sequence: u64, reply: &Reply, elapsed: Duration) {
     let rtt_us = elapsed.as_secs_f64() * 1e6;
     let error = match reply {
         Reply::Data(_) => None,

@@ -20,10 +20,10 @@ const SECRET_BYTES_MIN: usize = 16;
 /// Octets that are read of an HMAC secret.
 const SECRET_BYTES_MAX: usize = 4096;
 
-/// How segments are signed.
+/// Signatures of segments.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct SegmentArgs {
-    /// How segments and listings are signed, for readers other than byname's, which check the
+    /// Signature of segments and listings, for readers other than byname's, which check the
     /// hash tree.
     #[arg(long, value_name = "KIND", value_enum, default_value = "null")]
     segment_signature: Kind,
@@ -48,7 +48,7 @@ enum Kind {
     Hmac,
 }
 
-/// What signs segments, and the certificate that readers need for it, if it is a new one.
+/// The signer of segments, and the certificate that readers need for it, if it is a new one.
 pub(crate) struct Segments {
     pub(crate) signer: Option<SharedSigner>,
     pub(crate) certificate: Option<Vec<u8>>,

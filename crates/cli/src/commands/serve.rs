@@ -140,7 +140,7 @@ fn open(
     Ok(((server, allow), link.to_string()))
 }
 
-/// Where to attach; nowhere if the server only listens.
+/// The forwarder to attach to; none if the server only listens.
 fn forwarder(args: &Args, profile: &Profile) -> Outcome<Option<Endpoint>> {
     let candidates = match &args.connect {
         Some(uri) => vec![endpoint(uri)?],

@@ -51,7 +51,7 @@ fn render(handles: &[ServerHandle]) -> String {
     counter(&mut out, "server_signatures", "packets signed", sum(|it| it.signatures));
     counter(&mut out, "server_hashes", "roots computed", sum(|it| it.hashes));
     let marks = handles.iter().map(ServerHandle::congestion_marks).sum();
-    counter(&mut out, "server_congestion_marks", "packets that told of a long queue", marks);
+    counter(&mut out, "server_congestion_marks", "packets marked for a long queue", marks);
     let handed = handles.iter().map(ServerHandle::bursts_handed_over).sum();
     counter(&mut out, "server_handed_over_bursts", "bursts read by other threads", handed);
     let answered = sum(|it| it.mirror_metadata);

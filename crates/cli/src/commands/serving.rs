@@ -7,22 +7,22 @@ use byname_store::FileServerConfig;
 const FRESHNESS_MS_MAX: u64 = 3_600_000;
 const MS_PER_S: u64 = 1000;
 
-/// How what is published is served.
+/// Options of serving.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ServingArgs {
     /// Threads that read files for readers. Several of them share even one large file.
     /// Default: server.workers, 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=16))]
     workers: Option<u16>,
-    /// How long metadata may be answered by caches: 200ms, 3s, 2m. After a change nobody who asks
-    /// for fresh answers sees the old version for longer. Default: server.freshness_ms, 1s.
+    /// Time for which caches may answer with metadata: 200ms, 3s, 2m. After a change nobody who
+    /// asks for fresh answers sees the old version for longer. Default: server.freshness_ms, 1s.
     #[arg(long, value_name = "DURATION", value_parser = milliseconds)]
     freshness: Option<u64>,
     #[command(flatten)]
     pub(crate) attributes: AttributeArgs,
 }
 
-/// Where roots are kept besides the state.
+/// Further places for roots beside the state.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct AttributeArgs {
     /// Write hash roots to the published files too, as extended attribute user.byname.root, and
@@ -38,7 +38,7 @@ enum Attributes {
 }
 
 impl AttributeArgs {
-    /// Whether files have their roots with them.
+    /// True if files have their roots with them.
     pub(crate) fn are_used(&self) -> bool {
         self.attrs == Some(Attributes::File)
     }
@@ -74,7 +74,7 @@ fn milliseconds(text: &str) -> Result<u64, BadDuration> {
     found.filter(|ms| *ms <= FRESHNESS_MS_MAX).ok_or(BadDuration)
 }
 
-/// What is wrong with a duration.
+/// A text that is no duration.
 #[derive(Debug, thiserror::Error)]
 #[error("a duration up to 1h is wanted, such as 200ms or 3s")]
 struct BadDuration;

@@ -96,14 +96,14 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let _ = thread.join();
     signed?;
     let unkept = copies.failed_count();
-    tell(args, &signing.counts, unkept);
+    report(args, &signing.counts, unkept);
     if signing.counts.failed + unkept > 0 {
         return Err(Failure::new(Code::SomeFailed, "not everything could be signed"));
     }
     Ok(())
 }
 
-fn tell(args: &Args, counts: &Counts, unkept: u64) {
+fn report(args: &Args, counts: &Counts, unkept: u64) {
     if args.json {
         output::json_line(json!({
             "files": counts.files,
@@ -185,7 +185,7 @@ impl Signing<'_> {
     }
 }
 
-/// Whether what is there already is about the same name and content and by the same key.
+/// True if what is there already is about the same name and content and by the same key.
 fn says_the_same(kept: &[u8], found: &Discovered) -> bool {
     let facts = |packet: &[u8]| {
         let data = Data::decode(packet).ok()?;

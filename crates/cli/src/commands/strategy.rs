@@ -8,7 +8,7 @@ use byname_packet::mgmt::ControlParameters;
 use byname_profile::Paths;
 use serde_json::json;
 
-/// Where the names of strategies begin.
+/// Prefix of the names of strategies.
 const PREFIX: &str = "/localhost/nfd/strategy";
 
 /// Show and choose the strategies of a forwarder.

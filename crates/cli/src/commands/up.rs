@@ -55,7 +55,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// How the file server reaches its forwarder.
+/// The file server's connection to its forwarder.
 enum Attachment {
     /// A forwarder of this process, by its end of a socket pair.
     Own(Option<Connection>),
@@ -140,7 +140,7 @@ impl Attachment {
     }
 }
 
-/// What is printed once readers can come.
+/// The output once readers can connect.
 fn announcement(
     args: &Args,
     publication: &Publication,
@@ -236,7 +236,7 @@ pub(crate) fn addresses(listening: &[Endpoint]) -> Vec<String> {
             match own_address() {
                 Some(IpAddr::V6(address)) => format!("{scheme}://[{address}]:{port}"),
                 Some(IpAddr::V4(address)) => format!("{scheme}://{address}:{port}"),
-                // A network of its own, without a way out: its members may know the name.
+                // A network of its own, without a route out: its members may know the name.
                 None => format!("{scheme}://{}:{port}", host_name()),
             }
         } else {
@@ -256,8 +256,8 @@ pub(crate) fn addresses(listening: &[Endpoint]) -> Vec<String> {
 /// looks up the route; nothing is sent.
 fn own_address() -> Option<IpAddr> {
     // Addresses that are reserved for documentation and never local.
-    let ways = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
-    ways.into_iter().find_map(|(any, outside)| {
+    let candidates = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
+    candidates.into_iter().find_map(|(any, outside)| {
         let socket = UdpSocket::bind(any).ok()?;
         socket.connect(outside).ok()?;
         let address = socket.local_addr().ok()?.ip();

@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     Err(Failure::new(Code::NotVerified, message))
 }
 
-/// What is published of a file.
+/// Published facts of a file.
 struct Published {
     size: Option<u64>,
     mtime_ns: Option<u64>,
@@ -76,7 +76,7 @@ impl Published {
         Self { size: metadata.size, mtime_ns: metadata.mtime_ns, root: metadata.root }
     }
 
-    /// What a manifest tells, if that is enough.
+    /// Facts from a manifest, if they are enough.
     fn of_entry(entry: &Entry<'_>) -> Option<Self> {
         let root = ContentRoot::Known(entry.version?.root?);
         Some(Self { size: entry.size, mtime_ns: entry.mtime_ns, root })

@@ -92,7 +92,7 @@ fn a_link_that_comes_and_goes_delays_and_spoils_nothing() {
 }
 
 #[test]
-fn what_is_spoiled_now_and_then_is_asked_for_again() {
+fn corrupt_pieces_are_requested_again() {
     let scene = Scene::new();
     for seed in 1..=5 {
         scene.arrives("udp", &["corrupt=0.02", &format!("seed={seed}")]);

@@ -1,4 +1,4 @@
-//! What can be wrong with a keychain.
+//! Errors of a keychain.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::files::FileError;
 
-/// Why a keychain operation failed.
+/// A failed keychain operation.
 #[derive(Debug, Error)]
 pub enum KeychainError {
     /// A file or directory cannot be used.
@@ -21,7 +21,7 @@ pub enum KeychainError {
     Damaged {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The damage.
         damage: Damage,
     },
     /// A text given to be imported is no certificate.
@@ -62,7 +62,7 @@ pub enum KeychainError {
     Issue(#[from] IssueError),
 }
 
-/// What is wrong with the content of a file.
+/// Damage of the content of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Damage {
     /// It should be text.

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::files::{self, DirLock};
 
-/// What to take in.
+/// Keys and certificates to import.
 #[derive(Debug, Default)]
 pub struct Import {
     /// Certificates: of the keys that come with them, or of keys that are here.
@@ -25,7 +25,7 @@ pub struct Import {
     pub keys: Vec<(Option<Name>, KeyPair)>,
     /// Identity of keys without name and certificate.
     pub identity: Option<Name>,
-    /// Whether an imported key signs from now on, if its identity has another that does. One whose
+    /// True if an imported key signs from now on, if its identity has another that does. One whose
     /// identity has none does in any case.
     pub make_current: bool,
 }

@@ -35,7 +35,7 @@ impl Keychain {
     }
 }
 
-/// What `issued` says, said by the key itself. It is not stored: the same again each time.
+/// The facts of `issued`, signed by the key itself. It is not stored: the same again each time.
 fn own_certificate(issued: &Certificate, key: &Arc<KeyPair>) -> Result<Certificate, IssueError> {
     let version = issued.name().last().and_then(|component| component.version());
     let request = CertificateRequest {

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::{FILE_BYTES_MAX, Kind};
 
-/// Why the configuration cannot be used.
+/// A configuration that cannot be used.
 #[derive(Debug, Error)]
 pub enum ConfigError {
     /// A file cannot be read.
@@ -38,7 +38,7 @@ pub enum ConfigError {
         path: PathBuf,
         /// Line number, from 1.
         line: usize,
-        /// What the parser says.
+        /// The message of the parser.
         message: String,
     },
     /// An option stands before the first section.
@@ -68,7 +68,7 @@ pub enum ConfigError {
         path: PathBuf,
         /// Line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The fault.
         wrong: WrongValue,
     },
     /// A value in the environment is of the wrong kind.
@@ -76,7 +76,7 @@ pub enum ConfigError {
     Variable {
         /// The variable.
         variable: &'static str,
-        /// What is wrong.
+        /// The fault.
         wrong: WrongValue,
     },
 }
@@ -103,9 +103,9 @@ impl ConfigError {
 pub struct WrongValue {
     /// `section.name`.
     pub key: &'static str,
-    /// What the option takes.
+    /// The kind that the option takes.
     pub wanted: Kind,
-    /// What stands there.
+    /// The text found.
     pub found: String,
 }
 

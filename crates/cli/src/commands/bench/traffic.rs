@@ -27,7 +27,7 @@ use surroundings::{Forwarder, Interruption};
 
 /// The first number where runs shall ask for the same names; below, numbers have fewer octets.
 const FIRST_NUMBER: u64 = 1 << 32;
-/// Interests at a time unless told otherwise, and the most that wait with a fixed rate.
+/// Interests at a time by default, and the most that wait with a fixed rate.
 const WINDOW: usize = 64;
 const OUTSTANDING: usize = 16_384;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -68,7 +68,7 @@ struct LinkArgs {
     json: bool,
 }
 
-/// What to ask for.
+/// Interests to send.
 #[derive(Debug, clap::Args)]
 struct AskArgs {
     /// Prefixes with weights. The weight is what follows the last `=`.
@@ -118,7 +118,7 @@ struct AskArgs {
     no_check: bool,
 }
 
-/// What to answer with.
+/// Data to answer with.
 #[derive(Debug, clap::Args)]
 struct AnswerArgs {
     /// Milliseconds for which answers are fresh; 0 does not say.
@@ -413,7 +413,7 @@ fn failure(error: &TrafficError) -> Failure {
     Failure::new(code, chain(error))
 }
 
-/// Whether what came back is what was asked for.
+/// True if what came back is what was asked for.
 fn judge(report: &ConsumerReport) -> Outcome {
     let total = report.total();
     if total.mismatches > 0 {

@@ -32,13 +32,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Args {
     /// The file to serve.
     file: PathBuf,
-    /// What is between server and reader.
+    /// The link between server and reader.
     #[arg(long, value_enum, default_value_t = Link::InProcess)]
     link: Link,
-    /// Write the file there, and leave it; without, what is proved is thrown away.
+    /// Write the file there, and leave it; without, verified bytes are dropped.
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// How often to read it.
+    /// Number of readings.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     /// One JSON object per run.
@@ -62,7 +62,7 @@ enum Link {
     Udp,
 }
 
-/// What one reading took.
+/// Cost of one reading.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     bytes: u64,

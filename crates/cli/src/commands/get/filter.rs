@@ -79,13 +79,13 @@ impl Filter {
         })
     }
 
-    /// Whether an entry is fetched, or a directory looked into.
+    /// True if an entry is fetched, or a directory entered.
     pub(crate) fn accepts(&mut self, path: &Path, is_directory: bool) -> bool {
         self.published.insert(path.to_owned());
         !self.excludes(path, is_directory)
     }
 
-    /// Whether the flags leave an entry out.
+    /// True if the flags leave an entry out.
     pub(crate) fn excludes(&self, path: &Path, is_directory: bool) -> bool {
         if self.exclude.matches(path) {
             return true;
@@ -100,7 +100,7 @@ impl Filter {
         !is_directory && !self.include.is_empty() && !self.include.matches(path)
     }
 
-    /// Whether the publisher has an entry.
+    /// True if the publisher has an entry.
     pub(crate) fn was_published(&self, path: &Path) -> bool {
         self.published.contains(path)
     }

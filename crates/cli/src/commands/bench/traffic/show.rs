@@ -77,7 +77,7 @@ pub(super) fn consumer(parts: &[Part], report: &ConsumerReport, cpu_ns: u64, is_
     output::out_line(&format!("µs, least: {min:.1}, {}, most: {max:.1}", times.join(", ")));
 }
 
-/// What should not happen is shown only when it did.
+/// Unexpected counts, shown only when they are not zero.
 fn details(report: &ConsumerReport) {
     for (reason, count) in &report.nacks {
         output::out_line(&format!("Nacks with reason {reason}: {count}"));

@@ -1,4 +1,4 @@
-//! What traffic is made between: a forwarder, its face towards us, and the user's patience.
+//! Surroundings of generated traffic: a forwarder, its face towards us, and the user's patience.
 
 use super::{CONNECT_TIMEOUT, connect};
 use crate::commands::daemon;
