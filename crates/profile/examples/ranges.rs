@@ -11,7 +11,7 @@
 use std::error::Error;
 use std::time::Instant;
 
-use byname_client::{ReadCounters, RemoteFile, Session, SessionOptions};
+use byname_client::{ReadCounters, RemoteFile, SessionOptions};
 use byname_packet::Name;
 use byname_profile::{Link, OpenOptions, Profile};
 use byname_security::trust::UnknownKeys;
@@ -37,11 +37,8 @@ struct Round {
 fn main() -> Result<(), Box<dyn Error>> {
     let args = parse(std::env::args().skip(1))?;
     let profile = Profile::load()?;
-    let endpoints = profile.endpoints(&args.link, &args.open)?;
-    let config = profile.client_config(&args.link, &args.open)?;
-    let (client, _) = profile.connect(&endpoints, config)?;
     let options = SessionOptions { prefetch_bytes_max: 0, ..SessionOptions::default() };
-    let session = Session::start(client, options)?;
+    let session = profile.open_with(&args.link, &args.open, options)?;
     let mut kept = None;
     for round in 0..args.rounds.max(1) {
         let began = Instant::now();

@@ -3,6 +3,10 @@
 //! A door (mount, C ABI, XRootD plug-in, Python) and the command line open everything through a
 //! [`Profile`]. Nothing here is global, prints, asks or ends a process: two profiles can live in
 //! one process, and every error carries its facts and a number ([`ProfileError::errno`]).
+//!
+//! ```no_run
+#![doc = include_str!("../examples/five_lines.rs")]
+//! ```
 
 pub mod endpoints;
 pub mod environment;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use byname_client::{Client, ClientConfig, Copies, Stop};
+use byname_client::{Client, ClientConfig, Copies, Session, SessionOptions, Stop};
 use byname_io::Endpoint;
 use byname_keychain::TrustStore;
 use byname_packet::Name;
@@ -200,6 +200,29 @@ impl Profile {
     /// The memory of versions seen.
     pub fn seen_versions(&self) -> SeenVersions {
         SeenVersions::new(&self.paths.state)
+    }
+
+    /// Opens a link for reading from any number of threads.
+    ///
+    /// # Errors
+    /// [`ProfileError`]; it names the file, address or option at fault.
+    pub fn open(&self, link: &Link) -> Result<Session, ProfileError> {
+        self.open_with(link, &OpenOptions::default(), SessionOptions::default())
+    }
+
+    /// [`open`](Profile::open) as one caller wishes.
+    ///
+    /// # Errors
+    /// As [`Profile::open`].
+    pub fn open_with(
+        &self,
+        link: &Link,
+        options: &OpenOptions,
+        memory: SessionOptions,
+    ) -> Result<Session, ProfileError> {
+        let endpoints = self.endpoints(link, options)?;
+        let (client, _) = self.connect(&endpoints, self.client_config(link, options)?)?;
+        Ok(Session::start(client, memory)?)
     }
 
     /// Connects to the first of `endpoints` that answers, knowing the versions seen; also returns

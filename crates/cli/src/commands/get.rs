@@ -157,11 +157,11 @@ fn file(args: &Args, session: &mut Session, target: &Path, quiet: bool) -> Outco
         session.run(|client, name| client.download(name, target, options(args), &mut reporter));
     reporter.finish();
     result?;
-    report(args, (session, &reporter), 0, quiet);
+    report_done(args, (session, &reporter), 0, quiet);
     Ok(())
 }
 
-fn report(args: &Args, (session, reporter): (&Session, &Reporter), failed: u64, quiet: bool) {
+fn report_done(args: &Args, (session, reporter): (&Session, &Reporter), failed: u64, quiet: bool) {
     let (kept, unkept) = session.kept_counts();
     if unkept > 0 {
         tracing::info!("{unkept} packets of the publisher could not be kept with the copies");
@@ -214,7 +214,7 @@ fn tree(
         output::err_line("not everything could be fetched: nothing was deleted");
     }
     let failed = report.failed_count + report.skipped_count + missing.len() as u64;
-    report(args, (session, &reporter), failed, quiet);
+    report_done(args, (session, &reporter), failed, quiet);
     if failed == 0 { Ok(()) } else { Err(some_failed(&report, &missing, failed)) }
 }
 

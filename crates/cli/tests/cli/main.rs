@@ -8,10 +8,13 @@ mod direct;
 mod errors;
 mod faults;
 mod first_contact;
+#[path = "../../../profile/examples/five_lines.rs"]
+mod five_lines;
 mod forwarding;
 mod harness;
 mod keys;
 mod killed;
+mod library;
 mod manifests;
 mod mirrors;
 mod pending;
