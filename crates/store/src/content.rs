@@ -33,6 +33,14 @@ pub trait Content: Debug + Send + Sync {
     fn system_file(&self) -> Option<(&Arc<File>, u64)> {
         None
     }
+
+    /// Takes note of what the kernel has read from [`Content::system_file`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidData`] if it cannot be right.
+    fn accept(&self, _octets: &[u8], _offset: u64) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Octets in memory that never change.

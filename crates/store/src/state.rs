@@ -3,15 +3,19 @@
 //! | file | content |
 //! |---|---|
 //! | `lock` | locked while a server runs; holds its process id |
-//! | `records.redb` | highest version of every name; roots by inode |
+//! | `records.redb` | highest version of every name; roots by object |
+//! | `highest-version` | a bound of all versions, should the records be lost whole |
 //! | `trees/` | hash trees of files above 2 MiB, bounded in size, least recently used go first |
 //!
 //! Nothing here is believed blindly. A record carries a checksum; one that does not match counts as
-//! lost, and so does a database that cannot be opened (it is moved aside). Since the versions
-//! announced before are then unknown, no version below the wall clock of that moment is given out
-//! afterwards. A tree is folded up to its root when it is opened; one that does not match is
-//! computed anew.
+//! lost, and so does a database that cannot be opened, or is empty (it is moved aside), or missing.
+//! Since the versions announced before are then unknown, no version below the wall clock of that
+//! moment, or below the bound of all versions, is given out afterwards. A tree is folded up to its
+//! root when it is opened, and its nodes are compared with what they were then; one that does not
+//! match is computed anew.
 
+mod highest_version;
+mod node_checks;
 mod records;
 mod trees;
 

@@ -182,6 +182,7 @@ impl Reading {
         connection: Option<&mut Connection>,
     ) -> (SegmentBurst, SegmentSent) {
         let ReadBurst { pending: Pending { content, burst }, buffer, result } = done;
+        let result = result.and_then(|()| accept(&*content, &burst, &buffer));
         let is_same = content.is_unchanged();
         if let Err(error) = &result
             && is_same
@@ -214,6 +215,17 @@ impl Reading {
         let share = (WAITING_MAX / self.faces.len().max(1)).max(FACE_WAITING_MIN);
         self.faces.get(&face).is_some_and(|load| load.waiting >= share)
     }
+}
+
+/// Has the contents of packets looked at by what they were read from.
+fn accept(content: &dyn Content, burst: &SegmentBurst, packets: &[u8]) -> std::io::Result<()> {
+    let mut at = 0;
+    for segment in burst.segments() {
+        let from = at + segment.header.len();
+        content.accept(&packets[from..from + segment.len], segment.offset)?;
+        at += segment.packet_len();
+    }
+    Ok(())
 }
 
 /// All of the packets or none.

@@ -14,6 +14,7 @@ use byname_io::Clock;
 use byname_transfer::server::{FileState, Fingerprint, Recalled, Record, RecordKey, Subject};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
+use super::highest_version::HighestVersion;
 use crate::error::StateError;
 
 const NAMES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("names-1");
@@ -41,6 +42,7 @@ pub(super) struct Records {
     /// `None` only while a broken one is being replaced.
     database: RwLock<Option<Database>>,
     floor: AtomicU64,
+    highest: HighestVersion,
     /// Roots that are not committed yet.
     fresh: Mutex<HashMap<Fingerprint, [u8; 32]>>,
 }
@@ -51,8 +53,10 @@ impl Records {
             path: path.to_path_buf(),
             database: RwLock::new(None),
             floor: AtomicU64::new(0),
+            highest: HighestVersion::open(path.with_file_name("highest-version"))?,
             fresh: Mutex::default(),
         };
+        records.look_for_loss()?;
         match records.reopen() {
             Err(error) if is_broken(&error) => records.start_anew(&error)?,
             other => other.map_err(failed(path))?,
@@ -60,11 +64,38 @@ impl Records {
         Ok(records)
     }
 
+    /// Notices records that are empty or missing, which would pass for new ones.
+    fn look_for_loss(&self) -> Result<(), StateError> {
+        let path = &self.path;
+        match std::fs::metadata(path) {
+            Ok(about) if about.len() > 0 => return Ok(()),
+            Ok(_) => {
+                tracing::error!(path = %path.display(), "records are empty: starting anew");
+                set_aside(path)?;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                if !self.highest.was_there() {
+                    return Ok(());
+                }
+                tracing::error!(path = %path.display(), "records are missing: starting anew");
+            }
+            Err(error) => return Err(super::at(path)(error)),
+        }
+        self.raise_floor();
+        Ok(())
+    }
+
+    /// Versions announced before are not known any more: all later ones must be above them.
+    fn raise_floor(&self) {
+        let floor = Clock::new().unix_ns().max(self.highest.bound());
+        self.floor.fetch_max(floor, Ordering::Relaxed);
+    }
+
     fn reopen(&self) -> Result<(), redb::Error> {
         let (database, is_whole) = open_database(&self.path)?;
         if !is_whole {
             tracing::error!(path = %self.path.display(), "records were repaired: some may be lost");
-            self.floor.fetch_max(Clock::new().unix_ns(), Ordering::Relaxed);
+            self.raise_floor();
         }
         // Where it is closed with care if it turns out to be broken.
         *self.database.write().unwrap_or_else(PoisonError::into_inner) = Some(database);
@@ -80,7 +111,7 @@ impl Records {
         tracing::error!(path = %path.display(), %error, "records are broken: starting anew");
         self.close();
         set_aside(path)?;
-        self.floor.fetch_max(Clock::new().unix_ns(), Ordering::Relaxed);
+        self.raise_floor();
         self.reopen().map_err(failed(path))
     }
 
@@ -166,6 +197,9 @@ impl Records {
         names: &[(RecordKey, Record)],
         roots: &[RootRecord],
     ) -> Result<Vec<bool>, StateError> {
+        if let Some(highest) = names.iter().map(|(_, record)| record.version).max() {
+            self.highest.raise(highest)?;
+        }
         let kept = match self.write(names, roots) {
             Err(error) if is_broken(&error) => {
                 self.start_anew(&error)?;
@@ -247,7 +281,7 @@ impl Records {
     /// A version announced before is not known any more: all later ones must be above it.
     fn lost(&self, reason: &str) -> Option<Record> {
         tracing::error!(path = %self.path.display(), reason, "a record is lost");
-        self.floor.fetch_max(Clock::new().unix_ns(), Ordering::Relaxed);
+        self.raise_floor();
         None
     }
 

@@ -7,10 +7,10 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{IoSliceMut, Seek, SeekFrom};
+use std::io::{Error, ErrorKind, IoSliceMut, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -19,6 +19,7 @@ use byname_security::tree::{Folder, GROUP_BYTES, NODE_BYTES, Shape};
 use byname_transfer::server::{FileState, Fingerprint};
 
 use super::at;
+use super::node_checks::NodeChecks;
 use crate::content::Content;
 use crate::error::StateError;
 
@@ -38,19 +39,47 @@ pub fn is_small(size: u64) -> bool {
 pub struct TreeFile {
     /// The file; level 1 starts at [`TREE_HEADER_BYTES`], the others follow.
     pub file: Arc<File>,
+    checks: NodeChecks,
+    is_damaged: AtomicBool,
+}
+
+impl TreeFile {
+    /// Compares what was read with what it was when the tree was checked.
+    fn check(&self, octets: &[u8], offset: u64) -> std::io::Result<()> {
+        if self.checks.are_right(octets, offset, &self.file) {
+            return Ok(());
+        }
+        self.is_damaged.store(true, Ordering::Relaxed);
+        Err(Error::new(ErrorKind::InvalidData, "a kept hash tree is damaged"))
+    }
 }
 
 impl Content for TreeFile {
     fn read_ready(&self, places: &mut [IoSliceMut<'_>], offset: u64) -> std::io::Result<usize> {
-        files::read_cached(&self.file, places, TREE_HEADER_BYTES + offset)
+        let read = files::read_cached(&self.file, places, TREE_HEADER_BYTES + offset)?;
+        let (mut at, end) = (offset, offset + read as u64);
+        for place in places {
+            // What is not whole is read again.
+            if at + place.len() as u64 > end {
+                break;
+            }
+            self.check(place, at)?;
+            at += place.len() as u64;
+        }
+        Ok(read)
     }
 
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
-        self.file.read_exact_at(buffer, TREE_HEADER_BYTES + offset)
+        self.file.read_exact_at(buffer, TREE_HEADER_BYTES + offset)?;
+        self.check(buffer, offset)
     }
 
     fn is_unchanged(&self) -> bool {
-        true
+        !self.is_damaged.load(Ordering::Relaxed)
+    }
+
+    fn accept(&self, octets: &[u8], offset: u64) -> std::io::Result<()> {
+        self.check(octets, offset)
     }
 
     fn system_file(&self) -> Option<(&Arc<File>, u64)> {
@@ -225,7 +254,7 @@ impl Trees {
         let Some((fingerprint, _)) = header(&path) else { return Ok(false) };
         let mut file = File::open(&path).map_err(at(&path))?;
         // A tree of another size has another length, or another root.
-        if !is_intact(&file, &FileState { fingerprint, size: of.size }, root) {
+        if intact(&file, &FileState { fingerprint, size: of.size }, root).is_none() {
             return Ok(false);
         }
         let mut tree = self.create(of)?;
@@ -246,12 +275,14 @@ impl Trees {
             return None;
         }
         let path = self.directory.join(&name);
-        let file = File::open(&path).ok();
-        match file.filter(|file| is_intact(file, of, root)) {
-            Some(file) => {
+        let opened = File::open(&path).ok();
+        let checked = opened.and_then(|file| Some((intact(&file, of, root)?, file)));
+        match checked {
+            Some((checks, file)) => {
                 // The time of last use, for the next start.
                 let _ = file.set_modified(SystemTime::now());
-                Some(TreeFile { file: Arc::new(file) })
+                let is_damaged = AtomicBool::new(false);
+                Some(TreeFile { file: Arc::new(file), checks, is_damaged })
             }
             None => {
                 tracing::warn!(path = %path.display(), "a kept hash tree is broken: dropped");
@@ -294,8 +325,8 @@ fn file_name(fingerprint: &Fingerprint) -> String {
     format!("{}.tree", &blake3::hash(fingerprint.as_bytes()).to_hex()[..32])
 }
 
-/// True if header and length are right and the levels fold to the root.
-fn is_intact(file: &File, of: &FileState, root: &[u8; 32]) -> bool {
+/// The digests of a tree's nodes, if header and length are right and the levels fold to the root.
+fn intact(file: &File, of: &FileState, root: &[u8; 32]) -> Option<NodeChecks> {
     let shape = Shape::new(of.size);
     let mut header = [0; TREE_HEADER_BYTES as usize];
     let levels_bytes: u64 = (1..=shape.level_count()).map(|level| shape.level_bytes(level)).sum();
@@ -304,33 +335,33 @@ fn is_intact(file: &File, of: &FileState, root: &[u8; 32]) -> bool {
         && header[STATE_AT..ROOT_AT] == *of.fingerprint.as_bytes()
         && header[ROOT_AT..] == *root
         && file.metadata().is_ok_and(|about| about.len() == TREE_HEADER_BYTES + levels_bytes);
-    is_right && folds_to(file, &shape, root)
+    if is_right { folded(file, &shape, root) } else { None }
 }
 
 /// Folds level 1 node by node and compares every node above with what is in the file.
-fn folds_to(file: &File, shape: &Shape, root: &[u8; 32]) -> bool {
-    let mut folder = Folder::new(*shape);
+fn folded(file: &File, shape: &Shape, root: &[u8; 32]) -> Option<NodeChecks> {
+    let (mut folder, mut checks) = (Folder::new(*shape), NodeChecks::new(shape));
     let (mut node, mut above) = (vec![0; NODE_BYTES], vec![0; NODE_BYTES]);
     let mut is_same = true;
     let mut at = 0;
     while at < shape.level_bytes(1) {
         let len = (shape.level_bytes(1) - at).min(NODE_BYTES as u64) as usize;
-        if file.read_exact_at(&mut node[..len], TREE_HEADER_BYTES + at).is_err() {
-            return false;
-        }
+        file.read_exact_at(&mut node[..len], TREE_HEADER_BYTES + at).ok()?;
+        checks.set(1, at / NODE_BYTES as u64, &node[..len]);
         let folded = folder.push_values(&node[..len], |id, values| {
             if id.level > 1 {
                 let offset = node_offset(shape, id.level, id.index);
                 let kept = &mut above[..values.len()];
+                checks.set(id.level, id.index, values);
                 is_same &= file.read_exact_at(kept, offset).is_ok() && *kept == *values;
             }
         });
         if folded.is_err() || !is_same {
-            return false;
+            return None;
         }
         at += len as u64;
     }
-    folder.finish().is_ok_and(|found| found.as_bytes() == root)
+    folder.finish().is_ok_and(|found| found.as_bytes() == root).then_some(checks)
 }
 
 /// Where a node lies in a tree's file.

@@ -2,7 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use byname_packet::lp::nack_reason;
 use byname_store::{FileServer, StateDir, StateError, StoreError};
@@ -87,6 +87,12 @@ fn two_servers_cannot_share_a_state_directory(world: World) {
     Peer::start(&world);
 }
 
+fn set_modified(world: &World, path: &str, when: SystemTime) {
+    let file = OpenOptions::new().write(true).open(world.path(path)).unwrap();
+    file.set_modified(when).unwrap();
+}
+
+/// Also records that are empty or gone, which passed for those of a new directory.
 #[test]
 fn broken_records_are_set_aside_and_versions_do_not_go_back() {
     for (what, damage) in [
@@ -95,12 +101,16 @@ fn broken_records_are_set_aside_and_versions_do_not_go_back() {
             OpenOptions::new().write(true).open(path).unwrap().set_len(5000).unwrap();
         }),
         ("empty", |path| std::fs::write(path, b"").unwrap()),
+        ("missing", |path| std::fs::remove_file(path).unwrap()),
     ] {
         let world = World::new();
         world.write("f", b"first");
+        // A version that lies in the future, so that the clock alone cannot tell what is above it.
+        set_modified(&world, "f", SystemTime::now() + Duration::from_secs(86_400));
         let first = Peer::start(&world).metadata("/t/f");
         damage(&world.beside("state").join("records.redb"));
         world.write("f", b"second");
+        set_modified(&world, "f", SystemTime::UNIX_EPOCH);
         let mut peer = Peer::start(&world);
         let second = peer.metadata("/t/f");
         assert!(second.version() > first.version(), "{what}");
@@ -118,9 +128,7 @@ fn flipped_bits_in_the_records_do_no_harm() {
     let path = world.beside("state").join("records.redb");
     let intact = std::fs::read(&path).unwrap();
     world.write("f", b"second");
-    let old = std::time::SystemTime::UNIX_EPOCH;
-    let file = OpenOptions::new().write(true).open(world.path("f")).unwrap();
-    file.set_modified(old).unwrap();
+    set_modified(&world, "f", SystemTime::UNIX_EPOCH);
     let used = intact.iter().enumerate().filter(|(_, octet)| **octet != 0).map(|(at, _)| at);
     for at in used.step_by(211) {
         let mut damaged = intact.clone();
@@ -155,6 +163,28 @@ fn a_broken_tree_is_computed_again() {
     assert_eq!(peer.counters().hashes, 1);
     assert_eq!(peer.object(name, level), expected.levels[0]);
     assert_eq!(peer.object(name, byname_transfer::naming::Part::Tree(2)), expected.levels[1]);
+}
+
+/// It was served until the next start.
+#[test]
+fn a_tree_that_is_damaged_while_the_server_runs_is_computed_again() {
+    let world = World::new();
+    world.write("f", &pattern(LARGE));
+    let mut peer = Peer::start(&world);
+    let metadata = peer.metadata("/t/f");
+    let (name, level) = (metadata.name.view(), byname_transfer::naming::Part::Tree(1));
+    let expected = byname_security::tree::Tree::of(&pattern(LARGE));
+    assert_eq!(peer.object(name, level), expected.levels[0]);
+    let trees = state_files(&world, "trees", ".tree");
+    let file = OpenOptions::new().write(true).open(&trees[0]).unwrap();
+    file.write_all_at(&[0xA5; 64], 1000).unwrap();
+    assert!(peer.segment(name, level, 0) == Err(nack_reason::NONE), "it is noticed");
+    assert_eq!(peer.metadata("/t/f"), metadata);
+    assert_eq!(peer.segment(name, level, 0).as_deref(), Ok(&expected.levels[0][..8192]));
+    assert_eq!(peer.metadata("/t/f"), metadata, "the version stays");
+    assert_eq!(peer.object(name, level), expected.levels[0]);
+    assert_eq!(peer.object(name, byname_transfer::naming::Part::Tree(2)), expected.levels[1]);
+    assert_eq!(peer.counters().hashes, 2);
 }
 
 #[test]
