@@ -11,7 +11,7 @@ pub(crate) struct Finding {
     pub(crate) line: usize,
     /// Short name of the rule.
     pub(crate) rule: &'static str,
-    /// What is wrong and what to do.
+    /// The fault and its remedy.
     pub(crate) advice: String,
 }
 

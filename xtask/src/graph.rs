@@ -1,4 +1,4 @@
-//! What `cargo metadata` says about the workspace, reduced to what the checks ask.
+//! The workspace by `cargo metadata`, reduced to what the checks ask.
 //!
 //! Only packages that a Linux build resolves are listed: cargo would otherwise have to download
 //! the Windows and macOS branches of the tree, which are never built here.

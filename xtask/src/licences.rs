@@ -45,7 +45,7 @@ pub(crate) fn check(graph: &Graph, allowed: &BTreeSet<String>) -> Vec<Finding> {
     findings
 }
 
-/// Whether the allowed licences satisfy an SPDX expression; `None` if it does not parse.
+/// True if the allowed licences satisfy an SPDX expression; `None` if it does not parse.
 fn satisfied(expression: &str, allowed: &BTreeSet<String>) -> Option<bool> {
     // "MIT/Apache-2.0" is the old spelling of OR.
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");

@@ -122,8 +122,8 @@ fn plant(root: &Path, bugs: &[Bug]) -> Result<BTreeMap<String, String>> {
     Ok(planted)
 }
 
-/// What keeps the copy's crates apart from the tree's in the folder where both are built: cargo
-/// tells packages of a workspace apart by name and version, not by where the workspace lies.
+/// Edits that keep the copy's crates apart from the tree's in the folder where both are built:
+/// cargo tells packages of a workspace apart by name and version, not by where the workspace lies.
 fn identity(root: &Path) -> Result<[Edit; 2]> {
     let manifest: toml::Table = fs::read_to_string(root.join("Cargo.toml"))?.parse()?;
     let number = manifest["workspace"]["package"]["version"].as_str().context("a version")?;

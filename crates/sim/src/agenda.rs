@@ -1,4 +1,4 @@
-//! What will happen when: events in the order of time, and of their planning where it is equal.
+//! The agenda: events in the order of time, and of their planning where it is equal.
 //!
 //! Frames on a line come in the order in which they were sent, so only the first of each line
 //! stands in the heap; behind it they wait in a queue, each with the place that it would have had.

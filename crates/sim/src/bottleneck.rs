@@ -19,10 +19,10 @@ use timeline::Timeline;
 
 /// Payload of a segment; on the wire it is a little more.
 pub const SEGMENT: u64 = 8192;
-/// What a segment takes on the wire beside its payload.
+/// Octets of a segment on the wire beside its payload.
 pub const OVERHEAD: u64 = 100;
 
-/// What happens to packets besides the queue.
+/// Faults of packets besides the queue.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     /// Probability that a packet is lost.
@@ -66,9 +66,9 @@ pub struct ConsumerConfig {
     pub cache_rtt_ns: u64,
     /// When it begins.
     pub start_ns: u64,
-    /// Segments that may be under way at most.
+    /// Segments that may be in flight at most.
     pub window_max: usize,
-    /// Segments of one transfer that may be under way at most: what its owner has room for.
+    /// Segments of one transfer that may be in flight at most: what its owner has room for.
     pub room: usize,
 }
 
@@ -108,7 +108,7 @@ impl Delays {
         self.0.saturating_record(delay_us);
     }
 
-    /// What so many of a hundred do not exceed, in milliseconds.
+    /// Percentile, in milliseconds.
     pub fn percentile_ms(&self, percent: f64) -> f64 {
         self.0.value_at_percentile(percent) as f64 / 1000.0
     }
@@ -133,7 +133,7 @@ pub struct Transfer {
 
 /// A consumer with its transfers.
 pub struct Consumer {
-    /// What it was made with.
+    /// Its settings.
     pub config: ConsumerConfig,
     /// The real thing.
     pub flow: Flow,
@@ -168,7 +168,7 @@ pub struct Bottleneck {
     pub now_ns: u64,
     /// What all answers of the producer pass.
     pub queue: Queue,
-    /// What the queue was made with.
+    /// Settings of the queue.
     pub line: QueueConfig,
     /// May be changed at any time.
     pub faults: Faults,
@@ -234,7 +234,7 @@ impl Bottleneck {
         self.now_ns = end_ns;
     }
 
-    /// How long a packet that comes to the queue now waits, in milliseconds.
+    /// Time that a packet that comes to the queue now waits, in milliseconds.
     pub fn queue_ms(&self) -> f64 {
         let bits = self.queue.queued_bytes(self.now_ns) * 8;
         bits as f64 * 1e3 / self.line.bits_per_s as f64

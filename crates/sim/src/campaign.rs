@@ -26,10 +26,10 @@ macro_rules! say {
 /// While all is well, one line is printed so often.
 const PROGRESS: Duration = Duration::from_secs(10);
 
-/// What a campaign is to do.
+/// Orders for a campaign.
 #[derive(Clone, Copy, Debug)]
 pub struct CampaignOptions {
-    /// How long, by the machine's clock.
+    /// Duration, by the machine's clock.
     pub seconds: u64,
     /// Of the first scenario; the others follow.
     pub seed: u64,
@@ -37,11 +37,11 @@ pub struct CampaignOptions {
     pub count: u64,
     /// Scenarios at a time.
     pub jobs: usize,
-    /// Whether to print JSON.
+    /// Prints JSON.
     pub json: bool,
 }
 
-/// What a campaign did so far.
+/// Totals of a campaign so far.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     /// Scenarios played.

@@ -1,4 +1,4 @@
-//! What a forwarder may say, kept track of without its help.
+//! Packets that a forwarder may send, tracked without its help.
 //!
 //! Every Interest is given to the forwarder under a PIT token of the ledger's own, whatever token
 //! its sender chose; when a packet leaves, the token says which Interest it answers, and the
@@ -17,7 +17,7 @@ const LATE_NS: u64 = 5_000_000;
 const TRANSMISSIONS_MAX: u32 = 64;
 /// The same, where each was refused: programs may be told to come again a little later.
 const REFUSALS_MAX: u32 = 1000;
-/// How long a program may go on asking for one name without an answer.
+/// Time that a program may go on asking for one name without an answer.
 const ASKING_NS_MAX: u64 = 60_000_000_000;
 /// After such a pause it is asked for anew.
 const PAUSE_NS: u64 = 8_000_000_000;
@@ -58,7 +58,7 @@ impl Token {
     }
 }
 
-/// What makes two Interests the same: face, name with selectors.
+/// Identity of an Interest: face, name with selectors.
 type Key = (usize, Name, (bool, bool));
 
 #[derive(Debug)]
@@ -85,7 +85,7 @@ pub(crate) struct Ledger {
     asked: BTreeMap<u64, Asked>,
     /// The numbers under which the same was asked, ascending.
     same: BTreeMap<Key, Vec<u64>>,
-    /// How many ports wait for a name.
+    /// Number of ports that wait for a name.
     names: BTreeMap<Name, usize>,
     expiries: BTreeSet<(u64, u64)>,
     watched: BTreeMap<(usize, Name), Watched>,
@@ -360,7 +360,7 @@ mod tests {
         wire
     }
 
-    /// What is wrong with a Nack that carries `carried`, to an Interest with `sent`.
+    /// The fault in a Nack that carries `carried`, to an Interest with `sent`.
     fn fault_of_nack(sent: Option<[u8; 4]>, carried: Option<[u8; 4]>) -> Option<String> {
         let mut ledger = Ledger::default();
         let token = ledger.arrives((1, false), &LpHeader::default(), &interest(sent), 0);

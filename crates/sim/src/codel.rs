@@ -1,6 +1,6 @@
 //! CoDel: a queue that drops, or marks, when packets wait too long for too long.
 //!
-//! What becomes of a packet is decided when it leaves the queue, by the time it waited, as RFC 8289
+//! The fate of a packet is decided when it leaves the queue, by the time it waited, as RFC 8289
 //! §5.2–5.5 writes it: `ok` below is `dodequeue`, `pop` is `deque`. With marks, a packet that would
 //! be dropped is marked and goes on, and there is no second one at the same instant.
 
@@ -18,14 +18,14 @@ struct Waiting<T> {
     item: T,
 }
 
-/// What comes out.
+/// The output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Popped<T> {
-    /// What was put in.
+    /// The packet.
     pub item: T,
     /// Its size.
     pub bytes: u64,
-    /// Whether it shall carry a congestion mark.
+    /// True if it shall carry a congestion mark.
     pub is_marked: bool,
 }
 
@@ -73,7 +73,7 @@ impl<T> Codel<T> {
         self.bytes
     }
 
-    /// Whether nothing waits.
+    /// True if nothing waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

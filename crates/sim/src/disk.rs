@@ -19,7 +19,7 @@ const BLOCK_BYTES: usize = 8;
 /// A file on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct File {
-    /// What its octets are made from.
+    /// Seed of its octets.
     pub seed: u64,
     /// Octets.
     pub size: u64,
@@ -68,7 +68,7 @@ pub fn content(seed: u64, offset: u64, buffer: &mut [u8]) {
     }
 }
 
-/// What goes wrong on a disk, as the chance of each operation.
+/// Faults on a disk, as the chance of each operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Trouble {
     /// Content cannot be read, or not all of it.
@@ -77,7 +77,7 @@ pub struct Trouble {
     pub other_error: f64,
     /// An operation takes `slow_ns` longer.
     pub slow: f64,
-    /// How much longer.
+    /// Additional time.
     pub slow_ns: u64,
     /// Nothing more can be made durable.
     pub is_full: bool,
@@ -118,7 +118,7 @@ fn stat((inode, size): (u64, u64), changed_ns: u64, mode: u16) -> FileStat {
 /// See the module.
 #[derive(Clone, Debug, Default)]
 pub struct Disk {
-    /// What goes wrong.
+    /// Faults.
     pub trouble: Trouble,
     files: BTreeMap<Vec<u8>, File>,
     /// By path; the topmost has an empty one. What is above a file is there as long as the disk.
@@ -195,7 +195,7 @@ impl Disk {
         self.files.get(path).copied()
     }
 
-    /// Whether a file is still what it was when it was opened.
+    /// True if a file is still what it was when it was opened.
     pub fn is_unchanged(&self, file: &File) -> bool {
         // An open file that was replaced or removed keeps its content, but its inode changes.
         self.files.values().any(|now| now == file)
@@ -210,7 +210,7 @@ impl Disk {
         Ok(())
     }
 
-    /// What is left to a program that is killed now.
+    /// Contents left to a program that is killed now.
     ///
     /// # Errors
     /// Of the file system, if there is a real state directory.

@@ -43,7 +43,7 @@ impl Frame {
         self.octets.len() + self.zeros as usize
     }
 
-    /// Whether there is nothing.
+    /// True if there is nothing.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -11,51 +11,13 @@ use byname_packet::mgmt::ROUTE_FLAG_CHILD_INHERIT;
 
 use crate::frame::Frame;
 use crate::ports::{Kind, Leaving, Port, Ports, Wire};
+use crate::program::{Crash, Now, Program};
 
 /// Turns that programs and forwarder may pass to each other at one instant.
 const TURNS_MAX: usize = 1_000_000;
 
 /// "static" among the origins of routes.
 const ROUTE_ORIGIN_STATIC: u64 = 255;
-
-/// Monotonic and wall clock; they run alike.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Now {
-    /// Monotonic nanoseconds since the start of the world.
-    pub now_ns: u64,
-    /// Nanoseconds since the Unix epoch.
-    pub unix_ns: u64,
-}
-
-/// A program on a host, connected to its forwarder as over a Unix socket.
-pub trait Program: std::any::Any {
-    /// A frame from the forwarder.
-    fn handle_frame(&mut self, frame: &[u8], now: Now);
-    /// The time of `poll_timeout` has come.
-    fn handle_timeout(&mut self, now: Now);
-    /// The next frame for the forwarder.
-    fn poll_frame(&mut self, now: Now) -> Option<Vec<u8>>;
-    /// When `handle_timeout` has something to do.
-    fn poll_timeout(&mut self) -> Option<u64>;
-    /// What the program found to be wrong: a promise of the code under test that was broken.
-    fn fault(&self) -> Option<String>;
-    /// The process ends without a word; only what is on its disk stays. Until it starts again it is
-    /// only asked for faults and frames, and has none of those.
-    fn crash(&mut self, _how: Crash, _now: Now) {}
-    /// It starts again over what stayed.
-    fn restart(&mut self, _now: Now) {}
-    /// The connection to the forwarder is gone, or can be had again.
-    fn handle_face(&mut self, _is_up: bool, _now: Now) {}
-}
-
-/// How a program ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Crash {
-    /// The process is killed.
-    Process,
-    /// The power fails: what was not made durable may be lost.
-    Power,
-}
 
 /// The full name of a strategy that is called by its own, as `asf`, or `asf/v=5/max-timeouts~1`.
 pub(crate) fn strategy_name(name: &str) -> Option<Name> {

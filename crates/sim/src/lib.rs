@@ -17,6 +17,7 @@ pub mod host;
 pub mod line;
 pub mod plot;
 mod ports;
+pub mod program;
 pub mod programs;
 pub mod queue;
 pub mod random;
@@ -28,7 +29,8 @@ pub mod traffic;
 pub mod workload;
 pub mod world;
 
-pub use host::{Crash, Host, Now, Program};
+pub use host::Host;
 pub use line::{Bursts, Faults, Line, LineConfig, LineCounters};
+pub use program::{Crash, Now, Program};
 pub use queue::{Discipline, QueueConfig};
 pub use world::{Fault, HostId, Incident, LinkConfig, LinkId, MS, ProgramId, SECOND, World};

@@ -20,7 +20,7 @@ pub struct Bursts {
     pub end: f64,
 }
 
-/// What may happen to frames behind the queue. Everything zero: nothing.
+/// Faults of frames behind the queue. Everything zero: nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Probability that a frame is lost.
@@ -59,13 +59,13 @@ pub struct Arrival {
     pub at_ns: u64,
     /// When its last bit has left the queue's end.
     pub sent_ns: u64,
-    /// What comes.
+    /// The frame.
     pub frame: Frame,
-    /// Whether others may overtake it.
+    /// True if others may overtake it.
     pub is_late: bool,
 }
 
-/// What a line did so far.
+/// Counters of a line so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineCounters {
     /// Frames and octets handed to it.
@@ -126,7 +126,7 @@ impl Line {
         }
     }
 
-    /// What it did so far.
+    /// Counters so far.
     pub fn counters(&self) -> LineCounters {
         let mut counters = self.counters;
         if let Before::Codel(codel) = &self.before {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use byname_sim::campaign::{self, CampaignOptions};
 use byname_sim::report;
-use byname_sim::study::{Effort, apart};
+use byname_sim::study::{Effort, cell};
 use clap::{Args, Parser, Subcommand};
 
 /// The production code in virtual time: random scenarios with checks after every step.
@@ -56,7 +56,7 @@ struct StudyArgs {
 
 #[derive(Debug, Args)]
 struct CampaignArgs {
-    /// How long, in seconds of the machine's clock.
+    /// Duration, in seconds of the machine's clock.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
     /// Seed of the first scenario; the others follow. Without it, one is made from the clock.
@@ -86,7 +86,7 @@ struct ReplayArgs {
 struct RunArgs {
     /// Hosts, links, files and readers, a line each; the README has the format.
     file: std::path::PathBuf,
-    /// What everything random is made from.
+    /// Seed of everything random.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -107,7 +107,7 @@ fn main() -> ExitCode {
             let effort = Effort { is_quick: args.quick, seed: args.seed };
             outcome(report::answer(&args.names, args.list, &effort, args.report.as_deref()))
         }
-        Command::Cell { words } => outcome(apart::answer(&words)),
+        Command::Cell { words } => outcome(cell::answer(&words)),
         Command::Run(args) => outcome(byname_sim::topology::run::print(&args.file, args.seed)),
         Command::Replay(args) => outcome(campaign::replay(args.seed, args.json)),
     }

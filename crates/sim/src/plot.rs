@@ -22,7 +22,7 @@ const POINTS_MAX: usize = 800;
 /// One axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// What it shows, with the unit.
+    /// The quantity shown, with the unit.
     pub label: String,
     /// Equal factors, not equal differences, are equally far apart.
     pub is_log: bool,
@@ -43,11 +43,11 @@ impl Axis {
 /// One line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What it is.
+    /// Kind.
     pub label: String,
     /// In the order in which they are joined.
     pub points: Vec<(f64, f64)>,
-    /// Whether each point shows: for few measurements, not for courses over time.
+    /// True if each point shows: for few measurements, not for courses over time.
     pub has_dots: bool,
 }
 

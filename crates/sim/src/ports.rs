@@ -8,8 +8,8 @@ use byname_packet::lp::{LpHeader, encode_header};
 
 use crate::check::{Ledger, Token};
 use crate::frame::Frame;
-use crate::host::Program;
 use crate::line::{Arrival, Line};
+use crate::program::Program;
 use crate::random::Random;
 
 /// Where a link ends.
@@ -41,7 +41,7 @@ pub(crate) struct Port {
     pub(crate) kind: Kind,
 }
 
-/// What the world has to plan.
+/// Events for the world to plan.
 pub(crate) enum Leaving {
     /// A frame comes to the other end of a line.
     Frame { line: usize, arrival: Arrival },

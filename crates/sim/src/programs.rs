@@ -1,4 +1,4 @@
-//! What runs on hosts besides the forwarder: production engines with everything around them made of
+//! Programs on hosts besides the forwarder: production engines with everything around them made of
 //! memory and virtual time.
 
 pub mod client;

@@ -4,7 +4,7 @@
 //! is exact but for CoDel, which decides when packets leave: the links of [`crate::World`] have
 //! [`crate::codel`], the bottleneck of [`crate::bottleneck`] has the control law on arrival.
 
-/// What a full queue does.
+/// Behaviour of a full queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
     /// Drops what does not fit.
@@ -21,20 +21,20 @@ pub enum Discipline {
 pub struct QueueConfig {
     /// Rate of the line behind it.
     pub bits_per_s: u64,
-    /// What may wait; two packets always may.
+    /// Limit of what waits; two packets always may.
     pub buffer_bytes: u64,
-    /// What it does when it is full, or long.
+    /// Behaviour when it is full, or long.
     pub discipline: Discipline,
 }
 
-/// What becomes of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It goes on.
     Leaves {
         /// When its last bit has left.
         at_ns: u64,
-        /// Whether it shall carry a congestion mark.
+        /// True if it shall carry a congestion mark.
         is_marked: bool,
     },
     /// It does not fit.

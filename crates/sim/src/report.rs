@@ -19,7 +19,7 @@ use crate::study::{Block, Effort, Section, Study, studies};
 pub struct Answer {
     /// Which.
     pub study: Study,
-    /// What it found.
+    /// Findings.
     pub section: Section,
     /// Time of all processors together.
     pub cpu_s: f64,
@@ -27,7 +27,7 @@ pub struct Answer {
     pub wall_s: f64,
 }
 
-/// What a page says about its making.
+/// Origin of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The day, as in 2026-11-21.

@@ -1,4 +1,4 @@
-//! Shapes of networks, with routes towards a publisher along the shortest ways.
+//! Shapes of networks, with routes towards a publisher along the shortest paths.
 //!
 //! A [`Topology`] is in a world. A [`plan::Plan`] is a network as data: [`shapes`] and [`sites`]
 //! make them, [`text`] reads and writes them.
@@ -19,7 +19,7 @@ use crate::world::{HostId, LinkConfig, LinkId, World};
 
 pub use plan::Plan;
 
-/// What a way that does not come nearer costs more.
+/// What a path that does not come nearer costs more.
 const DETOUR_COST: u64 = 1000;
 
 /// Hosts and links that were made together.
@@ -96,7 +96,7 @@ impl Topology {
     }
 
     /// Leads a prefix on every host towards `target`: over each link that comes nearer and, dearer,
-    /// over the others, as ways around.
+    /// over the others, as paths around.
     pub fn route(&self, world: &mut World, prefix: &Name, target: HostId) {
         let distance = self.distances(world, target);
         for (one, other, link) in &self.links {

@@ -1,5 +1,5 @@
-//! What a bottleneck and its flows look like at fixed intervals of virtual time: as text, of which
-//! a change is a diff (`tests/traces.rs`), and as plots for a report.
+//! State of a bottleneck and its flows at fixed intervals of virtual time: as text, of which
+//! a change is a diff (`tests/it/traces.rs`), and as plots for a report.
 
 use std::fmt::Write as _;
 
@@ -9,9 +9,9 @@ use crate::plot::{Axis, Plot, Series};
 /// One flow at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowSample {
-    /// Segments that may be under way.
+    /// Segments that may be in flight.
     pub window: usize,
-    /// Segments that are under way.
+    /// Segments that are in flight.
     pub in_flight: usize,
     /// Smoothed round trip; 0 before the first answer.
     pub rtt_ms: f64,
@@ -24,7 +24,7 @@ pub struct FlowSample {
 pub struct Sample {
     /// When.
     pub at_ns: u64,
-    /// How long a packet that comes now waits.
+    /// Time that a packet that comes now waits.
     pub queue_ms: f64,
     /// Packets that the queue dropped since the sample before.
     pub drop_count: u64,

@@ -15,7 +15,7 @@ use byname_transfer::fetch::{Fetch, FetchConfig, NackKind, SegmentRuns};
 use byname_transfer::flow::Flow;
 use byname_transfer::request::INTEREST_LIFETIME_MS;
 
-use crate::host::{Now, Program};
+use crate::program::{Now, Program};
 use crate::random::Random;
 
 /// Payload of a segment.
@@ -74,7 +74,7 @@ pub struct Job {
     pub segments: u64,
 }
 
-/// How a job went.
+/// The outcome of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     /// When it began.
@@ -83,7 +83,7 @@ pub struct Done {
     pub end_ns: u64,
     /// Segments that came.
     pub segments: u64,
-    /// Whether all came.
+    /// True if all came.
     pub is_whole: bool,
 }
 
@@ -127,12 +127,12 @@ impl Sink {
         self.course.as_ref().map_or(&[], |(_, counts)| counts)
     }
 
-    /// What has ended.
+    /// Jobs that have ended.
     pub fn done(&self) -> &[Done] {
         &self.done
     }
 
-    /// Whether nothing is left to do.
+    /// True if nothing is left to do.
     pub fn is_idle(&self) -> bool {
         self.active.is_none() && self.jobs.is_empty()
     }

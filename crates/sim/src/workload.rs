@@ -1,4 +1,4 @@
-//! What people do with a network of names: catalogues of files, and who asks for what when.
+//! Use of a network of names: catalogues of files, and who asks for what when.
 //!
 //! A workload is a list of [`Request`]s, made from a seed before the world begins; a [`Consumer`]
 //! carries out its list and keeps a [`Record`] of each. The makers ([`make`]) know kinds of
@@ -6,7 +6,7 @@
 //! [`Scene`] puts a catalogue, its publisher and consumers on a topology and says afterwards what
 //! crossed which link.
 //!
-//! Invariants: requests begin in the order of their start; at most `parallel_max` are under way at
+//! Invariants: requests begin in the order of their start; at most `parallel_max` are in flight at
 //! a consumer; every octet that a consumer is handed is compared with what was published.
 
 mod account;
@@ -25,7 +25,7 @@ use crate::disk::Disk;
 
 pub use account::{Account, LinkBytes, tree_links};
 pub use consumer::Consumer;
-pub use routing::{hop_counts, shortest_way};
+pub use routing::{hop_counts, shortest_path};
 pub use scene::{Scene, plain_link};
 
 /// A file that somebody publishes.
@@ -35,7 +35,7 @@ pub struct Published {
     pub name: Name,
     /// Where it lies on the publisher's disk.
     pub path: String,
-    /// What its octets are made from.
+    /// Seed of its octets.
     pub seed: u64,
     /// Octets.
     pub size: u64,
@@ -77,7 +77,7 @@ impl Catalogue {
     }
 }
 
-/// What of a file is wanted.
+/// Parts of a file that are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
     /// All of it.
@@ -93,11 +93,11 @@ pub struct Request {
     pub start_ns: u64,
     /// Of which file.
     pub file: Published,
-    /// What of it.
+    /// Parts of it.
     pub part: Part,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     /// When it was begun.
@@ -113,7 +113,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Whether everything came.
+    /// True if everything came.
     pub fn is_complete(&self) -> bool {
         self.ended_ns.is_some() && self.error.is_none()
     }

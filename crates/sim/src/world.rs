@@ -2,6 +2,7 @@
 //! time is equal, so that a seed and a scenario give one history.
 
 mod history;
+mod incident;
 mod promises;
 
 use byname_forwarder::{Config, DropReason};
@@ -9,11 +10,14 @@ use byname_packet::Name;
 use thiserror::Error;
 
 use crate::agenda::{Agenda, Due};
-use crate::host::{Crash, Host, Now, Program};
+use crate::host::Host;
 use crate::line::{Line, LineConfig, LineCounters};
 use crate::ports::{Leaving, Place, Wire};
+use crate::program::{Now, Program};
 use crate::random::Random;
 use history::History;
+
+pub use incident::Incident;
 
 /// Wall clock at the start: 2026-11-21.
 pub const START_UNIX_NS: u64 = 1_795_248_000_000_000_000;
@@ -50,70 +54,6 @@ pub struct LinkConfig {
     pub mtu_bytes: Option<usize>,
 }
 
-/// Something that happens to the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Incident {
-    /// A link loses everything from now on; the hosts notice at once, or not at all.
-    Cut {
-        /// Which.
-        link: LinkId,
-        /// Whether the faces go down.
-        is_noticed: bool,
-    },
-    /// A link works again.
-    Restore {
-        /// Which.
-        link: LinkId,
-    },
-    /// Many links are cut at once: see [`World::add_group`].
-    Part {
-        /// Which.
-        group: GroupId,
-        /// Whether the faces go down.
-        is_noticed: bool,
-    },
-    /// They all work again.
-    Heal {
-        /// Which.
-        group: GroupId,
-    },
-    /// A link is cut and restored again and again.
-    Flap {
-        /// Which.
-        link: LinkId,
-        /// For how long it is down, and then up.
-        down_ns: u64,
-        /// See `down_ns`.
-        up_ns: u64,
-        /// No cut begins later.
-        until_ns: u64,
-        /// Whether the faces go down.
-        is_noticed: bool,
-    },
-    /// A forwarder ends without a word.
-    Crash {
-        /// Whose.
-        host: HostId,
-    },
-    /// It starts again, with its configuration and nothing else.
-    Restart {
-        /// Whose.
-        host: HostId,
-    },
-    /// A program ends without a word.
-    CrashProgram {
-        /// Which.
-        program: ProgramId,
-        /// With what is lost.
-        how: Crash,
-    },
-    /// It starts again over what it has on its disk.
-    RestartProgram {
-        /// Which.
-        program: ProgramId,
-    },
-}
-
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{what}, on {host} after {at_ns} ns")]
@@ -122,7 +62,7 @@ pub struct Fault {
     pub at_ns: u64,
     /// On which host.
     pub host: String,
-    /// What.
+    /// The fact.
     pub what: String,
 }
 
@@ -173,7 +113,7 @@ impl World {
         self.now_ns
     }
 
-    /// What everything random was made from.
+    /// Seed of everything random.
     pub fn seed(&self) -> u64 {
         self.seed
     }

@@ -25,7 +25,7 @@ use listener::{Bounded, Bounds};
 /// Connections served at a time. One more takes the place of an idle one, or waits while none is.
 pub const CONNECTIONS_MAX: usize = 32;
 
-/// How long one connection lives, whatever it does.
+/// Time that one connection lives, whatever it does.
 pub const CONNECTION_LIFETIME: Duration = Duration::from_secs(30);
 
 /// How long a request may take to come and to be answered.
@@ -42,7 +42,7 @@ pub enum ServeError {
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
     /// The thread or its runtime cannot be had.

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How long to rest when no connection can be taken, for example for want of descriptors.
+/// Pause when no connection can be taken, for example for want of descriptors.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The empty line after which a request without content is whole.

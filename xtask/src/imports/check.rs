@@ -10,7 +10,7 @@ const CIRCLE_FILES_MAX: usize = 3;
 
 /// Wings that work on what they are given, by crate.
 const WITHOUT_IO: [(&str, &str); 2] = [("client", "engine"), ("client", "lookup")];
-/// What such a wing never names.
+/// Paths that such a wing never names.
 const IO_PATHS: [&[&str]; 5] =
     [&["std", "io"], &["std", "fs"], &["std", "thread"], &["std", "net"], &["byname_io"]];
 

@@ -5,7 +5,7 @@ use super::modules::{Definition, Modules};
 /// Aliases followed for one path, so that names which import each other come to an end.
 const ALIASES_MAX: usize = 32;
 
-/// What a path leads to.
+/// Target of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
     /// Something that the module with this index defines.

@@ -65,7 +65,7 @@ pub(super) fn check(graph: &Graph, sources: &[Source]) -> Vec<Finding> {
     findings
 }
 
-/// Whether a manifest line is the entry of a dependency.
+/// True if a manifest line is the entry of a dependency.
 pub(super) fn names_package(line: &str, package: &str) -> bool {
     line.trim_start()
         .trim_start_matches('"')

@@ -1,4 +1,4 @@
-//! What every crate must have: a README, and dependency versions only in the root manifest.
+//! Rules for every crate: a README, and dependency versions only in the root manifest.
 
 use crate::finding::Finding;
 use crate::graph::{Graph, Member};

@@ -80,7 +80,7 @@ fn local_path(line: &str) -> Option<&str> {
     Some(&line[start..end])
 }
 
-/// Whether a path may begin after `before`: it is not the middle of a longer one. What follows
+/// True if a path may begin after `before`: it is not the middle of a longer one. What follows
 /// `://` is a beginning, as in `unix:///…`.
 fn begins_path(before: &str) -> bool {
     let goes_on = |c: char| c.is_alphanumeric() || "_-.%~})/".contains(c);

@@ -1,8 +1,8 @@
-//! What is going to happen, in the order of time and, at one instant, of its planning.
+//! The agenda, in the order of time and, at one instant, of its planning.
 //!
 //! Most of it is planned in the order in which it happens: what enters a line first leaves it
 //! first. Such events wait in lanes, where they cost an addition; only the others need a heap,
-//! and with it the logarithm of what is under way.
+//! and with it the logarithm of what is in flight.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -57,7 +57,7 @@ impl<E: Copy + Ord> Timeline<E> {
         planned.map(|(at_ns, _, event)| (at_ns, event))
     }
 
-    /// How many events were planned so far.
+    /// Number of events planned so far.
     pub(super) fn count(&self) -> u64 {
         self.count
     }

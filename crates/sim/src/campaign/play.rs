@@ -1,5 +1,6 @@
 //! A scenario, played.
 
+mod aftermath;
 mod backups;
 mod clients;
 
@@ -12,8 +13,8 @@ use backups::first_disk;
 
 use super::plan::{Plan, SitePlan, Trouble};
 use crate::disk::Disk;
-use crate::host::Crash;
 use crate::line::Faults;
+use crate::program::Crash;
 use crate::programs::{DiskTimes, Download, Order, Publisher};
 use crate::random::Random;
 use crate::topology::Topology;
@@ -36,10 +37,10 @@ const AGAIN_NS: u64 = 10 * SECOND;
 const AFTERMATH_NS: u64 = 5 * SECOND;
 /// When the first states of all files were written.
 const FIRST_UNIX_NS: u64 = START_UNIX_NS - 3600 * SECOND;
-/// What a way that does not come nearer costs more.
+/// What a path that does not come nearer costs more.
 const DETOUR_COST: u64 = 1000;
 
-/// What became of a scenario.
+/// The outcome of a scenario.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Its seed.
@@ -50,7 +51,7 @@ pub struct Report {
     pub events: u64,
     /// Virtual time that passed.
     pub virtual_ns: u64,
-    /// What distinguishes this history from others.
+    /// Digest of this history.
     pub digest: u64,
     /// Files read to the end.
     pub completed: u64,
@@ -76,7 +77,7 @@ struct Stage<'a> {
     states: Vec<(State, u64)>,
     completed: u64,
     failed: u64,
-    /// How long a reader may neither go on nor give up.
+    /// Time that a reader may neither go on nor give up.
     patience_ns: u64,
 }
 
@@ -384,51 +385,6 @@ impl<'a> Stage<'a> {
         publisher.expect("a publisher").disk_mut()
     }
 
-    fn wait_for_readers(&mut self, limit_ns: u64, promise: &str) -> Result<(), Fault> {
-        while self.world.now_ns() < limit_ns {
-            self.slice(limit_ns)?;
-            if (0..self.readers.len()).all(|number| self.reader(number).outcome().is_some()) {
-                (0..self.readers.len()).for_each(|number| self.count_outcome(number));
-                return Ok(());
-            }
-        }
-        let is_late = |number: &usize| self.reader(*number).outcome().is_none();
-        let number = (0..self.readers.len()).find(is_late).unwrap_or_default();
-        let what = format!("{promise}: reader {number} has {} octets", self.reader(number).bytes());
-        Err(self.fault(number, what))
-    }
-
-    fn expect_all_read(&self) -> Result<(), Fault> {
-        for number in 0..self.readers.len() {
-            let reader = self.reader(number);
-            let site = &self.plan.sites[self.plan.readers[number].site];
-            let size = site.versions.last().map_or(0, |version| version.size);
-            let outcome = reader.outcome();
-            if outcome != Some(&Ok(())) || reader.bytes() != size {
-                let what = format!(
-                    "what is published can be read when all is well: reader {number} has {} of \
-                     {size} octets, {outcome:?}",
-                    reader.bytes()
-                );
-                return Err(self.fault(number, what));
-            }
-        }
-        Ok(())
-    }
-
-    fn expect_rest(&self) -> Result<(), Fault> {
-        for host in &self.hosts {
-            let host = self.world.host(*host);
-            let pending = host.forwarder().map_or(0, |forwarder| forwarder.pending_count());
-            if pending > 0 {
-                let what = format!("no Interest outlives its lifetime: {pending} are pending");
-                let (at_ns, host) = (self.world.now_ns(), host.name.clone());
-                return Err(Fault { at_ns, host, what });
-            }
-        }
-        Ok(())
-    }
-
     /// Of times, counts and octets that follow from everything that happened.
     fn digest(&self) -> u64 {
         let mut figures = vec![self.world.event_count(), self.world.now_ns()];
@@ -459,7 +415,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// How long a reader of a scenario may neither go on nor give up.
+/// Time that a reader of a scenario may neither go on nor give up.
 ///
 /// By its own time-outs it gives up what it asks for after a silence, noticed at the next
 /// retransmission; losses and outages are no excuse for more, they are what these times are for.

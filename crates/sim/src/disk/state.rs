@@ -1,5 +1,6 @@
-//! What a publisher keeps for its next life: in memory, or in a real state directory, as production
-//! has it. A crash finds the directory as it was at that moment: nothing is closed properly.
+//! State that a publisher keeps for its next life: in memory, or in a real state directory, as
+//! production has it. A crash finds the directory as it was at that moment: nothing is closed
+//! properly.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! What must hold at a host after every step: its tables are bounded, and its forwarder says only
-//! what somebody asked for.
+//! Promises that hold at a host after every step: its tables are bounded, and its forwarder says
+//! only what somebody asked for.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ impl Host {
         self.ports.ledger = Some(Box::default());
     }
 
-    /// What is wrong with the forwarder, by its own tables and by what it said.
+    /// The fault in the forwarder, by its own tables and by what it said.
     pub(crate) fn forwarder_fault(&mut self, now_ns: u64) -> Option<String> {
         let forwarder = self.forwarder.as_ref()?;
         let pending = forwarder.pending_count();

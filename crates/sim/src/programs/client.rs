@@ -18,7 +18,7 @@ use byname_security::key::KeyId;
 use tempfile::TempDir;
 
 use super::local_disk::{Content, LocalDisk};
-use crate::host::{Crash, Now, Program};
+use crate::program::{Crash, Now, Program};
 use crate::random::Random;
 use crate::world::MS;
 
@@ -29,7 +29,7 @@ const PAUSE_NS: u64 = MS / 10;
 /// Lives and attempts that are remembered with what became of them.
 const ENDS_MAX: usize = 1000;
 
-/// What to fetch.
+/// A fetch.
 #[derive(Clone, Debug)]
 pub struct ClientOrder {
     /// Published name of the file, or of the directory.
@@ -38,9 +38,9 @@ pub struct ClientOrder {
     pub anchor: (Name, KeyId),
     /// Below the directory of the client: the file, or the directory that a tree goes to.
     pub target: PathBuf,
-    /// Whether it is a directory with everything below it.
+    /// True if it is a directory with everything below it.
     pub is_tree: bool,
-    /// What may come to stand where: paths below the directory of the client.
+    /// Contents that may come to stand where: paths below the directory of the client.
     pub versions: BTreeMap<PathBuf, Vec<Content>>,
     /// As for every client.
     pub options: DownloadOptions,
@@ -52,14 +52,14 @@ pub struct ClientOrder {
     pub again_ns: Option<u64>,
 }
 
-/// What all lives of a client came to.
+/// Totals of all lives of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Octets that came over the network and were proved.
+    /// Octets that came over the network and were verified.
     pub fetched: u64,
     /// Octets that were there already: counted again by every life that finds them.
     pub reused: u64,
-    /// Pieces that were not genuine.
+    /// Pieces that did not verify.
     pub refused: u64,
     /// Transfers begun.
     pub begun: u64,
@@ -92,7 +92,7 @@ struct State {
     disk: Arc<LocalDisk>,
     transfer: Option<Transfer>,
     random: Random,
-    /// Whether there is somebody to connect to, by seat.
+    /// True if there is somebody to connect to, by seat.
     faces: Vec<bool>,
     /// The seat whose connection is in use.
     active: usize,
@@ -159,7 +159,7 @@ impl Client {
         self.state.borrow().directory.path().to_owned()
     }
 
-    /// What all its lives came to.
+    /// Totals of all its lives.
     pub fn tally(&self) -> Tally {
         *self.state.borrow().tally.borrow()
     }

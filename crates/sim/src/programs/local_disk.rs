@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use crate::disk::content;
 use crate::random::Random;
 
-/// What a disk loses at once.
+/// Losses of a disk at once.
 const PAGE_BYTES: u64 = 4096;
 
 /// How likely it is, of each step, that it goes wrong.
@@ -41,7 +41,7 @@ pub struct DiskFaults {
     pub octets_free: Option<u64>,
 }
 
-/// What a disk has seen.
+/// Events of a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskCounters {
     /// Steps that went wrong on purpose.
@@ -91,12 +91,12 @@ impl LocalDisk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What goes wrong from now on.
+    /// Faults from now on.
     pub fn set_faults(&self, faults: DiskFaults) {
         self.inner().faults = faults;
     }
 
-    /// What happened so far.
+    /// The history so far.
     pub fn counters(&self) -> DiskCounters {
         self.inner().counters
     }
@@ -138,7 +138,7 @@ impl LocalDisk {
         }
     }
 
-    /// Whether this version stands at a target.
+    /// True if this version stands at a target.
     pub fn is_there(&self, target: &Path, version: Content) -> bool {
         File::open(target).is_ok_and(|file| is_whole(&file, version))
     }

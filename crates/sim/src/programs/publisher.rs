@@ -21,12 +21,12 @@ use byname_transfer::server::{
 };
 
 use crate::disk::{Disk, File, Trouble};
-use crate::host::{Crash, Now, Program};
+use crate::program::{Crash, Now, Program};
 use crate::random::Random;
 
 use directories::Wanted;
 
-/// How long the disk takes.
+/// Time that the disk takes.
 #[derive(Clone, Copy, Debug)]
 pub struct DiskTimes {
     /// Anything that is not reading content.

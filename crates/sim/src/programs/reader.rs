@@ -20,7 +20,7 @@ use byname_transfer::sharing::PROMPT_RESERVE;
 use byname_transfer::versions::{NAMES_MAX, VersionMemory};
 
 use crate::disk::content;
-use crate::host::{Now, Program};
+use crate::program::{Now, Program};
 use crate::programs::interest;
 use crate::random::Random;
 
@@ -31,7 +31,7 @@ pub struct Order {
     pub name: Name,
     /// Prefix and key of its publisher.
     pub anchor: (Name, KeyId),
-    /// What the file's octets are made from, one for each version that may be seen.
+    /// Seeds of the file's octets, one for each version that may be seen.
     pub seeds: Vec<u64>,
     /// Congestion control.
     pub congestion: Congestion,
@@ -101,7 +101,7 @@ impl Download {
         self.order.start_ns
     }
 
-    /// How it ended, if it did.
+    /// The outcome, if it has ended.
     pub fn outcome(&self) -> Option<&Result<(), ReadError>> {
         match &self.stage {
             Stage::Done(outcome) => Some(outcome),

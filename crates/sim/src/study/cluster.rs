@@ -17,7 +17,7 @@ use crate::topology::{Topology, shapes};
 use crate::traffic::{Job, SEGMENT_BYTES, Sink, Source};
 use crate::world::{Fault, HostId, MS, ProgramId, SECOND, World};
 
-/// What this answers.
+/// The question that this answers.
 pub const QUESTION: &str = "What does simulating 128 machines for ten minutes cost?";
 
 /// Segments of a block.
@@ -29,7 +29,7 @@ const BLOCKS: u64 = 64;
 /// there (Table 1: 1000 GB in 106 minutes, 157 MB/s).
 const PAUSE_NS: u64 = 3_400 * MS;
 
-/// What to play.
+/// A scenario to play.
 #[derive(Clone, Debug)]
 pub struct Room {
     /// The network; machines are the hosts whose names begin with `h`.
@@ -44,7 +44,7 @@ pub struct Room {
     pub seed: u64,
 }
 
-/// How it went.
+/// The outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Machines, and hosts altogether.

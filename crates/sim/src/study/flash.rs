@@ -30,20 +30,20 @@ pub struct Case {
     pub depth: u32,
     /// Octets of the object.
     pub object_bytes: u64,
-    /// Whether forwarders keep what passes.
+    /// True if forwarders keep what passes.
     pub has_stores: bool,
-    /// What everything random is made from.
+    /// Seed of everything random.
     pub seed: u64,
 }
 
 impl Case {
-    /// How many want the object.
+    /// Number of readers that want the object.
     pub fn readers(&self) -> usize {
         self.arity.pow(self.depth)
     }
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Octets that left the origin.
@@ -52,7 +52,7 @@ pub struct Outcome {
     pub link_bytes: u64,
     /// From the first request until each had it, in the order of time.
     pub had_it_ns: Vec<u64>,
-    /// How long each waited, in the order of length.
+    /// Waiting times, in the order of length.
     pub waited_ns: Vec<u64>,
 }
 

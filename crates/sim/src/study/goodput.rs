@@ -1,4 +1,4 @@
-//! What one flow makes of a path: rate by round trip by loss, the default control beside CUBIC.
+//! Goodput of one flow on a path: rate by round trip by loss, the default control beside CUBIC.
 //!
 //! Real flow, real fetch, packets without content ([`crate::bottleneck`]); one cell is repeated
 //! with real forwarders, server and reader, to show that this says the same.
@@ -38,7 +38,7 @@ struct Cell {
     rtt_ms: u64,
     loss: f64,
     congestion: Congestion,
-    /// Segments of one file that may be under way.
+    /// Segments of one file that may be in flight.
     room: usize,
 }
 
@@ -212,7 +212,7 @@ fn limits(section: &mut Section, effort: &Effort) {
          looks for more). Two other bounds of the production code are lower. A forwarder's table \
          of pending Interests has {pit} entries by default: {:.0} Gbit/s at 200 ms; more is \
          refused with a Nack until `pit_entries` is raised. One file has at most {SEGMENTS_MAX} \
-         segments under way, because the nodes that prove them take memory; more needs several \
+         segments in flight, because the nodes that verify them take memory; more needs several \
          files at a time, which share the flow. With that bound, at 0.01 % loss:",
         pit as f64 * 8192.0 * 8.0 / 0.2 / 1e9
     ));

@@ -22,16 +22,16 @@ const DELAY_NS: u64 = 10 * MS;
 pub enum Kind {
     /// Files of this size, four at a time.
     Bulk {
-        /// How many.
+        /// Count.
         files: usize,
         /// Octets of each.
         size: u64,
     },
     /// Files of 100 octets to 256 KiB.
     Small {
-        /// How many.
+        /// Count.
         files: usize,
-        /// How many at a time.
+        /// Number at a time.
         parallel: usize,
     },
     /// Vectors of ranges of one file.
@@ -43,7 +43,7 @@ pub enum Kind {
     },
 }
 
-/// What it cost.
+/// The cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Octets that were wanted.

@@ -21,7 +21,7 @@ pub const QUESTION: &str =
 const ROUTERS: usize = 6;
 const START_NS: u64 = 2 * SECOND;
 const SAMPLE_NS: u64 = 50 * MS;
-/// How long a routing protocol takes to see that somebody is gone.
+/// Time that a routing protocol takes to see that somebody is gone.
 const NOTICE_NS: u64 = SECOND;
 
 /// One run.
@@ -33,17 +33,17 @@ pub struct Case {
     pub mbit_per_s: u64,
     /// What is done about the dead.
     pub remedy: Remedy,
-    /// What everything random is made from.
+    /// Seed of everything random.
     pub seed: u64,
 }
 
 /// What is done about holders that do not answer any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Nobody is told; forwarders have the default strategy, which prefers the way that costs
+    /// Nobody is told; forwarders have the default strategy, which prefers the path that costs
     /// least and tries others when an Interest is repeated.
     Nothing,
-    /// Nobody is told; forwarders measure which way answers (strategy `asf`).
+    /// Nobody is told; forwarders measure which path answers (strategy `asf`).
     Measuring,
     /// Routes to the dead are taken back a second later; default strategy.
     Routing,
@@ -86,7 +86,7 @@ impl Case {
     }
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Readers, and those that got all of it.

@@ -1,4 +1,4 @@
-//! What the studies of one bottleneck share: how it is made, and what is measured on it.
+//! Common parts of the studies of one bottleneck: how it is made, and what is measured on it.
 
 use byname_transfer::fetch::Class;
 

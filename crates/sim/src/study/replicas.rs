@@ -1,10 +1,10 @@
-//! What replication costs on the links: replicas that pull from each other's caches against a
+//! Costs of replication on the links: replicas that pull from each other's caches against a
 //! pipeline from node to node.
 //!
 //! The network is the 16-node cluster of "Hadoop on Named Data Networking" (Gibbens and others,
 //! POMACS 1(1), 2017, Fig. 5): a root router, four routers, four hosts at each, links of 1 Gbit/s.
-//! Ours is simulated; the pipeline is computed from shortest ways, since TCP sends every octet
-//! once over each link of a way if nothing is lost.
+//! Ours is simulated; the pipeline is computed from shortest paths, since TCP sends every octet
+//! once over each link of a path if nothing is lost.
 
 use byname_forwarder::Config;
 
@@ -12,7 +12,7 @@ use super::{Effort, Section, on_all_processors};
 use crate::plot::{Axis, Plot, Series};
 use crate::random::Random;
 use crate::topology::{Topology, shapes};
-use crate::workload::{Account, Catalogue, Scene, make, shortest_way, tree_links};
+use crate::workload::{Account, Catalogue, Scene, make, shortest_path, tree_links};
 use crate::world::{HostId, SECOND, World};
 
 /// UDP payload that fits an Ethernet frame of 1500 octets.
@@ -104,7 +104,7 @@ impl Mode {
     }
 }
 
-/// What crossed the links of the cluster.
+/// Traffic that crossed the links of the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Sent and received by the sixteen hosts, headers of all layers included.
@@ -168,7 +168,7 @@ pub fn trips(nodes: &[usize]) -> (usize, usize) {
     let mut world = World::new(0);
     let topology = cluster(&mut world, &Config::default());
     let host = |number: usize| topology.hosts[place_of(number)];
-    let hops = |pair: &[usize]| shortest_way(&topology, host(pair[0]), host(pair[1])).len() - 1;
+    let hops = |pair: &[usize]| shortest_path(&topology, host(pair[0]), host(pair[1])).len() - 1;
     let readers: Vec<HostId> = nodes[1..].iter().map(|node| host(*node)).collect();
     let tree = tree_links(&topology, host(nodes[0]), &readers).len();
     (nodes.windows(2).map(hops).sum(), tree)
@@ -185,7 +185,7 @@ pub fn run(effort: &Effort) -> Section {
         "The 16-node tree of Gibbens and others (POMACS 2017, Fig. 5), all links 1 Gbit/s. One \
          object of {} MiB lies on one host and is pulled by R − 1 others, through real forwarders \
          over UDP with an MTU of 1500. Octets count with all headers down to Ethernet. The \
-         pipeline is a calculation: each hop of the shortest way from node to node carries the \
+         pipeline is a calculation: each hop of the shortest path from node to node carries the \
          object once, times {PIPELINE_FACTOR:.3} for headers, acknowledgements and HDFS's \
          checksums; nothing for lost packets or set-up. The paper measures 1 GB (its Fig. 6); \
          what counts here are multiples of the object's size B.",
@@ -228,7 +228,7 @@ fn by_count(section: &mut Section, object_bytes: u64, counts: &[usize], seed: u6
     section.plot(plot("replicas-hosts", "Octets at the hosts, by replicas", &host_rows));
     section.paragraph(
         "On all links together, both directions, in multiples of B. The ideal is the number of \
-         links of the tree of shortest ways from the first node to the others.",
+         links of the tree of shortest paths from the first node to the others.",
     );
     section
         .table(&[&["R", "ideal", "pipeline (computed)"], &modes[..]].concat(), link_rows.clone());

@@ -1,6 +1,6 @@
-//! How long a reader goes without answers when a link on its way is cut.
+//! Time that a reader goes without answers when a link on its path is cut.
 //!
-//! One reader fetches without end from one source; at three seconds a link of its way is cut. What
+//! One reader fetches without end from one source; at three seconds a link of its path is cut. What
 //! counts is the longest silence after that, and when goodput is back at nine tenths of what it
 //! was. The links around the cut can carry as much, so that is possible.
 
@@ -15,20 +15,20 @@ use crate::topology::{Topology, shapes, sites};
 use crate::traffic::{Job, SEGMENT_BYTES, Sink, Source};
 use crate::world::{Fault, HostId, Incident, LinkId, MS, ProgramId, SECOND, World};
 
-/// What this answers.
+/// The question that this answers.
 pub const QUESTION: &str =
-    "How long does a reader go without answers when a link on its way is cut?";
+    "How long does a reader go without answers when a link on its path is cut?";
 
 /// When the link is cut.
 const CUT_NS: u64 = 3 * SECOND;
-/// How long before that goodput is taken for what it was.
+/// Time before the cut over which goodput counts as normal.
 const BEFORE_MS: usize = 500;
 /// Goodput is compared over this.
 const WINDOW_MS: usize = 100;
-/// If no more than that is missing so soon after the cut, goodput was never away: the other way was
-/// taken at once, or before.
+/// If no more than that is missing so soon after the cut, goodput was never away: the other path
+/// was taken at once, or before.
 const AT_ONCE_MS: usize = 500;
-/// What counts as back.
+/// Goodput that counts as back.
 const BACK: f64 = 0.9;
 /// Rate of all links.
 const LINE_BITS_PER_S: u64 = 200_000_000;
@@ -48,7 +48,7 @@ pub enum Learns {
     },
 }
 
-/// What to try.
+/// A case to try.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The network.
@@ -67,7 +67,7 @@ pub struct Case {
     pub seed: u64,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The longest time without an answer after the cut, in milliseconds.
@@ -82,7 +82,7 @@ pub struct Outcome {
     /// Interests that the reader repeated.
     pub repeated: u64,
     /// Way to the source before and after, without queues, in milliseconds.
-    pub way_ms: (f64, f64),
+    pub path_ms: (f64, f64),
     /// Segments that came in each millisecond.
     pub course: Vec<u32>,
 }
@@ -125,12 +125,12 @@ fn stage(case: &Case) -> Stage {
 pub fn measure(case: &Case) -> Result<Outcome, Fault> {
     let mut stage = stage(case);
     let end_ns = CUT_NS + case.seconds * SECOND;
-    let way = |stage: &Stage, without: &[LinkId]| {
+    let path = |stage: &Stage, without: &[LinkId]| {
         let Stage { topology, world, source, .. } = stage;
         let distances = Distances::new(topology, world, &[*source], without);
         distances.from(stage.reader).map_or(f64::NAN, |us| us as f64 / 1e3)
     };
-    let way_ms = (way(&stage, &[]), way(&stage, &[stage.cut]));
+    let path_ms = (path(&stage, &[]), path(&stage, &[stage.cut]));
     let is_noticed = case.learns == Learns::Ends;
     stage.world.plan(CUT_NS, Incident::Cut { link: stage.cut, is_noticed });
     if let Learns::Routing { after_ns } = case.learns {
@@ -144,10 +144,10 @@ pub fn measure(case: &Case) -> Result<Outcome, Fault> {
     let mut course = sink.course().to_vec();
     course.resize((end_ns / MS) as usize, 0);
     let repeated = sink.asked().saturating_sub(sink.received());
-    Ok(judge(course, repeated, way_ms))
+    Ok(judge(course, repeated, path_ms))
 }
 
-fn judge(course: Vec<u32>, repeated: u64, way_ms: (f64, f64)) -> Outcome {
+fn judge(course: Vec<u32>, repeated: u64, path_ms: (f64, f64)) -> Outcome {
     let cut = (CUT_NS / MS) as usize;
     let mean = |range: &[u32]| {
         range.iter().map(|count| f64::from(*count)).sum::<f64>() / range.len().max(1) as f64
@@ -158,7 +158,7 @@ fn judge(course: Vec<u32>, repeated: u64, way_ms: (f64, f64)) -> Outcome {
     let was_never_away = at_once.all(|window| mean(window) >= BACK * before);
     let silences = after.split(|count| *count > 0).map(<[u32]>::len);
     let silence_ms = silences.max().unwrap_or(0) as u64;
-    // Not before the silence: what was under way still comes.
+    // Not before the silence: what was in flight still comes.
     let silent_until = after
         .windows(silence_ms.max(1) as usize)
         .position(|window| window.iter().all(|count| *count == 0))
@@ -174,17 +174,17 @@ fn judge(course: Vec<u32>, repeated: u64, way_ms: (f64, f64)) -> Outcome {
         back_ms: if was_never_away { Some(0) } else { back.map(|at| (silent_until + at) as u64) },
         share: mean(last) / before.max(f64::MIN_POSITIVE),
         repeated,
-        way_ms,
+        path_ms,
         course,
     }
 }
 
-/// Networks with a way around, and the link that is cut.
+/// Networks with a path around, and the link that is cut.
 fn networks() -> Vec<(&'static str, Plan, [&'static str; 4])> {
     let even = link(LINE_BITS_PER_S, 2 * MS);
     let mut lhc = sites::lhc();
     for link in &mut lhc.links {
-        // A reader of a Tier 2 with its own limit: all ways can carry it.
+        // A reader of a Tier 2 with its own limit: all paths can carry it.
         link.config.line.queue.bits_per_s = LINE_BITS_PER_S;
     }
     vec![
@@ -212,7 +212,7 @@ pub fn run(effort: &Effort) -> Section {
     let mut section = Section::new("Time to reroute after a cut link");
     section.paragraph(
         "One reader and one source over links of 200 Mbit/s, no content stores; at 3 s a link on \
-         the way is cut. Routes, `nearer`: to neighbours that are nearer to the source than the \
+         the path is cut. Routes, `nearer`: to neighbours that are nearer to the source than the \
          host itself, so that no Interest goes in circles; `around`: also to others that reach the \
          source without coming back, dearer, as NLSR finds them. Which is used is up to the \
          strategy. Silence is the longest time without an answer after the cut; `back` is the time \
@@ -237,7 +237,7 @@ pub fn run(effort: &Effort) -> Section {
         "routes",
         "who learns",
         "strategy",
-        "way before → after, ms",
+        "path before → after, ms",
         "before",
         "silence, ms",
         "back, ms",
@@ -245,30 +245,49 @@ pub fn run(effort: &Effort) -> Section {
         "repeated",
     ];
     section.table(&head, rows);
-    draw(&mut section, &found, "reroute", ("ring of 6", "next to the reader", &["around"]));
-    draw(&mut section, &found, "reroute-fat-tree", ("fat tree", "", &["nearer", "around"]));
+    let ring = Chart {
+        name: "reroute",
+        network: "ring of 6",
+        cut: "next to the reader",
+        routes: &["around"],
+    };
+    draw(&mut section, &found, &ring);
+    let fat_tree = Chart {
+        name: "reroute-fat-tree",
+        network: "fat tree",
+        cut: "",
+        routes: &["nearer", "around"],
+    };
+    draw(&mut section, &found, &fat_tree);
     section
 }
 
-/// Goodput in the networks whose name begins and ends so, with these routes; where routing learns
-/// of the cut, its first second is as if nobody knew, so that is left out.
-fn draw(
-    section: &mut Section,
-    found: &[([&str; 4], Outcome)],
-    name: &str,
-    (network, cut, wanted): (&str, &str, &[&str]),
-) {
+/// Runs whose goodput is drawn together.
+struct Chart {
+    name: &'static str,
+    /// How the name of the network begins.
+    network: &'static str,
+    /// How it ends.
+    cut: &'static str,
+    routes: &'static [&'static str],
+}
+
+/// Goodput over time; where routing learns of the cut, its first second is as if nobody knew, so
+/// that is left out.
+fn draw(section: &mut Section, found: &[([&str; 4], Outcome)], chart: &Chart) {
     let mut series = Vec::new();
     for ([case, routes, who, strategy], outcome) in found {
-        let is_it = case.starts_with(network) && case.ends_with(cut) && wanted.contains(routes);
+        let is_it = case.starts_with(chart.network)
+            && case.ends_with(chart.cut)
+            && chart.routes.contains(routes);
         if is_it && *who != LEARNS[2].0 {
             series.push(curve(&format!("{strategy}, {who} know, {routes}"), outcome));
         }
     }
     if !series.is_empty() {
         section.plot(Plot {
-            name: name.to_owned(),
-            title: format!("Goodput around a cut at 3 s, {network}"),
+            name: chart.name.to_owned(),
+            title: format!("Goodput around a cut at 3 s, {}", chart.network),
             x: Axis::linear("seconds"),
             y: Axis::linear("Mbit/s"),
             series,
@@ -276,7 +295,7 @@ fn draw(
     }
 }
 
-/// What is tried, with the words for it.
+/// Cases, with the words for them.
 fn cases(effort: &Effort) -> Vec<([&'static str; 4], Case)> {
     let (count, seconds) = if effort.is_quick { (1, 3) } else { (usize::MAX, 10) };
     let mut cases = Vec::new();
@@ -297,7 +316,7 @@ fn cases(effort: &Effort) -> Vec<([&'static str; 4], Case)> {
 fn row(words: [&str; 4], it: &Outcome) -> Vec<String> {
     let mut row: Vec<String> = words.map(str::to_owned).into();
     row.extend([
-        format!("{:.1} → {:.1}", it.way_ms.0, it.way_ms.1),
+        format!("{:.1} → {:.1}", it.path_ms.0, it.path_ms.1),
         format!("{:.0} %", it.before * 100.0),
         it.silence_ms.to_string(),
         it.back_ms.map_or("never".to_owned(), |ms| ms.to_string()),

@@ -19,7 +19,7 @@ use crate::study::{Effort, Section, apart};
 use crate::topology::plan::{Plan, link};
 use crate::world::{MS, SECOND};
 
-/// What this answers.
+/// The question that this answers.
 pub const QUESTION: &str = "What do memory and processor time grow by with nodes and with names?";
 
 /// Machines below one router.
@@ -58,7 +58,7 @@ pub fn nodes(hosts: usize, seconds: u64, seed: u64) -> Outcome {
     play(&room).expect("nothing fails in calm networks")
 }
 
-/// What is kept by name.
+/// Objects kept by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// Routes: RIB and FIB.
@@ -72,9 +72,9 @@ pub enum Kept {
 /// Cost of so many names in one forwarder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Names {
-    /// What is kept.
+    /// Objects that are kept.
     pub kept: Kept,
-    /// How many.
+    /// Count.
     pub count: u64,
     /// Resident octets more than without.
     pub resident_bytes: u64,

@@ -1,4 +1,4 @@
-//! What caches in the network save when files are asked for after Zipf's law.
+//! Savings by caches in the network when files are asked for after Zipf's law.
 //!
 //! The catalogue is that of the field's tests of VIP caching at SC22 (N-DISE: 30 files of 4 GB,
 //! Zipf(1), two forwarders with 20 GB each, two consumers, one producer), with files scaled down
@@ -41,7 +41,7 @@ pub enum Placement {
 }
 
 impl Placement {
-    /// Whether the host in this place has a store; consumers and origin of the SC22 test have none.
+    /// True if the host in this place has a store; consumers and origin of the SC22 test have none.
     fn has_store(self, place: usize) -> bool {
         match self {
             Placement::Vip => [1, 2].contains(&place),
@@ -94,12 +94,12 @@ impl Placement {
 pub struct Case {
     /// Where the stores are.
     pub placement: Placement,
-    /// How many files each holds.
+    /// Number of files that each holds.
     pub files: usize,
     /// Requests of each consumer that settle what is in the stores, after each has read everything
     /// once; and those that count.
     pub requests: (usize, usize),
-    /// What everything random is made from.
+    /// Seed of everything random.
     pub seed: u64,
 }
 

@@ -24,7 +24,7 @@ pub struct PlannedHost {
 pub struct PlannedLink {
     /// Places of its hosts in the plan.
     pub ends: (usize, usize),
-    /// What it is like.
+    /// Settings.
     pub config: LinkConfig,
 }
 
@@ -57,9 +57,9 @@ pub struct Plan {
     pub hosts: Vec<PlannedHost>,
     /// The links between them.
     pub links: Vec<PlannedLink>,
-    /// What is published.
+    /// Names that are published.
     pub files: Vec<PlannedFile>,
-    /// What is read.
+    /// Names that are read.
     pub reads: Vec<PlannedRead>,
 }
 

@@ -14,7 +14,7 @@ const COST_NS: u64 = 1_000;
 /// Time from every host to the nearest of some hosts.
 #[derive(Clone, Debug)]
 pub struct Distances {
-    /// In microseconds, a hop one at least; `None`: there is no way.
+    /// In microseconds, a hop one at least; `None`: there is no path.
     cost: BTreeMap<HostId, u64>,
 }
 
@@ -42,7 +42,7 @@ impl Distances {
         Distances { cost }
     }
 
-    /// From a host, in microseconds; `None` if there is no way.
+    /// From a host, in microseconds; `None` if there is no path.
     pub fn from(&self, host: HostId) -> Option<u64> {
         self.cost.get(&host).copied()
     }

@@ -1,4 +1,4 @@
-//! What a plan describes, carried out: real publishers, real readers that compare every octet.
+//! A plan carried out: real publishers, real readers that compare every octet.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub const LIMIT_NS: u64 = 3600 * SECOND;
 /// When all files were written.
 const WRITTEN_UNIX_NS: u64 = START_UNIX_NS - 3600 * SECOND;
 
-/// How one read ended.
+/// The outcome of one read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read {
     /// Of the file.
@@ -35,7 +35,7 @@ pub struct Read {
     pub problem: Option<String>,
 }
 
-/// How a plan went.
+/// The outcome of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
     /// In the order of the plan.
@@ -172,7 +172,7 @@ fn parent(name: &Name) -> Name {
     name.view().without_last(1).to_name()
 }
 
-/// What the octets of a file are made from: the same at all its holders.
+/// Seed of the octets of a file: the same at all its holders.
 fn seed_of(plan: &Plan, name: &Name) -> u64 {
     plan.files.iter().position(|file| file.name == *name).unwrap_or(0) as u64 + 1
 }

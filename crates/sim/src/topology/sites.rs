@@ -65,7 +65,7 @@ const TIER_1: [Site; 13] = [
     ("t1-asgc", 25.04, 121.61),
 ];
 
-/// Links between Tier 1 centres besides those to CERN: ways around.
+/// Links between Tier 1 centres besides those to CERN: paths around.
 const TIER_1_LINKS: [(usize, usize); 10] =
     [(0, 5), (1, 2), (2, 3), (1, 4), (5, 6), (6, 7), (0, 8), (8, 9), (9, 10), (11, 12)];
 

@@ -40,13 +40,13 @@ pub struct Problem {
     pub line: usize,
     /// In characters, counted from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The fault.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub hint: String,
 }
 
-/// What was read so far.
+/// Text read so far.
 #[derive(Default)]
 struct Reader {
     plan: Plan,

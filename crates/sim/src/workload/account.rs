@@ -1,12 +1,12 @@
-//! What crossed which link, and what a tree says should have.
+//! Traffic that crossed which link, and what a tree says should have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::routing::shortest_way;
+use super::routing::shortest_path;
 use crate::topology::Topology;
 use crate::world::{HostId, LinkId, World};
 
-/// What crossed one direction of a link.
+/// Traffic that crossed one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkBytes {
     /// The link.
@@ -42,7 +42,7 @@ impl Account {
         Account { lines: both.map(line).collect() }
     }
 
-    /// What came after an earlier account.
+    /// Traffic after an earlier account.
     pub fn since(&self, earlier: &Account) -> Self {
         let lines = self.lines.iter().zip(&earlier.lines).map(|(now, then)| LinkBytes {
             frames: now.frames - then.frames,
@@ -66,18 +66,18 @@ impl Account {
         self.lines.iter().map(|line| line.bytes).sum()
     }
 
-    /// What left a host.
+    /// Traffic that left a host.
     pub fn sent_bytes(&self, host: HostId) -> u64 {
         self.lines.iter().filter(|line| line.from == host).map(|line| line.bytes).sum()
     }
 
-    /// What came to a host.
+    /// Traffic that came to a host.
     pub fn received_bytes(&self, host: HostId) -> u64 {
         self.lines.iter().filter(|line| line.to == host).map(|line| line.bytes).sum()
     }
 
     /// What is more than `readers` of one object at `source` explain, if each link of the tree of
-    /// shortest ways carries it once: in words, a line for each link. `margin` is the share that
+    /// shortest paths carries it once: in words, a line for each link. `margin` is the share that
     /// names, headers, Interests and descriptions may add.
     pub fn beyond_tree(
         &self,
@@ -103,7 +103,7 @@ impl Account {
     }
 }
 
-/// The directions of the links that a tree of shortest ways from a source uses.
+/// The directions of the links that a tree of shortest paths from a source uses.
 pub fn tree_links(
     topology: &Topology,
     source: HostId,
@@ -111,8 +111,8 @@ pub fn tree_links(
 ) -> BTreeSet<(HostId, HostId)> {
     let mut links = BTreeSet::new();
     for reader in readers {
-        let way = shortest_way(topology, source, *reader);
-        links.extend(way.windows(2).map(|pair| (pair[0], pair[1])));
+        let path = shortest_path(topology, source, *reader);
+        links.extend(path.windows(2).map(|pair| (pair[0], pair[1])));
     }
     links
 }

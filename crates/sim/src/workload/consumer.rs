@@ -18,7 +18,7 @@ use byname_transfer::versions::VersionMemory;
 
 use super::{Part, Record, Request};
 use crate::disk::content;
-use crate::host::{Now, Program};
+use crate::program::{Now, Program};
 use crate::programs::interest;
 use crate::random::Random;
 
@@ -30,7 +30,7 @@ enum Stage {
     Reading(Box<Reader>),
 }
 
-/// A request under way.
+/// A request in flight.
 struct Active {
     /// Its place in the list.
     place: usize,
@@ -105,7 +105,7 @@ impl Consumer {
         }
     }
 
-    /// What became of the requests, in the order of their start.
+    /// Outcomes of the requests, in the order of their start.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
@@ -115,7 +115,7 @@ impl Consumer {
         &self.requests
     }
 
-    /// Whether all requests have ended.
+    /// True if all requests have ended.
     pub fn is_finished(&self) -> bool {
         self.next == self.requests.len() && self.active.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What theory says about caches, to hold measurements against.
+//! Theory of caches, to hold measurements against.
 //!
 //! Requests are taken for independent. A store that drops what was asked for longest ago is
 //! described by the approximation of Che, Tung and Wang ("Hierarchical Web caching systems:

@@ -65,7 +65,7 @@ pub struct Arrivals {
     /// Mean of the exponentially distributed pauses; 0: all at the start, so that a consumer
     /// reads one after the other.
     pub mean_gap_ns: u64,
-    /// How many.
+    /// Count.
     pub count: usize,
 }
 

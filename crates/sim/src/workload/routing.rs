@@ -10,8 +10,8 @@ use crate::world::{HostId, LinkId, World};
 type Neighbours = BTreeMap<HostId, Vec<(HostId, LinkId)>>;
 
 /// Leads a prefix on every host over each of its links: the cost is the number of links to the
-/// nearest holder that way, without coming back. Links over which no holder can be reached get no
-/// route, so in a tree with one holder there is one way from everywhere.
+/// nearest holder that path, without coming back. Links over which no holder can be reached get no
+/// route, so in a tree with one holder there is one path from everywhere.
 pub(super) fn route(world: &mut World, topology: &Topology, prefix: &Name, holders: &[HostId]) {
     let neighbours = neighbours(topology);
     for (host, links) in &neighbours {
@@ -25,26 +25,26 @@ pub(super) fn route(world: &mut World, topology: &Topology, prefix: &Name, holde
     }
 }
 
-/// How many links lie between each host and the nearest of `from`.
+/// Number of links between each host and the nearest of `from`.
 pub fn hop_counts(topology: &Topology, from: &[HostId]) -> BTreeMap<HostId, usize> {
     distances(&neighbours(topology), from, None)
 }
 
-/// The hosts of a shortest way, both ends included; empty if there is none.
-pub fn shortest_way(topology: &Topology, from: HostId, to: HostId) -> Vec<HostId> {
+/// The hosts of a shortest path, both ends included; empty if there is none.
+pub fn shortest_path(topology: &Topology, from: HostId, to: HostId) -> Vec<HostId> {
     let neighbours = neighbours(topology);
     let left = distances(&neighbours, &[to], None);
     let Some(mut hops) = left.get(&from).copied() else { return Vec::new() };
-    let mut way = vec![from];
+    let mut path = vec![from];
     let mut here = from;
     while hops > 0 {
         hops -= 1;
         let nearer = neighbours[&here].iter().find(|(next, _)| left.get(next) == Some(&hops));
         let Some((next, _)) = nearer else { return Vec::new() };
-        way.push(*next);
+        path.push(*next);
         here = *next;
     }
-    way
+    path
 }
 
 fn neighbours(topology: &Topology) -> Neighbours {

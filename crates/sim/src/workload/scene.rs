@@ -7,8 +7,8 @@ use byname_packet::Name;
 use byname_security::key::KeyId;
 
 use super::{Account, Catalogue, Consumer, Record, Request, routing};
-use crate::host::Now;
 use crate::line::{Faults, LineConfig};
+use crate::program::Now;
 use crate::programs::{DiskTimes, Publisher};
 use crate::queue::{Discipline, QueueConfig};
 use crate::topology::Topology;
@@ -25,7 +25,7 @@ pub struct Scene {
     pub world: World,
     /// Which hosts and links.
     pub topology: Topology,
-    /// What is published.
+    /// Names that are published.
     pub catalogue: Catalogue,
     home: HostId,
     anchor: (Name, KeyId),
@@ -142,7 +142,7 @@ impl Scene {
         last.unwrap_or(0).saturating_sub(first.unwrap_or(0))
     }
 
-    /// What crossed the links so far.
+    /// Traffic that crossed the links so far.
     pub fn account(&self) -> Account {
         Account::of(&self.world, &self.topology)
     }

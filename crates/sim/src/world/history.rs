@@ -1,9 +1,9 @@
-//! What happened so far, in a number: to see that a seed gives one history.
+//! The history so far, in a number: to see that a seed gives one history.
 
 /// Odd, with bits all over: from the golden ratio.
 const DIGEST_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What happened so far, in short.
+/// The history so far, in short.
 #[derive(Debug, Default)]
 pub(super) struct History {
     /// Frames that came out of lines.

@@ -1,7 +1,8 @@
-//! What must hold after every step, wherever it happened.
+//! Promises that hold after every step, wherever it happened.
 
 use super::World;
-use crate::host::{Host, Program};
+use crate::host::Host;
+use crate::program::Program;
 
 /// Tables are looked at after so many steps.
 const TABLES_EVERY: u64 = 64;
@@ -13,7 +14,7 @@ impl World {
         self.hosts.iter_mut().for_each(Host::keep_ledger);
     }
 
-    /// What must hold after every step.
+    /// Promises that hold after every step.
     pub(super) fn check(&mut self, host: usize) {
         let one = &mut self.hosts[host];
         let program_fault = one.programs().find_map(Program::fault);

@@ -155,7 +155,7 @@ fn ring(strategy: &'static str, learns: Learns) -> Case {
 fn a_cut_that_is_noticed_costs_little_more_than_the_way_around() {
     let outcome = measure(&ring("best-route", Learns::Ends)).expect("no promise is broken");
     // Two links of 2 ms are left where there were two; the way around has four.
-    assert_eq!(outcome.way_ms, (4.0, 8.0));
+    assert_eq!(outcome.path_ms, (4.0, 8.0));
     assert!(outcome.silence_ms < 50, "{} ms of silence", outcome.silence_ms);
     assert!(outcome.back_ms.is_some_and(|ms| ms < 1000), "{:?}", outcome.back_ms);
 }

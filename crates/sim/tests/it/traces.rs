@@ -1,6 +1,6 @@
 //! Windows, round trips, goodput and queues over time, as snapshots: a change of behaviour is a
-//! diff in `snapshots/`. Where it is meant, `INSTA_UPDATE=always cargo test -p byname-sim --test
-//! traces` accepts it, and the diff belongs in the same commit.
+//! diff in `snapshots/`. Where it is meant, `INSTA_UPDATE=always cargo test -p byname-sim traces`
+//! accepts it, and the diff belongs in the same commit.
 
 use byname_sim::bottleneck::{Bottleneck, ConsumerConfig, Faults};
 use byname_sim::trace::Trace;

@@ -1,4 +1,4 @@
-//! What the rules need to know about one Rust file, gathered in one pass over its syntax tree and
+//! Facts about one Rust file, gathered in one pass over its syntax tree and
 //! one over its tokens. The tokens are looked at as well because the tree ends at a macro.
 
 use std::ops::RangeInclusive;
@@ -44,7 +44,7 @@ impl Syntax {
         self.test_items.iter().any(|lines| lines.contains(&line))
     }
 
-    /// How many lines `#[cfg(test)] mod name { … }` takes.
+    /// Number of lines that `#[cfg(test)] mod name { … }` takes.
     pub(super) fn test_module_lines(&self) -> usize {
         self.test_module_bodies.iter().map(|lines| lines.end() - lines.start() + 1).sum()
     }
@@ -146,7 +146,7 @@ impl<'ast> Visit<'ast> for Syntax {
     }
 }
 
-/// How many values a parameter stands for.
+/// Number of values that a parameter stands for.
 fn values(input: &syn::FnArg) -> usize {
     match input {
         syn::FnArg::Receiver(_) => 0,

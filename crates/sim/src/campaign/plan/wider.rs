@@ -1,4 +1,4 @@
-//! What was added to scenarios later: links that flap, networks that fall apart, queues that CoDel
+//! Later additions to scenarios: links that flap, networks that fall apart, queues that CoDel
 //! keeps short, trees of small files, publishers with a real state directory that are killed.
 //!
 //! It has chance of its own, so that scenarios without it stay what they were: a seed that once

@@ -1,11 +1,11 @@
-//! What a holder has on its disk at first, again after a backup, and when that is over.
+//! Contents of a holder's disk at first, again after a backup, and when that is over.
 
 use super::{FIRST_UNIX_NS, START_UNIX_NS, SitePlan, Stage};
 use crate::campaign::plan::{Trouble, TroublePlan};
 use crate::disk::Disk;
 
 impl Stage<'_> {
-    /// Whether all holders of a site have a state that is newer than any planned one.
+    /// True if all holders of a site have a state that is newer than any planned one.
     pub(super) fn is_renewed(&self, site: usize) -> bool {
         let is_backup = |it: &TroublePlan| matches!(it.trouble, Trouble::Backup(of) if of == site);
         self.plan.sites[site].holders.len() > 1

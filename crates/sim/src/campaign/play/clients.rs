@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use byname_client::{ClientConfig, DownloadOptions};
 
 use super::{END_NS, SitePlan, Stage, site_name};
-use crate::host::Crash;
+use crate::program::Crash;
 use crate::programs::local_disk::Content;
 use crate::programs::{Client, ClientOrder, DiskFaults, Publisher};
 use crate::world::{Fault, Incident, ProgramId, SECOND};
@@ -16,7 +16,7 @@ const AGAIN_NS: u64 = 10 * SECOND;
 const TARGET: &str = "file";
 const TREE: &str = "tree";
 
-/// What may come to stand where, the newest last.
+/// Contents that may come to stand where, the newest last.
 fn wanted(site: &SitePlan, is_tree: bool) -> BTreeMap<PathBuf, Vec<Content>> {
     if is_tree {
         let files = site.tree.iter().flat_map(|tree| &tree.files);

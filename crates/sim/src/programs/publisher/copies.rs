@@ -8,10 +8,10 @@ use byname_transfer::server::{KeptObject, MirrorOptions};
 
 use super::{DiskTimes, Publisher};
 use crate::disk::Disk;
-use crate::host::{Now, Program};
+use crate::program::{Now, Program};
 use crate::world::SECOND;
 
-/// How long the publisher may take to know the root of a file.
+/// Time that the publisher may take to know the root of a file.
 const HASHING_NS: u64 = 600 * SECOND;
 
 impl Publisher {

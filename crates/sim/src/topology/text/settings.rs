@@ -13,7 +13,7 @@ pub(super) struct Word<'a> {
     pub(super) column: usize,
 }
 
-/// What can be said of hosts.
+/// Settings of hosts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostSettings {
     pub(super) store_bytes: Option<u64>,

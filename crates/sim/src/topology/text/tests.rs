@@ -1,4 +1,4 @@
-//! What texts mean, and what is said of wrong ones.
+//! Meanings of texts, and reports on wrong ones.
 
 use super::*;
 use crate::queue::Discipline;

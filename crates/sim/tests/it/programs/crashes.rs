@@ -3,7 +3,7 @@
 use byname_sim::random::Random;
 use byname_sim::{Crash, Incident, MS, SECOND};
 
-use crate::scene::{FILE_SEED, SIZE, START_NS, Scene, order};
+use super::scene::{FILE_SEED, SIZE, START_NS, Scene, order};
 
 #[test]
 fn a_download_is_a_file_in_place() {

@@ -9,7 +9,7 @@ use byname_sim::world::START_UNIX_NS;
 use byname_sim::{Crash, MS, SECOND, World};
 use byname_transfer::server::RecordKey;
 
-use crate::scene::{FILE_SEED, SIZE, START_NS, Scene, order};
+use super::scene::{FILE_SEED, SIZE, START_NS, Scene, order};
 
 const NEXT_SEED: u64 = 78;
 

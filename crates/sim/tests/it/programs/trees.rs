@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use byname_sim::Now;
 use byname_sim::disk::Disk;
-use byname_sim::host::Now;
 use byname_sim::programs::{Client, ClientOrder, DiskTimes, Publisher};
 use byname_sim::random::Random;
 use byname_sim::topology::Topology;
 use byname_sim::world::START_UNIX_NS;
 use byname_sim::{Crash, Incident, MS, SECOND, World};
 
-use crate::scene::{
+use super::scene::{
     FILE_SEED, HOUR_AGO_NS, SIZE, START_NS, Scene, link, name, order, without_store,
 };
 

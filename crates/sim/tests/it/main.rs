@@ -1,0 +1,10 @@
+//! The simulator: that it keeps its promises, and finds those that others break.
+
+mod campaign;
+mod congestion;
+mod network;
+mod programs;
+mod scale;
+mod topologies;
+mod traces;
+mod workloads;
