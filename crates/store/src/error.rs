@@ -1,6 +1,6 @@
 //! Why the file server cannot start or go on.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use byname_face::RegisterError;
 use byname_io::{BindError, ConnectError, IoError};
@@ -77,4 +77,10 @@ pub enum StateError {
 
 fn holder(pid: Option<u32>) -> String {
     pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}
+
+/// Names the file that an error of the disk is about.
+pub(crate) fn at(path: &Path) -> impl FnOnce(std::io::Error) -> StateError {
+    let path = path.to_path_buf();
+    move |source| StateError::File { path, source }
 }

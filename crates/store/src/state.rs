@@ -31,7 +31,7 @@ pub use records::RootRecord;
 pub(crate) use trees::node_offset;
 pub use trees::{TREE_HEADER_BYTES, TreeFile, TreeWriter, is_small};
 
-use crate::error::StateError;
+use crate::error::{StateError, at};
 use records::Records;
 use trees::Trees;
 
@@ -47,11 +47,6 @@ pub struct StateDir {
     trees: Trees,
     /// Held for its lock.
     _lock: File,
-}
-
-fn at(path: &Path) -> impl FnOnce(std::io::Error) -> StateError {
-    let path = path.to_path_buf();
-    move |source| StateError::File { path, source }
 }
 
 impl StateDir {

@@ -13,8 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::at;
-use crate::error::StateError;
+use crate::error::{StateError, at};
 
 /// Versions are nanoseconds in general: 69 s of them.
 const STEP: u64 = 1 << 36;

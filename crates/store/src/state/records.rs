@@ -15,7 +15,7 @@ use byname_transfer::server::{FileState, Fingerprint, Recalled, Record, RecordKe
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 use super::highest_version::HighestVersion;
-use crate::error::StateError;
+use crate::error::{StateError, at};
 
 const NAMES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("names-1");
 const ROOTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("roots-1");
@@ -79,7 +79,7 @@ impl Records {
                 }
                 tracing::error!(path = %path.display(), "records are missing: starting anew");
             }
-            Err(error) => return Err(super::at(path)(error)),
+            Err(error) => return Err(at(path)(error)),
         }
         self.raise_floor();
         Ok(())
@@ -343,7 +343,7 @@ fn is_broken(error: &redb::Error) -> bool {
 
 fn set_aside(path: &Path) -> Result<(), StateError> {
     let aside = path.with_extension(format!("broken-{}", Clock::new().unix_ns() / 1_000_000_000));
-    std::fs::rename(path, aside).map_err(super::at(path))
+    std::fs::rename(path, aside).map_err(at(path))
 }
 
 /// Makes the tables, and raises the floor that is kept to `floor`.

@@ -18,10 +18,9 @@ use byname_io::files;
 use byname_security::tree::{Folder, GROUP_BYTES, NODE_BYTES, Shape};
 use byname_transfer::server::{FileState, Fingerprint};
 
-use super::at;
 use super::node_checks::NodeChecks;
 use crate::content::Content;
-use crate::error::StateError;
+use crate::error::{StateError, at};
 
 const MAGIC: &[u8; 14] = b"byname tree 1\n";
 /// Where level 1 starts.
