@@ -15,6 +15,7 @@ pub mod link;
 pub mod paths;
 pub mod profile;
 pub mod seen;
+pub mod session;
 pub mod settings;
 pub mod trust;
 
@@ -26,5 +27,6 @@ pub use link::{Link, LinkError};
 pub use paths::{Paths, PathsError};
 pub use profile::{Endpoints, OpenOptions, Profile};
 pub use seen::{SeenError, SeenVersions};
+pub use session::Session;
 pub use settings::{ConfigError, Settings};
 pub use trust::UnknownKey;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use byname_client::{Client, ClientConfig, Copies, Session, SessionOptions, Stop};
+use byname_client::{Client, ClientConfig, Copies, SessionOptions, Stop};
 use byname_io::Endpoint;
 use byname_keychain::TrustStore;
 use byname_packet::Name;
@@ -19,6 +19,7 @@ use crate::error::ProfileError;
 use crate::link::Link;
 use crate::paths::Paths;
 use crate::seen::SeenVersions;
+use crate::session::Session;
 use crate::settings::{ConfigError, Settings};
 use crate::trust;
 
@@ -221,8 +222,8 @@ impl Profile {
         memory: SessionOptions,
     ) -> Result<Session, ProfileError> {
         let endpoints = self.endpoints(link, options)?;
-        let (client, _) = self.connect(&endpoints, self.client_config(link, options)?)?;
-        Ok(Session::start(client, memory)?)
+        let (client, seen) = self.connect(&endpoints, self.client_config(link, options)?)?;
+        Ok(Session::new(byname_client::Session::start(client, memory)?, seen))
     }
 
     /// Connects to the first of `endpoints` that answers, knowing the versions seen; also returns

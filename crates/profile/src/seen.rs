@@ -101,6 +101,11 @@ impl SeenVersions {
     /// # Errors
     /// [`SeenError`]; the file is then as before.
     pub fn save(&mut self, memory: &VersionMemory) -> Result<(), SeenError> {
+        self.save_entries(memory.iter().map(|(name, version)| (name.clone(), version)).collect())
+    }
+
+    /// [`save`](SeenVersions::save) of a memory's entries, longest unused first.
+    pub(crate) fn save_entries(&mut self, learned: Vec<(Name, u64)>) -> Result<(), SeenError> {
         let _lock = self.lock()?;
         let entries = read(&self.path())?;
         let known: HashMap<&Name, u64> = entries.iter().map(|(name, v)| (name, *v)).collect();
@@ -113,11 +118,11 @@ impl SeenVersions {
             merged.insert(name.clone(), *version);
         }
         // In their order, so that what was used last is the last to be dropped.
-        for (name, version) in memory.iter().filter(|(name, version)| is_wanted(name, *version)) {
-            merged.insert(name.clone(), version);
+        for (name, version) in learned.iter().filter(|(name, version)| is_wanted(name, *version)) {
+            merged.insert(name.clone(), *version);
         }
         self.write(merged.iter())?;
-        self.loaded = memory.iter().map(|(name, version)| (name.clone(), version)).collect();
+        self.loaded = learned.into_iter().collect();
         Ok(())
     }
 

@@ -57,3 +57,22 @@ fn errors_have_facts_and_numbers() {
     assert!(matches!(gone, ProfileError::Client(_)), "{gone:?}");
     assert_eq!(gone.errno(), rustix::io::Errno::CONNREFUSED.raw_os_error());
 }
+
+#[test]
+fn a_session_keeps_the_versions_it_has_seen() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = published(&a);
+    let up = a.up(&dir, "/lab/run7");
+    let profile = profile(&b);
+    let link: Link = up.link.parse().unwrap();
+    let name = link.name.with_generic(b"log.txt");
+    let kept = || std::fs::read_to_string(profile.seen_versions().path()).unwrap_or_default();
+    let session = profile.open(&link).unwrap();
+    session.stat(&name).unwrap();
+    assert_eq!(kept(), "");
+    session.keep_versions().unwrap();
+    assert!(kept().trim_end().ends_with(" /lab/run7/log.txt"), "{}", kept());
+    session.stat(&link.name.with_generic(b"events.root")).unwrap();
+    drop(session);
+    assert_eq!(kept().lines().count(), 2, "{}", kept());
+}

@@ -1,0 +1,52 @@
+//! A client's session that keeps the versions it has seen, so that a later run is not given older
+//! ones.
+
+use std::ops::Deref;
+use std::sync::{Mutex, PoisonError};
+
+use crate::error::ProfileError;
+use crate::seen::SeenVersions;
+
+/// A session of [`byname_client`], used as one. Versions seen are kept when this is dropped; a
+/// program that runs for long calls [`keep_versions`](Session::keep_versions) now and then.
+#[derive(Debug)]
+pub struct Session {
+    client: byname_client::Session,
+    seen: Mutex<SeenVersions>,
+}
+
+impl Session {
+    pub(crate) fn new(client: byname_client::Session, seen: SeenVersions) -> Self {
+        Self { client, seen: Mutex::new(seen) }
+    }
+
+    /// Keeps the versions seen so far.
+    ///
+    /// # Errors
+    /// [`ProfileError::Seen`] if the disk refuses, [`ProfileError::Client`] if the session has
+    /// ended.
+    pub fn keep_versions(&self) -> Result<(), ProfileError> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // Copied: the disk must not hold up the session's thread.
+        let learned = self.client.with_versions(|memory| {
+            memory.iter().map(|(name, version)| (name.clone(), version)).collect::<Vec<_>>()
+        })?;
+        Ok(seen.save_entries(learned)?)
+    }
+}
+
+impl Deref for Session {
+    type Target = byname_client::Session;
+
+    fn deref(&self) -> &Self::Target {
+        &self.client
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Err(error) = self.keep_versions() {
+            tracing::warn!(%error, "versions seen will not be remembered");
+        }
+    }
+}
