@@ -10,7 +10,7 @@ use byname_security::tree::{Tree, TreeBuilder};
 use byname_transfer::server::{FileStat, FileState, Fingerprint, Recalled, Record, RecordKey};
 
 use crate::random::Random;
-use state::State;
+use state::KeptState;
 
 const MODE_FILE: u16 = 0o100_644;
 const MODE_DIRECTORY: u16 = 0o040_755;
@@ -123,7 +123,7 @@ pub struct Disk {
     files: BTreeMap<Vec<u8>, File>,
     /// By path; the topmost has an empty one. What is above a file is there as long as the disk.
     directories: BTreeMap<Vec<u8>, Directory>,
-    state: State,
+    state: KeptState,
     next_inode: u64,
 }
 
@@ -206,7 +206,7 @@ impl Disk {
     /// # Errors
     /// Of the file system.
     pub fn use_state_directory(&mut self) -> std::io::Result<()> {
-        self.state = State::directory()?;
+        self.state = KeptState::directory()?;
         Ok(())
     }
 

@@ -9,7 +9,7 @@ pub mod reader;
 pub use client::{Client, ClientOrder, Tally};
 pub use local_disk::{DiskCounters, DiskFaults, LocalDisk};
 pub use publisher::{DiskTimes, Publisher};
-pub use reader::{Download, Order};
+pub use reader::{Download, DownloadOrder};
 
 use byname_transfer::request::Request;
 

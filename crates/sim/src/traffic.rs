@@ -1,6 +1,6 @@
 //! Traffic for studies of size and speed: content is zeros and is not looked at.
 //!
-//! The [`Source`] answers any Interest below its prefix at once with as many zeros as the name
+//! The [`ZeroSource`] answers any Interest below its prefix at once with as many zeros as the name
 //! asks for segments of; the [`Sink`] fetches objects with the production flow control,
 //! retransmission and congestion control, one after the other. Nothing is signed or verified, and
 //! frames do not store the zeros ([`crate::frame`]), so a packet costs what the forwarders and the
@@ -23,19 +23,19 @@ pub const SEGMENT_BYTES: usize = 8192;
 
 /// Answers any Interest at once.
 #[derive(Default)]
-pub struct Source {
+pub struct ZeroSource {
     out: VecDeque<Vec<u8>>,
     answer_count: u64,
 }
 
-impl Source {
+impl ZeroSource {
     /// Interests answered.
     pub fn answer_count(&self) -> u64 {
         self.answer_count
     }
 }
 
-impl Program for Source {
+impl Program for ZeroSource {
     fn handle_frame(&mut self, frame: &[u8], _now: Now) {
         let Ok(link) = LpPacket::decode(frame) else { return };
         let Some(packet) = link.fragment.filter(|_| link.header.nack.is_none()) else { return };
@@ -65,7 +65,7 @@ impl Program for Source {
 
 /// An object to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Job {
+pub struct FetchJob {
     /// When, at the earliest.
     pub start_ns: u64,
     /// Name to which segment numbers are added.
@@ -89,8 +89,8 @@ pub struct Done {
 
 /// Fetches one object after the other.
 pub struct Sink {
-    jobs: VecDeque<Job>,
-    active: Option<(Job, Fetch, Done)>,
+    jobs: VecDeque<FetchJob>,
+    active: Option<(FetchJob, Fetch, Done)>,
     flow: Flow,
     random: Random,
     out: VecDeque<Vec<u8>>,
@@ -103,7 +103,7 @@ pub struct Sink {
 
 impl Sink {
     /// Will carry out jobs in the order given.
-    pub fn new(jobs: impl IntoIterator<Item = Job>, random_seed: u64) -> Self {
+    pub fn new(jobs: impl IntoIterator<Item = FetchJob>, random_seed: u64) -> Self {
         Sink {
             jobs: jobs.into_iter().collect(),
             active: None,

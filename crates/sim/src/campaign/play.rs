@@ -15,7 +15,7 @@ use super::plan::{Plan, SitePlan, Trouble};
 use crate::disk::Disk;
 use crate::line::Faults;
 use crate::program::Crash;
-use crate::programs::{DiskTimes, Download, Order, Publisher};
+use crate::programs::{DiskTimes, Download, DownloadOrder, Publisher};
 use crate::random::Random;
 use crate::topology::Topology;
 use crate::world::{Fault, HostId, Incident, LinkId, ProgramId, SECOND, START_UNIX_NS, World};
@@ -60,7 +60,7 @@ pub struct Report {
 }
 
 /// How far a reader is: octets, the version it found, and whether it has ended.
-type State = (u64, Option<u64>, bool);
+type ReaderState = (u64, Option<u64>, bool);
 
 struct Stage<'a> {
     plan: &'a Plan,
@@ -74,7 +74,7 @@ struct Stage<'a> {
     /// How often each shall still read while there is trouble.
     readings_left: Vec<u32>,
     /// How far each was, and since when.
-    states: Vec<(State, u64)>,
+    states: Vec<(ReaderState, u64)>,
     completed: u64,
     failed: u64,
     /// Time that a reader may neither go on nor give up.
@@ -195,7 +195,7 @@ impl<'a> Stage<'a> {
             let prefix = site_name(reader.site);
             let publisher = self.publishers[reader.site][0];
             let publisher = self.world.program::<Publisher>(publisher).expect("a publisher");
-            let order = Order {
+            let order = DownloadOrder {
                 name: prefix.clone().with_generic(b"file"),
                 anchor: (prefix, publisher.key_id()),
                 seeds: self.plan.sites[reader.site].versions.iter().map(|it| it.seed).collect(),

@@ -17,18 +17,18 @@ use tempfile::TempDir;
 const TREE_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Clone, Debug)]
-pub(super) enum State {
+pub(super) enum KeptState {
     Memory { records: HashMap<RecordKey, Record>, trees: HashMap<FileState, Tree> },
     Directory { state: Rc<StateDir>, place: Rc<TempDir> },
 }
 
-impl Default for State {
+impl Default for KeptState {
     fn default() -> Self {
-        State::Memory { records: HashMap::new(), trees: HashMap::new() }
+        KeptState::Memory { records: HashMap::new(), trees: HashMap::new() }
     }
 }
 
-impl State {
+impl KeptState {
     /// A new state directory in a temporary place.
     pub(super) fn directory() -> std::io::Result<Self> {
         Self::open(tempfile::tempdir()?)
@@ -36,12 +36,12 @@ impl State {
 
     fn open(place: TempDir) -> std::io::Result<Self> {
         let state = StateDir::open(place.path(), TREE_BYTES_MAX).map_err(std::io::Error::other)?;
-        Ok(State::Directory { state: Rc::new(state), place: Rc::new(place) })
+        Ok(KeptState::Directory { state: Rc::new(state), place: Rc::new(place) })
     }
 
     /// What the next life of a program that is killed now finds.
     pub(super) fn crash(&mut self) -> std::io::Result<()> {
-        if let State::Directory { place, .. } = self {
+        if let KeptState::Directory { place, .. } = self {
             let found = tempfile::tempdir()?;
             copy(place.path(), found.path())?;
             *self = Self::open(found)?;
@@ -51,22 +51,22 @@ impl State {
 
     pub(super) fn recall(&self, key: &RecordKey, of: Option<&FileState>) -> Recalled {
         match self {
-            State::Memory { records, trees } => Recalled {
+            KeptState::Memory { records, trees } => Recalled {
                 record: records.get(key).copied(),
                 version_floor: 0,
                 root: of.and_then(|it| trees.get(it)).map(|tree| *tree.root.as_bytes()),
             },
-            State::Directory { state, .. } => state.recall(key, of),
+            KeptState::Directory { state, .. } => state.recall(key, of),
         }
     }
 
     pub(super) fn announce(&mut self, key: RecordKey, record: Record) -> bool {
         match self {
-            State::Memory { records, .. } => {
+            KeptState::Memory { records, .. } => {
                 records.insert(key, record);
                 true
             }
-            State::Directory { state, .. } => {
+            KeptState::Directory { state, .. } => {
                 let kept = state.commit(&[(key, record)], &[]);
                 kept.is_ok_and(|kept| kept.iter().all(|it| *it))
             }
@@ -75,11 +75,11 @@ impl State {
 
     pub(super) fn keep_tree(&mut self, of: FileState, tree: Tree) -> bool {
         match self {
-            State::Memory { trees, .. } => {
+            KeptState::Memory { trees, .. } => {
                 trees.insert(of, tree);
                 true
             }
-            State::Directory { state, .. } => {
+            KeptState::Directory { state, .. } => {
                 let root = *tree.root.as_bytes();
                 let is_written = is_small(of.size)
                     || state.create_tree(&of).is_ok_and(|writer| {
@@ -103,9 +103,9 @@ impl State {
         compute: impl FnOnce() -> Option<Tree>,
     ) -> Option<Vec<u8>> {
         match self {
-            State::Memory { trees, .. } => trees.get(of).map(|tree| tree.levels.concat()),
-            State::Directory { .. } if is_small(of.size) => Some(compute()?.levels.concat()),
-            State::Directory { state, .. } => {
+            KeptState::Memory { trees, .. } => trees.get(of).map(|tree| tree.levels.concat()),
+            KeptState::Directory { .. } if is_small(of.size) => Some(compute()?.levels.concat()),
+            KeptState::Directory { state, .. } => {
                 let file = state.open_tree(of)?.file;
                 let len = file.metadata().ok()?.len().checked_sub(TREE_HEADER_BYTES)?;
                 let mut levels = vec![0; usize::try_from(len).ok()?];

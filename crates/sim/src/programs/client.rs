@@ -86,7 +86,7 @@ impl Progress for Counting {
     }
 }
 
-struct State {
+struct ClientState {
     order: ClientOrder,
     directory: Rc<TempDir>,
     disk: Arc<LocalDisk>,
@@ -107,7 +107,7 @@ struct State {
 
 /// See the module.
 pub struct Client {
-    state: Rc<RefCell<State>>,
+    state: Rc<RefCell<ClientState>>,
     seat: usize,
     looked_ns: u64,
 }
@@ -129,7 +129,7 @@ impl Client {
         let versions =
             order.versions.iter().map(|(path, versions)| (root.join(path), versions.clone()));
         let disk = LocalDisk::new(versions.collect(), order.options.sync, seed);
-        let state = State {
+        let state = ClientState {
             begin_ns: Some(order.start_ns),
             order,
             directory,
@@ -197,7 +197,7 @@ impl Client {
     }
 }
 
-impl State {
+impl ClientState {
     fn begin(&mut self, now: Now) {
         let mut config = self.order.config.clone();
         config.trust.add_anchor(self.order.anchor.0.clone(), self.order.anchor.1);

@@ -26,7 +26,7 @@ use crate::random::Random;
 
 /// What to read, whom to believe, and what must come out.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct DownloadOrder {
     /// Published name of the file.
     pub name: Name,
     /// Prefix and key of its publisher.
@@ -48,7 +48,7 @@ enum Stage {
 
 /// See the module.
 pub struct Download {
-    order: Order,
+    order: DownloadOrder,
     stage: Stage,
     flow: Flow,
     validator: Validator,
@@ -67,7 +67,7 @@ pub struct Download {
 
 impl Download {
     /// Will carry out an order.
-    pub fn new(order: Order, random_seed: u64) -> Self {
+    pub fn new(order: DownloadOrder, random_seed: u64) -> Self {
         let mut policy = TrustPolicy::default();
         policy.add_anchor(order.anchor.0.clone(), order.anchor.1);
         Download {

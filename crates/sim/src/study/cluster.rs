@@ -14,7 +14,7 @@ use crate::random::Random;
 use crate::study::{Effort, Section, apart};
 use crate::topology::plan::Plan;
 use crate::topology::{Topology, shapes};
-use crate::traffic::{Job, SEGMENT_BYTES, Sink, Source};
+use crate::traffic::{FetchJob, SEGMENT_BYTES, Sink, ZeroSource};
 use crate::world::{Fault, HostId, MS, ProgramId, SECOND, World};
 
 /// The question that this answers.
@@ -123,7 +123,7 @@ fn name_of(machine: usize) -> Name {
 }
 
 /// The blocks that a machine reads.
-fn jobs(room: &Room, machine: usize, machines: usize) -> Vec<Job> {
+fn jobs(room: &Room, machine: usize, machines: usize) -> Vec<FetchJob> {
     let mut random = Random::new(room.seed ^ ((machine as u64 + 1) << 32));
     let mut at_ns = SECOND + random.below(room.pause_ns);
     let mut jobs = Vec::new();
@@ -139,7 +139,7 @@ fn jobs(room: &Room, machine: usize, machines: usize) -> Vec<Job> {
         }
         let block = popular(&mut random, BLOCKS as usize) as u64;
         let name = name_of(from).with_version(block);
-        jobs.push(Job { start_ns: at_ns, name, segments: BLOCK_SEGMENTS });
+        jobs.push(FetchJob { start_ns: at_ns, name, segments: BLOCK_SEGMENTS });
         at_ns += room.pause_ns / 2 + random.below(room.pause_ns + 1);
     }
     jobs
@@ -156,7 +156,7 @@ fn cast(world: &mut World, topology: &Topology, room: &Room, machines: &[HostId]
         }
     }
     for (number, host) in machines.iter().enumerate() {
-        let source = world.add_program(*host, Source::default());
+        let source = world.add_program(*host, ZeroSource::default());
         let prefix = name_of(number);
         world.route_to(source, &prefix);
         routers.route_by_delay(world, &prefix, &[*host]);
@@ -216,8 +216,8 @@ fn sum_up(outcome: &mut Outcome, world: &World, cast: &Cast) {
     let at = |place: usize| took_ns.get(place).map_or(0.0, |ns| *ns as f64 / MS as f64);
     outcome.block_ms = (at(took_ns.len() / 2), at(took_ns.len().saturating_sub(1)));
     outcome.segments = sinks().map(Sink::received).sum();
-    let sources = cast.sources.iter().filter_map(|it| world.program::<Source>(*it));
-    let answered: u64 = sources.map(Source::answer_count).sum();
+    let sources = cast.sources.iter().filter_map(|it| world.program::<ZeroSource>(*it));
+    let answered: u64 = sources.map(ZeroSource::answer_count).sum();
     outcome.saved = 1.0 - answered as f64 / outcome.segments.max(1) as f64;
 }
 

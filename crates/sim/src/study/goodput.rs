@@ -15,7 +15,7 @@ use crate::disk::Disk;
 use crate::line::{Faults, LineConfig};
 use crate::plot::{Axis, Plot, Series};
 use crate::programs::publisher::{DiskTimes, Publisher};
-use crate::programs::reader::{Download, Order};
+use crate::programs::reader::{Download, DownloadOrder};
 use crate::queue::Discipline;
 use crate::topology::Topology;
 use crate::world::{LinkConfig, MS, SECOND, START_UNIX_NS, World};
@@ -269,7 +269,7 @@ fn whole_share(rtt_ms: u64, loss: f64, seed: u64) -> Result<f64, crate::Fault> {
     let publisher = world.add_program(hosts[0], publisher);
     world.route_to(publisher, &prefix);
     topology.route(&mut world, &prefix, hosts[0]);
-    let order = Order {
+    let order = DownloadOrder {
         name: "/site/file".parse().expect("a name"),
         anchor,
         seeds: vec![5],

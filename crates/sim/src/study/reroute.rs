@@ -12,7 +12,7 @@ use crate::study::{Effort, Section, on_all_processors};
 use crate::topology::plan::{Plan, link};
 use crate::topology::routes::{Distances, Routing, Ways};
 use crate::topology::{Topology, shapes, sites};
-use crate::traffic::{Job, SEGMENT_BYTES, Sink, Source};
+use crate::traffic::{FetchJob, SEGMENT_BYTES, Sink, ZeroSource};
 use crate::world::{Fault, HostId, Incident, LinkId, MS, ProgramId, SECOND, World};
 
 /// The question that this answers.
@@ -108,11 +108,11 @@ fn stage(case: &Case) -> Stage {
     let [source, reader, one, other] =
         case.hosts.map(|name| topology.find(&world, name).expect("hosts of the plan"));
     let prefix: Name = PREFIX.parse().expect("a constant name");
-    let program = world.add_program(source, Source::default());
+    let program = world.add_program(source, ZeroSource::default());
     world.route_to(program, &prefix);
     let (targets, ways) = (&[source][..], case.ways);
     topology.put_routes(&mut world, &Routing { prefix: &prefix, targets, ways, without: &[] });
-    let job = Job { start_ns: SECOND, name: prefix.clone(), segments: u64::MAX / 2 };
+    let job = FetchJob { start_ns: SECOND, name: prefix.clone(), segments: u64::MAX / 2 };
     let sink = world.add_program(reader, Sink::new([job], case.seed).with_course(MS));
     let cut = topology.link(one, other).expect("a link of the plan");
     Stage { world, topology, prefix, source, reader, cut, sink }

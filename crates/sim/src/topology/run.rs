@@ -11,7 +11,7 @@ use byname_security::key::KeyId;
 use byname_transfer::congestion::Congestion;
 
 use crate::disk::Disk;
-use crate::programs::{DiskTimes, Download, Order, Publisher};
+use crate::programs::{DiskTimes, Download, DownloadOrder, Publisher};
 use crate::topology::Plan;
 use crate::world::{Fault, HostId, ProgramId, SECOND, START_UNIX_NS, World};
 
@@ -66,7 +66,7 @@ pub fn run(plan: &Plan, seed: u64, limit_ns: u64) -> Result<Finished, Fault> {
         let prefix = parent(&read.name);
         let Some((key, _)) = anchors.get(&prefix) else { continue };
         let start_ns = world.now_ns() + read.start_ns;
-        let order = Order {
+        let order = DownloadOrder {
             name: read.name.clone(),
             anchor: (prefix, *key),
             seeds: vec![seed_of(plan, &read.name)],

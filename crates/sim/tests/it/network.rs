@@ -3,7 +3,7 @@
 use byname_forwarder::Config;
 use byname_packet::Name;
 use byname_sim::disk::Disk;
-use byname_sim::programs::{DiskTimes, Download, Order, Publisher};
+use byname_sim::programs::{DiskTimes, Download, DownloadOrder, Publisher};
 use byname_sim::topology::Topology;
 use byname_sim::world::START_UNIX_NS;
 use byname_sim::{
@@ -52,7 +52,7 @@ fn scene(mut world: World, topology: Topology, readers: &[usize]) -> Scene {
     let publisher = world.add_program(home, publisher);
     world.route_to(publisher, &prefix);
     topology.route(&mut world, &prefix, home);
-    let order = Order {
+    let order = DownloadOrder {
         name: name("/site/file"),
         anchor,
         seeds: vec![FILE_SEED],

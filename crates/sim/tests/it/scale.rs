@@ -12,7 +12,7 @@ use byname_sim::study::scale::{Kept, names, racks, slope};
 use byname_sim::topology::plan::link;
 use byname_sim::topology::routes::Ways;
 use byname_sim::topology::{Plan, run, shapes};
-use byname_sim::traffic::Source;
+use byname_sim::traffic::ZeroSource;
 use byname_sim::{Incident, MS, Now, Program, SECOND, World};
 
 fn small_room() -> Room {
@@ -77,7 +77,7 @@ fn metronome(seed: u64) -> (u64, u64) {
     let mut world = World::new(seed);
     let topology = plan.build(&mut world, &Config::default());
     let prefix: Name = "/site".parse().expect("a name");
-    let source = world.add_program(topology.hosts[0], Source::default());
+    let source = world.add_program(topology.hosts[0], ZeroSource::default());
     world.route_to(source, &prefix);
     topology.route_by_delay(&mut world, &prefix, &topology.hosts[..1]);
     let program = Metronome { next_ns: SECOND, left: 3000, out: Vec::new() };

@@ -7,7 +7,7 @@ use byname_forwarder::Config;
 use byname_sim::topology::plan::{link, plain_link};
 use byname_sim::topology::routes::Distances;
 use byname_sim::topology::{Plan, Topology, run, shapes, sites};
-use byname_sim::traffic::{Job, Sink, Source};
+use byname_sim::traffic::{FetchJob, Sink, ZeroSource};
 use byname_sim::{HostId, Incident, MS, SECOND, World};
 
 fn folder() -> PathBuf {
@@ -115,10 +115,10 @@ fn a_cut_loses_what_waits_in_the_queue() {
         );
         let (mut world, topology) = built(&Plan::parse(&text).expect("a plan"));
         let prefix: byname_packet::Name = "/site".parse().expect("a name");
-        let source = world.add_program(topology.hosts[0], Source::default());
+        let source = world.add_program(topology.hosts[0], ZeroSource::default());
         world.route_to(source, &prefix);
         topology.route_by_delay(&mut world, &prefix, &topology.hosts[..1]);
-        let job = Job { start_ns: SECOND, name: prefix, segments: 10_000 };
+        let job = FetchJob { start_ns: SECOND, name: prefix, segments: 10_000 };
         world.add_program(topology.hosts[2], Sink::new([job], 1));
         let (thin, sender) = (topology.links[1].2, topology.hosts[1]);
         let at_ns = 2 * SECOND;
