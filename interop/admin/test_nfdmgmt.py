@@ -77,7 +77,7 @@ class Nfdmgmt(Case):
     def test_expired_route_is_gone(self):
         uri = self.start("byname")
         face = self.invoke("faces/create", uri=uri)["faceId"]
-        self.invoke("rib/register", name="/x", faceId=face, expirationPeriod=1500)
+        self.invoke("rib/register", name="/x", faceId=face, expirationPeriod=6000)
         self.assertEqual(len(self.routes("/x")), 1)
         wait_until(lambda: not self.routes("/x"), "the route to expire")
 

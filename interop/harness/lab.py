@@ -135,11 +135,6 @@ def free_port():
     raise AssertionError(f"none of {PORT_COUNT} ports is free")
 
 
-def end_cleanly_on_sigterm():
-    """Turns SIGTERM into what Ctrl-C is, so that all labs are closed; unittest keeps SystemExit."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-
 class Lab:
     """Owns a temporary directory and all processes of one test."""
 

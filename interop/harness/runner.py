@@ -5,7 +5,7 @@ import concurrent.futures
 import ctypes
 import importlib.util
 import multiprocessing
-import multiprocessing.util
+import os
 import signal
 import sys
 import time
@@ -86,11 +86,16 @@ _tests = {}
 def load(pattern, counter):
     """Makes a process ready to run tests of its own; it ends, with all it started, when the main
     one does."""
-    lab.end_cleanly_on_sigterm()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _end)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    multiprocessing.util.Finalize(None, lab.Lab.close_all, exitpriority=1)
     lab.take_ports(next_number(counter))
     _tests.update((title(test), test) for test in find(pattern))
+
+
+def _end(number, _):
+    lab.Lab.close_all()
+    os._exit(128 + number)
 
 
 def next_number(counter):
