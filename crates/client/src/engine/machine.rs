@@ -118,7 +118,7 @@ impl Machine {
         out: &mut impl Outlet,
     ) {
         self.link = link_for(channel, &mut self.random);
-        self.sources.handle_connected();
+        self.sources.handle_connected(now_ns);
         for (wire, _) in std::mem::take(&mut self.refused) {
             self.sources.ask(now_ns);
             self.send_wire(&wire, out);
@@ -127,7 +127,8 @@ impl Machine {
 
     /// The source of the last [`Machine::poll_connect`] cannot be had.
     pub(crate) fn handle_connect_failed<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
-        self.end = self.end.or(self.sources.handle_connect_failed(now.now_ns));
+        let random = self.random.next_u64();
+        self.end = self.end.or(self.sources.handle_connect_failed(now.now_ns, random));
         if !self.sources.is_switching() {
             self.report_refused(run, now);
         }
@@ -135,7 +136,7 @@ impl Machine {
 
     /// The connection in use is gone.
     pub(crate) fn handle_disconnected(&mut self, now_ns: u64) {
-        self.sources.handle_disconnected(now_ns);
+        self.sources.handle_disconnected(now_ns, self.random.next_u64());
     }
 
     /// Nobody listens at the other end. Later it may be a forwarder that restarts; before the

@@ -3,15 +3,25 @@
 //! The next one is when this one is gone, says nothing for [`SILENCE_NS`], refuses a request or
 //! sends what does not verify. The connection in use stays until another is there. Requests in
 //! flight are then repeated by whoever made them, when their time is over.
+//!
+//! A lost connection that has delivered something is made again at once. One that has not, and an
+//! attempt that failed, are followed by a pause that doubles ([`PAUSES`]), and the next source has
+//! its turn: who accepts connections only to close them is asked twice a second, not as often as a
+//! processor can. No peer gets connections closer together than the shortest pause.
 
 use std::collections::VecDeque;
+
+use byname_link::BackOff;
 
 /// Silence after which another source is asked, if there is one.
 const SILENCE_NS: u64 = 2_000_000_000;
 /// Longest time to connect to another source.
 const SWITCH_TIMEOUT_NS: u64 = 500_000_000;
-/// Longest time to connect to the lost one, and the pause before it is tried again.
-const RECONNECT_PAUSE_NS: u64 = 100_000_000;
+/// Longest time to connect to the lost one.
+const RECONNECT_TIMEOUT_NS: u64 = 100_000_000;
+/// Pauses between attempts. The longest and an attempt on top of it: who comes back is found within
+/// a second.
+const PAUSES: BackOff = BackOff { min_ns: 20_000_000, max_ns: 500_000_000 };
 
 /// Why nothing can go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +70,9 @@ pub(crate) struct Sources {
     lost_ns: Option<u64>,
     /// When a lost one may be tried again.
     retry_ns: u64,
+    /// Attempts and connections in a row that came to nothing.
+    failures: u32,
+    connected_ns: u64,
     attempt: Option<Attempt>,
     /// Changes of source since the last Data.
     switches: usize,
@@ -83,6 +96,8 @@ impl Sources {
             is_connected: true,
             lost_ns: None,
             retry_ns: 0,
+            failures: 0,
+            connected_ns: 0,
             attempt: None,
             switches: 0,
             asked_ns: None,
@@ -117,6 +132,7 @@ impl Sources {
     /// Something came.
     pub(super) fn hear(&mut self) {
         self.is_answered = true;
+        self.failures = 0;
         self.asked_ns = None;
     }
 
@@ -167,7 +183,7 @@ impl Sources {
     pub(super) fn poll_connect(&mut self, now_ns: u64) -> Option<Connect> {
         let is_due = !self.is_connected && self.can_reconnect && now_ns >= self.retry_ns;
         if self.attempt.is_none() && is_due {
-            let connect = Connect { source: self.current, timeout_ns: RECONNECT_PAUSE_NS };
+            let connect = Connect { source: self.current, timeout_ns: RECONNECT_TIMEOUT_NS };
             self.attempt = Some(Attempt { connect, is_reported: false, aim: Aim::Back });
         }
         let attempt = self.attempt.as_mut().filter(|attempt| !attempt.is_reported)?;
@@ -175,7 +191,7 @@ impl Sources {
         Some(attempt.connect)
     }
 
-    pub(super) fn handle_connected(&mut self) {
+    pub(super) fn handle_connected(&mut self, now_ns: u64) {
         let Some(Attempt { connect, aim, .. }) = self.attempt.take() else { return };
         if let Aim::Switch { is_for_good, .. } = aim {
             let left = std::mem::replace(&mut self.current, connect.source);
@@ -184,12 +200,14 @@ impl Sources {
             }
         }
         self.is_connected = true;
+        self.connected_ns = now_ns;
         self.is_answered = false;
         self.is_unreachable = false;
         (self.asked_ns, self.lost_ns) = (None, None);
     }
 
-    pub(super) fn handle_connect_failed(&mut self, now_ns: u64) -> Option<End> {
+    /// `random` is the jitter of the pause.
+    pub(super) fn handle_connect_failed(&mut self, now_ns: u64, random: u64) -> Option<End> {
         let Attempt { connect, aim, .. } = self.attempt.take()?;
         let is_tried = match aim {
             Aim::Back => self.begin_switch(false),
@@ -207,16 +225,35 @@ impl Sources {
         if self.is_connected {
             return None;
         }
-        self.retry_ns = now_ns.saturating_add(RECONNECT_PAUSE_NS);
+        self.pause(now_ns, random);
         let lost_ns = *self.lost_ns.get_or_insert(now_ns);
         let is_over = now_ns.saturating_sub(lost_ns) >= self.patience_ns;
         is_over.then_some(End::Disconnected)
     }
 
-    pub(super) fn handle_disconnected(&mut self, now_ns: u64) {
-        self.is_connected = false;
+    /// `random` is the jitter of the pause, if there is one.
+    pub(super) fn handle_disconnected(&mut self, now_ns: u64, random: u64) {
+        let was_connected = std::mem::take(&mut self.is_connected);
         self.lost_ns.get_or_insert(now_ns);
-        self.retry_ns = now_ns;
+        if !was_connected {
+            return;
+        }
+        if self.is_answered {
+            self.retry_ns = now_ns.max(self.connected_ns.saturating_add(PAUSES.min_ns));
+            return;
+        }
+        self.pause(now_ns, random);
+        // Somebody else may be of more use.
+        if self.attempt.is_none()
+            && let Some(next) = self.others.pop_front()
+        {
+            self.others.push_back(std::mem::replace(&mut self.current, next));
+        }
+    }
+
+    fn pause(&mut self, now_ns: u64, random: u64) {
+        self.failures = self.failures.saturating_add(1);
+        self.retry_ns = now_ns.saturating_add(PAUSES.pause_ns(self.failures, random));
     }
 
     pub(super) fn handle_unreachable(&mut self) -> Option<End> {
@@ -230,3 +267,6 @@ impl Sources {
         self.silence_ends_ns().into_iter().chain(is_lost.then_some(self.retry_ns)).min()
     }
 }
+
+#[cfg(test)]
+mod tests;
