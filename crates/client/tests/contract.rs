@@ -285,6 +285,74 @@ fn a_path_is_reported_and_versions_are_remembered<F: Facade>() {
     assert_eq!(facade.versions().expect("it works"), [(name.clone(), 1000)]);
 }
 
+/// Publishes a file in another version than the manifest of its directory says.
+fn publish_alone(server: &Server, path: &str, version: u64, bytes: &[u8]) {
+    server.publisher.lock().expect("no panic").publish(path, version, bytes);
+}
+
+fn is_rolled_back(error: &ClientError) -> bool {
+    let ClientError::Read(ReadError::RolledBack { seen, got, .. }) = error else { return false };
+    (*seen, *got) == (2000, 1000)
+}
+
+fn what_a_manifest_has_shown_is_not_undone_by_an_older_description<F: Facade>() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("a");
+    let mut publisher = Publisher::new("/lab", 1);
+    let name = publisher.publish_manifest("d", 2000, &[("a", b"two")]);
+    let file = name.with_generic(b"a");
+    let (server, mut facade) = honest::<F>(publisher);
+    facade.list_resolved(&name).expect("it is there");
+    publish_alone(&server, "d/a", 1000, b"one");
+    let error = facade.download(&file, &target, Silent, &Stop::default()).expect_err("it is old");
+    assert!(is_rolled_back(&error), "{error}");
+    assert!(!target.exists());
+    let error = facade.stat(&file).expect_err("it is old");
+    assert!(is_rolled_back(&error), "{error}");
+}
+
+fn a_manifest_older_than_a_file_neither_overwrites_it_nor_spoils_the_tree<F: Facade>() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("d");
+    let mut publisher = Publisher::new("/lab", 1);
+    let name = publisher.publish_manifest("d", 1000, &[("a", b"one"), ("b", b"bee")]);
+    let file = name.with_generic(b"a");
+    let (server, mut facade) = honest::<F>(publisher);
+    publish_alone(&server, "d/a", 2000, b"two");
+    assert_eq!(facade.stat(&file).expect("it is there").version, 2000);
+
+    let listing = facade.list_resolved(&name).expect("it is there");
+    let (a, b) = (listing.listed().next(), listing.listed().nth(1));
+    assert!(listing.resolve(&a.expect("two of them")).is_none(), "it is old");
+    assert!(listing.resolve(&b.expect("two of them")).is_some());
+
+    let stop = Stop::default();
+    let all = |_: &Path, _: bool| true;
+    let report = facade.download_tree(&name, &target, (Silent, all), &stop).expect("it arrives");
+    assert_eq!((report.fetched_count, report.failed_count), (2, 0));
+    assert_eq!(std::fs::read(target.join("a")).expect("it is in place"), b"two");
+
+    publish_alone(&server, "d/a", 1000, b"one");
+    let report = facade.download_tree(&name, &target, (Silent, all), &stop).expect("it is listed");
+    assert_eq!(report.failed_count, 1);
+    assert!(is_rolled_back(&report.failures[0].1), "{}", report.failures[0].1);
+    assert_eq!(std::fs::read(target.join("a")).expect("it is in place"), b"two");
+}
+
+fn an_entry_is_not_opened_once_a_newer_version_was_seen<F: Facade>() {
+    let mut publisher = Publisher::new("/lab", 1);
+    let name = publisher.publish_manifest("d", 1000, &[("a", b"one")]);
+    let (server, mut facade) = honest::<F>(publisher);
+    let listing = facade.list_resolved(&name).expect("it is there");
+    let entry = listing.listed().next().and_then(|entry| listing.resolve(&entry));
+    let entry = entry.expect("the manifest says all");
+    publish_alone(&server, "d/a", 2000, b"two!");
+    assert_eq!(facade.stat(&name.with_generic(b"a")).expect("it is there").version, 2000);
+    let file = facade.open_entry(&entry).expect("the newer one is there");
+    assert_eq!(F::stat_of(&file).version, 2000);
+    assert_eq!(facade.read(&file, &[(0, 4)]).expect("it is there"), [b"two!"]);
+}
+
 fn nobody_listening_is_the_same_error_for_every_call<F: Facade>() {
     let directory = tempfile::tempdir().expect("a directory");
     let endpoint = Endpoint::Unix(directory.path().join("sock"));
@@ -366,6 +434,9 @@ contract!(
     a_tree_arrives_whole_with_its_filter_and_its_failures,
     directories_are_listed_and_not_opened,
     a_path_is_reported_and_versions_are_remembered,
+    what_a_manifest_has_shown_is_not_undone_by_an_older_description,
+    a_manifest_older_than_a_file_neither_overwrites_it_nor_spoils_the_tree,
+    an_entry_is_not_opened_once_a_newer_version_was_seen,
     nobody_listening_is_the_same_error_for_every_call,
     a_large_file_comes_from_all_sources_and_is_reported_once,
 );

@@ -1,12 +1,13 @@
 //! The newest version seen of each name, kept between runs, so that nobody can pass off an old
 //! version as the current one.
 //!
-//! One line a name, `VERSION NAME`, longest unused first. A change is made under a lock: the file
+//! One line a name, `VERSION NAME`, longest unused first; ` listed` follows where only a manifest
+//! announced it. A change is made under a lock: the file
 //! is read again, what this run has learned is put in, and the whole is renamed into place. So
 //! programs that end at once lose nothing of one another, and a name that was forgotten meanwhile
 //! is not brought back by a run that had only read it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -66,6 +67,33 @@ impl SeenError {
     }
 }
 
+/// A line of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    name: Name,
+    version: u64,
+    /// Only a manifest announced it.
+    is_listed: bool,
+}
+
+impl Line {
+    fn insert_into(self, memory: &mut VersionMemory) {
+        match self.is_listed {
+            true => memory.insert_listed(self.name, self.version),
+            false => memory.insert(self.name, self.version),
+        }
+    }
+}
+
+/// All that a memory knows, each kind longest unused first. What manifests announced comes first:
+/// it is the first to be dropped.
+pub(crate) fn lines(memory: &VersionMemory) -> impl Iterator<Item = Line> {
+    let line = |is_listed| {
+        move |(name, version): (&Name, u64)| Line { name: name.clone(), version, is_listed }
+    };
+    memory.iter_listed().map(line(true)).chain(memory.iter().map(line(false)))
+}
+
 /// The file of versions seen, and what it said when this run began.
 #[derive(Debug)]
 pub struct SeenVersions {
@@ -90,8 +118,8 @@ impl SeenVersions {
     /// [`SeenError`]; the memory is then as before.
     pub fn load(&mut self, memory: &mut VersionMemory) -> Result<(), SeenError> {
         let entries = read(&self.path())?;
-        self.loaded = entries.iter().cloned().collect();
-        entries.into_iter().for_each(|(name, version)| memory.insert(name, version));
+        self.loaded = entries.iter().map(|line| (line.name.clone(), line.version)).collect();
+        entries.into_iter().for_each(|line| line.insert_into(memory));
         Ok(())
     }
 
@@ -101,28 +129,26 @@ impl SeenVersions {
     /// # Errors
     /// [`SeenError`]; the file is then as before.
     pub fn save(&mut self, memory: &VersionMemory) -> Result<(), SeenError> {
-        self.save_entries(memory.iter().map(|(name, version)| (name.clone(), version)).collect())
+        self.save_lines(lines(memory).collect())
     }
 
-    /// [`save`](SeenVersions::save) of a memory's entries, longest unused first.
-    pub(crate) fn save_entries(&mut self, learned: Vec<(Name, u64)>) -> Result<(), SeenError> {
+    /// [`save`](SeenVersions::save) of a memory's [`lines`].
+    pub(crate) fn save_lines(&mut self, learned: Vec<Line>) -> Result<(), SeenError> {
         let _lock = self.lock()?;
         let entries = read(&self.path())?;
-        let known: HashMap<&Name, u64> = entries.iter().map(|(name, v)| (name, *v)).collect();
-        let is_wanted = |name: &Name, version: u64| {
-            let is_learned = self.loaded.get(name).is_none_or(|before| *before < version);
-            is_learned || known.contains_key(name)
+        let known: HashSet<Name> = entries.iter().map(|line| line.name.clone()).collect();
+        let is_wanted = |line: &Line| {
+            let is_learned =
+                self.loaded.get(&line.name).is_none_or(|before| *before < line.version);
+            is_learned || known.contains(&line.name)
         };
         let mut merged = VersionMemory::default();
-        for (name, version) in &entries {
-            merged.insert(name.clone(), *version);
-        }
+        entries.into_iter().for_each(|line| line.insert_into(&mut merged));
         // In their order, so that what was used last is the last to be dropped.
-        for (name, version) in learned.iter().filter(|(name, version)| is_wanted(name, *version)) {
-            merged.insert(name.clone(), *version);
-        }
-        self.write(merged.iter())?;
-        self.loaded = learned.into_iter().collect();
+        let learned_lines = learned.iter().filter(|line| is_wanted(line)).cloned();
+        learned_lines.for_each(|line| line.insert_into(&mut merged));
+        self.write(lines(&merged))?;
+        self.loaded = learned.into_iter().map(|line| (line.name, line.version)).collect();
         Ok(())
     }
 
@@ -134,10 +160,10 @@ impl SeenVersions {
         let _lock = self.lock()?;
         let mut entries = read(&self.path())?;
         let before = entries.len();
-        entries.retain(|(name, _)| !prefix.view().is_prefix_of(name.view()));
+        entries.retain(|line| !prefix.view().is_prefix_of(line.name.view()));
         let count = before - entries.len();
         if count > 0 {
-            self.write(entries.iter().map(|(name, version)| (name, *version)))?;
+            self.write(entries.into_iter())?;
         }
         Ok(count)
     }
@@ -156,9 +182,8 @@ impl SeenVersions {
     }
 
     /// Replaces the file. The lock is held, so a temporary file that is there was left behind.
-    fn write<'a>(&self, entries: impl Iterator<Item = (&'a Name, u64)>) -> Result<(), SeenError> {
-        let lines: Vec<String> =
-            entries.map(|(name, version)| format!("{version} {name}\n")).collect();
+    fn write(&self, entries: impl Iterator<Item = Line>) -> Result<(), SeenError> {
+        let lines: Vec<String> = entries.map(|line| format(&line)).collect();
         let mut bytes = lines.iter().map(String::len).sum::<usize>();
         let mut text = String::new();
         for line in &lines {
@@ -184,7 +209,7 @@ fn disk(path: &Path) -> impl FnOnce(std::io::Error) -> SeenError {
 }
 
 /// All entries, longest unused first; none if there is no file.
-fn read(path: &Path) -> Result<Vec<(Name, u64)>, SeenError> {
+fn read(path: &Path) -> Result<Vec<Line>, SeenError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -203,7 +228,23 @@ fn read(path: &Path) -> Result<Vec<(Name, u64)>, SeenError> {
     parsed.collect()
 }
 
-fn parse(line: &str) -> Option<(Name, u64)> {
-    let (version, name) = line.split_once(' ')?;
-    Some((name.parse().ok()?, version.parse().ok()?))
+const LISTED: &str = "listed";
+
+fn format(line: &Line) -> String {
+    let Line { name, version, is_listed } = line;
+    match is_listed {
+        true => format!("{version} {name} {LISTED}\n"),
+        false => format!("{version} {name}\n"),
+    }
+}
+
+fn parse(line: &str) -> Option<Line> {
+    let mut words = line.split(' ');
+    let (version, name) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    let is_listed = match words.next() {
+        None => false,
+        Some(LISTED) => words.next().is_none().then_some(true)?,
+        Some(_) => return None,
+    };
+    Some(Line { name, version, is_listed })
 }

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::ProfileError;
-use crate::seen::SeenVersions;
+use crate::seen::{SeenVersions, lines};
 
 /// A session of [`byname_client`], used as one. Versions seen are kept when this is dropped; a
 /// program that runs for long calls [`keep_versions`](Session::keep_versions) now and then.
@@ -28,10 +28,8 @@ impl Session {
     pub fn keep_versions(&self) -> Result<(), ProfileError> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         // Copied: the disk must not hold up the session's thread.
-        let learned = self.client.with_versions(|memory| {
-            memory.iter().map(|(name, version)| (name.clone(), version)).collect::<Vec<_>>()
-        })?;
-        Ok(seen.save_entries(learned)?)
+        let learned = self.client.with_versions(|memory| lines(memory).collect::<Vec<_>>())?;
+        Ok(seen.save_lines(learned)?)
     }
 }
 

@@ -4,20 +4,27 @@
 //! content, with lower version numbers, and still be newer. So two things are remembered: versions
 //! by the name of the content, and bindings by path, as the "version" of `<path>/32=binding`.
 //!
-//! The memory is bounded: what was used longest ago is forgotten first. The owner may keep it
-//! across runs with [`VersionMemory::iter`] and [`VersionMemory::insert`].
+//! There is one rule for every way in which a version is learned: [`VersionMemory::admit`] judges an
+//! announcement and remembers it, [`VersionMemory::admit_entry`] does so for a manifest's entry.
+//!
+//! The memory is bounded: what was used longest ago is forgotten first. What manifests announce is
+//! kept apart from names that were asked for singly, so that a large tree does not drive those out.
+//! The owner may keep it across runs with [`VersionMemory::iter`], [`VersionMemory::iter_listed`],
+//! [`VersionMemory::insert`] and [`VersionMemory::insert_listed`].
 
 use std::collections::HashMap;
 
 use byname_packet::{Component, Name, NameRef};
 
 use crate::freshness::Unreachable;
+use crate::manifest::Entry;
 
 /// Keyword after a path whose binding is remembered.
 const BINDING_KEYWORD: &[u8] = b"binding";
 
-/// Names remembered.
-pub const NAMES_MAX: usize = 65_536;
+/// Names remembered: those that were asked for singly, and as many that manifests announced.
+pub const NAMES_MAX: usize = 2 * KIND_MAX;
+const KIND_MAX: usize = 65_536;
 
 /// An older version than one seen before was announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,16 +55,59 @@ impl Announced<'_> {
     }
 }
 
+/// What the memory keeps of an announcement that it admits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lesson {
+    /// Nothing: nobody vouches for it, or not whoever decides about these versions.
+    Nothing,
+    /// Its numbers, as of a name that was asked for singly.
+    Single,
+    /// Its numbers, as of one name among many in a manifest.
+    Listed,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     version: u64,
     used: u64,
 }
 
-/// Bounded memory of the newest version of each name.
+/// Names of one kind, at most [`KIND_MAX`].
+#[derive(Debug, Default)]
+struct Table(HashMap<Name, Seen>);
+
+impl Table {
+    fn insert(&mut self, name: Name, version: u64, used: u64) {
+        let seen = self.0.entry(name).or_insert(Seen { version, used });
+        seen.version = seen.version.max(version);
+        seen.used = used;
+        if self.0.len() > KIND_MAX {
+            self.forget_oldest();
+        }
+    }
+
+    /// Forgets the older half, so that the cost is spread over as many insertions.
+    fn forget_oldest(&mut self) {
+        let mut ages: Vec<u64> = self.0.values().map(|seen| seen.used).collect();
+        let middle = ages.len() / 2;
+        let (_, limit, _) = ages.select_nth_unstable(middle);
+        let limit = *limit;
+        self.0.retain(|_, seen| seen.used >= limit);
+    }
+
+    /// The longest unused first.
+    fn iter(&self) -> impl Iterator<Item = (&Name, u64)> {
+        let mut all: Vec<_> = self.0.iter().collect();
+        all.sort_by_key(|(_, seen)| seen.used);
+        all.into_iter().map(|(name, seen)| (name, seen.version))
+    }
+}
+
+/// Bounded memory of the newest version of each name. A name is in one of the tables.
 #[derive(Debug, Default)]
 pub struct VersionMemory {
-    names: HashMap<Name, Seen>,
+    single: Table,
+    listed: Table,
     tick: u64,
     /// Publishers that did not answer lately. Not kept across runs.
     pub(crate) unreachable: Unreachable,
@@ -67,52 +117,90 @@ pub struct VersionMemory {
 
 impl VersionMemory {
     /// Judges an announcement: its version must not be older than one seen of the object, nor its
-    /// binding than one seen of the path. A path that was bound once is not taken without binding.
+    /// binding than one seen of the path; a path that was bound once is not taken without binding.
+    /// Remembers one that passes, as the lesson says.
     ///
     /// # Errors
     /// [`Older`] with the number it is judged by; 0 stands for an absent binding.
-    pub fn check_announced(&self, announced: &Announced<'_>) -> Result<(), Older> {
+    pub fn admit(&mut self, announced: &Announced<'_>, lesson: Lesson) -> Result<(), Older> {
         self.check(announced.object, announced.version)?;
-        let binding = announced.binding.unwrap_or(0);
-        self.check(announced.binding_name().view(), binding)
-    }
-
-    /// Remembers an announcement that was verified.
-    pub fn insert_announced(&mut self, announced: &Announced<'_>) {
-        self.insert(announced.object.to_name(), announced.version);
-        if let Some(binding) = announced.binding {
-            self.insert(announced.binding_name(), binding);
+        let binding_name = announced.binding_name();
+        self.check(binding_name.view(), announced.binding.unwrap_or(0))?;
+        // Who may speak of contents elsewhere is decided by their own descriptions.
+        if lesson != Lesson::Listed || announced.object == announced.path {
+            self.learn(announced.object.to_name(), announced.version, lesson);
         }
+        if let Some(binding) = announced.binding {
+            self.learn(binding_name, binding, lesson);
+        }
+        Ok(())
     }
 
-    /// True if `version` of `name` (without version component) may be accepted.
+    /// Admits what the manifest of `directory` announces of an entry. An entry without version
+    /// announces nothing.
+    ///
+    /// # Errors
+    /// As [`admit`](Self::admit).
+    pub fn admit_entry(
+        &mut self,
+        directory: NameRef<'_>,
+        entry: &Entry<'_>,
+        lesson: Lesson,
+    ) -> Result<(), Older> {
+        let path = directory.with(Component::generic(entry.name));
+        let content = entry.content.map(|content| (content.name.to_name(), content.version));
+        let (object, version) = match (entry.version, content) {
+            (Some(version), _) => (path.clone(), version.number),
+            (None, Some((content, version))) => (content, version.number),
+            (None, None) => return Ok(()),
+        };
+        let (path, object, binding) = (path.view(), object.view(), entry.attributes.binding);
+        self.admit(&Announced { path, object, version, binding }, lesson)
+    }
+
+    /// True if `version` of `name` (without version component) may still be used.
     ///
     /// # Errors
     /// [`Older`] if a newer one was seen.
     pub fn check(&self, name: NameRef<'_>, version: u64) -> Result<(), Older> {
-        match self.names.get(&name.to_name()) {
+        let name = name.to_name();
+        match self.single.0.get(&name).or_else(|| self.listed.0.get(&name)) {
             Some(seen) if seen.version > version => Err(Older { seen: seen.version, got: version }),
             _ => Ok(()),
+        }
+    }
+
+    fn learn(&mut self, name: Name, version: u64, lesson: Lesson) {
+        match lesson {
+            Lesson::Nothing => {}
+            Lesson::Single => self.insert(name, version),
+            Lesson::Listed => self.insert_listed(name, version),
         }
     }
 
     /// Remembers that `version` of `name` was seen and is verified.
     pub fn insert(&mut self, name: Name, version: u64) {
         self.tick += 1;
-        let used = self.tick;
-        let seen = self.names.entry(name).or_insert(Seen { version, used });
-        seen.version = seen.version.max(version);
-        seen.used = used;
-        if self.names.len() > NAMES_MAX {
-            self.forget_oldest();
-        }
+        let listed = self.listed.0.remove(&name).map_or(0, |seen| seen.version);
+        self.single.insert(name, version.max(listed), self.tick);
+    }
+
+    /// Remembers that `version` of `name` was seen in a verified manifest.
+    pub fn insert_listed(&mut self, name: Name, version: u64) {
+        self.tick += 1;
+        let is_single = self.single.0.contains_key(&name);
+        let table = if is_single { &mut self.single } else { &mut self.listed };
+        table.insert(name, version, self.tick);
     }
 
     /// Forgets a name, so that any version of it is accepted again. True if it was known.
     pub fn reset(&mut self, name: &Name) -> bool {
         let binding = name.with_keyword(BINDING_KEYWORD);
-        let was_bound = self.names.remove(&binding).is_some();
-        self.names.remove(name).is_some() || was_bound
+        let tables = [&mut self.single.0, &mut self.listed.0];
+        tables.into_iter().fold(false, |was_known, names| {
+            let was_bound = names.remove(&binding).is_some();
+            names.remove(name).is_some() || was_bound || was_known
+        })
     }
 
     /// A description was taken although it is not fresh.
@@ -128,29 +216,25 @@ impl VersionMemory {
 
     /// Number of names remembered; at most [`NAMES_MAX`].
     pub fn name_count(&self) -> usize {
-        self.names.len()
+        self.single.0.len() + self.listed.0.len()
     }
 
-    /// All names with their newest versions, the longest unused first.
+    /// The names asked for singly with their newest versions, the longest unused first.
     pub fn iter(&self) -> impl Iterator<Item = (&Name, u64)> {
-        let mut all: Vec<_> = self.names.iter().collect();
-        all.sort_by_key(|(_, seen)| seen.used);
-        all.into_iter().map(|(name, seen)| (name, seen.version))
+        self.single.iter()
     }
 
-    /// Forgets the older half, so that the cost is spread over as many insertions.
-    fn forget_oldest(&mut self) {
-        let mut ages: Vec<u64> = self.names.values().map(|seen| seen.used).collect();
-        let middle = ages.len() / 2;
-        let (_, limit, _) = ages.select_nth_unstable(middle);
-        let limit = *limit;
-        self.names.retain(|_, seen| seen.used >= limit);
+    /// The names known from manifests with their newest versions, the longest unused first.
+    pub fn iter_listed(&self) -> impl Iterator<Item = (&Name, u64)> {
+        self.listed.iter()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attributes::Attributes;
+    use crate::manifest::Version;
 
     fn name(number: u64) -> Name {
         Name::new().with_generic(&number.to_be_bytes())
@@ -176,9 +260,7 @@ mod tests {
         let (path, object) = (name(1), name(object));
         let (path, object) = (path.view(), object.view());
         let announced = Announced { path, object, version, binding };
-        memory.check_announced(&announced)?;
-        memory.insert_announced(&announced);
-        Ok(())
+        memory.admit(&announced, Lesson::Single)
     }
 
     #[test]
@@ -217,10 +299,67 @@ mod tests {
     #[test]
     fn the_memory_is_bounded_and_keeps_what_was_used_last() {
         let mut memory = VersionMemory::default();
-        let count = NAMES_MAX as u64 + 10;
+        let count = KIND_MAX as u64 + 10;
         (0..count).for_each(|number| memory.insert(name(number), 1));
-        assert!(memory.names.len() <= NAMES_MAX);
+        assert!(memory.name_count() <= KIND_MAX);
         assert_eq!(memory.check(name(count - 1).view(), 0), Err(Older { seen: 1, got: 0 }));
         assert_eq!(memory.check(name(0).view(), 0), Ok(()));
+    }
+
+    fn entry(name: &[u8], number: u64) -> Entry<'_> {
+        let version = Version { number, segment_bytes: 8192, root: None };
+        Entry { version: Some(version), ..Entry::new(name, 0o100_644) }
+    }
+
+    #[test]
+    fn what_a_manifest_announced_counts_for_single_files_and_the_other_way_round() {
+        let mut memory = VersionMemory::default();
+        let (directory, path) = (name(1), name(1).with_generic(b"f"));
+        let (path, object) = (path.view(), path.view());
+        let of = |version| Announced { path, object, version, binding: None };
+        let listed = |memory: &mut VersionMemory, number| {
+            memory.admit_entry(directory.view(), &entry(b"f", number), Lesson::Listed)
+        };
+        assert_eq!(listed(&mut memory, 2), Ok(()));
+        let old = Err(Older { seen: 2, got: 1 });
+        assert_eq!(memory.admit(&of(1), Lesson::Single), old, "a replayed description");
+        assert_eq!(memory.admit(&of(3), Lesson::Single), Ok(()));
+        let old = Err(Older { seen: 3, got: 2 });
+        assert_eq!(listed(&mut memory, 2), old, "a replayed manifest");
+        assert_eq!(memory.name_count(), 1);
+        assert_eq!(memory.admit(&of(9), Lesson::Nothing), Ok(()), "nobody vouches for it");
+        assert_eq!(listed(&mut memory, 3), Ok(()));
+        assert!(memory.reset(&path.to_name()));
+        assert_eq!(listed(&mut memory, 1), Ok(()));
+    }
+
+    #[test]
+    fn entries_count_by_their_bindings_too() {
+        let (mut memory, directory) = (VersionMemory::default(), name(1));
+        let with = |binding| {
+            let plain = entry(b"f", 7);
+            Entry { attributes: Attributes { binding, ..Attributes::default() }, ..plain }
+        };
+        let mut judge = |entry| memory.admit_entry(directory.view(), &entry, Lesson::Listed);
+        assert_eq!(judge(with(Some(5))), Ok(()));
+        assert_eq!(judge(with(Some(4))), Err(Older { seen: 5, got: 4 }));
+        assert_eq!(judge(with(None)), Err(Older { seen: 5, got: 0 }));
+        assert_eq!(judge(Entry::new(b"f", 0o100_644)), Ok(()), "it announces no version");
+    }
+
+    #[test]
+    fn a_large_tree_drives_out_no_name_that_was_asked_for_singly() {
+        let mut memory = VersionMemory::default();
+        memory.insert(name(0), 5);
+        let directory = Name::new();
+        for number in 1..=NAMES_MAX as u64 {
+            let octets = number.to_be_bytes();
+            let admitted = memory.admit_entry(directory.view(), &entry(&octets, 5), Lesson::Listed);
+            assert_eq!(admitted, Ok(()));
+        }
+        assert!(memory.name_count() <= NAMES_MAX);
+        assert_eq!(memory.check(name(0).view(), 4), Err(Older { seen: 5, got: 4 }));
+        let last = name(NAMES_MAX as u64);
+        assert_eq!(memory.check(last.view(), 4), Err(Older { seen: 5, got: 4 }));
     }
 }

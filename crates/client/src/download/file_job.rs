@@ -110,9 +110,16 @@ impl<'a> FileJob<'a> {
         self
     }
 
-    fn begin_resolved(&mut self, now_ns: u64) {
+    fn begin_resolved(&mut self, context: &Context<'_>) {
         let Some(resolved) = self.resolved.take() else { return };
-        self.progressed_ns = now_ns;
+        self.progressed_ns = context.now_ns;
+        // Something newer may have been seen since it was resolved.
+        if context.versions.check(self.name.view(), resolved.version).is_err() {
+            let config = self.context.config.discovery_to_read();
+            let lookup = NameLookup::new(self.name.clone(), config, context.now_ns);
+            self.state = FileStage::LookingUp(Box::new(lookup));
+            return;
+        }
         match self.begin(*resolved, &mut None) {
             Ok(None) => {}
             Ok(Some(report)) => self.finish(Ok(report)),
@@ -407,7 +414,7 @@ impl Job for FileJob<'_> {
             return None;
         }
         self.paused_until_ns = 0;
-        self.begin_resolved(context.now_ns);
+        self.begin_resolved(context);
         if self.compare(context.now_ns) {
             return None;
         }

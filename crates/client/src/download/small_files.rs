@@ -163,8 +163,11 @@ impl<'a> SmallFiles<'a> {
         }
     }
 
-    fn take(&mut self, place: usize, data: &Data<'_>, now_ns: u64) {
-        if data.meta.content_type == ContentType::NACK {
+    fn take(&mut self, place: usize, data: &Data<'_>, context: &Context<'_>) {
+        // Something newer may have been seen since the manifest was read.
+        let (name, _, _) = self.file(place);
+        let is_old = context.versions.check(name.view(), self.items[place].version).is_err();
+        if is_old || data.meta.content_type == ContentType::NACK {
             return self.leave_over(place);
         }
         let item = &mut self.items[place];
@@ -178,8 +181,8 @@ impl<'a> SmallFiles<'a> {
         if *refusals >= REFUSALS_MAX {
             return self.leave_over(place);
         }
-        let due_ns = now_ns.saturating_add(REFUSED_RETRY_NS);
-        self.fetch.want(place as u64, due_ns, now_ns);
+        let due_ns = context.now_ns.saturating_add(REFUSED_RETRY_NS);
+        self.fetch.want(place as u64, due_ns, context.now_ns);
     }
 
     fn put(&mut self, place: usize, content: &[u8]) {
@@ -240,7 +243,7 @@ impl Job for SmallFiles<'_> {
         let now_ns = context.now_ns;
         if self.fetch.handle_data(place as u64, is_marked, now_ns, context.flow) {
             self.was_heard = true;
-            self.take(place, data, now_ns);
+            self.take(place, data, context);
         }
         true
     }

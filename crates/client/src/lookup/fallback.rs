@@ -8,13 +8,13 @@
 //! Invariant: what was asked first decides about errors; a fallback that fails leaves no trace.
 
 use byname_packet::{Data, Name, NameRef, types};
-use byname_security::trust::Trusted;
 use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
 use byname_transfer::error::ReadError;
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
 use byname_transfer::naming::manifest_name;
 use byname_transfer::request::{Context, Request};
+use byname_transfer::versions::Older;
 
 use crate::engine::job::Job;
 use crate::lookup::list_job::ListJob;
@@ -43,11 +43,7 @@ impl Manifests {
     }
 
     /// The outcome, if there is one.
-    pub(super) fn step(
-        &mut self,
-        name: &Name,
-        context: &mut Context<'_>,
-    ) -> Option<Result<Discovered, ReadError>> {
+    pub(super) fn step(&mut self, name: &Name) -> Option<Result<Discovered, ReadError>> {
         if let Some(outcome) = self.own.as_mut().and_then(Discovery::poll_outcome) {
             self.own = None;
             self.directory = outcome.ok().filter(|found| found.metadata.is_directory());
@@ -56,7 +52,11 @@ impl Manifests {
             && let Ok(listing) = job.into_outcome()
         {
             match entry(&listing, name) {
-                NamedEntry::File(found) => return Some(not_older(*found, name, context)),
+                NamedEntry::File(found) => return Some(Ok(*found)),
+                NamedEntry::Older(Older { seen, got }) => {
+                    let name = name.clone();
+                    return Some(Err(ReadError::RolledBack { name, seen, got }));
+                }
                 NamedEntry::Nothing => return Some(Err(self.error.clone())),
                 NamedEntry::Directory => {}
             }
@@ -118,25 +118,11 @@ impl Manifests {
     }
 }
 
-/// A manifest may be older than what is known of the file.
-fn not_older(
-    found: Discovered,
-    name: &Name,
-    context: &mut Context<'_>,
-) -> Result<Discovered, ReadError> {
-    let got = found.version;
-    if let Err(older) = context.versions.check(name.view(), got) {
-        return Err(ReadError::RolledBack { name: name.clone(), seen: older.seen, got });
-    }
-    if found.trust != Trusted::Insecure {
-        context.versions.insert(name.clone(), got);
-    }
-    Ok(found)
-}
-
 /// A name, as the manifest of its directory has it.
 enum NamedEntry {
     File(Box<Discovered>),
+    /// A manifest may be older than what is known of the file.
+    Older(Older),
     Directory,
     Nothing,
 }
@@ -146,9 +132,10 @@ fn entry(listing: &Listing, name: &Name) -> NamedEntry {
     let found = listing.listed().find(|listed| Some(listed.entry.name) == last);
     match found {
         Some(listed) if listed.entry.is_directory => NamedEntry::Directory,
-        Some(listed) => match listing.resolve(&listed) {
-            Some(found) => NamedEntry::File(Box::new(found.into_parts().1)),
-            None => NamedEntry::Nothing,
+        Some(listed) => match (listing.older(listed.entry.name), listing.resolve(&listed)) {
+            (Some(older), _) => NamedEntry::Older(older),
+            (None, Some(found)) => NamedEntry::File(Box::new(found.into_parts().1)),
+            (None, None) => NamedEntry::Nothing,
         },
         None => NamedEntry::Nothing,
     }

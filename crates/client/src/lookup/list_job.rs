@@ -261,7 +261,9 @@ impl ListJob {
             Some(_) if is_gone => Err(ClientError::KeepsChanging { name, versions }),
             Some(error) => Err(error),
             None if self.is_manifest => {
-                Listing::manifest(name, reading.discovered, reading.payload)
+                let Reading { discovered, payload, .. } = *reading;
+                let (about, versions) = (self.about.as_ref(), &mut *context.versions);
+                Listing::manifest(name, discovered, payload, about, versions)
             }
             None => Listing::plain(name, reading.discovered, reading.payload),
         };

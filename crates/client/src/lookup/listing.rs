@@ -2,13 +2,21 @@
 //!
 //! It comes from the directory's manifest, which describes every entry, or from the plain listing
 //! of a publisher that has no manifests, which has names only.
+//!
+//! Invariant: an entry whose version is older than one seen is given as one of which only name and
+//! kind are known. So whoever wants its file asks for the file's own description, and no reader of
+//! a listing can forget the rule of [`byname_transfer::versions`].
+
+use std::collections::BTreeMap;
 
 use byname_packet::Name;
+use byname_security::trust::Trusted;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::listing::{Entry, entries};
 use byname_transfer::manifest;
 use byname_transfer::naming::is_safe_entry;
+use byname_transfer::versions::{Lesson, Older, VersionMemory};
 
 use crate::error::ClientError;
 
@@ -32,6 +40,8 @@ pub struct Listing {
     payload: Vec<u8>,
     entry_count: usize,
     form: Form,
+    /// Entries that are older than a version seen, by name.
+    old: BTreeMap<Box<[u8]>, Older>,
 }
 
 /// An entry with everything that is known of it.
@@ -39,7 +49,8 @@ pub struct Listing {
 pub struct ListedEntry<'a> {
     /// Its name, and whether it is a directory.
     pub entry: Entry<'a>,
-    /// The manifest's entry; nothing in a plain listing.
+    /// The manifest's entry; nothing in a plain listing. Name and mode alone if the rest is not
+    /// announced, or older than what was seen.
     pub details: Option<manifest::Entry<'a>>,
 }
 
@@ -56,14 +67,18 @@ impl Listing {
             let problem = ProtocolProblem::Listing;
             return Err(ReadError::Protocol { name, problem }.into());
         };
-        Ok(Listing { name, discovered, payload, entry_count, form: Form::Plain })
+        let (form, old) = (Form::Plain, BTreeMap::new());
+        Ok(Listing { name, discovered, payload, entry_count, form, old })
     }
 
-    /// A manifest.
+    /// A manifest, of which each entry was judged by the versions seen. If it counts for the entry
+    /// `about` alone, that is the only one that is judged and remembered.
     pub(crate) fn manifest(
         name: Name,
         discovered: Discovered,
         payload: Vec<u8>,
+        about: Option<&Name>,
+        versions: &mut VersionMemory,
     ) -> Result<Self, ClientError> {
         let (count, start) = match manifest::check(&payload) {
             Ok(checked) => checked,
@@ -74,7 +89,39 @@ impl Listing {
             }
         };
         let entry_count = usize::try_from(count).unwrap_or(usize::MAX);
-        Ok(Listing { name, discovered, payload, entry_count, form: Form::Manifest { start } })
+        let (form, old) = (Form::Manifest { start }, BTreeMap::new());
+        let mut listing = Listing { name, discovered, payload, entry_count, form, old };
+        listing.old = listing.judge(about, versions);
+        Ok(listing)
+    }
+
+    /// The entries that are older than what was seen; the others are remembered.
+    fn judge(
+        &self,
+        about: Option<&Name>,
+        versions: &mut VersionMemory,
+    ) -> BTreeMap<Box<[u8]>, Older> {
+        let lesson = match (&self.discovered.trust, about) {
+            (Trusted::Insecure, _) => Lesson::Nothing,
+            (_, Some(_)) => Lesson::Single,
+            (_, None) => Lesson::Listed,
+        };
+        let only = about.and_then(|about| about.view().last()).map(|last| last.value);
+        let mut old = BTreeMap::new();
+        for details in self.listed().filter_map(|listed| listed.details) {
+            if only.is_some_and(|only| only != details.name) {
+                continue;
+            }
+            if let Err(older) = versions.admit_entry(self.name.view(), &details, lesson) {
+                old.insert(details.name.into(), older);
+            }
+        }
+        old
+    }
+
+    /// The numbers by which an entry is older than what was seen, if it is.
+    pub(crate) fn older(&self, entry: &[u8]) -> Option<Older> {
+        self.old.get(entry).copied()
     }
 
     /// Number of entries, unsafe ones included.
@@ -124,7 +171,10 @@ impl Listing {
     /// The entry that begins at this byte of the payload, and where the next one begins.
     pub(crate) fn entry_at(&self, at: usize) -> Option<(ListedEntry<'_>, usize)> {
         if self.is_manifest() {
-            let (details, next) = manifest::entry_at(&self.payload, at)?;
+            let (mut details, next) = manifest::entry_at(&self.payload, at)?;
+            if self.old.contains_key(details.name) {
+                details = manifest::Entry::new(details.name, details.mode);
+            }
             let entry = Entry { name: details.name, is_directory: details.is_directory() };
             return Some((ListedEntry { entry, details: Some(details) }, next));
         }

@@ -129,7 +129,7 @@ impl NameLookup {
                 }
             },
             LookupState::Manifests(manifests) => {
-                if let Some(outcome) = manifests.step(&self.name, context) {
+                if let Some(outcome) = manifests.step(&self.name) {
                     manifests.abandon(context.flow);
                     self.finish(outcome);
                 }

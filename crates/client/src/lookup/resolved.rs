@@ -4,6 +4,7 @@ use byname_packet::Name;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::metadata::{ContentRoot, Metadata};
 use byname_transfer::naming::last_segment;
+use byname_transfer::versions::VersionMemory;
 
 use crate::lookup::listing::{ListedEntry, Listing};
 use crate::lookup::stat::Stat;
@@ -23,6 +24,11 @@ impl ResolvedEntry {
         Stat::new(self.name.clone(), &self.discovered)
     }
 
+    /// True if something newer was seen since it was resolved.
+    pub(crate) fn is_older(&self, versions: &VersionMemory) -> bool {
+        versions.check(self.name.view(), self.discovered.version).is_err()
+    }
+
     /// The name without version, and what a lookup of it would have found.
     pub(crate) fn into_parts(self) -> (Name, Discovered) {
         (self.name, self.discovered)
@@ -31,7 +37,7 @@ impl ResolvedEntry {
 
 impl Listing {
     /// The version of a file that this manifest describes; `None` of a directory, in a plain
-    /// listing, or if the publisher does not know the root yet.
+    /// listing, if the publisher does not know the root yet, or if a newer version was seen.
     pub fn resolve(&self, entry: &ListedEntry<'_>) -> Option<ResolvedEntry> {
         let details = entry.details?;
         let version = details.version?;

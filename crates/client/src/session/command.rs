@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use byname_packet::Name;
 use byname_transfer::discovery::Discovered;
+use byname_transfer::versions::VersionMemory;
 
 use crate::config::Stop;
 use crate::download::context::DownloadOptions;
@@ -70,6 +71,18 @@ pub(crate) enum OpenTarget {
     Name(Name),
     /// A version that a listing has resolved.
     Entry(Box<ResolvedEntry>),
+}
+
+impl OpenTarget {
+    /// The current version in place of one that is older than another seen meanwhile.
+    pub(crate) fn unless_older(self, versions: &VersionMemory) -> Self {
+        match self {
+            OpenTarget::Entry(entry) if entry.is_older(versions) => {
+                OpenTarget::Name(entry.into_parts().0)
+            }
+            target => target,
+        }
+    }
 }
 
 /// Bytes for a sink.

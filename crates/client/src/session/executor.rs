@@ -126,7 +126,10 @@ impl<'a> Executor<'a> {
                 self.ready.push_back(ExecutorJob::Lookup(Box::new(job), call));
             }
             Command::List { name, detail, call } => self.list(name, detail, call, now_ns),
-            Command::Open { target, call } => self.open(target, call, now_ns),
+            Command::Open { target, call } => {
+                let target = target.unless_older(&shared.versions);
+                self.open(target, call, now_ns);
+            }
             Command::Read { file, request, reply } => self.read(file, request, reply),
             Command::Stream { request, call } => self.stream(request, call),
             Command::Download { name, target, options, call } => {

@@ -39,6 +39,22 @@ fn what_was_seen_is_there_in_the_next_run() {
 }
 
 #[test]
+fn what_manifests_announced_is_kept_apart_and_counts_in_the_next_run() {
+    let home = tempfile::tempdir().unwrap();
+    learn(home.path(), &[("/lab/x", 5)]);
+    let (mut seen, mut memory) = loaded(home.path());
+    memory.insert_listed(name("/lab/d/a%20b"), 7);
+    memory.insert_listed(name("/lab/x"), 6);
+    seen.save(&memory).unwrap();
+    let memory = loaded(home.path()).1;
+    let listed: Vec<_> = memory.iter_listed().map(|(it, v)| (it.to_string(), v)).collect();
+    assert_eq!(listed, [("/lab/d/a%20b".into(), 7)]);
+    assert_eq!(versions(home.path()), [("/lab/x".into(), 6)]);
+    assert!(memory.check(name("/lab/d/a%20b").view(), 6).is_err());
+    assert_eq!(SeenVersions::new(home.path()).forget(&name("/lab/d")).unwrap(), 1);
+}
+
+#[test]
 fn runs_that_end_at_once_lose_nothing_of_one_another() {
     let home = tempfile::tempdir().unwrap();
     learn(home.path(), &[("/both", 1)]);
@@ -72,7 +88,9 @@ fn a_run_does_not_bring_back_what_was_forgotten_meanwhile() {
 fn a_damaged_file_is_named_and_left_alone() {
     let home = tempfile::tempdir().unwrap();
     let path = SeenVersions::new(home.path()).path();
-    for (bytes, line) in [(&b"1 /a\nx /b\n"[..], Some(2)), (b"1 /a\n2 \xff\n", None)] {
+    for (bytes, line) in
+        [(&b"1 /a\nx /b\n"[..], Some(2)), (b"1 /a heard\n", Some(1)), (b"1 /a\n2 \xff\n", None)]
+    {
         std::fs::write(&path, bytes).unwrap();
         let (mut seen, mut memory) = (SeenVersions::new(home.path()), VersionMemory::default());
         let error = seen.load(&mut memory).unwrap_err();

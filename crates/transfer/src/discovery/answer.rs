@@ -12,7 +12,7 @@ use crate::freshness::{FRESH_AGE_MAX_NS, Freshness};
 use crate::metadata::{Absence, ContentRoot, Metadata};
 use crate::reader::ObjectPlan;
 use crate::request::Context;
-use crate::versions::{Announced, Older};
+use crate::versions::{Announced, Lesson, Older};
 
 /// A cache may hold the previous description for as long as it is fresh; ask past that.
 const STALE_ASKS_MAX: u32 = 3;
@@ -122,11 +122,9 @@ impl Discovery {
         trust: &Trusted,
         context: &mut Context<'_>,
     ) -> Result<(), Older> {
-        context.versions.check_announced(announced)?;
-        if *trust != Trusted::Insecure && !self.authenticator.is_about_another() {
-            context.versions.insert_announced(announced);
-        }
-        Ok(())
+        let is_taught = *trust != Trusted::Insecure && !self.authenticator.is_about_another();
+        let lesson = if is_taught { Lesson::Single } else { Lesson::Nothing };
+        context.versions.admit(announced, lesson)
     }
 
     /// An old answer: perhaps a cache has it, and will not have it much longer.
