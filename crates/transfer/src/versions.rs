@@ -4,8 +4,8 @@
 //! content, with lower version numbers, and still be newer. So two things are remembered: versions
 //! by the name of the content, and bindings by path, as the "version" of `<path>/32=binding`.
 //!
-//! There is one rule for every way in which a version is learned: [`VersionMemory::admit`] judges an
-//! announcement and remembers it, [`VersionMemory::admit_entry`] does so for a manifest's entry.
+//! There is one rule for every way in which a version is learned: [`VersionMemory::admit`] judges
+//! an announcement and remembers it, [`VersionMemory::admit_entry`] a manifest's entry.
 //!
 //! The memory is bounded: what was used longest ago is forgotten first. What manifests announce is
 //! kept apart from names that were asked for singly, so that a large tree does not drive those out.
