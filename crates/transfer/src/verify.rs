@@ -123,6 +123,8 @@ pub struct Verifier {
     present_node: Option<u64>,
     prefetch_node: u64,
     faults: VecDeque<Fault>,
+    /// Nodes that came and were verified, for owners that share them; the last few.
+    arrived_nodes: VecDeque<NodeId>,
 }
 
 impl Verifier {
@@ -157,6 +159,7 @@ impl Verifier {
             present_node: None,
             prefetch_node: 0,
             faults: VecDeque::new(),
+            arrived_nodes: VecDeque::new(),
         }
     }
 
@@ -423,6 +426,10 @@ impl Verifier {
     /// A node was added: what waited for it goes on.
     fn on_node(&mut self, node: NodeId, out: &mut Output<'_>) {
         self.requested.remove(&node);
+        if self.arrived_nodes.len() == NODES_MAX {
+            self.arrived_nodes.pop_front();
+        }
+        self.arrived_nodes.push_back(node);
         if node.level == 1 {
             self.awaiting_node_count -= self.awaiting_node.remove(&node.index).unwrap_or(0);
             let first = node.index * CHILDREN;

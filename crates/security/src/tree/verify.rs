@@ -111,6 +111,11 @@ impl Verifier {
         self.nodes.contains_key(&id)
     }
 
+    /// The values of a node, if it is held; does not count as use.
+    pub fn node(&self, id: NodeId) -> Option<&[u8]> {
+        self.nodes.get(&id).map(|node| &*node.values)
+    }
+
     /// Holds at most `nodes_max` nodes from now on; those used longest ago go first.
     pub fn keep_nodes(&mut self, nodes_max: usize) {
         self.nodes_max = nodes_max.max(self.shape.level_count() as usize);

@@ -4,7 +4,7 @@
 //! *granules*, the smallest pieces that can be verified alone, in any order and as often as it
 //! likes; tree nodes that were verified for one of them serve the next.
 
-use byname_security::tree::UNIT_BYTES;
+use byname_security::tree::{NodeId, UNIT_BYTES};
 
 use super::{Body, Part, Reader};
 use crate::flow::Flow;
@@ -51,6 +51,32 @@ impl Reader {
     pub fn keep_nodes(&mut self, nodes_max: usize) {
         if let Body::Tree(verifier) = &mut self.body {
             verifier.keep_nodes(nodes_max);
+        }
+    }
+
+    /// The nodes that prove a granule, are not here and were not asked for; from the top down.
+    pub fn missing_nodes(&self, granule: u64) -> Vec<NodeId> {
+        match &self.body {
+            Body::Tree(verifier) => verifier.missing_nodes(granule),
+            Body::Foreign(_) => Vec::new(),
+        }
+    }
+
+    /// Takes a node that the owner kept, before [`want`](Reader::want) asks for it. It is checked
+    /// like one that was fetched; false if it is of no use.
+    pub fn offer_node(&mut self, node: NodeId, bytes: &[u8]) -> bool {
+        match &mut self.body {
+            Body::Tree(verifier) => verifier.offer_node(node, bytes),
+            Body::Foreign(_) => false,
+        }
+    }
+
+    /// The next node that came and was verified since the last call, with its bytes, for owners
+    /// that keep them. Only the last few are remembered.
+    pub fn poll_arrived_node(&mut self) -> Option<(NodeId, &[u8])> {
+        match &mut self.body {
+            Body::Tree(verifier) => verifier.poll_arrived_node(),
+            Body::Foreign(_) => None,
         }
     }
 

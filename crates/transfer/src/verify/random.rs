@@ -1,5 +1,7 @@
 //! Random access to a file that stays open: units come again after they were forgotten.
 
+use byname_security::tree::NodeId;
+
 use super::Verifier;
 
 impl Verifier {
@@ -11,6 +13,37 @@ impl Verifier {
         while let Some(node) = next.filter(|node| !self.tree.has_node(*node)) {
             self.need(node);
             next = self.parent(node);
+        }
+    }
+
+    /// The nodes that prove a unit, are not here and were not asked for; from the top down.
+    pub fn missing_nodes(&self, unit: u64) -> Vec<NodeId> {
+        let mut missing = Vec::new();
+        let mut next = self.tree.shape().node_of_unit(unit);
+        while let Some(node) = next.filter(|node| !self.tree.has_node(*node)) {
+            if !self.requested.contains(&node) {
+                missing.push(node);
+            }
+            next = self.parent(node);
+        }
+        missing.reverse();
+        missing
+    }
+
+    /// Takes a node that the owner kept, before it is asked for. It is checked like any other;
+    /// false if it is of no use.
+    pub fn offer_node(&mut self, node: NodeId, bytes: &[u8]) -> bool {
+        !self.requested.contains(&node) && self.tree.add_node(node, bytes).is_ok()
+    }
+
+    /// The next node that came and was verified since the last call, with its bytes.
+    pub fn poll_arrived_node(&mut self) -> Option<(NodeId, &[u8])> {
+        let tree = &self.tree;
+        loop {
+            let node = self.arrived_nodes.pop_front()?;
+            if let Some(bytes) = tree.node(node) {
+                return Some((node, bytes));
+            }
         }
     }
 

@@ -375,3 +375,40 @@ fn candidates_are_handed_out_when_their_node_proves_them() {
     assert_eq!((offsets, verifier.local_count()), (vec![0, 3], 2));
     assert_eq!(verifier.poll_fault(), Some(Fault::Local { unit: 1 }));
 }
+
+#[test]
+fn nodes_that_the_owner_kept_are_checked_and_not_asked_for() {
+    // 300 units: two nodes of level 1 under one of level 2.
+    let source = Source::new(300 * UNIT_BYTES, UNIT_BYTES);
+    let path = [NodeId { level: 2, index: 0 }, NodeId { level: 1, index: 1 }];
+    let mut first = source.verifier();
+    first.want_unit(299);
+    while let Some(node) = first.poll_need() {
+        let part = Part::Tree(node.level);
+        let bytes = source.segment(part, node.index);
+        first.handle_segment(part, node.index, &bytes, &mut |_, _| {});
+    }
+    let mut kept = Vec::new();
+    while let Some((node, bytes)) = first.poll_arrived_node() {
+        kept.push((node, bytes.to_vec()));
+    }
+    assert_eq!(kept.iter().map(|(node, _)| *node).collect::<Vec<_>>(), path);
+
+    let mut second = source.verifier();
+    assert_eq!(second.missing_nodes(299), path);
+    let mut forged = kept[0].1.clone();
+    forged[40] ^= 1;
+    assert!(!second.offer_node(path[0], &forged), "it does not fold to the root");
+    assert!(!second.offer_node(path[1], &kept[1].1), "nothing here says that it is the one");
+    assert!(kept.iter().all(|(node, bytes)| second.offer_node(*node, bytes)));
+    assert_eq!(second.missing_nodes(299), []);
+    second.want_unit(299);
+    assert_eq!(second.poll_need(), None);
+    let mut out = Vec::new();
+    let unit = source.segment(Part::Content, 299);
+    second.handle_segment(Part::Content, 299, &unit, &mut |_, bytes| out.extend_from_slice(bytes));
+    assert!(out == unit);
+    // One that is asked for already comes from elsewhere.
+    second.want_unit(0);
+    assert_eq!(second.missing_nodes(0), []);
+}
