@@ -1,8 +1,9 @@
 //! Reads: bytes of one version of a file, to whoever asks for them.
 //!
 //! [`open_file`] is the job of an open file; [`operation`] is one call on it, [`scheduler`] decides
-//! what to ask for next, [`cache`] keeps units for the next read and [`prefetch`] runs ahead of a
-//! pattern. [`stream`] hands a long range to a sink.
+//! what to ask for next, [`cache`] keeps units for the next read of any file, [`prefetch`] runs
+//! ahead of a pattern and [`unread`] counts what of that is not read yet. [`stream`] hands a long
+//! range to a sink.
 
 pub(crate) mod cache;
 pub(crate) mod counters;
@@ -11,3 +12,4 @@ pub(crate) mod operation;
 pub(crate) mod prefetch;
 pub(crate) mod scheduler;
 pub(crate) mod stream;
+pub(crate) mod unread;

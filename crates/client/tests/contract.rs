@@ -11,6 +11,8 @@ mod server;
 
 #[path = "contract/facade.rs"]
 mod facade;
+#[path = "contract/sharing.rs"]
+mod sharing;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,6 +30,7 @@ use byname_transfer::metadata::Absence;
 use facade::{CallersThread, Facade, OwnThread};
 use publisher::{Publisher, Reply, sample};
 use server::{Meddler, Server, trusting};
+use sharing::*;
 
 const SIZE: usize = 3_000_001;
 
@@ -439,4 +442,8 @@ contract!(
     an_entry_is_not_opened_once_a_newer_version_was_seen,
     nobody_listening_is_the_same_error_for_every_call,
     a_large_file_comes_from_all_sources_and_is_reported_once,
+    a_second_open_of_a_file_asks_for_no_content,
+    names_of_equal_content_share_it_and_other_versions_do_not,
+    a_new_version_of_a_file_is_read_anew,
+    segments_of_a_file_without_root_are_kept_for_its_version,
 );

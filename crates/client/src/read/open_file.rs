@@ -2,9 +2,10 @@
 //!
 //! Calls are turned into *granules* (units of 8 KiB; segments of files without a hash tree), and
 //! a granule is asked for once however many calls and ranges want it. The verified bytes are copied
-//! from the packet straight into the buffers of all of them. What is left over of a granule goes
-//! to the cache, since neighbours are likely to be asked for next; a granule that was used whole
-//! is not kept, nor what a call of many ranges leaves over. Tree nodes stay with the reader.
+//! from the packet straight into the buffers of all of them, and into the session's cache, where
+//! the next open of the same content finds them; only what calls of many ranges want is not kept,
+//! nor what a large read uses whole. Tree nodes stay with the reader, and copies of them go to the
+//! same cache.
 //!
 //! Granules are picked one by one when there is room to send, in turns of a few from each call,
 //! so a call of a thousand ranges holds no queue of its own, a short call passes a long one, and a
@@ -24,6 +25,7 @@ use byname_transfer::request::{Context, Request};
 
 use crate::engine::job::Job;
 use crate::error::ClientError;
+use crate::read::cache::ContentCache;
 use crate::read::counters::{Counters, add};
 use crate::read::operation::Operation;
 use crate::read::scheduler::{RangeScheduler, Step};
@@ -35,7 +37,16 @@ const AWAITED_MAX: usize = 2048;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) nodes_max: usize,
-    pub(crate) cache_bytes_max: usize,
+    pub(crate) readahead_bytes_max: u64,
+}
+
+/// State of an open file that outlives its jobs.
+#[derive(Clone)]
+pub(crate) struct FileState {
+    pub(crate) plan: ObjectPlan,
+    pub(crate) inbox: Rc<RefCell<Inbox>>,
+    pub(crate) cache: ContentCache,
+    pub(crate) counters: Arc<Counters>,
 }
 
 /// Inbox of the job of a file, filled by the executor.
@@ -55,6 +66,7 @@ pub(crate) struct FileReads {
     config: FetchConfig,
     reader: Reader,
     inbox: Rc<RefCell<Inbox>>,
+    cache: ContentCache,
     scheduler: RangeScheduler,
     share: Option<Share>,
 }
@@ -62,15 +74,20 @@ pub(crate) struct FileReads {
 impl FileReads {
     pub(crate) fn new(
         id: u64,
-        plan: ObjectPlan,
+        state: FileState,
         config: FetchConfig,
-        inbox: Rc<RefCell<Inbox>>,
-        (prefetch_bytes_max, counters): (u64, Arc<Counters>),
+        prefetch_bytes_max: u64,
     ) -> Self {
+        let FileState { plan, inbox, cache, counters } = state;
         let reader = Reader::new(plan.clone(), Selection::Bytes(0..0), config);
-        let scheduler =
-            RangeScheduler::new(reader.granule_bytes(), plan.size, prefetch_bytes_max, counters);
-        FileReads { id, plan, config, reader, inbox, scheduler, share: None }
+        let scheduler = RangeScheduler::new(
+            reader.granule_bytes(),
+            plan.size,
+            prefetch_bytes_max,
+            cache.clone(),
+            counters,
+        );
+        FileReads { id, plan, config, reader, inbox, cache, scheduler, share: None }
     }
 
     /// Takes what the engine has left.
@@ -79,7 +96,7 @@ impl FileReads {
         if let Some(share) = inbox.share.filter(|share| self.share != Some(*share)) {
             self.share = Some(share);
             self.reader.keep_nodes(share.nodes_max);
-            self.scheduler.set_cache_bytes_max(share.cache_bytes_max);
+            self.scheduler.set_readahead_bytes_max(share.readahead_bytes_max);
         }
         for operation in inbox.operations.drain(..) {
             self.scheduler.add(operation);
@@ -103,13 +120,33 @@ impl FileReads {
         let step = self.scheduler.next_step();
         match step {
             Step::Nothing | Step::Served => {}
-            Step::Want(granule) => self.reader.want(granule, context.now_ns),
+            Step::Want(granule) => self.want(granule, context.now_ns),
             Step::ReadAll => {
                 self.reader.abandon(context.flow);
                 self.reader = Reader::new(self.plan.clone(), Selection::All, self.config);
             }
         }
         step
+    }
+
+    /// Asks for a granule, and for what of its proof is neither here nor in the cache.
+    fn want(&mut self, granule: u64, now_ns: u64) {
+        if self.cache.has_tree() {
+            for node in self.reader.missing_nodes(granule) {
+                let reader = &mut self.reader;
+                self.cache.read_node(node, |bytes| reader.offer_node(node, bytes));
+            }
+        }
+        self.reader.want(granule, now_ns);
+    }
+
+    /// Copies the nodes that came to the cache.
+    fn share_nodes(&mut self) {
+        while self.cache.has_tree()
+            && let Some((node, bytes)) = self.reader.poll_arrived_node()
+        {
+            self.cache.insert_node(node, bytes);
+        }
     }
 
     /// Looks whether the reader has failed or, without granules, come to the end.
@@ -131,7 +168,7 @@ impl FileReads {
         };
         self.scheduler.fail(unit, &|| ClientError::from(failure.clone()));
         for granule in self.scheduler.awaited() {
-            self.reader.want(granule, context.now_ns);
+            self.want(granule, context.now_ns);
         }
     }
 }
@@ -144,6 +181,7 @@ impl Job for FileReads {
         });
         if was_taken {
             add(&self.scheduler.counters().received_bytes, data.wire().len() as u64);
+            self.share_nodes();
         }
         self.settle(context);
         was_taken

@@ -109,6 +109,7 @@ pub(crate) struct Operation {
     /// Ascending by start; empty ones are left out.
     pieces: Vec<Piece>,
     range_count: usize,
+    asked_bytes: u64,
     destination: Destination,
     pub(crate) reply: Reply<RangesRead>,
     missing_bytes: u64,
@@ -137,6 +138,7 @@ impl Operation {
         let mut made = Operation {
             pieces,
             range_count,
+            asked_bytes: missing_bytes,
             destination,
             reply,
             missing_bytes,
@@ -153,6 +155,11 @@ impl Operation {
     /// Count of its ranges.
     pub(crate) fn range_count(&self) -> usize {
         self.range_count
+    }
+
+    /// Bytes that it asked for and that the file has.
+    pub(crate) fn asked_bytes(&self) -> u64 {
+        self.asked_bytes
     }
 
     /// Bytes that are still to come.

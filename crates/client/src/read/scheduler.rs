@@ -7,10 +7,11 @@ use std::sync::Arc;
 use byname_transfer::fetch::Class;
 
 use crate::error::ClientError;
-use crate::read::cache::BlockCache;
+use crate::read::cache::ContentCache;
 use crate::read::counters::{Counters, add};
 use crate::read::operation::{Operation, Places};
 use crate::read::prefetch::Prefetcher;
+use crate::read::unread::UnreadUnits;
 
 /// Granules taken from one call before the next has its turn: 128 KiB.
 const TURN: u32 = 16;
@@ -20,7 +21,8 @@ const PROMPT_BYTES_MAX: u64 = 4 << 20;
 /// Calls on one file that may be prompt; more together are a transfer.
 const PROMPT_CALLS_MAX: usize = 64;
 
-/// Ranges of a call that may leave something in the cache. Who names more of them at once has said
+/// Ranges of a call that may leave something in the cache; if it asked for no more than
+/// [`PROMPT_BYTES_MAX`], what it used whole as well. Who names more of them at once has said
 /// what is wanted, and would push out what others are likely to read next.
 const KEPT_RANGES_MAX: usize = 64;
 
@@ -57,8 +59,9 @@ pub(super) struct RangeScheduler {
     readahead_count: u64,
     /// Calls served by the present reading of a file without granules.
     pass: Vec<u64>,
-    cache: BlockCache,
-    cache_bytes_max: usize,
+    cache: ContentCache,
+    unread: UnreadUnits,
+    readahead_bytes_max: u64,
     prefetcher: Prefetcher,
     /// Granules that are predicted and not asked for yet.
     predicted: Range<u64>,
@@ -70,6 +73,7 @@ impl RangeScheduler {
         granule_bytes: Option<u64>,
         size: Option<u64>,
         prefetch_bytes_max: u64,
+        cache: ContentCache,
         counters: Arc<Counters>,
     ) -> Self {
         RangeScheduler {
@@ -82,8 +86,9 @@ impl RangeScheduler {
             awaited: BTreeMap::new(),
             readahead_count: 0,
             pass: Vec::new(),
-            cache: BlockCache::default(),
-            cache_bytes_max: 0,
+            cache,
+            unread: UnreadUnits::default(),
+            readahead_bytes_max: 0,
             prefetcher: Prefetcher::new(prefetch_bytes_max),
             predicted: 0..0,
             counters,
@@ -94,9 +99,9 @@ impl RangeScheduler {
         &self.counters
     }
 
-    pub(super) fn set_cache_bytes_max(&mut self, bytes_max: usize) {
-        self.cache_bytes_max = bytes_max;
-        self.cache.shrink_to(bytes_max);
+    /// Bounds the share of the cache that may hold what was read ahead.
+    pub(super) fn set_readahead_bytes_max(&mut self, bytes_max: u64) {
+        self.readahead_bytes_max = bytes_max;
     }
 
     pub(super) fn add(&mut self, operation: Operation) {
@@ -196,24 +201,32 @@ impl RangeScheduler {
             waiters.push(waiter);
             return Step::Served;
         }
-        let Some((bytes, was_unread)) = self.cache.read(granule) else {
+        let offset = granule * granule_bytes;
+        let operation = self.operations.get_mut(&id);
+        let taken = self.cache.read(granule, |bytes| {
+            operation.map_or(0, |operation| operation.take(&waiter.places, offset, bytes))
+        });
+        let unread_bytes = self.unread.remove(granule).unwrap_or(0) as u64;
+        let Some(taken) = taken else {
+            self.note_wasted(unread_bytes);
             self.awaited.insert(granule, vec![waiter]);
             return Step::Want(granule);
         };
-        let offset = granule * granule_bytes;
-        if let Some(operation) = self.operations.get_mut(&id) {
-            let taken = operation.take(&waiter.places, offset, bytes);
-            add(&self.counters.cached_bytes, taken);
-            if was_unread {
-                add(&self.counters.prefetch_useful_bytes, bytes.len() as u64);
-                self.prefetcher.on_useful(bytes.len() as u64);
-            }
-            if taken >= bytes.len() as u64 {
-                self.cache.remove(granule);
-            }
+        add(&self.counters.cached_bytes, taken);
+        if unread_bytes > 0 {
+            add(&self.counters.prefetch_useful_bytes, unread_bytes);
+            self.prefetcher.on_useful(unread_bytes);
         }
         self.finish_if_complete(id);
         Step::Served
+    }
+
+    /// So much was read ahead and has left the cache unread.
+    fn note_wasted(&mut self, bytes: u64) {
+        if bytes > 0 {
+            add(&self.counters.prefetch_wasted_bytes, bytes);
+            self.prefetcher.on_wasted();
+        }
     }
 
     fn end_turn(&mut self, has_more: bool) {
@@ -229,10 +242,10 @@ impl RangeScheduler {
     fn step_readahead(&mut self, granule_bytes: u64) -> Step {
         let Some(size) = self.size else { return Step::Nothing };
         if self.predicted.is_empty() {
-            let readahead_bytes =
-                self.cache.unread_bytes() as u64 + self.readahead_count * granule_bytes;
-            // Half of the cache, so that what was read ahead cannot push itself out.
-            if readahead_bytes.saturating_add(granule_bytes) > self.cache_bytes_max as u64 / 2 {
+            let wasted = self.unread.remove_dropped(|unit| self.cache.contains(unit));
+            self.note_wasted(wasted as u64);
+            let readahead_bytes = self.unread.bytes() as u64 + self.readahead_count * granule_bytes;
+            if readahead_bytes.saturating_add(granule_bytes) > self.readahead_bytes_max {
                 return Step::Nothing;
             }
             let Some(range) = self.prefetcher.poll_range(readahead_bytes, size) else {
@@ -274,22 +287,20 @@ impl RangeScheduler {
         let Some(waiters) = self.awaited.remove(&granule) else { return };
         let is_readahead = waiters.is_empty();
         let mut is_kept = is_readahead;
-        let mut taken = 0;
         for waiter in waiters {
             let Some(operation) = self.operations.get_mut(&waiter.operation) else { continue };
-            taken += operation.take(&waiter.places, offset, bytes);
-            is_kept |= operation.range_count() <= KEPT_RANGES_MAX;
+            let taken = operation.take(&waiter.places, offset, bytes);
+            let is_left_over = taken < bytes.len() as u64;
+            is_kept |= operation.range_count() <= KEPT_RANGES_MAX
+                && (is_left_over || operation.asked_bytes() <= PROMPT_BYTES_MAX);
             self.finish_if_complete(waiter.operation);
         }
-        self.readahead_count -= u64::from(is_readahead);
-        if is_kept && taken < bytes.len() as u64 {
+        if is_readahead {
+            self.readahead_count -= 1;
+            self.unread.insert(granule, bytes.len());
+        }
+        if is_kept {
             self.cache.insert(granule, bytes, is_readahead);
-            self.cache.shrink_to(self.cache_bytes_max);
-            let wasted = self.cache.take_wasted();
-            if wasted > 0 {
-                add(&self.counters.prefetch_wasted_bytes, wasted);
-                self.prefetcher.on_wasted();
-            }
         }
     }
 
@@ -358,12 +369,14 @@ impl RangeScheduler {
 
 impl Drop for RangeScheduler {
     fn drop(&mut self) {
-        add(&self.counters.prefetch_wasted_bytes, self.cache.unread_bytes() as u64);
+        add(&self.counters.prefetch_wasted_bytes, self.unread.bytes() as u64);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
     use crate::engine::completion::{Completion, Reply};
     use crate::read::operation::ReadRequest;
@@ -371,9 +384,10 @@ mod tests {
     const SIZE: u64 = 1 << 30;
 
     fn scheduler_with(ranges: &[Range<u64>], prefetch_bytes: u64) -> RangeScheduler {
+        let cache = ContentCache::in_memory(2 << 20);
         let mut scheduler =
-            RangeScheduler::new(Some(8192), Some(SIZE), prefetch_bytes, Arc::default());
-        scheduler.set_cache_bytes_max(1 << 20);
+            RangeScheduler::new(Some(8192), Some(SIZE), prefetch_bytes, cache, Arc::default());
+        scheduler.set_readahead_bytes_max(1 << 20);
         for range in ranges {
             let length = usize::try_from(range.end - range.start).expect("small");
             let request = ReadRequest::owned(Vec::new(), &[(range.start, length)]).expect("one");
@@ -394,6 +408,36 @@ mod tests {
             scheduler.take(0, &[7; 8192]);
             assert_eq!(scheduler.cache.contains(0), is_kept, "{count} ranges");
         }
+    }
+
+    #[test]
+    fn what_a_call_used_whole_is_kept_unless_it_was_a_transfer() {
+        for (bytes, is_kept) in [(PROMPT_BYTES_MAX, true), (PROMPT_BYTES_MAX + 1, false)] {
+            let mut scheduler = scheduler_with(std::slice::from_ref(&(0..bytes)), 0);
+            assert_eq!(scheduler.next_step(), Step::Want(0));
+            scheduler.take(0, &[7; 8192]);
+            assert_eq!(scheduler.cache.contains(0), is_kept, "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn what_leaves_the_shared_cache_unread_is_wasted_and_makes_room_for_more() {
+        let mut scheduler = scheduler_with(&[0..8192, 8192..16384, 16384..24576], 1 << 20);
+        while matches!(scheduler.next_step(), Step::Want(_) | Step::Served) {}
+        let readahead: Vec<u64> = scheduler.awaited().split_off(3);
+        for unit in &readahead {
+            scheduler.take(unit * 8192, &[7; 8192]);
+        }
+        let unread_bytes = 8192 * readahead.len();
+        assert_eq!((scheduler.unread.bytes(), unread_bytes > 0), (unread_bytes, true));
+        // Another file fills the cache.
+        for unit in 1000..2000 {
+            scheduler.cache.insert(unit, &[1; 8192], false);
+        }
+        assert_eq!(scheduler.next_step(), Step::Nothing, "its window was halved");
+        assert_eq!(scheduler.unread.bytes(), 0);
+        let wasted = scheduler.counters.prefetch_wasted_bytes.load(Ordering::Relaxed);
+        assert_eq!(wasted, unread_bytes as u64);
     }
 
     #[test]

@@ -14,8 +14,9 @@ use byname_transfer::reader::ObjectPlan;
 
 use crate::engine::completion::Reply;
 use crate::error::{ClientError, Limit};
-use crate::read::counters::Counters;
-use crate::read::open_file::{FileReads, Inbox, Share};
+use crate::read::cache::memory::MemoryCache;
+use crate::read::cache::{ContentCache, ContentId, UnitCache};
+use crate::read::open_file::{FileReads, FileState, Share};
 use crate::read::operation::{Operation, RangesRead, ReadRequest};
 use crate::session::command::{FileCloser, FileId, Opened};
 
@@ -23,8 +24,6 @@ use crate::session::command::{FileCloser, FileId, Opened};
 pub const FILES_OPEN_MAX: usize = 4096;
 /// Nodes that an open file may keep whatever the number of files.
 const NODES_MIN: usize = 8;
-/// Cache that an open file may have whatever the number of files.
-const CACHE_BYTES_MIN: usize = 64 << 10;
 const NODE_BYTES: usize = 8192;
 
 /// Memory that a session takes for what it may need again.
@@ -32,7 +31,8 @@ const NODE_BYTES: usize = 8192;
 pub struct SessionOptions {
     /// Verified tree nodes of all open files; 4 MiB cover 1 GiB of content.
     pub node_bytes_max: usize,
-    /// Verified content of all open files.
+    /// Verified content, and the tree nodes to go with it, of all files that were read, open or
+    /// closed: whoever opens the same content again, under whatever name, finds it there.
     pub cache_bytes_max: usize,
     /// Content read ahead, per file; 0 switches readahead off.
     pub prefetch_bytes_max: usize,
@@ -53,15 +53,13 @@ impl SessionOptions {
     /// nobody takes what was read ahead.
     pub(crate) const CALLERS_THREAD: SessionOptions = SessionOptions {
         node_bytes_max: 16 << 20,
-        cache_bytes_max: CACHE_BYTES_MIN,
+        cache_bytes_max: 16 << 20,
         prefetch_bytes_max: 0,
     };
 }
 
 struct OpenFile {
-    plan: ObjectPlan,
-    inbox: Rc<RefCell<Inbox>>,
-    counters: Arc<Counters>,
+    state: FileState,
     /// `None` while the engine has it.
     job: Option<Box<FileReads>>,
 }
@@ -71,13 +69,16 @@ pub(crate) struct OpenFiles {
     options: SessionOptions,
     fetch: FetchConfig,
     closer: FileCloser,
+    /// Outlives the files.
+    cache: Rc<RefCell<dyn UnitCache>>,
     files: BTreeMap<FileId, OpenFile>,
     next: FileId,
 }
 
 impl OpenFiles {
     pub(crate) fn new(options: SessionOptions, fetch: FetchConfig, closer: FileCloser) -> Self {
-        OpenFiles { options, fetch, closer, files: BTreeMap::new(), next: 0 }
+        let cache = Rc::new(RefCell::new(MemoryCache::new(options.cache_bytes_max)));
+        OpenFiles { options, fetch, closer, cache, files: BTreeMap::new(), next: 0 }
     }
 
     /// Opens a version of a file.
@@ -94,16 +95,19 @@ impl OpenFiles {
         if self.files.len() >= FILES_OPEN_MAX {
             return Err(ClientError::TooMany { what: Limit::OpenFiles, max: FILES_OPEN_MAX });
         }
-        let plan = ObjectPlan::new(&discovered.metadata, discovered.trust == Trusted::Insecure)?;
+        let is_insecure = discovered.trust == Trusted::Insecure;
+        let plan = ObjectPlan::new(&discovered.metadata, is_insecure)?;
         let (id, size) = (self.next + 1, plan.size);
         // Without a caller there is nobody to answer.
         let guard = self.closer.guard(id).ok_or(ClientError::Interrupted)?;
         self.next = id;
+        let content = ContentId::of(&plan, is_insecure);
+        let cache = ContentCache::new(Rc::clone(&self.cache) as _, content);
         let (inbox, counters) = Default::default();
-        let mut file = OpenFile { plan, inbox, counters, job: None };
-        file.job = Some(self.job_for(id, &file));
-        let counters = Arc::clone(&file.counters);
-        self.files.insert(id, file);
+        let state = FileState { plan, inbox, cache, counters };
+        let counters = Arc::clone(&state.counters);
+        let job = Some(self.job_for(id, &state));
+        self.files.insert(id, OpenFile { state, job });
         self.share_out();
         Ok(Opened { discovered, name, size, guard, counters })
     }
@@ -116,20 +120,20 @@ impl OpenFiles {
         reply: Reply<RangesRead>,
     ) -> Option<Box<FileReads>> {
         let file = self.files.get_mut(&id)?;
-        let operation = Operation::new(request, file.plan.size, reply);
-        file.inbox.borrow_mut().operations.push_back(operation);
+        let operation = Operation::new(request, file.state.plan.size, reply);
+        file.state.inbox.borrow_mut().operations.push_back(operation);
         file.job.take()
     }
 
     /// The plan of an open file.
     pub(crate) fn plan(&self, id: FileId) -> Option<&ObjectPlan> {
-        self.files.get(&id).map(|file| &file.plan)
+        self.files.get(&id).map(|file| &file.state.plan)
     }
 
     /// Nobody waits for anything of a file; the job to run if somebody does by now.
     pub(crate) fn take_idle(&mut self, job: Box<FileReads>) -> Option<Box<FileReads>> {
         let file = self.files.get_mut(&job.id)?;
-        if !file.inbox.borrow().operations.is_empty() {
+        if !file.state.inbox.borrow().operations.is_empty() {
             return Some(job);
         }
         file.job = Some(job);
@@ -139,13 +143,13 @@ impl OpenFiles {
     /// Some callers went away; the jobs look which.
     pub(crate) fn note_cancelled(&self) {
         for file in self.files.values() {
-            file.inbox.borrow_mut().has_cancelled = true;
+            file.state.inbox.borrow_mut().has_cancelled = true;
         }
     }
 
     pub(crate) fn close(&mut self, id: FileId) {
         if let Some(file) = self.files.remove(&id) {
-            file.inbox.borrow_mut().is_closed = true;
+            file.state.inbox.borrow_mut().is_closed = true;
             self.share_out();
         }
     }
@@ -163,35 +167,30 @@ impl OpenFiles {
         let ids: Vec<FileId> = self.files.keys().copied().collect();
         for id in ids {
             let Some(file) = self.files.get(&id) else { continue };
-            file.inbox.borrow_mut().operations.clear();
+            file.state.inbox.borrow_mut().operations.clear();
             if file.job.is_none() {
-                let job = self.job_for(id, file);
+                let job = self.job_for(id, &file.state);
                 self.files.entry(id).and_modify(|file| file.job = Some(job));
             }
         }
         self.share_out();
     }
 
-    /// Divides the memory among the open files.
+    /// Divides the nodes and the readahead among the open files.
     fn share_out(&mut self) {
         let count = self.files.len().max(1);
         let share = Share {
             nodes_max: (self.options.node_bytes_max / NODE_BYTES / count).max(NODES_MIN),
-            cache_bytes_max: (self.options.cache_bytes_max / count).max(CACHE_BYTES_MIN),
+            // Half of the cache in all, so that what was read ahead cannot push itself out.
+            readahead_bytes_max: (self.options.cache_bytes_max / count / 2) as u64,
         };
         for file in self.files.values() {
-            file.inbox.borrow_mut().share = Some(share);
+            file.state.inbox.borrow_mut().share = Some(share);
         }
     }
 
-    fn job_for(&self, id: FileId, file: &OpenFile) -> Box<FileReads> {
+    fn job_for(&self, id: FileId, state: &FileState) -> Box<FileReads> {
         let prefetch_bytes_max = self.options.prefetch_bytes_max as u64;
-        Box::new(FileReads::new(
-            id,
-            file.plan.clone(),
-            self.fetch,
-            Rc::clone(&file.inbox),
-            (prefetch_bytes_max, Arc::clone(&file.counters)),
-        ))
+        Box::new(FileReads::new(id, state.clone(), self.fetch, prefetch_bytes_max))
     }
 }
