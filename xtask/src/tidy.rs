@@ -23,7 +23,6 @@ const NOT_YET: [(&str, &[&str]); 6] = [
     ("cli", &["circle", "near-limit", "parameters"]),
     ("client", &["parameters"]),
     ("forwarder", &["parameters"]),
-    ("io", &["parameters"]),
     ("node", &["near-limit", "parameters"]),
     ("transfer", &["near-limit", "parameters"]),
 ];

@@ -7,8 +7,8 @@ use std::time::Duration;
 use byname_io::{ConnectError, Connection, IoError, MemifError};
 
 use super::raw::{
-    ACK, ADD_REGION, ADD_RING, CONNECT, CONNECTED, Control, DISCONNECT, HELLO, INIT, Memory,
-    accept_at, listen_at, message, new_eventfd,
+    ACK, ADD_REGION, ADD_RING, CONNECT, CONNECTED, Control, DISCONNECT, Descriptor, HELLO, INIT,
+    Memory, accept_at, listen_at, message, new_eventfd,
 };
 use crate::{PATIENCE, endpoint, frame, framer, receive, send};
 use std::os::fd::{AsFd, OwnedFd};
@@ -72,10 +72,11 @@ fn established(before_connected: impl FnOnce(&Memory)) -> (Connection, RawServer
 impl RawServer {
     /// Writes a frame into a slot of the ring to the client, without showing it.
     fn fill(&self, slot: u64, bytes: &[u8]) {
-        let (_, region, length, offset) = self.memory.descriptor(TO_CLIENT, slot);
+        let Descriptor { region, length, offset, .. } = self.memory.descriptor(TO_CLIENT, slot);
         assert!(length as usize >= bytes.len(), "{length}");
         self.memory.put(offset.into(), bytes);
-        self.memory.put_descriptor(TO_CLIENT, slot, (0, region, bytes.len() as u32, offset));
+        let filled = Descriptor::new(region, bytes.len() as u32, offset);
+        self.memory.put_descriptor(TO_CLIENT, slot, filled);
     }
 
     fn show(&self, index: u16) {
@@ -100,7 +101,7 @@ fn a_server_of_another_make_is_understood() {
     server.show(1);
     assert_eq!(receive(&mut client, 1), [frame(b"hello")]);
     send(&mut client, &frame(b"hello server"));
-    let (flags, region, length, offset) = server.memory.descriptor(TO_SERVER, 0);
+    let Descriptor { flags, region, length, offset } = server.memory.descriptor(TO_SERVER, 0);
     assert_eq!((flags, region, length), (0, 0, 14));
     assert_eq!(
         server.memory.get(offset.into()),
@@ -109,7 +110,7 @@ fn a_server_of_another_make_is_understood() {
     let mut count = [0; 8];
     assert_eq!(rustix::io::read(&server.wakes_server, &mut count), Ok(8), "nobody woke the server");
     // Buffers come back empty, with their whole length.
-    assert_eq!(server.memory.descriptor(TO_CLIENT, 0).2, 9216);
+    assert_eq!(server.memory.descriptor(TO_CLIENT, 0).length, 9216);
     assert_eq!(u16::from_le_bytes(server.memory.get(TO_CLIENT + 6)), 257);
 }
 
@@ -194,7 +195,7 @@ fn nobody_there_is_told_from_somebody_else() {
 fn places_that_the_server_writes_into_descriptors_are_ignored() {
     let (mut client, server) = established(|_| ());
     server.fill(0, &frame(b"right place"));
-    server.memory.put_descriptor(TO_CLIENT, 0, (0, 77, 13, u32::MAX));
+    server.memory.put_descriptor(TO_CLIENT, 0, Descriptor::new(77, 13, u32::MAX));
     server.show(1);
     assert_eq!(receive(&mut client, 1), [frame(b"right place")]);
 }
@@ -202,7 +203,7 @@ fn places_that_the_server_writes_into_descriptors_are_ignored() {
 #[test]
 fn lengths_and_indices_that_cannot_be_end_the_connection() {
     let (mut client, server) = established(|_| ());
-    server.memory.put_descriptor(TO_CLIENT, 0, (0, 0, 9217, 0));
+    server.memory.put_descriptor(TO_CLIENT, 0, Descriptor::new(0, 9217, 0));
     server.show(1);
     let result = client.recv_burst(framer, &mut |_| panic!("that is no frame"));
     assert!(matches!(result, Err(IoError::Memif(MemifError::Descriptor { .. }))), "{result:?}");

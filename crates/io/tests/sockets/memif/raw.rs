@@ -160,6 +160,22 @@ pub(super) fn accept_at(listener: &OwnedFd) -> Control {
     Control(accept(listener).unwrap())
 }
 
+/// A slot of a ring: where its buffer lies, in octets, and whether the packet goes on in the next.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Descriptor {
+    pub(super) flags: u16,
+    pub(super) region: u16,
+    pub(super) length: u32,
+    pub(super) offset: u32,
+}
+
+impl Descriptor {
+    /// A whole packet.
+    pub(super) fn new(region: u16, length: u32, offset: u32) -> Self {
+        Descriptor { flags: 0, region, length, offset }
+    }
+}
+
 /// Memory, read and written as a file.
 pub(super) struct Memory(pub(super) OwnedFd);
 
@@ -178,7 +194,7 @@ impl Memory {
             memory.put(ring, &COOKIE.to_le_bytes());
             for slot in 0..SLOTS {
                 let offset = (first + slot * BUFFER) as u32;
-                memory.put_descriptor(ring, slot, (0, 0, BUFFER as u32, offset));
+                memory.put_descriptor(ring, slot, Descriptor::new(0, BUFFER as u32, offset));
             }
         }
         memory.put_head(TO_CLIENT, SLOTS as u16);
@@ -216,21 +232,19 @@ impl Memory {
         u16::from_le_bytes(self.get(ring + 64))
     }
 
-    /// Flags, region, length, offset.
-    pub(super) fn put_descriptor(&self, ring: u64, slot: u64, fields: (u16, u16, u32, u32)) {
-        let (flags, region, length, offset) = fields;
-        let mut bytes = flags.to_le_bytes().to_vec();
-        bytes.extend(region.to_le_bytes());
-        bytes.extend(length.to_le_bytes());
-        bytes.extend(offset.to_le_bytes());
+    pub(super) fn put_descriptor(&self, ring: u64, slot: u64, fields: Descriptor) {
+        let mut bytes = fields.flags.to_le_bytes().to_vec();
+        bytes.extend(fields.region.to_le_bytes());
+        bytes.extend(fields.length.to_le_bytes());
+        bytes.extend(fields.offset.to_le_bytes());
         self.put(ring + 128 + slot * 16, &bytes);
     }
 
-    pub(super) fn descriptor(&self, ring: u64, slot: u64) -> (u16, u16, u32, u32) {
+    pub(super) fn descriptor(&self, ring: u64, slot: u64) -> Descriptor {
         let b: [u8; 12] = self.get(ring + 128 + slot * 16);
         let word = |at: usize| u32::from_le_bytes([b[at], b[at + 1], b[at + 2], b[at + 3]]);
         let half = |at: usize| u16::from_le_bytes([b[at], b[at + 1]]);
-        (half(0), half(2), word(4), word(8))
+        Descriptor { flags: half(0), region: half(2), length: word(4), offset: word(8) }
     }
 }
 
@@ -282,7 +296,11 @@ impl RawClient {
     pub(super) fn fill(&self, slot: u64, bytes: &[u8]) {
         let at = BUFFERS + slot * BUFFER;
         self.memory.put(at, bytes);
-        self.memory.put_descriptor(TO_SERVER, slot, (0, 0, bytes.len() as u32, at as u32));
+        self.memory.put_descriptor(
+            TO_SERVER,
+            slot,
+            Descriptor::new(0, bytes.len() as u32, at as u32),
+        );
     }
 
     /// The same as libmemif and gomemif do: who masks interrupts is not woken.

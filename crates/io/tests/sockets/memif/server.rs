@@ -7,8 +7,9 @@ use rustix::fs::{FallocateFlags, fallocate};
 
 use super::Place;
 use super::raw::{
-    ACK, ADD_RING, BUFFER, BUFFERS, CONNECT, CONNECTED, Control, HELLO, MASK_INTERRUPT, REGION,
-    RawClient, RingOffer, SLOTS, TO_CLIENT, TO_SERVER, add_region, init, message, new_eventfd,
+    ACK, ADD_RING, BUFFER, BUFFERS, CONNECT, CONNECTED, Control, Descriptor, HELLO, MASK_INTERRUPT,
+    REGION, RawClient, RingOffer, SLOTS, TO_CLIENT, TO_SERVER, add_region, init, message,
+    new_eventfd,
 };
 use crate::{frame, framer, receive, send, wait_for};
 
@@ -70,7 +71,7 @@ fn a_client_of_another_make_is_served() {
     assert_eq!(client.memory.tail(TO_SERVER), 2);
     send(&mut server, &frame(b"hello client"));
     assert_eq!(client.memory.tail(TO_CLIENT), 1);
-    let (flags, region, length, offset) = client.memory.descriptor(TO_CLIENT, 0);
+    let Descriptor { flags, region, length, offset } = client.memory.descriptor(TO_CLIENT, 0);
     assert_eq!((flags, region, length), (0, 0, 14));
     assert_eq!(
         client.memory.get(offset.into()),
@@ -250,7 +251,7 @@ fn a_handshake_that_takes_too_long_is_ended() {
 }
 
 /// What the server says when a slot of the ring to it has this descriptor.
-fn received(fields: (u16, u16, u32, u32)) -> Result<RecvStatus, IoError> {
+fn received(fields: Descriptor) -> Result<RecvStatus, IoError> {
     let place = Place::new();
     let (client, mut server) = established(&place);
     client.memory.put_descriptor(TO_SERVER, 0, fields);
@@ -271,12 +272,12 @@ fn descriptors_out_of_bounds_end_the_connection() {
         (0, u32::MAX, u32::MAX),
         (0, 10, u32::MAX - 5),
     ] {
-        let result = received((0, region, length, offset));
+        let result = received(Descriptor::new(region, length, offset));
         let found = matches!(result, Err(IoError::Memif(MemifError::Descriptor { .. })));
         assert!(found, "{region} {length} {offset}: {result:?}");
     }
     // Within the region, but longer than a frame may be.
-    let status = received((0, 0, 9217, 0)).unwrap();
+    let status = received(Descriptor::new(0, 9217, 0)).unwrap();
     assert_eq!((status.frames, status.dropped), (0, 1));
 }
 
@@ -369,7 +370,7 @@ fn buffers_out_of_bounds_are_not_written_to() {
     {
         let place = Place::new();
         let (client, mut server) = established(&place);
-        client.memory.put_descriptor(TO_CLIENT, 0, (0, region, length, offset));
+        client.memory.put_descriptor(TO_CLIENT, 0, Descriptor::new(region, length, offset));
         server.queue(&[&frame(b"where to?")]).unwrap();
         let result = server.flush();
         let found = matches!(result, Err(IoError::Memif(MemifError::Descriptor { .. })));
@@ -381,14 +382,14 @@ fn buffers_out_of_bounds_are_not_written_to() {
 fn a_buffer_too_small_costs_its_frame_only() {
     let place = Place::new();
     let (client, mut server) = established(&place);
-    client.memory.put_descriptor(TO_CLIENT, 0, (0, 0, 10, BUFFERS as u32));
+    client.memory.put_descriptor(TO_CLIENT, 0, Descriptor::new(0, 10, BUFFERS as u32));
     for bytes in [&frame(&[1; 20]), &frame(&[2; 4])] {
         server.queue(&[bytes]).unwrap();
     }
     server.flush().unwrap();
     assert_eq!(server.send_dropped(), 1);
     assert_eq!(client.memory.tail(TO_CLIENT), 1);
-    assert_eq!(client.memory.descriptor(TO_CLIENT, 0).2, 6);
+    assert_eq!(client.memory.descriptor(TO_CLIENT, 0).length, 6);
 }
 
 #[test]
@@ -400,8 +401,8 @@ fn packets_over_several_buffers_are_dropped_whole() {
         client.fill(slot, &bytes);
         // Slots 1 to 3 are one packet, so is what begins with 5.
         if (1..3).contains(&slot) || slot == 5 {
-            let (_, region, length, offset) = client.memory.descriptor(TO_SERVER, slot);
-            client.memory.put_descriptor(TO_SERVER, slot, (1, region, length, offset));
+            let goes_on = Descriptor { flags: 1, ..client.memory.descriptor(TO_SERVER, slot) };
+            client.memory.put_descriptor(TO_SERVER, slot, goes_on);
         }
     }
     client.show(6);
@@ -443,7 +444,7 @@ fn memory_cannot_shrink_under_us() {
     // A hole is nothing but zeroes.
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     fallocate(&client.memory.0, hole, BUFFERS, REGION - BUFFERS).unwrap();
-    client.memory.put_descriptor(TO_SERVER, 1, (0, 0, 2, BUFFERS as u32));
+    client.memory.put_descriptor(TO_SERVER, 1, Descriptor::new(0, 2, BUFFERS as u32));
     client.show(2);
     assert_eq!(receive(&mut server, 1), [[0, 0]]);
 }
@@ -490,12 +491,12 @@ fn rings_full_of_anything_do_no_harm() {
         let (mut head, mut offered) = (0u16, SLOTS as u16);
         for _ in 0..40 {
             for slot in 0..SLOTS {
-                let fields = (
-                    (numbers.near(0) & 1) as u16,
-                    numbers.near(0) as u16,
-                    numbers.near(100) as u32,
-                    numbers.near(BUFFERS) as u32,
-                );
+                let fields = Descriptor {
+                    flags: (numbers.near(0) & 1) as u16,
+                    region: numbers.near(0) as u16,
+                    length: numbers.near(100) as u32,
+                    offset: numbers.near(BUFFERS) as u32,
+                };
                 let ring = if numbers.next().is_multiple_of(2) { TO_SERVER } else { TO_CLIENT };
                 client.memory.put_descriptor(ring, slot, fields);
             }
