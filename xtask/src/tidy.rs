@@ -19,10 +19,9 @@ use crate::{graph, imports, licences, sources};
 
 /// Rules that a room does not keep yet. A line goes away with the work that goes on there;
 /// none is added.
-const NOT_YET: [(&str, &[&str]); 6] = [
+const NOT_YET: [(&str, &[&str]); 5] = [
     ("cli", &["circle", "near-limit", "parameters"]),
     ("client", &["parameters"]),
-    ("forwarder", &["parameters"]),
     ("node", &["near-limit", "parameters"]),
     ("transfer", &["near-limit", "parameters"]),
 ];

@@ -21,9 +21,10 @@ impl Pipeline {
 
     /// Ends an entry: every face that waits gets a Nack.
     pub(super) fn reject(&mut self, index: PitIndex, reason: u64, now_ns: u64, tx: &mut dyn Tx) {
-        let (faces, counters) = (&mut self.faces, &mut self.counters);
         let (dead_nonces, hasher) = (&mut self.dead_nonces, &self.hasher);
-        counters.unsatisfied_interests += 1;
+        self.counters.unsatisfied_interests += 1;
+        let (faces, counters) = (&mut self.faces, &mut self.counters);
+        let mut nacks = NackSender { faces, counters, tx };
         self.pit.remove(index, |entry| {
             let mut wire = Vec::with_capacity(entry.wire().len());
             for record in entry.records.incoming.iter().filter(|record| record.expires_ns > now_ns)
@@ -34,7 +35,7 @@ impl Pipeline {
                     nack: Some(reason),
                     ..LpHeader::default()
                 };
-                send_nack((faces, counters), record.face, (&header, &wire), tx);
+                nacks.send(record.face, &header, &wire);
             }
             bury(entry, dead_nonces, hasher, now_ns);
         });
@@ -53,20 +54,23 @@ pub(super) fn bury(
     }
 }
 
-/// Sends a Nack, where Nacks are used: not on links with several peers.
-pub(super) fn send_nack(
-    (faces, counters): (&mut FaceTable, &mut Counters),
-    face: FaceId,
-    (header, interest): (&LpHeader<'_>, &[u8]),
-    tx: &mut dyn Tx,
-) {
-    let Some(to) = faces.get_mut(face) else { return };
-    // What the forwarder itself asks for is awaited for a bounded time anyway.
-    if to.info.link_type != LinkType::PointToPoint || to.inbox.is_some() {
-        return;
+/// Sends Nacks, where they are used: not on links with several peers.
+pub(super) struct NackSender<'a> {
+    pub(super) faces: &'a mut FaceTable,
+    pub(super) counters: &'a mut Counters,
+    pub(super) tx: &'a mut dyn Tx,
+}
+
+impl NackSender<'_> {
+    pub(super) fn send(&mut self, face: FaceId, header: &LpHeader<'_>, interest: &[u8]) {
+        let Some(to) = self.faces.get_mut(face) else { return };
+        // What the forwarder itself asks for is awaited for a bounded time anyway.
+        if to.info.link_type != LinkType::PointToPoint || to.inbox.is_some() {
+            return;
+        }
+        to.counters.out_nacks += 1;
+        to.counters.out_bytes += interest.len() as u64;
+        self.counters.out_nacks += 1;
+        self.tx.send(face, header, interest);
     }
-    to.counters.out_nacks += 1;
-    to.counters.out_bytes += interest.len() as u64;
-    counters.out_nacks += 1;
-    tx.send(face, header, interest);
 }

@@ -4,7 +4,7 @@ use byname_packet::Interest;
 use byname_packet::lp::{LpHeader, nack_reason};
 
 use super::choice::Lookup;
-use super::end::send_nack;
+use super::end::NackSender;
 use super::sending::Sending;
 use super::{Arrival, Handled, Pipeline};
 use crate::counters::DropReason;
@@ -143,8 +143,9 @@ impl Pipeline {
             nack: Some(nack_reason::DUPLICATE),
             ..LpHeader::default()
         };
-        let packet = (&header, accepted.interest.wire());
-        send_nack((&mut self.faces, &mut self.counters), arrival.face, packet, tx);
+        let (faces, counters) = (&mut self.faces, &mut self.counters);
+        let mut nacks = NackSender { faces, counters, tx };
+        nacks.send(arrival.face, &header, accepted.interest.wire());
         DropReason::LoopedInterest
     }
 
