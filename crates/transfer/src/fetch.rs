@@ -9,20 +9,21 @@
 //! of these; what is in flight is counted in the shared [`Flow`] exactly once; memory is bounded by
 //! the runs given at the start plus the window of the flow.
 
+mod failure;
 mod refusals;
+mod retries;
 mod runs;
 mod table;
 
 pub use crate::sharing::Class;
+pub use failure::{FetchFailure, NackKind};
 pub use runs::SegmentRuns;
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 use crate::flow::Flow;
 use crate::sharing::Share;
 use refusals::Refusals;
-use table::{Attempt, SegmentMap, Table};
+use retries::Retries;
+use table::{Attempt, Table};
 
 const MS: u64 = 1_000_000;
 
@@ -61,43 +62,6 @@ impl Default for FetchConfig {
     }
 }
 
-/// Why a fetch ended early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FetchFailure {
-    /// Nobody answers for this segment.
-    Silence {
-        /// The first segment that was given up.
-        segment: u64,
-    },
-    /// A forwarder has no route, and kept saying so for [`NO_ROUTE_PATIENCE_NS`].
-    NoRoute,
-    /// The publisher does not serve this version, or not this segment of it.
-    Gone {
-        /// The refused segment.
-        segment: u64,
-    },
-    /// The content of this segment was refused each time it came.
-    Refused {
-        /// The refused segment.
-        segment: u64,
-    },
-    /// Two packets of the same version disagree about which segment is the last.
-    EndMoved,
-}
-
-/// The reason given by a forwarder or server for not answering.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NackKind {
-    /// Ask again a little later.
-    Congestion,
-    /// The Nonce was seen before; ask again with another one.
-    Duplicate,
-    /// No route to the name.
-    NoRoute,
-    /// No reason given: the content does not exist under this name (any more).
-    Gone,
-}
-
 /// The state machine of one object.
 ///
 /// * **handle** (something happened): [`handle_data`](Fetch::handle_data),
@@ -117,9 +81,8 @@ pub struct Fetch {
     /// Places in the order of sending of the last answered ones, highest first.
     answered: [u64; LATER_ANSWERS],
     share: Share,
-    /// Segments to ask for again, with the time from which that is allowed.
-    waiting: SegmentMap<(u64, Attempt)>,
-    waiting_order: BinaryHeap<Reverse<(u64, u64)>>,
+    /// Segments to ask for again.
+    waiting: Retries,
     refusals: Refusals,
     last_segment: Option<u64>,
     heard_ns: Option<u64>,
@@ -143,8 +106,7 @@ impl Fetch {
             in_flight: Table::default(),
             answered: [0; LATER_ANSWERS],
             share: Share::new(config.class),
-            waiting: SegmentMap::default(),
-            waiting_order: BinaryHeap::new(),
+            waiting: Retries::default(),
             refusals: Refusals::default(),
             last_segment,
             heard_ns: None,
@@ -169,7 +131,7 @@ impl Fetch {
             flow.on_data(now_ns, &attempt.sent(), is_marked);
             self.note_answered(attempt.order);
             self.find_overtaken(now_ns, flow);
-        } else if let Some((_, attempt)) = self.waiting.remove(&segment) {
+        } else if let Some(attempt) = self.waiting.remove(segment) {
             if attempt.was_overtaken {
                 flow.on_verdict(false);
             }
@@ -242,7 +204,7 @@ impl Fetch {
         }
         self.to_do.cut_after(last);
         flow.on_released(self.in_flight.cut_after(last));
-        self.waiting.retain(|&segment, _| segment <= last);
+        self.waiting.cut_after(last);
     }
 
     /// The answer for this segment is not what it should be: ask again, a bounded number of times.
@@ -256,7 +218,7 @@ impl Fetch {
     /// Ask for this segment too, not before `due_ns`: it is needed on demand, or it came but could
     /// not be used yet.
     pub fn want(&mut self, segment: u64, due_ns: u64, now_ns: u64) {
-        if self.in_flight.contains(segment) || self.waiting.contains_key(&segment) {
+        if self.in_flight.contains(segment) || self.waiting.contains(segment) {
             return;
         }
         let attempt = Attempt { sent_ns: now_ns, ..fresh(due_ns) };
@@ -273,7 +235,7 @@ impl Fetch {
         if self.in_flight.remove(segment).is_some() {
             flow.on_released(1);
         }
-        self.waiting.remove(&segment);
+        self.waiting.remove(segment);
     }
 
     /// Gives back to the flow what is in flight. Call before dropping an unfinished fetch.
@@ -281,8 +243,7 @@ impl Fetch {
         flow.on_released(self.in_flight.len());
         flow.leave(&mut self.share);
         self.in_flight = Table::default();
-        self.waiting.clear();
-        self.waiting_order.clear();
+        self.waiting = Retries::default();
         self.to_do = SegmentRuns::default();
     }
 
@@ -304,7 +265,7 @@ impl Fetch {
         if !flow.may_send(&mut self.share, now_ns) {
             return None;
         }
-        let again = if self.may_repeat(room) { self.pop_due(now_ns) } else { None };
+        let again = if self.may_repeat(room) { self.waiting.pop_due(now_ns) } else { None };
         let next = again.or_else(|| self.pop_new(now_ns, room));
         let Some((segment, mut attempt)) = next else {
             flow.on_idle(&mut self.share);
@@ -323,7 +284,7 @@ impl Fetch {
     pub fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
         let oldest = self.in_flight.oldest();
         let time_out = oldest.map(|(_, attempt)| self.deadline_of(attempt, flow));
-        let retry = self.waiting_order.peek().map(|Reverse((due_ns, _))| *due_ns);
+        let retry = self.waiting.next_due_ns();
         // What was due already and not let out waits for room, not for time.
         let retry = retry.filter(|due_ns| *due_ns > self.polled_ns);
         [time_out, retry].into_iter().flatten().min()
@@ -436,7 +397,7 @@ impl Fetch {
 
     /// True if there is something to ask for, as far as the owner has room.
     fn wants_more(&self, now_ns: u64, room: usize) -> bool {
-        let due = self.waiting_order.peek().is_some_and(|Reverse((due_ns, _))| *due_ns <= now_ns);
+        let due = self.waiting.next_due_ns().is_some_and(|due_ns| due_ns <= now_ns);
         (!self.to_do.is_empty() && self.may_begin(room)) || (due && self.may_repeat(room))
     }
 
@@ -461,25 +422,8 @@ impl Fetch {
 
     fn retry_later(&mut self, segment: u64, attempt: Attempt, due_ns: u64) {
         if self.last_segment.is_none_or(|last| segment <= last) {
-            self.waiting.insert(segment, (due_ns, attempt));
-            self.waiting_order.push(Reverse((due_ns, segment)));
+            self.waiting.push(segment, attempt, due_ns);
         }
-    }
-
-    fn pop_due(&mut self, now_ns: u64) -> Option<(u64, Attempt)> {
-        while let Some(&Reverse((due_ns, segment))) = self.waiting_order.peek() {
-            match self.waiting.get(&segment) {
-                Some((waits_until, _)) if *waits_until == due_ns => {
-                    if due_ns > now_ns {
-                        return None;
-                    }
-                    self.waiting_order.pop();
-                    return self.waiting.remove(&segment).map(|(_, attempt)| (segment, attempt));
-                }
-                _ => self.waiting_order.pop(),
-            };
-        }
-        None
     }
 }
 

@@ -1,7 +1,8 @@
 //! A network in virtual time between one fetch and a server that answers by rule.
 
 use super::*;
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
 
 const BYTES: u64 = 8192;
 

@@ -31,6 +31,13 @@ fn versioned(path: &Name, version: u64) -> Name {
     }
 }
 
+/// A segment of a kept snapshot or of its tree.
+pub(super) struct ListingSegment {
+    pub(super) version: u64,
+    pub(super) part: Part,
+    pub(super) segment: u64,
+}
+
 impl Server {
     pub(super) fn on_directory(&mut self, id: u64, stat: FileStat, now: Now) {
         if self.is_mirrored(id) {
@@ -140,7 +147,7 @@ impl Server {
         &mut self,
         wire: &[u8],
         path: NameRef<'_>,
-        (version, part, segment): (u64, Part, u64),
+        asked: &ListingSegment,
         echo: Echo,
     ) -> bool {
         let signer = self.listing_signer(path);
@@ -149,8 +156,8 @@ impl Server {
             self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
             return true;
         }
-        let Some(kept) = self.snapshots.version(path.value(), version) else { return false };
-        let object: &[u8] = match part {
+        let Some(kept) = self.snapshots.version(path.value(), asked.version) else { return false };
+        let object: &[u8] = match asked.part {
             Part::Content => &kept.listing.payload,
             Part::Tree(level) => match kept.listing.levels.get(usize::from(level) - 1) {
                 Some(values) => values,
@@ -160,7 +167,7 @@ impl Server {
                 }
             },
         };
-        let extent = Extent::of(object.len() as u64, kept.segment_size, segment);
+        let extent = Extent::of(object.len() as u64, kept.segment_size, asked.segment);
         let (Some(extent), Some(name)) = (extent, interest_name(wire)) else {
             self.nack_stale(wire, echo);
             return true;

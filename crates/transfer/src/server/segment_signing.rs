@@ -23,6 +23,17 @@ use super::waiters::Owner;
 use crate::naming::{self, ParsedName, Part, Request};
 use crate::numbers::MANIFEST_KEYWORD;
 
+/// A segment that needs a signature. Its packet has the name of the Interest.
+pub(super) struct UnsignedSegment {
+    /// The open file or tree.
+    pub(super) source: Handle,
+    /// State of the file.
+    pub(super) state: FileState,
+    pub(super) octets: Octets,
+    pub(super) last_segment: u64,
+    pub(super) signer: SegmentSigner,
+}
+
 impl Server {
     /// Signs all segments of a mount's files and listings with this key, for readers that check
     /// packets and know no roots.
@@ -89,22 +100,17 @@ impl Server {
         let Some(mount) = self.mounts.get(open.mount) else { return false };
         let signer = SegmentSigner(mount.signer.clone());
         let octets = Octets::Values { offset: extent.offset, len: extent.len };
-        let source = (open.file, open.state);
-        self.queue_signing(wire, echo, (source, octets), (extent.last_segment, signer));
+        let (source, state, last_segment) = (open.file, open.state, extent.last_segment);
+        let unsigned = UnsignedSegment { source, state, octets, last_segment, signer };
+        self.queue_signing(wire, echo, unsigned);
         true
     }
 
     /// Hands a segment to a worker, or its asker to those who wait for it already.
-    pub(super) fn queue_signing(
-        &mut self,
-        wire: &[u8],
-        echo: Echo,
-        ((source, state), octets): ((Handle, FileState), Octets),
-        (last_segment, signer): (u64, SegmentSigner),
-    ) {
+    pub(super) fn queue_signing(&mut self, wire: &[u8], echo: Echo, unsigned: UnsignedSegment) {
         let Some(name) = interest_name(wire) else { return };
         let key = name.value();
-        let is_node = matches!(octets, Octets::Values { .. });
+        let is_node = matches!(unsigned.octets, Octets::Values { .. });
         if self.waiting >= self.config.pending_max {
             self.counters.pending_full += 1;
             return self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
@@ -126,8 +132,9 @@ impl Server {
         self.signing.nodes_in_flight += usize::from(is_node);
         self.signing.waiting.insert(key.to_vec(), vec![pending]);
         let name = key.to_vec();
-        let make = SignSegment { source, state, octets, name, last_segment, signer };
-        self.issue(Op::SignSegment(make), Owner::Signing { key: key.to_vec(), is_node });
+        let UnsignedSegment { source, state, octets, last_segment, signer } = unsigned;
+        let sign = SignSegment { source, state, octets, name, last_segment, signer };
+        self.issue(Op::SignSegment(sign), Owner::Signing { key: key.to_vec(), is_node });
     }
 
     pub(super) fn on_signed(&mut self, key: Vec<u8>, is_node: bool, signed: SignedSegment) {

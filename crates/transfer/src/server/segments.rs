@@ -10,9 +10,11 @@ use byname_security::tree::Shape;
 use super::Server;
 use super::arrival::Now;
 use super::burst::{NewSegment, SegmentBurst};
+use super::directories::ListingSegment;
 use super::open_files::{Extent, Hashing, OpenFile, PendingSegment, Template};
 use super::ops::{Handle, Hashed, Octets, Op, SegmentSent};
 use super::reply::{Echo, interest_name};
+use super::segment_signing::UnsignedSegment;
 use super::state::FileState;
 use super::waiters::{Owner, Waiter};
 use crate::naming::{self, Aspect, ParsedName, Part, Request};
@@ -36,12 +38,12 @@ impl Server {
         let Request::Segment { aspect, version, part, segment } = parsed.request else {
             return false;
         };
-        let asked = (version, part, segment);
+        let listed = ListingSegment { version, part, segment };
         match aspect {
             Aspect::File => {}
-            Aspect::Listing => return self.serve_listing(wire, parsed.path, asked, echo),
+            Aspect::Listing => return self.serve_listing(wire, parsed.path, &listed, echo),
             Aspect::Manifest => {
-                return self.serve_listing(wire, parsed.object.without_last(1), asked, echo);
+                return self.serve_listing(wire, parsed.object.without_last(1), &listed, echo);
             }
         }
         let Some(open) = self.open.get(parsed.object.value()) else { return false };
@@ -73,8 +75,9 @@ impl Server {
             (Some(extent), None) => self.send_segment(wire, echo, (source, base), &extent),
             (Some(Extent { offset, len, last_segment }), Some(signer)) => {
                 let octets = Octets::Stored { offset: base + offset, len };
-                let packet = (last_segment, signer.clone());
-                self.queue_signing(wire, echo, ((source, state), octets), packet);
+                let signer = signer.clone();
+                let unsigned = UnsignedSegment { source, state, octets, last_segment, signer };
+                self.queue_signing(wire, echo, unsigned);
             }
             (None, _) => self.nack_stale(wire, echo),
         }

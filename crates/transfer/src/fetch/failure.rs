@@ -1,0 +1,39 @@
+//! Reasons for which a fetch ends early, and which others give for not answering it.
+
+/// Why a fetch ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchFailure {
+    /// Nobody answers for this segment.
+    Silence {
+        /// The first segment that was given up.
+        segment: u64,
+    },
+    /// A forwarder has no route, and kept saying so for
+    /// [`NO_ROUTE_PATIENCE_NS`](super::NO_ROUTE_PATIENCE_NS).
+    NoRoute,
+    /// The publisher does not serve this version, or not this segment of it.
+    Gone {
+        /// The refused segment.
+        segment: u64,
+    },
+    /// The content of this segment was refused each time it came.
+    Refused {
+        /// The refused segment.
+        segment: u64,
+    },
+    /// Two packets of the same version disagree about which segment is the last.
+    EndMoved,
+}
+
+/// The reason given by a forwarder or server for not answering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NackKind {
+    /// Ask again a little later.
+    Congestion,
+    /// The Nonce was seen before; ask again with another one.
+    Duplicate,
+    /// No route to the name.
+    NoRoute,
+    /// No reason given: the content does not exist under this name (any more).
+    Gone,
+}
