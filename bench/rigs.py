@@ -157,7 +157,8 @@ class Byname(Rig):
         return self.lab.run([nodes.byname_binary(), "--version"]).stdout.decode().splitlines()[0]
 
     def middle_argv(self):
-        argv = [nodes.byname_binary(), "forward", "--listen", f"unix://{self.socket_path}"]
+        argv = [nodes.byname_binary(), "forward", "--allow-register-loopback",
+                "--listen", f"unix://{self.socket_path}"]
         if self.cell.link != "unix":
             argv += ["--listen", self.uri()]
         if self.shards > 1:

@@ -113,7 +113,8 @@ class Byname(Scenario):
         socket_path = self.place("sock")
         socket_path.unlink(missing_ok=True)
         self.uri = self.links()[0]
-        argv = [binary, "forward", "--listen", f"unix://{socket_path}"]
+        argv = [binary, "forward", "--allow-register-loopback",
+                "--listen", f"unix://{socket_path}"]
         for uri in dict.fromkeys(self.links()):
             argv += [] if uri.startswith("unix:") else ["--listen", uri]
         forward = self.ground.server.start("forward", argv, {

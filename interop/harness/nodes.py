@@ -70,7 +70,7 @@ class BynameForwarder(Forwarder):
         super().__init__(lab, label, host, port)
 
     def _start(self):
-        argv = [byname_binary(), "forward", *self.flags]
+        argv = [byname_binary(), "forward", "--allow-register-loopback", *self.flags]
         for scheme in ("unix", "tcp", "udp", "ws"):
             argv += ["--listen", self.uri(scheme)]
         for uri in self.listens:

@@ -28,6 +28,7 @@ pub(crate) struct Flags {
     pub(crate) route: Vec<String>,
     pub(crate) strategy: Vec<String>,
     pub(crate) allow_register: Vec<String>,
+    pub(crate) allow_register_loopback: bool,
     pub(crate) cs_bytes: Option<u64>,
     pub(crate) cs_entries: Option<u64>,
     pub(crate) shards: Option<u64>,
@@ -104,6 +105,7 @@ pub(crate) fn load(paths: &Paths, flags: &Flags, before: &Allowed) -> Outcome<Lo
         // A group that may not write cannot connect.
         node.socket_access.mode |= 0o060;
     }
+    node.forwarder.allow_register_loopback |= flags.allow_register_loopback;
     let file = settings::forwarder(&settings)?;
     let mut entries = file.allow_register;
     for text in &flags.allow_register {

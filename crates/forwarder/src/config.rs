@@ -17,6 +17,9 @@ pub struct Config {
     pub own_uid: u32,
     /// A group whose users may command everything, too.
     pub authorized_gid: Option<u32>,
+    /// True if any program of this machine may register routes to itself over loopback TCP, where
+    /// nobody knows its user.
+    pub allow_register_loopback: bool,
     /// Verifies commands of other machines; without one they are refused.
     pub command_verifier: Option<Arc<dyn CommandVerifier>>,
     /// Which of several forwarders that share the faces this one is; `None` if it is alone.
@@ -51,6 +54,7 @@ impl Default for Config {
             seed: [0; 3],
             own_uid: 0,
             authorized_gid: None,
+            allow_register_loopback: false,
             command_verifier: None,
             shard: None,
             cs_entries_max: 65_536,

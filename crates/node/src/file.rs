@@ -117,6 +117,7 @@ pub struct ForwarderFile {
     pub face: Vec<FaceEntry>,
     pub route: Vec<RouteEntry>,
     pub allow_register: Vec<AllowEntry>,
+    pub allow_register_loopback: Option<bool>,
 }
 
 /// `[[forwarder.face]]`.
@@ -251,6 +252,9 @@ impl ForwarderFile {
         }
         for entry in &self.route {
             config.routes.push(entry.route()?);
+        }
+        if let Some(allow) = self.allow_register_loopback {
+            config.forwarder.allow_register_loopback = allow;
         }
         for entry in &self.allow_register {
             if entry.key.is_some() == entry.certificate.is_some() {

@@ -38,6 +38,9 @@ pub(crate) struct Args {
     /// SHA256:… or the file of a certificate.
     #[arg(long, value_name = "PREFIX=KEY")]
     allow_register: Vec<String>,
+    /// Let programs of all users of this machine register routes to themselves over loopback TCP.
+    #[arg(long)]
+    allow_register_loopback: bool,
     /// Memory for packets kept to answer repeated requests, in octets.
     #[arg(long, value_name = "BYTES")]
     cs_size: Option<u64>,
@@ -63,6 +66,7 @@ impl Args {
             route: self.route.clone(),
             strategy: self.strategy.clone(),
             allow_register: self.allow_register.clone(),
+            allow_register_loopback: self.allow_register_loopback,
             cs_bytes: self.cs_size,
             cs_entries: self.cs_entries,
             shards: self.shards,

@@ -128,7 +128,8 @@ fn the_forwarder_between_file_server_and_client() {
     let content = noise(SIZE, 22);
     write(&dir.join("big"), &content);
     let uri = format!("tcp://127.0.0.1:{}", free_port());
-    let mut forward = a.start(&["forward", "--listen", &uri], "listening");
+    let args = ["forward", "--listen", &uri, "--allow-register-loopback"];
+    let mut forward = a.start(&args, "listening");
     let path = dir.to_str().unwrap();
     let serve = a.start(&["serve", path, "--name", "/lab/d", "--connect", &uri], "byname:/");
     let link = serve.line_with("byname:/").replacen('?', "/big?", 1);
@@ -138,7 +139,7 @@ fn the_forwarder_between_file_server_and_client() {
     let part = b.path().join(".big.byname-part");
     wait_for("data", || disk_bytes(&part) > 2 << 20, || serve.log());
     forward.kill();
-    let _forward = a.start(&["forward", "--listen", &uri], "listening");
+    let _forward = a.start(&args, "listening");
     assert_eq!(get.wait().unwrap().code(), Some(0), "{}", serve.log());
     assert_eq!(std::fs::read(b.path().join("big")).unwrap(), content);
 }

@@ -26,7 +26,7 @@ fn scene() -> Scene {
     write(&dir.join("large"), &noise(5_000_001, 4));
     let uri = format!("tcp://127.0.0.1:{}", free_port());
     let socket = format!("unix://{}", publisher.path().join("nfd.sock").display());
-    let listen = ["forward", "--listen", &uri, "--listen", &socket];
+    let listen = ["forward", "--allow-register-loopback", "--listen", &uri, "--listen", &socket];
     let forward = publisher.start(&listen, "nfd.sock");
     Scene { publisher, mirror, reader, dir, forward, uri, socket }
 }

@@ -247,7 +247,7 @@ enum Next {
 
 fn judge(turn: &mut Turn<'_>, settings: &Settings, call: &Call<'_>) -> Next {
     let Some(verifier) = &settings.verifier else {
-        return Next::Answer(forbidden(advice(call)));
+        return Next::Answer(forbidden(advice(turn, call)));
     };
     if !is_signed(call.interest) {
         return Next::Answer(forbidden("the command is not signed"));
@@ -264,7 +264,9 @@ fn judge(turn: &mut Turn<'_>, settings: &Settings, call: &Call<'_>) -> Next {
             Next::Answer(forbidden("the command names no certificate that can be fetched"))
         }
         Verdict::NeedCertificate(name) => Next::Fetch(name),
-        Verdict::Refused(reason) => Next::Answer(forbidden(format!("{reason}; {}", advice(call)))),
+        Verdict::Refused(reason) => {
+            Next::Answer(forbidden(format!("{reason}; {}", advice(turn, call))))
+        }
         Verdict::Allowed { may_register } => {
             let result = match announcement.and_then(Result::ok) {
                 Some(packet) => announce(turn, call, &packet, &may_register),
@@ -283,7 +285,7 @@ fn announce(
 ) -> Result<ControlResponse, ControlResponse> {
     let found = PrefixAnnouncement::from_data(packet)
         .map_err(|error| bad(format!("malformed prefix announcement: {error}")))?;
-    check_prefix(found.prefix.view(), may_register, call)?;
+    check_prefix(turn, found.prefix.view(), may_register, call)?;
     rib::announce(turn, call.asker.face, packet, false)
 }
 
@@ -296,7 +298,7 @@ fn carry_out(
     if let Some(complaint) = takes.complaint(&request.parameters) {
         return Err(bad(complaint));
     }
-    check_prefix(request.prefix()?.view(), may_register, call)?;
+    check_prefix(turn, request.prefix()?.view(), may_register, call)?;
     if request.face != call.asker.face {
         return Err(forbidden("another machine may only register routes to itself"));
     }
@@ -321,6 +323,7 @@ fn may_be_fetched(name: NameRef<'_>) -> bool {
 }
 
 fn check_prefix(
+    turn: &Turn<'_>,
     prefix: NameRef<'_>,
     may_register: &[Name],
     call: &Call<'_>,
@@ -328,11 +331,22 @@ fn check_prefix(
     if may_register.iter().any(|allowed| allowed.view().is_prefix_of(prefix)) {
         return Ok(());
     }
-    Err(forbidden(format!("this key may not register {}; {}", prefix.to_name(), advice(call))))
+    Err(forbidden(format!(
+        "this key may not register {}; {}",
+        prefix.to_name(),
+        advice(turn, call)
+    )))
 }
 
 /// Advice: what the operator would have to do for the command to be allowed.
-fn advice(call: &Call<'_>) -> String {
+fn advice(turn: &Turn<'_>, call: &Call<'_>) -> String {
+    if turn.view.face(call.asker.face).is_some_and(|face| face.info.local) {
+        return String::from(
+            "over TCP nobody knows whose command this is: use the forwarder's Unix socket, or let \
+             its operator allow it to all programs of this machine: byname forward \
+             --allow-register-loopback",
+        );
+    }
     let component = call.interest.name.get(PREFIX_LEN + 2);
     let parameters = component
         .and_then(|c| ControlParameters::decode(c.value).ok())

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use byname_packet::mgmt::CommandVerifier;
 
-use super::authority::Authority;
+use super::authority::{Authority, Rules};
 use super::view::FaceView;
 use crate::config::Config;
 
 /// The part of the configuration that management uses.
 pub(super) struct Settings {
-    own_uid: u32,
-    authorized_gid: Option<u32>,
+    rules: Rules,
     pub(super) verifier: Option<Arc<dyn CommandVerifier>>,
     pub(super) version: String,
     pub(super) start_unix_ns: u64,
@@ -20,8 +19,11 @@ pub(super) struct Settings {
 impl Settings {
     pub(super) fn of(config: &Config) -> Self {
         Self {
-            own_uid: config.own_uid,
-            authorized_gid: config.authorized_gid,
+            rules: Rules {
+                own_uid: config.own_uid,
+                authorized_gid: config.authorized_gid,
+                allow_loopback: config.allow_register_loopback,
+            },
             verifier: config.command_verifier.clone(),
             version: config.version.clone(),
             start_unix_ns: config.start_unix_ns,
@@ -30,14 +32,13 @@ impl Settings {
 
     /// Takes over who may command.
     pub(super) fn reconfigure(&mut self, config: &Config) {
-        self.authorized_gid = config.authorized_gid;
+        self.rules.authorized_gid = config.authorized_gid;
+        self.rules.allow_loopback = config.allow_register_loopback;
         self.verifier.clone_from(&config.command_verifier);
     }
 
     /// Authority of the sender of a command; nothing if it is gone.
     pub(super) fn authority(&self, face: Option<FaceView<'_>>) -> Authority {
-        face.map_or(Authority::Nothing, |face| {
-            Authority::of(face.info, self.own_uid, self.authorized_gid)
-        })
+        face.map_or(Authority::Nothing, |face| Authority::of(face.info, &self.rules))
     }
 }

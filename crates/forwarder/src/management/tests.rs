@@ -125,7 +125,7 @@ fn the_older_form_of_signed_commands_works() {
 
 #[test]
 fn a_route_to_another_face_needs_full_authority() {
-    let mut bench = Bench::new();
+    let mut bench = Bench::with(Config { allow_register_loopback: true, ..Config::default() });
     let (ours, other) = (bench.local(), bench.remote());
     let tcp = bench.forwarder.add_face(FaceInfo { local: true, ..FaceInfo::default() });
     let request = ControlParameters { face_id: Some(other.0), cost: Some(7), ..named("/app") };
@@ -137,6 +137,22 @@ fn a_route_to_another_face_needs_full_authority() {
     let own = ControlParameters { face_id: Some(tcp.0), ..named("/own") };
     assert_eq!(command(&mut bench, tcp, REGISTER, &own).status_code, status_code::OK);
     assert_eq!(command(&mut bench, tcp, UNREGISTER, &request).status_code, 403);
+}
+
+#[test]
+fn over_loopback_tcp_nothing_is_registered_unless_the_operator_allows_it() {
+    let mut bench = Bench::new();
+    let tcp = bench.forwarder.add_face(FaceInfo { local: true, ..FaceInfo::default() });
+    for command_name in [REGISTER, "/localhop/nfd/rib/register"] {
+        let response = command(&mut bench, tcp, command_name, &named("/app"));
+        assert_eq!(response.status_code, status_code::UNAUTHORIZED);
+        assert!(response.status_text.contains("Unix socket"), "{}", response.status_text);
+    }
+    assert!(bench.forwarder.next_hops(&name("/app")).is_none());
+    let open = Config { own_uid: 1000, allow_register_loopback: true, ..Config::default() };
+    bench.forwarder.reconfigure(&open);
+    let later = named("/later");
+    assert_eq!(command(&mut bench, tcp, REGISTER, &later).status_code, status_code::OK);
 }
 
 #[test]

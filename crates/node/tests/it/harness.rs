@@ -24,7 +24,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn start(config: NodeConfig) -> Self {
+    /// A node at which producers may register over TCP.
+    pub(crate) fn start(mut config: NodeConfig) -> Self {
+        config.forwarder.allow_register_loopback = true;
+        Self::start_as_configured(config)
+    }
+
+    pub(crate) fn start_as_configured(config: NodeConfig) -> Self {
         let mut node = Node::new(config).unwrap();
         let (listening, stop) = (node.listening(), node.stop_handle());
         let (handle, control) = (stop.clone(), node.control());

@@ -118,7 +118,17 @@ fn datasets_show_faces_and_routes() {
 }
 
 #[test]
-fn loopback_tcp_may_register_itself_only_and_udp_nothing() {
+fn loopback_tcp_registers_nothing_unless_configured() {
+    let listen = vec!["tcp://127.0.0.1:0".parse().unwrap()];
+    let node = Running::start_as_configured(NodeConfig { listen, ..NodeConfig::default() });
+    let refused = node.client(0).register("/a");
+    assert_eq!(refused.status_code, status_code::UNAUTHORIZED);
+    assert!(refused.status_text.contains("Unix socket"), "{}", refused.status_text);
+    assert!(refused.status_text.contains("--allow-register-loopback"), "{}", refused.status_text);
+}
+
+#[test]
+fn where_allowed_loopback_tcp_may_register_itself_only_and_udp_nothing() {
     let node = Running::listen(&["tcp://127.0.0.1:0", "udp://127.0.0.1:0"]);
     let (mut first, mut second) = (node.client(0), node.client(0));
     let own = first.register("/a");

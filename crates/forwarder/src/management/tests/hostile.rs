@@ -46,7 +46,8 @@ fn a_wrong_digest_is_no_command() {
 fn a_guest_has_a_share_of_the_table_only() {
     let mut bench = Bench::new();
     let ours = bench.local();
-    let guest = bench.forwarder.add_face(FaceInfo { local: true, ..FaceInfo::default() });
+    let other_user = FaceInfo { local: true, peer_uid: Some(1001), ..FaceInfo::default() };
+    let guest = bench.forwarder.add_face(other_user);
     let mut refused = 0;
     for index in 0..5000 {
         let response = command(&mut bench, guest, REGISTER, &named(&format!("/g/{index}")));
