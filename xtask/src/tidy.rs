@@ -6,6 +6,7 @@
 
 mod code;
 mod layers;
+mod promises;
 mod rooms;
 mod subjects;
 mod text;
@@ -46,6 +47,7 @@ pub(crate) fn check_all(root: &Path) -> Result<Vec<Finding>> {
     findings.extend(code::check(&sources));
     findings.extend(imports::check_all(&imports::read(&sources, None)));
     findings.extend(layers::check(&graph, &sources));
+    findings.extend(promises::check(&sources));
     findings.extend(rooms::check(&graph, &sources));
     findings.extend(subjects::check(root)?);
     findings.extend(licences::check(&graph, &licences::allowed(root)?));
