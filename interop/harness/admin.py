@@ -37,10 +37,11 @@ class NdndTool:
         return parameters
 
     def lines(self, *arguments):
-        """Each line of a list as a dictionary of its fields; a field in braces is text."""
+        """Each line of a list as a dictionary of its fields; a field in braces, which may hold
+        braces, is text."""
         result = self.run(*arguments)
         assert result.code == 0, f"{arguments}: {result}"
-        return [dict(re.findall(r"(\w+)=(\{.*?\}\}|\{.*?\}|\S+)", line))
+        return [dict(re.findall(r"(\w+)=(\{(?:[^{}]|\{[^{}]*\})*\}|\S+)", line))
                 for line in result.stdout.decode().splitlines()]
 
     def values(self, *arguments):
