@@ -23,6 +23,7 @@ mod reading;
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;
 mod remote;
+mod rollback;
 mod scale;
 mod sessions;
 mod surroundings;
