@@ -19,5 +19,7 @@ mod resume;
 mod server;
 #[path = "client/session.rs"]
 mod session;
+#[path = "client/striped.rs"]
+mod striped;
 #[path = "client/tree.rs"]
 mod tree;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use byname_io::Endpoint;
 use byname_packet::Name;
 use byname_transfer::discovery::Waiting;
 
@@ -158,4 +159,11 @@ pub struct SourceReport {
     pub refused_count: u64,
     /// Why it was left, if it was.
     pub left: Option<String>,
+}
+
+impl SourceReport {
+    /// Nothing came yet.
+    pub(crate) fn begin(endpoint: &Endpoint) -> Self {
+        SourceReport { endpoint: endpoint.to_string(), bytes: 0, refused_count: 0, left: None }
+    }
 }

@@ -52,6 +52,15 @@ impl Server {
 
     /// Threads that serve every connection made to `endpoint`, for as long as the test runs.
     pub(crate) fn listen_often(endpoint: &Endpoint, publisher: &Arc<Mutex<Publisher>>) {
+        Server::listen_slowly(endpoint, publisher, Duration::ZERO);
+    }
+
+    /// The same, with a pause before each reply.
+    pub(crate) fn listen_slowly(
+        endpoint: &Endpoint,
+        publisher: &Arc<Mutex<Publisher>>,
+        pause: Duration,
+    ) {
         let listener = Listener::bind(endpoint).expect("nobody is there");
         let publisher = Arc::clone(publisher);
         std::thread::spawn(move || {
@@ -61,7 +70,10 @@ impl Server {
                     continue;
                 };
                 let publisher = Arc::clone(&publisher);
-                let mut meddler: Meddler = Box::new(|_, reply| reply);
+                let mut meddler: Meddler = Box::new(move |_, reply| {
+                    std::thread::sleep(pause);
+                    reply
+                });
                 std::thread::spawn(move || serve(&mut far, &publisher, &mut meddler, None));
             }
         });
