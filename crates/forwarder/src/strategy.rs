@@ -19,6 +19,7 @@ mod api;
 mod asf;
 mod best_route;
 mod kinds;
+mod liveness;
 pub mod measurements;
 mod multicast;
 mod parameters;

@@ -7,6 +7,7 @@ use super::*;
 use crate::testing::{Bench, MS, data, faces, name};
 
 mod data;
+mod dead_next_hop;
 mod flood;
 mod hostile;
 mod local_fields;

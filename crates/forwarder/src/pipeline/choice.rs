@@ -47,6 +47,7 @@ impl Pipeline {
                 let namespace = namespace.and_then(|of_route| match strategy.measures() {
                     Measures::Nothing => None,
                     Measures::PerRoute => Some(of_route),
+                    Measures::PerChoice => (hops.len() > 1).then_some(of_route),
                     Measures::PerObject => {
                         let of_object = lookup.prefixes.parent().map(|prefix| prefix.hash);
                         let measurements = &self.measurements;

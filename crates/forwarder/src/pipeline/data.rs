@@ -40,6 +40,7 @@ impl Pipeline {
         };
         self.pit.satisfied_by(&arrived, &mut satisfied);
         let result = if satisfied.is_empty() {
+            self.note_late_answer(arrival, data);
             Err(DropReason::UnsolicitedData)
         } else {
             self.satisfy(arrival, data, &satisfied, tx);
@@ -100,6 +101,17 @@ impl Pipeline {
                     bury(entry, dead_nonces, hasher, now_ns);
                 }
             });
+        }
+    }
+
+    /// Notes that the next hop is alive, though another one answered before it or the Interest has
+    /// ended. Otherwise one that is always slower could not show that it is back.
+    fn note_late_answer(&mut self, arrival: &Arrival<'_>, data: &Data<'_>) {
+        let found = self.fib.longest_match_at(data.name, &self.scratch.prefixes);
+        if let Some((_, hash)) = found
+            && let Some(namespace) = self.measurements.known(hash)
+        {
+            namespace.on_late_answer(arrival.face);
         }
     }
 

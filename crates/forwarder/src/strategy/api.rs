@@ -19,7 +19,7 @@ pub struct Context<'a> {
     /// A number that is another one each time.
     pub random: u64,
     /// Measurements of the paths to this part of the name space. `None` for a strategy that does
-    /// not measure, and when the table of measurements is full.
+    /// not measure these names, and when the table of measurements is full.
     pub namespace: Option<&'a mut Namespace>,
     /// Time to call [`Strategy::on_timeout`]; not at all unless the strategy sets it.
     pub wake_at_ns: Option<u64>,
@@ -61,6 +61,8 @@ pub enum Measures {
     Nothing,
     /// Those of one route.
     PerRoute,
+    /// Those of one route, while there is a choice between eligible next hops.
+    PerChoice,
     /// Those that differ in the last component only, as segments do; while there is no room for
     /// them, those of one route.
     PerObject,

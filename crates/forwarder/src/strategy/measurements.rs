@@ -8,6 +8,7 @@
 use hashbrown::HashTable;
 use smallvec::SmallVec;
 
+use super::liveness::Liveness;
 use crate::face::FaceId;
 use crate::slab::Slab;
 use crate::wheel::Wheel;
@@ -41,12 +42,21 @@ pub struct Path {
     rttvar_ns: u64,
     /// Time-outs since the last answer.
     pub timeouts: u32,
+    /// The evidence that nobody is there any more.
+    pub liveness: Liveness,
 }
 
 impl Path {
+    fn new(face: FaceId, now_ns: u64) -> Self {
+        let (srtt_ns, rttvar_ns, timeouts) = (None, 0, 0);
+        let liveness = Liveness::default();
+        Self { face, used_ns: now_ns, srtt_ns, rttvar_ns, timeouts, liveness }
+    }
+
     /// An answer has come. (Smoothing: RFC 6298.)
     pub fn on_answer(&mut self, rtt_ns: u64) {
         self.timeouts = 0;
+        self.liveness.on_answer();
         match self.srtt_ns {
             None => {
                 self.srtt_ns = Some(rtt_ns);
@@ -94,7 +104,7 @@ impl Namespace {
     pub fn path_mut(&mut self, face: FaceId, now_ns: u64) -> &mut Path {
         let known = self.paths.iter().position(|path| path.face == face);
         let at = known.unwrap_or_else(|| {
-            let path = Path { face, used_ns: now_ns, srtt_ns: None, rttvar_ns: 0, timeouts: 0 };
+            let path = Path::new(face, now_ns);
             if self.paths.len() < PATHS_MAX {
                 self.paths.push(path);
                 return self.paths.len() - 1;
@@ -106,6 +116,18 @@ impl Namespace {
         });
         self.paths[at].used_ns = now_ns;
         &mut self.paths[at]
+    }
+
+    /// Returns whether the path over `face` is to be used only if there is no other.
+    pub fn is_suspended(&self, face: FaceId) -> bool {
+        self.path(face).is_some_and(|path| path.liveness.is_suspended())
+    }
+
+    /// Data below the prefix has come over `face`, for an Interest that is no longer pending.
+    pub(crate) fn on_late_answer(&mut self, face: FaceId) {
+        if let Some(path) = self.paths.iter_mut().find(|path| path.face == face) {
+            path.liveness.on_answer();
+        }
     }
 }
 
@@ -142,6 +164,12 @@ impl Measurements {
         let namespace = self.namespaces.get_mut(index)?;
         namespace.used_ns = now_ns;
         Some(namespace)
+    }
+
+    /// Measurements at the prefix of this hash, if there are any.
+    pub(crate) fn known(&mut self, hash: u64) -> Option<&mut Namespace> {
+        let (_, index) = *self.by_hash.find(hash, |(found, _)| *found == hash)?;
+        self.namespaces.get_mut(index)
     }
 
     fn add(&mut self, hash: u64, now_ns: u64) -> Option<u32> {

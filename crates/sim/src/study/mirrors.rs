@@ -41,7 +41,7 @@ pub struct Case {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// Nobody is told; forwarders have the default strategy, which prefers the path that costs
-    /// least and tries others when an Interest is repeated.
+    /// least, tries others when an Interest is repeated, and then suspends the dead.
     Nothing,
     /// Nobody is told; forwarders measure which path answers (strategy `asf`).
     Measuring,

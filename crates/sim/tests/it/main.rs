@@ -2,6 +2,7 @@
 
 mod campaign;
 mod congestion;
+mod dead_holder;
 mod network;
 mod programs;
 mod scale;

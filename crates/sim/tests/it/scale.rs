@@ -174,14 +174,14 @@ fn routes_that_only_come_nearer_lead_into_no_dead_end() {
 }
 
 #[test]
-fn only_a_strategy_that_measures_finds_a_way_around_what_nobody_noticed() {
+fn a_way_around_is_found_though_nobody_noticed_the_cut() {
     let measured = measure(&ring("asf", Learns::Nobody)).expect("no promise is broken");
     assert!(measured.back_ms.is_some_and(|ms| ms < 1000), "{:?}", measured.back_ms);
     assert!(measured.silence_ms < 100, "{} ms of silence", measured.silence_ms);
     let plain = measure(&ring("best-route", Learns::Nobody)).expect("no promise is broken");
-    // Every Interest goes to the dead link first and the other way when it is repeated.
-    assert_eq!(plain.back_ms, None);
-    assert!(plain.share > 0.0, "nothing came at all");
+    // It learns from the reader's repetitions, so later than `asf`, which repeats on its own.
+    assert!(plain.back_ms.is_some_and(|ms| ms < 2000), "{:?}", plain.back_ms);
+    assert!(plain.share > 0.9, "{:.2} of what it was", plain.share);
     let learns = Learns::Routing { after_ns: 500 * MS };
     let routed = measure(&ring("best-route", learns)).expect("no promise is broken");
     assert!(routed.back_ms.is_some_and(|ms| ms > 500), "{:?}", routed.back_ms);
