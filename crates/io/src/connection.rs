@@ -11,6 +11,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use socket2::{SockRef, Socket};
 
 use crate::address::{canonical, is_loopback, peer_uri};
+use crate::admission;
+use crate::budget::MemoryBudget;
 use crate::datagram::{DatagramCounters, DatagramIo};
 use crate::endpoint::Endpoint;
 use crate::error::{IoError, QueueFull};
@@ -290,6 +292,28 @@ impl Connection {
         }
     }
 
+    /// Counts the buffers towards a budget from now on; a send queue then keeps within its share.
+    /// Of UDP and memif, whose sockets and rings are few, nothing is counted.
+    pub fn set_budget(&mut self, budget: &MemoryBudget) {
+        match &mut self.inner {
+            Inner::Stream(stream) => stream.set_budget(budget),
+            Inner::WebSocket(socket) => socket.set_budget(budget),
+            Inner::Held(held) => held.set_budget(budget),
+            Inner::Datagram(_) | Inner::Memif(_) => {}
+        }
+    }
+
+    /// Frees memory that was not needed since the last call, to be called about once a second; says
+    /// for how many nanoseconds bytes have waited of which the peer has taken none.
+    pub fn trim(&mut self, now_ns: u64) -> u64 {
+        match &mut self.inner {
+            Inner::Stream(stream) => stream.trim(now_ns),
+            Inner::WebSocket(socket) => socket.trim(now_ns),
+            Inner::Held(held) => held.trim(now_ns),
+            Inner::Datagram(_) | Inner::Memif(_) => 0,
+        }
+    }
+
     /// True while queued bytes wait: watch for a writable event, then `flush`.
     pub fn wants_write(&self) -> bool {
         self.queued_bytes() > 0
@@ -363,6 +387,13 @@ impl Connection {
             Inner::Memif(channel) => peer_credentials(&channel.control()),
             _ => None,
         }
+    }
+
+    /// The machine that the peer is, see [`admission::machine_of`]; `None` for Unix and memif.
+    pub fn machine(&self) -> Option<IpAddr> {
+        let (_, authority) = self.remote.split_once("://")?;
+        let address: SocketAddr = authority.parse().ok()?;
+        Some(admission::machine_of(address.ip()))
     }
 
     /// True if packets never leave the machine: a Unix socket, memory, or loopback at both ends.

@@ -9,9 +9,12 @@
 //! every buffer has the size named in [`Limits`]; what a peer sends never panics and never makes a
 //! buffer grow; received bytes are borrowed for the duration of a callback only.
 
+pub mod admission;
+pub mod budget;
 pub mod clock;
 pub mod connection;
 pub mod datagram;
+pub mod descriptors;
 pub mod endpoint;
 pub mod error;
 pub mod files;
@@ -33,6 +36,7 @@ mod run;
 
 pub use address::{is_loopback, peer_uri};
 pub use attachments::Attachments;
+pub use budget::{Charge, MemoryBudget};
 pub use clock::Clock;
 pub use connection::{Connection, Draft, PeerCredentials, RecvStatus};
 pub use datagram::{DatagramCounters, DatagramReceiver, DatagramSocket};

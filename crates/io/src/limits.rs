@@ -9,6 +9,9 @@ pub const SEND_BYTES_MAX: usize = 4 << 20;
 /// Bytes read from a stream in one go; a receive buffer is this plus one whole frame.
 pub const RECV_BYTES: usize = 256 << 10;
 
+/// The same to begin with, and while memory is short.
+pub const RECV_BYTES_MIN: usize = 16 << 10;
+
 /// System calls that read in one `recv_burst`; a busy peer then waits for the others' turn.
 pub const READS_PER_BURST_MAX: usize = 4;
 

@@ -7,18 +7,38 @@
 //!
 //! Invariant: `start <= end <= bytes.len()`, and `bytes` is at most twice as long as what may wait.
 
+use crate::budget::{Charge, MemoryBudget};
+
 #[derive(Debug)]
 pub(crate) struct ByteRun {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
+    /// Highest end since the last trim.
+    peak: usize,
     bytes_max: usize,
+    charge: Charge,
+    /// Bytes consumed since the beginning, and the same when it was last looked at.
+    consumed: u64,
+    consumed_before: u64,
+    /// Time at which bytes last moved, or none waited.
+    moved_ns: u64,
 }
 
 impl ByteRun {
     /// A run of at most `bytes_max` bytes, for which those who append are answerable.
     pub(crate) fn new(bytes_max: usize) -> Self {
-        ByteRun { bytes: Vec::new(), start: 0, end: 0, bytes_max }
+        ByteRun {
+            bytes: Vec::new(),
+            start: 0,
+            end: 0,
+            peak: 0,
+            bytes_max,
+            charge: Charge::default(),
+            consumed: 0,
+            consumed_before: 0,
+            moved_ns: 0,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -36,6 +56,7 @@ impl ByteRun {
         }
         let from = self.end;
         self.end += count;
+        self.peak = self.peak.max(self.end);
         &mut self.bytes[from..self.end]
     }
 
@@ -54,6 +75,7 @@ impl ByteRun {
 
     /// Takes the first `count` bytes away.
     pub(crate) fn consume(&mut self, count: usize) {
+        self.consumed = self.consumed.wrapping_add(count as u64);
         self.start += count.min(self.len());
         self.rewind_if_empty();
     }
@@ -74,7 +96,34 @@ impl ByteRun {
             let length = needed.next_power_of_two().min(2 * self.bytes_max).max(needed);
             self.bytes.reserve_exact(length - self.bytes.len());
             self.bytes.resize(length, 0);
+            self.charge.set(self.bytes.len());
         }
+    }
+
+    /// Counts its memory towards `budget` and keeps within its share from now on.
+    pub(crate) fn set_budget(&mut self, budget: &MemoryBudget) {
+        self.charge.move_to(budget);
+    }
+
+    /// Bytes that may wait now.
+    pub(crate) fn bytes_max(&self) -> usize {
+        self.bytes_max.min(self.charge.share_bytes())
+    }
+
+    /// Frees memory that was not needed since the last call; says for how long bytes have waited
+    /// of which none was consumed.
+    pub(crate) fn trim(&mut self, now_ns: u64) -> u64 {
+        let used = std::mem::replace(&mut self.peak, self.end);
+        if used <= self.bytes.len() / 4 {
+            self.bytes.truncate(used);
+            self.bytes.shrink_to_fit();
+            self.charge.set(self.bytes.len());
+        }
+        let before = std::mem::replace(&mut self.consumed_before, self.consumed);
+        if self.len() == 0 || before != self.consumed || self.moved_ns == 0 {
+            self.moved_ns = now_ns.max(1);
+        }
+        now_ns.saturating_sub(self.moved_ns)
     }
 
     #[cfg(test)]
@@ -100,6 +149,9 @@ mod tests {
                 0..=3 if model.len() + count <= MAX => {
                     run.extend(count).fill(step as u8);
                     model.resize(model.len() + count, step as u8);
+                }
+                4 if random.is_multiple_of(5) => {
+                    run.trim(u64::from(step));
                 }
                 4 => {
                     let count = count.min(model.len()) / 2;

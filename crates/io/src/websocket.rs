@@ -16,6 +16,7 @@ use tungstenite::error::{CapacityError, ProtocolError};
 use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Error, Message};
 
+use crate::budget::MemoryBudget;
 use crate::connection::RecvStatus;
 use crate::error::{FrameError, IoError, QueueFull};
 use crate::limits::Limits;
@@ -139,6 +140,14 @@ impl WebSocket {
     /// The last `count` frames are not to be sent.
     pub(crate) fn take_back(&mut self, count: usize) {
         self.queue.take_back(count);
+    }
+
+    pub(crate) fn set_budget(&mut self, budget: &MemoryBudget) {
+        self.queue.set_budget(budget);
+    }
+
+    pub(crate) fn trim(&mut self, now_ns: u64) -> u64 {
+        self.queue.trim(now_ns)
     }
 
     pub(crate) fn queued_bytes(&self) -> usize {

@@ -34,7 +34,8 @@ pub struct NodeConfig {
     pub shards: usize,
     /// Bounds of the tables. Seed, user and start time are filled in by the node.
     pub forwarder: byname_forwarder::Config,
-    /// Faces at a time, UDP faces not counted; Unix and memif peers may have 64 more. Beyond, a
+    /// Faces at a time, UDP faces not counted; Unix and memif peers may have 64 more. Fewer where
+    /// descriptors are few ([`byname_io::descriptors::connections_max`]). Beyond, a
     /// silent connection gives way to a new one; if none is silent, the new one is closed.
     pub faces_max: usize,
     /// A connection is silent when nothing has come over it for this long.
@@ -49,6 +50,12 @@ pub struct NodeConfig {
     pub udp_mtu_bytes: Option<usize>,
     /// Octets that wait to be sent on one connection or UDP socket. What does not fit is dropped.
     pub send_bytes_max: usize,
+    /// Octets that the buffers of all connections may take together. Long queues get less when they
+    /// are many; see [`byname_io::MemoryBudget`].
+    pub connection_bytes_max: usize,
+    /// While more than half of that is taken, a connection that a peer has opened is closed when
+    /// its queue has not moved for this long.
+    pub stalled_face_ns: u64,
     /// Time an attempt to connect has.
     pub connect_timeout_ns: u64,
     /// Longest pause before the first attempt to reconnect; doubled after each that fails,
@@ -136,6 +143,8 @@ impl Default for NodeConfig {
             udp_mtu_loopback_bytes: 8800,
             udp_mtu_bytes: None,
             send_bytes_max: byname_io::limits::SEND_BYTES_MAX,
+            connection_bytes_max: byname_io::budget::MEMORY_BYTES_MAX,
+            stalled_face_ns: 5 * SECOND_NS,
             connect_timeout_ns: 5 * SECOND_NS,
             reconnect_min_ns: SECOND_NS / 10,
             reconnect_max_ns: 30 * SECOND_NS,

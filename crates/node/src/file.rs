@@ -106,6 +106,7 @@ pub struct ForwarderFile {
     pub udp_mtu: Option<u64>,
     pub udp_mtu_loopback: Option<u64>,
     pub send_queue_kib: Option<u64>,
+    pub connections_mib: Option<u64>,
     pub connect_timeout_s: Option<u64>,
     pub reconnect_min_ms: Option<u64>,
     pub reconnect_max_ms: Option<u64>,
@@ -298,6 +299,7 @@ impl ForwarderFile {
         config.udp_mtu_bytes = self.udp_mtu.map(|_| udp_mtu_bytes).or(config.udp_mtu_bytes);
         take!(self.udp_mtu_loopback in 576..=8800 => config.udp_mtu_loopback_bytes, 1);
         take!(self.send_queue_kib in 64..=4_194_304 => config.send_bytes_max, 1 << 10);
+        take!(self.connections_mib in 1..=1_048_576 => config.connection_bytes_max, 1 << 20);
         take!(self.connect_timeout_s in 1..=3600 => config.connect_timeout_ns, SECOND_NS);
         take!(self.reconnect_min_ms in 1..=3_600_000 => config.reconnect_min_ns, MILLISECOND_NS);
         take!(self.reconnect_max_ms in 1..=3_600_000 => config.reconnect_max_ns, MILLISECOND_NS);

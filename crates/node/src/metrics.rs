@@ -42,6 +42,10 @@ pub struct Snapshot {
     pub unsendable: u64,
     /// Connections closed at once because there were too many faces.
     pub surplus_connections: u64,
+    /// Connections closed because nobody read from them while memory was short.
+    pub stalled_connections: u64,
+    /// Octets that the buffers of connections take.
+    pub connection_bytes: u64,
     /// Counters of the UDP sockets that peers share.
     pub udp: DatagramCounters,
     /// Times the forwarder was woken.
@@ -105,6 +109,11 @@ impl Snapshot {
             ("queue_full_total", "Packets dropped at the full queue of a link.", self.queue_full),
             ("unsendable_total", "Packets for a face without a link.", self.unsendable),
             ("surplus_connections_total", "Connections refused.", self.surplus_connections),
+            (
+                "stalled_connections_total",
+                "Connections that nobody read.",
+                self.stalled_connections,
+            ),
             ("wakeups_total", "Times the forwarder was woken.", self.wakeups),
         ] {
             let name = format!("byname_forwarder_{name}");
@@ -114,6 +123,7 @@ impl Snapshot {
         for (name, help, value) in [
             ("pending_interests", "Interests that wait for an answer.", self.pending as u64),
             ("faces", "Faces of all kinds.", self.face_count as u64),
+            ("connection_bytes", "Memory of the connections' buffers.", self.connection_bytes),
             ("uptime_seconds", "Time since the start.", self.uptime_s),
         ] {
             let name = format!("byname_forwarder_{name}");

@@ -11,6 +11,7 @@ mod connections;
 mod create;
 mod datagrams;
 mod lasting;
+mod memory;
 mod orders;
 mod reload;
 mod ticks;
@@ -24,8 +25,8 @@ use std::time::Duration;
 
 use byname_forwarder::{Counters, FaceId, RequestId};
 use byname_io::{
-    Clock, Connection, DatagramSocket, Endpoint, Event, IoError, Limits, Listener, Poller, Token,
-    Waker,
+    Clock, Connection, DatagramSocket, Endpoint, Event, IoError, Limits, Listener, MemoryBudget,
+    Poller, Token, Waker, descriptors,
 };
 use byname_link::BackOff;
 use tracing::{info, warn};
@@ -86,6 +87,11 @@ pub struct Node {
     listeners_paused_until_ns: Option<u64>,
     /// Connections closed at once because there were too many.
     surplus_count: u64,
+    /// Memory of all connections, and when what they do not need is looked for.
+    memory: MemoryBudget,
+    next_trim_ns: u64,
+    /// Connections closed because nobody read from them while memory was short.
+    stalled_count: u64,
     /// No connection is made to give way before this time, because none could.
     next_give_way_ns: u64,
     peers: HashMap<(usize, SocketAddr), FaceId>,
@@ -129,6 +135,9 @@ impl Node {
             bound: Vec::new(),
             listeners_paused_until_ns: None,
             surplus_count: 0,
+            memory: MemoryBudget::new(config.connection_bytes_max),
+            next_trim_ns: 0,
+            stalled_count: 0,
             next_give_way_ns: 0,
             peers: HashMap::new(),
             next_sweep_ns: 0,
@@ -250,6 +259,9 @@ impl Node {
         if self.next_tick_ns.is_some_and(|due_ns| due_ns <= now_ns) {
             self.tick(now_ns);
         }
+        if self.trim_due_ns().is_some_and(|due_ns| due_ns <= now_ns) {
+            self.trim(now_ns);
+        }
         self.flush_dirty();
     }
 
@@ -258,7 +270,7 @@ impl Node {
         let sweep = (!self.peers.is_empty()).then_some(self.next_sweep_ns);
         let (forwarder, links) = (self.forwarder.poll_timeout(), self.links.poll_timeout());
         let (pause, tick) = (self.listeners_paused_until_ns, self.next_tick_ns);
-        let due_ns = [forwarder, links, attempt, pause, sweep, tick];
+        let due_ns = [forwarder, links, attempt, pause, sweep, tick, self.trim_due_ns()];
         let due_ns = due_ns.into_iter().flatten().min()?;
         Some(Duration::from_nanos(due_ns.saturating_sub(self.clock.now_ns())))
     }
@@ -278,7 +290,12 @@ impl Node {
 
     /// Returns whether there are as many faces as allowed, UDP faces that peers made aside.
     fn is_full(&self) -> bool {
-        self.links.faces.len().saturating_sub(self.peers.len()) >= self.config.faces_max
+        self.links.faces.len().saturating_sub(self.peers.len()) >= self.faces_max()
+    }
+
+    /// Connections at a time, as configured or as descriptors allow.
+    fn faces_max(&self) -> usize {
+        self.config.faces_max.min(descriptors::connections_max())
     }
 
     fn token(&mut self, source: Source) -> u64 {

@@ -9,24 +9,24 @@
 mod config;
 mod face;
 mod faces;
+mod handle;
 mod sending;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use byname_face::{CommandClock, RegisterOptions, Registrar, Route, random_u64};
-use byname_io::{
-    Clock, ConnectError, Connection, Endpoint, Event, IoError, Poller, Token, Waker, poller,
-};
+use byname_io::{Clock, ConnectError, Connection, Endpoint, Event, IoError, Poller, Token, poller};
 use byname_link::BackOff;
 use byname_packet::Name;
 use byname_transfer::server::{
-    Counters, FaceId, FixedData, Mount, Now, SegmentBurst, SegmentSent, Server, SharedSigner,
+    FaceId, FixedData, Mount, Now, SegmentBurst, SegmentSent, Server, SharedSigner,
 };
 
 pub use config::{FileServerConfig, MountConfig, MountSource};
+pub use handle::ServerHandle;
 
 use crate::error::StoreError;
 use crate::executor::{Executor, Reading};
@@ -60,45 +60,6 @@ pub enum ServerEvent<'a> {
         /// Why.
         error: &'a StoreError,
     },
-}
-
-/// Stops a server and looks at it from other threads.
-#[derive(Clone)]
-pub struct ServerHandle {
-    is_over: Arc<AtomicBool>,
-    waker: Waker,
-    counters: Arc<Mutex<Counters>>,
-    marks: Arc<AtomicU64>,
-    faces: Arc<AtomicUsize>,
-    handed_over: Arc<AtomicU64>,
-}
-
-impl ServerHandle {
-    /// Makes [`FileServer::run`] return.
-    pub fn stop(&self) {
-        self.is_over.store(true, Ordering::Relaxed);
-        self.waker.wake();
-    }
-
-    /// Counters of the server, as of its last pause.
-    pub fn counters(&self) -> Counters {
-        *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Packets that carried a congestion mark.
-    pub fn congestion_marks(&self) -> u64 {
-        self.marks.load(Ordering::Relaxed)
-    }
-
-    /// Bursts of segments that were read by other threads than the serving one.
-    pub fn bursts_handed_over(&self) -> u64 {
-        self.handed_over.load(Ordering::Relaxed)
-    }
-
-    /// Peers that are connected.
-    pub fn peers(&self) -> usize {
-        self.faces.load(Ordering::Relaxed)
-    }
 }
 
 /// A file server that is not attached yet. See the module's documentation.
@@ -163,14 +124,7 @@ impl FileServer {
         }
         let mut poller = Poller::new()?;
         let waker = poller.waker(WAKE)?;
-        let handle = ServerHandle {
-            is_over: Arc::default(),
-            waker: waker.clone(),
-            counters: Arc::default(),
-            marks: Arc::default(),
-            faces: Arc::default(),
-            handed_over: Arc::default(),
-        };
+        let handle = ServerHandle::new(waker.clone());
         let reading = Reading::new(config.reader, waker.clone())?;
         let workers =
             Workers::start(state, (config.worker_threads.max(1), config.attributes), waker)?;
@@ -181,7 +135,7 @@ impl FileServer {
         }
         let clock = Clock::new();
         let (prefixes, sent) = (outermost(prefixes), Vec::new());
-        let faces = Faces::default();
+        let faces = Faces::new(config.connection_bytes_max);
         let marking = Connection::held()?;
         let command_clock = CommandClock::new();
         Ok(Self {
@@ -371,6 +325,7 @@ impl FileServer {
         self.send_read(now);
         self.engine.handle_timeout(now);
         self.faces.open_entrances(&self.poller, now.now_ns);
+        self.faces.trim(now.now_ns);
         self.register(upstream, now)?;
         self.pump(now);
         let mut order = Vec::new();
@@ -454,6 +409,9 @@ impl FileServer {
         let mut counters = self.handle.counters.lock().unwrap_or_else(PoisonError::into_inner);
         *counters = self.engine.counters();
         self.handle.marks.store(self.faces.marked(), Ordering::Relaxed);
+        let (connection_bytes, stalled) = self.faces.memory();
+        self.handle.connection_bytes.store(connection_bytes, Ordering::Relaxed);
+        self.handle.stalled.store(stalled, Ordering::Relaxed);
         self.handle.faces.store(self.faces.len(), Ordering::Relaxed);
         self.handle.handed_over.store(self.executor.handed_over(), Ordering::Relaxed);
     }

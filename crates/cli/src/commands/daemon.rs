@@ -67,6 +67,7 @@ pub(crate) struct Endings {
 impl Endings {
     /// Takes SIGINT and SIGTERM from now on.
     pub(crate) fn watch_signals() -> Outcome<Self> {
+        byname_io::descriptors::raise_limit();
         let (sender, receiver) = channel();
         let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])
             .map_err(|error| Failure::new(Code::Other, format!("signals: {error}")))?;

@@ -11,6 +11,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::RecvStatus;
 use super::frame_list::FrameList;
 use super::send::SendBuffer;
+use crate::budget::MemoryBudget;
 use crate::error::{FrameError, IoError, QueueFull};
 use crate::limits::Limits;
 use crate::{FrameFn, FrameSink};
@@ -27,6 +28,14 @@ impl Held {
         let fd = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|e| IoError::new("eventfd", e))?;
         Ok(Held { fd, buffer: SendBuffer::new(limits.send_bytes_max) })
+    }
+
+    pub(super) fn set_budget(&mut self, budget: &MemoryBudget) {
+        self.buffer.set_budget(budget);
+    }
+
+    pub(super) fn trim(&mut self, now_ns: u64) -> u64 {
+        self.buffer.trim(now_ns)
     }
 
     pub(super) fn queue(&mut self, parts: &[&[u8]]) -> Result<(), QueueFull> {

@@ -1,10 +1,12 @@
 //! The receive buffer of a stream: bytes in, whole frames out, in place.
 //!
 //! Invariant: between bursts it holds less than one frame, at any offset; before each read that
-//! rest moves to the front, so that there is always room for [`RECV_BYTES`].
+//! rest moves to the front, so that there is always room for [`RECV_BYTES_MIN`]. A peer that fills
+//! it gets room for [`RECV_BYTES`], unless memory is short.
 
+use crate::budget::{Charge, MemoryBudget};
 use crate::error::{FrameError, IoError};
-use crate::limits::RECV_BYTES;
+use crate::limits::{RECV_BYTES, RECV_BYTES_MIN};
 use crate::{FrameFn, FrameSink};
 
 /// Bytes that have come and are not yet handed out: `bytes[start..end]`.
@@ -14,13 +16,48 @@ pub(super) struct RecvBuffer {
     start: usize,
     end: usize,
     frame_bytes_max: usize,
+    charge: Charge,
+    /// True if the last read left no room.
+    is_filled: bool,
+    /// True if something came since the last trim.
+    is_used: bool,
 }
 
 impl RecvBuffer {
     pub(super) fn new(frame_bytes_max: usize) -> Self {
-        // Zeroed memory costs nothing until the kernel writes to it: an idle connection is small.
-        let bytes = vec![0; RECV_BYTES + frame_bytes_max];
-        RecvBuffer { bytes, start: 0, end: 0, frame_bytes_max }
+        RecvBuffer {
+            bytes: Vec::new(),
+            start: 0,
+            end: 0,
+            frame_bytes_max,
+            charge: Charge::default(),
+            is_filled: false,
+            is_used: false,
+        }
+    }
+
+    pub(super) fn set_budget(&mut self, budget: &MemoryBudget) {
+        self.charge.move_to(budget);
+    }
+
+    /// Frees the buffer if it was not used since the last call, or if memory is short.
+    pub(super) fn trim(&mut self) {
+        let was_used = std::mem::replace(&mut self.is_used, false);
+        if self.start == self.end && (!was_used || self.charge.is_short()) {
+            self.bytes = Vec::new();
+            (self.start, self.end, self.is_filled) = (0, 0, false);
+            self.charge.set(0);
+        }
+    }
+
+    fn make_room(&mut self) {
+        let is_large = self.is_filled && !self.charge.is_short();
+        let read_bytes = if is_large { RECV_BYTES } else { RECV_BYTES_MIN };
+        let wanted = read_bytes + self.frame_bytes_max;
+        if wanted > self.bytes.len() {
+            self.bytes.resize(wanted, 0);
+            self.charge.set(self.bytes.len());
+        }
     }
 
     /// Bytes of an unfinished frame.
@@ -35,12 +72,15 @@ impl RecvBuffer {
             self.end -= self.start;
             self.start = 0;
         }
+        self.make_room();
         &mut self.bytes[self.end..]
     }
 
     /// Says that `count` bytes of `space` have been filled.
     pub(super) fn filled(&mut self, count: usize) {
         self.end = (self.end + count).min(self.bytes.len());
+        self.is_filled = self.end == self.bytes.len();
+        self.is_used = true;
     }
 
     /// Hands out every whole frame and returns how many there were.

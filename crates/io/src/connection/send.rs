@@ -1,6 +1,7 @@
 //! The send buffer of a stream: a bounded run of bytes, into which frames can be written in place.
 
 use super::frame_list::FrameList;
+use crate::budget::MemoryBudget;
 use crate::error::QueueFull;
 use crate::run::ByteRun;
 
@@ -8,12 +9,11 @@ use crate::run::ByteRun;
 #[derive(Debug)]
 pub(super) struct SendBuffer {
     run: ByteRun,
-    bytes_max: usize,
 }
 
 impl SendBuffer {
     pub(super) fn new(bytes_max: usize) -> Self {
-        SendBuffer { run: ByteRun::new(bytes_max), bytes_max }
+        SendBuffer { run: ByteRun::new(bytes_max) }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -57,11 +57,20 @@ impl SendBuffer {
     }
 
     fn check(&self, frame_bytes: usize) -> Result<(), QueueFull> {
-        let (queued_bytes, bytes_max) = (self.run.len(), self.bytes_max);
+        let (queued_bytes, bytes_max) = (self.run.len(), self.run.bytes_max());
         if frame_bytes > bytes_max.saturating_sub(queued_bytes) {
             return Err(QueueFull { frame_bytes, queued_bytes, bytes_max });
         }
         Ok(())
+    }
+
+    pub(super) fn set_budget(&mut self, budget: &MemoryBudget) {
+        self.run.set_budget(budget);
+    }
+
+    /// See [`ByteRun::trim`].
+    pub(super) fn trim(&mut self, now_ns: u64) -> u64 {
+        self.run.trim(now_ns)
     }
 
     /// The octets to send next.

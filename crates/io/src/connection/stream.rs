@@ -13,6 +13,7 @@ use super::RecvStatus;
 use super::frame_list::FrameList;
 use super::receive::RecvBuffer;
 use super::send::SendBuffer;
+use crate::budget::MemoryBudget;
 use crate::error::{IoError, QueueFull};
 use crate::limits::{Limits, READS_PER_BURST_MAX};
 use crate::{FrameFn, FrameSink};
@@ -75,6 +76,16 @@ impl Stream {
     fn new(fd: OwnedFd, is_unix: bool, limits: Limits) -> Self {
         let receive = RecvBuffer::new(limits.frame_bytes_max);
         Stream { fd, is_unix, receive, send: SendBuffer::new(limits.send_bytes_max) }
+    }
+
+    pub(super) fn set_budget(&mut self, budget: &MemoryBudget) {
+        self.receive.set_budget(budget);
+        self.send.set_budget(budget);
+    }
+
+    pub(super) fn trim(&mut self, now_ns: u64) -> u64 {
+        self.receive.trim();
+        self.send.trim(now_ns)
     }
 
     pub(super) fn is_unix(&self) -> bool {

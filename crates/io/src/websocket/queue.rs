@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::budget::MemoryBudget;
 use crate::error::QueueFull;
 use crate::run::ByteRun;
 
@@ -12,17 +13,24 @@ const ENTRY_BYTES: usize = size_of::<usize>();
 pub(super) struct FrameQueue {
     run: ByteRun,
     lengths: VecDeque<usize>,
-    bytes_max: usize,
 }
 
 impl FrameQueue {
     pub(super) fn new(bytes_max: usize) -> Self {
-        FrameQueue { run: ByteRun::new(bytes_max), lengths: VecDeque::new(), bytes_max }
+        FrameQueue { run: ByteRun::new(bytes_max), lengths: VecDeque::new() }
     }
 
     /// Bytes that wait, with a little for each frame.
     pub(super) fn len(&self) -> usize {
         self.run.len() + self.lengths.len() * ENTRY_BYTES
+    }
+
+    pub(super) fn set_budget(&mut self, budget: &MemoryBudget) {
+        self.run.set_budget(budget);
+    }
+
+    pub(super) fn trim(&mut self, now_ns: u64) -> u64 {
+        self.run.trim(now_ns)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -43,7 +51,7 @@ impl FrameQueue {
     }
 
     fn admit(&mut self, frame_bytes: usize) -> Result<(), QueueFull> {
-        let (queued_bytes, bytes_max) = (self.len(), self.bytes_max);
+        let (queued_bytes, bytes_max) = (self.len(), self.run.bytes_max());
         if frame_bytes + ENTRY_BYTES > bytes_max.saturating_sub(queued_bytes) {
             return Err(QueueFull { frame_bytes, queued_bytes, bytes_max });
         }

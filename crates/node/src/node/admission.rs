@@ -6,11 +6,11 @@
 //! with the most connections gives first, so one machine that opens a thousand competes with
 //! itself; of its connections those without a route go first, then those silent for longest.
 
-use std::collections::HashMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use byname_forwarder::{FaceId, Persistency};
 use byname_io::Connection;
+use byname_io::admission::gives_way;
 use tracing::info;
 
 use super::Node;
@@ -28,14 +28,14 @@ impl Node {
         let count = self.links.faces.len().saturating_sub(self.peers.len());
         let is_vouched = connection.peer_credentials().is_some();
         let reserved = if is_vouched { RESERVED } else { 0 };
-        if count < self.config.faces_max.saturating_add(reserved) {
+        if count < self.faces_max().saturating_add(reserved) {
             return true;
         }
         let now_ns = self.clock.now_ns();
         if now_ns < self.next_give_way_ns {
             return false;
         }
-        match self.silent_face(origin_of(connection), now_ns) {
+        match self.silent_face(connection.machine(), now_ns) {
             Some(face) => {
                 info!(face = face.0, "a silent connection gives way to a new one");
                 self.drop_face(face);
@@ -50,42 +50,16 @@ impl Node {
 
     /// The face that gives way to a newcomer from `newcomer`.
     fn silent_face(&self, newcomer: Option<IpAddr>, now_ns: u64) -> Option<FaceId> {
-        let candidates: Vec<(FaceId, IpAddr, u64)> = self
-            .links
-            .faces
-            .iter()
-            .filter_map(|(face, link)| {
-                let origin = link.origin?;
-                let is_connection = matches!(link.carrier, Carrier::Connection(Some(_)));
-                let info = self.forwarder.face_info(*face)?;
-                let gives_way = is_connection && info.persistency == Persistency::OnDemand;
-                gives_way.then_some((*face, origin, link.last_active_ns))
-            })
-            .collect();
-        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
-        for origin in candidates.iter().map(|(_, origin, _)| *origin).chain(newcomer) {
-            *counts.entry(origin).or_default() += 1;
-        }
-        let most = counts.values().copied().max()?;
-        let is_silent =
-            |active_ns: u64| now_ns.saturating_sub(active_ns) >= self.config.silent_face_ns;
-        candidates
-            .iter()
-            .filter(|(_, origin, active_ns)| counts[origin] == most && is_silent(*active_ns))
-            .min_by_key(|(face, _, active_ns)| (self.forwarder.has_routes(*face), *active_ns))
-            .map(|(face, ..)| *face)
+        let silent_since_ns = now_ns.saturating_sub(self.config.silent_face_ns);
+        let links = self.links.faces.iter().filter_map(|(face, link)| {
+            let machine = link.origin?;
+            let is_connection = matches!(link.carrier, Carrier::Connection(Some(_)));
+            let info = self.forwarder.face_info(*face)?;
+            let counts = is_connection && info.persistency == Persistency::OnDemand;
+            let is_silent = link.last_active_ns <= silent_since_ns;
+            let key = || (self.forwarder.has_routes(*face), link.last_active_ns);
+            counts.then(|| (*face, machine, is_silent.then(key)))
+        });
+        gives_way(&links.collect::<Vec<_>>(), newcomer)
     }
-}
-
-/// The machine that a connection comes from: its address, or for IPv6 its network, of which one
-/// machine has all addresses. `None` for peers that the kernel vouches for.
-pub(super) fn origin_of(connection: &Connection) -> Option<IpAddr> {
-    let (_, authority) = connection.remote_uri().split_once("://")?;
-    let address: SocketAddr = authority.parse().ok()?;
-    Some(match address.ip() {
-        IpAddr::V6(ip) if ip.to_ipv4_mapped().is_none() => {
-            IpAddr::V6((u128::from(ip) >> 64 << 64).into())
-        }
-        ip => ip.to_canonical(),
-    })
 }

@@ -6,7 +6,6 @@ use byname_io::{Connection, Event, FrameSink, Interest, IoError, Token};
 use byname_link::LinkReceiver;
 use tracing::{debug, info, warn};
 
-use super::admission::origin_of;
 use super::lasting::link_of;
 use super::{Node, Source};
 use crate::links::{Carrier, Link, Links};
@@ -48,7 +47,7 @@ impl Node {
         self.surplus_count += 1;
         if self.surplus_count.is_power_of_two() {
             let (peer, count, max) =
-                (connection.remote_uri(), self.surplus_count, self.config.faces_max);
+                (connection.remote_uri(), self.surplus_count, self.faces_max());
             warn!(peer, count, max, "too many faces, connection closed");
         }
     }
@@ -91,13 +90,18 @@ impl Node {
     }
 
     /// Lets `connection` carry a face from now on.
-    pub(super) fn attach(&mut self, face: FaceId, connection: Connection) -> Result<(), IoError> {
+    pub(super) fn attach(
+        &mut self,
+        face: FaceId,
+        mut connection: Connection,
+    ) -> Result<(), IoError> {
+        connection.set_budget(&self.memory);
         let service = link_of(&connection);
         let token = self.token(Source::Face(face));
         let added = self.poller.add(&connection, Token(token), Interest::READ);
         self.watch_time(face, &connection);
         let mut link = Link::new(Carrier::Down, service, token);
-        (link.origin, link.last_active_ns) = (origin_of(&connection), self.clock.now_ns());
+        (link.origin, link.last_active_ns) = (connection.machine(), self.clock.now_ns());
         link.carrier = Carrier::Connection(Some(connection));
         self.links.faces.insert(face, link);
         self.apply_options(face);

@@ -52,6 +52,8 @@ impl Node {
             queue_full: self.links.dropped_full + self.forwarder.dropped(),
             unsendable: self.links.dropped_other,
             surplus_connections: self.surplus_count,
+            stalled_connections: self.stalled_count,
+            connection_bytes: self.memory.taken_bytes() as u64,
             wakeups: self.wakeup_count,
             uptime_s: uptime_ns / 1_000_000_000,
         };

@@ -47,6 +47,7 @@ impl Node {
                 added.push((endpoint.clone(), self.bind(endpoint, &config)?));
             }
         }
+        self.memory.set_bytes_max(config.connection_bytes_max);
         let mut changes = Changes { listeners_added: added.len(), ..Changes::default() };
         let before = std::mem::replace(&mut self.config, config);
         for (endpoint, bound) in added {

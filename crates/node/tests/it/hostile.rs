@@ -5,6 +5,7 @@ use std::time::Duration;
 use byname_forwarder::DropReason;
 use byname_io::{Connection, Endpoint};
 use byname_node::NodeConfig;
+use byname_packet::InterestBuilder;
 use byname_packet::mgmt::ControlParameters;
 
 use crate::harness::{Client, PATIENCE, Running, name, produce, rand_u32, wait_for};
@@ -254,6 +255,56 @@ fn a_reader_that_does_not_read_costs_a_bounded_queue() {
     wait_for("the queue to be full", || node.control.snapshot().unwrap().queue_full > 0);
     assert_eq!(fetch(&mut honest, "/app/honest/last").len(), 8000);
     drop(slow);
+    drop(node);
+    serving.join().unwrap();
+}
+
+#[test]
+fn peers_that_ask_and_never_read_share_a_bounded_memory_and_go_when_it_is_short() {
+    const PEERS: usize = 120;
+    const BYTES_MAX: usize = 8 << 20;
+    /// Whatever is short, a connection may have a few packets and a small receive buffer.
+    const LEAST_BYTES: usize = 100 << 10;
+    let (node, _directory) = site(NodeConfig {
+        connection_bytes_max: BYTES_MAX,
+        stalled_face_ns: 1_000_000_000,
+        ..NodeConfig::default()
+    });
+    let mut producer = node.client(0);
+    assert_eq!(producer.register("/app").status_code, 200);
+    let serving = produce(producer, vec![1; 8000]);
+    let mut reader = node.client(1);
+    // All of it is in the content store, so that every question is answered at once.
+    for n in 0..100 {
+        assert_eq!(fetch(&mut reader, &format!("/app/{n}")).len(), 8000);
+    }
+    let mut greedy: Vec<Client> = (0..PEERS).map(|_| node.client(1)).collect();
+    let mut most = 0;
+    for round in 0..1200 {
+        for peer in &mut greedy {
+            // It may have been closed.
+            let name = name(&format!("/app/{}", round % 100));
+            let mut wire = Vec::new();
+            InterestBuilder::new(name.view()).nonce(rand_u32().to_be_bytes()).encode(&mut wire);
+            let _ = peer.connection.queue(&[&wire]);
+            let _ = peer.connection.flush();
+        }
+        if round % 20 == 0 {
+            let answer = fetch(&mut reader, &format!("/app/{}", round % 100));
+            assert!(answer == [1; 8000], "the reader goes on");
+            most = most.max(node.control.snapshot().unwrap().connection_bytes as usize);
+        }
+    }
+    assert!(most > BYTES_MAX / 4, "they never took much: {most}");
+    assert!(most <= BYTES_MAX + PEERS * LEAST_BYTES, "{most} taken");
+    wait_for("those that do not read to go", || {
+        node.control.snapshot().unwrap().stalled_connections > 0
+    });
+    assert_eq!(fetch(&mut reader, "/app/7"), [1; 8000]);
+    drop(greedy);
+    wait_for("the memory to come back", || {
+        node.control.snapshot().unwrap().connection_bytes < 128 << 10
+    });
     drop(node);
     serving.join().unwrap();
 }

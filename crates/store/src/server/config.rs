@@ -71,6 +71,9 @@ pub struct FileServerConfig {
     pub segment_signer: Option<SharedSigner>,
     /// Serve copies with the packets that were kept with them, and sign nothing.
     pub mirror: Option<MirrorConfig>,
+    /// Octets that the buffers of all connections may take together; see
+    /// [`byname_io::MemoryBudget`].
+    pub connection_bytes_max: usize,
     /// Who reads what is not in memory.
     pub reader: ReaderKind,
 }
@@ -91,6 +94,7 @@ impl FileServerConfig {
             attributes: false,
             segment_signer: None,
             mirror: None,
+            connection_bytes_max: byname_io::budget::MEMORY_BYTES_MAX,
             reader: ReaderKind::default(),
         }
     }

@@ -4,12 +4,13 @@
 //! may have to be fragmented (UDP; shared memory with small buffers) it is the queue of a
 //! [`Fragmenter`]: so each peer of one UDP socket has a queue of its own.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use byname_face::{
     Fragmenter, RegisterError, Registrar, frame_len, link_over, move_marked, mtu, random_u64,
 };
-use byname_io::{Connection, DatagramSocket, Interest, IoError};
+use byname_io::admission::machine_of;
+use byname_io::{Charge, Connection, DatagramSocket, Interest, IoError, MemoryBudget};
 use byname_link::congestion::marked_frame;
 use byname_link::{CongestionMarker, ReassemblyLimits};
 use byname_packet::lp::{LpPacket, encode_header};
@@ -20,6 +21,8 @@ use super::StoreError;
 
 /// Octets of requests that may wait before reading stops. One burst of reading comes on top.
 const WAITING_BYTES_MAX: usize = 256 << 10;
+/// The same while memory is short.
+const WAITING_BYTES_MAX_SHORT: usize = 16 << 10;
 /// Octets of answers that may wait before requests do. One burst of segments comes on top.
 pub(super) const SEND_BYTES_MAX: usize = 1 << 20;
 /// Room for any packet with its link header.
@@ -48,6 +51,8 @@ pub(super) struct Face {
     pub(super) id: FaceId,
     pub(super) carrier: Carrier,
     pub(super) is_closed: bool,
+    /// True if the peer came to us; false for the forwarder at which prefixes are registered.
+    pub(super) is_client: bool,
     /// What the poller was told to watch.
     pub(super) watched: Interest,
     /// When something last came.
@@ -58,6 +63,8 @@ pub(super) struct Face {
     /// Frames received, one after the other, and where the next one starts.
     waiting: Vec<u8>,
     next: usize,
+    /// Memory of `waiting`.
+    charge: Charge,
     registrar: Option<Registrar>,
 }
 
@@ -95,14 +102,60 @@ impl Face {
             id,
             carrier,
             is_closed: false,
+            is_client: registrar.is_none(),
             watched: Interest::READ,
             heard_ns: 0,
             fragmenter,
             marker: CongestionMarker::default(),
             waiting: Vec::new(),
             next: 0,
+            charge: Charge::default(),
             registrar,
         })
+    }
+
+    /// Counts its memory towards `budget`.
+    pub(super) fn set_budget(&mut self, budget: &MemoryBudget) {
+        self.charge = Charge::of(budget);
+        if let Some(fragmenter) = &mut self.fragmenter {
+            fragmenter.packets().set_budget(budget);
+        }
+        if let Carrier::Connection(connection) = &mut self.carrier {
+            connection.set_budget(budget);
+        }
+    }
+
+    /// Frees memory that is not needed; says for how long the peer has taken nothing of what waits.
+    pub(super) fn trim(&mut self, now_ns: u64) -> u64 {
+        if self.waiting.is_empty() {
+            self.waiting = Vec::new();
+        }
+        self.charge.set(self.waiting.capacity());
+        if let Some(fragmenter) = &mut self.fragmenter {
+            fragmenter.packets().trim(now_ns);
+        }
+        match &mut self.carrier {
+            Carrier::Connection(connection) => connection.trim(now_ns),
+            Carrier::Peer { .. } => 0,
+        }
+    }
+
+    /// Octets of requests that may wait now.
+    fn waiting_bytes_max(&self) -> usize {
+        if self.charge.is_short() { WAITING_BYTES_MAX_SHORT } else { WAITING_BYTES_MAX }
+    }
+
+    /// The machine of the peer, if it is on a network.
+    pub(super) fn machine(&self) -> Option<IpAddr> {
+        match &self.carrier {
+            Carrier::Connection(connection) => connection.machine(),
+            Carrier::Peer { address, .. } => Some(machine_of(address.ip())),
+        }
+    }
+
+    /// Requests for whose answers there is room.
+    pub(super) fn requests_max(&self, send_bytes_max: usize) -> usize {
+        send_bytes_max.saturating_sub(self.queued_bytes()) / MAX_PACKET_BYTES
     }
 
     /// Where answers are written to.
@@ -125,7 +178,8 @@ impl Face {
 
     /// What to watch for: requests only while there is room for them.
     pub(super) fn interest(&self) -> Interest {
-        Interest { read: self.waiting.len() < WAITING_BYTES_MAX, write: self.wants_write() }
+        let read = self.waiting.len() < self.waiting_bytes_max();
+        Interest { read, write: self.wants_write() }
     }
 
     /// Whether answers wait for room that nobody will tell of: shared memory has no writable event,
@@ -169,7 +223,7 @@ impl Face {
 
     /// Takes what a connection has received.
     pub(super) fn receive(&mut self, now_ns: u64) -> Result<(), IoError> {
-        if self.waiting.len() >= WAITING_BYTES_MAX {
+        if self.waiting.len() >= self.waiting_bytes_max() {
             return Ok(());
         }
         self.heard_ns = now_ns;
@@ -180,16 +234,19 @@ impl Face {
             None => waiting.extend_from_slice(frame),
         })?;
         self.is_closed |= status.closed;
+        self.charge.set(self.waiting.capacity());
         Ok(())
     }
 
     /// Takes a datagram of the peer. Beyond the bound it is lost, as it might have been before.
     pub(super) fn receive_datagram(&mut self, frame: &[u8], now_ns: u64) {
         self.heard_ns = now_ns;
+        let max = self.waiting_bytes_max();
         if let Some(fragmenter) = &mut self.fragmenter
-            && self.waiting.len() < WAITING_BYTES_MAX
+            && self.waiting.len() < max
         {
             keep_whole(fragmenter, frame, now_ns, &mut self.waiting);
+            self.charge.set(self.waiting.capacity());
         }
     }
 

@@ -4,20 +4,25 @@
 //! for the answers. A peer that does not read thus stops being heard and costs the others nothing.
 //!
 //! Invariants: at most [`CLIENTS_MAX`] faces; together they are asked to queue no more than
-//! [`ALL_SEND_BYTES_MAX`] (or 64 KiB each, if there are very many).
+//! [`ALL_SEND_BYTES_MAX`] (or 64 KiB each, if there are very many). Their buffers take no more than
+//! their budget; while most of it is taken, clients that do not read are closed.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use byname_face::{RegisterError, Registrar};
-use byname_io::{Connection, DatagramSocket, Endpoint, Interest, IoError, Listener, Poller, Token};
+use byname_io::admission::{gives_way, machine_of};
+use byname_io::{
+    Connection, DatagramSocket, Endpoint, Interest, IoError, Listener, MemoryBudget, Poller, Token,
+    descriptors,
+};
 use byname_transfer::server::{FaceId, Now, Server};
 
 use super::face::{Carrier, Face, SEND_BYTES_MAX};
 
 use crate::error::StoreError;
 
-/// Faces at the same time; the one that has been silent longest gives way to a new one.
+/// Faces at the same time; a silent one gives way to a new one.
 pub(super) const CLIENTS_MAX: usize = 512;
 /// Answers that may wait for all together before requests do.
 const ALL_SEND_BYTES_MAX: usize = 64 << 20;
@@ -25,6 +30,12 @@ const ALL_SEND_BYTES_MAX: usize = 64 << 20;
 const SEND_BYTES_MIN: usize = 64 << 10;
 /// Silence after which a face may give way.
 const IDLE_NS: u64 = 10_000_000_000;
+/// Places kept for peers that the kernel vouches for.
+const RESERVED: usize = 64;
+/// Time between two looks at memory that is not needed.
+const TRIM_NS: u64 = 1_000_000_000;
+/// While memory is short, a client whose queue has not moved for so long is closed.
+const STALLED_NS: u64 = 5_000_000_000;
 /// Connections taken at a time.
 const ACCEPT_MAX: usize = 32;
 /// Octets of datagrams from new peers looked at in one burst.
@@ -56,11 +67,26 @@ pub(super) struct Faces {
     peers: HashMap<(usize, SocketAddr), FaceId>,
     /// Faces that ended since they were asked for, with why.
     ended: Vec<(FaceId, Option<StoreError>)>,
+    /// Memory of their buffers, and when what is not needed is looked for.
+    memory: MemoryBudget,
+    next_trim_ns: u64,
+    /// Clients closed because they did not read while memory was short.
+    stalled: u64,
     /// Marks of faces that are gone.
     marked_before: u64,
 }
 
 impl Faces {
+    /// None yet, and memory for their buffers.
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { memory: MemoryBudget::new(bytes_max), ..Self::default() }
+    }
+
+    /// Octets that buffers take, and clients that were closed because they did not read.
+    pub(super) fn memory(&self) -> (usize, u64) {
+        (self.memory.taken_bytes(), self.stalled)
+    }
+
     /// Listens; says where.
     pub(super) fn listen(
         &mut self,
@@ -95,6 +121,7 @@ impl Faces {
         let id = self.new_id();
         let mut face = Face::new(id, connection, registrar)?;
         face.heard_ns = now_ns;
+        face.set_budget(&self.memory);
         if let Carrier::Connection(connection) = &face.carrier {
             poller.add(connection, Token(id.0), face.watched)?;
         }
@@ -118,7 +145,8 @@ impl Faces {
 
     /// Octets that may wait for each.
     fn send_bytes_max(&self) -> usize {
-        (ALL_SEND_BYTES_MAX / self.faces.len().max(1)).clamp(SEND_BYTES_MIN, SEND_BYTES_MAX)
+        let each = ALL_SEND_BYTES_MAX / self.faces.len().max(1);
+        each.clamp(SEND_BYTES_MIN, SEND_BYTES_MAX).min(self.memory.share_bytes())
     }
 
     pub(super) fn has_room(&self, id: FaceId) -> bool {
@@ -148,7 +176,8 @@ impl Faces {
             let Some(from) = self.entrances.get(entrance) else { return };
             let accepted = match from.listener.accept() {
                 Ok(Some(connection)) => {
-                    if !self.make_room(now_ns) {
+                    let is_vouched = connection.peer_credentials().is_some();
+                    if !self.make_room((connection.machine(), is_vouched), now_ns) {
                         tracing::warn!(max = CLIENTS_MAX, "too many clients: one was turned away");
                         continue;
                     }
@@ -187,16 +216,52 @@ impl Faces {
     }
 
     /// False if there are too many faces and none of them is idle.
-    fn make_room(&mut self, now_ns: u64) -> bool {
-        if self.faces.len() < CLIENTS_MAX {
+    fn make_room(&mut self, (machine, is_vouched): (Option<IpAddr>, bool), now_ns: u64) -> bool {
+        let reserved = if is_vouched { RESERVED } else { 0 };
+        if self.faces.len() < CLIENTS_MAX.min(descriptors::connections_max()) + reserved {
             return true;
         }
         let clients = self.faces.values().filter(|face| face.poll_timeout().is_none());
-        let idlest = clients.min_by_key(|face| face.heard_ns);
-        let idle = idlest.filter(|face| now_ns.saturating_sub(face.heard_ns) > IDLE_NS);
-        let Some(id) = idle.map(|face| face.id) else { return false };
+        let peers: Vec<(FaceId, IpAddr, Option<u64>)> = clients
+            .filter_map(|face| {
+                let is_idle = now_ns.saturating_sub(face.heard_ns) > IDLE_NS;
+                Some((face.id, face.machine()?, is_idle.then_some(face.heard_ns)))
+            })
+            .collect();
+        let Some(id) = gives_way(&peers, machine) else { return false };
         self.remove(id, None);
         true
+    }
+
+    fn trim_due_ns(&self) -> Option<u64> {
+        (self.memory.taken_bytes() > 0).then_some(self.next_trim_ns)
+    }
+
+    /// Frees memory that is not needed; closes clients that do not read if it is short.
+    pub(super) fn trim(&mut self, now_ns: u64) {
+        if self.trim_due_ns().is_none_or(|due_ns| due_ns > now_ns) {
+            return;
+        }
+        self.next_trim_ns = now_ns + TRIM_NS;
+        let mut stalled = Vec::new();
+        for face in self.faces.values_mut() {
+            let waited_ns = face.trim(now_ns);
+            if waited_ns >= STALLED_NS && face.is_client {
+                stalled.push((waited_ns, face.id));
+            }
+        }
+        stalled.sort_unstable();
+        while self.memory.is_short()
+            && let Some((_, id)) = stalled.pop()
+        {
+            self.stalled += 1;
+            if self.stalled.is_power_of_two() {
+                let count = self.stalled;
+                tracing::warn!(count, "memory is short and a client does not read: closed");
+            }
+            self.remove(id, None);
+        }
+        self.memory.return_freed();
     }
 
     fn receive_datagrams(&mut self, socket: usize, now_ns: u64) {
@@ -230,11 +295,12 @@ impl Faces {
             Some(id) => id,
             None => {
                 let is_frame = byname_packet::lp::LpPacket::decode(frame).is_ok();
-                if !is_frame || !self.make_room(now_ns) {
+                if !is_frame || !self.make_room((Some(machine_of(peer.ip())), false), now_ns) {
                     return;
                 }
                 let id = self.new_id();
-                let Ok(face) = Face::of_peer(id, socket, peer) else { return };
+                let Ok(mut face) = Face::of_peer(id, socket, peer) else { return };
+                face.set_budget(&self.memory);
                 self.faces.insert(id, face);
                 self.peers.insert((socket, peer), id);
                 id
@@ -283,6 +349,7 @@ impl Faces {
         if !face.has_room(send_bytes_max) {
             return Ok(0);
         }
+        let max = max.min(face.requests_max(send_bytes_max));
         for taken in 0..max {
             if !face.next_request(engine, now)? {
                 return Ok(taken);
@@ -340,7 +407,7 @@ impl Faces {
             false => face.poll_timeout(),
         });
         let entrances = self.entrances.iter().filter_map(|from| from.closed_until_ns);
-        faces.chain(entrances).min()
+        faces.chain(entrances).chain(self.trim_due_ns()).min()
     }
 
     /// Congestion marks sent.

@@ -9,7 +9,7 @@ use byname_face::frame_len;
 use byname_io::{Connection, Endpoint};
 use byname_packet::InterestBuilder;
 use byname_packet::lp::LpPacket;
-use byname_store::{FileServer, ServerHandle, StoreError};
+use byname_store::{FileServer, FileServerConfig, ServerHandle, StoreError};
 use byname_transfer::naming::{self, Part};
 
 use super::client::{Peer, Reply, World, pattern};
@@ -29,7 +29,11 @@ impl Listening {
     }
 
     fn start_at(world: &World, at: &Endpoint) -> Self {
-        let mut server = FileServer::new(world.config()).unwrap();
+        Self::start_with(world.config(), at)
+    }
+
+    fn start_with(config: FileServerConfig, at: &Endpoint) -> Self {
+        let mut server = FileServer::new(config).unwrap();
         let at = server.listen(at).unwrap();
         let handle = server.handle();
         let thread = Some(std::thread::spawn(move || server.run_alone()));
@@ -118,6 +122,47 @@ fn a_client_that_does_not_read_stops_nobody_and_is_told_of_its_long_queue() {
     }
     assert!(marks > 0 && marks < REQUESTS / 10, "{marks} marks");
     assert_eq!(server.handle.congestion_marks(), marks);
+}
+
+#[test]
+fn clients_that_ask_and_never_read_share_a_bounded_memory() {
+    const CLIENTS: usize = 150;
+    const BYTES_MAX: usize = 8 << 20;
+    const LEAST_BYTES: usize = 256 << 10;
+    let world = World::new();
+    world.write("f", &pattern(SIZE));
+    let mut config = world.config();
+    config.connection_bytes_max = BYTES_MAX;
+    let any = "tcp://127.0.0.1:0".parse().unwrap();
+    let server = Listening::start_with(config, &any);
+    let mut reader = server.client();
+    let metadata = reader.metadata("/t/f");
+    let mut greedy: Vec<Connection> = (0..CLIENTS).map(|_| server.connect()).collect();
+    let mut wire = Vec::new();
+    let name = naming::segment_name(metadata.name.view(), Part::Content, 7);
+    InterestBuilder::new(name.view()).nonce([1; 4]).encode(&mut wire);
+    let mut most = 0;
+    for round in 0..60 {
+        for client in &mut greedy {
+            for _ in 0..20 {
+                let _ = client.queue(&[&wire]);
+            }
+            // It may have been closed.
+            let _ = client.flush();
+        }
+        if round % 6 == 0 {
+            assert!(reader.fetch(&metadata) == pattern(SIZE), "the reader goes on");
+        }
+        most = most.max(server.handle.connection_bytes());
+    }
+    assert!(most > BYTES_MAX / 4, "they never took much: {most}");
+    assert!(most <= BYTES_MAX + CLIENTS * LEAST_BYTES / 4, "{most} taken");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while server.handle.stalled_clients() == 0 {
+        assert!(Instant::now() < deadline, "{} taken", server.handle.connection_bytes());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(reader.fetch(&metadata) == pattern(SIZE));
 }
 
 #[test]
