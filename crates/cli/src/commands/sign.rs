@@ -10,12 +10,12 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::typed::{directory, name};
 use crate::{failure, settings};
-use byname_client::{Client, ClientConfig, Copies};
+use byname_client::{Client, ClientConfig, Copies, LISTING_BYTES_MAX};
 use byname_io::{Attachments, Connection};
 use byname_packet::{Data, Name};
 use byname_profile::Paths;
 use byname_security::trust::TrustPolicy;
-use byname_transfer::copies::{FILE_SLOT, Kept};
+use byname_transfer::copies::{FILE_SLOT, Kept, LISTING_SLOT, MANIFEST_SLOT};
 use byname_transfer::discovery::Discovered;
 use byname_transfer::metadata::{Answer, Metadata};
 use serde_json::json;
@@ -155,16 +155,38 @@ impl Signing<'_> {
                 }
             }
         }
+        self.counts.directories += 1;
+        let directory = File::open(path).map_err(|error| Failure::disk(path, error))?;
+        // Packets and manifest speak of the same versions: all are written, or none.
+        let is_signed = self.has_listing(&directory, plain.payload())
+            && signed.iter().all(|(path, found)| self.is_signed(path, found));
+        if is_signed {
+            self.counts.unchanged += signed.len() as u64;
+            return Ok(below);
+        }
         for (path, found) in &signed {
             self.keep_file(path, found);
         }
-        let directory = File::open(path).map_err(|error| Failure::disk(path, error))?;
         for listing in [&manifest, &plain] {
             let (is_manifest, found) = (listing.is_manifest(), &listing.discovered);
             self.copies.keep_directory(&directory, is_manifest, found, listing.payload());
         }
-        self.counts.directories += 1;
         Ok(below)
+    }
+
+    /// True if a directory has a manifest, and a listing of these octets.
+    fn has_listing(&self, directory: &File, payload: &[u8]) -> bool {
+        let kept =
+            |slot| self.attachments.get(directory, slot, LISTING_BYTES_MAX as usize).ok().flatten();
+        let listing = kept(LISTING_SLOT);
+        let listing = listing.as_deref().and_then(|kept| Kept::decode(kept).ok());
+        kept(MANIFEST_SLOT).is_some() && listing.is_some_and(|it| it.payload == Some(payload))
+    }
+
+    fn is_signed(&self, path: &Path, found: &Discovered) -> bool {
+        let Ok(file) = File::open(path) else { return false };
+        let kept = self.attachments.get(&file, FILE_SLOT, KEPT_BYTES_MAX).ok().flatten();
+        kept.is_some_and(|kept| says_the_same(&kept, found))
     }
 
     fn keep_file(&mut self, path: &Path, found: &Discovered) {
@@ -175,11 +197,6 @@ impl Signing<'_> {
                 return output::err_line(&format!("{}: {error}", path.display()));
             }
         };
-        let kept = self.attachments.get(&file, FILE_SLOT, KEPT_BYTES_MAX).ok().flatten();
-        if kept.is_some_and(|kept| says_the_same(&kept, found)) {
-            self.counts.unchanged += 1;
-            return;
-        }
         self.copies.keep_file(&file, found);
         self.counts.files += 1;
     }
