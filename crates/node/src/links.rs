@@ -11,6 +11,8 @@
 //! is. Packets for a connection that is lent (an answer from the content
 //! store goes back where the Interest came from) are kept in `deferred` until it is back.
 
+mod pieces;
+
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::net::{IpAddr, SocketAddr};
@@ -21,6 +23,7 @@ use byname_link::{Feedback, LinkOptions, LinkReceiver, LinkSender, LinkService};
 use byname_packet::lp::LpHeader;
 
 use crate::marking::Marking;
+use pieces::{Burst, Piece, PieceNotes};
 
 /// Pieces handed to a connection in one call.
 const PIECES_PER_CALL_MAX: usize = 64;
@@ -34,15 +37,6 @@ pub(crate) enum Carrier {
     Peer { socket: usize, address: SocketAddr },
     /// A persistent face waits for its link.
     Down,
-}
-
-/// A frame to be sent at the end of the burst: octets of `scratch`, then octets of the burst.
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    head_at: usize,
-    head_bytes: usize,
-    body_at: usize,
-    body_bytes: usize,
 }
 
 /// The numbers of faces are our own: nobody chooses them so that they collide.
@@ -165,8 +159,8 @@ pub(crate) struct Links {
     pub(crate) dropped_other: u64,
     deferred: Deferred,
     dirty: Vec<Dirty>,
-    /// Place where the burst that is handed out lies: its address and length.
-    burst: Option<(usize, usize)>,
+    /// Place where the burst that is handed out lies.
+    burst: Option<Burst>,
     scratch: Vec<u8>,
     /// Feedback of the receiver at work for the sender of the same link; empty in between.
     pub(crate) feedback: Feedback,
@@ -273,7 +267,7 @@ impl Links {
 
     /// A burst is handed out from now on.
     pub(crate) fn begin_burst(&mut self, burst: &[u8]) {
-        self.burst = Some((burst.as_ptr() as usize, burst.len()));
+        self.burst = Some(Burst::of(burst));
     }
 
     /// The burst has been handed out: sends what it led to.
@@ -287,8 +281,7 @@ impl Links {
             for chunk in pieces.chunks(PIECES_PER_CALL_MAX) {
                 let mut parts = [[&b""[..]; 2]; PIECES_PER_CALL_MAX];
                 for (slot, piece) in parts.iter_mut().zip(chunk) {
-                    slot[0] = &scratch[piece.head_at..piece.head_at + piece.head_bytes];
-                    slot[1] = &burst[piece.body_at..piece.body_at + piece.body_bytes];
+                    *slot = piece.parts(&scratch, burst);
                 }
                 self.send_now(face, &parts[..chunk.len()]);
             }
@@ -414,35 +407,6 @@ fn note(dirty: &mut Vec<Dirty>, shared: &mut [Shared], link: &mut Link, face: Fa
     }
 }
 
-/// Place where `body` lies in the burst, if it does.
-fn place_in(burst: (usize, usize), body: &[u8]) -> Option<usize> {
-    let (address, bytes) = burst;
-    let at = (body.as_ptr() as usize).checked_sub(address)?;
-    (at + body.len() <= bytes).then_some(at)
-}
-
-/// Notes a frame for the end of the burst; false if it needs a copy for which there is no room.
-fn take_piece(
-    (pieces, scratch): (&mut Vec<Piece>, &mut Vec<u8>),
-    burst: (usize, usize),
-    (head, body): (&[u8], &[u8]),
-    scratch_max: usize,
-) -> bool {
-    let head_at = scratch.len();
-    if head_at + head.len() + body.len() > scratch_max {
-        return false;
-    }
-    scratch.extend_from_slice(head);
-    let place = place_in(burst, body);
-    if place.is_none() {
-        scratch.extend_from_slice(body);
-    }
-    let head_bytes = scratch.len() - head_at;
-    let (body_at, body_bytes) = place.map_or((0, 0), |at| (at, body.len()));
-    pieces.push(Piece { head_at, head_bytes, body_at, body_bytes });
-    true
-}
-
 impl Tx for Links {
     fn send(&mut self, face: FaceId, header: &LpHeader<'_>, packet: &[u8]) {
         let Some(link) = self.faces.get_mut(&face) else { return };
@@ -464,8 +428,9 @@ impl Tx for Links {
             outcome = match (&*carrier, burst) {
                 _ if is_lent(carrier) => deferred.take(face, [head, body], bytes_max),
                 (Carrier::Connection(_), Some(burst)) => {
-                    let to = (&mut *pieces, &mut *scratch);
-                    match take_piece(to, burst, (head, body), bytes_max) {
+                    let scratch_max = bytes_max;
+                    let mut notes = PieceNotes { pieces, scratch, scratch_max, burst };
+                    match notes.take(head, body) {
                         true => Outcome::Queued,
                         false => Outcome::Full,
                     }

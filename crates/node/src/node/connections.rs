@@ -124,7 +124,8 @@ impl Node {
         let mut delivery = Delivery {
             forwarder: &mut self.forwarder,
             links: &mut self.links,
-            from: (face, &mut receiver),
+            face,
+            receiver: &mut receiver,
             now_ns,
         };
         let result = connection.recv_into(frame_len, &mut delivery);
@@ -206,12 +207,13 @@ pub(super) fn describe(connection: &Connection) -> FaceInfo {
     }
 }
 
-/// Takes the bursts of one connection to the forwarder.
-struct Delivery<'a> {
-    forwarder: &'a mut Core,
-    links: &'a mut Links,
-    from: (FaceId, &'a mut LinkReceiver),
-    now_ns: u64,
+/// Takes what comes over one link to the forwarder.
+pub(super) struct Delivery<'a> {
+    pub(super) forwarder: &'a mut Core,
+    pub(super) links: &'a mut Links,
+    pub(super) face: FaceId,
+    pub(super) receiver: &'a mut LinkReceiver,
+    pub(super) now_ns: u64,
 }
 
 impl FrameSink for Delivery<'_> {
@@ -220,8 +222,7 @@ impl FrameSink for Delivery<'_> {
     }
 
     fn frame(&mut self, frame: &[u8]) {
-        let from = (self.from.0, &mut *self.from.1);
-        deliver(self.forwarder, self.links, from, frame, self.now_ns);
+        self.deliver(frame);
     }
 
     fn end(&mut self, burst: &[u8]) {
@@ -229,26 +230,25 @@ impl FrameSink for Delivery<'_> {
     }
 }
 
-/// Hands one frame through the link layer to the forwarder.
-pub(super) fn deliver(
-    forwarder: &mut Core,
-    links: &mut Links,
-    (face, receiver): (FaceId, &mut LinkReceiver),
-    frame: &[u8],
-    now_ns: u64,
-) {
-    let result = receiver.receive(frame, now_ns, &mut links.feedback);
-    if !links.feedback.is_empty() {
-        links.settle(face);
-    }
-    match result {
-        Ok(Some(received)) => {
-            let (header, packet) = (received.header, received.packet);
-            if let Some(reason) = forwarder.handle_packet(face, &header, packet, now_ns, links) {
-                debug!(face = face.0, ?reason, "packet dropped");
-            }
+impl Delivery<'_> {
+    /// Hands one frame through the link layer to the forwarder.
+    pub(super) fn deliver(&mut self, frame: &[u8]) {
+        let Self { forwarder, links, face, receiver, now_ns } = self;
+        let (face, now_ns) = (*face, *now_ns);
+        let result = receiver.receive(frame, now_ns, &mut links.feedback);
+        if !links.feedback.is_empty() {
+            links.settle(face);
         }
-        Ok(None) => {}
-        Err(reason) => debug!(face = face.0, %reason, "frame dropped"),
+        match result {
+            Ok(Some(received)) => {
+                let (header, packet) = (received.header, received.packet);
+                if let Some(reason) = forwarder.handle_packet(face, &header, packet, now_ns, links)
+                {
+                    debug!(face = face.0, ?reason, "packet dropped");
+                }
+            }
+            Ok(None) => {}
+            Err(reason) => debug!(face = face.0, %reason, "frame dropped"),
+        }
     }
 }

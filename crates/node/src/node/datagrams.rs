@@ -8,7 +8,7 @@ use byname_packet::types;
 use tracing::{debug, warn};
 
 use super::Node;
-use super::connections::deliver;
+use super::connections::Delivery;
 use super::lasting::udp_link;
 use crate::links::{Carrier, Link};
 
@@ -94,8 +94,8 @@ impl Node {
         let Some(link) = self.links.faces.get_mut(&face) else { return };
         link.last_active_ns = now_ns;
         let Some(mut receiver) = link.receiver.take() else { return };
-        let lent = (face, receiver.as_mut());
-        deliver(&mut self.forwarder, &mut self.links, lent, frame, now_ns);
+        let (forwarder, links) = (&mut self.forwarder, &mut self.links);
+        Delivery { forwarder, links, face, receiver: receiver.as_mut(), now_ns }.deliver(frame);
         if let Some(link) = self.links.faces.get_mut(&face) {
             link.receiver = Some(receiver);
         }
