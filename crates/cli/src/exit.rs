@@ -48,19 +48,6 @@ impl Failure {
     pub(crate) fn disk(path: &std::path::Path, error: impl std::error::Error) -> Self {
         Self::new(Code::LocalDisk, format!("{}: {}", path.display(), chain(&error)))
     }
-
-    /// Prints cause and advice on stderr and returns the process's exit code.
-    pub(crate) fn report(&self) -> std::process::ExitCode {
-        if !self.message.is_empty() {
-            crate::output::err_line(&format!("byname: {}", self.message));
-        }
-        if let Some(hint) = &self.hint {
-            for line in hint.lines() {
-                crate::output::err_line(&format!("  {line}"));
-            }
-        }
-        std::process::ExitCode::from(self.code as u8)
-    }
 }
 
 /// An error with its causes, in one line, each once.

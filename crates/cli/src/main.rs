@@ -18,6 +18,7 @@ mod target;
 mod typed;
 mod walk;
 
+use crate::exit::Failure;
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -73,8 +74,21 @@ fn main() -> ExitCode {
     init_log(&cli.log);
     match cli.command.run(cli.log.quiet) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => report(&failure),
     }
+}
+
+/// Prints cause and advice on stderr and returns the process's exit code.
+fn report(failure: &Failure) -> ExitCode {
+    if !failure.message.is_empty() {
+        output::err_line(&format!("byname: {}", failure.message));
+    }
+    if let Some(hint) = &failure.hint {
+        for line in hint.lines() {
+            output::err_line(&format!("  {line}"));
+        }
+    }
+    ExitCode::from(failure.code as u8)
 }
 
 /// `BYNAME_LOG` (a filter such as `byname_node=debug`) wins over `-v` and `-q`.

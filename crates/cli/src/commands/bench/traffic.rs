@@ -315,9 +315,10 @@ fn both(args: &BothArgs, paths: &Paths) -> Outcome {
     };
     let routes = Routes { prefixes, spread: args.spread, face: None };
     let interruption = Interruption::watch()?;
-    let ends = (connect(&endpoint)?, connect(&endpoint)?);
+    let asking = End { config: asking, connection: connect(&endpoint)? };
+    let answering = End { config: answering, connection: connect(&endpoint)? };
     let cpu_before_ns = cpu_ns(ClockId::ProcessCPUTime);
-    let (asked, answered) = run_both(asking, answering, routes, ends, &interruption)?;
+    let (asked, answered) = run_both(asking, answering, routes, &interruption)?;
     let cpu_ns = cpu_ns(ClockId::ProcessCPUTime) - cpu_before_ns;
     show::consumer(&parts, &asked.0, asked.1, args.link.json);
     show::producer(&answered.0, answered.1, args.link.json);
@@ -334,12 +335,17 @@ fn both(args: &BothArgs, paths: &Paths) -> Outcome {
 /// A report and the processor time of the thread that made it.
 type Timed<Report> = (Report, u64);
 
+/// One end of the traffic and its connection to the forwarder.
+struct End<Config> {
+    config: Config,
+    connection: Connection,
+}
+
 /// Answers on another thread while this one asks.
 fn run_both(
-    asking: ConsumerConfig,
-    answering: ProducerConfig,
+    asking: End<ConsumerConfig>,
+    answering: End<ProducerConfig>,
     routes: Routes,
-    (consumer_end, producer_end): (Connection, Connection),
     interruption: &Interruption,
 ) -> Outcome<(Timed<ConsumerReport>, Timed<ProducerReport>)> {
     let (ready, is_ready) = std::sync::mpsc::channel();
@@ -349,10 +355,10 @@ fn run_both(
         let mut on_ready = || {
             let _ = ready.send(());
         };
-        answer(answering, producer_end, Some(routes), &stop, &mut on_ready)
+        answer(answering.config, answering.connection, Some(routes), &stop, &mut on_ready)
     });
     let asked = match is_ready.recv() {
-        Ok(()) => Some(ask(asking, consumer_end, &interruption.stop)),
+        Ok(()) => Some(ask(asking.config, asking.connection, &interruption.stop)),
         // The producer has failed and says why when it is joined.
         Err(_) => None,
     };

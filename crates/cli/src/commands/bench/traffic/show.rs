@@ -11,34 +11,8 @@ const PERCENTILES: [(f64, &str); 4] =
 
 pub(super) fn consumer(parts: &[Part], report: &ConsumerReport, cpu_ns: u64, is_json: bool) {
     let total = report.total();
-    let seconds = report.elapsed_ns as f64 / 1e9;
-    let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     if is_json {
-        return output::json_line(json!({
-            "kind": "consumer",
-            "seconds": seconds,
-            "interests": total.interests,
-            "data": total.data,
-            "mismatches": total.mismatches,
-            "nacks": nacks(report),
-            "timeouts": total.timeouts,
-            "unexpected": report.unexpected,
-            "skipped": report.skipped,
-            "content_bytes": report.content_bytes,
-            "packet_bytes": report.packet_bytes,
-            "data_per_s": per_second(total.data),
-            "content_bytes_per_s": per_second(report.content_bytes),
-            "latency_us": latency(&report.latency),
-            "cpu_us_per_exchange": cpu_us(cpu_ns, total.data),
-            "parts": parts.iter().zip(&report.patterns).map(|(part, counters)| json!({
-                "name": output::name(part.prefix.view()),
-                "interests": counters.interests,
-                "data": counters.data,
-                "mismatches": counters.mismatches,
-                "nacks": counters.nacks,
-                "timeouts": counters.timeouts,
-            })).collect::<Vec<_>>(),
-        }));
+        return output::json_line(consumer_json(parts, report, cpu_ns));
     }
     let header = ["name", "interests", "data", "mismatches", "nacks", "time-outs"];
     let row = |name: String, counters: &byname_traffic::PatternCounters| {
@@ -64,9 +38,10 @@ pub(super) fn consumer(parts: &[Part], report: &ConsumerReport, cpu_ns: u64, is_
     output::table(&header, &rows);
     details(report);
     output::out_line(&format!(
-        "{seconds:.2} s, {:.0} exchanges/s, {}/s of content, {:.2} µs of processor time each",
-        per_second(total.data),
-        output::size(per_second(report.content_bytes) as u64),
+        "{:.2} s, {:.0} exchanges/s, {}/s of content, {:.2} µs of processor time each",
+        seconds(report),
+        per_second(report, total.data),
+        output::size(per_second(report, report.content_bytes) as u64),
         cpu_us(cpu_ns, total.data),
     ));
     let times = PERCENTILES.map(|(percent, _)| {
@@ -75,6 +50,44 @@ pub(super) fn consumer(parts: &[Part], report: &ConsumerReport, cpu_ns: u64, is_
     });
     let (min, max) = (report.latency.min_ns() as f64 / 1e3, report.latency.max_ns() as f64 / 1e3);
     output::out_line(&format!("µs, least: {min:.1}, {}, most: {max:.1}", times.join(", ")));
+}
+
+fn consumer_json(parts: &[Part], report: &ConsumerReport, cpu_ns: u64) -> Value {
+    let total = report.total();
+    json!({
+        "kind": "consumer",
+        "seconds": seconds(report),
+        "interests": total.interests,
+        "data": total.data,
+        "mismatches": total.mismatches,
+        "nacks": nacks(report),
+        "timeouts": total.timeouts,
+        "unexpected": report.unexpected,
+        "skipped": report.skipped,
+        "content_bytes": report.content_bytes,
+        "packet_bytes": report.packet_bytes,
+        "data_per_s": per_second(report, total.data),
+        "content_bytes_per_s": per_second(report, report.content_bytes),
+        "latency_us": latency(&report.latency),
+        "cpu_us_per_exchange": cpu_us(cpu_ns, total.data),
+        "parts": parts.iter().zip(&report.patterns).map(|(part, counters)| json!({
+            "name": output::name(part.prefix.view()),
+            "interests": counters.interests,
+            "data": counters.data,
+            "mismatches": counters.mismatches,
+            "nacks": counters.nacks,
+            "timeouts": counters.timeouts,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn seconds(report: &ConsumerReport) -> f64 {
+    report.elapsed_ns as f64 / 1e9
+}
+
+fn per_second(report: &ConsumerReport, count: u64) -> f64 {
+    let seconds = seconds(report);
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
 }
 
 /// Unexpected counts, shown only when they are not zero.
