@@ -22,8 +22,7 @@ use crate::finding::Finding;
 const USAGE: &str = "\
 usage: cargo xtask <chore>
 
-  tidy       the house rules: layering, circles, lengths, headers, left-overs, licences; with
-             --all also what a room does not keep yet
+  tidy       the house rules: layering, circles, lengths, headers, left-overs, licences
   licences   only the licences of what is linked, against the list in deny.toml
   imports    prints which file of a crate, or of each crate, imports which, and the circles;
              with --check only what breaks the rules on circles and on wings without I/O
@@ -36,7 +35,6 @@ fn main() -> Result<ExitCode> {
     let root = sources::workspace_root();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["tidy"] => Ok(report("tidy", &tidy::check_tree(&root)?)),
-        ["tidy", "--all"] => Ok(report("tidy", &tidy::check_all(&root)?)),
         ["licences"] => {
             let graph = graph::read(&root)?;
             Ok(report("licences", &licences::check(&graph, &licences::allowed(&root)?)))

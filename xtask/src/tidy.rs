@@ -18,26 +18,8 @@ use anyhow::Result;
 use crate::finding::Finding;
 use crate::{graph, imports, licences, sources};
 
-/// Rules that a room does not keep yet. A line goes away with the work that goes on there;
-/// none is added.
-const NOT_YET: [(&str, &[&str]); 3] = [
-    ("cli", &["circle", "near-limit", "parameters"]),
-    ("client", &["parameters"]),
-    ("node", &["near-limit", "parameters"]),
-];
-
-/// Findings that break the rules in the tree at `root`, except those that a room does not keep yet.
+/// Findings in the tree at `root`, in order of place.
 pub(crate) fn check_tree(root: &Path) -> Result<Vec<Finding>> {
-    let is_due = |finding: &Finding| {
-        !NOT_YET.iter().any(|(room, rules)| {
-            finding.path.starts_with(&format!("crates/{room}/")) && rules.contains(&finding.rule)
-        })
-    };
-    Ok(check_all(root)?.into_iter().filter(is_due).collect())
-}
-
-/// Findings that break any rule in the tree at `root`, in order of place.
-pub(crate) fn check_all(root: &Path) -> Result<Vec<Finding>> {
     let sources = sources::read(root)?;
     let graph = graph::read(root)?;
     let mut findings = Vec::new();
