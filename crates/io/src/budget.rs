@@ -105,7 +105,7 @@ fn return_to_system() {
 #[cfg(not(target_env = "gnu"))]
 fn return_to_system() {}
 
-/// What one buffer has taken of a budget; comes back when it is dropped.
+/// Memory of a budget charged to one buffer; returned on drop.
 #[derive(Debug, Default)]
 pub struct Charge {
     budget: Option<MemoryBudget>,

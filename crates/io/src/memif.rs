@@ -4,7 +4,7 @@
 //! **server** maps it. NDN-DPDK's conventions: Ethernet mode, one bare packet in each buffer, no
 //! packet over several buffers. Any number of clients connect to one socket, whatever id they give.
 //!
-//! What a peer writes is hostile: every descriptor is read once and checked, every index moves only
+//! A peer's writes are hostile: every descriptor is read once and checked, every index moves only
 //! forward and as far as it was let, memory that could shrink under us is not mapped, and a
 //! server copies each frame out before it looks at it. A client looks at frames in place if the
 //! server is of its own user or root, and copies otherwise. Among such friends both write in place.

@@ -1,7 +1,7 @@
 //! `sendmmsg`: several messages a system call, each of one datagram or, with UDP_SEGMENT, of many
 //! to one peer that the kernel cuts apart as late as possible.
 //!
-//! What is not possible on the path to some peer only shows when it is tried: see [`Segmentation`].
+//! Missing support on the path to a peer only shows when it is tried: see [`Segmentation`].
 #![allow(unsafe_code)]
 
 use std::mem::{MaybeUninit, offset_of, size_of, zeroed};

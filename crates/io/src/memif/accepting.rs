@@ -30,8 +30,8 @@ use crate::pending::{self, Progress};
 /// Regions of one client. Without zero-copy there is one or two.
 const REGIONS_MAX: usize = 16;
 
-/// What a stranger may have mapped in all: what we touch of it may be counted as our memory. It is
-/// enough for two rings of 4096 slots with buffers of 16 KiB.
+/// Bytes that an untrusted peer may have mapped in all: pages we touch may be counted as our
+/// memory. Enough for two rings of 4096 slots with buffers of 16 KiB.
 const STRANGER_BYTES_MAX: u64 = 160 << 20;
 
 /// Messages of one handshake: INIT, the regions, two rings, CONNECT.

@@ -43,7 +43,7 @@ const PUBLISH_FRAMES: u16 = 32;
 /// Control messages read at one time; after the handshake there is at most one, a farewell.
 const MESSAGES_MAX: usize = 4;
 
-/// How long to wait before another look for room in the ring; doubled while there is none.
+/// Delay before the next check for room in the ring; doubled while there is none.
 const RETRY_MIN: Duration = Duration::from_micros(50);
 const RETRY_MAX: Duration = Duration::from_millis(20);
 

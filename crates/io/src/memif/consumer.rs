@@ -43,9 +43,9 @@ pub(super) struct Consumer {
     offer: Offer,
     /// Filled slots that we know of, from `taken` on.
     available: u16,
-    /// The slot before said that its packet goes on.
+    /// The previous slot announced that its packet continues.
     is_in_chain: bool,
-    /// What we have written into the flags of the ring; `None`: what the client did.
+    /// Wake-up state last written into the flags of the ring; `None`: as the client set them.
     is_awake: Option<bool>,
 }
 
@@ -91,7 +91,7 @@ impl Consumer {
         }
     }
 
-    /// Whether there is anything to take.
+    /// True if filled slots are left to take.
     pub(super) fn has_more(&mut self) -> Result<bool, MemifError> {
         if self.available == 0 {
             self.available = self.ring.see_peer()?.wrapping_sub(self.taken);
@@ -201,7 +201,7 @@ impl Consumer {
     }
 }
 
-/// How many empty buffers a client offers.
+/// Number of empty buffers that a client offers.
 #[derive(Debug)]
 struct Offer {
     slots: u16,

@@ -1,4 +1,4 @@
-//! What a peer did that the memif protocol does not allow, or that we do not allow a peer.
+//! Violations by a peer of the memif protocol, or of our limits.
 
 use std::io;
 
@@ -34,9 +34,9 @@ pub enum MemifError {
     Descriptors {
         /// The message.
         message: &'static str,
-        /// How many came.
+        /// Number of descriptors received.
         count: usize,
-        /// How many belong to it.
+        /// Number that the message requires.
         wanted: usize,
     },
     /// The peer speaks other versions only.
@@ -87,9 +87,9 @@ pub enum MemifError {
     /// A ring index that moved back, or further than it was let.
     #[error("a ring index moved by {moved} where 0 to {at_most} were possible ({slots} slots)")]
     IndexJump {
-        /// How far it moved since it was last seen; negative when back is nearer than forward.
+        /// Slots moved since the last read; negative when back is nearer than forward.
         moved: i16,
-        /// How far it may have moved.
+        /// Slots it may have moved at most.
         at_most: u16,
         /// Slots of the ring.
         slots: u16,
@@ -97,7 +97,7 @@ pub enum MemifError {
     /// The peer refused or ended the connection, with its words.
     #[error("the peer disconnected: {reason}")]
     Refused {
-        /// What it said.
+        /// Reason given by the peer.
         reason: String,
     },
     /// The peer closed its control socket.
@@ -111,7 +111,7 @@ pub enum MemifError {
     Failed {
         /// The system call.
         operation: &'static str,
-        /// What the kernel said.
+        /// Error returned by the kernel.
         source: io::Error,
     },
 }
@@ -125,9 +125,9 @@ pub enum RegionRefusal {
     /// Empty, too large, or larger than the file behind it.
     #[error("{bytes} bytes announced, {file_bytes} there, {max} allowed")]
     Size {
-        /// What was announced.
+        /// Size announced by the peer.
         bytes: u64,
-        /// What there is.
+        /// Size of the file behind the region.
         file_bytes: u64,
         /// The limit.
         max: u64,
@@ -161,13 +161,13 @@ pub enum RingRefusal {
     /// Its first word is not the protocol's cookie.
     #[error("wrong cookie {found:#x}")]
     Cookie {
-        /// What was there.
+        /// Word read in its place.
         found: u32,
     },
     /// A private header before each packet, which no NDN software uses.
     #[error("private headers are not supported")]
     PrivateHeader,
-    /// What came with it cannot be waited for, or is no eventfd.
+    /// The descriptor received with it cannot be waited for, or is no eventfd.
     #[error("its descriptor is no eventfd")]
     NotAnEventfd,
 }

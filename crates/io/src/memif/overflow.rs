@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::error::QueueFull;
 use crate::run::ByteRun;
 
-/// What a frame costs beyond its bytes, so that empty ones are bounded too.
+/// Bytes that a frame costs beyond its content, so that empty ones are bounded too.
 const ENTRY_BYTES: usize = size_of::<usize>();
 
 #[derive(Debug)]

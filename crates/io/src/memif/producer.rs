@@ -16,11 +16,11 @@ pub(super) struct Producer {
     buffers: Buffers,
     /// The next slot to write.
     next: u16,
-    /// What the peer has been shown.
+    /// Index last published to the peer.
     published: u16,
-    /// The peer may have moved since we last looked.
+    /// The peer's index may have moved since the last read.
     is_stale: bool,
-    /// Frames were shown without a look at whether the peer sleeps.
+    /// Frames were published without checking whether the peer sleeps.
     is_kick_due: bool,
     /// A peer's descriptors of the slots that are written and not shown, in case they are to be as
     /// before.

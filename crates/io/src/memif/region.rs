@@ -23,7 +23,7 @@ use super::error::{MemifError, RegionRefusal};
 /// The most a peer may have mapped in one region: 2 × 16384 slots of 9216 bytes fit.
 pub(super) const REGION_BYTES_MAX: u64 = 512 << 20;
 
-/// What `fstatfs` says of shared memory.
+/// Filesystem type that `fstatfs` reports for shared memory.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
 
 /// A shared mapping, shared with another process that may change it at any time.

@@ -40,7 +40,7 @@ const TAIL_AT: usize = 64;
 const DESCRIPTORS_AT: usize = 128;
 const DESCRIPTOR_BYTES: usize = 16;
 
-/// What offsets must be a multiple of, for our accesses to be aligned.
+/// Required alignment of offsets in bytes, for our accesses to be aligned.
 const ALIGNMENT: usize = 8;
 
 /// Rings have 2^1 to 2^14 slots, so that distances of 16-bit indices are never ambiguous.

@@ -1,6 +1,6 @@
-//! How large the rings of a client may be: the more clients a listener has, the smaller.
+//! Ring size allowed to a client: the more clients a listener has, the smaller.
 //!
-//! What a client lends us counts as our memory too once we have written to it. The first clients
+//! Memory lent by a client counts as ours too once we have written to it. The first clients
 //! get the rings they like; of many each has little in flight anyway, and all of them together
 //! stay within what a server is meant to need. Clients ask for no more than is offered, ours and
 //! others. A ring keeps its size as long as its connection lives.
@@ -28,7 +28,7 @@ impl Seats {
         Seat(Arc::clone(&self.0))
     }
 
-    /// What is offered to the client that comes next.
+    /// Logarithm of the ring size offered to the next client.
     pub(super) fn ring_log2_max(&self) -> u8 {
         let taken = Arc::strong_count(&self.0) - 1;
         let found = RING_LOG2_FROM.iter().find(|(from, _)| taken >= *from);

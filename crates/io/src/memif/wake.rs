@@ -1,4 +1,4 @@
-//! What a memif connection waits for, in one descriptor, and how it wakes the peer.
+//! Events of a memif connection in one descriptor, and waking of the peer.
 //!
 //! The epoll instance holds the control socket, the eventfd of the ring we receive from, a timer
 //! and an eventfd of our own. The ring's is edge-triggered and never read: it may be a peer's, who
@@ -30,7 +30,7 @@ const REST: u64 = 3;
 pub(super) struct Wake {
     epoll: OwnedFd,
     timer: OwnedFd,
-    /// What the timer is running for.
+    /// Delay that the timer is armed with.
     delay: Option<Duration>,
     rest: OwnedFd,
     is_rest_watched: bool,
@@ -38,7 +38,7 @@ pub(super) struct Wake {
     _ring: OwnedFd,
 }
 
-/// What has happened since the last look.
+/// Events since the last poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Seen {
     pub(super) control: bool,
@@ -100,7 +100,7 @@ impl Wake {
         Ok(seen)
     }
 
-    /// Whether frames were left in the ring: the descriptor stays readable until there are none.
+    /// Records if frames were left in the ring: the descriptor stays readable until there are none.
     pub(super) fn set_rest(&mut self, has_rest: bool) -> Result<(), MemifError> {
         if has_rest == self.is_rest_watched {
             return Ok(());

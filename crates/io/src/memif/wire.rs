@@ -21,7 +21,7 @@ const NAME_BYTES: usize = 32;
 const SECRET_BYTES: usize = 24;
 const REASON_BYTES: usize = 96;
 
-/// What we call ourselves; peers show it in logs.
+/// Name sent to peers, which show it in logs.
 const NAME: &str = "byname";
 
 const ACK: u16 = 1;
@@ -46,7 +46,7 @@ pub(super) enum Message {
     Disconnect { reason: String },
 }
 
-/// What the server can do, its first message.
+/// Capabilities of the server, its first message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Hello {
     pub(super) version_min: u16,
@@ -59,7 +59,7 @@ pub(super) struct Hello {
     pub(super) is_byname: bool,
 }
 
-/// What the client wants, its first message.
+/// Parameters requested by the client, its first message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Init {
     pub(super) version: u16,

@@ -215,7 +215,7 @@ impl Memory {
         self.put(ring + 6, &index.to_le_bytes());
     }
 
-    /// What the receiver of a ring says about waking it.
+    /// Sets the flags of a ring, by which its receiver asks to be woken or not.
     pub(super) fn put_flags(&self, ring: u64, flags: u16) {
         self.put(ring + 4, &flags.to_le_bytes());
     }

@@ -250,7 +250,7 @@ fn a_handshake_that_takes_too_long_is_ended() {
     assert!(silent.farewell().contains("not finished in time"));
 }
 
-/// What the server says when a slot of the ring to it has this descriptor.
+/// Result of receiving at the server when a slot of the ring to it has this descriptor.
 fn received(fields: Descriptor) -> Result<RecvStatus, IoError> {
     let place = Place::new();
     let (client, mut server) = established(&place);
