@@ -39,8 +39,8 @@ pub struct Faults {
     pub late_ns: u64,
     /// Everything that is sent in this time is lost.
     pub outage_ns: (u64, u64),
-    /// How often the consumers' machine is busy with something else, and for how long each time:
-    /// nothing is taken or sent then, and what has come is taken at once afterwards.
+    /// Period and length of pauses of the consumers' machine: nothing is received or sent in one,
+    /// and all that has arrived is received at once afterwards.
     pub pause_ns: (u64, u64),
 }
 
@@ -56,7 +56,7 @@ impl Faults {
 /// One consumer.
 #[derive(Clone, Copy, Debug)]
 pub struct ConsumerConfig {
-    /// What decides how much it asks for.
+    /// Congestion control that sets its window.
     pub congestion: Congestion,
     /// To the producer and back, without the queue.
     pub rtt_ns: u64,
@@ -166,7 +166,7 @@ enum Event {
 pub struct Bottleneck {
     /// The clock.
     pub now_ns: u64,
-    /// What all answers of the producer pass.
+    /// Queue that all answers of the producer pass.
     pub queue: Queue,
     /// Settings of the queue.
     pub line: QueueConfig,
@@ -295,7 +295,7 @@ impl Bottleneck {
         }
     }
 
-    /// What a driver does after every event.
+    /// Drives a consumer's transfers after an event.
     fn turn(&mut self, consumer: usize) {
         let now_ns = self.now_ns;
         let count = self.consumers[consumer].transfers.len();

@@ -1,6 +1,6 @@
 //! A disk in memory, and a publisher's state beside it, in memory or in a real directory. Files
 //! have no bytes: octet i of a file is a function of its seed, so that a file may be of any size.
-//! What is durable survives a crash of the program.
+//! Durable data survives a crash of the program.
 
 mod state;
 
@@ -105,7 +105,7 @@ impl Directory {
     }
 }
 
-/// What is known of something with this number and size.
+/// Metadata of a file or directory with this number and size.
 fn stat((inode, size): (u64, u64), changed_ns: u64, mode: u16) -> FileStat {
     let (mut object, mut state) = ([0; 16], [0; 24]);
     object[8..].copy_from_slice(&inode.to_be_bytes());
@@ -190,7 +190,7 @@ impl Disk {
         children.into_iter().collect()
     }
 
-    /// What stands at a path now.
+    /// File at a path now.
     pub fn find(&self, path: &[u8]) -> Option<File> {
         self.files.get(path).copied()
     }
@@ -218,7 +218,7 @@ impl Disk {
         self.state.crash()
     }
 
-    /// What is on record under a name, and the root of a state.
+    /// Record kept under a name, and the root of a state.
     pub fn recall(&self, key: &RecordKey, of: Option<&FileState>) -> Recalled {
         self.state.recall(key, of)
     }

@@ -41,7 +41,7 @@ pub struct Host {
     down: Vec<usize>,
     /// Prefixes that lead anywhere, if that was counted since it changed last.
     prefix_count: Option<usize>,
-    /// What came while the host was down.
+    /// Number of frames that arrived while the host was down.
     missed_frames: u64,
     /// Where frames are put together.
     scratch: Vec<u8>,
@@ -397,7 +397,7 @@ impl Host {
         false
     }
 
-    /// What was said to others since the last time, into `leaving`, which is empty.
+    /// Moves the events for the world since the last call into `leaving`, which is empty.
     pub(crate) fn take_leaving(&mut self, leaving: &mut Vec<Leaving>) {
         std::mem::swap(&mut self.ports.leaving, leaving);
     }

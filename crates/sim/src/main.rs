@@ -75,7 +75,7 @@ struct CampaignArgs {
 
 #[derive(Debug, Args)]
 struct ReplayArgs {
-    /// What the campaign printed.
+    /// Seed printed by the campaign.
     seed: u64,
     /// The outcome as one line of JSON.
     #[arg(long)]

@@ -174,7 +174,7 @@ impl Plot {
         area.present()
     }
 
-    /// What can be drawn, evenly thinned out.
+    /// Points that can be drawn, evenly thinned out.
     fn shown(&self, series: &Series) -> Vec<(f64, f64)> {
         let step = series.points.len().div_ceil(POINTS_MAX).max(1);
         let fits = |value: f64, axis: &Axis| value.is_finite() && (!axis.is_log || value > 0.0);

@@ -19,7 +19,7 @@ pub trait Program: std::any::Any {
     fn poll_frame(&mut self, now: Now) -> Option<Vec<u8>>;
     /// When `handle_timeout` has something to do.
     fn poll_timeout(&mut self) -> Option<u64>;
-    /// What the program found to be wrong: a promise of the code under test that was broken.
+    /// Fault found by the program: a promise of the code under test that was broken.
     fn fault(&self) -> Option<String>;
     /// The process ends without a word; only what is on its disk stays. Until it starts again it is
     /// only asked for faults and frames, and has none of those.

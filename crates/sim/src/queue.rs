@@ -1,6 +1,6 @@
 //! The bottleneck: a first-in-first-out queue before a line of constant rate.
 //!
-//! What leaves when follows from what arrived before, so a packet's fate is known on arrival. That
+//! Departures follow from earlier arrivals, so a packet's fate is known on arrival. That
 //! is exact but for CoDel, which decides when packets leave: the links of [`crate::World`] have
 //! [`crate::codel`], the bottleneck of [`crate::bottleneck`] has the control law on arrival.
 

@@ -19,7 +19,7 @@ use crate::world::{HostId, LinkConfig, LinkId, World};
 
 pub use plan::Plan;
 
-/// What a path that does not come nearer costs more.
+/// Additional cost of a path that does not come nearer.
 const DETOUR_COST: u64 = 1000;
 
 /// Hosts and links that were made together.

@@ -84,7 +84,7 @@ pub struct World {
     /// Steps after which something was checked.
     steps: u64,
     history: History,
-    /// What a host has just said; empty between events.
+    /// Events that a host has just produced; empty between steps.
     leaving: Vec<Leaving>,
 }
 
@@ -221,7 +221,7 @@ impl World {
         self.hosts[program.host].program_mut(program.port)
     }
 
-    /// What the direction of a link that begins at `from` did so far.
+    /// Counters of the direction of a link that begins at `from`.
     pub fn line_counters(&self, link: LinkId, from: HostId) -> LineCounters {
         let ends = self.links[link.0];
         let end = ends.iter().find(|end| end.host == from.0).expect("the host is at the link");

@@ -26,13 +26,13 @@ const LONG_STORM_NS: u64 = 80 * SECOND;
 /// In so many a reader has seen a version when an older one is brought back.
 const ROLLBACK_SHARE: f64 = 0.15;
 const UNIT: u64 = 8192;
-/// What one level-1 node of the hash tree stands for.
+/// Octets covered by one level-1 node of the hash tree.
 const GROUP: u64 = 256 * UNIT;
 
 /// A scenario.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What it was drawn from.
+    /// Seed it was drawn from.
     pub seed: u64,
     /// Topology of the hosts.
     pub shape: Shape,
@@ -193,7 +193,7 @@ fn draw_link(ends: (usize, usize), random: &mut Random) -> LinkPlan {
     LinkPlan { ends, config: LinkConfig { line, mtu_bytes }, is_reliable }
 }
 
-/// What crosses the slowest link in about two seconds, and what an unoptimised build moves fast.
+/// Size that crosses the slowest link in about two seconds and an unoptimised build moves fast.
 fn size_limit(bits_per_s: u64) -> u64 {
     (bits_per_s / 4).clamp(UNIT * 2, GROUP * 2 + UNIT)
 }

@@ -24,12 +24,12 @@ use crate::world::{Fault, HostId, Incident, LinkId, ProgramId, SECOND, START_UNI
 const END_NS: u64 = 180 * SECOND;
 /// Reading anew begins so long after everything is well again.
 const CALM_NS: u64 = 10 * SECOND;
-/// How often it is looked at readers.
+/// Interval between checks of the readers.
 const SLICE_NS: u64 = SECOND / 2;
 /// Events in such a time: with all readers at once, small frames and every fault there are fewer.
 const SLICE_EVENTS_MAX: u64 = 2_000_000;
-/// What a reader may have to ask for, one after the other, before the next octet: a description,
-/// the certificate that proves it, and the root or a node of the tree.
+/// Requests that a reader may need, one after the other, before the next octet: a description,
+/// the certificate that verifies it, and the root or a node of the tree.
 const ASKS_IN_A_ROW: u64 = 3;
 /// After a failure it reads again so much later. Longer than what counts as asking in one go.
 const AGAIN_NS: u64 = 10 * SECOND;
@@ -37,7 +37,7 @@ const AGAIN_NS: u64 = 10 * SECOND;
 const AFTERMATH_NS: u64 = 5 * SECOND;
 /// When the first states of all files were written.
 const FIRST_UNIX_NS: u64 = START_UNIX_NS - 3600 * SECOND;
-/// What a path that does not come nearer costs more.
+/// Additional cost of a path that does not come nearer.
 const DETOUR_COST: u64 = 1000;
 
 /// The outcome of a scenario.
@@ -59,7 +59,7 @@ pub struct Report {
     pub failed: u64,
 }
 
-/// How far a reader is: octets, the version it found, and whether it has ended.
+/// Progress of a reader: octets, the version it found, and whether it has ended.
 type ReaderState = (u64, Option<u64>, bool);
 
 struct Stage<'a> {
@@ -71,9 +71,9 @@ struct Stage<'a> {
     publishers: Vec<Vec<ProgramId>>,
     readers: Vec<ProgramId>,
     clients: Vec<ProgramId>,
-    /// How often each shall still read while there is trouble.
+    /// Readings left to each while there is trouble.
     readings_left: Vec<u32>,
-    /// How far each was, and since when.
+    /// Last progress of each, and its time.
     states: Vec<(ReaderState, u64)>,
     completed: u64,
     failed: u64,
@@ -294,7 +294,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// What the network does not do by itself, in the order of time.
+    /// Acts that the network does not perform by itself, in the order of time.
     fn acts(&mut self) -> Vec<(u64, Act)> {
         let mut acts = Vec::new();
         for trouble in &self.plan.troubles {
@@ -438,7 +438,7 @@ fn patience_ns(plan: &Plan) -> u64 {
     ASKS_IN_A_ROW * (FetchConfig::default().silence_ns + RTO_MAX_NS + rtt_ns)
 }
 
-/// What a holder of a site has at first, and again when somebody brings back an old backup.
+/// Prefix of a site.
 fn site_name(site: usize) -> Name {
     Name::new().with_generic(format!("site{site}").as_bytes())
 }

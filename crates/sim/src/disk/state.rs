@@ -39,7 +39,7 @@ impl KeptState {
         Ok(KeptState::Directory { state: Rc::new(state), place: Rc::new(place) })
     }
 
-    /// What the next life of a program that is killed now finds.
+    /// Replaces the state by the one that a program killed now finds when it starts again.
     pub(super) fn crash(&mut self) -> std::io::Result<()> {
         if let KeptState::Directory { place, .. } = self {
             let found = tempfile::tempdir()?;

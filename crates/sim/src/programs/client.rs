@@ -22,9 +22,9 @@ use crate::program::{Crash, Now, Program};
 use crate::random::Random;
 use crate::world::MS;
 
-/// How often a seat that is not in use looks whether it is by now.
+/// Interval at which an idle seat checks whether it is in use by now.
 const LOOK_NS: u64 = 10 * MS;
-/// Between two looks at what is due; what a job wants to do at once may take several.
+/// Interval between checks of due work; a job with work to do at once may take several.
 const PAUSE_NS: u64 = MS / 10;
 /// Lives and attempts that are remembered with what became of them.
 const ENDS_MAX: usize = 1000;

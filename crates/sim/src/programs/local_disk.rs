@@ -22,7 +22,7 @@ use crate::random::Random;
 /// Losses of a disk at once.
 const PAGE_BYTES: u64 = 4096;
 
-/// How likely it is, of each step, that it goes wrong.
+/// Probabilities of failure, by kind of step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct DiskFaults {
     /// Reading ends before the end.
@@ -61,7 +61,7 @@ struct Inner {
     random: Random,
     faults: DiskFaults,
     counters: DiskCounters,
-    /// What may stand at a target.
+    /// Contents allowed at each target.
     versions: BTreeMap<PathBuf, Vec<Content>>,
     /// Written since it was made durable, by target.
     unsynced: BTreeMap<PathBuf, Vec<(u64, u64)>>,

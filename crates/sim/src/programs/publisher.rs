@@ -56,7 +56,7 @@ enum Due {
 /// See the module.
 pub struct Publisher {
     server: Server,
-    /// What the engine is made of, again after a crash.
+    /// Parameters of the engine, which is rebuilt from them after a crash.
     mount: Mount,
     certificate: Vec<u8>,
     key_seed: u8,
@@ -68,7 +68,7 @@ pub struct Publisher {
     random: Random,
     open: HashMap<Handle, Open>,
     next_handle: u64,
-    /// What the disk will have done, by time and order.
+    /// Disk operations in progress, by time of completion and order.
     due: BTreeMap<(u64, u64), Due>,
     due_count: u64,
     out: VecDeque<Vec<u8>>,

@@ -24,7 +24,7 @@ use crate::program::{Now, Program};
 use crate::programs::interest;
 use crate::random::Random;
 
-/// What to read, whom to believe, and what must come out.
+/// Name to read, key to trust, and content expected.
 #[derive(Clone, Debug)]
 pub struct DownloadOrder {
     /// Published name of the file.

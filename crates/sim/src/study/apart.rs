@@ -7,7 +7,7 @@
 
 use std::process::{Command, Stdio};
 
-/// What a process of its own says to these words; `None` if there is none, or if it failed.
+/// Output of a process of its own for these words; `None` if there is none, or if it failed.
 pub(super) fn ask(words: &[&str]) -> Option<String> {
     let program = std::env::current_exe().ok().filter(|it| it.ends_with("byname-sim"))?;
     let mut command = Command::new(program);

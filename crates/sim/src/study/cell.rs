@@ -46,7 +46,7 @@ impl Outcome {
         )
     }
 
-    /// What [`Outcome::line`] wrote.
+    /// Parses the output of [`Outcome::line`].
     pub(super) fn from_line(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();
         let mut word = || words.next();

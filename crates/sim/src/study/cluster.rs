@@ -113,7 +113,7 @@ struct Cast {
     sinks: Vec<ProgramId>,
 }
 
-/// What everybody's names begin with.
+/// Common prefix of all names.
 fn base() -> Name {
     Name::default().with_generic(b"room")
 }
@@ -243,7 +243,7 @@ fn play_apart(effort: &Effort) -> Result<Outcome, Fault> {
     }
 }
 
-/// What the scenario costs.
+/// Measures the cost of the scenario.
 pub fn run(effort: &Effort) -> Section {
     let mut section = Section::new("A room of machines: what simulating costs");
     let outcome = match play_apart(effort) {

@@ -133,7 +133,7 @@ fn jain_plot(cases: &[Case], figures: &[super::path::Figures]) -> Plot {
     }
 }
 
-/// What each gets over time.
+/// Plots the goodput of each flow over time.
 fn courses(section: &mut Section, effort: &Effort) {
     let (own, cubic) = (Congestion::Bdp, Congestion::Cubic);
     let three = vec![(10, own), (30, own), (100, own)];

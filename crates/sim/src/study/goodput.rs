@@ -29,7 +29,7 @@ const RTTS_MS: [u64; 5] = [1, 10, 50, 100, 200];
 /// Round trips that a start may take: a window doubles from 16 to 400 000 in 15 of them.
 const START_ROUNDS: u64 = 25;
 const ROUNDS: u64 = 50;
-/// What is asked of the default control at 10 Gbit/s, 100 ms and 0.01 %.
+/// Share of the line required of the default control at 10 Gbit/s, 100 ms and 0.01 %.
 const TARGET: f64 = 0.9;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -190,7 +190,7 @@ fn verdict(found: &[(Cell, f64)]) -> String {
     )
 }
 
-/// What bounds of the production code make of large products.
+/// Effect of the production code's bounds at large bandwidth-delay products.
 fn limits(section: &mut Section, effort: &Effort) {
     let paths: &[(u64, u64)] =
         if effort.is_quick { &[(1, 10)] } else { &[(10, 50), (10, 100), (10, 200), (100, 10)] };
@@ -207,10 +207,10 @@ fn limits(section: &mut Section, effort: &Effort) {
     };
     let pit = Config::default().pit_entries_max;
     section.paragraph(format!(
-        "**Bounds.** The cells above have the flow's default bound of {WINDOW_MAX} segments under \
-         way (100 Gbit/s at 200 ms hold 305 000, and the control wants half as much again while it \
-         looks for more). Two other bounds of the production code are lower. A forwarder's table \
-         of pending Interests has {pit} entries by default: {:.0} Gbit/s at 200 ms; more is \
+        "**Bounds.** The cells above have the flow's default bound of {WINDOW_MAX} segments in \
+         flight (100 Gbit/s at 200 ms hold 305 000, and the control wants half as much again while \
+         it looks for more). Two other bounds of the production code are lower. A forwarder's \
+         table of pending Interests has {pit} entries by default: {:.0} Gbit/s at 200 ms; more is \
          refused with a Nack until `pit_entries` is raised. One file has at most {SEGMENTS_MAX} \
          segments in flight, because the nodes that verify them take memory; more needs several \
          files at a time, which share the flow. With that bound, at 0.01 % loss:",

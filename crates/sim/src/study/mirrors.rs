@@ -2,7 +2,7 @@
 //!
 //! Six routers in a ring, a reader at each, no stores, so that every octet comes from a holder.
 //! While they read, two mirrors join; then one dies without a word, then the origin dies for good.
-//! What must hold: every reader gets all of it, and nothing else.
+//! Required: every reader gets all of it, and nothing else.
 
 use std::collections::VecDeque;
 
@@ -31,13 +31,13 @@ pub struct Case {
     pub object_bytes: u64,
     /// Of all links.
     pub mbit_per_s: u64,
-    /// What is done about the dead.
+    /// Remedy for dead holders.
     pub remedy: Remedy,
     /// Seed of everything random.
     pub seed: u64,
 }
 
-/// What is done about holders that do not answer any more.
+/// Remedies for holders that do not answer any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
     /// Nobody is told; forwarders have the default strategy, which prefers the path that costs

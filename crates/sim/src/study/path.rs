@@ -38,10 +38,10 @@ pub(super) fn world(
     world
 }
 
-/// What a line and its consumers did in a time.
+/// Measurements of a line and its consumers over an interval.
 #[derive(Clone, Debug)]
 pub(super) struct Figures {
-    /// What each got of the line's payload rate.
+    /// Share of the line's payload rate that each consumer got.
     pub(super) shares: Vec<f64>,
     pub(super) delay_median_ms: f64,
     pub(super) delay_p99_ms: f64,

@@ -56,7 +56,7 @@ pub fn nodes(count: usize, seed: u64) -> Vec<usize> {
     nodes
 }
 
-/// How the nodes pull.
+/// Pull mode of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// All at once; content stores as large as by default.
@@ -159,7 +159,7 @@ fn outcome(scene: &Scene, nodes: &[usize], object_bytes: u64) -> Outcome {
     }
 }
 
-/// What names, headers of packets and fragments, Interests and the tree of hashes may add.
+/// Share that names, headers of packets and fragments, Interests and the tree of hashes may add.
 pub const MARGIN: f64 = 0.04;
 
 /// Object-sized trips over links, of a pipeline through these nodes and of the tree from the first

@@ -265,9 +265,9 @@ pub fn run(effort: &Effort) -> Section {
 /// Runs whose goodput is drawn together.
 struct Chart {
     name: &'static str,
-    /// How the name of the network begins.
+    /// Prefix of the case's name: the network.
     network: &'static str,
-    /// How it ends.
+    /// Suffix of the case's name: the cut.
     cut: &'static str,
     routes: &'static [&'static str],
 }

@@ -1,4 +1,4 @@
-//! How memory and processor time grow with nodes and with names.
+//! Growth of memory and processor time with nodes and with names.
 //!
 //! **Nodes.** Trees of routers with machines below them, from 10 to 1000 hosts, in which every
 //! tenth machine publishes and every machine reads; the work of each machine is the same, so what
@@ -225,14 +225,14 @@ impl Kept {
         }
     }
 
-    /// What the word means.
+    /// Parses the word.
     pub(super) fn from_word(word: &str) -> Option<Self> {
         [Kept::Routes, Kept::Packets, Kept::Pending].into_iter().find(|it| it.word() == word)
     }
 }
 
 impl Names {
-    /// What [`names_apart`] reads.
+    /// Line of numbers that [`names_apart`] parses.
     pub(super) fn line(&self) -> String {
         format!("{} {} {}", self.resident_bytes, self.insert_ns, self.lookup_ns)
     }

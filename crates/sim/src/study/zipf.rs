@@ -103,7 +103,7 @@ pub struct Case {
     pub seed: u64,
 }
 
-/// What was measured after the stores were full, as shares.
+/// Measurements after the stores were full, as shares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
     /// Octets that left the origin, of those that without stores would have.

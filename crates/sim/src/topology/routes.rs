@@ -79,7 +79,7 @@ pub enum Ways {
     Around,
 }
 
-/// What a routing protocol has found out about a prefix.
+/// Findings of a routing protocol about a prefix.
 #[derive(Clone, Copy, Debug)]
 pub struct Routing<'a> {
     /// Which.

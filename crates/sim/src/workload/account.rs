@@ -76,9 +76,9 @@ impl Account {
         self.lines.iter().filter(|line| line.to == host).map(|line| line.bytes).sum()
     }
 
-    /// What is more than `readers` of one object at `source` explain, if each link of the tree of
-    /// shortest paths carries it once: in words, a line for each link. `margin` is the share that
-    /// names, headers, Interests and descriptions may add.
+    /// Traffic beyond what `readers` of one object at `source` explain, if each link of the tree
+    /// of shortest paths carries it once: in words, a line for each link. `margin` is the share
+    /// that names, headers, Interests and descriptions may add.
     pub fn beyond_tree(
         &self,
         topology: &Topology,

@@ -41,7 +41,7 @@ struct Active {
     vector: usize,
 }
 
-/// What the engines of a consumer share.
+/// State shared by the engines of a consumer.
 struct Shared {
     flow: Flow,
     validator: Validator,

@@ -6,7 +6,7 @@ use super::ideal::zipf_shares;
 use super::{Catalogue, Part, Published, Request};
 use crate::random::Random;
 
-/// How a file of measurements is read that has many columns of which an analysis needs a few:
+/// Access pattern of an analysis that reads a few of the many columns of a file of measurements:
 /// vectors of ranges, each vector a stretch further on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VectorShape {
@@ -19,7 +19,7 @@ pub struct VectorShape {
 }
 
 impl Default for VectorShape {
-    /// What ROOT's cache asks for in one go: some hundred baskets of some KiB.
+    /// Vectors as requested by ROOT's cache: some hundred baskets of some KiB.
     fn default() -> Self {
         VectorShape { vectors: 4, ranges: 200, range_bytes: (500, 16_000) }
     }

@@ -105,7 +105,7 @@ impl Scene {
         (0..self.consumers.len()).map(|number| self.consumer(number))
     }
 
-    /// What was wanted and what became of it, of all consumers.
+    /// Requests of all consumers, with their outcomes.
     pub fn records(&self) -> impl Iterator<Item = (&Request, &Record)> {
         self.consumers().flat_map(|one| one.requests().iter().zip(one.records()))
     }

@@ -19,7 +19,7 @@ fn read(name: &str) -> Plan {
     Plan::parse(&text).unwrap_or_else(|problem| panic!("{name}: {problem}"))
 }
 
-/// What a file says of the network, without who publishes and reads.
+/// Network described by a file, without publishers and readers.
 fn shape(name: &str) -> Plan {
     Plan { files: Vec::new(), reads: Vec::new(), ..read(name) }
 }

@@ -74,9 +74,9 @@ pub struct ReaderPlan {
     pub site: usize,
     /// When it begins.
     pub start_ns: u64,
-    /// How it chooses its window.
+    /// Its congestion control.
     pub congestion: Congestion,
-    /// How often it reads the file while there is trouble.
+    /// Number of times it reads the file while there is trouble.
     pub times: u32,
 }
 
@@ -91,7 +91,7 @@ pub struct ClientPlan {
     pub start_ns: u64,
     /// From when to when it is gone, and whether the power failed.
     pub crashes: Vec<(u64, u64, bool)>,
-    /// What its disk does until the storm is over.
+    /// Faults of its disk until the storm is over.
     pub disk: DiskFaults,
     /// True if what is in place must survive a power cut.
     pub sync: bool,

@@ -13,9 +13,9 @@ use crate::world::{MS, SECOND};
 
 /// Told apart from what else is made from a seed.
 const OWN_CHANCE: u64 = 0x5749_4445_525f_5f31;
-/// So many scenarios have something of it.
+/// Share of scenarios that are widened.
 const SHARE: f64 = 0.5;
-/// What a scenario that has something of it has, each by itself.
+/// Probability of each addition to a widened scenario, independently.
 const EACH_SHARE: f64 = 0.35;
 const TREE_FILES_MAX: u64 = 40;
 

@@ -87,7 +87,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// What stands in their directories is what is published now.
+    /// Checks that their directories hold the versions published now.
     pub(super) fn expect_newest(&mut self) -> Result<(), Fault> {
         for number in 0..self.clients.len() {
             let planned = &self.plan.clients[number];

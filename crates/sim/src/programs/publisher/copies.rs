@@ -39,7 +39,7 @@ impl Publisher {
         mirror
     }
 
-    /// What this publisher says of a file when it knows its root.
+    /// Metadata packet of a file, asked for until its root is known.
     fn describe(&mut self, path: &str, mut now: Now) -> Option<Vec<u8>> {
         let name = path.split('/').fold(self.mount.prefix.clone(), |name, component| {
             name.with_generic(component.as_bytes())

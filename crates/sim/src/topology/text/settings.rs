@@ -50,7 +50,7 @@ fn unknown(line: usize, setting: &Setting<'_>, hint: &str) -> Problem {
     Problem { line, column: setting.key_column, what, hint: hint.to_owned() }
 }
 
-/// What a value is, or what should stand there.
+/// Value of a setting, or a hint at the value expected.
 type Parsed<T> = Result<T, &'static str>;
 
 fn value<T>(line: usize, setting: &Setting<'_>, parsed: Parsed<T>) -> Result<T, Problem> {
