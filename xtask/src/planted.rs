@@ -233,7 +233,7 @@ mod tests {
     const BUG: &str = "expect = [\"no octet differs\"]\n[[edit]]\nfile = \"a.rs\"\n\
         search = \"a <= b\"\nreplace = \"a < b || !PLANTED && a == b\"\n";
 
-    /// What the bug makes of a tree with this file.
+    /// Plants the bug in a tree with this file; returns the edited text.
     fn planted(text: &str) -> Result<String> {
         let tree = tempfile::tempdir().unwrap();
         fs::write(tree.path().join("a.rs"), text).unwrap();

@@ -157,7 +157,7 @@ impl ClientError {
         }
     }
 
-    /// What a caller can do about it.
+    /// Class of the error, by the remedy open to the caller.
     pub fn class(&self) -> ErrorClass {
         match self {
             ClientError::Read(error) => error.class(),

@@ -1,7 +1,7 @@
 //! Keyed hashes of names and of all their prefixes, computed once per packet.
 //!
 //! A peer chooses names, and must not be able to choose them so that they fall into one bucket.
-//! What that takes is a promise for names chosen without knowledge of the key: a polynomial over
+//! That takes a guarantee for names chosen without knowledge of the key: a polynomial over
 //! the field of 2^61 - 1 elements gives it. A name is read as a sequence of 7-octet numbers (each
 //! component from a number of its own on, so that every prefix has a hash; TYPE and LENGTH make the
 //! sequence of one name different from that of any other), and these are the coefficients of a

@@ -8,9 +8,9 @@
 //! Next hops that `fib/add-nexthop` puts into the FIB directly are kept here too, as routes of the
 //! origin [`FIB_ORIGIN`]: they neither inherit nor are inherited, and for their face they win.
 //!
-//! What is big is indexed: a face that goes and a route that expires are found without a look at
-//! the others. A prefix is stored once and shared by the indices. Changes reach the FIB in slices:
-//! see `forwarder::routes` and [`Backlog`].
+//! Large tables are indexed: a face that goes and a route that expires are found without a scan. A
+//! prefix is stored once and shared by the indices. Changes reach the FIB in slices: see
+//! `forwarder::routes` and [`Backlog`].
 
 mod backlog;
 #[cfg(test)]

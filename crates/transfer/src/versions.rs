@@ -55,7 +55,7 @@ impl Announced<'_> {
     }
 }
 
-/// What the memory keeps of an announcement that it admits.
+/// Part of an admitted announcement that the memory keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lesson {
     /// Nothing: nobody vouches for it, or not whoever decides about these versions.

@@ -28,7 +28,7 @@ pub const CONNECTIONS_MAX: usize = 32;
 /// Time that one connection lives, whatever it does.
 pub const CONNECTION_LIFETIME: Duration = Duration::from_secs(30);
 
-/// How long a request may take to come and to be answered.
+/// Time limit for a request to arrive and to be answered.
 pub const REQUEST_TIME: Duration = Duration::from_secs(5);
 
 /// Renders the metrics; `None` when they cannot be had. May block for a moment.

@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The empty line after which a request without content is whole.
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
-/// How many connections there may be, and for how long.
+/// Limits on connections: their number and duration.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) connections: usize,

@@ -107,7 +107,7 @@ struct World {
     returned_drops: u64,
 }
 
-/// What kinds of faces there are.
+/// Properties of a face, by kind.
 fn face_info(kind: u8) -> FaceInfo {
     FaceInfo {
         local: kind % 4 < 2,

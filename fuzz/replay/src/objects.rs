@@ -51,7 +51,7 @@ pub(crate) fn link_reassembly(mut input: &[u8]) {
     }
 }
 
-/// What is split is put together again: MTU (2 octets), length of a token (1), order (1), then the
+/// Reassembly of a split packet: MTU (2 octets), length of a token (1), order (1), then the
 /// content of the packet.
 pub(crate) fn link_send(mut input: &[u8]) {
     let mtu_bytes = take_number(&mut input, 2) as usize;
@@ -196,7 +196,7 @@ pub(crate) fn manifest(input: &[u8]) {
     assert!(entries(input, first).eq(entries(&again, start)));
 }
 
-/// What is kept with a copy.
+/// Record kept with a copy.
 pub(crate) fn kept_copy(input: &[u8]) {
     let Ok(kept) = Kept::decode(input) else { return };
     assert!(Data::decode(kept.packet).is_ok());

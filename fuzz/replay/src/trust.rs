@@ -45,8 +45,8 @@ pub(crate) fn byname_link(input: &[u8]) {
     }
 }
 
-/// What a peer offers as units and nodes of a file: its size (3 octets), then claims. A claim is:
-/// what it is (1 octet: 0 for a unit, else the level of a node), its index (1), a bit to flip (2).
+/// Units and nodes of a file as offered by a peer: its size (3 octets), then claims. A claim is:
+/// its kind (1 octet: 0 for a unit, else the level of a node), its index (1), a bit to flip (2).
 pub(crate) fn tree_verifier(input: &[u8]) {
     let Some((head, claims)) = input.split_at_checked(3) else { return };
     let size = head.iter().fold(0, |size, octet| size << 8 | usize::from(*octet)) % SIZE_MAX;

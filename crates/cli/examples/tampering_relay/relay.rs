@@ -49,7 +49,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream, kind: Option<String>) {
     }
 }
 
-/// Whether this is a Data about a manifest.
+/// True if the packet is Data of a manifest.
 fn is_of_manifest(packet: &[u8]) -> bool {
     let fragment = LpPacket::decode(packet).ok().and_then(|link| link.fragment);
     fragment.and_then(|fragment| Data::decode(fragment).ok()).is_some_and(|data| {

@@ -1,6 +1,6 @@
 //! `byname explain`: each step of a read, who took it, and where it waits.
 //!
-//! What a forwarder decides cannot be seen from outside, but its counters can: they are read
+//! A forwarder's decisions cannot be seen from outside, but its counters can: they are read
 //! before and after each question, and the face and the store whose counters moved are those that
 //! took part. On a busy forwarder other traffic moves them too; then all that moved are named.
 

@@ -88,7 +88,7 @@ fn a_forwarder_of_this_user_is_reached_by_shared_memory_without_being_asked_for(
     home.run(&["cat", "/lab/f"]).ok();
 }
 
-/// What a source does to the bytes that pass after the first `good`.
+/// Failure of a source after its first `good` bytes.
 #[derive(Clone, Copy)]
 enum Then {
     Dies,

@@ -252,7 +252,7 @@ fn the_origin_dies_and_a_mirror_that_is_reached_directly_finishes() {
     assert!(std::fs::read(reader.path().join("big")).unwrap() == content);
 }
 
-/// What the metrics of a server say.
+/// Fetches the metrics page of a server.
 fn page(port: u16) -> String {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();

@@ -1,11 +1,10 @@
-//! How something is published: freshness, threads, roots on the files, and mirrors that are
-//! prepared.
+//! Publishing: freshness, threads, roots on the files, and prepared mirrors.
 
 use crate::harness::{Home, free_port, noise, write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What a delayed answer and the start of a process may cost beside the bound.
+/// Allowance beyond the bound for a delayed answer and the start of a process.
 const SLACK: Duration = Duration::from_millis(500);
 
 /// Asks again and again while a file changes; no question asked later than the bound after a

@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-/// What a client may need, and what `up` may need with its content store of 64 MiB, in KiB.
+/// Memory limits in KiB: of a client, and of `up` with its content store of 64 MiB.
 const CLIENT_KIB_MAX: u64 = 64 << 10;
 const UP_KIB_MAX: u64 = 256 << 10;
 

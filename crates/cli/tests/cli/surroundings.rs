@@ -1,4 +1,4 @@
-//! What the machine around a command does to it: other users, full disks, senseless flags.
+//! Effects of the machine on a command: other users, full disks, senseless flags.
 
 use crate::harness::{Home, write};
 use std::fs::{File, Permissions};

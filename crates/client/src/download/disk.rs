@@ -72,7 +72,7 @@ pub trait DiskHook: Send + Sync {
     /// file), which only counts for those.
     ///
     /// # Errors
-    /// What the step fails with, without having happened.
+    /// The error that the step fails with; it is then not carried out.
     fn before(&self, step: DiskStep<'_>) -> io::Result<usize>;
 }
 

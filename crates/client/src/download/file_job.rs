@@ -237,7 +237,7 @@ impl<'a> FileJob<'a> {
         Ok(())
     }
 
-    /// What was asked for speculatively counts now.
+    /// Trusts the data requested speculatively.
     fn trust_speculative(&mut self, context: &mut Context<'_>) {
         let FileStage::Reading(reading) = &mut self.state else { return };
         reading.write(|reader, out| reader.trust(context, out));

@@ -25,7 +25,7 @@ use crate::lookup::stage::{HasReader, Stage};
 /// Versions begun before a file or directory counts as "keeps changing".
 pub(crate) const VERSIONS_MAX: u32 = 5;
 
-/// What is asked for.
+/// Form of the listing requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     /// Names are enough, or the publisher has no manifests.

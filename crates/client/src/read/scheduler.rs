@@ -161,7 +161,7 @@ impl RangeScheduler {
         self.awaited.keys().copied().collect()
     }
 
-    /// What was asked for will not come.
+    /// Forgets all outstanding requests, which will not be answered.
     pub(super) fn forget_awaited(&mut self) {
         self.awaited.clear();
         self.readahead_count = 0;

@@ -96,7 +96,7 @@ pub(crate) struct StreamRequest<'a> {
 /// Looks at, or changes, what all calls share; it is given the endpoint in use.
 pub(crate) type Inspect<'a> = dyn FnOnce(&mut Shared, &str) + 'a;
 
-/// What is asked for.
+/// Request to the session.
 pub(crate) enum Command<'a> {
     Lookup {
         name: Name,

@@ -1,4 +1,4 @@
-//! What must be refused, what must be waited for, and what each failure is called.
+//! Refusals, waits, and the error for each failure.
 
 use std::time::Duration;
 

@@ -93,7 +93,7 @@ impl Server {
 }
 
 impl Server {
-    /// Whether the connection was closed and the server has ended.
+    /// True if the connection was closed and the server has ended.
     pub(crate) fn is_finished(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }

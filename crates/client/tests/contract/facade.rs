@@ -1,4 +1,4 @@
-//! What both façades offer, for tests that run over either.
+//! Common interface of both façades, for tests that run over either.
 
 use std::io;
 use std::ops::Range;

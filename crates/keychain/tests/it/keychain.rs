@@ -26,8 +26,7 @@ fn create(keychain: &Keychain, prefix: &str) -> Identity {
     keychain.create_identity(name(prefix).view(), Algorithm::Ed25519, NOW_NS).unwrap()
 }
 
-/// Whether a packet of `identity` counts for somebody with this policy who is served these
-/// certificates.
+/// Decision of a validator with this policy and these certificates on a packet of `identity`.
 fn decide(policy: TrustPolicy, identity: &Identity, served: &[Certificate]) -> Decision {
     let packet = identity.prefix.with_generic(b"file");
     let mut wire = Vec::new();

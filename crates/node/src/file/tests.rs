@@ -1,4 +1,4 @@
-//! What files say, and what is wrong in them; the sample is read as users would.
+//! Configuration files and the errors in them; the sample is read as users would.
 
 use super::*;
 

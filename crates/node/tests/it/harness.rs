@@ -187,7 +187,7 @@ impl Client {
         }
     }
 
-    /// Whether the other side closes the connection.
+    /// True if the other side closes the connection.
     pub(crate) fn is_closed_by_peer(&mut self) -> bool {
         while self.next().is_some() {}
         self.closed

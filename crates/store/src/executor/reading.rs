@@ -1,6 +1,6 @@
 //! Segments that have to wait for the disk: read in the background, fairly, and then sent.
 //!
-//! What waits takes turns by face and source, a burst a turn, so that neither a large cold file nor
+//! Reads take turns by face and source, a burst a turn, so that neither a large cold file nor
 //! a busy client keeps the others waiting. A read begins only while its face has room, and a face
 //! has at most [`FACE_BYTES_MAX`] in flight: what comes from the disk can leave at once, and a slow
 //! client ties up nothing that others need.

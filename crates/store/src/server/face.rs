@@ -37,7 +37,7 @@ const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
     lifetime_ns: 500_000_000,
 };
 
-/// How frames reach the peer.
+/// Transport to the peer.
 pub(super) enum Carrier {
     Connection(Connection),
     /// One peer of the UDP socket with this number.
@@ -53,9 +53,9 @@ pub(super) struct Face {
     pub(super) is_closed: bool,
     /// True if the peer came to us; false for the forwarder at which prefixes are registered.
     pub(super) is_client: bool,
-    /// What the poller was told to watch.
+    /// Interest registered with the poller.
     pub(super) watched: Interest,
-    /// When something last came.
+    /// Time of the last receipt.
     pub(super) heard_ns: u64,
     /// Where packets may have to be fragmented.
     fragmenter: Option<Box<Fragmenter>>,
@@ -167,8 +167,8 @@ impl Face {
         }
     }
 
-    /// Whether what others have framed can leave from where it lies. Where it would have to be
-    /// copied, reading it right into its place costs no more than that.
+    /// True if packets framed by others can be sent from where they lie. Where they would have to
+    /// be copied, reading them right into their place costs no more than that.
     pub(super) fn sends_from_place(&self) -> bool {
         match (&self.fragmenter, &self.carrier) {
             (None, Carrier::Connection(connection)) => connection.sends_from_place(),
@@ -176,13 +176,13 @@ impl Face {
         }
     }
 
-    /// What to watch for: requests only while there is room for them.
+    /// Events to watch for: requests only while there is room for them.
     pub(super) fn interest(&self) -> Interest {
         let read = self.waiting.len() < self.waiting_bytes_max();
         Interest { read, write: self.wants_write() }
     }
 
-    /// Whether answers wait for room that nobody will tell of: shared memory has no writable event,
+    /// True if answers wait for room that no event announces: shared memory has no writable event,
     /// and its own timer shows as something to read, which is not watched while requests wait.
     pub(super) fn must_be_retried(&self) -> bool {
         let Carrier::Connection(connection) = &self.carrier else { return false };
@@ -197,12 +197,12 @@ impl Face {
         }
     }
 
-    /// Whether packets wait to be fragmented.
+    /// True if packets wait to be fragmented.
     pub(super) fn has_unfragmented(&self) -> bool {
         self.fragmenter.as_ref().is_some_and(|fragmenter| fragmenter.queued_bytes() > 0)
     }
 
-    /// Whether something can be done without waiting.
+    /// True if something can be done without waiting.
     pub(super) fn is_busy(&self, send_bytes_max: usize) -> bool {
         let is_registered = self.registrar.as_ref().is_some_and(Registrar::is_done);
         is_registered || self.next < self.waiting.len() && self.has_room(send_bytes_max)
@@ -216,7 +216,7 @@ impl Face {
         framed + self.fragmenter.as_ref().map_or(0, |fragmenter| fragmenter.queued_bytes())
     }
 
-    /// Whether there is room for another burst of answers.
+    /// True if there is room for another burst of answers.
     pub(super) fn has_room(&self, send_bytes_max: usize) -> bool {
         self.queued_bytes() + PACKET_ROOM_BYTES <= send_bytes_max
     }
@@ -297,13 +297,13 @@ impl Face {
         }
     }
 
-    /// Whether the packet about to be queued shall say that the queue has been long for a while.
+    /// True if the packet about to be queued is due a congestion mark, as the queue has been long.
     pub(super) fn is_mark_due(&mut self, now_ns: u64) -> bool {
         let queued_bytes = self.queued_bytes();
         self.marker.take_due(queued_bytes, now_ns)
     }
 
-    /// Packets that said so.
+    /// Number of packets marked.
     pub(super) fn marked_count(&self) -> u64 {
         self.marker.marked_count()
     }

@@ -321,7 +321,7 @@ impl Faces {
         self.ended.push((id, why));
     }
 
-    /// What ended since the last call.
+    /// Takes the faces that ended since the last call, with the error if there was one.
     pub(super) fn take_ended(&mut self) -> Vec<(FaceId, Option<StoreError>)> {
         std::mem::take(&mut self.ended)
     }
@@ -395,7 +395,7 @@ impl Faces {
         Ok(())
     }
 
-    /// Whether something can be done without waiting, for faces that need not wait for the disk.
+    /// True if something can be done without waiting, for faces that need not wait for the disk.
     pub(super) fn is_busy(&self, is_behind: &dyn Fn(FaceId) -> bool) -> bool {
         let max = self.send_bytes_max();
         self.faces.values().any(|face| face.is_busy(max) && !is_behind(face.id))
@@ -415,7 +415,7 @@ impl Faces {
         self.marked_before + self.faces.values().map(Face::marked_count).sum::<u64>()
     }
 
-    /// How many there are.
+    /// Number of faces.
     pub(super) fn len(&self) -> usize {
         self.faces.len()
     }

@@ -1,5 +1,4 @@
-//! What every back-end owes: states that are told apart, whole listings, and nothing of a state
-//! that is over.
+//! Contract of every back-end: distinct states, whole listings, and nothing of a past state.
 
 use std::collections::HashSet;
 use std::sync::Arc;

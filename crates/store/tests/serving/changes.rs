@@ -23,7 +23,7 @@ fn version(metadata: &Metadata) -> u64 {
     metadata.version().unwrap()
 }
 
-/// Whether a segment is what was signed, as a reader finds out.
+/// True if a segment verifies against the signed root, checked as by a reader.
 fn is_genuine(peer: &mut Peer, metadata: &Metadata, unit: u64, content: &[u8]) -> bool {
     let ContentRoot::Known(root) = metadata.root else { panic!("no root") };
     let mut verifier = Verifier::new(Hash(root), metadata.size.unwrap(), 16);

@@ -78,7 +78,7 @@ impl World {
         }
     }
 
-    /// What is published; the exposure is one of directories.
+    /// Published source; the exposure applies to directories only.
     pub(crate) fn source(&self, exposure: Exposure) -> MountSource {
         match &self.memory {
             Some(memory) => MountSource::Backend(Arc::new(memory.clone())),
@@ -100,7 +100,7 @@ pub(crate) fn pattern(size: usize) -> Vec<u8> {
     (0..size).map(|at| (at / 7 + at / 8192 * 31) as u8).collect()
 }
 
-/// What came back for an Interest.
+/// Reply to an Interest.
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// A Data packet.

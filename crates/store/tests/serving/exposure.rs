@@ -1,4 +1,4 @@
-//! What is not published stays unseen.
+//! Unpublished files stay unseen.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;

@@ -1,4 +1,4 @@
-//! What is read is what is in the file, whatever its size and name.
+//! Files are read back as they are, whatever their size and name.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -1,4 +1,4 @@
-//! What is answered while a root is being computed, and what signed segments look like.
+//! Answers while a root is being computed, and the form of signed segments.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

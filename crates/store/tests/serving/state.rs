@@ -1,4 +1,4 @@
-//! What the state directory keeps, and what happens when it is damaged.
+//! Contents of the state directory, and recovery when it is damaged.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;

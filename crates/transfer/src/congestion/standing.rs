@@ -70,7 +70,7 @@ impl Standing {
 mod tests {
     use super::*;
 
-    /// How often it gives way in rounds of 20 ms, so late and with this share of 1000.
+    /// Number of reductions due in rounds of 20 ms, at this lateness and this rate.
     fn count(standing: &mut Standing, from_ms: u64, to_ms: u64, late_ms: u64, came: u64) -> usize {
         let rounds = (from_ms..to_ms).step_by(20);
         rounds.filter(|at_ms| standing.is_due(late_ms * MS, came, at_ms * MS)).count()

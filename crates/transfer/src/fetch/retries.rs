@@ -1,6 +1,6 @@
 //! Segments that wait for their next attempt, by segment and by the time from which it is allowed.
 //!
-//! What is taken out by segment stays in the order until its time, and is skipped there.
+//! Segments taken out by number stay in the order until their time, and are skipped there.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

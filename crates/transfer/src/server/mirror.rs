@@ -1,10 +1,10 @@
 //! Serving copies: answering with the packets that their publisher signed, and no key at all.
 //!
-//! What a file is called, which version it is and what it hashes to is said by the packet that
-//! was kept with it, or by the kept manifest of its directory, never by the local disk. The disk
-//! only has to agree: size, time of last change and root. What does not agree is hidden. A mirror
-//! cannot say that something does not exist, nor that what it has is current; then it answers
-//! "no route", and whoever asked looks elsewhere.
+//! Name, version and root of a file are those of the packet that was kept with it, or of the kept
+//! manifest of its directory, never of the local disk. The disk only has to agree: size, time of
+//! last change and root. A file that does not agree is hidden. A mirror cannot state that a file
+//! does not exist, nor that its copy is current; then it answers "no route", and the consumer tries
+//! another source.
 //!
 //! Invariant: nothing is signed for a mount that is a mirror. Whatever would be a signed answer of
 //! another mount becomes "no route" here.

@@ -88,7 +88,7 @@ pub enum Op {
     Announce {
         /// Under which name.
         key: RecordKey,
-        /// What.
+        /// The record.
         record: Record,
     },
     /// Compute the root of an open file and keep it and the tree.

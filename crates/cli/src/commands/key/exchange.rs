@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct ExportArgs {
     /// The key, SHA256:…, or the name it signs for.
     key: String,
-    /// What to print: the certificate as ndn-cxx or as NDNd (pem) writes it, or a SafeBag with the
+    /// Output format: the certificate as ndn-cxx or as NDNd (pem) writes it, or a SafeBag with the
     /// private key.
     #[arg(long, value_enum, default_value_t = Format::Base64)]
     format: Format,

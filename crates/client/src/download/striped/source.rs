@@ -31,7 +31,7 @@ const UNITS_PER_REFUSAL: u64 = 32;
 pub(crate) struct StripeSource {
     work: Arc<Work>,
     fetch: FetchConfig,
-    /// What was waited for.
+    /// Piece obtained by waiting, not yet begun.
     next: Option<Piece>,
     /// The last field: it reports the end when the part file is not used any more.
     ending: Ending,

@@ -1,4 +1,4 @@
-//! What Data satisfies, and what the content store answers.
+//! Matching of Data with Interests, and answers from the content store.
 
 use byname_packet::lp::{CACHE_POLICY_NO_CACHE, LpHeader};
 use byname_packet::{Component, sha256, types};
@@ -119,8 +119,8 @@ fn a_store_of_size_zero_stores_nothing() {
     assert_eq!(faces(&bench.interest(consumer, "/a/1", 2)), [producer]);
 }
 
-/// What passes a full store is kept if several wait for it, and then what follows in the same
-/// object; what one reader fetches is not.
+/// Data that passes a full store is kept if several wait for it, and then the rest of the same
+/// object; data fetched by one reader is not.
 #[test]
 fn a_full_store_takes_bulk_that_several_want() {
     let config = Config { cs_entries_max: 100, ..Config::default() };

@@ -1,4 +1,4 @@
-//! What strategies make of a network in which paths are slow, die and come back.
+//! Strategies in a network in which paths are slow, fail and recover.
 
 use byname_packet::lp::nack_reason;
 
@@ -127,7 +127,7 @@ fn a_random_choice_that_is_refused_is_made_again() {
     assert_eq!(faces(&passed), [consumer]);
 }
 
-/// What synchronisation of routers lives from: nobody ever answers, and each is sent on at once.
+/// Sync Interests of routers: they are never answered, and each is forwarded at once.
 #[test]
 fn periodic_interests_without_answers_go_everywhere_each_time() {
     let (mut bench, consumer, cheap, dear) = two_ways("multicast");

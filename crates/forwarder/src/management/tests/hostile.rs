@@ -1,4 +1,4 @@
-//! What nobody honest sends, and too much of it.
+//! Malformed and excessive management requests.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What the routing daemon is told, as ndn-dv sees it.
+//! Announcements to the routing daemon, as ndn-dv sees them.
 
 use byname_packet::{Component, DataBuilder, types};
 
@@ -10,7 +10,7 @@ fn client(uri: &str) -> ControlParameters {
     ControlParameters { origin: Some(65), ..named(uri) }
 }
 
-/// What a command to the daemon says: its verb and the prefix.
+/// Verb and prefix of a command to the daemon.
 fn told(sent: &Sent) -> (String, Name) {
     let interest = sent.interest();
     assert!(interest.check_parameters_digest());

@@ -1,4 +1,4 @@
-//! What follows from a size, at the edges where one more octet or unit changes it.
+//! Tree shapes at the sizes where one more octet or unit changes them.
 
 use byname_security::tree::{GROUP_BYTES, NodeId, Shape, UNIT_BYTES};
 
