@@ -1,7 +1,7 @@
 //! Reads many small random ranges of one file in one call and says what that took: time, and bytes
 //! on the wire for each byte asked. Every round has ranges of its own. It opens the file anew, so
 //! nothing is left of the round before; with `--keep-open` one open file serves all rounds, and
-//! tree nodes that were proved for one of them are there in the next.
+//! tree nodes that were verified for one of them are there in the next.
 //!
 //! ```text
 //! ranges LINK [--connect URI] [--count 1000] [--bytes 4096] [--align 4096] [--rounds 5] [--seed 1]

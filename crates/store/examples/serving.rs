@@ -117,7 +117,7 @@ fn main() {
         .with_generic(file.file_name().expect("measuring ends here").as_encoded_bytes());
     let found = reader.discover(&name);
     let gib = found.size.expect("measuring ends here") as f64 / f64::from(1 << 30);
-    // Hashing may be under way; it is not what is measured.
+    // Hashing may be in progress; it is not what is measured.
     std::thread::sleep(Duration::from_millis(1500));
     for _ in 0..times {
         let (before, begin) = (clock(), Instant::now());

@@ -334,7 +334,7 @@ fn a_dropped_future_takes_its_requests_back_and_harms_nobody() {
     assert!(poll.is_pending());
     eventually("it is asked for", || answered.load(Ordering::Relaxed) > 0);
     drop(read);
-    // What was under way is at most a window; nothing of the 977 units is asked for any more.
+    // At most a window was in flight; nothing of the 977 units is asked for any more.
     let mut buffer = vec![0; 50_000];
     file.read_at(&mut buffer, 0).expect("others are served");
     assert!(buffer == bytes[..50_000]);

@@ -28,7 +28,7 @@ fn what_a_killed_client_had_proved_is_not_fetched_again() {
         scene.assert_has("file", (FILE_SEED, SIZE));
         let tally = scene.tally();
         assert!(tally.crashes > 0, "seed {seed}: {tally:?}");
-        // What was written was proved, and what was proved is found by its hash.
+        // Written data was verified, and verified data is found by its hash.
         assert_eq!(tally.fetched, SIZE, "seed {seed}: {tally:?}");
         assert!(tally.reused > 0, "seed {seed}: {tally:?}");
     }

@@ -90,7 +90,7 @@ fn a_client_goes_over_to_a_mirror_when_its_source_is_gone() {
         let (tally, errors) = (client.tally(), client.errors());
         assert!(client.finished_ns().is_some(), "seed {seed}: {tally:?}, {errors:?}");
         assert_eq!((client.active_seat(), tally.failed), (1, 0), "seed {seed}: {errors:?}");
-        assert_eq!(tally.fetched, SIZE, "seed {seed}: what was proved stays proved");
+        assert_eq!(tally.fetched, SIZE, "seed {seed}: what was verified stays verified");
         let target = client.directory().join("file");
         assert!(client.disk().is_there(&target, (FILE_SEED, SIZE)), "seed {seed}");
     }
