@@ -305,11 +305,20 @@ impl Peer {
 
     /// All segments of an object, up to the FinalBlockId that each must carry.
     pub(crate) fn object(&mut self, versioned: NameRef<'_>, part: Part) -> Vec<u8> {
+        self.try_object(versioned, part).unwrap_or_else(|name| panic!("{name} is not served"))
+    }
+
+    /// The same, or the first name that was refused.
+    pub(crate) fn try_object(
+        &mut self,
+        versioned: NameRef<'_>,
+        part: Part,
+    ) -> Result<Vec<u8>, String> {
         let mut content = Vec::new();
         for segment in 0.. {
             let name = naming::segment_name(versioned, part, segment);
             let Reply::Data(wire) = self.ask(&InterestBuilder::new(name.view())) else {
-                panic!("{name} is not served");
+                return Err(name.to_string());
             };
             let data = Data::decode(&wire).unwrap();
             content.extend_from_slice(data.content);
@@ -318,7 +327,7 @@ impl Peer {
                 break;
             }
         }
-        content
+        Ok(content)
     }
 
     /// The whole content, checked against size and root.
