@@ -89,8 +89,8 @@ impl ClientConfig {
     }
 
     /// The path through a new connection.
-    pub(crate) fn flow(&self, now_ns: u64) -> Flow {
-        let mut flow = Flow::new(self.congestion.controller(self.window_max));
+    pub(crate) fn flow(&self, now_ns: u64, jitter_seed: u64) -> Flow {
+        let mut flow = Flow::new(self.congestion.controller(self.window_max), jitter_seed);
         if let Some(bytes_per_second) = self.bytes_per_second {
             flow.limit_rate(bytes_per_second, now_ns);
         }

@@ -17,11 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use byname_io::{Clock, Interest as Watch, Poller, Token};
-use byname_link::BackOff;
 use byname_packet::lp::LpHeader;
 use byname_packet::mgmt::{ControlParameters, ControlResponse, ROUTE_FLAG_CHILD_INHERIT};
 use byname_packet::mgmt::{route_origin, status_code};
 use byname_packet::{Data, DigestSigner, Interest, Name, NameRef, Signer};
+use byname_retry::BackOff;
 
 use crate::command::{CommandClock, ControlCommand};
 use crate::error::{FaceError, RegisterError};

@@ -171,7 +171,7 @@ impl Management {
         let exact = data.name.to_name();
         if self.awaited.purpose(&exact) == Some(Purpose::Readvertise) {
             self.awaited.remove(&exact);
-            self.readvertise.handle_answer(&exact, &data, turn.now_ns);
+            self.readvertise.handle_answer(&exact, &data, turn.now_ns, &mut self.rng);
         } else {
             self.remote.handle_certificate(turn, &self.settings, &mut self.awaited, &data);
         }

@@ -9,7 +9,6 @@
 //! [`ReassemblyLimits::lifetime_ns`] at most; the octets held, of either direction, are bounded.
 //! A link without reliability keeps nothing of what it sent and has no timers.
 
-pub mod back_off;
 pub mod congestion;
 mod drop_reason;
 mod feedback;
@@ -24,7 +23,6 @@ mod rtt;
 mod sender;
 pub mod service;
 
-pub use back_off::BackOff;
 pub use congestion::{CongestionMarker, MarkingOptions};
 pub use drop_reason::DropReason;
 pub use feedback::Feedback;

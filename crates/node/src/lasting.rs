@@ -4,7 +4,7 @@
 //! attempts themselves run in `connector`.
 
 use byname_io::Endpoint;
-use byname_link::BackOff;
+use byname_retry::BackOff;
 
 /// A connection that lasted this long was a good one: the next pause is short again.
 const GOOD_NS: u64 = 5_000_000_000;

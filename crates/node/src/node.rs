@@ -28,7 +28,7 @@ use byname_io::{
     Clock, Connection, DatagramSocket, Endpoint, Event, IoError, Limits, Listener, MemoryBudget,
     Poller, Token, Waker, descriptors,
 };
-use byname_link::BackOff;
+use byname_retry::BackOff;
 use tracing::{info, warn};
 
 use crate::config::NodeConfig;

@@ -204,7 +204,8 @@ impl Bottleneck {
 
     /// Adds a consumer; returns its number.
     pub fn add_consumer(&mut self, config: ConsumerConfig) -> usize {
-        let flow = Flow::new(config.congestion.controller(config.window_max));
+        let jitter_seed = self.consumers.len() as u64;
+        let flow = Flow::new(config.congestion.controller(config.window_max), jitter_seed);
         let (transfers, wake_ns) = (Vec::new(), u64::MAX);
         let lanes = [self.timeline.add_lane(), self.timeline.add_lane()];
         let (requested, turn) = (0, 0);

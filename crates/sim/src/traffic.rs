@@ -107,7 +107,7 @@ impl Sink {
         Sink {
             jobs: jobs.into_iter().collect(),
             active: None,
-            flow: Flow::new(Congestion::default().controller(WINDOW_MAX)),
+            flow: Flow::new(Congestion::default().controller(WINDOW_MAX), random_seed),
             random: Random::new(random_seed),
             out: VecDeque::new(),
             done: Vec::new(),

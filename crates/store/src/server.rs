@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use byname_face::{CommandClock, RegisterOptions, Registrar, Route, random_u64};
 use byname_io::{Clock, ConnectError, Connection, Endpoint, Event, IoError, Poller, Token, poller};
-use byname_link::BackOff;
 use byname_packet::Name;
+use byname_retry::BackOff;
 use byname_transfer::server::{
     FaceId, FixedData, Mount, Now, SegmentBurst, SegmentSent, Server, SharedSigner,
 };

@@ -30,7 +30,7 @@ fn main() {
 /// Nanoseconds of this machine per segment. Time on the path is virtual: 2 ms round trip, answers
 /// in bursts of 32.
 fn run(congestion: Congestion, window_max: usize, loss_every: u64) -> f64 {
-    let mut flow = Flow::new(congestion.controller(window_max));
+    let mut flow = Flow::new(congestion.controller(window_max), 0);
     let last = SEGMENTS - 1;
     let mut fetch = Fetch::new(SegmentRuns::up_to(last), Some(last), FetchConfig::default());
     let mut path = VecDeque::new();

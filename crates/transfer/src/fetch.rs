@@ -19,6 +19,8 @@ pub use crate::sharing::Class;
 pub use failure::{FetchFailure, NackKind};
 pub use runs::SegmentRuns;
 
+use byname_retry::{BackOff, Jitter};
+
 use crate::flow::Flow;
 use crate::sharing::Share;
 use refusals::Refusals;
@@ -31,7 +33,7 @@ const MS: u64 = 1_000_000;
 /// moment whenever a server restarts; users want to know within a second.
 pub const NO_ROUTE_PATIENCE_NS: u64 = 700 * MS;
 const NO_ROUTE_RETRY_NS: u64 = 100 * MS;
-const CONGESTION_RETRY_NS: u64 = 50 * MS;
+const CONGESTION_PAUSES: BackOff = BackOff { min_ns: 100 * MS, max_ns: 1600 * MS };
 const REFUSED_RETRY_NS: u64 = 20 * MS;
 /// Later answers that show a request to be lost, once it is late as well.
 const LATER_ANSWERS: usize = 3;
@@ -84,6 +86,8 @@ pub struct Fetch {
     /// Segments to ask for again.
     waiting: Retries,
     refusals: Refusals,
+    /// Of its pauses; from the flow, at the first request.
+    jitter: Option<Jitter>,
     last_segment: Option<u64>,
     heard_ns: Option<u64>,
     /// When a silence was last broken by asking for one segment again.
@@ -108,6 +112,7 @@ impl Fetch {
             share: Share::new(config.class),
             waiting: Retries::default(),
             refusals: Refusals::default(),
+            jitter: None,
             last_segment,
             heard_ns: None,
             probed_ns: None,
@@ -153,8 +158,8 @@ impl Fetch {
         } else {
             flow.on_released(1);
         }
-        let delay_ns = match kind {
-            NackKind::Congestion => CONGESTION_RETRY_NS << attempt.tries.min(5),
+        let pause_ns = match kind {
+            NackKind::Congestion => CONGESTION_PAUSES.longest_ns(attempt.tries),
             NackKind::Duplicate => REFUSED_RETRY_NS,
             NackKind::NoRoute => {
                 let since_ns = *self.no_route_since_ns.get_or_insert(now_ns);
@@ -168,7 +173,8 @@ impl Fetch {
         if self.is_worn_out(&attempt, now_ns) {
             return self.fail(FetchFailure::Silence { segment });
         }
-        self.retry_later(segment, attempt, now_ns.saturating_add(delay_ns));
+        let pause_ns = self.jittered(pause_ns);
+        self.retry_later(segment, attempt, now_ns.saturating_add(pause_ns));
     }
 
     /// Call when [`poll_deadline`](Fetch::poll_deadline) has passed; harmless at other times.
@@ -212,7 +218,8 @@ impl Fetch {
         if self.refusals.add(segment, self.config.refusals_max) {
             return self.fail(FetchFailure::Refused { segment });
         }
-        self.want(segment, now_ns.saturating_add(REFUSED_RETRY_NS), now_ns);
+        let pause_ns = self.jittered(REFUSED_RETRY_NS);
+        self.want(segment, now_ns.saturating_add(pause_ns), now_ns);
     }
 
     /// Ask for this segment too, not before `due_ns`: it is needed on demand, or it came but could
@@ -275,6 +282,7 @@ impl Fetch {
         attempt.tries += 1;
         attempt.bytes = bytes;
         attempt.order = flow.on_sent(&mut self.share, bytes, now_ns);
+        self.jitter.get_or_insert_with(|| Jitter::new(flow.jitter().next_u64()));
         self.in_flight.push(segment, attempt);
         Some(segment)
     }
@@ -316,6 +324,10 @@ impl Fetch {
     /// The last segment, if known.
     pub fn last_segment(&self) -> Option<u64> {
         self.last_segment
+    }
+
+    fn jittered(&mut self, pause_ns: u64) -> u64 {
+        self.jitter.as_mut().map_or(pause_ns, |jitter| jitter.pause_ns(pause_ns))
     }
 
     fn fail(&mut self, failure: FetchFailure) {

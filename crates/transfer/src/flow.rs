@@ -7,6 +7,8 @@
 //! Invariants: what is in flight is counted once; fetches that all want more get the same number
 //! of bytes ([`sharing`](crate::sharing)).
 
+use byname_retry::Jitter;
+
 use crate::congestion::{
     Congestion, CongestionController, DataSample, LossKind, LossSample, WINDOW_MAX,
 };
@@ -73,17 +75,19 @@ pub struct Flow {
     right_count: u32,
     losses: Losses,
     marked_count: u64,
+    jitter: Jitter,
 }
 
 impl Default for Flow {
     fn default() -> Self {
-        Flow::new(Congestion::default().controller(WINDOW_MAX))
+        Flow::new(Congestion::default().controller(WINDOW_MAX), 0)
     }
 }
 
 impl Flow {
-    /// A path about which nothing is known yet.
-    pub fn new(controller: Box<dyn CongestionController>) -> Self {
+    /// A path about which nothing is known yet. The seed makes the jitter of all pauses: readers
+    /// that shall not act in step have different ones.
+    pub fn new(controller: Box<dyn CongestionController>, jitter_seed: u64) -> Self {
         let mut flow = Flow {
             rtt: RttEstimator::default(),
             controller,
@@ -104,6 +108,7 @@ impl Flow {
             right_count: 0,
             losses: Losses::default(),
             marked_count: 0,
+            jitter: Jitter::new(jitter_seed),
         };
         flow.follow_controller();
         flow
@@ -112,6 +117,11 @@ impl Flow {
     /// Limits the payload that is asked for to `bytes_per_second`.
     pub fn limit_rate(&mut self, bytes_per_second: u64, now_ns: u64) {
         self.limit = Some(TokenBucket::new(bytes_per_second, now_ns));
+    }
+
+    /// Jitter of the pauses of whoever uses this path.
+    pub fn jitter(&mut self) -> &mut Jitter {
+        &mut self.jitter
     }
 
     /// Retransmission time-out.

@@ -243,7 +243,7 @@ fn any_number_of_nodes_may_come_unsigned_before_the_root_is_told() {
     let content = vec![0; 330 << 20];
     let (before, after, name) = before_and_after_with(&content);
     let mut world = World::trusting(&before);
-    world.flow = Flow::new(Congestion::Fixed(WINDOW_MAX).controller(WINDOW_MAX));
+    world.flow = Flow::new(Congestion::Fixed(WINDOW_MAX).controller(WINDOW_MAX), 0);
     let (mut nodes, mut descriptions) = (0, 0);
     let mut answers = |interest: &Interest<'_>| match naming::parse(interest.name) {
         Some(parsed) if matches!(parsed.request, naming::Request::Segment { .. }) => {

@@ -4,6 +4,8 @@
 //! that was answered longest ago (or never) is ended. So half-open connections keep nobody out.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -11,13 +13,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use byname_retry::jittered;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Pause when no connection can be taken, for example for want of descriptors.
+/// Longest pause when no connection can be taken, for example for want of descriptors.
 const PAUSE: Duration = Duration::from_secs(1);
+
+fn pause() -> Duration {
+    // Keys of a hasher are as good as a random number.
+    let random = RandomState::new().hash_one(PAUSE);
+    Duration::from_nanos(jittered(PAUSE.as_nanos() as u64, random))
+}
 
 /// The empty line after which a request without content is whole.
 const HEAD_END: &[u8] = b"\r\n\r\n";
@@ -121,7 +130,7 @@ impl axum::serve::Listener for Bounded {
                 }
                 Err(error) => tracing::debug!(%error, "accepting a connection failed"),
             }
-            sleep(PAUSE).await;
+            sleep(pause()).await;
         }
     }
 
@@ -306,5 +315,12 @@ mod tests {
             bounded.accept().await;
             assert_eq!(ended.await.expect("no panic"), Err(io::ErrorKind::TimedOut));
         });
+    }
+
+    #[test]
+    fn listeners_without_descriptors_do_not_come_back_in_step() {
+        let pauses: Vec<Duration> = (0..100).map(|_| pause()).collect();
+        assert!(pauses.iter().all(|pause| (PAUSE / 2..=PAUSE).contains(pause)), "{pauses:?}");
+        assert!(pauses.iter().any(|pause| *pause != pauses[0]), "{pauses:?}");
     }
 }

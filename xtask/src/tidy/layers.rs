@@ -10,21 +10,22 @@ use crate::sources::{Source, line_where};
 const RULE: &str = "layering";
 
 /// Each room with the rooms it may use. Rooms that are not named here do not exist yet.
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 16] = [
     ("packet", &[]),
     ("io", &[]),
+    ("retry", &[]),
     ("link", &["packet"]),
-    ("face", &["io", "link", "packet"]),
+    ("face", &["io", "link", "packet", "retry"]),
     ("security", &["packet"]),
     ("keychain", &["packet", "security"]),
-    ("transfer", &["packet", "security"]),
-    ("forwarder", &["link", "packet", "security"]),
-    ("node", &["face", "forwarder", "io", "link", "packet"]),
-    ("store", &["face", "io", "link", "packet", "security", "transfer"]),
-    ("client", &["face", "io", "link", "packet", "security", "transfer"]),
+    ("transfer", &["packet", "retry", "security"]),
+    ("forwarder", &["link", "packet", "retry", "security"]),
+    ("node", &["face", "forwarder", "io", "link", "packet", "retry"]),
+    ("store", &["face", "io", "link", "packet", "retry", "security", "transfer"]),
+    ("client", &["face", "io", "link", "packet", "retry", "security", "transfer"]),
     ("profile", &["client", "io", "keychain", "packet", "security", "transfer"]),
     ("traffic", &["face", "io", "link", "packet"]),
-    ("web", &[]),
+    ("web", &["retry"]),
     ("sim", &["client", "forwarder", "link", "packet", "security", "store", "transfer"]),
 ];
 /// Rooms at the top: they may use everything, and nothing uses them.

@@ -7,6 +7,7 @@
 use std::rc::Rc;
 
 use byname_packet::{Data, Name, NameRef};
+use byname_retry::BackOff;
 use byname_security::trust::Trusted;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::error::{ProtocolProblem, ReadError};
@@ -31,10 +32,9 @@ use crate::lookup::stage::Stage;
 /// After a silence, a newer version is looked for during this part of the time-out.
 const SUSPICION_DIVISOR: u64 = 4;
 
-/// Pause before the description is asked for again when it was of a version that is gone: a cache
-/// may tell of it as long as it is fresh. Twice as long each time.
-const GONE_PAUSE_NS: u64 = 50_000_000;
-const GONE_DOUBLINGS_MAX: u32 = 4;
+/// Pauses before the description is asked for again when it was of a version that is gone: a cache
+/// may tell of it as long as it is fresh.
+const GONE_PAUSES: BackOff = BackOff { min_ns: 50_000_000, max_ns: 800_000_000 };
 /// Times one version may be announced and be gone, with nothing gained.
 const GONE_MAX: u32 = 8;
 
@@ -316,10 +316,9 @@ impl<'a> FileJob<'a> {
                 return self.end_reading(error.into(), context);
             }
             // The first time, there is most likely a new one.
-            if let Some(more) = self.gone_count.checked_sub(1) {
-                let pause_ns = GONE_PAUSE_NS << more.min(GONE_DOUBLINGS_MAX);
-                self.paused_until_ns = context.now_ns.saturating_add(pause_ns);
-            }
+            let random = context.flow.jitter().next_u64();
+            let pause_ns = GONE_PAUSES.pause_ns(self.gone_count, random);
+            self.paused_until_ns = context.now_ns.saturating_add(pause_ns);
             self.gone_count += 1;
         }
         let mut config = self.context.config.discovery_to_read();

@@ -163,7 +163,7 @@ impl<'a> SmallFiles<'a> {
         }
     }
 
-    fn take(&mut self, place: usize, data: &Data<'_>, context: &Context<'_>) {
+    fn take(&mut self, place: usize, data: &Data<'_>, context: &mut Context<'_>) {
         // Something newer may have been seen since the manifest was read.
         let (name, _, _) = self.file(place);
         let is_old = context.versions.check(name.view(), self.items[place].version).is_err();
@@ -181,7 +181,8 @@ impl<'a> SmallFiles<'a> {
         if *refusals >= REFUSALS_MAX {
             return self.leave_over(place);
         }
-        let due_ns = context.now_ns.saturating_add(REFUSED_RETRY_NS);
+        let pause_ns = context.flow.jitter().pause_ns(REFUSED_RETRY_NS);
+        let due_ns = context.now_ns.saturating_add(pause_ns);
         self.fetch.want(place as u64, due_ns, context.now_ns);
     }
 

@@ -7,6 +7,7 @@ use byname_transfer::versions::VersionMemory;
 
 use crate::config::ClientConfig;
 use crate::engine::path::PathReport;
+use crate::engine::random::Random;
 
 /// Time of a whole burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +29,9 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Nothing seen yet.
-    pub(crate) fn new(config: &ClientConfig, now_ns: u64) -> Self {
+    pub(crate) fn new(config: &ClientConfig, now_ns: u64, random: &mut Random) -> Self {
         Shared {
-            flow: config.flow(now_ns),
+            flow: config.flow(now_ns, random.next_u64()),
             validator: Validator::new(config.trust.clone()),
             versions: VersionMemory::default(),
             dropped_count: 0,

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use byname_link::BackOff;
+use byname_retry::BackOff;
 
 /// Silence after which another source is asked, if there is one.
 const SILENCE_NS: u64 = 2_000_000_000;

@@ -66,9 +66,10 @@ impl Driver {
 
     fn new(net: Net, source_count: usize, config: &ClientConfig) -> Self {
         let clock = Clock::new();
-        let shared = Shared::new(config, clock.now_ns());
+        let mut random = Random::secret();
+        let shared = Shared::new(config, clock.now_ns(), &mut random);
         let sources = Sources::new(source_count, nanoseconds(config.timeout));
-        let machine = Machine::new(shared, sources, net.channel(), Random::secret());
+        let machine = Machine::new(shared, sources, net.channel(), random);
         Driver { net, clock, stop: config.stop.clone(), machine }
     }
 

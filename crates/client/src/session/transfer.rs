@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use byname_packet::{MAX_PACKET_BYTES, Name};
+use byname_retry::Jitter;
 use byname_transfer::congestion::WINDOW_MAX;
 use byname_transfer::sharing::PROMPT_RESERVE;
 use byname_transfer::versions::NAMES_MAX;
@@ -184,9 +185,9 @@ impl Transfer {
         peers: Peers,
         now: Now,
     ) -> Self {
-        let shared = Shared::new(&config, now.now_ns);
+        let mut random = Random::Seeded(Jitter::new(peers.seed));
+        let shared = Shared::new(&config, now.now_ns, &mut random);
         let sources = Sources::new(peers.source_count, nanoseconds(config.timeout));
-        let random = Random::Seeded(peers.seed);
         let stop = config.stop.clone();
         let closer = FileCloser::Caller(ClosedFiles::default());
         let files = OpenFiles::new(SessionOptions::CALLERS_THREAD, config.fetch(), closer);

@@ -4,13 +4,15 @@
 //! (NLSR, ndn-dv) by a signed command, `/localhost/nlsr/rib/register/<ControlParameters>`, and
 //! unregistered when its last such route is gone. While nobody local serves that prefix nothing is
 //! sent; when somebody appears, everything is announced again, and once an hour after. A command
-//! that is not answered, or refused, is repeated with doubling delays. At most [`IN_FLIGHT_MAX`]
-//! commands are in flight, so a daemon that comes to a forwarder with many routes is not flooded.
+//! that is not answered, or refused, is repeated with doubling delays and jitter. At most
+//! [`IN_FLIGHT_MAX`] commands are in flight, so a daemon that comes to a forwarder with many routes
+//! is not flooded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use byname_packet::mgmt::{ControlParameters, ControlResponse, route_origin, status_code};
 use byname_packet::{Data, DigestSigner, Interest, InterestBuilder, Name, NameRef, SignatureExtra};
+use byname_retry::BackOff;
 
 use super::action::Turn;
 use super::awaited::{Awaited, PATIENCE_NS, Purpose};
@@ -26,8 +28,7 @@ const DAEMON: &str = "/localhost/nlsr";
 const IN_FLIGHT_MAX: usize = 32;
 
 /// Delays between attempts.
-const RETRY_NS_MIN: u64 = 1_000_000_000;
-const RETRY_NS_MAX: u64 = 300_000_000_000;
+const PAUSES: BackOff = BackOff { min_ns: 1_000_000_000, max_ns: 300_000_000_000 };
 
 /// A registration is repeated after this time, as in NFD.
 const REFRESH_NS: u64 = 3_600_000_000_000;
@@ -163,7 +164,7 @@ impl Readvertise {
             .collect();
         for name in lost {
             awaited.remove(&name);
-            self.on_outcome(&name, false, turn.now_ns);
+            self.on_outcome(&name, false, turn.now_ns, rng);
         }
         while self.in_flight.len() < IN_FLIGHT_MAX {
             let is_due = self.due.first().is_some_and(|(at, _)| *at <= turn.now_ns);
@@ -228,13 +229,19 @@ impl Readvertise {
         turn.express(wire, None);
     }
 
-    pub(super) fn handle_answer(&mut self, name: &Name, data: &Data<'_>, now_ns: u64) {
+    pub(super) fn handle_answer(
+        &mut self,
+        name: &Name,
+        data: &Data<'_>,
+        now_ns: u64,
+        rng: &mut Rng,
+    ) {
         let response = ControlResponse::decode(data.content);
         let is_done = response.is_ok_and(|r| r.status_code == status_code::OK);
-        self.on_outcome(name, is_done, now_ns);
+        self.on_outcome(name, is_done, now_ns, rng);
     }
 
-    fn on_outcome(&mut self, name: &Name, is_done: bool, now_ns: u64) {
+    fn on_outcome(&mut self, name: &Name, is_done: bool, now_ns: u64, rng: &mut Rng) {
         let Some(flight) = self.in_flight.remove(name) else { return };
         let Some(announcement) = self.prefixes.get_mut(&flight.prefix) else { return };
         let is_wanted = announcement.is_wanted;
@@ -246,9 +253,8 @@ impl Readvertise {
             announcement.failures = 0;
             REFRESH_NS
         } else {
-            announcement.failures += 1;
-            let doubled = RETRY_NS_MIN << (announcement.failures - 1).min(16);
-            doubled.min(RETRY_NS_MAX)
+            announcement.failures = announcement.failures.saturating_add(1);
+            PAUSES.pause_ns(announcement.failures, rng.next_u64())
         };
         let is_over = !is_wanted && !flight.registers;
         if is_over && (is_done || announcement.failures >= WITHDRAWALS_MAX) {

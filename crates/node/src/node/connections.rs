@@ -1,9 +1,10 @@
 //! Listeners and faces with a connection of their own.
 
-use byname_face::frame_len;
+use byname_face::{frame_len, random_u64};
 use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
 use byname_io::{Connection, Event, FrameSink, Interest, IoError, Token};
 use byname_link::LinkReceiver;
+use byname_retry::jittered;
 use tracing::{debug, info, warn};
 
 use super::lasting::link_of;
@@ -14,7 +15,7 @@ use crate::shards::Core;
 /// Connections taken from one listener before others have their turn.
 const ACCEPTS_MAX: usize = 64;
 
-/// Time for which listeners rest when descriptors have run out.
+/// Longest time for which listeners rest when descriptors have run out.
 const LISTENER_PAUSE_NS: u64 = 1_000_000_000;
 
 impl Node {
@@ -57,7 +58,8 @@ impl Node {
             // Already paused ones are not in the set; nothing is lost.
             let _ = self.poller.remove(listener);
         }
-        let until_ns = self.clock.now_ns().saturating_add(LISTENER_PAUSE_NS);
+        let pause_ns = jittered(LISTENER_PAUSE_NS, random_u64());
+        let until_ns = self.clock.now_ns().saturating_add(pause_ns);
         self.listeners_paused_until_ns = Some(until_ns);
     }
 

@@ -72,7 +72,7 @@ impl Download {
         policy.add_anchor(order.anchor.0.clone(), order.anchor.1);
         Download {
             stage: Stage::Waiting,
-            flow: Flow::new(order.congestion.controller(WINDOW_MAX)),
+            flow: Flow::new(order.congestion.controller(WINDOW_MAX), random_seed),
             validator: Validator::new(policy),
             versions: VersionMemory::default(),
             random: Random::new(random_seed),

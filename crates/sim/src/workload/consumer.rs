@@ -85,7 +85,7 @@ impl Consumer {
         let mut policy = TrustPolicy::default();
         policy.add_anchor(anchor.0, anchor.1);
         let shared = Shared {
-            flow: Flow::new(Congestion::default().controller(WINDOW_MAX)),
+            flow: Flow::new(Congestion::default().controller(WINDOW_MAX), random_seed),
             validator: Validator::new(policy),
             versions: VersionMemory::default(),
         };

@@ -10,12 +10,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 
-use byname_face::{RegisterError, Registrar};
+use byname_face::{RegisterError, Registrar, random_u64};
 use byname_io::admission::{gives_way, machine_of};
 use byname_io::{
     Connection, DatagramSocket, Endpoint, Interest, IoError, Listener, MemoryBudget, Poller, Token,
     descriptors,
 };
+use byname_retry::jittered;
 use byname_transfer::server::{FaceId, Now, Server};
 
 use super::face::{Carrier, Face, SEND_BYTES_MAX};
@@ -42,7 +43,7 @@ const ACCEPT_MAX: usize = 32;
 const STRANGE_BYTES_MAX: usize = 256 << 10;
 /// When room in shared memory is looked for again.
 const RETRY_NS: u64 = 500_000;
-/// Pause of a listener when descriptors have run out.
+/// Longest pause of a listener when descriptors have run out.
 const EXHAUSTED_NS: u64 = 200_000_000;
 
 /// Numbers of listeners and sockets for the poller are above those of faces.
@@ -188,7 +189,8 @@ impl Faces {
             };
             if let Err(error) = accepted {
                 tracing::warn!(%error, "cannot take a client");
-                self.close_entrance(entrance, poller, now_ns + EXHAUSTED_NS);
+                let pause_ns = jittered(EXHAUSTED_NS, random_u64());
+                self.close_entrance(entrance, poller, now_ns + pause_ns);
                 return;
             }
         }

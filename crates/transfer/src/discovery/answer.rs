@@ -18,7 +18,7 @@ use crate::versions::{Announced, Lesson, Older};
 const STALE_ASKS_MAX: u32 = 3;
 
 impl Discovery {
-    pub(super) fn on_absence(&mut self, absence: Absence, context: &Context<'_>) {
+    pub(super) fn on_absence(&mut self, absence: Absence, context: &mut Context<'_>) {
         let name = self.name.clone();
         let reason = match absence {
             Absence::NotFound => return self.fail(ReadError::NotFound { name }),
@@ -30,8 +30,9 @@ impl Discovery {
                     return self.fail(ReadError::BeingWritten { name });
                 }
                 self.waiting = Some(Waiting::Written);
-                let asked_ns = retry_ms.saturating_mul(MS);
-                return self.pause(asked_ns.clamp(PAUSE_FIRST_NS, PAUSE_MAX_NS), context);
+                let asked_ns = retry_ms.saturating_mul(MS).clamp(PAUSE_FIRST_NS, PAUSE_MAX_NS);
+                let pause_ns = context.flow.jitter().pause_above_ns(asked_ns);
+                return self.pause(pause_ns, context);
             }
             Absence::ListingTooLarge => ServerReason::ListingTooLarge,
             Absence::NameTooLong => ServerReason::NameTooLong,
@@ -77,7 +78,8 @@ impl Discovery {
                 return self.fail(ReadError::RootPending { name: metadata.name });
             }
             self.waiting = Some(Waiting::Hashed);
-            return self.pause(self.pause_ns, context);
+            let pause_ns = context.flow.jitter().pause_ns(self.pause_ns);
+            return self.pause(pause_ns, context);
         }
         self.stage = Stage::Done;
         self.note_who_answered(data, context);
@@ -128,10 +130,11 @@ impl Discovery {
     }
 
     /// An old answer: perhaps a cache has it, and will not have it much longer.
-    fn refuse_old(&mut self, error: ReadError, context: &Context<'_>) {
+    fn refuse_old(&mut self, error: ReadError, context: &mut Context<'_>) {
         self.stale_asks += 1;
         if self.stale_asks < STALE_ASKS_MAX {
-            return self.pause(PAUSE_MAX_NS, context);
+            let pause_ns = context.flow.jitter().pause_above_ns(PAUSE_MAX_NS);
+            return self.pause(pause_ns, context);
         }
         self.fail(error);
     }

@@ -4,6 +4,7 @@
 //! forged is forged again, and refused a moment later than it could have been.
 
 use byname_packet::NameRef;
+use byname_retry::BackOff;
 use byname_security::trust::{TrustError, Trusted};
 
 use super::{Discovery, MS};
@@ -14,9 +15,9 @@ use crate::request::Context;
 
 /// Times that are asked again.
 const DAMAGED_ASKS_MAX: u32 = 4;
-/// Before the first of them; each pause is twice the one before. A cache may hold what is damaged
-/// for as long as it is fresh, but a user should not wait a second to hear of a forgery.
-const PAUSE_NS: u64 = 25 * MS;
+/// Pauses before them. A cache may hold what is damaged for as long as it is fresh, but a user
+/// should not wait a second to hear of a forgery.
+const PAUSES: BackOff = BackOff { min_ns: 25 * MS, max_ns: 200 * MS };
 /// Afterwards nothing is asked again: what took so long was not damage.
 const WITHIN_NS: u64 = 5_000 * MS;
 
@@ -42,8 +43,8 @@ impl Discovery {
             return self.fail(error.into());
         }
         self.authenticator.abandon(context.flow);
-        let pause_ns = PAUSE_NS << self.damaged_asks;
         self.damaged_asks += 1;
+        let pause_ns = PAUSES.pause_ns(self.damaged_asks, context.flow.jitter().next_u64());
         self.stage = super::Stage::Pausing(context.now_ns.saturating_add(pause_ns));
     }
 

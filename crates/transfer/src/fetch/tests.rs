@@ -1,6 +1,7 @@
 //! A network in virtual time between one fetch and a server that answers by rule.
 
 use super::*;
+use crate::congestion::{Congestion, WINDOW_MAX};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
@@ -219,6 +220,51 @@ fn wrong_content_is_asked_for_again_a_bounded_number_of_times() {
         fetch.refuse(0, due_ns);
     }
     assert_eq!(fetch.failure(), Some(FetchFailure::Refused { segment: 0 }));
+}
+
+/// Pauses before each of `count` repetitions of a segment, made necessary by `spoil`.
+fn pauses(count: usize, seed: u64, spoil: &dyn Fn(&mut Fetch, u64, &mut Flow)) -> Vec<u64> {
+    let controller = Congestion::Fixed(WINDOW_MAX).controller(WINDOW_MAX);
+    let (mut flow, mut fetch) = (Flow::new(controller, seed), whole(0));
+    let (mut now_ns, mut pauses) = (0, Vec::new());
+    for _ in 0..count {
+        assert_eq!(fetch.poll_segment(now_ns, 8, BYTES, &mut flow), Some(0));
+        spoil(&mut fetch, now_ns, &mut flow);
+        assert_eq!(fetch.poll_segment(now_ns, 8, BYTES, &mut flow), None, "not at once");
+        let due_ns = fetch.poll_deadline(&flow).expect("it will be asked for again");
+        pauses.push(due_ns - now_ns);
+        now_ns = due_ns;
+    }
+    pauses
+}
+
+#[test]
+fn pauses_are_between_half_and_all_of_what_is_written_and_differ_from_seed_to_seed() {
+    type Spoil = dyn Fn(&mut Fetch, u64, &mut Flow);
+    let nack = |kind| {
+        move |fetch: &mut Fetch, now_ns, flow: &mut Flow| fetch.handle_nack(0, kind, now_ns, flow)
+    };
+    let refuse = |fetch: &mut Fetch, now_ns, flow: &mut Flow| {
+        fetch.handle_data(0, false, now_ns, flow);
+        fetch.refuse(0, now_ns);
+    };
+    let cases: [(&Spoil, &[u64]); 4] = [
+        (&nack(NackKind::Congestion), &[100, 200, 400, 800, 1600, 1600]),
+        (&nack(NackKind::Duplicate), &[20; 4]),
+        (&nack(NackKind::NoRoute), &[100; 4]),
+        (&refuse, &[20; 4]),
+    ];
+    for (spoil, longest_ms) in cases {
+        let count = longest_ms.len();
+        for seed in 0..50 {
+            for (pause_ns, longest_ms) in pauses(count, seed, spoil).iter().zip(longest_ms) {
+                assert!((longest_ms * MS / 2..=longest_ms * MS).contains(pause_ns), "{pause_ns}");
+            }
+        }
+        assert_eq!(pauses(count, 7, spoil), pauses(count, 7, spoil));
+        let pairs = pauses(count, 7, spoil).into_iter().zip(pauses(count, 8, spoil));
+        assert!(pairs.into_iter().all(|(one, other)| one != other));
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn the_window_limits_what_is_under_way() {
 
 #[test]
 fn a_whole_window_lost_backs_off_once() {
-    let mut flow = Flow::new(Box::new(Aimd::new(512)));
+    let mut flow = Flow::new(Box::new(Aimd::new(512)), 0);
     let mut share = Share::default();
     // A path of 1 ms, so that there is something to double.
     flow.on_sent(&mut share, 8192, 1);

@@ -1,7 +1,6 @@
-//! Pauses between attempts to reach a peer.
-//!
-//! They double from failure to failure up to a maximum. Jitter keeps those who lost the same peer
-//! at the same moment from coming back at the same moment.
+//! Pauses that double from failure to failure up to a maximum, with jitter.
+
+use crate::jitter::jittered;
 
 /// Bounds of the pauses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,12 +15,14 @@ impl BackOff {
     /// Pause after so many failures in a row: between half and all of what doubling gives,
     /// by `random`. It does not wait after no failure.
     pub fn pause_ns(&self, failures: u32, random: u64) -> u64 {
+        jittered(self.longest_ns(failures), random)
+    }
+
+    /// What doubling gives after so many failures in a row, without jitter.
+    pub fn longest_ns(&self, failures: u32) -> u64 {
         let Some(doublings) = failures.checked_sub(1) else { return 0 };
         let factor = 1u64.checked_shl(doublings).unwrap_or(u64::MAX);
-        let longest_ns = self.min_ns.saturating_mul(factor).min(self.max_ns);
-        let shortest_ns = longest_ns / 2;
-        // One more than the span, which is at most half of all numbers.
-        shortest_ns + random % (longest_ns - shortest_ns + 1)
+        self.min_ns.saturating_mul(factor).min(self.max_ns)
     }
 }
 
