@@ -3,10 +3,12 @@
 //! All façades send [`command`]s to one [`executor`]. [`client`] runs it on its caller's thread,
 //! [`handle`] through a [`queue`] on a [`thread`] of its own, [`transfer`] for whoever has frames
 //! and time from elsewhere. [`driver`] runs the engine over the connection of [`net`], [`stripes`]
-//! several of them for one file.
+//! several of them for one file, [`disk_threads`] what downloads do at the local disk.
 
+pub(crate) mod answer;
 pub(crate) mod client;
 pub(crate) mod command;
+pub(crate) mod disk_threads;
 pub(crate) mod driver;
 pub(crate) mod executor;
 pub(crate) mod executor_job;

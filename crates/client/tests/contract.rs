@@ -1,5 +1,6 @@
 //! One contract, two façades: the same commands on the caller's thread ([`Client`]) and on a thread
-//! of their own ([`Session`]). Every test here runs over both.
+//! of their own ([`Session`]). Every test here runs over both, but those of [`slow_disk`]: they are
+//! about calls side by side.
 
 #[path = "../../transfer/tests/support/publisher.rs"]
 #[allow(dead_code, unreachable_pub)]
@@ -13,6 +14,8 @@ mod server;
 mod facade;
 #[path = "contract/sharing.rs"]
 mod sharing;
+#[path = "contract/slow_disk.rs"]
+mod slow_disk;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};

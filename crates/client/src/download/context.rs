@@ -1,11 +1,11 @@
 //! Context of a download: its options, and what is common to all files of a call.
 
 use std::cell::RefCell;
-use std::fs::File;
 
 use byname_transfer::discovery::Discovered;
 
 use crate::config::ClientConfig;
+use crate::download::disk_queue::DiskAccess;
 use crate::download::part_file::Attributes;
 use crate::download::progress::{Event, Progress};
 use crate::lookup::listing::ListedEntry;
@@ -28,6 +28,7 @@ pub(crate) struct FileContext<'a> {
     progress: RefCell<Box<dyn Progress + 'a>>,
     /// Whole files are placed by the caller, many after one sync.
     pub(crate) is_batched: bool,
+    pub(crate) disk: DiskAccess,
 }
 
 impl<'a> FileContext<'a> {
@@ -35,16 +36,10 @@ impl<'a> FileContext<'a> {
         config: &ClientConfig,
         options: DownloadOptions,
         progress: Box<dyn Progress + 'a>,
+        disk: DiskAccess,
     ) -> Self {
         let (config, progress) = (config.clone(), RefCell::new(progress));
-        FileContext { config, options, progress, is_batched: false }
-    }
-
-    /// Keeps the publisher's packet with a file that is whole.
-    pub(crate) fn keep(&self, file: &File, discovered: &Discovered) {
-        if let Some(copies) = &self.config.copies {
-            copies.keep_file(file, discovered);
-        }
+        FileContext { config, options, progress, is_batched: false, disk }
     }
 
     pub(crate) fn report(&self, event: Event<'_>) {

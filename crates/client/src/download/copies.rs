@@ -22,6 +22,21 @@ pub struct Copies {
     late: Mutex<Vec<Late>>,
 }
 
+/// Description and payload of a directory, as they are kept.
+pub(crate) struct DirectoryPacket {
+    slot: &'static str,
+    octets: Vec<u8>,
+}
+
+impl DirectoryPacket {
+    /// `None` if it proves no copy.
+    pub(crate) fn new(is_manifest: bool, discovered: &Discovered, payload: &[u8]) -> Option<Self> {
+        let slot = if is_manifest { MANIFEST_SLOT } else { LISTING_SLOT };
+        let octets = copies::encode(discovered, Some(payload))?;
+        Some(DirectoryPacket { slot, octets })
+    }
+}
+
 /// A file that was whole before its publisher knew its root.
 #[derive(Debug)]
 pub(crate) struct Late {
@@ -73,9 +88,10 @@ impl Copies {
     /// Keeps a late description, if it is one of the version that was fetched.
     pub(crate) fn keep_late(&self, late: &Late, found: Option<&Discovered>) {
         let found = found.filter(|found| found.version == late.version);
-        match (found, std::fs::File::open(&late.path)) {
-            (Some(found), Ok(file)) => self.keep_file(&file, found),
-            _ => {
+        let found = found.and_then(|found| Some((found, std::fs::File::open(&late.path).ok()?)));
+        match found {
+            Some((found, file)) => self.keep_file(&file, found),
+            None => {
                 self.failed.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -89,8 +105,13 @@ impl Copies {
         discovered: &Discovered,
         payload: &[u8],
     ) {
-        let slot = if is_manifest { MANIFEST_SLOT } else { LISTING_SLOT };
-        self.keep(directory, slot, copies::encode(discovered, Some(payload)));
+        if let Some(packet) = DirectoryPacket::new(is_manifest, discovered, payload) {
+            self.keep_packet(directory, packet);
+        }
+    }
+
+    pub(crate) fn keep_packet(&self, directory: impl AsFd, packet: DirectoryPacket) {
+        self.keep(directory, packet.slot, Some(packet.octets));
     }
 
     fn keep(&self, file: impl AsFd, slot: &str, octets: Option<Vec<u8>>) {

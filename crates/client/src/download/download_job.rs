@@ -1,6 +1,7 @@
 //! Download of one file: from all sources side by side if that is worth it, then by a
 //! [`FileJob`], then the packets of late copies.
 
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
@@ -15,11 +16,12 @@ use byname_transfer::request::{Context, Request};
 
 use crate::config::ClientConfig;
 use crate::download::context::{DownloadOptions, FileContext};
+use crate::download::disk_queue::{DiskAccess, DiskQueue, DiskTask};
 use crate::download::file_job::FileJob;
 use crate::download::late::LateCopies;
 use crate::download::part_file::Target;
 use crate::download::progress::{FileReport, Named, NoProgress, Progress};
-use crate::download::striped::{self, Remainder, StripeRunner, Striping};
+use crate::download::striped::{self, Remainder, StripeRunner, StripedPart, Striping};
 use crate::engine::job::Job;
 use crate::error::ClientError;
 use crate::lookup::name::LookupJob;
@@ -33,10 +35,15 @@ pub(crate) struct DownloadContext<'a> {
     pub(crate) endpoint: Arc<Mutex<String>>,
     /// Runs several sources side by side, where there are several.
     pub(crate) stripes: Option<Rc<dyn StripeRunner>>,
+    pub(crate) disk: DiskAccess,
 }
 
 enum DownloadStage<'a> {
+    /// The target's directory, and whether nothing stands there.
+    Opening(DiskTask<(Target, bool)>),
     LookingUp(Box<LookupJob>),
+    /// The part file for several sources, if it is a new one.
+    OpeningPart(DiskTask<Option<StripedPart>>, Box<(ObjectPlan, Discovered)>),
     Striping(Box<Striping>, Box<Discovered>),
     Fetching(Box<FileJob<'a>>),
     KeepingLate(Box<LateCopies>, Result<FileReport, ClientError>),
@@ -46,7 +53,9 @@ enum DownloadStage<'a> {
 /// The job; done when it has an outcome.
 pub(crate) struct DownloadJob<'a> {
     name: Name,
-    target: Target,
+    /// `None` before it is opened.
+    target: Option<Target>,
+    disk: DiskQueue,
     context: DownloadContext<'a>,
     stage: DownloadStage<'a>,
     report: striped::StripeReport,
@@ -54,31 +63,36 @@ pub(crate) struct DownloadJob<'a> {
 }
 
 impl<'a> DownloadJob<'a> {
-    pub(crate) fn new(
-        name: Name,
-        target: Target,
-        context: DownloadContext<'a>,
-        now_ns: u64,
-    ) -> Self {
-        let mut job = DownloadJob {
+    pub(crate) fn new(name: Name, path: PathBuf, context: DownloadContext<'a>) -> Self {
+        let (disk, local) = (context.disk.queue(&path), context.config.disk.clone());
+        let opening = disk.submit(move || {
+            let target = Target::at(&path, &local)?;
+            let is_new = matches!(target.stat(), Ok(None));
+            Ok((target, is_new))
+        });
+        DownloadJob {
             name,
-            target,
+            target: None,
+            disk,
             context,
-            stage: DownloadStage::Done,
+            stage: DownloadStage::Opening(opening),
             report: striped::StripeReport::default(),
             outcome: None,
-        };
-        let config = &job.context.config;
-        let is_new = matches!(job.target.stat(), Ok(None));
-        if job.context.stripes.is_some() && config.bytes_per_second.is_none() && is_new {
+        }
+    }
+
+    /// The target is there: begins with the network.
+    fn begin(&mut self, (target, is_new): (Target, bool), now_ns: u64) {
+        self.target = Some(target);
+        let config = &self.context.config;
+        if self.context.stripes.is_some() && config.bytes_per_second.is_none() && is_new {
             // Whatever has to be waited for is reported by the download that follows.
             let config = DiscoveryConfig { being_written_ns: 0, ..config.discovery_to_read() };
-            let lookup = LookupJob::new(job.name.clone(), config, now_ns);
-            job.stage = DownloadStage::LookingUp(Box::new(lookup));
+            let lookup = LookupJob::new(self.name.clone(), config, now_ns);
+            self.stage = DownloadStage::LookingUp(Box::new(lookup));
         } else {
-            job.fetch(None, now_ns);
+            self.fetch(None, now_ns);
         }
-        job
     }
 
     pub(crate) fn into_outcome(self) -> Result<FileReport, ClientError> {
@@ -86,12 +100,13 @@ impl<'a> DownloadJob<'a> {
     }
 
     fn fetch(&mut self, resolved: Option<Discovered>, now_ns: u64) {
-        let DownloadContext { config, options, events, endpoint, .. } = &mut self.context;
+        let Some(target) = self.target.clone() else { return };
+        let DownloadContext { config, options, events, endpoint, disk, .. } = &mut self.context;
         let events = std::mem::replace(events, Box::new(NoProgress));
         let events = Remainder::new(events, self.report.unit_bytes());
         let events = Named::new(Box::new(events), Arc::clone(endpoint));
-        let context = Rc::new(FileContext::new(config, *options, Box::new(events)));
-        let mut job = FileJob::new(context, self.name.clone(), self.target.clone(), now_ns);
+        let context = Rc::new(FileContext::new(config, *options, Box::new(events), disk.clone()));
+        let mut job = FileJob::new(context, self.name.clone(), target, now_ns);
         if let Some(resolved) = resolved {
             job = job.with_resolved(resolved);
         }
@@ -109,16 +124,27 @@ impl<'a> DownloadJob<'a> {
         };
         let plan = ObjectPlan::new(&found.metadata, found.trust == Trusted::Insecure).ok();
         let plan = plan.filter(|plan| !found.metadata.is_directory() && striped::is_worth_it(plan));
-        let (Some(plan), Some(runner)) = (plan, &self.context.stripes) else {
+        let (Some(plan), Some(target)) = (plan, self.target.clone()) else {
             return self.fetch(None, now_ns);
         };
-        match Striping::begin(plan, &self.target, &self.context.config, &**runner) {
-            Ok(Some(striping)) => {
-                self.stage = DownloadStage::Striping(Box::new(striping), Box::new(found));
-            }
-            Ok(None) => self.fetch(Some(found), now_ns),
-            Err(error) => self.finish(Err(error)),
-        }
+        let size = plan.size.unwrap_or(0);
+        let task = self.disk.submit(move || StripedPart::open(&target, size));
+        self.stage = DownloadStage::OpeningPart(task, Box::new((plan, found)));
+    }
+
+    /// The part file is open, unless an earlier run has left something in it.
+    fn stripe_to(
+        &mut self,
+        part: Option<StripedPart>,
+        (plan, found): (ObjectPlan, Discovered),
+        now_ns: u64,
+    ) {
+        let (Some(part), Some(runner)) = (part, &self.context.stripes) else {
+            return self.fetch(Some(found), now_ns);
+        };
+        let needs = (&self.context.config, &**runner);
+        let striping = Striping::begin(plan, part, self.disk.clone(), needs);
+        self.stage = DownloadStage::Striping(Box::new(striping), Box::new(found));
     }
 
     fn finish(&mut self, outcome: Result<FileReport, ClientError>) {
@@ -126,8 +152,10 @@ impl<'a> DownloadJob<'a> {
         self.outcome = Some(outcome);
     }
 
-    fn is_stage_over(&self) -> bool {
-        match &self.stage {
+    fn is_stage_over(&mut self) -> bool {
+        match &mut self.stage {
+            DownloadStage::Opening(task) => task.is_ready(),
+            DownloadStage::OpeningPart(task, _) => task.is_ready(),
             DownloadStage::LookingUp(job) => job.is_done(),
             DownloadStage::Striping(striping, _) => striping.is_done(),
             DownloadStage::Fetching(job) => job.is_done(),
@@ -136,16 +164,29 @@ impl<'a> DownloadJob<'a> {
         }
     }
 
-    /// Goes over to the next stage when one is done.
+    /// Goes over to the next stages when one is done.
     fn step(&mut self, context: &mut Context<'_>) {
         if let DownloadStage::Striping(striping, _) = &mut self.stage {
             striping.report_to(&mut *self.context.events);
         }
-        if !self.is_stage_over() {
-            return;
+        while self.is_stage_over() {
+            self.abandon(context.flow);
+            self.end_stage(context);
         }
-        self.abandon(context.flow);
+    }
+
+    fn end_stage(&mut self, context: &mut Context<'_>) {
         match std::mem::replace(&mut self.stage, DownloadStage::Done) {
+            DownloadStage::Opening(mut task) => match task.take() {
+                Some(Ok(opened)) => self.begin(opened, context.now_ns),
+                Some(Err(error)) => self.finish(Err(error)),
+                None => {}
+            },
+            DownloadStage::OpeningPart(mut task, found) => match task.take() {
+                Some(Ok(part)) => self.stripe_to(part, *found, context.now_ns),
+                Some(Err(error)) => self.finish(Err(error)),
+                None => {}
+            },
             DownloadStage::LookingUp(job) => self.stripe(job.into_outcome(), context.now_ns),
             DownloadStage::Striping(striping, found) => {
                 self.report = striping.into_report();
@@ -153,7 +194,7 @@ impl<'a> DownloadJob<'a> {
             }
             DownloadStage::Fetching(job) => {
                 let outcome = job.into_outcome().map(|report| self.with_stripes(report));
-                match LateCopies::new(&self.context.config) {
+                match LateCopies::new(&self.context.config, &self.context.disk) {
                     Some(late) => self.stage = DownloadStage::KeepingLate(Box::new(late), outcome),
                     None => self.finish(outcome),
                 }
@@ -177,7 +218,10 @@ impl<'a> DownloadJob<'a> {
             DownloadStage::LookingUp(job) => Some(&mut **job),
             DownloadStage::Fetching(job) => Some(&mut **job),
             DownloadStage::KeepingLate(job, _) => Some(&mut **job),
-            DownloadStage::Striping(..) | DownloadStage::Done => None,
+            DownloadStage::Opening(_)
+            | DownloadStage::OpeningPart(..)
+            | DownloadStage::Striping(..)
+            | DownloadStage::Done => None,
         }
     }
 }
@@ -216,7 +260,11 @@ impl Job for DownloadJob<'_> {
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        self.inner()?.poll_deadline(flow)
+        match &mut self.stage {
+            DownloadStage::Opening(task) => task.is_ready().then_some(0),
+            DownloadStage::OpeningPart(task, _) => task.is_ready().then_some(0),
+            _ => self.inner()?.poll_deadline(flow),
+        }
     }
 
     fn is_done(&self) -> bool {

@@ -3,61 +3,60 @@
 //! Discover the version; leave if the target is the same; otherwise fill the part file, what is
 //! left of an earlier run first, and rename it. When the version disappears meanwhile, everything
 //! starts over with the new one: what is equal in both is found again in the part file.
+//!
+//! [`at_disk`] has the steps at the local disk, [`failure`] what comes of an error.
+
+mod at_disk;
+mod failure;
 
 use std::rc::Rc;
 
 use byname_packet::{Data, Name, NameRef};
-use byname_retry::BackOff;
 use byname_security::trust::Trusted;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
-use byname_transfer::metadata::ContentRoot;
-use byname_transfer::reader::{ObjectPlan, Reader};
+use byname_transfer::reader::ObjectPlan;
 use byname_transfer::request::{Context, Request};
 
 use crate::config::nanoseconds;
-use crate::download::context::{FileContext, attributes};
-use crate::download::identical::{self, AtTarget, Comparison};
-use crate::download::part_file::{PartFile, Placement, Target};
-use crate::download::progress::{Event, FileOutcome, FileReport};
+use crate::download::context::FileContext;
+use crate::download::disk_queue::DiskQueue;
+use crate::download::file_job::at_disk::{DiskStage, Found};
+use crate::download::identical::Expected;
+use crate::download::part_file::{PartFile, Target};
+use crate::download::progress::{Event, FileReport};
 use crate::download::reading::Reading;
 use crate::engine::job::Job;
 use crate::error::ClientError;
-use crate::lookup::list_job::VERSIONS_MAX;
 use crate::lookup::name::NameLookup;
 use crate::lookup::stage::Stage;
 
-/// After a silence, a newer version is looked for during this part of the time-out.
-const SUSPICION_DIVISOR: u64 = 4;
-
-/// Pauses before the description is asked for again when it was of a version that is gone: a cache
-/// may tell of it as long as it is fresh.
-const GONE_PAUSES: BackOff = BackOff { min_ns: 50_000_000, max_ns: 800_000_000 };
-/// Times one version may be announced and be gone, with nothing gained.
-const GONE_MAX: u32 = 8;
+/// Pause between two looks of a job that may not ask because the disk is behind: deadlines of what
+/// it wants to ask for have come, and are of no use.
+const BLOCKED_PAUSE_NS: u64 = 5_000_000;
 
 type FileStage = Stage<NameLookup, Reading>;
-
-/// A file at the target that may be this version.
-struct Comparing {
-    comparison: Box<Comparison>,
-    plan: ObjectPlan,
-    discovered: Discovered,
-}
 
 /// The job; done when it has an outcome.
 pub(crate) struct FileJob<'a> {
     context: Rc<FileContext<'a>>,
     name: Name,
     target: Target,
+    disk: DiskQueue,
+    /// The part that waits for packets. A lookup stays until the file is open, for the sake of what
+    /// was asked for speculatively.
     state: FileStage,
+    /// The part that waits for the disk.
+    disk_stage: Option<DiskStage>,
     versions: u32,
     last_version: Option<u64>,
     /// Times that `last_version` was gone, and the time when it is looked for again.
     gone_count: u32,
     paused_until_ns: u64,
+    /// The disk was behind when this job was last asked; the next time.
+    blocked_until_ns: u64,
     /// Nobody answered for `last_version`; it fails with this unless there is a newer one.
     suspected: Option<ReadError>,
     /// When enough had come last, and the bytes since.
@@ -65,9 +64,10 @@ pub(crate) struct FileJob<'a> {
     progressed_bytes: u64,
     /// Fetched, but not in place yet.
     whole: Option<PartFile>,
+    /// What a manifest says of the file, which may stand there already.
+    expected: Option<Expected>,
     /// The version to read, known without asking.
     resolved: Option<Box<Discovered>>,
-    comparing: Option<Box<Comparing>>,
     outcome: Option<Result<FileReport, ClientError>>,
 }
 
@@ -78,26 +78,25 @@ impl<'a> FileJob<'a> {
         target: Target,
         now_ns: u64,
     ) -> Self {
-        let mut lookup = NameLookup::new(name.clone(), context.config.discovery_to_read(), now_ns);
-        // What stands there may be the same, or have much of it.
-        if matches!(target.stat(), Ok(None)) {
-            lookup = lookup.speculating(context.config.fetch());
-        }
+        let disk = context.disk.queue(&target.shown);
         FileJob {
             context,
             name,
             target,
-            state: FileStage::LookingUp(Box::new(lookup)),
+            disk,
+            state: FileStage::Done,
+            disk_stage: Some(DiskStage::NotBegun),
             versions: 0,
             last_version: None,
             gone_count: 0,
             paused_until_ns: 0,
+            blocked_until_ns: 0,
             suspected: None,
             progressed_ns: now_ns,
             progressed_bytes: 0,
             whole: None,
+            expected: None,
             resolved: None,
-            comparing: None,
             outcome: None,
         }
     }
@@ -105,25 +104,31 @@ impl<'a> FileJob<'a> {
     /// Begins with a version that is verified already; another one is looked for only if that is
     /// gone.
     pub(crate) fn with_resolved(mut self, discovered: Discovered) -> Self {
-        self.state = FileStage::Done;
         self.resolved = Some(Box::new(discovered));
         self
     }
 
-    fn begin_resolved(&mut self, context: &Context<'_>) {
-        let Some(resolved) = self.resolved.take() else { return };
+    /// Leaves the file alone if this stands there already.
+    pub(crate) fn unless_at_target(mut self, expected: Option<Expected>) -> Self {
+        self.expected = expected;
+        self
+    }
+
+    /// Begins to read what was resolved, or to look the name up.
+    fn begin_packets(&mut self, context: &mut Context<'_>) {
         self.progressed_ns = context.now_ns;
+        let resolved = self.resolved.take();
         // Something newer may have been seen since it was resolved.
-        if context.versions.check(self.name.view(), resolved.version).is_err() {
-            let config = self.context.config.discovery_to_read();
-            let lookup = NameLookup::new(self.name.clone(), config, context.now_ns);
-            self.state = FileStage::LookingUp(Box::new(lookup));
-            return;
-        }
-        match self.begin(*resolved, &mut None) {
-            Ok(None) => {}
-            Ok(Some(report)) => self.finish(Ok(report)),
-            Err(error) => self.finish(Err(error)),
+        let is_current = |resolved: &Discovered| {
+            context.versions.check(self.name.view(), resolved.version).is_ok()
+        };
+        match resolved.filter(|resolved| is_current(resolved)) {
+            Some(resolved) => self.begin(*resolved, context),
+            None => {
+                let config = self.context.config.discovery_to_read();
+                let lookup = NameLookup::new(self.name.clone(), config, context.now_ns);
+                self.state = FileStage::LookingUp(Box::new(lookup));
+            }
         }
     }
 
@@ -133,6 +138,7 @@ impl<'a> FileJob<'a> {
 
     fn finish(&mut self, outcome: Result<FileReport, ClientError>) {
         self.state = FileStage::Done;
+        self.disk_stage = None;
         let path = &self.target.shown;
         match &outcome {
             Ok(report) => self.context.report(Event::FileDone { path, report }),
@@ -143,6 +149,13 @@ impl<'a> FileJob<'a> {
 
     /// Goes on with whatever the last event made possible.
     fn step(&mut self, context: &mut Context<'_>) {
+        self.step_packets(context);
+        while self.step_disk(context) {
+            self.step_packets(context);
+        }
+    }
+
+    fn step_packets(&mut self, context: &mut Context<'_>) {
         match &mut self.state {
             FileStage::Done => {}
             FileStage::LookingUp(lookup) => match lookup.poll_outcome() {
@@ -153,28 +166,29 @@ impl<'a> FileJob<'a> {
                 }
                 Some(Err(error)) => self.finish(Err(error.into())),
                 Some(Ok(discovered)) => {
-                    let mut speculative = lookup.take_speculative();
                     self.progressed_ns = context.now_ns;
-                    match self.begin(discovered, &mut speculative) {
-                        Ok(None) => self.trust_speculative(context),
-                        Ok(Some(report)) => self.finish(Ok(report)),
-                        Err(error) => self.finish(Err(error)),
-                    }
-                    if let Some(mut unused) = speculative {
-                        unused.abandon(context.flow);
-                    }
+                    self.begin(discovered, context);
                 }
             },
             FileStage::Reading(_) => self.step_reading(context),
         }
     }
 
-    /// Looks at the target, then begins to read. A report if there is nothing to do.
-    fn begin(
-        &mut self,
-        discovered: Discovered,
-        speculative: &mut Option<Box<Reader>>,
-    ) -> Result<Option<FileReport>, ClientError> {
+    /// Begins with a version: by a look at the target.
+    fn begin(&mut self, discovered: Discovered, context: &mut Context<'_>) {
+        match self.plan(&discovered) {
+            Ok(plan) => self.look_at_target(Box::new(Found { plan, discovered })),
+            Err(error) => self.fail(error, context),
+        }
+    }
+
+    /// Ends before anything is read.
+    fn fail(&mut self, error: ClientError, context: &mut Context<'_>) {
+        self.state.abandon(context.flow);
+        self.finish(Err(error));
+    }
+
+    fn plan(&mut self, discovered: &Discovered) -> Result<ObjectPlan, ClientError> {
         if discovered.metadata.is_directory() {
             let problem = ProtocolProblem::Kind { is_directory: true };
             return Err(ReadError::Protocol { name: self.name.clone(), problem }.into());
@@ -184,64 +198,7 @@ impl<'a> FileJob<'a> {
             return Err(error.into());
         }
         let is_insecure = discovered.trust == Trusted::Insecure;
-        let plan = ObjectPlan::new(&discovered.metadata, is_insecure)?;
-        match identical::look_at(&self.target, &self.context, &plan)? {
-            AtTarget::Nothing => self.begin_reading(plan, discovered, speculative).map(|()| None),
-            AtTarget::Kept => {
-                Ok(Some(untouched(FileOutcome::Kept, &discovered, plan.size.unwrap_or(0))))
-            }
-            AtTarget::Candidate(comparison) => {
-                self.state = FileStage::Done;
-                self.comparing = Some(Box::new(Comparing { comparison, plan, discovered }));
-                Ok(None)
-            }
-        }
-    }
-
-    /// Compares some of what stands at the target. True if there is more to compare.
-    fn compare(&mut self, now_ns: u64) -> bool {
-        let Some(mut comparing) = self.comparing.take() else { return false };
-        let Some(is_same) = comparing.comparison.step(&self.target) else {
-            self.comparing = Some(comparing);
-            return true;
-        };
-        let Comparing { comparison, plan, discovered } = *comparing;
-        self.progressed_ns = now_ns;
-        if is_same {
-            let size = plan.size.unwrap_or(0);
-            let outcome = comparison.take_over(&self.target, &self.context, &discovered);
-            self.finish(outcome.map(|outcome| untouched(outcome, &discovered, size)));
-        } else if let Err(error) = self.begin_reading(plan, discovered, &mut None) {
-            self.finish(Err(error));
-        }
-        false
-    }
-
-    fn begin_reading(
-        &mut self,
-        plan: ObjectPlan,
-        discovered: Discovered,
-        speculative: &mut Option<Box<Reader>>,
-    ) -> Result<(), ClientError> {
-        if self.last_version != Some(discovered.version) {
-            self.versions += 1;
-            self.gone_count = 0;
-            self.last_version = Some(discovered.version);
-        }
-        let size = plan.size;
-        let mut reading =
-            Reading::begin(&self.target, plan, discovered, self.context.config.fetch())?;
-        reading.go_on_with(speculative);
-        self.context.report(Event::FileStarted { path: &self.target.shown, size });
-        self.state = FileStage::Reading(Box::new(reading));
-        Ok(())
-    }
-
-    /// Trusts the data requested speculatively.
-    fn trust_speculative(&mut self, context: &mut Context<'_>) {
-        let FileStage::Reading(reading) = &mut self.state else { return };
-        reading.write(|reader, out| reader.trust(context, out));
-        self.step_reading(context);
+        Ok(ObjectPlan::new(&discovered.metadata, is_insecure)?)
     }
 
     fn step_reading(&mut self, context: &mut Context<'_>) {
@@ -264,15 +221,19 @@ impl<'a> FileJob<'a> {
             let (path, what) = (&*self.target.shown, &what[..]);
             self.context.report(Event::Refused { path, what, endpoint: None });
         }
-        if let Some(error) = reading.part.take_error() {
+        if let Some(error) = reading.writer.take_error() {
             return self.end_reading(error, context);
         }
         if let Some(error) = reading.reader.failure() {
             let error = error.clone();
             return self.on_failure(error, context);
         }
-        if reading.reader.is_finished() {
+        if reading.is_finished() {
             return self.complete(context);
+        }
+        if self.blocked_until_ns > 0 {
+            // It is the disk that makes no progress.
+            self.progressed_ns = context.now_ns;
         }
         let idle_ns = context.now_ns.saturating_sub(self.progressed_ns);
         if idle_ns >= nanoseconds(self.context.config.no_progress) {
@@ -282,107 +243,30 @@ impl<'a> FileJob<'a> {
         }
     }
 
-    /// Ends with an error; the part file stays for the next run if there is anything in it.
-    fn end_reading(&mut self, error: ClientError, context: &mut Context<'_>) {
-        if let FileStage::Reading(reading) = std::mem::replace(&mut self.state, FileStage::Done) {
-            let Reading { mut reader, part, .. } = *reading;
-            reader.abandon(context.flow);
-            if reader.verified().is_none_or(|verified| verified.count() == 0) {
-                part.discard();
-            }
-        }
-        self.finish(Err(error));
-    }
-
-    fn on_failure(&mut self, error: ReadError, context: &mut Context<'_>) {
-        let is_gone = matches!(error, ReadError::VersionGone { .. });
-        // Some forwarders swallow the refusal of an old version, so silence may mean the same.
-        let is_suspect = matches!(error, ReadError::TimeOut { .. });
-        if !is_gone && !is_suspect {
-            return self.end_reading(error.into(), context);
-        }
-        if self.versions >= VERSIONS_MAX {
-            let (name, versions) = (self.name.clone(), self.versions);
-            return self.end_reading(ClientError::KeepsChanging { name, versions }, context);
-        }
-        if let FileStage::Reading(reading) = &mut self.state {
-            reading.reader.abandon(context.flow);
-        }
-        if is_gone {
-            if self.has_gained() {
-                self.gone_count = 0;
-            }
-            if self.gone_count >= GONE_MAX {
-                return self.end_reading(error.into(), context);
-            }
-            // The first time, there is most likely a new one.
-            let random = context.flow.jitter().next_u64();
-            let pause_ns = GONE_PAUSES.pause_ns(self.gone_count, random);
-            self.paused_until_ns = context.now_ns.saturating_add(pause_ns);
-            self.gone_count += 1;
-        }
-        let mut config = self.context.config.discovery_to_read();
-        if is_suspect {
-            config.fetch.silence_ns /= SUSPICION_DIVISOR;
-            self.suspected = Some(error);
-        }
-        let lookup = Box::new(NameLookup::new(self.name.clone(), config, context.now_ns));
-        self.state = FileStage::LookingUp(lookup);
-    }
-
-    /// True if this reading verified anything that was not here before.
-    fn has_gained(&self) -> bool {
-        let FileStage::Reading(reading) = &self.state else { return false };
-        let verified = reading.reader.verified().map_or(0, |verified| verified.count());
-        verified > reading.reader.local_count()
-    }
-
-    fn complete(&mut self, context: &mut Context<'_>) {
-        let state = std::mem::replace(&mut self.state, FileStage::Done);
-        let FileStage::Reading(reading) = state else { return };
-        let (fetched_bytes, reused_bytes) = (reading.fetched_bytes(), reading.reused_bytes());
-        let Reading { mut reader, part, discovered, .. } = *reading;
-        reader.abandon(context.flow);
-        let size = reader.size().unwrap_or(fetched_bytes);
-        let options = self.context.options;
-        let report = FileReport {
-            outcome: FileOutcome::Fetched,
-            version: discovered.version,
-            size,
-            fetched_bytes,
-            reused_bytes,
-            sources: Vec::new(),
-        };
-        let sealed = part.seal(size, attributes(&discovered));
-        if sealed.is_ok() {
-            // Without its root a description proves no copy.
-            let discovered = reader.settled().unwrap_or(&discovered);
-            if discovered.metadata.root != ContentRoot::Pending {
-                self.context.keep(part.file(), discovered);
-            } else if let Some(copies) = &self.context.config.copies {
-                let path = self.target.shown.clone();
-                copies.postpone(self.name.clone(), discovered.version, path);
-            }
-        }
-        if self.context.is_batched && sealed.is_ok() {
-            self.whole = Some(part);
-            self.outcome = Some(Ok(report));
-            return;
-        }
-        let placement = Placement { is_exclusive: options.no_clobber, is_synced: options.sync };
-        self.finish(sealed.and_then(|()| part.place(placement)).map(|()| report));
-    }
-
     /// The whole file that the caller has to place, together with others.
     pub(crate) fn take_whole(&mut self) -> Option<PartFile> {
         self.whole.take()
     }
-}
 
-/// The report of a file that is left as it is.
-fn untouched(outcome: FileOutcome, discovered: &Discovered, size: u64) -> FileReport {
-    let (version, sources) = (discovered.version, Vec::new());
-    FileReport { outcome, version, size, fetched_bytes: 0, reused_bytes: 0, sources }
+    /// Checks what is on the disk, and says whether content may be asked for.
+    fn prepare_request(&mut self, context: &mut Context<'_>) -> bool {
+        let FileStage::Reading(reading) = &mut self.state else { return true };
+        if reading.wants_local() {
+            if let Err(error) = reading.check_local_units(context.now_ns) {
+                self.end_reading(error, context);
+                return false;
+            }
+            self.step(context);
+        }
+        let FileStage::Reading(reading) = &self.state else { return true };
+        let has_room = reading.writer.has_room();
+        if self.blocked_until_ns > 0 {
+            self.progressed_ns = context.now_ns;
+        }
+        let blocked_until_ns = context.now_ns.saturating_add(BLOCKED_PAUSE_NS);
+        self.blocked_until_ns = if has_room { 0 } else { blocked_until_ns };
+        has_room
+    }
 }
 
 impl Job for FileJob<'_> {
@@ -413,17 +297,10 @@ impl Job for FileJob<'_> {
             return None;
         }
         self.paused_until_ns = 0;
-        self.begin_resolved(context);
-        if self.compare(context.now_ns) {
-            return None;
-        }
-        if let FileStage::Reading(reading) = &mut self.state
-            && reading.reader.wants_local()
+        self.step(context);
+        if self.prepare_request(context)
+            && let Some(request) = self.state.poll_request(context)
         {
-            reading.look_at_local_units(context.now_ns);
-            self.step(context);
-        }
-        if let Some(request) = self.state.poll_request(context) {
             return Some(request);
         }
         // The network has enough to do; now there is time for what came.
@@ -434,20 +311,22 @@ impl Job for FileJob<'_> {
         let now_ns = context.now_ns;
         reading.write(|reader, out| reader.settle(now_ns, out));
         self.step(context);
-        self.state.poll_request(context)
+        if self.blocked_until_ns > 0 { None } else { self.state.poll_request(context) }
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        if self.comparing.is_some() || self.resolved.is_some() {
+        if self.disk_stage.as_mut().is_some_and(DiskStage::is_ready) {
             return Some(0);
+        }
+        if let FileStage::Reading(reading) = &mut self.state {
+            if reading.wants_local() || reading.reader.has_buffered_spans() {
+                return Some(0);
+            }
+            let at_ns = reading.reader.poll_deadline(flow)?;
+            return Some(at_ns.max(self.blocked_until_ns));
         }
         match &self.state {
             FileStage::LookingUp(_) if self.paused_until_ns > 0 => Some(self.paused_until_ns),
-            FileStage::Reading(reading)
-                if reading.reader.wants_local() || reading.reader.has_buffered_spans() =>
-            {
-                Some(0)
-            }
             _ => self.state.poll_deadline(flow),
         }
     }

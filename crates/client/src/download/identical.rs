@@ -7,10 +7,11 @@ use byname_transfer::discovery::Discovered;
 use byname_transfer::reader::ObjectPlan;
 use rustix::fs::FileType;
 
-use crate::download::context::{FileContext, attributes, listed_attributes};
-use crate::download::local_dir::LocalDir;
-use crate::download::part_file::{Target, os_name, set_attributes};
-use crate::download::progress::{Event, FileOutcome, FileReport};
+use crate::download::context::{DownloadOptions, attributes, listed_attributes};
+use crate::download::copies::Copies;
+use crate::download::part_file::{Attributes, Target, set_attributes};
+use crate::download::progress::{FileOutcome, FileReport};
+use crate::download::reading::Prepared;
 use crate::error::ClientError;
 use crate::lookup::listing::ListedEntry;
 
@@ -19,37 +20,46 @@ const SLICE_BYTES: usize = 1 << 20;
 
 /// Findings at the target.
 pub(crate) enum AtTarget {
-    /// Nothing that counts.
-    Nothing,
     /// Something that shall not be replaced.
     Kept,
     /// A file of the right size: it may be the version itself.
     Candidate(Box<Comparison>),
+    /// Nothing that counts: the part file is open.
+    Nothing(Prepared),
 }
 
-/// Looks at the target, without reading it.
+/// Looks at the target, without reading it, and opens the part file if that is needed.
 pub(crate) fn look_at(
     target: &Target,
-    context: &FileContext<'_>,
+    options: DownloadOptions,
     plan: &ObjectPlan,
 ) -> Result<AtTarget, ClientError> {
-    let Some(stat) = target.stat()? else { return Ok(AtTarget::Nothing) };
-    if context.options.no_clobber {
-        return Ok(AtTarget::Kept);
+    match candidate_at(target, options, plan)? {
+        Some(found) => Ok(found),
+        None => Prepared::open(target, plan).map(AtTarget::Nothing),
     }
-    let (Some(root), Some(size)) = (plan.root(), plan.size) else { return Ok(AtTarget::Nothing) };
-    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    if !is_file || u64::try_from(stat.st_size) != Ok(size) {
-        return Ok(AtTarget::Nothing);
-    }
-    // A target that cannot be read may still be replaced.
-    Ok(match target.open() {
-        Ok(file) => AtTarget::Candidate(Box::new(Comparison::new(file, size, root))),
-        Err(_) => AtTarget::Nothing,
-    })
 }
 
-/// Comparison of a file with a version, a slice at a time: a file of gigabytes holds up nobody.
+fn candidate_at(
+    target: &Target,
+    options: DownloadOptions,
+    plan: &ObjectPlan,
+) -> Result<Option<AtTarget>, ClientError> {
+    let Some(stat) = target.stat()? else { return Ok(None) };
+    if options.no_clobber {
+        return Ok(Some(AtTarget::Kept));
+    }
+    let (Some(root), Some(size)) = (plan.root(), plan.size) else { return Ok(None) };
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if !is_file || u64::try_from(stat.st_size) != Ok(size) {
+        return Ok(None);
+    }
+    // A target that cannot be read may still be replaced.
+    let comparison = target.open().ok().map(|file| Comparison::new(file, size, root));
+    Ok(comparison.map(|comparison| AtTarget::Candidate(Box::new(comparison))))
+}
+
+/// Comparison of a file with a version, a slice at a time: its caller can stop it.
 pub(crate) struct Comparison {
     file: File,
     root: Hash,
@@ -85,59 +95,79 @@ impl Comparison {
     pub(crate) fn take_over(
         &self,
         target: &Target,
-        context: &FileContext<'_>,
+        copies: Option<&Copies>,
         discovered: &Discovered,
-    ) -> Result<FileOutcome, ClientError> {
+    ) -> Result<(), ClientError> {
         let set = set_attributes(&self.file, attributes(discovered));
         set.map_err(|error| target.error(error))?;
-        context.keep(&self.file, discovered);
-        Ok(FileOutcome::Identical)
+        if let Some(copies) = copies {
+            copies.keep_file(&self.file, discovered);
+        }
+        Ok(())
     }
 }
 
-/// Report of a file that need not be fetched, because of what stands in its place; decided
-/// without asking anybody.
-pub(crate) fn report_at(
-    context: &FileContext<'_>,
-    local: &LocalDir,
-    listed: &ListedEntry<'_>,
-) -> Option<FileReport> {
-    let details = listed.details.filter(|_| !local.is_new)?;
-    let version = details.version?;
-    let (root, size) = (version.root?, details.size?);
-    let target = local.file(os_name(details.name));
-    let stat = target.stat().ok().flatten()?;
-    let outcome = if context.options.no_clobber {
-        FileOutcome::Kept
-    } else {
+/// What a manifest says of a file that may stand in its place already.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
+    pub(crate) version: u64,
+    pub(crate) root: [u8; 32],
+    pub(crate) size: u64,
+    pub(crate) attributes: Attributes,
+}
+
+impl Expected {
+    /// `None` if it says too little.
+    pub(crate) fn new(listed: &ListedEntry<'_>) -> Option<Self> {
+        let details = listed.details?;
+        let version = details.version?;
+        let (root, size) = (version.root?, details.size?);
+        let attributes = listed_attributes(listed);
+        Some(Expected { version: version.number, root, size, attributes })
+    }
+
+    /// Outcome of a file that need not be fetched, because of what stands in its place; decided
+    /// without asking anybody.
+    pub(crate) fn outcome_at(
+        &self,
+        target: &Target,
+        options: DownloadOptions,
+    ) -> Option<FileOutcome> {
+        let stat = target.stat().ok().flatten()?;
+        if options.no_clobber {
+            return Some(FileOutcome::Kept);
+        }
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
         let mtime_ns = u64::try_from(stat.st_mtime).ok().and_then(|seconds| {
             seconds.checked_mul(1_000_000_000)?.checked_add(stat.st_mtime_nsec)
         });
-        if !is_file || u64::try_from(stat.st_size) != Ok(size) || mtime_ns != details.mtime_ns {
+        let is_size = u64::try_from(stat.st_size) == Ok(self.size);
+        if !is_file || !is_size || mtime_ns != self.attributes.mtime_ns {
             return None;
         }
-        if context.options.checksum {
+        if options.checksum {
             // Larger ones are compared by a job of their own.
-            let is_small = size <= SLICE_BYTES as u64;
+            let is_small = self.size <= SLICE_BYTES as u64;
             let file = is_small.then(|| target.open().ok()).flatten()?;
-            let mut comparison = Comparison::new(file, size, Hash(root));
-            let is_same = std::iter::from_fn(|| Some(comparison.step(&target))).flatten().next()?;
+            let mut comparison = Comparison::new(file, self.size, Hash(self.root));
+            let is_same = std::iter::from_fn(|| Some(comparison.step(target))).flatten().next()?;
             is_same.then_some(())?;
         }
-        if stat.st_mode & 0o777 != u32::from(details.mode) & 0o777 {
-            set_attributes(&target.open().ok()?, listed_attributes(listed)).ok()?;
+        let mode = u32::from(self.attributes.mode.unwrap_or(0));
+        if stat.st_mode & 0o777 != mode & 0o777 {
+            set_attributes(&target.open().ok()?, self.attributes).ok()?;
         }
-        FileOutcome::Identical
-    };
-    let report = FileReport {
-        outcome,
-        version: version.number,
-        size,
-        fetched_bytes: 0,
-        reused_bytes: 0,
-        sources: Vec::new(),
-    };
-    context.report(Event::FileDone { path: &target.shown, report: &report });
-    Some(report)
+        Some(FileOutcome::Identical)
+    }
+
+    /// Report of a file that is left as it is.
+    pub(crate) fn untouched(&self, outcome: FileOutcome) -> FileReport {
+        untouched(outcome, self.version, self.size)
+    }
+}
+
+/// Report of a file that is left as it is.
+pub(crate) fn untouched(outcome: FileOutcome, version: u64, size: u64) -> FileReport {
+    let (fetched_bytes, reused_bytes, sources) = (0, 0, Vec::new());
+    FileReport { outcome, version, size, fetched_bytes, reused_bytes, sources }
 }

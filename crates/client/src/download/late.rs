@@ -11,6 +11,7 @@ use byname_transfer::request::{Context, Request};
 
 use crate::config::ClientConfig;
 use crate::download::copies::{Copies, Late};
+use crate::download::disk_queue::DiskAccess;
 use crate::engine::job::Job;
 use crate::lookup::name::LookupJob;
 
@@ -20,6 +21,7 @@ const PATIENCE_NS: u64 = 10_000_000_000;
 /// The job: looks their names up once more, one after the other. Done when none is left.
 pub(crate) struct LateCopies {
     copies: Arc<Copies>,
+    disk: DiskAccess,
     config: DiscoveryConfig,
     waiting: VecDeque<Late>,
     current: Option<(Late, LookupJob)>,
@@ -27,17 +29,21 @@ pub(crate) struct LateCopies {
 
 impl LateCopies {
     /// `None` if there is nothing to look up.
-    pub(crate) fn new(config: &ClientConfig) -> Option<Self> {
+    pub(crate) fn new(config: &ClientConfig, disk: &DiskAccess) -> Option<Self> {
         let copies = Arc::clone(config.copies.as_ref()?);
         let waiting = VecDeque::from(copies.take_late());
         let config = DiscoveryConfig { root_pending_ns: PATIENCE_NS, ..config.discovery() };
-        (!waiting.is_empty()).then_some(LateCopies { copies, config, waiting, current: None })
+        let (disk, current) = (disk.clone(), None);
+        (!waiting.is_empty()).then_some(LateCopies { copies, disk, config, waiting, current })
     }
 
     fn step(&mut self, flow: &mut Flow) {
         if let Some((late, mut job)) = self.current.take_if(|(_, job)| job.is_done()) {
             job.abandon(flow);
-            self.copies.keep_late(&late, job.into_outcome().as_ref().ok());
+            let copies = Arc::clone(&self.copies);
+            let found = job.into_outcome().ok();
+            let disk = self.disk.queue(&late.path);
+            disk.post(move |_| copies.keep_late(&late, found.as_ref()));
         }
     }
 }

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -22,7 +22,7 @@ const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOE
 /// An open directory.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalDir {
-    fd: Rc<OwnedFd>,
+    fd: Arc<OwnedFd>,
     /// For messages.
     pub(crate) shown: PathBuf,
     /// It was made by this run, so nothing can be in it.
@@ -37,7 +37,7 @@ impl LocalDir {
         let fd = rustix::fs::open(path, FLAGS, Mode::empty())
             .map_err(|error| disk_error(path, error))?;
         let (shown, disk) = (path.to_owned(), disk.clone());
-        Ok(LocalDir { fd: Rc::new(fd), shown, is_new: false, disk })
+        Ok(LocalDir { fd: Arc::new(fd), shown, is_new: false, disk })
     }
 
     /// A directory in this one, made if it is missing.
@@ -51,7 +51,7 @@ impl LocalDir {
         };
         let flags = FLAGS.union(OFlags::NOFOLLOW);
         match rustix::fs::openat(&*self.fd, name, flags, Mode::empty()) {
-            Ok(fd) => Ok(LocalDir { fd: Rc::new(fd), shown, is_new, disk: self.disk.clone() }),
+            Ok(fd) => Ok(LocalDir { fd: Arc::new(fd), shown, is_new, disk: self.disk.clone() }),
             Err(Errno::LOOP | Errno::NOTDIR) => {
                 let obstacle = "something that is no directory (a symbolic link is not followed)";
                 Err(ClientError::InTheWay { path: shown, obstacle })
@@ -68,7 +68,7 @@ impl LocalDir {
     /// A file in this directory.
     pub(crate) fn file(&self, name: &OsStr) -> Target {
         Target {
-            directory: Rc::clone(&self.fd),
+            directory: Arc::clone(&self.fd),
             name: name.to_owned(),
             shown: self.shown.join(name),
             disk: self.disk.clone(),

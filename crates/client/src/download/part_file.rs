@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use byname_security::tree::{Hash, UNIT_BYTES};
 use byname_transfer::verify::UnitSet;
@@ -37,7 +37,7 @@ const STRIDE_BYTES: u64 = 32 << 20;
 /// Where a file goes: an open directory, and a name in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    pub(crate) directory: Rc<OwnedFd>,
+    pub(crate) directory: Arc<OwnedFd>,
     pub(crate) name: OsString,
     /// For messages.
     pub(crate) shown: PathBuf,
@@ -59,7 +59,7 @@ impl Target {
         let directory = rustix::fs::open(parent, flags, Mode::empty())
             .map_err(|error| disk_error(parent, error))?;
         let target = Target {
-            directory: Rc::new(directory),
+            directory: Arc::new(directory),
             name: name.to_owned(),
             shown: path.to_owned(),
             disk: disk.clone(),
@@ -138,7 +138,6 @@ pub(crate) struct PartFile {
     size: u64,
     /// Up to where there is place on the disk; the size if nothing more is to be done.
     placed_bytes: u64,
-    error: Option<io::Error>,
 }
 
 impl PartFile {
@@ -171,7 +170,7 @@ impl PartFile {
             check_own(&opened, &shown)?;
             let size_known = size.unwrap_or(0);
             let placed_bytes = if size_known > PREALLOCATED_ABOVE { 0 } else { size_known };
-            let part = PartFile { target, name, file, size: size_known, placed_bytes, error: None };
+            let part = PartFile { target, name, file, size: size_known, placed_bytes };
             part.prepare(size).map_err(|error| disk_error(&shown, error))?;
             return Ok(part);
         }
@@ -207,16 +206,14 @@ impl PartFile {
         claimed
     }
 
-    /// Writes verified bytes. After an error nothing more is written and the error is kept.
-    pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
-        if self.error.is_none() {
-            let end = offset.saturating_add(bytes.len() as u64);
-            if self.placed_bytes < end.min(self.size) {
-                self.make_place(end);
-            }
-            let Target { disk, shown, .. } = &self.target;
-            self.error = disk.write_all_at(&self.file, shown, bytes, offset).err();
+    /// Writes verified bytes.
+    pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let end = offset.saturating_add(bytes.len() as u64);
+        if self.placed_bytes < end.min(self.size) {
+            self.make_place(end);
         }
+        let Target { disk, shown, .. } = &self.target;
+        disk.write_all_at(&self.file, shown, bytes, offset)
     }
 
     /// Reserves the next strides of the file, so far that `end` lies in them. What is reserved
@@ -228,12 +225,6 @@ impl PartFile {
         let placed = rustix::fs::fallocate(&self.file, flags, start, end - start);
         // Not all file systems can; a disk that is full is reported by the writing itself.
         self.placed_bytes = if placed.is_ok() { end } else { self.size };
-    }
-
-    /// The error that ended the writing.
-    pub(crate) fn take_error(&mut self) -> Option<ClientError> {
-        let source = self.error.take()?;
-        Some(ClientError::LocalDisk { path: self.target.shown.clone(), source })
     }
 
     /// Removes the file: nothing in it is worth keeping.
@@ -397,9 +388,8 @@ mod tests {
         let size = 3 * STRIDE_BYTES + 100;
         let mut part = PartFile::open(target.clone(), Some(size)).expect("a file");
         let unit = [7; UNIT_BYTES];
-        part.write(STRIDE_BYTES + UNIT_BYTES as u64, &unit);
-        part.write(0, &unit);
-        assert!(part.take_error().is_none());
+        part.write(STRIDE_BYTES + UNIT_BYTES as u64, &unit).expect("it is written");
+        part.write(0, &unit).expect("it is written");
         drop(part);
         let part = PartFile::open(target, Some(size)).expect("the same file");
         let claimed: Vec<u64> = part.claimed_units(size).iter().collect();

@@ -26,7 +26,7 @@ pub enum Event<'a> {
         /// Its size, if announced.
         size: Option<u64>,
     },
-    /// So many more bytes were verified and written.
+    /// So many more bytes were verified; they are written, or are about to be.
     Fetched {
         /// Bytes.
         bytes: u64,

@@ -6,6 +6,7 @@
 //! in which little has changed only that little travels.
 
 use std::fs::File;
+use std::sync::Arc;
 
 use byname_security::tree::UNIT_BYTES;
 use byname_transfer::discovery::Discovered;
@@ -14,7 +15,9 @@ use byname_transfer::naming::Part;
 use byname_transfer::reader::{ObjectPlan, Reader, Refused, Selection};
 use byname_transfer::verify::{Output, UnitSet};
 
-use crate::download::part_file::{PartFile, Target, read_unit};
+use crate::download::disk_queue::{DiskQueue, DiskTask};
+use crate::download::part_file::{PartFile, Target};
+use crate::download::part_writer::{LocalOrigin, LocalUnits, PartWriter};
 use crate::error::ClientError;
 use crate::lookup::stage::HasReader;
 
@@ -27,20 +30,49 @@ const TRIALS_PER_HIT: u64 = 16;
 
 pub(crate) struct Reading {
     pub(crate) reader: Reader,
-    pub(crate) part: PartFile,
+    pub(crate) writer: PartWriter,
     pub(crate) discovered: Discovered,
     older: Option<Older>,
     /// Units that an earlier run may have left in the part file.
     claimed: UnitSet,
+    local: LocalReading,
     written_bytes: u64,
     reported_bytes: u64,
     reported_units: u64,
 }
 
+/// State of the units that are on the disk.
+enum LocalReading {
+    /// Memory for the next.
+    Idle(LocalUnits),
+    Reading(DiskTask<LocalUnits>),
+    /// Read, and taken up to this place.
+    Read(LocalUnits, usize),
+}
+
 /// The version that is to be replaced.
 struct Older {
-    file: File,
+    file: Arc<File>,
     trials: u64,
+}
+
+/// A part file that is open, and what there is on the disk of the version to be read.
+pub(crate) struct Prepared {
+    part: PartFile,
+    claimed: UnitSet,
+    older: Option<(File, u64)>,
+}
+
+impl Prepared {
+    /// Opens the part file, and looks for what may be of use.
+    pub(crate) fn open(target: &Target, plan: &ObjectPlan) -> Result<Self, ClientError> {
+        let part = PartFile::open(target.clone(), plan.size)?;
+        let (claimed, older) = match plan.tree() {
+            Some((size, _)) => (part.claimed_units(size), older_version(target, size)),
+            None => (UnitSet::default(), None),
+        };
+        Ok(Prepared { part, claimed, older })
+    }
 }
 
 impl HasReader for Reading {
@@ -51,20 +83,17 @@ impl HasReader for Reading {
 
 impl Reading {
     pub(crate) fn begin(
-        target: &Target,
-        plan: ObjectPlan,
-        discovered: Discovered,
+        prepared: Prepared,
+        (plan, discovered): (ObjectPlan, Discovered),
+        disk: DiskQueue,
         config: FetchConfig,
-    ) -> Result<Self, ClientError> {
-        let part = PartFile::open(target.clone(), plan.size)?;
-        let (mut older, mut claimed) = (None, UnitSet::default());
+    ) -> Self {
+        let Prepared { part, claimed, older } = prepared;
         let selection = match plan.tree() {
-            Some((size, _)) => {
-                claimed = part.claimed_units(size);
+            Some(_) => {
                 let mut there = claimed.clone();
-                if let Some((file, units)) = older_version(target, size) {
-                    there.insert_run(0..units);
-                    older = Some(Older { file, trials: 0 });
+                if let Some((_, units)) = &older {
+                    there.insert_run(0..*units);
                 }
                 Selection::Resume(there)
             }
@@ -72,20 +101,20 @@ impl Reading {
         };
         let mut reader = Reader::new(plan, selection, config);
         reader.buffer_spans();
-        let (written_bytes, reported_bytes, reported_units) = (0, 0, 0);
-        Ok(Reading {
+        Reading {
             reader,
-            part,
+            writer: PartWriter::new(part, disk),
             discovered,
-            older,
+            older: older.map(|(file, _)| Older { file: Arc::new(file), trials: 0 }),
             claimed,
-            written_bytes,
-            reported_bytes,
-            reported_units,
-        })
+            local: LocalReading::Idle(LocalUnits::default()),
+            written_bytes: 0,
+            reported_bytes: 0,
+            reported_units: 0,
+        }
     }
 
-    /// Goes on with a reader that has asked ahead for the same, if nothing is here yet. What it
+    /// Goes on with a speculative reader of the same, if nothing is here yet. What it
     /// could not get while the certificate was waited for is worth another attempt.
     pub(crate) fn go_on_with(&mut self, speculative: &mut Option<Box<Reader>>) {
         if !self.reader.wants_local()
@@ -98,13 +127,18 @@ impl Reading {
         }
     }
 
-    /// Lets the reader hand out what is verified; it is written at once.
+    /// Lets the reader hand out what is verified, which goes to the disk.
     pub(crate) fn write<R>(&mut self, act: impl FnOnce(&mut Reader, &mut Output<'_>) -> R) -> R {
-        let Reading { reader, part, written_bytes, .. } = self;
+        let Reading { reader, writer, written_bytes, .. } = self;
         act(reader, &mut |offset, bytes| {
-            part.write(offset, bytes);
+            writer.write(offset, bytes);
             *written_bytes += bytes.len() as u64;
         })
+    }
+
+    /// True when everything is verified and handed to the disk.
+    pub(crate) fn is_finished(&self) -> bool {
+        matches!(self.local, LocalReading::Idle(_)) && self.reader.is_finished()
     }
 
     /// Bytes that came from the network.
@@ -136,30 +170,79 @@ impl Reading {
         self.reader.poll_refused().map(|refused| in_words(&refused))
     }
 
-    /// Checks some of what is on the disk.
-    pub(crate) fn look_at_local_units(&mut self, now_ns: u64) {
-        let mut buffer = [0; UNIT_BYTES];
+    /// True if [`check_local_units`](Reading::check_local_units) has something to do.
+    pub(crate) fn wants_local(&mut self) -> bool {
+        match &mut self.local {
+            LocalReading::Idle(_) => self.reader.wants_local(),
+            LocalReading::Reading(task) => task.is_ready(),
+            LocalReading::Read(..) => self.reader.takes_local(),
+        }
+    }
+
+    /// Checks some of what is on the disk, or has it read.
+    pub(crate) fn check_local_units(&mut self, now_ns: u64) -> Result<(), ClientError> {
+        let idle = LocalReading::Idle(LocalUnits::default());
+        let mut local = std::mem::replace(&mut self.local, idle);
+        if let LocalReading::Idle(units) = local {
+            local = self.read_local_units(units);
+        }
+        if let LocalReading::Reading(task) = &mut local
+            && let Some(units) = task.take()
+        {
+            local = LocalReading::Read(units?, 0);
+        }
+        if let LocalReading::Read(units, place) = local {
+            local = self.take_local_units(units, place, now_ns);
+        }
+        self.local = local;
+        Ok(())
+    }
+
+    /// Has the next units read.
+    fn read_local_units(&mut self, mut units: LocalUnits) -> LocalReading {
+        self.give_up_older();
+        units.clear();
+        units.older = self.older.as_ref().map(|older| Arc::clone(&older.file));
         let size = self.reader.size().unwrap_or(0);
         for _ in 0..LOCAL_BURST {
-            let Some(unit) = self.reader.poll_local() else { return };
+            let Some(unit) = self.reader.poll_local() else { break };
             let left = size.saturating_sub(unit * UNIT_BYTES as u64);
-            let length = usize::try_from(left).unwrap_or(UNIT_BYTES).min(UNIT_BYTES);
-            let room = &mut buffer[..length];
-            if self.claimed.contains(unit) {
-                let bytes = read_unit(self.part.target(), self.part.file(), unit, room);
-                self.reader.handle_local(unit, bytes, now_ns);
-                continue;
-            }
-            self.give_up_older();
-            let bytes = match &mut self.older {
+            let origin = match &mut self.older {
+                _ if self.claimed.contains(unit) => LocalOrigin::Part,
                 Some(older) => {
                     older.trials += 1;
-                    read_unit(self.part.target(), &older.file, unit, room)
+                    LocalOrigin::Older
                 }
-                None => &[],
+                None => LocalOrigin::Nowhere,
             };
-            self.write(|reader, out| reader.handle_candidate(unit, bytes, now_ns, out));
+            units.push(unit, usize::try_from(left).unwrap_or(UNIT_BYTES), origin);
         }
+        match units.is_empty() {
+            true => LocalReading::Idle(units),
+            false => LocalReading::Reading(self.writer.read(units)),
+        }
+    }
+
+    /// Checks what was read, as far as there is room for what cannot be checked yet.
+    fn take_local_units(
+        &mut self,
+        units: LocalUnits,
+        mut place: usize,
+        now_ns: u64,
+    ) -> LocalReading {
+        while self.reader.takes_local() {
+            let Some((unit, origin, bytes)) = units.get(place) else {
+                return LocalReading::Idle(units);
+            };
+            match origin {
+                LocalOrigin::Part => self.reader.handle_local(unit, bytes, now_ns),
+                LocalOrigin::Older | LocalOrigin::Nowhere => {
+                    self.write(|reader, out| reader.handle_candidate(unit, bytes, now_ns, out));
+                }
+            }
+            place += 1;
+        }
+        LocalReading::Read(units, place)
     }
 
     /// A version that has next to nothing in common with the new one is not read to its end.

@@ -8,6 +8,8 @@
 //! Invariants: a file is put in place only if it hashes to the root that the manifest proves; what
 //! cannot be had this way is left over for an ordinary download, which reports why.
 
+mod at_disk;
+
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -19,10 +21,13 @@ use byname_transfer::flow::Flow;
 use byname_transfer::numbers::SEGMENT_BYTES_MAX;
 use byname_transfer::request::{Context, Request};
 
-use crate::download::context::{FileContext, listed_attributes};
+use crate::download::context::FileContext;
+use crate::download::disk_queue::DiskTask;
+use crate::download::identical::Expected;
 use crate::download::local_dir::LocalDir;
-use crate::download::part_file::{Attributes, is_part_name, os_name};
+use crate::download::part_file::{is_part_name, os_name};
 use crate::download::progress::{Event, FileOutcome, FileReport};
+use crate::download::small_files::at_disk::{Looked, NewFile, SmallFilesDisk};
 use crate::engine::job::Job;
 use crate::error::ClientError;
 use crate::lookup::listing::ListedEntry;
@@ -36,35 +41,27 @@ const REFUSED_RETRY_NS: u64 = 20_000_000;
 /// A small file, as the manifest describes it.
 #[derive(Debug)]
 pub(crate) struct SmallFile {
-    pub(crate) name: Box<[u8]>,
-    pub(crate) version: u64,
-    pub(crate) size: u64,
-    pub(crate) root: [u8; 32],
-    pub(crate) attributes: Attributes,
-    pub(crate) state: SmallFileState,
+    name: Box<[u8]>,
+    expected: Expected,
+    state: SmallFileState,
 }
 
 impl SmallFile {
     /// A file that is small.
     pub(crate) fn new(listed: &ListedEntry<'_>) -> Option<Self> {
-        let details = listed.details?;
-        let version = details.version?;
-        Some(SmallFile {
-            name: details.name.into(),
-            version: version.number,
-            size: details.size?,
-            root: version.root?,
-            attributes: listed_attributes(listed),
-            state: SmallFileState::Open { refusals: 0 },
-        })
+        let expected = Expected::new(listed)?;
+        let state = SmallFileState::Open { refusals: 0 };
+        Some(SmallFile { name: listed.entry.name.into(), expected, state })
     }
 }
 
 /// State of a small file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SmallFileState {
+enum SmallFileState {
     /// Not there yet; so many packets were no good.
     Open { refusals: u8 },
+    /// Verified, and on its way to the disk.
+    Writing,
     /// Settled: in place, failed, or left over.
     Settled,
 }
@@ -87,6 +84,9 @@ pub(crate) struct SmallFiles<'a> {
     context: Rc<FileContext<'a>>,
     directory: Name,
     local: LocalDir,
+    disk: SmallFilesDisk,
+    /// Files that stand there are looked at first.
+    looking: Option<DiskTask<Looked>>,
     /// Sorted by name.
     items: Vec<SmallFile>,
     open_count: usize,
@@ -108,23 +108,70 @@ impl<'a> SmallFiles<'a> {
         local: LocalDir,
         items: Vec<SmallFile>,
     ) -> Self {
-        let last = (items.len() as u64).saturating_sub(1);
-        let fetch = Fetch::new(SegmentRuns::up_to(last), Some(last), context.config.fetch());
-        for item in &items {
-            let path = local.shown.join(os_name(&item.name));
-            context.report(Event::FileStarted { path: &path, size: Some(item.size) });
-        }
-        SmallFiles {
+        let disk = SmallFilesDisk::new(context.disk.queue(&local.shown));
+        let fetch = Fetch::new(SegmentRuns::up_to(0), Some(0), context.config.fetch());
+        let mut job = SmallFiles {
             context,
             directory,
             local,
-            open_count: items.len(),
-            items,
+            disk,
+            looking: None,
+            items: Vec::new(),
+            open_count: 0,
             fetch,
             was_heard: false,
             done: Vec::new(),
             left_over: Vec::new(),
             failed: Vec::new(),
+        };
+        if job.local.is_new {
+            job.begin(items);
+        } else {
+            job.looking = Some(job.disk.look(&job.local, items, job.context.options));
+            job.step();
+        }
+        job
+    }
+
+    /// Begins to fetch.
+    fn begin(&mut self, items: Vec<SmallFile>) {
+        let last = (items.len() as u64).saturating_sub(1);
+        self.fetch = Fetch::new(SegmentRuns::up_to(last), Some(last), self.context.config.fetch());
+        for item in &items {
+            let path = self.local.shown.join(os_name(&item.name));
+            self.context.report(Event::FileStarted { path: &path, size: Some(item.expected.size) });
+        }
+        self.open_count = items.len();
+        self.items = items;
+    }
+
+    /// Goes on with what the disk has done.
+    fn step(&mut self) {
+        if let Some(looked) = self.looking.as_mut().and_then(DiskTask::take) {
+            self.looking = None;
+            self.take_looked(looked);
+        }
+        for (place, placed) in self.disk.take_placed() {
+            self.take_placed(place, placed);
+        }
+    }
+
+    fn take_looked(&mut self, looked: Result<Looked, ClientError>) {
+        let Looked { missing, untouched } = match looked {
+            Ok(looked) => looked,
+            Err(error) => {
+                let path = self.local.shown.clone();
+                self.context.report(Event::FileFailed { path: &path, error: &error });
+                return self.failed.push((path, error));
+            }
+        };
+        for (name, report) in untouched {
+            let path = self.local.shown.join(os_name(&name));
+            self.context.report(Event::FileDone { path: &path, report: &report });
+            self.done.push(report);
+        }
+        if !missing.is_empty() {
+            self.begin(missing);
         }
     }
 
@@ -146,7 +193,7 @@ impl<'a> SmallFiles<'a> {
         let version = components.next()?.version()?;
         let segment = components.next()?.segment()?;
         let place = self.items.binary_search_by(|item| (*item.name).cmp(file.value)).ok()?;
-        (segment == 0 && version == self.items[place].version).then_some(place)
+        (segment == 0 && version == self.items[place].expected.version).then_some(place)
     }
 
     /// Ends what is done for a file; false if that was so already.
@@ -166,14 +213,15 @@ impl<'a> SmallFiles<'a> {
     fn take(&mut self, place: usize, data: &Data<'_>, context: &mut Context<'_>) {
         // Something newer may have been seen since the manifest was read.
         let (name, _, _) = self.file(place);
-        let is_old = context.versions.check(name.view(), self.items[place].version).is_err();
+        let is_old =
+            context.versions.check(name.view(), self.items[place].expected.version).is_err();
         if is_old || data.meta.content_type == ContentType::NACK {
             return self.leave_over(place);
         }
         let item = &mut self.items[place];
         let SmallFileState::Open { refusals } = &mut item.state else { return };
-        let is_verified = data.content.len() as u64 == item.size
-            && *Hash::of(data.content).as_bytes() == item.root;
+        let is_verified = data.content.len() as u64 == item.expected.size
+            && *Hash::of(data.content).as_bytes() == item.expected.root;
         if is_verified {
             return self.put(place, data.content);
         }
@@ -187,19 +235,27 @@ impl<'a> SmallFiles<'a> {
     }
 
     fn put(&mut self, place: usize, content: &[u8]) {
-        let item = &self.items[place];
+        let item = &mut self.items[place];
+        item.state = SmallFileState::Writing;
+        let attributes = item.expected.attributes;
         let is_exclusive = self.context.options.no_clobber;
-        let placed = self.local.put(os_name(&item.name), content, item.attributes, is_exclusive);
-        let bytes = content.len() as u64;
-        self.context.report(Event::Fetched { bytes });
+        let file = NewFile { name: &item.name, content, attributes, is_exclusive };
+        self.disk.put(&self.local, place, file);
+        self.context.report(Event::Fetched { bytes: content.len() as u64 });
+        self.step();
+    }
+
+    /// A file has its name, or cannot have it.
+    fn take_placed(&mut self, place: usize, placed: Result<bool, ClientError>) {
+        let item = &self.items[place];
         let path = self.local.shown.join(os_name(&item.name));
         match placed {
             Ok(true) => {
                 let report = FileReport {
                     outcome: FileOutcome::Fetched,
-                    version: item.version,
-                    size: item.size,
-                    fetched_bytes: bytes,
+                    version: item.expected.version,
+                    size: item.expected.size,
+                    fetched_bytes: item.expected.size,
                     reused_bytes: 0,
                     sources: Vec::new(),
                 };
@@ -224,7 +280,7 @@ impl<'a> SmallFiles<'a> {
         let Some(failure) = self.fetch.failure() else { return };
         self.fetch.abandon(context.flow);
         for place in 0..self.items.len() {
-            if self.items[place].state == SmallFileState::Settled {
+            if !matches!(self.items[place].state, SmallFileState::Open { .. }) {
                 continue;
             }
             let name = self.directory.with_generic(&self.items[place].name);
@@ -264,26 +320,38 @@ impl Job for SmallFiles<'_> {
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        self.step();
         self.fetch.handle_timeout(context.now_ns, context.flow);
         self.check_fetch(context);
     }
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        self.step();
+        if self.open_count == 0 || !self.disk.has_room() {
+            return None;
+        }
         let bytes = SEGMENT_BYTES_MAX as u64;
         let segment = self.fetch.poll_segment(context.now_ns, usize::MAX, bytes, context.flow)?;
         let item = &self.items[segment as usize];
         let mut name = self.directory.with_generic(&item.name);
-        name.push_version(item.version);
+        name.push_version(item.expected.version);
         name.push_segment(0);
         Some(Request::exact(name))
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        self.fetch.poll_deadline(flow)
+        let is_looked = self.looking.as_mut().is_some_and(DiskTask::is_ready);
+        if is_looked || self.disk.has_placed() {
+            return Some(0);
+        }
+        // The disk wakes the engine.
+        let waits_for_disk = self.open_count == 0 || !self.disk.has_room();
+        let is_over = waits_for_disk || self.fetch.failure().is_some();
+        if is_over { None } else { self.fetch.poll_deadline(flow) }
     }
 
     fn is_done(&self) -> bool {
-        self.open_count == 0
+        self.looking.is_none() && self.open_count == 0
     }
 
     fn abandon(&mut self, flow: &mut Flow) {

@@ -29,6 +29,7 @@ use byname_transfer::reader::{ObjectPlan, Proof};
 
 use crate::config::{ClientConfig, Stop};
 use crate::download::disk::Disk;
+use crate::download::disk_queue::DiskQueue;
 use crate::download::part_file::{PartFile, Target};
 use crate::download::progress::{Event, Progress, SourceReport};
 use crate::download::striped::pieces::{Assignment, Pieces};
@@ -137,6 +138,26 @@ fn config_for(config: &ClientConfig) -> ClientConfig {
     }
 }
 
+/// The open part file of a new version.
+pub(crate) struct StripedPart {
+    /// Locks it.
+    part: PartFile,
+    /// For the sources.
+    file: File,
+}
+
+impl StripedPart {
+    /// `None` if an earlier run has left something there.
+    pub(crate) fn open(target: &Target, size: u64) -> Result<Option<Self>, ClientError> {
+        let part = PartFile::open(target.clone(), Some(size))?;
+        if part.claimed_units(size).iter().next().is_some() {
+            return Ok(None);
+        }
+        let file = part.file().try_clone().map_err(|error| target.error(error))?;
+        Ok(Some(StripedPart { part, file }))
+    }
+}
+
 /// Runs sources side by side, each on a thread with a connection of its own.
 pub(crate) trait StripeRunner {
     /// Where the sources are.
@@ -164,7 +185,8 @@ impl StripeReport {
 pub(crate) struct Striping {
     work: Arc<Work>,
     /// Locks the part file.
-    part: PartFile,
+    part: Option<PartFile>,
+    disk: DiskQueue,
     notes: Receiver<Note>,
     /// By source.
     is_running: Vec<bool>,
@@ -173,23 +195,19 @@ pub(crate) struct Striping {
 }
 
 impl Striping {
-    /// Begins to fetch what the sources have to the part file. `None` if an earlier run has left
-    /// something there.
+    /// Begins to fetch what the sources have to the part file.
     pub(crate) fn begin(
         plan: ObjectPlan,
-        target: &Target,
-        config: &ClientConfig,
-        runner: &dyn StripeRunner,
-    ) -> Result<Option<Self>, ClientError> {
-        let Proof::Root { size, .. } = plan.proof else { return Ok(None) };
-        let part = PartFile::open(target.clone(), Some(size))?;
-        if part.claimed_units(size).iter().next().is_some() {
-            return Ok(None);
-        }
+        StripedPart { part, file }: StripedPart,
+        disk: DiskQueue,
+        (config, runner): (&ClientConfig, &dyn StripeRunner),
+    ) -> Self {
+        let size = plan.size.unwrap_or(0);
+        let target = part.target();
         let endpoints = runner.endpoints().iter().take(SOURCES_MAX);
         let work = Arc::new(Work {
             plan,
-            file: part.file().try_clone().map_err(|error| target.error(error))?,
+            file,
             disk: target.disk.clone(),
             shown: target.shown.clone(),
             clock: Clock::new(),
@@ -206,8 +224,8 @@ impl Striping {
             runner.start(source, endpoint.clone(), config_for(config));
         }
         let (reported_bytes, report) = (0, StripeReport { sources });
-        let striping = Striping { work, part, notes, is_running, reported_bytes, report };
-        Ok(Some(striping))
+        let part = Some(part);
+        Striping { work, part, disk, notes, is_running, reported_bytes, report }
     }
 
     /// Takes what the sources have reported, and passes on what a caller wants to hear.
@@ -259,7 +277,9 @@ impl Drop for Striping {
     fn drop(&mut self) {
         self.work.is_over.store(true, Ordering::Relaxed);
         self.work.changed.notify_all();
-        tracing::trace!(path = %self.part.shown().display(), "no more pieces are given out");
+        tracing::trace!(path = %self.work.shown.display(), "no more pieces are given out");
+        let part = self.part.take();
+        self.disk.post(move |_| drop(part));
     }
 }
 

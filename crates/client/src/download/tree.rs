@@ -2,37 +2,45 @@
 //!
 //! Depth first, so that at most a few listings per level are held at the same time. Small files of
 //! a directory that has a manifest are fetched in batches, larger ones by jobs of their own. One
-//! failing entry does not end the others.
+//! failing entry does not end the others. [`entries`] goes through a listing.
+
+mod entries;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use byname_packet::Name;
-use byname_transfer::naming::is_safe_entry;
 
 use crate::config::TRANSFERS_MAX;
 use crate::download::context::FileContext;
+use crate::download::copies::DirectoryPacket;
+use crate::download::directory_job::{DirectoryJob, DirectoryOutcome, Place};
+use crate::download::disk_queue::DiskQueue;
 use crate::download::file_job::FileJob;
-use crate::download::identical;
 use crate::download::late::LateCopies;
 use crate::download::local_dir::LocalDir;
-use crate::download::part_file::{PartFile, Target, disk_error, is_part_name, os_name};
+use crate::download::part_file::{Target, os_name};
+use crate::download::placing::{Placed, Placing, Whole};
 use crate::download::progress::{Event, FileReport};
-use crate::download::small_files::{BATCH_MAX, SmallFile, SmallFiles, is_small};
-use crate::download::tree_job::{Place, TreeJob};
+use crate::download::small_files::SmallFiles;
+use crate::download::tree::entries::{Cursor, Step};
+use crate::download::tree_job::TreeJob;
 use crate::download::tree_report::{FAILURES_MAX, TreeReport};
 use crate::engine::job::JobSource;
 use crate::engine::shared::Shared;
 use crate::error::ClientError;
-use crate::lookup::list_job::{ListJob, Wanted};
+use crate::lookup::list_job::Wanted;
 use crate::lookup::listing::Listing;
 
 /// Listings being fetched, and batches of small files, at the same time.
 const LISTS_MAX: usize = 4;
 pub(crate) const BATCHES_MAX: usize = 2;
 
+/// Files that get their names while others are fetched.
+const PLACINGS_MAX: usize = 1;
+
 /// Jobs that run beside those for single files.
-pub(crate) const BESIDE_FILES_MAX: usize = LISTS_MAX + BATCHES_MAX;
+pub(crate) const BESIDE_FILES_MAX: usize = LISTS_MAX + BATCHES_MAX + PLACINGS_MAX;
 
 /// Files that are placed after one sync (each keeps a descriptor open meanwhile).
 const BATCH_FILES: usize = 256;
@@ -41,34 +49,18 @@ const BATCH_FILES: usize = 256;
 /// directory. A directory that is left out is not looked into.
 pub type Filter<'a> = dyn FnMut(&Path, bool) -> bool + 'a;
 
-/// A listing of which the entries from `at` on are still to do.
-struct Cursor {
-    listing: Listing,
-    at: usize,
-    /// The same for its small files, which come first; `None` when they are done.
-    small_at: Option<usize>,
-    local: LocalDir,
-    relative: PathBuf,
-}
-
-/// A file that is whole and waits for the sync after which it gets its name.
-struct Whole {
-    part: PartFile,
-    report: FileReport,
-    relative: PathBuf,
-}
-
 /// Counts of running jobs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Running {
     lists: usize,
     files: usize,
     batches: usize,
+    placings: usize,
 }
 
 impl Running {
     fn is_idle(&self) -> bool {
-        self.lists + self.files + self.batches == 0
+        self.lists + self.files + self.batches + self.placings == 0
     }
 }
 
@@ -84,6 +76,8 @@ pub(crate) struct TreeSource<'a> {
     wanted: Wanted,
     report: TreeReport,
     batch: Vec<Whole>,
+    /// Where batches get their names.
+    placing: DiskQueue,
     /// The packets of late copies were looked up, or are being.
     is_settled: bool,
     /// The directory asked for could not be listed, or the disk is full: there is no going on.
@@ -97,6 +91,7 @@ impl<'a> TreeSource<'a> {
         filter: Box<Filter<'a>>,
     ) -> Self {
         TreeSource {
+            placing: context.disk.queue(&root.1),
             filter,
             root: Some(root),
             cursors: Vec::new(),
@@ -125,11 +120,16 @@ impl<'a> TreeSource<'a> {
         }
     }
 
-    fn list(&mut self, name: Name, place: Place, relative: PathBuf, now_ns: u64) -> TreeJob<'a> {
-        let config = self.context.config.discovery();
-        let job = Box::new(ListJob::new(name, self.wanted, config, now_ns));
+    fn directory(
+        &mut self,
+        name: Name,
+        place: Place,
+        relative: PathBuf,
+        now_ns: u64,
+    ) -> TreeJob<'a> {
+        let job = DirectoryJob::new((name, self.wanted), place, &self.context, now_ns);
         self.running.lists += 1;
-        TreeJob::List { job, place, relative }
+        TreeJob::Directory { job: Box::new(job), relative }
     }
 
     fn file(&mut self, job: FileJob<'a>, shown: PathBuf) -> TreeJob<'a> {
@@ -144,103 +144,6 @@ impl<'a> TreeSource<'a> {
         } else if self.report.failures.len() < FAILURES_MAX {
             self.report.failures.push((path, error));
         }
-    }
-
-    /// The next entry of the innermost listing, as a job; `None` when the listing is at its end or
-    /// the entry needs none.
-    fn next_entry(&mut self, now_ns: u64) -> Step<'a> {
-        let Some(cursor) = self.cursors.last_mut() else { return Step::End };
-        if cursor.small_at.is_some() {
-            return self.next_batch();
-        }
-        let Some((listed, next)) = cursor.listing.entry_at(cursor.at) else {
-            self.cursors.pop();
-            return Step::Nothing;
-        };
-        let entry = listed.entry;
-        let is_small = is_small(&self.context, &listed);
-        if is_small {
-            cursor.at = next;
-            return Step::Nothing;
-        }
-        let is_full = match entry.is_directory {
-            true => self.running.lists >= LISTS_MAX,
-            false => self.running.files >= self.files_max,
-        };
-        if is_full {
-            return Step::End;
-        }
-        cursor.at = next;
-        // A published part file would take the place of ours and be renamed as if it were whole.
-        if !is_safe_entry(entry.name) || is_part_name(entry.name) {
-            self.report.skipped_count += 1;
-            let directory = &cursor.listing.name;
-            self.context.report(Event::EntrySkipped { directory, entry: entry.name });
-            return Step::Nothing;
-        }
-        let os_name = os_name(entry.name);
-        let relative = cursor.relative.join(os_name);
-        if !(self.filter)(&relative, entry.is_directory) {
-            return Step::Nothing;
-        }
-        let name = cursor.listing.name.with_generic(entry.name);
-        if !entry.is_directory {
-            if let Some(report) = identical::report_at(&self.context, &cursor.local, &listed) {
-                self.count(&report);
-                return Step::Nothing;
-            }
-            let target = cursor.local.file(os_name);
-            let shown = target.shown.clone();
-            let resolved = cursor.listing.resolve(&listed);
-            let job = FileJob::new(Rc::clone(&self.context), name, target, now_ns);
-            let job = match resolved {
-                Some(resolved) => job.with_resolved(resolved.into_parts().1),
-                None => job,
-            };
-            return Step::Job(self.file(job, shown));
-        }
-        match cursor.local.child(os_name) {
-            Ok(local) => Step::Job(self.list(name, Place::Below(local), relative, now_ns)),
-            Err(error) => {
-                let path = cursor.local.shown.join(os_name);
-                self.context.report(Event::FileFailed { path: &path, error: &error });
-                self.fail(path, error);
-                Step::Nothing
-            }
-        }
-    }
-
-    /// The next small files of the innermost listing.
-    fn next_batch(&mut self) -> Step<'a> {
-        if self.running.batches >= BATCHES_MAX {
-            return Step::End;
-        }
-        let Some(cursor) = self.cursors.last_mut() else { return Step::End };
-        let Cursor { listing, small_at, local, relative, .. } = cursor;
-        let mut items = Vec::new();
-        while let Some(at) = small_at.filter(|_| items.len() < BATCH_MAX) {
-            let Some((listed, next)) = listing.entry_at(at) else {
-                *small_at = None;
-                break;
-            };
-            *small_at = Some(next);
-            if !is_small(&self.context, &listed)
-                || !(self.filter)(&relative.join(os_name(listed.entry.name)), false)
-            {
-                continue;
-            }
-            match identical::report_at(&self.context, local, &listed) {
-                Some(report) => self.report.count(&report),
-                None => items.extend(SmallFile::new(&listed)),
-            }
-        }
-        if items.is_empty() {
-            return Step::Nothing;
-        }
-        self.running.batches += 1;
-        let (name, local) = (listing.name.clone(), local.clone());
-        let batch = SmallFiles::new(Rc::clone(&self.context), name, local, items);
-        Step::Job(TreeJob::Small(Box::new(batch)))
     }
 
     fn take_batch(&mut self, batch: SmallFiles<'a>) {
@@ -258,96 +161,80 @@ impl<'a> TreeSource<'a> {
         self.report.count(report);
     }
 
-    /// Puts the waiting files in place: one sync for the contents of all, then the renames, then
-    /// one sync for the names.
-    pub(crate) fn place_batch(&mut self) {
-        let batch = std::mem::take(&mut self.batch);
-        let synced = sync_devices(&batch);
-        for Whole { part, report, relative } in &batch {
-            let placed = match &synced {
-                Ok(()) => part.rename(self.context.options.no_clobber),
-                Err(source) => Err(disk_error(part.shown(), source.kind())),
-            };
-            let path = part.shown();
-            match placed {
+    /// Lets the waiting files get their names. Their caller may be gone.
+    pub(crate) fn place_batch(&mut self) -> Option<Placing> {
+        if self.batch.is_empty() {
+            return None;
+        }
+        let is_exclusive = self.context.options.no_clobber;
+        Some(Placing::begin(std::mem::take(&mut self.batch), is_exclusive, &self.placing))
+    }
+
+    fn take_placed(&mut self, placed: Result<Placed, ClientError>) {
+        let Placed { files, names } = match placed {
+            Ok(placed) => placed,
+            Err(error) => return self.fatal = Some(error),
+        };
+        for file in files {
+            let path = &*file.shown;
+            match file.outcome {
                 Ok(()) => {
-                    self.count(report);
-                    self.context.report(Event::FileDone { path, report });
+                    self.count(&file.report);
+                    self.context.report(Event::FileDone { path, report: &file.report });
                 }
                 Err(error) => {
                     self.context.report(Event::FileFailed { path, error: &error });
-                    self.fail(relative.clone(), error);
+                    self.fail(file.shown, error);
                 }
             }
         }
-        if let Err(source) = sync_devices(&batch) {
-            let first = batch.first().map_or(Path::new(""), |whole| whole.part.shown());
-            self.fatal.get_or_insert(disk_error(first, source));
+        if let Err(error) = names {
+            self.fatal.get_or_insert(error);
         }
     }
 
-    fn take_listing(
-        &mut self,
-        outcome: Result<Listing, ClientError>,
-        place: Place,
-        relative: PathBuf,
-    ) {
-        let disk = &self.context.config.disk;
-        let local = match place {
-            Place::Below(local) => local,
-            Place::Root(path) => match outcome.as_ref().map(|_| LocalDir::root(&path, disk)) {
-                Ok(Ok(local)) => local,
-                Ok(Err(error)) => return self.fatal = Some(error),
-                Err(_) => return self.fatal = outcome.err(),
-            },
-        };
-        match outcome {
-            Ok(listing) => {
-                self.report.directory_count += 1;
-                let entry_count = listing.entry_count();
-                self.context.report(Event::DirectoryListed { name: &listing.name, entry_count });
-                // Whoever has one manifest has them all, and so has nobody who has none.
-                let is_manifest = listing.is_manifest();
-                if let Some(copies) = &self.context.config.copies {
-                    let payload = listing.payload();
-                    copies.keep_directory(local.fd(), is_manifest, &listing.discovered, payload);
-                }
-                self.wanted = if is_manifest { Wanted::Manifest } else { Wanted::Plain };
-                let at = listing.start();
-                let small_at = is_manifest.then_some(at);
-                self.cursors.push(Cursor { listing, at, small_at, local, relative });
+    fn take_directory(&mut self, job: DirectoryJob, relative: PathBuf) {
+        let shown = job.shown.clone();
+        match job.into_outcome() {
+            DirectoryOutcome::Opened(listing, local) => {
+                self.take_listing(*listing, local, relative);
             }
-            Err(error) => {
-                self.context.report(Event::FileFailed { path: &local.shown, error: &error });
-                self.fail(local.shown, error);
+            DirectoryOutcome::RootFailed(error) => self.fatal = Some(error),
+            DirectoryOutcome::Failed(error) => {
+                self.context.report(Event::FileFailed { path: &shown, error: &error });
+                self.fail(shown, error);
             }
         }
     }
-}
 
-/// One sync for each device that holds files of the batch.
-fn sync_devices(batch: &[Whole]) -> std::io::Result<()> {
-    let mut synced = Vec::new();
-    for whole in batch {
-        let device = whole.part.device();
-        if !synced.contains(&device) {
-            whole.part.sync_device()?;
-            synced.push(device);
+    fn take_listing(&mut self, listing: Listing, local: LocalDir, relative: PathBuf) {
+        self.report.directory_count += 1;
+        let entry_count = listing.entry_count();
+        self.context.report(Event::DirectoryListed { name: &listing.name, entry_count });
+        // Whoever has one manifest has them all, and so has nobody who has none.
+        let is_manifest = listing.is_manifest();
+        self.keep_packet(&listing, &local);
+        self.wanted = if is_manifest { Wanted::Manifest } else { Wanted::Plain };
+        self.cursors.push(Cursor::new(listing, local, relative));
+    }
+
+    /// Keeps the directory's packet with the copy.
+    fn keep_packet(&self, listing: &Listing, local: &LocalDir) {
+        let Some(copies) = self.context.config.copies.clone() else { return };
+        let (is_manifest, discovered) = (listing.is_manifest(), &listing.discovered);
+        let packet = DirectoryPacket::new(is_manifest, discovered, listing.payload());
+        if let Some(packet) = packet {
+            let local = local.clone();
+            let disk = self.context.disk.queue(&local.shown);
+            disk.post(move |_| copies.keep_packet(local.fd(), packet));
         }
     }
-    Ok(())
-}
-
-enum Step<'a> {
-    Job(TreeJob<'a>),
-    Nothing,
-    End,
 }
 
 impl<'a> TreeSource<'a> {
     fn next_fetch(&mut self, now_ns: u64) -> Option<TreeJob<'a>> {
         if let Some((name, path)) = self.root.take() {
-            return Some(self.list(name, Place::Root(path), PathBuf::new(), now_ns));
+            return Some(self.directory(name, Place::Root(path), PathBuf::new(), now_ns));
         }
         if self.fatal.is_none()
             && self.running.files < self.files_max
@@ -367,14 +254,26 @@ impl<'a> TreeSource<'a> {
         None
     }
 
+    /// Lets files that are whole get their names, unless others are getting theirs.
+    fn next_placing(&mut self) -> Option<TreeJob<'a>> {
+        if self.running.placings >= PLACINGS_MAX {
+            return None;
+        }
+        let placing = self.place_batch()?;
+        self.running.placings += 1;
+        Some(TreeJob::Placing(Box::new(placing)))
+    }
+
     /// When everything is fetched: the last files get their names, then late copies their packets.
     fn settle(&mut self) -> Option<TreeJob<'a>> {
         if self.is_settled || !self.running.is_idle() {
             return None;
         }
+        if let Some(placing) = self.next_placing() {
+            return Some(placing);
+        }
         self.is_settled = true;
-        self.place_batch();
-        let late = LateCopies::new(&self.context.config)?;
+        let late = LateCopies::new(&self.context.config, &self.context.disk)?;
         Some(TreeJob::Late(Box::new(late)))
     }
 }
@@ -383,6 +282,9 @@ impl<'a> JobSource for TreeSource<'a> {
     type Job = TreeJob<'a>;
 
     fn next_job(&mut self, _: &mut Shared, now_ns: u64) -> Option<TreeJob<'a>> {
+        if self.batch.len() >= BATCH_FILES {
+            return self.next_placing();
+        }
         let job = self.next_fetch(now_ns);
         job.or_else(|| self.settle())
     }
@@ -394,9 +296,13 @@ impl<'a> JobSource for TreeSource<'a> {
                 self.running.batches -= 1;
                 self.take_batch(*batch);
             }
-            TreeJob::List { job, place, relative } => {
+            TreeJob::Directory { job, relative } => {
                 self.running.lists -= 1;
-                self.take_listing(job.into_outcome(), place, relative);
+                self.take_directory(*job, relative);
+            }
+            TreeJob::Placing(job) => {
+                self.running.placings -= 1;
+                self.take_placed(job.into_outcome());
             }
             TreeJob::File { mut job, shown } => {
                 self.running.files -= 1;
@@ -404,12 +310,7 @@ impl<'a> JobSource for TreeSource<'a> {
                 match (job.into_outcome(), whole) {
                     (Err(error), _) => self.fail(shown, error),
                     (Ok(report), None) => self.count(&report),
-                    (Ok(report), Some(part)) => {
-                        self.batch.push(Whole { part, report, relative: shown });
-                        if self.batch.len() >= BATCH_FILES {
-                            self.place_batch();
-                        }
-                    }
+                    (Ok(report), Some(part)) => self.batch.push(Whole { part, report, shown }),
                 }
             }
         }

@@ -123,6 +123,11 @@ impl ListJob {
         self.outcome.expect("the driver hands out jobs that are done")
     }
 
+    /// The outcome once it is there, once.
+    pub(crate) fn take_outcome(&mut self) -> Option<Result<Listing, ClientError>> {
+        self.outcome.take()
+    }
+
     fn discover(&mut self, now_ns: u64) {
         let name = match self.is_manifest {
             true => manifest_name(self.name.view()),

@@ -48,9 +48,8 @@ impl NameLookup {
 
     /// Asks for the beginning of the object as soon as its description has come, although that
     /// still has to be verified.
-    pub(crate) fn speculating(mut self, config: FetchConfig) -> Self {
+    pub(crate) fn allow_speculation(&mut self, config: FetchConfig) {
         self.reads = Some(config);
-        self
     }
 
     /// The speculative reader; to be used only for the version that was found.
@@ -81,7 +80,11 @@ impl NameLookup {
                     })
             }
             LookupState::Manifests(manifests) => manifests.handle_data(data, context),
-            LookupState::Done => false,
+            // Its owner is not ready to read yet.
+            LookupState::Done => {
+                let speculative = self.speculative.as_mut();
+                speculative.is_some_and(|it| it.handle_data(data, false, context, &mut |_, _| {}))
+            }
         };
         self.step(context);
         was_taken
@@ -92,7 +95,8 @@ impl NameLookup {
         self.outcome = Some(outcome);
     }
 
-    /// Begins to ask ahead when there is a description to be verified, and ends when it is refused.
+    /// Begins to ask speculatively when there is a description to be verified, and ends when it is
+    /// refused.
     fn speculate(&mut self, context: &mut Context<'_>) {
         let (LookupState::Asking(discovery), Some(config)) = (&self.state, self.reads) else {
             return;

@@ -26,7 +26,7 @@ use crate::session::command::{
     Call, ClosedFiles, Command, FileCloser, FileId, ListDetail, OpenTarget, Opened, StreamRequest,
 };
 use crate::session::driver::Driver;
-use crate::session::executor::{Executor, ExecutorState};
+use crate::session::executor::{Executor, ExecutorState, Threads};
 use crate::session::files::{OpenFiles, SessionOptions};
 use crate::session::stripes::StripeThreads;
 
@@ -316,7 +316,9 @@ impl Client {
         let files = OpenFiles::new(options, config.fetch(), closer);
         let stripes = StripeThreads::waking(&mut self.driver)?;
         let stripes = stripes.map(StripeThreads::into_runner);
-        Ok(ExecutorState::new(config, files, self.driver.net.asked(), stripes))
+        // Its caller waits for the disk in any case, so the disk gets no thread and no copy.
+        let threads = Threads { stripes, disk: None };
+        Ok(ExecutorState::new(config, files, self.driver.net.asked(), threads))
     }
 
     /// The number of a file that this client has opened.

@@ -10,7 +10,7 @@ use byname_transfer::versions::VersionMemory;
 
 use crate::config::Stop;
 use crate::download::context::DownloadOptions;
-use crate::download::progress::{FileReport, NoProgress, Progress};
+use crate::download::progress::{FileReport, Progress};
 use crate::download::tree::Filter;
 use crate::download::tree_report::TreeReport;
 use crate::engine::completion::Reply;
@@ -46,13 +46,6 @@ impl<T> Call<'_, T> {
     /// The call ends before its job is done.
     pub(crate) fn interrupt(self) {
         self.reply.send(Err(ClientError::Interrupted));
-    }
-}
-
-impl<'a, T> Call<'a, T> {
-    /// A call that nobody watches.
-    pub(crate) fn unwatched(reply: Reply<T>, stop: Stop) -> Self {
-        Call { reply, stop, events: Box::new(NoProgress) }
     }
 }
 

@@ -19,8 +19,8 @@ use byname_transfer::error::ReadError;
 
 use crate::config::{ClientConfig, Stop};
 use crate::download::context::{DownloadOptions, FileContext};
+use crate::download::disk_queue::{DiskAccess, DiskRunner, Lease};
 use crate::download::download_job::{DownloadContext, DownloadJob};
-use crate::download::part_file::Target;
 use crate::download::progress::{Event, FileReport};
 use crate::download::striped::StripeRunner;
 use crate::download::tree::{Filter, TreeSource};
@@ -34,6 +34,7 @@ use crate::lookup::listing::Listing;
 use crate::lookup::name::LookupJob;
 use crate::read::operation::{RangesRead, ReadRequest};
 use crate::read::stream::ReadJob;
+use crate::session::answer::DiskAnswer;
 use crate::session::command::{
     Call, Command, FileId, ListDetail, OpenTarget, Opened, StreamRequest,
 };
@@ -48,7 +49,16 @@ pub(crate) struct ExecutorState {
     wanted: Wanted,
     /// The endpoint in use, at any moment.
     endpoint: Arc<Mutex<String>>,
-    stripes: Option<Rc<dyn StripeRunner>>,
+    threads: Threads,
+}
+
+/// Threads besides the engine's.
+#[derive(Clone, Default)]
+pub(crate) struct Threads {
+    /// Fetch from several sources, where there are several.
+    pub(crate) stripes: Option<Rc<dyn StripeRunner>>,
+    /// Work at the local disk; without them it is done on the engine's.
+    pub(crate) disk: Option<Rc<dyn DiskRunner>>,
 }
 
 impl ExecutorState {
@@ -56,9 +66,9 @@ impl ExecutorState {
         config: ClientConfig,
         files: OpenFiles,
         endpoint: Arc<Mutex<String>>,
-        stripes: Option<Rc<dyn StripeRunner>>,
+        threads: Threads,
     ) -> Self {
-        ExecutorState { config, files, wanted: Wanted::Either, endpoint, stripes }
+        ExecutorState { config, files, wanted: Wanted::Either, endpoint, threads }
     }
 }
 
@@ -67,7 +77,7 @@ struct TreeCall<'a> {
     source: TreeSource<'a>,
     /// Jobs of it that the engine has.
     active: usize,
-    reply: Reply<TreeReport>,
+    answer: Arc<DiskAnswer<TreeReport>>,
     stop: Stop,
     /// Ends its jobs.
     jobs_stop: Stop,
@@ -108,7 +118,7 @@ impl<'a> Executor<'a> {
     pub(crate) fn give_up(&mut self) {
         self.ready.clear();
         for (_, mut tree) in std::mem::take(&mut self.trees) {
-            tree.source.place_batch();
+            drop(tree.source.place_batch());
         }
         for command in std::mem::take(&mut self.commands) {
             // Closing is the one thing that needs no connection.
@@ -133,10 +143,7 @@ impl<'a> Executor<'a> {
             Command::Read { file, request, reply } => self.read(file, request, reply),
             Command::Stream { request, call } => self.stream(request, call),
             Command::Download { name, target, options, call } => {
-                match Target::at(&target, &self.state.config.disk) {
-                    Ok(target) => self.download(name, target, (options, call), now_ns),
-                    Err(error) => call.answer(Err(error)),
-                }
+                self.download(name, target, options, call);
             }
             Command::DownloadTree { name, target, options, filter, call } => {
                 self.download_tree((name, target), options, filter, call);
@@ -188,21 +195,22 @@ impl<'a> Executor<'a> {
     fn download(
         &mut self,
         name: Name,
-        target: Target,
-        (options, call): (DownloadOptions, Call<'a, FileReport>),
-        now_ns: u64,
+        target: PathBuf,
+        options: DownloadOptions,
+        call: Call<'a, FileReport>,
     ) {
         let Call { reply, stop, events } = call;
+        let answer = DiskAnswer::new(reply);
         let context = DownloadContext {
             config: self.config_for(&stop),
             options,
             events,
             endpoint: Arc::clone(&self.state.endpoint),
-            stripes: self.state.stripes.clone(),
+            stripes: self.state.threads.stripes.clone(),
+            disk: self.disk_for(answer.lease()),
         };
-        let job = Box::new(DownloadJob::new(name, target, context, now_ns));
-        let call = Call::unwatched(reply, stop);
-        self.ready.push_back(ExecutorJob::Download(job, call));
+        let job = Box::new(DownloadJob::new(name, target, context));
+        self.ready.push_back(ExecutorJob::Download { job, answer, stop });
     }
 
     fn download_tree(
@@ -213,12 +221,18 @@ impl<'a> Executor<'a> {
         call: Call<'a, TreeReport>,
     ) {
         let Call { reply, stop, events } = call;
-        let mut context = FileContext::new(&self.config_for(&stop), options, events);
+        let answer = DiskAnswer::new(reply);
+        let disk = self.disk_for(answer.lease());
+        let mut context = FileContext::new(&self.config_for(&stop), options, events, disk);
         context.is_batched = options.sync;
         let source = TreeSource::new(Rc::new(context), root, filter);
-        let tree = TreeCall { source, active: 0, reply, stop, jobs_stop: Stop::default() };
+        let tree = TreeCall { source, active: 0, answer, stop, jobs_stop: Stop::default() };
         self.next_tree += 1;
         self.trees.insert(self.next_tree, tree);
+    }
+
+    fn disk_for(&self, lease: Lease) -> DiskAccess {
+        DiskAccess::new(self.state.threads.disk.clone(), lease)
     }
 
     /// The configuration of a call that may be stopped alone.
@@ -232,7 +246,7 @@ impl<'a> Executor<'a> {
         let mut ended = Vec::new();
         let mut next = None;
         for (id, tree) in &mut self.trees {
-            if tree.stop.is_requested() || tree.reply.is_cancelled() {
+            if tree.stop.is_requested() || tree.answer.is_cancelled() {
                 tree.jobs_stop.request();
             }
             let is_stopped = tree.jobs_stop.is_requested();
@@ -251,12 +265,11 @@ impl<'a> Executor<'a> {
         }
         for id in ended {
             let Some(mut tree) = self.trees.remove(&id) else { continue };
-            tree.source.place_batch();
-            let outcome = match tree.jobs_stop.is_requested() {
+            drop(tree.source.place_batch());
+            tree.answer.set(match tree.jobs_stop.is_requested() {
                 true => Err(ClientError::Interrupted),
                 false => tree.source.into_outcome(),
-            };
-            tree.reply.send(outcome);
+            });
         }
         next
     }
@@ -320,12 +333,14 @@ impl<'a> JobSource for Executor<'a> {
                 call.answer(found.and_then(|found| self.state.files.open(name, found)));
             }
             ExecutorJob::Stream(job, call) if is_done => call.answer(job.into_outcome()),
-            ExecutorJob::Download(job, call) if is_done => call.answer(job.into_outcome()),
+            ExecutorJob::Download { job, answer, .. } if is_done => {
+                answer.set(job.into_outcome());
+            }
             ExecutorJob::Lookup(_, call) => call.interrupt(),
             ExecutorJob::List { call, .. } => call.interrupt(),
             ExecutorJob::Open { call, .. } => call.interrupt(),
             ExecutorJob::Stream(_, call) => call.interrupt(),
-            ExecutorJob::Download(_, call) => call.interrupt(),
+            ExecutorJob::Download { answer, .. } => answer.set(Err(ClientError::Interrupted)),
         }
     }
 }

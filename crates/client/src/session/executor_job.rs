@@ -1,6 +1,9 @@
 //! Jobs of the executor: one of the things that a command may need.
 
+use std::sync::Arc;
+
 use byname_packet::{Data, Name, NameRef};
+use byname_transfer::discovery::Discovered;
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
 use byname_transfer::request::{Context, Request};
@@ -15,8 +18,8 @@ use crate::lookup::listing::Listing;
 use crate::lookup::name::LookupJob;
 use crate::read::open_file::FileReads;
 use crate::read::stream::ReadJob;
+use crate::session::answer::DiskAnswer;
 use crate::session::command::{Call, ListDetail, Opened};
-use byname_transfer::discovery::Discovered;
 
 /// A tree that is being downloaded.
 pub(crate) type TreeId = u64;
@@ -36,7 +39,11 @@ pub(crate) enum ExecutorJob<'a> {
         call: Call<'a, Opened>,
     },
     Stream(Box<ReadJob<'a>>, Call<'a, u64>),
-    Download(Box<DownloadJob<'a>>, Call<'a, FileReport>),
+    Download {
+        job: Box<DownloadJob<'a>>,
+        answer: Arc<DiskAnswer<FileReport>>,
+        stop: Stop,
+    },
     Tree {
         id: TreeId,
         stop: Stop,
@@ -52,7 +59,7 @@ impl ExecutorJob<'_> {
             ExecutorJob::Lookup(job, _) | ExecutorJob::Open { job, .. } => &**job,
             ExecutorJob::List { job, .. } => &**job,
             ExecutorJob::Stream(job, _) => &**job,
-            ExecutorJob::Download(job, _) => &**job,
+            ExecutorJob::Download { job, .. } => &**job,
             ExecutorJob::Tree { job, .. } => &**job,
             ExecutorJob::File(job) => &**job,
         }
@@ -63,7 +70,7 @@ impl ExecutorJob<'_> {
             ExecutorJob::Lookup(job, _) | ExecutorJob::Open { job, .. } => &mut **job,
             ExecutorJob::List { job, .. } => &mut **job,
             ExecutorJob::Stream(job, _) => &mut **job,
-            ExecutorJob::Download(job, _) => &mut **job,
+            ExecutorJob::Download { job, .. } => &mut **job,
             ExecutorJob::Tree { job, .. } => &mut **job,
             ExecutorJob::File(job) => &mut **job,
         }
@@ -81,7 +88,9 @@ impl ExecutorJob<'_> {
             ExecutorJob::List { call, .. } => call.is_ended(),
             ExecutorJob::Open { call, .. } => call.is_ended(),
             ExecutorJob::Stream(_, call) => call.is_ended(),
-            ExecutorJob::Download(_, call) => call.is_ended(),
+            ExecutorJob::Download { answer, stop, .. } => {
+                stop.is_requested() || answer.is_cancelled()
+            }
             ExecutorJob::Tree { stop, .. } => stop.is_requested(),
             // It looks after its callers itself.
             ExecutorJob::File(_) => false,

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -32,7 +33,8 @@ use crate::session::command::{
     Call, Command, CommandQueue, EngineHandle, FileCloser, ListDetail, OpenTarget, Opened,
     SentCommand, StreamRequest,
 };
-use crate::session::executor::{Executor, ExecutorState};
+use crate::session::disk_threads::DiskThreads;
+use crate::session::executor::{Executor, ExecutorState, Threads};
 use crate::session::files::{OpenFiles, SessionOptions};
 use crate::session::pending::Pending;
 use crate::session::stripes::StripeThreads;
@@ -60,11 +62,13 @@ impl Session {
         let closer = FileCloser::Engine(Arc::downgrade(&engine));
         let thread = std::thread::Builder::new().name("byname-client".to_owned());
         let stripes = StripeThreads::waking(&mut driver)?;
+        let disk_waker = driver.net.waker()?;
         let work = move || {
             let files = OpenFiles::new(options, config.fetch(), closer);
             let endpoint = driver.net.asked();
             let stripes = stripes.map(StripeThreads::into_runner);
-            let state = ExecutorState::new(config, files, endpoint, stripes);
+            let threads = Threads { stripes, disk: Some(Rc::new(DiskThreads::new(disk_waker))) };
+            let state = ExecutorState::new(config, files, endpoint, threads);
             QueuedExecutor::new(Executor::new(state), queue).run(driver);
         };
         thread.spawn(work).map_err(ClientError::Thread)?;

@@ -70,9 +70,9 @@ impl<T> Pending<T> {
         self
     }
 
-    /// Ends with [`ClientError::Interrupted`] when this is requested, within 200 ms. Reads of
-    /// ranges, which are short, end only when this is dropped. Only a call that has not begun can
-    /// get one.
+    /// Ends with [`ClientError::Interrupted`] when this is requested, within 200 ms; a download
+    /// also waits for what the local disk has of it. Reads of ranges, which are short, end only
+    /// when this is dropped. Only a call that has not begun can get one.
     pub fn stopped_by(mut self, stop: &Stop) -> Self {
         self.call.stop_with(stop.clone());
         self

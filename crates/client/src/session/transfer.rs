@@ -34,7 +34,7 @@ use crate::engine::shared::Shared;
 use crate::engine::sources::Sources;
 use crate::error::ClientError;
 use crate::session::command::{Call, ClosedFiles, Command, FileCloser};
-use crate::session::executor::{Executor, ExecutorState};
+use crate::session::executor::{Executor, ExecutorState, Threads};
 use crate::session::files::{OpenFiles, SessionOptions};
 
 pub use crate::engine::machine::Channel;
@@ -192,7 +192,8 @@ impl Transfer {
         let closer = FileCloser::Caller(ClosedFiles::default());
         let files = OpenFiles::new(SessionOptions::CALLERS_THREAD, config.fetch(), closer);
         let endpoint = Arc::new(Mutex::new("every source".to_owned()));
-        let mut executor = Executor::new(ExecutorState::new(config, files, endpoint, None));
+        let mut executor =
+            Executor::new(ExecutorState::new(config, files, endpoint, Threads::default()));
         executor.push(command);
         let mut transfer = Transfer {
             machine: Machine::new(shared, sources, peers.channel, random),

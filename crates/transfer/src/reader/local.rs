@@ -10,15 +10,19 @@ const REPAIRS_MAX: usize = 4096;
 impl Reader {
     /// True if [`poll_local`](Reader::poll_local) has something, without any packet coming.
     pub fn wants_local(&self) -> bool {
+        !self.local.is_empty() && self.takes_local()
+    }
+
+    /// True if there is room for a unit that the owner has.
+    pub fn takes_local(&self) -> bool {
         let has_room = matches!(&self.body, Body::Tree(verifier) if verifier.room() > 0);
-        has_room
-            && self.failure.is_none()
-            && !self.local.is_empty()
-            && self.parts[0].fetch.waiting_count() < REPAIRS_MAX
+        has_room && self.failure.is_none() && self.parts[0].fetch.waiting_count() < REPAIRS_MAX
     }
 
     /// A unit that the owner may have: read it and call [`handle_local`](Reader::handle_local) or
-    /// [`handle_candidate`](Reader::handle_candidate).
+    /// [`handle_candidate`](Reader::handle_candidate). Until then
+    /// [`is_finished`](Reader::is_finished) does not count it. An owner that polls several first
+    /// gives them back while [`takes_local`](Reader::takes_local) says so.
     pub fn poll_local(&mut self) -> Option<u64> {
         if !self.wants_local() {
             return None;

@@ -1,0 +1,127 @@
+//! Entries of a listing, one after the other, as jobs.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use byname_transfer::naming::is_safe_entry;
+
+use super::{BATCHES_MAX, LISTS_MAX, TreeSource};
+use crate::download::directory_job::Place;
+use crate::download::file_job::FileJob;
+use crate::download::identical::Expected;
+use crate::download::local_dir::LocalDir;
+use crate::download::part_file::{is_part_name, os_name};
+use crate::download::progress::Event;
+use crate::download::small_files::{BATCH_MAX, SmallFile, SmallFiles, is_small};
+use crate::download::tree_job::TreeJob;
+use crate::lookup::listing::Listing;
+
+/// A listing of which the entries from `at` on are still to do.
+pub(super) struct Cursor {
+    listing: Listing,
+    at: usize,
+    /// The same for its small files, which come first; `None` when they are done.
+    small_at: Option<usize>,
+    local: LocalDir,
+    relative: PathBuf,
+}
+
+impl Cursor {
+    pub(super) fn new(listing: Listing, local: LocalDir, relative: PathBuf) -> Self {
+        let at = listing.start();
+        let small_at = listing.is_manifest().then_some(at);
+        Cursor { listing, at, small_at, local, relative }
+    }
+}
+
+/// The next thing to do.
+pub(super) enum Step<'a> {
+    Job(TreeJob<'a>),
+    /// The entry needs no job.
+    Nothing,
+    /// There is nothing to do now.
+    End,
+}
+
+impl<'a> TreeSource<'a> {
+    /// The next entry of the innermost listing.
+    pub(super) fn next_entry(&mut self, now_ns: u64) -> Step<'a> {
+        let Some(cursor) = self.cursors.last_mut() else { return Step::End };
+        if cursor.small_at.is_some() {
+            return self.next_batch();
+        }
+        let Some((listed, next)) = cursor.listing.entry_at(cursor.at) else {
+            self.cursors.pop();
+            return Step::Nothing;
+        };
+        let entry = listed.entry;
+        if is_small(&self.context, &listed) {
+            cursor.at = next;
+            return Step::Nothing;
+        }
+        let is_full = match entry.is_directory {
+            true => self.running.lists >= LISTS_MAX,
+            false => self.running.files >= self.files_max,
+        };
+        if is_full {
+            return Step::End;
+        }
+        cursor.at = next;
+        // A published part file would take the place of ours and be renamed as if it were whole.
+        if !is_safe_entry(entry.name) || is_part_name(entry.name) {
+            self.report.skipped_count += 1;
+            let directory = &cursor.listing.name;
+            self.context.report(Event::EntrySkipped { directory, entry: entry.name });
+            return Step::Nothing;
+        }
+        let os_name = os_name(entry.name);
+        let relative = cursor.relative.join(os_name);
+        if !(self.filter)(&relative, entry.is_directory) {
+            return Step::Nothing;
+        }
+        let name = cursor.listing.name.with_generic(entry.name);
+        if entry.is_directory {
+            let place = Place::Below(cursor.local.clone(), os_name.to_owned());
+            return Step::Job(self.directory(name, place, relative, now_ns));
+        }
+        let target = cursor.local.file(os_name);
+        let shown = target.shown.clone();
+        let expected = if cursor.local.is_new { None } else { Expected::new(&listed) };
+        let resolved = cursor.listing.resolve(&listed);
+        let job = FileJob::new(Rc::clone(&self.context), name, target, now_ns);
+        let mut job = job.unless_at_target(expected);
+        if let Some(resolved) = resolved {
+            job = job.with_resolved(resolved.into_parts().1);
+        }
+        Step::Job(self.file(job, shown))
+    }
+
+    /// The next small files of the innermost listing.
+    fn next_batch(&mut self) -> Step<'a> {
+        if self.running.batches >= BATCHES_MAX {
+            return Step::End;
+        }
+        let Some(cursor) = self.cursors.last_mut() else { return Step::End };
+        let Cursor { listing, small_at, local, relative, .. } = cursor;
+        let mut items = Vec::new();
+        while let Some(at) = small_at.filter(|_| items.len() < BATCH_MAX) {
+            let Some((listed, next)) = listing.entry_at(at) else {
+                *small_at = None;
+                break;
+            };
+            *small_at = Some(next);
+            if is_small(&self.context, &listed)
+                && (self.filter)(&relative.join(os_name(listed.entry.name)), false)
+            {
+                items.extend(SmallFile::new(&listed));
+            }
+        }
+        if items.is_empty() {
+            return Step::Nothing;
+        }
+        self.running.batches += 1;
+        let (name, local) = (listing.name.clone(), local.clone());
+        let batch = SmallFiles::new(Rc::clone(&self.context), name, local, items);
+        Step::Job(TreeJob::Small(Box::new(batch)))
+    }
+}
