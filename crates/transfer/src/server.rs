@@ -31,6 +31,7 @@ mod directories;
 mod finish;
 mod interest;
 mod levels;
+mod lookups;
 mod mirror;
 mod open_files;
 mod ops;
@@ -42,6 +43,7 @@ mod snapshots;
 mod state;
 mod tasks;
 mod timers;
+mod turns;
 mod versions;
 mod waiters;
 
@@ -69,6 +71,7 @@ pub use versions::{Quiet, next_version};
 use burst::Forming;
 use cache::Cache;
 use claims::Mirrors;
+use lookups::Lookups;
 use open_files::{Hashing, OpenFile, PendingSegment, Template};
 use reply::Answers;
 use signing_queue::SigningQueue;
@@ -82,6 +85,7 @@ pub struct Server {
     mounts: Vec<Mount>,
     fixed: Vec<(Name, Vec<u8>)>,
     tasks: Tasks,
+    lookups: Lookups,
     open: Cache<OpenFile>,
     snapshots: Snapshots,
     hashing: HashMap<FileState, Hashing>,
@@ -112,6 +116,7 @@ impl Server {
             mounts,
             fixed: Vec::new(),
             tasks: Tasks::default(),
+            lookups: Lookups::default(),
             open: Cache::new(config.open_max),
             snapshots: Snapshots::new(config.listing_bytes_max),
             hashing: HashMap::new(),
@@ -189,12 +194,13 @@ impl Server {
 
     /// When [`Server::handle_timeout`] must be called, in monotonic nanoseconds.
     pub fn poll_timeout(&self) -> Option<u64> {
-        self.tasks.next_timer()
+        [self.tasks.next_timer(), self.lookups_due_ns()].into_iter().flatten().min()
     }
 
     fn issue(&mut self, op: Op, owner: Owner) {
         let id = OpId(self.next_op);
         self.next_op += 1;
+        self.lookups.ops_in_flight += usize::from(matches!(owner, Owner::Task(_)));
         self.owners.insert(id, owner);
         self.ops.push_back((id, op));
     }

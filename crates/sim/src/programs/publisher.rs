@@ -329,6 +329,7 @@ impl Program for Publisher {
             pit_token: link.header.pit_token,
             congestion_mark: link.header.congestion_mark,
             face: FaceId(0),
+            incoming_face_id: None,
         };
         self.server.handle_interest(&arrival, clocks(now));
         self.pump(now);

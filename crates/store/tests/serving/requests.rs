@@ -66,24 +66,29 @@ over_backends!(signing_is_limited_and_says_so);
 
 fn signing_is_limited_and_says_so(world: World) {
     let mut config = world.config();
-    config.engine.signatures_per_s = 3;
+    config.engine.signatures_per_s = 40;
     let mut peer = Peer::start_with(config);
-    let refused = (0..200).filter(|n| {
+    for n in 0..2000u32 {
         let name: Name = format!("/t/{n}").parse().unwrap();
         let name = naming::metadata_name(name.view());
-        matches!(peer.ask(&InterestBuilder::new(name.view()).can_be_prefix(true)), Reply::Nack(50))
-    });
-    let refused = refused.count() as u64;
+        peer.queue(&InterestBuilder::new(name.view()).can_be_prefix(true), &n.to_be_bytes());
+    }
+    peer.flush();
+    let replies: Vec<_> = (0..2000).map(|_| peer.receive()).collect();
+    let refused = replies.iter().filter(|(_, reply)| matches!(reply, Reply::Nack(50))).count();
     let counters = peer.counters();
-    assert_eq!((counters.signing_limited, counters.absences), (refused, 200 - refused));
-    assert!(refused > 0);
+    assert_eq!(counters.signing_limited, refused as u64);
+    assert_eq!(counters.absences, 2000 - refused as u64);
+    // A second's worth at once, and half of that is waited for.
+    assert!(counters.absences >= 60 && refused > 1000, "{}", counters.absences);
 }
 
 over_backends!(too_many_waiting_requests_are_refused_and_the_rest_is_answered);
 
 fn too_many_waiting_requests_are_refused_and_the_rest_is_answered(world: World) {
     let mut config = world.config();
-    config.engine.pending_max = 4;
+    // A single asker gets half of it.
+    config.engine.pending_max = 7;
     config.engine.quiet_ns = 1_000_000_000;
     world.write("f", b"x");
     let mut peer = Peer::start_with(config);

@@ -24,4 +24,14 @@ pub struct Arrival<'a> {
     pub congestion_mark: Option<u64>,
     /// Whom it came from.
     pub face: FaceId,
+    /// The face by which it came to the forwarder at the other end, if that was asked to say so.
+    /// To be given only where the peer is believed: each such face has a share of its own.
+    pub incoming_face_id: Option<u64>,
+}
+
+/// Whoever asks: a peer, or one of those that a forwarder tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Asker {
+    pub(super) face: FaceId,
+    pub(super) behind: Option<u64>,
 }

@@ -251,8 +251,13 @@ mod tests {
         InterestBuilder::new(name.view()).encode(&mut wire);
         let interest = Interest::decode(&wire).unwrap();
         let face = FaceId(face);
-        let arrival =
-            Arrival { interest: &interest, pit_token: Some(b"t"), congestion_mark: None, face };
+        let arrival = Arrival {
+            interest: &interest,
+            pit_token: Some(b"t"),
+            congestion_mark: None,
+            face,
+            incoming_face_id: None,
+        };
         forming.add(&NewSegment {
             source: Handle(source),
             offset: segment * 100,

@@ -17,7 +17,9 @@ impl Server {
     /// Takes the result of an operation.
     pub fn handle_completion(&mut self, id: OpId, completion: Completion, now: Now) {
         self.now_ns = now.now_ns;
-        match (self.owners.remove(&id), completion) {
+        let owner = self.owners.remove(&id);
+        self.lookups.ops_in_flight -= usize::from(matches!(owner, Some(Owner::Task(_))));
+        match (owner, completion) {
             (Some(Owner::Task(task)), completion) => self.on_task(task, completion, now),
             (Some(Owner::Hash(state)), Completion::Hashed(hashed)) => {
                 self.on_hashed(state, hashed, now);
@@ -30,6 +32,7 @@ impl Server {
             }
             _ => self.counters.strays += 1,
         }
+        self.begin_lookups(now);
     }
 
     fn on_task(&mut self, id: u64, completion: Completion, now: Now) {

@@ -72,7 +72,9 @@ pub struct ServerConfig {
     pub listing_bytes_max: usize,
     /// Signed packets kept for reuse.
     pub answers_max: usize,
-    /// Signatures made in a second.
+    /// Lookups whose operations are executed at the same time; others wait for their turn.
+    pub lookups_max: usize,
+    /// Signatures made in a second. Those who ask take turns.
     pub signatures_per_s: u64,
     /// Roots being computed or waiting for it.
     pub hashes_max: usize,
@@ -117,6 +119,7 @@ impl Default for ServerConfig {
             // Half of it is one directory: 500 000 entries with names of the greatest length.
             listing_bytes_max: 256 << 20,
             answers_max: 1024,
+            lookups_max: 128,
             signatures_per_s: 5000,
             hashes_max: 1024,
             nodes_max: 64,

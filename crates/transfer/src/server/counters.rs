@@ -35,9 +35,9 @@ pub struct Counters {
     pub changed: u64,
     /// Nack: reading failed.
     pub failed: u64,
-    /// Nack (congestion): too many Interests wait.
+    /// Nack (congestion): too many Interests wait, or the asker has more of them than are free.
     pub pending_full: u64,
-    /// Nack (congestion): too many signatures in a second.
+    /// Nack (congestion): more signatures wanted than the asker's share in a second.
     pub signing_limited: u64,
     /// Hashing refused because too many files wait for it.
     pub hashes_full: u64,

@@ -141,7 +141,7 @@ impl Server {
                         let one = std::slice::from_ref(waiter);
                         self.answer_absent(mount, one, Absence::NameTooLong, now);
                     }
-                    Err(refused) => self.refuse_signing(waiter, refused),
+                    Err(_) => self.refuse_signing(waiter),
                     Ok(()) => self.counters.metadata += 1,
                 },
             }
@@ -162,7 +162,7 @@ impl Server {
             }
             match self.answer(mount, waiter, statement, now) {
                 Ok(()) => self.counters.absences += 1,
-                Err(refused) => self.refuse_signing(waiter, refused),
+                Err(_) => self.refuse_signing(waiter),
             }
         }
     }
@@ -174,6 +174,7 @@ impl Server {
         statement: Statement<'_>,
         now: Now,
     ) -> Result<(), SignRefused> {
+        self.give_back(waiter);
         let name = interest_name(&waiter.wire).ok_or(SignRefused::Failed)?;
         let signer = &self.mounts.get(mount).ok_or(SignRefused::Failed)?.signer;
         let answered = self.answers.get(name, statement, signer, now)?;
@@ -185,17 +186,8 @@ impl Server {
         Ok(())
     }
 
-    fn refuse_signing(&mut self, waiter: &Waiter, refused: SignRefused) {
-        let reason = match refused {
-            SignRefused::Limited => {
-                self.counters.signing_limited += 1;
-                nack_reason::CONGESTION
-            }
-            SignRefused::Failed | SignRefused::TooLarge => {
-                self.counters.failed += 1;
-                nack_reason::NONE
-            }
-        };
-        self.out.push_back(waiter.echo.nack(&waiter.wire, reason));
+    fn refuse_signing(&mut self, waiter: &Waiter) {
+        self.counters.failed += 1;
+        self.out.push_back(waiter.echo.nack(&waiter.wire, nack_reason::NONE));
     }
 }

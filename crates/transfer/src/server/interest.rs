@@ -5,6 +5,7 @@ use byname_packet::{Data, NameRef};
 
 use super::Server;
 use super::arrival::{Arrival, Now};
+use super::lookups::QueuedLookup;
 use super::reply::Echo;
 use super::tasks::Place;
 use super::waiters::{Waiter, Wants};
@@ -75,21 +76,26 @@ impl Server {
             }
             _ => parsed.path.to_name(),
         };
-        let is_known = self.tasks.by_path(object.view().value()).is_some();
-        let has_room = is_known || self.tasks.len() < self.config.pending_max;
-        if self.waiting >= self.config.pending_max || !has_room {
+        let waiter = Waiter::new(arrival, wants, now);
+        let asker = waiter.echo.asker();
+        // Nobody holds more than is free, so there is room for whoever comes next.
+        let free = self.config.pending_max.saturating_sub(self.waiting);
+        let is_full = free == 0 || self.tasks.len() >= self.config.pending_max;
+        if is_full || self.lookups.held_by(asker) > free {
             self.counters.pending_full += 1;
             return self.nack_now(arrival, nack_reason::CONGESTION);
         }
-        self.waiting += 1;
-        let waiter = Waiter::new(arrival, wants, now);
         if let Some(task) = self.tasks.by_path(object.view().value()) {
             task.waiters.push(waiter);
             let id = task.id;
-            return self.set_timer(id);
+            self.set_timer(id);
+        } else if !self.queue_lookup(QueuedLookup { object, place, waiter }) {
+            self.counters.signing_limited += 1;
+            return self.nack_now(arrival, nack_reason::CONGESTION);
         }
-        let id = self.tasks.start(object, place, waiter);
-        self.locate(id);
+        self.waiting += 1;
+        self.lookups.note_waiting(asker);
+        self.begin_lookups(now);
     }
 
     /// Nacks what is not a request to this server.

@@ -8,7 +8,7 @@
 use byname_packet::lp::{self, LpHeader};
 use byname_packet::{ContentType, DataBuilder, Interest, NameRef, NumberComponent};
 
-use super::arrival::{Arrival, Now};
+use super::arrival::{Arrival, Asker, Now};
 use super::cache::Cache;
 use super::config::{ServerConfig, SharedSigner};
 use super::ops::{FaceId, Outgoing};
@@ -20,7 +20,7 @@ pub(super) struct Echo {
     token: [u8; 32],
     token_len: usize,
     mark: Option<u64>,
-    face: FaceId,
+    asker: Asker,
 }
 
 impl Echo {
@@ -29,11 +29,16 @@ impl Echo {
         let token_len = given.len().min(32);
         let mut token = [0; 32];
         token[..token_len].copy_from_slice(&given[..token_len]);
-        Self { token, token_len, mark: arrival.congestion_mark, face: arrival.face }
+        let asker = Asker { face: arrival.face, behind: arrival.incoming_face_id };
+        Self { token, token_len, mark: arrival.congestion_mark, asker }
     }
 
     pub(super) fn face(&self) -> FaceId {
-        self.face
+        self.asker.face
+    }
+
+    pub(super) fn asker(&self) -> Asker {
+        self.asker
     }
 
     fn header(&self, nack: Option<u64>) -> LpHeader<'_> {
@@ -56,7 +61,7 @@ impl Echo {
         let mut out = Vec::with_capacity(packet.len() + LINK_RESERVE_BYTES);
         self.write(packet.len(), &mut out);
         out.extend_from_slice(packet);
-        Outgoing { face: self.face, wire: out }
+        Outgoing { face: self.asker.face, wire: out }
     }
 
     /// The same, asking caches not to keep it.
@@ -66,7 +71,7 @@ impl Echo {
         let mut out = Vec::with_capacity(packet.len() + LINK_RESERVE_BYTES);
         lp::encode_header(&header, None, packet.len(), &mut out);
         out.extend_from_slice(packet);
-        Outgoing { face: self.face, wire: out }
+        Outgoing { face: self.asker.face, wire: out }
     }
 
     /// A Nack of the Interest `wire`.
@@ -74,7 +79,7 @@ impl Echo {
         let mut out = Vec::with_capacity(wire.len() + LINK_RESERVE_BYTES);
         lp::encode_header(&self.header(Some(reason)), None, wire.len(), &mut out);
         out.extend_from_slice(wire);
-        Outgoing { face: self.face, wire: out }
+        Outgoing { face: self.asker.face, wire: out }
     }
 }
 
@@ -90,8 +95,6 @@ pub(super) struct Statement<'a> {
 /// Why a packet could not be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SignRefused {
-    /// The rate is used up.
-    Limited,
     /// The key failed.
     Failed,
     /// The packet would be larger than NDN software accepts.
@@ -135,6 +138,33 @@ impl Answers {
         self.kept.len()
     }
 
+    /// True if there is a signature left in the budget.
+    pub(super) fn can_sign(&mut self, now_ns: u64) -> bool {
+        self.budget.has_one(now_ns)
+    }
+
+    /// When the budget has a signature again.
+    pub(super) fn next_signature_ns(&self) -> u64 {
+        self.budget.next_ns()
+    }
+
+    /// Takes a signature from the budget ahead of signing.
+    pub(super) fn pay(&mut self) {
+        self.budget.overdraw();
+    }
+
+    /// Puts one back.
+    pub(super) fn give_back(&mut self) {
+        self.budget.put_back();
+    }
+
+    /// True if an answer to this Interest was signed so lately that it can be sent again, should it
+    /// still be right.
+    pub(super) fn is_at_hand(&self, interest: &[u8], now_ns: u64) -> bool {
+        let kept = interest_name(interest).and_then(|name| self.kept.peek(name.value()));
+        kept.is_some_and(|kept| now_ns.saturating_sub(kept.made_ns) < self.reuse_ns)
+    }
+
     /// The packet that says `statement` under `name`, signed now or lately.
     pub(super) fn get(
         &mut self,
@@ -165,9 +195,8 @@ impl Answers {
         signer: &SharedSigner,
         now: Now,
     ) -> Result<Vec<u8>, SignRefused> {
-        if !self.budget.take(now.now_ns) {
-            return Err(SignRefused::Limited);
-        }
+        // Who was paid for has given it back before; the others are few, and paid for later.
+        self.budget.overdraw();
         self.last_version = now.unix_ns.max(self.last_version + 1);
         let mut full = name.with(NumberComponent::version(self.last_version).as_component());
         full.push_segment(0);
@@ -196,28 +225,53 @@ impl Answers {
 /// So many per second, and at most a second's worth at once.
 pub(super) struct Budget {
     per_s: u64,
-    /// Billionths of one.
-    left: u128,
+    /// Billionths of one; negative if more was taken than there was.
+    left: i128,
     last_ns: u64,
 }
 
 impl Budget {
-    const ONE: u128 = 1_000_000_000;
+    const ONE: i128 = 1_000_000_000;
 
     pub(super) fn new(per_s: u64) -> Self {
-        Self { per_s, left: u128::from(per_s) * Self::ONE, last_ns: 0 }
+        Self { per_s, left: i128::from(per_s) * Self::ONE, last_ns: 0 }
     }
 
-    pub(super) fn take(&mut self, now_ns: u64) -> bool {
-        let passed = u128::from(now_ns.saturating_sub(self.last_ns));
+    fn refill(&mut self, now_ns: u64) {
+        let passed = i128::from(now_ns.saturating_sub(self.last_ns));
         self.last_ns = now_ns;
-        let full = u128::from(self.per_s) * Self::ONE;
-        self.left = full.min(self.left + passed * u128::from(self.per_s));
-        let granted = self.left >= Self::ONE;
+        let full = i128::from(self.per_s) * Self::ONE;
+        self.left = full.min(self.left + passed * i128::from(self.per_s));
+    }
+
+    pub(super) fn has_one(&mut self, now_ns: u64) -> bool {
+        self.refill(now_ns);
+        self.left >= Self::ONE
+    }
+
+    /// Takes one if there is one.
+    pub(super) fn take(&mut self, now_ns: u64) -> bool {
+        let granted = self.has_one(now_ns);
         if granted {
-            self.left -= Self::ONE;
+            self.overdraw();
         }
         granted
+    }
+
+    /// Takes one, though there may be none: the next ones come later for it.
+    pub(super) fn overdraw(&mut self) {
+        self.left -= Self::ONE;
+    }
+
+    pub(super) fn put_back(&mut self) {
+        self.left += Self::ONE;
+    }
+
+    /// When there is one, if none is taken before.
+    pub(super) fn next_ns(&self) -> u64 {
+        let missing = (Self::ONE - self.left).max(0) as u128;
+        let wait_ns = missing.div_ceil(u128::from(self.per_s.max(1)));
+        self.last_ns.saturating_add(u64::try_from(wait_ns).unwrap_or(u64::MAX))
     }
 }
 
@@ -237,7 +291,21 @@ mod tests {
         assert!(!budget.take(5 + 99_999_999));
         assert!(budget.take(5 + 100_000_000));
         assert!(!budget.take(5 + 100_000_001));
+        assert_eq!(budget.next_ns(), 5 + 200_000_000);
         let later = 5 + 60_000_000_000;
         assert_eq!((0..20).filter(|_| budget.take(later)).count(), 10);
+    }
+
+    #[test]
+    fn what_was_overdrawn_is_paid_for_later_and_what_was_put_back_is_there() {
+        let mut budget = Budget::new(10);
+        (0..12).for_each(|_| budget.overdraw());
+        assert!(!budget.has_one(299_999_999));
+        assert_eq!(budget.next_ns(), 300_000_000);
+        assert!(budget.has_one(300_000_000));
+        budget.overdraw();
+        budget.put_back();
+        assert!(budget.take(300_000_000));
+        assert!(!budget.take(300_000_000));
     }
 }

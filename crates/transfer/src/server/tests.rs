@@ -8,6 +8,8 @@ use byname_packet::{DigestSigner, Interest, InterestBuilder, Packet};
 use super::*;
 use crate::metadata::{Absence, Answer, ContentRoot};
 
+mod floods;
+
 const MS: u64 = 1_000_000;
 /// A wall clock long after the files of these tests were changed.
 const UNIX_NS: u64 = 1_000_000 * MS;
@@ -34,6 +36,7 @@ fn ask(server: &mut Server, uri: &str, lifetime_ms: u64, now: Now) {
         pit_token: Some(b"tok"),
         congestion_mark: Some(1),
         face: FaceId(7),
+        incoming_face_id: None,
     };
     server.handle_interest(&arrival, now);
 }

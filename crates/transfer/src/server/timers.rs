@@ -24,6 +24,11 @@ impl Server {
     /// Does what the time demands.
     pub fn handle_timeout(&mut self, now: Now) {
         self.now_ns = now.now_ns;
+        self.expire_tasks(now);
+        self.begin_lookups(now);
+    }
+
+    fn expire_tasks(&mut self, now: Now) {
         while let Some(id) = self.tasks.pop_due(now.now_ns) {
             let Some(task) = self.tasks.get(id) else { continue };
             match task.step {
@@ -38,11 +43,13 @@ impl Server {
     /// Drops waiters whose Interest is over; the task goes on, so that its result is not lost.
     fn expire(&mut self, id: u64, now: Now) {
         let Some(task) = self.tasks.get(id) else { return };
-        let before = task.waiters.len();
-        task.waiters.retain(|waiter| waiter.expires_ns() > now.now_ns);
-        let expired = before - task.waiters.len();
-        self.waiting -= expired;
-        self.counters.expired += expired as u64;
+        let waiters = std::mem::take(&mut task.waiters);
+        let (expired, left): (Vec<_>, Vec<_>) =
+            waiters.into_iter().partition(|waiter| waiter.expires_ns() <= now.now_ns);
+        task.waiters = left;
+        // The signature may still be made, for those who are left.
+        expired.iter().for_each(|waiter| self.note_left(waiter));
+        self.counters.expired += expired.len() as u64;
         self.set_timer(id);
     }
 
@@ -56,14 +63,14 @@ impl Server {
         let waiters = std::mem::take(&mut task.waiters);
         let (due, rest): (Vec<_>, Vec<_>) = waiters.into_iter().partition(is_due);
         task.waiters = rest;
-        self.waiting -= due.len();
+        due.iter().for_each(|waiter| self.note_left(waiter));
         due
     }
 
     /// Ends a task and returns those it leaves unanswered.
     pub(super) fn end_task(&mut self, id: u64) -> Vec<Waiter> {
         let Some(task) = self.tasks.remove(id) else { return Vec::new() };
-        self.waiting -= task.waiters.len();
+        task.waiters.iter().for_each(|waiter| self.note_left(waiter));
         task.waiters
     }
 

@@ -20,6 +20,8 @@ pub(super) struct Waiter {
     pub(super) wants: Wants,
     pub(super) arrived_ns: u64,
     pub(super) lifetime_ns: u64,
+    /// A signature was taken from the budget for it.
+    pub(super) has_paid: bool,
 }
 
 /// Object that a waiter waits for.
@@ -61,6 +63,7 @@ impl Waiter {
             wants,
             arrived_ns: now.now_ns,
             lifetime_ns: arrival.interest.lifetime_ms_or_default().saturating_mul(MS),
+            has_paid: false,
         }
     }
 }
