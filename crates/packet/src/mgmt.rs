@@ -89,6 +89,9 @@ pub mod route_origin {
     pub const STATIC: u64 = 255;
 }
 
+/// Face flag: local fields (`IncomingFaceId`, `NextHopFaceId`) are used on the face.
+pub const FACE_FLAG_LOCAL_FIELDS: u64 = 1;
+
 /// Route flag: the route is inherited by longer prefixes.
 pub const ROUTE_FLAG_CHILD_INHERIT: u64 = 1;
 /// Route flag: longer prefixes do not inherit from shorter ones.

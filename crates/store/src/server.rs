@@ -6,6 +6,7 @@
 //! connects again with growing pauses and registers its prefixes again; a fetch in flight goes on
 //! where it was.
 
+mod askers;
 mod config;
 mod face;
 mod faces;
@@ -209,15 +210,23 @@ impl FileServer {
                 Err(error @ StoreError::Register(_)) => self.lose(&mut upstream, Some(error))?,
                 step => step?,
             }
+            // What ended while something was sent to it announces no event any more.
+            self.take_ended(&mut upstream)?;
             let due_ns = upstream.face.is_none().then_some(upstream.due_ns);
             self.wait(due_ns)?;
-            for (face, why) in self.faces.take_ended() {
-                if upstream.face == Some(face) {
-                    self.lose(&mut upstream, why)?;
-                }
-            }
+            self.take_ended(&mut upstream)?;
         }
         self.executor.store_roots();
+        Ok(())
+    }
+
+    /// Forgets faces that ended; the forwarder's is to be replaced.
+    fn take_ended(&mut self, upstream: &mut Upstream<'_>) -> Result<(), StoreError> {
+        for (face, why) in self.faces.take_ended() {
+            if upstream.face == Some(face) {
+                self.lose(upstream, why)?;
+            }
+        }
         Ok(())
     }
 
@@ -244,7 +253,9 @@ impl FileServer {
         let face = self.faces.add(connection, None, &self.poller, now_ns)?;
         while !self.is_over() && self.faces.has(face) {
             self.step(None)?;
-            self.wait(None)?;
+            if self.faces.has(face) {
+                self.wait(None)?;
+            }
         }
         self.executor.store_roots();
         let ended = self.faces.take_ended().into_iter().find(|(ended, _)| *ended == face);
@@ -357,6 +368,7 @@ impl FileServer {
         let mut is_ready = false;
         face.register(now, &mut || is_ready = true)?;
         if is_ready {
+            face.ask_for_askers(&self.command_clock, now);
             upstream.was_ready = true;
             upstream.failures = 0;
             (upstream.on_event)(ServerEvent::Ready);

@@ -3,11 +3,11 @@
 use crate::exit::Outcome;
 use crate::manager::{self, Manager, ManagerArgs};
 use crate::output;
-use byname_packet::mgmt::{ControlParameters, FaceStatus};
+use byname_packet::mgmt::{ControlParameters, FACE_FLAG_LOCAL_FIELDS, FaceStatus};
 use byname_profile::Paths;
 use serde_json::{Value, json};
 
-const FLAG_LOCAL_FIELDS: u64 = 1;
+const FLAG_LOCAL_FIELDS: u64 = FACE_FLAG_LOCAL_FIELDS;
 const FLAG_RELIABILITY: u64 = 2;
 const FLAG_MARKING: u64 = 4;
 

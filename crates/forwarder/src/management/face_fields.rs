@@ -1,14 +1,16 @@
 //! Faces in the protocol's numbers, and options as a command changes them.
 
 use byname_link::congestion::{CONGESTION_INTERVAL_NS, CONGESTION_THRESHOLD_BYTES};
-use byname_packet::mgmt::{ControlParameters, ControlResponse, status_code};
+use byname_packet::mgmt::{
+    ControlParameters, ControlResponse, FACE_FLAG_LOCAL_FIELDS, status_code,
+};
 
 use super::fields;
 use super::view::FaceView;
 use crate::face::{FaceInfo, FaceOptions, LinkType, Persistency};
 
 /// Bits of Flags.
-pub(super) const FLAG_LOCAL_FIELDS: u64 = 1;
+pub(super) const FLAG_LOCAL_FIELDS: u64 = FACE_FLAG_LOCAL_FIELDS;
 const FLAG_RELIABILITY: u64 = 2;
 const FLAG_CONGESTION_MARKING: u64 = 4;
 

@@ -66,6 +66,8 @@ pub(super) struct Face {
     /// Memory of `waiting`.
     charge: Charge,
     registrar: Option<Registrar>,
+    /// True if the peer is a forwarder that is believed about who asks.
+    tells_askers: bool,
 }
 
 impl Face {
@@ -98,7 +100,7 @@ impl Face {
             Some(_) => Some(Box::new(Fragmenter::new(link_over(mtu_bytes, REASSEMBLY))?)),
             None => None,
         };
-        Ok(Self {
+        let mut face = Self {
             id,
             carrier,
             is_closed: false,
@@ -111,7 +113,10 @@ impl Face {
             next: 0,
             charge: Charge::default(),
             registrar,
-        })
+            tells_askers: false,
+        };
+        face.tells_askers = face.is_local_forwarder();
+        Ok(face)
     }
 
     /// Counts its memory towards `budget`.
@@ -202,6 +207,19 @@ impl Face {
         self.fragmenter.as_ref().is_some_and(|fragmenter| fragmenter.queued_bytes() > 0)
     }
 
+    /// True if the peer is a forwarder of this machine, which is believed about who asks.
+    pub(super) fn is_local_forwarder(&self) -> bool {
+        match &self.carrier {
+            Carrier::Connection(connection) => {
+                // Anybody of this machine can forge a UDP peer.
+                let is_forgeable =
+                    connection.is_datagram() && connection.peer_credentials().is_none();
+                !self.is_client && connection.is_local() && !is_forgeable
+            }
+            Carrier::Peer { .. } => false,
+        }
+    }
+
     /// True if something can be done without waiting.
     pub(super) fn is_busy(&self, send_bytes_max: usize) -> bool {
         let is_registered = self.registrar.as_ref().is_some_and(Registrar::is_done);
@@ -264,8 +282,9 @@ impl Face {
             return Ok(false);
         };
         self.next += len;
+        let origin = Origin { face: self.id, is_believed: self.tells_askers };
         let registrar = self.registrar.as_mut();
-        let taken = take_frame((self.id, &rest[..len]), engine, registrar, now);
+        let taken = take_frame((origin, &rest[..len]), engine, registrar, now);
         if self.next >= self.waiting.len() {
             // At once: a buffer that only seems full would not be read into any more.
             self.waiting.clear();
@@ -367,8 +386,16 @@ fn keep_whole(fragmenter: &mut Fragmenter, frame: &[u8], now_ns: u64, waiting: &
     }
 }
 
+/// Face that a frame came from.
+#[derive(Clone, Copy)]
+struct Origin {
+    face: FaceId,
+    /// True if what it says about who asks counts.
+    is_believed: bool,
+}
+
 fn take_frame(
-    (face, frame): (FaceId, &[u8]),
+    (origin, frame): (Origin, &[u8]),
     engine: &mut Server,
     registrar: Option<&mut Registrar>,
     now: Now,
@@ -379,7 +406,14 @@ fn take_frame(
         (Ok(Packet::Interest(interest)), None) => {
             let pit_token = link.header.pit_token;
             let congestion_mark = link.header.congestion_mark;
-            let arrival = Arrival { interest: &interest, pit_token, congestion_mark, face };
+            let incoming_face_id = link.header.incoming_face_id.filter(|_| origin.is_believed);
+            let arrival = Arrival {
+                interest: &interest,
+                pit_token,
+                congestion_mark,
+                face: origin.face,
+                incoming_face_id,
+            };
             engine.handle_interest(&arrival, now);
             Ok(())
         }

@@ -5,11 +5,15 @@ use std::time::Duration;
 
 use byname_face::frame_len;
 use byname_io::{ConnectError, Connection, Interest as Readiness, Poller, Token};
-use byname_packet::mgmt::{ControlParameters, ControlResponse};
-use byname_packet::{DataBuilder, DigestSigner, Interest, Name};
+use byname_packet::lp::{self, LpHeader, LpPacket};
+use byname_packet::mgmt::{ControlParameters, ControlResponse, FACE_FLAG_LOCAL_FIELDS};
+use byname_packet::{DataBuilder, DigestSigner, Interest, InterestBuilder, Name};
 use byname_store::{
-    Exposure, FileServer, MountSource, RegisterError, ServerEvent, ServerHandle, StoreError,
+    Exposure, FileServer, FileServerConfig, MountSource, RegisterError, ServerEvent, ServerHandle,
+    StoreError,
 };
+
+use byname_transfer::naming;
 
 use super::client::World;
 
@@ -26,15 +30,51 @@ impl Forwarder {
         Self { connection, poller }
     }
 
-    /// The prefix that the next command wants registered, answered with `code`.
-    fn answer_command(&mut self, code: u64) -> Name {
+    /// Whole frames, at least one.
+    fn receive(&mut self) -> Vec<Vec<u8>> {
         let mut frames: Vec<Vec<u8>> = Vec::new();
         while frames.is_empty() {
             let mut events = Vec::new();
-            self.poller.wait(&mut events, Some(Duration::from_secs(60))).unwrap();
+            self.poller.wait(&mut events, Some(PATIENCE)).unwrap();
             let mut take = |frame: &[u8]| frames.push(frame.to_vec());
             self.connection.recv_burst(frame_len, &mut take).unwrap();
         }
+        frames
+    }
+
+    /// Queues a question for metadata that came from the face `from`.
+    fn queue_question(&mut self, name: &str, from: u64) {
+        let name = naming::metadata_name(name.parse::<Name>().unwrap().view());
+        let (mut wire, mut front) = (Vec::new(), Vec::new());
+        InterestBuilder::new(name.view()).can_be_prefix(true).encode(&mut wire);
+        let token = from.to_be_bytes();
+        let header = LpHeader {
+            pit_token: Some(&token),
+            incoming_face_id: Some(from),
+            ..LpHeader::default()
+        };
+        lp::encode_header(&header, None, wire.len(), &mut front);
+        self.connection.queue(&[&front, &wire]).unwrap();
+    }
+
+    /// Answers to that many questions: for whom, and whether with Data rather than a Nack.
+    fn answers(&mut self, count: usize) -> Vec<(u64, bool)> {
+        self.connection.flush().unwrap();
+        let mut answers = Vec::new();
+        while answers.len() < count {
+            for frame in self.receive() {
+                let link = LpPacket::decode(&frame).unwrap();
+                let Some(token) = link.header.pit_token else { continue };
+                let who = u64::from_be_bytes(token.try_into().unwrap());
+                answers.push((who, link.header.nack.is_none()));
+            }
+        }
+        answers
+    }
+
+    /// The prefix that the next command wants registered, answered with `code`.
+    fn answer_command(&mut self, code: u64) -> Name {
+        let frames = self.receive();
         let mut prefix = Name::new();
         for frame in frames {
             let command = Interest::decode(&frame).unwrap();
@@ -65,7 +105,11 @@ struct Running {
 }
 
 fn run(world: &World) -> Running {
-    let server = FileServer::new(world.config()).unwrap();
+    run_with(world.config())
+}
+
+fn run_with(config: FileServerConfig) -> Running {
+    let server = FileServer::new(config).unwrap();
     let handle = server.handle();
     let (to_forwarders, forwarders) = channel();
     let (to_events, events): (Sender<Seen>, _) = channel();
@@ -137,6 +181,95 @@ fn a_refusal_after_the_first_success_is_tried_again() {
     assert_eq!(running.events.recv_timeout(PATIENCE).unwrap(), Seen::Ready);
     running.handle.stop();
     running.thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_forwarder_that_is_gone_before_it_is_written_to_is_replaced() {
+    let world = World::new();
+    let server = FileServer::new(world.config()).unwrap();
+    let handle = server.handle();
+    let (to_forwarders, forwarders) = channel();
+    let (to_ready, ready) = channel();
+    let thread = std::thread::spawn(move || {
+        let mut attempt = 0;
+        let mut connect = move || -> Result<Connection, ConnectError> {
+            let (ours, theirs) = Connection::pair().unwrap();
+            attempt += 1;
+            if attempt != 2 {
+                // The test may be over already.
+                let _ = to_forwarders.send(Forwarder::new(theirs));
+            }
+            Ok(ours)
+        };
+        server.run(&mut connect, &mut |event| {
+            if matches!(event, ServerEvent::Ready) {
+                let _ = to_ready.send(());
+            }
+        })
+    });
+    for _ in 0..2 {
+        let mut forwarder = forwarders.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(forwarder.answer_command(200), "/t".parse().unwrap());
+        ready.recv_timeout(PATIENCE).unwrap();
+    }
+    handle.stop();
+    thread.join().unwrap().unwrap();
+}
+
+/// Signatures a second in the tests below.
+const SIGNATURES: u64 = 40;
+const FLOOD: usize = 2000;
+
+fn slow_signing(world: &World) -> FileServerConfig {
+    let mut config = world.config();
+    config.engine.signatures_per_s = SIGNATURES;
+    config
+}
+
+#[test]
+fn a_flood_behind_the_forwarder_costs_no_reader_behind_it_an_answer() {
+    let world = World::new();
+    world.write("f", b"content");
+    let running = run_with(slow_signing(&world));
+    let mut forwarder = running.forwarders.recv_timeout(PATIENCE).unwrap();
+    forwarder.answer_command(200);
+    assert_eq!(running.events.recv_timeout(PATIENCE).unwrap(), Seen::Ready);
+    let command = forwarder.receive().remove(0);
+    let command = Interest::decode(&command).unwrap();
+    let update: Name = "/localhost/nfd/faces/update".parse().unwrap();
+    assert!(update.view().is_prefix_of(command.name));
+    let parameters = ControlParameters::decode(command.name.get(4).unwrap().value).unwrap();
+    assert_eq!(parameters.flags, Some(FACE_FLAG_LOCAL_FIELDS));
+    assert_eq!((parameters.mask, parameters.face_id), (parameters.flags, None));
+    for round in 0..5 {
+        for number in 0..FLOOD {
+            forwarder.queue_question(&format!("/t/{round}/{number}"), 300);
+        }
+        forwarder.queue_question("/t/f", 301);
+        forwarder.queue_question("/t/gone", 302);
+        let answers = forwarder.answers(FLOOD + 2);
+        let of = |who| answers.iter().filter(|(of, _)| *of == who).collect::<Vec<_>>();
+        assert_eq!((of(301), of(302)), (vec![&(301, true)], vec![&(302, true)]), "{round}");
+        assert!(of(300).iter().filter(|(_, is_data)| !is_data).count() > FLOOD / 2);
+    }
+    running.handle.stop();
+    running.thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_client_that_claims_to_be_many_has_one_share() {
+    let world = World::new();
+    let server = FileServer::new(slow_signing(&world)).unwrap();
+    let (handle, (ours, theirs)) = (server.handle(), Connection::pair().unwrap());
+    let thread = std::thread::spawn(move || server.run_direct(theirs));
+    let mut client = Forwarder::new(ours);
+    for number in 0..FLOOD {
+        client.queue_question(&format!("/t/{number}"), number as u64);
+    }
+    let answers = client.answers(FLOOD);
+    assert!(answers.iter().filter(|(_, is_data)| !is_data).count() > FLOOD / 2);
+    handle.stop();
+    thread.join().unwrap().unwrap();
 }
 
 #[test]
