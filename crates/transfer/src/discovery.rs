@@ -7,7 +7,8 @@
 //!
 //! The publisher is asked first (MustBeFresh). Only when it does not answer is the same asked of
 //! whoever has an older answer: a cache, or a mirror. One after the other, because a Data that
-//! comes does not tell which of two Interests it answers.
+//! comes does not tell which of two Interests it answers. A publisher that is busy (Nack
+//! Congestion) is there: it is waited for, and no older answer is taken.
 
 mod answer;
 mod damage;
@@ -117,6 +118,8 @@ pub struct Discovery {
     authenticator: Authenticator,
     started_ns: u64,
     pause_ns: u64,
+    /// The publisher, or a forwarder on the way to it, has said "congestion".
+    is_busy: bool,
     stale_asks: u32,
     damaged_asks: u32,
     waiting: Option<Waiting>,
@@ -135,6 +138,7 @@ impl Discovery {
             config,
             started_ns: now_ns,
             pause_ns: PAUSE_FIRST_NS,
+            is_busy: false,
             stale_asks: 0,
             damaged_asks: 0,
             waiting: None,
@@ -198,6 +202,9 @@ impl Discovery {
         if let Some(ask) = self.current_ask() {
             ask.handle_nack(name, kind, context);
         }
+        if kind == NackKind::Congestion && is_own && matches!(self.whom, Whom::Publisher { .. }) {
+            self.is_busy = true;
+        }
         if kind == NackKind::NoRoute && is_own && matches!(self.stage, Stage::Asking(_)) {
             self.on_no_route(context);
         }
@@ -212,6 +219,7 @@ impl Discovery {
         }
         if let (Stage::Asking(_), Whom::Publisher { until_ns }) = (&self.stage, self.whom)
             && until_ns <= context.now_ns
+            && !self.is_busy
         {
             self.ask_anybody(FetchFailure::Silence { segment: 0 }, context);
         }
@@ -231,7 +239,7 @@ impl Discovery {
             return Some(until_ns);
         }
         let patience = match (&self.stage, self.whom) {
-            (Stage::Asking(_), Whom::Publisher { until_ns }) => Some(until_ns),
+            (Stage::Asking(_), Whom::Publisher { until_ns }) if !self.is_busy => Some(until_ns),
             _ => None,
         };
         let ask = self.current_ask()?.poll_deadline(flow);
@@ -331,7 +339,9 @@ impl Discovery {
         let is_refused = matches!(failure, FetchFailure::Gone { .. });
         let failure = match self.whom {
             Whom::Publisher { .. }
-                if !is_refused && self.config.freshness == Freshness::Preferred =>
+                if !is_refused
+                    && !self.is_busy
+                    && self.config.freshness == Freshness::Preferred =>
             {
                 return self.ask_anybody(failure, context);
             }

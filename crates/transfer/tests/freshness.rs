@@ -68,6 +68,31 @@ fn an_older_answer_is_taken_within_a_second_when_there_is_no_route() {
 }
 
 #[test]
+fn a_publisher_that_is_busy_is_waited_for_and_no_older_answer_is_taken() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    let mut refusals = 0;
+    let busy_at_first = &mut |request: &Request, interest: &Interest<'_>| {
+        if !request.must_be_fresh {
+            return publisher.answer(interest);
+        }
+        refusals += 1;
+        match refusals {
+            1..10 => Reply::Nack(nack_reason::CONGESTION),
+            _ => publisher.answer(interest),
+        }
+    };
+    let found = world.discover(&name, Freshness::Preferred, busy_at_first).expect("it answers");
+    assert!(found.is_fresh && world.now_ns > 3 * SECOND, "{}", world.now_ns);
+    assert!(world.asked.iter().all(|(fresh, _)| *fresh));
+    // For ever is too long, and then nothing is better than something old.
+    let mut held = held(&publisher, Reply::Nack(nack_reason::CONGESTION));
+    let error = world.discover(&name, Freshness::Preferred, &mut held).expect_err("too busy");
+    assert!(matches!(error, ReadError::TimeOut { .. }), "{error}");
+    assert!(world.asked.iter().all(|(fresh, _)| *fresh));
+}
+
+#[test]
 fn a_dead_publisher_is_waited_for_once_and_not_for_each_file() {
     let (mut publisher, name) = lab();
     let others: Vec<Name> =
