@@ -10,6 +10,9 @@ mod faults;
 mod first_contact;
 #[path = "../../../profile/examples/five_lines.rs"]
 mod five_lines;
+#[path = "../../../traffic/examples/metadata_flood/flood.rs"]
+mod flood;
+mod floods;
 mod forwarding;
 mod harness;
 mod keys;
