@@ -90,6 +90,21 @@ impl Profile {
         Ok(Self { paths, environment, settings })
     }
 
+    /// The profile with these paths and variables, and the options of one file in place of the
+    /// user's and the system's.
+    ///
+    /// # Errors
+    /// As [`Profile::load`], and when the file is not there.
+    pub fn with_file(
+        mut paths: Paths,
+        environment: Environment,
+        file: &Path,
+    ) -> Result<Self, ConfigError> {
+        let settings = Settings::load_only(file, &environment)?;
+        paths.config_file = file.to_owned();
+        Ok(Self { paths, environment, settings })
+    }
+
     /// A profile with everything below one directory, and nothing of the system's configuration or
     /// the environment.
     ///

@@ -25,19 +25,21 @@ pub struct RangesRead {
 pub(crate) enum Destination {
     /// To this vector, in which each range begins at its place in `starts`.
     Owned { buffer: Vec<u8>, starts: Vec<usize> },
-    /// To the buffers of a thread that waits, one for each range.
+    /// To the buffers of the caller, one for each range.
     Lent(Loan),
 }
 
 impl Destination {
     fn put(&mut self, index: usize, at: usize, bytes: &[u8]) {
-        let target = match self {
-            Destination::Owned { buffer, starts } => buffer.get_mut(starts[index] + at..),
-            Destination::Lent(loan) => loan.buffer(index).and_then(|it| it.get_mut(at..)),
-        };
         // Ranges were made from the lengths of the buffers, so there is room.
-        if let Some(target) = target.and_then(|target| target.get_mut(..bytes.len())) {
-            target.copy_from_slice(bytes);
+        match self {
+            Destination::Owned { buffer, starts } => {
+                let start = starts[index] + at;
+                if let Some(target) = buffer.get_mut(start..start + bytes.len()) {
+                    target.copy_from_slice(bytes);
+                }
+            }
+            Destination::Lent(loan) => loan.put(index, at, bytes),
         }
     }
 }

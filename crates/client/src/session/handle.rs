@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use byname_io::loan::lend;
+use byname_io::loan::{Loan, lend};
 use byname_packet::Name;
 use byname_security::cert::CertificateError;
 use byname_transfer::discovery::Discovered;
@@ -342,6 +342,21 @@ impl RemoteFile {
         ranges: &[(u64, usize)],
     ) -> Result<Pending<RangesRead>, ClientError> {
         Ok(self.read_later(ReadRequest::owned(buffer, ranges)?))
+    }
+
+    /// [`read_ranges`](RemoteFile::read_ranges) without waiting, each `(offset, length)` into the
+    /// buffer of the loan that has this length. The loan is dropped when nothing more is written to
+    /// it, which may be after the answer came or was taken back.
+    ///
+    /// # Errors
+    /// [`ClientError::TooMany`] above [`crate::RANGES_MAX`].
+    pub fn read_lent_later(
+        &self,
+        loan: Loan,
+        ranges: &[(u64, usize)],
+    ) -> Result<Pending<RangesRead>, ClientError> {
+        check_count(ranges.len())?;
+        Ok(self.read_later(ReadRequest::lent(loan, ranges)))
     }
 
     /// Hands the verified bytes of `range` to `sink` on the thread of the session, ascending and

@@ -10,9 +10,10 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use byname_client::{
-    Client, ClientConfig, ClientError, RANGES_MAX, RemoteFile, Session, SessionOptions,
+    Client, ClientConfig, ClientError, Pending, RANGES_MAX, RemoteFile, Session, SessionOptions,
 };
 use byname_io::Endpoint;
+use byname_io::loan::lend;
 use byname_packet::{Interest, Name};
 use byname_transfer::error::{ErrorClass, ReadError};
 use byname_transfer::naming::{self, Part, Request};
@@ -172,6 +173,27 @@ fn cost(dice: &mut Dice, granularity: u64) -> f64 {
     let counters = file.counters();
     assert_eq!(counters.asked_bytes, COUNT * 4096);
     counters.received_bytes as f64 / counters.asked_bytes as f64
+}
+
+#[test]
+fn lent_buffers_come_back_filled_or_when_the_call_is_dropped() {
+    let (_log, meddler) = logging();
+    let (_server, file, bytes) = open_with(meddler, NO_PREFETCH);
+    let ranges = [(3, 9000), (SIZE as u64 - 5, 10), (0, 0)];
+    let mut buffers: Vec<Vec<u8>> = ranges.iter().map(|(_, length)| vec![0; *length]).collect();
+    let mut places: Vec<&mut [u8]> = buffers.iter_mut().map(Vec::as_mut_slice).collect();
+    let read = lend(&mut places, |loan| file.read_lent_later(loan, &ranges).map(Pending::wait));
+    let read = read.expect("few ranges").expect("they are there");
+    assert_eq!(read.filled, [9000, 5, 0]);
+    buffers[1].truncate(5);
+    assert_eq!(buffers, expected(&bytes, &ranges));
+
+    let (mut buffer, waker) = (vec![0; SIZE], Waker::noop());
+    // That `lend` returns says that the buffer came back.
+    lend(&mut [&mut buffer], |loan| {
+        let mut pending = file.read_lent_later(loan, &[(0, SIZE)]).expect("one range");
+        assert!(Pin::new(&mut pending).poll(&mut Context::from_waker(waker)).is_pending());
+    });
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Options: who wins, and what is said about a mistake.
 
 use byname_profile::settings::{OPTIONS, Origin, Value, check};
-use byname_profile::{ConfigError, Environment, Paths, Settings};
+use byname_profile::{ConfigError, Environment, Paths, Profile, Settings};
 use std::path::Path;
 
 fn home(text: &str) -> (tempfile::TempDir, Paths) {
@@ -108,4 +108,19 @@ fn files_that_are_missing_or_no_text() {
     assert!(matches!(&error, ConfigError::NotText { path } if *path == paths.config_file));
     std::fs::remove_file(&paths.config_file).unwrap();
     assert!(Settings::load(&paths, &Environment::default()).is_ok());
+}
+
+#[test]
+fn a_profile_takes_its_options_from_one_file() {
+    let (home, paths) = home("[client]\nretries = 9\n");
+    let file = home.path().join("door.toml");
+    let environment = Environment::of([("BYNAME_TIMEOUT", "4")]);
+    let open = || Profile::with_file(paths.clone(), environment.clone(), &file);
+    assert_eq!(open().unwrap_err().errno(), rustix::io::Errno::NOENT.raw_os_error());
+    std::fs::write(&file, "[client]\ntransfers = 3\n").unwrap();
+    let profile = open().unwrap();
+    let number = |name| profile.settings().number(name);
+    assert_eq!((number("client.transfers"), number("client.timeout_s")), (3, 4));
+    assert_eq!(number("client.retries"), 5, "the user's own file is not read");
+    assert_eq!(profile.paths().config_file, file);
 }
