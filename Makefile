@@ -1,6 +1,6 @@
 # Thin: every target is one or two scripts that also run on their own.
 
-.PHONY: help build check test demo bench setup
+.PHONY: help build check test demo bench setup library install-library
 
 help:
 	@echo "make demo [DIR=path]   publish a directory, read it back by name through a second forwarder"
@@ -8,11 +8,20 @@ help:
 	@echo "make check             format, clippy, unit tests, tidy: the working loop"
 	@echo "make bench             transfers beside NDNd and XRootD, forwarders beside NDNd's"
 	@echo "make build             target/release/byname, its symbols in byname.debug beside it"
+	@echo "make library           target/release/libbyname.so, the C interface"
+	@echo "make install-library   puts it with its headers below PREFIX (/usr/local)"
 	@echo "make setup             the system packages that the tests need"
 
 build:
 	scripts/setup --for build
 	scripts/build
+
+library:
+	scripts/setup --for build
+	cargo build --release --locked --package byname-ffi
+
+install-library:
+	scripts/install-library
 
 check:
 	scripts/check

@@ -1,11 +1,13 @@
 //! Project chores that are too particular for a shell script: `cargo xtask tidy`.
 //!
 //! Every chore is a check that exits 1 if it finds something; most print findings as
-//! `file:line: what to do [rule]`. Nothing here writes a file outside target/.
+//! `file:line: what to do [rule]`. Nothing here writes a file outside target/, but for the header
+//! of the C interface.
 
 mod command;
 mod finding;
 mod graph;
+mod header;
 mod imports;
 mod licences;
 mod planted;
@@ -26,6 +28,7 @@ usage: cargo xtask <chore>
   licences   only the licences of what is linked, against the list in deny.toml
   imports    prints which file of a crate, or of each crate, imports which, and the circles;
              with --check only what breaks the rules on circles and on wings without I/O
+  header     makes crates/ffi/include/byname.h anew
   planted    plants each bug of crates/sim/planted, or only those named, alone in a copy of the
              tree, and demands that the simulator's campaign finds it
 ";
@@ -47,6 +50,10 @@ fn main() -> Result<ExitCode> {
             let crates = imports::read(&sources::read(&root)?, names.first().copied());
             ensure!(!crates.is_empty(), "no crate is called {}", names.concat());
             crates.iter().for_each(imports::Imports::print);
+            Ok(ExitCode::SUCCESS)
+        }
+        ["header"] => {
+            header::write(&root, &sources::read(&root)?)?;
             Ok(ExitCode::SUCCESS)
         }
         ["planted", names @ ..] => Ok(match planted::run(&root, names)? {

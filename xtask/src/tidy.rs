@@ -16,7 +16,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::finding::Finding;
-use crate::{graph, imports, licences, sources};
+use crate::{graph, header, imports, licences, sources};
 
 /// Findings in the tree at `root`, in order of place.
 pub(crate) fn check_tree(root: &Path) -> Result<Vec<Finding>> {
@@ -28,6 +28,7 @@ pub(crate) fn check_tree(root: &Path) -> Result<Vec<Finding>> {
     }
     findings.extend(code::check(&sources));
     findings.extend(imports::check_all(&imports::read(&sources, None)));
+    findings.extend(header::check(&sources));
     findings.extend(layers::check(&graph, &sources));
     findings.extend(promises::check(&sources));
     findings.extend(rooms::check(&graph, &sources));

@@ -10,7 +10,7 @@ use crate::sources::{Source, line_where};
 const RULE: &str = "layering";
 
 /// Each room with the rooms it may use. Rooms that are not named here do not exist yet.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("packet", &[]),
     ("io", &[]),
     ("retry", &[]),
@@ -24,6 +24,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("store", &["face", "io", "link", "packet", "retry", "security", "transfer"]),
     ("client", &["face", "io", "link", "packet", "retry", "security", "transfer"]),
     ("profile", &["client", "io", "keychain", "packet", "security", "transfer"]),
+    ("ffi", &["client", "io", "packet", "profile", "security", "transfer"]),
     ("traffic", &["face", "io", "link", "packet"]),
     ("web", &["retry"]),
     ("sim", &["client", "forwarder", "link", "packet", "security", "store", "transfer"]),

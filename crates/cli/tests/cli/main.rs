@@ -3,6 +3,7 @@
 
 #[path = "../../../traffic/examples/faults/relay.rs"]
 mod bad_network;
+mod c_interface;
 mod commanding;
 mod direct;
 mod errors;

@@ -160,8 +160,8 @@ impl Listing {
         self.entries().filter(|entry| is_safe_entry(entry.name))
     }
 
-    /// Where the first entry begins.
-    pub(crate) fn start(&self) -> usize {
+    /// Where the first entry begins in the payload.
+    pub fn start(&self) -> usize {
         match self.form {
             Form::Plain => 0,
             Form::Manifest { start } => start,
@@ -169,7 +169,7 @@ impl Listing {
     }
 
     /// The entry that begins at this byte of the payload, and where the next one begins.
-    pub(crate) fn entry_at(&self, at: usize) -> Option<(ListedEntry<'_>, usize)> {
+    pub fn entry_at(&self, at: usize) -> Option<(ListedEntry<'_>, usize)> {
         if self.is_manifest() {
             let (mut details, next) = manifest::entry_at(&self.payload, at)?;
             if self.old.contains_key(details.name) {

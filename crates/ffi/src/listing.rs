@@ -1,0 +1,170 @@
+//! Open listings behind the handles, and their pages.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use byname_client::{ListedEntry, Listing, Pending, RemoteFile, Stat};
+use byname_transfer::naming::is_safe_entry;
+
+use crate::abi;
+use crate::attributes::Described;
+use crate::call::Work;
+use crate::fault::Fault;
+use crate::handles::{Kind, Table};
+use crate::memory::{Place, TextRoom};
+use crate::session::{ActiveCall, SessionState};
+
+/// The open listings of this process.
+pub(crate) static LISTINGS: Table<ListingState> =
+    Table::new(Kind::Listing, (abi::BYNAME_LISTINGS_MAX * abi::BYNAME_SESSIONS_MAX) as usize);
+
+/// An open listing.
+pub(crate) struct ListingState {
+    pub(crate) session: Arc<SessionState>,
+    listing: Listing,
+    /// Places of the entries that can be files, ascending by name.
+    places: Vec<u32>,
+    _charge: Charge,
+}
+
+/// Octets of a listing, as long as it is open.
+struct Charge {
+    session: Arc<SessionState>,
+    bytes: u64,
+}
+
+impl Charge {
+    fn new(session: &Arc<SessionState>, bytes: u64) -> Result<Self, Fault> {
+        let totals = &session.totals;
+        let count = totals.listings.fetch_add(1, Ordering::Relaxed);
+        let before = totals.listing_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let charge = Charge { session: Arc::clone(session), bytes };
+        let max = abi::BYNAME_LISTINGS_BYTES_MAX;
+        match () {
+            () if count >= abi::BYNAME_LISTINGS_MAX => Err(Fault::TooMany { what: "listing" }),
+            () if before + bytes > max => Err(Fault::ListingBytes { max }),
+            () => Ok(charge),
+        }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.session.totals.listings.fetch_sub(1, Ordering::Relaxed);
+        self.session.totals.listing_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// The call that lists a directory; it ends with the handle.
+pub(crate) fn list(active: ActiveCall, pending: Pending<Listing>) -> Work<Listing> {
+    let session = Arc::clone(&active);
+    Work::new(active, pending, move |listing| {
+        let state = ListingState::new(session, listing)?;
+        LISTINGS.insert(Arc::new(state))
+    })
+}
+
+impl ListingState {
+    fn new(session: Arc<SessionState>, listing: Listing) -> Result<Self, Fault> {
+        let bytes = listing.payload().len() + size_of::<u32>() * listing.entry_count();
+        let charge = Charge::new(&session, bytes as u64)?;
+        let mut places = Vec::with_capacity(listing.entry_count());
+        let mut at = listing.start();
+        while let Some((listed, next)) = listing.entry_at(at) {
+            if is_safe_entry(listed.entry.name) {
+                places.push(u32::try_from(at).expect("listings are limited to 64 MiB"));
+            }
+            at = next;
+        }
+        let mut state = ListingState { session, listing, places: Vec::new(), _charge: charge };
+        if !places.is_sorted_by_key(|place| state.name_at(*place)) {
+            places.sort_by_key(|place| state.name_at(*place));
+        }
+        state.places = places;
+        Ok(state)
+    }
+
+    fn entry_at(&self, place: u32) -> Option<ListedEntry<'_>> {
+        self.listing.entry_at(place as usize).map(|(listed, _)| listed)
+    }
+
+    fn name_at(&self, place: u32) -> &[u8] {
+        self.entry_at(place).map_or(&[], |listed| listed.entry.name)
+    }
+
+    /// Entries that can be files.
+    pub(crate) fn count(&self) -> u64 {
+        self.places.len() as u64
+    }
+
+    /// Status of the directory.
+    pub(crate) fn stat(&self) -> Stat {
+        Stat::new(self.listing.name.clone(), &self.listing.discovered)
+    }
+
+    /// Opens an entry, asking for its description only if the listing has not enough of it.
+    pub(crate) fn open(&self, name: &[u8]) -> Result<Pending<RemoteFile>, Fault> {
+        let found = self.places.binary_search_by(|place| self.name_at(*place).cmp(name));
+        let place = found
+            .map_err(|_| Fault::NoEntry { name: String::from_utf8_lossy(name).into_owned() })?;
+        let listed = self.entry_at(self.places[place]);
+        let resolved = listed.and_then(|listed| self.listing.resolve(&listed));
+        Ok(match resolved {
+            Some(entry) => self.session.session.open_entry_later(&entry),
+            None => self.session.session.open_later(&self.listing.name.with_generic(name)),
+        })
+    }
+
+    /// Fills a page.
+    pub(crate) fn fill(&self, place: &Place<abi::Page>) -> Result<i64, Fault> {
+        let mut page = place.read();
+        page.count = 0;
+        if (page.entry_size as usize) < size_of::<abi::Entry>() {
+            let (given, least) = (page.entry_size, size_of::<abi::Entry>());
+            return Err(Fault::StructSize { argument: "page.entries", given, least });
+        }
+        if page.entries.is_null() && page.entries_max > 0 {
+            return Err(Fault::Null { argument: "page.entries" });
+        }
+        // SAFETY: byname.h demands that `text` has `text_size` octets and is left alone.
+        let mut room = unsafe { TextRoom::new(page.text, page.text_size) };
+        let first = usize::try_from(page.next).unwrap_or(usize::MAX).min(self.places.len());
+        for at in &self.places[first..] {
+            if page.count >= page.entries_max {
+                break;
+            }
+            let Some(listed) = self.entry_at(*at) else { break };
+            let used = room.used();
+            let entry = self.entry(&listed, &mut room);
+            if room.used() < room.needed() {
+                if page.count == 0 {
+                    let (given, needed) = (page.text_size, room.needed());
+                    return Err(Fault::TextRoom { given, needed });
+                }
+                room.rewind(used);
+                break;
+            }
+            // SAFETY: byname.h demands that `entries` has room for `entries_max` entries of
+            // `entry_size` octets each, and `count` is less.
+            unsafe {
+                let offset = page.entry_size as usize * page.count as usize;
+                page.entries.byte_add(offset).write_unaligned(entry);
+            }
+            page.count += 1;
+        }
+        page.next = first as u64 + page.count;
+        place.write(page);
+        Ok(0)
+    }
+
+    fn entry(&self, listed: &ListedEntry<'_>, room: &mut TextRoom) -> abi::Entry {
+        let name = listed.entry.name;
+        abi::Entry {
+            name: room.push(name),
+            name_bytes: name.len() as u64,
+            is_resolved: self.listing.resolve(listed).is_some().into(),
+            reserved: 0,
+            attributes: Described::of_entry(&self.listing, listed).with_texts(room),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Sessions behind the handles: options, names of paths, calls that run, closing.
+//!
+//! Invariant: every call holds an [`ActiveCall`], and closing waits until there is none. So nothing
+//! of a session runs, and no buffer of a caller is touched, once it is closed.
+
+use std::ffi::CStr;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use byname_client::{ReadCounters, SessionOptions as Memory, Stop};
+use byname_packet::Name;
+use byname_profile::{Environment, Link, OpenOptions, Paths, Profile};
+use byname_security::trust::UnknownKeys;
+use byname_transfer::freshness::Freshness;
+
+use crate::abi;
+use crate::dispatcher::Dispatcher;
+use crate::fault::Fault;
+use crate::handles::{Kind, Table};
+
+/// The sessions of this process.
+pub(crate) static SESSIONS: Table<SessionState> =
+    Table::new(Kind::Session, abi::BYNAME_SESSIONS_MAX as usize);
+
+/// Wishes for a session, checked.
+#[derive(Debug, Default)]
+pub(crate) struct Wishes<'a> {
+    pub(crate) link: Option<&'a str>,
+    pub(crate) config_file: Option<&'a Path>,
+    pub(crate) home: Option<&'a Path>,
+    pub(crate) connect: Option<&'a str>,
+    pub(crate) unknown_keys: UnknownKeys,
+    pub(crate) freshness: Freshness,
+    pub(crate) retries: Option<u32>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) memory: Memory,
+    pub(crate) is_bulk: bool,
+}
+
+#[derive(Default)]
+struct Activity {
+    calls: u64,
+    is_closing: bool,
+}
+
+/// Totals over all files of a session.
+#[derive(Default)]
+pub(crate) struct Totals {
+    pub(crate) files_opened: AtomicU64,
+    pub(crate) files_open: AtomicU64,
+    /// Octets of open listings.
+    pub(crate) listing_bytes: AtomicU64,
+    pub(crate) listings: AtomicU64,
+    /// Calls that were started and have not ended.
+    pub(crate) started_calls: AtomicU64,
+    /// Of files that were closed.
+    closed: Mutex<ReadCounters>,
+}
+
+/// A session.
+pub(crate) struct SessionState {
+    pub(crate) session: byname_profile::Session,
+    pub(crate) totals: Totals,
+    pub(crate) dispatcher: Dispatcher,
+    prefix: Name,
+    stop: Stop,
+    activity: Mutex<Activity>,
+    is_idle: Condvar,
+}
+
+/// A call that runs. The session is not closed before it ends.
+pub(crate) struct ActiveCall {
+    session: Arc<SessionState>,
+}
+
+impl std::ops::Deref for ActiveCall {
+    type Target = Arc<SessionState>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.session
+    }
+}
+
+impl Drop for ActiveCall {
+    fn drop(&mut self) {
+        let mut activity = self.session.activity();
+        activity.calls -= 1;
+        if activity.calls == 0 {
+            self.session.is_idle.notify_all();
+        }
+    }
+}
+
+impl SessionState {
+    /// Opens a session.
+    pub(crate) fn open(wishes: &Wishes<'_>) -> Result<Self, Fault> {
+        let link = match wishes.link {
+            Some(link) => Link::from_user(link)?,
+            None => Link::of_name(Name::new()),
+        };
+        let stop = Stop::default();
+        let options = OpenOptions {
+            connect: wishes.connect.map(str::parse).transpose().map_err(endpoint)?,
+            unknown_keys: wishes.unknown_keys,
+            freshness: wishes.freshness,
+            timeout: wishes.timeout,
+            retries: wishes.retries,
+            is_bulk: wishes.is_bulk,
+            stop: stop.clone(),
+            ..OpenOptions::default()
+        };
+        let session = profile(wishes)?.open_with(&link, &options, wishes.memory)?;
+        Ok(SessionState {
+            session,
+            totals: Totals::default(),
+            dispatcher: Dispatcher::default(),
+            prefix: link.name,
+            stop,
+            activity: Mutex::default(),
+            is_idle: Condvar::new(),
+        })
+    }
+
+    fn activity(&self) -> MutexGuard<'_, Activity> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a call.
+    pub(crate) fn begin(self: &Arc<Self>) -> Result<ActiveCall, Fault> {
+        let mut activity = self.activity();
+        if activity.is_closing {
+            return Err(Fault::Closed { wanted: Kind::Session.noun() });
+        }
+        activity.calls += 1;
+        Ok(ActiveCall { session: Arc::clone(self) })
+    }
+
+    /// The name that a path stands for.
+    pub(crate) fn name(&self, path: &CStr) -> Result<Name, Fault> {
+        let (bytes, max) = (path.count_bytes(), abi::BYNAME_PATH_BYTES_MAX as usize);
+        if bytes > max {
+            return Err(Fault::TooLong { what: "the path", bytes, max });
+        }
+        let mut name = self.prefix.clone();
+        for part in path.to_bytes().split(|octet| *octet == b'/').filter(|part| !part.is_empty()) {
+            if matches!(part, b"." | b"..") {
+                let given = String::from_utf8_lossy(part).into_owned();
+                return Err(Fault::Dots { given });
+            }
+            name.push_generic(part);
+        }
+        Ok(name)
+    }
+
+    /// The calls that run.
+    pub(crate) fn calls(&self) -> u64 {
+        self.activity().calls
+    }
+
+    /// Ends all calls and waits for that. The caller holds no call of this session.
+    pub(crate) fn close(&self) {
+        self.activity().is_closing = true;
+        // Best done while the session still answers; there is nobody to tell if the disk refuses.
+        let _ = self.session.keep_versions();
+        self.stop.request();
+        let mut activity = self.activity();
+        while activity.calls > 0 {
+            activity = self.is_idle.wait(activity).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(activity);
+        self.dispatcher.end();
+    }
+
+    /// A file of this session was closed, which had read so much.
+    pub(crate) fn note_closed(&self, counters: ReadCounters) {
+        self.totals.files_open.fetch_sub(1, Ordering::Relaxed);
+        let mut closed = self.totals.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        add(&mut closed, counters);
+    }
+
+    /// Counts of the files that were closed.
+    pub(crate) fn closed_counters(&self) -> ReadCounters {
+        *self.totals.closed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Adds the counts of one file to those of others.
+pub(crate) fn add(total: &mut ReadCounters, more: ReadCounters) {
+    total.asked_bytes += more.asked_bytes;
+    total.received_bytes += more.received_bytes;
+    total.requests += more.requests;
+    total.cached_bytes += more.cached_bytes;
+    total.prefetched_bytes += more.prefetched_bytes;
+    total.prefetch_useful_bytes += more.prefetch_useful_bytes;
+    total.prefetch_wasted_bytes += more.prefetch_wasted_bytes;
+}
+
+fn endpoint(error: byname_io::EndpointError) -> Fault {
+    Fault::Profile(error.into())
+}
+
+fn profile(wishes: &Wishes<'_>) -> Result<Profile, Fault> {
+    let environment = match wishes.home {
+        Some(_) => Environment::default(),
+        None => Environment::of_process(),
+    };
+    let profile = match (wishes.config_file, wishes.home) {
+        (None, None) => Profile::load(),
+        (None, Some(home)) => Profile::below(home),
+        (Some(file), None) => Profile::with_file(Paths::new(&environment), environment, file),
+        (Some(file), Some(home)) => Profile::with_file(Paths::below(home), environment, file),
+    };
+    Ok(profile?)
+}
