@@ -63,14 +63,17 @@ fn read_failure(error: &ReadError, text: String) -> Failure {
         ReadError::NoPermission { .. } => Failure::new(Code::LocalDisk, text),
         ReadError::RolledBack { name, .. } => {
             let name = output::name(name.view());
-            Failure::new(Code::NotVerified, text)
-                .hint(format!("to accept the older version: byname trust forget '{name}'"))
+            Failure::new(Code::NotVerified, text).hint(format!(
+                "to accept the older version: byname trust forget '{name}', and move a newer \
+                     copy at the target away"
+            ))
         }
         ReadError::Trust(TrustError::NoCertificate { .. }) => Failure::new(Code::UnknownKey, text),
         ReadError::Trust(error) if error.is_unknown_key() => Failure::new(Code::UnknownKey, text),
-        ReadError::Trust(_) | ReadError::BadUnit { .. } | ReadError::BadNode { .. } => {
-            Failure::new(Code::NotVerified, text)
-        }
+        ReadError::Trust(_)
+        | ReadError::BadUnit { .. }
+        | ReadError::BadNode { .. }
+        | ReadError::Manifest { .. } => Failure::new(Code::NotVerified, text),
         ReadError::Protocol { problem: ProtocolProblem::Kind { is_directory }, .. } => {
             let failure = Failure::new(Code::Other, text);
             match is_directory {

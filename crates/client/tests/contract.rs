@@ -26,8 +26,10 @@ use byname_client::{
     ClientConfig, ClientError, Event, FileKind, FileOutcome, Progress, Stop, TrustLevel,
 };
 use byname_io::Endpoint;
-use byname_packet::{Name, types};
+use byname_packet::lp::nack_reason;
+use byname_packet::{Component, Name, types};
 use byname_transfer::error::ReadError;
+use byname_transfer::manifest;
 use byname_transfer::metadata::Absence;
 
 use facade::{CallersThread, Facade, OwnThread};
@@ -142,6 +144,51 @@ fn a_listing_falls_back_to_the_manifest_where_nobody_has_the_plain_one<F: Facade
         entries.iter().map(|entry| entry.stat().size).collect::<Vec<_>>(),
         [Some(5), Some(1)]
     );
+}
+
+/// A manifest of one entry that is not there.
+fn malformed_manifest() -> Vec<u8> {
+    let mut payload = Vec::new();
+    manifest::write_header(&mut payload, 1);
+    payload
+}
+
+/// No answer for plain listings and single files would hide what is wrong for a time-out.
+fn a_malformed_manifest_is_said_so_with_its_key<F: Facade>() {
+    for is_silent in [true, false] {
+        let mut publisher = Publisher::new("/lab", 1);
+        let name = publisher.publish_manifest_octets("d", 1000, &malformed_manifest());
+        let key = publisher.key_id();
+        let meddler: Meddler = Box::new(move |interest, reply| {
+            let is_known =
+                |it: Component<'_>| it.is_keyword(b"manifest") || it == Component::generic(b"KEY");
+            match interest.name.components().any(is_known) {
+                true => reply,
+                false if is_silent => Reply::Silence,
+                false => Reply::Nack(nack_reason::NO_ROUTE),
+            }
+        });
+        let (_server, mut facade) = meddled::<F>(publisher, meddler);
+        let check = |error: ClientError| {
+            let ClientError::Read(ReadError::Manifest { name: of, key: by, .. }) = &error else {
+                panic!("{error}")
+            };
+            assert_eq!((of, by), (&name, &Some(key)));
+            let said = format!("the manifest of /lab/d by key {key} is malformed: 0 entries");
+            assert!(error.to_string().starts_with(&said), "{error}");
+        };
+        check(facade.list_resolved(&name).expect_err("it has no entries"));
+        let directory = tempfile::tempdir().expect("a directory");
+        let watch = (Silent, |_: &Path, _: bool| true);
+        let target = directory.path().join("d");
+        let tree = facade.download_tree(&name, &target, watch, &Stop::default());
+        check(tree.expect_err("it has no entries"));
+        if !is_silent {
+            check(facade.list(&name).expect_err("it has no entries"));
+            // Nobody has a route to the file, and its directory's manifest cannot be read.
+            check(facade.stat(&name.with_generic(b"f")).expect_err("no entries"));
+        }
+    }
 }
 
 fn a_listed_entry_is_opened_without_asking_for_it<F: Facade>() {
@@ -432,6 +479,7 @@ macro_rules! contract {
 contract!(
     a_status_is_flat_and_says_who_signed_it,
     a_listing_falls_back_to_the_manifest_where_nobody_has_the_plain_one,
+    a_malformed_manifest_is_said_so_with_its_key,
     a_listed_entry_is_opened_without_asking_for_it,
     ranges_are_exact_and_a_second_read_of_a_unit_is_free,
     a_stream_comes_in_order_and_a_sink_that_fails_ends_it,

@@ -2,8 +2,11 @@
 
 use byname_packet::name::escape_path_component;
 use byname_packet::{DecodeError, Name};
+use byname_security::key::KeyId;
 use byname_security::trust::TrustError;
 use thiserror::Error;
+
+use crate::manifest::ManifestError;
 
 /// Class of an error: what a caller can do about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -115,6 +118,16 @@ pub enum ReadError {
         /// Index of the node.
         node: u64,
     },
+    /// A manifest is whole and as it was signed, and breaks a rule.
+    #[error("the manifest of {name}{} is malformed: {source}", by_key(.key))]
+    Manifest {
+        /// Name of the directory.
+        name: Name,
+        /// Digest of the key that signed it; `None` if nothing was checked.
+        key: Option<KeyId>,
+        /// Which rule.
+        source: ManifestError,
+    },
     /// A packet breaks the rules of the file protocol.
     #[error("{name}: {problem}")]
     Protocol {
@@ -189,6 +202,10 @@ pub enum ProtocolProblem {
     Listing,
 }
 
+fn by_key(key: &Option<KeyId>) -> String {
+    key.map_or_else(String::new, |key| format!(" by key {key}"))
+}
+
 /// Octets of a peer, so that they do no harm to a terminal.
 fn shown(octets: &[u8]) -> String {
     let mut out = String::new();
@@ -214,6 +231,7 @@ impl ReadError {
             ReadError::NotFound { .. }
             | ReadError::NoPermission { .. }
             | ReadError::Unservable { .. }
+            | ReadError::Manifest { .. }
             | ReadError::Protocol { .. } => ErrorClass::Permanent,
             ReadError::Trust(TrustError::NoCertificate { .. }) => ErrorClass::Retryable,
             ReadError::Trust(error) if error.is_unknown_key() => ErrorClass::Permanent,

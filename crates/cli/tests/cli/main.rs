@@ -22,6 +22,12 @@ mod library;
 mod manifests;
 mod mirrors;
 mod pending;
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../../transfer/tests/support/publisher.rs"]
+mod publisher;
+#[allow(dead_code)]
+#[path = "../../../client/tests/client/server.rs"]
+mod publisher_server;
 mod publishing;
 mod reading;
 #[path = "../../examples/tampering_relay/relay.rs"]

@@ -3,6 +3,7 @@
 use crate::harness::{Home, entries, noise, tampering, write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 /// Files around the sizes that are treated differently.
 const SIZES: [usize; 6] = [0, 1, 8192, 8193, 131_073, 3_000_000];
@@ -100,6 +101,27 @@ fn an_altered_manifest_hides_nothing() {
 #[test]
 fn a_withheld_manifest_hides_nothing() {
     get_through("withheld manifest");
+}
+
+#[test]
+fn a_malformed_manifest_is_the_publishers_fault_and_said_so() {
+    use crate::publisher::Publisher;
+    use crate::publisher_server::Server;
+    let home = Home::new();
+    let mut publisher = Publisher::new("/lab", 1);
+    // Of one entry that is not there.
+    let mut payload = Vec::new();
+    byname_transfer::manifest::write_header(&mut payload, 1);
+    publisher.publish_manifest_octets("d", 1000, &payload);
+    let key = publisher.key_id();
+    let uri = format!("unix://{}", home.path().join("publisher.sock").display());
+    Server::listen_often(&uri.parse().unwrap(), &Arc::new(Mutex::new(publisher)));
+    let link = format!("byname:/lab/d?key={key}");
+    let words = format!("the manifest of /lab/d by key {key} is malformed: 0 entries");
+    for command in [&["ls", "-l"][..], &["get", "-r"]] {
+        let args = [command, &[&link, "--connect", &uri]].concat();
+        home.run(&args).fails_with(5, &words);
+    }
 }
 
 #[test]

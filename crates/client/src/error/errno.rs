@@ -54,9 +54,10 @@ fn of_read(error: &ReadError) -> Errno {
             ServerReason::Unreadable { .. } => Errno::REMOTEIO,
         },
         ReadError::Trust(error) => of_trust(error),
-        ReadError::RolledBack { .. } | ReadError::BadUnit { .. } | ReadError::BadNode { .. } => {
-            Errno::IO
-        }
+        ReadError::RolledBack { .. }
+        | ReadError::BadUnit { .. }
+        | ReadError::BadNode { .. }
+        | ReadError::Manifest { .. } => Errno::IO,
         ReadError::Protocol { problem, .. } => match problem {
             ProtocolProblem::Kind { is_directory: true } => Errno::ISDIR,
             ProtocolProblem::Kind { is_directory: false } => Errno::NOTDIR,

@@ -17,6 +17,7 @@ use byname_transfer::request::{Context, Request};
 use byname_transfer::versions::Older;
 
 use crate::engine::job::Job;
+use crate::error::ClientError;
 use crate::lookup::list_job::ListJob;
 use crate::lookup::listing::Listing;
 
@@ -48,17 +49,17 @@ impl Manifests {
             self.own = None;
             self.directory = outcome.ok().filter(|found| found.metadata.is_directory());
         }
-        if let Some(job) = self.parent.take_if(|job| job.is_done())
-            && let Ok(listing) = job.into_outcome()
-        {
-            match entry(&listing, name) {
-                NamedEntry::File(found) => return Some(Ok(*found)),
-                NamedEntry::Older(Older { seen, got }) => {
+        if let Some(job) = self.parent.take_if(|job| job.is_done()) {
+            match job.into_outcome().map(|listing| entry(&listing, name)) {
+                Ok(NamedEntry::File(found)) => return Some(Ok(*found)),
+                Ok(NamedEntry::Older(Older { seen, got })) => {
                     let name = name.clone();
                     return Some(Err(ReadError::RolledBack { name, seen, got }));
                 }
-                NamedEntry::Nothing => return Some(Err(self.error.clone())),
-                NamedEntry::Directory => {}
+                Ok(NamedEntry::Nothing) => return Some(Err(self.error.clone())),
+                // Why there is no answer: what holds it cannot be read.
+                Err(ClientError::Read(error @ ReadError::Manifest { .. })) => self.error = error,
+                Ok(NamedEntry::Directory) | Err(_) => {}
             }
         }
         if let Some(found) = self.directory.take() {

@@ -189,6 +189,7 @@ impl ListJob {
     }
 
     /// Something is wrong with the manifest or the listing: with the manifest, the listing is read.
+    /// Not if the manifest came as it was signed: then it is the publisher who has to mend it.
     fn fail(&mut self, error: ClientError, context: &mut Context<'_>) {
         let is_silence = matches!(
             error,
@@ -196,7 +197,8 @@ impl ListJob {
         );
         // Whoever does not answer about the one will not about the other.
         let is_final = is_silence && matches!(self.beside, Beside::Nothing);
-        if !self.is_manifest || is_final {
+        let is_as_signed = matches!(error, ClientError::Read(ReadError::Manifest { .. }));
+        if !self.is_manifest || is_final || is_as_signed {
             return self.finish(Err(error));
         }
         tracing::debug!(%error, name = %self.name, "no manifest; the listing will do");

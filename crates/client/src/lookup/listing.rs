@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use byname_packet::Name;
+use byname_security::key::KeyId;
 use byname_security::trust::Trusted;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::error::{ProtocolProblem, ReadError};
@@ -28,6 +29,14 @@ pub const LISTING_BYTES_MAX: u64 = 64 << 20;
 enum Form {
     Plain,
     Manifest { start: usize },
+}
+
+/// Digest of the key for whose word something counts.
+pub(crate) fn key_of(trust: &Trusted) -> Option<KeyId> {
+    match trust {
+        Trusted::Anchored { key, .. } | Trusted::FirstUse { key, .. } => Some(*key),
+        Trusted::Insecure => None,
+    }
 }
 
 /// All entries of one version of a directory.
@@ -82,10 +91,9 @@ impl Listing {
     ) -> Result<Self, ClientError> {
         let (count, start) = match manifest::check(&payload) {
             Ok(checked) => checked,
-            Err(error) => {
-                tracing::warn!(%error, %name, "malformed manifest");
-                let problem = ProtocolProblem::Listing;
-                return Err(ReadError::Protocol { name, problem }.into());
+            Err(source) => {
+                let key = key_of(&discovered.trust);
+                return Err(ReadError::Manifest { name, key, source }.into());
             }
         };
         let entry_count = usize::try_from(count).unwrap_or(usize::MAX);

@@ -154,6 +154,14 @@ impl Publisher {
         directory
     }
 
+    /// Publishes a directory with these octets for a manifest, and without a plain listing.
+    pub fn publish_manifest_octets(&mut self, path: &str, version: u64, payload: &[u8]) -> Name {
+        let directory = self.name(path);
+        let manifest = naming::manifest_name(directory.view());
+        self.objects.insert(manifest, published(version, payload, true));
+        directory
+    }
+
     /// The object that a request is about: a manifest only if there is one.
     fn object_name(&self, path: NameRef<'_>, request: Request) -> Name {
         let manifest = naming::manifest_name(path);

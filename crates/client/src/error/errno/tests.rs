@@ -66,6 +66,7 @@ variants!(
         Trust,
         BadUnit,
         BadNode,
+        Manifest,
         Protocol,
     }
 );
@@ -156,6 +157,7 @@ fn read_errors() -> Vec<(ReadError, Errno)> {
         (ReadError::Trust(TrustError::BadDigest { name: name() }), Errno::IO),
         (ReadError::BadUnit { name: name(), unit: 1 }, Errno::IO),
         (ReadError::BadNode { name: name(), level: 1, node: 1 }, Errno::IO),
+        (ReadError::Manifest { name: name(), key: None, source: decode.into() }, Errno::IO),
         (protocol(ProtocolProblem::Kind { is_directory: true }), Errno::ISDIR),
         (protocol(ProtocolProblem::Kind { is_directory: false }), Errno::NOTDIR),
         (protocol(ProtocolProblem::Link { target: b"x".to_vec() }), Errno::LOOP),
