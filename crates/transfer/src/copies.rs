@@ -3,14 +3,17 @@
 //! A sequence of TLV elements: the metadata packet, the certificates that lead from it to an
 //! anchor, and for a directory the payload that the packet describes (as a Content element).
 //! Whoever serves the copy sends these packets as they are, and needs no key for it. Nothing in
-//! here is believed by readers; it proves itself to them.
+//! here is believed by readers; it proves itself to them. It is also the reader's own memory of
+//! the version that it has: [`learn`].
 
 use byname_packet::{Data, DecodeError, NameRef, tlv, types};
 
 use crate::discovery::Discovered;
-use crate::metadata::ContentRoot;
+use crate::metadata::{Answer, ContentRoot};
 use crate::numbers::{LISTING_KEYWORD, METADATA_KEYWORD};
-use byname_security::trust::Trusted;
+use crate::request::Context;
+use crate::versions::{Announced, Lesson};
+use byname_security::trust::{Decision, Signed, Trusted};
 
 /// Attached to a file: its metadata.
 pub const FILE_SLOT: &str = "metadata";
@@ -85,6 +88,33 @@ pub fn encode(discovered: &Discovered, payload: Option<&[u8]>) -> Option<Vec<u8>
         tlv::write_element(&mut out, types::CONTENT, payload);
     }
     Some(out)
+}
+
+/// Teaches the memory which version of the object `name` the kept packets describe: this reader
+/// has had it. Certificates are those that were kept too; nobody is asked. Packets of another name,
+/// and such as do not count today, teach nothing.
+pub fn learn(octets: &[u8], name: NameRef<'_>, context: &mut Context<'_>) {
+    let Ok(kept) = Kept::decode(octets) else { return };
+    let Ok(data) = Data::decode(kept.packet) else { return };
+    let Ok(Answer::Metadata(metadata)) = Answer::decode(&data) else { return };
+    let object = metadata.name.view().without_last(1);
+    let Some(version) = metadata.version().filter(|_| object == name) else { return };
+    if !describes(data.name, metadata.name.view()) {
+        return;
+    }
+    for certificate in kept.certificates() {
+        // One that is none, or not trusted, proves nothing.
+        let _ = context.validator.add_certificate(certificate);
+    }
+    let decision = context.validator.check(&Signed::from(&data), context.unix_s());
+    let is_proved =
+        matches!(decision, Decision::Trusted(Trusted::Anchored { .. } | Trusted::FirstUse { .. }));
+    if is_proved {
+        let binding = metadata.attributes().binding;
+        let announced = Announced { path: name, object: name, version, binding };
+        // The memory may know a newer one.
+        let _ = context.versions.admit(&announced, Lesson::Single);
+    }
 }
 
 /// True if a packet of this name (`<asked>/32=metadata/v=T/seg=0`) describes the object with this

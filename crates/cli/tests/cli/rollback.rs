@@ -53,3 +53,80 @@ fn what_a_single_get_has_shown_no_tree_undoes() {
     reader.run(&["get", "-r", &up.link, "-o", "out"]).fails_with(8, "older");
     assert_eq!(std::fs::read(out.join("a")).unwrap(), b"two");
 }
+
+/// The memory holds 65 536 names. Whatever it has forgotten, a copy's own packet says its version.
+#[test]
+fn a_copy_is_not_overwritten_by_an_older_version_that_the_memory_has_forgotten() {
+    let (publisher, up) = publisher();
+    let reader = Home::new();
+    let out = reader.work("out");
+    reader.run(&["get", &up.link_to("a"), "-o", "out/a"]).ok();
+    let up = gone_back(&publisher, up);
+    let link = up.link_to("a");
+    for tree in [false, true] {
+        std::fs::remove_file(reader.path().join("home/state/seen-versions")).unwrap();
+        match tree {
+            false => reader.run(&["get", &link, "-o", "out/a"]).fails_with(5, "older"),
+            true => reader.run(&["get", "-r", &up.link, "-o", "out"]).fails_with(8, "older"),
+        };
+        assert_eq!(std::fs::read(out.join("a")).unwrap(), b"two");
+    }
+    // Whoever wants the older one says so, and moves the newer away.
+    reader.run(&["trust", "forget", "/lab/d"]).ok();
+    reader.run(&["get", &link, "-o", "out/a"]).fails_with(5, "move a newer copy");
+    std::fs::rename(out.join("a"), out.join("newer")).unwrap();
+    reader.run(&["trust", "forget", "/lab/d"]).ok();
+    reader.run(&["get", &link, "-o", "out/a"]).ok();
+    assert_eq!(std::fs::read(out.join("a")).unwrap(), b"one");
+}
+
+fn seen(reader: &Home) -> String {
+    std::fs::read_to_string(reader.path().join("home/state/seen-versions")).unwrap()
+}
+
+#[test]
+fn commands_at_the_same_time_lose_no_version_that_another_has_seen() {
+    let home = Home::new();
+    let dir = home.work("d");
+    let names: Vec<String> = (0..12).map(|number| format!("f{number}")).collect();
+    names.iter().for_each(|name| write(&dir.join(name), name.as_bytes()));
+    let up = home.up(&dir, "/lab/d");
+    let reader = Home::new();
+    reader.run(&["trust", "add", &up.link]).ok();
+    let uri = up.uri();
+    let mut commands: Vec<_> = names
+        .iter()
+        .map(|name| {
+            let name = format!("/lab/d/{name}");
+            reader.byname().args(["stat", &name, "--connect", &uri]).spawn().unwrap()
+        })
+        .collect();
+    commands.iter_mut().for_each(|command| assert!(command.wait().unwrap().success()));
+    let seen = seen(&reader);
+    for name in names {
+        assert!(seen.lines().any(|line| line.ends_with(&format!("/{name}"))), "{name}:\n{seen}");
+    }
+}
+
+#[test]
+fn a_damaged_memory_of_versions_stops_with_the_file_and_what_to_do() {
+    let (_publisher, up) = publisher();
+    let reader = Home::new();
+    let link = up.link_to("a");
+    reader.run(&["get", &link, "-o", "a"]).ok();
+    let path = reader.path().join("home/state/seen-versions");
+    let whole = std::fs::read(&path).unwrap();
+    let (file, hint) = (path.to_str().unwrap(), "to forget all versions seen");
+    for damage in [&b"\xff\xfe"[..], b"17\n", b"many /lab/d/a\n", b"1 /lab/d/a more\n"] {
+        let damaged = [&whole, damage].concat();
+        std::fs::write(&path, &damaged).unwrap();
+        for command in [&["get", &link, "-o", "b"][..], &["trust", "forget", "/lab/d"]] {
+            let failed = reader.run(command).fails_with(7, file);
+            assert!(failed.stderr().contains(hint), "{}", failed.stderr());
+        }
+        assert!(!reader.path().join("b").exists(), "nothing is fetched unguarded");
+        assert_eq!(std::fs::read(&path).unwrap(), damaged, "nothing is forgotten silently");
+    }
+    std::fs::remove_file(&path).unwrap();
+    reader.run(&["get", &link, "-o", "b"]).ok();
+}

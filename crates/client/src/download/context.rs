@@ -2,11 +2,13 @@
 
 use std::cell::RefCell;
 
+use byname_packet::NameRef;
 use byname_transfer::discovery::Discovered;
+use byname_transfer::request::Context;
 
 use crate::config::ClientConfig;
 use crate::download::disk_queue::DiskAccess;
-use crate::download::part_file::Attributes;
+use crate::download::part_file::{Attributes, Target};
 use crate::download::progress::{Event, Progress};
 use crate::lookup::listing::ListedEntry;
 
@@ -40,6 +42,15 @@ impl<'a> FileContext<'a> {
     ) -> Self {
         let (config, progress) = (config.clone(), RefCell::new(progress));
         FileContext { config, options, progress, is_batched: false, disk }
+    }
+
+    /// Teaches the memory the version of what stands at the target, if a packet was kept with it.
+    pub(crate) fn learn(&self, target: &Target, name: NameRef<'_>, context: &mut Context<'_>) {
+        if let Some(copies) = &self.config.copies
+            && let Ok(file) = target.open()
+        {
+            copies.learn(&file, name, context);
+        }
     }
 
     pub(crate) fn report(&self, event: Event<'_>) {

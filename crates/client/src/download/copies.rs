@@ -1,4 +1,5 @@
-//! Keeping the publisher's signed packets with what was fetched, so that a copy can be served.
+//! Keeping the publisher's signed packets with what was fetched, so that a copy can be served and
+//! is never overwritten by an older version.
 //!
 //! Keeping never fails a transfer: what cannot be kept is counted. The format is
 //! [`byname_transfer::copies`], the place [`byname_io::Attachments`].
@@ -9,9 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use byname_io::Attachments;
-use byname_packet::Name;
+use byname_packet::{MAX_PACKET_BYTES, Name, NameRef};
 use byname_transfer::copies::{self, FILE_SLOT, LISTING_SLOT, MANIFEST_SLOT};
 use byname_transfer::discovery::Discovered;
+use byname_transfer::request::Context;
 
 /// Keeps packets with copies, and counts.
 #[derive(Debug)]
@@ -45,6 +47,8 @@ pub(crate) struct Late {
     pub(crate) path: PathBuf,
 }
 
+/// Packets of one file: its description and at most eight certificates.
+const FILE_BYTES_MAX: usize = 9 * MAX_PACKET_BYTES;
 /// Files whose packets are fetched at the end.
 const LATE_MAX: usize = 10_000;
 
@@ -68,6 +72,13 @@ impl Copies {
     /// Keeps the description of a file that is whole, with its times set.
     pub fn keep_file(&self, file: impl AsFd, discovered: &Discovered) {
         self.keep(file, FILE_SLOT, copies::encode(discovered, None));
+    }
+
+    /// Teaches the memory which version of `name` a file is, by the packet kept with it.
+    pub(crate) fn learn(&self, file: impl AsFd, name: NameRef<'_>, context: &mut Context<'_>) {
+        if let Ok(Some(octets)) = self.attachments.get(file, FILE_SLOT, FILE_BYTES_MAX) {
+            copies::learn(&octets, name, context);
+        }
     }
 
     /// A description without root proves no copy: it is asked for again when all is done.

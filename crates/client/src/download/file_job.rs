@@ -57,6 +57,8 @@ pub(crate) struct FileJob<'a> {
     paused_until_ns: u64,
     /// The disk was behind when this job was last asked; the next time.
     blocked_until_ns: u64,
+    /// The memory knows the version of what stands at the target.
+    is_copy_known: bool,
     /// Nobody answered for `last_version`; it fails with this unless there is a newer one.
     suspected: Option<ReadError>,
     /// When enough had come last, and the bytes since.
@@ -91,6 +93,7 @@ impl<'a> FileJob<'a> {
             gone_count: 0,
             paused_until_ns: 0,
             blocked_until_ns: 0,
+            is_copy_known: false,
             suspected: None,
             progressed_ns: now_ns,
             progressed_bytes: 0,
@@ -297,6 +300,9 @@ impl Job for FileJob<'_> {
             return None;
         }
         self.paused_until_ns = 0;
+        if !std::mem::replace(&mut self.is_copy_known, true) {
+            self.context.learn(&self.target, self.name.view(), context);
+        }
         self.step(context);
         if self.prepare_request(context)
             && let Some(request) = self.state.poll_request(context)

@@ -211,10 +211,13 @@ impl<'a> SmallFiles<'a> {
     }
 
     fn take(&mut self, place: usize, data: &Data<'_>, context: &mut Context<'_>) {
-        // Something newer may have been seen since the manifest was read.
-        let (name, _, _) = self.file(place);
-        let is_old =
-            context.versions.check(name.view(), self.items[place].expected.version).is_err();
+        // Something newer may have been seen since the manifest was read, or stand here.
+        let (name, local, file) = self.file(place);
+        if !local.is_new {
+            self.context.learn(&local.file(os_name(file)), name.view(), context);
+        }
+        let version = self.items[place].expected.version;
+        let is_old = context.versions.check(name.view(), version).is_err();
         if is_old || data.meta.content_type == ContentType::NACK {
             return self.leave_over(place);
         }
