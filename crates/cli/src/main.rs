@@ -6,6 +6,7 @@
 mod commands;
 mod exchange;
 mod exit;
+mod face_uri;
 mod failure;
 mod forwarders;
 mod manager;

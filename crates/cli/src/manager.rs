@@ -3,6 +3,7 @@
 
 use crate::exchange::Exchange;
 use crate::exit::{Code, Failure, Outcome, chain};
+use crate::face_uri::{canonical, to_peer};
 use crate::output;
 use crate::typed::{endpoint, name};
 use crate::{forwarders, settings};
@@ -122,13 +123,11 @@ impl Manager {
             return Err(Failure::usage(format!("{text}: not a face")).hint(hint));
         }
         if create {
-            return self.create(&ControlParameters {
-                uri: Some(text.to_owned()),
-                ..ControlParameters::default()
-            });
+            return self.create(&to_peer(text, None)?);
         }
+        let uri = canonical(text)?;
         let faces = self.faces()?;
-        let mut found = faces.iter().filter(|face| face.uri == text);
+        let mut found = faces.iter().filter(|face| face.uri == uri || face.uri == text);
         match (found.next(), found.next()) {
             (Some(face), None) => Ok(face.face_id),
             (Some(_), Some(_)) => {

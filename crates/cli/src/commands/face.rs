@@ -1,6 +1,7 @@
 //! `byname face`: the links of a forwarder to its neighbours and applications.
 
 use crate::exit::Outcome;
+use crate::face_uri::to_peer;
 use crate::manager::{self, Manager, ManagerArgs};
 use crate::output;
 use byname_packet::mgmt::{ControlParameters, FACE_FLAG_LOCAL_FIELDS, FaceStatus};
@@ -32,7 +33,7 @@ enum Action {
     },
     /// Make a face; one that is there already is reported, not made twice.
     Create {
-        /// Address of the peer: udp4://host:port, tcp4://…, unix:///path, ws://….
+        /// Address of the peer: udp4://host[:port], tcp4://…, unix:///path, ws://….
         uri: String,
         /// Address of our end, for UDP multicast and hosts with several.
         #[arg(long, value_name = "URI")]
@@ -119,14 +120,11 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.action {
         Action::List { manager } => list(manager, paths),
         Action::Create { uri, local, options, manager } => {
-            let mut parameters = ControlParameters {
-                uri: Some(uri.clone()),
-                local_uri: local.clone(),
-                ..ControlParameters::default()
-            };
+            let mut parameters = to_peer(uri, local.as_deref())?;
             options.fill(&mut parameters);
             let face = Manager::open(manager, paths)?.create(&parameters)?;
-            manager::done(manager, &format!("face {face}"), json!({ "face": face, "remote": uri }));
+            let fields = json!({ "face": face, "remote": parameters.uri });
+            manager::done(manager, &format!("face {face}"), fields);
             Ok(())
         }
         Action::Update { face, options, manager } => {
