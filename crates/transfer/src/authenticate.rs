@@ -140,3 +140,52 @@ impl Authenticator {
         self.ask = None;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use byname_packet::DataBuilder;
+    use byname_security::key::{KeyPair, KeySigner};
+    use byname_security::trust::{TrustPolicy, Validator};
+
+    use super::*;
+    use crate::versions::VersionMemory;
+
+    /// Each packet of an object may name a key of its own, and each key costs a request.
+    #[test]
+    fn no_more_than_so_many_certificates_are_fetched_for_one_object() {
+        let key = Arc::new(KeyPair::ed25519_from_seed(&[1; 32]));
+        let mut policy = TrustPolicy::default();
+        policy.add_anchor("/lab".parse().expect("a name"), key.key_id());
+        let (mut flow, mut validator) = (Flow::default(), Validator::new(policy));
+        let mut versions = VersionMemory::default();
+        let (now_ns, unix_ns) = (0, 1_800_000_000_000_000_000);
+        let mut authenticator = Authenticator::new(FetchConfig::default());
+        for number in 0..2 * ASKS_MAX as u64 {
+            let own_key: Name = format!("/lab/KEY/{number}").parse().expect("a name");
+            let signer = KeySigner::new(Arc::clone(&key), own_key.clone());
+            let name: Name = format!("/lab/f/v=1/seg={number}").parse().expect("a name");
+            let mut wire = Vec::new();
+            DataBuilder::new(name.view()).encode(b"x", &signer, &mut wire).expect("it fits");
+            let data = Data::decode(&wire).expect("well-formed");
+            let (flow, validator) = (&mut flow, &mut validator);
+            let versions = &mut versions;
+            let mut context = Context { now_ns, unix_ns, flow, validator, versions };
+            match authenticator.check(&data, &mut context) {
+                Verdict::Wait => {
+                    assert!(number < ASKS_MAX as u64, "one more");
+                    let asked = authenticator.ask().map(|ask| ask.request().name.clone());
+                    assert_eq!(asked, Some(own_key));
+                }
+                Verdict::Refused(TrustError::ChainTooLong { name: of }) => {
+                    assert!(number >= ASKS_MAX as u64, "{number}");
+                    assert_eq!(of, name);
+                }
+                other => panic!("{number}: {other:?}"),
+            }
+            // Nobody has it; the next packet comes.
+            authenticator.abandon(context.flow);
+        }
+    }
+}

@@ -9,9 +9,12 @@ mod world;
 
 use byname_packet::lp::nack_reason;
 use byname_packet::{Interest, Name};
+use byname_security::trust::{TrustPolicy, Validator};
+use byname_transfer::discovery::{Discovery, DiscoveryConfig};
 use byname_transfer::error::ReadError;
 use byname_transfer::freshness::Freshness;
 use byname_transfer::metadata::{Absence, ContentRoot};
+use byname_transfer::naming::manifest_name;
 use byname_transfer::request::Request;
 
 use publisher::{Publisher, Reply, UNIX_NS, sample};
@@ -131,6 +134,26 @@ fn older_than_seen_is_refused_whoever_has_it() {
         let error = world.discover(&name, freshness, &mut held).expect_err("older than seen");
         assert!(matches!(error, ReadError::RolledBack { seen: 2000, got: 1000, .. }), "{error}");
     }
+}
+
+/// A key that counts for one entry may say what the manifest shows of it, and decides about the
+/// versions of that entry alone: another key may be the directory's.
+#[test]
+fn who_may_speak_of_one_entry_teaches_no_version_of_the_directory() {
+    let mut publisher = Publisher::new("/lab", 1);
+    let directory = publisher.publish_manifest("d", 2000, &[("a", b"one")]);
+    let (manifest, entry) = (manifest_name(directory.view()), directory.with_generic(b"a"));
+    let mut policy = TrustPolicy::default();
+    policy.add_anchor(entry.clone(), publisher.key_id());
+    let mut world = World::trusting(&publisher);
+    world.validator = Validator::new(policy);
+    let mut answer = |_: &Request, interest: &Interest<'_>| publisher.answer(interest);
+    let discovery = || Discovery::new(manifest.clone(), DiscoveryConfig::default(), 0);
+    let error = world.run(discovery(), &mut answer).expect_err("the key is not the directory's");
+    assert!(matches!(error, ReadError::Trust(_)), "{error}");
+    let found = world.run(discovery().vouching_for(entry), &mut answer).expect("for the entry");
+    assert_eq!((found.version, world.versions.name_count()), (2000, 0));
+    assert_eq!(world.versions.check(manifest.view(), 1), Ok(()));
 }
 
 #[test]

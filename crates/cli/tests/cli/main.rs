@@ -5,6 +5,7 @@
 mod bad_network;
 mod c_interface;
 mod commanding;
+mod dead_holder;
 mod direct;
 mod errors;
 mod faults;

@@ -59,7 +59,14 @@ impl World {
         answer: &mut dyn FnMut(&Request, &Interest<'_>) -> Reply,
     ) -> Result<Discovered, ReadError> {
         let config = DiscoveryConfig { freshness, ..DiscoveryConfig::default() };
-        let mut discovery = Discovery::new(name.clone(), config, self.now_ns);
+        self.run(Discovery::new(name.clone(), config, self.now_ns), answer)
+    }
+
+    pub fn run(
+        &mut self,
+        mut discovery: Discovery,
+        answer: &mut dyn FnMut(&Request, &Interest<'_>) -> Reply,
+    ) -> Result<Discovered, ReadError> {
         let mut in_flight: Vec<(u64, Request, Reply)> = Vec::new();
         loop {
             while let Some(request) = discovery.poll_request(&mut self.context()) {
