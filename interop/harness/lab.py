@@ -135,6 +135,12 @@ def free_port():
     raise AssertionError(f"none of {PORT_COUNT} ports is free")
 
 
+def end_cleanly_on_sigterm():
+    """Turns SIGTERM into what Ctrl-C is, so that all labs are closed; for programs with one lab at
+    a time, such as benchmarks."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 class Lab:
     """Owns a temporary directory and all processes of one test."""
 

@@ -157,13 +157,15 @@ class Connection:
         self.socket.sendall(frame)
 
     def receive(self, timeout_s=5):
-        """The next frame, or None after the time-out or when the peer has closed."""
+        """The next frame with a packet, or None after the time-out or when the peer has closed."""
         self.socket.settimeout(timeout_s)
         while True:
             try:
                 end = read_tlv(self.pending)[2]
                 frame, self.pending = self.pending[:end], self.pending[end:]
-                return frame
+                if unwrap(frame)[1] is not None:
+                    return frame
+                continue
             except IndexError:
                 pass
             try:

@@ -8,6 +8,7 @@
 import json
 import pathlib
 import sys
+import time
 import urllib.request
 
 from harness import nodes, raw, samples, wire
@@ -25,9 +26,26 @@ PIT_ENTRIES_MAX = 131_072
 METRICS = "127.0.0.1:9100"
 UNSATISFIED = "byname_forwarder_unsatisfied_interests_total"
 NO_ROOM = 'byname_forwarder_drops_total{reason="pit_full"}'
+UNVALIDATED = 'byname_udp_dropped_total{reason="unvalidated"}'
+# docs/semantics.md, "Bounds": octets a second.
+UNVALIDATED_RATE = 1 << 20
+FORGED, FORGED_SEGMENTS = 4000, 64
 # Together more than the table takes.
 MANY_INTERESTS = "sent 80000"
 MANY_PACKETS = "sent 20000"
+
+
+def drain(link):
+    """Octets that have come."""
+    link.setblocking(False)
+    octets = 0
+    try:
+        while True:
+            octets += len(link.recv(65536))
+    except BlockingIOError:
+        return octets
+    finally:
+        link.setblocking(True)
 
 
 class UnderAttack(Case):
@@ -117,6 +135,31 @@ class UnderAttack(Case):
             attacker.wait_for_log(MANY_PACKETS)
         self.check_transfer(scheme)
         self.check_bounded(*attackers)
+
+    def test_sender_that_never_shows_that_it_receives(self):
+        """A neighbour asks over UDP as if in another's name: it gets three times what it sends and
+        a bounded rate beside, while an honest reader over UDP gets everything."""
+        uri = f"udp://{self.net.address('f', 'x')}:{PORT}"
+        with self.net["x"].entered():
+            face = wire.Connection(uri)
+        with face:
+            answer = wire.unwrap(face.ask(wire.discovery(f"{NAME}/{samples.LARGE}")))[1]
+            content = wire.first(wire.read_tlv(answer)[1], wire.CONTENT)
+            version = wire.name_uri(wire.first(content, wire.NAME))
+            sent = received = 0
+            started = time.monotonic()
+            for number in range(FORGED):
+                packet = wire.interest(f"{version}/seg={number % FORGED_SEGMENTS}")
+                face.send(packet)
+                sent += len(packet)
+                received += drain(face.socket)
+            time.sleep(1)
+            received += drain(face.socket)
+            seconds = time.monotonic() - started
+        self.assertGreater(received, UNVALIDATED_RATE // 2, "others are served, too")
+        self.assertLess(received, 3 * sent + UNVALIDATED_RATE * (seconds + 1))
+        self.assertGreater(self.metric(UNVALIDATED), 0)
+        self.check_transfer("udp")
 
     @grid(scheme=("udp", "tcp"))
     def check_commands_from_afar(self, scheme):

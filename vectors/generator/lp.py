@@ -34,6 +34,8 @@ def shown(**fields):
         "tx_sequence": None,
         "non_discovery": False,
         "prefix_announcement": None,
+        "address_token": None,
+        "returned_token": None,
     }
     unknown = set(fields) - set(default)
     assert not unknown, unknown
@@ -125,6 +127,20 @@ def fragments():
     ack = tlv(836, bytes(7) + b"\x05")
     yield accept("idle with acknowledgement", lp(ack), shown(acks=[5]), canonical=True)
     yield accept("idle Nack", lp(tlv(800)), shown(nack=0), canonical=True)
+
+
+def tokens():
+    """Ours: an address shows that it receives by returning what was sent to it."""
+    token = bytes(range(8))
+    number = int.from_bytes(token, "big")
+    yield accept("address token", lp(tlv(928, token)), shown(address_token=number))
+    yield accept("returned token", lp(tlv(932, token)), shown(returned_token=number))
+    yield good("tokens beside a packet", [tlv(928, token), tlv(932, token)],
+               address_token=number, returned_token=number)
+    for kind in (928, 932):
+        for octets in (0, 7, 9):
+            wire = lp(tlv(kind, bytes(octets)))
+            yield reject(f"token {kind} of {octets} octets", wire, "bad-length")
 
 
 def unknown():
@@ -220,5 +236,5 @@ def disorder():
 
 
 def vectors():
-    accepted = [*fields(), *fragments(), *unknown()]
+    accepted = [*fields(), *fragments(), *tokens(), *unknown()]
     return accepted + [reject(*case) for case in bad()] + [*disorder()]

@@ -4,9 +4,7 @@
 //! several share a UDP socket. They are fragmented one by one while there is room on the link, so
 //! that a long queue stays one of packets and can be marked, moved or dropped as such.
 
-use std::net::SocketAddr;
-
-use byname_io::{Connection, DatagramSocket, IoError};
+use byname_io::{AnswerLimiter, Connection, DatagramSocket, IoError, UdpPeer};
 use byname_link::{DropReason, LinkService, Received};
 use byname_packet::lp::LpPacket;
 
@@ -54,6 +52,12 @@ impl Fragmenter {
         self.link.receive(frame, now_ns)
     }
 
+    /// Takes the token that the peer has returned, see
+    /// [`LinkSender::take_returned_token`](byname_link::LinkSender::take_returned_token).
+    pub fn take_returned_token(&mut self) -> Option<u64> {
+        self.link.take_returned_token()
+    }
+
     /// Sends what waits over the peer's own connection, as far as the kernel takes it.
     ///
     /// # Errors
@@ -73,12 +77,8 @@ impl Fragmenter {
     ///
     /// # Errors
     /// [`IoError`] if the queue holds something that is no packet.
-    pub fn send_to(
-        &mut self,
-        socket: &mut DatagramSocket,
-        peer: SocketAddr,
-    ) -> Result<(), IoError> {
-        self.fragment(&mut PeerQueue { socket, peer })
+    pub fn send_to(&mut self, queue: &mut PeerQueue<'_>) -> Result<(), IoError> {
+        self.fragment(queue)
     }
 
     /// Fragments packets while less than [`LINK_BYTES_MAX`] wait on the link.
@@ -120,9 +120,17 @@ impl FrameQueue for Connection {
     }
 }
 
-struct PeerQueue<'a> {
-    socket: &'a mut DatagramSocket,
-    peer: SocketAddr,
+/// The way to one peer of a UDP socket that others share.
+#[derive(Debug)]
+pub struct PeerQueue<'a> {
+    /// The socket.
+    pub socket: &'a mut DatagramSocket,
+    /// The peer.
+    pub peer: &'a mut UdpPeer,
+    /// Bounds what the peer gets.
+    pub limiter: &'a mut AnswerLimiter,
+    /// The time.
+    pub now_ns: u64,
 }
 
 impl FrameQueue for PeerQueue<'_> {
@@ -131,7 +139,10 @@ impl FrameQueue for PeerQueue<'_> {
     }
 
     fn queue(&mut self, parts: [&[u8]; 2]) {
-        let _ = self.socket.queue(self.peer, &parts);
+        let bytes = parts[0].len() + parts[1].len();
+        if self.limiter.admit(self.peer, bytes, self.now_ns) {
+            let _ = self.socket.queue(self.peer.address(), &parts);
+        }
     }
 }
 

@@ -24,7 +24,7 @@ mod random;
 pub use command::{CommandClock, ControlCommand};
 pub use error::{FaceError, RegisterError};
 pub use face::{Face, link_over};
-pub use fragmenter::Fragmenter;
+pub use fragmenter::{Fragmenter, PeerQueue};
 pub use frame::frame_len;
 pub use marking::move_marked;
 pub use random::random_u64;

@@ -10,6 +10,7 @@
 //! buffer grow; received bytes are borrowed for the duration of a callback only.
 
 pub mod admission;
+pub mod amplification;
 pub mod budget;
 pub mod clock;
 pub mod connection;
@@ -35,6 +36,7 @@ mod port_owner;
 mod run;
 
 pub use address::{is_loopback, peer_uri};
+pub use amplification::{AnswerLimiter, UdpPeer, UnvalidatedRates};
 pub use attachments::Attachments;
 pub use budget::{Charge, MemoryBudget};
 pub use clock::Clock;

@@ -72,6 +72,10 @@ impl LinkReceiver {
         if let Some(recent) = &mut self.recent {
             note_reliability(recent, &lp, now_ns, feedback)?;
         }
+        if !self.is_stream {
+            feedback.address_token = lp.address_token.or(feedback.address_token);
+            feedback.returned_token = lp.returned_token.or(feedback.returned_token);
+        }
         let fragment = lp.fragment.ok_or(DropReason::Idle)?;
         if lp.frag_count <= 1 {
             return check_size(lp.header, fragment).map(Some);

@@ -44,6 +44,10 @@ pub struct LinkSender {
     head: Vec<u8>,
     acks: Vec<u64>,
     reliability: Option<Box<Reliability>>,
+    /// Token to be returned before the next packet.
+    owed_token: Option<u64>,
+    /// Token that the peer returned, until it is asked for.
+    returned_token: Option<u64>,
 }
 
 impl LinkSender {
@@ -57,6 +61,8 @@ impl LinkSender {
             head: Vec::new(),
             acks: Vec::new(),
             reliability: None,
+            owed_token: None,
+            returned_token: None,
         }
     }
 
@@ -105,10 +111,15 @@ impl LinkSender {
         now_ns: u64,
         emit: impl FnMut(&[u8], &[u8]),
     ) -> Result<(), SendError> {
+        let mut emit = emit;
+        if let Some(token) = self.owed_token.take() {
+            self.head.clear();
+            lp::encode_returned_token(token, &mut self.head);
+            emit(&self.head, &[]);
+        }
         if self.reliability.is_some() {
             return self.send_reliably(header, packet, now_ns, emit);
         }
-        let mut emit = emit;
         self.head.clear();
         lp::encode_header(header, None, packet.len(), &mut self.head);
         match self.mtu_bytes {
@@ -244,6 +255,8 @@ impl LinkSender {
 
     /// Takes what the receiving half learned for this one, and leaves `feedback` empty.
     pub fn handle_feedback(&mut self, feedback: &mut Feedback, now_ns: u64) {
+        self.owed_token = feedback.address_token.or(self.owed_token);
+        self.returned_token = feedback.returned_token.or(self.returned_token);
         if let Some(reliability) = &mut self.reliability {
             for ack in &feedback.acks {
                 reliability.on_ack(*ack, now_ns);
@@ -253,6 +266,12 @@ impl LinkSender {
             }
         }
         feedback.clear();
+    }
+
+    /// Takes the token that the peer has returned since the last call: something at its address
+    /// receives. Whether it is one of ours is for the caller to say.
+    pub fn take_returned_token(&mut self) -> Option<u64> {
+        self.returned_token.take()
     }
 
     /// When [`LinkSender::handle_timeout`] has something to do; never without reliability.

@@ -85,6 +85,11 @@ impl LinkService {
         result
     }
 
+    /// See [`LinkSender::take_returned_token`].
+    pub fn take_returned_token(&mut self) -> Option<u64> {
+        self.sender.take_returned_token()
+    }
+
     /// See [`LinkSender::poll_timeout`].
     pub fn poll_timeout(&self) -> Option<u64> {
         self.sender.poll_timeout()

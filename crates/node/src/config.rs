@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use byname_face::mtu;
 use byname_forwarder::FaceOptions;
-use byname_io::Endpoint;
+use byname_io::{Endpoint, UnvalidatedRates};
 use byname_packet::Name;
 
 /// Endpoints, peers and limits of a node.
@@ -40,6 +40,8 @@ pub struct NodeConfig {
     pub faces_max: usize,
     /// A connection is silent when nothing has come over it for this long.
     pub silent_face_ns: u64,
+    /// Octets a second that UDP peers get which have not shown that they receive.
+    pub udp_unvalidated: UnvalidatedRates,
     /// UDP faces made by peers' packets. Beyond, the longest idle one is given up.
     pub udp_faces_max: usize,
     /// UDP faces made by peers' packets end after this long without one.
@@ -138,6 +140,7 @@ impl Default for NodeConfig {
             forwarder: byname_forwarder::Config::default(),
             faces_max: 1024,
             silent_face_ns: 10_000_000_000,
+            udp_unvalidated: UnvalidatedRates::default(),
             udp_faces_max: 1024,
             udp_idle_ns: 600 * SECOND_NS,
             udp_mtu_loopback_bytes: 8800,

@@ -101,8 +101,12 @@ pub struct ForwarderFile {
     pub routes_max: Option<u64>,
     pub dead_nonces: Option<u64>,
     pub faces_max: Option<u64>,
+    pub silent_face_s: Option<u64>,
+    pub stalled_face_s: Option<u64>,
     pub udp_faces_max: Option<u64>,
     pub udp_idle_s: Option<u64>,
+    pub udp_unvalidated_kib_s: Option<u64>,
+    pub udp_unvalidated_all_kib_s: Option<u64>,
     pub udp_mtu: Option<u64>,
     pub udp_mtu_loopback: Option<u64>,
     pub send_queue_kib: Option<u64>,
@@ -292,8 +296,14 @@ impl ForwarderFile {
         const FACES_MAX: u64 = 1 << 20;
         const DAY_S: u64 = 86_400;
         take!(self.faces_max in 1..=FACES_MAX => config.faces_max, 1);
+        take!(self.silent_face_s in 1..=DAY_S => config.silent_face_ns, SECOND_NS);
+        take!(self.stalled_face_s in 1..=DAY_S => config.stalled_face_ns, SECOND_NS);
         take!(self.udp_faces_max in 0..=FACES_MAX => config.udp_faces_max, 1);
         take!(self.udp_idle_s in 1..=DAY_S => config.udp_idle_ns, SECOND_NS);
+        const KIB_MAX: u64 = 1 << 32;
+        let rates = &mut config.udp_unvalidated;
+        take!(self.udp_unvalidated_kib_s in 0..=KIB_MAX => rates.machine_bytes_s, 1 << 10);
+        take!(self.udp_unvalidated_all_kib_s in 0..=KIB_MAX => rates.all_bytes_s, 1 << 10);
         let mut udp_mtu_bytes = 0usize;
         take!(self.udp_mtu in 576..=8800 => udp_mtu_bytes, 1);
         config.udp_mtu_bytes = self.udp_mtu.map(|_| udp_mtu_bytes).or(config.udp_mtu_bytes);

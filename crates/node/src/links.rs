@@ -12,18 +12,21 @@
 //! store goes back where the Interest came from) are kept in `deferred` until it is back.
 
 mod pieces;
+mod shared;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use byname_forwarder::{FaceId, Tx};
-use byname_io::{Connection, DatagramSocket, IoError, QueueFull};
+use byname_io::{Connection, IoError, QueueFull, UdpPeer};
 use byname_link::{Feedback, LinkOptions, LinkReceiver, LinkSender, LinkService};
 use byname_packet::lp::LpHeader;
 
 use crate::marking::Marking;
 use pieces::{Burst, Piece, PieceNotes};
+pub(crate) use shared::Shared;
+use shared::SharedSockets;
 
 /// Pieces handed to a connection in one call.
 const PIECES_PER_CALL_MAX: usize = 64;
@@ -34,7 +37,7 @@ pub(crate) enum Carrier {
     /// Its own connection; `None` while lent.
     Connection(Option<Connection>),
     /// A peer of a shared UDP socket.
-    Peer { socket: usize, address: SocketAddr },
+    Peer { socket: usize, peer: UdpPeer },
     /// A persistent face waits for its link.
     Down,
 }
@@ -98,29 +101,6 @@ impl Link {
     }
 }
 
-/// A shared UDP socket; `None` in a place that is not used.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) socket: Option<DatagramSocket>,
-    /// Octets that waited after the last flush.
-    queued_bytes: usize,
-    pub(crate) token: u64,
-    pub(crate) is_watching_write: bool,
-    is_dirty: bool,
-}
-
-impl Shared {
-    pub(crate) fn new(socket: DatagramSocket, token: u64) -> Self {
-        Self {
-            socket: Some(socket),
-            queued_bytes: 0,
-            token,
-            is_watching_write: false,
-            is_dirty: false,
-        }
-    }
-}
-
 /// Frames for the connection that is lent.
 #[derive(Debug, Default)]
 struct Deferred {
@@ -151,7 +131,7 @@ pub(crate) enum Dirty {
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     pub(crate) faces: HashMap<FaceId, Link, BuildHasherDefault<FaceHasher>>,
-    pub(crate) shared: Vec<Shared>,
+    pub(crate) shared: SharedSockets,
     send_bytes_max: usize,
     /// Packets dropped because a queue was full.
     pub(crate) dropped_full: u64,
@@ -186,7 +166,7 @@ impl Links {
                         link.is_dirty = false;
                     }
                 }
-                Dirty::Shared(index) => self.shared[*index].is_dirty = false,
+                Dirty::Shared(index) => self.shared.sockets[*index].is_dirty = false,
             }
         }
         dirty
@@ -255,8 +235,9 @@ impl Links {
                 }
             },
             carrier => {
+                let now_ns = self.now_ns;
                 let full = |parts: &&[&[u8]; 2]| {
-                    matches!(queue(carrier, &mut self.shared, &parts[..]), Outcome::Full)
+                    matches!(queue(carrier, &mut self.shared, &parts[..], now_ns), Outcome::Full)
                 };
                 frames.iter().filter(full).count()
             }
@@ -298,7 +279,14 @@ impl Links {
     #[cold]
     pub(crate) fn settle(&mut self, face: FaceId) {
         match self.faces.get_mut(&face) {
-            Some(link) => link.sender.handle_feedback(&mut self.feedback, self.now_ns),
+            Some(link) => {
+                link.sender.handle_feedback(&mut self.feedback, self.now_ns);
+                if let Some(token) = link.sender.take_returned_token()
+                    && let Carrier::Peer { peer, .. } = &mut link.carrier
+                {
+                    self.shared.limiter.on_returned(peer, token, self.now_ns);
+                }
+            }
             None => self.feedback = Feedback::default(),
         }
     }
@@ -330,9 +318,10 @@ impl Links {
                 return true;
             }
             let (carrier, shared) = (&mut link.carrier, &mut self.shared);
-            link.sender.handle_timeout(self.now_ns, |head, body| {
+            let now_ns = self.now_ns;
+            link.sender.handle_timeout(now_ns, |head, body| {
                 // What finds no room is lost, and found to be so later.
-                let _ = queue(carrier, shared, &[head, body]);
+                let _ = queue(carrier, shared, &[head, body], now_ns);
             });
             note(&mut self.dirty, &mut self.shared, link, *face);
             true
@@ -354,13 +343,15 @@ impl Links {
 
     /// Flushes a shared socket; whether datagrams still wait.
     pub(crate) fn flush_shared(&mut self, index: usize) -> Result<bool, IoError> {
-        match &mut self.shared[index].socket {
-            Some(socket) => {
-                socket.flush()?;
-                self.shared[index].queued_bytes = socket.queued_bytes();
-                Ok(self.shared[index].queued_bytes > 0)
-            }
-            None => Ok(false),
+        self.shared.flush(index)
+    }
+
+    /// Counts a datagram of a peer, which may have to show that it receives.
+    pub(crate) fn on_datagram(&mut self, face: FaceId, bytes: usize) {
+        let Some(link) = self.faces.get_mut(&face) else { return };
+        let Carrier::Peer { socket, peer } = &mut link.carrier else { return };
+        if self.shared.on_received(*socket, peer, bytes, self.now_ns) {
+            note(&mut self.dirty, &mut self.shared, link, face);
         }
     }
 }
@@ -370,6 +361,8 @@ enum Outcome {
     Full,
     /// The connection is lent, or there is none.
     Absent,
+    /// The peer may get no more for now.
+    Limited,
 }
 
 impl From<Result<(), QueueFull>> for Outcome {
@@ -381,13 +374,15 @@ impl From<Result<(), QueueFull>> for Outcome {
     }
 }
 
-fn queue(carrier: &mut Carrier, shared: &mut [Shared], parts: &[&[u8]]) -> Outcome {
+fn queue(
+    carrier: &mut Carrier,
+    shared: &mut SharedSockets,
+    parts: &[&[u8]],
+    now_ns: u64,
+) -> Outcome {
     match carrier {
         Carrier::Connection(Some(connection)) => connection.queue(parts).into(),
-        Carrier::Peer { socket, address } => match &mut shared[*socket].socket {
-            Some(socket) => socket.queue(*address, parts).into(),
-            None => Outcome::Absent,
-        },
+        Carrier::Peer { socket, peer } => shared.queue(*socket, peer, parts, now_ns),
         Carrier::Connection(None) | Carrier::Down => Outcome::Absent,
     }
 }
@@ -397,9 +392,11 @@ fn is_lent(carrier: &Carrier) -> bool {
 }
 
 /// Says that the link has something to flush.
-fn note(dirty: &mut Vec<Dirty>, shared: &mut [Shared], link: &mut Link, face: FaceId) {
+fn note(dirty: &mut Vec<Dirty>, shared: &mut SharedSockets, link: &mut Link, face: FaceId) {
     let (is_dirty, entry) = match link.carrier {
-        Carrier::Peer { socket, .. } => (&mut shared[socket].is_dirty, Dirty::Shared(socket)),
+        Carrier::Peer { socket, .. } => {
+            (&mut shared.sockets[socket].is_dirty, Dirty::Shared(socket))
+        }
         _ => (&mut link.is_dirty, Dirty::Face(face)),
     };
     if !std::mem::replace(is_dirty, true) {
@@ -412,15 +409,16 @@ impl Tx for Links {
         let Some(link) = self.faces.get_mut(&face) else { return };
         let Link { carrier, sender, marking, pieces, .. } = link;
         let queued_bytes = match carrier {
-            Carrier::Peer { socket, .. } => self.shared[*socket].queued_bytes,
+            Carrier::Peer { socket, .. } => self.shared.sockets[*socket].queued_bytes,
             _ => marking.queued_bytes,
         };
         let marked = marking.mark(header, queued_bytes, self.now_ns);
         let header = marked.as_ref().unwrap_or(header);
         let (shared, deferred) = (&mut self.shared, &mut self.deferred);
         let (scratch, burst, bytes_max) = (&mut self.scratch, self.burst, self.send_bytes_max);
+        let now_ns = self.now_ns;
         let mut outcome = Outcome::Queued;
-        let sent = sender.send(header, packet, self.now_ns, |head, body| {
+        let sent = sender.send(header, packet, now_ns, |head, body| {
             // Fragments behind one that was dropped are of no use.
             if !matches!(outcome, Outcome::Queued) {
                 return;
@@ -435,7 +433,7 @@ impl Tx for Links {
                         false => Outcome::Full,
                     }
                 }
-                _ => queue(carrier, shared, &[head, body]),
+                _ => queue(carrier, shared, &[head, body], now_ns),
             };
         });
         if sent.is_err() {
@@ -444,6 +442,8 @@ impl Tx for Links {
         match outcome {
             Outcome::Queued => {}
             Outcome::Full => self.dropped_full += 1,
+            // Counted where it is decided.
+            Outcome::Limited => return,
             Outcome::Absent => {
                 self.dropped_other += 1;
                 return;
@@ -452,3 +452,6 @@ impl Tx for Links {
         note(&mut self.dirty, &mut self.shared, link, face);
     }
 }
+
+#[cfg(test)]
+mod tests;

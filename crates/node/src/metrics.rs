@@ -40,6 +40,8 @@ pub struct Snapshot {
     pub queue_full: u64,
     /// Packets dropped because a face had no link, or they did not fit it.
     pub unsendable: u64,
+    /// Datagrams not sent because their peer had not shown that it receives.
+    pub udp_unvalidated: u64,
     /// Connections closed at once because there were too many faces.
     pub surplus_connections: u64,
     /// Connections closed because nobody read from them while memory was short.
@@ -172,6 +174,7 @@ impl Snapshot {
                     ("too_long", u.receive_dropped),
                     ("receive_buffer_full", u.receive_overflows),
                     ("send_refused", u.send_dropped),
+                    ("unvalidated", self.udp_unvalidated),
                 ],
             ),
         ];

@@ -167,7 +167,7 @@ impl Node {
     /// The endpoints bound, with actual ports.
     pub fn listening(&self) -> Vec<Endpoint> {
         let streams = self.listeners.values().map(Listener::local_endpoint);
-        let datagrams = self.links.shared.iter().filter_map(|s| s.socket.as_ref());
+        let datagrams = self.links.shared.sockets.iter().filter_map(|s| s.socket.as_ref());
         streams.chain(datagrams.map(DatagramSocket::local_endpoint)).cloned().collect()
     }
 

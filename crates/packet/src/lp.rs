@@ -72,6 +72,10 @@ pub struct LpPacket<'a> {
     pub frag_count: u64,
     /// Sequence number for reliability.
     pub tx_sequence: Option<u64>,
+    /// Token that the peer wants back, to know that this address receives.
+    pub address_token: Option<u64>,
+    /// Token of ours that the peer has received.
+    pub returned_token: Option<u64>,
     /// Fields of the network-layer packet.
     pub header: LpHeader<'a>,
     fields: &'a [u8],
@@ -154,6 +158,12 @@ impl<'a> LpPacket<'a> {
             types::LP_PREFIX_ANNOUNCEMENT => {
                 tlv::read_only(value, types::DATA, "PrefixAnnouncement")?;
                 header.prefix_announcement = Some(value);
+            }
+            types::LP_ADDRESS_TOKEN => {
+                self.address_token = Some(fixed_u64(value, "AddressToken")?);
+            }
+            types::LP_RETURNED_TOKEN => {
+                self.returned_token = Some(fixed_u64(value, "ReturnedToken")?);
             }
             typ if is_ignorable(typ) => {}
             typ => return Err(DecodeError::UnknownCritical { typ, within: WITHIN }),
@@ -391,6 +401,22 @@ pub fn encode_link_header(
     if fragment_len > 0 {
         tlv::write_tl(out, types::LP_FRAGMENT, fragment_len);
     }
+}
+
+/// Appends an IDLE packet that asks for `token` to be returned.
+pub fn encode_address_token(token: u64, out: &mut Vec<u8>) {
+    encode_token(types::LP_ADDRESS_TOKEN, token, out);
+}
+
+/// Appends an IDLE packet that returns `token`.
+pub fn encode_returned_token(token: u64, out: &mut Vec<u8>) {
+    encode_token(types::LP_RETURNED_TOKEN, token, out);
+}
+
+fn encode_token(typ: u32, token: u64, out: &mut Vec<u8>) {
+    let token = token.to_be_bytes();
+    tlv::write_tl(out, types::LP_PACKET, tlv::element_len(typ, token.len()));
+    tlv::write_element(out, typ, &token);
 }
 
 /// Ack and TxSequence (836, 840) stand between CongestionMark (832) and NonDiscovery (844).

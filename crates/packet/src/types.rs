@@ -126,6 +126,10 @@ pub const LP_TX_SEQUENCE: u32 = 840;
 pub const LP_NON_DISCOVERY: u32 = 844;
 /// LpPacket: prefix announcement (a Data packet).
 pub const LP_PREFIX_ANNOUNCEMENT: u32 = 848;
+/// AddressToken: to be returned from the address it was sent to. Ours, ignorable.
+pub const LP_ADDRESS_TOKEN: u32 = 928;
+/// ReturnedToken: an AddressToken on its way back. Ours, ignorable.
+pub const LP_RETURNED_TOKEN: u32 = 932;
 
 /// True if an unknown element of this TYPE refuses the packet (spec: NDN Packet Format §1.3).
 pub fn is_critical(typ: u32) -> bool {

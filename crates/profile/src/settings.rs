@@ -106,6 +106,13 @@ pub const OPTIONS: &[Opt] = &[
         "64",
         "memory for packets kept to answer repeated requests",
     ),
+    opt(
+        "forwarder.silent_face_s",
+        "BYNAME_SILENT_FACE_S",
+        Kind::Number,
+        "10",
+        "silence after which a connection gives way to a new one",
+    ),
     opt("server.hidden", "BYNAME_HIDDEN", Kind::Switch, "false", "publish dot-files"),
     opt("server.private", "BYNAME_PRIVATE", Kind::Switch, "false", "publish owner-only files"),
     opt(
@@ -124,6 +131,27 @@ pub const OPTIONS: &[Opt] = &[
     ),
     opt("server.workers", "BYNAME_WORKERS", Kind::Number, "1", "threads that read for readers"),
     opt("server.open_files", "BYNAME_OPEN_FILES", Kind::Number, "256", "files kept open"),
+    opt(
+        "server.silent_peer_s",
+        "BYNAME_SILENT_PEER_S",
+        Kind::Number,
+        "10",
+        "silence after which a reader gives way to a new one",
+    ),
+    opt(
+        "server.udp_unvalidated_kib_s",
+        "BYNAME_UDP_UNVALIDATED_KIB_S",
+        Kind::Number,
+        "1024",
+        "KiB/s to a UDP machine that has not shown that it receives",
+    ),
+    opt(
+        "server.udp_unvalidated_all_kib_s",
+        "BYNAME_UDP_UNVALIDATED_ALL_KIB_S",
+        Kind::Number,
+        "16384",
+        "the same, to all such machines together",
+    ),
 ];
 
 /// Origin of a value.

@@ -8,6 +8,7 @@
 
 mod askers;
 mod config;
+mod datagrams;
 mod face;
 mod faces;
 mod handle;
@@ -34,7 +35,7 @@ use crate::executor::{Executor, Reading};
 use crate::mirror::NoKey;
 use crate::state::StateDir;
 use crate::workers::Workers;
-use faces::Faces;
+use faces::{Faces, PeerBounds};
 
 const WAKE: Token = Token(1);
 /// Tokens up to this are not of faces.
@@ -136,7 +137,11 @@ impl FileServer {
         }
         let clock = Clock::new();
         let (prefixes, sent) = (outermost(prefixes), Vec::new());
-        let faces = Faces::new(config.connection_bytes_max);
+        let faces = Faces::new(&PeerBounds {
+            connection_bytes_max: config.connection_bytes_max,
+            silent_ns: config.silent_peer_ns,
+            unvalidated: config.udp_unvalidated,
+        });
         let marking = Connection::held()?;
         let command_clock = CommandClock::new();
         Ok(Self {
@@ -423,6 +428,7 @@ impl FileServer {
         self.handle.marks.store(self.faces.marked(), Ordering::Relaxed);
         let (connection_bytes, stalled) = self.faces.memory();
         self.handle.connection_bytes.store(connection_bytes, Ordering::Relaxed);
+        self.handle.unvalidated.store(self.faces.unvalidated(), Ordering::Relaxed);
         self.handle.stalled.store(stalled, Ordering::Relaxed);
         self.handle.faces.store(self.faces.len(), Ordering::Relaxed);
         self.handle.handed_over.store(self.executor.handed_over(), Ordering::Relaxed);

@@ -62,6 +62,14 @@ fn render(handles: &[ServerHandle]) -> String {
     counter(&mut out, "mirror_unfresh", "questions for the publisher's word only", unfresh);
     let elsewhere = sum(|it| it.mirror_elsewhere);
     counter(&mut out, "mirror_elsewhere", "questions for what is not here", elsewhere);
+    let unvalidated = handles.iter().map(ServerHandle::unvalidated_drops).sum();
+    let help = "datagrams not sent to those who did not show that they receive";
+    counter(&mut out, "server_unvalidated_drops", help, unvalidated);
+    let stalled = handles.iter().map(ServerHandle::stalled_clients).sum();
+    counter(&mut out, "server_stalled_clients", "readers closed while memory was short", stalled);
+    let bytes: usize = handles.iter().map(ServerHandle::connection_bytes).sum();
+    head(&mut out, "byname_server_connection_bytes", "gauge", "memory of connections' buffers");
+    let _ = writeln!(out, "byname_server_connection_bytes {bytes}");
     let peers: usize = handles.iter().map(ServerHandle::peers).sum();
     head(&mut out, "byname_server_peers", "gauge", "peers that are connected");
     let _ = writeln!(out, "byname_server_peers {peers}");

@@ -1,5 +1,6 @@
 //! Flags of whoever publishes: how many threads read, how long answers are fresh, where roots go.
 
+use byname_io::UnvalidatedRates;
 use byname_profile::Settings;
 use byname_store::FileServerConfig;
 
@@ -55,6 +56,13 @@ impl ServingArgs {
         config.engine.quiet_ns = settings.number("server.quiet_ms").saturating_mul(1_000_000);
         let open_files = settings.number("server.open_files").clamp(1, 1 << 20);
         config.engine.open_max = usize::try_from(open_files).unwrap_or(usize::MAX);
+        config.silent_peer_ns =
+            settings.number("server.silent_peer_s").max(1).saturating_mul(1_000_000_000);
+        let bytes = |option| settings.number(option).saturating_mul(1 << 10);
+        config.udp_unvalidated = UnvalidatedRates {
+            machine_bytes_s: bytes("server.udp_unvalidated_kib_s"),
+            all_bytes_s: bytes("server.udp_unvalidated_all_kib_s"),
+        };
     }
 }
 

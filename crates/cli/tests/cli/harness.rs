@@ -56,10 +56,32 @@ impl Home {
 
     /// Starts a daemon and waits until `ready` shows in its output.
     pub(crate) fn start<S: AsRef<OsStr>>(&self, args: &[S], ready: &str) -> Daemon {
+        let mut command = self.byname();
+        command.args(args);
+        self.start_command(command, ready)
+    }
+
+    /// The same with at most so many descriptors, and peers that are silent after a second.
+    pub(crate) fn start_limited(&self, descriptors: &str, args: &[&str], ready: &str) -> Daemon {
+        let byname = self.byname();
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -n \"$0\" && exec \"$@\"", descriptors]);
+        command.arg(byname.get_program()).args(args).current_dir(self.dir.path());
+        for (key, value) in byname.get_envs() {
+            match value {
+                Some(value) => command.env(key, value),
+                None => command.env_remove(key),
+            };
+        }
+        command.env("BYNAME_SILENT_FACE_S", "1").env("BYNAME_SILENT_PEER_S", "1");
+        command.stdin(Stdio::null());
+        self.start_command(command, ready)
+    }
+
+    fn start_command(&self, mut command: Command, ready: &str) -> Daemon {
         let log = self.dir.path().join(format!("daemon-{}.log", unique()));
         let file = std::fs::File::create(&log).unwrap();
-        let mut command = self.byname();
-        command.args(args).stdout(file.try_clone().unwrap()).stderr(file).process_group(0);
+        command.stdout(file.try_clone().unwrap()).stderr(file).process_group(0);
         let daemon = Daemon { child: command.spawn().unwrap(), log };
         daemon.await_line(ready);
         daemon

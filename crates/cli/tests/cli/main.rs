@@ -17,6 +17,7 @@ mod flood;
 mod floods;
 mod forwarding;
 mod harness;
+mod idle;
 mod keys;
 mod killed;
 mod library;

@@ -57,6 +57,27 @@ fn frames_of_a_split_packet_are_equally_long() {
 }
 
 #[test]
+fn a_token_is_returned_before_the_next_packet_and_once() {
+    let (mut here, mut there) = (datagram(1420), datagram(1420));
+    let mut ask = Vec::new();
+    lp::encode_address_token(7, &mut ask);
+    assert_eq!(here.receive(&ask, 0).unwrap_err(), DropReason::Idle);
+    let packet = packet(100);
+    let sent = frames(&mut here, &LpHeader::default(), &packet);
+    assert_eq!(sent.len(), 2);
+    assert_eq!(LpPacket::decode(&sent[0]).unwrap().returned_token, Some(7));
+    assert_eq!(sent[1], packet);
+    assert_eq!(frames(&mut here, &LpHeader::default(), &packet).len(), 1);
+    assert_eq!(there.take_returned_token(), None);
+    assert_eq!(there.receive(&sent[0], 0).unwrap_err(), DropReason::Idle);
+    assert_eq!((there.take_returned_token(), there.take_returned_token()), (Some(7), None));
+    // Nobody forges the address of a stream.
+    let mut stream = LinkService::stream();
+    assert_eq!(stream.receive(&ask, 0).unwrap_err(), DropReason::Idle);
+    assert_eq!(frames(&mut stream, &LpHeader::default(), &packet).len(), 1);
+}
+
+#[test]
 fn padding_is_not_part_of_the_packet_and_costs_little() {
     let sent = packet(8192);
     let frames = frames(&mut datagram(1420), &LpHeader::default(), &sent);

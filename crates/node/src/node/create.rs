@@ -173,10 +173,10 @@ impl Node {
     /// Ends a face, whatever carries it.
     pub(super) fn end_face(&mut self, face: FaceId) {
         self.lasting.remove(&face);
-        if let Some(Link { carrier: Carrier::Peer { socket, address }, .. }) =
+        if let Some(Link { carrier: Carrier::Peer { socket, peer }, .. }) =
             self.links.faces.get(&face)
         {
-            self.peers.remove(&(*socket, *address));
+            self.peers.remove(&(*socket, peer.address()));
         }
         self.drop_face(face);
     }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
-use byname_io::{Event, Interest, Token};
+use byname_io::{Event, Interest, Token, UdpPeer};
 use byname_packet::types;
 use tracing::{debug, warn};
 
@@ -23,7 +23,7 @@ impl Node {
         if !event.readable {
             return;
         }
-        let Some(socket) = &mut self.links.shared[index].socket else { return };
+        let Some(socket) = &mut self.links.shared.sockets[index].socket else { return };
         let local_uri = socket.local_uri();
         // Sending goes on over the socket meanwhile.
         let Some(mut receiver) = socket.lend_receiver() else { return };
@@ -40,7 +40,7 @@ impl Node {
             last = Some((peer, face));
             self.receive_datagram(face, frame, now_ns);
         });
-        if let Some(socket) = &mut self.links.shared[index].socket {
+        if let Some(socket) = &mut self.links.shared.sockets[index].socket {
             socket.return_receiver(receiver);
         }
         if let Err(error) = result {
@@ -80,7 +80,7 @@ impl Node {
         };
         debug!(peer = info.remote_uri, "face made");
         let face = self.forwarder.add_face(info);
-        let carrier = Carrier::Peer { socket: at.index, address: peer };
+        let carrier = Carrier::Peer { socket: at.index, peer: UdpPeer::unknown(peer) };
         let mut link = Link::new(carrier, udp_link(), 0);
         link.last_active_ns = at.now_ns;
         self.links.faces.insert(face, link);
@@ -94,6 +94,7 @@ impl Node {
         let Some(link) = self.links.faces.get_mut(&face) else { return };
         link.last_active_ns = now_ns;
         let Some(mut receiver) = link.receiver.take() else { return };
+        self.links.on_datagram(face, frame.len());
         let (forwarder, links) = (&mut self.forwarder, &mut self.links);
         Delivery { forwarder, links, face, receiver: receiver.as_mut(), now_ns }.deliver(frame);
         if let Some(link) = self.links.faces.get_mut(&face) {
@@ -109,7 +110,7 @@ impl Node {
                 return;
             }
         };
-        let shared = &mut self.links.shared[index];
+        let shared = &mut self.links.shared.sockets[index];
         let Some(socket) = &shared.socket else { return };
         if shared.is_watching_write == waits {
             return;

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use byname_face::{link_over, mtu, random_u64};
 use byname_forwarder::{FaceId, FaceInfo, LinkType, Persistency};
-use byname_io::{ConnectError, Connection, DatagramSocket, Endpoint, Family, IoError};
+use byname_io::{ConnectError, Connection, DatagramSocket, Endpoint, Family, IoError, UdpPeer};
 use byname_link::{LinkService, ReassemblyLimits};
 use tracing::{debug, info, warn};
 
@@ -166,7 +166,7 @@ impl Node {
             ..FaceInfo::default()
         };
         self.forwarder.update_face(face, info);
-        let carrier = Carrier::Peer { socket: index, address };
+        let carrier = Carrier::Peer { socket: index, peer: UdpPeer::named(address) };
         let mut link = Link::new(carrier, udp_link(), 0);
         link.last_active_ns = self.clock.now_ns();
         self.links.faces.insert(face, link);
@@ -189,11 +189,15 @@ impl Node {
             }
             local.is_unspecified() || local.is_loopback() == address.ip().is_loopback()
         };
-        self.links.shared.iter().position(|shared| shared.socket.as_ref().is_some_and(reaches))
+        self.links
+            .shared
+            .sockets
+            .iter()
+            .position(|shared| shared.socket.as_ref().is_some_and(reaches))
     }
 
     pub(super) fn shared_uri(&self, index: usize) -> String {
-        let socket = self.links.shared.get(index).and_then(|shared| shared.socket.as_ref());
+        let socket = self.links.shared.sockets.get(index).and_then(|shared| shared.socket.as_ref());
         socket.map(|socket| socket.local_uri()).unwrap_or_default()
     }
 

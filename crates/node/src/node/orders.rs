@@ -40,7 +40,7 @@ impl Node {
         };
         let uptime_ns = self.clock.now_ns().saturating_sub(self.config.forwarder.start_now_ns);
         let mut udp = DatagramCounters::default();
-        for socket in self.links.shared.iter().filter_map(|shared| shared.socket.as_ref()) {
+        for socket in self.links.shared.sockets.iter().filter_map(|shared| shared.socket.as_ref()) {
             udp += socket.counters();
         }
         let mut snapshot = Snapshot {
@@ -51,6 +51,7 @@ impl Node {
             face_count: self.links.faces.len(),
             queue_full: self.links.dropped_full + self.forwarder.dropped(),
             unsendable: self.links.dropped_other,
+            udp_unvalidated: self.links.shared.limiter.dropped(),
             surplus_connections: self.surplus_count,
             stalled_connections: self.stalled_count,
             connection_bytes: self.memory.taken_bytes() as u64,

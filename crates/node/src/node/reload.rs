@@ -48,6 +48,7 @@ impl Node {
             }
         }
         self.memory.set_bytes_max(config.connection_bytes_max);
+        self.links.shared.limiter.set_rates(config.udp_unvalidated);
         let mut changes = Changes { listeners_added: added.len(), ..Changes::default() };
         let before = std::mem::replace(&mut self.config, config);
         for (endpoint, bound) in added {
@@ -90,15 +91,16 @@ impl Node {
     fn watch(&mut self, endpoint: Endpoint, bound: Bound) -> Result<(), NodeError> {
         let source = match bound {
             Bound::Datagram(socket) => {
-                let free = self.links.shared.iter().position(|shared| shared.socket.is_none());
-                let index = free.unwrap_or(self.links.shared.len());
+                let free =
+                    self.links.shared.sockets.iter().position(|shared| shared.socket.is_none());
+                let index = free.unwrap_or(self.links.shared.sockets.len());
                 let token = self.token(Source::Shared(index));
                 self.poller.add(&*socket, Token(token), Interest::READ)?;
                 info!(endpoint = %socket.local_endpoint(), "listening");
                 let shared = Shared::new(*socket, token);
                 match free {
-                    Some(index) => self.links.shared[index] = shared,
-                    None => self.links.shared.push(shared),
+                    Some(index) => self.links.shared.sockets[index] = shared,
+                    None => self.links.shared.sockets.push(shared),
                 }
                 Source::Shared(index)
             }
@@ -142,7 +144,7 @@ impl Node {
 
     /// Faces of peers end with the socket that carried them; lasting ones get another link.
     fn close_shared(&mut self, index: usize) {
-        self.links.shared[index].socket = None;
+        self.links.shared.sockets[index].socket = None;
         let mut peers: Vec<_> = self.peers.keys().copied().collect();
         peers.retain(|(socket, _)| *socket == index);
         for peer in peers {
@@ -253,7 +255,8 @@ impl Node {
                 (endpoint, _) => endpoint.to_string(),
             }
         });
-        let datagrams = self.links.shared.iter().filter_map(|shared| shared.socket.as_ref());
+        let datagrams =
+            self.links.shared.sockets.iter().filter_map(|shared| shared.socket.as_ref());
         let uris = streams.chain(datagrams.map(DatagramSocket::local_uri)).collect();
         self.forwarder.set_channels(uris);
     }

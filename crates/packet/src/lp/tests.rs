@@ -35,6 +35,21 @@ fn round_trip_with_every_field() {
 }
 
 #[test]
+fn tokens_of_addresses_are_idle_packets() {
+    let mut wire = Vec::new();
+    encode_address_token(7, &mut wire);
+    assert_eq!(wire.len(), 14);
+    let packet = LpPacket::decode(&wire).unwrap();
+    assert_eq!((packet.address_token, packet.returned_token), (Some(7), None));
+    assert!(packet.is_idle());
+    wire.clear();
+    encode_returned_token(u64::MAX, &mut wire);
+    let packet = LpPacket::decode(&wire).unwrap();
+    assert_eq!((packet.address_token, packet.returned_token), (None, Some(u64::MAX)));
+    assert!(LpPacket::decode(&[100, 5, 0xFD, 3, 0xA0, 1, 0]).is_err(), "its length is fixed");
+}
+
+#[test]
 fn nothing_to_say_is_a_bare_packet() {
     let mut out = Vec::new();
     encode_header(&LpHeader::default(), None, 10, &mut out);

@@ -105,6 +105,8 @@ pub(crate) fn lp_packet(packet: &LpPacket<'_>) -> Value {
         "tx_sequence": packet.tx_sequence,
         "non_discovery": header.non_discovery,
         "prefix_announcement": header.prefix_announcement.map(hex),
+        "address_token": packet.address_token,
+        "returned_token": packet.returned_token,
     })
 }
 

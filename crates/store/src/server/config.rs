@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use byname_io::UnvalidatedRates;
 use byname_io::files::ReaderKind;
 use byname_packet::{Name, types};
 use byname_transfer::server::{ServerConfig, SharedSigner};
@@ -15,6 +16,9 @@ use crate::state::TREE_BYTES_MAX;
 
 /// Most threads that hash and read directories unless configured otherwise.
 const WORKER_THREADS_MAX: usize = 8;
+
+/// Silence after which a peer may give way, unless configured otherwise.
+const SILENT_PEER_NS: u64 = 10_000_000_000;
 
 /// Most threads that read and frame segments, the serving one included.
 pub(crate) const DATA_WORKERS_MAX: usize = 16;
@@ -74,6 +78,10 @@ pub struct FileServerConfig {
     /// Octets that the buffers of all connections may take together; see
     /// [`byname_io::MemoryBudget`].
     pub connection_bytes_max: usize,
+    /// Silence after which a peer gives way to a new one when there are too many.
+    pub silent_peer_ns: u64,
+    /// Octets a second that UDP peers get which have not shown that they receive.
+    pub udp_unvalidated: UnvalidatedRates,
     /// Who reads what is not in memory.
     pub reader: ReaderKind,
 }
@@ -95,6 +103,8 @@ impl FileServerConfig {
             segment_signer: None,
             mirror: None,
             connection_bytes_max: byname_io::budget::MEMORY_BYTES_MAX,
+            silent_peer_ns: SILENT_PEER_NS,
+            udp_unvalidated: UnvalidatedRates::default(),
             reader: ReaderKind::default(),
         }
     }

@@ -7,10 +7,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use byname_face::{
-    Fragmenter, RegisterError, Registrar, frame_len, link_over, move_marked, mtu, random_u64,
+    Fragmenter, PeerQueue, RegisterError, Registrar, frame_len, link_over, move_marked, mtu,
+    random_u64,
 };
 use byname_io::admission::machine_of;
-use byname_io::{Charge, Connection, DatagramSocket, Interest, IoError, MemoryBudget};
+use byname_io::{
+    AnswerLimiter, Charge, Connection, DatagramSocket, Interest, IoError, MemoryBudget, UdpPeer,
+};
 use byname_link::congestion::marked_frame;
 use byname_link::{CongestionMarker, ReassemblyLimits};
 use byname_packet::lp::{LpPacket, encode_header};
@@ -43,7 +46,7 @@ pub(super) enum Carrier {
     /// One peer of the UDP socket with this number.
     Peer {
         socket: usize,
-        address: SocketAddr,
+        peer: UdpPeer,
     },
 }
 
@@ -87,7 +90,8 @@ impl Face {
     /// A face for a peer of a UDP socket.
     pub(super) fn of_peer(id: FaceId, socket: usize, address: SocketAddr) -> Result<Self, IoError> {
         let mtu_bytes = Some(mtu::to_peer(Some(address)));
-        Self::with_carrier(id, Carrier::Peer { socket, address }, mtu_bytes, None)
+        let peer = UdpPeer::unknown(address);
+        Self::with_carrier(id, Carrier::Peer { socket, peer }, mtu_bytes, None)
     }
 
     fn with_carrier(
@@ -154,7 +158,7 @@ impl Face {
     pub(super) fn machine(&self) -> Option<IpAddr> {
         match &self.carrier {
             Carrier::Connection(connection) => connection.machine(),
-            Carrier::Peer { address, .. } => Some(machine_of(address.ip())),
+            Carrier::Peer { peer, .. } => Some(machine_of(peer.address().ip())),
         }
     }
 
@@ -256,16 +260,28 @@ impl Face {
         Ok(())
     }
 
-    /// Takes a datagram of the peer. Beyond the bound it is lost, as it might have been before.
-    pub(super) fn receive_datagram(&mut self, frame: &[u8], now_ns: u64) {
+    /// Takes a datagram of the peer; gives the token that is to be sent to it, if any. Beyond the
+    /// bound it is lost, as it might have been before.
+    pub(super) fn receive_datagram(
+        &mut self,
+        frame: &[u8],
+        limiter: &mut AnswerLimiter,
+        now_ns: u64,
+    ) -> Option<u64> {
         self.heard_ns = now_ns;
         let max = self.waiting_bytes_max();
+        let Carrier::Peer { peer, .. } = &mut self.carrier else { return None };
+        let token = limiter.on_received(peer, frame.len(), now_ns);
         if let Some(fragmenter) = &mut self.fragmenter
             && self.waiting.len() < max
         {
             keep_whole(fragmenter, frame, now_ns, &mut self.waiting);
             self.charge.set(self.waiting.capacity());
+            if let Some(returned) = fragmenter.take_returned_token() {
+                limiter.on_returned(peer, returned, now_ns);
+            }
         }
+        token
     }
 
     /// Hands the next frame to the engine; false if there is none.
@@ -330,7 +346,7 @@ impl Face {
     /// Hands on what waits, as far as the link takes it.
     pub(super) fn flush(
         &mut self,
-        sockets: &mut [DatagramSocket],
+        (sockets, limiter): (&mut [DatagramSocket], &mut AnswerLimiter),
         now_ns: u64,
     ) -> Result<(), IoError> {
         let queued_bytes = self.queued_bytes();
@@ -338,8 +354,9 @@ impl Face {
         match (&mut self.carrier, &mut self.fragmenter) {
             (Carrier::Connection(connection), Some(fragmenter)) => fragmenter.send_over(connection),
             (Carrier::Connection(connection), None) => connection.flush(),
-            (Carrier::Peer { socket, address }, Some(fragmenter)) => {
-                fragmenter.send_to(&mut sockets[*socket], *address)
+            (Carrier::Peer { socket, peer }, Some(fragmenter)) => {
+                let socket = &mut sockets[*socket];
+                fragmenter.send_to(&mut PeerQueue { socket, peer, limiter, now_ns })
             }
             (Carrier::Peer { .. }, None) => Ok(()),
         }
@@ -426,3 +443,6 @@ fn take_frame(
         (Err(_), _) => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

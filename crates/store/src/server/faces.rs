@@ -7,20 +7,20 @@
 //! [`ALL_SEND_BYTES_MAX`] (or 64 KiB each, if there are very many). Their buffers take no more than
 //! their budget; while most of it is taken, clients that do not read are closed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use byname_face::{RegisterError, Registrar, random_u64};
 use byname_io::admission::{gives_way, machine_of};
 use byname_io::{
-    Connection, DatagramSocket, Endpoint, Interest, IoError, Listener, MemoryBudget, Poller, Token,
-    descriptors,
+    Connection, Endpoint, Interest, IoError, Listener, MemoryBudget, Poller, Token,
+    UnvalidatedRates, descriptors,
 };
 use byname_retry::jittered;
 use byname_transfer::server::{FaceId, Now, Server};
 
+use super::datagrams::{Datagrams, SOCKET_BASE};
 use super::face::{Carrier, Face, SEND_BYTES_MAX};
-
 use crate::error::StoreError;
 
 /// Faces at the same time; a silent one gives way to a new one.
@@ -29,8 +29,6 @@ pub(super) const CLIENTS_MAX: usize = 512;
 const ALL_SEND_BYTES_MAX: usize = 64 << 20;
 /// However many there are, each may have so much.
 const SEND_BYTES_MIN: usize = 64 << 10;
-/// Silence after which a face may give way.
-const IDLE_NS: u64 = 10_000_000_000;
 /// Places kept for peers that the kernel vouches for.
 const RESERVED: usize = 64;
 /// Time between two looks at memory that is not needed.
@@ -46,9 +44,15 @@ const RETRY_NS: u64 = 500_000;
 /// Longest pause of a listener when descriptors have run out.
 const EXHAUSTED_NS: u64 = 200_000_000;
 
-/// Numbers of listeners and sockets for the poller are above those of faces.
+/// Numbers of listeners for the poller are above those of faces, and below those of sockets.
 const LISTENER_BASE: u64 = 1 << 62;
-const SOCKET_BASE: u64 = 1 << 63;
+
+/// Bounds of what peers take, as configured.
+pub(super) struct PeerBounds {
+    pub(super) connection_bytes_max: usize,
+    pub(super) silent_ns: u64,
+    pub(super) unvalidated: UnvalidatedRates,
+}
 
 struct Entrance {
     listener: Listener,
@@ -63,9 +67,9 @@ pub(super) struct Faces {
     /// Whose turn comes after this.
     turn: FaceId,
     entrances: Vec<Entrance>,
-    sockets: Vec<DatagramSocket>,
-    is_socket_write_watched: Vec<bool>,
-    peers: HashMap<(usize, SocketAddr), FaceId>,
+    datagrams: Datagrams,
+    /// Silence after which a face may give way.
+    silent_ns: u64,
     /// Faces that ended since they were asked for, with why.
     ended: Vec<(FaceId, Option<StoreError>)>,
     /// Memory of their buffers, and when what is not needed is looked for.
@@ -78,9 +82,19 @@ pub(super) struct Faces {
 }
 
 impl Faces {
-    /// None yet, and memory for their buffers.
-    pub(super) fn new(bytes_max: usize) -> Self {
-        Self { memory: MemoryBudget::new(bytes_max), ..Self::default() }
+    /// None yet.
+    pub(super) fn new(bounds: &PeerBounds) -> Self {
+        Self {
+            memory: MemoryBudget::new(bounds.connection_bytes_max),
+            datagrams: Datagrams::new(bounds.unvalidated),
+            silent_ns: bounds.silent_ns,
+            ..Self::default()
+        }
+    }
+
+    /// Datagrams not sent because their peer had not shown that it receives.
+    pub(super) fn unvalidated(&self) -> u64 {
+        self.datagrams.limiter.dropped()
     }
 
     /// Octets that buffers take, and clients that were closed because they did not read.
@@ -95,13 +109,7 @@ impl Faces {
         poller: &Poller,
     ) -> Result<Endpoint, StoreError> {
         if let Endpoint::Udp { .. } = endpoint {
-            let socket = DatagramSocket::bind(endpoint).map_err(StoreError::Bind)?;
-            let at = socket.local_endpoint().clone();
-            let token = Token(SOCKET_BASE + self.sockets.len() as u64);
-            poller.add(&socket, token, Interest::READ)?;
-            self.sockets.push(socket);
-            self.is_socket_write_watched.push(false);
-            return Ok(at);
+            return self.datagrams.bind(endpoint, poller);
         }
         let listener = Listener::bind(endpoint).map_err(StoreError::Bind)?;
         let at = listener.local_endpoint().clone();
@@ -226,7 +234,7 @@ impl Faces {
         let clients = self.faces.values().filter(|face| face.poll_timeout().is_none());
         let peers: Vec<(FaceId, IpAddr, Option<u64>)> = clients
             .filter_map(|face| {
-                let is_idle = now_ns.saturating_sub(face.heard_ns) > IDLE_NS;
+                let is_idle = now_ns.saturating_sub(face.heard_ns) > self.silent_ns;
                 Some((face.id, face.machine()?, is_idle.then_some(face.heard_ns)))
             })
             .collect();
@@ -267,14 +275,19 @@ impl Faces {
     }
 
     fn receive_datagrams(&mut self, socket: usize, now_ns: u64) {
-        let Some(from) = self.sockets.get_mut(socket) else { return };
-        let (faces, peers) = (&mut self.faces, &self.peers);
+        let Datagrams { sockets, peers, limiter, .. } = &mut self.datagrams;
+        let Some(from) = sockets.get_mut(socket) else { return };
+        let faces = &mut self.faces;
+        let mut tokens = Vec::new();
         let mut strangers: Vec<(SocketAddr, Vec<u8>)> = Vec::new();
         let mut strange_bytes = 0;
         let received = from.recv_burst(&mut |peer, frame| {
             let known = peers.get(&(socket, peer)).and_then(|id| faces.get_mut(id));
             match known {
-                Some(face) => face.receive_datagram(frame, now_ns),
+                Some(face) => {
+                    let token = face.receive_datagram(frame, limiter, now_ns);
+                    tokens.extend(token.map(|token| (peer, token)));
+                }
                 None if strange_bytes < STRANGE_BYTES_MAX => {
                     strange_bytes += frame.len();
                     strangers.push((peer, frame.to_vec()));
@@ -285,6 +298,9 @@ impl Faces {
         if let Err(error) = received {
             tracing::warn!(%error, "cannot receive datagrams");
         }
+        for (peer, token) in tokens {
+            self.datagrams.send_token(socket, peer, token);
+        }
         for (peer, frame) in strangers {
             self.meet(socket, peer, &frame, now_ns);
         }
@@ -292,7 +308,7 @@ impl Faces {
 
     /// A datagram of somebody new makes a face if it looks like one of ours.
     fn meet(&mut self, socket: usize, peer: SocketAddr, frame: &[u8], now_ns: u64) {
-        let known = self.peers.get(&(socket, peer)).copied();
+        let known = self.datagrams.peers.get(&(socket, peer)).copied();
         let id = match known {
             Some(id) => id,
             None => {
@@ -304,12 +320,15 @@ impl Faces {
                 let Ok(mut face) = Face::of_peer(id, socket, peer) else { return };
                 face.set_budget(&self.memory);
                 self.faces.insert(id, face);
-                self.peers.insert((socket, peer), id);
+                self.datagrams.peers.insert((socket, peer), id);
                 id
             }
         };
-        if let Some(face) = self.faces.get_mut(&id) {
-            face.receive_datagram(frame, now_ns);
+        if let Some(face) = self.faces.get_mut(&id)
+            && let limiter = &mut self.datagrams.limiter
+            && let Some(token) = face.receive_datagram(frame, limiter, now_ns)
+        {
+            self.datagrams.send_token(socket, peer, token);
         }
     }
 
@@ -317,8 +336,8 @@ impl Faces {
     pub(super) fn remove(&mut self, id: FaceId, why: Option<StoreError>) {
         let Some(face) = self.faces.remove(&id) else { return };
         self.marked_before += face.marked_count();
-        if let Carrier::Peer { socket, address } = face.carrier {
-            self.peers.remove(&(socket, address));
+        if let Carrier::Peer { socket, peer } = &face.carrier {
+            self.datagrams.peers.remove(&(*socket, peer.address()));
         }
         self.ended.push((id, why));
     }
@@ -362,7 +381,8 @@ impl Faces {
 
     pub(super) fn flush(&mut self, id: FaceId, now_ns: u64) {
         let Some(face) = self.faces.get_mut(&id) else { return };
-        if let Err(error) = face.flush(&mut self.sockets, now_ns) {
+        let Datagrams { sockets, limiter, .. } = &mut self.datagrams;
+        if let Err(error) = face.flush((sockets, limiter), now_ns) {
             self.remove(id, Some(error.into()));
         }
     }
@@ -374,17 +394,12 @@ impl Faces {
         for id in &order {
             self.flush(*id, now_ns);
         }
-        for (index, socket) in self.sockets.iter_mut().enumerate() {
-            socket.flush()?;
+        for index in 0..self.datagrams.sockets.len() {
             let mut waiting = self.faces.values().filter(
                 |face| matches!(face.carrier, Carrier::Peer { socket, .. } if socket == index),
             );
-            let wanted = socket.wants_write() || waiting.any(Face::has_unfragmented);
-            if wanted != self.is_socket_write_watched[index] {
-                let interest = if wanted { Interest::READ_WRITE } else { Interest::READ };
-                poller.modify(&*socket, Token(SOCKET_BASE + index as u64), interest)?;
-                self.is_socket_write_watched[index] = wanted;
-            }
+            let has_more = waiting.any(Face::has_unfragmented);
+            self.datagrams.flush(index, has_more, poller)?;
         }
         for face in self.faces.values_mut() {
             let interest = face.interest();

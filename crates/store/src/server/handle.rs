@@ -17,6 +17,7 @@ pub struct ServerHandle {
     pub(super) handed_over: Arc<AtomicU64>,
     pub(super) connection_bytes: Arc<AtomicUsize>,
     pub(super) stalled: Arc<AtomicU64>,
+    pub(super) unvalidated: Arc<AtomicU64>,
 }
 
 impl ServerHandle {
@@ -30,6 +31,7 @@ impl ServerHandle {
             handed_over: Arc::default(),
             connection_bytes: Arc::default(),
             stalled: Arc::default(),
+            unvalidated: Arc::default(),
         }
     }
 
@@ -62,6 +64,11 @@ impl ServerHandle {
     /// Clients that were closed because they did not read while memory was short.
     pub fn stalled_clients(&self) -> u64 {
         self.stalled.load(Ordering::Relaxed)
+    }
+
+    /// Datagrams not sent because their peer had not shown that it receives.
+    pub fn unvalidated_drops(&self) -> u64 {
+        self.unvalidated.load(Ordering::Relaxed)
     }
 
     /// Peers that are connected.
