@@ -324,10 +324,9 @@ impl Faces {
                 id
             }
         };
-        if let Some(face) = self.faces.get_mut(&id)
-            && let limiter = &mut self.datagrams.limiter
-            && let Some(token) = face.receive_datagram(frame, limiter, now_ns)
-        {
+        let Some(face) = self.faces.get_mut(&id) else { return };
+        let token = face.receive_datagram(frame, &mut self.datagrams.limiter, now_ns);
+        if let Some(token) = token {
             self.datagrams.send_token(socket, peer, token);
         }
     }
