@@ -74,12 +74,22 @@ impl MemoryBudget {
         self.taken_bytes() > self.bytes_max() / 2
     }
 
+    /// True while there is something to sweep: buffers that may not be needed any more, or memory
+    /// that was freed and is still the allocator's.
+    pub fn needs_sweep(&self) -> bool {
+        self.taken_bytes() > 0 || self.has_freed_much()
+    }
+
+    fn has_freed_much(&self) -> bool {
+        let (taken, peak) = (self.taken_bytes(), self.shared.peak.load(Ordering::Relaxed));
+        peak.saturating_sub(taken) >= RETURNED_BYTES_MIN.max(peak / 2)
+    }
+
     /// Hands memory that was freed back to the system, if it is much: the allocator keeps what
     /// lies below the highest block in use. For sweeps, not for every packet.
     pub fn return_freed(&self) {
-        let (taken, peak) = (self.taken_bytes(), self.shared.peak.load(Ordering::Relaxed));
-        if peak.saturating_sub(taken) >= RETURNED_BYTES_MIN.max(peak / 2) {
-            self.shared.peak.store(taken, Ordering::Relaxed);
+        if self.has_freed_much() {
+            self.shared.peak.store(self.taken_bytes(), Ordering::Relaxed);
             return_to_system();
         }
     }
@@ -185,6 +195,19 @@ mod tests {
         assert!(least >= 16_000 && most <= 8 * least, "unfair: {least} to {most}");
         drop(pairs);
         assert_eq!(budget.taken_bytes(), 0);
+    }
+
+    /// Nobody looked again once the last connection had gone, so the memory stayed.
+    #[test]
+    fn what_the_last_connection_freed_is_returned_too() {
+        let budget = MemoryBudget::default();
+        let mut charge = Charge::of(&budget);
+        charge.set(RETURNED_BYTES_MIN);
+        assert!(budget.needs_sweep());
+        drop(charge);
+        assert!(budget.needs_sweep());
+        budget.return_freed();
+        assert!(!budget.needs_sweep());
     }
 
     #[test]

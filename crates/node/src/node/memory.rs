@@ -14,7 +14,7 @@ const TRIM_NS: u64 = 1_000_000_000;
 impl Node {
     /// When [`Node::trim`] is due; `None` while there is nothing to free.
     pub(super) fn trim_due_ns(&self) -> Option<u64> {
-        (self.memory.taken_bytes() > 0).then_some(self.next_trim_ns)
+        self.memory.needs_sweep().then_some(self.next_trim_ns)
     }
 
     /// Frees what connections do not need; closes those that nobody reads if memory is short.

@@ -244,7 +244,7 @@ impl Faces {
     }
 
     fn trim_due_ns(&self) -> Option<u64> {
-        (self.memory.taken_bytes() > 0).then_some(self.next_trim_ns)
+        self.memory.needs_sweep().then_some(self.next_trim_ns)
     }
 
     /// Frees memory that is not needed; closes clients that do not read if it is short.
