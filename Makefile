@@ -18,7 +18,7 @@ build:
 
 library:
 	scripts/setup --for build
-	cargo build --release --locked --package byname-ffi
+	cargo rustc --release --locked --package byname-ffi --crate-type cdylib
 
 install-library:
 	scripts/install-library

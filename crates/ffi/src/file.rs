@@ -62,10 +62,6 @@ pub(crate) struct Ranges {
     counts: Vec<Place<u64>>,
 }
 
-// SAFETY: the caller leaves buffers and counts alone until the call has ended, so whichever thread
-// has this value is the only one that reaches them.
-unsafe impl Send for Ranges {}
-
 impl Ranges {
     /// The ranges of an array.
     ///

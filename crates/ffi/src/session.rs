@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use byname_client::{ReadCounters, SessionOptions as Memory, Stop};
+use byname_client::{CALLS_MAX, ReadCounters, SessionOptions as Memory, Stop};
 use byname_packet::Name;
 use byname_profile::{Environment, Link, OpenOptions, Paths, Profile};
 use byname_security::trust::UnknownKeys;
@@ -161,9 +161,15 @@ impl SessionState {
 
     /// Ends all calls and waits for that. The caller holds no call of this session.
     pub(crate) fn close(&self) {
-        self.activity().is_closing = true;
-        // Best done while the session still answers; there is nobody to tell if the disk refuses.
-        let _ = self.session.keep_versions();
+        let mut activity = self.activity();
+        activity.is_closing = true;
+        // With so many calls there may be no place for one more, and they are what must end.
+        let has_room = activity.calls < CALLS_MAX as u64;
+        drop(activity);
+        if has_room {
+            // While the session still answers; there is nobody to tell if the disk refuses.
+            let _ = self.session.keep_versions();
+        }
         self.stop.request();
         let mut activity = self.activity();
         while activity.calls > 0 {

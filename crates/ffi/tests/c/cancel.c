@@ -1,6 +1,8 @@
 // Cancelled calls and closed sessions: every call-back comes, once, and then no buffer is touched.
 #include "harness.h"
 
+#include <arpa/inet.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { BYTES = 20000000 };
@@ -105,6 +107,64 @@ static void check_close(const struct tree *tree) {
   CHECK_ERROR(byname_file_close(file, &error), EBADF, error);
 }
 
+struct silent {
+  byname_session session;
+  int32_t code;
+};
+
+static void *ask_silent(void *context) {
+  struct silent *silent = context;
+  byname_attributes attributes = BYNAME_INIT(byname_attributes);
+  silent->code = byname_stat(silent->session, "a", &attributes, NULL);
+  return NULL;
+}
+
+// Nobody answers, and more calls wait than an engine takes: closing does not wait for their time.
+static void check_silent(const struct tree *tree) {
+  enum { CALLS = 1500, THREADS = 20 };
+  byname_error error = BYNAME_INIT(byname_error);
+  int server = socket(AF_INET, SOCK_STREAM, 0);
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof address;
+  CHECK(server >= 0 && bind(server, (struct sockaddr *)&address, size) == 0);
+  CHECK(listen(server, 5) == 0);
+  CHECK(getsockname(server, (struct sockaddr *)&address, &size) == 0);
+  char link[100];
+  snprintf(link, sizeof link, "byname:/a?via=tcp://127.0.0.1:%d", ntohs(address.sin_port));
+  byname_session_options options = BYNAME_INIT(byname_session_options);
+  options.link = link;
+  options.home = tree->home;
+  options.timeout_ms = 20000;
+  byname_session session = byname_session_open(&options, BYNAME_ABI_VERSION, &error);
+  CHECK_OK(session, error);
+  struct waiter waiter;
+  waiter_init(&waiter);
+  byname_completion completion = completion_of(&waiter);
+  static byname_attributes attributes[CALLS];
+  for (int index = 0; index < CALLS; index++) {
+    attributes[index] = BYNAME_INIT(byname_attributes);
+    CHECK_OK(byname_stat_start(session, "a", &attributes[index], &completion, &error), error);
+  }
+  struct silent silents[THREADS];
+  pthread_t threads[THREADS];
+  for (int index = 0; index < THREADS; index++) {
+    silents[index] = (struct silent){session, 0};
+    CHECK(pthread_create(&threads[index], NULL, ask_silent, &silents[index]) == 0);
+  }
+  byname_counters counters = BYNAME_INIT(byname_counters);
+  do {
+    usleep(1000);
+    CHECK_OK(byname_session_counters(session, &counters, &error), error);
+  } while (counters.calls_in_flight < CALLS + THREADS + 1);
+  CHECK_OK(byname_session_close(session, &error), error);
+  CHECK(waiter.count == CALLS && waiter.code == ECANCELED);
+  for (int index = 0; index < THREADS; index++) {
+    CHECK(pthread_join(threads[index], NULL) == 0);
+    CHECK(silents[index].code == -ECANCELED);
+  }
+  close(server);
+}
+
 void test_cancel(const struct tree *tree) {
   byname_error error = BYNAME_INIT(byname_error);
   byname_session session = open_session(tree);
@@ -115,4 +175,5 @@ void test_cancel(const struct tree *tree) {
   CHECK(counters.files_open == 0);
   CHECK_OK(byname_session_close(session, &error), error);
   check_close(tree);
+  check_silent(tree);
 }
