@@ -38,7 +38,7 @@ impl Bench {
         let (publisher, reader) = (Home::new(), Home::new());
         let dir = publisher.work("run7");
         write(&dir.join("events.root"), &noise(3_000_000, 1));
-        write(&dir.join("large.bin"), &noise(20_000_000, 2));
+        write(&dir.join("large.bin"), &noise(8_000_000, 2));
         write(&dir.join("log.txt"), b"all went well");
         write(&dir.join("empty"), b"");
         write(&dir.join("unit"), &noise(8192, 3));
