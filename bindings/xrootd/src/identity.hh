@@ -1,0 +1,13 @@
+// Who asks.
+#pragma once
+
+#include "open_log.hh"
+
+class XrdOucEnv;
+
+namespace byname::xrd {
+
+// What XRootD has found out about the client; for its own requests nothing.
+Client client_of(const XrdOucEnv& env);
+
+}  // namespace byname::xrd

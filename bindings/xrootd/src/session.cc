@@ -1,0 +1,280 @@
+#include "session.hh"
+
+#include "status.hh"
+
+namespace byname::xrd {
+namespace {
+
+// A session that could not be opened is tried again after this time.
+constexpr std::chrono::seconds kRetryAfter{1};
+// Entries and octets of text of one page of a listing.
+constexpr size_t kPageEntries = 256;
+constexpr size_t kPageTextBytes = 256 * 1024;
+
+byname_error no_error() {
+  return byname_init<byname_error>();
+}
+
+Failure failure_of(const byname_error& error) {
+  return Failure{errno_for_xrootd(error.code), error.message};
+}
+
+uint32_t unknown_keys(UnknownKeys choice) {
+  switch (choice) {
+    case UnknownKeys::kFirstUse:
+      return BYNAME_UNKNOWN_KEYS_FIRST_USE;
+    case UnknownKeys::kInsecure:
+      return BYNAME_UNKNOWN_KEYS_INSECURE;
+    default:
+      return BYNAME_UNKNOWN_KEYS_REFUSE;
+  }
+}
+
+uint32_t freshness(Freshness choice) {
+  switch (choice) {
+    case Freshness::kRequired:
+      return BYNAME_FRESHNESS_REQUIRED;
+    case Freshness::kOffline:
+      return BYNAME_FRESHNESS_OFFLINE;
+    default:
+      return BYNAME_FRESHNESS_PREFERRED;
+  }
+}
+
+std::string entry_name(const std::string& directory, const std::string& name) {
+  return directory == "/" ? "/" + name : directory + "/" + name;
+}
+
+const char* text_or_null(const std::string& text) {
+  return text.empty() ? nullptr : text.c_str();
+}
+
+byname_session_options options_of(const Settings& settings) {
+  auto options = byname_init<byname_session_options>();
+  options.unknown_keys = unknown_keys(settings.unknown_keys);
+  options.freshness = freshness(settings.freshness);
+  options.retries = settings.retries;
+  options.link = text_or_null(settings.link);
+  options.config_file = text_or_null(settings.config_file);
+  options.home = text_or_null(settings.home);
+  options.connect = text_or_null(settings.connect);
+  options.timeout_ms = settings.timeout_ms;
+  options.cache_bytes_max = settings.cache_bytes_max;
+  options.node_bytes_max = settings.node_bytes_max;
+  options.prefetch_bytes_max = settings.readahead_bytes_max;
+  return options;
+}
+
+}  // namespace
+
+NamedFile::~NamedFile() {
+  byname_file_close(file_, nullptr);
+}
+
+Outcome<Status> NamedFile::status() const {
+  auto attributes = byname_init<byname_attributes>();
+  auto error = no_error();
+  if (byname_file_attributes(file_, &attributes, &error) < 0) {
+    return failure_of(error);
+  }
+  return status_of(attributes, name_);
+}
+
+Outcome<uint64_t> NamedFile::read(void* buffer, uint64_t bytes, uint64_t offset) const {
+  auto error = no_error();
+  const int64_t filled = byname_read(file_, buffer, bytes, offset, &error);
+  if (filled < 0) {
+    return failure_of(error);
+  }
+  return static_cast<uint64_t>(filled);
+}
+
+Outcome<uint64_t> NamedFile::read_ranges(std::vector<byname_range>& ranges) const {
+  auto error = no_error();
+  const int64_t filled = byname_read_ranges(file_, ranges.data(), ranges.size(), &error);
+  if (filled < 0) {
+    return failure_of(error);
+  }
+  return static_cast<uint64_t>(filled);
+}
+
+byname_counters NamedFile::counters() const {
+  auto counters = byname_init<byname_counters>();
+  byname_file_counters(file_, &counters, nullptr);
+  return counters;
+}
+
+NamedListing::~NamedListing() {
+  byname_listing_close(listing_, nullptr);
+}
+
+Outcome<std::optional<Entry>> NamedListing::next() {
+  if (at_ == page_.size() && !is_at_end_) {
+    if (auto failure = fetch_page()) {
+      return *failure;
+    }
+  }
+  if (at_ == page_.size()) {
+    return std::optional<Entry>();
+  }
+  return std::optional<Entry>(std::move(page_[at_++]));
+}
+
+std::optional<Failure> NamedListing::fetch_page() {
+  std::vector<byname_entry> entries(kPageEntries);
+  std::vector<char> text(kPageTextBytes);
+  auto page = byname_init<byname_page>();
+  page.entry_size = sizeof(byname_entry);
+  page.first = first_;
+  page.entries = entries.data();
+  page.entries_max = entries.size();
+  page.text = text.data();
+  page.text_size = text.size();
+  auto error = no_error();
+  if (byname_listing_page(listing_, &page, &error) < 0) {
+    return failure_of(error);
+  }
+  first_ = page.first;
+  is_at_end_ = page.count == 0;
+  page_.clear();
+  at_ = 0;
+  for (uint64_t index = 0; index < page.count; ++index) {
+    const byname_entry& entry = entries[index];
+    Entry made{std::string(entry.name, entry.name_bytes), std::nullopt};
+    const bool is_file = entry.attributes.kind == BYNAME_KIND_FILE;
+    if (!is_file || entry.attributes.present & BYNAME_HAS_SIZE) {
+      made.status = status_of(entry.attributes, entry_name(name_, made.name));
+    }
+    page_.push_back(std::move(made));
+  }
+  return std::nullopt;
+}
+
+Session::Session(const Settings& settings, Report report)
+    : settings_(settings), report_(std::move(report)) {}
+
+Session::~Session() {
+  if (session_ > 0) {
+    byname_session_close(session_, nullptr);
+  }
+}
+
+std::optional<Failure> Session::open_now() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto opened = open_locked();
+  if (const auto* failure = std::get_if<Failure>(&opened)) {
+    if (failure->error != ENETUNREACH && failure->error != ETIME) {
+      return *failure;
+    }
+  }
+  return std::nullopt;
+}
+
+Outcome<byname_session> Session::handle() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return open_locked();
+}
+
+byname_session Session::handle_if_open() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return session_;
+}
+
+Outcome<byname_session> Session::open_locked() {
+  if (session_ > 0) {
+    return session_;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (last_failure_ && now < next_try_) {
+    return *last_failure_;
+  }
+  const auto options = options_of(settings_);
+  auto error = no_error();
+  const byname_session opened = byname_session_open(&options, BYNAME_ABI_VERSION, &error);
+  if (opened < 0) {
+    last_failure_ = failure_of(error);
+    next_try_ = now + kRetryAfter;
+    report_("cannot open a session: " + last_failure_->text);
+    return *last_failure_;
+  }
+  last_failure_.reset();
+  session_ = opened;
+  return session_;
+}
+
+Failure Session::failure(const std::string& what, const std::string& name,
+                         const byname_error& error) {
+  // That there is no such file is an answer, and no news to whoever runs the server.
+  if (error.code != ENOENT) {
+    report_(what + " " + name + ": " + error.message);
+  }
+  return failure_of(error);
+}
+
+Outcome<Status> Session::stat(const std::string& name) {
+  const auto session = handle();
+  if (const auto* failure = std::get_if<Failure>(&session)) {
+    return *failure;
+  }
+  auto attributes = byname_init<byname_attributes>();
+  auto error = no_error();
+  if (byname_stat(std::get<byname_session>(session), name.c_str(), &attributes, &error) < 0) {
+    return failure("stat", name, error);
+  }
+  return status_of(attributes, name);
+}
+
+Outcome<std::unique_ptr<NamedFile>> Session::open_file(const std::string& name) {
+  const auto session = handle();
+  if (const auto* failure = std::get_if<Failure>(&session)) {
+    return *failure;
+  }
+  auto error = no_error();
+  const byname_file file = byname_open(std::get<byname_session>(session), name.c_str(), &error);
+  if (file < 0) {
+    return failure("open", name, error);
+  }
+  return std::make_unique<NamedFile>(file, name);
+}
+
+Outcome<std::unique_ptr<NamedListing>> Session::list(const std::string& name) {
+  const auto session = handle();
+  if (const auto* failure = std::get_if<Failure>(&session)) {
+    return *failure;
+  }
+  auto error = no_error();
+  const byname_listing listing =
+      byname_list(std::get<byname_session>(session), name.c_str(), &error);
+  if (listing < 0) {
+    return failure("list", name, error);
+  }
+  return std::make_unique<NamedListing>(listing, name);
+}
+
+std::optional<byname_counters> Session::counters() const {
+  auto counters = byname_init<byname_counters>();
+  const byname_session session = handle_if_open();
+  if (session <= 0 || byname_session_counters(session, &counters, nullptr) < 0) {
+    return std::nullopt;
+  }
+  return counters;
+}
+
+std::string Session::source() const {
+  auto source = byname_init<byname_source>();
+  const byname_session session = handle_if_open();
+  if (session <= 0 || byname_session_source(session, &source, nullptr) < 0) {
+    return "";
+  }
+  return source.endpoint;
+}
+
+void Session::keep_versions() {
+  const byname_session session = handle_if_open();
+  auto error = no_error();
+  if (session > 0 && byname_session_keep_versions(session, &error) < 0) {
+    report_(std::string("cannot keep the versions seen: ") + error.message);
+  }
+}
+
+}  // namespace byname::xrd

@@ -1,0 +1,128 @@
+// The session with the names: opened when it is needed, one for the whole process.
+//
+// Every function may be called from any thread. Nothing here knows xrootd.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "byname.h"
+#include "errors.hh"
+#include "settings.hh"
+
+namespace byname::xrd {
+
+template <class T>
+using Outcome = std::variant<T, Failure>;
+
+// A checksum that the publisher has signed: the name that XRootD knows it by, and its octets.
+struct Checksum {
+  std::string name;
+  std::string value;
+};
+
+// What stat says, and what its publisher says besides.
+struct Status {
+  struct stat stat;
+  uint64_t version;
+  std::vector<Checksum> checksums;
+};
+
+// One version of a file, open. Closed when it goes.
+class NamedFile {
+ public:
+  NamedFile(byname_file file, std::string name) : file_(file), name_(std::move(name)) {}
+  ~NamedFile();
+  NamedFile(const NamedFile&) = delete;
+  NamedFile& operator=(const NamedFile&) = delete;
+
+  Outcome<Status> status() const;
+  // Octets read; fewer than `bytes` only at the end of the file.
+  Outcome<uint64_t> read(void* buffer, uint64_t bytes, uint64_t offset) const;
+  // All ranges in one call.
+  Outcome<uint64_t> read_ranges(std::vector<byname_range>& ranges) const;
+  byname_counters counters() const;
+  const std::string& name() const { return name_; }
+
+ private:
+  byname_file file_;
+  std::string name_;
+};
+
+// An entry of a directory. Without a status if the listing does not say enough.
+struct Entry {
+  std::string name;
+  std::optional<Status> status;
+};
+
+// A verified listing, a page in memory at a time. Not for several threads at once.
+class NamedListing {
+ public:
+  NamedListing(byname_listing listing, std::string name)
+      : listing_(listing), name_(std::move(name)) {}
+  ~NamedListing();
+  NamedListing(const NamedListing&) = delete;
+  NamedListing& operator=(const NamedListing&) = delete;
+
+  // The next entry; nothing at the end.
+  Outcome<std::optional<Entry>> next();
+
+ private:
+  std::optional<Failure> fetch_page();
+
+  byname_listing listing_;
+  std::string name_;
+  uint64_t first_ = 0;
+  std::vector<Entry> page_;
+  size_t at_ = 0;
+  bool is_at_end_ = false;
+};
+
+// The session.
+class Session {
+ public:
+  using Report = std::function<void(const std::string&)>;
+
+  Session(const Settings& settings, Report report);
+  // Ends what is under way; handed-out files and listings refuse everything afterwards.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Opens the session now. Returns why its settings are wrong; that the forwarder cannot be reached
+  // is no reason, the next call tries again.
+  std::optional<Failure> open_now();
+
+  Outcome<Status> stat(const std::string& name);
+  Outcome<std::unique_ptr<NamedFile>> open_file(const std::string& name);
+  Outcome<std::unique_ptr<NamedListing>> list(const std::string& name);
+
+  // What is known without asking anybody; nothing while there is no session.
+  std::optional<byname_counters> counters() const;
+  std::string source() const;
+  // Writes the versions seen to disk.
+  void keep_versions();
+
+ private:
+  Outcome<byname_session> handle();
+  byname_session handle_if_open() const;
+  Outcome<byname_session> open_locked();
+  Failure failure(const std::string& what, const std::string& name, const byname_error& error);
+
+  const Settings settings_;
+  const Report report_;
+  mutable std::mutex mutex_;
+  byname_session session_ = 0;
+  std::optional<Failure> last_failure_;
+  std::chrono::steady_clock::time_point next_try_{};
+};
+
+}  // namespace byname::xrd

@@ -1,0 +1,61 @@
+// The storage system that xrootd and cmsd see.
+//
+// Paths below a configured prefix are names, and read-only; all others belong to the local storage
+// if there is any. All functions may be called from any thread.
+#pragma once
+
+#include "door.hh"
+
+namespace byname::xrd {
+
+class Storage final : public XrdOss {
+ public:
+  explicit Storage(Door& door) : door_(door) {}
+
+  Door& door() { return door_; }
+
+  XrdOssDF* newDir(const char* tident) override;
+  XrdOssDF* newFile(const char* tident) override;
+
+  int Stat(const char* path, struct stat* buffer, int options, XrdOucEnv* env) override;
+  int StatPF(const char* path, struct stat* buffer, int options) override;
+  int StatFS(const char* path, char* buffer, int& size, XrdOucEnv* env) override;
+  int StatLS(XrdOucEnv& env, const char* path, char* buffer, int& size) override;
+  int StatVS(XrdOssVSInfo* space, const char* name, int update) override;
+  int StatXA(const char* path, char* buffer, int& size, XrdOucEnv* env) override;
+  int StatXP(const char* path, unsigned long long& attributes, XrdOucEnv* env) override;
+
+  // Changes: refused below the prefixes.
+  int Chmod(const char* path, mode_t mode, XrdOucEnv* env) override;
+  int Create(const char* tident, const char* path, mode_t mode, XrdOucEnv& env,
+             int options) override;
+  int Mkdir(const char* path, mode_t mode, int make_path, XrdOucEnv* env) override;
+  int Reloc(const char* tident, const char* path, const char* space, const char* anchor) override;
+  int Remdir(const char* path, int options, XrdOucEnv* env) override;
+  int Rename(const char* from, const char* to, XrdOucEnv* from_env, XrdOucEnv* to_env) override;
+  int Truncate(const char* path, unsigned long long size, XrdOucEnv* env) override;
+  int Unlink(const char* path, int options, XrdOucEnv* env) override;
+
+  // The local storage was initialised before or is by its loader.
+  int Init(XrdSysLogger*, const char*) override { return XrdOssOK; }
+  uint64_t Features() override;
+  void Connect(XrdOucEnv& env) override;
+  void Disc(XrdOucEnv& env) override;
+  void EnvInfo(XrdOucEnv* env) override;
+  int FSctl(int command, int size, const char* arguments, char** response) override;
+  int Stats(char* buffer, int size) override;
+  int Lfn2Pfn(const char* path, char* buffer, int size) override;
+  const char* Lfn2Pfn(const char* path, char* buffer, int size, int& error) override;
+
+  // Status of the name that a path stands for.
+  int stat_name(const char* path, const std::string& name, struct stat* buffer);
+
+ private:
+  bool is_named(const char* path) const { return door_.routes.find(path).has_value(); }
+  // The local storage if the path is its own; otherwise null, and the refusal is counted.
+  XrdOss* writable(const char* path);
+
+  Door& door_;
+};
+
+}  // namespace byname::xrd

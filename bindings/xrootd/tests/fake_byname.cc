@@ -1,0 +1,114 @@
+#include "fake_byname.hh"
+
+#include <cstring>
+
+#include "byname.h"
+
+namespace byname::xrd::test {
+
+Fake& fake() {
+  static Fake state;
+  return state;
+}
+
+namespace {
+
+int64_t outcome(int code, int64_t success, byname_error* error) {
+  if (error) {
+    error->code = code;
+    std::strcpy(error->message, code == 0 ? "" : "as the test says");
+  }
+  return code == 0 ? success : -code;
+}
+
+int32_t called(byname_error* error) {
+  return static_cast<int32_t>(outcome(fake().call_error, 0, error));
+}
+
+}  // namespace
+}  // namespace byname::xrd::test
+
+using namespace byname::xrd::test;
+
+extern "C" {
+
+byname_session byname_session_open(const byname_session_options* options, uint32_t,
+                                   byname_error* error) {
+  fake().sessions_opened += 1;
+  fake().link = options->link ? options->link : "";
+  return outcome(fake().open_error, 1, error);
+}
+
+int32_t byname_session_close(byname_session, byname_error*) {
+  fake().sessions_closed += 1;
+  return 0;
+}
+
+int32_t byname_session_counters(byname_session, byname_counters*, byname_error* error) {
+  return called(error);
+}
+
+int32_t byname_session_source(byname_session, byname_source* source, byname_error* error) {
+  std::strcpy(source->endpoint, "fake:");
+  return called(error);
+}
+
+int32_t byname_session_keep_versions(byname_session, byname_error* error) {
+  return called(error);
+}
+
+int32_t byname_stat(byname_session, const char*, byname_attributes* attributes,
+                    byname_error* error) {
+  attributes->kind = BYNAME_KIND_FILE;
+  return called(error);
+}
+
+byname_file byname_open(byname_session, const char*, byname_error* error) {
+  return outcome(fake().call_error, 2, error);
+}
+
+int32_t byname_file_close(byname_file, byname_error*) {
+  return 0;
+}
+
+int32_t byname_file_attributes(byname_file, byname_attributes*, byname_error* error) {
+  return called(error);
+}
+
+int32_t byname_file_counters(byname_file, byname_counters*, byname_error* error) {
+  return called(error);
+}
+
+int64_t byname_read(byname_file, void*, uint64_t bytes, uint64_t, byname_error* error) {
+  return outcome(fake().call_error, static_cast<int64_t>(bytes), error);
+}
+
+int64_t byname_read_ranges(byname_file, byname_range* ranges, uint64_t count, byname_error* error) {
+  int64_t bytes = 0;
+  for (uint64_t index = 0; index < count; ++index) {
+    bytes += static_cast<int64_t>(ranges[index].buffer_bytes);
+  }
+  return outcome(fake().call_error, bytes, error);
+}
+
+byname_listing byname_list(byname_session, const char*, byname_error* error) {
+  return outcome(fake().call_error, 3, error);
+}
+
+int32_t byname_listing_close(byname_listing, byname_error*) {
+  return 0;
+}
+
+int32_t byname_listing_page(byname_listing, byname_page* page, byname_error* error) {
+  page->count = 0;
+  while (page->first < fake().entries.size() && page->count < page->entries_max) {
+    const FakeEntry& from = fake().entries[page->first++];
+    byname_entry& to = page->entries[page->count++];
+    to.name = from.name.c_str();
+    to.name_bytes = from.name.size();
+    to.attributes.kind = from.kind;
+    to.attributes.present = from.has_size ? BYNAME_HAS_SIZE : 0;
+  }
+  return called(error);
+}
+}

@@ -1,0 +1,28 @@
+// A library that does as the test says, in place of libbyname.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace byname::xrd::test {
+
+struct FakeEntry {
+  std::string name;
+  uint32_t kind;
+  bool has_size;
+};
+
+struct Fake {
+  int open_error = 0;       // errno of byname_session_open
+  int sessions_opened = 0;  // attempts
+  int sessions_closed = 0;
+  int call_error = 0;  // errno of everything else
+  std::string link;    // as it was given
+  std::vector<FakeEntry> entries;
+};
+
+// State of the fake, the same for all tests: begin with `fake() = Fake{}`.
+Fake& fake();
+
+}  // namespace byname::xrd::test

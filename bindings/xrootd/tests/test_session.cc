@@ -1,0 +1,142 @@
+#include <cerrno>
+
+#include "check.hh"
+#include "fake_byname.hh"
+#include "open_files.hh"
+#include "session.hh"
+
+using namespace byname::xrd;
+using byname::xrd::test::Fake;
+using byname::xrd::test::fake;
+
+namespace {
+
+struct Told {
+  std::vector<std::string> lines;
+  Session::Report report() {
+    return [this](const std::string& line) { lines.push_back(line); };
+  }
+};
+
+template <class T>
+int error_of(const Outcome<T>& outcome) {
+  const auto* failure = std::get_if<Failure>(&outcome);
+  return failure ? failure->error : 0;
+}
+
+}  // namespace
+
+TEST(a_session_is_opened_when_it_is_needed_and_once) {
+  fake() = Fake{};
+  Told told;
+  {
+    Settings settings;
+    settings.link = "/lab";
+    Session session(settings, told.report());
+    CHECK_EQUAL(fake().sessions_opened, 0);
+    CHECK(!session.counters());
+    CHECK_EQUAL(session.source(), "");
+    CHECK_EQUAL(error_of(session.stat("/a")), 0);
+    CHECK_EQUAL(error_of(session.stat("/b")), 0);
+    CHECK_EQUAL(fake().sessions_opened, 1);
+    CHECK_EQUAL(fake().link, "/lab");
+    CHECK(session.counters().has_value());
+    CHECK_EQUAL(session.source(), "fake:");
+  }
+  CHECK_EQUAL(fake().sessions_closed, 1);
+  CHECK_EQUAL(told.lines.size(), 0u);
+}
+
+TEST(a_forwarder_that_is_not_there_yet_is_no_mistake_of_the_settings) {
+  fake() = Fake{};
+  fake().open_error = ECONNREFUSED;
+  Told told;
+  Session session(Settings{}, told.report());
+  CHECK(!session.open_now());
+  // Asked a thousand times it is tried once a second.
+  for (int asked = 0; asked < 1000; ++asked) {
+    CHECK_EQUAL(error_of(session.stat("/a")), ENETUNREACH);
+  }
+  CHECK(fake().sessions_opened < 10);
+  CHECK_EQUAL(told.lines.size(), static_cast<size_t>(fake().sessions_opened));
+}
+
+TEST(settings_that_can_never_work_are_told_at_once) {
+  fake() = Fake{};
+  fake().open_error = EINVAL;
+  Told told;
+  Session session(Settings{}, told.report());
+  const auto failure = session.open_now();
+  CHECK(failure.has_value());
+  CHECK_EQUAL(failure->error, EINVAL);
+  CHECK_EQUAL(failure->text, "as the test says");
+}
+
+TEST(absence_is_an_answer_and_other_errors_are_told) {
+  fake() = Fake{};
+  Told told;
+  Session session(Settings{}, told.report());
+  fake().call_error = ENOENT;
+  CHECK_EQUAL(error_of(session.stat("/a")), ENOENT);
+  CHECK_EQUAL(error_of(session.open_file("/a")), ENOENT);
+  CHECK_EQUAL(error_of(session.list("/a")), ENOENT);
+  CHECK_EQUAL(told.lines.size(), 0u);
+  fake().call_error = ENOKEY;
+  CHECK_EQUAL(error_of(session.open_file("/a")), ENOKEY);
+  CHECK_EQUAL(told.lines.size(), 1u);
+  CHECK_EQUAL(told.lines[0], "open /a: as the test says");
+}
+
+TEST(a_listing_comes_page_by_page_with_what_it_knows) {
+  fake() = Fake{};
+  for (int index = 0; index < 1000; ++index) {
+    fake().entries.push_back({std::to_string(index), BYNAME_KIND_FILE, index % 2 == 0});
+  }
+  fake().entries.push_back({"sub", BYNAME_KIND_DIRECTORY, false});
+  Told told;
+  Session session(Settings{}, told.report());
+  auto outcome = session.list("/d");
+  CHECK_EQUAL(error_of(outcome), 0);
+  NamedListing& listing = *std::get<std::unique_ptr<NamedListing>>(outcome);
+  for (size_t index = 0; index <= 1000; ++index) {
+    auto next = listing.next();
+    CHECK_EQUAL(error_of(next), 0);
+    const auto& entry = std::get<std::optional<Entry>>(next);
+    CHECK(entry.has_value());
+    CHECK_EQUAL(entry->name, fake().entries[index].name);
+    CHECK_EQUAL(entry->status.has_value(), index % 2 == 0);
+  }
+  for (int again = 0; again < 2; ++again) {
+    auto next = listing.next();
+    CHECK_EQUAL(error_of(next), 0);
+    CHECK(!std::get<std::optional<Entry>>(next).has_value());
+  }
+}
+
+TEST(an_open_file_is_forgotten_once_a_newer_version_is_seen) {
+  std::vector<std::string> forgotten;
+  OpenFiles files([&](const std::string& path) { forgotten.push_back(path); });
+  files.opened("/a", "/lab/a", 5);
+  files.opened("/b", "/lab/b", 5);
+  files.saw("/a", 5);
+  files.saw("/a", 4);
+  files.saw("/other", 9);
+  CHECK_EQUAL(forgotten.size(), 0u);
+  CHECK_EQUAL(files.list().size(), 2u);
+  files.saw("/a", 6);
+  files.saw("/a", 6);
+  CHECK_EQUAL(forgotten.size(), 1u);
+  CHECK_EQUAL(forgotten[0], "/a");
+  CHECK_EQUAL(files.list().size(), 1u);
+  CHECK_EQUAL(files.list()[0].name, "/lab/b");
+  // The next reader has the new version, and that is current.
+  files.opened("/a", "/lab/a", 6);
+  files.saw("/a", 6);
+  files.closed("/a", 5);
+  CHECK_EQUAL(forgotten.size(), 1u);
+  files.gone("/a");
+  CHECK_EQUAL(forgotten.size(), 2u);
+  files.closed("/a", 6);
+  files.closed("/b", 5);
+  CHECK_EQUAL(files.list().size(), 0u);
+}
