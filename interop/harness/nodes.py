@@ -27,6 +27,12 @@ def byname_binary():
     return next((str(c) for c in candidates if os.access(c, os.X_OK)), None)
 
 
+def tampering_relay():
+    """The relay that flips bits, built beside the binary under test, or None."""
+    relay = os.path.join(os.path.dirname(byname_binary()), "examples/tampering_relay")
+    return relay if os.access(relay, os.X_OK) else None
+
+
 class Forwarder:
     """A running forwarder that listens on a Unix socket, one TCP and UDP port, and a WebSocket.
 

@@ -4,11 +4,12 @@
 
 namespace byname::xrd {
 
-Door::Door(const Settings& settings, XrdOss* local_storage, XrdSysLogger* logger)
+Door::Door(const Settings& settings, bool is_bulk, XrdOss* local_storage, XrdSysLogger* logger)
     : log(logger, "byname_"),
       local(local_storage),
       routes(settings.prefixes),
-      session(settings, [this](const std::string& text) { log.Emsg("session", text.c_str()); }),
+      session(settings, is_bulk,
+              [this](const std::string& text) { log.Emsg("session", text.c_str()); }),
       open_log(settings.open_log),
       open_files([](const std::string& path) { XrdOfsHandle::Hide(path.c_str()); }) {}
 

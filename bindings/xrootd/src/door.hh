@@ -18,7 +18,8 @@
 namespace byname::xrd {
 
 struct Door {
-  Door(const Settings& settings, XrdOss* local, XrdSysLogger* logger);
+  // `is_bulk`: files will be read here, not only looked for.
+  Door(const Settings& settings, bool is_bulk, XrdOss* local, XrdSysLogger* logger);
 
   XrdSysError log;
   XrdOss* const local;  // null: names only

@@ -104,7 +104,7 @@ XrdOss* make_storage(XrdOss* local, XrdSysLogger* logger, const char* file, cons
     return nullptr;
   }
   auto instance = std::make_unique<Instance>();
-  instance->door = std::make_unique<Door>(*settings, local, logger);
+  instance->door = std::make_unique<Door>(*settings, !is_cmsd(), local, logger);
   Door& door = *instance->door;
   instance->storage = std::make_unique<Storage>(door);
   if (!is_cmsd()) {

@@ -49,7 +49,7 @@ const char* text_or_null(const std::string& text) {
   return text.empty() ? nullptr : text.c_str();
 }
 
-byname_session_options options_of(const Settings& settings) {
+byname_session_options options_of(const Settings& settings, bool is_bulk) {
   auto options = byname_init<byname_session_options>();
   options.unknown_keys = unknown_keys(settings.unknown_keys);
   options.freshness = freshness(settings.freshness);
@@ -62,6 +62,7 @@ byname_session_options options_of(const Settings& settings) {
   options.cache_bytes_max = settings.cache_bytes_max;
   options.node_bytes_max = settings.node_bytes_max;
   options.prefetch_bytes_max = settings.readahead_bytes_max;
+  options.is_bulk = is_bulk ? 1 : 0;
   return options;
 }
 
@@ -125,7 +126,7 @@ std::optional<Failure> NamedListing::fetch_page() {
   std::vector<char> text(kPageTextBytes);
   auto page = byname_init<byname_page>();
   page.entry_size = sizeof(byname_entry);
-  page.first = first_;
+  page.next = next_;
   page.entries = entries.data();
   page.entries_max = entries.size();
   page.text = text.data();
@@ -134,7 +135,7 @@ std::optional<Failure> NamedListing::fetch_page() {
   if (byname_listing_page(listing_, &page, &error) < 0) {
     return failure_of(error);
   }
-  first_ = page.first;
+  next_ = page.next;
   is_at_end_ = page.count == 0;
   page_.clear();
   at_ = 0;
@@ -150,8 +151,8 @@ std::optional<Failure> NamedListing::fetch_page() {
   return std::nullopt;
 }
 
-Session::Session(const Settings& settings, Report report)
-    : settings_(settings), report_(std::move(report)) {}
+Session::Session(const Settings& settings, bool is_bulk, Report report)
+    : settings_(settings), is_bulk_(is_bulk), report_(std::move(report)) {}
 
 Session::~Session() {
   if (session_ > 0) {
@@ -188,7 +189,7 @@ Outcome<byname_session> Session::open_locked() {
   if (last_failure_ && now < next_try_) {
     return *last_failure_;
   }
-  const auto options = options_of(settings_);
+  const auto options = options_of(settings_, is_bulk_);
   auto error = no_error();
   const byname_session opened = byname_session_open(&options, BYNAME_ABI_VERSION, &error);
   if (opened < 0) {

@@ -80,7 +80,7 @@ class NamedListing {
 
   byname_listing listing_;
   std::string name_;
-  uint64_t first_ = 0;
+  uint64_t next_ = 0;
   std::vector<Entry> page_;
   size_t at_ = 0;
   bool is_at_end_ = false;
@@ -91,7 +91,8 @@ class Session {
  public:
   using Report = std::function<void(const std::string&)>;
 
-  Session(const Settings& settings, Report report);
+  // `is_bulk`: much will be read.
+  Session(const Settings& settings, bool is_bulk, Report report);
   // Ends what is under way; handed-out files and listings refuse everything afterwards.
   ~Session();
   Session(const Session&) = delete;
@@ -118,6 +119,7 @@ class Session {
   Failure failure(const std::string& what, const std::string& name, const byname_error& error);
 
   const Settings settings_;
+  const bool is_bulk_;
   const Report report_;
   mutable std::mutex mutex_;
   byname_session session_ = 0;

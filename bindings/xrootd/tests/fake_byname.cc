@@ -101,8 +101,8 @@ int32_t byname_listing_close(byname_listing, byname_error*) {
 
 int32_t byname_listing_page(byname_listing, byname_page* page, byname_error* error) {
   page->count = 0;
-  while (page->first < fake().entries.size() && page->count < page->entries_max) {
-    const FakeEntry& from = fake().entries[page->first++];
+  while (page->next < fake().entries.size() && page->count < page->entries_max) {
+    const FakeEntry& from = fake().entries[page->next++];
     byname_entry& to = page->entries[page->count++];
     to.name = from.name.c_str();
     to.name_bytes = from.name.size();

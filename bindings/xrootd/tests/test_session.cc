@@ -32,7 +32,7 @@ TEST(a_session_is_opened_when_it_is_needed_and_once) {
   {
     Settings settings;
     settings.link = "/lab";
-    Session session(settings, told.report());
+    Session session(settings, true, told.report());
     CHECK_EQUAL(fake().sessions_opened, 0);
     CHECK(!session.counters());
     CHECK_EQUAL(session.source(), "");
@@ -51,7 +51,7 @@ TEST(a_forwarder_that_is_not_there_yet_is_no_mistake_of_the_settings) {
   fake() = Fake{};
   fake().open_error = ECONNREFUSED;
   Told told;
-  Session session(Settings{}, told.report());
+  Session session(Settings{}, true, told.report());
   CHECK(!session.open_now());
   // Asked a thousand times it is tried once a second.
   for (int asked = 0; asked < 1000; ++asked) {
@@ -65,7 +65,7 @@ TEST(settings_that_can_never_work_are_told_at_once) {
   fake() = Fake{};
   fake().open_error = EINVAL;
   Told told;
-  Session session(Settings{}, told.report());
+  Session session(Settings{}, true, told.report());
   const auto failure = session.open_now();
   CHECK(failure.has_value());
   CHECK_EQUAL(failure->error, EINVAL);
@@ -75,7 +75,7 @@ TEST(settings_that_can_never_work_are_told_at_once) {
 TEST(absence_is_an_answer_and_other_errors_are_told) {
   fake() = Fake{};
   Told told;
-  Session session(Settings{}, told.report());
+  Session session(Settings{}, true, told.report());
   fake().call_error = ENOENT;
   CHECK_EQUAL(error_of(session.stat("/a")), ENOENT);
   CHECK_EQUAL(error_of(session.open_file("/a")), ENOENT);
@@ -94,7 +94,7 @@ TEST(a_listing_comes_page_by_page_with_what_it_knows) {
   }
   fake().entries.push_back({"sub", BYNAME_KIND_DIRECTORY, false});
   Told told;
-  Session session(Settings{}, told.report());
+  Session session(Settings{}, true, told.report());
   auto outcome = session.list("/d");
   CHECK_EQUAL(error_of(outcome), 0);
   NamedListing& listing = *std::get<std::unique_ptr<NamedListing>>(outcome);

@@ -1,0 +1,185 @@
+"""xrootd and cmsd with byname's plug-in, and XRootD's own clients.
+
+xrootd refuses to run as root and listens on all addresses: it runs as the user that Debian's
+package makes, in the network namespace of a node.
+"""
+
+import atexit
+import functools
+import os
+import pathlib
+import pwd
+import shutil
+import subprocess
+import tempfile
+
+from . import nodes, peers
+from .lab import START_TIMEOUT_S, wait_until
+
+USER = "xrootd"
+PORT = 1094
+HTTP_PORT = 8080
+PROGRAMS = ("xrootd", "cmsd", "xrdcp", "xrdfs", "curl", "setpriv")
+# Debian's python3-xrootd is for Debian's Python.
+PYTHON = "/usr/bin/python3"
+CLIENT = peers.INTEROP / "xrootd/client.py"
+# What clients of XRootD wait for, in place of minutes.
+CLIENT_ENV = {
+    "XRD_CONNECTIONWINDOW": "5",
+    "XRD_CONNECTIONRETRY": "2",
+    "XRD_STREAMTIMEOUT": "60",
+    "XRD_REQUESTTIMEOUT": "120",
+    "XRD_TIMEOUTRESOLUTION": "1",
+    "XRD_LOGLEVEL": "Error",
+}
+
+
+def built_plugin():
+    """The plug-in that belongs to the binary under test, or None."""
+    chosen = os.environ.get("BYNAME_XROOTD")
+    profile = "debug" if "/debug/" in (nodes.byname_binary() or "") else "release"
+    path = pathlib.Path(chosen or peers.REPO / f"target/{profile}/xrootd/libXrdByname-5.so")
+    return path if path.exists() else None
+
+
+def unavailable():
+    """None, or the reason why there is no xrootd with the plug-in here."""
+    absent = [program for program in PROGRAMS if shutil.which(program) is None]
+    if absent:
+        return f"there is no {absent[0]} (scripts/setup --for test)"
+    if built_plugin() is None:
+        return "the plug-in is not built (scripts/build-xrootd)"
+    try:
+        pwd.getpwnam(USER)
+    except KeyError:
+        return f"there is no user {USER}"
+    if not has_python_client():
+        return f"{PYTHON} has no XRootD (package python3-xrootd)"
+    return None
+
+
+@functools.cache
+def has_python_client():
+    """True if XRootD's bindings are installed."""
+    return subprocess.run([PYTHON, "-c", "import XRootD.client"], capture_output=True,
+                          check=False).returncode == 0
+
+
+@functools.cache
+def plugin():
+    """The plug-in and the library that it needs, where every user can read them."""
+    built = built_plugin()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="byname-plugin-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder.chmod(0o755)
+    shutil.copy(built, folder / built.name)
+    # By the name that the loader looks for.
+    shutil.copy(built.parent.parent / "libbyname.so", folder / "libbyname.so.1")
+    return folder / "libXrdByname.so"
+
+
+def own(path):
+    """Makes a directory of xrootd's user."""
+    path.mkdir(parents=True, exist_ok=True)
+    shutil.chown(path, USER, USER)
+    return path
+
+
+class Server:
+    """A running xrootd, alone or with a cmsd.
+
+    `lines` are those of its configuration that are not the same for all. "$DIR" in them is a
+    directory of its own, "$PLUGIN" the plug-in.
+    """
+
+    def __init__(self, node, lines, label="xrootd", port=PORT, with_cmsd=False, wait=True):
+        self.node = node
+        self.label = label
+        self.port = port
+        # The lab is its owner's alone; xrootd has to get through.
+        node.lab.dir.chmod(0o711)
+        node.path(f"{label}/.keep").parent.chmod(0o755)
+        node.path(".keep").parent.chmod(0o711)
+        self.dir = own(node.path(f"{label}/.keep").parent)
+        for name in ("admin", "home", "local"):
+            own(self.dir / name)
+        self.config = self.dir / "xrootd.cfg"
+        text = "\n".join([
+            "all.export / r/o" if with_cmsd else "all.export /",
+            f"xrd.port {port}",
+            "xrd.network nodnr",
+            f"all.adminpath {self.dir}/admin",
+            f"all.pidpath {self.dir}/admin",
+            f"oss.localroot {self.dir}/local",
+            *lines,
+        ])
+        text = text.replace("$DIR", str(self.dir)).replace("$PLUGIN", str(plugin()))
+        self.config.write_text(text + "\n")
+        self.cmsd = self._run("cmsd") if with_cmsd else None
+        self.daemon = self._run("xrootd")
+        if wait:
+            self.wait()
+
+    def _run(self, program):
+        as_user = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
+        argv = [*as_user, program, "-c", self.config, "-n", self.label]
+        home = {"HOME": str(self.dir / "home"), "BYNAME_HOME": str(self.dir / "home/byname")}
+        return self.node.start(f"{self.label}-{program}", argv, home)
+
+    def wait(self):
+        """Waits until it serves."""
+        self.daemon.wait_for_log("initialization completed", START_TIMEOUT_S)
+        if self.cmsd is not None:
+            self.cmsd.wait_for_log("initialization completed", START_TIMEOUT_S)
+
+    def wait_refused(self):
+        """Waits until it has ended because of its configuration; what it said."""
+        wait_until(lambda: self.daemon.process.poll() is not None, "xrootd to refuse",
+                   START_TIMEOUT_S)
+        return self.daemon.log_text()
+
+    def is_alive(self):
+        """True while it runs."""
+        return self.daemon.process.poll() is None
+
+    def url(self, path=""):
+        """Where clients of the same node find it."""
+        return f"root://localhost:{self.port}/{path}"
+
+    def opens(self):
+        """The log of opens, as text; "" before the first."""
+        log = self.dir / "admin/opens.json"
+        return log.read_text() if log.exists() else ""
+
+    def resident_kib(self):
+        """Memory that it has now."""
+        status = pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0])
+
+    def descriptors(self):
+        """Files and sockets that it has open now."""
+        return len(os.listdir(f"/proc/{self.daemon.process.pid}/fd"))
+
+
+def xrdfs(server, *arguments, env=None):
+    """`xrdfs`, with the server's address put in front."""
+    return server.node.run(["xrdfs", f"localhost:{server.port}", *arguments],
+                           {**CLIENT_ENV, **(env or {})})
+
+
+def xrdcp(server, path, out, *flags, env=None, timeout_s=120):
+    """`xrdcp` of one path to `out`."""
+    argv = ["xrdcp", "--nopbar", *flags, server.url(path), out]
+    return server.node.run(argv, {**CLIENT_ENV, **(env or {})}, timeout_s)
+
+
+def client(server, command, *arguments, timeout_s=120):
+    """interop/xrootd/client.py."""
+    argv = [PYTHON, CLIENT, server.url(), command, *arguments]
+    return server.node.run(argv, CLIENT_ENV, timeout_s)
+
+
+def curl(server, path, *flags, port=HTTP_PORT):
+    """`curl` of a path that is escaped already."""
+    return server.node.run(["curl", "--silent", "--show-error", "--path-as-is", *flags,
+                            f"http://localhost:{port}{path}"])

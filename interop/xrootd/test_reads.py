@@ -1,0 +1,161 @@
+"""Every way in which XRootD's clients read, byte for byte."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from door import DoorCase, SIZES, escaped, files_below, parts_of  # noqa: E402  (path first)
+from harness import samples, xrootd  # noqa: E402
+
+SPARSE_BYTES = 4 * 2**30 + 1
+
+
+class Copies(DoorCase):
+    def test_one_file_at_a_time(self):
+        folder = self.content()
+        door = self.door(self.publish(folder))
+        for number, relative in enumerate(("empty", "one byte.bin", *SIZES)):
+            out = self.lab.path(f"out/{number}")
+            self.assert_ok(xrootd.xrdcp(door, "/" + relative, out))
+            self.assert_same(out, folder / relative)
+        # Without page checksums.
+        out = self.lab.path("out/plain")
+        plain = {"XRD_CPUSEPGWRTRD": "0"}
+        self.assert_ok(xrootd.xrdcp(door, "/many-segments.bin", out, env=plain))
+        self.assert_same(out, folder / "many-segments.bin")
+
+    def test_a_tree(self):
+        folder = self.content()
+        door = self.door(self.publish(folder))
+        out = self.lab.path("out/.keep").parent
+        self.assert_ok(xrootd.xrdcp(door, "/", out, "-r"))
+        self.assertEqual(files_below(out), files_below(folder))
+        for relative in files_below(folder):
+            self.assert_same(out / relative, folder / relative)
+
+    def test_a_large_file_over_several_streams(self):
+        door = self.door(self.publish(samples.directory()))
+        wanted = samples.directory() / samples.LARGE
+        for number, (flags, env) in enumerate(((("-S", "4"), {}), ((), {}),
+                                               ((), {"XRD_CPUSEPGWRTRD": "0"}))):
+            out = self.lab.path(f"out/{number}")
+            self.assert_ok(xrootd.xrdcp(door, "/" + samples.LARGE, out, *flags, env=env))
+            self.assert_same(out, wanted)
+
+    def test_more_than_four_gibibytes(self):
+        folder = self.node.path("published/.keep").parent
+        with open(folder / "sparse.bin", "wb") as sparse:
+            for offset in (0, 2**31 - 1, 2**32 - 2, SPARSE_BYTES - 1):
+                sparse.seek(offset)
+                sparse.write(b"\x2a")
+        door = self.door(self.publish(folder))
+        stat = self.assert_ok(xrootd.xrdfs(door, "stat", "/sparse.bin"))
+        self.assertRegex(stat, rf"Size: +{SPARSE_BYTES}\n")
+        # Both as they come, without a copy on disk.
+        argv = self.node.inside(["xrdcp", "--nopbar", "--silent", door.url("/sparse.bin"), "-"])
+        copy = subprocess.Popen(argv, stdout=subprocess.PIPE, env=self.lab.env(xrootd.CLIENT_ENV))
+        with copy, open(folder / "sparse.bin", "rb") as wanted:
+            self.assertIsNone(_difference(copy.stdout, wanted))
+        self.assertEqual(copy.returncode, 0)
+
+
+def _difference(one, other, piece=1 << 20):
+    """None if two streams are the same, otherwise where they differ."""
+    at = 0
+    while True:
+        left, right = one.read(piece), other.read(piece)
+        if left != right:
+            return f"they differ between {at} and {at + piece}"
+        if not left:
+            return None
+        at += len(left)
+
+
+class Namespace(DoorCase):
+    def test_what_xrdfs_asks(self):
+        folder = self.content()
+        door = self.door(self.publish(folder))
+        for relative in files_below(folder):
+            path = folder / relative
+            stat = self.assert_ok(xrootd.xrdfs(door, "stat", "/" + relative))
+            self.assertRegex(stat, rf"Size: +{path.stat().st_size}\n")
+            self.assertRegex(stat, r"Flags: +\d+ \(IsReadable\)")
+        self.assertIn("IsDir", self.assert_ok(xrootd.xrdfs(door, "stat", "/sub")))
+        names = self.assert_ok(xrootd.xrdfs(door, "ls", "/")).splitlines()
+        self.assertEqual(sorted(names), sorted(f"/{path.name}" for path in folder.iterdir()))
+        long = self.assert_ok(xrootd.xrdfs(door, "ls", "-l", "/"))
+        for path in folder.iterdir():
+            if path.is_file():
+                self.assertRegex(long, rf"{path.stat().st_size} .*/{re.escape(path.name)}\n")
+        self.assertRegex(long, r"(?m)^d.* /sub$")
+        everything = self.assert_ok(xrootd.xrdfs(door, "ls", "-R", "/"))
+        for relative in files_below(folder):
+            self.assertIn(f"/{relative}\n", everything)
+        cat = xrootd.xrdfs(door, "cat", "/many-segments.bin")
+        self.assertEqual(cat.stdout, (folder / "many-segments.bin").read_bytes())
+        tail = xrootd.xrdfs(door, "tail", "-c", "9000", "/many-segments.bin")
+        self.assertEqual(tail.stdout, (folder / "many-segments.bin").read_bytes()[-9000:])
+        self.assertIn(f":{door.port} Server Read",
+                      self.assert_ok(xrootd.xrdfs(door, "locate", "/8192.bin")))
+        space = self.assert_ok(xrootd.xrdfs(door, "query", "space", "/"))
+        self.assertIn("oss.free=0", space)
+        self.assertIn("oss.type=f&oss.used=8193",
+                      self.assert_ok(xrootd.xrdfs(door, "query", "xattr", "/8193.bin")))
+        self.assertIn("Nodes with RW space", self.assert_ok(xrootd.xrdfs(door, "statvfs", "/")))
+
+    def test_a_directory_of_many_files(self):
+        folder = self.node.path("published/.keep").parent
+        names = [f"{index:04}" for index in range(3000)]
+        for name in names:
+            (folder / name).write_text(name)
+        door = self.door(self.publish(folder))
+        long = self.assert_ok(xrootd.xrdfs(door, "ls", "-l", "/")).splitlines()
+        self.assertEqual(sorted(line.split("/")[-1] for line in long), names)
+        self.assertTrue(all(" 4 " in line for line in long), long[:3])
+
+
+class Vectors(DoorCase):
+    def test_ranges_of_all_shapes(self):
+        folder = self.content()
+        door = self.door(self.publish(folder))
+        for relative in ("many-segments.bin", "8193.bin", "one byte.bin"):
+            self.assert_ok(xrootd.client(door, "vector", "/" + relative, folder / relative, "7"))
+
+    def test_beyond_the_end(self):
+        folder = self.content()
+        door = self.door(self.publish(folder))
+        said = self.assert_ok(xrootd.client(door, "beyond", "/8193.bin"))
+        self.assertIn('"ok": false', said)
+        self.assertIn('"errno": 3005', said)
+        self.assert_alive(door)
+
+
+class Http(DoorCase):
+    LINES = (f"xrd.protocol http:{xrootd.HTTP_PORT} libXrdHttp.so",)
+
+    def test_get_ranges_and_properties(self):
+        folder = self.content()
+        door = self.door(self.publish(folder), *self.LINES)
+        for relative in files_below(folder):
+            got = xrootd.curl(door, escaped(relative), "--fail")
+            self.assertEqual(got.code, 0, f"{relative}: {got}")
+            self.assertEqual(got.stdout, (folder / relative).read_bytes(), relative)
+        wanted = (folder / "many-segments.bin").read_bytes()
+        got = xrootd.curl(door, "/many-segments.bin", "--range", "8190-8300", "--fail")
+        self.assertEqual(got.stdout, wanted[8190:8301])
+        ranges = [(0, 0), (8191, 20_000), (5, 7), (len(wanted) - 1, len(wanted) - 1)]
+        text = ",".join(f"{first}-{last}" for first, last in ranges)
+        head = self.lab.path("head")
+        got = xrootd.curl(door, "/many-segments.bin", "--range", text, "--dump-header", head)
+        kind = re.search(r"(?i)content-type: (multipart.*)", head.read_text()).group(1)
+        self.assertEqual(sorted(parts_of(got.stdout, kind)),
+                         sorted((first, wanted[first:last + 1]) for first, last in ranges))
+        found = xrootd.curl(door, "/", "--request", "PROPFIND", "--header", "Depth: 1", "--fail")
+        listing = self.assert_ok(found)
+        self.assertIn("8193.bin", listing)
+        self.assertRegex(listing, r"getcontentlength>8193<")
+        missing = xrootd.curl(door, "/nothing", "--write-out", "%{http_code}")
+        self.assertTrue(missing.stdout.endswith(b"404"), str(missing))
