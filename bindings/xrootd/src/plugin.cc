@@ -3,7 +3,9 @@
 #include <cstring>
 #include <memory>
 
+#include "XrdCks/XrdCksManager.hh"
 #include "XrdVersion.hh"
+#include "checksums.hh"
 #include "housekeeper.hh"
 #include "settings_file.hh"
 #include "storage.hh"
@@ -119,6 +121,14 @@ XrdOss* make_storage(XrdOss* local, XrdSysLogger* logger, const char* file, cons
   return the_instance->storage.get();
 }
 
+XrdCks* make_checksums(XrdCks& native, XrdSysError* log) {
+  if (!the_instance) {
+    log->Emsg("config", "ofs.ckslib names the plug-in, ofs.osslib does not");
+    return nullptr;
+  }
+  return new Checksums(*the_instance->door, native, log);
+}
+
 XrdOss* made(XrdOss* local, XrdSysLogger* logger, const char* file, const char* parms) noexcept {
   try {
     return make_storage(local, logger, file, parms);
@@ -133,6 +143,8 @@ XrdOss* made(XrdOss* local, XrdSysLogger* logger, const char* file, const char* 
 
 XrdVERSIONINFO(XrdOssGetStorageSystem2, byname);
 XrdVERSIONINFO(XrdOssAddStorageSystem2, byname);
+XrdVERSIONINFO(XrdCksInit, byname);
+XrdVERSIONINFO(XrdCksAdd2, byname);
 
 extern "C" {
 
@@ -146,5 +158,16 @@ XrdOss* XrdOssGetStorageSystem2(XrdOss*, XrdSysLogger* logger, const char* file,
 XrdOss* XrdOssAddStorageSystem2(XrdOss* local, XrdSysLogger* logger, const char* file,
                                 const char* parms, XrdOucEnv*) {
   return byname::xrd::made(local, logger, file, parms);
+}
+
+// Checksums, in place of XRootD's own manager, which computes for this one.
+XrdCks* XrdCksInit(XrdSysError* log, const char*, const char*) {
+  auto* const native = new (std::nothrow) XrdCksManager(log, 0, XrdVERSIONINFOVAR(XrdCksInit));
+  return native ? byname::xrd::make_checksums(*native, log) : nullptr;
+}
+
+// Checksums, on top of another manager.
+XrdCks* XrdCksAdd2(XrdCks& native, XrdSysError* log, const char*, const char*, XrdOucEnv*) {
+  return byname::xrd::make_checksums(native, log);
 }
 }

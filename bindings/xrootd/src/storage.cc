@@ -1,5 +1,6 @@
 #include "storage.hh"
 
+#include "checksums.hh"
 #include "directory.hh"
 #include "file.hh"
 
@@ -89,14 +90,43 @@ int Storage::Stats(char* buffer, int size) {
   return door_.local ? door_.local->Stats(buffer, size) : 0;
 }
 
+bool Storage::is_served_by_name(const char* path) {
+  const auto route = door_.routes.find(path);
+  if (!route) {
+    return false;
+  }
+  struct stat stat {};
+  switch (route->order) {
+    case Order::kLocalFirst:
+      return door_.local->Stat(path, &stat) != XrdOssOK;
+    case Order::kNameFirst:
+      return stat_name(path, route->name, &stat) == XrdOssOK;
+    default:
+      return true;
+  }
+}
+
 int Storage::Lfn2Pfn(const char* path, char* buffer, int size) {
-  return door_.local ? door_.local->Lfn2Pfn(path, buffer, size)
-                     : XrdOss::Lfn2Pfn(path, buffer, size);
+  return guarded([&] {
+    if (!is_served_by_name(path)) {
+      return door_.local ? door_.local->Lfn2Pfn(path, buffer, size) : -ENOENT;
+    }
+    return XrdOss::Lfn2Pfn(physical_name(path).c_str(), buffer, size);
+  });
 }
 
 const char* Storage::Lfn2Pfn(const char* path, char* buffer, int size, int& error) {
-  return door_.local ? door_.local->Lfn2Pfn(path, buffer, size, error)
-                     : XrdOss::Lfn2Pfn(path, buffer, size, error);
+  error = guarded([&] {
+    if (!is_served_by_name(path)) {
+      return door_.local ? XrdOssOK : -ENOENT;
+    }
+    return XrdOss::Lfn2Pfn(physical_name(path).c_str(), buffer, size) == 0 ? 1 : -ENAMETOOLONG;
+  });
+  if (error == 1) {
+    error = 0;
+    return buffer;
+  }
+  return error == 0 ? door_.local->Lfn2Pfn(path, buffer, size, error) : nullptr;
 }
 
 }  // namespace byname::xrd

@@ -54,6 +54,8 @@ class Storage final : public XrdOss {
   bool is_named(const char* path) const { return door_.routes.find(path).has_value(); }
   // The local storage if the path is its own; otherwise null, and the refusal is counted.
   XrdOss* writable(const char* path);
+  // The path if it is served by name: nothing of this machine stands for it.
+  bool is_served_by_name(const char* path);
 
   Door& door_;
 };

@@ -1,6 +1,7 @@
 #include <cerrno>
 
 #include "check.hh"
+#include "checksum_store.hh"
 #include "fake_byname.hh"
 #include "open_files.hh"
 #include "session.hh"
@@ -139,4 +140,18 @@ TEST(an_open_file_is_forgotten_once_a_newer_version_is_seen) {
   files.closed("/a", 6);
   files.closed("/b", 5);
   CHECK_EQUAL(files.list().size(), 0u);
+}
+
+TEST(checksums_are_kept_by_version_and_the_oldest_go) {
+  ChecksumStore store(2);
+  store.keep("/a", 1, "adler32", "one");
+  store.keep("/a", 1, "adler32", "another");
+  store.keep("/a", 2, "adler32", "two");
+  CHECK_EQUAL(store.find("/a", 1, "adler32").value_or(""), "one");
+  CHECK_EQUAL(store.find("/a", 2, "adler32").value_or(""), "two");
+  CHECK(!store.find("/a", 2, "crc32c"));
+  store.keep("/b", 1, "adler32", "three");
+  CHECK(!store.find("/a", 1, "adler32"));
+  CHECK_EQUAL(store.find("/a", 2, "adler32").value_or(""), "two");
+  CHECK_EQUAL(store.find("/b", 1, "adler32").value_or(""), "three");
 }
