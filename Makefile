@@ -1,9 +1,10 @@
 # Thin: every target is one or two scripts that also run on their own.
 
-.PHONY: help build check test demo bench setup library install-library
+.PHONY: help build check test demo demo-xrootd bench setup library install-library
 
 help:
 	@echo "make demo [DIR=path]   publish a directory, read it back by name through a second forwarder"
+	@echo "make demo-xrootd        serve names with a stock xrootd, copy them with xrdcp"
 	@echo "make test              everything that CI runs, ending with a summary"
 	@echo "make check             format, clippy, unit tests, tidy: the working loop"
 	@echo "make bench             transfers beside NDNd and XRootD, forwarders beside NDNd's"
@@ -32,6 +33,10 @@ test:
 demo:
 	scripts/setup --for demo
 	scripts/demo $(if $(DIR),"$(DIR)")
+
+demo-xrootd:
+	scripts/setup --for xrootd
+	scripts/demo-xrootd
 
 bench:
 	scripts/setup --for bench

@@ -36,7 +36,7 @@ class Mistakes(DoorCase):
         _, said = self.refused(link="byname:/lab?via=tcp://x&key=SHA256:short")
         self.assertIn("the session cannot be opened", said)
         _, said = self.refused("byname.openlog /nowhere/opens.json")
-        self.assertIn("unable to open byname.openlog /nowhere/opens.json", said)
+        self.assertIn("Unable to open byname.openlog /nowhere/opens.json", said)
         _, said = self.refused(loader="ofs.osslib $PLUGIN pipelinesize 64")
         self.assertIn("parameters behind ofs.osslib are not taken", said)
 

@@ -55,10 +55,24 @@ std::optional<std::string> logical_path(const char* physical) {
   return std::string(physical + length);
 }
 
+// XRootD says a logical path or, where it opens files itself, what Lfn2Pfn() gave.
 std::optional<std::string> Checksums::name_of(const char* file) const {
   const auto path = logical_path(file);
-  const auto route = path ? door_.routes.find(*path) : std::nullopt;
+  if (!path && !storage_.is_served_by_name(file)) {
+    return std::nullopt;
+  }
+  const auto route = door_.routes.find(path ? *path : file);
   return route ? std::optional<std::string>(route->name) : std::nullopt;
+}
+
+// Without local storage no file of this machine is ever looked at. With it, a path that is no name
+// may be where that storage keeps a file.
+template <class Named, class Native>
+int Checksums::named_or_native(const char* file, Named named, Native native) const {
+  const auto name = name_of(file);
+  const int outcome = name ? named(*name) : -ENOENT;
+  const bool can_be_local = door_.local && !logical_path(file);
+  return outcome == -ENOENT && can_be_local ? native() : outcome;
 }
 
 // What the publisher has signed comes before what was computed here.
@@ -116,15 +130,17 @@ int Checksums::calc_named(const std::string& name, XrdCksData& sum) {
 
 int Checksums::Get(const char* file, XrdCksData& sum) {
   return guarded([&] {
-    const auto name = name_of(file);
-    return name ? get_named(*name, sum) : cksPI.Get(file, sum);
+    return named_or_native(
+        file, [&](const std::string& name) { return get_named(name, sum); },
+        [&] { return cksPI.Get(file, sum); });
   });
 }
 
 int Checksums::Calc(const char* file, XrdCksData& sum, int set) {
   return guarded([&] {
-    const auto name = name_of(file);
-    return name ? calc_named(*name, sum) : cksPI.Calc(file, sum, set);
+    return named_or_native(
+        file, [&](const std::string& name) { return calc_named(name, sum); },
+        [&] { return cksPI.Calc(file, sum, set); });
   });
 }
 
@@ -134,16 +150,14 @@ int Checksums::Calc(const char* file, XrdCksData& sum, XrdCksPCB*, int set) {
 
 // 1 if the sum is right, 0 if not.
 int Checksums::Ver(const char* file, XrdCksData& sum) {
-  return guarded([&] {
-    const auto name = name_of(file);
-    if (!name) {
-      return cksPI.Ver(file, sum);
-    }
+  const auto compare = [&](const std::string& name) {
     XrdCksData right;
     right.Set(sum.Name);
-    const int outcome = calc_named(*name, right);
+    const int outcome = calc_named(name, right);
     return outcome != 0 ? outcome : static_cast<int>(right == sum);
-  });
+  };
+  return guarded(
+      [&] { return named_or_native(file, compare, [&] { return cksPI.Ver(file, sum); }); });
 }
 
 int Checksums::Ver(const char* file, XrdCksData& sum, XrdCksPCB*) {
@@ -151,11 +165,15 @@ int Checksums::Ver(const char* file, XrdCksData& sum, XrdCksPCB*) {
 }
 
 int Checksums::Set(const char* file, XrdCksData& sum, int my_time) {
-  return guarded([&] { return name_of(file) ? -EROFS : cksPI.Set(file, sum, my_time); });
+  const auto refuse = [](const std::string&) { return -EROFS; };
+  return guarded(
+      [&] { return named_or_native(file, refuse, [&] { return cksPI.Set(file, sum, my_time); }); });
 }
 
 int Checksums::Del(const char* file, XrdCksData& sum) {
-  return guarded([&] { return name_of(file) ? -EROFS : cksPI.Del(file, sum); });
+  const auto refuse = [](const std::string&) { return -EROFS; };
+  return guarded(
+      [&] { return named_or_native(file, refuse, [&] { return cksPI.Del(file, sum); }); });
 }
 
 // Without a file: all algorithms. With one: those whose sums are at hand.

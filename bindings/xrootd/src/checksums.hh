@@ -6,7 +6,7 @@
 #include "XrdCks/XrdCksData.hh"
 #include "XrdCks/XrdCksWrapper.hh"
 #include "checksum_store.hh"
-#include "door.hh"
+#include "storage.hh"
 
 namespace byname::xrd {
 
@@ -19,8 +19,8 @@ std::optional<std::string> logical_path(const char* physical);
 class Checksums final : public XrdCksWrapper {
  public:
   // `native` computes, and answers for local files.
-  Checksums(Door& door, XrdCks& native, XrdSysError* log)
-      : XrdCksWrapper(native, log), door_(door), store_(kKeptMax) {}
+  Checksums(Storage& storage, XrdCks& native, XrdSysError* log)
+      : XrdCksWrapper(native, log), storage_(storage), door_(storage.door()), store_(kKeptMax) {}
 
   int Get(const char* file, XrdCksData& sum) override;
   int Calc(const char* file, XrdCksData& sum, int set) override;
@@ -36,10 +36,13 @@ class Checksums final : public XrdCksWrapper {
 
   // The name that a file stands for, if it is served by name.
   std::optional<std::string> name_of(const char* file) const;
+  template <class Named, class Native>
+  int named_or_native(const char* file, Named named, Native native) const;
   int get_named(const std::string& name, XrdCksData& sum);
   int calc_named(const std::string& name, XrdCksData& sum);
   bool fill(const std::string& name, const Status& status, XrdCksData& sum) const;
 
+  Storage& storage_;
   Door& door_;
   ChecksumStore store_;
 };

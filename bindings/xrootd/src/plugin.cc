@@ -126,7 +126,7 @@ XrdCks* make_checksums(XrdCks& native, XrdSysError* log) {
     log->Emsg("config", "ofs.ckslib names the plug-in, ofs.osslib does not");
     return nullptr;
   }
-  return new Checksums(*the_instance->door, native, log);
+  return new Checksums(*the_instance->storage, native, log);
 }
 
 XrdOss* made(XrdOss* local, XrdSysLogger* logger, const char* file, const char* parms) noexcept {

@@ -71,7 +71,8 @@ Status status_of(const byname_attributes& attributes, const std::string& name) {
   stat.st_ctim = stat.st_mtim;
   stat.st_atim = stat.st_mtim;
   add_checksum(status, attributes, BYNAME_HAS_ADLER32, "adler32", attributes.adler32);
-  add_checksum(status, attributes, BYNAME_HAS_CRC32, "crc32", attributes.crc32);
+  // XRootD calls "crc32" what cksum(1) prints, and this one, which gzip has:
+  add_checksum(status, attributes, BYNAME_HAS_CRC32, "zcrc32", attributes.crc32);
   add_checksum(status, attributes, BYNAME_HAS_CRC32C, "crc32c", attributes.crc32c);
   add_checksum(status, attributes, BYNAME_HAS_MD5, "md5", attributes.md5);
   add_checksum(status, attributes, BYNAME_HAS_SHA256, "sha256", attributes.sha256);

@@ -47,6 +47,9 @@ class Storage final : public XrdOss {
   int Lfn2Pfn(const char* path, char* buffer, int size) override;
   const char* Lfn2Pfn(const char* path, char* buffer, int size, int& error) override;
 
+  // True if the path is served by name now: no file of this machine stands for it.
+  bool is_served_by_name(const char* path);
+
   // Status of the name that a path stands for.
   int stat_name(const char* path, const std::string& name, struct stat* buffer);
 
@@ -54,8 +57,6 @@ class Storage final : public XrdOss {
   bool is_named(const char* path) const { return door_.routes.find(path).has_value(); }
   // The local storage if the path is its own; otherwise null, and the refusal is counted.
   XrdOss* writable(const char* path);
-  // The path if it is served by name: nothing of this machine stands for it.
-  bool is_served_by_name(const char* path);
 
   Door& door_;
 };
