@@ -4,7 +4,7 @@
 
 help:
 	@echo "make demo [DIR=path]   publish a directory, read it back by name through a second forwarder"
-	@echo "make demo-xrootd        serve names with a stock xrootd, copy them with xrdcp"
+	@echo "make demo-xrootd       serve names with a stock xrootd, copy them with xrdcp"
 	@echo "make test              everything that CI runs, ending with a summary"
 	@echo "make check             format, clippy, unit tests, tidy: the working loop"
 	@echo "make bench             transfers beside NDNd and XRootD, forwarders beside NDNd's"

@@ -198,7 +198,7 @@ class Faults(DoorCase):
         # Status and directory are whole; no octet of the content is.
         self.assert_ok(xrootd.xrdfs(door, "stat", "/large.bin"))
         for env in ({}, {"XRD_CPUSEPGWRTRD": "0"}):
-            refused = xrootd.xrdcp(door, "/large.bin", out, env=env)
+            refused = xrootd.xrdcp(door, "/large.bin", out, "-f", env=env)
             self.assert_error(refused, 3007, "input/output error")
             self.assertTrue(not out.exists() or out.stat().st_size == 0)
         self.assertIn("/large.bin", door.daemon.log_text())
