@@ -73,8 +73,7 @@ def plugin():
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     folder.chmod(0o755)
     shutil.copy(built, folder / built.name)
-    # By the name that the loader looks for.
-    shutil.copy(built.parent.parent / "libbyname.so", folder / "libbyname.so.1")
+    shutil.copy(built.parent / "libbyname.so.1", folder)
     return folder / "libXrdByname.so"
 
 
