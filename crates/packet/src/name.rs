@@ -6,6 +6,8 @@
 
 mod uri;
 
+use std::borrow::Borrow;
+
 pub use uri::escape_path_component;
 
 use crate::component::{Component, NumberComponent};
@@ -16,6 +18,13 @@ use crate::{tlv, types};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Name {
     value: Vec<u8>,
+}
+
+/// Maps with names as keys can be asked by [`NameRef::value`].
+impl Borrow<[u8]> for Name {
+    fn borrow(&self) -> &[u8] {
+        &self.value
+    }
 }
 
 /// A borrowed name.

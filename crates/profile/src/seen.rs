@@ -2,24 +2,28 @@
 //! version as the current one.
 //!
 //! One line a name, `VERSION NAME`, longest unused first; ` listed` follows where only a manifest
-//! announced it. A change is made under a lock: the file
-//! is read again, what this run has learned is put in, and the whole is renamed into place. So
-//! programs that end at once lose nothing of one another, and a name that was forgotten meanwhile
-//! is not brought back by a run that had only read it.
+//! announced it. A change is made under a lock: the file is read again, what this run has learned
+//! is put in, and the whole is renamed into place. So programs that end at once lose nothing of one
+//! another, and a name that was forgotten meanwhile is not brought back by a run that had only read
+//! it. A run that has learned nothing leaves the file alone, unless it is so long that the order
+//! will soon say what is dropped.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use byname_packet::Name;
-use byname_transfer::versions::VersionMemory;
+use byname_transfer::versions::{NAMES_MAX, VersionMemory};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use thiserror::Error;
 
 /// Longest file; with names of usual length it holds all that a memory remembers.
 const FILE_BYTES_MAX: usize = 64 << 20;
+/// Names from which on the order of the lines is kept even if nothing else has changed.
+const ORDERED_FROM: usize = NAMES_MAX / 4;
 
 /// Versions seen that could not be read or kept.
 #[derive(Debug, Error)]
@@ -98,7 +102,19 @@ pub(crate) fn lines(memory: &VersionMemory) -> impl Iterator<Item = Line> {
 #[derive(Debug)]
 pub struct SeenVersions {
     directory: PathBuf,
-    loaded: HashMap<Name, u64>,
+    loaded: HashMap<Name, Loaded>,
+}
+
+/// What the file said of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Loaded {
+    version: u64,
+    is_listed: bool,
+}
+
+/// The same by name.
+fn loaded(lines: impl Iterator<Item = Line>) -> HashMap<Name, Loaded> {
+    lines.map(|Line { name, version, is_listed }| (name, Loaded { version, is_listed })).collect()
 }
 
 impl SeenVersions {
@@ -118,7 +134,7 @@ impl SeenVersions {
     /// [`SeenError`]; the memory is then as before.
     pub fn load(&mut self, memory: &mut VersionMemory) -> Result<(), SeenError> {
         let entries = read(&self.path())?;
-        self.loaded = entries.iter().map(|line| (line.name.clone(), line.version)).collect();
+        self.loaded = loaded(entries.iter().cloned());
         entries.into_iter().for_each(|line| line.insert_into(memory));
         Ok(())
     }
@@ -134,22 +150,44 @@ impl SeenVersions {
 
     /// [`save`](SeenVersions::save) of a memory's [`lines`].
     pub(crate) fn save_lines(&mut self, learned: Vec<Line>) -> Result<(), SeenError> {
+        if learned.len() < ORDERED_FROM && !learned.iter().any(|line| self.is_new(line)) {
+            return Ok(());
+        }
         let _lock = self.lock()?;
         let entries = read(&self.path())?;
-        let known: HashSet<Name> = entries.iter().map(|line| line.name.clone()).collect();
-        let is_wanted = |line: &Line| {
-            let is_learned =
-                self.loaded.get(&line.name).is_none_or(|before| *before < line.version);
-            is_learned || known.contains(&line.name)
-        };
+        if entries.is_empty() {
+            self.write(learned.iter().filter(|line| self.is_learned(line)))?;
+        } else {
+            self.merge(entries, &learned)?;
+        }
+        self.loaded = loaded(learned.into_iter());
+        Ok(())
+    }
+
+    /// The file did not say this.
+    fn is_new(&self, line: &Line) -> bool {
+        let Line { name, version, is_listed } = line;
+        let said = Loaded { version: *version, is_listed: *is_listed };
+        self.loaded.get(name) != Some(&said)
+    }
+
+    /// The file said nothing of this name, or had an older version.
+    fn is_learned(&self, line: &Line) -> bool {
+        self.loaded.get(&line.name).is_none_or(|before| before.version < line.version)
+    }
+
+    /// Writes what the file says and what was learned.
+    fn merge(&self, entries: Vec<Line>, learned: &[Line]) -> Result<(), SeenError> {
+        let known: HashSet<&Name> = entries.iter().map(|line| &line.name).collect();
+        let is_wanted = |line: &&Line| self.is_learned(line) || known.contains(&line.name);
+        let wanted: Vec<&Line> = learned.iter().filter(is_wanted).collect();
+        drop(known);
         let mut merged = VersionMemory::default();
         entries.into_iter().for_each(|line| line.insert_into(&mut merged));
         // In their order, so that what was used last is the last to be dropped.
-        let learned_lines = learned.iter().filter(|line| is_wanted(line)).cloned();
-        learned_lines.for_each(|line| line.insert_into(&mut merged));
-        self.write(lines(&merged))?;
-        self.loaded = learned.into_iter().map(|line| (line.name, line.version)).collect();
-        Ok(())
+        wanted.into_iter().for_each(|line| line.clone().insert_into(&mut merged));
+        let lines: Vec<Line> = lines(&merged).collect();
+        self.write(lines.iter())
     }
 
     /// Forgets a name and what is below it; returns how many names that were.
@@ -163,7 +201,7 @@ impl SeenVersions {
         entries.retain(|line| !prefix.view().is_prefix_of(line.name.view()));
         let count = before - entries.len();
         if count > 0 {
-            self.write(entries.into_iter())?;
+            self.write(entries.iter())?;
         }
         Ok(count)
     }
@@ -182,22 +220,20 @@ impl SeenVersions {
     }
 
     /// Replaces the file. The lock is held, so a temporary file that is there was left behind.
-    fn write(&self, entries: impl Iterator<Item = Line>) -> Result<(), SeenError> {
-        let lines: Vec<String> = entries.map(|line| format(&line)).collect();
-        let mut bytes = lines.iter().map(String::len).sum::<usize>();
+    fn write<'a>(&self, lines: impl Iterator<Item = &'a Line>) -> Result<(), SeenError> {
         let mut text = String::new();
-        for line in &lines {
-            // The longest unused are dropped until the rest fits.
-            if bytes > FILE_BYTES_MAX {
-                bytes -= line.len();
-                continue;
-            }
-            text.push_str(line);
-        }
+        lines.for_each(|line| format(line, &mut text));
+        // The longest unused are dropped until the rest fits.
+        let excess = text.len().saturating_sub(FILE_BYTES_MAX);
+        let is_end = |at: &usize| text.as_bytes()[*at] == b'\n';
+        let start = match excess {
+            0 => 0,
+            _ => (excess - 1..text.len()).find(is_end).map_or(text.len(), |end| end + 1),
+        };
         let path = self.path();
         let temporary = self.directory.join(".seen-versions.tmp");
         let written = File::create(&temporary)
-            .and_then(|mut out| out.write_all(text.as_bytes()))
+            .and_then(|mut out| out.write_all(&text.as_bytes()[start..]))
             .and_then(|()| std::fs::rename(&temporary, &path));
         written.map_err(disk(&path))
     }
@@ -228,14 +264,10 @@ fn read(path: &Path) -> Result<Vec<Line>, SeenError> {
     parsed.collect()
 }
 
-const LISTED: &str = "listed";
-
-fn format(line: &Line) -> String {
-    let Line { name, version, is_listed } = line;
-    match is_listed {
-        true => format!("{version} {name} {LISTED}\n"),
-        false => format!("{version} {name}\n"),
-    }
+fn format(Line { name, version, is_listed }: &Line, text: &mut String) {
+    let listed = if *is_listed { " listed" } else { "" };
+    // Writing to memory does not fail.
+    let _ = writeln!(text, "{version} {name}{listed}");
 }
 
 fn parse(line: &str) -> Option<Line> {
@@ -243,7 +275,7 @@ fn parse(line: &str) -> Option<Line> {
     let (version, name) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
     let is_listed = match words.next() {
         None => false,
-        Some(LISTED) => words.next().is_none().then_some(true)?,
+        Some("listed") => words.next().is_none().then_some(true)?,
         Some(_) => return None,
     };
     Some(Line { name, version, is_listed })

@@ -55,6 +55,11 @@ impl Announced<'_> {
     }
 }
 
+/// True if it is the name of a path's binding.
+fn is_binding(name: &Name) -> bool {
+    name.view().last() == Some(Component::keyword(BINDING_KEYWORD))
+}
+
 /// Part of an admitted announcement that the memory keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lesson {
@@ -108,6 +113,8 @@ impl Table {
 pub struct VersionMemory {
     single: Table,
     listed: Table,
+    /// A binding was remembered, so paths are looked up among them.
+    has_bindings: bool,
     tick: u64,
     /// Publishers that did not answer lately. Not kept across runs.
     pub(crate) unreachable: Unreachable,
@@ -124,14 +131,18 @@ impl VersionMemory {
     /// [`Older`] with the number it is judged by; 0 stands for an absent binding.
     pub fn admit(&mut self, announced: &Announced<'_>, lesson: Lesson) -> Result<(), Older> {
         self.check(announced.object, announced.version)?;
-        let binding_name = announced.binding_name();
-        self.check(binding_name.view(), announced.binding.unwrap_or(0))?;
+        // Most names are never bound.
+        let is_bound = announced.binding.is_some() || self.has_bindings;
+        let binding_name = is_bound.then(|| announced.binding_name());
+        if let Some(name) = &binding_name {
+            self.check(name.view(), announced.binding.unwrap_or(0))?;
+        }
         // Who may speak of contents elsewhere is decided by their own descriptions.
         if lesson != Lesson::Listed || announced.object == announced.path {
             self.learn(announced.object.to_name(), announced.version, lesson);
         }
-        if let Some(binding) = announced.binding {
-            self.learn(binding_name, binding, lesson);
+        if let Some((name, binding)) = binding_name.zip(announced.binding) {
+            self.learn(name, binding, lesson);
         }
         Ok(())
     }
@@ -163,8 +174,8 @@ impl VersionMemory {
     /// # Errors
     /// [`Older`] if a newer one was seen.
     pub fn check(&self, name: NameRef<'_>, version: u64) -> Result<(), Older> {
-        let name = name.to_name();
-        match self.single.0.get(&name).or_else(|| self.listed.0.get(&name)) {
+        let name = name.value();
+        match self.single.0.get(name).or_else(|| self.listed.0.get(name)) {
             Some(seen) if seen.version > version => Err(Older { seen: seen.version, got: version }),
             _ => Ok(()),
         }
@@ -181,6 +192,7 @@ impl VersionMemory {
     /// Remembers that `version` of `name` was seen and is verified.
     pub fn insert(&mut self, name: Name, version: u64) {
         self.tick += 1;
+        self.has_bindings |= is_binding(&name);
         let listed = self.listed.0.remove(&name).map_or(0, |seen| seen.version);
         self.single.insert(name, version.max(listed), self.tick);
     }
@@ -188,6 +200,7 @@ impl VersionMemory {
     /// Remembers that `version` of `name` was seen in a verified manifest.
     pub fn insert_listed(&mut self, name: Name, version: u64) {
         self.tick += 1;
+        self.has_bindings |= is_binding(&name);
         let is_single = self.single.0.contains_key(&name);
         let table = if is_single { &mut self.single } else { &mut self.listed };
         table.insert(name, version, self.tick);

@@ -39,6 +39,20 @@ fn what_was_seen_is_there_in_the_next_run() {
 }
 
 #[test]
+fn a_run_that_has_learned_nothing_leaves_the_file_alone() {
+    use std::os::unix::fs::MetadataExt;
+    let home = tempfile::tempdir().unwrap();
+    learn(home.path(), &[("/lab/x", 5), ("/lab/y", 7)]);
+    let inode = || std::fs::metadata(home.path().join("seen-versions")).unwrap().ino();
+    let before = inode();
+    learn(home.path(), &[("/lab/y", 7), ("/lab/x", 4)]);
+    assert_eq!(inode(), before, "nothing is new");
+    learn(home.path(), &[("/lab/x", 6)]);
+    assert_ne!(inode(), before, "a newer version is");
+    assert_eq!(versions(home.path()), [("/lab/y".into(), 7), ("/lab/x".into(), 6)]);
+}
+
+#[test]
 fn what_manifests_announced_is_kept_apart_and_counts_in_the_next_run() {
     let home = tempfile::tempdir().unwrap();
     learn(home.path(), &[("/lab/x", 5)]);
