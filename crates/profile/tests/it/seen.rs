@@ -115,6 +115,7 @@ fn a_damaged_file_is_named_and_left_alone() {
             (SeenError::NotText { .. }, None) => {}
             other => panic!("{other:?}"),
         }
+        memory.insert(name("/new"), 1);
         assert!(seen.save(&memory).is_err() && seen.forget(&name("/a")).is_err());
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
     }
@@ -125,6 +126,8 @@ fn a_state_directory_that_cannot_be_made_is_the_systems_error() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("file");
     std::fs::write(&file, b"").unwrap();
-    let error = SeenVersions::new(&file.join("state")).save(&VersionMemory::default()).unwrap_err();
+    let mut memory = VersionMemory::default();
+    memory.insert(name("/new"), 1);
+    let error = SeenVersions::new(&file.join("state")).save(&memory).unwrap_err();
     assert_eq!(error.errno(), Errno::NOTDIR.raw_os_error());
 }
