@@ -5,11 +5,13 @@
 //! of the C interface.
 
 mod command;
+mod copy;
 mod finding;
 mod graph;
 mod header;
 mod imports;
 mod licences;
+mod mutants;
 mod planted;
 mod rust;
 mod sources;
@@ -31,6 +33,8 @@ usage: cargo xtask <chore>
   header     makes crates/ffi/include/byname.h anew
   planted    plants each bug of crates/sim/planted, or only those named, alone in a copy of the
              tree, and demands that the simulator's campaign finds it
+  mutants    changes code in one place after another and demands that a test notices; options
+             choose the places, as those of cargo mutants --list
 ";
 
 fn main() -> Result<ExitCode> {
@@ -56,16 +60,18 @@ fn main() -> Result<ExitCode> {
             header::write(&root, &sources::read(&root)?)?;
             Ok(ExitCode::SUCCESS)
         }
-        ["planted", names @ ..] => Ok(match planted::run(&root, names)? {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::FAILURE,
-        }),
+        ["planted", names @ ..] => Ok(exit_code(planted::run(&root, names)?)),
+        ["mutants", options @ ..] => Ok(exit_code(mutants::run(&root, options)?)),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(ExitCode::SUCCESS)
         }
         _ => bail!("no such chore\n{USAGE}"),
     }
+}
+
+fn exit_code(is_good: bool) -> ExitCode {
+    if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn report(chore: &str, findings: &[Finding]) -> ExitCode {

@@ -14,6 +14,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::copy;
+
 const FOLDER: &str = "crates/sim/planted";
 /// Campaigns begin with the same seed everywhere, so that a bug that is found is found again.
 const SEED: u64 = 1;
@@ -25,8 +27,6 @@ const SECONDS_MAX: u64 = 60;
 const SWITCH: &str = "BYNAME_PLANTED";
 /// Has a name of its own, so that the one of the tree stays what it is.
 const BINARY: &str = "byname-sim-planted";
-/// Larger files are nothing that is built from.
-const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Text that is replaced.
 struct Edit {
@@ -51,7 +51,7 @@ pub(crate) fn run(root: &Path, names: &[&str]) -> Result<bool> {
     }
     bugs.retain(|bug| names.is_empty() || names.contains(&bug.name.as_str()));
     let tree = root.join("target/planted/tree");
-    copy_tree(root, &tree, &plant(root, &bugs)?)?;
+    copy::make(root, &tree, &plant(root, &bugs)?)?;
     let began = Instant::now();
     let binary = build(root, &tree)?;
     println!("{:<22} in {:.0} s", "built", began.elapsed().as_secs_f64());
@@ -94,8 +94,7 @@ fn judge(binary: &Path, bug: Option<&Bug>) -> Result<bool> {
 /// The campaign's binary, built from the copy beside what the tree itself has built: libraries from
 /// elsewhere are the same for both.
 fn build(root: &Path, tree: &Path) -> Result<PathBuf> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), |it| root.join(it));
+    let target = copy::target(root);
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         // Of the whole workspace, so that libraries have the features they have in its tests. Its
         // lock file is the tree's, but for the version of its own crates.
@@ -122,19 +121,12 @@ fn plant(root: &Path, bugs: &[Bug]) -> Result<BTreeMap<String, String>> {
     Ok(planted)
 }
 
-/// Edits that keep the copy's crates apart from the tree's in the folder where both are built:
-/// cargo tells packages of a workspace apart by name and version, not by where the workspace lies.
+/// Edits that keep the copy's crates apart from the tree's in the folder where both are built.
 fn identity(root: &Path) -> Result<[Edit; 2]> {
-    let manifest: toml::Table = fs::read_to_string(root.join("Cargo.toml"))?.parse()?;
-    let number = manifest["workspace"]["package"]["version"].as_str().context("a version")?;
-    let version = |version: &str| format!("[workspace.package]\nversion = \"{version}");
+    let (search, replace) = copy::version_with(root, "-planted")?;
     let binary = |name: &str| format!("[[bin]]\nname = \"{name}\"");
     Ok([
-        Edit {
-            file: "Cargo.toml".to_owned(),
-            search: version(&format!("{number}\"")),
-            replace: version(&format!("{number}-planted\"")),
-        },
+        Edit { file: "Cargo.toml".to_owned(), search, replace },
         Edit {
             file: "crates/sim/Cargo.toml".to_owned(),
             search: binary("byname-sim"),
@@ -199,31 +191,6 @@ fn parse(name: String, text: &str) -> Result<Bug> {
         Ok(Edit { file: field("file")?, search: field("search")?, replace: field("replace")? })
     });
     Ok(Bug { name, edits: edits.collect::<Result<_>>()?, expect })
-}
-
-/// Makes `tree` a copy of what git tracks, or would, with the text of `planted` files; what is the
-/// same is not written again, so that it is not built again.
-fn copy_tree(root: &Path, tree: &Path, planted: &BTreeMap<String, String>) -> Result<()> {
-    for path in crate::sources::paths(root)? {
-        let (from, to) = (root.join(&path), tree.join(&path));
-        let Ok(status) = from.symlink_metadata() else {
-            let _ = fs::remove_file(to);
-            continue;
-        };
-        if !status.is_file() || status.len() > FILE_BYTES_MAX {
-            continue;
-        }
-        let bytes = match planted.get(&path) {
-            Some(text) => text.clone().into_bytes(),
-            None => fs::read(&from).with_context(|| format!("cannot read {path}"))?,
-        };
-        if fs::read(&to).is_ok_and(|there| there == bytes) {
-            continue;
-        }
-        fs::create_dir_all(to.parent().unwrap_or(tree))?;
-        fs::write(&to, bytes).with_context(|| format!("cannot write {}", to.display()))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
