@@ -178,6 +178,7 @@ mod tests {
             check_work(&EncryptionScheme::Pbes2(made.unwrap()))
         };
         assert_eq!(scrypt(17), Ok(()));
+        assert_eq!(scrypt(18), Ok(()), "just what may be asked for");
         assert_eq!(scrypt(19), Err(SafeBagError::TooMuchWork));
     }
 }

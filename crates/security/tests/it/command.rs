@@ -2,7 +2,8 @@
 
 use byname_packet::mgmt::{CommandVerifier, ControlParameters, Verdict};
 use byname_packet::{
-    Data, DigestSigner, Interest, InterestBuilder, Name, SignatureExtra, Signer, tlv, types,
+    ContentType, Data, DataBuilder, DigestSigner, Interest, InterestBuilder, Name, SignatureExtra,
+    Signer, tlv, types,
 };
 use byname_security::command::AnchorVerifier;
 use byname_security::trust::Anchor;
@@ -31,6 +32,10 @@ pub(crate) fn v03(prefix: &str, time_ms: u64, signer: &dyn Signer) -> Vec<u8> {
 
 /// As ndn-cxx and python-ndn write commands of the older form.
 fn v02(prefix: &str, time_ms: u64, signer: &dyn Signer) -> Vec<u8> {
+    v02_named(command_name(prefix), time_ms, signer)
+}
+
+fn v02_named(mut name: Name, time_ms: u64, signer: &dyn Signer) -> Vec<u8> {
     let mut info = Vec::new();
     tlv::write_nni(&mut info, types::SIGNATURE_TYPE, signer.signature_type());
     let mut locator = Vec::new();
@@ -38,7 +43,6 @@ fn v02(prefix: &str, time_ms: u64, signer: &dyn Signer) -> Vec<u8> {
     tlv::write_element(&mut info, types::KEY_LOCATOR, &locator);
     let mut info_element = Vec::new();
     tlv::write_element(&mut info_element, types::SIGNATURE_INFO, &info);
-    let mut name = command_name(prefix);
     name.push_generic(&time_ms.to_be_bytes());
     name.push_generic(&[9; 8]);
     name.push_generic(&info_element);
@@ -112,6 +116,48 @@ fn a_command_counts_once() {
     }
     let old = v03("/lab", NOW_MS - 200_000, &alice.signer());
     assert!(refusal(verify(&verifier, &old, &[&alice])).contains("clocks"));
+}
+
+/// Otherwise the timestamp of a short name would be taken for the parameters.
+#[test]
+fn a_command_of_the_older_form_without_parameters_is_malformed() {
+    let lab = Publisher::new("/lab", 1);
+    let verifier = allowing(&[("/lab", &lab)]);
+    for name in [name("/localhop/nfd/rib/register"), name("/localhop/nfd/rib"), Name::new()] {
+        let wire = v02_named(name, NOW_MS, &lab.signer());
+        assert!(refusal(verify(&verifier, &wire, &[&lab])).contains("malformed"));
+    }
+}
+
+/// A Data by which `publisher` announces `prefix` for an hour.
+fn announcement(prefix: &str, publisher: &Publisher) -> Vec<u8> {
+    let mut wire = Vec::new();
+    let name = name(prefix).with_keyword(b"PA").with_version(1).with_segment(0);
+    let mut content = Vec::new();
+    tlv::write_nni(&mut content, 109, 3_600_000);
+    DataBuilder::new(name.view())
+        .content_type(ContentType::PREFIX_ANNOUNCEMENT)
+        .encode(&content, &publisher.signer(), &mut wire)
+        .unwrap();
+    wire
+}
+
+#[test]
+fn an_announcement_counts_for_its_prefix_as_a_command_does() {
+    let lab = Publisher::new("/lab", 1);
+    let bob = Publisher::issued_by(&lab, "/lab/bob", 2);
+    let verifier = allowing(&[("/lab", &lab)]);
+    let judge = |wire: &[u8]| verifier.verify_announcement(&Data::decode(wire).unwrap(), NOW_NS);
+    let delegated = announcement("/lab/bob/x", &bob);
+    assert_eq!(judge(&delegated), Verdict::NeedCertificate(bob.certificate_name()));
+    for publisher in [&bob, &lab] {
+        let certificate = Data::decode(publisher.certificate.wire()).unwrap();
+        verifier.add_certificate(&certificate, NOW_NS);
+    }
+    assert_eq!(judge(&delegated), allowed(&["/lab/bob/x"]));
+    assert_eq!(judge(&announcement("/lab/y", &lab)), allowed(&["/lab"]));
+    assert!(refusal(judge(&announcement("/lab/alice", &bob))).contains("/lab/bob"));
+    assert!(refusal(judge(&lab.data("/lab/y"))).contains("malformed"));
 }
 
 #[test]

@@ -102,6 +102,8 @@ fn what_we_write_is_read_again() {
 fn what_is_nothing_known_is_refused() {
     assert_eq!(read(b"").unwrap_err(), ForeignError::Unknown);
     assert_eq!(read(&vec![b'A'; FILE_BYTES_MAX + 1]).unwrap_err(), ForeignError::TooLong);
+    // As long as may be, but nothing but zeros.
+    assert_eq!(read(&vec![b'A'; FILE_BYTES_MAX]).unwrap_err(), ForeignError::Unknown);
     assert!(matches!(read(b"no base64!").unwrap_err(), ForeignError::Base64(_)));
     assert_eq!(read(b"-----BEGIN NDN CERT-----\nAAAA").unwrap_err(), ForeignError::Unfinished);
     let cut = file("ndnd-ecdsa.key");

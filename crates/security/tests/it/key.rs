@@ -146,6 +146,7 @@ fn a_key_id_is_the_digest_of_the_der_in_url_safe_base64() {
     let key = KeyPair::ed25519_from_seed(&seed);
     let text = "SHA256:BuP9j9opu2CrWVV95h7bCuzbIxE0vjDnW0Vfjht5L6k";
     assert_eq!(key.key_id().to_string(), text);
+    assert_eq!(format!("{:?}", key.key_id()), text);
     assert_eq!(text.parse::<KeyId>().unwrap(), key.key_id());
     let last_changed = format!("{}x", &text[..text.len() - 1]);
     for bad in ["", "SHA256:", "SHA256:AAAA", &text[7..], &last_changed, "sha256:AAAA", "é"] {

@@ -393,6 +393,19 @@ fn certificates_are_kept_up_to_a_limit_and_the_used_ones_longest() {
     assert_eq!(decision, Decision::NeedCertificate(first.certificate_name()));
 }
 
+#[test]
+fn of_certificates_that_were_never_used_the_first_to_come_makes_room() {
+    // Not the first in order of names.
+    let nth = |index: usize| Publisher::new(&format!("/n/{:04}", 9999 - index), 2);
+    let mut validator = Validator::new(TrustPolicy::default());
+    for index in 0..=CERTIFICATES_MAX {
+        validator.add_certificate(nth(index).certificate.wire()).unwrap();
+    }
+    let mut is_kept = |index| validator.certificate(nth(index).certificate_name().view()).is_some();
+    assert!(!is_kept(0));
+    assert!(is_kept(1) && is_kept(CERTIFICATES_MAX - 1) && is_kept(CERTIFICATES_MAX));
+}
+
 /// A certificate of the lab's first key whose issuer is named `locator`.
 fn certificate_with_locator(locator: &str) -> Publisher {
     let lab = Publisher::new("/lab", 1);
