@@ -2,9 +2,9 @@
 //!
 //! cargo-mutants says which changes ("mutants") there are; what it would build one by one is here
 //! built once for each crate. Every mutant becomes a branch that only its number in the environment
-//! takes ([`embed`]), and is asked for with those tests alone that come by its place ([`judge`]), so
-//! that one costs a fraction of a second. What does not build as a branch and may yet build on its
-//! own, as in a `const fn`, is left to cargo-mutants.
+//! takes ([`embed`]), and is asked for with those tests alone that come by its place ([`judge`]),
+//! so that one costs a fraction of a second. What does not build as a branch and may yet build on
+//! its own, as in a `const fn`, is built on its own and has all tests of the crate.
 //!
 //! Operators change with their operands: where cargo-mutants turns the text `a - b * c` into
 //! `a - b + c`, the mutant is `a - (b + c)` here.
@@ -13,6 +13,7 @@ mod build;
 mod embed;
 mod judge;
 mod list;
+mod question;
 mod source;
 
 use std::collections::BTreeMap;

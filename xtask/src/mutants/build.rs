@@ -10,20 +10,18 @@ use serde_json::Value;
 
 use super::embed::{Embedded, embed};
 use super::list::Mutant;
+use super::question::QUESTION;
 use super::source::{Site, replaced, sites};
 use super::{Verdict, judge};
 use crate::copy;
 
-/// Each round leaves out mutants that the compiler refused; what one error hides the next one shows.
+/// Each round leaves out mutants that the compiler refused; what one error hides the next shows.
 const ROUNDS_MAX: usize = 40;
 /// Errors that a mutant may have because it is a branch beside others.
 const BRANCH_ERRORS: [&str; 6] = ["E0015", "E0381", "E0382", "E0499", "E0502", "E0505"];
 
 /// Mutants that are not built with the others.
 type LeftOut = BTreeMap<usize, Verdict>;
-
-/// The crate's root asks for its mutant with this; tests read which of them they came by.
-const QUESTION: &str = include_str!("question.rs");
 
 /// Tests that were built.
 pub(super) struct Built {

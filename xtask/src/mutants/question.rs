@@ -1,4 +1,10 @@
+//! Text that a copied crate's root gets, so that its code can ask which mutant it is to be.
+//!
+//! The answer comes from the environment and stays the same. The first time that each is asked for
+//! is noted in a file, if the environment names one.
 
+/// `crate::is_mutant` of the copy.
+pub(super) const QUESTION: &str = r##"
 /// True if this mutant is asked for; notes that it was come by.
 #[doc(hidden)]
 pub(crate) fn is_mutant(number: usize) -> bool {
@@ -28,3 +34,4 @@ pub(crate) fn is_mutant(number: usize) -> bool {
     }
     *chosen == number
 }
+"##;
