@@ -4,6 +4,8 @@
 #[allow(dead_code, unreachable_pub)]
 mod publisher;
 
+#[path = "client/blame.rs"]
+mod blame;
 #[path = "client/delta.rs"]
 mod delta;
 #[path = "client/download.rs"]

@@ -76,6 +76,7 @@ pub struct Flow {
     losses: Losses,
     marked_count: u64,
     jitter: Jitter,
+    source: usize,
 }
 
 impl Default for Flow {
@@ -109,6 +110,7 @@ impl Flow {
             losses: Losses::default(),
             marked_count: 0,
             jitter: Jitter::new(jitter_seed),
+            source: 0,
         };
         flow.follow_controller();
         flow
@@ -117,6 +119,17 @@ impl Flow {
     /// Limits the payload that is asked for to `bytes_per_second`.
     pub fn limit_rate(&mut self, bytes_per_second: u64, now_ns: u64) {
         self.limit = Some(TokenBucket::new(bytes_per_second, now_ns));
+    }
+
+    /// Number of the source at the end of the path, as the owner counts them: what comes is from
+    /// there, and is held against it if it turns out to be bad.
+    pub fn source(&self) -> usize {
+        self.source
+    }
+
+    /// The path leads to another source from now on.
+    pub fn set_source(&mut self, source: usize) {
+        self.source = source;
     }
 
     /// Jitter of the pauses of whoever uses this path.

@@ -20,14 +20,13 @@ pub use foreign::PARKED_MAX;
 pub use plan::{ObjectPlan, Proof, Selection};
 pub use speculative::SPECULATIVE_MAX;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use byname_packet::{ContentType, Data, Name, NameRef, NumberComponent};
-use byname_security::trust::TrustError;
 
 use crate::authenticate::{Authenticator, Verdict};
 use crate::error::{ProtocolProblem, ReadError};
-use crate::fetch::{Class, Fetch, FetchConfig, FetchFailure, NackKind, SegmentRuns};
+use crate::fetch::{Class, Fetch, FetchConfig, NackKind, SegmentRuns};
 use crate::flow::Flow;
 use crate::naming::{Part, part_name};
 use crate::numbers::SEGMENT_BYTES_MAX;
@@ -66,12 +65,14 @@ pub struct Reader {
     local: SegmentRuns,
     /// Blocks that the owner holds back, if it needs them in order.
     held_count: Option<usize>,
-    /// Packets that came before the plan was verified; `None` if it is.
-    held: Option<Vec<Box<[u8]>>>,
+    /// Packets that came before the plan was verified, with who sent them; `None` if it is.
+    held: Option<Vec<(usize, Box<[u8]>)>>,
     /// The last unit that was selected.
     last_unit: u64,
     refused: VecDeque<Refused>,
     refused_count: u64,
+    /// By the number of the source.
+    refused_by: BTreeMap<usize, u64>,
     authenticator: Authenticator,
     pending: Pending,
     failure: Option<ReadError>,
@@ -126,6 +127,7 @@ impl Reader {
             last_unit,
             refused: VecDeque::new(),
             refused_count: 0,
+            refused_by: BTreeMap::new(),
             authenticator,
             pending,
             failure: None,
@@ -194,7 +196,7 @@ impl Reader {
             self.fail(ReadError::VersionGone { name });
             return true;
         }
-        if !self.hold(data) {
+        if !self.hold(data, context.flow.source()) {
             self.take((place, segment), data, context, out);
         }
         self.check_fetches();
@@ -218,6 +220,7 @@ impl Reader {
                 self.settle_needs(context.now_ns);
             }
             Body::Tree(verifier) => {
+                verifier.set_sender(context.flow.source());
                 verifier.handle_segment(part, segment, data.content, out);
                 self.settle_faults(context.now_ns);
                 self.settle_needs(context.now_ns);
@@ -441,27 +444,6 @@ impl Reader {
             let problem = ProtocolProblem::SegmentLength { segment };
             self.fail(ReadError::Protocol { name, problem });
         }
-    }
-
-    fn check_fetches(&mut self) {
-        if let Some(certificate) = self.authenticator.failed_certificate() {
-            let name = self.plan.name.clone();
-            return self.fail(TrustError::NoCertificate { name, certificate }.into());
-        }
-        let failure = self.parts.iter().find_map(|part| part.fetch.failure());
-        let Some(failure) = failure else { return };
-        let name = self.plan.name.clone();
-        self.fail(match failure {
-            FetchFailure::Silence { .. } => ReadError::TimeOut { name },
-            FetchFailure::NoRoute => ReadError::NoRoute { name },
-            FetchFailure::Gone { .. } => ReadError::VersionGone { name },
-            FetchFailure::EndMoved => {
-                ReadError::Protocol { name, problem: ProtocolProblem::EndMoved }
-            }
-            FetchFailure::Refused { segment } => {
-                ReadError::Protocol { name, problem: ProtocolProblem::SegmentLength { segment } }
-            }
-        });
     }
 
     fn fail(&mut self, error: ReadError) {

@@ -16,6 +16,7 @@
 //! number of segments in flight is bounded by [`SEGMENTS_MAX`] only, once their nodes are here.
 
 mod assembler;
+mod parked;
 mod random;
 mod rootless;
 mod span_buffer;
@@ -33,6 +34,7 @@ use byname_security::tree::{self, Check, FANOUT, Hash, NodeId, NodeRejected, UNI
 
 use crate::naming::Part;
 
+use parked::{Origin, Parked};
 use span_buffer::SpanBuffer;
 
 /// Blocks that may be incomplete or wait for a node, together with the segments in flight whose
@@ -74,22 +76,6 @@ pub enum Fault {
     },
 }
 
-/// Where a unit came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
-    Network,
-    /// The owner has it where it belongs.
-    Local,
-    /// The owner has it somewhere else and wants it handed out.
-    Candidate,
-}
-
-#[derive(Debug)]
-struct Parked {
-    bytes: Box<[u8]>,
-    origin: Origin,
-}
-
 /// Checks one version of an object against its signed root.
 ///
 /// * **handle**: [`handle_segment`](Verifier::handle_segment),
@@ -116,13 +102,17 @@ pub struct Verifier {
     /// Segments asked for whose node was not here, by node, and their sum.
     awaiting_node: BTreeMap<u64, usize>,
     awaiting_node_count: usize,
-    parked_nodes: BTreeMap<NodeId, Box<[u8]>>,
+    /// With who sent them.
+    parked_nodes: BTreeMap<NodeId, (usize, Box<[u8]>)>,
+    /// Number of the source that sends what comes now.
+    sender: usize,
     requested: BTreeSet<NodeId>,
     needs: VecDeque<NodeId>,
     /// A level-1 node that is here, and the first that was not prefetched.
     present_node: Option<u64>,
     prefetch_node: u64,
-    faults: VecDeque<Fault>,
+    /// With who sent it.
+    faults: VecDeque<(Fault, usize)>,
     /// Nodes that came and were verified, for owners that share them; the last few.
     arrived_nodes: VecDeque<NodeId>,
 }
@@ -154,6 +144,7 @@ impl Verifier {
             awaiting_node: BTreeMap::new(),
             awaiting_node_count: 0,
             parked_nodes: BTreeMap::new(),
+            sender: 0,
             requested: BTreeSet::new(),
             needs: VecDeque::new(),
             present_node: None,
@@ -282,9 +273,16 @@ impl Verifier {
         self.needs.pop_front()
     }
 
-    /// The next fault of what came; its segments must be asked for again.
-    pub fn poll_fault(&mut self) -> Option<Fault> {
+    /// The next fault of what came, and the number of the source that sent it; its segments must
+    /// be asked for again. Of a block whose segments came from several, who sent the last one.
+    pub fn poll_fault(&mut self) -> Option<(Fault, usize)> {
         self.faults.pop_front()
+    }
+
+    /// What comes from now on is from the source of this number. It may be found out to be bad
+    /// long after another one has taken its place.
+    pub fn set_sender(&mut self, sender: usize) {
+        self.sender = sender;
     }
 
     /// Takes a segment and hands out what is verified by it.
@@ -326,7 +324,7 @@ impl Verifier {
         }
         let mut content = std::mem::take(&mut self.content);
         let exists = content.take(segment, bytes, &mut |unit, bytes| {
-            self.take_unit(unit, bytes, Origin::Network, out);
+            self.take_unit(unit, bytes, Origin::Network(self.sender), out);
         });
         // A segment that comes again for the sake of one unit must not start its other one anew.
         for unit in content.blocks_of(segment) {
@@ -336,7 +334,7 @@ impl Verifier {
         }
         self.content = content;
         if !exists {
-            self.faults.push_back(Fault::Segment { part: Part::Content, segment });
+            self.faults.push_back((Fault::Segment { part: Part::Content, segment }, self.sender));
         }
     }
 
@@ -360,12 +358,12 @@ impl Verifier {
         (origin, is_verified): (Origin, bool),
         out: &mut Output<'_>,
     ) {
-        let is_local = origin != Origin::Network;
+        let is_local = origin.is_local();
         if !is_verified {
             let part = Part::Content;
-            return self.faults.push_back(match is_local {
-                true => Fault::Local { unit },
-                false => Fault::Block { part, block: unit },
+            return self.faults.push_back(match origin {
+                Origin::Network(sender) => (Fault::Block { part, block: unit }, sender),
+                Origin::Local | Origin::Candidate => (Fault::Local { unit }, self.sender),
             });
         }
         if self.verified.insert(unit) {
@@ -380,9 +378,9 @@ impl Verifier {
     }
 
     fn park(&mut self, unit: u64, parked: Parked) {
-        self.parked_local_count += usize::from(parked.origin != Origin::Network);
+        self.parked_local_count += usize::from(parked.origin.is_local());
         if let Some(before) = self.parked_units.insert(unit, parked) {
-            self.parked_local_count -= usize::from(before.origin != Origin::Network);
+            self.parked_local_count -= usize::from(before.origin.is_local());
         }
     }
 
@@ -391,17 +389,17 @@ impl Verifier {
         let Some(assembler) = self.levels.get_mut(place) else { return };
         let mut assembler = std::mem::take(assembler);
         let exists = assembler.take(segment, bytes, &mut |index, bytes| {
-            self.take_node(NodeId { level, index }, bytes, out);
+            self.take_node(NodeId { level, index }, bytes, self.sender, out);
         });
         self.levels[place] = assembler;
         if !exists {
             let part = Part::Tree(level);
-            self.faults.push_back(Fault::Segment { part, segment });
+            self.faults.push_back((Fault::Segment { part, segment }, self.sender));
         }
     }
 
     /// Adds a node if its parent is here; otherwise it waits for that.
-    fn take_node(&mut self, node: NodeId, bytes: &[u8], out: &mut Output<'_>) {
+    fn take_node(&mut self, node: NodeId, bytes: &[u8], sender: usize, out: &mut Output<'_>) {
         // Only nodes that are waited for, so that nobody can fill the memory with others.
         if !self.requested.contains(&node) {
             return;
@@ -413,12 +411,12 @@ impl Verifier {
         match added {
             Ok(()) => self.on_node(node, out),
             Err(NodeRejected::Need(parent)) => {
-                self.parked_nodes.insert(node, bytes.into());
+                self.parked_nodes.insert(node, (sender, bytes.into()));
                 self.need(parent);
             }
             Err(NodeRejected::Bad) => {
                 let part = Part::Tree(node.level);
-                self.faults.push_back(Fault::Block { part, block: node.index });
+                self.faults.push_back((Fault::Block { part, block: node.index }, sender));
             }
         }
     }
@@ -439,8 +437,8 @@ impl Verifier {
         let first = node.index * CHILDREN;
         let children = self.parked_nodes.range(below(first)..below(first + CHILDREN));
         for child in children.map(|(child, _)| *child).collect::<Vec<_>>() {
-            if let Some(bytes) = self.parked_nodes.remove(&child) {
-                self.take_node(child, &bytes, out);
+            if let Some((sender, bytes)) = self.parked_nodes.remove(&child) {
+                self.take_node(child, &bytes, sender, out);
             }
         }
         // Nodes on the way down may have been forgotten meanwhile, and are asked for again.
@@ -457,7 +455,7 @@ impl Verifier {
                 continue;
             }
             let Some(Parked { bytes, origin }) = self.parked_units.remove(&unit) else { continue };
-            self.parked_local_count -= usize::from(origin != Origin::Network);
+            self.parked_local_count -= usize::from(origin.is_local());
             self.take_checked(unit, &bytes, (origin, check == Check::Verified), out);
         }
     }

@@ -1,6 +1,7 @@
 //! Context of a download: its options, and what is common to all files of a call.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use byname_packet::NameRef;
 use byname_transfer::discovery::Discovered;
@@ -10,6 +11,7 @@ use crate::config::ClientConfig;
 use crate::download::disk_queue::DiskAccess;
 use crate::download::part_file::{Attributes, Target};
 use crate::download::progress::{Event, Progress};
+use crate::engine::source_names::SourceNames;
 use crate::lookup::listing::ListedEntry;
 
 /// Options of a download.
@@ -28,6 +30,7 @@ pub(crate) struct FileContext<'a> {
     pub(crate) config: ClientConfig,
     pub(crate) options: DownloadOptions,
     progress: RefCell<Box<dyn Progress + 'a>>,
+    pub(crate) source_names: Arc<SourceNames>,
     /// Whole files are placed by the caller, many after one sync.
     pub(crate) is_batched: bool,
     pub(crate) disk: DiskAccess,
@@ -39,9 +42,10 @@ impl<'a> FileContext<'a> {
         options: DownloadOptions,
         progress: Box<dyn Progress + 'a>,
         disk: DiskAccess,
+        source_names: Arc<SourceNames>,
     ) -> Self {
         let (config, progress) = (config.clone(), RefCell::new(progress));
-        FileContext { config, options, progress, is_batched: false, disk }
+        FileContext { config, options, progress, is_batched: false, disk, source_names }
     }
 
     /// Teaches the memory the version of what stands at the target, if a packet was kept with it.

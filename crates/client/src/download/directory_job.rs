@@ -153,8 +153,8 @@ impl Job for DirectoryJob {
         is_failed || (self.listing.is_some() && self.opened.is_some())
     }
 
-    fn refused_count(&mut self) -> u64 {
-        self.list.refused_count()
+    fn refused_by(&mut self, source: usize) -> u64 {
+        self.list.refused_by(source)
     }
 
     fn abandon(&mut self, flow: &mut Flow) {

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use byname_packet::{Data, Name, NameRef};
 use byname_security::trust::Trusted;
@@ -20,9 +20,10 @@ use crate::download::disk_queue::{DiskAccess, DiskQueue, DiskTask};
 use crate::download::file_job::FileJob;
 use crate::download::late::LateCopies;
 use crate::download::part_file::Target;
-use crate::download::progress::{FileReport, Named, NoProgress, Progress};
+use crate::download::progress::{FileReport, NoProgress, Progress};
 use crate::download::striped::{self, Remainder, StripeRunner, StripedPart, Striping};
 use crate::engine::job::Job;
+use crate::engine::source_names::SourceNames;
 use crate::error::ClientError;
 use crate::lookup::name::LookupJob;
 
@@ -31,8 +32,7 @@ pub(crate) struct DownloadContext<'a> {
     pub(crate) config: ClientConfig,
     pub(crate) options: DownloadOptions,
     pub(crate) events: Box<dyn Progress + 'a>,
-    /// The endpoint in use, at any moment.
-    pub(crate) endpoint: Arc<Mutex<String>>,
+    pub(crate) source_names: Arc<SourceNames>,
     /// Runs several sources side by side, where there are several.
     pub(crate) stripes: Option<Rc<dyn StripeRunner>>,
     pub(crate) disk: DiskAccess,
@@ -101,11 +101,11 @@ impl<'a> DownloadJob<'a> {
 
     fn fetch(&mut self, resolved: Option<Discovered>, now_ns: u64) {
         let Some(target) = self.target.clone() else { return };
-        let DownloadContext { config, options, events, endpoint, disk, .. } = &mut self.context;
+        let DownloadContext { config, options, events, source_names, disk, .. } = &mut self.context;
         let events = std::mem::replace(events, Box::new(NoProgress));
         let events = Remainder::new(events, self.report.unit_bytes());
-        let events = Named::new(Box::new(events), Arc::clone(endpoint));
-        let context = Rc::new(FileContext::new(config, *options, Box::new(events), disk.clone()));
+        let (names, disk) = (Arc::clone(source_names), disk.clone());
+        let context = Rc::new(FileContext::new(config, *options, Box::new(events), disk, names));
         let mut job = FileJob::new(context, self.name.clone(), target, now_ns);
         if let Some(resolved) = resolved {
             job = job.with_resolved(resolved);
@@ -271,8 +271,8 @@ impl Job for DownloadJob<'_> {
         self.outcome.is_some()
     }
 
-    fn refused_count(&mut self) -> u64 {
-        self.inner().map_or(0, |job| job.refused_count())
+    fn refused_by(&mut self, source: usize) -> u64 {
+        self.inner().map_or(0, |job| job.refused_by(source))
     }
 
     fn abandon(&mut self, flow: &mut Flow) {

@@ -220,9 +220,10 @@ impl<'a> FileJob<'a> {
             }
             self.context.report(Event::Fetched { bytes });
         }
-        while let Some(what) = reading.poll_refused() {
+        while let Some((what, source)) = reading.poll_refused() {
             let (path, what) = (&*self.target.shown, &what[..]);
-            self.context.report(Event::Refused { path, what, endpoint: None });
+            let endpoint = Some(self.context.source_names.name(source));
+            self.context.report(Event::Refused { path, what, endpoint });
         }
         if let Some(error) = reading.writer.take_error() {
             return self.end_reading(error, context);
@@ -341,8 +342,8 @@ impl Job for FileJob<'_> {
         self.outcome.is_some()
     }
 
-    fn refused_count(&mut self) -> u64 {
-        self.state.refused_count()
+    fn refused_by(&mut self, source: usize) -> u64 {
+        self.state.refused_by(source)
     }
 
     fn abandon(&mut self, flow: &mut Flow) {

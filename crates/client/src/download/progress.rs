@@ -1,7 +1,6 @@
 //! Events that a caller can watch, and reports of what was done.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use byname_io::Endpoint;
 use byname_packet::Name;
@@ -37,7 +36,7 @@ pub enum Event<'a> {
         path: &'a Path,
         /// The unit or node.
         what: &'a str,
-        /// The endpoint asked, if that is known.
+        /// The endpoint that sent it, if that is known.
         endpoint: Option<&'a str>,
     },
     /// So many more bytes were found on the disk: left by an earlier run, or in an older version.
@@ -84,31 +83,6 @@ pub trait Progress {
 impl<P: Progress + ?Sized> Progress for &mut P {
     fn on_event(&mut self, event: Event<'_>) {
         (**self).on_event(event);
-    }
-}
-
-/// Adds the endpoint to events.
-pub(crate) struct Named<'a> {
-    inner: Box<dyn Progress + 'a>,
-    asked: Arc<Mutex<String>>,
-}
-
-impl<'a> Named<'a> {
-    pub(crate) fn new(inner: Box<dyn Progress + 'a>, asked: Arc<Mutex<String>>) -> Self {
-        Named { inner, asked }
-    }
-}
-
-impl Progress for Named<'_> {
-    fn on_event(&mut self, event: Event<'_>) {
-        match event {
-            Event::Refused { path, what, endpoint: None } => {
-                let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-                let endpoint = Some(&asked[..]);
-                self.inner.on_event(Event::Refused { path, what, endpoint });
-            }
-            event => self.inner.on_event(event),
-        }
     }
 }
 

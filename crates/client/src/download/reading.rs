@@ -165,9 +165,9 @@ impl Reading {
         reused_bytes - std::mem::replace(&mut self.reported_units, reused_bytes)
     }
 
-    /// The next piece that did not verify, in words.
-    pub(crate) fn poll_refused(&mut self) -> Option<String> {
-        self.reader.poll_refused().map(|refused| in_words(&refused))
+    /// The next piece that did not verify, in words, and the number of the source that sent it.
+    pub(crate) fn poll_refused(&mut self) -> Option<(String, usize)> {
+        self.reader.poll_refused().map(|refused| (in_words(&refused), refused.source))
     }
 
     /// True if [`check_local_units`](Reading::check_local_units) has something to do.

@@ -70,8 +70,8 @@ impl Job for TreeJob<'_> {
         self.inner().is_done()
     }
 
-    fn refused_count(&mut self) -> u64 {
-        self.inner_mut().refused_count()
+    fn refused_by(&mut self, source: usize) -> u64 {
+        self.inner_mut().refused_by(source)
     }
 
     fn abandon(&mut self, flow: &mut Flow) {

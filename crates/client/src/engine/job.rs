@@ -17,8 +17,8 @@ pub(crate) trait Job {
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request>;
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64>;
     fn is_done(&self) -> bool;
-    /// Pieces that came and did not verify.
-    fn refused_count(&mut self) -> u64 {
+    /// Pieces that came from the source of this number and did not verify.
+    fn refused_by(&mut self, _source: usize) -> u64 {
         0
     }
     /// Gives back to the flow what is in flight; the job is not used afterwards.

@@ -61,7 +61,7 @@ pub(crate) struct Machine {
     random: Random,
     pub(super) routes: Routes,
     pub(super) next_id: u64,
-    /// Pieces that did not verify when the source was last changed for that.
+    /// Pieces of this source that did not verify when it was last to be left for that.
     refused_before: u64,
     /// Requests that the source refused and another may answer, with the reason.
     refused: Vec<(Vec<u8>, u64)>,
@@ -119,6 +119,9 @@ impl Machine {
     ) {
         self.link = link_for(channel, &mut self.random);
         self.sources.handle_connected(now_ns);
+        self.shared.flow.set_source(self.sources.current());
+        // Pieces are counted by who sent them.
+        self.refused_before = 0;
         for (wire, _) in std::mem::take(&mut self.refused) {
             self.sources.ask(now_ns);
             self.send_wire(&wire, out);
@@ -263,7 +266,8 @@ impl Machine {
 
     /// A source that keeps sending what does not verify is left for another.
     fn leave_liar<S: JobSource>(&mut self, run: &mut Run<S>) {
-        let refused = run.active.iter_mut().map(|one| one.job.refused_count()).sum::<u64>();
+        let source = self.sources.current();
+        let refused = run.active.iter_mut().map(|one| one.job.refused_by(source)).sum::<u64>();
         if refused < self.refused_before {
             self.refused_before = 0;
         }

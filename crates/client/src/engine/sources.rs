@@ -106,6 +106,11 @@ impl Sources {
         }
     }
 
+    /// Number of the source in use.
+    pub(super) fn current(&self) -> usize {
+        self.current
+    }
+
     pub(super) fn can_reconnect(&self) -> bool {
         self.can_reconnect
     }

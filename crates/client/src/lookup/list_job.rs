@@ -351,6 +351,10 @@ impl Job for ListJob {
         self.outcome.is_some()
     }
 
+    fn refused_by(&mut self, source: usize) -> u64 {
+        self.state.refused_by(source)
+    }
+
     fn abandon(&mut self, flow: &mut Flow) {
         self.state.abandon(flow);
         self.drop_beside(flow);

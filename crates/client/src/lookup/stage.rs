@@ -88,9 +88,9 @@ impl<L: Lookup, R: HasReader> Stage<L, R> {
         }
     }
 
-    pub(crate) fn refused_count(&mut self) -> u64 {
+    pub(crate) fn refused_by(&mut self, source: usize) -> u64 {
         match self {
-            Stage::Reading(reading) => reading.reader().refused_count(),
+            Stage::Reading(reading) => reading.reader().refused_by(source),
             Stage::LookingUp(_) | Stage::Done => 0,
         }
     }

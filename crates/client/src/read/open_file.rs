@@ -228,8 +228,8 @@ impl Job for FileReads {
         inbox.is_closed || (inbox.operations.is_empty() && self.scheduler.is_idle())
     }
 
-    fn refused_count(&mut self) -> u64 {
-        self.reader.refused_count()
+    fn refused_by(&mut self, source: usize) -> u64 {
+        self.reader.refused_by(source)
     }
 
     fn abandon(&mut self, flow: &mut Flow) {

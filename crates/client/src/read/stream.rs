@@ -157,8 +157,8 @@ impl Job for ReadJob<'_> {
         self.outcome.is_some()
     }
 
-    fn refused_count(&mut self) -> u64 {
-        self.reader.refused_count()
+    fn refused_by(&mut self, source: usize) -> u64 {
+        self.reader.refused_by(source)
     }
 
     fn abandon(&mut self, flow: &mut Flow) {

@@ -318,7 +318,7 @@ impl Client {
         let stripes = stripes.map(StripeThreads::into_runner);
         // Its caller waits for the disk in any case, so the disk gets no thread and no copy.
         let threads = Threads { stripes, disk: None };
-        Ok(ExecutorState::new(config, files, self.driver.net.asked(), threads))
+        Ok(ExecutorState::new(config, files, self.driver.net.source_names(), threads))
     }
 
     /// The number of a file that this client has opened.

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use byname_packet::Name;
 use byname_transfer::error::ReadError;
@@ -28,6 +28,7 @@ use crate::download::tree_report::TreeReport;
 use crate::engine::completion::Reply;
 use crate::engine::job::JobSource;
 use crate::engine::shared::Shared;
+use crate::engine::source_names::SourceNames;
 use crate::error::ClientError;
 use crate::lookup::list_job::{ListJob, Wanted};
 use crate::lookup::listing::Listing;
@@ -47,8 +48,7 @@ pub(crate) struct ExecutorState {
     pub(crate) files: OpenFiles,
     /// The form of listing that this publisher is asked for.
     wanted: Wanted,
-    /// The endpoint in use, at any moment.
-    endpoint: Arc<Mutex<String>>,
+    source_names: Arc<SourceNames>,
     threads: Threads,
 }
 
@@ -65,10 +65,10 @@ impl ExecutorState {
     pub(crate) fn new(
         config: ClientConfig,
         files: OpenFiles,
-        endpoint: Arc<Mutex<String>>,
+        source_names: Arc<SourceNames>,
         threads: Threads,
     ) -> Self {
-        ExecutorState { config, files, wanted: Wanted::Either, endpoint, threads }
+        ExecutorState { config, files, wanted: Wanted::Either, source_names, threads }
     }
 }
 
@@ -149,8 +149,7 @@ impl<'a> Executor<'a> {
                 self.download_tree((name, target), options, filter, call);
             }
             Command::Inspect(act) => {
-                let endpoint = self.state.endpoint.lock().unwrap_or_else(PoisonError::into_inner);
-                act(shared, &endpoint);
+                act(shared, self.state.source_names.current());
             }
             Command::Close { file } => self.state.files.close(file),
         }
@@ -205,7 +204,7 @@ impl<'a> Executor<'a> {
             config: self.config_for(&stop),
             options,
             events,
-            endpoint: Arc::clone(&self.state.endpoint),
+            source_names: Arc::clone(&self.state.source_names),
             stripes: self.state.threads.stripes.clone(),
             disk: self.disk_for(answer.lease()),
         };
@@ -223,7 +222,8 @@ impl<'a> Executor<'a> {
         let Call { reply, stop, events } = call;
         let answer = DiskAnswer::new(reply);
         let disk = self.disk_for(answer.lease());
-        let mut context = FileContext::new(&self.config_for(&stop), options, events, disk);
+        let (config, names) = (self.config_for(&stop), Arc::clone(&self.state.source_names));
+        let mut context = FileContext::new(&config, options, events, disk, names);
         context.is_batched = options.sync;
         let source = TreeSource::new(Rc::new(context), root, filter);
         let tree = TreeCall { source, active: 0, answer, stop, jobs_stop: Stop::default() };

@@ -130,8 +130,8 @@ impl Job for ExecutorJob<'_> {
         self.has_outcome() || self.is_ended()
     }
 
-    fn refused_count(&mut self) -> u64 {
-        self.inner_mut().refused_count()
+    fn refused_by(&mut self, source: usize) -> u64 {
+        self.inner_mut().refused_by(source)
     }
 
     fn abandon(&mut self, flow: &mut Flow) {

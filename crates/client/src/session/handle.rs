@@ -65,10 +65,10 @@ impl Session {
         let disk_waker = driver.net.waker()?;
         let work = move || {
             let files = OpenFiles::new(options, config.fetch(), closer);
-            let endpoint = driver.net.asked();
+            let names = driver.net.source_names();
             let stripes = stripes.map(StripeThreads::into_runner);
             let threads = Threads { stripes, disk: Some(Rc::new(DiskThreads::new(disk_waker))) };
-            let state = ExecutorState::new(config, files, endpoint, threads);
+            let state = ExecutorState::new(config, files, names, threads);
             QueuedExecutor::new(Executor::new(state), queue).run(driver);
         };
         thread.spawn(work).map_err(ClientError::Thread)?;

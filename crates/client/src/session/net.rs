@@ -1,13 +1,14 @@
 //! The one connection to a forwarder or server: frames out and in. Who is connected to, and when
 //! another one is, decides the [`machine`](crate::engine::machine).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use byname_face::frame_len;
 use byname_io::{Connection, Endpoint, Interest as Watch, IoError, Poller, Token, Waker};
 
 use crate::engine::machine::{Channel, Outlet};
+use crate::engine::source_names::SourceNames;
 use crate::error::ClientError;
 
 const TOKEN: Token = Token(0);
@@ -30,8 +31,8 @@ pub(crate) struct Net {
     /// Endpoints that may be asked, by number.
     endpoints: Vec<Endpoint>,
     label: String,
-    /// The same for who looks on while this is in use.
-    asked: Arc<Mutex<String>>,
+    /// For who looks on while this is in use.
+    source_names: Arc<SourceNames>,
     poller: Poller,
     events: Vec<byname_io::Event>,
     is_write_watched: bool,
@@ -47,8 +48,9 @@ impl Net {
             Some(endpoint) => endpoint.to_string(),
             None => connection.remote_uri().to_owned(),
         };
+        let names = endpoints.iter().map(Endpoint::to_string).collect();
         Ok(Net {
-            asked: Arc::new(Mutex::new(label.clone())),
+            source_names: Arc::new(SourceNames::new(names, &label)),
             label,
             connection: Some(connection),
             endpoints,
@@ -66,9 +68,9 @@ impl Net {
         let label = endpoint.to_string();
         if label != self.label {
             tracing::info!(from = %self.label, to = %label, "another source is asked");
-            self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&label);
             self.label = label;
         }
+        self.source_names.set_current(source);
         self.is_write_watched = false;
         let channel = channel(&connection);
         self.connection = Some(connection);
@@ -85,9 +87,9 @@ impl Net {
         &self.label
     }
 
-    /// The endpoint at any moment, for whoever looks on.
-    pub(crate) fn asked(&self) -> Arc<Mutex<String>> {
-        Arc::clone(&self.asked)
+    /// The endpoints by number, and the one in use at any moment, for whoever looks on.
+    pub(crate) fn source_names(&self) -> Arc<SourceNames> {
+        Arc::clone(&self.source_names)
     }
 
     /// Who may be asked.

@@ -12,7 +12,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use byname_packet::{MAX_PACKET_BYTES, Name};
 use byname_retry::Jitter;
@@ -31,6 +31,7 @@ use crate::engine::machine::{Machine, Outlet};
 use crate::engine::random::Random;
 use crate::engine::run::Run;
 use crate::engine::shared::Shared;
+use crate::engine::source_names::SourceNames;
 use crate::engine::sources::Sources;
 use crate::error::ClientError;
 use crate::session::command::{Call, ClosedFiles, Command, FileCloser};
@@ -191,9 +192,9 @@ impl Transfer {
         let stop = config.stop.clone();
         let closer = FileCloser::Caller(ClosedFiles::default());
         let files = OpenFiles::new(SessionOptions::CALLERS_THREAD, config.fetch(), closer);
-        let endpoint = Arc::new(Mutex::new("every source".to_owned()));
+        let names = Arc::new(SourceNames::new(Vec::new(), "every source"));
         let mut executor =
-            Executor::new(ExecutorState::new(config, files, endpoint, Threads::default()));
+            Executor::new(ExecutorState::new(config, files, names, Threads::default()));
         executor.push(command);
         let mut transfer = Transfer {
             machine: Machine::new(shared, sources, peers.channel, random),

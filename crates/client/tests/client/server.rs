@@ -37,6 +37,16 @@ impl Server {
         publisher: Arc<Mutex<Publisher>>,
         replies_max: Option<usize>,
     ) -> JoinHandle<()> {
+        Server::listen_meddling(endpoint, publisher, replies_max, Box::new(|_, reply| reply))
+    }
+
+    /// The same, whose replies are changed.
+    pub(crate) fn listen_meddling(
+        endpoint: &Endpoint,
+        publisher: Arc<Mutex<Publisher>>,
+        replies_max: Option<usize>,
+        mut meddler: Meddler,
+    ) -> JoinHandle<()> {
         let listener = Listener::bind(endpoint).expect("nobody is there");
         std::thread::spawn(move || {
             let mut far = loop {
@@ -45,7 +55,6 @@ impl Server {
                 }
                 std::thread::sleep(Duration::from_millis(5));
             };
-            let mut meddler: Meddler = Box::new(|_, reply| reply);
             serve(&mut far, &publisher, &mut meddler, replies_max);
         })
     }

@@ -1,4 +1,7 @@
-//! Answers that are not what was signed: asked for again, reported to the owner, then an error.
+//! Answers that are not what was signed: asked for again, reported to the owner, then an error. And
+//! answers that do not come.
+
+use byname_security::trust::TrustError;
 
 use super::{Body, Reader};
 use crate::error::{ProtocolProblem, ReadError};
@@ -18,6 +21,8 @@ pub struct Refused {
     pub index: u64,
     /// The packet was no segment of the object at all.
     pub is_segment: bool,
+    /// Number of the source that sent it: [`Flow::source`](crate::flow::Flow::source) of then.
+    pub source: usize,
 }
 
 impl Reader {
@@ -31,17 +36,23 @@ impl Reader {
         self.refused_count
     }
 
+    /// The same of those that one source sent.
+    pub fn refused_by(&self, source: usize) -> u64 {
+        self.refused_by.get(&source).copied().unwrap_or(0)
+    }
+
     pub(super) fn settle_faults(&mut self, now_ns: u64) {
         let Body::Tree(verifier) = &mut self.body else { return };
         let mut failure = None;
-        while let Some(fault) = verifier.poll_fault() {
+        while let Some((fault, source)) = verifier.poll_fault() {
             let (part, segments) = match fault {
                 Fault::Local { unit } => (Part::Content, verifier.segments_of(Part::Content, unit)),
                 Fault::Segment { part, segment } => (part, Some(segment..=segment)),
                 Fault::Block { part, block } => (part, verifier.segments_of(part, block)),
             };
-            if let Some(refused) = refused(fault) {
+            if let Some(refused) = refused(fault, source) {
                 self.refused_count += 1;
+                *self.refused_by.entry(source).or_insert(0) += 1;
                 if self.refused.len() < REFUSED_MAX {
                     self.refused.push_back(refused);
                 }
@@ -62,6 +73,28 @@ impl Reader {
         }
     }
 
+    /// Ends if a certificate or a segment cannot be had.
+    pub(super) fn check_fetches(&mut self) {
+        if let Some(certificate) = self.authenticator.failed_certificate() {
+            let name = self.plan.name.clone();
+            return self.fail(TrustError::NoCertificate { name, certificate }.into());
+        }
+        let failure = self.parts.iter().find_map(|part| part.fetch.failure());
+        let Some(failure) = failure else { return };
+        let name = self.plan.name.clone();
+        self.fail(match failure {
+            FetchFailure::Silence { .. } => ReadError::TimeOut { name },
+            FetchFailure::NoRoute => ReadError::NoRoute { name },
+            FetchFailure::Gone { .. } => ReadError::VersionGone { name },
+            FetchFailure::EndMoved => {
+                ReadError::Protocol { name, problem: ProtocolProblem::EndMoved }
+            }
+            FetchFailure::Refused { segment } => {
+                ReadError::Protocol { name, problem: ProtocolProblem::SegmentLength { segment } }
+            }
+        });
+    }
+
     fn fault_error(&self, fault: Fault) -> ReadError {
         let name = self.plan.name.clone();
         match fault {
@@ -78,12 +111,14 @@ impl Reader {
     }
 }
 
-fn refused(fault: Fault) -> Option<Refused> {
+fn refused(fault: Fault, source: usize) -> Option<Refused> {
     match fault {
         Fault::Local { .. } => None,
-        Fault::Block { part, block } => Some(Refused { part, index: block, is_segment: false }),
+        Fault::Block { part, block } => {
+            Some(Refused { part, index: block, is_segment: false, source })
+        }
         Fault::Segment { part, segment } => {
-            Some(Refused { part, index: segment, is_segment: true })
+            Some(Refused { part, index: segment, is_segment: true, source })
         }
     }
 }

@@ -32,6 +32,13 @@ const ROOT_PATIENCE_NS: u64 = 500_000_000;
 /// Such nodes kept until the root is known; the others are asked for again then.
 const ASIDE_MAX: usize = 64;
 
+/// A segment of level 1 and the number of the source that sent it.
+#[derive(Debug)]
+struct Aside {
+    sender: usize,
+    bytes: Box<[u8]>,
+}
+
 /// State of a reader without a root.
 #[derive(Debug)]
 pub(super) struct Pending {
@@ -39,7 +46,7 @@ pub(super) struct Pending {
     /// Asks for the description with the root.
     pub(super) discovery: Option<Box<Discovery>>,
     /// Segments of level 1 that came without a signature that counts, as far as they are kept.
-    aside: BTreeMap<u64, Option<Box<[u8]>>>,
+    aside: BTreeMap<u64, Option<Aside>>,
     /// The fault of the last of them.
     doubt: Option<TrustError>,
     settled: Option<Box<Discovered>>,
@@ -89,6 +96,7 @@ impl Reader {
         match self.authenticator.check(data, context) {
             Verdict::Trusted(_) if !is_unsigned => {
                 if let Body::Tree(verifier) = &mut self.body {
+                    verifier.set_sender(context.flow.source());
                     verifier.handle_segment(Part::Tree(1), segment, data.content, out);
                 }
                 return;
@@ -102,7 +110,9 @@ impl Reader {
         }
         // Either the root is there by now, or somebody on the path made it up.
         let is_kept = self.pending.aside.values().flatten().count() < ASIDE_MAX;
-        self.pending.aside.insert(segment, is_kept.then(|| data.content.into()));
+        let sender = context.flow.source();
+        let kept = is_kept.then(|| Aside { sender, bytes: data.content.into() });
+        self.pending.aside.insert(segment, kept);
         self.discover_root(context);
     }
 
@@ -148,7 +158,8 @@ impl Reader {
         verifier.set_root(root);
         let aside = std::mem::take(&mut self.pending.aside);
         for (segment, bytes) in &aside {
-            if let Some(bytes) = bytes {
+            if let Some(Aside { sender, bytes }) = bytes {
+                verifier.set_sender(*sender);
                 verifier.handle_segment(Part::Tree(1), *segment, bytes, out);
             }
         }

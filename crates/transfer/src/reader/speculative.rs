@@ -28,20 +28,23 @@ impl Reader {
 
     /// The plan is that of a description that counts: goes on with what has come.
     pub fn trust(&mut self, context: &mut Context<'_>, out: &mut Output<'_>) {
-        for packet in self.held.take().unwrap_or_default() {
+        let source = context.flow.source();
+        for (sender, packet) in self.held.take().unwrap_or_default() {
             if let Ok(data) = Data::decode(&packet)
                 && let Some(found) = self.find(data.name)
             {
+                context.flow.set_source(sender);
                 self.take(found, &data, context, out);
             }
         }
+        context.flow.set_source(source);
         self.check_fetches();
     }
 
     /// True if the packet is kept for later.
-    pub(super) fn hold(&mut self, data: &Data<'_>) -> bool {
+    pub(super) fn hold(&mut self, data: &Data<'_>, source: usize) -> bool {
         let Some(held) = &mut self.held else { return false };
-        held.push(data.wire().into());
+        held.push((source, data.wire().into()));
         true
     }
 

@@ -21,6 +21,8 @@ const SPAN: u64 = SPAN_UNITS as u64;
 #[derive(Debug)]
 pub(super) struct Span {
     pub(super) first: u64,
+    /// The source that sent it.
+    pub(super) sender: usize,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -30,8 +32,8 @@ impl Span {
         self.first + self.bytes.len().div_ceil(UNIT_BYTES) as u64
     }
 
-    fn is_continued_by(&self, unit: u64) -> bool {
-        self.end() == unit && !unit.is_multiple_of(SPAN)
+    fn is_continued_by(&self, unit: u64, sender: usize) -> bool {
+        self.end() == unit && !unit.is_multiple_of(SPAN) && self.sender == sender
     }
 }
 
@@ -50,12 +52,18 @@ impl SpanBuffer {
 
     /// Copies a unit to its neighbours. Returns what must be checked now: a span that is full, or
     /// one too many. `is_last` if no unit of the file follows.
-    pub(super) fn add(&mut self, unit: u64, bytes: &[u8], is_last: bool) -> Option<Span> {
+    pub(super) fn add(
+        &mut self,
+        unit: u64,
+        sender: usize,
+        bytes: &[u8],
+        is_last: bool,
+    ) -> Option<Span> {
         let is_end = is_last || (unit + 1).is_multiple_of(SPAN);
-        let found = self.spans.iter().position(|span| span.is_continued_by(unit));
+        let found = self.spans.iter().position(|span| span.is_continued_by(unit, sender));
         let place = found.unwrap_or_else(|| {
             let room = self.spare.pop().unwrap_or_default();
-            self.spans.push(Span { first: unit, bytes: room });
+            self.spans.push(Span { first: unit, sender, bytes: room });
             self.spans.len() - 1
         });
         self.spans[place].bytes.extend_from_slice(bytes);
@@ -95,16 +103,25 @@ mod tests {
     fn neighbours_become_one_span_that_ends_where_a_run_can_end() {
         let mut buffer = SpanBuffer::default();
         for index in 10..15 {
-            assert!(buffer.add(index, &unit(index as u8), false).is_none());
+            assert!(buffer.add(index, 0, &unit(index as u8), false).is_none());
         }
-        let span = buffer.add(15, &unit(15), false).expect("a multiple of the span");
+        let span = buffer.add(15, 0, &unit(15), false).expect("a multiple of the span");
         assert_eq!((span.first, span.bytes.len()), (10, 6 * UNIT_BYTES));
         assert_eq!(span.bytes[5 * UNIT_BYTES], 15);
         buffer.recycle(span);
-        assert!(buffer.add(16, &unit(16), false).is_none());
-        let span = buffer.add(17, &[1; 100], true).expect("the end of the file");
+        assert!(buffer.add(16, 0, &unit(16), false).is_none());
+        let span = buffer.add(17, 0, &[1; 100], true).expect("the end of the file");
         assert_eq!((span.first, span.bytes.len()), (16, UNIT_BYTES + 100));
         assert!(buffer.is_empty());
+    }
+
+    #[test]
+    fn what_two_sources_sent_is_not_put_together() {
+        let mut buffer = SpanBuffer::default();
+        assert!(buffer.add(10, 0, &unit(0), false).is_none());
+        assert!(buffer.add(11, 1, &unit(1), false).is_none());
+        let spans = [buffer.take_first(), buffer.take_first()].map(Option::unwrap);
+        assert_eq!(spans.map(|span| (span.first, span.sender)), [(10, 0), (11, 1)]);
     }
 
     #[test]
@@ -112,10 +129,10 @@ mod tests {
         let mut buffer = SpanBuffer::default();
         for round in 0..3 {
             for lane in 0..SPANS_MAX as u64 {
-                assert!(buffer.add(lane * 100 + round, &unit(0), false).is_none());
+                assert!(buffer.add(lane * 100 + round, 0, &unit(0), false).is_none());
             }
         }
-        let oldest = buffer.add(1000, &unit(0), false).expect("one too many");
+        let oldest = buffer.add(1000, 0, &unit(0), false).expect("one too many");
         assert_eq!((oldest.first, oldest.bytes.len()), (0, 3 * UNIT_BYTES));
         assert_eq!(buffer.take_first().map(|span| span.first), Some(100));
     }

@@ -36,7 +36,7 @@ impl Verifier {
     pub(super) fn buffer_unit(&mut self, unit: u64, bytes: &[u8], out: &mut Output<'_>) {
         let is_last = unit + 1 == self.tree.shape().unit_count();
         let Some(buffer) = &mut self.span_buffer else { return };
-        if let Some(span) = buffer.add(unit, bytes, is_last) {
+        if let Some(span) = buffer.add(unit, self.sender, bytes, is_last) {
             self.check_span(span, out);
         }
     }
@@ -52,7 +52,7 @@ impl Verifier {
         } else {
             // Something is wrong or missing, so each unit is checked alone.
             for (unit, bytes) in units.zip(span.bytes.chunks(UNIT_BYTES)) {
-                self.take_unit(unit, bytes, Origin::Network, out);
+                self.take_unit(unit, bytes, Origin::Network(span.sender), out);
             }
         }
         if let Some(buffer) = &mut self.span_buffer {

@@ -37,6 +37,10 @@ impl Source {
     }
 }
 
+fn fault(verifier: &mut Verifier) -> Option<Fault> {
+    verifier.poll_fault().map(|(fault, _)| fault)
+}
+
 /// Gives all segments in an order decided by `seed`; `mangle` may change them. Returns what was
 /// handed out, whether all of it was verified, and the faults.
 fn transfer(
@@ -94,7 +98,7 @@ fn transfer(
     {
         verifier.settle(&mut out);
     }
-    let faults = std::iter::from_fn(|| verifier.poll_fault()).collect();
+    let faults = std::iter::from_fn(|| fault(&mut verifier)).collect();
     (received, verifier.verified().count(), faults)
 }
 
@@ -256,8 +260,8 @@ fn a_bad_unit_can_be_repaired_by_its_segments() {
         bytes[0] ^= u8::from(segment == 5);
         verifier.handle_segment(Part::Content, segment, &bytes, &mut out);
     }
-    let Some(Fault::Block { part, block }) = verifier.poll_fault() else { panic!("no fault") };
-    assert_eq!((part, block, verifier.poll_fault()), (Part::Content, 1, None));
+    let Some(Fault::Block { part, block }) = fault(&mut verifier) else { panic!("no fault") };
+    assert_eq!((part, block, fault(&mut verifier)), (Part::Content, 1, None));
     for segment in verifier.segments_of(part, block).expect("exists") {
         let bytes = source.segment(part, segment);
         verifier.handle_segment(part, segment, &bytes, &mut out);
@@ -291,7 +295,7 @@ fn units_the_owner_has_are_checked_and_not_handed_out() {
     verifier.handle_local(3, unit(3));
     verifier.handle_local(2, &[]);
     assert_eq!(verifier.verified().iter().collect::<Vec<_>>(), [0, 3]);
-    let faults: Vec<Fault> = std::iter::from_fn(|| verifier.poll_fault()).collect();
+    let faults: Vec<Fault> = std::iter::from_fn(|| fault(&mut verifier)).collect();
     assert_eq!(faults, [Fault::Local { unit: 1 }, Fault::Local { unit: 2 }]);
 }
 
@@ -317,7 +321,7 @@ fn neighbours_are_handed_out_together_and_a_bad_one_alone_is_held_back() {
         .chain([(32, 8 * UNIT_BYTES + 77)])
         .collect();
     assert_eq!(pieces, expected);
-    assert_eq!(verifier.poll_fault(), Some(Fault::Block { part: Part::Content, block: 20 }));
+    assert_eq!(fault(&mut verifier), Some(Fault::Block { part: Part::Content, block: 20 }));
     let mut again = Vec::new();
     let bytes = source.segment(Part::Content, 20);
     verifier.handle_segment(Part::Content, 20, &bytes, &mut |_, _| {});
@@ -373,7 +377,7 @@ fn candidates_are_handed_out_when_their_node_proves_them() {
     verifier.handle_segment(Part::Tree(1), 0, &source.segment(Part::Tree(1), 0), &mut out);
     verifier.handle_candidate(3, unit(3), &mut out);
     assert_eq!((offsets, verifier.local_count()), (vec![0, 3], 2));
-    assert_eq!(verifier.poll_fault(), Some(Fault::Local { unit: 1 }));
+    assert_eq!(fault(&mut verifier), Some(Fault::Local { unit: 1 }));
 }
 
 #[test]
@@ -411,4 +415,35 @@ fn nodes_that_the_owner_kept_are_checked_and_not_asked_for() {
     // One that is asked for already comes from elsewhere.
     second.want_unit(0);
     assert_eq!(second.missing_nodes(0), []);
+}
+
+/// What waits for a node is checked when that comes, perhaps from another source.
+#[test]
+fn what_is_bad_is_held_against_who_sent_it_and_not_against_who_sends_now() {
+    let source = Source::new(3_000_000, 8192);
+    for is_buffered in [false, true] {
+        let mut verifier = source.verifier();
+        if is_buffered {
+            verifier.buffer_spans();
+        }
+        let mut out = |_: u64, _: &[u8]| {};
+        let mut bad = source.segment(Part::Content, 3);
+        bad[5] ^= 1;
+        verifier.prepare(3);
+        verifier.set_sender(7);
+        verifier.handle_segment(Part::Content, 3, &bad, &mut out);
+        verifier.set_sender(8);
+        verifier.handle_segment(Part::Content, 4, &source.segment(Part::Content, 4), &mut out);
+        verifier.settle(&mut out);
+        while let Some(node) = verifier.poll_need() {
+            let part = Part::Tree(node.level);
+            for segment in verifier.segments_of(part, node.index).expect("the level exists") {
+                verifier.handle_segment(part, segment, &source.segment(part, segment), &mut out);
+            }
+        }
+        let fault = Fault::Block { part: Part::Content, block: 3 };
+        assert_eq!(verifier.poll_fault(), Some((fault, 7)));
+        assert_eq!(verifier.poll_fault(), None);
+        assert!(verifier.verified().contains(4));
+    }
 }

@@ -230,8 +230,8 @@ impl Job for Piece {
         self.left.is_some() || self.reader.is_finished() || !self.is_wanted()
     }
 
-    fn refused_count(&mut self) -> u64 {
-        self.reader.refused_count()
+    fn refused_by(&mut self, source: usize) -> u64 {
+        self.reader.refused_by(source)
     }
 
     fn abandon(&mut self, flow: &mut Flow) {
