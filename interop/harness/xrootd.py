@@ -9,6 +9,7 @@ import functools
 import os
 import pathlib
 import pwd
+import re
 import shutil
 import subprocess
 import tempfile
@@ -126,10 +127,13 @@ class Server:
         return self.node.start(f"{self.label}-{program}", argv, home)
 
     def wait(self):
-        """Waits until it serves."""
-        self.daemon.wait_for_log("initialization completed", START_TIMEOUT_S)
-        if self.cmsd is not None:
-            self.cmsd.wait_for_log("initialization completed", START_TIMEOUT_S)
+        """Waits until it serves. Its parts say that they are initialized before it does."""
+        for daemon, program in ((self.daemon, "xrootd"), (self.cmsd, "cmsd")):
+            if daemon is None:
+                continue
+            said = re.compile(rf"------ {program} \S+ initialization completed")
+            wait_until(lambda daemon=daemon, said=said: said.search(daemon.log_text()),
+                       f"{daemon.label} to start", START_TIMEOUT_S, daemon)
 
     def wait_refused(self):
         """Waits until it has ended because of its configuration; what it said."""

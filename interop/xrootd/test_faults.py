@@ -248,7 +248,7 @@ class Accounts(DoorCase):
         first, last = lines[0], lines[-1]
         for line in (first, last):
             self.assertEqual(line["path"], "/many-segments.bin")
-            self.assertEqual(line["name"], "/many-segments.bin")
+            self.assertEqual(line["name"], "/lab/many-segments.bin")
             self.assertEqual(line["from"], "name")
             self.assertEqual(line["client"]["protocol"], "host")
             self.assertEqual(line["size"], size)

@@ -111,9 +111,8 @@ void File::write_log(int error) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - opened_;
   record_.seconds = took.count();
   record_.error = error;
-  if (local_) {
-    record_.name.clear();
-  }
+  const bool is_named = !local_ && !record_.name.empty();
+  record_.name = is_named ? door_.session.whole_name(record_.name) : "";
   if (named_) {
     const byname_counters counters = named_->counters();
     record_.version = status_.version;

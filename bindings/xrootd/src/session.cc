@@ -7,6 +7,8 @@ namespace {
 
 // A session that could not be opened is tried again after this time.
 constexpr std::chrono::seconds kRetryAfter{1};
+// Room for a name as a URI.
+constexpr size_t kNameTextBytes = 8192;
 // Entries and octets of text of one page of a listing.
 constexpr size_t kPageEntries = 256;
 constexpr size_t kPageTextBytes = 256 * 1024;
@@ -268,6 +270,14 @@ std::string Session::source() const {
     return "";
   }
   return source.endpoint;
+}
+
+std::string Session::whole_name(const std::string& name) const {
+  char text[kNameTextBytes];
+  const byname_session session = handle_if_open();
+  const int64_t needed =
+      session > 0 ? byname_session_name(session, name.c_str(), text, sizeof text, nullptr) : 0;
+  return needed > 0 && needed <= static_cast<int64_t>(sizeof text) ? text : name;
 }
 
 void Session::keep_versions() {

@@ -109,6 +109,8 @@ class Session {
   // What is known without asking anybody; nothing while there is no session.
   std::optional<byname_counters> counters() const;
   std::string source() const;
+  // The whole name that a name below the link stands for, as a URI; as it is without a session.
+  std::string whole_name(const std::string& name) const;
   // Writes the versions seen to disk.
   void keep_versions();
 

@@ -53,6 +53,15 @@ int32_t byname_session_source(byname_session, byname_source* source, byname_erro
   return called(error);
 }
 
+int64_t byname_session_name(byname_session, const char* path, char* buffer, uint64_t size,
+                            byname_error*) {
+  const std::string whole = std::string("/fake") + path;
+  if (whole.size() < size) {
+    std::strcpy(buffer, whole.c_str());
+  }
+  return static_cast<int64_t>(whole.size()) + 1;
+}
+
 int32_t byname_session_keep_versions(byname_session, byname_error* error) {
   return called(error);
 }

@@ -37,12 +37,15 @@ TEST(a_session_is_opened_when_it_is_needed_and_once) {
     CHECK_EQUAL(fake().sessions_opened, 0);
     CHECK(!session.counters());
     CHECK_EQUAL(session.source(), "");
+    CHECK_EQUAL(session.whole_name("/a"), "/a");
     CHECK_EQUAL(error_of(session.stat("/a")), 0);
     CHECK_EQUAL(error_of(session.stat("/b")), 0);
     CHECK_EQUAL(fake().sessions_opened, 1);
     CHECK_EQUAL(fake().link, "/lab");
     CHECK(session.counters().has_value());
     CHECK_EQUAL(session.source(), "fake:");
+    CHECK_EQUAL(session.whole_name("/a"), "/fake/a");
+    CHECK_EQUAL(session.whole_name("/" + std::string(9000, 'x')).size(), 9001u);
   }
   CHECK_EQUAL(fake().sessions_closed, 1);
   CHECK_EQUAL(told.lines.size(), 0u);
