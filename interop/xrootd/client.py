@@ -17,6 +17,7 @@ from XRootD.client.flags import OpenFlags
 
 RANGES_MAX = 1024
 RANGE_BYTES_MAX = 2097136
+CONNECTIONS = 50
 
 
 def fail(status, what):
@@ -113,7 +114,9 @@ def opens(url, path, count):
 
     def one(index):
         file = client.File()
-        status, _ = file.open(f"{url}{path}{index}", OpenFlags.READ)
+        # A server takes one request after the other of each connection, and users have their own.
+        whose = url.replace("root://", f"root://user{index % CONNECTIONS}@")
+        status, _ = file.open(f"{whose}{path}{index}", OpenFlags.READ)
         if status.ok:
             status, data = file.read(offset=0, size=16)
             if status.ok and int(data) != index:
