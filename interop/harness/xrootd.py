@@ -37,9 +37,8 @@ CLIENT_ENV = {
 
 def built_plugin():
     """The plug-in that belongs to the binary under test, or None."""
-    chosen = os.environ.get("BYNAME_XROOTD")
-    profile = "debug" if "/debug/" in (nodes.byname_binary() or "") else "release"
-    path = pathlib.Path(chosen or peers.REPO / f"target/{profile}/xrootd/libXrdByname-5.so")
+    beside = pathlib.Path(nodes.byname_binary() or "").parent / "xrootd/libXrdByname-5.so"
+    path = pathlib.Path(os.environ.get("BYNAME_XROOTD", beside))
     return path if path.exists() else None
 
 
