@@ -54,10 +54,14 @@ class Rig:
         argv, env = self.middle_argv()
         self.middle = self.lab.start(self.label, [*self.pin("middle"), *argv], env)
         wait_until(self._accepts, f"{self.label} to listen", START_TIMEOUT_S, self.middle)
-        argv = [*self.pin("end"), nodes.byname_binary(), "bench", "traffic", "produce", "--json",
-                "--prefix", PREFIX, "--size", self.cell.payload, *self.producer_flags()]
+        argv = [*self.pin("end"), *self.producer_argv()]
         self.producer = self.lab.start(f"{self.label}-producer", argv)
         self.producer.wait_for_log('"ready"', REGISTER_TIMEOUT_S)
+
+    def producer_argv(self):
+        """The command of the producer."""
+        return [nodes.byname_binary(), "bench", "traffic", "produce", "--json",
+                "--prefix", PREFIX, "--size", self.cell.payload, *self.producer_flags()]
 
     def pin(self, role):
         """What goes before a command of this cell."""
@@ -87,16 +91,21 @@ class Rig:
             flags += ["--spread", self.cell.routes]
         return flags
 
-    def consume(self, seconds, count=None, size=None):
-        """One run of the consumer; every answer is compared with what it must be."""
+    def consumer_argv(self, seconds, count=None, size=None):
+        """The command of a run of the consumer."""
         cell = self.cell
-        argv = [*self.pin("end"), nodes.byname_binary(), "bench", "traffic", "consume", "--json",
+        argv = [nodes.byname_binary(), "bench", "traffic", "consume", "--json",
                 "--mix", PREFIX, "--size", size or cell.payload, "--window", cell.window,
                 "--duration", seconds, "--lifetime", 250, *self.consumer_flags()]
         if cell.store == "hit":
             argv += ["--range", HIT_RANGE]
         if count is not None:
             argv += ["--count", count]
+        return argv
+
+    def consume(self, seconds, count=None, size=None):
+        """One run of the consumer; every answer is compared with what it must be."""
+        argv = [*self.pin("end"), *self.consumer_argv(seconds, count, size)]
         pids = {"middle": self.middle.process.pid, "producer": self.producer.process.pid}
         before = {label: measure.process_cpu_ns(pid) for label, pid in pids.items()}
         waits = measure.process_waits(pids["middle"])
@@ -142,6 +151,11 @@ class Byname(Rig):
     title = "byname"
     shards = 1
 
+    @staticmethod
+    def binary():
+        """The program of the forwarder."""
+        return nodes.byname_binary()
+
     @classmethod
     def missing(cls, cell):
         if nodes.byname_binary() is None:
@@ -154,10 +168,10 @@ class Byname(Rig):
         return None
 
     def version(self):
-        return self.lab.run([nodes.byname_binary(), "--version"]).stdout.decode().splitlines()[0]
+        return self.lab.run([self.binary(), "--version"]).stdout.decode().splitlines()[0]
 
     def middle_argv(self):
-        argv = [nodes.byname_binary(), "forward", "--allow-register-loopback",
+        argv = [self.binary(), "forward", "--allow-register-loopback",
                 "--listen", f"unix://{self.socket_path}"]
         if self.cell.link != "unix":
             argv += ["--listen", self.uri()]

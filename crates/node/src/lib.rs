@@ -13,6 +13,7 @@ mod shards;
 
 mod connector;
 mod control;
+mod gather;
 mod lasting;
 mod links;
 mod marking;

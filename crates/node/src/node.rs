@@ -35,6 +35,7 @@ use crate::config::NodeConfig;
 use crate::connector::Connector;
 use crate::control::{Control, ControlOrder};
 use crate::error::NodeError;
+use crate::gather::Gather;
 use crate::lasting::Lasting;
 use crate::links::{Dirty, Links};
 use crate::pending_face::PendingFace;
@@ -110,6 +111,9 @@ pub struct Node {
     orders: Receiver<ControlOrder>,
     /// Times the poller has returned.
     wakeup_count: u64,
+    gather: Gather,
+    /// Packets that the events at hand have brought.
+    turn_packets: usize,
 }
 
 impl Node {
@@ -151,6 +155,8 @@ impl Node {
             control,
             orders,
             wakeup_count: 0,
+            gather: Gather::default(),
+            turn_packets: 0,
             clock,
             poller,
             // As if it had run with nothing so far.
@@ -210,15 +216,30 @@ impl Node {
         let mut events = Vec::new();
         while !stop.is_set() {
             self.on_time();
-            let timeout = self.timeout();
-            self.poller.wait(&mut events, timeout)?;
+            self.wait(&mut events)?;
             self.wakeup_count += 1;
             if let Err(error) = self.on_events(&events) {
                 warn!(%error, "a socket could not be watched");
             }
+            let packets = std::mem::take(&mut self.turn_packets);
+            self.gather.handle_turn(self.links.now_ns, packets, || self.clock.thread_cpu_ns());
         }
         info!("stopped");
         Ok(())
+    }
+
+    /// Waits for events, under load after a pause in which several may gather.
+    fn wait(&mut self, events: &mut Vec<Event>) -> Result<(), IoError> {
+        if let Some(pause) = self.gather.pause() {
+            std::thread::sleep(pause);
+            self.poller.wait(events, Some(Duration::ZERO))?;
+            if !events.is_empty() {
+                return Ok(());
+            }
+            self.gather.handle_turn(self.clock.now_ns(), 0, || self.clock.thread_cpu_ns());
+        }
+        let timeout = self.timeout();
+        self.poller.wait(events, timeout)
     }
 
     fn on_events(&mut self, events: &[Event]) -> Result<(), IoError> {

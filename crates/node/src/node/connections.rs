@@ -131,6 +131,7 @@ impl Node {
             now_ns,
         };
         let result = connection.recv_into(frame_len, &mut delivery);
+        self.turn_packets += result.as_ref().map_or(0, |status| status.frames);
         let end = match result {
             Ok(status) if status.closed && status.partial_bytes > 0 => {
                 Some(format!("closed in the middle of a packet ({} octets)", status.partial_bytes))

@@ -43,8 +43,9 @@ impl Node {
         if let Some(socket) = &mut self.links.shared.sockets[index].socket {
             socket.return_receiver(receiver);
         }
-        if let Err(error) = result {
-            warn!(%error, "receiving datagrams failed");
+        match result {
+            Ok(status) => self.turn_packets += status.frames,
+            Err(error) => warn!(%error, "receiving datagrams failed"),
         }
     }
 
