@@ -3,11 +3,11 @@
 //!
 //! usage: foreign consume URI PREFIX [bytes=8000] [window=16] [seconds=1] [work=0]
 //!        foreign produce URI PREFIX [bytes=8000] [work=0]
-//! `produce` registers PREFIX, prints that it is ready, and answers until the connection ends; `consume`
-//! keeps a window of Interests waiting, compares every answer, and prints one JSON object. `work`
-//! is how many microseconds of processor time each packet costs beside sending and receiving it:
-//! ndn-cxx decodes, hashes and schedules timers for each. The loops themselves are those of Asio: a
-//! socket is read until it is empty, and only then waited for.
+//! `produce` registers PREFIX, prints that it is ready, and answers until the connection ends;
+//! `consume` keeps a window of Interests waiting, compares every answer, and prints one JSON
+//! object. `work` is how many microseconds of processor time each packet costs beside sending and
+//! receiving it: ndn-cxx decodes, hashes and schedules timers for each. The loops themselves are
+//! those of Asio: a socket is read until it is empty, and only then waited for.
 
 mod socket;
 
