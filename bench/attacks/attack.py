@@ -30,12 +30,12 @@ MIB = 1 << 20
 class Victim:
     """`byname up` or `byname serve` with one published directory, and readers of it."""
 
-    def __init__(self, kind, lab, listens=("tcp",), host="127.0.0.1", limit=None, flags=()):
+    def __init__(self, kind, lab, listens=("tcp",), host="127.0.0.1", limit=None, flags=(), env=()):
         self.kind, self.lab, self.port = kind, lab, free_port()
         self.dir = lab.path("published/.keep").parent
         self.write(FILE, os.urandom(FILE_BYTES))
         self.host = host
-        self.env = {"BYNAME_HOME": str(lab.path("publisher/home"))}
+        self.env = {"BYNAME_HOME": str(lab.path("publisher/home")), **dict(env)}
         self.socket = f"unix://{lab.path('victim.sock')}"
         argv = [nodes.byname_binary(), kind, self.dir, "--name", NAME, "--listen", self.socket]
         for scheme in listens:

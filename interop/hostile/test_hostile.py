@@ -27,7 +27,7 @@ METRICS = "127.0.0.1:9100"
 UNSATISFIED = "byname_forwarder_unsatisfied_interests_total"
 NO_ROOM = 'byname_forwarder_drops_total{reason="pit_full"}'
 UNVALIDATED = 'byname_udp_dropped_total{reason="unvalidated"}'
-# docs/semantics.md, "Bounds": octets a second.
+# What SECURITY.md advises: octets a second.
 UNVALIDATED_RATE = 1 << 20
 FORGED, FORGED_SEGMENTS = 4000, 64
 # Together more than the table takes.
@@ -57,8 +57,10 @@ class UnderAttack(Case):
         # The neighbour that keeps silent: a socket that nobody reads.
         self.net["z"].start("silence", [sys.executable, "-c", SILENCE])
         routes = [(SILENT, f"udp://{self.net.address('z', 'f')}:{PORT}")]
+        config = self.net["f"].path("forward.toml")
+        config.write_text(f"[forwarder]\nudp_unvalidated_kib_s = {UNVALIDATED_RATE >> 10}\n")
         self.hub = nodes.BynameForwarder(self.net["f"], host="*", port=PORT, routes=routes,
-                                         flags=["--metrics", METRICS])
+                                         flags=["--metrics", METRICS, "--config", config])
         nodes.byname_serve(self.net["f"], self.hub, samples.directory(), NAME)
 
     def attack(self, attacker, kind, scheme, prefix):

@@ -52,7 +52,7 @@ pub struct UnvalidatedRates {
 
 impl Default for UnvalidatedRates {
     fn default() -> Self {
-        Self { machine_bytes_s: 1 << 20, all_bytes_s: 16 << 20 }
+        Self { machine_bytes_s: 64 << 20, all_bytes_s: 256 << 20 }
     }
 }
 

@@ -113,6 +113,20 @@ pub const OPTIONS: &[Opt] = &[
         "10",
         "silence after which a connection gives way to a new one",
     ),
+    opt(
+        "forwarder.udp_unvalidated_kib_s",
+        "BYNAME_FORWARDER_UDP_UNVALIDATED_KIB_S",
+        Kind::Number,
+        "65536",
+        "KiB/s to a UDP machine that has not shown that it receives",
+    ),
+    opt(
+        "forwarder.udp_unvalidated_all_kib_s",
+        "BYNAME_FORWARDER_UDP_UNVALIDATED_ALL_KIB_S",
+        Kind::Number,
+        "262144",
+        "the same, to all such machines together",
+    ),
     opt("server.hidden", "BYNAME_HIDDEN", Kind::Switch, "false", "publish dot-files"),
     opt("server.private", "BYNAME_PRIVATE", Kind::Switch, "false", "publish owner-only files"),
     opt(
@@ -142,14 +156,14 @@ pub const OPTIONS: &[Opt] = &[
         "server.udp_unvalidated_kib_s",
         "BYNAME_UDP_UNVALIDATED_KIB_S",
         Kind::Number,
-        "1024",
+        "65536",
         "KiB/s to a UDP machine that has not shown that it receives",
     ),
     opt(
         "server.udp_unvalidated_all_kib_s",
         "BYNAME_UDP_UNVALIDATED_ALL_KIB_S",
         Kind::Number,
-        "16384",
+        "262144",
         "the same, to all such machines together",
     ),
 ];
