@@ -4,7 +4,6 @@ xrootd refuses to run as root and listens on all addresses: it runs as the user 
 package makes, in the network namespace of a node.
 """
 
-import atexit
 import functools
 import os
 import pathlib
@@ -13,6 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from multiprocessing.util import Finalize
 
 from . import nodes, peers
 from .lab import START_TIMEOUT_S, wait_until
@@ -70,7 +70,8 @@ def plugin():
     """The plug-in and the library that it needs, where every user can read them."""
     built = built_plugin()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="byname-plugin-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    # Processes of a pool end without what `atexit` knows.
+    Finalize(None, shutil.rmtree, (folder,), {"ignore_errors": True}, exitpriority=1)
     folder.chmod(0o755)
     shutil.copy(built, folder / built.name)
     shutil.copy(built.parent / "libbyname.so.1", folder)
