@@ -1,4 +1,4 @@
-//! Downloads: files and trees on their way to the local disk.
+//! Downloads: files and trees from the network to the local disk.
 //!
 //! [`download_job`] is what a caller asks for: [`file_job`] fetches one file into a [`part_file`],
 //! with [`reading`] for one version of it and [`identical`] for what is there already, [`striped`]

@@ -1,5 +1,4 @@
-//! The way to the local disk for files on their way, and the one place where a simulated disk gets
-//! between.
+//! The local disk as downloads use it, and the one place where a simulated disk gets between.
 //!
 //! Without a hook (as everywhere outside of tests) every operation is the system call and nothing
 //! else. With one, each is announced first: it may fail undone, or read and write less than asked.
@@ -13,8 +12,8 @@ use std::sync::Arc;
 
 use crate::download::part_file::part_name;
 
-/// Step that is about to happen to a file on its way. The path is always that of the target, which
-/// most of these do not touch.
+/// Step that is about to happen to a file being downloaded. The path is always that of the target,
+/// which most of these do not touch.
 #[derive(Clone, Copy, Debug)]
 pub enum DiskStep<'a> {
     /// The part file is opened or made, or a file without a name.

@@ -75,7 +75,7 @@ impl LocalDir {
         }
     }
 
-    /// Puts a whole small file in place. False if that takes another way: the file system has no
+    /// Puts a whole small file in place. False if that cannot be done so: the file system has no
     /// files without names, or something stands where this one would pass through.
     ///
     /// A file without a name that gets one when it is whole is the cheapest way to make a file

@@ -1,4 +1,4 @@
-//! A file on its way: written at offsets in any order, renamed into place when whole.
+//! A file being downloaded: written at offsets in any order, renamed into place when whole.
 //!
 //! While it grows it is `.NAME.byname-part` in the target's directory, readable by its owner only
 //! and locked, so that two runs cannot write the same one. There is no journal: what an earlier

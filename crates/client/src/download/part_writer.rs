@@ -1,4 +1,4 @@
-//! Part writer: verified bytes on their way to a part file, through its [`DiskQueue`].
+//! Part writer: verified bytes go to a part file through its [`DiskQueue`].
 //!
 //! Where the queue is on another thread, bytes are copied once into a buffer that is handed over
 //! and comes back for reuse. A job asks for no more content while [`PartWriter::has_room`] says no,

@@ -1,4 +1,4 @@
-//! One version of a file on its way to the disk: from the network, from what an earlier run has
+//! Reading of one version of a file to the disk: from the network, from what an earlier run has
 //! left, and from the older version that stands at the target.
 //!
 //! Whatever the source, bytes are written when the tree proves them and not before. A unit of the

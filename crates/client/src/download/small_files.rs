@@ -1,12 +1,12 @@
 //! Fetches many small files of one directory at once.
 //!
-//! A file of one segment whose version and root the manifest tells costs one Interest and one
+//! A file of one segment whose version and root the manifest has costs one Interest and one
 //! Data: no discovery, no tree, no part file. All of a batch are fetched like the segments of one
 //! object, with the entry's place for the segment's number, so that the window bounds what is
 //! in flight and not the number of files.
 //!
 //! Invariants: a file is put in place only if it hashes to the root that the manifest proves; what
-//! cannot be had this way is left over for an ordinary download, which reports why.
+//! cannot be had so is left over for an ordinary download, which reports why.
 
 mod at_disk;
 
@@ -60,7 +60,7 @@ impl SmallFile {
 enum SmallFileState {
     /// Not there yet; so many packets were no good.
     Open { refusals: u8 },
-    /// Verified, and on its way to the disk.
+    /// Verified, and handed to the disk.
     Writing,
     /// Settled: in place, failed, or left over.
     Settled,

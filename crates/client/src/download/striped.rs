@@ -181,7 +181,7 @@ impl StripeReport {
     }
 }
 
-/// A file on its way from several sources.
+/// A file that is fetched from several sources.
 pub(crate) struct Striping {
     work: Arc<Work>,
     /// Locks the part file.

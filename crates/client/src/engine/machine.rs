@@ -254,7 +254,7 @@ impl Machine {
         self.sources.check_silence(now.now_ns);
     }
 
-    /// Tells the jobs what was refused: there is nobody else who may have it.
+    /// Reports to the jobs what was refused: there is nobody else who may have it.
     fn report_refused<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
         for (wire, reason) in std::mem::take(&mut self.refused) {
             let Ok(interest) = Interest::decode(&wire) else { continue };

@@ -115,7 +115,7 @@ impl FileReads {
         }
     }
 
-    /// Moves one granule, or one pass of a file that has none, on its way.
+    /// Requests one granule, or one pass of a file that has none.
     fn begin_something(&mut self, context: &mut Context<'_>) -> Step {
         let step = self.scheduler.next_step();
         match step {

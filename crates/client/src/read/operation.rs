@@ -229,7 +229,7 @@ impl Operation {
         taken
     }
 
-    /// Tells the caller, who may have lost interest.
+    /// Answers the caller, who may have lost interest.
     pub(crate) fn finish(self) {
         let mut filled = vec![0; self.range_count];
         for piece in &self.pieces {

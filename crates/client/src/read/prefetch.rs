@@ -1,7 +1,7 @@
 //! Guesses what an open file is asked for next: sequential, strided and vector reads.
 //!
 //! The idea: a call is a *shape*, a list of ranges relative to where the first of them begins.
-//! Two calls of the same shape tell a stride, a third one at the same distance proves it, and
+//! Two calls of the same shape suggest a stride, a third one at the same distance proves it, and
 //! from then on whole calls of that shape are predicted at that distance. A plain `read` is a
 //! shape of one range, so "sequential" is the stride that equals its length; ranges of changing
 //! lengths that meet end to end count as sequential too. The window, in bytes, grows by what was
@@ -43,7 +43,7 @@ pub(crate) struct Prefetcher {
     stride: Option<Stride>,
     /// Calls after the last one that were predicted already.
     steps_reported: u64,
-    /// Ranges of the prediction being told.
+    /// Ranges of the prediction being handed out.
     reported: usize,
 }
 
@@ -106,7 +106,7 @@ impl Prefetcher {
     }
 
     /// The next range to read ahead, if the window has room beyond `readahead_bytes`, which are in
-    /// flight or there and unread. Nothing at or beyond `size` is told.
+    /// flight or there and unread. Nothing at or beyond `size` is handed out.
     pub(crate) fn poll_range(&mut self, readahead_bytes: u64, size: u64) -> Option<Range<u64>> {
         let stride = self.stride.filter(|it| it.confirmed > 0)?;
         let last = self.last.as_ref()?;

@@ -189,7 +189,7 @@ impl RangeScheduler {
         step
     }
 
-    /// A call wants a granule: it may be here, or on its way.
+    /// A call wants a granule: it may be here, or in flight.
     fn place(&mut self, id: u64, granule: u64, places: Places, granule_bytes: u64) -> Step {
         let waiter = Waiter { operation: id, places };
         if let Some(waiters) = self.awaited.get_mut(&granule) {
@@ -238,7 +238,7 @@ impl RangeScheduler {
         }
     }
 
-    /// Nobody waits for more: look ahead.
+    /// Nobody waits for more: read ahead.
     fn step_readahead(&mut self, granule_bytes: u64) -> Step {
         let Some(size) = self.size else { return Step::Nothing };
         if self.predicted.is_empty() {

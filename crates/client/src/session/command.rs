@@ -132,7 +132,7 @@ pub(crate) enum Command<'a> {
     },
 }
 
-/// A command on its way to another thread, where it is made.
+/// A command sent to another thread, where it is made.
 pub(crate) type SentCommand = Box<dyn FnOnce() -> Command<'static> + Send>;
 
 pub(crate) type CommandQueue = queue::CommandQueue<SentCommand>;

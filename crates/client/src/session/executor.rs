@@ -72,7 +72,7 @@ impl ExecutorState {
     }
 }
 
-/// A tree on its way.
+/// A tree that is being downloaded.
 struct TreeCall<'a> {
     source: TreeSource<'a>,
     /// Jobs of it that the engine has.

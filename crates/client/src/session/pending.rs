@@ -11,7 +11,7 @@ use crate::engine::completion::{Completion, Reply};
 use crate::error::ClientError;
 use crate::session::command::{Call, Command, EngineHandle, SentCommand};
 
-/// An answer that is on its way: a future, or something to [`wait`](Pending::wait) for. The call
+/// An answer that is not here yet: a future, or something to [`wait`](Pending::wait) for. The call
 /// begins when it is first polled or waited for, and is taken back when this is dropped.
 #[must_use = "the call begins when it is awaited"]
 pub struct Pending<T> {

@@ -1,4 +1,4 @@
-//! Command queue: the bounded way from the handles of a session to its engine.
+//! Command queue: from the handles of a session to its engine, bounded.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

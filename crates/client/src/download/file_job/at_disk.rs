@@ -194,7 +194,7 @@ impl FileJob<'_> {
         self.state = FileStage::Reading(reading);
     }
 
-    /// Everything is verified and on its way: lets the file get its attributes and its name.
+    /// Everything is verified and handed to the disk: gives the file its attributes and its name.
     pub(super) fn complete(&mut self, context: &mut Context<'_>) {
         let state = std::mem::replace(&mut self.state, FileStage::Done);
         let FileStage::Reading(reading) = state else { return };
