@@ -107,7 +107,8 @@ impl<'a> Copy<'a> {
         &self,
         mut changed: BTreeMap<String, String>,
     ) -> Result<Result<Built, Vec<CompileError>>> {
-        let (line, other) = copy::version_with(self.root, "-mutants")?;
+        // Each copy has packages of its own: what cargo has built of one would pass for another's.
+        let (line, other) = copy::version_with(self.root, &format!("-mutants-{}", self.package))?;
         let manifest = std::fs::read_to_string(self.root.join("Cargo.toml"))?;
         changed.insert("Cargo.toml".to_owned(), manifest.replace(&line, &other));
         let lib = format!("{}/src/lib.rs", self.folder);
