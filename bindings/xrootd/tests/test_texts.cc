@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -24,10 +26,13 @@ namespace {
 class Scratch {
  public:
   Scratch() {
-    char name[] = "/tmp/byname-unit-XXXXXX";
-    path_ = mkdtemp(name);
+    path_ = std::filesystem::temp_directory_path() / "byname-unit-XXXXXX";
+    if (mkdtemp(path_.data()) == nullptr) {
+      std::perror(path_.c_str());
+      std::abort();
+    }
   }
-  ~Scratch() { std::system(("rm -rf " + path_).c_str()) == 0 ? void() : std::abort(); }
+  ~Scratch() { std::filesystem::remove_all(path_); }
   std::string path(const std::string& name) const { return path_ + "/" + name; }
 
  private:
