@@ -409,6 +409,8 @@ fn a_session_that_is_dropped_leaves_its_file_free() {
             report => break report.expect("it arrives"),
         }
     };
-    assert!(report.reused_bytes > 0, "{report:?}");
+    // Where all had come before the session was dropped, the disk's thread has ended the file.
+    let is_whole = matches!(report.outcome, FileOutcome::Identical);
+    assert!(is_whole || report.reused_bytes > 0, "{report:?}");
     assert!(std::fs::read(&target).expect("it is in place") == sample(SIZE));
 }
