@@ -17,6 +17,7 @@ mod progress;
 mod settings;
 mod target;
 mod typed;
+mod units;
 mod walk;
 
 use crate::exit::Failure;

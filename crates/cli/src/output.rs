@@ -75,6 +75,16 @@ pub(crate) fn component(value: &[u8]) -> String {
     text
 }
 
+/// A path below a directory, escaped, so that it can be put behind a name.
+pub(crate) fn path(path: &std::path::Path) -> String {
+    component(path.as_os_str().as_encoded_bytes()).replace("%2F", "/")
+}
+
+/// `1 file`, `3 files`.
+pub(crate) fn count(number: u64, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Octets in binary units with three significant digits.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];

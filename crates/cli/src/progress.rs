@@ -18,6 +18,7 @@ pub(crate) struct Reporter {
     bar: Option<ProgressBar>,
     total_bytes: u64,
     shows_files: bool,
+    is_quiet: bool,
     /// Pieces that arrived and did not verify.
     pub(crate) refused: u64,
     pub(crate) fetched_bytes: u64,
@@ -34,6 +35,7 @@ impl Reporter {
             bar: (!quiet && output::stderr_is_terminal()).then(ProgressBar::hidden),
             total_bytes: 0,
             shows_files,
+            is_quiet: quiet,
             refused: 0,
             fetched_bytes: 0,
             reused_bytes: 0,
@@ -47,13 +49,17 @@ impl Reporter {
         self.started.elapsed().as_secs_f64()
     }
 
+    /// True if only what went wrong is said.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.is_quiet
+    }
+
     /// The work done, in a line.
     pub(crate) fn summary(&self) -> String {
         let seconds = self.seconds().max(1e-6);
         let mut text = format!(
-            "fetched {} file{}, {} in {seconds:.1} s ({}/s)",
-            self.files,
-            if self.files == 1 { "" } else { "s" },
+            "fetched {}, {} in {seconds:.1} s ({}/s)",
+            output::count(self.files, "file"),
             output::size(self.fetched_bytes),
             output::size((self.fetched_bytes as f64 / seconds) as u64),
         );
@@ -141,8 +147,8 @@ impl Progress for Reporter {
                         self.report(&format!("{shown}: kept, it is different"));
                     }
                 }
-                if self.shows_files {
-                    tracing::info!("{} done", path.display());
+                if self.shows_files && report.outcome == FileOutcome::Fetched {
+                    tracing::info!("{} done", output::one_line(&path.display().to_string()));
                 }
             }
             Event::FileFailed { .. } | Event::DirectoryListed { .. } => {}

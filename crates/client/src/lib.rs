@@ -18,7 +18,7 @@ pub use download::context::DownloadOptions;
 pub use download::copies::Copies;
 pub use download::disk;
 pub use download::progress::{Event, FileOutcome, FileReport, NoProgress, Progress, SourceReport};
-pub use download::tree::Filter;
+pub use download::tree::{Filter, TreeEntry};
 pub use download::tree_report::{FAILURES_MAX, TreeReport};
 pub use engine::path::PathReport;
 pub use error::{ClientError, Limit};

@@ -17,13 +17,13 @@ mod sharing;
 #[path = "contract/slow_disk.rs"]
 mod slow_disk;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use byname_client::{
-    ClientConfig, ClientError, Event, FileKind, FileOutcome, Progress, Stop, TrustLevel,
+    ClientConfig, ClientError, Event, FileKind, FileOutcome, Progress, Stop, TreeEntry, TrustLevel,
 };
 use byname_io::Endpoint;
 use byname_packet::lp::nack_reason;
@@ -179,7 +179,7 @@ fn a_malformed_manifest_is_said_so_with_its_key<F: Facade>() {
         };
         check(facade.list_resolved(&name).expect_err("it has no entries"));
         let directory = tempfile::tempdir().expect("a directory");
-        let watch = (Silent, |_: &Path, _: bool| true);
+        let watch = (Silent, |_: &TreeEntry<'_>| true);
         let target = directory.path().join("d");
         let tree = facade.download_tree(&name, &target, watch, &Stop::default());
         check(tree.expect_err("it has no entries"));
@@ -305,7 +305,7 @@ fn a_tree_arrives_whole_with_its_filter_and_its_failures<F: Facade>() {
     publisher.object_mut(&bad).absence = Some(Absence::NoPermission);
     let (_server, mut facade) = honest::<F>(publisher);
     let heard = Heard::default();
-    let filter = |path: &Path, _: bool| !path.ends_with("not");
+    let filter = |entry: &TreeEntry<'_>| !entry.path.ends_with("not");
     let report = facade.download_tree(&root, &target, (heard.clone(), filter), &Stop::default());
     let report = report.expect("the rest arrives");
     assert_eq!((report.fetched_count, report.failed_count), (2, 1));
@@ -315,7 +315,7 @@ fn a_tree_arrives_whole_with_its_filter_and_its_failures<F: Facade>() {
     assert_eq!((heard.count("done"), heard.count("failed")), (2, 1));
     let stop = Stop::default();
     stop.request();
-    let stopped = facade.download_tree(&root, &target, (Silent, |_: &Path, _: bool| true), &stop);
+    let stopped = facade.download_tree(&root, &target, (Silent, |_: &TreeEntry<'_>| true), &stop);
     assert!(matches!(stopped, Err(ClientError::Interrupted)), "{stopped:?}");
 }
 
@@ -380,7 +380,7 @@ fn a_manifest_older_than_a_file_neither_overwrites_it_nor_spoils_the_tree<F: Fac
     assert!(listing.resolve(&b.expect("two of them")).is_some());
 
     let stop = Stop::default();
-    let all = |_: &Path, _: bool| true;
+    let all = |_: &TreeEntry<'_>| true;
     let report = facade.download_tree(&name, &target, (Silent, all), &stop).expect("it arrives");
     assert_eq!((report.fetched_count, report.failed_count), (2, 0));
     assert_eq!(std::fs::read(target.join("a")).expect("it is in place"), b"two");

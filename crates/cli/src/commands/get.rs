@@ -1,17 +1,20 @@
 //! `byname get`: a file or a tree, verified, to the local disk.
 
+mod extra;
 mod filter;
+mod plan;
 
 use crate::exit::{Code, Failure, Outcome};
 use crate::failure;
 use crate::output;
 use crate::progress::Reporter;
 use crate::target::{Pace, ReadArgs, Session};
-use crate::walk::{self, Wanted};
-use byname_client::{ClientError, DownloadOptions, TreeOptions, TreeReport};
+use crate::units;
+use byname_client::{DownloadOptions, TreeEntry, TreeOptions, TreeReport};
 use byname_profile::Paths;
 use byname_transfer::congestion::Congestion;
-use filter::{Filter, FilterArgs};
+use extra::{Deleted, Extra};
+use filter::{Candidate, Filter, FilterArgs};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -23,12 +26,15 @@ use std::path::{Path, PathBuf};
   byname get /lab/run7/events.root                   to ./events.root
   byname get 'byname:/lab/run7?via=tcp://host&key=SHA256:…' -r -o run7
   byname get -r /lab/run7 -o run7 --include '*.root' --transfers 16
+  byname get -r /lab/run7 -o run7 --delete --dry-run   what would change
+  byname get /lab/a /lab/b DIR                         both into DIR
   byname get /lab/run7/log.txt -o - | less
 
 What an interrupted run has fetched is checked and used by the next.")]
 pub(crate) struct Args {
-    /// Name or link.
-    target: String,
+    /// Names or links; behind them a directory to put each into, under its last component.
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
     /// Exact target: the file, or with -r the directory for the contents; `-` is stdout.
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
@@ -47,17 +53,17 @@ pub(crate) struct Args {
     /// Do not keep the publisher's signed packets with the copy (`serve --mirror` needs them).
     #[arg(long)]
     no_keep: bool,
-    /// Only say what would be fetched.
+    /// Only list what would change: new, changed and, with --delete, deleted entries.
     #[arg(long)]
     dry_run: bool,
-    /// Remove local files that are not published (with -r).
+    /// Remove local files that are not published, and say which (with -r).
     #[arg(long, requires = "recursive")]
     delete: bool,
-    /// Octets per second at most; K, M and G mean KiB, MiB and GiB.
-    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    /// Bytes per second at most: 500K, 20M.
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
     bwlimit: Option<u64>,
     /// Give up when less than this comes in a second, averaged over a minute.
-    #[arg(long, value_name = "BYTES", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
     min_rate: Option<u64>,
     /// Congestion control, which decides how many requests are in flight: bdp, cubic, aimd,
     /// scavenger or fixed=N.
@@ -76,67 +82,119 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
-    let to_stdout = args.output.as_deref() == Some(Path::new("-"));
-    if to_stdout && args.recursive {
-        return Err(Failure::usage(
-            "a directory cannot go to stdout: -r and -o - exclude each other",
-        ));
-    }
     let filter = Filter::new(&args.filter)?;
-    let pace = Pace {
-        transfers: args.transfers,
-        bytes_per_second: args.bwlimit,
-        min_bytes_per_second: args.min_rate.unwrap_or(0),
-        congestion: args.congestion.unwrap_or_default(),
-        is_bulk: true,
-        keeps_packets: !args.no_keep && !args.dry_run,
-    };
-    let mut session = Session::open(&args.target, &args.read, pace, paths)?;
-    if to_stdout {
-        return super::cat::whole(&mut session);
-    }
-    let target = match &args.output {
-        Some(path) if !args.recursive && path.as_os_str().as_bytes().ends_with(b"/") => {
-            let path = path.display();
-            return Err(Failure::usage(format!(
-                "-o names the file itself, and {path} is a directory"
-            )));
+    let (names, into) = split_names(&args.names)?;
+    let run = Run { args, paths, quiet, filter, into };
+    let [name] = names else { return run.several(names) };
+    run.one(name)
+}
+
+/// Tells the names from the directory that may stand behind them.
+fn split_names(words: &[String]) -> Outcome<(&[String], Option<&Path>)> {
+    let is_local =
+        |word: &String| word.starts_with('.') || !(word.starts_with('/') || word.contains(':'));
+    let (names, into) = match words.split_last() {
+        Some((last, names)) if is_local(last) && !names.is_empty() => {
+            (names, Some(Path::new(last)))
         }
-        Some(path) => path.clone(),
-        None => default_target(&session)?,
+        _ => (words, None),
     };
-    if args.dry_run {
-        return dry_run(args, &mut session, &filter, &target);
-    }
-    if args.recursive {
-        tree(args, &mut session, filter, &target, quiet)
-    } else {
-        file(args, &mut session, &target, quiet)
+    match names.iter().find(|word| is_local(word)) {
+        Some(word) if into.is_some() => {
+            Err(Failure::usage(format!("{word}: names begin with /; only the last is a directory")))
+        }
+        _ => Ok((names, into)),
     }
 }
 
-/// Text that is no size.
-#[derive(Debug)]
-struct NoSize;
-
-impl std::fmt::Display for NoSize {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a size is a whole number of bytes, or one with K, M or G behind it")
-    }
+/// A call of the command.
+struct Run<'a> {
+    args: &'a Args,
+    paths: &'a Paths,
+    quiet: bool,
+    filter: Filter,
+    /// The directory for everything, each under its last component.
+    into: Option<&'a Path>,
 }
 
-impl std::error::Error for NoSize {}
+impl Run<'_> {
+    /// Fetches one after the other; goes on after failures.
+    fn several(&self, names: &[String]) -> Outcome {
+        if self.args.output.is_some() {
+            return Err(Failure::usage(
+                "-o names one target: for several names put the directory behind them",
+            ));
+        }
+        let mut failed = Vec::new();
+        for name in names {
+            match self.one(name) {
+                Ok(()) => {}
+                Err(failure) if failure.code == Code::Interrupted => return Err(failure),
+                Err(failure) => {
+                    let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+                    failed.push(format!("{name}: {}{hint}", failure.message));
+                }
+            }
+        }
+        if failed.is_empty() {
+            return Ok(());
+        }
+        let message = format!("{} of {} names failed:", failed.len(), names.len());
+        Err(Failure::new(Code::SomeFailed, message).hint(failed.join("\n")))
+    }
 
-/// `512`, `10K`, `3M`, `1G`.
-fn parse_size(text: &str) -> Result<u64, NoSize> {
-    let (digits, shift) = match text.as_bytes().last() {
-        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
-        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
-        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
-    };
-    let size = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    size.ok_or(NoSize)
+    fn one(&self, name: &str) -> Outcome {
+        let args = self.args;
+        let to_stdout = args.output.as_deref() == Some(Path::new("-"));
+        if to_stdout && args.recursive {
+            return Err(Failure::usage(
+                "a directory cannot go to stdout: -r and -o - exclude each other",
+            ));
+        }
+        let pace = Pace {
+            transfers: args.transfers,
+            bytes_per_second: args.bwlimit,
+            min_bytes_per_second: args.min_rate.unwrap_or(0),
+            congestion: args.congestion.unwrap_or_default(),
+            is_bulk: true,
+            keeps_packets: !args.no_keep && !args.dry_run,
+        };
+        let mut session = Session::open(name, &args.read, pace, self.paths)?;
+        if to_stdout {
+            return super::cat::whole(&mut session);
+        }
+        let target = self.target(&session)?;
+        let mut filter = self.filter.clone();
+        if args.dry_run {
+            return plan::run(args, &mut session, &mut filter, &target);
+        }
+        if let Some(into) = self.into {
+            std::fs::create_dir_all(into).map_err(|error| Failure::disk(into, error))?;
+        }
+        if args.recursive {
+            tree(args, &mut session, filter, &target, self.quiet)
+        } else {
+            file(args, &mut session, &target, self.quiet)
+        }
+    }
+
+    fn target(&self, session: &Session) -> Outcome<PathBuf> {
+        match (&self.args.output, self.into) {
+            (Some(_), Some(into)) => {
+                let into = into.display();
+                Err(Failure::usage(format!("-o and {into} both say where to: leave one out")))
+            }
+            (Some(path), None) => {
+                if !self.args.recursive && path.as_os_str().as_bytes().ends_with(b"/") {
+                    let path = path.display();
+                    let message = format!("-o names the file itself, and {path} is a directory");
+                    return Err(Failure::usage(message));
+                }
+                Ok(path.clone())
+            }
+            (None, into) => Ok(into.unwrap_or(Path::new("")).join(default_target(session)?)),
+        }
+    }
 }
 
 fn default_target(session: &Session) -> Outcome<PathBuf> {
@@ -148,7 +206,12 @@ fn default_target(session: &Session) -> Outcome<PathBuf> {
 }
 
 fn options(args: &Args) -> DownloadOptions {
-    DownloadOptions { no_clobber: args.no_clobber, sync: args.sync, checksum: args.checksum }
+    DownloadOptions {
+        no_clobber: args.no_clobber,
+        sync: args.sync,
+        checksum: args.checksum,
+        ..DownloadOptions::default()
+    }
 }
 
 fn file(args: &Args, session: &mut Session, target: &Path, quiet: bool) -> Outcome {
@@ -157,11 +220,19 @@ fn file(args: &Args, session: &mut Session, target: &Path, quiet: bool) -> Outco
         session.run(|client, name| client.download(name, target, options(args), &mut reporter));
     reporter.finish();
     result?;
-    report_done(args, (session, &reporter), 0, quiet);
+    report_done(args, session, &reporter, &Counts::default());
     Ok(())
 }
 
-fn report_done(args: &Args, (session, reporter): (&Session, &Reporter), failed: u64, quiet: bool) {
+/// Entries of a tree that did not become what they should, and those that were removed.
+#[derive(Debug, Default)]
+struct Counts {
+    failed: u64,
+    deleted: usize,
+}
+
+fn report_done(args: &Args, session: &Session, reporter: &Reporter, counts: &Counts) {
+    let Counts { failed, deleted } = counts;
     let (kept, unkept) = session.kept_counts();
     if unkept > 0 {
         tracing::info!("{unkept} packets of the publisher could not be kept with the copies");
@@ -170,6 +241,7 @@ fn report_done(args: &Args, (session, reporter): (&Session, &Reporter), failed: 
         output::json_line(json!({
             "files": reporter.files,
             "files_skipped": reporter.files_skipped + reporter.files_kept,
+            "files_deleted": deleted,
             "files_failed": failed,
             "bytes": reporter.fetched_bytes,
             "bytes_resumed": reporter.reused_bytes,
@@ -181,8 +253,9 @@ fn report_done(args: &Args, (session, reporter): (&Session, &Reporter), failed: 
             "path": session.path(),
             "sources": session.sources(),
         }));
-    } else if !quiet {
-        output::err_line(&reporter.summary());
+    } else if !reporter.is_quiet() {
+        let deleted = if *deleted > 0 { format!(", {deleted} deleted") } else { String::new() };
+        output::err_line(&format!("{}{deleted}", reporter.summary()));
     }
 }
 
@@ -195,8 +268,9 @@ fn tree(
 ) -> Outcome {
     let mut reporter = Reporter::new(quiet, true);
     let result = session.run(|client, name| {
-        let mut accept = |path: &Path, is_directory: bool| filter.accepts(path, is_directory);
-        let options = TreeOptions { files: options(args), filter: &mut accept };
+        let files = DownloadOptions { prune_empty: filter.is_active(), ..options(args) };
+        let mut accept = |entry: &TreeEntry<'_>| filter.accepts(Candidate::from(entry));
+        let options = TreeOptions { files, filter: &mut accept };
         match client.download_tree(name, target, options, &mut reporter) {
             Err(error) if failure::is_a_file(&error) => Ok(None),
             other => other.map(Some),
@@ -207,24 +281,42 @@ fn tree(
         // Asked for as a directory, but it is a file: then the file is what is wanted.
         return file(args, session, target, quiet);
     };
+    filter.remarks().iter().for_each(|line| output::err_line(&output::one_line(line)));
     let missing = filter.missing();
-    if args.delete && report.is_complete() {
-        delete_extra(target, &filter)?;
+    let mut deleted = Deleted::default();
+    if args.delete && report.is_complete() && missing.is_empty() {
+        deleted = extra::delete(target, &mut filter)?;
+        report_deleted(args, &deleted, quiet);
     } else if args.delete {
         output::err_line("not everything could be fetched: nothing was deleted");
     }
-    let failed = report.failed_count + report.skipped_count + missing.len() as u64;
-    report_done(args, (session, &reporter), failed, quiet);
-    if failed == 0 { Ok(()) } else { Err(some_failed(&report, &missing, failed)) }
+    let unpublished = |path: &PathBuf| format!("{}: is not published", path.display());
+    let mut others: Vec<String> = missing.iter().map(unpublished).collect();
+    others.append(&mut deleted.failures);
+    let failed = report.failed_count + report.skipped_count + others.len() as u64;
+    let counts = Counts { failed, deleted: deleted.entries.len() };
+    report_done(args, session, &reporter, &counts);
+    if failed == 0 { Ok(()) } else { Err(some_failed(&report, &others, failed)) }
 }
 
-fn some_failed(report: &TreeReport, missing: &[PathBuf], failed: u64) -> Failure {
+fn report_deleted(args: &Args, deleted: &Deleted, quiet: bool) {
+    for Extra { path, is_directory } in &deleted.entries {
+        let shown = output::path(path);
+        if args.json {
+            let kind = if *is_directory { "directory" } else { "file" };
+            output::json_line(json!({ "change": "deleted", "type": kind, "path": shown }));
+        } else if !quiet {
+            output::err_line(&format!("deleted {shown}{}", if *is_directory { "/" } else { "" }));
+        }
+    }
+}
+
+fn some_failed(report: &TreeReport, others: &[String], failed: u64) -> Failure {
     let mut lines = Vec::new();
     for (path, error) in &report.failures {
         lines.push(output::one_line(&format!("{}: {}", path.display(), failure::text(error))));
     }
-    let unpublished = |path: &PathBuf| format!("{}: is not published", path.display());
-    lines.extend(missing.iter().map(|path| output::one_line(&unpublished(path))));
+    lines.extend(others.iter().map(|line| output::one_line(line)));
     if report.skipped_count > 0 {
         lines.push(format!("{} entries make no safe file names", report.skipped_count));
     }
@@ -234,57 +326,4 @@ fn some_failed(report: &TreeReport, missing: &[PathBuf], failed: u64) -> Failure
     }
     Failure::new(Code::SomeFailed, format!("{failed} of the entries failed:"))
         .hint(lines.join("\n"))
-}
-
-fn dry_run(args: &Args, session: &mut Session, filter: &Filter, target: &Path) -> Outcome {
-    if !args.recursive {
-        let found = session.run(|client, name| client.lookup(name))?;
-        let size = found.metadata.size.map(output::size).unwrap_or_default();
-        output::out_line(&format!("{}  {size}", target.display()));
-        return Ok(());
-    }
-    let mut filter = filter.clone();
-    session.run(|client, name| {
-        walk::published(client, name, Wanted::Names, &mut |_, found| {
-            let Some(path) = &found.path else { return Ok(false) };
-            let accepted = filter.accepts(path, found.is_directory);
-            if accepted && !found.is_directory {
-                output::out_line(&output::one_line(&target.join(path).display().to_string()));
-            }
-            Ok::<bool, ClientError>(accepted)
-        })
-    })
-}
-
-/// Removes what is local only, below directories that were fetched. What a filter leaves out stays.
-fn delete_extra(target: &Path, filter: &Filter) -> Outcome {
-    let found = walk::local(target).map_err(|error| Failure::disk(target, error))?;
-    for (path, kind) in found.iter().rev() {
-        if filter.was_published(path) || filter.excludes(path, kind.is_dir()) {
-            continue;
-        }
-        let full = target.join(path);
-        let removed =
-            if kind.is_dir() { std::fs::remove_dir(&full) } else { std::fs::remove_file(&full) };
-        match removed {
-            Ok(()) => tracing::info!("{} removed", full.display()),
-            // It holds something that is excluded.
-            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {}
-            Err(error) => return Err(Failure::disk(&full, error)),
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_size;
-
-    #[test]
-    fn sizes() {
-        assert_eq!(parse_size("10k").unwrap(), 10 << 10);
-        assert_eq!(parse_size("3M").unwrap(), 3 << 20);
-        assert!(parse_size("99999999999G").is_err());
-        assert!(parse_size("x").is_err());
-    }
 }

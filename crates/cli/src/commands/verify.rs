@@ -93,7 +93,7 @@ impl Comparison<'_> {
         self.differences += 1;
         // A single file has no path below what was asked for.
         let path = if path.as_os_str().is_empty() { &self.args.local } else { path };
-        let shown = output::component(path.as_os_str().as_encoded_bytes()).replace("%2F", "/");
+        let shown = output::path(path);
         if self.args.json {
             output::json_line(json!({ "path": shown, "difference": difference }));
         } else {

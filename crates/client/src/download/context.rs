@@ -23,6 +23,8 @@ pub struct DownloadOptions {
     pub sync: bool,
     /// In a tree, do not take a file for the published one because size and time are the same.
     pub checksum: bool,
+    /// In a tree, leave no directories behind for which the filter let nothing through.
+    pub prune_empty: bool,
 }
 
 /// Context that all files of a call share.

@@ -60,6 +60,17 @@ impl LocalDir {
         }
     }
 
+    /// Removes a directory in this one if nothing is in it.
+    pub(crate) fn remove_empty(&self, name: &OsStr) {
+        let removed = rustix::fs::unlinkat(&*self.fd, name, AtFlags::REMOVEDIR);
+        if let Err(error) = removed.or_else(|error| match error {
+            Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT => Ok(()),
+            error => Err(error),
+        }) {
+            tracing::debug!(%error, path = ?self.shown.join(name), "not removed");
+        }
+    }
+
     /// The open directory.
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.fd

@@ -5,11 +5,13 @@
 //! failing entry does not end the others. [`entries`] goes through a listing.
 
 mod entries;
+pub(crate) mod pruned;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use byname_packet::Name;
+use byname_transfer::attributes::ObjectKind;
 
 use crate::config::TRANSFERS_MAX;
 use crate::download::context::FileContext;
@@ -24,13 +26,14 @@ use crate::download::placing::{Placed, Placing, Whole};
 use crate::download::progress::{Event, FileReport};
 use crate::download::small_files::SmallFiles;
 use crate::download::tree::entries::{Cursor, Step};
+use crate::download::tree::pruned::PrunedDir;
 use crate::download::tree_job::TreeJob;
 use crate::download::tree_report::{FAILURES_MAX, TreeReport};
 use crate::engine::job::JobSource;
 use crate::engine::shared::Shared;
 use crate::error::ClientError;
 use crate::lookup::list_job::Wanted;
-use crate::lookup::listing::Listing;
+use crate::lookup::listing::{ListedEntry, Listing};
 
 /// Listings being fetched, and batches of small files, at the same time.
 const LISTS_MAX: usize = 4;
@@ -45,9 +48,39 @@ pub(crate) const BESIDE_FILES_MAX: usize = LISTS_MAX + BATCHES_MAX + PLACINGS_MA
 /// Files that are placed after one sync (each keeps a descriptor open meanwhile).
 const BATCH_FILES: usize = 256;
 
-/// Decides about an entry by its path relative to the directory asked for, and whether it is a
-/// directory. A directory that is left out is not looked into.
-pub type Filter<'a> = dyn FnMut(&Path, bool) -> bool + 'a;
+/// An entry of a tree that a filter decides about.
+#[derive(Clone, Copy, Debug)]
+pub struct TreeEntry<'a> {
+    /// Relative to the directory asked for.
+    pub path: &'a Path,
+    /// The kind of object.
+    pub kind: ObjectKind,
+    /// Of a file: its size, if the publisher's manifest says it.
+    pub size: Option<u64>,
+    /// Last change of the content in nanoseconds since the Unix epoch, likewise.
+    pub mtime_ns: Option<u64>,
+}
+
+impl<'a> TreeEntry<'a> {
+    pub(crate) fn new(path: &'a Path, listed: &ListedEntry<'_>) -> Self {
+        let kind = match listed.details {
+            Some(details) => details.kind(),
+            None if listed.entry.is_directory => ObjectKind::Directory,
+            None => ObjectKind::File,
+        };
+        let size = listed.details.and_then(|details| details.size);
+        let mtime_ns = listed.details.and_then(|details| details.mtime_ns);
+        TreeEntry { path, kind, size, mtime_ns }
+    }
+
+    /// True if it is a directory.
+    pub fn is_directory(&self) -> bool {
+        self.kind == ObjectKind::Directory
+    }
+}
+
+/// Decides whether an entry is fetched. A directory that is left out is not looked into.
+pub type Filter<'a> = dyn FnMut(&TreeEntry<'_>) -> bool + 'a;
 
 /// Counts of running jobs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -124,12 +157,19 @@ impl<'a> TreeSource<'a> {
         &mut self,
         name: Name,
         place: Place,
-        relative: PathBuf,
+        (relative, above): (PathBuf, Option<Rc<PrunedDir>>),
         now_ns: u64,
     ) -> TreeJob<'a> {
+        let pruned = match &place {
+            Place::Below(parent, name) if self.context.options.prune_empty => {
+                let place = (parent.clone(), name.clone());
+                Some(PrunedDir::new(above, place, self.placing.clone()))
+            }
+            _ => None,
+        };
         let job = DirectoryJob::new((name, self.wanted), place, &self.context, now_ns);
         self.running.lists += 1;
-        TreeJob::Directory { job: Box::new(job), relative }
+        TreeJob::Directory { job: Box::new(job), relative, pruned }
     }
 
     fn file(&mut self, job: FileJob<'a>, shown: PathBuf) -> TreeJob<'a> {
@@ -193,11 +233,20 @@ impl<'a> TreeSource<'a> {
         }
     }
 
-    fn take_directory(&mut self, job: DirectoryJob, relative: PathBuf) {
+    fn take_directory(
+        &mut self,
+        job: DirectoryJob,
+        relative: PathBuf,
+        pruned: Option<Rc<PrunedDir>>,
+    ) {
         let shown = job.shown.clone();
         match job.into_outcome() {
             DirectoryOutcome::Opened(listing, local) => {
-                self.take_listing(*listing, local, relative);
+                if let Some(pruned) = pruned.as_ref().filter(|_| local.is_new) {
+                    pruned.set_new();
+                }
+                let cursor = Cursor::new(*listing, local, relative, pruned);
+                self.take_listing(cursor);
             }
             DirectoryOutcome::RootFailed(error) => self.fatal = Some(error),
             DirectoryOutcome::Failed(error) => {
@@ -207,15 +256,16 @@ impl<'a> TreeSource<'a> {
         }
     }
 
-    fn take_listing(&mut self, listing: Listing, local: LocalDir, relative: PathBuf) {
+    fn take_listing(&mut self, cursor: Cursor) {
+        let (listing, local) = cursor.directory();
         self.report.directory_count += 1;
         let entry_count = listing.entry_count();
         self.context.report(Event::DirectoryListed { name: &listing.name, entry_count });
         // Whoever has one manifest has them all, and so has nobody who has none.
         let is_manifest = listing.is_manifest();
-        self.keep_packet(&listing, &local);
+        self.keep_packet(listing, local);
         self.wanted = if is_manifest { Wanted::Manifest } else { Wanted::Plain };
-        self.cursors.push(Cursor::new(listing, local, relative));
+        self.cursors.push(cursor);
     }
 
     /// Keeps the directory's packet with the copy.
@@ -234,7 +284,7 @@ impl<'a> TreeSource<'a> {
 impl<'a> TreeSource<'a> {
     fn next_fetch(&mut self, now_ns: u64) -> Option<TreeJob<'a>> {
         if let Some((name, path)) = self.root.take() {
-            return Some(self.directory(name, Place::Root(path), PathBuf::new(), now_ns));
+            return Some(self.directory(name, Place::Root(path), (PathBuf::new(), None), now_ns));
         }
         if self.fatal.is_none()
             && self.running.files < self.files_max
@@ -296,9 +346,9 @@ impl<'a> JobSource for TreeSource<'a> {
                 self.running.batches -= 1;
                 self.take_batch(*batch);
             }
-            TreeJob::Directory { job, relative } => {
+            TreeJob::Directory { job, relative, pruned } => {
                 self.running.lists -= 1;
-                self.take_directory(*job, relative);
+                self.take_directory(*job, relative, pruned);
             }
             TreeJob::Placing(job) => {
                 self.running.placings -= 1;

@@ -1,6 +1,7 @@
 //! Jobs of a tree that is being downloaded.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use byname_packet::{Data, NameRef};
 use byname_transfer::fetch::NackKind;
@@ -12,11 +13,12 @@ use crate::download::file_job::FileJob;
 use crate::download::late::LateCopies;
 use crate::download::placing::Placing;
 use crate::download::small_files::SmallFiles;
+use crate::download::tree::pruned::PrunedDir;
 use crate::engine::job::Job;
 
 /// One of the things that a tree needs.
 pub(crate) enum TreeJob<'a> {
-    Directory { job: Box<DirectoryJob>, relative: PathBuf },
+    Directory { job: Box<DirectoryJob>, relative: PathBuf, pruned: Option<Rc<PrunedDir>> },
     File { job: Box<FileJob<'a>>, shown: PathBuf },
     Small(Box<SmallFiles<'a>>),
     Placing(Box<Placing>),

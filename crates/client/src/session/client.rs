@@ -12,7 +12,7 @@ use byname_transfer::versions::VersionMemory;
 use crate::config::{ClientConfig, Stop};
 use crate::download::context::DownloadOptions;
 use crate::download::progress::{FileReport, NoProgress, Progress, SourceReport};
-use crate::download::tree::Filter;
+use crate::download::tree::{Filter, TreeEntry};
 use crate::download::tree_report::TreeReport;
 use crate::engine::completion::{Completion, Reply};
 use crate::engine::path::PathReport;
@@ -164,7 +164,7 @@ impl Client {
     ) -> Result<TreeReport, ClientError> {
         let (name, target) = (name.clone(), target.to_owned());
         let TreeOptions { files: options, filter } = options;
-        let filter = Box::new(|path: &Path, is_directory: bool| filter(path, is_directory));
+        let filter = Box::new(|entry: &TreeEntry<'_>| filter(entry));
         self.watched_call(Box::new(progress), |call| Command::DownloadTree {
             name,
             target,

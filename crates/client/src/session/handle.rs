@@ -19,6 +19,7 @@ use byname_transfer::versions::VersionMemory;
 
 use crate::download::context::DownloadOptions;
 use crate::download::progress::FileReport;
+use crate::download::tree::TreeEntry;
 use crate::download::tree_report::TreeReport;
 use crate::engine::completion::{Completion, Reply};
 use crate::engine::path::PathReport;
@@ -170,7 +171,7 @@ impl Session {
         name: &Name,
         target: &Path,
         options: DownloadOptions,
-        filter: impl FnMut(&Path, bool) -> bool + Send + 'static,
+        filter: impl FnMut(&TreeEntry<'_>) -> bool + Send + 'static,
     ) -> Pending<TreeReport> {
         let (name, target) = (name.clone(), target.to_owned());
         let make = move |call| {

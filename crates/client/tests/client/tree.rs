@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use byname_client::{
-    Client, ClientError, DownloadOptions, Event, NoProgress, Progress, TreeOptions, TreeReport,
+    Client, ClientError, DownloadOptions, Event, NoProgress, Progress, TreeEntry, TreeOptions,
+    TreeReport,
 };
 use byname_packet::Name;
 use byname_transfer::error::ReadError;
@@ -15,7 +16,7 @@ use super::server::Server;
 
 fn fetch_tree(client: &mut Client, name: &Name, target: &Path) -> Result<TreeReport, ClientError> {
     let files = DownloadOptions::default();
-    let options = TreeOptions { files, filter: &mut |_, _| true };
+    let options = TreeOptions { files, filter: &mut |_| true };
     client.download_tree(name, target, options, &mut NoProgress)
 }
 
@@ -122,7 +123,7 @@ fn one_failing_file_does_not_end_the_others() {
     publisher.object_mut(&victim).absence = Some(Absence::NoPermission);
     let (_server, mut client) = Server::honest(publisher);
     let mut watch = Watch::default();
-    let options = TreeOptions { files: DownloadOptions::default(), filter: &mut |_, _| true };
+    let options = TreeOptions { files: DownloadOptions::default(), filter: &mut |_| true };
     let report = client
         .download_tree(&root, directory.path(), options, &mut watch)
         .expect("the rest arrives");
@@ -144,7 +145,7 @@ fn what_the_filter_leaves_out_is_not_even_asked_for() {
             reply
         }),
     );
-    let mut filter = |path: &Path, is_directory: bool| is_directory || !path.ends_with("big");
+    let mut filter = |entry: &TreeEntry<'_>| entry.is_directory() || !entry.path.ends_with("big");
     let options = TreeOptions { files: DownloadOptions::default(), filter: &mut filter };
     let report = client
         .download_tree(&root, directory.path(), options, &mut NoProgress)
@@ -260,7 +261,7 @@ fn files_that_shall_survive_a_power_cut_are_placed_in_batches_and_none_is_forgot
     let (_server, mut client) = Server::honest(publisher);
     let mut done = Done(BTreeSet::new());
     let files = DownloadOptions { sync: true, ..DownloadOptions::default() };
-    let options = TreeOptions { files, filter: &mut |_, _| true };
+    let options = TreeOptions { files, filter: &mut |_| true };
     let report = client.download_tree(&root, &target, options, &mut done).expect("it arrives");
     assert_eq!((report.fetched_count, report.failed_count), (600, 0));
     assert_eq!(done.0.len(), 600);

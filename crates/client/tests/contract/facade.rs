@@ -6,8 +6,8 @@ use std::path::Path;
 
 use byname_client::{
     Client, ClientError, DownloadOptions, FileReport, Listing, LocalFile, PathReport, Progress,
-    RangesRead, RemoteFile, ResolvedEntry, Session, SessionOptions, Stat, Stop, TreeOptions,
-    TreeReport,
+    RangesRead, RemoteFile, ResolvedEntry, Session, SessionOptions, Stat, Stop, TreeEntry,
+    TreeOptions, TreeReport,
 };
 use byname_packet::Name;
 use byname_transfer::discovery::Discovered;
@@ -42,7 +42,10 @@ pub(crate) trait Facade {
         &mut self,
         name: &Name,
         target: &Path,
-        watch: (impl Progress + Send + 'static, impl FnMut(&Path, bool) -> bool + Send + 'static),
+        watch: (
+            impl Progress + Send + 'static,
+            impl FnMut(&TreeEntry<'_>) -> bool + Send + 'static,
+        ),
         stop: &Stop,
     ) -> Outcome<TreeReport>;
     fn path(&mut self) -> Outcome<PathReport>;
@@ -137,7 +140,7 @@ impl Facade for CallersThread {
         target: &Path,
         (mut events, mut filter): (
             impl Progress + Send + 'static,
-            impl FnMut(&Path, bool) -> bool + Send + 'static,
+            impl FnMut(&TreeEntry<'_>) -> bool + Send + 'static,
         ),
         stop: &Stop,
     ) -> Outcome<TreeReport> {
@@ -226,7 +229,7 @@ impl Facade for OwnThread {
         target: &Path,
         (events, filter): (
             impl Progress + Send + 'static,
-            impl FnMut(&Path, bool) -> bool + Send + 'static,
+            impl FnMut(&TreeEntry<'_>) -> bool + Send + 'static,
         ),
         stop: &Stop,
     ) -> Outcome<TreeReport> {

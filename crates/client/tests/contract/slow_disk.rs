@@ -221,7 +221,7 @@ fn a_tree_on_a_disk_that_takes_long_holds_up_nobody() {
         let file = session.open(&name).expect("it is there");
         let options = DownloadOptions { sync, ..DownloadOptions::default() };
         std::thread::scope(|scope| {
-            let tree = session.download_tree_later(&root, &target, options, |_, _| true);
+            let tree = session.download_tree_later(&root, &target, options, |_| true);
             let tree = scope.spawn(|| tree.wait());
             gate.wait();
             others_go_on(&session, &name, &file, &bytes);

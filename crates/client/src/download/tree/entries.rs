@@ -5,7 +5,8 @@ use std::rc::Rc;
 
 use byname_transfer::naming::is_safe_entry;
 
-use super::{BATCHES_MAX, LISTS_MAX, TreeSource};
+use super::pruned::PrunedDir;
+use super::{BATCHES_MAX, LISTS_MAX, TreeEntry, TreeSource};
 use crate::download::directory_job::Place;
 use crate::download::file_job::FileJob;
 use crate::download::identical::Expected;
@@ -24,13 +25,24 @@ pub(super) struct Cursor {
     small_at: Option<usize>,
     local: LocalDir,
     relative: PathBuf,
+    pruned: Option<Rc<PrunedDir>>,
 }
 
 impl Cursor {
-    pub(super) fn new(listing: Listing, local: LocalDir, relative: PathBuf) -> Self {
+    pub(super) fn new(
+        listing: Listing,
+        local: LocalDir,
+        relative: PathBuf,
+        pruned: Option<Rc<PrunedDir>>,
+    ) -> Self {
         let at = listing.start();
         let small_at = listing.is_manifest().then_some(at);
-        Cursor { listing, at, small_at, local, relative }
+        Cursor { listing, at, small_at, local, relative, pruned }
+    }
+
+    /// The listing and the open directory.
+    pub(super) fn directory(&self) -> (&Listing, &LocalDir) {
+        (&self.listing, &self.local)
     }
 }
 
@@ -76,14 +88,16 @@ impl<'a> TreeSource<'a> {
         }
         let os_name = os_name(entry.name);
         let relative = cursor.relative.join(os_name);
-        if !(self.filter)(&relative, entry.is_directory) {
+        if !(self.filter)(&TreeEntry::new(&relative, &listed)) {
             return Step::Nothing;
         }
         let name = cursor.listing.name.with_generic(entry.name);
         if entry.is_directory {
             let place = Place::Below(cursor.local.clone(), os_name.to_owned());
-            return Step::Job(self.directory(name, place, relative, now_ns));
+            let below = (relative, cursor.pruned.clone());
+            return Step::Job(self.directory(name, place, below, now_ns));
         }
+        cursor.pruned.iter().for_each(|directory| directory.set_needed());
         let target = cursor.local.file(os_name);
         let shown = target.shown.clone();
         let expected = if cursor.local.is_new { None } else { Expected::new(&listed) };
@@ -102,7 +116,7 @@ impl<'a> TreeSource<'a> {
             return Step::End;
         }
         let Some(cursor) = self.cursors.last_mut() else { return Step::End };
-        let Cursor { listing, small_at, local, relative, .. } = cursor;
+        let Cursor { listing, small_at, local, relative, pruned, .. } = cursor;
         let mut items = Vec::new();
         while let Some(at) = small_at.filter(|_| items.len() < BATCH_MAX) {
             let Some((listed, next)) = listing.entry_at(at) else {
@@ -110,15 +124,15 @@ impl<'a> TreeSource<'a> {
                 break;
             };
             *small_at = Some(next);
-            if is_small(&self.context, &listed)
-                && (self.filter)(&relative.join(os_name(listed.entry.name)), false)
-            {
+            let path = relative.join(os_name(listed.entry.name));
+            if is_small(&self.context, &listed) && (self.filter)(&TreeEntry::new(&path, &listed)) {
                 items.extend(SmallFile::new(&listed));
             }
         }
         if items.is_empty() {
             return Step::Nothing;
         }
+        pruned.iter().for_each(|directory| directory.set_needed());
         self.running.batches += 1;
         let (name, local) = (listing.name.clone(), local.clone());
         let batch = SmallFiles::new(Rc::clone(&self.context), name, local, items);

@@ -1,0 +1,117 @@
+//! Sizes and spans of time as users write them: one syntax for every option.
+
+use std::time::Duration;
+
+/// Text that is no size or no span of time.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum UnitError {
+    /// Not a size.
+    Size,
+    /// Not a span of time.
+    Age,
+}
+
+impl std::fmt::Display for UnitError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Size => {
+                "a size is a number of bytes, or one with K, M, G or T behind it \
+                 (powers of 1024): 512, 10K, 1.5G"
+            }
+            Self::Age => {
+                "a span of time is a number with ms, s, m, h, d or w behind it: \
+                 200ms, 90s, 36h, 7d"
+            }
+        })
+    }
+}
+
+impl std::error::Error for UnitError {}
+
+/// `512`, `10K`, `1.5G`, `3MiB`: bytes; units are powers of 1024, in either case.
+pub(crate) fn size(text: &str) -> Result<u64, UnitError> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "ki" | "kib" => 10,
+        "m" | "mi" | "mib" => 20,
+        "g" | "gi" | "gib" => 30,
+        "t" | "ti" | "tib" => 40,
+        _ => return Err(UnitError::Size),
+    };
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole.checked_mul(1 << shift).ok_or(UnitError::Size);
+    }
+    let bytes = fraction(number).ok_or(UnitError::Size)? * (1u64 << shift) as f64;
+    // Half a byte is nothing that anybody means.
+    if shift == 0 || bytes >= u64::MAX as f64 { Err(UnitError::Size) } else { Ok(bytes as u64) }
+}
+
+/// `200ms`, `90s`, `5m`, `36h`, `7d`, `2w`.
+pub(crate) fn age(text: &str) -> Result<Duration, UnitError> {
+    let text = text.trim();
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).ok_or(UnitError::Age)?;
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        "w" => 604_800.0,
+        _ => return Err(UnitError::Age),
+    };
+    let span = fraction(number).ok_or(UnitError::Age)? * seconds;
+    Duration::try_from_secs_f64(span).map_err(|_| UnitError::Age)
+}
+
+/// A decimal number without sign or exponent.
+fn fraction(text: &str) -> Option<f64> {
+    let is_plain = text.starts_with(|c: char| c.is_ascii_digit())
+        && text.bytes().all(|octet| octet.is_ascii_digit() || octet == b'.');
+    text.parse().ok().filter(|_| is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{UnitError, age, size};
+    use std::time::Duration;
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in [
+            ("512", 512),
+            ("0", 0),
+            ("10k", 10 << 10),
+            ("3M", 3 << 20),
+            ("3MiB", 3 << 20),
+            ("1.5G", 3 << 29),
+            ("2T", 2 << 40),
+            ("7 B", 7),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "x", "K", "-1", "1.5", "1e3", "99999999999G", "1.2.3K", "10X", ".5K"] {
+            assert_eq!(size(text), Err(UnitError::Size), "{text}");
+        }
+    }
+
+    #[test]
+    fn ages() {
+        for (text, ms) in [
+            ("200ms", 200),
+            ("90s", 90_000),
+            ("1.5m", 90_000),
+            ("2h", 7_200_000),
+            ("1d", 86_400_000),
+        ] {
+            assert_eq!(age(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "5", "s", "-1s", "1y", "1e9s", "99999999999999999999w"] {
+            assert_eq!(age(text), Err(UnitError::Age), "{text}");
+        }
+    }
+}
