@@ -215,7 +215,7 @@ impl ClientState {
         self.active = 0;
         self.tally.borrow_mut().begun += 1;
         let mut transfer = match self.order.is_tree {
-            true => Transfer::tree(order, Box::new(|_, _| true), peers, clocks(now)),
+            true => Transfer::tree(order, Box::new(|_| true), peers, clocks(now)),
             false => Transfer::file(order, peers, clocks(now)),
         };
         if !self.faces[0] {
