@@ -319,6 +319,15 @@ impl Connection {
         self.queued_bytes() > 0
     }
 
+    /// Lets the kernel hold at most about so many octets that the peer of a Unix stream has not
+    /// read, so that whoever sends notices soon that it does not keep up. Other connections stay
+    /// as they are.
+    pub fn limit_kernel_queue(&self, bytes: usize) {
+        if let Inner::Stream(stream) = &self.inner {
+            stream.limit_kernel_queue(bytes);
+        }
+    }
+
     /// Bytes that wait to be sent (datagrams count a little more than their length).
     pub fn queued_bytes(&self) -> usize {
         match &self.inner {

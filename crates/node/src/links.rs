@@ -11,22 +11,25 @@
 //! is. Packets for a connection that is lent (an answer from the content
 //! store goes back where the Interest came from) are kept in `deferred` until it is back.
 
+mod fair_queue;
 mod pieces;
 mod shared;
+mod upstream;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::net::IpAddr;
 
-use byname_forwarder::{FaceId, Tx};
+use byname_forwarder::FaceId;
 use byname_io::{Connection, IoError, QueueFull, UdpPeer};
 use byname_link::{Feedback, LinkOptions, LinkReceiver, LinkSender, LinkService};
-use byname_packet::lp::LpHeader;
 
 use crate::marking::Marking;
-use pieces::{Burst, Piece, PieceNotes};
+use fair_queue::FairQueue;
+use pieces::{Burst, Piece};
 pub(crate) use shared::Shared;
 use shared::SharedSockets;
+use upstream::Refused;
 
 /// Pieces handed to a connection in one call.
 const PIECES_PER_CALL_MAX: usize = 64;
@@ -77,6 +80,14 @@ pub(crate) struct Link {
     /// The machine that a connection comes from, if it is one of the network.
     pub(crate) origin: Option<IpAddr>,
     is_dirty: bool,
+    /// Interests that wait for others to have their turn, see `upstream`.
+    waiting: FairQueue,
+    /// Octets of Interests handed to the connection since the last flush.
+    direct_bytes: usize,
+    /// True once an Interest was sent over it.
+    is_upstream: bool,
+    /// True if other packets than Interests may lie in its queue.
+    is_mixed: bool,
     pieces: Vec<Piece>,
     /// Reason why a burst could not be sent; the next flush reports it.
     error: Option<IoError>,
@@ -95,6 +106,10 @@ impl Link {
             last_active_ns: 0,
             origin: None,
             is_dirty: false,
+            waiting: FairQueue::default(),
+            direct_bytes: 0,
+            is_upstream: false,
+            is_mixed: false,
             pieces: Vec::new(),
             error: None,
         }
@@ -137,6 +152,8 @@ pub(crate) struct Links {
     pub(crate) dropped_full: u64,
     /// Packets dropped because the face had no link, or they did not fit it.
     pub(crate) dropped_other: u64,
+    /// Interests that found no place in their face's turns; the next flush answers them.
+    refused: Vec<Refused>,
     deferred: Deferred,
     dirty: Vec<Dirty>,
     /// Place where the burst that is handed out lies.
@@ -199,6 +216,10 @@ impl Links {
             link.carrier = Carrier::Connection(Some(connection));
             link.receiver = Some(receiver);
             link.last_active_ns = self.now_ns;
+            if !link.waiting.is_empty() {
+                // Shared memory has no event for room: something that came is a sign of it.
+                note(&mut self.dirty, &mut self.shared, link, face);
+            }
         }
         self.queue_deferred();
     }
@@ -335,9 +356,8 @@ impl Links {
         if let Some(error) = link.error.take() {
             return Err(error);
         }
-        let Carrier::Connection(Some(connection)) = &mut link.carrier else { return Ok(false) };
-        connection.flush()?;
-        link.marking.queued_bytes = connection.queued_bytes();
+        self.dropped_full += link.flush_waiting()?;
+        let Carrier::Connection(Some(connection)) = &link.carrier else { return Ok(false) };
         Ok(connection.wants_write())
     }
 
@@ -401,55 +421,6 @@ fn note(dirty: &mut Vec<Dirty>, shared: &mut SharedSockets, link: &mut Link, fac
     };
     if !std::mem::replace(is_dirty, true) {
         dirty.push(entry);
-    }
-}
-
-impl Tx for Links {
-    fn send(&mut self, face: FaceId, header: &LpHeader<'_>, packet: &[u8]) {
-        let Some(link) = self.faces.get_mut(&face) else { return };
-        let Link { carrier, sender, marking, pieces, .. } = link;
-        let queued_bytes = match carrier {
-            Carrier::Peer { socket, .. } => self.shared.sockets[*socket].queued_bytes,
-            _ => marking.queued_bytes,
-        };
-        let marked = marking.mark(header, queued_bytes, self.now_ns);
-        let header = marked.as_ref().unwrap_or(header);
-        let (shared, deferred) = (&mut self.shared, &mut self.deferred);
-        let (scratch, burst, bytes_max) = (&mut self.scratch, self.burst, self.send_bytes_max);
-        let now_ns = self.now_ns;
-        let mut outcome = Outcome::Queued;
-        let sent = sender.send(header, packet, now_ns, |head, body| {
-            // Fragments behind one that was dropped are of no use.
-            if !matches!(outcome, Outcome::Queued) {
-                return;
-            }
-            outcome = match (&*carrier, burst) {
-                _ if is_lent(carrier) => deferred.take(face, [head, body], bytes_max),
-                (Carrier::Connection(_), Some(burst)) => {
-                    let scratch_max = bytes_max;
-                    let mut notes = PieceNotes { pieces, scratch, scratch_max, burst };
-                    match notes.take(head, body) {
-                        true => Outcome::Queued,
-                        false => Outcome::Full,
-                    }
-                }
-                _ => queue(carrier, shared, &[head, body], now_ns),
-            };
-        });
-        if sent.is_err() {
-            outcome = Outcome::Absent;
-        }
-        match outcome {
-            Outcome::Queued => {}
-            Outcome::Full => self.dropped_full += 1,
-            // Counted where it is decided.
-            Outcome::Limited => return,
-            Outcome::Absent => {
-                self.dropped_other += 1;
-                return;
-            }
-        }
-        note(&mut self.dirty, &mut self.shared, link, face);
     }
 }
 

@@ -298,6 +298,7 @@ impl Node {
 
     /// One message for each shard and one flush for each socket that got packets.
     fn flush_dirty(&mut self) {
+        self.answer_refused();
         self.forwarder.flush();
         let dirty = self.links.take_dirty();
         for entry in &dirty {
@@ -307,6 +308,21 @@ impl Node {
             }
         }
         self.links.recycle(dirty);
+    }
+
+    /// Answers Interests for which a link had no turn left as its peer would: with a Nack.
+    fn answer_refused(&mut self) {
+        loop {
+            let refused = self.links.take_refused();
+            if refused.is_empty() {
+                return;
+            }
+            let now_ns = self.links.now_ns;
+            for of in refused {
+                let (face, header, links) = (of.face, of.header(), &mut self.links);
+                self.forwarder.handle_packet(face, &header, &of.interest, now_ns, links);
+            }
+        }
     }
 
     /// Returns whether there are as many faces as allowed, UDP faces that peers made aside.

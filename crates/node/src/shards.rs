@@ -104,7 +104,10 @@ impl Core {
                 match shard.output.try_recv() {
                     Ok(Output::Packets(mut batch)) => {
                         links.begin_burst(&batch.bytes);
-                        batch.for_each(|face, header, packet| links.send(face, header, packet));
+                        batch.for_each(|frame, header, packet| match frame.from {
+                            Some(from) => links.send_interest((frame.face, from), header, packet),
+                            None => links.send(frame.face, header, packet),
+                        });
                         links.end_burst(&batch.bytes);
                         batch.clear();
                         keep(&mut shard.spare, batch);

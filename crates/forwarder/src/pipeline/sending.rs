@@ -114,6 +114,6 @@ impl Pipeline {
             incoming_face_id: to.options.local_fields.then_some(sending.arrival.face.0),
             ..LpHeader::default()
         };
-        tx.send(face, &header, sending.wire);
+        tx.send_interest((face, sending.arrival.face), &header, sending.wire);
     }
 }

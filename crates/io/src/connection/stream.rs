@@ -88,6 +88,14 @@ impl Stream {
         self.send.trim(now_ns)
     }
 
+    /// Lets the kernel of a Unix stream hold fewer octets from now on.
+    pub(super) fn limit_kernel_queue(&self, bytes: usize) {
+        if self.is_unix {
+            // Where it cannot be had, the peer's slowness is noticed later.
+            let _ = sockopt::set_socket_send_buffer_size(&self.fd, bytes);
+        }
+    }
+
     pub(super) fn is_unix(&self) -> bool {
         self.is_unix
     }

@@ -1,9 +1,10 @@
 //! Shared sockets and peers that have not shown that they receive.
 
 use super::*;
+use byname_forwarder::Tx;
 use byname_io::{Endpoint, UnvalidatedRates};
 use byname_link::ReassemblyLimits;
-use byname_packet::lp::{LpPacket, encode_returned_token};
+use byname_packet::lp::{LpHeader, LpPacket, encode_returned_token};
 use byname_packet::{tlv, types};
 
 const FACE: FaceId = FaceId(300);

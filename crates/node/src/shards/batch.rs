@@ -12,32 +12,51 @@ pub(super) const BATCHES_MAX: usize = 64;
 /// Empty batches kept on each side.
 const SPARE_MAX: usize = 8;
 
+/// One packet of a batch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Frame {
+    /// Face that it came from or goes to.
+    pub(super) face: FaceId,
+    /// Face for which an Interest is sent.
+    pub(super) from: Option<FaceId>,
+    /// Place where it ends.
+    end: usize,
+}
+
 /// Packets with their headers, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     pub(super) bytes: Vec<u8>,
-    /// Place where each came from or goes to, and where it ends.
-    pub(super) frames: Vec<(FaceId, usize)>,
+    pub(super) frames: Vec<Frame>,
     pub(super) now_ns: u64,
 }
 
 impl Batch {
     pub(super) fn push(&mut self, face: FaceId, header: &LpHeader<'_>, packet: &[u8]) {
-        lp::encode_header(header, None, packet.len(), &mut self.bytes);
-        self.bytes.extend_from_slice(packet);
-        self.frames.push((face, self.bytes.len()));
+        self.push_from((face, None), header, packet);
     }
 
-    pub(super) fn for_each(&self, mut take: impl FnMut(FaceId, &LpHeader<'_>, &[u8])) {
+    fn push_from(
+        &mut self,
+        (face, from): (FaceId, Option<FaceId>),
+        header: &LpHeader<'_>,
+        packet: &[u8],
+    ) {
+        lp::encode_header(header, None, packet.len(), &mut self.bytes);
+        self.bytes.extend_from_slice(packet);
+        self.frames.push(Frame { face, from, end: self.bytes.len() });
+    }
+
+    pub(super) fn for_each(&self, mut take: impl FnMut(Frame, &LpHeader<'_>, &[u8])) {
         let mut start = 0;
-        for (face, end) in &self.frames {
+        for frame in &self.frames {
             // Made by `push`, so neither undecodable nor without a packet.
             if let Ok(LpPacket { header, fragment: Some(packet), .. }) =
-                LpPacket::decode(&self.bytes[start..*end])
+                LpPacket::decode(&self.bytes[start..frame.end])
             {
-                take(*face, &header, packet);
+                take(*frame, &header, packet);
             }
-            start = *end;
+            start = frame.end;
         }
     }
 
@@ -50,6 +69,15 @@ impl Batch {
 impl Tx for Batch {
     fn send(&mut self, face: FaceId, header: &LpHeader<'_>, packet: &[u8]) {
         self.push(face, header, packet);
+    }
+
+    fn send_interest(
+        &mut self,
+        (face, from): (FaceId, FaceId),
+        header: &LpHeader<'_>,
+        packet: &[u8],
+    ) {
+        self.push_from((face, Some(from)), header, packet);
     }
 }
 

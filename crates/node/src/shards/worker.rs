@@ -12,7 +12,7 @@ use byname_io::{Clock, Poller, Token, Waker};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tracing::{debug, warn};
 
-use super::batch::{BATCHES_MAX, Batch, Message, Output, Shard, keep};
+use super::batch::{BATCHES_MAX, Batch, Frame, Message, Output, Shard, keep};
 use crate::error::NodeError;
 
 /// Interval at which a busy shard reports its figures.
@@ -116,7 +116,7 @@ impl Worker {
     fn forward(&mut self, mut batch: Batch) {
         let mut out = self.spare.pop().unwrap_or_default();
         let now_ns = batch.now_ns;
-        batch.for_each(|face, header, packet| {
+        batch.for_each(|Frame { face, .. }, header, packet| {
             if let Some(reason) =
                 self.forwarder.handle_packet(face, header, packet, now_ns, &mut out)
             {

@@ -3,6 +3,7 @@
 
 mod chain;
 mod faces;
+mod fairness;
 mod harness;
 mod hostile;
 mod reliable;

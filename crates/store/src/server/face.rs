@@ -24,6 +24,8 @@ use super::StoreError;
 
 /// Octets of requests that may wait before reading stops. One burst of reading comes on top.
 const WAITING_BYTES_MAX: usize = 256 << 10;
+/// The same of a forwarder of this machine, which lets its readers take turns for the rest.
+const WAITING_BYTES_MAX_FORWARDER: usize = 32 << 10;
 /// The same while memory is short.
 const WAITING_BYTES_MAX_SHORT: usize = 16 << 10;
 /// Octets of answers that may wait before requests do. One burst of segments comes on top.
@@ -151,7 +153,11 @@ impl Face {
 
     /// Octets of requests that may wait now.
     fn waiting_bytes_max(&self) -> usize {
-        if self.charge.is_short() { WAITING_BYTES_MAX_SHORT } else { WAITING_BYTES_MAX }
+        match self.charge.is_short() {
+            true => WAITING_BYTES_MAX_SHORT,
+            false if self.tells_askers => WAITING_BYTES_MAX_FORWARDER,
+            false => WAITING_BYTES_MAX,
+        }
     }
 
     /// The machine of the peer, if it is on a network.
