@@ -29,6 +29,7 @@ pub mod websocket;
 mod address;
 mod attachments;
 mod bind;
+mod burst_limit;
 mod connect;
 mod path;
 mod pending;

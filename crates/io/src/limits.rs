@@ -39,10 +39,17 @@ pub struct Limits {
     pub frame_bytes_max: usize,
     /// The most bytes that wait to be sent.
     pub send_bytes_max: usize,
+    /// About so many frames come in one burst at most, so that others have their turn soon however
+    /// small the frames of a peer are. Shared memory has a bound of its own.
+    pub burst_frames_max: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { frame_bytes_max: FRAME_BYTES_MAX, send_bytes_max: SEND_BYTES_MAX }
+        Limits {
+            frame_bytes_max: FRAME_BYTES_MAX,
+            send_bytes_max: SEND_BYTES_MAX,
+            burst_frames_max: usize::MAX,
+        }
     }
 }

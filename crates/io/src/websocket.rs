@@ -17,6 +17,7 @@ use tungstenite::protocol::WebSocketConfig;
 use tungstenite::{Error, Message};
 
 use crate::budget::MemoryBudget;
+use crate::burst_limit::BurstLimit;
 use crate::connection::RecvStatus;
 use crate::error::{FrameError, IoError, QueueFull};
 use crate::limits::Limits;
@@ -54,6 +55,7 @@ type Socket = tungstenite::WebSocket<Wire>;
 pub(crate) struct WebSocket {
     socket: Socket,
     queue: FrameQueue,
+    burst: BurstLimit,
     frame_bytes_max: usize,
     is_server: bool,
     next_tick_ns: u64,
@@ -78,6 +80,7 @@ impl WebSocket {
         WebSocket {
             socket,
             queue: FrameQueue::new(limits.send_bytes_max),
+            burst: BurstLimit::new(limits.burst_frames_max),
             frame_bytes_max: limits.frame_bytes_max,
             is_server,
             next_tick_ns: 0,
@@ -92,7 +95,8 @@ impl WebSocket {
         sink: &mut dyn FrameSink,
     ) -> Result<RecvStatus, IoError> {
         let mut status = RecvStatus::default();
-        self.socket.get_mut().begin_burst();
+        let bytes_max = self.burst.read_bytes(0).unwrap_or(0);
+        self.socket.get_mut().begin_burst(bytes_max);
         loop {
             match self.socket.read() {
                 Ok(Message::Binary(bytes)) => match framer(&bytes) {
@@ -114,6 +118,7 @@ impl WebSocket {
                 Err(error) => return Err(self.sort(error)),
             }
         }
+        self.burst.on_read(self.socket.get_ref().read_bytes(), status.frames + status.dropped);
         if self.socket.get_ref().has_read() {
             self.silent_intervals = 0;
         }

@@ -26,7 +26,7 @@ pub(crate) enum Purpose {
 #[derive(Debug)]
 pub(crate) enum Reached {
     /// A link of its own.
-    Connection(Connection),
+    Connection(Box<Connection>),
     /// The address of a peer that is to be reached over a shared UDP socket if there is one.
     Address(SocketAddr),
 }
@@ -98,7 +98,8 @@ fn reach(endpoint: &Endpoint, timeout: Duration, limits: Limits) -> Result<Reach
         let first = found.first().expect("resolving yields at least one address");
         return Ok(Reached::Address(*first));
     }
-    Connection::connect_with(endpoint, timeout, limits).map(Reached::Connection)
+    Connection::connect_with(endpoint, timeout, limits)
+        .map(|connection| Reached::Connection(Box::new(connection)))
 }
 
 /// The address of a UDP peer whose host is a number.

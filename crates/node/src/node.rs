@@ -68,6 +68,9 @@ enum Source {
     Face(FaceId),
 }
 
+/// Packets that a connection brings before others have their turn, about.
+const BURST_FRAMES_MAX: usize = 256;
+
 /// The waker's token; sockets get higher ones, never the same twice.
 const WAKER: u64 = 0;
 
@@ -342,7 +345,11 @@ impl Node {
     }
 
     fn limits(&self) -> Limits {
-        Limits { send_bytes_max: self.config.send_bytes_max, ..Limits::default() }
+        Limits {
+            send_bytes_max: self.config.send_bytes_max,
+            burst_frames_max: BURST_FRAMES_MAX,
+            ..Limits::default()
+        }
     }
 
     fn back_off(&self) -> BackOff {

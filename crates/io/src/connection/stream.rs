@@ -14,6 +14,7 @@ use super::frame_list::FrameList;
 use super::receive::RecvBuffer;
 use super::send::SendBuffer;
 use crate::budget::MemoryBudget;
+use crate::burst_limit::BurstLimit;
 use crate::error::{IoError, QueueFull};
 use crate::limits::{Limits, READS_PER_BURST_MAX};
 use crate::{FrameFn, FrameSink};
@@ -59,6 +60,7 @@ pub(super) struct Stream {
     fd: OwnedFd,
     is_unix: bool,
     receive: RecvBuffer,
+    burst: BurstLimit,
     send: SendBuffer,
 }
 
@@ -74,8 +76,13 @@ impl Stream {
     }
 
     fn new(fd: OwnedFd, is_unix: bool, limits: Limits) -> Self {
-        let receive = RecvBuffer::new(limits.frame_bytes_max);
-        Stream { fd, is_unix, receive, send: SendBuffer::new(limits.send_bytes_max) }
+        Stream {
+            fd,
+            is_unix,
+            receive: RecvBuffer::new(limits.frame_bytes_max),
+            burst: BurstLimit::new(limits.burst_frames_max),
+            send: SendBuffer::new(limits.send_bytes_max),
+        }
     }
 
     pub(super) fn set_budget(&mut self, budget: &MemoryBudget) {
@@ -107,9 +114,10 @@ impl Stream {
     ) -> Result<RecvStatus, IoError> {
         let mut status = RecvStatus::default();
         for _ in 0..READS_PER_BURST_MAX {
+            let Some(allowed_bytes) = self.burst.read_bytes(status.frames) else { break };
             let space = self.receive.space();
-            let room = space.len();
-            match rustix::io::read(&self.fd, space) {
+            let room = space.len().min(allowed_bytes);
+            match rustix::io::read(&self.fd, &mut space[..room]) {
                 Ok(0) => {
                     status.closed = true;
                     status.drained = true;
@@ -118,7 +126,9 @@ impl Stream {
                 }
                 Ok(count) => {
                     self.receive.filled(count);
-                    status.frames += self.receive.deliver(framer, sink)?;
+                    let frames = self.receive.deliver(framer, sink)?;
+                    self.burst.on_read(count, frames);
+                    status.frames += frames;
                     if count < room {
                         status.drained = true;
                         break;

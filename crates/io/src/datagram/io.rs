@@ -93,7 +93,11 @@ impl DatagramIo {
         let batch = ReceiveBatch::new(limits.frame_bytes_max, coalescing);
         let fd = Arc::new(fd);
         DatagramIo {
-            receiver: Some(Box::new(DatagramReceiver::new(Arc::clone(&fd), batch))),
+            receiver: Some(Box::new(DatagramReceiver::new(
+                Arc::clone(&fd),
+                batch,
+                limits.burst_frames_max,
+            ))),
             queue: SendQueue::new(limits.send_bytes_max),
             segmentation: Segmentation::new(can_segment),
             counters: DatagramCounters::default(),

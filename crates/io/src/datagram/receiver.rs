@@ -19,6 +19,7 @@ use crate::limits::{READS_PER_BURST_MAX, RECV_BURST_BYTES};
 pub struct DatagramReceiver {
     fd: Arc<OwnedFd>,
     pub(super) batch: ReceiveBatch,
+    frames_max: usize,
     pub(super) received: u64,
     pub(super) coalesced: u64,
     pub(super) dropped: u64,
@@ -26,8 +27,16 @@ pub struct DatagramReceiver {
 }
 
 impl DatagramReceiver {
-    pub(super) fn new(fd: Arc<OwnedFd>, batch: ReceiveBatch) -> Self {
-        DatagramReceiver { fd, batch, received: 0, coalesced: 0, dropped: 0, unreachable: 0 }
+    pub(super) fn new(fd: Arc<OwnedFd>, batch: ReceiveBatch, frames_max: usize) -> Self {
+        DatagramReceiver {
+            fd,
+            batch,
+            frames_max,
+            received: 0,
+            coalesced: 0,
+            dropped: 0,
+            unreachable: 0,
+        }
     }
 
     /// Hands what has come, with its sender, to `on_frame`, up to a bounded number of batches.
@@ -49,7 +58,7 @@ impl DatagramReceiver {
                         status.drained = true;
                         break;
                     }
-                    if bytes >= RECV_BURST_BYTES {
+                    if bytes >= RECV_BURST_BYTES || status.frames >= self.frames_max {
                         break;
                     }
                 }

@@ -27,6 +27,7 @@ pub(super) struct Wire {
     fd: OwnedFd,
     out: ByteRun,
     is_shaking: bool,
+    burst_bytes: usize,
     bytes_left: usize,
     reads_left: usize,
     is_drained: bool,
@@ -40,6 +41,7 @@ impl Wire {
             fd,
             out: ByteRun::new(2 * OUT_BYTES_MAX),
             is_shaking: true,
+            burst_bytes: 0,
             bytes_left: HANDSHAKE_BYTES_MAX,
             reads_left: usize::MAX,
             is_drained: false,
@@ -53,8 +55,9 @@ impl Wire {
     }
 
     /// Allows another bounded amount of reading.
-    pub(super) fn begin_burst(&mut self) {
-        self.bytes_left = BURST_BYTES;
+    pub(super) fn begin_burst(&mut self, bytes_max: usize) {
+        self.burst_bytes = bytes_max.min(BURST_BYTES);
+        self.bytes_left = self.burst_bytes;
         self.reads_left = BURST_READS;
         self.is_drained = false;
         self.has_read = false;
@@ -68,6 +71,11 @@ impl Wire {
     /// Something came since the burst began.
     pub(super) fn has_read(&self) -> bool {
         self.has_read
+    }
+
+    /// Bytes that came since the burst began.
+    pub(super) fn read_bytes(&self) -> usize {
+        self.burst_bytes.saturating_sub(self.bytes_left)
     }
 
     pub(super) fn has_room(&self) -> bool {

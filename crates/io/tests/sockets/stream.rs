@@ -122,6 +122,32 @@ fn one_call_hands_out_every_frame_that_waits() {
 }
 
 #[test]
+fn a_burst_of_short_frames_is_bounded_and_the_rest_follows() {
+    let limits = Limits { burst_frames_max: 100, ..Limits::default() };
+    let (mut one, mut other) = Connection::pair_with(limits).unwrap();
+    for number in 0..3000 {
+        one.queue(&[&frame(&(number as u16).to_be_bytes())]).unwrap();
+    }
+    one.flush().unwrap();
+    let (mut next, mut bursts) = (0u16, Vec::new());
+    loop {
+        let status = other
+            .recv_burst(framer, &mut |bytes| {
+                assert_eq!(bytes[2..], next.to_be_bytes());
+                next += 1;
+            })
+            .unwrap();
+        bursts.push(status.frames);
+        if status.drained {
+            break;
+        }
+    }
+    assert_eq!(next, 3000);
+    // Of the first nobody knows yet how long its frames are.
+    assert!(bursts[0] <= 1600 && bursts[1..].iter().all(|frames| *frames <= 100), "{bursts:?}");
+}
+
+#[test]
 fn a_full_queue_refuses_whole_frames_and_recovers() {
     let limits = Limits { send_bytes_max: 100_000, ..Limits::default() };
     let (mut one, mut other) = Connection::pair_with(limits).unwrap();

@@ -35,13 +35,16 @@ impl FairQueue {
         self.order.is_empty()
     }
 
-    /// Takes a frame that came from `from`; false if that face has its share of `bytes_max` octets.
-    pub(super) fn push(&mut self, from: FaceId, frame: &[u8], bytes_max: usize) -> bool {
+    /// True if so many octets from `from` find room: that face does not have its share of
+    /// `bytes_max` yet.
+    pub(super) fn has_room(&self, from: FaceId, bytes: usize, bytes_max: usize) -> bool {
         let held = self.queues.get(&from).map_or(0, |queue| queue.bytes);
         let free = bytes_max.saturating_sub(self.bytes);
-        if held > free || frame.len() > free {
-            return false;
-        }
+        held <= free && bytes <= free
+    }
+
+    /// Takes a frame that came from `from`.
+    pub(super) fn push(&mut self, from: FaceId, frame: &[u8]) {
         let queue = self.queues.entry(from).or_default();
         if queue.frames.is_empty() {
             self.order.push_back(from);
@@ -49,7 +52,6 @@ impl FairQueue {
         queue.frames.push_back(frame.into());
         queue.bytes += frame.len();
         self.bytes += frame.len();
-        true
     }
 
     /// The next frame.
@@ -80,7 +82,14 @@ impl FairQueue {
 mod tests {
     use super::*;
 
-    const ROOM: usize = 1 << 20;
+    /// Takes a frame if there is room.
+    fn offer(queue: &mut FairQueue, from: u64, frame: &[u8], bytes_max: usize) -> bool {
+        let has_room = queue.has_room(FaceId(from), frame.len(), bytes_max);
+        if has_room {
+            queue.push(FaceId(from), frame);
+        }
+        has_room
+    }
 
     fn drain(queue: &mut FairQueue) -> Vec<u8> {
         std::iter::from_fn(|| queue.pop()).map(|frame| frame[0]).collect()
@@ -90,10 +99,10 @@ mod tests {
     fn one_interest_waits_for_a_turn_of_everybody_else_whatever_they_have_waiting() {
         let mut queue = FairQueue::default();
         for _ in 0..1000 {
-            assert!(queue.push(FaceId(1), &[1; 100], ROOM));
-            assert!(queue.push(FaceId(2), &[2; 100], ROOM));
+            queue.push(FaceId(1), &[1; 100]);
+            queue.push(FaceId(2), &[2; 100]);
         }
-        assert!(queue.push(FaceId(3), &[3; 100], ROOM));
+        queue.push(FaceId(3), &[3; 100]);
         let order = drain(&mut queue);
         let at = order.iter().position(|of| *of == 3).unwrap();
         assert!(at <= 2 * QUANTUM_BYTES.div_ceil(100), "{at}");
@@ -104,8 +113,8 @@ mod tests {
     #[test]
     fn octets_are_shared_and_not_frames() {
         let mut queue = FairQueue::default();
-        (0..40).for_each(|_| assert!(queue.push(FaceId(1), &[1; 5000], ROOM)));
-        (0..2000).for_each(|_| assert!(queue.push(FaceId(2), &[2; 100], ROOM)));
+        (0..40).for_each(|_| queue.push(FaceId(1), &[1; 5000]));
+        (0..2000).for_each(|_| queue.push(FaceId(2), &[2; 100]));
         let first: Vec<u8> = drain(&mut queue)[..1020].to_vec();
         let large = first.iter().filter(|of| **of == 1).count();
         assert!((19..=21).contains(&large), "{large}");
@@ -114,14 +123,14 @@ mod tests {
     #[test]
     fn nobody_holds_more_than_is_free_and_order_is_kept_within_a_face() {
         let mut queue = FairQueue::default();
-        let taken = (0..100u8).filter(|at| queue.push(FaceId(1), &[*at], 50)).count();
+        let taken = (0..100u8).filter(|at| offer(&mut queue, 1, &[*at], 50)).count();
         assert_eq!(taken, 26);
-        let taken = (0..100).filter(|_| queue.push(FaceId(2), &[200], 50)).count();
+        let taken = (0..100).filter(|_| offer(&mut queue, 2, &[200], 50)).count();
         assert_eq!(taken, 13);
-        assert!(queue.push(FaceId(3), &[201], 50));
+        assert!(offer(&mut queue, 3, &[201], 50));
         let order = drain(&mut queue);
         assert!(order.iter().filter(|of| **of < 100).is_sorted());
-        assert!(!queue.push(FaceId(1), &[0; 51], 50));
-        assert!(queue.push(FaceId(1), &[0; 50], 50));
+        assert!(!offer(&mut queue, 1, &[0; 51], 50));
+        assert!(offer(&mut queue, 1, &[0; 50], 50));
     }
 }

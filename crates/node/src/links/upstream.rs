@@ -21,6 +21,8 @@ const DIRECT_BYTES_MAX: usize = 64 << 10;
 const WAITING_BYTES_MAX: usize = 2 << 20;
 /// Octets moved from turns to the link at a time.
 const CHUNK_BYTES: usize = 16 << 10;
+/// Room for what the link layer puts before an Interest, mostly enough.
+const HEAD_BYTES: usize = 64;
 /// Octets that the kernel keeps of a Unix stream to a peer that is asked: those are first in, first
 /// out.
 const KERNEL_BYTES: usize = 64 << 10;
@@ -62,7 +64,8 @@ impl Link {
 }
 
 impl Links {
-    /// Lets an Interest wait for its turn, or refuses it; false if it can be sent at once.
+    /// Lets an Interest wait for its turn, or refuses it; false if it can be sent at once. What is
+    /// refused is not encoded: a flood costs little.
     pub(super) fn holds_back(
         &mut self,
         (face, from): (FaceId, FaceId),
@@ -79,20 +82,19 @@ impl Links {
         }
         let waiting = &mut link.waiting;
         let bytes_max = self.send_bytes_max.min(WAITING_BYTES_MAX);
-        let mut is_taken = true;
-        let mut frame = Vec::with_capacity(packet.len() + 64);
+        if !waiting.has_room(from, packet.len(), bytes_max) {
+            let pit_token = header.pit_token.map(<[u8]>::to_vec);
+            self.refused.push(Refused { face, interest: packet.to_vec(), pit_token });
+            return true;
+        }
+        let mut frame = Vec::with_capacity(packet.len() + HEAD_BYTES);
         let sent = link.sender.send(header, packet, self.now_ns, |head, body| {
             frame.clear();
             frame.extend_from_slice(head);
             frame.extend_from_slice(body);
-            is_taken &= waiting.push(from, &frame, bytes_max);
+            waiting.push(from, &frame);
         });
-        if sent.is_err() {
-            self.dropped_other += 1;
-        } else if !is_taken {
-            let pit_token = header.pit_token.map(<[u8]>::to_vec);
-            self.refused.push(Refused { face, interest: packet.to_vec(), pit_token });
-        }
+        self.dropped_other += u64::from(sent.is_err());
         note(&mut self.dirty, &mut self.shared, link, face);
         true
     }

@@ -129,7 +129,7 @@ impl Node {
         let face = self.forwarder.add_face(info);
         let carried = match reached {
             Reached::Connection(connection) => {
-                self.carry_by_connection(face, connection, persistency).map_err(|e| e.to_string())
+                self.carry_by_connection(face, *connection, persistency).map_err(|e| e.to_string())
             }
             Reached::Address(address) => {
                 self.carry_by_address(face, address, persistency).map_err(|e| e.to_string())

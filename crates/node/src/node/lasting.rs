@@ -84,7 +84,7 @@ impl Node {
             self.forwarder.face_info(face).map_or(Persistency::Permanent, |it| it.persistency);
         let restored = match attempt.result {
             Ok(Reached::Connection(connection)) => {
-                self.carry_by_connection(face, connection, persistency).map_err(|e| e.to_string())
+                self.carry_by_connection(face, *connection, persistency).map_err(|e| e.to_string())
             }
             Ok(Reached::Address(address)) => {
                 self.carry_by_address(face, address, persistency).map_err(|e| e.to_string())

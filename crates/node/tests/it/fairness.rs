@@ -1,10 +1,10 @@
 //! A peer that does not keep up: Interests for it leave in turns of the faces they came from.
 
-use byname_node::NodeConfig;
+use byname_node::{Node, NodeConfig};
 use byname_packet::InterestBuilder;
 use byname_packet::lp::nack_reason;
 
-use crate::harness::{Client, Running, name, wait_for};
+use crate::harness::{Client, Got, Running, name, wait_for};
 
 const FLOOD: usize = 60_000;
 
@@ -73,4 +73,36 @@ fn a_slow_peer_gets_every_interest_of_a_single_reader() {
         let got = producer.next().expect("nothing is lost");
         assert_eq!(got.interest().name, name(&format!("/slow/{number}")).view());
     }
+}
+
+/// Encodes Interests as a client would, one behind the other.
+fn flood_of(count: usize) -> Vec<u8> {
+    let mut octets = Vec::new();
+    for number in 0..count {
+        let name = name(&format!("/slow/flood/{number}"));
+        patient(InterestBuilder::new(name.view())).encode(&mut octets);
+    }
+    octets
+}
+
+#[test]
+fn a_connection_with_thousands_of_interests_brings_few_in_a_turn() {
+    const COUNT: usize = 4000;
+    let (node, [mut producer, mut attacker, mut reader], _directory) = scene();
+    // All of it waits at the node's sockets before it looks at them, the flood first.
+    let mut node = node.finish();
+    attacker.send_raw(&flood_of(COUNT));
+    reader.express_with("/slow/read", None, patient);
+    let other = Node::new(NodeConfig::default()).unwrap();
+    let stop = other.stop_handle();
+    let handle = stop.clone();
+    let thread = std::thread::spawn(move || node.run(&handle));
+    let wanted = name("/slow/read");
+    let is_of_flood = |got: Got| got.interest().name != wanted.view();
+    let passed = (0..COUNT).take_while(|_| producer.next().is_some_and(is_of_flood)).count();
+    stop.stop();
+    // Only an event lets the node look at it.
+    reader.express("/nowhere");
+    thread.join().unwrap().unwrap();
+    assert!(passed < COUNT / 4, "{passed} Interests of the flood left before it");
 }
