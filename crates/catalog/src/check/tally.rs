@@ -1,0 +1,150 @@
+//! Counts made anew from inodes, entries, attempts, versions and sessions.
+
+use std::collections::BTreeMap;
+
+use super::{Inconsistency, content_of, report};
+use crate::codec::key_parts;
+use crate::engine::Table;
+use crate::id::{ContentId, DiskId, InodeId, SessionId};
+use crate::record::{
+    Attempt, Content, Dentry, Detail, DiskUsage, Expiry, Inode, KeptVersion, Kind, Replica,
+    Session, Subject, Usage, disk_key, inode_key,
+};
+
+/// An inode, as far as names are concerned.
+#[derive(Debug)]
+struct Named {
+    kind: Kind,
+    link_count: u32,
+    parent: Option<InodeId>,
+    counted: u32,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    inodes: BTreeMap<InodeId, Named>,
+    pub(super) usage: BTreeMap<Vec<u8>, Usage>,
+    pub(super) disks: BTreeMap<Vec<u8>, DiskUsage>,
+    pub(super) replicas: BTreeMap<Vec<u8>, Replica>,
+    pub(super) sessions: BTreeMap<Vec<u8>, u32>,
+    pub(super) attempts: BTreeMap<Vec<u8>, u32>,
+    pub(super) due: Vec<Expiry>,
+    pub(super) highest: u64,
+    pub(super) found: Vec<Inconsistency>,
+}
+
+impl Tally {
+    pub(super) fn inode(&mut self, key: &[u8], inode: Inode) {
+        let Ok([id]) = key_parts(key) else {
+            return report(&mut self.found, Table::Inode, key, "a malformed key");
+        };
+        let id = InodeId(id);
+        self.highest = self.highest.max(id.0);
+        let parent = match inode.detail {
+            Detail::Directory { parent } => Some(parent),
+            _ => None,
+        };
+        if let Some(content) = inode.content() {
+            self.content(id, content);
+        }
+        if inode.link_count == 0 {
+            self.due.push(Expiry::Nameless(id));
+        } else {
+            let used = Usage { inodes: 1, bytes: inode.charged_bytes(), ..Usage::default() };
+            self.book([&inode.owner, &inode.group], inode.tree, used);
+        }
+        let (kind, link_count) = (inode.kind(), inode.link_count);
+        self.inodes.insert(id, Named { kind, link_count, parent, counted: 0 });
+    }
+
+    pub(super) fn dentry(&mut self, key: &[u8], dentry: Dentry) {
+        let directory = key.first_chunk().map(|id| InodeId(u64::from_be_bytes(*id)));
+        let is_in_directory = directory
+            .and_then(|id| self.inodes.get(&id))
+            .is_some_and(|above| above.kind == Kind::Directory);
+        if !is_in_directory {
+            report(&mut self.found, Table::Dentry, key, "is in no directory");
+        }
+        match self.inodes.get_mut(&dentry.inode) {
+            Some(named) if named.kind == dentry.kind => {
+                named.counted += 1;
+                if named.kind == Kind::Directory && named.parent != directory {
+                    report(&mut self.found, Table::Dentry, key, "its directory is another");
+                }
+            }
+            _ => report(&mut self.found, Table::Dentry, key, "leads to nothing of its type"),
+        }
+        if dentry.kind == Kind::Directory
+            && let Some(above) = directory.and_then(|id| self.inodes.get_mut(&id))
+        {
+            above.counted += 1;
+        }
+    }
+
+    /// Names are counted when all entries are known. A directory has its own `.` beside, and the
+    /// top one has `..` in place of a name.
+    pub(super) fn finish_names(&mut self) {
+        for (id, named) in &self.inodes {
+            let is_directory = named.kind == Kind::Directory;
+            let own = u32::from(is_directory) + u32::from(*id == InodeId::ROOT);
+            if named.counted + own != named.link_count {
+                report(&mut self.found, Table::Inode, &inode_key(*id), "links are miscounted");
+            }
+        }
+    }
+
+    pub(super) fn attempt(&mut self, key: &[u8], attempt: &Attempt) {
+        let Some(content) = content_of(key) else {
+            return report(&mut self.found, Table::Attempt, key, "a malformed key");
+        };
+        self.highest = self.highest.max(content.inode.0).max(content.version.0);
+        let reserved = Usage {
+            reserved_inodes: attempt.reserved_inodes(),
+            reserved_bytes: attempt.reserved_bytes,
+            ..Usage::default()
+        };
+        self.book([&attempt.owner, &attempt.group], attempt.tree, reserved);
+        for disk in &attempt.disks {
+            self.disks.entry(disk_key(*disk)).or_default().reserved_bytes += attempt.size_max;
+        }
+        *self.attempts.entry(attempt.user.as_bytes().to_vec()).or_default() += 1;
+        self.due.push(Expiry::Attempt(content));
+    }
+
+    pub(super) fn kept(&mut self, key: &[u8], kept: &KeptVersion) {
+        let Some(content) = content_of(key) else {
+            return report(&mut self.found, Table::Kept, key, "a malformed key");
+        };
+        self.content(content.inode, &kept.content);
+        self.due.push(Expiry::Kept(content));
+    }
+
+    pub(super) fn session(&mut self, key: &[u8], session: &Session) {
+        let Ok([id]) = key_parts(key) else {
+            return report(&mut self.found, Table::Session, key, "a malformed key");
+        };
+        *self.sessions.entry(session.user.as_bytes().to_vec()).or_default() += 1;
+        self.due.push(Expiry::Session(SessionId(id)));
+    }
+
+    fn content(&mut self, id: InodeId, content: &Content) {
+        self.highest = self.highest.max(content.version.0);
+        let of = ContentId { inode: id, version: content.version };
+        for disk in &content.replicas {
+            let disk: DiskId = *disk;
+            self.disks.entry(disk_key(disk)).or_default().used_bytes += content.size;
+            self.replicas.insert(Replica::key(disk, of), Replica { size: content.size });
+        }
+    }
+
+    fn book(&mut self, [owner, group]: [&String; 2], tree: InodeId, amount: Usage) {
+        let owner = Subject::User(owner.clone());
+        for subject in [owner, Subject::Group(group.clone()), Subject::Tree(tree)] {
+            let usage = self.usage.entry(subject.key()).or_default();
+            usage.inodes += amount.inodes;
+            usage.bytes += amount.bytes;
+            usage.reserved_inodes += amount.reserved_inodes;
+            usage.reserved_bytes += amount.reserved_bytes;
+        }
+    }
+}

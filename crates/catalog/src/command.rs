@@ -1,0 +1,377 @@
+//! Commands, which change the catalog, and their answers.
+
+mod answer;
+
+pub use answer::{Answer, Entry, Resolution, Ticket, TicketDisk};
+pub(crate) use answer::{decode_outcome, encode_outcome};
+
+use crate::id::{ContentId, DiskId, InodeId, SessionId};
+use crate::name::{EntryName, Place};
+use crate::record::{Checksums, DiskState, Limits, Policy, Subject};
+
+/// Who sends a command, as whoever carries it has verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Caller {
+    /// A user who signed it, or whom a door vouches for.
+    User(String),
+    /// A disk.
+    Disk(DiskId),
+    /// The head itself, about its duties.
+    Head,
+}
+
+/// Identity of a command: repeated, it gets the first answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// The session.
+    pub session: SessionId,
+    /// One of its slots: as many commands as there are slots may be in flight.
+    pub slot: u16,
+    /// The commands of a slot count from 1.
+    pub sequence: u64,
+    /// Digest of the command as it was sent.
+    pub digest: [u8; 32],
+}
+
+/// A command with all that comes with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submission {
+    /// The sender.
+    pub caller: Caller,
+    /// Its identity. Users need one, except to open a session.
+    pub request: Option<Request>,
+    /// What is asked.
+    pub command: Command,
+}
+
+/// A change of the catalog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Makes a directory.
+    MakeDirectory {
+        /// Its place.
+        place: Place,
+        /// Permission bits and the sticky bit.
+        mode: u16,
+    },
+    /// Removes an empty directory.
+    RemoveDirectory {
+        /// Its place.
+        place: Place,
+    },
+    /// Removes a name of a file or symbolic link.
+    Unlink {
+        /// The name.
+        place: Place,
+    },
+    /// Moves an entry.
+    Rename(Rename),
+    /// Gives a file another name.
+    Link {
+        /// The file.
+        existing: Place,
+        /// The other name.
+        place: Place,
+    },
+    /// Makes a symbolic link.
+    MakeSymlink {
+        /// Its place.
+        place: Place,
+        /// Where it points; it is not looked at.
+        target: Vec<u8>,
+    },
+    /// Changes attributes.
+    SetAttributes {
+        /// Whose.
+        place: Place,
+        /// Which.
+        changes: AttributeChanges,
+    },
+    /// Sets an extended attribute.
+    SetXattr(SetXattr),
+    /// Removes an extended attribute.
+    RemoveXattr {
+        /// Whose.
+        place: Place,
+        /// Its name.
+        name: Vec<u8>,
+    },
+    /// Opens an attempt to write a version.
+    Create(Create),
+    /// Keeps an attempt open for longer.
+    Extend {
+        /// The attempt.
+        content: ContentId,
+    },
+    /// Makes an attempt the current version.
+    Commit(Commit),
+    /// Gives an attempt up.
+    Abort {
+        /// The attempt.
+        content: ContentId,
+    },
+    /// Asks another disk in place of one.
+    ReplaceDisk {
+        /// The attempt.
+        content: ContentId,
+        /// The disk that failed or is full.
+        disk: DiskId,
+    },
+    /// Says what a disk does with content it has.
+    Resolve {
+        /// Its generation.
+        generation: u64,
+        /// The content.
+        content: ContentId,
+    },
+    /// Keeps a version for the session's readers.
+    Hold {
+        /// The version.
+        content: ContentId,
+    },
+    /// Ends a hold.
+    Release {
+        /// The version.
+        content: ContentId,
+    },
+    /// Opens a session.
+    OpenSession,
+    /// Keeps the request's session open for longer.
+    RenewSession,
+    /// Ends what is due.
+    Expire {
+        /// Most rows to look at.
+        limit: usize,
+    },
+    /// Adds a user or changes one.
+    SetUser {
+        /// The name.
+        user: String,
+        /// Groups; the first is that of new files.
+        groups: Vec<String>,
+        /// True for those who run the site.
+        is_operator: bool,
+    },
+    /// Adds a disk.
+    AddDisk(AddDisk),
+    /// Changes a disk.
+    SetDisk {
+        /// Which.
+        disk: DiskId,
+        /// What.
+        changes: DiskChanges,
+    },
+    /// Says where content made in a directory goes.
+    SetPolicy {
+        /// The directory.
+        place: Place,
+        /// The policy.
+        policy: Policy,
+    },
+    /// Limits what somebody may use.
+    SetLimits {
+        /// Who.
+        subject: Subject,
+        /// How much.
+        limits: Limits,
+    },
+    /// Gives an empty directory a quota of its own.
+    MakeTree {
+        /// The directory.
+        place: Place,
+    },
+    /// Drops the beginning of the change log.
+    TrimLog {
+        /// The first number that stays.
+        below: u64,
+        /// Most records to drop.
+        limit: usize,
+    },
+    /// Starts a new epoch of numbers, after an older state was restored.
+    RaiseEpoch {
+        /// An epoch above all that any disk has seen.
+        epoch: u16,
+    },
+}
+
+/// Moves an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rename {
+    /// The entry.
+    pub from: Place,
+    /// Its new place.
+    pub to: Place,
+    /// Refuse if there is something.
+    pub no_replace: bool,
+}
+
+/// New attributes; what is absent stays.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AttributeChanges {
+    /// Permission bits.
+    pub mode: Option<u16>,
+    /// Owner.
+    pub owner: Option<String>,
+    /// Group.
+    pub group: Option<String>,
+    /// Time of last modification.
+    pub modified: Option<TimeChange>,
+    /// Size: 0, or what it is.
+    pub size: Option<u64>,
+}
+
+/// A new time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeChange {
+    /// The head's time.
+    Now,
+    /// This, in nanoseconds since 1970.
+    At(u64),
+}
+
+/// Sets an extended attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetXattr {
+    /// Whose.
+    pub place: Place,
+    /// Its name, with `user.`.
+    pub name: Vec<u8>,
+    /// Its value.
+    pub value: Vec<u8>,
+    /// `Some(true)` only if it is there, `Some(false)` only if not.
+    pub must_exist: Option<bool>,
+}
+
+/// When a new file gets its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Publish {
+    /// With its content.
+    AtCommit,
+    /// At once, empty.
+    AtOnce,
+}
+
+/// Opens an attempt to write a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Create {
+    /// A file that is there or shall be.
+    pub place: Place,
+    /// Permission bits of a new file.
+    pub mode: u16,
+    /// Most octets the content will have. They are reserved.
+    pub size_max: u64,
+    /// When a new file gets its name.
+    pub publish: Publish,
+    /// Refuse if there is something.
+    pub exclusive: bool,
+}
+
+/// Makes an attempt the current version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// The attempt.
+    pub content: ContentId,
+    /// Octets.
+    pub size: u64,
+    /// Root of the hash tree, as the writer signed it.
+    pub root: [u8; 32],
+    /// Checksums of the whole.
+    pub checksums: Checksums,
+    /// Time of last modification; the head's if absent.
+    pub modified_ns: Option<u64>,
+    /// Receipts of disks.
+    pub receipts: Vec<Receipt>,
+}
+
+/// A disk's word that it has content, all of it synced. Whoever carries it has verified that the
+/// disk signed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    /// Name of the site.
+    pub site: Vec<u8>,
+    /// The disk.
+    pub disk: DiskId,
+    /// Its generation.
+    pub generation: u64,
+    /// The content.
+    pub content: ContentId,
+    /// Octets.
+    pub size: u64,
+    /// Root of the hash tree.
+    pub root: [u8; 32],
+    /// Checksums of the whole.
+    pub checksums: Checksums,
+}
+
+/// Adds a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddDisk {
+    /// Space it belongs to.
+    pub space: String,
+    /// Disk server it is in.
+    pub server: String,
+    /// Rack, room or place.
+    pub label: String,
+    /// Octets that content may take.
+    pub capacity_bytes: u64,
+}
+
+/// New properties of a disk; what is absent stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DiskChanges {
+    /// What people want of it.
+    pub state: Option<DiskState>,
+    /// True if it answers.
+    pub is_up: Option<bool>,
+    /// Octets that content may take.
+    pub capacity_bytes: Option<u64>,
+    /// It was made anew: all that it had is gone.
+    pub is_new_generation: bool,
+}
+
+impl Command {
+    /// A short name, for the change log.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::MakeDirectory { .. } => "mkdir",
+            Self::RemoveDirectory { .. } => "rmdir",
+            Self::Unlink { .. } => "unlink",
+            Self::Rename(_) => "rename",
+            Self::Link { .. } => "link",
+            Self::MakeSymlink { .. } => "symlink",
+            Self::SetAttributes { .. } => "setattr",
+            Self::SetXattr(_) => "setxattr",
+            Self::RemoveXattr { .. } => "removexattr",
+            Self::Create(_) => "create",
+            Self::Extend { .. } => "extend",
+            Self::Commit(_) => "commit",
+            Self::Abort { .. } => "abort",
+            Self::ReplaceDisk { .. } => "replace-disk",
+            Self::Resolve { .. } => "resolve",
+            Self::Hold { .. } => "hold",
+            Self::Release { .. } => "release",
+            Self::OpenSession => "open-session",
+            Self::RenewSession => "renew-session",
+            Self::Expire { .. } => "expire",
+            Self::SetUser { .. } => "set-user",
+            Self::AddDisk(_) => "add-disk",
+            Self::SetDisk { .. } => "set-disk",
+            Self::SetPolicy { .. } => "set-policy",
+            Self::SetLimits { .. } => "set-limits",
+            Self::MakeTree { .. } => "make-tree",
+            Self::TrimLog { .. } => "trim-log",
+            Self::RaiseEpoch { .. } => "raise-epoch",
+        }
+    }
+}
+
+/// An entry of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedEntry {
+    /// Its name.
+    pub name: EntryName,
+    /// What it leads to.
+    pub id: InodeId,
+    /// Its attributes.
+    pub inode: crate::record::Inode,
+}

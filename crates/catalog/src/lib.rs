@@ -1,0 +1,46 @@
+//! The catalog of a site: its namespace, and where the content of its files lies.
+//!
+//! A core without I/O. Commands become answers and writes; an [`engine`] makes the writes durable,
+//! all of a batch at once. The core knows the time only as an argument, verifies no signature and
+//! sends nothing: whoever carries commands in and answers out does.
+//!
+//! * [`Catalog`] executes [`Command`]s during a head's term, [`Reader`] reads a committed state.
+//! * Numbers come from durable counters with the catalog's epoch in their top bits
+//!   ([`id`]); none is given out twice.
+//! * An [`Attempt`] to write a version is open, or it is not; receipts of disks decide about its
+//!   commit, in one transaction.
+
+mod catalog;
+mod check;
+mod codec;
+mod command;
+pub mod engine;
+mod execution;
+pub mod id;
+mod log;
+mod name;
+mod ops;
+mod placement;
+mod query;
+mod quota;
+mod record;
+mod refusal;
+mod rights;
+mod view;
+
+pub use catalog::{Catalog, CatalogError, Setup, initialise};
+pub use check::{Inconsistency, check};
+pub use command::{
+    AddDisk, Answer, AttributeChanges, Caller, Command, Commit, Create, DiskChanges, Entry,
+    ListedEntry, Publish, Receipt, Rename, Request, Resolution, SetXattr, Submission, Ticket,
+    TicketDisk, TimeChange,
+};
+pub use log::LogRecord;
+pub use name::{EntryName, LABEL_BYTES_MAX, NAME_BYTES_MAX, PATH_NAMES_MAX, Place};
+pub use ops::{ATTEMPT_NS, KEPT_NS, SESSION_NS, SLOT_COUNT};
+pub use query::{PAGE_ROWS_MAX, Reader};
+pub use record::{
+    Attempt, Checksums, Content, Detail, Disk, DiskState, Inode, KeptVersion, Kind, Limits, Policy,
+    Session, Site, Subject, Target, Times, Usage, User,
+};
+pub use refusal::{Failure, Refusal};

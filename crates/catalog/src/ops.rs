@@ -1,0 +1,91 @@
+//! The commands. Each reads through its execution and leaves its changes there.
+
+mod admin;
+mod attempt;
+mod attributes;
+mod commit;
+mod content;
+mod expiry;
+mod namespace;
+mod rename;
+mod session;
+mod xattr;
+
+pub use attempt::ATTEMPT_NS;
+pub use content::KEPT_NS;
+pub use session::{SESSION_NS, SLOT_COUNT};
+
+use crate::command::{Answer, Caller, Command, Request};
+use crate::execution::Execution;
+use crate::refusal::{Failure, Refusal};
+
+/// Executes a command.
+pub(crate) fn run(
+    execution: &mut Execution<'_>,
+    caller: &Caller,
+    request: Option<&Request>,
+    command: &Command,
+) -> Result<Answer, Failure> {
+    match (caller, command) {
+        (Caller::Disk(disk), Command::Resolve { generation, content }) => {
+            execution.resolve(*disk, *generation, *content)
+        }
+        (Caller::Head, Command::Expire { limit }) => execution.expire(*limit),
+        (Caller::Head, Command::TrimLog { below, limit }) => execution.trim_log(*below, *limit),
+        (Caller::Head, Command::SetDisk { disk, changes }) => execution.set_disk(*disk, *changes),
+        (Caller::User(_), Command::OpenSession) => execution.open_session(),
+        (Caller::User(_), command) => {
+            let request = request.ok_or(Refusal::NeedsSession)?;
+            run_for_user(execution, request, command)
+        }
+        _ => Err(Refusal::NotOperator.into()),
+    }
+}
+
+fn run_for_user(
+    execution: &mut Execution<'_>,
+    request: &Request,
+    command: &Command,
+) -> Result<Answer, Failure> {
+    match command {
+        Command::MakeDirectory { place, mode } => execution.make_directory(place, *mode),
+        Command::RemoveDirectory { place } => execution.remove_directory(place),
+        Command::Unlink { place } => execution.unlink(place),
+        Command::Rename(rename) => execution.rename(rename),
+        Command::Link { existing, place } => execution.link(existing, place),
+        Command::MakeSymlink { place, target } => execution.make_symlink(place, target),
+        Command::SetAttributes { place, changes } => execution.set_attributes(place, changes),
+        Command::SetXattr(set) => execution.set_xattr(set),
+        Command::RemoveXattr { place, name } => execution.remove_xattr(place, name),
+        Command::Create(create) => execution.create(create),
+        Command::Extend { content } => execution.extend(*content),
+        Command::Commit(commit) => execution.commit(commit),
+        Command::Abort { content } => execution.abort(*content),
+        Command::ReplaceDisk { content, disk } => execution.replace_disk(*content, *disk),
+        Command::Hold { content } => execution.hold(request.session, *content),
+        Command::Release { content } => execution.release(request.session, *content),
+        Command::RenewSession => execution.renew_session(request.session),
+        administration => {
+            if !execution.caller.is_operator {
+                return Err(Refusal::NotOperator.into());
+            }
+            run_for_operator(execution, administration)
+        }
+    }
+}
+
+fn run_for_operator(execution: &mut Execution<'_>, command: &Command) -> Result<Answer, Failure> {
+    match command {
+        Command::SetUser { user, groups, is_operator } => {
+            execution.set_user(user, groups, *is_operator)
+        }
+        Command::AddDisk(disk) => execution.add_disk(disk),
+        Command::SetDisk { disk, changes } => execution.set_disk(*disk, *changes),
+        Command::SetPolicy { place, policy } => execution.set_policy(place, policy),
+        Command::SetLimits { subject, limits } => execution.set_limits(subject, *limits),
+        Command::MakeTree { place } => execution.make_tree(place),
+        Command::TrimLog { below, limit } => execution.trim_log(*below, *limit),
+        Command::RaiseEpoch { epoch } => execution.raise_epoch(*epoch),
+        _ => Err(Refusal::NotOperator.into()),
+    }
+}

@@ -1,0 +1,265 @@
+//! Attempts: opened with everything reserved that they may need, then committed or given up.
+
+use crate::command::{Answer, Create, Publish, Ticket, TicketDisk};
+use crate::engine::{Rows, Span, Table};
+use crate::execution::{EntryPlace, Execution};
+use crate::id::{ContentId, DiskId, InodeId, Version};
+use crate::placement::{Candidate, choose};
+use crate::quota::{Account, charge, credit};
+use crate::record::{
+    Attempt, Content, Detail, Disk, DiskState, DiskUsage, Expiry, Inode, Policy, Target, Usage,
+    User, disk_key,
+};
+use crate::refusal::{Failure, Refusal};
+use crate::rights::WRITE;
+use crate::view::decoded;
+
+use super::admin::DISKS_MAX;
+use super::content::DiskBooking;
+use super::namespace::{ONE_INODE, check_mode};
+
+/// Nanoseconds that an attempt stays open unless it is extended.
+pub const ATTEMPT_NS: u64 = 3_600_000_000_000;
+/// Most open attempts of one user.
+const ATTEMPTS_PER_USER_MAX: u32 = 65_536;
+/// Most octets of one file: what the hash tree can say.
+const FILE_BYTES_MAX: u64 = 32 << 40;
+
+impl Execution<'_> {
+    pub(super) fn create(&mut self, create: &Create) -> Result<Answer, Failure> {
+        check_mode(create.mode)?;
+        if create.size_max > FILE_BYTES_MAX {
+            return Err(Refusal::TooLarge.into());
+        }
+        if create.place.names.is_empty() {
+            let (id, inode) = self.object(&create.place)?;
+            return self.rewrite(id, &inode, create);
+        }
+        let at = self.directory_of(&create.place)?;
+        let Some(entry) = self.dentry(at.id, &at.name)? else {
+            return match create.publish {
+                Publish::AtCommit => self.begin_new(&at, create),
+                Publish::AtOnce => self.begin_named(create),
+            };
+        };
+        if create.exclusive {
+            return Err(Refusal::Exists.into());
+        }
+        let inode = self.inode(entry.inode)?;
+        self.rewrite(entry.inode, &inode, create)
+    }
+
+    /// A file that gets its name with its content.
+    fn begin_new(&mut self, at: &EntryPlace, create: &Create) -> Result<Answer, Failure> {
+        let at = self.free_entry(&crate::name::Place::entry(at.id, at.name.clone()))?;
+        let inode = InodeId(self.issue()?);
+        let detail = Detail::File(Content::empty(Version(0)));
+        let model = self.new_inode(&at.inode, create.mode, detail);
+        let target = Target::NewFile { directory: at.id, name: at.name, mode: model.mode };
+        self.open(inode, &model, (target, create.size_max))
+    }
+
+    /// A file that gets its name at once, and its content later.
+    fn begin_named(&mut self, create: &Create) -> Result<Answer, Failure> {
+        let at = self.free_entry(&create.place)?;
+        let id = InodeId(self.issue()?);
+        let base = Version(self.issue()?);
+        let detail = Detail::File(Content::empty(base));
+        let inode = self.new_inode(&at.inode, create.mode, detail);
+        charge(&mut self.view, &Account::of(&inode), ONE_INODE)?;
+        self.enter(at, id, &inode);
+        self.open(id, &inode, (Target::NextVersion { base }, create.size_max))
+    }
+
+    /// The next version of a file.
+    fn rewrite(&mut self, id: InodeId, inode: &Inode, create: &Create) -> Result<Answer, Failure> {
+        let content = match &inode.detail {
+            Detail::File(content) => content,
+            Detail::Directory { .. } => return Err(Refusal::IsDirectory.into()),
+            Detail::Symlink { .. } => return Err(Refusal::SymbolicLink.into()),
+        };
+        self.caller.check(inode, WRITE)?;
+        let target = Target::NextVersion { base: content.version };
+        self.open(id, inode, (target, create.size_max))
+    }
+
+    fn open(
+        &mut self,
+        id: InodeId,
+        inode: &Inode,
+        (target, size_max): (Target, u64),
+    ) -> Result<Answer, Failure> {
+        self.count_attempt(1)?;
+        let content = ContentId { inode: id, version: Version(self.issue()?) };
+        let chosen = self.place(&inode.policy, size_max, content.version.0)?;
+        let attempt = Attempt {
+            user: self.caller.user.clone(),
+            target,
+            owner: inode.owner.clone(),
+            group: inode.group.clone(),
+            tree: inode.tree,
+            reserved_bytes: size_max.saturating_sub(inode.charged_bytes()),
+            size_max,
+            policy: inode.policy.clone(),
+            disks: chosen.iter().map(|candidate| candidate.id).collect(),
+            replaced: Vec::new(),
+            expires_ns: self.now_ns.saturating_add(ATTEMPT_NS),
+        };
+        charge(&mut self.view, &Account::of_attempt(&attempt), reserved(&attempt))?;
+        for disk in &attempt.disks {
+            let change = DiskBooking { add_reserved: size_max, ..DiskBooking::default() };
+            self.book_disk(*disk, change)?;
+        }
+        self.view.mark(Table::Expiry, Expiry::Attempt(content).key(attempt.expires_ns));
+        self.view.set(content.key(), &attempt);
+        self.ticket(content, &attempt)
+    }
+
+    fn ticket(&self, content: ContentId, attempt: &Attempt) -> Result<Answer, Failure> {
+        let mut disks = Vec::with_capacity(attempt.disks.len());
+        for disk in &attempt.disks {
+            disks.push(TicketDisk { disk: *disk, generation: self.disk(*disk)?.generation });
+        }
+        Ok(Answer::Ticket(Ticket {
+            content,
+            disks,
+            receipt_count: receipts_needed(attempt, attempt.size_max),
+            size_max: attempt.size_max,
+            expires_ns: attempt.expires_ns,
+        }))
+    }
+
+    /// Disks for content of a policy. Content without octets needs none.
+    fn place(&self, policy: &Policy, size: u64, seed: u64) -> Result<Vec<Candidate>, Failure> {
+        if size == 0 {
+            return Ok(Vec::new());
+        }
+        let count = usize::from(policy.replica_count);
+        let chosen = choose(self.candidates(policy, size, &[])?, Vec::new(), count, seed);
+        if chosen.len() < count { Err(Refusal::NoSpace.into()) } else { Ok(chosen) }
+    }
+
+    /// Disks of a policy's space that take new content and have room.
+    fn candidates(
+        &self,
+        policy: &Policy,
+        size: u64,
+        without: &[DiskId],
+    ) -> Result<Vec<Candidate>, Failure> {
+        let mut candidates = Vec::new();
+        for (key, value) in self.view.range(Table::Disk, Span::ALL, DISKS_MAX)? {
+            let disk: Disk = decoded(&value)?;
+            let id = DiskId(u64::from_be_bytes(key.try_into().unwrap_or_default()));
+            let takes = disk.is_up && disk.state == DiskState::ReadWrite;
+            if !takes || disk.space != policy.space || without.contains(&id) {
+                continue;
+            }
+            let candidate = self.candidate(id, disk)?;
+            if candidate.free_bytes >= size {
+                candidates.push(candidate);
+            }
+        }
+        Ok(candidates)
+    }
+
+    fn candidate(&self, id: DiskId, disk: Disk) -> Result<Candidate, Failure> {
+        let usage: DiskUsage = self.view.record(&disk_key(id))?.unwrap_or_default();
+        let taken = usage.used_bytes.saturating_add(usage.reserved_bytes);
+        let free_bytes = disk.capacity_bytes.saturating_sub(taken);
+        Ok(Candidate { id, disk, free_bytes })
+    }
+
+    pub(super) fn replace_disk(
+        &mut self,
+        content: ContentId,
+        disk: DiskId,
+    ) -> Result<Answer, Failure> {
+        let mut attempt = self.own_attempt(content)?;
+        let index = attempt.disks.iter().position(|one| *one == disk);
+        attempt.disks.remove(index.ok_or(Refusal::UnknownDisk)?);
+        attempt.replaced.push(disk);
+        let mut chosen = Vec::new();
+        for id in &attempt.disks {
+            chosen.push(self.candidate(*id, self.disk(*id)?)?);
+        }
+        let count = chosen.len() + 1;
+        let others = self.candidates(&attempt.policy, attempt.size_max, &attempt.replaced)?;
+        let seed = content.version.0 ^ attempt.replaced.len() as u64;
+        let chosen = choose(others, chosen, count, seed);
+        let other = chosen.get(count - 1).ok_or(Refusal::NoSpace)?.id;
+        let size = attempt.size_max;
+        self.book_disk(disk, DiskBooking { less_reserved: size, ..DiskBooking::default() })?;
+        self.book_disk(other, DiskBooking { add_reserved: size, ..DiskBooking::default() })?;
+        attempt.disks.push(other);
+        self.view.set(content.key(), &attempt);
+        self.ticket(content, &attempt)
+    }
+
+    pub(super) fn extend(&mut self, content: ContentId) -> Result<Answer, Failure> {
+        let mut attempt = self.own_attempt(content)?;
+        // The row that is due first stays; whoever meets it looks here.
+        attempt.expires_ns = attempt.expires_ns.max(self.now_ns.saturating_add(ATTEMPT_NS));
+        self.view.set(content.key(), &attempt);
+        self.ticket(content, &attempt)
+    }
+
+    pub(super) fn abort(&mut self, content: ContentId) -> Result<Answer, Failure> {
+        let attempt = self.own_attempt(content)?;
+        self.end_attempt(content, &attempt)?;
+        credit(&mut self.view, &Account::of_attempt(&attempt), reserved(&attempt))?;
+        Ok(Answer::Done)
+    }
+
+    /// An open attempt of the caller.
+    pub(super) fn own_attempt(&self, content: ContentId) -> Result<Attempt, Failure> {
+        let attempt: Attempt = self.view.record(&content.key())?.ok_or(Refusal::AttemptEnded)?;
+        if attempt.user != self.caller.user && !self.caller.is_operator {
+            return Err(Refusal::NotYourAttempt.into());
+        }
+        Ok(attempt)
+    }
+
+    /// Closes an attempt and gives back its room on disks; quota is settled by the caller.
+    pub(super) fn end_attempt(
+        &mut self,
+        content: ContentId,
+        attempt: &Attempt,
+    ) -> Result<(), Failure> {
+        self.view.delete(Table::Attempt, content.key());
+        for disk in &attempt.disks {
+            let change = DiskBooking { less_reserved: attempt.size_max, ..DiskBooking::default() };
+            self.book_disk(*disk, change)?;
+        }
+        let key = attempt.user.as_bytes().to_vec();
+        if let Some(mut user) = self.view.record::<User>(&key)? {
+            user.attempt_count = user.attempt_count.saturating_sub(1);
+            self.view.set(key, &user);
+        }
+        Ok(())
+    }
+
+    fn count_attempt(&mut self, more: u32) -> Result<(), Failure> {
+        let key = self.caller.user.as_bytes().to_vec();
+        let mut user: User = self.view.record(&key)?.ok_or(Refusal::UnknownUser)?;
+        if user.attempt_count >= ATTEMPTS_PER_USER_MAX {
+            return Err(Refusal::TooManyAttempts.into());
+        }
+        user.attempt_count += more;
+        self.view.set(key, &user);
+        Ok(())
+    }
+}
+
+/// Receipts that content of a size needs: none if it has no octets.
+pub(super) fn receipts_needed(attempt: &Attempt, size: u64) -> u8 {
+    if size == 0 { 0 } else { attempt.policy.receipt_count }
+}
+
+/// What an attempt has reserved for quota.
+pub(super) fn reserved(attempt: &Attempt) -> Usage {
+    Usage {
+        reserved_inodes: attempt.reserved_inodes(),
+        reserved_bytes: attempt.reserved_bytes,
+        ..Usage::default()
+    }
+}

@@ -1,0 +1,141 @@
+//! Reading the catalog: from one committed state, by whoever has the engine, the head or not.
+
+use crate::catalog::credentials;
+use crate::codec::{Malformed, key, key_parts};
+use crate::command::{Caller, Entry, ListedEntry};
+use crate::engine::{Engine, EngineError, Row, Rows, Span, Table};
+use crate::execution::walk;
+use crate::id::{ContentId, DiskId, TransactionNumber};
+use crate::log::LogRecord;
+use crate::name::{EntryName, Place};
+use crate::record::{
+    Attempt, Content, Dentry, Disk, Inode, KeptVersion, Limits, Subject, Usage, dentry_key,
+    disk_key, inode_key, xattr_key,
+};
+use crate::refusal::{Failure, Refusal};
+use crate::rights::{Credentials, READ};
+use crate::view::{View, after_prefix, decoded, prefixed, read};
+
+/// Most rows in one page.
+pub const PAGE_ROWS_MAX: usize = 1024;
+
+/// One committed state, as one user may see it.
+pub struct Reader<'a> {
+    rows: Box<dyn Rows + 'a>,
+    caller: Credentials,
+}
+
+impl<'a> Reader<'a> {
+    /// The last committed state.
+    pub fn new(engine: &'a dyn Engine, caller: &Caller) -> Result<Self, Failure> {
+        let rows = engine.snapshot()?;
+        let caller = credentials(&*rows, caller)?;
+        Ok(Self { rows, caller })
+    }
+
+    /// An inode by its place.
+    pub fn entry(&self, place: &Place) -> Result<Entry, Failure> {
+        let view = View::new(&*self.rows);
+        let (id, inode) = walk(&view, &self.caller, place.base, &place.names)?;
+        Ok(Entry { id, inode })
+    }
+
+    /// Entries of a directory in the order of their names, after one of them. A page that is
+    /// shorter than `limit` and [`PAGE_ROWS_MAX`] is the last.
+    pub fn list(
+        &self,
+        place: &Place,
+        after: Option<&EntryName>,
+        limit: usize,
+    ) -> Result<Vec<ListedEntry>, Failure> {
+        let Entry { id, inode } = self.entry(place)?;
+        if !inode.is_directory() {
+            return Err(Refusal::NotDirectory.into());
+        }
+        self.caller.check(&inode, READ)?;
+        let start = inode_key(id);
+        let from = match after {
+            Some(name) => [dentry_key(id, name).as_slice(), &[0]].concat(),
+            None => start.clone(),
+        };
+        let until = after_prefix(&start);
+        let span = Span { from: &from, until: until.as_deref() };
+        let rows = self.rows.range(Table::Dentry, span, limit.min(PAGE_ROWS_MAX))?;
+        rows.into_iter().map(|row| self.listed(&start, row)).collect()
+    }
+
+    fn listed(&self, start: &[u8], (key, value): Row) -> Result<ListedEntry, Failure> {
+        let corrupt = |what| EngineError::Corrupt { table: Table::Dentry, what };
+        let name = EntryName::new(&key[start.len()..]).map_err(|_| corrupt("a malformed name"))?;
+        let entry: Dentry = decoded(&value)?;
+        let inode: Option<Inode> = read(&*self.rows, &inode_key(entry.inode))?;
+        let inode = inode.ok_or_else(|| corrupt("an entry leads to nothing"))?;
+        Ok(ListedEntry { name, id: entry.inode, inode })
+    }
+
+    /// An extended attribute.
+    pub fn xattr(&self, place: &Place, name: &[u8]) -> Result<Vec<u8>, Failure> {
+        let Entry { id, inode } = self.entry(place)?;
+        self.caller.check(&inode, READ)?;
+        Ok(self.rows.get(Table::Xattr, &xattr_key(id, name))?.ok_or(Refusal::NoAttribute)?)
+    }
+
+    /// Names of all extended attributes, in order.
+    pub fn xattrs(&self, place: &Place) -> Result<Vec<Vec<u8>>, Failure> {
+        let start = xattr_key(self.entry(place)?.id, b"");
+        let rows = prefixed(&*self.rows, Table::Xattr, &start, usize::MAX)?;
+        Ok(rows.into_iter().map(|(key, _)| key[start.len()..].to_vec()).collect())
+    }
+
+    /// Content by id and version: current, or kept for its readers.
+    pub fn content(&self, content: ContentId) -> Result<Content, Failure> {
+        let inode: Option<Inode> = read(&*self.rows, &inode_key(content.inode))?;
+        let current = inode.as_ref().and_then(Inode::content);
+        if let Some(current) = current.filter(|current| current.version == content.version) {
+            return Ok(current.clone());
+        }
+        let kept: Option<KeptVersion> = read(&*self.rows, &content.key())?;
+        Ok(kept.ok_or(Refusal::NoContent)?.content)
+    }
+
+    /// An open attempt.
+    pub fn attempt(&self, content: ContentId) -> Result<Attempt, Failure> {
+        Ok(read(&*self.rows, &content.key())?.ok_or(Refusal::AttemptEnded)?)
+    }
+
+    /// What somebody uses, and may use.
+    pub fn usage(&self, subject: &Subject) -> Result<(Usage, Limits), Failure> {
+        let key = subject.key();
+        let usage: Option<Usage> = read(&*self.rows, &key)?;
+        let limits: Option<Limits> = read(&*self.rows, &key)?;
+        Ok((usage.unwrap_or_default(), limits.unwrap_or(Limits::NONE)))
+    }
+
+    /// A disk.
+    pub fn disk(&self, disk: DiskId) -> Result<Disk, Failure> {
+        Ok(read(&*self.rows, &disk_key(disk))?.ok_or(Refusal::NoSuchDisk)?)
+    }
+
+    /// Transactions after a number, in order, for operators and the head.
+    pub fn log_after(
+        &self,
+        number: TransactionNumber,
+        limit: usize,
+    ) -> Result<Vec<LogRecord>, Failure> {
+        if !self.caller.is_operator {
+            return Err(Refusal::NotOperator.into());
+        }
+        let from = key([number.0.saturating_add(1)]);
+        let span = Span { from: &from, until: None };
+        let malformed =
+            |Malformed| EngineError::Corrupt { table: Table::Log, what: "a malformed key" };
+        let rows = self.rows.range(Table::Log, span, limit.min(PAGE_ROWS_MAX))?;
+        rows.into_iter()
+            .map(|(key, value)| {
+                let [number] = key_parts(&key).map_err(malformed)?;
+                let record: LogRecord = decoded(&value)?;
+                Ok(LogRecord { number: TransactionNumber(number), ..record })
+            })
+            .collect()
+    }
+}

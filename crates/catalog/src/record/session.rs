@@ -1,0 +1,76 @@
+//! Sessions, the slots that make a repeated command come true once, and holds.
+
+use crate::codec::{Decoder, Encoder, Malformed, key};
+use crate::engine::Table;
+use crate::id::{ContentId, SessionId};
+use crate::view::Record;
+
+/// A session of a user, door or disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Whose it is.
+    pub user: String,
+    /// Its end, unless it is renewed, in nanoseconds of the head's clock.
+    pub expires_ns: u64,
+    /// Versions it holds.
+    pub hold_count: u32,
+}
+
+impl Record for Session {
+    const TABLE: Table = Table::Session;
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.octets(self.user.as_bytes());
+        encoder.number(self.expires_ns);
+        encoder.number(self.hold_count);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            user: decoder.text()?,
+            expires_ns: decoder.number()?,
+            hold_count: decoder.narrow()?,
+        })
+    }
+}
+
+pub(crate) fn session_key(session: SessionId) -> Vec<u8> {
+    key([session.0])
+}
+
+/// The last command of a slot, and its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) sequence: u64,
+    /// Digest of the command, so that another one cannot pass for it.
+    pub(crate) digest: [u8; 32],
+    /// The encoded answer.
+    pub(crate) answer: Vec<u8>,
+}
+
+impl Record for Slot {
+    const TABLE: Table = Table::Slot;
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.number(self.sequence);
+        encoder.array(&self.digest);
+        encoder.octets(&self.answer);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        let sequence = decoder.number()?;
+        Ok(Self { sequence, digest: decoder.array()?, answer: decoder.octets()?.to_vec() })
+    }
+}
+
+pub(crate) fn slot_key(session: SessionId, slot: u16) -> Vec<u8> {
+    key([session.0, slot.into()])
+}
+
+pub(crate) fn hold_key(content: ContentId, session: SessionId) -> Vec<u8> {
+    key([content.inode.0, content.version.0, session.0])
+}
+
+pub(crate) fn session_hold_key(session: SessionId, content: ContentId) -> Vec<u8> {
+    key([session.0, content.inode.0, content.version.0])
+}

@@ -1,0 +1,302 @@
+//! The site as a whole: its counters, the head's lease, users, disks, what is used and what may be.
+
+use crate::codec::{Decoder, Encoder, Malformed, key};
+use crate::engine::Table;
+use crate::id::{DiskId, InodeId, LeaseEpoch, epoch_of};
+use crate::view::Record;
+
+pub(crate) const SITE_KEY: &[u8] = b"site";
+pub(crate) const COUNTERS_KEY: &[u8] = b"counters";
+pub(crate) const LEASE_KEY: &[u8] = b"lease";
+
+/// The site whose catalog this is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// Its name, as on the wire. Receipts name it.
+    pub name: Vec<u8>,
+}
+
+impl Record for Site {
+    const TABLE: Table = Table::Meta;
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.octets(&self.name);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(Self { name: decoder.octets()?.to_vec() })
+    }
+}
+
+/// The last numbers given out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Of transactions.
+    pub(crate) transaction: u64,
+    /// Of inodes, versions, sessions and disks: one count for all.
+    pub(crate) issued: u64,
+    /// The last issued of each former epoch: what lies above them is of a future that was lost.
+    pub(crate) former: Vec<u64>,
+}
+
+impl Counters {
+    /// True if this catalog gave out the number.
+    pub(crate) fn has_issued(&self, number: u64) -> bool {
+        let of_epoch = |last: &&u64| epoch_of(**last) == epoch_of(number);
+        let last = self.former.iter().chain([&self.issued]).find(of_epoch);
+        last.is_some_and(|last| number <= *last)
+    }
+}
+
+impl Record for Counters {
+    const TABLE: Table = Table::Meta;
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.number(self.transaction);
+        encoder.number(self.issued);
+        encoder.number(self.former.len() as u64);
+        self.former.iter().for_each(|last| encoder.number(*last));
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            transaction: decoder.number()?,
+            issued: decoder.number()?,
+            former: decoder.list(Decoder::number)?,
+        })
+    }
+}
+
+/// The head that executes commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Lease {
+    pub(crate) epoch: LeaseEpoch,
+    pub(crate) head: String,
+    pub(crate) until_ns: u64,
+}
+
+impl Record for Lease {
+    const TABLE: Table = Table::Meta;
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.number(self.epoch);
+        encoder.octets(self.head.as_bytes());
+        encoder.number(self.until_ns);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        let epoch = LeaseEpoch::decode(decoder)?;
+        Ok(Self { epoch, head: decoder.text()?, until_ns: decoder.number()? })
+    }
+}
+
+/// Somebody who may send commands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// Groups; the first is that of new files.
+    pub groups: Vec<String>,
+    /// True for those who run the site: modes do not bind them.
+    pub is_operator: bool,
+    /// Open sessions.
+    pub session_count: u32,
+    /// Open attempts.
+    pub attempt_count: u32,
+}
+
+impl Record for User {
+    const TABLE: Table = Table::User;
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.number(self.groups.len() as u64);
+        self.groups.iter().for_each(|group| encoder.octets(group.as_bytes()));
+        encoder.octet(self.is_operator.into());
+        encoder.number(self.session_count);
+        encoder.number(self.attempt_count);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            groups: decoder.list(Decoder::text)?,
+            is_operator: decoder.flag()?,
+            session_count: decoder.narrow()?,
+            attempt_count: decoder.narrow()?,
+        })
+    }
+}
+
+/// What people want of a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiskState {
+    /// Takes new content.
+    ReadWrite,
+    /// Only serves.
+    ReadOnly,
+    /// Serves until its replicas are elsewhere.
+    Drain,
+    /// Is not asked for anything.
+    Off,
+}
+
+/// One directory of a disk server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disk {
+    /// Space it belongs to.
+    pub space: String,
+    /// Disk server it is in. Replicas go to different ones while there are any.
+    pub server: String,
+    /// Rack, room or place; replicas go to different ones if servers leave a choice.
+    pub label: String,
+    /// Counts how often the directory was made anew. Older receipts do not count.
+    pub generation: u64,
+    /// What people want of it.
+    pub state: DiskState,
+    /// True while it answers.
+    pub is_up: bool,
+    /// Octets that content may take.
+    pub capacity_bytes: u64,
+}
+
+impl Record for Disk {
+    const TABLE: Table = Table::Disk;
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.octets(self.space.as_bytes());
+        encoder.octets(self.server.as_bytes());
+        encoder.octets(self.label.as_bytes());
+        encoder.number(self.generation);
+        encoder.octet(match self.state {
+            DiskState::ReadWrite => 1,
+            DiskState::ReadOnly => 2,
+            DiskState::Drain => 3,
+            DiskState::Off => 4,
+        });
+        encoder.octet(self.is_up.into());
+        encoder.number(self.capacity_bytes);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            space: decoder.text()?,
+            server: decoder.text()?,
+            label: decoder.text()?,
+            generation: decoder.number()?,
+            state: match decoder.octet()? {
+                1 => DiskState::ReadWrite,
+                2 => DiskState::ReadOnly,
+                3 => DiskState::Drain,
+                4 => DiskState::Off,
+                _ => return Err(Malformed),
+            },
+            is_up: decoder.flag()?,
+            capacity_bytes: decoder.number()?,
+        })
+    }
+}
+
+pub(crate) fn disk_key(disk: DiskId) -> Vec<u8> {
+    key([disk.0])
+}
+
+/// Octets on a disk, as the catalog counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct DiskUsage {
+    /// Of replicas.
+    pub(crate) used_bytes: u64,
+    /// Of open attempts.
+    pub(crate) reserved_bytes: u64,
+}
+
+impl Record for DiskUsage {
+    const TABLE: Table = Table::DiskUsage;
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.number(self.used_bytes);
+        encoder.number(self.reserved_bytes);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(Self { used_bytes: decoder.number()?, reserved_bytes: decoder.number()? })
+    }
+}
+
+/// Whose usage is counted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// A user: all inodes that he owns.
+    User(String),
+    /// A group: all inodes of this group.
+    Group(String),
+    /// A tree with a quota of its own, or what lies in none: the top directory's.
+    Tree(InodeId),
+}
+
+impl Subject {
+    pub(crate) fn key(&self) -> Vec<u8> {
+        match self {
+            Self::User(name) => [b"u", name.as_bytes()].concat(),
+            Self::Group(name) => [b"g", name.as_bytes()].concat(),
+            Self::Tree(inode) => [b"t".as_slice(), &inode.0.to_be_bytes()].concat(),
+        }
+    }
+}
+
+/// What is counted for a subject: inodes that have a name, octets of files that have one, and what
+/// open attempts may add.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Inodes.
+    pub inodes: u64,
+    /// Octets.
+    pub bytes: u64,
+    /// Inodes of open attempts.
+    pub reserved_inodes: u64,
+    /// Octets of open attempts.
+    pub reserved_bytes: u64,
+}
+
+impl Record for Usage {
+    const TABLE: Table = Table::Usage;
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.number(self.inodes);
+        encoder.number(self.bytes);
+        encoder.number(self.reserved_inodes);
+        encoder.number(self.reserved_bytes);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            inodes: decoder.number()?,
+            bytes: decoder.number()?,
+            reserved_inodes: decoder.number()?,
+            reserved_bytes: decoder.number()?,
+        })
+    }
+}
+
+/// What a subject may use, reservations included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Inodes.
+    pub inodes: u64,
+    /// Octets.
+    pub bytes: u64,
+}
+
+impl Limits {
+    /// No limit.
+    pub const NONE: Self = Self { inodes: u64::MAX, bytes: u64::MAX };
+}
+
+impl Record for Limits {
+    const TABLE: Table = Table::Limit;
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.number(self.inodes);
+        encoder.number(self.bytes);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(Self { inodes: decoder.number()?, bytes: decoder.number()? })
+    }
+}

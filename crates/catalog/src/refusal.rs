@@ -1,0 +1,105 @@
+//! Reasons for which a command changes nothing. Each has the number that POSIX programs expect.
+
+use rustix::io::Errno;
+
+use crate::engine::EngineError;
+
+macro_rules! refusals {
+    ($($number:literal $name:ident $errno:ident $text:literal;)*) => {
+        /// Reason why a command changed nothing. The numbers are part of the stored format.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+        #[repr(u8)]
+        pub enum Refusal {
+            $(#[doc = concat!($text, ".")] #[error($text)] $name = $number,)*
+        }
+
+        impl Refusal {
+            /// The number of `errno.h`.
+            pub fn errno(self) -> i32 {
+                match self {
+                    $(Self::$name => Errno::$errno.raw_os_error(),)*
+                }
+            }
+
+            pub(crate) fn from_number(number: u8) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+refusals! {
+    1 NotFound NOENT "no such file or directory";
+    2 Exists EXIST "there is something of this name";
+    3 NotDirectory NOTDIR "not a directory";
+    4 IsDirectory ISDIR "it is a directory";
+    5 NotEmpty NOTEMPTY "the directory is not empty";
+    6 SymbolicLink LOOP "a symbolic link is in the way";
+    7 IntoItself INVAL "a directory cannot move below itself";
+    8 IsRoot BUSY "the top directory stays where it is";
+    9 AccessDenied ACCESS "the modes do not allow it";
+    10 NotOwner PERM "only the owner may do this";
+    11 NotOperator PERM "only an operator of the site may do this";
+    12 LinkToDirectory PERM "a directory has one name";
+    13 TooManyLinks MLINK "too many names for one file";
+    14 OtherTree XDEV "the other place has a quota of its own";
+    15 NameTooLong NAMETOOLONG "a name is too long";
+    16 BadName INVAL "an entry cannot have this name";
+    17 BadLabel INVAL "this is no name for a user, group, space, server or label";
+    18 BadMode INVAL "the mode has bits that are none of a mode's";
+    19 NoAttribute NODATA "no such extended attribute";
+    20 AttributeExists EXIST "there is such an extended attribute";
+    21 BadAttribute OPNOTSUPP "extended attributes are named user.something";
+    22 AttributesFull NOSPC "no room for more extended attributes on this inode";
+    23 AttributeOnLink PERM "a symbolic link has no extended attributes";
+    24 NotFile INVAL "not a regular file";
+    25 NotLink INVAL "not a symbolic link";
+    26 SizeNeedsContent INVAL "a size other than 0 needs content: open an attempt";
+    27 UserQuota DQUOT "the quota of the user is used up";
+    28 GroupQuota DQUOT "the quota of the group is used up";
+    29 TreeQuota DQUOT "the quota of the tree is used up";
+    30 NoSpace NOSPC "not enough disks with room";
+    31 AttemptEnded STALE "the attempt is not open any more";
+    32 BaseChanged STALE "the file was rewritten meanwhile";
+    33 NameTaken STALE "the name was taken meanwhile";
+    34 DirectoryGone STALE "the directory was removed meanwhile";
+    35 NotYourAttempt ACCESS "the attempt is another user's";
+    36 TooLarge FBIG "the content is larger than was reserved";
+    37 ForeignReceipt BADMSG "a receipt is of another site, attempt or content";
+    38 UnknownDisk BADMSG "a receipt is of a disk that was not asked, or was made anew since";
+    39 TooFewReceipts IO "fewer receipts than the policy asks for";
+    40 BadPolicy INVAL "the policy contradicts itself";
+    41 UnknownUser ACCESS "the site does not know this user";
+    42 UnknownSession KEYEXPIRED "the session has ended or never was";
+    43 NotYourSession ACCESS "the session is another user's";
+    44 BadSlot INVAL "the session has no such slot";
+    45 OldRequest STALE "the slot has seen a later request";
+    46 SkippedRequest INVAL "the slot waits for an earlier request";
+    47 RequestReused INVAL "another command had this request id";
+    48 TooManySessions AGAIN "the user has too many sessions";
+    49 TooManyAttempts AGAIN "the user has too many open attempts";
+    50 TooManyHolds AGAIN "the session holds too many versions";
+    51 NeedsSession INVAL "only a session can do this";
+    52 NoSuchDisk NODEV "the site has no such disk";
+    53 DiskInUse BUSY "the disk still has replicas";
+    54 OldEpoch STALE "the epoch must be above all that were";
+    55 CountersExhausted OVERFLOW "the epoch has no numbers left";
+    56 TooManyDisks INVAL "the site has as many disks as it can";
+    57 TargetTooLong NAMETOOLONG "the target of a symbolic link is too long";
+    58 NoContent NODATA "no such version";
+    59 TooManyGroups INVAL "the user is in too many groups";
+}
+
+/// A command that did not come through: refused, or the engine failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Nothing was changed, for this reason.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}

@@ -1,0 +1,63 @@
+//! Rights by names: POSIX modes for the user and groups that a command comes from.
+
+use crate::record::Inode;
+use crate::refusal::Refusal;
+
+/// Permission to read.
+pub(crate) const READ: u16 = 0o4;
+/// Permission to write.
+pub(crate) const WRITE: u16 = 0o2;
+/// Permission to execute, or to search a directory.
+pub(crate) const SEARCH: u16 = 0o1;
+
+pub(crate) const SET_USER: u16 = 0o4000;
+pub(crate) const SET_GROUP: u16 = 0o2000;
+pub(crate) const STICKY: u16 = 0o1000;
+pub(crate) const GROUP_EXECUTE: u16 = 0o010;
+/// All bits a mode may have.
+pub(crate) const MODE_BITS: u16 = 0o7777;
+
+/// Names that a command acts under.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Credentials {
+    pub(crate) user: String,
+    pub(crate) groups: Vec<String>,
+    pub(crate) is_operator: bool,
+}
+
+impl Credentials {
+    pub(crate) fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|own| own == group)
+    }
+
+    /// True for the owner, and for operators.
+    pub(crate) fn owns(&self, inode: &Inode) -> bool {
+        self.is_operator || self.user == inode.owner
+    }
+
+    /// Checks permission bits by the first class that fits: owner, group, others.
+    pub(crate) fn check(&self, inode: &Inode, wanted: u16) -> Result<(), Refusal> {
+        let granted = if self.user == inode.owner {
+            inode.mode >> 6
+        } else if self.is_in(&inode.group) {
+            inode.mode >> 3
+        } else {
+            inode.mode
+        };
+        if self.is_operator || granted & wanted == wanted {
+            Ok(())
+        } else {
+            Err(Refusal::AccessDenied)
+        }
+    }
+
+    /// Checks that an entry may be taken out of a directory.
+    pub(crate) fn check_removal(&self, directory: &Inode, victim: &Inode) -> Result<(), Refusal> {
+        self.check(directory, WRITE | SEARCH)?;
+        let is_sticky = directory.mode & STICKY != 0;
+        if is_sticky && !self.owns(victim) && !self.owns(directory) {
+            return Err(Refusal::NotOwner);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,224 @@
+//! A site in a test: a catalog over some engine, users with sessions, a clock that the test moves,
+//! and a check of everything after each command.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use byname_catalog::engine::{Engine, MemoryEngine};
+use byname_catalog::id::{ContentId, DiskId, SessionId};
+use byname_catalog::{
+    AddDisk, Answer, Caller, Catalog, CatalogError, Checksums, Command, Commit, Create, Entry,
+    Failure, Place, Policy, Publish, Reader, Receipt, Refusal, Request, Setup, Submission, Ticket,
+    check, initialise,
+};
+
+pub(crate) const SITE: &[u8] = b"/test/site";
+pub(crate) const HOUR_NS: u64 = 3_600_000_000_000;
+/// Lease that outlasts every test.
+const ALWAYS: u64 = u64::MAX;
+
+pub(crate) fn setup() -> Setup {
+    Setup {
+        site: SITE.to_vec(),
+        operator: "op".into(),
+        group: "ops".into(),
+        policy: Policy { space: "main".into(), replica_count: 2, receipt_count: 2 },
+    }
+}
+
+pub(crate) struct TestSite {
+    pub(crate) catalog: Catalog<Arc<dyn Engine>>,
+    pub(crate) now_ns: u64,
+    pub(crate) disks: Vec<DiskId>,
+    sessions: HashMap<String, (SessionId, u64)>,
+}
+
+impl TestSite {
+    /// A site with the operator `op`, the users `anna` and `bert`, and three disks.
+    pub(crate) fn new(engine: Arc<dyn Engine>) -> Self {
+        let now_ns = 1_000 * HOUR_NS;
+        initialise(&*engine, &setup(), now_ns).unwrap();
+        let catalog = Catalog::lead(engine, "head", (now_ns, ALWAYS)).unwrap();
+        let mut site = Self { catalog, now_ns, disks: Vec::new(), sessions: HashMap::new() };
+        for (user, groups) in [("anna", vec!["users", "physics"]), ("bert", vec!["users"])] {
+            let groups = groups.into_iter().map(str::to_owned).collect();
+            let command = Command::SetUser { user: user.into(), groups, is_operator: false };
+            site.run("op", command).unwrap();
+        }
+        for server in ["a", "b", "c"] {
+            let disk = AddDisk {
+                space: "main".into(),
+                server: server.into(),
+                label: "room".into(),
+                capacity_bytes: 1 << 40,
+            };
+            let Ok(Answer::Disk(id)) = site.run("op", Command::AddDisk(disk)) else {
+                panic!("no disk")
+            };
+            site.disks.push(id);
+        }
+        site
+    }
+
+    pub(crate) fn in_memory() -> (Self, MemoryEngine) {
+        let engine = MemoryEngine::default();
+        (Self::new(Arc::new(engine.clone())), engine)
+    }
+
+    /// A head that takes over.
+    pub(crate) fn take_over(&mut self, engine: Arc<dyn Engine>) {
+        self.catalog = Catalog::lead(engine, "head", (self.now_ns, ALWAYS)).unwrap();
+    }
+
+    /// The same site; every user opens a session anew.
+    pub(crate) fn with_new_sessions(mut self) -> Self {
+        self.sessions.clear();
+        self
+    }
+
+    /// The submission of a user's next command.
+    pub(crate) fn submission(&mut self, user: &str, command: Command) -> Submission {
+        let request = Some(self.request(user));
+        Submission { caller: Caller::User(user.into()), request, command }
+    }
+
+    fn request(&mut self, user: &str) -> Request {
+        if !self.sessions.contains_key(user) {
+            let command = Command::OpenSession;
+            let open = Submission { caller: Caller::User(user.into()), request: None, command };
+            let answer = self.submit(&open).unwrap();
+            let Ok(Answer::Session { session, .. }) = answer else { panic!("{answer:?}") };
+            self.sessions.insert(user.to_owned(), (session, 0));
+        }
+        let (session, sequence) = self.sessions.get_mut(user).unwrap();
+        *sequence += 1;
+        Request { session: *session, slot: 0, sequence: *sequence, digest: [*sequence as u8; 32] }
+    }
+
+    pub(crate) fn submit(
+        &self,
+        submission: &Submission,
+    ) -> Result<Result<Answer, Refusal>, CatalogError> {
+        let outcomes = self.catalog.execute(self.now_ns, std::slice::from_ref(submission))?;
+        let outcome = outcomes.into_iter().next().unwrap();
+        Ok(outcome.map_err(|failure| match failure {
+            Failure::Refused(refusal) => refusal,
+            Failure::Engine(error) => panic!("{error}"),
+        }))
+    }
+
+    /// Executes a command and checks everything. A session that ended is opened anew, as clients
+    /// do.
+    pub(crate) fn run(&mut self, user: &str, command: Command) -> Result<Answer, Refusal> {
+        let submission = self.submission(user, command.clone());
+        let mut answer = self.submit(&submission).unwrap();
+        if answer == Err(Refusal::UnknownSession) {
+            self.sessions.remove(user);
+            let submission = self.submission(user, command);
+            answer = self.submit(&submission).unwrap();
+        }
+        self.assert_consistent();
+        answer
+    }
+
+    pub(crate) fn run_as(&mut self, caller: Caller, command: Command) -> Result<Answer, Refusal> {
+        let answer = self.submit(&Submission { caller, request: None, command }).unwrap();
+        self.assert_consistent();
+        answer
+    }
+
+    pub(crate) fn assert_consistent(&self) {
+        let rows = self.catalog.engine().snapshot().unwrap();
+        assert_eq!(check(&*rows).unwrap(), []);
+    }
+
+    /// Moves the clock and ends all that is due.
+    pub(crate) fn pass(&mut self, nanoseconds: u64) {
+        self.now_ns += nanoseconds;
+        while self.run_as(Caller::Head, Command::Expire { limit: 256 }) == Ok(Answer::Count(256)) {}
+    }
+
+    pub(crate) fn reader(&self, user: &str) -> Reader<'_> {
+        Reader::new(self.catalog.engine(), &Caller::User(user.into())).unwrap()
+    }
+
+    pub(crate) fn entry(&self, path: &str) -> Result<Entry, Refusal> {
+        self.reader("op").entry(&place(path)).map_err(refusal)
+    }
+
+    pub(crate) fn mkdir(&mut self, user: &str, path: &str) -> Result<Answer, Refusal> {
+        self.run(user, Command::MakeDirectory { place: place(path), mode: 0o755 })
+    }
+
+    pub(crate) fn create(&mut self, user: &str, path: &str, size: u64) -> Result<Ticket, Refusal> {
+        self.open(user, path, (size, Publish::AtCommit))
+    }
+
+    pub(crate) fn open(
+        &mut self,
+        user: &str,
+        path: &str,
+        (size_max, publish): (u64, Publish),
+    ) -> Result<Ticket, Refusal> {
+        let place = place(path);
+        let create = Create { place, mode: 0o644, size_max, publish, exclusive: false };
+        match self.run(user, Command::Create(create))? {
+            Answer::Ticket(ticket) => Ok(ticket),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Commits with receipts of all disks of a ticket.
+    pub(crate) fn commit(
+        &mut self,
+        user: &str,
+        ticket: &Ticket,
+        size: u64,
+    ) -> Result<Answer, Refusal> {
+        self.run(user, Command::Commit(commit(ticket, size)))
+    }
+
+    /// Creates and commits.
+    pub(crate) fn put(&mut self, user: &str, path: &str, size: u64) -> ContentId {
+        let ticket = self.create(user, path, size).unwrap();
+        self.commit(user, &ticket, size).unwrap();
+        ticket.content
+    }
+}
+
+pub(crate) fn refusal(failure: Failure) -> Refusal {
+    match failure {
+        Failure::Refused(refusal) => refusal,
+        Failure::Engine(error) => panic!("{error}"),
+    }
+}
+
+pub(crate) fn place(path: &str) -> Place {
+    Place::path(path).unwrap()
+}
+
+/// Checksums and root of the octets that a test pretends to write.
+pub(crate) fn sums(content: ContentId, size: u64) -> ([u8; 32], Checksums) {
+    if size == 0 {
+        return (*blake3::hash(b"").as_bytes(), Checksums { adler32: 1, crc32c: 0 });
+    }
+    let root = *blake3::hash(&content.version.0.to_be_bytes()).as_bytes();
+    (root, Checksums { adler32: content.version.0 as u32, crc32c: size as u32 })
+}
+
+/// A commit with receipts of all disks of a ticket.
+pub(crate) fn commit(ticket: &Ticket, size: u64) -> Commit {
+    let content = ticket.content;
+    let (root, checksums) = sums(content, size);
+    let receipt = |disk: &byname_catalog::TicketDisk| Receipt {
+        site: SITE.to_vec(),
+        disk: disk.disk,
+        generation: disk.generation,
+        content,
+        size,
+        root,
+        checksums,
+    };
+    let receipts = ticket.disks.iter().map(receipt).collect();
+    Commit { content, size, root, checksums, modified_ns: None, receipts }
+}
