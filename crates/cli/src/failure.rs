@@ -31,7 +31,7 @@ impl From<ClientError> for Failure {
         match &error {
             ClientError::Read(error) => read_failure(error, text),
             ClientError::NoForwarder { .. }
-            | ClientError::NoEndpoint { .. }
+            | ClientError::NoEndpoint
             | ClientError::Unreachable { .. } => Failure::new(Code::NoRoute, text).hint(
                 "is the publisher's `byname up` running? --connect URI names another forwarder",
             ),

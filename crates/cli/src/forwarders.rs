@@ -1,23 +1,38 @@
 //! Forwarders that may be there.
 
-use crate::exit::{Code, Failure, Outcome, chain};
-use byname_io::{Connection, Endpoint};
+use crate::exit::{Failure, Outcome};
+use byname_client::{ClientError, Refusals};
+use byname_io::{ConnectError, Connection, Endpoint};
 use std::time::Duration;
+
+/// Time to connect to one of them.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The first endpoint at which somebody answers.
 pub(crate) fn first_answering(endpoints: &[Endpoint]) -> Outcome<Endpoint> {
-    let mut last = None;
+    match connect_first(endpoints) {
+        Ok((_, endpoint)) => Ok(endpoint.clone()),
+        Err(refused) => Err(failure(refused)),
+    }
+}
+
+/// A connection to the first endpoint at which somebody answers; else why each of them does not.
+pub(crate) fn connect_first(
+    endpoints: &[Endpoint],
+) -> Result<(Connection, &Endpoint), Vec<ConnectError>> {
+    let mut refused = Vec::new();
     for endpoint in endpoints {
-        match Connection::connect(endpoint, Duration::from_secs(5)) {
-            Ok(_) => return Ok(endpoint.clone()),
-            Err(error) => last = Some(chain(&error)),
+        match Connection::connect(endpoint, PATIENCE) {
+            Ok(connection) => return Ok((connection, endpoint)),
+            Err(error) => refused.push(error),
         }
     }
-    let tried: Vec<String> = endpoints.iter().map(Endpoint::to_string).collect();
-    let cause = last.unwrap_or_default();
-    Err(Failure::new(
-        Code::NoRoute,
-        format!("no forwarder answers at {}: {cause}", tried.join(", ")),
-    )
-    .hint("start one: `byname forward`, or publish with `byname up`"))
+    Err(refused)
+}
+
+/// Nobody answers at any of them.
+fn failure(refused: Vec<ConnectError>) -> Failure {
+    let error = Refusals::new(refused)
+        .map_or(ClientError::NoEndpoint, |tried| ClientError::NoForwarder { tried });
+    Failure::from(error).hint("start one: `byname forward`, or publish with `byname up`")
 }

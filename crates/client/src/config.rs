@@ -7,7 +7,7 @@ use std::time::Duration;
 use byname_security::trust::TrustPolicy;
 use byname_transfer::congestion::{Congestion, WINDOW_MAX};
 use byname_transfer::discovery::DiscoveryConfig;
-use byname_transfer::fetch::FetchConfig;
+use byname_transfer::fetch::{FetchConfig, OUTAGE_SILENCES};
 use byname_transfer::flow::Flow;
 use byname_transfer::freshness::Freshness;
 
@@ -25,7 +25,8 @@ pub struct ClientConfig {
     /// Whose signatures count; with [`UnknownKeys::Insecure`](byname_security::trust::UnknownKeys)
     /// everything is read, verified or not.
     pub trust: TrustPolicy,
-    /// Silence after which a request fails.
+    /// Silence after which a request fails. What has begun (a listed tree, an open file) bears four
+    /// times that, and "no route" for as long; before that "no route" is believed within a second.
     pub timeout: Duration,
     /// Time without a newly verified byte after which a transfer fails, although answers come.
     pub no_progress: Duration,
@@ -86,6 +87,16 @@ impl ClientConfig {
             silence_ns: nanoseconds(self.timeout),
             ..FetchConfig::default()
         }
+    }
+
+    /// Longest outage that a transfer bears once it has begun.
+    pub(crate) fn outage(&self) -> Duration {
+        self.timeout.saturating_mul(OUTAGE_SILENCES as u32)
+    }
+
+    /// For what belongs to a transfer that has begun.
+    pub(crate) fn fetch_begun(&self) -> FetchConfig {
+        self.fetch().begun()
     }
 
     /// The path through a new connection.

@@ -2,13 +2,14 @@
 //!
 //! [`machine`] is the loop: frames in, frames out, deadlines. [`job`] is what it runs, [`run`] the
 //! jobs of one source, [`routes`] says which of them waits for a packet, [`sources`] which of
-//! several peers is asked and [`source_names`] what they are called. [`shared`] is what all jobs
-//! share, [`completion`] is where answers for callers are left. Nothing here touches a socket, a
-//! file, a clock or a thread.
+//! several peers is asked, [`source_names`] what they are called, and [`outage`] that nothing
+//! comes. [`shared`] is what all jobs share, [`completion`] is where answers for callers are left.
+//! Nothing here touches a socket, a file, a clock or a thread.
 
 pub(crate) mod completion;
 pub(crate) mod job;
 pub(crate) mod machine;
+pub(crate) mod outage;
 pub(crate) mod path;
 pub(crate) mod random;
 pub(crate) mod routes;

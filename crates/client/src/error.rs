@@ -1,15 +1,18 @@
 //! Why a client call failed.
 
 mod errno;
+mod refusals;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use byname_io::{ConnectError, IoError};
+use byname_io::IoError;
 use byname_packet::Name;
 use byname_transfer::error::{ErrorClass, ReadError};
 use thiserror::Error;
+
+pub use refusals::Refusals;
 
 /// Why a client call failed.
 #[derive(Debug, Error)]
@@ -18,19 +21,14 @@ pub enum ClientError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// No endpoint could be connected to.
-    #[error("no forwarder answers at {}: {source}", tried.join(", "))]
+    #[error("no forwarder answers: {tried}")]
     NoForwarder {
-        /// The endpoints, in the order tried.
-        tried: Vec<String>,
-        /// Error of the last one.
-        source: ConnectError,
+        /// The endpoints, in the order tried, each with its cause.
+        tried: Refusals,
     },
-    /// No endpoint is configured and none of the usual sockets exists.
-    #[error("no forwarder found: tried {}", tried.join(", "))]
-    NoEndpoint {
-        /// Where a forwarder was looked for.
-        tried: Vec<String>,
-    },
+    /// There is nowhere to look for a forwarder.
+    #[error("no forwarder is named")]
+    NoEndpoint,
     /// The other machine says that nobody listens there.
     #[error("nobody listens on {endpoint}")]
     Unreachable {
@@ -168,7 +166,7 @@ impl ClientError {
             | ClientError::KeepsChanging { .. }
             | ClientError::NoProgress { .. }
             | ClientError::Interrupted => ErrorClass::Retryable,
-            ClientError::NoEndpoint { .. }
+            ClientError::NoEndpoint
             | ClientError::Io(_)
             | ClientError::LocalDisk { .. }
             | ClientError::Output(_)

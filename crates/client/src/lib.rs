@@ -21,7 +21,7 @@ pub use download::progress::{Event, FileOutcome, FileReport, NoProgress, Progres
 pub use download::tree::{Filter, TreeEntry};
 pub use download::tree_report::{FAILURES_MAX, TreeReport};
 pub use engine::path::PathReport;
-pub use error::{ClientError, Limit};
+pub use error::{ClientError, Limit, Refusals};
 pub use lookup::listing::{LISTING_BYTES_MAX, ListedEntry, Listing};
 pub use lookup::resolved::ResolvedEntry;
 pub use lookup::stat::{FileKind, Stat, TrustLevel};

@@ -150,7 +150,7 @@ impl Default for NodeConfig {
             stalled_face_ns: 5 * SECOND_NS,
             connect_timeout_ns: 5 * SECOND_NS,
             reconnect_min_ns: SECOND_NS / 10,
-            reconnect_max_ns: 30 * SECOND_NS,
+            reconnect_max_ns: SECOND_NS,
         }
     }
 }

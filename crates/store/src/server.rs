@@ -40,8 +40,8 @@ use faces::{Faces, PeerBounds};
 const WAKE: Token = Token(1);
 /// Tokens up to this are not of faces.
 const OWN_TOKENS: u64 = 1;
-/// Pauses before connecting again.
-const PAUSES: BackOff = BackOff { min_ns: 100_000_000, max_ns: 5_000_000_000 };
+/// Pauses before connecting again: who comes back is found within a second.
+const PAUSES: BackOff = BackOff { min_ns: 100_000_000, max_ns: 800_000_000 };
 /// Requests of one face taken at a time: as many as are read and sent as one burst.
 const BURST_MAX: usize = 64;
 /// Turns of all faces before new requests are received.
@@ -299,8 +299,8 @@ impl FileServer {
         Ok(self.faces.add(connection, Some(registrar), &self.poller, now_ns)?)
     }
 
-    /// The forwarder went away, or refuses: another attempt follows after a pause. An error before
-    /// the first success is one of the caller's making.
+    /// The forwarder went away, refuses, or is not there yet: another attempt follows after a
+    /// pause. A refusal before the first success is of the caller's making.
     fn lose(
         &mut self,
         upstream: &mut Upstream<'_>,
@@ -314,7 +314,7 @@ impl FileServer {
         upstream.due_ns = self.clock.now_ns() + pause_ns;
         let on_event = &mut upstream.on_event;
         match why {
-            Some(error) if !upstream.was_ready => return Err(error),
+            Some(error @ StoreError::Register(_)) if !upstream.was_ready => return Err(error),
             Some(StoreError::Io(error)) => {
                 on_event(ServerEvent::Disconnected { reason: &error.to_string() });
             }

@@ -9,6 +9,7 @@
 //! of these; what is in flight is counted in the shared [`Flow`] exactly once; memory is bounded by
 //! the runs given at the start plus the window of the flow.
 
+mod config;
 mod failure;
 mod refusals;
 mod retries;
@@ -16,6 +17,7 @@ mod runs;
 mod table;
 
 pub use crate::sharing::Class;
+pub use config::{FetchConfig, NO_ROUTE_PATIENCE_NS, OUTAGE_SILENCES};
 pub use failure::{FetchFailure, NackKind};
 pub use runs::SegmentRuns;
 
@@ -29,10 +31,10 @@ use table::{Attempt, Table};
 
 const MS: u64 = 1_000_000;
 
-/// Time for which a path may answer "no route" before that is believed. A forwarder says so for a
-/// moment whenever a server restarts; users want to know within a second.
-pub const NO_ROUTE_PATIENCE_NS: u64 = 700 * MS;
+/// Pause after "no route".
 const NO_ROUTE_RETRY_NS: u64 = 100 * MS;
+/// The same once that has lasted for [`NO_ROUTE_PATIENCE_NS`], for who waits longer.
+const NO_ROUTE_RETRY_LATE_NS: u64 = 800 * MS;
 const CONGESTION_PAUSES: BackOff = BackOff { min_ns: 100 * MS, max_ns: 1600 * MS };
 const REFUSED_RETRY_NS: u64 = 20 * MS;
 /// Later answers that show a request to be lost, once it is late as well.
@@ -43,26 +45,6 @@ const LOSSY_TIMES: u32 = 6;
 const LOSSY_SILENCES: u64 = 3;
 /// Repetitions that are let out whatever the room.
 const REPEATS_MIN: usize = 8;
-
-/// Limits of one fetch.
-#[derive(Clone, Copy, Debug)]
-pub struct FetchConfig {
-    /// Attempts after the first before a segment may be given up; more while others are answered.
-    pub retries: u32,
-    /// Silence after which the fetch fails; also the age a segment must have before it is given up.
-    pub silence_ns: u64,
-    /// Times one segment may arrive with wrong content before the fetch fails. All together may be
-    /// one in nine of those that came, and 64 more.
-    pub refusals_max: u32,
-    /// Who waits for it.
-    pub class: Class,
-}
-
-impl Default for FetchConfig {
-    fn default() -> Self {
-        FetchConfig { retries: 5, silence_ns: 15_000 * MS, refusals_max: 5, class: Class::Bulk }
-    }
-}
 
 /// The state machine of one object.
 ///
@@ -163,10 +145,12 @@ impl Fetch {
             NackKind::Duplicate => REFUSED_RETRY_NS,
             NackKind::NoRoute => {
                 let since_ns = *self.no_route_since_ns.get_or_insert(now_ns);
-                if now_ns.saturating_sub(since_ns) >= NO_ROUTE_PATIENCE_NS {
+                let lasted_ns = now_ns.saturating_sub(since_ns);
+                if lasted_ns >= self.config.no_route_ns {
                     self.fail(FetchFailure::NoRoute);
                 }
-                NO_ROUTE_RETRY_NS
+                let is_late = lasted_ns >= NO_ROUTE_PATIENCE_NS;
+                if is_late { NO_ROUTE_RETRY_LATE_NS } else { NO_ROUTE_RETRY_NS }
             }
             NackKind::Gone => return self.fail(FetchFailure::Gone { segment }),
         };

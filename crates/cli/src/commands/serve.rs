@@ -8,7 +8,8 @@ use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::typed::{directory, endpoint, endpoints, name};
 use crate::{forwarders, settings};
-use byname_io::{Connection, Endpoint};
+use byname_client::Refusals;
+use byname_io::{ConnectError, Connection, Endpoint};
 use byname_profile::{Link, Paths, Profile};
 use byname_store::{FileServer, ServerHandle};
 use std::net::SocketAddr;
@@ -63,7 +64,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let profile = settings::profile(paths)?;
     let publications = publications(args)?;
     endpoints(&args.via)?;
-    let forwarder = forwarder(args, &profile)?;
+    let candidates = candidates(args, &profile)?;
+    let forwarder = candidates.as_deref().and_then(answering);
     let mut servers = Vec::new();
     for publication in &publications {
         servers.push(open(args, &profile, publication, forwarder.as_ref())?);
@@ -72,12 +74,14 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     if let Some(forwarder) = &forwarder {
         output::err_line(&format!("attaching to {forwarder}"));
     }
+    let candidates = candidates.unwrap_or_default();
     let (mut handles, mut threads) = (Vec::new(), Vec::new());
     for (server, link) in servers {
         let announce = move || output::out_line(&link);
         handles.push(match forwarder.clone() {
             Some(endpoint) => {
-                let connect = move || Connection::connect(&endpoint, Duration::from_secs(5));
+                let others = candidates.clone();
+                let connect = move || connect(&endpoint, &others);
                 let (handle, thread) = endings.spawn_server(server, connect, announce);
                 if args.serving.attributes.are_used() {
                     // It writes the last roots.
@@ -140,14 +144,37 @@ fn open(
     Ok(((server, allow), link.to_string()))
 }
 
-/// The forwarder to attach to; none if the server only listens.
-fn forwarder(args: &Args, profile: &Profile) -> Outcome<Option<Endpoint>> {
-    let candidates = match &args.connect {
-        Some(uri) => vec![endpoint(uri)?],
-        None if !args.listen.is_empty() => return Ok(None),
-        None => profile.forwarders(true)?,
-    };
-    forwarders::first_answering(&candidates).map(Some)
+/// The forwarders to attach to, of which the first that answers counts; none if the server only
+/// listens.
+fn candidates(args: &Args, profile: &Profile) -> Outcome<Option<Vec<Endpoint>>> {
+    Ok(match &args.connect {
+        Some(uri) => Some(vec![endpoint(uri)?]),
+        None if !args.listen.is_empty() => None,
+        None => Some(profile.forwarders(true)?),
+    })
+}
+
+/// The forwarder that answers now, else the one that is waited for.
+fn answering(candidates: &[Endpoint]) -> Option<Endpoint> {
+    match forwarders::connect_first(candidates) {
+        Ok((_, endpoint)) => Some(endpoint.clone()),
+        Err(refused) => {
+            if let Some(refused) = Refusals::new(refused) {
+                output::err_line(&format!(
+                    "waiting for a forwarder (`byname forward` starts one): {refused}"
+                ));
+            }
+            candidates.first().cloned()
+        }
+    }
+}
+
+/// Connects to the forwarder that was chosen, else to one that has come up in another place.
+fn connect(chosen: &Endpoint, others: &[Endpoint]) -> Result<Connection, ConnectError> {
+    Connection::connect(chosen, Duration::from_secs(5)).or_else(|error| {
+        let found = forwarders::connect_first(others);
+        found.map(|(connection, _)| connection).map_err(|_| error)
+    })
 }
 
 fn listen(args: &Args, server: &mut FileServer) -> Outcome<Vec<Endpoint>> {

@@ -40,7 +40,7 @@ fn a_stopped_holder_is_left_within_two_seconds_and_the_reader_finishes() {
     let path = dir.to_str().unwrap();
     let publish = ["serve", path, "--name", "/lab/d", "--connect", &socket, "--listen", &own];
     let publisher = origin.start(&publish, "byname:/");
-    let link = publisher.line_with("byname:/").replacen('?', "/big?", 1);
+    let link = publisher.link_to("big");
     let copy = copier.work("copy");
     copier.run(&["get", &link, "--connect", &own, "-o", "copy/big"]).ok();
     let copy = copy.to_str().unwrap();

@@ -103,6 +103,12 @@ impl Home {
     }
 }
 
+/// The link to something below the name of a printed one.
+pub(crate) fn below(link: &str, path: &str) -> String {
+    let end = link.find("?via=").or_else(|| link.find(",via=")).expect("a printed link");
+    format!("{}/{path}{}", &link[..end], &link[end..])
+}
+
 fn unique() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -124,7 +130,7 @@ pub(crate) struct Up {
 impl Up {
     /// The link to something below the published name.
     pub(crate) fn link_to(&self, path: &str) -> String {
-        self.link.replacen('?', &format!("/{path}?"), 1)
+        below(&self.link, path)
     }
 
     pub(crate) fn uri(&self) -> String {
@@ -156,6 +162,16 @@ impl Daemon {
         let line = log.lines().find(|line| line.contains(needle)).expect("line in the log");
         let start = line.find(needle).unwrap();
         line[start..].split_whitespace().next().unwrap().to_owned()
+    }
+
+    /// The link that it has printed.
+    pub(crate) fn link(&self) -> String {
+        self.line_with("byname:/")
+    }
+
+    /// The link to something below the published name.
+    pub(crate) fn link_to(&self, path: &str) -> String {
+        below(&self.link(), path)
     }
 
     /// Ends it as a power cut would.

@@ -22,7 +22,7 @@ fn scene() -> Scene {
     write(&dir.join("big"), &content);
     let port = free_port();
     let up = start_up(&a, port);
-    let link = up.line_with("byname:/").replacen('?', "/big?", 1);
+    let link = up.link_to("big");
     b.run(&["stat", &link]).ok();
     Scene { a, b, content, up, port, link }
 }
@@ -132,7 +132,7 @@ fn the_forwarder_between_file_server_and_client() {
     let mut forward = a.start(&args, "listening");
     let path = dir.to_str().unwrap();
     let serve = a.start(&["serve", path, "--name", "/lab/d", "--connect", &uri], "byname:/");
-    let link = serve.line_with("byname:/").replacen('?', "/big?", 1);
+    let link = serve.link_to("big");
     let mut command = b.byname();
     command.args(["get", &link, "--bwlimit", "8000000", "--timeout", "20"]);
     let mut get = command.spawn().unwrap();

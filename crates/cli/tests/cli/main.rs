@@ -24,6 +24,7 @@ mod killed;
 mod library;
 mod manifests;
 mod mirrors;
+mod outages;
 mod pending;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../../transfer/tests/support/publisher.rs"]

@@ -75,7 +75,7 @@ impl Scene {
 }
 
 fn link_to(link: &str, path: &str) -> String {
-    link.replacen('?', &format!("/{path}?"), 1)
+    crate::harness::below(link, path)
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn several_threads_read_one_large_file_as_one_does() {
     let uri = format!("tcp://127.0.0.1:{}", free_port());
     let args = ["serve", dir.to_str().unwrap(), "--name", "/lab/d", "--listen", &uri];
     let server = home.start(&[&args[..], &["--workers", "3"]].concat(), "byname:/");
-    let link = server.line_with("byname:/").replacen('?', "/big?", 1);
+    let link = server.link_to("big");
     reader.run(&["get", &link]).ok();
     assert!(std::fs::read(reader.path().join("big")).unwrap() == content);
     home.run(&["serve", ".", "--name", "/x", "--workers", "0"]).fails_with(2, "--workers");

@@ -1,6 +1,6 @@
 //! Links and forwarders between reader and publisher.
 
-use crate::harness::{Home, free_port, noise, write};
+use crate::harness::{Home, below, free_port, noise, write};
 use std::io::Write as _;
 
 /// Publishes through `listen`, reads through a second forwarder that listens on `middle`.
@@ -15,7 +15,7 @@ fn two_hops(listen: &str, middle: &str) {
     );
     let route = format!("/lab={listen}");
     let forward = f.start(&["forward", "--listen", middle, "--route", &route], "listening");
-    let link = up.line_with("byname:/").replacen('?', "/x?", 1);
+    let link = up.link_to("x");
     let got = b.run(&["cat", &link]);
     if got.bytes() != content {
         panic!("{}\n{}\n{}", got.stderr(), up.log(), forward.log());
@@ -104,7 +104,7 @@ fn up_alone_serves_this_machine_only_and_says_how_to_share() {
     assert!(up.log().contains("--share"), "{}", up.log());
     let link = up.line_with("byname:/");
     assert!(link.contains("/d?via=unix:///"), "{link}");
-    assert_eq!(home.run(&["cat", &link.replacen('?', "/x?", 1)]).ok().bytes(), b"content");
+    assert_eq!(home.run(&["cat", &below(&link, "x")]).ok().bytes(), b"content");
     assert_eq!(up.interrupt(), Some(0));
 }
 

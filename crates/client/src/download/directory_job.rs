@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use byname_packet::{Data, Name, NameRef};
 use byname_transfer::fetch::NackKind;
@@ -35,8 +36,14 @@ impl Place {
 }
 
 /// The job; done when the listing is here and the directory open, or when either fails.
-pub(crate) struct DirectoryJob {
+pub(crate) struct DirectoryJob<'a> {
+    context: Rc<FileContext<'a>>,
+    name: Name,
+    wanted: Wanted,
     list: ListJob,
+    /// When the directory was first asked for, and lookups that ended in an outage.
+    began_ns: u64,
+    lookups: u32,
     is_root: bool,
     pub(crate) shown: PathBuf,
     disk: DiskQueue,
@@ -55,17 +62,22 @@ pub(crate) enum DirectoryOutcome {
     Failed(ClientError),
 }
 
-impl DirectoryJob {
+impl<'a> DirectoryJob<'a> {
     pub(crate) fn new(
         (name, wanted): (Name, Wanted),
         place: Place,
-        context: &FileContext<'_>,
+        context: &Rc<FileContext<'a>>,
         now_ns: u64,
     ) -> Self {
         let config = context.config.discovery();
         let shown = place.shown();
         let mut job = DirectoryJob {
-            list: ListJob::new(name, wanted, config, now_ns),
+            list: ListJob::new(name.clone(), wanted, config, now_ns),
+            context: Rc::clone(context),
+            name,
+            wanted,
+            began_ns: now_ns,
+            lookups: 0,
             is_root: matches!(place, Place::Root(_)),
             disk: context.disk.queue(&shown),
             shown,
@@ -91,9 +103,10 @@ impl DirectoryJob {
         });
     }
 
-    fn step(&mut self) {
+    fn step(&mut self, context: &mut Context<'_>) {
         if self.listing.is_none() {
             self.listing = self.list.take_outcome();
+            self.ask_again(context);
         }
         if matches!(self.listing, Some(Ok(_))) && self.place.is_some() {
             self.open();
@@ -102,6 +115,18 @@ impl DirectoryJob {
             self.opening = None;
             self.opened = Some(outcome);
         }
+    }
+
+    /// In an outage the listing is asked for again, once the call has begun.
+    fn ask_again(&mut self, context: &mut Context<'_>) {
+        let Some(Err(error)) = &self.listing else { return };
+        let again = self.context.again_ns(error, self.began_ns, self.lookups, context);
+        let Some(again_ns) = again else { return };
+        self.lookups += 1;
+        self.listing = None;
+        self.list.abandon(context.flow);
+        let config = self.context.config.discovery();
+        self.list = ListJob::new(self.name.clone(), self.wanted, config, again_ns);
     }
 
     pub(crate) fn into_outcome(self) -> DirectoryOutcome {
@@ -119,27 +144,27 @@ impl DirectoryJob {
     }
 }
 
-impl Job for DirectoryJob {
+impl Job for DirectoryJob<'_> {
     fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
         let was_taken = self.list.handle_data(data, is_marked, context);
-        self.step();
+        self.step(context);
         was_taken
     }
 
     fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
         self.list.handle_nack(name, kind, context);
-        self.step();
+        self.step(context);
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_>) {
         self.list.handle_timeout(context);
-        self.step();
+        self.step(context);
     }
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
-        self.step();
+        self.step(context);
         let request = self.list.poll_request(context);
-        self.step();
+        self.step(context);
         request
     }
 

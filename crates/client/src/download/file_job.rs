@@ -54,6 +54,8 @@ pub(crate) struct FileJob<'a> {
     last_version: Option<u64>,
     /// Times that `last_version` was gone, and the time when it is looked for again.
     gone_count: u32,
+    /// Lookups in a row that ended in an outage.
+    lookups: u32,
     paused_until_ns: u64,
     /// The disk was behind when this job was last asked; the next time.
     blocked_until_ns: u64,
@@ -91,6 +93,7 @@ impl<'a> FileJob<'a> {
             versions: 0,
             last_version: None,
             gone_count: 0,
+            lookups: 0,
             paused_until_ns: 0,
             blocked_until_ns: 0,
             is_copy_known: false,
@@ -167,14 +170,29 @@ impl<'a> FileJob<'a> {
                         self.context.report(Event::Waiting { path: &self.target.shown, waiting });
                     }
                 }
-                Some(Err(error)) => self.finish(Err(error.into())),
+                Some(Err(error)) => self.end_lookup(error.into(), context),
                 Some(Ok(discovered)) => {
+                    self.context.begin();
+                    self.lookups = 0;
                     self.progressed_ns = context.now_ns;
                     self.begin(discovered, context);
                 }
             },
             FileStage::Reading(_) => self.step_reading(context),
         }
+    }
+
+    /// Nobody has answered, or what came is no good. During an outage the name is looked up again.
+    fn end_lookup(&mut self, error: ClientError, context: &mut Context<'_>) {
+        let again_ns = self.context.again_ns(&error, self.progressed_ns, self.lookups, context);
+        let Some(again_ns) = again_ns.filter(|_| self.suspected.is_none()) else {
+            return self.finish(Err(error));
+        };
+        self.lookups += 1;
+        self.state.abandon(context.flow);
+        let config = self.context.config.discovery_to_read();
+        let lookup = NameLookup::new(self.name.clone(), config, again_ns);
+        self.state = FileStage::LookingUp(Box::new(lookup));
     }
 
     /// Begins with a version: by a look at the target.

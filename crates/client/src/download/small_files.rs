@@ -109,7 +109,7 @@ impl<'a> SmallFiles<'a> {
         items: Vec<SmallFile>,
     ) -> Self {
         let disk = SmallFilesDisk::new(context.disk.queue(&local.shown));
-        let fetch = Fetch::new(SegmentRuns::up_to(0), Some(0), context.config.fetch());
+        let fetch = Fetch::new(SegmentRuns::up_to(0), Some(0), context.config.fetch_begun());
         let mut job = SmallFiles {
             context,
             directory,
@@ -136,7 +136,8 @@ impl<'a> SmallFiles<'a> {
     /// Begins to fetch.
     fn begin(&mut self, items: Vec<SmallFile>) {
         let last = (items.len() as u64).saturating_sub(1);
-        self.fetch = Fetch::new(SegmentRuns::up_to(last), Some(last), self.context.config.fetch());
+        let config = self.context.config.fetch_begun();
+        self.fetch = Fetch::new(SegmentRuns::up_to(last), Some(last), config);
         for item in &items {
             let path = self.local.shown.join(os_name(&item.name));
             self.context.report(Event::FileStarted { path: &path, size: Some(item.expected.size) });

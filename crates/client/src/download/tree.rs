@@ -235,7 +235,7 @@ impl<'a> TreeSource<'a> {
 
     fn take_directory(
         &mut self,
-        job: DirectoryJob,
+        job: DirectoryJob<'_>,
         relative: PathBuf,
         pruned: Option<Rc<PrunedDir>>,
     ) {
@@ -258,6 +258,7 @@ impl<'a> TreeSource<'a> {
 
     fn take_listing(&mut self, cursor: Cursor) {
         let (listing, local) = cursor.directory();
+        self.context.begin();
         self.report.directory_count += 1;
         let entry_count = listing.entry_count();
         self.context.report(Event::DirectoryListed { name: &listing.name, entry_count });

@@ -18,7 +18,7 @@ use crate::engine::job::Job;
 
 /// One of the things that a tree needs.
 pub(crate) enum TreeJob<'a> {
-    Directory { job: Box<DirectoryJob>, relative: PathBuf, pruned: Option<Rc<PrunedDir>> },
+    Directory { job: Box<DirectoryJob<'a>>, relative: PathBuf, pruned: Option<Rc<PrunedDir>> },
     File { job: Box<FileJob<'a>>, shown: PathBuf },
     Small(Box<SmallFiles<'a>>),
     Placing(Box<Placing>),

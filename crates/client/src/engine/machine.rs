@@ -18,6 +18,7 @@ use byname_transfer::fetch::NackKind;
 use byname_transfer::request::{Context, Request};
 
 use crate::engine::job::{Job, JobSource};
+use crate::engine::outage::{Notice, Outage};
 use crate::engine::random::Random;
 use crate::engine::routes::{JobId, Routes};
 use crate::engine::run::{Active, Run, find};
@@ -57,6 +58,7 @@ pub enum Channel {
 pub(crate) struct Machine {
     pub(crate) shared: Shared,
     sources: Sources,
+    outage: Outage,
     link: LinkService,
     random: Random,
     pub(super) routes: Routes,
@@ -66,6 +68,7 @@ pub(crate) struct Machine {
     /// Requests that the source refused and another may answer, with the reason.
     refused: Vec<(Vec<u8>, u64)>,
     end: Option<End>,
+    notice: Option<Notice>,
     waiting: Vec<JobId>,
     wire: Vec<u8>,
 }
@@ -77,6 +80,7 @@ impl Machine {
         Machine {
             shared,
             sources,
+            outage: Outage::default(),
             link: link_for(channel, &mut random),
             random,
             routes: Routes::default(),
@@ -84,6 +88,7 @@ impl Machine {
             refused_before: 0,
             refused: Vec::new(),
             end: None,
+            notice: None,
             waiting: Vec::new(),
             wire: Vec::new(),
         }
@@ -143,11 +148,25 @@ impl Machine {
     }
 
     /// Nobody listens at the other end. Later it may be a forwarder that restarts; before the
-    /// first packet nobody is there.
-    pub(crate) fn handle_unreachable(&mut self) {
-        if !self.sources.is_answered() {
-            self.end = self.end.or(self.sources.handle_unreachable());
+    /// first packet nobody is there. True if the connection is of no use.
+    pub(crate) fn handle_unreachable(&mut self, now_ns: u64) -> bool {
+        if self.sources.is_answered() {
+            return false;
         }
+        let random = self.random.next_u64();
+        self.end = self.end.or(self.sources.handle_unreachable(now_ns, random));
+        self.sources.has_delivered()
+    }
+
+    /// Nothing is in flight any more.
+    pub(crate) fn rest(&mut self) {
+        self.outage.forget();
+    }
+
+    /// An outage that has begun and that the calls in flight bear, or that is over.
+    pub(crate) fn poll_notice(&mut self, now_ns: u64) -> Option<Notice> {
+        let notice = self.notice.take();
+        notice.or_else(|| self.outage.check(now_ns).filter(|_| self.sources.has_delivered()))
     }
 
     /// Sends what the jobs have to send and the outlet has room for.
@@ -186,6 +205,7 @@ impl Machine {
         wire.clear();
         request.encode(self.random.next_nonce(), &mut wire);
         self.sources.ask(now_ns);
+        self.outage.ask(now_ns);
         self.send_wire(&wire, out);
         self.wire = wire;
     }
@@ -203,7 +223,7 @@ impl Machine {
     /// Takes a frame of the connection in use. [`Machine::end_burst`] comes behind the last one.
     pub(crate) fn handle_frame<S: JobSource>(&mut self, run: &mut Run<S>, frame: &[u8], now: Now) {
         let is_elsewhere = self.sources.has_others();
-        let Machine { sources, link, shared, routes, waiting, refused, .. } = self;
+        let Machine { sources, outage, notice, link, shared, routes, waiting, refused, .. } = self;
         sources.hear();
         let received = match link.receive(frame, now.now_ns) {
             Ok(Some(received)) => received,
@@ -216,6 +236,7 @@ impl Machine {
         let mut context = shared.context(now);
         let Some(reason) = received.header.nack else {
             sources.hear_data();
+            *notice = notice.take().or(outage.hear_data(now.now_ns));
             let data = match Data::decode(received.packet) {
                 Ok(data) => data,
                 Err(error) => {

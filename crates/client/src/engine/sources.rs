@@ -8,6 +8,10 @@
 //! attempt that failed, are followed by a pause that doubles ([`PAUSES`]), and the next source has
 //! its turn: who accepts connections only to close them is asked twice a second, not as often as a
 //! processor can. No peer gets connections closer together than the shortest pause.
+//!
+//! Until somebody has delivered anything, "nobody listens" from all of them is believed at once.
+//! From then on it is an outage like a lost connection, and all of them are tried until it has
+//! lasted too long.
 
 use std::collections::VecDeque;
 
@@ -30,6 +34,15 @@ pub(crate) enum End {
     Disconnected,
     /// Nobody listens where the first request went.
     Unreachable,
+}
+
+/// Time for which there may be no source before that is an end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// Before anything was delivered.
+    pub(crate) first_ns: u64,
+    /// From then on.
+    pub(crate) begun_ns: u64,
 }
 
 /// A source that shall be connected to.
@@ -65,7 +78,9 @@ pub(crate) struct Sources {
     others: VecDeque<usize>,
     can_reconnect: bool,
     /// Longest time that a lost connection may stay away.
-    patience_ns: u64,
+    patience: Patience,
+    /// Some source has sent Data.
+    has_delivered: bool,
     is_connected: bool,
     lost_ns: Option<u64>,
     /// When a lost one may be tried again.
@@ -87,12 +102,13 @@ pub(crate) struct Sources {
 impl Sources {
     /// So many sources, of which the first is connected to. Without any, the connection exists and
     /// there is nowhere to reconnect to.
-    pub(crate) fn new(count: usize, patience_ns: u64) -> Self {
+    pub(crate) fn new(count: usize, patience: Patience) -> Self {
         Sources {
             current: 0,
             others: (1..count).collect(),
             can_reconnect: count > 0,
-            patience_ns,
+            patience,
+            has_delivered: false,
             is_connected: true,
             lost_ns: None,
             retry_ns: 0,
@@ -138,12 +154,18 @@ impl Sources {
     pub(super) fn hear(&mut self) {
         self.is_answered = true;
         self.failures = 0;
-        self.asked_ns = None;
+        (self.asked_ns, self.lost_ns) = (None, None);
     }
 
     /// It was no refusal.
     pub(super) fn hear_data(&mut self) {
         self.switches = 0;
+        self.has_delivered = true;
+    }
+
+    /// True if anything was ever delivered: outages are borne.
+    pub(super) fn has_delivered(&self) -> bool {
+        self.has_delivered
     }
 
     /// Begins to go over to the next source; false if there is none.
@@ -208,7 +230,7 @@ impl Sources {
         self.connected_ns = now_ns;
         self.is_answered = false;
         self.is_unreachable = false;
-        (self.asked_ns, self.lost_ns) = (None, None);
+        self.asked_ns = None;
     }
 
     /// `random` is the jitter of the pause.
@@ -231,14 +253,23 @@ impl Sources {
             return None;
         }
         self.pause(now_ns, random);
-        let lost_ns = *self.lost_ns.get_or_insert(now_ns);
-        let is_over = now_ns.saturating_sub(lost_ns) >= self.patience_ns;
-        is_over.then_some(End::Disconnected)
+        self.lost_ns.get_or_insert(now_ns);
+        self.is_out_of_patience(now_ns).then_some(End::Disconnected)
+    }
+
+    fn is_out_of_patience(&self, now_ns: u64) -> bool {
+        let Patience { first_ns, begun_ns } = self.patience;
+        let patience_ns = if self.has_delivered { begun_ns } else { first_ns };
+        self.lost_ns.is_some_and(|lost_ns| now_ns.saturating_sub(lost_ns) >= patience_ns)
     }
 
     /// `random` is the jitter of the pause, if there is one.
     pub(super) fn handle_disconnected(&mut self, now_ns: u64, random: u64) {
         let was_connected = std::mem::take(&mut self.is_connected);
+        // Who owed an answer was no help: what is missing was missing before.
+        if self.is_answered || self.asked_ns.is_none() {
+            self.lost_ns = None;
+        }
         self.lost_ns.get_or_insert(now_ns);
         if !was_connected {
             return;
@@ -261,7 +292,13 @@ impl Sources {
         self.retry_ns = now_ns.saturating_add(PAUSES.pause_ns(self.failures, random));
     }
 
-    pub(super) fn handle_unreachable(&mut self) -> Option<End> {
+    /// Nobody listens at the other end, and nothing came from there yet. `random` is the jitter of
+    /// the pause.
+    pub(super) fn handle_unreachable(&mut self, now_ns: u64, random: u64) -> Option<End> {
+        if self.has_delivered {
+            self.handle_disconnected(now_ns, random);
+            return self.is_out_of_patience(now_ns).then_some(End::Unreachable);
+        }
         self.is_unreachable = self.is_switching() || (self.has_others() && self.switch());
         (!self.is_unreachable).then_some(End::Unreachable)
     }

@@ -16,8 +16,8 @@ impl ClientError {
     pub fn errno(&self) -> i32 {
         let number = match self {
             ClientError::Read(error) => of_read(error),
-            ClientError::NoForwarder { source, .. } => return source.errno(),
-            ClientError::NoEndpoint { .. } => Errno::HOSTUNREACH,
+            ClientError::NoForwarder { tried } => return tried.telling().errno(),
+            ClientError::NoEndpoint => Errno::HOSTUNREACH,
             ClientError::Unreachable { .. } => Errno::CONNREFUSED,
             ClientError::Disconnected { .. } => Errno::CONNRESET,
             ClientError::Io(error) => return error.errno(),

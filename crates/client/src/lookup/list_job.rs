@@ -237,7 +237,7 @@ impl ListJob {
             return Err(ClientError::ListingTooLarge { name, bytes, max: LISTING_BYTES_MAX });
         }
         self.versions += 1;
-        let reader = Reader::new(plan, Selection::All, self.config.fetch);
+        let reader = Reader::new(plan, Selection::All, self.config.fetch.begun());
         let (payload, reported_bytes, is_too_large) = (Vec::new(), 0, false);
         let reading = Reading { reader, discovered, payload, reported_bytes, is_too_large };
         self.state = ListStage::Reading(Box::new(reading));

@@ -48,7 +48,7 @@ impl Client {
     /// Connects to the first of `endpoints` that answers.
     ///
     /// # Errors
-    /// [`ClientError::NoForwarder`] with what the last one said, [`ClientError::NoEndpoint`] if the
+    /// [`ClientError::NoForwarder`] with what each of them said, [`ClientError::NoEndpoint`] if the
     /// list is empty.
     pub fn connect(endpoints: &[Endpoint], config: ClientConfig) -> Result<Self, ClientError> {
         Ok(Client::new(Driver::connect(endpoints, &config)?, config))
@@ -313,7 +313,7 @@ impl Client {
     fn begin_state(&mut self) -> Result<ExecutorState, ClientError> {
         let (config, options) = (self.config.clone(), SessionOptions::CALLERS_THREAD);
         let closer = FileCloser::Caller(Arc::clone(&self.closed));
-        let files = OpenFiles::new(options, config.fetch(), closer);
+        let files = OpenFiles::new(options, config.fetch_begun(), closer);
         let stripes = StripeThreads::waking(&mut self.driver)?;
         let stripes = stripes.map(StripeThreads::into_runner);
         // Its caller waits for the disk in any case, so the disk gets no thread and no copy.

@@ -10,12 +10,13 @@ use byname_io::{Clock, Connection, Endpoint, IoError};
 use crate::config::{ClientConfig, Stop, nanoseconds};
 use crate::engine::job::JobSource;
 use crate::engine::machine::Machine;
+use crate::engine::outage::Notice;
 use crate::engine::path::PathReport;
 use crate::engine::random::Random;
 use crate::engine::run::Run;
 use crate::engine::shared::{Now, Shared};
-use crate::engine::sources::{End, Sources};
-use crate::error::ClientError;
+use crate::engine::sources::{End, Patience, Sources};
+use crate::error::{ClientError, Refusals};
 use crate::session::net::{Net, Status};
 
 /// Longest sleep: a stop flag set by another thread is seen within this time.
@@ -27,6 +28,8 @@ pub(crate) struct Driver {
     pub(crate) net: Net,
     pub(crate) clock: Clock,
     stop: Stop,
+    /// Longest outage that is borne.
+    outage: Duration,
     machine: Machine,
 }
 
@@ -36,23 +39,21 @@ impl Driver {
         endpoints: &[Endpoint],
         config: &ClientConfig,
     ) -> Result<Self, ClientError> {
-        let mut tried = Vec::new();
-        let mut last = None;
+        let mut refused = Vec::new();
         for endpoint in endpoints {
-            tried.push(endpoint.to_string());
             match Connection::connect(endpoint, config.connect_timeout) {
                 Ok(connection) => {
                     let count = if config.asks_all { endpoints.len() } else { 1 };
-                    let from_here = endpoints.iter().skip(tried.len() - 1).chain(endpoints);
+                    let from_here = endpoints.iter().skip(refused.len()).chain(endpoints);
                     let sources = from_here.take(count).cloned().collect();
                     return Ok(Driver::new(Net::new(connection, sources)?, count, config));
                 }
-                Err(error) => last = Some(error),
+                Err(error) => refused.push(error),
             }
         }
-        match last {
-            Some(source) => Err(ClientError::NoForwarder { tried, source }),
-            None => Err(ClientError::NoEndpoint { tried }),
+        match Refusals::new(refused) {
+            Some(tried) => Err(ClientError::NoForwarder { tried }),
+            None => Err(ClientError::NoEndpoint),
         }
     }
 
@@ -68,9 +69,13 @@ impl Driver {
         let clock = Clock::new();
         let mut random = Random::secret();
         let shared = Shared::new(config, clock.now_ns(), &mut random);
-        let sources = Sources::new(source_count, nanoseconds(config.timeout));
+        let patience = Patience {
+            first_ns: nanoseconds(config.timeout),
+            begun_ns: nanoseconds(config.outage()),
+        };
+        let sources = Sources::new(source_count, patience);
         let machine = Machine::new(shared, sources, net.channel(), random);
-        Driver { net, clock, stop: config.stop.clone(), machine }
+        Driver { net, clock, stop: config.stop.clone(), outage: config.outage(), machine }
     }
 
     /// State that all jobs share.
@@ -106,6 +111,7 @@ impl Driver {
             }
             run.refill(&mut self.machine, clock.now_ns());
             if run.is_empty() {
+                self.machine.rest();
                 return Ok(());
             }
             self.reconnect(run)?;
@@ -119,7 +125,21 @@ impl Driver {
             let timeout = self.sleep_time(run);
             self.receive(timeout, run)?;
             self.machine.handle_timeout(run, time(clock));
+            self.report_outage();
             run.retire(&mut self.machine);
+        }
+    }
+
+    fn report_outage(&mut self) {
+        match self.machine.poll_notice(self.clock.now_ns()) {
+            Some(Notice::Begun) => {
+                let (endpoints, wait_s) = (self.net.source_list(), self.outage.as_secs());
+                tracing::warn!("nothing comes from {endpoints}: waiting, up to {wait_s} s");
+            }
+            Some(Notice::Over { lasted_s }) => {
+                tracing::warn!("{} answers again after {lasted_s} s", self.net.label());
+            }
+            None => {}
         }
     }
 
@@ -180,7 +200,9 @@ impl Driver {
         match status {
             Status::Open => Ok(()),
             Status::Unreachable => {
-                self.machine.handle_unreachable();
+                if self.machine.handle_unreachable(self.clock.now_ns()) {
+                    self.net.lose();
+                }
                 Ok(())
             }
             Status::Closed(source) => self.lose(source),

@@ -186,7 +186,7 @@ impl<'a> Executor<'a> {
     fn stream(&mut self, request: StreamRequest<'a>, call: Call<'a, u64>) {
         let StreamRequest { file, range, is_ordered, sink } = request;
         let Some(plan) = self.state.files.plan(file) else { return };
-        let fetch = self.state.config.fetch();
+        let fetch = self.state.config.fetch_begun();
         let job = ReadJob::new(plan.clone(), range, is_ordered, fetch, sink);
         self.ready.push_back(ExecutorJob::Stream(Box::new(job), call));
     }

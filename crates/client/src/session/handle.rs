@@ -65,7 +65,7 @@ impl Session {
         let stripes = StripeThreads::waking(&mut driver)?;
         let disk_waker = driver.net.waker()?;
         let work = move || {
-            let files = OpenFiles::new(options, config.fetch(), closer);
+            let files = OpenFiles::new(options, config.fetch_begun(), closer);
             let names = driver.net.source_names();
             let stripes = stripes.map(StripeThreads::into_runner);
             let threads = Threads { stripes, disk: Some(Rc::new(DiskThreads::new(disk_waker))) };

@@ -87,6 +87,14 @@ impl Net {
         &self.label
     }
 
+    /// All that may be asked, for messages.
+    pub(crate) fn source_list(&self) -> String {
+        match &self.endpoints[..] {
+            [] => self.label.clone(),
+            several => several.iter().map(Endpoint::to_string).collect::<Vec<_>>().join(", "),
+        }
+    }
+
     /// The endpoints by number, and the one in use at any moment, for whoever looks on.
     pub(crate) fn source_names(&self) -> Arc<SourceNames> {
         Arc::clone(&self.source_names)
@@ -153,12 +161,12 @@ impl Net {
 
     /// The error for a connection that does not come back.
     pub(crate) fn disconnected(&self, source: Option<IoError>) -> ClientError {
-        ClientError::Disconnected { endpoint: self.label.clone(), source }
+        ClientError::Disconnected { endpoint: self.source_list(), source }
     }
 
     /// The error if nobody listens.
     pub(crate) fn unreachable(&self) -> ClientError {
-        ClientError::Unreachable { endpoint: self.label.clone() }
+        ClientError::Unreachable { endpoint: self.source_list() }
     }
 }
 

@@ -32,7 +32,7 @@ use crate::engine::random::Random;
 use crate::engine::run::Run;
 use crate::engine::shared::Shared;
 use crate::engine::source_names::SourceNames;
-use crate::engine::sources::Sources;
+use crate::engine::sources::{Patience, Sources};
 use crate::error::ClientError;
 use crate::session::command::{Call, ClosedFiles, Command, FileCloser};
 use crate::session::executor::{Executor, ExecutorState, Threads};
@@ -188,10 +188,14 @@ impl Transfer {
     ) -> Self {
         let mut random = Random::Seeded(Jitter::new(peers.seed));
         let shared = Shared::new(&config, now.now_ns, &mut random);
-        let sources = Sources::new(peers.source_count, nanoseconds(config.timeout));
+        let patience = Patience {
+            first_ns: nanoseconds(config.timeout),
+            begun_ns: nanoseconds(config.outage()),
+        };
+        let sources = Sources::new(peers.source_count, patience);
         let stop = config.stop.clone();
         let closer = FileCloser::Caller(ClosedFiles::default());
-        let files = OpenFiles::new(SessionOptions::CALLERS_THREAD, config.fetch(), closer);
+        let files = OpenFiles::new(SessionOptions::CALLERS_THREAD, config.fetch_begun(), closer);
         let names = Arc::new(SourceNames::new(Vec::new(), "every source"));
         let mut executor =
             Executor::new(ExecutorState::new(config, files, names, Threads::default()));

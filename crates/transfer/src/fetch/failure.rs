@@ -9,7 +9,7 @@ pub enum FetchFailure {
         segment: u64,
     },
     /// A forwarder has no route, and kept saying so for
-    /// [`NO_ROUTE_PATIENCE_NS`](super::NO_ROUTE_PATIENCE_NS).
+    /// [`no_route_ns`](super::FetchConfig::no_route_ns).
     NoRoute,
     /// The publisher does not serve this version, or not this segment of it.
     Gone {

@@ -76,7 +76,7 @@ impl FileJob<'_> {
                 if let (Some(true), FileStage::LookingUp(lookup)) =
                     (task.take().transpose()?, &mut self.state)
                 {
-                    lookup.allow_speculation(self.context.config.fetch());
+                    lookup.allow_speculation(self.context.config.fetch_begun());
                 }
             }
             DiskStage::Opening(mut task, found) => match task.take().transpose()? {
@@ -177,7 +177,7 @@ impl FileJob<'_> {
             self.last_version = Some(discovered.version);
         }
         let size = plan.size;
-        let config = self.context.config.fetch();
+        let config = self.context.config.fetch_begun();
         let mut reading =
             Box::new(Reading::begin(prepared, (plan, discovered), self.disk.clone(), config));
         if let FileStage::LookingUp(lookup) = &mut self.state {

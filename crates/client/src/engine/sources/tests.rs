@@ -4,6 +4,7 @@ use super::*;
 
 const MS: u64 = 1_000_000;
 const PATIENCE_NS: u64 = 15_000 * MS;
+const PATIENCE: Patience = Patience { first_ns: PATIENCE_NS, begun_ns: 4 * PATIENCE_NS };
 
 /// Calls that a peer which behaves in one way sees within so long: the sources in their order.
 fn play(
@@ -34,7 +35,7 @@ fn play(
 
 #[test]
 fn who_accepts_and_closes_is_not_called_without_a_pause() {
-    let calls = play(Sources::new(1, PATIENCE_NS), PATIENCE_NS, |_, _, _| true);
+    let calls = play(Sources::new(1, PATIENCE), PATIENCE_NS, |_, _, _| true);
     // Six pauses up to the longest, then two to four a second.
     assert!((30..=70).contains(&calls.len()), "{}", calls.len());
     let pauses = calls.windows(2).map(|pair| pair[1].0 - pair[0].0).collect::<Vec<_>>();
@@ -44,7 +45,7 @@ fn who_accepts_and_closes_is_not_called_without_a_pause() {
 
 #[test]
 fn a_connection_that_has_delivered_is_made_again_at_once() {
-    let mut sources = Sources::new(1, PATIENCE_NS);
+    let mut sources = Sources::new(1, PATIENCE);
     sources.hear();
     sources.handle_disconnected(3_000 * MS, 7);
     assert!(sources.poll_connect(3_000 * MS).is_some());
@@ -57,7 +58,7 @@ fn a_connection_that_has_delivered_is_made_again_at_once() {
 
 #[test]
 fn who_delivers_a_packet_and_closes_is_called_fifty_times_a_second_at_most() {
-    let mut sources = Sources::new(1, PATIENCE_NS);
+    let mut sources = Sources::new(1, PATIENCE);
     let (mut now_ns, mut calls) = (0, 0);
     while now_ns < 1_000 * MS {
         sources.hear();
@@ -72,7 +73,7 @@ fn who_delivers_a_packet_and_closes_is_called_fifty_times_a_second_at_most() {
 
 #[test]
 fn of_several_the_next_has_its_turn_after_one_that_accepts_and_closes() {
-    let calls = play(Sources::new(3, PATIENCE_NS), 2_000 * MS, |_, _, _| true);
+    let calls = play(Sources::new(3, PATIENCE), 2_000 * MS, |_, _, _| true);
     let order = calls.iter().map(|call| call.1).take(6).collect::<Vec<_>>();
     assert_eq!(order, [1, 2, 0, 1, 2, 0]);
 }
@@ -81,7 +82,7 @@ fn of_several_the_next_has_its_turn_after_one_that_accepts_and_closes() {
 fn who_listens_again_is_found_within_a_second() {
     for back_ns in [0, 40 * MS, 700 * MS, 5_000 * MS, 14_000 * MS] {
         let mut found_ns = None;
-        let calls = play(Sources::new(1, PATIENCE_NS), PATIENCE_NS, |sources, now_ns, _| {
+        let calls = play(Sources::new(1, PATIENCE), PATIENCE_NS, |sources, now_ns, _| {
             if now_ns >= back_ns {
                 sources.hear();
                 found_ns.get_or_insert(now_ns);
@@ -97,10 +98,62 @@ fn who_listens_again_is_found_within_a_second() {
 #[test]
 fn a_lost_source_is_waited_for_as_long_as_patience_and_a_pause() {
     let mut ended_ns = 0;
-    let calls = play(Sources::new(1, PATIENCE_NS), u64::MAX, |_, now_ns, _| {
+    let calls = play(Sources::new(1, PATIENCE), u64::MAX, |_, now_ns, _| {
         ended_ns = now_ns;
         false
     });
     assert!((PATIENCE_NS..=PATIENCE_NS + PAUSES.max_ns).contains(&ended_ns), "{ended_ns}");
     assert!(calls.len() < 100, "{}", calls.len());
+}
+
+/// `via=tcp…&via=udp…` of one publisher that restarts: refused here, unreachable there.
+#[test]
+fn what_has_delivered_is_waited_for_at_all_its_addresses() {
+    let mut sources = Sources::new(2, PATIENCE);
+    sources.hear();
+    sources.hear_data();
+    sources.ask(0);
+    sources.handle_disconnected(0, 7);
+    let (mut now_ns, mut calls, mut end) = (0, [0, 0], None);
+    while end.is_none() {
+        let Some(connect) = sources.poll_connect(now_ns) else {
+            now_ns = sources.poll_deadline().expect("it will try again");
+            continue;
+        };
+        calls[connect.source] += 1;
+        // The second is a datagram socket, which can always be had.
+        end = if connect.source == 0 {
+            sources.handle_connect_failed(now_ns, 7)
+        } else {
+            sources.handle_connected(now_ns);
+            sources.ask(now_ns);
+            sources.handle_unreachable(now_ns, 7)
+        };
+    }
+    let outage_ns = 4 * PATIENCE_NS;
+    assert!((outage_ns..outage_ns + 1_000 * MS).contains(&now_ns), "{now_ns}");
+    assert!(calls.iter().all(|count| (60..=300).contains(count)), "{calls:?}");
+}
+
+#[test]
+fn before_anything_was_delivered_nobody_listening_is_believed_at_once() {
+    let mut sources = Sources::new(1, PATIENCE);
+    sources.ask(0);
+    assert_eq!(sources.handle_unreachable(0, 7), Some(End::Unreachable));
+}
+
+#[test]
+fn an_outage_is_measured_from_when_something_was_owed() {
+    let mut sources = Sources::new(1, PATIENCE);
+    sources.hear();
+    sources.hear_data();
+    sources.handle_disconnected(0, 7);
+    assert!(sources.poll_connect(PAUSES.min_ns).is_some());
+    sources.handle_connected(PAUSES.min_ns);
+    // Nobody asks anything for an hour; then the forwarder goes away.
+    let hour_ns = 3_600_000 * MS;
+    sources.handle_disconnected(hour_ns, 7);
+    let at_ns = sources.poll_deadline().expect("it will try again");
+    assert!(sources.poll_connect(at_ns).is_some());
+    assert_eq!(sources.handle_connect_failed(at_ns, 7), None);
 }

@@ -12,6 +12,7 @@ use byname_security::key::{KeyId, KeyPair};
 use byname_security::trust::UnsignedKind;
 
 use super::*;
+use crate::error::Refusals;
 
 /// Names all variants of an enum; one that is not listed does not compile.
 macro_rules! variants {
@@ -115,8 +116,11 @@ fn client_errors() -> Vec<(ClientError, Errno)> {
     let endpoint = || "tcp://h:1".to_owned();
     vec![
         (ClientError::Read(ReadError::NotFound { name: name() }), Errno::NOENT),
-        (ClientError::NoForwarder { tried: vec![], source: refused }, Errno::CONNREFUSED),
-        (ClientError::NoEndpoint { tried: vec![] }, Errno::HOSTUNREACH),
+        (
+            ClientError::NoForwarder { tried: Refusals::new(vec![refused]).unwrap() },
+            Errno::CONNREFUSED,
+        ),
+        (ClientError::NoEndpoint, Errno::HOSTUNREACH),
         (ClientError::Unreachable { endpoint: endpoint() }, Errno::CONNREFUSED),
         (ClientError::Disconnected { endpoint: endpoint(), source: None }, Errno::CONNRESET),
         (ClientError::Io(IoError::Frame(FrameError("x"))), Errno::PROTO),
