@@ -14,6 +14,7 @@ NDNTS = ROOT / "ndnts"
 PYTHON = ROOT / "python/bin/python"
 PYNDNTOOLS = ROOT / "python/bin/pyndntools"
 PYNFDC = ROOT / "python/bin/pynfdc"
+UPROOT_PYTHON = ROOT / "uproot/bin/python"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,6 +56,7 @@ PEERS = {
             NDNTS / "node_modules/@ndn/ws-transport/package.json",
         ),
         Peer("python-ndn", _pin("python-ndn/requirements.txt", r"python-ndn==(\S+)"), PYNDNTOOLS),
+        Peer("uproot", _pin("xrootd/requirements.txt", r"uproot==(\S+)"), UPROOT_PYTHON),
     )
 }
 

@@ -1,17 +1,22 @@
 """Every way in which XRootD's clients read, byte for byte."""
 
 import hashlib
+import json
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+import time
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from door import DoorCase, SIZES, escaped, files_below, parts_of  # noqa: E402  (path first)
-from harness import samples, xrootd  # noqa: E402
+from door import (DoorCase, NAME, SIZES, escaped, files_below,  # noqa: E402  (path first)
+                  parts_of)
+from harness import nodes, samples, xrootd  # noqa: E402
+from harness.lab import wait_until  # noqa: E402
 
 SPARSE_BYTES = 4 * 2**30 + 1
 
@@ -145,6 +150,45 @@ class Checksums(DoorCase):
         folder = self.content()
         door = self.door(self.publish(folder), *self.LINES, "ofs.ckslib * $PLUGIN")
         self.check(door, folder)
+
+    def test_that_the_publisher_has_signed(self):
+        folder = self.node.path("published/.keep").parent
+        content = os.urandom(5_000_000)
+        (folder / "signed.bin").write_bytes(content)
+        link = self.publish(folder, flags=("--checksums", "adler32,crc32c,md5"))
+
+        def is_signed():
+            """They come a moment after the root."""
+            stat = self.node.run([nodes.byname_binary(), "stat", "--json", "--insecure",
+                                  "--via", self.forwarder.uri(), f"{NAME}/signed.bin"],
+                                 {"BYNAME_HOME": str(self.lab.path("reader/home"))})
+            return "md5" in json.loads(self.assert_ok(stat))
+
+        wait_until(is_signed, "checksums to be signed")
+        door = self.door(link, *self.LINES, "ofs.ckslib * $PLUGIN",
+                         "byname.metrics $DIR/admin/metrics 1")
+        for algorithm, wanted in (("adler32", f"{zlib.adler32(content):08x}"),
+                                  ("md5", hashlib.md5(content).hexdigest())):
+            path = f"/signed.bin?cks.type={algorithm}"
+            said = self.assert_ok(xrootd.xrdfs(door, "query", "checksum", path))
+            self.assertEqual(said.split(), [algorithm, wanted])
+        metrics = door.dir / "admin/metrics"
+
+        def figure(name):
+            text = metrics.read_text() if metrics.exists() else ""
+            found = re.search(rf"^byname_xrootd_{name} (\d+)$", text, re.MULTILINE)
+            return int(found.group(1)) if found else 0
+
+        asked = time.time()
+        wait_until(lambda: metrics.exists() and metrics.stat().st_mtime > asked, "the counters")
+        self.assertEqual(figure("session_open"), 1)
+        self.assertEqual(figure("asked_bytes_total"), 0, "nothing was read for them")
+        self.assertLess(figure("received_bytes_total"), 100_000)
+        out = self.lab.path("out")
+        for algorithm in ("adler32", "crc32c"):
+            self.assert_ok(xrootd.xrdcp(door, "/signed.bin", out, "-f", "--cksum",
+                                        f"{algorithm}:source"))
+            self.assert_same(out, folder / "signed.bin")
 
     def test_of_names_and_local_files(self):
         folder = self.content()

@@ -29,6 +29,7 @@ use crate::hashing::{LargeFile, flat, small_tree};
 use crate::segment_signing::SegmentSource;
 use crate::snapshot::manifest::ManifestOrder;
 use crate::state::{RootRecord, is_small};
+use crate::summing::SummingThread;
 use crate::workers::{KeptOrder, LocatedPath, WorkerJob, WorkerResult, Workers};
 
 /// Files up to this size are hashed at once: waking a thread would take as long.
@@ -61,10 +62,17 @@ pub(crate) struct Executor {
     hashing: HashMap<FileState, Weak<LargeFile>>,
     next_handle: u64,
     helpers: Option<Helpers>,
+    summing: Option<SummingThread>,
 }
 
 impl Executor {
-    pub(crate) fn new(backends: Vec<Arc<dyn Backend>>, workers: Workers, reading: Reading) -> Self {
+    /// `summing`: computes checksums of files that are looked up.
+    pub(crate) fn new(
+        backends: Vec<Arc<dyn Backend>>,
+        workers: Workers,
+        reading: Reading,
+        summing: Option<SummingThread>,
+    ) -> Self {
         Self {
             backends,
             workers,
@@ -74,6 +82,7 @@ impl Executor {
             hashing: HashMap::new(),
             next_handle: 0,
             helpers: None,
+            summing,
         }
     }
 
@@ -196,6 +205,9 @@ impl Executor {
     fn located(&mut self, located: LocatedPath) -> Located {
         match located.found {
             Ok(Found::File(file)) => {
+                if let Some(summing) = &self.summing {
+                    summing.consider(&file);
+                }
                 Located::File { stat: file.stat(), handle: self.keep(Open::File(file)) }
             }
             Ok(Found::Directory(directory)) => Located::Directory { stat: directory.stat() },

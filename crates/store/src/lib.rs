@@ -18,6 +18,7 @@ mod hashing;
 mod segment_signing;
 mod server;
 mod stored_roots;
+mod summing;
 mod workers;
 
 pub use backend::posix::Exposure;

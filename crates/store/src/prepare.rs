@@ -2,7 +2,8 @@
 //!
 //! One thread walks the tree as readers would see it. Files of at most one group go through a
 //! bounded queue to the hashing threads; a larger one is hashed by several threads together, its
-//! groups shared between them. What is known already costs a look at the file's state. Roots are
+//! groups shared between them. What is known already costs a look at the file's state. Checksums
+//! need the octets in order: a thread reads a file a second time for them. Roots and checksums are
 //! made durable in batches, so that a run that is stopped goes on where it was.
 //!
 //! Invariants: memory is bounded by one group a thread, the queue and one batch; nothing is
@@ -13,14 +14,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use byname_transfer::server::{FileState, Hashed, OpId, RecordKey};
+use byname_transfer::checksums::Algorithm;
+use byname_transfer::server::{FileState, Hashed, OpId};
 
 use crate::backend::posix::{Exposure, Posix};
 use crate::backend::{Backend, BackendFile, Directory, Found, LocateError};
 use crate::error::{StateError, StoreError};
 use crate::hashing::{LargeFile, Turn, small_tree};
-use crate::state::{RootRecord, StateDir, TREE_BYTES_MAX, is_small};
-use crate::stored_roots;
+use crate::state::{ChecksumRecord, RootRecord, StateDir, TREE_BYTES_MAX, is_small};
+use crate::{stored_roots, summing};
 
 /// Small files that wait for a thread.
 const QUEUE_MAX: usize = 256;
@@ -46,6 +48,8 @@ pub struct PrepareConfig {
     pub threads: usize,
     /// Take roots from the files' attribute `user.byname.root`, and write them there.
     pub attributes: bool,
+    /// Checksums to be computed, in a second pass over each file.
+    pub checksums: Vec<Algorithm>,
 }
 
 impl PrepareConfig {
@@ -58,6 +62,7 @@ impl PrepareConfig {
             tree_bytes_max: TREE_BYTES_MAX,
             threads: 1,
             attributes: false,
+            checksums: Vec::new(),
         }
     }
 }
@@ -75,6 +80,8 @@ pub struct Prepared {
     pub hashed_files: u64,
     /// Octets in them.
     pub hashed_bytes: u64,
+    /// Files whose checksums were computed now.
+    pub summed_files: u64,
     /// Files that changed while they were hashed; they are hashed when they are asked for.
     pub changed_files: u64,
     /// Files and directories that could not be read.
@@ -86,10 +93,19 @@ pub struct Prepared {
 /// State shared by the threads.
 struct Work<'a> {
     state: &'a StateDir,
-    done: Mutex<(Prepared, Vec<RootRecord>)>,
+    done: Mutex<Done>,
     error: Mutex<Option<StateError>>,
     stop: &'a AtomicBool,
     attributes: bool,
+    checksums: &'a [Algorithm],
+}
+
+/// Counts, and what is not durable yet.
+#[derive(Default)]
+struct Done {
+    prepared: Prepared,
+    roots: Vec<RootRecord>,
+    checksums: Vec<ChecksumRecord>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -110,16 +126,16 @@ pub fn prepare(
     let directory = config.directory.clone();
     let backend = Posix::new(&directory, config.exposure, state.identity())
         .map_err(|source| StoreError::Mount { directory, source })?;
-    let attributes = config.attributes;
+    let (attributes, checksums) = (config.attributes, &config.checksums[..]);
     let (done, error) = (Mutex::default(), Mutex::default());
-    let work = Work { state: &state, done, error, stop, attributes };
+    let work = Work { state: &state, done, error, stop, attributes, checksums };
     let threads = config.threads.max(1);
     std::thread::scope(|scope| {
         let (queue, small) = sync_channel(QUEUE_MAX);
         let small = Arc::new(Mutex::new(small));
         for _ in 0..threads {
             let (work, small) = (&work, small.clone());
-            scope.spawn(move || work.hash_small_files(&small));
+            scope.spawn(move || work.finish_files(&small));
         }
         work.walk(&backend, &queue, threads, on_progress);
     });
@@ -127,7 +143,7 @@ pub fn prepare(
     if let Some(error) = locked(&work.error).take() {
         return Err(error.into());
     }
-    let mut prepared = locked(&work.done).0;
+    let mut prepared = locked(&work.done).prepared;
     prepared.was_stopped = stop.load(Ordering::Relaxed);
     Ok(prepared)
 }
@@ -138,7 +154,7 @@ impl Work<'_> {
     }
 
     fn count(&self, act: impl FnOnce(&mut Prepared)) {
-        act(&mut locked(&self.done).0);
+        act(&mut locked(&self.done).prepared);
     }
 
     fn walk(
@@ -161,7 +177,7 @@ impl Work<'_> {
             if self.is_over() {
                 return;
             }
-            let prepared = locked(&self.done).0;
+            let prepared = locked(&self.done).prepared;
             if prepared.hashed_bytes >= reported_bytes + PROGRESS_BYTES {
                 reported_bytes = prepared.hashed_bytes;
                 on_progress(&prepared);
@@ -195,34 +211,28 @@ impl Work<'_> {
         threads: usize,
     ) {
         let of = file.stat().state;
-        let nobody = RecordKey { name: Vec::new(), listing: false };
-        let is_known =
-            self.state.recall(&nobody, Some(&of)).root.is_some() || self.take_stored(&**file);
+        let is_known = self.state.digests(&of).is_some() || self.take_stored(&**file);
         self.count(|prepared| {
             prepared.files += 1;
             prepared.bytes += of.size;
             prepared.known_files += u64::from(is_known);
         });
-        if is_known {
-            return self.store_root(&**file);
+        if !is_known && !is_small(of.size) {
+            let hashed = self.hash_large(file.clone(), threads);
+            self.take_hashed(&of, hashed);
+            self.commit(0);
         }
-        if is_small(of.size) {
-            // The threads live as long as the queue does.
-            let _ = queue.send(file.clone());
-            return;
-        }
-        let hashed = self.hash_large(file.clone(), threads);
-        self.take_hashed(&of, hashed);
-        self.store_root(&**file);
-        self.commit(0);
+        // The threads live as long as the queue does.
+        let _ = queue.send(file.clone());
     }
 
     /// Takes a root that is stored with a file.
     fn take_stored(&self, file: &dyn BackendFile) -> bool {
         let root = self.attributes.then(|| stored_roots::root_with_tree(file, self.state));
         let Some(root) = root.flatten() else { return false };
-        let fingerprint = file.stat().state.fingerprint;
-        locked(&self.done).1.push(RootRecord { fingerprint, root });
+        let record = RootRecord { fingerprint: file.stat().state.fingerprint, root };
+        self.state.remember(record);
+        locked(&self.done).roots.push(record);
         true
     }
 
@@ -231,24 +241,48 @@ impl Work<'_> {
         if self.attributes
             && let Some(record) = stored_roots::store(file, self.state)
         {
-            locked(&self.done).1.push(record);
+            locked(&self.done).roots.push(record);
         }
     }
 
-    fn hash_small_files(&self, small: &Mutex<Receiver<Arc<dyn BackendFile>>>) {
+    /// What one thread can do by itself: hashing small files, checksums, roots stored with files.
+    fn finish_files(&self, files: &Mutex<Receiver<Arc<dyn BackendFile>>>) {
         loop {
-            let next = locked(small).recv();
+            let next = locked(files).recv();
             let Ok(file) = next else { return };
             if self.is_over() {
                 continue;
             }
-            let hashed = match small_tree(&*file) {
-                Ok(tree) => Hashed::Root(*tree.root.as_bytes()),
-                Err(hashed) => hashed,
-            };
-            self.take_hashed(&file.stat().state, hashed);
+            let of = file.stat().state;
+            if is_small(of.size) && self.state.digests(&of).is_none() {
+                let hashed = match small_tree(&*file) {
+                    Ok(tree) => Hashed::Root(*tree.root.as_bytes()),
+                    Err(hashed) => hashed,
+                };
+                self.take_hashed(&of, hashed);
+            }
+            self.sum(&file);
             self.store_root(&*file);
             self.commit(BATCH_MAX);
+        }
+    }
+
+    /// Computes the checksums of a file whose root is known, those that are not.
+    fn sum(&self, file: &Arc<dyn BackendFile>) {
+        let of = file.stat().state;
+        if !summing::is_wanted(self.state, &of, self.checksums) {
+            return;
+        }
+        let summed = summing::sum(file, self.checksums, &|| self.is_over());
+        let Some(checksums) = summed else { return };
+        {
+            let mut done = locked(&self.done);
+            done.prepared.summed_files += 1;
+            done.checksums.push(ChecksumRecord { fingerprint: of.fingerprint, checksums });
+        }
+        if self.attributes {
+            // Storing the root changes the file's state, and takes with it what is kept by then.
+            self.commit(0);
         }
     }
 
@@ -280,28 +314,32 @@ impl Work<'_> {
         let mut done = locked(&self.done);
         match hashed {
             Hashed::Root(root) => {
-                done.0.hashed_files += 1;
-                done.0.hashed_bytes += of.size;
+                done.prepared.hashed_files += 1;
+                done.prepared.hashed_bytes += of.size;
                 let record = RootRecord { fingerprint: of.fingerprint, root };
                 self.state.remember(record);
-                done.1.push(record);
+                done.roots.push(record);
             }
-            Hashed::Changed => done.0.changed_files += 1,
+            Hashed::Changed => done.prepared.changed_files += 1,
             Hashed::Busy | Hashed::Failed if self.stop.load(Ordering::Relaxed) => {}
-            Hashed::Busy | Hashed::Failed => done.0.failed += 1,
+            Hashed::Busy | Hashed::Failed => done.prepared.failed += 1,
         }
     }
 
-    /// Makes roots durable if there are more than `above`.
+    /// Makes roots and checksums durable if there are more than `above` of either.
     fn commit(&self, above: usize) {
-        let roots = {
+        let (roots, checksums) = {
             let mut done = locked(&self.done);
-            match done.1.len() > above {
-                true => std::mem::take(&mut done.1),
+            match done.roots.len().max(done.checksums.len()) > above {
+                true => (std::mem::take(&mut done.roots), std::mem::take(&mut done.checksums)),
                 false => return,
             }
         };
-        if let Err(error) = self.state.commit(&[], &roots) {
+        let mut kept = self.state.commit(&[], &roots).map(drop);
+        if kept.is_ok() && !checksums.is_empty() {
+            kept = self.state.keep_checksums(&checksums);
+        }
+        if let Err(error) = kept {
             locked(&self.error).get_or_insert(error);
         }
     }
@@ -319,6 +357,7 @@ mod tests {
             tree_bytes_max: 1 << 30,
             threads: 3,
             attributes: false,
+            checksums: Vec::new(),
         }
     }
 
@@ -351,9 +390,40 @@ mod tests {
         let state = StateDir::open(&config.state_dir, 1 << 30).unwrap();
         let backend = Posix::new(&config.directory, Exposure::default(), state.identity()).unwrap();
         let Found::File(file) = backend.locate(b"d/large").unwrap() else { panic!() };
-        let nobody = RecordKey { name: Vec::new(), listing: false };
-        let root = state.recall(&nobody, Some(&file.stat().state)).root.unwrap();
+        let root = state.digests(&file.stat().state).unwrap().root;
         assert_eq!(root, *blake3::hash(&vec![3; 7_000_000]).as_bytes());
+    }
+
+    #[test]
+    fn checksums_are_computed_once_and_stay_with_the_content() {
+        let home = home();
+        let plain = config(&home);
+        run(&plain).unwrap();
+        let config = PrepareConfig { checksums: Algorithm::ALL.to_vec(), ..plain };
+        let first = run(&config).unwrap();
+        assert_eq!((first.hashed_files, first.summed_files), (0, 2), "of known files too");
+        assert_eq!(run(&config).unwrap().summed_files, 0);
+        // A root that is stored with a file changes its state, not its content.
+        let marked = PrepareConfig { attributes: true, ..config };
+        assert_eq!(run(&marked).unwrap().summed_files, 0);
+        assert_eq!(run(&marked).unwrap().summed_files, 0);
+        std::fs::write(home.path().join("tree/small"), b"123456789").unwrap();
+        assert_eq!(run(&marked).unwrap().summed_files, 1);
+        let state = StateDir::open(&marked.state_dir, 1 << 30).unwrap();
+        let backend = Posix::new(&marked.directory, Exposure::default(), state.identity()).unwrap();
+        let digests = |path: &[u8]| {
+            let Found::File(file) = backend.locate(path).unwrap() else { panic!() };
+            state.digests(&file.stat().state).unwrap()
+        };
+        assert_eq!(digests(b"small").checksums.adler32, Some([0x09, 0x1e, 0x01, 0xde]));
+        let large = Some(crc32c_of(&vec![3; 7_000_000]));
+        assert_eq!(digests(b"d/large").checksums.crc32c, large);
+    }
+
+    fn crc32c_of(octets: &[u8]) -> [u8; 4] {
+        let mut summing = byname_transfer::checksums::Summing::new(&[Algorithm::Crc32c]);
+        summing.update(octets);
+        summing.finish().crc32c.unwrap()
     }
 
     #[test]

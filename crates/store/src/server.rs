@@ -34,6 +34,7 @@ use crate::error::StoreError;
 use crate::executor::{Executor, Reading};
 use crate::mirror::NoKey;
 use crate::state::StateDir;
+use crate::summing::SummingThread;
 use crate::workers::Workers;
 use faces::{Faces, PeerBounds};
 
@@ -124,13 +125,17 @@ impl FileServer {
         for wire in config.certificates {
             engine.add_fixed(FixedData { wire }).map_err(StoreError::Certificate)?;
         }
+        let summing = match (&config.mirror, config.checksums.is_empty()) {
+            (None, false) => Some(SummingThread::start(state.clone(), config.checksums)?),
+            _ => None,
+        };
         let mut poller = Poller::new()?;
         let waker = poller.waker(WAKE)?;
         let handle = ServerHandle::new(waker.clone());
         let reading = Reading::new(config.reader, waker.clone())?;
         let workers =
             Workers::start(state, (config.worker_threads.max(1), config.attributes), waker)?;
-        let mut executor = Executor::new(backends, workers, reading);
+        let mut executor = Executor::new(backends, workers, reading, summing);
         if config.data_workers > 1 {
             let helpers = config.data_workers.min(config::DATA_WORKERS_MAX) - 1;
             executor.help(helpers, handle.waker.clone())?;

@@ -3,7 +3,7 @@
 //! | file | content |
 //! |---|---|
 //! | `lock` | locked while a server runs; holds its process id |
-//! | `records.redb` | highest version of every name; roots by object |
+//! | `records.redb` | highest version of every name; roots and checksums by object |
 //! | `highest-version` | a bound of all versions, should the records be lost whole |
 //! | `trees/` | hash trees of files above 2 MiB, bounded in size, least recently used go first |
 //!
@@ -24,10 +24,11 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use byname_transfer::attributes::Checksums;
 use byname_transfer::server::{FileState, Recalled, Record, RecordKey};
 use rustix::fs::FlockOperation;
 
-pub use records::RootRecord;
+pub use records::{ChecksumRecord, RootRecord};
 pub(crate) use trees::node_offset;
 pub use trees::{TREE_HEADER_BYTES, TreeFile, TreeWriter, is_small};
 
@@ -37,6 +38,15 @@ use trees::Trees;
 
 /// Octets of hash trees kept on disk unless configured otherwise: those of 256 GiB of files.
 pub(crate) const TREE_BYTES_MAX: u64 = 1 << 30;
+
+/// Hashes of the content of a file's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Digests {
+    /// The BLAKE3 root.
+    pub root: [u8; 32],
+    /// Checksums, those that are known.
+    pub checksums: Checksums,
+}
 
 /// An open state directory.
 #[derive(Debug)]
@@ -82,8 +92,16 @@ impl StateDir {
     /// Record of a name, and the root of a file's state if its tree can be had.
     pub fn recall(&self, key: &RecordKey, of: Option<&FileState>) -> Recalled {
         let (record, version_floor) = self.records.name(key);
-        let root = of.and_then(|of| self.root(of));
-        Recalled { record, version_floor, root }
+        let known = of.and_then(|of| self.digests(of));
+        let root = known.map(|known| known.root);
+        let checksums = known.map(|known| known.checksums).unwrap_or_default();
+        Recalled { record, version_floor, root, checksums }
+    }
+
+    /// Root and checksums of a file's state, if its root is known and its tree can be had.
+    pub fn digests(&self, of: &FileState) -> Option<Digests> {
+        let root = self.root(of)?;
+        Some(Digests { root, checksums: self.records.checksums(&of.fingerprint) })
     }
 
     /// The root of a file's state, unless its tree would have to be kept and is not.
@@ -118,6 +136,14 @@ impl StateDir {
     /// Makes a root known at once; it becomes durable with the next commit that contains it.
     pub fn remember(&self, root: RootRecord) {
         self.records.remember(root);
+    }
+
+    /// Makes checksums durable, and known.
+    ///
+    /// # Errors
+    /// [`StateError`] of the disk; they are computed again then.
+    pub fn keep_checksums(&self, kept: &[ChecksumRecord]) -> Result<(), StateError> {
+        self.records.keep_checksums(kept)
     }
 
     /// A file for the tree of a file that is being hashed.

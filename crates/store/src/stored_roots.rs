@@ -3,10 +3,10 @@
 //! Only where the operator asked for it. How a root is stored, and when it is to be believed, is
 //! the back-end's business.
 
-use byname_transfer::server::RecordKey;
+use byname_transfer::attributes::Checksums;
 
 use crate::backend::BackendFile;
-use crate::state::{RootRecord, StateDir, is_small};
+use crate::state::{ChecksumRecord, Digests, RootRecord, StateDir, is_small};
 
 /// The root stored with a file, if the tree of a large one can be had without reading the file.
 pub(crate) fn root_with_tree(file: &dyn BackendFile, state: &StateDir) -> Option<[u8; 32]> {
@@ -18,9 +18,12 @@ pub(crate) fn root_with_tree(file: &dyn BackendFile, state: &StateDir) -> Option
 /// Stores the root of a file with it, if it is known. Gives what belongs to the file's new state,
 /// to be made durable.
 pub(crate) fn store(file: &dyn BackendFile, state: &StateDir) -> Option<RootRecord> {
-    let nobody = RecordKey { name: Vec::new(), listing: false };
-    let root = state.recall(&nobody, Some(&file.stat().state)).root?;
+    let Digests { root, checksums } = state.digests(&file.stat().state)?;
     let now = file.store_root(&root)?;
+    if checksums != Checksums::default() {
+        // The content is the same; if this fails they are computed again.
+        let _ = state.keep_checksums(&[ChecksumRecord { fingerprint: now.fingerprint, checksums }]);
+    }
     if !is_small(now.size) && !state.adopt_tree(&now, &root) {
         return None;
     }

@@ -33,6 +33,8 @@ mod attributes;
 mod backends;
 #[path = "serving/changes.rs"]
 mod changes;
+#[path = "serving/checksums.rs"]
+mod checksums;
 #[path = "serving/client.rs"]
 mod client;
 #[path = "serving/cold.rs"]

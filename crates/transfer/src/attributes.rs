@@ -6,7 +6,7 @@
 
 mod checksums;
 
-pub use checksums::Checksums;
+pub use checksums::{Algorithm, Checksums};
 
 use byname_packet::{DecodeError, tlv};
 

@@ -2,6 +2,7 @@
 
 pub mod attributes;
 mod authenticate;
+pub mod checksums;
 pub mod congestion;
 pub mod copies;
 pub mod delegations;

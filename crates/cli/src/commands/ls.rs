@@ -9,6 +9,7 @@ use byname_client::{Client, ClientError};
 use byname_packet::Name;
 use byname_profile::Paths;
 use byname_security::tree::Hash;
+use byname_transfer::checksums::Algorithm;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::manifest::Entry;
 use byname_transfer::metadata::ContentRoot;
@@ -131,7 +132,7 @@ pub(crate) fn describe(found: &Discovered) -> Value {
         ContentRoot::Known(root) => Some(Hash(root).to_string()),
         ContentRoot::Pending | ContentRoot::Absent => None,
     };
-    let fields = json!({
+    let mut fields = json!({
         "type": if metadata.is_directory() { "directory" } else { "file" },
         "size": metadata.size.or(metadata.listing_size),
         "mode": metadata.mode.map(|mode| format!("{:o}", mode & 0o7777)),
@@ -140,7 +141,15 @@ pub(crate) fn describe(found: &Discovered) -> Value {
         "segment_bytes": metadata.segment_size.or(metadata.listing_segment_size),
         "root": root,
     });
+    for algorithm in Algorithm::ALL {
+        fields[algorithm.name()] = metadata.attributes().checksums.get(algorithm).map(hex).into();
+    }
     present(fields)
+}
+
+/// Octets as two digits each.
+pub(crate) fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
 /// Without what is not known.

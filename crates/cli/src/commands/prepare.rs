@@ -1,7 +1,7 @@
 //! `byname prepare`: hash a tree before it is published.
 
 use super::daemon::{ExposureArgs, mirror_state_dir, state_dir};
-use super::serving::AttributeArgs;
+use super::serving::{AttributeArgs, ChecksumArgs};
 use super::up::default_name;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
@@ -39,10 +39,12 @@ pub(crate) struct Args {
     exposure: ExposureArgs,
     /// For `serve --mirror`: the directory is a copy, whose roots a mirror compares with those that
     /// the publisher signed.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "checksums")]
     mirror: bool,
     #[command(flatten)]
     attributes: AttributeArgs,
+    #[command(flatten)]
+    checksums: ChecksumArgs,
     /// Print what was done as one JSON object.
     #[arg(long)]
     json: bool,
@@ -64,6 +66,7 @@ pub(crate) fn run(args: &Args, paths: &Paths, is_quiet: bool) -> Outcome {
         exposure: args.exposure.exposure(profile.settings()),
         threads: args.threads.map_or(cpus, usize::from),
         attributes: args.attributes.are_used(),
+        checksums: args.checksums.algorithms(),
         ..PrepareConfig::new(directory, state_dir)
     };
     let stop = Arc::new(AtomicBool::new(false));
@@ -106,9 +109,12 @@ pub(crate) fn run(args: &Args, paths: &Paths, is_quiet: bool) -> Outcome {
 }
 
 fn summary(prepared: &Prepared) -> String {
-    let Prepared { files, known_files, hashed_files, changed_files, .. } = prepared;
+    let Prepared { files, known_files, hashed_files, summed_files, changed_files, .. } = prepared;
     let bytes = output::size(prepared.hashed_bytes);
     let mut text = format!("{files} files: {hashed_files} hashed ({bytes}), {known_files} known");
+    if *summed_files > 0 {
+        text.push_str(&format!(", {summed_files} with new checksums"));
+    }
     if *changed_files > 0 {
         text.push_str(&format!(", {changed_files} changed meanwhile"));
     }
@@ -122,6 +128,7 @@ fn as_json(prepared: &Prepared) -> serde_json::Value {
         "known_files": prepared.known_files,
         "hashed_files": prepared.hashed_files,
         "hashed_bytes": prepared.hashed_bytes,
+        "summed_files": prepared.summed_files,
         "changed_files": prepared.changed_files,
         "failed": prepared.failed,
         "stopped": prepared.was_stopped,

@@ -3,6 +3,7 @@
 use byname_io::UnvalidatedRates;
 use byname_profile::Settings;
 use byname_store::FileServerConfig;
+use byname_transfer::checksums::Algorithm;
 
 /// Longest freshness that makes sense to ask for.
 const FRESHNESS_MS_MAX: u64 = 3_600_000;
@@ -21,6 +22,33 @@ pub(crate) struct ServingArgs {
     freshness: Option<u64>,
     #[command(flatten)]
     pub(crate) attributes: AttributeArgs,
+    #[command(flatten)]
+    pub(crate) checksums: ChecksumArgs,
+}
+
+/// Checksums that are signed besides roots.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct ChecksumArgs {
+    /// Compute and sign checksums too, for software that compares them: adler32, crc32, crc32c,
+    /// md5, sha256, separated by commas. In the background: each file is read a second time.
+    #[arg(long, value_name = "ALGORITHMS", value_delimiter = ',', value_parser = algorithm)]
+    checksums: Vec<Algorithm>,
+}
+
+fn algorithm(text: &str) -> Result<Algorithm, NoAlgorithm> {
+    Algorithm::from_name(text).ok_or(NoAlgorithm)
+}
+
+/// A text that names no algorithm.
+#[derive(Debug, thiserror::Error)]
+#[error("adler32, crc32, crc32c, md5 or sha256 is wanted")]
+struct NoAlgorithm;
+
+impl ChecksumArgs {
+    /// The algorithms, each once.
+    pub(crate) fn algorithms(&self) -> Vec<Algorithm> {
+        Algorithm::ALL.into_iter().filter(|it| self.checksums.contains(it)).collect()
+    }
 }
 
 /// Further places for roots beside the state.
@@ -51,6 +79,7 @@ impl ServingArgs {
         let workers = self.workers.map_or_else(|| settings.number("server.workers"), u64::from);
         config.data_workers = usize::try_from(workers.max(1)).unwrap_or(usize::MAX);
         config.attributes = self.attributes.are_used();
+        config.checksums = self.checksums.algorithms();
         let freshness_ms = self.freshness.unwrap_or_else(|| settings.number("server.freshness_ms"));
         config.engine.set_freshness_ms(freshness_ms.min(FRESHNESS_MS_MAX));
         config.engine.quiet_ns = settings.number("server.quiet_ms").saturating_mul(1_000_000);

@@ -1,28 +1,29 @@
 //! `byname stat`: what the publisher signed about a file or directory.
 
-use super::ls::describe;
+use super::ls::{describe, hex};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::target::{Pace, ReadArgs, Session};
 use byname_profile::Paths;
 use byname_security::tree::Hash;
 use byname_security::trust::Trusted;
+use byname_transfer::checksums::{self, Summing};
 use byname_transfer::discovery::Discovered;
 use byname_transfer::metadata::ContentRoot;
 use serde_json::{Value, json};
-use sha2::Digest;
-use std::fmt::Write as _;
 
 /// Show what is signed about a file or directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   byname stat /lab/run7/events.root
   byname stat --checksum b3 /lab/run7/events.root       as b3sum prints it; reads nothing
-  byname stat --checksum sha256 /lab/run7/events.root   reads and verifies the file")]
+  byname stat --checksum sha256 /lab/run7/events.root   reads and verifies the file, unless its
+                                                        publisher has signed that checksum too")]
 pub(crate) struct Args {
     /// Name or link.
     target: String,
-    /// Print a checksum of the content only. All but b3 read the file.
+    /// Print a checksum of the content only: the one that the publisher has signed, or one that is
+    /// computed here of the verified file.
     #[arg(long, value_enum, value_name = "ALGORITHM")]
     checksum: Option<Algorithm>,
     #[command(flatten)]
@@ -37,16 +38,43 @@ enum Algorithm {
     B3,
     Sha256,
     Md5,
+    Crc32,
     Crc32c,
     Adler32,
+}
+
+impl Algorithm {
+    /// The one that metadata may carry; b3 is the content root.
+    fn of_metadata(self) -> Option<checksums::Algorithm> {
+        match self {
+            Self::B3 => None,
+            Self::Sha256 => Some(checksums::Algorithm::Sha256),
+            Self::Md5 => Some(checksums::Algorithm::Md5),
+            Self::Crc32 => Some(checksums::Algorithm::Crc32),
+            Self::Crc32c => Some(checksums::Algorithm::Crc32c),
+            Self::Adler32 => Some(checksums::Algorithm::Adler32),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        self.of_metadata().map_or("b3", checksums::Algorithm::name)
+    }
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let mut session = Session::open(&args.target, &args.read, Pace::default(), paths)?;
     let shown = output::name(session.name.view());
     if let Some(algorithm) = args.checksum {
-        let sum = checksum(&mut session, algorithm)?;
-        output::out_line(&format!("{sum}  {shown}"));
+        let Found { sum, is_signed } = checksum(&mut session, algorithm)?;
+        match args.json {
+            true => output::json_line(json!({
+                "name": shown,
+                "algorithm": algorithm.name(),
+                "checksum": sum,
+                "signed": is_signed,
+            })),
+            false => output::out_line(&format!("{sum}  {shown}")),
+        }
         return Ok(());
     }
     let found = session.run(|client, name| client.lookup(name))?;
@@ -100,44 +128,47 @@ fn print(fields: &serde_json::Map<String, Value>, insecure: bool) {
     }
 }
 
-fn checksum(session: &mut Session, algorithm: Algorithm) -> Outcome<String> {
-    if algorithm == Algorithm::B3 {
-        let found = session.run(|client, name| client.lookup(name))?;
-        if found.metadata.is_directory() {
-            return Err(Failure::new(crate::exit::Code::Other, "a directory has no checksum"));
-        }
-        if let ContentRoot::Known(root) = found.metadata.root {
-            return Ok(Hash(root).to_string());
-        }
+/// A checksum, and whether the publisher has signed it, rather than the content it is computed of.
+struct Found {
+    sum: String,
+    is_signed: bool,
+}
+
+fn checksum(session: &mut Session, algorithm: Algorithm) -> Outcome<Found> {
+    let found = session.run(|client, name| client.lookup(name))?;
+    if found.metadata.is_directory() {
+        return Err(Failure::new(crate::exit::Code::Other, "a directory has no checksum"));
     }
-    let mut sum = Sum::new(algorithm);
+    let signed = match (algorithm.of_metadata(), found.metadata.root) {
+        (Some(algorithm), _) => found.metadata.attributes().checksums.get(algorithm).map(hex),
+        (None, ContentRoot::Known(root)) => Some(Hash(root).to_string()),
+        (None, _) => None,
+    };
+    if let Some(sum) = signed {
+        return Ok(Found { sum, is_signed: true });
+    }
+    let mut computed = Sum::new(algorithm);
     session.run(|client, name| {
         let file = client.open(name)?;
         let mut sink = |_: u64, bytes: &[u8]| {
-            sum.update(bytes);
+            computed.update(bytes);
             Ok(())
         };
         client.read_range(&file, 0..u64::MAX, &mut sink)
     })?;
-    Ok(sum.finish())
+    Ok(Found { sum: computed.finish(), is_signed: false })
 }
 
 enum Sum {
     B3(Box<blake3::Hasher>),
-    Sha256(sha2::Sha256),
-    Md5(md5::Md5),
-    Crc32c(u32),
-    Adler32(adler2::Adler32),
+    Other(Box<Summing>, checksums::Algorithm),
 }
 
 impl Sum {
     fn new(algorithm: Algorithm) -> Self {
-        match algorithm {
-            Algorithm::B3 => Self::B3(Box::default()),
-            Algorithm::Sha256 => Self::Sha256(sha2::Sha256::new()),
-            Algorithm::Md5 => Self::Md5(md5::Md5::new()),
-            Algorithm::Crc32c => Self::Crc32c(0),
-            Algorithm::Adler32 => Self::Adler32(adler2::Adler32::new()),
+        match algorithm.of_metadata() {
+            None => Self::B3(Box::default()),
+            Some(algorithm) => Self::Other(Box::new(Summing::new(&[algorithm])), algorithm),
         }
     }
 
@@ -146,46 +177,16 @@ impl Sum {
             Self::B3(hasher) => {
                 hasher.update(bytes);
             }
-            Self::Sha256(hasher) => hasher.update(bytes),
-            Self::Md5(hasher) => hasher.update(bytes),
-            Self::Crc32c(sum) => *sum = crc32c::crc32c_append(*sum, bytes),
-            Self::Adler32(sum) => sum.write_slice(bytes),
+            Self::Other(summing, _) => summing.update(bytes),
         }
     }
 
     fn finish(self) -> String {
-        let hex = |octets: &[u8]| {
-            octets.iter().fold(String::new(), |mut text, octet| {
-                let _ = write!(text, "{octet:02x}");
-                text
-            })
-        };
         match self {
             Self::B3(hasher) => hasher.finalize().to_hex().to_string(),
-            Self::Sha256(hasher) => hex(&hasher.finalize()),
-            Self::Md5(hasher) => hex(&hasher.finalize()),
-            Self::Crc32c(sum) => format!("{sum:08x}"),
-            Self::Adler32(sum) => format!("{:08x}", sum.checksum()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Algorithm, Sum};
-
-    #[test]
-    fn known_sums_of_123456789() {
-        for (algorithm, expected) in [
-            (Algorithm::Md5, "25f9e794323b453885f5181f1b624d0b"),
-            (Algorithm::Crc32c, "e3069283"),
-            (Algorithm::Adler32, "091e01de"),
-            (Algorithm::Sha256, "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225"),
-        ] {
-            let mut sum = Sum::new(algorithm);
-            sum.update(b"1234");
-            sum.update(b"56789");
-            assert_eq!(sum.finish(), expected);
+            Self::Other(summing, algorithm) => {
+                summing.finish().get(algorithm).map(hex).unwrap_or_default()
+            }
         }
     }
 }

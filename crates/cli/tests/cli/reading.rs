@@ -96,6 +96,37 @@ fn stat_tells_what_was_signed() {
 }
 
 #[test]
+fn checksums_that_were_prepared_are_signed_and_others_computed() {
+    let a = Home::new();
+    let dir = a.work("lab");
+    write(&dir.join("digits"), b"123456789");
+    let path = dir.to_str().unwrap();
+    let said = a.run(&["prepare", path, "--name", "/lab", "--checksums", "adler32,crc32"]).ok();
+    assert!(said.stdout().contains("1 with new checksums"), "{}", said.stdout());
+    let _up = a.up(&dir, "/lab");
+    let stat = |more: &[&str]| {
+        let text = a.run(&[&["stat", "--json", "/lab/digits"], more].concat()).ok().stdout();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()
+    };
+    let all = stat(&[]);
+    assert_eq!((&all["adler32"], &all["crc32"]), (&"091e01de".into(), &"cbf43926".into()));
+    assert_eq!(all.get("md5"), None);
+    for (algorithm, sum, is_signed) in [
+        ("adler32", "091e01de", true),
+        ("crc32", "cbf43926", true),
+        ("crc32c", "e3069283", false),
+        ("md5", "25f9e794323b453885f5181f1b624d0b", false),
+    ] {
+        let one = stat(&["--checksum", algorithm]);
+        assert_eq!(one["algorithm"], algorithm);
+        assert_eq!((&one["checksum"], &one["signed"]), (&sum.into(), &is_signed.into()));
+    }
+    a.run(&["prepare", path, "--checksums", "crc16"]).fails_with(2, "adler32, crc32, crc32c");
+    a.run(&["serve", path, "--name", "/lab", "--mirror", "--checksums", "md5"])
+        .fails_with(2, "cannot be used with");
+}
+
+#[test]
 fn a_publishers_own_tree_is_as_published_links_and_all() {
     let a = Home::new();
     let dir = a.work("d");

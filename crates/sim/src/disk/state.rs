@@ -53,8 +53,8 @@ impl KeptState {
         match self {
             KeptState::Memory { records, trees } => Recalled {
                 record: records.get(key).copied(),
-                version_floor: 0,
                 root: of.and_then(|it| trees.get(it)).map(|tree| *tree.root.as_bytes()),
+                ..Recalled::default()
             },
             KeptState::Directory { state, .. } => state.recall(key, of),
         }

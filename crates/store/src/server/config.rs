@@ -6,6 +6,7 @@ use std::sync::Arc;
 use byname_io::UnvalidatedRates;
 use byname_io::files::ReaderKind;
 use byname_packet::{Name, types};
+use byname_transfer::checksums::Algorithm;
 use byname_transfer::server::{ServerConfig, SharedSigner};
 
 use crate::backend::Backend;
@@ -70,6 +71,9 @@ pub struct FileServerConfig {
     pub tree_bytes_max: u64,
     /// Take roots from the files' attribute `user.byname.root`, and write them there.
     pub attributes: bool,
+    /// Checksums that are computed in the background of each file that is asked for, and announced
+    /// from then on. Not of copies ([`FileServerConfig::mirror`]).
+    pub checksums: Vec<Algorithm>,
     /// Signs segments and listings for readers who check packets and know no roots. Costs a
     /// signature a segment; our own readers do not look at it.
     pub segment_signer: Option<SharedSigner>,
@@ -100,6 +104,7 @@ impl FileServerConfig {
             data_workers: 1,
             tree_bytes_max: TREE_BYTES_MAX,
             attributes: false,
+            checksums: Vec::new(),
             segment_signer: None,
             mirror: None,
             connection_bytes_max: byname_io::budget::MEMORY_BYTES_MAX,

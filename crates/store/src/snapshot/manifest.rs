@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use byname_io::Clock;
 use byname_packet::Name;
 use byname_security::tree::Hash;
+use byname_transfer::attributes::{Attributes, Checksums};
 use byname_transfer::manifest::{self, Entry, Version};
 use byname_transfer::naming;
 use byname_transfer::server::{
@@ -30,7 +31,7 @@ const HASHED_BYTES_MAX: u64 = 128 << 10;
 /// Bounds of hashing for one manifest; the next one goes on.
 const HASH_BYTES_BUDGET: u64 = 1 << 30;
 const HASH_TIME_BUDGET: Duration = Duration::from_secs(2);
-/// Octets of an entry besides its name, at most.
+/// Octets of an entry besides its name and checksums, at most.
 const ENTRY_BYTES_MAX: usize = 4 + 4 + 6 + 12 + 12 + 12 + 6 + 36;
 
 /// Makes records and roots durable; says for each record whether it counts.
@@ -59,6 +60,7 @@ struct Row {
     stat: Option<FileStat>,
     version: Option<u64>,
     root: Option<[u8; 32]>,
+    checksums: Checksums,
 }
 
 /// Octets and time left for hashing.
@@ -98,7 +100,8 @@ fn collect(order: &ManifestOrder, directory: &dyn Directory) -> Result<Vec<Row>,
         if bytes > order.bytes_max {
             return Err(ListFailure::TooLarge);
         }
-        rows.push(Row { name: name.into(), is_directory, stat, version: None, root: None });
+        let (version, root, checksums) = (None, None, Checksums::default());
+        rows.push(Row { name: name.into(), is_directory, stat, version, root, checksums });
         Ok(())
     })?;
     Ok(rows)
@@ -126,6 +129,7 @@ fn describe(
     for ((place, (key, _)), recalled) in places.iter().zip(asked).zip(&known) {
         let row = &mut rows[*place];
         row.root = recalled.root;
+        row.checksums = recalled.checksums;
         let record = row.stat.and_then(|stat| decide(&stat, recalled, order.quiet, unix_ns));
         row.version = record.map(|record| record.version);
         if let Some(record) = record.filter(|record| Some(*record) != recalled.record) {
@@ -223,6 +227,7 @@ impl Row {
             mtime_ns: self.stat.map(|stat| stat.mtime_ns),
             size,
             version: self.version.and_then(|number| self.version(order, number)),
+            attributes: Attributes { checksums: self.checksums, ..Attributes::default() },
             ..Entry::new(&self.name, mode)
         }
     }

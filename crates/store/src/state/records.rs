@@ -1,8 +1,10 @@
-//! The durable records: versions by name, roots by inode.
+//! The durable records: versions by name, roots and checksums by inode.
 //!
 //! Keys and values have fixed layouts; every value starts with 8 octets of BLAKE3 over key and
 //! rest. A value that does not match is a lost record. All pages are checked when the file is
 //! opened; the checksums notice what is damaged later.
+
+mod checksums;
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,8 +16,11 @@ use byname_io::Clock;
 use byname_transfer::server::{FileState, Fingerprint, Recalled, Record, RecordKey, Subject};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
+pub use checksums::ChecksumRecord;
+
 use super::highest_version::HighestVersion;
 use crate::error::{StateError, at};
+use checksums::CHECKSUMS;
 
 const NAMES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("names-1");
 const ROOTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("roots-1");
@@ -149,6 +154,7 @@ impl Records {
         let read = self.with_database(|database| {
             let transaction = database.begin_read()?;
             let (names, roots) = (transaction.open_table(NAMES)?, transaction.open_table(ROOTS)?);
+            let sums = transaction.open_table(CHECKSUMS)?;
             let mut found = Vec::with_capacity(asked.len());
             for (key, FileState { fingerprint, .. }) in asked {
                 let name = name_key(key);
@@ -163,7 +169,8 @@ impl Records {
                     let (state, known) = body_of(object, value.value())?.split_at_checked(24)?;
                     (state == fingerprint.state()).then(|| known.try_into().ok())?
                 });
-                found.push(Recalled { record, version_floor: 0, root });
+                let checksums = checksums::find(&sums, fingerprint)?;
+                found.push(Recalled { record, version_floor: 0, root, checksums });
             }
             Ok(found)
         });
@@ -352,6 +359,7 @@ fn prepare(database: &Database, floor: u64) -> Result<u64, redb::Error> {
     let floor = {
         transaction.open_table(NAMES)?;
         transaction.open_table(ROOTS)?;
+        transaction.open_table(CHECKSUMS)?;
         let mut meta = transaction.open_table(META)?;
         let kept = meta.get(FLOOR)?.map_or(0, |floor| floor.value());
         meta.insert(FLOOR, floor.max(kept))?;

@@ -1,10 +1,54 @@
 //! Checksums of a content by the algorithms that other storage systems compare.
 
+use std::fmt;
+
 use byname_packet::{DecodeError, tlv, types};
 
 use crate::numbers::{ADLER32, CHECKSUMS, CRC32, CRC32C, MD5, SHA256};
 
 const WITHIN: &str = "Checksums";
+
+/// A checksum algorithm that metadata can carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Adler-32 (RFC 1950).
+    Adler32,
+    /// CRC-32 (IEEE 802.3, as `gzip` has it).
+    Crc32,
+    /// CRC-32C (Castagnoli, RFC 3720).
+    Crc32c,
+    /// MD5 (RFC 1321).
+    Md5,
+    /// SHA-256 (FIPS 180-4).
+    Sha256,
+}
+
+impl Algorithm {
+    /// All of them, in the order of their elements.
+    pub const ALL: [Self; 5] = [Self::Adler32, Self::Crc32, Self::Crc32c, Self::Md5, Self::Sha256];
+
+    /// Its name in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Adler32 => "adler32",
+            Self::Crc32 => "crc32",
+            Self::Crc32c => "crc32c",
+            Self::Md5 => "md5",
+            Self::Sha256 => "sha256",
+        }
+    }
+
+    /// The algorithm with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 /// At most one checksum of each algorithm, octets in the order in which they are printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -22,15 +66,25 @@ pub struct Checksums {
 }
 
 impl Checksums {
+    /// The checksum of one algorithm.
+    pub fn get(&self, algorithm: Algorithm) -> Option<&[u8]> {
+        match algorithm {
+            Algorithm::Adler32 => self.adler32.as_ref().map(<[u8; 4]>::as_slice),
+            Algorithm::Crc32 => self.crc32.as_ref().map(<[u8; 4]>::as_slice),
+            Algorithm::Crc32c => self.crc32c.as_ref().map(<[u8; 4]>::as_slice),
+            Algorithm::Md5 => self.md5.as_ref().map(<[u8; 16]>::as_slice),
+            Algorithm::Sha256 => self.sha256.as_ref().map(<[u8; 32]>::as_slice),
+        }
+    }
+
+    /// True if none of these is missing.
+    pub fn have_all(&self, algorithms: &[Algorithm]) -> bool {
+        algorithms.iter().all(|algorithm| self.get(*algorithm).is_some())
+    }
+
     /// Appends the element; nothing if there is no checksum.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let list = [
-            (ADLER32, self.adler32.as_ref().map(<[u8; 4]>::as_slice)),
-            (CRC32, self.crc32.as_ref().map(<[u8; 4]>::as_slice)),
-            (CRC32C, self.crc32c.as_ref().map(<[u8; 4]>::as_slice)),
-            (MD5, self.md5.as_ref().map(<[u8; 16]>::as_slice)),
-            (SHA256, self.sha256.as_ref().map(<[u8; 32]>::as_slice)),
-        ];
+        let list = Algorithm::ALL.map(|algorithm| (element_type(algorithm), self.get(algorithm)));
         let list = list.iter().filter_map(|(typ, value)| Some((*typ, (*value)?)));
         let len: usize = list.clone().map(|(typ, value)| tlv::element_len(typ, value.len())).sum();
         if len > 0 {
@@ -65,6 +119,16 @@ impl Checksums {
             last = typ;
         }
         Ok(found)
+    }
+}
+
+fn element_type(algorithm: Algorithm) -> u32 {
+    match algorithm {
+        Algorithm::Adler32 => ADLER32,
+        Algorithm::Crc32 => CRC32,
+        Algorithm::Crc32c => CRC32C,
+        Algorithm::Md5 => MD5,
+        Algorithm::Sha256 => SHA256,
     }
 }
 

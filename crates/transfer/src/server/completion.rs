@@ -4,13 +4,14 @@ use byname_security::tree::GROUP_BYTES;
 
 use super::Server;
 use super::arrival::Now;
+use super::finish::Known;
 use super::open_files::OpenFile;
 use super::ops::{Completion, Located, Op, OpId};
 use super::state::{Recalled, Record, RecordKey, Subject};
 use super::tasks::{FoundFile, Step};
 use super::versions::next_version;
 use super::waiters::{Owner, Waiter};
-use crate::metadata::Absence;
+use crate::metadata::{Absence, ContentRoot};
 use crate::naming;
 
 impl Server {
@@ -70,7 +71,7 @@ impl Server {
     fn on_announced(&mut self, id: u64, step: Step, is_durable: bool, now: Now) {
         match step {
             Step::AnnouncingFile(found, version, recalled) if is_durable => {
-                self.on_version(id, found, version, recalled.root, now);
+                self.on_version(id, found, version, &recalled, now);
             }
             Step::AnnouncingListing(found, version) if is_durable => {
                 self.keep_listing(id, *found, version, now);
@@ -125,7 +126,7 @@ impl Server {
     fn on_file_recalled(&mut self, id: u64, found: FoundFile, recalled: Recalled, now: Now) {
         let subject = Subject::File(found.stat.state.fingerprint);
         if let Some(record) = recalled.record.filter(|record| record.subject == subject) {
-            return self.on_version(id, found, record.version, recalled.root, now);
+            return self.on_version(id, found, record.version, &recalled, now);
         }
         let version = next_version(found.stat.mtime_ns, &recalled);
         // A reader may know the version that is about to be announced: from another server of this
@@ -158,7 +159,7 @@ impl Server {
         id: u64,
         found: FoundFile,
         version: u64,
-        root: Option<[u8; 32]>,
+        recalled: &Recalled,
         now: Now,
     ) {
         let Some(task) = self.tasks.get(id) else { return self.close(found.handle) };
@@ -177,8 +178,9 @@ impl Server {
         if self.end_if_alone(id) {
             return;
         }
-        if let Some(root) = root {
-            return self.finish_file(id, &found.stat, version, root, now);
+        if let Some(root) = recalled.root {
+            let known = Known { root: ContentRoot::Known(root), checksums: recalled.checksums };
+            return self.finish_file(id, &found.stat, version, &known, now);
         }
         if let Some(task) = self.tasks.get(id) {
             task.step = Step::Root { stat: found.stat, version };

@@ -9,19 +9,23 @@ use super::reply::{SignRefused, Statement, interest_name};
 use super::state::FileStat;
 use super::tasks::Step;
 use super::waiters::{Waiter, Wants};
-use crate::metadata::{Absence, ContentRoot, Metadata};
+use crate::attributes::Checksums;
+use crate::metadata::{Absence, ContentRoot, Extras, Metadata};
 use crate::{naming, numbers};
 
 const MS: u64 = 1_000_000;
 
+/// Hashes and checksums of a version's content.
+pub(super) struct Known {
+    pub(super) root: ContentRoot,
+    pub(super) checksums: Checksums,
+}
+
 /// The description of a version of a file.
-fn describe_file(
-    versioned: Name,
-    stat: &FileStat,
-    root: ContentRoot,
-    segment_size: usize,
-) -> Metadata {
+fn describe_file(versioned: Name, stat: &FileStat, known: &Known, segment_size: usize) -> Metadata {
     let segment_size = segment_size as u64;
+    let has_checksums = known.checksums != Checksums::default();
+    let extras = || Box::new(Extras { checksums: known.checksums, ..Extras::default() });
     Metadata {
         last_segment: Some(naming::last_segment(stat.state.size, segment_size)),
         segment_size: Some(segment_size),
@@ -29,7 +33,8 @@ fn describe_file(
         mode: Some(stat.mode),
         ctime_ns: stat.ctime_ns,
         mtime_ns: Some(stat.mtime_ns),
-        root,
+        root: known.root,
+        extras: has_checksums.then(extras),
         ..Metadata::new(versioned)
     }
 }
@@ -41,7 +46,7 @@ impl Server {
         id: u64,
         stat: &FileStat,
         version: u64,
-        root: [u8; 32],
+        known: &Known,
         now: Now,
     ) {
         let Some(task) = self.tasks.get(id) else { return };
@@ -49,7 +54,7 @@ impl Server {
         let mount = task.place.mount;
         match self.segment_size(mount, versioned.view().value().len()) {
             Some(size) => {
-                let described = describe_file(versioned, stat, ContentRoot::Known(root), size);
+                let described = describe_file(versioned, stat, known, size);
                 self.finish_described(id, &described, now);
             }
             None => self.finish_absent(id, Absence::NameTooLong, now),
@@ -105,7 +110,8 @@ impl Server {
         let Step::Root { stat, version } = task.step else { return };
         let versioned = naming::versioned_name(task.path.view(), false, version);
         if let Some(size) = self.segment_size(mount, versioned.view().value().len()) {
-            let described = describe_file(versioned, &stat, ContentRoot::Pending, size);
+            let unknown = Known { root: ContentRoot::Pending, checksums: Checksums::default() };
+            let described = describe_file(versioned, &stat, &unknown, size);
             self.counters.root_pending += due.len() as u64;
             self.answer_described(mount, &due, &described, now);
         }

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::attributes::Checksums;
+
 /// Name of one state of a file, found without reading it. Opaque: a value of the back-end,
 /// compared by everybody else.
 ///
@@ -106,6 +108,8 @@ pub struct Recalled {
     pub version_floor: u64,
     /// Root of the file in the state that was asked about, if its tree is kept too.
     pub root: Option<[u8; 32]>,
+    /// Checksums of the file in that state, those that are known.
+    pub checksums: Checksums,
 }
 
 /// Names a record: two objects with one name differ in `listing`.

@@ -6,6 +6,7 @@ use byname_packet::lp::{LpPacket, nack_reason};
 use byname_packet::{DigestSigner, Interest, InterestBuilder, Packet};
 
 use super::*;
+use crate::attributes::Checksums;
 use crate::metadata::{Absence, Answer, ContentRoot};
 
 mod floods;
@@ -126,12 +127,27 @@ fn a_version_is_announced_only_after_its_record_is_durable() {
     server.handle_completion(id, found(stat(10), 8), at(1));
     let (id, _) = op(&mut server);
     let record = Record { subject: Subject::File(state(10).fingerprint), version: 1234 };
-    let recalled = Recalled { record: Some(record), version_floor: 0, root: Some([5; 32]) };
+    let recalled = Recalled { record: Some(record), root: Some([5; 32]), ..Recalled::default() };
     server.handle_completion(id, Completion::Recalled(recalled), at(1));
     assert_eq!(root_of(sent(&mut server)), ContentRoot::Known([5; 32]));
     let (_, close) = op(&mut server);
     assert_eq!(close, Op::Close { handle: Handle(8) }, "the version is open already");
     assert_eq!(server.levels().pending, 0);
+}
+
+#[test]
+fn checksums_that_are_known_are_announced_with_the_root() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    let (id, _) = op(&mut server);
+    server.handle_completion(id, found(stat(10), 8), at(0));
+    let (id, _) = op(&mut server);
+    let record = Some(Record { subject: Subject::File(state(10).fingerprint), version: 1234 });
+    let checksums = Checksums { adler32: Some([1, 2, 3, 4]), ..Checksums::default() };
+    let recalled = Recalled { record, root: Some([5; 32]), checksums, ..Recalled::default() };
+    server.handle_completion(id, Completion::Recalled(recalled), at(0));
+    let Some(Sent::Answer(Answer::Metadata(metadata))) = sent(&mut server) else { panic!() };
+    assert_eq!(metadata.attributes().checksums, checksums);
 }
 
 #[test]
@@ -237,7 +253,7 @@ fn segments_of_one_source_are_handed_out_as_a_burst() {
         let (id, _) = op(&mut server);
         let record = Record { subject: Subject::File(state(100_000).fingerprint), version: handle };
         let root = Some([1; 32]);
-        let recalled = Recalled { record: Some(record), version_floor: 0, root };
+        let recalled = Recalled { record: Some(record), root, ..Recalled::default() };
         server.handle_completion(id, Completion::Recalled(recalled), at(0));
         assert!(matches!(sent(&mut server), Some(Sent::Answer(_))));
         versions.push(format!("/t/{path}/v={handle}"));
@@ -335,7 +351,7 @@ fn least_recently_used_versions_are_closed() {
         server.handle_completion(id, found(stat(10 + n), n), at(0));
         let (id, _) = op(&mut server);
         let record = Some(Record { subject: Subject::File(state(10 + n).fingerprint), version: 1 });
-        let recalled = Recalled { record, version_floor: 0, root: Some([1; 32]) };
+        let recalled = Recalled { record, root: Some([1; 32]), ..Recalled::default() };
         server.handle_completion(id, Completion::Recalled(recalled), at(0));
         assert!(sent(&mut server).is_some());
     }
