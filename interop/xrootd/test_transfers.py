@@ -1,5 +1,6 @@
 """A third party: another xrootd pulls a file from the door by HTTP, as FTS has it done."""
 
+import os
 import pathlib
 import shutil
 import sys
@@ -7,8 +8,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from door import DoorCase  # noqa: E402  (the path above must come first)
-from harness import samples, xrootd  # noqa: E402
+from harness import xrootd  # noqa: E402
 
+LONGER_BYTES = (16 << 20) + 1
 OTHER_PORT = 2094
 OTHER_HTTP_PORT = 8081
 
@@ -33,15 +35,16 @@ class Pulls(DoorCase):
             "--header", f"Source: {source}", target]))
 
     def test_http_pull_into_another_xrootd(self):
-        door = self.door(self.publish(samples.directory()),
+        folder = self.content()
+        (folder / "longer.bin").write_bytes(os.urandom(LONGER_BYTES))
+        door = self.door(self.publish(folder),
                          f"xrd.protocol http:{xrootd.HTTP_PORT} libXrdHttp.so")
         other = xrootd.Server(self.node, [f"xrd.protocol http:{OTHER_HTTP_PORT} libXrdHttp.so",
                                           "http.exthandler xrdtpc libXrdHttpTPC.so", *self.tls()],
                               label="other", port=OTHER_PORT)
         source = f"http://localhost:{xrootd.HTTP_PORT}"
-        for relative in ("many-segments.bin", samples.LARGE):
+        for relative in ("many-segments.bin", "longer.bin"):
             self.assertIn("success: Created", self.order(other, f"{source}/{relative}"))
-            self.assert_same(other.dir / "local" / relative,
-                             samples.directory() / relative)
+            self.assert_same(other.dir / "local" / relative, folder / relative)
         self.assertIn("no such file or directory", self.order(other, f"{source}/nothing"))
         self.assert_alive(door)
