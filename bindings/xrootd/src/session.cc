@@ -144,8 +144,10 @@ std::optional<Failure> NamedListing::fetch_page() {
   for (uint64_t index = 0; index < page.count; ++index) {
     const byname_entry& entry = entries[index];
     Entry made{std::string(entry.name, entry.name_bytes), std::nullopt};
-    const bool is_file = entry.attributes.kind == BYNAME_KIND_FILE;
-    if (!is_file || entry.attributes.present & BYNAME_HAS_SIZE) {
+    // A link is what it leads to, which only its own status says.
+    const bool is_directory = entry.attributes.kind == BYNAME_KIND_DIRECTORY;
+    const bool is_link = entry.attributes.kind == BYNAME_KIND_SYMLINK;
+    if (is_directory || (!is_link && entry.attributes.present & BYNAME_HAS_SIZE)) {
       made.status = status_of(entry.attributes, entry_name(name_, made.name));
     }
     page_.push_back(std::move(made));

@@ -77,7 +77,12 @@ pub(crate) fn component(value: &[u8]) -> String {
 
 /// A path below a directory, escaped, so that it can be put behind a name.
 pub(crate) fn path(path: &std::path::Path) -> String {
-    component(path.as_os_str().as_encoded_bytes()).replace("%2F", "/")
+    component_path(path.as_os_str().as_encoded_bytes())
+}
+
+/// The same of octets.
+pub(crate) fn component_path(path: &[u8]) -> String {
+    path.split(|octet| *octet == b'/').map(component).collect::<Vec<_>>().join("/")
 }
 
 /// `1 file`, `3 files`.

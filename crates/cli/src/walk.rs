@@ -17,6 +17,15 @@ pub(crate) struct Found<'a> {
     pub(crate) is_directory: bool,
     /// The entry of the directory's manifest, if it was asked for and the publisher has one.
     pub(crate) details: Option<Entry<'a>>,
+    /// Links that were followed on the way to it.
+    pub(crate) links: u8,
+}
+
+impl<'a> Found<'a> {
+    /// Target of the symbolic link that it is.
+    pub(crate) fn link_target(&self) -> Option<&'a [u8]> {
+        self.details?.attributes.link_target
+    }
 }
 
 /// Detail that is wanted of each entry.
@@ -30,19 +39,28 @@ pub(crate) enum Wanted {
 type Visit<'a> = dyn FnMut(&mut Client, &Found<'_>) -> Result<bool, ClientError> + 'a;
 
 /// Calls `visit` for everything below `name`, each directory before what is in it; directories for
-/// which it answers false are not entered. At most one listing per level is held.
+/// which it answers false are not entered, and links as well. At most one listing per level is
+/// held.
 pub(crate) fn published(
     client: &mut Client,
     name: &Name,
     wanted: Wanted,
     visit: &mut Visit<'_>,
 ) -> Result<(), ClientError> {
-    below(client, (name, Some(PathBuf::new())), wanted, visit)
+    let place = Place { path: Some(PathBuf::new()), links: 0 };
+    below(client, name, place, wanted, visit)
+}
+
+/// Place of a directory below the one asked for.
+struct Place {
+    path: Option<PathBuf>,
+    links: u8,
 }
 
 fn below(
     client: &mut Client,
-    (name, path): (&Name, Option<PathBuf>),
+    name: &Name,
+    Place { path, links }: Place,
     wanted: Wanted,
     visit: &mut Visit<'_>,
 ) -> Result<(), ClientError> {
@@ -57,9 +75,12 @@ fn below(
             path: safe.map(|path| path.join(OsStr::from_bytes(entry.name))),
             is_directory: entry.is_directory,
             details,
+            links,
         };
-        if visit(client, &found)? && found.is_directory {
-            below(client, (&found.name, found.path), wanted, visit)?;
+        let is_link = found.link_target().is_some();
+        if visit(client, &found)? && (found.is_directory || is_link) {
+            let links = links.saturating_add(u8::from(is_link));
+            below(client, &found.name, Place { path: found.path, links }, wanted, visit)?;
         }
     }
     Ok(())

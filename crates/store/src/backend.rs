@@ -92,8 +92,10 @@ pub struct DirectoryEntry<'a> {
     pub name: &'a [u8],
     /// True if it is a directory rather than a file.
     pub is_directory: bool,
-    /// Its state and attributes, if they were asked for and can be had.
+    /// Its state and attributes, if they were asked for and can be had; of a link its own.
     pub stat: Option<FileStat>,
+    /// Of a symbolic link that leads to something published: its target, if `stat` was asked for.
+    pub link_target: Option<&'a [u8]>,
 }
 
 /// Takes an entry of a directory that is being listed.

@@ -240,6 +240,33 @@ pub fn is_safe_entry(name: &[u8]) -> bool {
     !name.is_empty() && name.len() <= 255 && !is_relative && !has_separator
 }
 
+/// True if a symbolic link may be made of `target` in a directory that lies `depth` directories
+/// below the one that a copy is confined to, and cannot lead out of that one.
+///
+/// The target is relative, and all its `..` come first: there the directories above are real ones,
+/// because copies make no other. Behind a name that may be a link itself, `..` would go up from
+/// wherever that link leads, so no counting of components could bound it.
+pub fn is_confined_link(depth: usize, target: &[u8]) -> bool {
+    if target.is_empty() || target.starts_with(b"/") || target.contains(&0) {
+        return false;
+    }
+    let (mut ups, mut is_below) = (0, false);
+    for component in target.split(|octet| *octet == b'/') {
+        match component {
+            b"" | b"." => {}
+            b".." if is_below => return false,
+            b".." => ups += 1,
+            name => {
+                is_below = true;
+                if name.len() > 255 {
+                    return false;
+                }
+            }
+        }
+    }
+    ups <= depth
+}
+
 /// The relative path (`a/b/c`, empty for the root) that generic components stand for.
 ///
 /// `None` when a component is not generic or cannot be the name of a directory entry.

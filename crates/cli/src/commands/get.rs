@@ -50,6 +50,9 @@ pub(crate) struct Args {
     /// With -r, read files that have the published size and time, and check them too.
     #[arg(long)]
     checksum: bool,
+    /// With -r, fetch what symbolic links lead to in place of making links.
+    #[arg(long, requires = "recursive")]
+    copy_links: bool,
     /// Do not keep the publisher's signed packets with the copy (`serve --mirror` needs them).
     #[arg(long)]
     no_keep: bool,
@@ -210,6 +213,7 @@ fn options(args: &Args) -> DownloadOptions {
         no_clobber: args.no_clobber,
         sync: args.sync,
         checksum: args.checksum,
+        copy_links: args.copy_links,
         ..DownloadOptions::default()
     }
 }

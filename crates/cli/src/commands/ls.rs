@@ -9,6 +9,7 @@ use byname_client::{Client, ClientError};
 use byname_packet::Name;
 use byname_profile::Paths;
 use byname_security::tree::Hash;
+use byname_transfer::attributes::ObjectKind;
 use byname_transfer::checksums::Algorithm;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::manifest::Entry;
@@ -53,7 +54,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 
 fn list(args: &Args, client: &mut Client, name: &Name) -> Result<(), ClientError> {
     let depth = name.view().count();
-    let wanted = if args.long { Wanted::Details } else { Wanted::Names };
+    // Only details tell a link from what it leads to, and a link is not looked into.
+    let wanted = if args.long || args.recursive { Wanted::Details } else { Wanted::Names };
     walk::published(client, name, wanted, &mut |client, found| {
         let relative = found.name.view().suffix(depth).to_name();
         let shown: Vec<String> =
@@ -64,7 +66,7 @@ fn list(args: &Args, client: &mut Client, name: &Name) -> Result<(), ClientError
             None => None,
         };
         show(args, &found.name, &shown.join("/"), details.as_ref(), found.is_directory);
-        Ok(args.recursive)
+        Ok(args.recursive && found.link_target().is_none())
     })
 }
 
@@ -73,6 +75,7 @@ struct Details {
     mode: Option<u16>,
     size: Option<u64>,
     mtime_ns: Option<u64>,
+    link_target: Option<Vec<u8>>,
     json: Value,
 }
 
@@ -80,13 +83,16 @@ impl Details {
     fn of(found: &Discovered) -> Self {
         let metadata = &found.metadata;
         let json = describe(found);
-        Self { mode: metadata.mode, size: metadata.size, mtime_ns: metadata.mtime_ns, json }
+        let link_target = metadata.attributes().link_target.map(<[u8]>::to_vec);
+        let (mode, size, mtime_ns) = (metadata.mode, metadata.size, metadata.mtime_ns);
+        Self { mode, size, mtime_ns, link_target, json }
     }
 
     fn of_entry(entry: &Entry<'_>) -> Self {
         let root = entry.version.and_then(|version| version.root);
         let json = present(json!({
-            "type": if entry.is_directory() { "directory" } else { "file" },
+            "type": kind(entry.kind()),
+            "target": entry.attributes.link_target.map(output::component_path),
             "size": entry.size,
             "mode": format!("{:o}", entry.mode & 0o7777),
             "mtime_ns": entry.mtime_ns,
@@ -94,7 +100,9 @@ impl Details {
             "segment_bytes": entry.version.map(|version| version.segment_bytes),
             "root": root.map(|root| Hash(root).to_string()),
         }));
-        Self { mode: Some(entry.mode), size: entry.size, mtime_ns: entry.mtime_ns, json }
+        let link_target = entry.attributes.link_target.map(<[u8]>::to_vec);
+        let (mode, size, mtime_ns) = (Some(entry.mode), entry.size, entry.mtime_ns);
+        Self { mode, size, mtime_ns, link_target, json }
     }
 }
 
@@ -112,16 +120,23 @@ fn show(args: &Args, name: &Name, shown: &str, details: Option<&Details>, is_dir
         output::json_line(fields);
         return;
     }
+    let target = details.and_then(|details| details.link_target.as_deref());
     let mark = if is_directory { "/" } else { "" };
     let Some(details) = details.filter(|_| args.long) else {
         output::out_line(&format!("{shown}{mark}"));
         return;
     };
+    let mode = match target {
+        Some(_) => Some("lrwxrwxrwx".to_owned()),
+        None => details.mode.map(|mode| output::mode(u32::from(mode))),
+    };
+    let arrow = target.map(|target| format!(" -> {}", output::component_path(target)));
     output::out_line(&format!(
-        "{} {:>14} {} {shown}{mark}",
-        details.mode.map(|mode| output::mode(u32::from(mode))).unwrap_or_default(),
+        "{} {:>14} {} {shown}{mark}{}",
+        mode.unwrap_or_default(),
         details.size.map(|size| size.to_string()).unwrap_or_else(|| "-".into()),
         details.mtime_ns.map(output::time).unwrap_or_default(),
+        arrow.unwrap_or_default(),
     ));
 }
 
@@ -133,7 +148,8 @@ pub(crate) fn describe(found: &Discovered) -> Value {
         ContentRoot::Pending | ContentRoot::Absent => None,
     };
     let mut fields = json!({
-        "type": if metadata.is_directory() { "directory" } else { "file" },
+        "type": kind(metadata.kind()),
+        "target": metadata.attributes().link_target.map(output::component_path),
         "size": metadata.size.or(metadata.listing_size),
         "mode": metadata.mode.map(|mode| format!("{:o}", mode & 0o7777)),
         "mtime_ns": metadata.mtime_ns,
@@ -150,6 +166,15 @@ pub(crate) fn describe(found: &Discovered) -> Value {
 /// Octets as two digits each.
 pub(crate) fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// The word for a kind of object.
+fn kind(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::File => "file",
+        ObjectKind::Directory => "directory",
+        ObjectKind::Link => "symlink",
+    }
 }
 
 /// Without what is not known.

@@ -11,7 +11,11 @@ use byname_transfer::manifest::Entry;
 use byname_transfer::metadata::{ContentRoot, Metadata};
 use serde_json::json;
 use std::collections::HashSet;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+/// Links to directories that were copied, one in the other, that are looked into.
+const LINKS_MAX: u8 = 8;
 
 /// Compare a local file or directory with a published one; only hashes travel.
 #[derive(Debug, clap::Args)]
@@ -106,13 +110,28 @@ impl Comparison<'_> {
             let Some(path) = &found.path else { return Ok(false) };
             self.published.insert(path.clone());
             let local = self.args.local.join(path);
+            let link_target = found.link_target();
+            if let Some(target) = link_target
+                && let Ok(there) = std::fs::read_link(&local)
+            {
+                if there.as_os_str().as_bytes() == target {
+                    self.same += 1;
+                } else {
+                    self.note(path, "differs");
+                }
+                return Ok(false);
+            }
+            if link_target.is_some() && local.is_dir() {
+                // A copy of what the link leads to.
+                return Ok(found.links < LINKS_MAX);
+            }
             if !found.is_directory {
                 let known = found.details.as_ref().and_then(Published::of_entry);
                 self.file(client, (&found.name, known), path)?;
             } else if !local.is_dir() {
                 self.note(path, "missing");
             }
-            Ok(true)
+            Ok(found.is_directory)
         })
     }
 
@@ -133,7 +152,6 @@ impl Comparison<'_> {
             None => Published::of(&client.lookup(name)?.metadata),
         };
         let failed = |source| ClientError::LocalDisk { path: local.clone(), source };
-        // A link inside a tree is published as what it leads to.
         let kind = match std::fs::metadata(&local) {
             Ok(kind) => kind,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

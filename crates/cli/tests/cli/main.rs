@@ -22,6 +22,7 @@ mod idle;
 mod keys;
 mod killed;
 mod library;
+mod links;
 mod manifests;
 mod mirrors;
 mod outages;

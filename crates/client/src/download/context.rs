@@ -31,6 +31,8 @@ pub struct DownloadOptions {
     pub checksum: bool,
     /// In a tree, leave no directories behind for which the filter let nothing through.
     pub prune_empty: bool,
+    /// In a tree, fetch what a symbolic link leads to in place of making the link.
+    pub copy_links: bool,
 }
 
 /// Context that all files of a call share.

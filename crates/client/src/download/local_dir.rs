@@ -13,8 +13,12 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
+use crate::download::context::DownloadOptions;
 use crate::download::disk::{Disk, DiskStep};
-use crate::download::part_file::{Attributes, SUFFIX, Target, disk_error, set_attributes};
+use crate::download::part_file::{
+    Attributes, SUFFIX, Target, disk_error, part_name, set_attributes,
+};
+use crate::download::progress::FileOutcome;
 use crate::error::ClientError;
 
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
@@ -58,6 +62,61 @@ impl LocalDir {
             }
             Err(error) => Err(disk_error(&shown, error)),
         }
+    }
+
+    /// Makes a symbolic link, or leaves one with this target as it is. It takes the place of
+    /// anything but a directory.
+    pub(crate) fn symlink(
+        &self,
+        name: &OsStr,
+        target: &[u8],
+        options: DownloadOptions,
+    ) -> Result<FileOutcome, ClientError> {
+        let shown = self.shown.join(name);
+        let failed = |error: Errno| disk_error(&shown, error);
+        let announced = self.disk.announce(DiskStep::Open { target: &shown });
+        announced.map_err(|error| disk_error(&shown, error))?;
+        let target = Path::new(OsStr::from_bytes(target));
+        let made = rustix::fs::symlinkat(target, &*self.fd, name);
+        match made {
+            Ok(()) => {}
+            Err(Errno::EXIST) if options.no_clobber => return Ok(FileOutcome::Kept),
+            Err(Errno::EXIST) => {
+                let there = rustix::fs::readlinkat(&*self.fd, name, Vec::new());
+                if there.is_ok_and(|there| there.as_bytes() == target.as_os_str().as_bytes()) {
+                    return Ok(FileOutcome::Identical);
+                }
+                self.replace_by_link(name, target)?;
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        if options.sync {
+            rustix::fs::fsync(&*self.fd).map_err(failed)?;
+        }
+        Ok(FileOutcome::Fetched)
+    }
+
+    /// Puts a link in the place of something else, by the name of a part file.
+    fn replace_by_link(&self, name: &OsStr, target: &Path) -> Result<(), ClientError> {
+        let shown = self.shown.join(name);
+        let passing = part_name(name);
+        // What an earlier run left of a file that is a link now.
+        match rustix::fs::unlinkat(&*self.fd, &passing, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(disk_error(&shown, error)),
+        }
+        let made = rustix::fs::symlinkat(target, &*self.fd, &passing);
+        made.map_err(|error| disk_error(&shown, error))?;
+        let renamed = rustix::fs::renameat(&*self.fd, &passing, &*self.fd, name);
+        let Err(error) = renamed else { return Ok(()) };
+        // What is in the way is reported; a link left behind would only be in the way, too.
+        let _ = rustix::fs::unlinkat(&*self.fd, &passing, AtFlags::empty());
+        Err(match error {
+            Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST => {
+                ClientError::InTheWay { path: shown, obstacle: "a directory" }
+            }
+            error => disk_error(&shown, error),
+        })
     }
 
     /// Removes a directory in this one if nothing is in it.

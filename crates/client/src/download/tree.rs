@@ -5,7 +5,8 @@
 //! failing entry does not end the others. [`entries`] goes through a listing.
 
 mod entries;
-pub(crate) mod pruned;
+pub(crate) mod links;
+mod pruned;
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -26,6 +27,7 @@ use crate::download::placing::{Placed, Placing, Whole};
 use crate::download::progress::{Event, FileReport};
 use crate::download::small_files::SmallFiles;
 use crate::download::tree::entries::{Cursor, Step};
+use crate::download::tree::links::{Branch, FollowedLink, LINKS_MAX, LinkJob, is_a_directory};
 use crate::download::tree::pruned::PrunedDir;
 use crate::download::tree_job::TreeJob;
 use crate::download::tree_report::{FAILURES_MAX, TreeReport};
@@ -104,6 +106,8 @@ pub(crate) struct TreeSource<'a> {
     cursors: Vec<Cursor>,
     /// Files that could not be fetched with the others of their batch.
     left_over: Vec<(Name, Target)>,
+    /// Links that turned out to lead to directories, which are fetched in their place.
+    linked: Vec<FollowedLink>,
     running: Running,
     files_max: usize,
     wanted: Wanted,
@@ -129,6 +133,7 @@ impl<'a> TreeSource<'a> {
             root: Some(root),
             cursors: Vec::new(),
             left_over: Vec::new(),
+            linked: Vec::new(),
             running: Running::default(),
             files_max: context.config.transfers.clamp(1, TRANSFERS_MAX),
             context,
@@ -157,24 +162,23 @@ impl<'a> TreeSource<'a> {
         &mut self,
         name: Name,
         place: Place,
-        (relative, above): (PathBuf, Option<Rc<PrunedDir>>),
+        mut branch: Branch,
         now_ns: u64,
     ) -> TreeJob<'a> {
-        let pruned = match &place {
-            Place::Below(parent, name) if self.context.options.prune_empty => {
-                let place = (parent.clone(), name.clone());
-                Some(PrunedDir::new(above, place, self.placing.clone()))
-            }
-            _ => None,
-        };
+        if let Place::Below(parent, name) = &place
+            && self.context.options.prune_empty
+        {
+            let place = (parent.clone(), name.clone());
+            branch.pruned = Some(PrunedDir::new(branch.pruned, place, self.placing.clone()));
+        }
         let job = DirectoryJob::new((name, self.wanted), place, &self.context, now_ns);
         self.running.lists += 1;
-        TreeJob::Directory { job: Box::new(job), relative, pruned }
+        TreeJob::Directory { job: Box::new(job), branch }
     }
 
     fn file(&mut self, job: FileJob<'a>, shown: PathBuf) -> TreeJob<'a> {
         self.running.files += 1;
-        TreeJob::File { job: Box::new(job), shown }
+        TreeJob::File { job: Box::new(job), shown, link: None }
     }
 
     fn fail(&mut self, path: PathBuf, error: ClientError) {
@@ -233,19 +237,28 @@ impl<'a> TreeSource<'a> {
         }
     }
 
-    fn take_directory(
-        &mut self,
-        job: DirectoryJob<'_>,
-        relative: PathBuf,
-        pruned: Option<Rc<PrunedDir>>,
-    ) {
+    fn take_link(&mut self, job: LinkJob) {
+        let shown = job.shown.clone();
+        match job.into_outcome() {
+            Ok(report) => {
+                self.context.report(Event::FileDone { path: &shown, report: &report });
+                self.count(&report);
+            }
+            Err(error) => {
+                self.context.report(Event::FileFailed { path: &shown, error: &error });
+                self.fail(shown, error);
+            }
+        }
+    }
+
+    fn take_directory(&mut self, job: DirectoryJob<'_>, branch: Branch) {
         let shown = job.shown.clone();
         match job.into_outcome() {
             DirectoryOutcome::Opened(listing, local) => {
-                if let Some(pruned) = pruned.as_ref().filter(|_| local.is_new) {
+                if let Some(pruned) = branch.pruned.as_ref().filter(|_| local.is_new) {
                     pruned.set_new();
                 }
-                let cursor = Cursor::new(*listing, local, relative, pruned);
+                let cursor = Cursor::new(*listing, local, branch);
                 self.take_listing(cursor);
             }
             DirectoryOutcome::RootFailed(error) => self.fatal = Some(error),
@@ -285,7 +298,7 @@ impl<'a> TreeSource<'a> {
 impl<'a> TreeSource<'a> {
     fn next_fetch(&mut self, now_ns: u64) -> Option<TreeJob<'a>> {
         if let Some((name, path)) = self.root.take() {
-            return Some(self.directory(name, Place::Root(path), (PathBuf::new(), None), now_ns));
+            return Some(self.directory(name, Place::Root(path), Branch::root(), now_ns));
         }
         if self.fatal.is_none()
             && self.running.files < self.files_max
@@ -294,6 +307,12 @@ impl<'a> TreeSource<'a> {
             let shown = target.shown.clone();
             let job = FileJob::new(Rc::clone(&self.context), name, target, now_ns);
             return Some(self.file(job, shown));
+        }
+        if self.fatal.is_none()
+            && self.running.lists < LISTS_MAX
+            && let Some(FollowedLink { name, parent, entry, branch }) = self.linked.pop()
+        {
+            return Some(self.directory(name, Place::Below(parent, entry), branch, now_ns));
         }
         while self.fatal.is_none() {
             match self.next_entry(now_ns) {
@@ -347,19 +366,26 @@ impl<'a> JobSource for TreeSource<'a> {
                 self.running.batches -= 1;
                 self.take_batch(*batch);
             }
-            TreeJob::Directory { job, relative, pruned } => {
+            TreeJob::Directory { job, branch } => {
                 self.running.lists -= 1;
-                self.take_directory(*job, relative, pruned);
+                self.take_directory(*job, branch);
             }
             TreeJob::Placing(job) => {
                 self.running.placings -= 1;
                 self.take_placed(job.into_outcome());
             }
-            TreeJob::File { mut job, shown } => {
+            TreeJob::Link(job) => {
+                self.running.files -= 1;
+                self.take_link(*job);
+            }
+            TreeJob::File { mut job, shown, link } => {
                 self.running.files -= 1;
                 let whole = job.take_whole();
                 match (job.into_outcome(), whole) {
-                    (Err(error), _) => self.fail(shown, error),
+                    (Err(error), _) => match link.filter(|_| is_a_directory(&error)) {
+                        Some(link) if link.branch.links <= LINKS_MAX => self.linked.push(*link),
+                        _ => self.fail(shown, error),
+                    },
                     (Ok(report), None) => self.count(&report),
                     (Ok(report), Some(part)) => self.batch.push(Whole { part, report, shown }),
                 }

@@ -1,7 +1,6 @@
 //! Jobs of a tree that is being downloaded.
 
 use std::path::PathBuf;
-use std::rc::Rc;
 
 use byname_packet::{Data, NameRef};
 use byname_transfer::fetch::NackKind;
@@ -13,13 +12,14 @@ use crate::download::file_job::FileJob;
 use crate::download::late::LateCopies;
 use crate::download::placing::Placing;
 use crate::download::small_files::SmallFiles;
-use crate::download::tree::pruned::PrunedDir;
+use crate::download::tree::links::{Branch, FollowedLink, LinkJob};
 use crate::engine::job::Job;
 
 /// One of the things that a tree needs.
 pub(crate) enum TreeJob<'a> {
-    Directory { job: Box<DirectoryJob<'a>>, relative: PathBuf, pruned: Option<Rc<PrunedDir>> },
-    File { job: Box<FileJob<'a>>, shown: PathBuf },
+    Directory { job: Box<DirectoryJob<'a>>, branch: Branch },
+    File { job: Box<FileJob<'a>>, shown: PathBuf, link: Option<Box<FollowedLink>> },
+    Link(Box<LinkJob>),
     Small(Box<SmallFiles<'a>>),
     Placing(Box<Placing>),
     Late(Box<LateCopies>),
@@ -30,6 +30,7 @@ impl TreeJob<'_> {
         match self {
             TreeJob::Directory { job, .. } => &**job,
             TreeJob::File { job, .. } => &**job,
+            TreeJob::Link(job) => &**job,
             TreeJob::Small(job) => &**job,
             TreeJob::Placing(job) => &**job,
             TreeJob::Late(job) => &**job,
@@ -40,6 +41,7 @@ impl TreeJob<'_> {
         match self {
             TreeJob::Directory { job, .. } => &mut **job,
             TreeJob::File { job, .. } => &mut **job,
+            TreeJob::Link(job) => &mut **job,
             TreeJob::Small(job) => &mut **job,
             TreeJob::Placing(job) => &mut **job,
             TreeJob::Late(job) => &mut **job,

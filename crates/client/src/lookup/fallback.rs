@@ -9,7 +9,7 @@
 
 use byname_packet::{Data, Name, NameRef, types};
 use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
-use byname_transfer::error::ReadError;
+use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
 use byname_transfer::naming::manifest_name;
@@ -19,7 +19,7 @@ use byname_transfer::versions::Older;
 use crate::engine::job::Job;
 use crate::error::ClientError;
 use crate::lookup::list_job::ListJob;
-use crate::lookup::listing::Listing;
+use crate::lookup::listing::{ListedEntry, Listing};
 
 /// Lookups that are made when nobody answers for the name.
 pub(super) struct Manifests {
@@ -55,6 +55,10 @@ impl Manifests {
                 Ok(NamedEntry::Older(Older { seen, got })) => {
                     let name = name.clone();
                     return Some(Err(ReadError::RolledBack { name, seen, got }));
+                }
+                Ok(NamedEntry::Link(target)) => {
+                    let (name, problem) = (name.clone(), ProtocolProblem::Link { target });
+                    return Some(Err(ReadError::Protocol { name, problem }));
                 }
                 Ok(NamedEntry::Nothing) => return Some(Err(self.error.clone())),
                 // Why there is no answer: what holds it cannot be read.
@@ -125,6 +129,8 @@ enum NamedEntry {
     /// A manifest may be older than what is known of the file.
     Older(Older),
     Directory,
+    /// Whoever described it alone could answer what it leads to.
+    Link(Vec<u8>),
     Nothing,
 }
 
@@ -136,8 +142,12 @@ fn entry(listing: &Listing, name: &Name) -> NamedEntry {
         Some(listed) => match (listing.older(listed.entry.name), listing.resolve(&listed)) {
             (Some(older), _) => NamedEntry::Older(older),
             (None, Some(found)) => NamedEntry::File(Box::new(found.into_parts().1)),
-            (None, None) => NamedEntry::Nothing,
+            (None, None) => link_target(&listed).map_or(NamedEntry::Nothing, NamedEntry::Link),
         },
         None => NamedEntry::Nothing,
     }
+}
+
+fn link_target(listed: &ListedEntry<'_>) -> Option<Vec<u8>> {
+    listed.details?.attributes.link_target.map(<[u8]>::to_vec)
 }

@@ -8,7 +8,9 @@ use byname_client::{
     TreeReport,
 };
 use byname_packet::Name;
+use byname_transfer::attributes::Attributes;
 use byname_transfer::error::ReadError;
+use byname_transfer::manifest;
 use byname_transfer::metadata::Absence;
 
 use super::publisher::{Publisher, Reply, sample};
@@ -266,4 +268,87 @@ fn files_that_shall_survive_a_power_cut_are_placed_in_batches_and_none_is_forgot
     assert_eq!((report.fetched_count, report.failed_count), (600, 0));
     assert_eq!(done.0.len(), 600);
     assert_eq!(files_below(&target).len(), 600, "and no part file is left");
+}
+
+/// A directory whose manifest has symbolic links with these targets.
+fn publish_links(publisher: &mut Publisher, path: &str, links: &[(&str, &str)]) -> Name {
+    let mut payload = Vec::new();
+    manifest::write_header(&mut payload, links.len() as u64);
+    for (name, target) in links {
+        let attributes =
+            Attributes { link_target: Some(target.as_bytes()), ..Attributes::default() };
+        let entry = manifest::Entry::new(name.as_bytes(), 0o100_444);
+        manifest::Entry { attributes, ..entry }.encode(&mut payload);
+    }
+    publisher.publish_manifest_octets(path, 1000, &payload)
+}
+
+#[test]
+fn no_target_of_a_link_leads_out_of_the_tree_whoever_signed_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("t");
+    let mut publisher = Publisher::new("/lab", 1);
+    let root = publish_links(
+        &mut publisher,
+        "d",
+        &[
+            ("absolute", "/etc/passwd"),
+            ("fine", "sub/../../x"),
+            ("inside", "sub/x"),
+            ("upward", "../outside"),
+        ],
+    );
+    // For three of them their names are asked: two have files behind them, one has nothing.
+    publisher.publish("d/absolute", 1000, b"not a password");
+    publisher.publish("d/upward", 1000, b"not outside");
+    let (_server, mut client) = Server::honest(publisher);
+    let report = fetch_tree(&mut client, &root, &target).expect("it is listed");
+    assert_eq!((report.fetched_count, report.failed_count), (3, 1));
+    assert_eq!(report.failures[0].0, target.join("fine"));
+    assert_eq!(std::fs::read(target.join("absolute")).expect("a file"), b"not a password");
+    assert_eq!(std::fs::read(target.join("upward")).expect("a file"), b"not outside");
+    let made = std::fs::read_link(target.join("inside")).expect("a link");
+    assert_eq!(made, PathBuf::from("sub/x"));
+}
+
+#[test]
+fn nothing_is_written_through_a_link_that_an_earlier_version_made() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("t");
+    let mut publisher = Publisher::new("/lab", 1);
+    let root = publish_links(&mut publisher, "d", &[("precious", "other"), ("x", "precious")]);
+    let (_server, mut client) = Server::honest(publisher);
+    assert_eq!(fetch_tree(&mut client, &root, &target).expect("links").fetched_count, 2);
+    std::fs::create_dir(target.join("other")).expect("disk");
+    std::fs::write(target.join("other/f"), b"mine").expect("disk");
+    // The next version has a directory and a file where the links were.
+    let mut publisher = Publisher::new("/lab", 1);
+    let root = publisher.publish_listing("d", 2000, &[b"precious/", b"x"]);
+    publisher.publish_listing("d/precious", 2000, &[b"f"]);
+    publisher.publish("d/precious/f", 2000, b"theirs");
+    publisher.publish("d/x", 2000, b"a file");
+    let (_server, mut client) = Server::honest(publisher);
+    let report = fetch_tree(&mut client, &root, &target).expect("it is listed");
+    assert_eq!((report.fetched_count, report.failed_count), (1, 1));
+    assert!(matches!(report.failures[0].1, ClientError::InTheWay { .. }), "{report:?}");
+    assert_eq!(std::fs::read(target.join("other/f")).expect("mine"), b"mine");
+    let x = std::fs::symlink_metadata(target.join("x")).expect("there");
+    assert!(x.is_file(), "the link was replaced, and not what it led to");
+}
+
+#[test]
+fn links_in_a_circle_come_to_an_end() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("t");
+    let mut publisher = Publisher::new("/lab", 1);
+    let mut path = String::from("d");
+    let root = publish_links(&mut publisher, &path, &[("again", "/d")]);
+    for _ in 0..20 {
+        path.push_str("/again");
+        publisher.publish_listing(&path, 1000, &[]);
+        publish_links(&mut publisher, &path, &[("again", "/d")]);
+    }
+    let (_server, mut client) = Server::honest(publisher);
+    let report = fetch_tree(&mut client, &root, &target).expect("it is listed");
+    assert_eq!((report.directory_count, report.failed_count), (9, 1));
 }

@@ -255,7 +255,8 @@ impl Directory for MemoryDirectory {
                 true => files.directory(&path[..start + name.len()]),
                 false => Some(stored.stat),
             };
-            take(DirectoryEntry { name, is_directory, stat: stat.filter(|_| wants_stat) })?;
+            let stat = stat.filter(|_| wants_stat);
+            take(DirectoryEntry { name, is_directory, stat, link_target: None })?;
         }
         Ok(())
     }

@@ -31,7 +31,9 @@ const HASHED_BYTES_MAX: u64 = 128 << 10;
 /// Bounds of hashing for one manifest; the next one goes on.
 const HASH_BYTES_BUDGET: u64 = 1 << 30;
 const HASH_TIME_BUDGET: Duration = Duration::from_secs(2);
-/// Octets of an entry besides its name and checksums, at most.
+/// Mode of a link: a regular file that nobody executes or writes, for readers that know no links.
+const LINK_MODE: u16 = 0o100_444;
+/// Octets of an entry besides its name, checksums and target, at most.
 const ENTRY_BYTES_MAX: usize = 4 + 4 + 6 + 12 + 12 + 12 + 6 + 36;
 
 /// Makes records and roots durable; says for each record whether it counts.
@@ -61,6 +63,7 @@ struct Row {
     version: Option<u64>,
     root: Option<[u8; 32]>,
     checksums: Checksums,
+    link_target: Option<Box<[u8]>>,
 }
 
 /// Octets and time left for hashing.
@@ -94,14 +97,15 @@ pub(crate) fn read(
 fn collect(order: &ManifestOrder, directory: &dyn Directory) -> Result<Vec<Row>, ListFailure> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
     directory.list(true, &mut |entry| {
-        let DirectoryEntry { name, is_directory, stat } = entry;
+        let DirectoryEntry { name, is_directory, stat, link_target } = entry;
         // Without what may be missing this is a lower bound.
-        bytes += name.len() + 16;
+        bytes += name.len() + 16 + link_target.map_or(0, <[u8]>::len);
         if bytes > order.bytes_max {
             return Err(ListFailure::TooLarge);
         }
-        let (version, root, checksums) = (None, None, Checksums::default());
-        rows.push(Row { name: name.into(), is_directory, stat, version, root, checksums });
+        let mut row = Row::new(name, is_directory, stat);
+        row.link_target = link_target.map(Box::from);
+        rows.push(row);
         Ok(())
     })?;
     Ok(rows)
@@ -118,7 +122,7 @@ fn describe(
     let mut places = Vec::new();
     let mut asked = Vec::new();
     for (place, row) in rows.iter().enumerate() {
-        if let (false, Some(stat)) = (row.is_directory, row.stat) {
+        if let (true, Some(stat)) = (row.is_file(), row.stat) {
             let name = order.name.with_generic(&row.name).view().value().to_vec();
             places.push(place);
             asked.push((RecordKey { name, listing: false }, stat.state));
@@ -218,7 +222,22 @@ fn encode(order: &ManifestOrder, rows: &[Row]) -> Vec<u8> {
 }
 
 impl Row {
+    fn new(name: &[u8], is_directory: bool, stat: Option<FileStat>) -> Self {
+        let (version, root, link_target) = (None, None, None);
+        let (name, checksums) = (name.into(), Checksums::default());
+        Row { name, is_directory, stat, version, root, checksums, link_target }
+    }
+
+    fn is_file(&self) -> bool {
+        !self.is_directory && self.link_target.is_none()
+    }
+
     fn entry(&self, order: &ManifestOrder) -> Entry<'_> {
+        if let Some(target) = &self.link_target {
+            let attributes = Attributes { link_target: Some(target), ..Attributes::default() };
+            let mtime_ns = self.stat.map(|stat| stat.mtime_ns);
+            return Entry { mtime_ns, attributes, ..Entry::new(&self.name, LINK_MODE) };
+        }
         const KINDS: [u16; 2] = [0o100_000, 0o040_000];
         let kind = KINDS[usize::from(self.is_directory)];
         let size = self.stat.map(|stat| stat.state.size).filter(|_| !self.is_directory);

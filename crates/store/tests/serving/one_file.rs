@@ -85,7 +85,8 @@ impl Directory for OneFile {
     }
 
     fn list(&self, _wants_stat: bool, take: &mut TakeEntry<'_>) -> Result<(), ListFailure> {
-        take(DirectoryEntry { name: NAME, is_directory: false, stat: Some(self.state(1)) })
+        let stat = Some(self.state(1));
+        take(DirectoryEntry { name: NAME, is_directory: false, stat, link_target: None })
     }
 
     fn is_unchanged(&self) -> bool {

@@ -102,3 +102,30 @@ fn only_names_of_directory_entries_make_a_path() {
     let long = Name::new().with_generic(&[b'x'; 256]);
     assert_eq!(relative_path(long.view()), None);
 }
+
+#[test]
+fn a_confined_link_cannot_lead_out() {
+    for (depth, target, is_confined) in [
+        (0, "a", true),
+        (0, "a/b/c", true),
+        (0, "./a//b/", true),
+        (1, "../a", true),
+        (2, "../../a", true),
+        (2, ".././../a", true),
+        (1, "..", true),
+        (0, ".", true),
+        (0, "", false),
+        (0, "/a", false),
+        (0, "/", false),
+        (0, "..", false),
+        (0, "../a", false),
+        (1, "../../a", false),
+        (5, "a/..", false),
+        (5, "a/../b", false),
+        (5, "../a/../b", false),
+        (5, "..a/b", true),
+        (0, "a\0b", false),
+    ] {
+        assert_eq!(is_confined_link(depth, target.as_bytes()), is_confined, "{depth} {target:?}");
+    }
+}

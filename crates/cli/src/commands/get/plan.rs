@@ -14,9 +14,14 @@ use crate::walk::{self, Found, Wanted};
 use byname_client::{Client, ClientError};
 use byname_packet::Name;
 use byname_transfer::metadata::ContentRoot;
+use byname_transfer::naming::is_confined_link;
 use serde_json::json;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// Links to directories that `get` follows, one in the other.
+const LINKS_MAX: u8 = 8;
 
 /// A change that would be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,8 +145,19 @@ impl Plan<'_> {
         if !filter.accepts(entry) {
             return Ok(false);
         }
+        let is_filtered = filter.is_active();
+        if let Some(target) = found.link_target() {
+            let depth = path.components().count() - 1;
+            if !self.args.copy_links && is_confined_link(depth, target) {
+                self.link(path, target);
+                return Ok(false);
+            }
+            if client.lookup(&found.name)?.metadata.is_directory() {
+                return Ok(found.links < LINKS_MAX && self.directory(path, is_filtered));
+            }
+        }
         if found.is_directory {
-            return Ok(self.directory(path, filter.is_active()));
+            return Ok(self.directory(path, is_filtered));
         }
         let root = details.and_then(|details| details.version?.root);
         let published = match details.filter(|_| root.is_some()) {
@@ -161,9 +177,7 @@ impl Plan<'_> {
         match std::fs::symlink_metadata(self.target.join(path)) {
             Ok(found) if found.is_dir() => return true,
             Ok(_) => {
-                self.failed_count += 1;
-                let shown = output::one_line(&self.target.join(path).display().to_string());
-                output::err_line(&format!("{shown}: something that is no directory is in the way"));
+                self.in_the_way(&self.target.join(path), "something that is no directory");
                 return false;
             }
             Err(_) => {}
@@ -185,6 +199,45 @@ impl Plan<'_> {
         }
     }
 
+    fn link(&mut self, path: &Path, target: &[u8]) {
+        let local = self.target.join(path);
+        let found = std::fs::symlink_metadata(&local).ok();
+        let there = std::fs::read_link(&local).ok();
+        if there.is_some_and(|there| there.as_os_str().as_bytes() == target) {
+            self.identical_count += 1;
+            return;
+        }
+        if found.is_some() && self.args.no_clobber {
+            self.kept_count += 1;
+            return;
+        }
+        if found.as_ref().is_some_and(std::fs::Metadata::is_dir) {
+            self.in_the_way(&local, "a directory");
+            return;
+        }
+        self.show_ahead(path);
+        let (word, itemised) = match found {
+            Some(_) => ("changed", "cLc........"),
+            None => ("new", "cL+++++++++"),
+        };
+        *(if word == "new" { &mut self.new_count } else { &mut self.changed_count }) += 1;
+        let (shown, target) = (output::path(path), output::component_path(target));
+        if self.args.json {
+            let fields = json!({
+                "change": word, "type": "symlink", "path": shown, "target": target,
+            });
+            output::json_line(fields);
+        } else {
+            output::out_line(&format!("{itemised} {shown} -> {target}"));
+        }
+    }
+
+    fn in_the_way(&mut self, local: &Path, what: &str) {
+        self.failed_count += 1;
+        let shown = output::one_line(&local.display().to_string());
+        output::err_line(&format!("{shown}: {what} is in the way"));
+    }
+
     fn file(&mut self, path: &Path, published: &Published) -> Result<(), ClientError> {
         let local = match path.as_os_str().is_empty() {
             true => self.target.to_owned(),
@@ -196,9 +249,7 @@ impl Plan<'_> {
             return Ok(());
         }
         if found.as_ref().is_some_and(std::fs::Metadata::is_dir) {
-            self.failed_count += 1;
-            let shown = output::one_line(&local.display().to_string());
-            output::err_line(&format!("{shown}: a directory is in the way"));
+            self.in_the_way(&local, "a directory");
             return Ok(());
         }
         let Some(found) = found.filter(std::fs::Metadata::is_file) else {

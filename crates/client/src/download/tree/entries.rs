@@ -1,11 +1,11 @@
 //! Entries of a listing, one after the other, as jobs.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
 use std::rc::Rc;
 
-use byname_transfer::naming::is_safe_entry;
+use byname_transfer::naming::{is_confined_link, is_safe_entry};
 
-use super::pruned::PrunedDir;
+use super::links::{Branch, FollowedLink, LinkJob};
 use super::{BATCHES_MAX, LISTS_MAX, TreeEntry, TreeSource};
 use crate::download::directory_job::Place;
 use crate::download::file_job::FileJob;
@@ -24,20 +24,14 @@ pub(super) struct Cursor {
     /// The same for its small files, which come first; `None` when they are done.
     small_at: Option<usize>,
     local: LocalDir,
-    relative: PathBuf,
-    pruned: Option<Rc<PrunedDir>>,
+    branch: Branch,
 }
 
 impl Cursor {
-    pub(super) fn new(
-        listing: Listing,
-        local: LocalDir,
-        relative: PathBuf,
-        pruned: Option<Rc<PrunedDir>>,
-    ) -> Self {
+    pub(super) fn new(listing: Listing, local: LocalDir, branch: Branch) -> Self {
         let at = listing.start();
         let small_at = listing.is_manifest().then_some(at);
-        Cursor { listing, at, small_at, local, relative, pruned }
+        Cursor { listing, at, small_at, local, branch }
     }
 
     /// The listing and the open directory.
@@ -87,17 +81,30 @@ impl<'a> TreeSource<'a> {
             return Step::Nothing;
         }
         let os_name = os_name(entry.name);
-        let relative = cursor.relative.join(os_name);
+        let relative = cursor.branch.relative.join(os_name);
         if !(self.filter)(&TreeEntry::new(&relative, &listed)) {
             return Step::Nothing;
         }
         let name = cursor.listing.name.with_generic(entry.name);
         if entry.is_directory {
             let place = Place::Below(cursor.local.clone(), os_name.to_owned());
-            let below = (relative, cursor.pruned.clone());
-            return Step::Job(self.directory(name, place, below, now_ns));
+            let branch = cursor.branch.below(relative);
+            return Step::Job(self.directory(name, place, branch, now_ns));
         }
-        cursor.pruned.iter().for_each(|directory| directory.set_needed());
+        cursor.branch.set_needed();
+        let link_target = listed.details.and_then(|details| details.attributes.link_target);
+        if let Some(link_target) = link_target {
+            let place = (cursor.local.clone(), os_name.to_owned());
+            let depth = cursor.branch.relative.components().count();
+            if !self.context.options.copy_links && is_confined_link(depth, link_target) {
+                let link_target = link_target.to_vec();
+                return Step::Job(self.link(place, &link_target));
+            }
+            let mut branch = cursor.branch.below(relative);
+            branch.links += 1;
+            let link = FollowedLink { name, parent: place.0, entry: place.1, branch };
+            return Step::Job(self.followed(link, now_ns));
+        }
         let target = cursor.local.file(os_name);
         let shown = target.shown.clone();
         let expected = if cursor.local.is_new { None } else { Expected::new(&listed) };
@@ -110,13 +117,28 @@ impl<'a> TreeSource<'a> {
         Step::Job(self.file(job, shown))
     }
 
+    fn link(&mut self, place: (LocalDir, OsString), target: &[u8]) -> TreeJob<'a> {
+        let disk = self.context.disk.queue(&place.0.shown);
+        self.running.files += 1;
+        TreeJob::Link(Box::new(LinkJob::begin(place, target, self.context.options, &disk)))
+    }
+
+    /// Asks for what a link leads to, as if it were a file.
+    fn followed(&mut self, link: FollowedLink, now_ns: u64) -> TreeJob<'a> {
+        let target = link.parent.file(&link.entry);
+        let shown = target.shown.clone();
+        let job = FileJob::new(Rc::clone(&self.context), link.name.clone(), target, now_ns);
+        self.running.files += 1;
+        TreeJob::File { job: Box::new(job), shown, link: Some(Box::new(link)) }
+    }
+
     /// The next small files of the innermost listing.
     fn next_batch(&mut self) -> Step<'a> {
         if self.running.batches >= BATCHES_MAX {
             return Step::End;
         }
         let Some(cursor) = self.cursors.last_mut() else { return Step::End };
-        let Cursor { listing, small_at, local, relative, pruned, .. } = cursor;
+        let Cursor { listing, small_at, local, branch, .. } = cursor;
         let mut items = Vec::new();
         while let Some(at) = small_at.filter(|_| items.len() < BATCH_MAX) {
             let Some((listed, next)) = listing.entry_at(at) else {
@@ -124,7 +146,7 @@ impl<'a> TreeSource<'a> {
                 break;
             };
             *small_at = Some(next);
-            let path = relative.join(os_name(listed.entry.name));
+            let path = branch.relative.join(os_name(listed.entry.name));
             if is_small(&self.context, &listed) && (self.filter)(&TreeEntry::new(&path, &listed)) {
                 items.extend(SmallFile::new(&listed));
             }
@@ -132,7 +154,7 @@ impl<'a> TreeSource<'a> {
         if items.is_empty() {
             return Step::Nothing;
         }
-        pruned.iter().for_each(|directory| directory.set_needed());
+        branch.set_needed();
         self.running.batches += 1;
         let (name, local) = (listing.name.clone(), local.clone());
         let batch = SmallFiles::new(Rc::clone(&self.context), name, local, items);

@@ -27,8 +27,18 @@ pub(super) struct PosixDirectory {
     pub(super) attachments: Option<Arc<Attachments>>,
 }
 
-/// A published entry: whether it is a directory, and what is known of it.
-type SeenEntry = (bool, Option<FileStat>);
+/// A published entry.
+struct SeenEntry {
+    is_directory: bool,
+    stat: Option<FileStat>,
+    link_target: Option<Vec<u8>>,
+}
+
+impl SeenEntry {
+    fn new(is_directory: bool, stat: Option<FileStat>) -> Self {
+        SeenEntry { is_directory, stat, link_target: None }
+    }
+}
 
 fn failure(error: WalkError) -> ListFailure {
     match error {
@@ -53,8 +63,10 @@ impl Directory for PosixDirectory {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name().to_bytes();
             let kind = (entry.file_type(), wants_stat);
-            if let Some((is_directory, stat)) = self.consider(&readable, name, kind)? {
-                take(DirectoryEntry { name, is_directory, stat })?;
+            if let Some(seen) = self.consider(&readable, name, kind)? {
+                let SeenEntry { is_directory, stat, link_target } = seen;
+                let link_target = link_target.as_deref();
+                take(DirectoryEntry { name, is_directory, stat, link_target })?;
             }
         }
         Ok(())
@@ -109,15 +121,20 @@ impl PosixDirectory {
         }
         // With everything published the kernel's word for a regular file is enough.
         if file_type == FileType::RegularFile && exposure.private && !wants_stat {
-            return Ok(Some((false, None)));
+            return Ok(Some(SeenEntry::new(false, None)));
         }
-        self.look_at(directory, name)
+        self.look_at(directory, name, wants_stat)
     }
 
     /// Kind and state of an entry; `None` if it is not published.
-    fn look_at(&self, directory: impl AsFd, name: &[u8]) -> Result<Option<SeenEntry>, ListFailure> {
+    fn look_at(
+        &self,
+        directory: impl AsFd,
+        name: &[u8],
+        wants_stat: bool,
+    ) -> Result<Option<SeenEntry>, ListFailure> {
         let path = Path::new(OsStr::from_bytes(name));
-        let stat = match rustix::fs::statat(directory, path, AtFlags::SYMLINK_NOFOLLOW) {
+        let stat = match rustix::fs::statat(&directory, path, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             // Removed since; or a directory that may be listed but not entered.
             Err(Errno::NOENT | Errno::ACCESS) => return Ok(None),
@@ -126,11 +143,18 @@ impl PosixDirectory {
         let seen = file_stat(&stat);
         let is_shown = self.root.exposure().shows_mode(seen.mode);
         Ok(match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile if is_shown => Some((false, Some(seen))),
+            FileType::RegularFile if is_shown => Some(SeenEntry::new(false, Some(seen))),
             FileType::Directory if is_shown && !self.is_hidden(&seen.state) => {
-                Some((true, Some(seen)))
+                Some(SeenEntry::new(true, Some(seen)))
             }
-            FileType::Symlink => self.follow(name),
+            FileType::Symlink => self.follow(name).map(|mut found| {
+                let target = rustix::fs::readlinkat(&directory, path, Vec::new());
+                if let (true, Ok(target)) = (wants_stat, target) {
+                    found.link_target = Some(target.into_bytes());
+                    found.stat = Some(seen);
+                }
+                found
+            }),
             _ => None,
         })
     }
@@ -140,12 +164,12 @@ impl PosixDirectory {
         self.root.is_state(directory) || self.found.lineage.contains(directory)
     }
 
-    /// A link is listed as what it leads to, if that is published.
+    /// A link is listed if what it leads to is published: as that, and with its target.
     fn follow(&self, name: &[u8]) -> Option<SeenEntry> {
         match self.root.find(&self.path_of(name)) {
-            Ok(Walked::File { stat, .. }) => Some((false, Some(stat))),
-            Err(WalkError::NoPermission) => Some((false, None)),
-            Ok(Walked::Directory(found)) => Some((true, Some(found.stat))),
+            Ok(Walked::File { stat, .. }) => Some(SeenEntry::new(false, Some(stat))),
+            Err(WalkError::NoPermission) => Some(SeenEntry::new(false, None)),
+            Ok(Walked::Directory(found)) => Some(SeenEntry::new(true, Some(found.stat))),
             Err(_) => None,
         }
     }
