@@ -91,6 +91,7 @@ refusals! {
     57 TargetTooLong NAMETOOLONG "the target of a symbolic link is too long";
     58 NoContent NODATA "no such version";
     59 TooManyGroups INVAL "the user is in too many groups";
+    60 ModeOfLink OPNOTSUPP "a symbolic link has no mode of its own";
 }
 
 /// A command that did not come through: refused, or the engine failed.

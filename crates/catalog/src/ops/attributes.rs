@@ -5,7 +5,7 @@ use crate::execution::Execution;
 use crate::id::{InodeId, Version};
 use crate::name::{Place, check_label};
 use crate::quota::{Account, credit, settle};
-use crate::record::{Content, Detail, Inode, Usage};
+use crate::record::{Content, Detail, Inode, Kind, Usage};
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{SET_GROUP, WRITE};
 
@@ -94,6 +94,9 @@ impl Execution<'_> {
 
     fn set_mode(&mut self, inode: &mut Inode, mode: u16) -> Result<(), Failure> {
         check_mode(mode)?;
+        if inode.kind() == Kind::Symlink {
+            return Err(Refusal::ModeOfLink.into());
+        }
         if !self.caller.owns(inode) {
             return Err(Refusal::NotOwner.into());
         }

@@ -6,7 +6,9 @@ use crate::execution::{EntryPlace, Execution};
 use crate::id::InodeId;
 use crate::name::Place;
 use crate::quota::{Account, charge, credit};
-use crate::record::{Dentry, Detail, Expiry, Inode, Kind, Times, Usage, inode_key, xattr_key};
+use crate::record::{
+    Dentry, Detail, Expiry, Inode, Kind, Subject, Times, Usage, inode_key, xattr_key,
+};
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{GROUP_EXECUTE, MODE_BITS, SEARCH, SET_GROUP, STICKY, WRITE};
 
@@ -184,6 +186,9 @@ impl Execution<'_> {
     /// Forgets a directory that has no entries and no name any more.
     pub(super) fn drop_directory(&mut self, id: InodeId, inode: &Inode) -> Result<(), Failure> {
         credit(&mut self.view, &Account::of(inode), ONE_INODE)?;
+        if inode.tree == id {
+            self.view.delete(Table::Limit, Subject::Tree(id).key());
+        }
         self.forget_inode(id)
     }
 

@@ -53,10 +53,10 @@ impl Execution<'_> {
         if name.len() > NAME_BYTES_MAX {
             return Err(Refusal::NameTooLong.into());
         }
+        let (id, inode) = self.object(place)?;
         if name.len() <= PREFIX.len() || !name.starts_with(PREFIX) || name.contains(&0) {
             return Err(Refusal::BadAttribute.into());
         }
-        let (id, inode) = self.object(place)?;
         if inode.kind() == Kind::Symlink {
             return Err(Refusal::AttributeOnLink.into());
         }

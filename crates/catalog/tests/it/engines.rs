@@ -79,7 +79,7 @@ fn overlapping_transactions_in_memory_conflict() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(crate::support::cases(96))]
 
     /// Power is cut at any write or sync; of what was not synced anything may survive. All that
     /// was committed is there, and of the transaction in flight all or nothing.

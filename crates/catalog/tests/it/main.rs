@@ -1,8 +1,13 @@
-//! The catalog over its engines: one suite for all, and the scenarios of the design by name.
+//! The catalog over its engines: one suite for all, a state machine beside a plain model,
+//! the same beside a real directory, and the scenarios of the design by name.
 
 #![allow(clippy::unwrap_used)]
 
 mod engines;
+mod machine;
+mod model;
+mod posix;
+mod rules;
 mod scenarios;
 mod storage;
 mod support;

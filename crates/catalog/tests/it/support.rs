@@ -8,14 +8,23 @@ use byname_catalog::engine::{Engine, MemoryEngine};
 use byname_catalog::id::{ContentId, DiskId, SessionId};
 use byname_catalog::{
     AddDisk, Answer, Caller, Catalog, CatalogError, Checksums, Command, Commit, Create, Entry,
-    Failure, Place, Policy, Publish, Reader, Receipt, Refusal, Request, Setup, Submission, Ticket,
-    check, initialise,
+    Failure, Place, Policy, Publish, Reader, Receipt, Refusal, Request, SLOT_COUNT, Setup,
+    Submission, Ticket, check, initialise,
 };
 
 pub(crate) const SITE: &[u8] = b"/test/site";
 pub(crate) const HOUR_NS: u64 = 3_600_000_000_000;
 /// Lease that outlasts every test.
 const ALWAYS: u64 = u64::MAX;
+
+/// So many random cases, or as `PROPTEST_CASES` says. A failure prints its input, and is not
+/// written into the tree.
+pub(crate) fn cases(count: u32) -> proptest::test_runner::Config {
+    let default = proptest::test_runner::Config::default();
+    let is_asked = std::env::var_os("PROPTEST_CASES").is_some();
+    let cases = if is_asked { default.cases } else { count };
+    proptest::test_runner::Config { cases, failure_persistence: None, ..default }
+}
 
 pub(crate) fn setup() -> Setup {
     Setup {
@@ -30,7 +39,8 @@ pub(crate) struct TestSite {
     pub(crate) catalog: Catalog<Arc<dyn Engine>>,
     pub(crate) now_ns: u64,
     pub(crate) disks: Vec<DiskId>,
-    sessions: HashMap<String, (SessionId, u64)>,
+    /// Session and last sequences of each user.
+    sessions: HashMap<String, (SessionId, [u64; SLOT_COUNT as usize])>,
 }
 
 impl TestSite {
@@ -78,21 +88,29 @@ impl TestSite {
 
     /// The submission of a user's next command.
     pub(crate) fn submission(&mut self, user: &str, command: Command) -> Submission {
-        let request = Some(self.request(user));
-        Submission { caller: Caller::User(user.into()), request, command }
+        self.submission_in(user, 0, command)
     }
 
-    fn request(&mut self, user: &str) -> Request {
+    /// The submission of the next command in a slot.
+    pub(crate) fn submission_in(
+        &mut self,
+        user: &str,
+        slot: usize,
+        command: Command,
+    ) -> Submission {
         if !self.sessions.contains_key(user) {
             let command = Command::OpenSession;
             let open = Submission { caller: Caller::User(user.into()), request: None, command };
             let answer = self.submit(&open).unwrap();
             let Ok(Answer::Session { session, .. }) = answer else { panic!("{answer:?}") };
-            self.sessions.insert(user.to_owned(), (session, 0));
+            self.sessions.insert(user.to_owned(), (session, [0; SLOT_COUNT as usize]));
         }
-        let (session, sequence) = self.sessions.get_mut(user).unwrap();
-        *sequence += 1;
-        Request { session: *session, slot: 0, sequence: *sequence, digest: [*sequence as u8; 32] }
+        let (session, sequences) = self.sessions.get_mut(user).unwrap();
+        sequences[slot] += 1;
+        let digest = *blake3::hash(format!("{command:?}").as_bytes()).as_bytes();
+        let (session, sequence) = (*session, sequences[slot]);
+        let request = Some(Request { session, slot: slot as u16, sequence, digest });
+        Submission { caller: Caller::User(user.into()), request, command }
     }
 
     pub(crate) fn submit(

@@ -1,0 +1,390 @@
+//! Random commands of several users, in batches, on every engine and on the plain model: the same
+//! answers, the same tree, the same usage. Heads die before, during and after commits, another
+//! takes over, and the commands are sent again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use byname_catalog::engine::{CommitFault, EmbeddedEngine, Engine, MemoryEngine};
+use byname_catalog::id::InodeId;
+use byname_catalog::{
+    ATTEMPT_NS, Answer, AttributeChanges, Command, Create, Kind, Limits, Place, Publish, Refusal,
+    Rename, Subject, Submission, Ticket,
+};
+use proptest::prelude::*;
+
+use crate::model::{Ask, Counted, Model, Node, NodeId, TOP, TREE, Who};
+use crate::storage::PowerDisk;
+use crate::support::{TestSite, commit, place};
+
+type Names = Vec<&'static str>;
+
+const PEOPLE: [Who; 3] = [
+    Who { user: "op", groups: &["ops"] },
+    Who { user: "anna", groups: &["users", "physics"] },
+    Who { user: "bert", groups: &["users"] },
+];
+
+#[derive(Debug, Clone)]
+enum Op {
+    Mkdir(Names, u16),
+    Rmdir(Names),
+    Unlink(Names),
+    Rename(Names, Names, bool),
+    Link(Names, Names),
+    Symlink(Names),
+    Chmod(Names, u16),
+    Chown(Names, &'static str),
+    Chgrp(Names, &'static str),
+    Empty(Names),
+    Create {
+        at: Names,
+        mode: u16,
+        size_max: u64,
+        at_once: bool,
+        exclusive: bool,
+    },
+    /// The attempt by its place among those that were opened.
+    Commit(usize, u64),
+    Abort(usize),
+}
+
+/// What befalls the head that executes a batch.
+#[derive(Debug, Clone, Copy)]
+enum Fate {
+    Lives,
+    Pauses(u64),
+    Dies(CommitFault),
+    /// Power fails after so many writes; what survives of the others.
+    LosesPower(u64, u64),
+}
+
+fn names() -> impl Strategy<Value = Names> {
+    let name = proptest::sample::select(vec!["a", "b", "t"]);
+    proptest::collection::vec(name, 1..4)
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let modes = || proptest::sample::select(vec![0o777, 0o755, 0o700, 0o1777, 0o2775, 0o6755, 0o1]);
+    let user = proptest::sample::select(vec!["anna", "bert"]);
+    let group = proptest::sample::select(vec!["users", "physics", "ops"]);
+    let flags = any::<(bool, bool)>();
+    prop_oneof![
+        4 => (names(), modes()).prop_map(|(at, mode)| Op::Mkdir(at, mode)),
+        1 => names().prop_map(Op::Rmdir),
+        2 => names().prop_map(Op::Unlink),
+        4 => (names(), names(), any::<bool>()).prop_map(|(a, b, flag)| Op::Rename(a, b, flag)),
+        2 => (names(), names()).prop_map(|(a, b)| Op::Link(a, b)),
+        1 => names().prop_map(Op::Symlink),
+        1 => (names(), modes()).prop_map(|(at, mode)| Op::Chmod(at, mode)),
+        1 => (names(), user).prop_map(|(at, user)| Op::Chown(at, user)),
+        1 => (names(), group).prop_map(|(at, group)| Op::Chgrp(at, group)),
+        1 => names().prop_map(Op::Empty),
+        6 => (names(), modes(), 0..700_u64, flags).prop_map(
+            |(at, mode, size_max, (at_once, exclusive))| Op::Create {
+                at, mode, size_max, at_once, exclusive
+            }
+        ),
+        6 => (any::<usize>(), 0..700_u64).prop_map(|(index, size)| Op::Commit(index, size)),
+        1 => any::<usize>().prop_map(Op::Abort),
+    ]
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    let fault = vec![CommitFault::Lost, CommitFault::Unanswered, CommitFault::Conflict];
+    prop_oneof![
+        6 => Just(Fate::Lives),
+        1 => (0..2 * ATTEMPT_NS).prop_map(Fate::Pauses),
+        2 => proptest::sample::select(fault).prop_map(Fate::Dies),
+        2 => (0..12_u64, any::<u64>()).prop_map(|(after, bits)| Fate::LosesPower(after, bits)),
+    ]
+}
+
+fn batches() -> impl Strategy<Value = Vec<(Vec<(usize, Op)>, Fate)>> {
+    let ops = proptest::collection::vec((0..PEOPLE.len(), op()), 1..5);
+    proptest::collection::vec((ops, fate()), 1..30)
+}
+
+/// An engine that can be made to fail.
+trait Fragile {
+    fn engine(&self) -> Arc<dyn Engine>;
+    /// Arranges for what the fate says.
+    fn prepare(&self, fate: Fate);
+    /// What the next head finds.
+    fn restart(&mut self, fate: Fate);
+}
+
+impl Fragile for MemoryEngine {
+    fn engine(&self) -> Arc<dyn Engine> {
+        Arc::new(self.clone())
+    }
+
+    fn prepare(&self, fate: Fate) {
+        match fate {
+            Fate::Dies(fault) => self.fail_next_commit(fault),
+            Fate::LosesPower(_, bits) if bits & 1 == 0 => self.fail_next_commit(CommitFault::Lost),
+            Fate::LosesPower(..) => self.fail_next_commit(CommitFault::Unanswered),
+            Fate::Lives | Fate::Pauses(_) => {}
+        }
+    }
+
+    fn restart(&mut self, _: Fate) {}
+}
+
+struct Embedded {
+    disk: PowerDisk,
+    engine: Arc<dyn Engine>,
+}
+
+impl Embedded {
+    fn new(disk: PowerDisk) -> Self {
+        Self { engine: Arc::new(EmbeddedEngine::on(disk.clone()).unwrap()), disk }
+    }
+}
+
+impl Fragile for Embedded {
+    fn engine(&self) -> Arc<dyn Engine> {
+        Arc::clone(&self.engine)
+    }
+
+    fn prepare(&self, fate: Fate) {
+        match fate {
+            Fate::LosesPower(after, _) => self.disk.cut_after(after),
+            Fate::Dies(_) => self.disk.cut_after(0),
+            Fate::Lives | Fate::Pauses(_) => {}
+        }
+    }
+
+    fn restart(&mut self, fate: Fate) {
+        let survives = if let Fate::LosesPower(_, survives) = fate { survives } else { 0 };
+        *self = Self::new(self.disk.restart(survives));
+    }
+}
+
+struct Machine<F> {
+    fragile: F,
+    site: TestSite,
+    model: Model,
+    /// The directory with a quota of its own, even when it is gone.
+    tree: InodeId,
+    /// Tickets in the order of the model's attempts.
+    tickets: Vec<Ticket>,
+}
+
+impl<F: Fragile> Machine<F> {
+    fn new(fragile: F) -> Self {
+        let mut site = TestSite::new(fragile.engine());
+        site.run("op", Command::MakeDirectory { place: place("t"), mode: 0o777 }).unwrap();
+        site.run("op", Command::MakeTree { place: place("t") }).unwrap();
+        for path in ["/", "t"] {
+            let changes = AttributeChanges { mode: Some(0o777), ..AttributeChanges::default() };
+            site.run("op", Command::SetAttributes { place: place(path), changes }).unwrap();
+        }
+        let tree = site.entry("t").unwrap().id;
+        let limits = vec![
+            (Counted::User("anna"), (7, 1500)),
+            (Counted::Group("users"), (12, 2500)),
+            (Counted::Tree(TREE), (4, 900)),
+        ];
+        for (counted, (inodes, bytes)) in &limits {
+            let (subject, limits) =
+                (subject(*counted, tree), Limits { inodes: *inodes, bytes: *bytes });
+            site.run("op", Command::SetLimits { subject, limits }).unwrap();
+        }
+        Self { fragile, site, model: Model::new(limits), tree, tickets: Vec::new() }
+    }
+
+    /// What a batch is on both sides: submissions, and what the model says to each.
+    fn batch(&mut self, ops: &[(usize, Op)]) -> (Vec<Submission>, Vec<Result<(), Refusal>>) {
+        let known = self.tickets.len();
+        let (mut submissions, mut expected) = (Vec::new(), Vec::new());
+        for (who, op) in ops {
+            let who = PEOPLE[*who];
+            let Some(command) = command(op, &self.tickets) else { continue };
+            // What is in flight together is in different slots.
+            let slot = submissions.len() + 1;
+            submissions.push(self.site.submission_in(who.user, slot, command));
+            let now_ns = self.site.now_ns;
+            expected.push(self.model.try_do(|model| play(model, who, op, (known, now_ns))));
+        }
+        (submissions, expected)
+    }
+
+    fn step(&mut self, ops: &[(usize, Op)], fate: Fate) -> Result<(), TestCaseError> {
+        if let Fate::Pauses(nanoseconds) = fate {
+            self.pause(nanoseconds);
+        }
+        // Sessions are open before anything fails.
+        PEOPLE.iter().for_each(|who| drop(self.site.run(who.user, Command::RenewSession)));
+        let (submissions, expected) = self.batch(ops);
+        if submissions.is_empty() {
+            return Ok(());
+        }
+        self.fragile.prepare(fate);
+        let outcomes = match self.site.catalog.execute(self.site.now_ns, &submissions) {
+            Ok(outcomes) => outcomes,
+            Err(_) => {
+                self.fragile.restart(fate);
+                self.site.take_over(self.fragile.engine());
+                self.site.catalog.execute(self.site.now_ns, &submissions).unwrap()
+            }
+        };
+        if matches!(fate, Fate::LosesPower(..) | Fate::Dies(_)) {
+            self.fragile.restart(fate);
+            self.site.take_over(self.fragile.engine());
+        }
+        for ((outcome, expected), submission) in outcomes.into_iter().zip(expected).zip(submissions)
+        {
+            let answer = outcome.map_err(crate::support::refusal);
+            let found = answer.as_ref().map(drop).map_err(|refusal| refusal.errno());
+            prop_assert_eq!(found, expected.map_err(Refusal::errno), "{:?}", submission.command);
+            if let Ok(Answer::Ticket(ticket)) = answer {
+                self.tickets.push(ticket);
+            }
+        }
+        self.site.assert_consistent();
+        self.compare()
+    }
+
+    fn pause(&mut self, nanoseconds: u64) {
+        self.site.pass(nanoseconds);
+        for attempt in &mut self.model.attempts {
+            attempt.is_open &= attempt.expires_ns > self.site.now_ns;
+        }
+    }
+
+    fn compare(&self) -> Result<(), TestCaseError> {
+        let mut ids = BTreeMap::new();
+        self.compare_node(TOP, InodeId::ROOT, &mut ids)?;
+        let reader = self.site.reader("op");
+        let groups = ["ops", "users", "physics"].map(Counted::Group);
+        let users = PEOPLE.map(|who| Counted::User(who.user));
+        for counted in groups.into_iter().chain(users).chain([TOP, TREE].map(Counted::Tree)) {
+            let usage = reader.usage(&subject(counted, self.tree)).unwrap().0;
+            let found =
+                ((usage.inodes, usage.bytes), (usage.reserved_inodes, usage.reserved_bytes));
+            let expected = (self.model.used(counted), self.model.reserved(counted));
+            prop_assert_eq!(found, expected, "{:?}", counted);
+        }
+        Ok(())
+    }
+
+    /// Names lead to the same, on both sides.
+    fn compare_node(
+        &self,
+        node: NodeId,
+        id: InodeId,
+        ids: &mut BTreeMap<NodeId, InodeId>,
+    ) -> Result<(), TestCaseError> {
+        prop_assert_eq!(*ids.entry(node).or_insert(id), id, "one node, one inode");
+        let reader = self.site.reader("op");
+        let inode = reader.entry(&Place::inode(id)).unwrap().inode;
+        let model: &Node = &self.model.nodes[node];
+        prop_assert_eq!(
+            (inode.kind(), inode.mode, inode.owner.as_str(), inode.group.as_str()),
+            (model.kind, model.mode, model.owner, model.group)
+        );
+        let size = if model.kind == Kind::Symlink { 6 } else { model.size };
+        prop_assert_eq!((inode.link_count, inode.size()), (self.model.links(node), size));
+        if model.kind != Kind::Directory {
+            return Ok(());
+        }
+        let entries = reader.list(&Place::inode(id), None, 100).unwrap();
+        let found: Vec<&[u8]> = entries.iter().map(|entry| entry.name.as_bytes()).collect();
+        let expected: Vec<&[u8]> = model.entries.keys().map(|name| name.as_bytes()).collect();
+        prop_assert_eq!(found, expected);
+        for (entry, child) in entries.iter().zip(model.entries.values()) {
+            self.compare_node(*child, entry.id, ids)?;
+        }
+        Ok(())
+    }
+}
+
+fn subject(counted: Counted, tree: InodeId) -> Subject {
+    match counted {
+        Counted::User(user) => Subject::User(user.into()),
+        Counted::Group(group) => Subject::Group(group.into()),
+        Counted::Tree(TOP) => Subject::Tree(InodeId::ROOT),
+        Counted::Tree(_) => Subject::Tree(tree),
+    }
+}
+
+/// The command; none if it is about an attempt and there has been none.
+fn command(op: &Op, tickets: &[Ticket]) -> Option<Command> {
+    let place = |names: &Names| Place::path(names.join("/")).unwrap();
+    let set = |at: &Names, changes| Command::SetAttributes { place: place(at), changes };
+    let none = AttributeChanges::default();
+    let ticket = |index: &usize| index.checked_rem(tickets.len()).map(|index| &tickets[index]);
+    Some(match op {
+        Op::Mkdir(at, mode) => Command::MakeDirectory { place: place(at), mode: *mode },
+        Op::Rmdir(at) => Command::RemoveDirectory { place: place(at) },
+        Op::Unlink(at) => Command::Unlink { place: place(at) },
+        Op::Rename(from, to, no_replace) => {
+            let (from, to) = (place(from), place(to));
+            Command::Rename(Rename { from, to, no_replace: *no_replace })
+        }
+        Op::Link(existing, at) => Command::Link { existing: place(existing), place: place(at) },
+        Op::Symlink(at) => Command::MakeSymlink { place: place(at), target: b"target".to_vec() },
+        Op::Chmod(at, mode) => set(at, AttributeChanges { mode: Some(*mode), ..none }),
+        Op::Chown(at, owner) => set(at, AttributeChanges { owner: Some((*owner).into()), ..none }),
+        Op::Chgrp(at, group) => set(at, AttributeChanges { group: Some((*group).into()), ..none }),
+        Op::Empty(at) => set(at, AttributeChanges { size: Some(0), ..none }),
+        Op::Create { at, mode, size_max, at_once, exclusive } => Command::Create(Create {
+            place: place(at),
+            mode: *mode,
+            size_max: *size_max,
+            publish: if *at_once { Publish::AtOnce } else { Publish::AtCommit },
+            exclusive: *exclusive,
+        }),
+        Op::Commit(index, size) => Command::Commit(commit(ticket(index)?, *size)),
+        Op::Abort(index) => Command::Abort { content: ticket(index)?.content },
+    })
+}
+
+/// The same on the model.
+fn play(
+    model: &mut Model,
+    who: Who,
+    op: &Op,
+    (known, now_ns): (usize, u64),
+) -> Result<(), Refusal> {
+    match op {
+        Op::Mkdir(at, mode) => model.mkdir(who, at, *mode),
+        Op::Rmdir(at) => model.remove(who, at, Kind::Directory),
+        Op::Unlink(at) => model.remove(who, at, Kind::File),
+        Op::Rename(from, to, no_replace) => model.rename(who, (from, to), *no_replace),
+        Op::Link(existing, at) => model.link(who, existing, at),
+        Op::Symlink(at) => model.symlink(who, at),
+        Op::Chmod(at, mode) => model.chmod(who, at, *mode),
+        Op::Chown(at, owner) => model.chown(who, at, owner),
+        Op::Chgrp(at, group) => model.chgrp(who, at, group),
+        Op::Empty(at) => model.empty(who, at),
+        Op::Create { at, mode, size_max, at_once, exclusive } => {
+            let expires_ns = now_ns + ATTEMPT_NS;
+            let (mode, size_max) = (*mode, *size_max);
+            let (at_once, exclusive) = (*at_once, *exclusive);
+            model.create(who, at, Ask { mode, size_max, at_once, exclusive, expires_ns })
+        }
+        Op::Commit(index, size) => model.commit(who, index % known, *size),
+        Op::Abort(index) => model.abort(who, index % known),
+    }
+}
+
+fn run(fragile: impl Fragile, batches: &[(Vec<(usize, Op)>, Fate)]) -> Result<(), TestCaseError> {
+    let mut machine = Machine::new(fragile);
+    batches.iter().try_for_each(|(ops, fate)| machine.step(ops, *fate))
+}
+
+proptest! {
+    #![proptest_config(crate::support::cases(96))]
+
+    #[test]
+    fn the_engine_in_memory_does_what_the_model_does(batches in batches()) {
+        run(MemoryEngine::default(), &batches)?;
+    }
+
+    #[test]
+    fn the_embedded_engine_does_what_the_model_does_whenever_power_fails(batches in batches()) {
+        run(Embedded::new(PowerDisk::default()), &batches)?;
+    }
+}

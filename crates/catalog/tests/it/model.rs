@@ -1,0 +1,535 @@
+//! A plain model of a site: nodes that know each other, and nothing that is counted twice. Links,
+//! usage and limits are looked up in the whole of it each time.
+
+use std::collections::BTreeMap;
+
+use byname_catalog::{Kind, Refusal};
+
+pub(crate) type NodeId = usize;
+pub(crate) const TOP: NodeId = 0;
+/// The directory with a quota of its own.
+pub(crate) const TREE: NodeId = 1;
+
+/// Somebody who sends commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Who {
+    pub(crate) user: &'static str,
+    pub(crate) groups: &'static [&'static str],
+}
+
+impl Who {
+    fn is_operator(&self) -> bool {
+        self.user == "op"
+    }
+
+    fn is_in(&self, group: &str) -> bool {
+        self.groups.contains(&group)
+    }
+
+    fn owns(&self, node: &Node) -> bool {
+        self.is_operator() || node.owner == self.user
+    }
+
+    fn may(&self, node: &Node, bits: u16) -> Result<(), Refusal> {
+        let class = match () {
+            () if node.owner == self.user => node.mode >> 6,
+            () if self.is_in(node.group) => node.mode >> 3,
+            () => node.mode,
+        };
+        let is_granted = self.is_operator() || class & bits == bits;
+        if is_granted { Ok(()) } else { Err(Refusal::AccessDenied) }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Node {
+    pub(crate) kind: Kind,
+    pub(crate) mode: u16,
+    pub(crate) owner: &'static str,
+    pub(crate) group: &'static str,
+    pub(crate) tree: NodeId,
+    pub(crate) size: u64,
+    /// Counts the contents it had.
+    content: u32,
+    pub(crate) entries: BTreeMap<&'static str, NodeId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Goal {
+    New { directory: NodeId, name: &'static str, mode: u16 },
+    Next { node: NodeId, base: u32 },
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Attempt {
+    user: &'static str,
+    goal: Goal,
+    owner: &'static str,
+    group: &'static str,
+    tree: NodeId,
+    size_max: u64,
+    reserved: u64,
+    pub(crate) is_open: bool,
+    pub(crate) expires_ns: u64,
+}
+
+/// User, group or tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counted {
+    User(&'static str),
+    Group(&'static str),
+    Tree(NodeId),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Model {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) attempts: Vec<Attempt>,
+    /// Inodes and octets.
+    pub(crate) limits: Vec<(Counted, (u64, u64))>,
+}
+
+pub(crate) type Names = [&'static str];
+type Done = Result<(), Refusal>;
+
+impl Model {
+    /// What `TestSite` begins with, and a directory `t` with a quota of its own.
+    pub(crate) fn new(limits: Vec<(Counted, (u64, u64))>) -> Self {
+        let directory = |owner, group, mode, tree| Node {
+            kind: Kind::Directory,
+            mode,
+            owner,
+            group,
+            tree,
+            size: 0,
+            content: 0,
+            entries: BTreeMap::new(),
+        };
+        let top = directory("op", "ops", 0o777, TOP);
+        let tree = directory("op", "ops", 0o777, TREE);
+        let mut model = Self { nodes: vec![top, tree], attempts: Vec::new(), limits };
+        model.nodes[TOP].entries.insert("t", TREE);
+        model
+    }
+
+    /// Does something whole or not at all, within the limits.
+    pub(crate) fn try_do(&mut self, act: impl FnOnce(&mut Self) -> Done) -> Done {
+        let before = self.clone();
+        let done = act(self).and_then(|()| self.check_limits(&before));
+        if done.is_err() {
+            *self = before;
+        }
+        done
+    }
+
+    fn check_limits(&self, before: &Self) -> Done {
+        for (counted, limit) in &self.limits {
+            let (old, new) = (before.total(*counted), self.total(*counted));
+            if new.0 > old.0.max(limit.0) || new.1 > old.1.max(limit.1) {
+                return Err(Refusal::UserQuota);
+            }
+        }
+        Ok(())
+    }
+
+    /// Inodes and octets, with what open attempts may add.
+    fn total(&self, counted: Counted) -> (u64, u64) {
+        let (used, reserved) = (self.used(counted), self.reserved(counted));
+        (used.0 + reserved.0, used.1 + reserved.1)
+    }
+
+    pub(crate) fn used(&self, counted: Counted) -> (u64, u64) {
+        let mut total = (0, 0);
+        for (id, node) in self.nodes.iter().enumerate() {
+            let is_counted = match counted {
+                Counted::User(user) => node.owner == user,
+                Counted::Group(group) => node.group == group,
+                Counted::Tree(tree) => node.tree == tree,
+            };
+            if is_counted && self.is_there(id) {
+                total = (total.0 + 1, total.1 + node.size);
+            }
+        }
+        total
+    }
+
+    pub(crate) fn reserved(&self, counted: Counted) -> (u64, u64) {
+        let mut total = (0, 0);
+        for attempt in self.attempts.iter().filter(|attempt| attempt.is_open) {
+            let is_counted = match counted {
+                Counted::User(user) => attempt.owner == user,
+                Counted::Group(group) => attempt.group == group,
+                Counted::Tree(tree) => attempt.tree == tree,
+            };
+            if is_counted {
+                let is_new = matches!(attempt.goal, Goal::New { .. });
+                total = (total.0 + u64::from(is_new), total.1 + attempt.reserved);
+            }
+        }
+        total
+    }
+
+    /// Entries that lead to a node.
+    fn names_of(&self, id: NodeId) -> u32 {
+        self.nodes
+            .iter()
+            .map(|node| node.entries.values().filter(|to| **to == id).count())
+            .sum::<usize>() as u32
+    }
+
+    fn is_there(&self, id: NodeId) -> bool {
+        id == TOP || self.names_of(id) > 0
+    }
+
+    pub(crate) fn links(&self, id: NodeId) -> u32 {
+        let node = &self.nodes[id];
+        match node.kind {
+            Kind::Directory => {
+                let is_directory = |id: &&NodeId| self.nodes[**id].kind == Kind::Directory;
+                2 + node.entries.values().filter(is_directory).count() as u32
+            }
+            _ => self.names_of(id),
+        }
+    }
+
+    fn is_within(&self, id: NodeId, above: NodeId) -> bool {
+        let holds = |node: &Node| node.entries.values().any(|to| *to == id);
+        id == above
+            || self.nodes.iter().position(holds).is_some_and(|parent| self.is_within(parent, above))
+    }
+
+    pub(crate) fn walk(&self, who: Who, names: &Names) -> Result<NodeId, Refusal> {
+        let mut at = TOP;
+        for name in names {
+            self.check_searchable(who, at)?;
+            at = *self.nodes[at].entries.get(name).ok_or(Refusal::NotFound)?;
+        }
+        Ok(at)
+    }
+
+    fn check_searchable(&self, who: Who, id: NodeId) -> Done {
+        let node = &self.nodes[id];
+        match node.kind {
+            Kind::Directory => who.may(node, 1),
+            Kind::Symlink => Err(Refusal::SymbolicLink),
+            Kind::File => Err(Refusal::NotDirectory),
+        }
+    }
+
+    fn parent(&self, who: Who, names: &Names) -> Result<(NodeId, &'static str), Refusal> {
+        let (name, way) = names.split_last().ok_or(Refusal::IsRoot)?;
+        let parent = self.walk(who, way)?;
+        self.check_searchable(who, parent)?;
+        Ok((parent, name))
+    }
+
+    fn free(&self, who: Who, names: &Names) -> Result<(NodeId, &'static str), Refusal> {
+        let (parent, name) = self.parent(who, names)?;
+        if self.nodes[parent].entries.contains_key(name) {
+            return Err(Refusal::Exists);
+        }
+        who.may(&self.nodes[parent], 3)?;
+        Ok((parent, name))
+    }
+
+    fn check_removal(&self, who: Who, directory: NodeId, victim: NodeId) -> Done {
+        let (directory, victim) = (&self.nodes[directory], &self.nodes[victim]);
+        who.may(directory, 3)?;
+        let is_sticky = directory.mode & 0o1000 != 0;
+        if is_sticky && !who.owns(directory) && !who.owns(victim) {
+            return Err(Refusal::NotOwner);
+        }
+        Ok(())
+    }
+
+    fn new_node(&self, who: Who, parent: NodeId, (kind, mode): (Kind, u16)) -> Node {
+        let parent = &self.nodes[parent];
+        let inherits = parent.mode & 0o2000 != 0;
+        let group = if inherits { parent.group } else { who.groups[0] };
+        let mode = match kind {
+            Kind::Directory => mode & 0o1777 | parent.mode & 0o2000,
+            Kind::Symlink => 0o777,
+            Kind::File if !who.is_operator() && !who.is_in(group) && mode & 0o010 != 0 => {
+                mode & !0o2000
+            }
+            Kind::File => mode,
+        };
+        let (owner, tree) = (who.user, parent.tree);
+        Node { kind, mode, owner, group, tree, size: 0, content: 0, entries: BTreeMap::new() }
+    }
+
+    fn enter(&mut self, parent: NodeId, name: &'static str, node: Node) -> NodeId {
+        self.nodes.push(node);
+        let id = self.nodes.len() - 1;
+        self.nodes[parent].entries.insert(name, id);
+        id
+    }
+
+    pub(crate) fn mkdir(&mut self, who: Who, names: &Names, mode: u16) -> Done {
+        let (parent, name) = self.free(who, names)?;
+        let node = self.new_node(who, parent, (Kind::Directory, mode));
+        self.enter(parent, name, node);
+        Ok(())
+    }
+
+    pub(crate) fn symlink(&mut self, who: Who, names: &Names) -> Done {
+        let (parent, name) = self.free(who, names)?;
+        let mut node = self.new_node(who, parent, (Kind::Symlink, 0o777));
+        // What a file's size is comes with its content; a target counts for no quota.
+        node.content = 1;
+        self.enter(parent, name, node);
+        Ok(())
+    }
+
+    pub(crate) fn link(&mut self, who: Who, existing: &Names, names: &Names) -> Done {
+        let id = self.walk(who, existing)?;
+        let (parent, name) = self.free(who, names)?;
+        if self.nodes[id].kind == Kind::Directory {
+            return Err(Refusal::LinkToDirectory);
+        }
+        if self.nodes[id].tree != self.nodes[parent].tree {
+            return Err(Refusal::OtherTree);
+        }
+        self.nodes[parent].entries.insert(name, id);
+        Ok(())
+    }
+
+    pub(crate) fn remove(&mut self, who: Who, names: &Names, kind: Kind) -> Done {
+        let (parent, name) = self.parent(who, names)?;
+        let id = *self.nodes[parent].entries.get(name).ok_or(Refusal::NotFound)?;
+        self.check_removal(who, parent, id)?;
+        let node = &self.nodes[id];
+        match (kind, node.kind) {
+            (Kind::Directory, Kind::Directory) if !node.entries.is_empty() => {
+                return Err(Refusal::NotEmpty);
+            }
+            (Kind::Directory, Kind::File | Kind::Symlink) => return Err(Refusal::NotDirectory),
+            (Kind::File | Kind::Symlink, Kind::Directory) => return Err(Refusal::IsDirectory),
+            _ => {}
+        }
+        self.nodes[parent].entries.remove(name);
+        Ok(())
+    }
+
+    pub(crate) fn rename(
+        &mut self,
+        who: Who,
+        (from, to): (&Names, &Names),
+        no_replace: bool,
+    ) -> Done {
+        let (from, to) = (self.parent(who, from)?, self.parent(who, to)?);
+        let source = *self.nodes[from.0].entries.get(from.1).ok_or(Refusal::NotFound)?;
+        let target = self.nodes[to.0].entries.get(to.1).copied();
+        if no_replace && target.is_some() {
+            return Err(Refusal::Exists);
+        }
+        if from.0 != to.0 && self.is_within(to.0, source) {
+            return Err(Refusal::IntoItself);
+        }
+        if from.0 != to.0 && target.is_some_and(|target| self.is_within(from.0, target)) {
+            return Err(Refusal::NotEmpty);
+        }
+        if target == Some(source) {
+            return Ok(());
+        }
+        self.check_removal(who, from.0, source)?;
+        let is_directory = |id: NodeId| self.nodes[id].kind == Kind::Directory;
+        match target {
+            None => who.may(&self.nodes[to.0], 3)?,
+            Some(target) => {
+                self.check_removal(who, to.0, target)?;
+                match (is_directory(source), is_directory(target)) {
+                    (true, false) => return Err(Refusal::NotDirectory),
+                    (false, true) => return Err(Refusal::IsDirectory),
+                    _ => {}
+                }
+            }
+        }
+        if is_directory(source) && from.0 != to.0 {
+            who.may(&self.nodes[source], 2)?;
+        }
+        let tree = if source == TREE { TREE } else { self.nodes[to.0].tree };
+        let is_bound = is_directory(source) || self.names_of(source) > 1;
+        if is_bound && tree != self.nodes[source].tree {
+            return Err(Refusal::OtherTree);
+        }
+        if target.is_some_and(|target| !self.nodes[target].entries.is_empty()) {
+            return Err(Refusal::NotEmpty);
+        }
+        self.nodes[from.0].entries.remove(from.1);
+        self.nodes[to.0].entries.insert(to.1, source);
+        self.nodes[source].tree = tree;
+        Ok(())
+    }
+
+    pub(crate) fn chmod(&mut self, who: Who, names: &Names, mode: u16) -> Done {
+        let id = self.walk(who, names)?;
+        let node = &mut self.nodes[id];
+        if node.kind == Kind::Symlink {
+            return Err(Refusal::ModeOfLink);
+        }
+        if !who.owns(node) {
+            return Err(Refusal::NotOwner);
+        }
+        let keeps_group = who.is_operator() || who.is_in(node.group);
+        node.mode = if keeps_group { mode } else { mode & !0o2000 };
+        Ok(())
+    }
+
+    pub(crate) fn chown(&mut self, who: Who, names: &Names, owner: &'static str) -> Done {
+        let id = self.walk(who, names)?;
+        let node = &mut self.nodes[id];
+        if !who.is_operator() && (node.owner != owner || node.owner != who.user) {
+            return Err(Refusal::NotOperator);
+        }
+        node.owner = owner;
+        clear_set_ids(node);
+        Ok(())
+    }
+
+    pub(crate) fn chgrp(&mut self, who: Who, names: &Names, group: &'static str) -> Done {
+        let id = self.walk(who, names)?;
+        let node = &mut self.nodes[id];
+        let may = who.is_in(group) || node.group == group || who.is_operator();
+        if !who.owns(node) || !may {
+            return Err(Refusal::NotOwner);
+        }
+        node.group = group;
+        clear_set_ids(node);
+        Ok(())
+    }
+
+    pub(crate) fn empty(&mut self, who: Who, names: &Names) -> Done {
+        let id = self.walk(who, names)?;
+        let node = &mut self.nodes[id];
+        match node.kind {
+            Kind::Directory => return Err(Refusal::IsDirectory),
+            Kind::Symlink => return Err(Refusal::NotFile),
+            Kind::File => who.may(node, 2)?,
+        }
+        if node.size != 0 {
+            node.content += 1;
+            node.size = 0;
+        }
+        if !who.is_operator() {
+            clear_set_ids(node);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn create(&mut self, who: Who, names: &Names, ask: Ask) -> Done {
+        let (parent, name) = self.parent(who, names)?;
+        let (model, goal) = match self.nodes[parent].entries.get(name).copied() {
+            Some(_) if ask.exclusive => return Err(Refusal::Exists),
+            Some(node) => {
+                match self.nodes[node].kind {
+                    Kind::Directory => return Err(Refusal::IsDirectory),
+                    Kind::Symlink => return Err(Refusal::SymbolicLink),
+                    Kind::File => who.may(&self.nodes[node], 2)?,
+                }
+                let base = self.nodes[node].content;
+                (self.nodes[node].clone(), Goal::Next { node, base })
+            }
+            None => {
+                who.may(&self.nodes[parent], 3)?;
+                let model = self.new_node(who, parent, (Kind::File, ask.mode));
+                if ask.at_once {
+                    let node = self.enter(parent, name, model.clone());
+                    (model, Goal::Next { node, base: 0 })
+                } else {
+                    let mode = model.mode;
+                    (model, Goal::New { directory: parent, name, mode })
+                }
+            }
+        };
+        self.attempts.push(Attempt {
+            user: who.user,
+            goal,
+            owner: model.owner,
+            group: model.group,
+            tree: model.tree,
+            size_max: ask.size_max,
+            reserved: ask.size_max.saturating_sub(model.size),
+            is_open: true,
+            expires_ns: ask.expires_ns,
+        });
+        Ok(())
+    }
+
+    pub(crate) fn own_attempt(&self, who: Who, index: usize) -> Result<&Attempt, Refusal> {
+        let attempt = &self.attempts[index];
+        if !attempt.is_open {
+            return Err(Refusal::AttemptEnded);
+        }
+        if attempt.user != who.user && !who.is_operator() {
+            return Err(Refusal::NotYourAttempt);
+        }
+        Ok(attempt)
+    }
+
+    pub(crate) fn abort(&mut self, who: Who, index: usize) -> Done {
+        self.own_attempt(who, index)?;
+        self.attempts[index].is_open = false;
+        Ok(())
+    }
+
+    pub(crate) fn commit(&mut self, who: Who, index: usize, size: u64) -> Done {
+        let attempt = self.own_attempt(who, index)?.clone();
+        if size > attempt.size_max {
+            return Err(Refusal::TooLarge);
+        }
+        self.attempts[index].is_open = false;
+        match attempt.goal {
+            Goal::New { directory, name, mode } => {
+                if !self.is_there(directory) {
+                    return Err(Refusal::DirectoryGone);
+                }
+                if self.nodes[directory].entries.contains_key(name) {
+                    return Err(Refusal::NameTaken);
+                }
+                let node = Node {
+                    kind: Kind::File,
+                    mode,
+                    owner: attempt.owner,
+                    group: attempt.group,
+                    tree: self.nodes[directory].tree,
+                    size,
+                    content: 1,
+                    entries: BTreeMap::new(),
+                };
+                self.enter(directory, name, node);
+            }
+            Goal::Next { node, base } => {
+                let node = &mut self.nodes[node];
+                if node.content != base {
+                    return Err(Refusal::BaseChanged);
+                }
+                node.content += 1;
+                node.size = size;
+                if !who.is_operator() {
+                    clear_set_ids(node);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a create asks for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask {
+    pub(crate) mode: u16,
+    pub(crate) size_max: u64,
+    pub(crate) at_once: bool,
+    pub(crate) exclusive: bool,
+    pub(crate) expires_ns: u64,
+}
+
+fn clear_set_ids(node: &mut Node) {
+    if node.kind == Kind::File {
+        node.mode &= !0o4000;
+        if node.mode & 0o010 != 0 {
+            node.mode &= !0o2000;
+        }
+    }
+}
