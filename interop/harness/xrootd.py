@@ -92,8 +92,10 @@ class Server:
     directory of its own, "$PLUGIN" the plug-in.
     """
 
-    def __init__(self, node, lines, label="xrootd", port=PORT, with_cmsd=False, wait=True):
+    def __init__(self, node, lines, label="xrootd", port=PORT, with_cmsd=False, wait=True,
+                 env=None):
         self.node = node
+        self.env = env or {}
         self.label = label
         self.port = port
         # The lab is its owner's alone; xrootd has to get through.
@@ -124,7 +126,7 @@ class Server:
         as_user = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
         argv = [*as_user, program, "-c", self.config, "-n", self.label]
         home = {"HOME": str(self.dir / "home"), "BYNAME_HOME": str(self.dir / "home/byname")}
-        return self.node.start(f"{self.label}-{program}", argv, home)
+        return self.node.start(f"{self.label}-{program}", argv, {**home, **self.env})
 
     def wait(self):
         """Waits until it serves. Its parts say that they are initialized before it does."""
