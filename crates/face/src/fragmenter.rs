@@ -123,8 +123,8 @@ impl FrameQueue for Connection {
 /// The way to one peer of a UDP socket that others share.
 #[derive(Debug)]
 pub struct PeerQueue<'a> {
-    /// The socket.
-    pub socket: &'a mut DatagramSocket,
+    /// The socket, and its number for the limiter.
+    pub socket: (usize, &'a mut DatagramSocket),
     /// The peer.
     pub peer: &'a mut UdpPeer,
     /// Bounds what the peer gets.
@@ -135,14 +135,13 @@ pub struct PeerQueue<'a> {
 
 impl FrameQueue for PeerQueue<'_> {
     fn queued_bytes(&self) -> usize {
-        self.socket.queued_bytes()
+        self.socket.1.queued_bytes()
     }
 
     fn queue(&mut self, parts: [&[u8]; 2]) {
-        let bytes = parts[0].len() + parts[1].len();
-        if self.limiter.admit(self.peer, bytes, self.now_ns) {
-            let _ = self.socket.queue(self.peer.address(), &parts);
-        }
+        let socket = (self.socket.0, &mut *self.socket.1);
+        // What finds no room is lost, as on the path.
+        let _ = self.limiter.queue(socket, self.peer, &parts, self.now_ns);
     }
 }
 

@@ -4,15 +4,17 @@
 //! requests. So an address is *validated* (RFC 9000 §8 has the same for QUIC): it is sent a token,
 //! which comes back only if something at that address receives and takes part. Until then it gets
 //! three times the octets that it has sent, and beyond that what two token buckets allow: one of
-//! its machine and one of all that are not validated. So who does not know of tokens is served,
-//! at a bounded rate. Peers on this machine, and those that somebody here has named, are validated
-//! from the beginning: the kernel takes no datagram from outside with a loopback address. Others
-//! get a new token each second while they ask, so that nobody goes on in the name of a reader that
-//! has left.
+//! its machine and one of all that are not validated. So who does not know of tokens is served, at
+//! a bounded rate; what is over waits for a while ([`delay`]). Peers on this machine, and those
+//! that somebody here has named, are validated from the beginning: the kernel takes no datagram
+//! from outside with a loopback address. Others get a new token each second while they ask, so that
+//! nobody goes on in the name of a reader that has left.
 //!
 //! Tokens are a keyed hash of the address and the time, so nothing is kept for those who never
 //! return theirs. Invariants: at most [`MACHINES_MAX`] buckets; beyond, whoever has none shares the
 //! bucket of all.
+
+mod delay;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -20,6 +22,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::address::is_loopback;
 use crate::admission::machine_of;
+use crate::datagram::DatagramSocket;
+use crate::error::QueueFull;
+use delay::{DelayQueue, Delayed, Grant};
 
 /// Octets sent for each one received, whatever the buckets hold.
 const FACTOR: u64 = 3;
@@ -38,6 +43,12 @@ const RENEWAL_NS: u64 = 1_000_000_000;
 /// Pauses between tokens to an address that does not, doubled from one to the next.
 const PAUSE_MIN_NS: u64 = 10_000_000;
 const PAUSE_MAX_NS: u64 = 1_000_000_000;
+/// Pause between looks at what waits.
+const RELEASE_PAUSE_NS: u64 = 1_000_000;
+/// A bucket holds what comes in this part of a second,
+const DEPTH_DIVISOR: u64 = 8;
+/// and at least some datagrams, if anything comes at all.
+const DEPTH_BYTES_MIN: u64 = 32 << 10;
 /// Octets that sending a token takes, its frame included.
 pub const TOKEN_FRAME_BYTES: usize = 14;
 
@@ -52,7 +63,7 @@ pub struct UnvalidatedRates {
 
 impl Default for UnvalidatedRates {
     fn default() -> Self {
-        Self { machine_bytes_s: 64 << 20, all_bytes_s: 256 << 20 }
+        Self { machine_bytes_s: 4 << 20, all_bytes_s: 64 << 20 }
     }
 }
 
@@ -106,6 +117,9 @@ pub struct AnswerLimiter {
     key: RandomState,
     machines: HashMap<IpAddr, Bucket>,
     all: Bucket,
+    delayed: DelayQueue,
+    /// Time of the next look at what waits.
+    next_release_ns: u64,
     dropped: u64,
 }
 
@@ -118,8 +132,15 @@ impl Default for AnswerLimiter {
 impl AnswerLimiter {
     /// A limiter with a key of its own.
     pub fn new(rates: UnvalidatedRates) -> Self {
-        let (machines, all) = (HashMap::new(), Bucket::default());
-        Self { rates, key: RandomState::new(), machines, all, dropped: 0 }
+        Self {
+            rates,
+            key: RandomState::new(),
+            machines: HashMap::new(),
+            all: Bucket::default(),
+            delayed: DelayQueue::default(),
+            next_release_ns: 0,
+            dropped: 0,
+        }
     }
 
     /// Changes the rates.
@@ -166,8 +187,55 @@ impl AnswerLimiter {
         }
     }
 
+    /// Queues a datagram for a peer of the socket with this number. One that the peer may not get
+    /// now waits for [`AnswerLimiter::release`], or is dropped and counted. Returns whether the
+    /// socket has something to flush.
+    ///
+    /// # Errors
+    /// [`QueueFull`] when the socket has no room.
+    pub fn queue(
+        &mut self,
+        (number, socket): (usize, &mut DatagramSocket),
+        peer: &mut UdpPeer,
+        parts: &[&[u8]],
+        now_ns: u64,
+    ) -> Result<bool, QueueFull> {
+        let bytes = parts.iter().map(|part| part.len()).sum();
+        if self.admit(peer, bytes, now_ns) {
+            return socket.queue(peer.address, parts).map(|()| true);
+        }
+        let UnvalidatedRates { machine_bytes_s, all_bytes_s } = self.rates;
+        let delayed = Delayed::new((number, peer.address), parts, now_ns);
+        if machine_bytes_s.min(all_bytes_s) == 0
+            || !self.delayed.push(machine_of(peer.address.ip()), delayed)
+        {
+            self.dropped += 1;
+        }
+        Ok(false)
+    }
+
+    /// When [`AnswerLimiter::release`] has something to do.
+    pub fn poll_timeout(&self) -> Option<u64> {
+        (!self.delayed.is_empty()).then_some(self.next_release_ns)
+    }
+
+    /// Hands out datagrams that waited and may be sent now, with the numbers of their sockets.
+    pub fn release(&mut self, now_ns: u64, mut send: impl FnMut(usize, SocketAddr, &[u8])) {
+        if self.poll_timeout().is_none_or(|due_ns| due_ns > now_ns) {
+            return;
+        }
+        self.next_release_ns = now_ns.saturating_add(RELEASE_PAUSE_NS);
+        let mut delayed = std::mem::take(&mut self.delayed);
+        self.dropped += delayed.release(
+            now_ns,
+            |machine, bytes| self.take(machine, bytes as u64, now_ns),
+            |datagram| send(datagram.socket, datagram.address, &datagram.octets),
+        );
+        self.delayed = delayed;
+    }
+
     /// Returns whether a datagram may be sent to a peer now.
-    pub fn admit(&mut self, peer: &mut UdpPeer, bytes: usize, now_ns: u64) -> bool {
+    fn admit(&mut self, peer: &mut UdpPeer, bytes: usize, now_ns: u64) -> bool {
         if peer.is_validated(now_ns) {
             return true;
         }
@@ -176,30 +244,29 @@ impl AnswerLimiter {
             peer.credit_bytes = rest;
             return true;
         }
-        let is_admitted = self.take(machine_of(peer.address.ip()), bytes, now_ns);
-        self.dropped += u64::from(!is_admitted);
-        is_admitted
+        let machine = machine_of(peer.address.ip());
+        !self.delayed.holds(machine) && self.take(machine, bytes, now_ns) == Grant::Granted
     }
 
-    fn take(&mut self, machine: IpAddr, bytes: u64, now_ns: u64) -> bool {
+    fn take(&mut self, machine: IpAddr, bytes: u64, now_ns: u64) -> Grant {
         let UnvalidatedRates { machine_bytes_s, all_bytes_s } = self.rates;
         if self.all.fill(all_bytes_s, now_ns) < bytes {
-            return false;
+            return Grant::Nobody;
         }
         if self.machines.len() >= MACHINES_MAX && !self.machines.contains_key(&machine) {
             // A full bucket is as good as none.
             self.machines
-                .retain(|_, bucket| bucket.fill(machine_bytes_s, now_ns) < machine_bytes_s);
+                .retain(|_, bucket| bucket.fill(machine_bytes_s, now_ns) < depth(machine_bytes_s));
         }
         if self.machines.len() < MACHINES_MAX || self.machines.contains_key(&machine) {
             let bucket = self.machines.entry(machine).or_default();
             if bucket.fill(machine_bytes_s, now_ns) < bytes {
-                return false;
+                return Grant::NotThisMachine;
             }
             bucket.left_bytes -= bytes;
         }
         self.all.left_bytes -= bytes;
-        true
+        Grant::Granted
     }
 
     fn token(&self, address: SocketAddr, epoch: u64) -> u64 {
@@ -207,7 +274,12 @@ impl AnswerLimiter {
     }
 }
 
-/// What may still be sent: at most what comes back in a second.
+/// Octets that a bucket holds at most.
+fn depth(bytes_s: u64) -> u64 {
+    if bytes_s == 0 { 0 } else { (bytes_s / DEPTH_DIVISOR).max(DEPTH_BYTES_MIN) }
+}
+
+/// Octets that may still be sent.
 #[derive(Debug, Default)]
 struct Bucket {
     left_bytes: u64,
@@ -218,13 +290,15 @@ struct Bucket {
 impl Bucket {
     /// Fills it up to now; says what it holds.
     fn fill(&mut self, bytes_s: u64, now_ns: u64) -> u64 {
-        const SECOND_NS: u64 = 1_000_000_000;
-        let passed_ns = self.filled_ns.map_or(SECOND_NS, |at_ns| now_ns.saturating_sub(at_ns));
-        let come = u128::from(bytes_s) * u128::from(passed_ns.min(SECOND_NS)) / 1_000_000_000;
-        let come = u64::try_from(come).expect("at most what comes in a second");
+        const SECOND_NS: u128 = 1_000_000_000;
+        let come = self.filled_ns.map_or(u64::MAX, |at_ns| {
+            let passed_ns = u128::from(now_ns.saturating_sub(at_ns)).min(SECOND_NS);
+            let come = u128::from(bytes_s) * passed_ns / SECOND_NS;
+            u64::try_from(come).expect("at most what comes in a second")
+        });
         // What is less than an octet is not lost: the time stays as it was.
-        if come > 0 || self.filled_ns.is_none() {
-            self.left_bytes = self.left_bytes.saturating_add(come).min(bytes_s);
+        if come > 0 {
+            self.left_bytes = self.left_bytes.saturating_add(come).min(depth(bytes_s));
             self.filled_ns = Some(now_ns);
         }
         self.left_bytes
@@ -234,6 +308,7 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::Limits;
 
     const REQUEST_BYTES: usize = 29;
     const ANSWER_BYTES: usize = 8242;
@@ -245,17 +320,23 @@ mod tests {
         UdpPeer::unknown(text.parse().unwrap())
     }
 
-    /// Octets sent to each of `peers`, which ask 20 000 times a second and never return a token.
-    fn flood(limiter: &mut AnswerLimiter, peers: &mut [UdpPeer], seconds: u64) -> Vec<u64> {
-        let mut sent = vec![0; peers.len()];
+    fn socket() -> DatagramSocket {
+        let limits = Limits { send_bytes_max: 1 << 30, ..Limits::default() };
+        DatagramSocket::bind_with(&"udp://127.0.0.1:0".parse().unwrap(), limits).unwrap()
+    }
+
+    /// Octets that all of `peers` get, which ask 20 000 times a second and never return a token.
+    fn flood(limiter: &mut AnswerLimiter, peers: &mut [UdpPeer], seconds: u64) -> u64 {
+        let (mut socket, mut sent) = (socket(), 0);
         for step in 0..20_000 * seconds {
             let now_ns = SECOND_NS + step * 50_000;
-            for (peer, sent) in peers.iter_mut().zip(&mut sent) {
+            limiter.release(now_ns, |_, _, octets| sent += octets.len() as u64);
+            for peer in &mut *peers {
                 let token = limiter.on_received(peer, REQUEST_BYTES, now_ns);
-                *sent += token.map_or(0, |_| TOKEN_FRAME_BYTES as u64);
-                if limiter.admit(peer, ANSWER_BYTES, now_ns) {
-                    *sent += ANSWER_BYTES as u64;
-                }
+                sent += token.map_or(0, |_| TOKEN_FRAME_BYTES as u64);
+                let is_sent =
+                    limiter.queue((0, &mut socket), peer, &[&[7; ANSWER_BYTES]], now_ns).unwrap();
+                sent += u64::from(is_sent) * ANSWER_BYTES as u64;
             }
         }
         sent
@@ -266,27 +347,55 @@ mod tests {
         let mut limiter = AnswerLimiter::new(RATES);
         let sent = flood(&mut limiter, &mut [peer("192.0.2.1:6363")], 10);
         let asked = 10 * 20_000 * REQUEST_BYTES as u64;
-        assert!(sent[0] <= 3 * asked + 11 * RATES.machine_bytes_s, "{sent:?} for {asked}");
+        assert!(sent <= 3 * asked + 11 * RATES.machine_bytes_s, "{sent} for {asked}");
         assert!(limiter.dropped() > 0);
         let none = UnvalidatedRates { machine_bytes_s: 0, all_bytes_s: 0 };
         let sent = flood(&mut AnswerLimiter::new(none), &mut [peer("192.0.2.1:6363")], 10);
-        assert!(sent[0] <= 3 * asked && sent[0] > asked, "{sent:?} for {asked}");
+        assert!(sent <= 3 * asked && sent > asked, "{sent} for {asked}");
     }
 
     #[test]
     fn all_forged_senders_together_get_a_bounded_rate() {
         let mut limiter = AnswerLimiter::new(RATES);
         let mut peers: Vec<_> = (1..=50).map(|i| peer(&format!("192.0.2.{i}:6363"))).collect();
-        let sent: u64 = flood(&mut limiter, &mut peers, 1).iter().sum();
+        let sent = flood(&mut limiter, &mut peers, 1);
         let asked = 50 * 20_000 * REQUEST_BYTES as u64;
         assert!(sent <= 3 * asked + 2 * RATES.all_bytes_s, "{sent} for {asked}");
+    }
+
+    #[test]
+    fn what_is_over_waits_and_follows_at_the_rate_in_its_order() {
+        let mut limiter = AnswerLimiter::new(RATES);
+        let (mut reader, mut socket) = (peer("192.0.2.1:6363"), socket());
+        let at_once = (0..20u8)
+            .filter(|number| {
+                let answer = vec![*number; ANSWER_BYTES];
+                limiter.queue((3, &mut socket), &mut reader, &[&answer], SECOND_NS).unwrap()
+            })
+            .count();
+        assert_eq!(at_once, 3, "what the bucket holds");
+        let mut came = Vec::new();
+        let mut now_ns = SECOND_NS;
+        while let Some(due_ns) = limiter.poll_timeout() {
+            assert!(due_ns > now_ns || now_ns == SECOND_NS);
+            now_ns = due_ns.max(now_ns);
+            limiter.release(now_ns, |socket, address, octets| {
+                assert_eq!((socket, address), (3, reader.address()));
+                came.push(octets[0]);
+            });
+            let bytes = (came.len() + at_once) as u64 * ANSWER_BYTES as u64;
+            let passed_ns = now_ns - SECOND_NS;
+            assert!(bytes <= depth(100_000) + 100_000 * passed_ns / SECOND_NS, "too early");
+        }
+        assert_eq!(came, (3..20).collect::<Vec<u8>>());
+        assert_eq!(limiter.dropped(), 0);
     }
 
     #[test]
     fn the_ports_of_a_machine_share_its_rate() {
         let mut limiter = AnswerLimiter::new(RATES);
         let mut peers: Vec<_> = (1..=50).map(|port| peer(&format!("192.0.2.1:{port}"))).collect();
-        let sent: u64 = flood(&mut limiter, &mut peers, 1).iter().sum();
+        let sent = flood(&mut limiter, &mut peers, 1);
         let asked = 50 * 20_000 * REQUEST_BYTES as u64;
         assert!(sent <= 3 * asked + 2 * RATES.machine_bytes_s, "{sent} for {asked}");
     }

@@ -210,6 +210,33 @@ mod tests {
         assert!(!budget.needs_sweep());
     }
 
+    #[cfg(target_env = "gnu")]
+    fn resident_bytes() -> usize {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let kib: usize = line.trim().trim_end_matches(" kB").parse().unwrap();
+        kib << 10
+    }
+
+    #[cfg(target_env = "gnu")]
+    #[test]
+    fn what_is_freed_below_a_block_in_use_goes_back_to_the_system() {
+        const BLOCK_BYTES: usize = 64 << 10;
+        const BLOCKS: usize = 4000;
+        let (budget, mut blocks) = (MemoryBudget::default(), Vec::new());
+        blocks.resize_with(BLOCKS, || vec![7u8; BLOCK_BYTES]);
+        let mut charge = Charge::of(&budget);
+        charge.set(BLOCKS * BLOCK_BYTES);
+        let last = blocks.pop();
+        let before = resident_bytes();
+        drop(blocks);
+        charge.set(BLOCK_BYTES);
+        budget.return_freed();
+        let after = resident_bytes();
+        assert!(last.is_some_and(|block| block[BLOCK_BYTES - 1] == 7));
+        assert!(before.saturating_sub(after) > BLOCKS * BLOCK_BYTES / 2, "{before}, then {after}");
+    }
+
     #[test]
     fn one_long_queue_may_use_what_the_others_leave() {
         let budget = MemoryBudget::default();

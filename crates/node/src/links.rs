@@ -327,11 +327,14 @@ impl Links {
 
     /// Time at which [`Links::handle_timeout`] has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<u64> {
-        self.timed.iter().filter_map(|face| self.faces.get(face)?.sender.poll_timeout()).min()
+        let timed =
+            self.timed.iter().filter_map(|face| self.faces.get(face)?.sender.poll_timeout());
+        timed.chain(self.shared.limiter.poll_timeout()).min()
     }
 
-    /// Lets reliable links send what is due.
+    /// Lets reliable links send what is due, and UDP peers get what has waited.
     pub(crate) fn handle_timeout(&mut self) {
+        self.release_delayed();
         let mut timed = std::mem::take(&mut self.timed);
         timed.retain(|face| {
             let Some(link) = self.faces.get_mut(face) else { return false };
@@ -348,6 +351,16 @@ impl Links {
             true
         });
         self.timed = timed;
+    }
+
+    fn release_delayed(&mut self) {
+        let (touched, lost) = self.shared.release(self.now_ns);
+        self.dropped_full += lost;
+        for index in touched {
+            if !std::mem::replace(&mut self.shared.sockets[index].is_dirty, true) {
+                self.dirty.push(Dirty::Shared(index));
+            }
+        }
     }
 
     /// Flushes a connection; whether bytes still wait.

@@ -199,6 +199,9 @@ impl Discovery {
     /// A Nack for the Interest of this name came.
     pub fn handle_nack(&mut self, name: NameRef<'_>, kind: NackKind, context: &mut Context<'_>) {
         let is_own = metadata_name(self.name.view()).view() == name;
+        // Nobody signs a Nack: it says that there is no answer on this path, not that there is
+        // nothing under this name.
+        let kind = if is_own && kind == NackKind::Gone { NackKind::NoRoute } else { kind };
         if let Some(ask) = self.current_ask() {
             ask.handle_nack(name, kind, context);
         }
@@ -336,12 +339,9 @@ impl Discovery {
         }
         let Stage::Asking(ask) = &self.stage else { return };
         let Some(failure) = ask.failure() else { return };
-        let is_refused = matches!(failure, FetchFailure::Gone { .. });
         let failure = match self.whom {
             Whom::Publisher { .. }
-                if !is_refused
-                    && !self.is_busy
-                    && self.config.freshness == Freshness::Preferred =>
+                if !self.is_busy && self.config.freshness == Freshness::Preferred =>
             {
                 return self.ask_anybody(failure, context);
             }
@@ -355,7 +355,6 @@ impl Discovery {
         let name = self.name.clone();
         self.fail(match failure {
             FetchFailure::NoRoute => ReadError::NoRoute { name },
-            FetchFailure::Gone { .. } => ReadError::NotFound { name },
             _ => ReadError::TimeOut { name },
         });
     }

@@ -71,6 +71,23 @@ fn an_older_answer_is_taken_within_a_second_when_there_is_no_route() {
 }
 
 #[test]
+fn a_nack_without_a_reason_never_says_that_there_is_nothing() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    // What another holds is as good as if there were no route.
+    let mut held = held(&publisher, Reply::Nack(nack_reason::NONE));
+    let found = world.discover(&name, Freshness::Preferred, &mut held).expect("it is held");
+    assert!(!found.is_fresh && world.now_ns < SECOND);
+    for freshness in [Freshness::Preferred, Freshness::Required, Freshness::Offline] {
+        let mut world = World::trusting(&publisher);
+        let error = world
+            .discover(&name, freshness, &mut |_, _| Reply::Nack(nack_reason::NONE))
+            .expect_err("nobody has it");
+        assert!(matches!(error, ReadError::NoRoute { .. }), "{error}");
+    }
+}
+
+#[test]
 fn a_publisher_that_is_busy_is_waited_for_and_no_older_answer_is_taken() {
     let (publisher, name) = lab();
     let mut world = World::trusting(&publisher);

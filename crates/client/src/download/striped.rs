@@ -11,7 +11,8 @@
 //! place. So nothing that goes wrong here can do more harm than cost time.
 //!
 //! Invariants: only what the root verifies is written; a byte counts once, for the source that
-//! brought it first; a thread reports its end after its last use of the part file.
+//! brought it first; a thread reports its end after its last use of the part file; when the
+//! download has ended, nobody has the part file open, whatever sources still do.
 
 mod pieces;
 mod source;
@@ -20,7 +21,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use byname_io::{Clock, Endpoint};
@@ -52,7 +53,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Shared by all sources.
 struct Work {
     plan: ObjectPlan,
-    file: File,
+    /// The part file, until the download has ended. A source that is still connecting then holds
+    /// this, but no file: the lock on it ends with the last descriptor.
+    file: RwLock<Option<File>>,
     disk: Disk,
     shown: PathBuf,
     clock: Clock,
@@ -104,9 +107,16 @@ impl Work {
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) {
-        if self.disk.write_all_at(&self.file, &self.shown, bytes, offset).is_err() {
+        let file = self.file.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(file) = &*file else { return };
+        if self.disk.write_all_at(file, &self.shown, bytes, offset).is_err() {
             self.is_over.store(true, Ordering::Relaxed);
         }
+    }
+
+    /// Closes the part file, after what is being written.
+    fn close(&self) {
+        self.file.write().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
@@ -207,7 +217,7 @@ impl Striping {
         let endpoints = runner.endpoints().iter().take(SOURCES_MAX);
         let work = Arc::new(Work {
             plan,
-            file,
+            file: RwLock::new(Some(file)),
             disk: target.disk.clone(),
             shown: target.shown.clone(),
             clock: Clock::new(),
@@ -278,8 +288,11 @@ impl Drop for Striping {
         self.work.is_over.store(true, Ordering::Relaxed);
         self.work.changed.notify_all();
         tracing::trace!(path = %self.work.shown.display(), "no more pieces are given out");
-        let part = self.part.take();
-        self.disk.post(move |_| drop(part));
+        let (work, part) = (Arc::clone(&self.work), self.part.take());
+        self.disk.post(move |_| {
+            work.close();
+            drop(part);
+        });
     }
 }
 
@@ -303,5 +316,54 @@ impl Progress for Remainder<'_> {
         if bytes > known {
             self.inner.on_event(Event::Reused { bytes: bytes - known });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::download::disk_queue::DiskAccess;
+
+    /// Sources that go on connecting for ever.
+    struct Connecting {
+        endpoints: Vec<Endpoint>,
+        sources: RefCell<Vec<StripeSource>>,
+    }
+
+    impl StripeRunner for Connecting {
+        fn endpoints(&self) -> &[Endpoint] {
+            &self.endpoints
+        }
+
+        fn start(&self, source: StripeSource, _: Endpoint, _: ClientConfig) {
+            self.sources.borrow_mut().push(source);
+        }
+    }
+
+    #[test]
+    fn a_source_that_is_still_connecting_does_not_keep_the_part_file_locked() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = Target::at(&directory.path().join("f"), &Disk::default()).unwrap();
+        let open = || StripedPart::open(&target, SIZE_MIN);
+        let runner = Connecting {
+            endpoints: vec!["tcp://192.0.2.1:6363".parse().unwrap()],
+            sources: RefCell::default(),
+        };
+        let plan = ObjectPlan {
+            name: "/f/v=1".parse().unwrap(),
+            size: Some(SIZE_MIN),
+            segment_bytes: Some(8192),
+            last_segment: None,
+            proof: Proof::Packets,
+        };
+        let disk = DiskAccess::new(None, Arc::new(())).queue(&target.shown);
+        let needs: (&ClientConfig, &dyn StripeRunner) = (&ClientConfig::default(), &runner);
+        let striping = Striping::begin(plan, open().unwrap().unwrap(), disk, needs);
+        assert!(matches!(open(), Err(ClientError::Busy { .. })));
+        drop(striping);
+        assert_eq!(runner.sources.borrow().len(), 1);
+        assert!(open().is_ok(), "the next download finds it free");
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct SharedSockets {
 }
 
 impl SharedSockets {
-    /// Queues a datagram, unless its peer has had enough: then it is lost, as on the path.
+    /// Queues a datagram, unless its peer has had enough: then it waits, or is lost as on the path.
     pub(super) fn queue(
         &mut self,
         index: usize,
@@ -46,11 +46,26 @@ impl SharedSockets {
         now_ns: u64,
     ) -> Outcome {
         let Some(socket) = &mut self.sockets[index].socket else { return Outcome::Absent };
-        let bytes = parts.iter().map(|part| part.len()).sum();
-        match self.limiter.admit(peer, bytes, now_ns) {
-            true => socket.queue(peer.address(), parts).into(),
-            false => Outcome::Limited,
+        match self.limiter.queue((index, socket), peer, parts, now_ns) {
+            Ok(true) => Outcome::Queued,
+            Ok(false) => Outcome::Limited,
+            Err(_) => Outcome::Full,
         }
+    }
+
+    /// Queues datagrams that have waited; says which sockets have something to flush, and how many
+    /// datagrams found no room.
+    pub(super) fn release(&mut self, now_ns: u64) -> (Vec<usize>, u64) {
+        let (mut touched, mut lost) = (Vec::new(), 0);
+        let sockets = &mut self.sockets;
+        self.limiter.release(now_ns, |index, address, octets| {
+            let socket = sockets.get_mut(index).and_then(|shared| shared.socket.as_mut());
+            let Some(socket) = socket else { return };
+            lost += u64::from(socket.queue(address, &[octets]).is_err());
+            touched.push(index);
+        });
+        touched.dedup();
+        (touched, lost)
     }
 
     /// Counts what a peer has sent, and sends it a token if one is due; says if it did.

@@ -53,6 +53,17 @@ impl Datagrams {
         let _ = self.sockets[socket].queue(peer, &[&frame]);
     }
 
+    /// Queues what has waited for its machine; flush the sockets afterwards.
+    pub(super) fn release(&mut self, now_ns: u64) {
+        let sockets = &mut self.sockets;
+        self.limiter.release(now_ns, |index, peer, octets| {
+            if let Some(socket) = sockets.get_mut(index) {
+                // What finds no room is lost, as on the path.
+                let _ = socket.queue(peer, &[octets]);
+            }
+        });
+    }
+
     /// Hands on what a socket takes now, and watches for room if `has_more` or something is left.
     pub(super) fn flush(
         &mut self,

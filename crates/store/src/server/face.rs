@@ -361,7 +361,7 @@ impl Face {
             (Carrier::Connection(connection), Some(fragmenter)) => fragmenter.send_over(connection),
             (Carrier::Connection(connection), None) => connection.flush(),
             (Carrier::Peer { socket, peer }, Some(fragmenter)) => {
-                let socket = &mut sockets[*socket];
+                let socket = (*socket, &mut sockets[*socket]);
                 fragmenter.send_to(&mut PeerQueue { socket, peer, limiter, now_ns })
             }
             (Carrier::Peer { .. }, None) => Ok(()),

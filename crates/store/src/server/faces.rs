@@ -393,6 +393,7 @@ impl Faces {
         for id in &order {
             self.flush(*id, now_ns);
         }
+        self.datagrams.release(now_ns);
         for index in 0..self.datagrams.sockets.len() {
             let mut waiting = self.faces.values().filter(
                 |face| matches!(face.carrier, Carrier::Peer { socket, .. } if socket == index),
@@ -423,7 +424,8 @@ impl Faces {
             false => face.poll_timeout(),
         });
         let entrances = self.entrances.iter().filter_map(|from| from.closed_until_ns);
-        faces.chain(entrances).chain(self.trim_due_ns()).min()
+        let delayed = self.datagrams.limiter.poll_timeout();
+        faces.chain(entrances).chain(self.trim_due_ns()).chain(delayed).min()
     }
 
     /// Congestion marks sent.

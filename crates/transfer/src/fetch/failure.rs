@@ -34,6 +34,7 @@ pub enum NackKind {
     Duplicate,
     /// No route to the name.
     NoRoute,
-    /// No reason given: the content does not exist under this name (any more).
+    /// No reason given: who sent it does not serve this version, or not this segment, or knows
+    /// nothing of the name.
     Gone,
 }

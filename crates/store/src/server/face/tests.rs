@@ -43,6 +43,10 @@ impl Scene {
             }
             self.face.send(&packet, now_ns);
             let before = self.sockets[0].queued_bytes();
+            let sockets = &mut self.sockets;
+            self.limiter.release(now_ns, |_, peer, octets| {
+                sockets[0].queue(peer, &[octets]).unwrap();
+            });
             self.face.flush((&mut self.sockets, &mut self.limiter), now_ns).unwrap();
             self.sent_bytes += self.sockets[0].queued_bytes() - before;
             // As if the link had taken it.
