@@ -8,14 +8,14 @@
 //! it. A run that has learned nothing leaves the file alone, unless it is so long that the order
 //! will soon say what is dropped.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use byname_packet::Name;
-use byname_transfer::versions::{NAMES_MAX, VersionMemory};
+use byname_transfer::versions::{NAMES_MAX, Remembered, VersionMemory};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use thiserror::Error;
@@ -73,7 +73,7 @@ impl SeenError {
 
 /// A line of the file.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+struct Line {
     name: Name,
     version: u64,
     /// Only a manifest announced it.
@@ -81,46 +81,38 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    fn insert_into(self, memory: &mut VersionMemory) {
+    fn of(remembered: Remembered<'_>) -> Self {
+        let Remembered { name, version, is_listed, .. } = remembered;
+        Line { name: name.clone(), version, is_listed }
+    }
+
+    /// As something that was learned just now.
+    fn insert_into(&self, memory: &mut VersionMemory) {
         match self.is_listed {
-            true => memory.insert_listed(self.name, self.version),
-            false => memory.insert(self.name, self.version),
+            true => memory.insert_listed(self.name.clone(), self.version),
+            false => memory.insert(self.name.clone(), self.version),
         }
     }
 }
 
-/// All that a memory knows, each kind longest unused first. What manifests announced comes first:
-/// it is the first to be dropped.
-pub(crate) fn lines(memory: &VersionMemory) -> impl Iterator<Item = Line> {
-    let line = |is_listed| {
-        move |(name, version): (&Name, u64)| Line { name: name.clone(), version, is_listed }
-    };
-    memory.iter_listed().map(line(true)).chain(memory.iter().map(line(false)))
+/// Part of a memory that may have to be kept, apart from the memory: a disk takes its time.
+pub(crate) struct Snapshot {
+    /// The names, in the order of [`VersionMemory::iter`], and whether each was learned.
+    lines: Vec<(Line, bool)>,
+    tick: u64,
 }
 
-/// The file of versions seen, and what it said when this run began.
+/// The file of versions seen, and up to when it knows what a memory has learned.
 #[derive(Debug)]
 pub struct SeenVersions {
     directory: PathBuf,
-    loaded: HashMap<Name, Loaded>,
-}
-
-/// What the file said of a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Loaded {
-    version: u64,
-    is_listed: bool,
-}
-
-/// The same by name.
-fn loaded(lines: impl Iterator<Item = Line>) -> HashMap<Name, Loaded> {
-    lines.map(|Line { name, version, is_listed }| (name, Loaded { version, is_listed })).collect()
+    kept: u64,
 }
 
 impl SeenVersions {
     /// The file in a state directory, which need not exist.
     pub fn new(directory: &Path) -> Self {
-        Self { directory: directory.to_owned(), loaded: HashMap::new() }
+        Self { directory: directory.to_owned(), kept: 0 }
     }
 
     /// The file.
@@ -134,8 +126,7 @@ impl SeenVersions {
     /// [`SeenError`]; the memory is then as before.
     pub fn load(&mut self, memory: &mut VersionMemory) -> Result<(), SeenError> {
         let entries = read(&self.path())?;
-        self.loaded = loaded(entries.iter().cloned());
-        entries.into_iter().for_each(|line| line.insert_into(memory));
+        entries.into_iter().for_each(|it| memory.restore(it.name, it.version, it.is_listed));
         Ok(())
     }
 
@@ -145,49 +136,35 @@ impl SeenVersions {
     /// # Errors
     /// [`SeenError`]; the file is then as before.
     pub fn save(&mut self, memory: &VersionMemory) -> Result<(), SeenError> {
-        self.save_lines(lines(memory).collect())
+        snapshot(memory, self.kept).map_or(Ok(()), |snapshot| self.save_snapshot(snapshot))
     }
 
-    /// [`save`](SeenVersions::save) of a memory's [`lines`].
-    pub(crate) fn save_lines(&mut self, learned: Vec<Line>) -> Result<(), SeenError> {
-        if learned.len() < ORDERED_FROM && !learned.iter().any(|line| self.is_new(line)) {
-            return Ok(());
-        }
+    /// Up to when the file knows what a memory has learned.
+    pub(crate) fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    /// [`save`](SeenVersions::save) of a [`snapshot`].
+    pub(crate) fn save_snapshot(&mut self, snapshot: Snapshot) -> Result<(), SeenError> {
         let _lock = self.lock()?;
         let entries = read(&self.path())?;
-        if entries.is_empty() {
-            self.write(learned.iter().filter(|line| self.is_learned(line)))?;
-        } else {
-            self.merge(entries, &learned)?;
-        }
-        self.loaded = loaded(learned.into_iter());
-        Ok(())
-    }
-
-    /// The file did not say this.
-    fn is_new(&self, line: &Line) -> bool {
-        let Line { name, version, is_listed } = line;
-        let said = Loaded { version: *version, is_listed: *is_listed };
-        self.loaded.get(name) != Some(&said)
-    }
-
-    /// The file said nothing of this name, or had an older version.
-    fn is_learned(&self, line: &Line) -> bool {
-        self.loaded.get(&line.name).is_none_or(|before| before.version < line.version)
-    }
-
-    /// Writes what the file says and what was learned.
-    fn merge(&self, entries: Vec<Line>, learned: &[Line]) -> Result<(), SeenError> {
+        let Snapshot { mut lines, tick } = snapshot;
         let known: HashSet<&Name> = entries.iter().map(|line| &line.name).collect();
-        let is_wanted = |line: &&Line| self.is_learned(line) || known.contains(&line.name);
-        let wanted: Vec<&Line> = learned.iter().filter(is_wanted).collect();
-        drop(known);
-        let mut merged = VersionMemory::default();
-        entries.into_iter().for_each(|line| line.insert_into(&mut merged));
-        // In their order, so that what was used last is the last to be dropped.
-        wanted.into_iter().for_each(|line| line.clone().insert_into(&mut merged));
-        let lines: Vec<Line> = lines(&merged).collect();
-        self.write(lines.iter())
+        // What was only read from the file, and was forgotten there meanwhile, does not come back.
+        lines.retain(|(line, is_learned)| *is_learned || known.contains(&line.name));
+        if known.is_empty() {
+            self.write(lines.iter().map(|(line, _)| line))?;
+        } else {
+            let mut merged = VersionMemory::default();
+            entries.into_iter().for_each(|it| merged.restore(it.name, it.version, it.is_listed));
+            // In their order, so that what was used last is the last to be dropped.
+            lines.iter().for_each(|(line, _)| line.insert_into(&mut merged));
+            drop(lines);
+            let lines: Vec<Line> = merged.iter().map(Line::of).collect();
+            self.write(lines.iter())?;
+        }
+        self.kept = tick;
+        Ok(())
     }
 
     /// Forgets a name and what is below it; returns how many names that were.
@@ -237,6 +214,15 @@ impl SeenVersions {
             .and_then(|()| std::fs::rename(&temporary, &path));
         written.map_err(disk(&path))
     }
+}
+
+/// What has to be written of a memory of which the file knows all until `kept`; `None` if nothing.
+pub(crate) fn snapshot(memory: &VersionMemory, kept: u64) -> Option<Snapshot> {
+    if memory.name_count() < ORDERED_FROM && !memory.has_learned_since(kept) {
+        return None;
+    }
+    let line = |it: Remembered<'_>| (Line::of(it), it.learned > kept);
+    Some(Snapshot { lines: memory.iter().map(line).collect(), tick: memory.tick() })
 }
 
 fn disk(path: &Path) -> impl FnOnce(std::io::Error) -> SeenError {

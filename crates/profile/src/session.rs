@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::ProfileError;
-use crate::seen::{SeenVersions, lines};
+use crate::seen::{SeenVersions, snapshot};
 
 /// A session of [`byname_client`], used as one. Versions seen are kept when this is dropped; a
 /// program that runs for long calls [`keep_versions`](Session::keep_versions) now and then.
@@ -27,9 +27,10 @@ impl Session {
     /// ended.
     pub fn keep_versions(&self) -> Result<(), ProfileError> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = seen.kept();
         // Copied: the disk must not hold up the session's thread.
-        let learned = self.client.with_versions(|memory| lines(memory).collect::<Vec<_>>())?;
-        Ok(seen.save_lines(learned)?)
+        let learned = self.client.with_versions(move |memory| snapshot(memory, kept))?;
+        Ok(learned.map_or(Ok(()), |learned| seen.save_snapshot(learned))?)
     }
 }
 

@@ -9,8 +9,7 @@
 //!
 //! The memory is bounded: what was used longest ago is forgotten first. What manifests announce is
 //! kept apart from names that were asked for singly, so that a large tree does not drive those out.
-//! The owner may keep it across runs with [`VersionMemory::iter`], [`VersionMemory::iter_listed`],
-//! [`VersionMemory::insert`] and [`VersionMemory::insert_listed`].
+//! The owner may keep it across runs with [`VersionMemory::iter`] and [`VersionMemory::restore`].
 
 use std::collections::HashMap;
 
@@ -71,51 +70,42 @@ pub enum Lesson {
     Listed,
 }
 
+/// What is remembered of a name.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     version: u64,
+    /// Only a manifest announced it.
+    is_listed: bool,
+    /// Tick of the last use.
     used: u64,
+    /// Tick of the last change; 0 if nothing has changed since it was restored.
+    learned: u64,
 }
 
-/// Names of one kind, at most [`KIND_MAX`].
-#[derive(Debug, Default)]
-struct Table(HashMap<Name, Seen>);
-
-impl Table {
-    fn insert(&mut self, name: Name, version: u64, used: u64) {
-        let seen = self.0.entry(name).or_insert(Seen { version, used });
-        seen.version = seen.version.max(version);
-        seen.used = used;
-        if self.0.len() > KIND_MAX {
-            self.forget_oldest();
-        }
-    }
-
-    /// Forgets the older half, so that the cost is spread over as many insertions.
-    fn forget_oldest(&mut self) {
-        let mut ages: Vec<u64> = self.0.values().map(|seen| seen.used).collect();
-        let middle = ages.len() / 2;
-        let (_, limit, _) = ages.select_nth_unstable(middle);
-        let limit = *limit;
-        self.0.retain(|_, seen| seen.used >= limit);
-    }
-
-    /// The longest unused first.
-    fn iter(&self) -> impl Iterator<Item = (&Name, u64)> {
-        let mut all: Vec<_> = self.0.iter().collect();
-        all.sort_by_key(|(_, seen)| seen.used);
-        all.into_iter().map(|(name, seen)| (name, seen.version))
-    }
+/// A name with what is remembered of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Remembered<'a> {
+    /// The name, without version.
+    pub name: &'a Name,
+    /// The newest version, or binding, seen.
+    pub version: u64,
+    /// Only a manifest announced it.
+    pub is_listed: bool,
+    /// It changed since a [`VersionMemory::tick`] if this is greater.
+    pub learned: u64,
 }
 
-/// Bounded memory of the newest version of each name. A name is in one of the tables.
+/// Bounded memory of the newest version of each name.
 #[derive(Debug, Default)]
 pub struct VersionMemory {
-    single: Table,
-    listed: Table,
+    names: HashMap<Name, Seen>,
+    /// Names that only manifests announced; at most [`KIND_MAX`], as are the others.
+    listed_count: usize,
     /// A binding was remembered, so paths are looked up among them.
     has_bindings: bool,
     tick: u64,
+    /// Tick of the last change of anything.
+    learned: u64,
     /// Publishers that did not answer lately. Not kept across runs.
     pub(crate) unreachable: Unreachable,
     /// Age of the oldest description that was taken although it is not fresh.
@@ -139,10 +129,10 @@ impl VersionMemory {
         }
         // Who may speak of contents elsewhere is decided by their own descriptions.
         if lesson != Lesson::Listed || announced.object == announced.path {
-            self.learn(announced.object.to_name(), announced.version, lesson);
+            self.learn(announced.object, announced.version, lesson);
         }
         if let Some((name, binding)) = binding_name.zip(announced.binding) {
-            self.learn(name, binding, lesson);
+            self.learn(name.view(), binding, lesson);
         }
         Ok(())
     }
@@ -158,14 +148,15 @@ impl VersionMemory {
         entry: &Entry<'_>,
         lesson: Lesson,
     ) -> Result<(), Older> {
-        let path = directory.with(Component::generic(entry.name));
         let content = entry.content.map(|content| (content.name.to_name(), content.version));
-        let (object, version) = match (entry.version, content) {
-            (Some(version), _) => (path.clone(), version.number),
-            (None, Some((content, version))) => (content, version.number),
+        let path = directory.with(Component::generic(entry.name));
+        let path = path.view();
+        let (object, version) = match (entry.version, &content) {
+            (Some(version), _) => (path, version.number),
+            (None, Some((content, version))) => (content.view(), version.number),
             (None, None) => return Ok(()),
         };
-        let (path, object, binding) = (path.view(), object.view(), entry.attributes.binding);
+        let binding = entry.attributes.binding;
         self.admit(&Announced { path, object, version, binding }, lesson)
     }
 
@@ -174,46 +165,106 @@ impl VersionMemory {
     /// # Errors
     /// [`Older`] if a newer one was seen.
     pub fn check(&self, name: NameRef<'_>, version: u64) -> Result<(), Older> {
-        let name = name.value();
-        match self.single.0.get(name).or_else(|| self.listed.0.get(name)) {
+        match self.names.get(name.value()) {
             Some(seen) if seen.version > version => Err(Older { seen: seen.version, got: version }),
             _ => Ok(()),
         }
     }
 
-    fn learn(&mut self, name: Name, version: u64, lesson: Lesson) {
-        match lesson {
-            Lesson::Nothing => {}
-            Lesson::Single => self.insert(name, version),
-            Lesson::Listed => self.insert_listed(name, version),
+    fn learn(&mut self, name: NameRef<'_>, version: u64, lesson: Lesson) {
+        let is_listed = match lesson {
+            Lesson::Nothing => return,
+            Lesson::Single => false,
+            Lesson::Listed => true,
+        };
+        if !self.renew(name, version, is_listed) {
+            self.add(name.to_name(), version, is_listed);
         }
     }
 
     /// Remembers that `version` of `name` was seen and is verified.
     pub fn insert(&mut self, name: Name, version: u64) {
-        self.tick += 1;
-        self.has_bindings |= is_binding(&name);
-        let listed = self.listed.0.remove(&name).map_or(0, |seen| seen.version);
-        self.single.insert(name, version.max(listed), self.tick);
+        if !self.renew(name.view(), version, false) {
+            self.add(name, version, false);
+        }
     }
 
     /// Remembers that `version` of `name` was seen in a verified manifest.
     pub fn insert_listed(&mut self, name: Name, version: u64) {
+        if !self.renew(name.view(), version, true) {
+            self.add(name, version, true);
+        }
+    }
+
+    /// Remembers what the owner has kept of an earlier run: to the owner that is nothing new.
+    pub fn restore(&mut self, name: Name, version: u64, is_listed: bool) {
+        if let Some(seen) = self.names.get_mut(&name) {
+            seen.version = seen.version.max(version);
+            return;
+        }
         self.tick += 1;
+        self.put(name, Seen { version, is_listed, used: self.tick, learned: 0 });
+    }
+
+    /// A name that is known was seen again. False if it is not known.
+    fn renew(&mut self, name: NameRef<'_>, version: u64, is_listed: bool) -> bool {
+        let Some(seen) = self.names.get_mut(name.value()) else { return false };
+        self.tick += 1;
+        seen.used = self.tick;
+        let becomes_single = seen.is_listed && !is_listed;
+        if becomes_single || seen.version < version {
+            seen.version = seen.version.max(version);
+            seen.is_listed &= is_listed;
+            (seen.learned, self.learned) = (self.tick, self.tick);
+        }
+        if becomes_single {
+            self.listed_count -= 1;
+            self.bound(false);
+        }
+        true
+    }
+    /// A name that was not known.
+    fn add(&mut self, name: Name, version: u64, is_listed: bool) {
+        self.tick += 1;
+        self.learned = self.tick;
+        self.put(name, Seen { version, is_listed, used: self.tick, learned: self.tick });
+    }
+
+    fn put(&mut self, name: Name, seen: Seen) {
         self.has_bindings |= is_binding(&name);
-        let is_single = self.single.0.contains_key(&name);
-        let table = if is_single { &mut self.single } else { &mut self.listed };
-        table.insert(name, version, self.tick);
+        self.listed_count += usize::from(seen.is_listed);
+        self.names.insert(name, seen);
+        self.bound(seen.is_listed);
+    }
+
+    /// Forgets the older half of a kind that has grown too large, so that the cost is spread over
+    /// as many insertions.
+    fn bound(&mut self, is_listed: bool) {
+        let single_count = self.names.len() - self.listed_count;
+        if (if is_listed { self.listed_count } else { single_count }) <= KIND_MAX {
+            return;
+        }
+        let kind = self.names.values().filter(|seen| seen.is_listed == is_listed);
+        let mut ages: Vec<u64> = kind.map(|seen| seen.used).collect();
+        let middle = ages.len() / 2;
+        let (_, limit, _) = ages.select_nth_unstable(middle);
+        let limit = *limit;
+        self.names.retain(|_, seen| seen.is_listed != is_listed || seen.used >= limit);
+        self.listed_count =
+            self.names.len() - self.names.values().filter(|it| !it.is_listed).count();
     }
 
     /// Forgets a name, so that any version of it is accepted again. True if it was known.
     pub fn reset(&mut self, name: &Name) -> bool {
         let binding = name.with_keyword(BINDING_KEYWORD);
-        let tables = [&mut self.single.0, &mut self.listed.0];
-        tables.into_iter().fold(false, |was_known, names| {
-            let was_bound = names.remove(&binding).is_some();
-            names.remove(name).is_some() || was_bound || was_known
-        })
+        let was_bound = self.remove(&binding);
+        self.remove(name) || was_bound
+    }
+
+    fn remove(&mut self, name: &Name) -> bool {
+        let seen = self.names.remove(name);
+        self.listed_count -= usize::from(seen.is_some_and(|seen| seen.is_listed));
+        seen.is_some()
     }
 
     /// A description was taken although it is not fresh.
@@ -229,17 +280,27 @@ impl VersionMemory {
 
     /// Number of names remembered; at most [`NAMES_MAX`].
     pub fn name_count(&self) -> usize {
-        self.single.0.len() + self.listed.0.len()
+        self.names.len()
     }
 
-    /// The names asked for singly with their newest versions, the longest unused first.
-    pub fn iter(&self) -> impl Iterator<Item = (&Name, u64)> {
-        self.single.iter()
+    /// Number that grows with each use.
+    pub fn tick(&self) -> u64 {
+        self.tick
     }
 
-    /// The names known from manifests with their newest versions, the longest unused first.
-    pub fn iter_listed(&self) -> impl Iterator<Item = (&Name, u64)> {
-        self.listed.iter()
+    /// True if anything was learned after a [`tick`](Self::tick).
+    pub fn has_learned_since(&self, tick: u64) -> bool {
+        self.learned > tick
+    }
+
+    /// All names: those that only manifests announced first, of each kind the longest unused first.
+    pub fn iter(&self) -> impl Iterator<Item = Remembered<'_>> {
+        let mut all: Vec<_> = self.names.iter().collect();
+        all.sort_unstable_by_key(|(_, seen)| (!seen.is_listed, seen.used));
+        all.into_iter().map(|(name, seen)| {
+            let Seen { version, is_listed, learned, .. } = *seen;
+            Remembered { name, version, is_listed, learned }
+        })
     }
 }
 
@@ -305,7 +366,8 @@ mod tests {
         let mut memory = VersionMemory::default();
         assert_eq!(judge(&mut memory, (10, 1), Some(5)), Ok(()));
         let mut next = VersionMemory::default();
-        memory.iter().for_each(|(name, version)| next.insert(name.clone(), version));
+        memory.iter().for_each(|it| next.restore(it.name.clone(), it.version, it.is_listed));
+        assert!(!next.has_learned_since(0));
         assert_eq!(judge(&mut next, (11, 1), Some(4)), Err(Older { seen: 5, got: 4 }));
     }
 

@@ -447,7 +447,7 @@ fn a_publisher_cannot_spoil_the_versions_of_names_that_are_not_its_own() {
     publisher.announces = Some("/other/f".parse().expect("a name"));
     let mut world = World::trusting(&publisher);
     world.discover(&name, &publisher, &mut clean).expect("content may lie elsewhere");
-    let known: Vec<_> = world.versions.iter().map(|(known, _)| known.clone()).collect();
+    let known: Vec<_> = world.versions.iter().map(|it| it.name.clone()).collect();
     assert_eq!(known, [name]);
 }
 

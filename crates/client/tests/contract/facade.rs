@@ -157,7 +157,7 @@ impl Facade for CallersThread {
 
     fn versions(&mut self) -> Outcome<Vec<(Name, u64)>> {
         let versions = self.0.versions_mut();
-        Ok(versions.iter().map(|(name, version)| (name.clone(), version)).collect())
+        Ok(versions.iter().map(|it| (it.name.clone(), it.version)).collect())
     }
 }
 
@@ -243,7 +243,7 @@ impl Facade for OwnThread {
 
     fn versions(&mut self) -> Outcome<Vec<(Name, u64)>> {
         self.0.with_versions(|versions| {
-            versions.iter().map(|(name, version)| (name.clone(), version)).collect()
+            versions.iter().map(|it| (it.name.clone(), it.version)).collect()
         })
     }
 }
