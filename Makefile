@@ -1,16 +1,18 @@
 # Thin: every target is one or two scripts that also run on their own.
 
-.PHONY: help build check test demo demo-xrootd bench setup library install-library
+.PHONY: help build check test demo demo-xrootd demo-hadoop bench setup library install-library java
 
 help:
 	@echo "make demo [DIR=path]   publish a directory, read it back by name through a second forwarder"
 	@echo "make demo-xrootd       serve names with a stock xrootd, copy them with xrdcp"
+	@echo "make demo-hadoop       read names with hadoop fs and MapReduce"
 	@echo "make test              everything that CI runs, ending with a summary"
 	@echo "make check             format, clippy, unit tests, tidy: the working loop"
 	@echo "make bench             transfers beside NDNd and XRootD, forwarders beside NDNd's"
 	@echo "make build             target/release/byname, its symbols in byname.debug beside it"
 	@echo "make library           target/release/libbyname.so, the C interface"
 	@echo "make install-library   puts it with its headers below PREFIX (/usr/local)"
+	@echo "make java              target/release/java/byname-hadoop.jar, the file system for Hadoop"
 	@echo "make setup             the system packages that the tests need"
 
 build:
@@ -23,6 +25,11 @@ library:
 
 install-library:
 	scripts/install-library
+
+java:
+	scripts/setup --for build
+	scripts/setup --for java
+	scripts/build-java
 
 check:
 	scripts/check
@@ -37,6 +44,11 @@ demo:
 demo-xrootd:
 	scripts/setup --for xrootd
 	scripts/demo-xrootd
+
+demo-hadoop:
+	scripts/setup --for build
+	scripts/setup --for java
+	scripts/demo-hadoop $(if $(DIR),"$(DIR)")
 
 bench:
 	scripts/setup --for bench

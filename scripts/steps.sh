@@ -42,6 +42,12 @@ counts() {
         END { printf "%d passed, %d failed, %d skipped", p - s, f, i + s }' "$1"
 }
 
+# java_counts FILE: the totals that Maven prints last; nothing if it printed none.
+java_counts() {
+    sed -n 's/^.*Tests run: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\), Skipped: \([0-9]*\)$/\1 \2 \3 \4/p' "$1" |
+        tail -n 1 | awk '{ printf "%d passed, %d failed, %d skipped", $1 - $2 - $3 - $4, $2 + $3, $4 }'
+}
+
 # telling NAME: of what a step printed, what says why it failed; everything if nothing is known to.
 telling() {
     case $1 in
@@ -51,6 +57,7 @@ telling() {
             grep -aE '^test .* FAILED$|^error|^SKIPPED' "$log/$1" ;;
         campaign) grep -aE '^seed |^repeat it|panicked|^error' "$log/$1" ;;
         planted) awk '!/^ / { shown = !/ (found|passes)/ } shown' "$log/$1" ;;
+        hadoop) grep -aE '^\[ERROR\]|error:' "$log/$1" ;;
         interop)
             awk '/^[^ ].* \.\.\. / { shown = !/ \.\.\. ok/ }
                 /^skipped because/ { shown = 1 } shown' "$log/$1" ;;

@@ -1,0 +1,37 @@
+package byname.hadoop;
+
+import org.apache.hadoop.fs.EtagSource;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
+
+/** Status of one version of a file or directory. Its etag is the version. */
+final class NdnFileStatus extends FileStatus implements EtagSource {
+  private static final long serialVersionUID = 1L;
+
+  private final String etag;
+
+  NdnFileStatus(Path path, Record record, long blockBytes) {
+    super(
+        record.length(),
+        record.isDirectory(),
+        record.isDirectory() ? 0 : 1,
+        record.isDirectory() ? 0 : blockBytes,
+        record.modificationMillis(),
+        0,
+        new FsPermission((short) record.permissions()),
+        record.owner(),
+        record.group(),
+        path);
+    etag = etag(record.version());
+  }
+
+  static String etag(long version) {
+    return Long.toUnsignedString(version);
+  }
+
+  @Override
+  public String getEtag() {
+    return etag;
+  }
+}

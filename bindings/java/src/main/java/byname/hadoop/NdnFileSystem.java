@@ -1,0 +1,379 @@
+package byname.hadoop;
+
+import static org.apache.hadoop.fs.statistics.impl.IOStatisticsBinding.iostatisticsStore;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.BlockLocation;
+import org.apache.hadoop.fs.CommonPathCapabilities;
+import org.apache.hadoop.fs.CompositeCrcFileChecksum;
+import org.apache.hadoop.fs.EtagSource;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileChecksum;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.LocatedFileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.PathFilter;
+import org.apache.hadoop.fs.PathIOException;
+import org.apache.hadoop.fs.RemoteIterator;
+import org.apache.hadoop.fs.impl.OpenFileParameters;
+import org.apache.hadoop.fs.statistics.IOStatistics;
+import org.apache.hadoop.fs.statistics.IOStatisticsSource;
+import org.apache.hadoop.fs.statistics.StoreStatisticNames;
+import org.apache.hadoop.fs.statistics.impl.IOStatisticsStore;
+import org.apache.hadoop.util.DataChecksum;
+import org.apache.hadoop.util.functional.RemoteIterators;
+
+/**
+ * Files by name: {@code ndn:///lab/run7/x} is the name {@code /lab/run7/x}, and {@code ndn://lab/x}
+ * is {@code /x} below the link that {@code fs.ndn.link.lab} has. Read-only. Every octet that is
+ * delivered was verified against its publisher's signature.
+ *
+ * <p>An instance has one session of the native library, with its connection, caches and trust.
+ */
+public class NdnFileSystem extends ReadOnlyFileSystem implements IOStatisticsSource {
+  /** The scheme of these URIs. */
+  public static final String SCHEME = "ndn";
+
+  private static final int QUEUE_MAX = 1024;
+  private static final long IDLE_SECONDS = 60;
+  private static final int CRC_CHUNK_BYTES = 512;
+
+  private final IOStatisticsStore counts =
+      iostatisticsStore()
+          .withCounters(
+              StoreStatisticNames.OP_OPEN,
+              StoreStatisticNames.OP_GET_FILE_STATUS,
+              StoreStatisticNames.OP_LIST_STATUS,
+              StoreStatisticNames.OP_GET_FILE_CHECKSUM)
+          .build();
+
+  private URI uri;
+  private Path workingDirectory;
+  private NativeSession session;
+  private ThreadPoolExecutor executor;
+  private long blockBytes;
+  private int bufferBytes;
+  private ChecksumKind checksumKind;
+  private volatile boolean isClosed;
+
+  private enum ChecksumKind {
+    BLAKE3,
+    COMPOSITE_CRC32C
+  }
+
+  @Override
+  public void initialize(URI name, Configuration conf) throws IOException {
+    super.initialize(name, conf);
+    setConf(conf);
+    String authority = name.getAuthority();
+    uri = URI.create(SCHEME + "://" + (authority == null ? "" : authority) + "/");
+    workingDirectory = new Path(uri);
+    blockBytes = conf.getLongBytes(Keys.BLOCK_BYTES, Keys.BLOCK_BYTES_DEFAULT);
+    bufferBytes = (int) conf.getLongBytes(Keys.BUFFER_BYTES, Keys.BUFFER_BYTES_DEFAULT);
+    if (blockBytes <= 0 || bufferBytes <= 0) {
+      throw new IOException(Keys.BLOCK_BYTES + " and " + Keys.BUFFER_BYTES + " must be above 0");
+    }
+    checksumKind = checksumKind(conf);
+    session = NativeSession.open(workingDirectory, link(authority, conf), conf);
+    executor = executor(Math.max(conf.getInt(Keys.THREADS, Keys.THREADS_DEFAULT), 1));
+  }
+
+  // Hadoop compares authorities without regard to case and gives all the same instance.
+  private static String link(String authority, Configuration conf) throws IOException {
+    if (authority == null) {
+      return null;
+    }
+    String key = Keys.LINK_PREFIX + authority.toLowerCase(Locale.ROOT);
+    String link = conf.getTrimmed(key);
+    if (link == null || link.isEmpty()) {
+      throw new IOException(
+          "ndn://" + authority + ": no link is set in " + key
+              + "; a whole name has three slashes: ndn:///" + authority + "/…");
+    }
+    return link;
+  }
+
+  private static ChecksumKind checksumKind(Configuration conf) throws IOException {
+    String wanted = conf.getTrimmed(Keys.CHECKSUM, "blake3");
+    switch (wanted.toLowerCase(Locale.ROOT)) {
+      case "blake3":
+        return ChecksumKind.BLAKE3;
+      case "composite-crc32c":
+        return ChecksumKind.COMPOSITE_CRC32C;
+      default:
+        throw new IOException(
+            Keys.CHECKSUM + " is \"" + wanted + "\", neither blake3 nor composite-crc32c");
+    }
+  }
+
+  // What finds neither a thread nor room in the queue is done by whoever asks, also at the end.
+  private static ThreadPoolExecutor executor(int threads) {
+    AtomicInteger made = new AtomicInteger();
+    ThreadPoolExecutor executor =
+        new ThreadPoolExecutor(
+            threads,
+            threads,
+            IDLE_SECONDS,
+            TimeUnit.SECONDS,
+            new ArrayBlockingQueue<>(QUEUE_MAX),
+            task -> {
+              Thread thread = new Thread(task, "ndn-read-" + made.incrementAndGet());
+              thread.setDaemon(true);
+              return thread;
+            },
+            (task, full) -> task.run());
+    executor.allowCoreThreadTimeOut(true);
+    return executor;
+  }
+
+  @Override
+  public String getScheme() {
+    return SCHEME;
+  }
+
+  @Override
+  public URI getUri() {
+    return uri;
+  }
+
+  /** There are no tokens: trust is in keys. Not asked by host, which an authority is not. */
+  @Override
+  public String getCanonicalServiceName() {
+    return null;
+  }
+
+  @Override
+  public Path getWorkingDirectory() {
+    return workingDirectory;
+  }
+
+  @Override
+  public void setWorkingDirectory(Path directory) {
+    workingDirectory = makeQualified(directory);
+  }
+
+  /** Nobody has a home in what others publish. */
+  @Override
+  public Path getHomeDirectory() {
+    return new Path(uri);
+  }
+
+  @Override
+  public long getDefaultBlockSize(Path path) {
+    return blockBytes;
+  }
+
+  @Override
+  public short getDefaultReplication(Path path) {
+    return 1;
+  }
+
+  @Override
+  public FSDataInputStream open(Path path, int bufferSize) throws IOException {
+    Path name = begin(StoreStatisticNames.OP_OPEN, path);
+    NativeFile file = session.open(name);
+    try {
+      return new FSDataInputStream(new NdnInputStream(name, file, file.stat(), this));
+    } catch (IOException | RuntimeException e) {
+      file.close();
+      throw e;
+    }
+  }
+
+  /** Opens the version of a status that was given, or fails if it is not the current one. */
+  @Override
+  protected CompletableFuture<FSDataInputStream> openFileWithOptions(
+      Path path, OpenFileParameters parameters) throws IOException {
+    CompletableFuture<FSDataInputStream> opened = super.openFileWithOptions(path, parameters);
+    FileStatus wanted = parameters.getStatus();
+    if (!(wanted instanceof EtagSource)) {
+      return opened;
+    }
+    String etag = ((EtagSource) wanted).getEtag();
+    return opened.thenApply(stream -> checkVersion(path, etag, stream));
+  }
+
+  private static FSDataInputStream checkVersion(Path path, String etag, FSDataInputStream stream) {
+    String now = ((NdnInputStream) stream.getWrappedStream()).etag();
+    if (now.equals(etag)) {
+      return stream;
+    }
+    try {
+      stream.close();
+    } catch (IOException e) {
+      throw new CompletionException(e);
+    }
+    throw new CompletionException(
+        new PathIOException(
+            path.toString(), "is version " + now + " now and no longer " + etag + " (ESTALE)"));
+  }
+
+  @Override
+  public FileStatus getFileStatus(Path path) throws IOException {
+    return statusOf(path);
+  }
+
+  /** The status of a path, asked for. */
+  NdnFileStatus statusOf(Path path) throws IOException {
+    Path name = begin(StoreStatisticNames.OP_GET_FILE_STATUS, path);
+    return status(name, session.stat(name));
+  }
+
+  /** The status that a record of a path stands for. */
+  NdnFileStatus status(Path path, Record record) {
+    return new NdnFileStatus(path, record, blockBytes);
+  }
+
+  /** An entry of a directory: not by parsing, which would take a colon for a scheme's. */
+  static Path child(Path directory, String name) {
+    URI uri = directory.toUri();
+    String parent = uri.getPath();
+    String path = parent.endsWith("/") ? parent + name : parent + "/" + name;
+    return new Path(uri.getScheme(), uri.getAuthority(), path);
+  }
+
+  @Override
+  public FileStatus[] listStatus(Path path) throws IOException {
+    List<FileStatus> found = new ArrayList<>();
+    RemoteIterator<NdnFileStatus> entries = entries(path);
+    while (entries.hasNext()) {
+      found.add(entries.next());
+    }
+    return found.toArray(new FileStatus[0]);
+  }
+
+  @Override
+  public RemoteIterator<FileStatus> listStatusIterator(Path path) throws IOException {
+    return RemoteIterators.mappingRemoteIterator(entries(path), status -> status);
+  }
+
+  @Override
+  protected RemoteIterator<LocatedFileStatus> listLocatedStatus(Path path, PathFilter filter)
+      throws IOException {
+    return RemoteIterators.mappingRemoteIterator(
+        RemoteIterators.filteringRemoteIterator(
+            entries(path), status -> filter.accept(status.getPath())),
+        status -> new NdnLocatedFileStatus(status, blocks(status, 0, status.getLen())));
+  }
+
+  private RemoteIterator<NdnFileStatus> entries(Path path) throws IOException {
+    Path name = begin(StoreStatisticNames.OP_LIST_STATUS, path);
+    NativeListing listing = session.list(name);
+    return listing == null
+        ? RemoteIterators.remoteIteratorFromSingleton(statusOf(name))
+        : new NdnListing(this, name, listing);
+  }
+
+  /**
+   * Blocks of {@code fs.ndn.block.size} without hosts: whoever has the data answers, so no machine
+   * is the right one to read at, and schedulers must not wait for one of a name.
+   */
+  @Override
+  public BlockLocation[] getFileBlockLocations(FileStatus status, long start, long length)
+      throws IOException {
+    if (start < 0 || length < 0) {
+      throw new IllegalArgumentException("start or length below zero: " + start + ", " + length);
+    }
+    return blocks(status, start, length);
+  }
+
+  private BlockLocation[] blocks(FileStatus status, long start, long length) {
+    List<BlockLocation> found = new ArrayList<>();
+    long end = length > status.getLen() - start ? status.getLen() : start + length;
+    for (long at = start - start % blockBytes; at < end; at += blockBytes) {
+      long octets = Math.min(blockBytes, status.getLen() - at);
+      found.add(new BlockLocation(new String[0], new String[0], at, octets));
+    }
+    return found.toArray(new BlockLocation[0]);
+  }
+
+  /** What the publisher has signed of the whole content; null of a part, or if there is none. */
+  @Override
+  public FileChecksum getFileChecksum(Path path, long length) throws IOException {
+    Path name = begin(StoreStatisticNames.OP_GET_FILE_CHECKSUM, path);
+    Record record = session.stat(name);
+    if (record.isDirectory()) {
+      throw new FileNotFoundException(name + ": is a directory (EISDIR)");
+    }
+    if (length < record.length()) {
+      return null;
+    }
+    if (checksumKind == ChecksumKind.COMPOSITE_CRC32C) {
+      Integer crc = record.crc32c();
+      return crc == null
+          ? null
+          : new CompositeCrcFileChecksum(crc, DataChecksum.Type.CRC32C, CRC_CHUNK_BYTES);
+    }
+    return record.root() == null ? null : new NdnFileChecksum(record.root());
+  }
+
+  @Override
+  public boolean hasPathCapability(Path path, String capability) throws IOException {
+    switch (capability.toLowerCase(Locale.ROOT)) {
+      case CommonPathCapabilities.FS_CHECKSUMS:
+      case CommonPathCapabilities.FS_READ_ONLY_CONNECTOR:
+      case CommonPathCapabilities.ETAGS_AVAILABLE:
+        return true;
+      default:
+        return super.hasPathCapability(makeQualified(path), capability);
+    }
+  }
+
+  @Override
+  public IOStatistics getIOStatistics() {
+    return counts;
+  }
+
+  @Override
+  public void close() throws IOException {
+    isClosed = true;
+    try {
+      super.close();
+    } finally {
+      if (session != null) {
+        session.close();
+      }
+      if (executor != null) {
+        executor.shutdown();
+      }
+    }
+  }
+
+  /** Octets of the buffer of a stream. */
+  int bufferBytes() {
+    return bufferBytes;
+  }
+
+  /** Threads for what is read in the background. */
+  Executor executor() {
+    return executor;
+  }
+
+  /** Hadoop's own counts. */
+  Statistics statistics() {
+    return statistics;
+  }
+
+  private Path begin(String operation, Path path) throws IOException {
+    checkPath(path);
+    if (isClosed) {
+      throw new IOException(uri + ": Filesystem closed");
+    }
+    counts.incrementCounter(operation, 1);
+    statistics.incrementReadOps(1);
+    return makeQualified(path);
+  }
+}

@@ -1,0 +1,126 @@
+package byname.hadoop;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertNotNull;
+
+import java.io.File;
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.hadoop.fs.FileUtil;
+import org.apache.hadoop.test.LambdaTestUtils;
+import org.junit.After;
+import org.junit.Before;
+import org.junit.Test;
+
+/** Loading by isolated class loaders, as Spark and Hive have them. */
+public class NativeLibraryTest {
+  private static final String DIR = "byname.native.dir";
+  private static final String LIBRARY_PATH = "java.library.path";
+
+  private final String libraryPath = System.getProperty(LIBRARY_PATH);
+  private Path parent;
+
+  @Before
+  public void choose() throws IOException {
+    parent = Files.createTempDirectory("byname-hadoop-native");
+    System.setProperty(DIR, parent.toString());
+  }
+
+  @After
+  public void restore() {
+    System.clearProperty(DIR);
+    System.setProperty(LIBRARY_PATH, libraryPath);
+    FileUtil.fullyDelete(parent.toFile());
+  }
+
+  /** Loads the library as a class loader that shares no class of ours with any other. */
+  private static String loadIsolated() throws Exception {
+    URL classes = NativeLibrary.class.getProtectionDomain().getCodeSource().getLocation();
+    // Not closed: what it has loaded stays in use.
+    @SuppressWarnings("resource")
+    URLClassLoader loader =
+        new URLClassLoader(new URL[] {classes}, ClassLoader.getPlatformClassLoader());
+    call(loader, "byname.hadoop.NativeLibrary", "load");
+    return (String) call(loader, "byname.hadoop.Native", "version");
+  }
+
+  private static Object call(ClassLoader loader, String type, String name) throws Exception {
+    Method method = loader.loadClass(type).getDeclaredMethod(name);
+    method.setAccessible(true);
+    try {
+      return method.invoke(null);
+    } catch (InvocationTargetException e) {
+      if (e.getCause() instanceof Exception) {
+        throw (Exception) e.getCause();
+      }
+      throw e;
+    }
+  }
+
+  private List<Path> unpacked() throws IOException {
+    try (Stream<Path> found = Files.list(parent)) {
+      return found.collect(Collectors.toList());
+    }
+  }
+
+  private static long mappedLibraries() throws IOException {
+    try (Stream<String> lines = Files.lines(Paths.get("/proc/self/maps"))) {
+      return lines
+          .filter(line -> line.contains("/libbyname.so.1"))
+          .map(line -> line.substring(line.indexOf('/')))
+          .distinct()
+          .count();
+    }
+  }
+
+  @Test
+  public void anyNumberOfClassLoadersShareOneLibraryInOnePrivateFolder() throws Exception {
+    for (int round = 0; round < 3; round++) {
+      assertNotNull(loadIsolated());
+      assertEquals(1, mappedLibraries());
+      assertEquals(1, unpacked().size());
+    }
+    assertEquals(
+        PosixFilePermissions.fromString("rwx------"),
+        Files.getPosixFilePermissions(unpacked().get(0)));
+  }
+
+  @Test
+  public void aFolderThatOthersMayWriteToIsNotUsedAndNoneIsLeftBehind() throws Exception {
+    loadIsolated();
+    Path folder = unpacked().get(0);
+    Path library = folder.resolve("libbyname_jni.so");
+    byte[] content = Files.readAllBytes(library);
+    // Another file in its place: the one that is mapped must not change.
+    Files.delete(library);
+    Files.write(library, new byte[10]);
+    assertNotNull("other content", loadIsolated());
+    Files.write(library, content);
+    Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxrwxrwx"));
+    assertNotNull("open to all", loadIsolated());
+    Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwx------"));
+    Files.createSymbolicLink(folder, Files.move(folder, parent.resolve("target")));
+    assertNotNull("a link", loadIsolated());
+    assertEquals(2, unpacked().size());
+  }
+
+  @Test
+  public void aLibraryInTheLibraryPathCountsAlsoIfItIsBroken() throws Exception {
+    Path installed = Files.createDirectory(parent.resolve("installed"));
+    System.setProperty(LIBRARY_PATH, "/nonexistent" + File.pathSeparator + installed);
+    assertNotNull("nothing there: unpacked", loadIsolated());
+    Files.write(installed.resolve("libbyname_jni.so"), new byte[10]);
+    LambdaTestUtils.intercept(
+        IOException.class, "cannot be loaded", NativeLibraryTest::loadIsolated);
+  }
+}
