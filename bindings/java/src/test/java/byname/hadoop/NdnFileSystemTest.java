@@ -14,6 +14,7 @@ import java.nio.ByteBuffer;
 import java.nio.ReadOnlyBufferException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -60,6 +61,10 @@ public class NdnFileSystemTest {
     for (int at = 0; at < ENTRIES; at++) {
       published.write(String.format("many/%04d", at), text("x"));
     }
+    published.write("links/target", text("one two three"));
+    Files.createSymbolicLink(published.data().resolve("links/link"), Paths.get("target"));
+    Files.createSymbolicLink(published.data().resolve("links/names"), Paths.get("../names"));
+    Files.createSymbolicLink(published.data().resolve("links/nowhere"), Paths.get("absent"));
     published.write("big", pattern(3 << 20));
     fileSystem = FileSystem.newInstance(Published.path("").toUri(), published.conf());
   }
@@ -136,6 +141,18 @@ public class NdnFileSystemTest {
     assertEquals(
         Arrays.asList(" x ", "%41", "100% sure", "Größe", "a:b", "q?#*[1]{2}"),
         names.stream().sorted().collect(Collectors.toList()));
+  }
+
+  @Test
+  public void linksShowAsWhatTheyLeadTo() throws Exception {
+    FileStatus[] entries = fileSystem.listStatus(Published.path("links"));
+    assertEquals(3, entries.length);
+    assertEquals(Published.path("links/link"), entries[0].getPath());
+    assertEquals(13, entries[0].getLen());
+    assertArrayEquals(text("one two three"), readAll(fileSystem, entries[0].getPath()));
+    assertTrue(entries[1].isDirectory());
+    assertEquals(6, fileSystem.listStatus(entries[1].getPath()).length);
+    assertEquals(Published.path("links/target"), entries[2].getPath());
   }
 
   @Test
