@@ -44,8 +44,12 @@ counts() {
 
 # java_counts FILE: the totals that Maven prints last; nothing if it printed none.
 java_counts() {
-    sed -n 's/^.*Tests run: \([0-9]*\), Failures: \([0-9]*\), Errors: \([0-9]*\), Skipped: \([0-9]*\)$/\1 \2 \3 \4/p' "$1" |
-        tail -n 1 | awk '{ printf "%d passed, %d failed, %d skipped", $1 - $2 - $3 - $4, $2 + $3, $4 }'
+    awk '/Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+$/ {
+            gsub(/[^0-9]+/, " "); split($0, n, " ")
+            text = sprintf("%d passed, %d failed, %d skipped",
+                n[1] - n[2] - n[3] - n[4], n[2] + n[3], n[4])
+        }
+        END { printf "%s", text }' "$1"
 }
 
 # telling NAME: of what a step printed, what says why it failed; everything if nothing is known to.
