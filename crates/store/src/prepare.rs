@@ -270,10 +270,8 @@ impl Work<'_> {
     /// Computes the checksums of a file whose root is known, those that are not.
     fn sum(&self, file: &Arc<dyn BackendFile>) {
         let of = file.stat().state;
-        if !summing::is_wanted(self.state, &of, self.checksums) {
-            return;
-        }
-        let summed = summing::sum(file, self.checksums, &|| self.is_over());
+        let Some(root) = summing::wanted(self.state, &of, self.checksums) else { return };
+        let summed = summing::sum(file, self.checksums, root, &|| self.is_over());
         let Some(checksums) = summed else { return };
         {
             let mut done = locked(&self.done);

@@ -6,6 +6,9 @@
 //! there is. Files take turns, a piece each, so that a large one does not hold up the others. One
 //! that changes meanwhile is forgotten; it comes again when it is looked up again, and so does one
 //! that finds no room here.
+//!
+//! Invariant: checksums are kept only of octets that have the root that is announced with them,
+//! whatever a disk gives at the second reading.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -104,13 +107,12 @@ impl Queue {
     fn take(&mut self, file: Arc<dyn BackendFile>) {
         let of = file.stat().state;
         let is_here = self.files.iter().any(|it| it.of == of);
-        if is_here
-            || self.files.len() >= FILES_MAX
-            || !is_wanted(&self.state, &of, &self.algorithms)
-        {
+        if is_here || self.files.len() >= FILES_MAX {
             return;
         }
-        self.files.push_back(PartlySummed::new(file, &self.algorithms));
+        if let Some(root) = wanted(&self.state, &of, &self.algorithms) {
+            self.files.push_back(PartlySummed::new(file, &self.algorithms, root));
+        }
     }
 
     /// Reads a piece of the file whose turn it is.
@@ -119,6 +121,7 @@ impl Queue {
         match file.turn(buffer) {
             Ok(None) => self.files.push_back(file),
             Ok(Some(record)) => keep(&self.state, record),
+            // It has changed; see `PartlySummed::turn`.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {}
             Err(error) => tracing::warn!(%error, "cannot read a file for its checksums"),
         }
@@ -131,32 +134,41 @@ fn keep(state: &StateDir, record: ChecksumRecord) {
     }
 }
 
-/// True if the root of a file's state is known, and not all of these checksums.
-pub(crate) fn is_wanted(state: &StateDir, of: &FileState, algorithms: &[Algorithm]) -> bool {
-    let known = state.digests(of);
-    known.is_some_and(|known| !known.checksums.have_all(algorithms))
+/// The root of a file's state if it is known, and not all of these checksums are.
+pub(crate) fn wanted(
+    state: &StateDir,
+    of: &FileState,
+    algorithms: &[Algorithm],
+) -> Option<[u8; 32]> {
+    let known = state.digests(of)?;
+    (!known.checksums.have_all(algorithms)).then_some(known.root)
 }
 
 /// A file of which a part has been read.
 struct PartlySummed {
     file: Arc<dyn BackendFile>,
     of: FileState,
+    /// What the octets must have.
+    root: [u8; 32],
     at: u64,
     summing: Summing,
+    hasher: Box<blake3::Hasher>,
 }
 
 impl PartlySummed {
-    fn new(file: Arc<dyn BackendFile>, algorithms: &[Algorithm]) -> Self {
+    fn new(file: Arc<dyn BackendFile>, algorithms: &[Algorithm], root: [u8; 32]) -> Self {
         let of = file.stat().state;
-        Self { file, of, at: 0, summing: Summing::new(algorithms) }
+        Self { file, of, root, at: 0, summing: Summing::new(algorithms), hasher: Box::default() }
     }
 
-    /// Reads the next piece; the checksums if it was the last.
+    /// Reads the next piece; the checksums if it was the last. A file that has changed is an
+    /// unexpected end, as it is where it has become shorter.
     fn turn(&mut self, buffer: &mut Vec<u8>) -> std::io::Result<Option<ChecksumRecord>> {
         let left = self.of.size - self.at;
         buffer.resize(left.min(PIECE_BYTES as u64) as usize, 0);
         self.file.read_exact_at(buffer, self.at)?;
         self.summing.update(buffer);
+        self.hasher.update(buffer);
         self.at += buffer.len() as u64;
         if self.at < self.of.size {
             return Ok(None);
@@ -164,23 +176,48 @@ impl PartlySummed {
         if !self.file.is_unchanged() {
             return Err(ErrorKind::UnexpectedEof.into());
         }
+        if *self.hasher.finalize().as_bytes() != self.root {
+            return Err(std::io::Error::new(ErrorKind::InvalidData, "it is not what was hashed"));
+        }
         let summing = std::mem::replace(&mut self.summing, Summing::new(&[]));
         let checksums = summing.finish();
         Ok(Some(ChecksumRecord { fingerprint: self.of.fingerprint, checksums }))
     }
 }
 
-/// Reads a whole file; `None` if it changed, cannot be read, or the caller stops.
+/// Reads a whole file with this root; `None` if it changed, cannot be read, or the caller stops.
 pub(crate) fn sum(
     file: &Arc<dyn BackendFile>,
     algorithms: &[Algorithm],
+    root: [u8; 32],
     is_over: &dyn Fn() -> bool,
 ) -> Option<Checksums> {
-    let (mut partly, mut buffer) = (PartlySummed::new(file.clone(), algorithms), Vec::new());
+    let mut buffer = Vec::new();
+    let mut partly = PartlySummed::new(file.clone(), algorithms, root);
     while !is_over() {
         if let Some(record) = partly.turn(&mut buffer).ok()? {
             return Some(record.checksums);
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Exposure;
+    use crate::backend::posix::Posix;
+    use crate::backend::{Backend, Found};
+
+    #[test]
+    fn octets_without_the_announced_root_have_no_checksums() {
+        let directory = tempfile::TempDir::new().unwrap();
+        std::fs::write(directory.path().join("f"), b"123456789").unwrap();
+        let backend = Posix::new(directory.path(), Exposure::default(), (0, 0)).unwrap();
+        let Found::File(file) = backend.locate(b"f").unwrap() else { panic!() };
+        let sum = |root| sum(&file, &[Algorithm::Adler32], root, &|| false);
+        let root = *blake3::hash(b"123456789").as_bytes();
+        assert_eq!(sum(root).unwrap().adler32, Some([0x09, 0x1e, 0x01, 0xde]));
+        assert_eq!(sum(*blake3::hash(b"what was hashed").as_bytes()), None);
+    }
 }
