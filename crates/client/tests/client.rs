@@ -6,6 +6,8 @@ mod publisher;
 
 #[path = "client/blame.rs"]
 mod blame;
+#[path = "client/contents.rs"]
+mod contents;
 #[path = "client/delta.rs"]
 mod delta;
 #[path = "client/download.rs"]

@@ -9,8 +9,10 @@
 //! | metadata and segments of a directory's manifest | the same after `32=manifest` |
 //! | segment of tree level k of any | `v=V` `32=tree-k` `seg=N`, after `32=ls` or `32=manifest` |
 //!
-//! The first component that is not generic ends the path, so a file may have any name. Unlike the
-//! known ndn6 servers this reader insists on the order above, which makes one name per object.
+//! The first component that is not generic ends the path, so a file may have any name; only the two
+//! components of a content's name ([`ContentName`]) may follow before the suffix of a file's
+//! segment. Unlike the known ndn6 servers this reader insists on the order above, which makes one
+//! name per object.
 
 use byname_packet::{Component, Name, NameRef, NumberComponent, types};
 
@@ -51,6 +53,12 @@ pub enum Request {
     },
 }
 
+impl Request {
+    fn is_of_file_segment(&self) -> bool {
+        matches!(self, Self::Segment { aspect: Aspect::File, .. })
+    }
+}
+
 /// The objects that make up a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
@@ -63,7 +71,8 @@ pub enum Part {
 /// A request taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedName<'a> {
-    /// The generic components before the suffix.
+    /// What precedes the suffix: generic components, or the name of a content
+    /// ([`ContentName::parse`] tells them apart). The latter is no path of a mount.
     pub path: NameRef<'a>,
     /// For segments: the name up to and including the version; otherwise the path.
     pub object: NameRef<'a>,
@@ -73,7 +82,7 @@ pub struct ParsedName<'a> {
 
 /// Takes a request's name apart; `None` when it is none of the forms above.
 pub fn parse(name: NameRef<'_>) -> Option<ParsedName<'_>> {
-    let mut suffix = [Component { typ: 0, value: &[] }; 4];
+    let mut suffix = [Component { typ: 0, value: &[] }; 6];
     let (mut path_bytes, mut object_bytes, mut at, mut count) = (0, 0, 0, 0);
     for component in name.components() {
         at += component.wire_len();
@@ -90,7 +99,16 @@ pub fn parse(name: NameRef<'_>) -> Option<ParsedName<'_>> {
             object_bytes = at;
         }
     }
-    let request = parse_suffix(&suffix[..count])?;
+    let suffix = &suffix[..count];
+    let request = match suffix {
+        [keyword, id, rest @ ..] if keyword.is_keyword(CONTENT_KEYWORD) => {
+            id.sequence()?;
+            path_bytes += keyword.wire_len() + id.wire_len();
+            // A content is a file's, and its description is the path's.
+            parse_suffix(rest).filter(Request::is_of_file_segment)?
+        }
+        _ => parse_suffix(suffix)?,
+    };
     let path = leading(name, path_bytes)?;
     let object = if object_bytes > 0 { leading(name, object_bytes)? } else { path };
     Some(ParsedName { path, object, request })

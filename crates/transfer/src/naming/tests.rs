@@ -53,6 +53,47 @@ fn anything_else_is_refused() {
 }
 
 #[test]
+fn segments_of_contents_are_told_from_paths() {
+    let segment =
+        |part| Some(Request::Segment { aspect: Aspect::File, version: 7, part, segment: 1 });
+    for (uri, part) in [
+        ("/a/b/32=file/seq=9/v=7/seg=1", Part::Content),
+        ("/a/b/32=file/seq=9/v=7/32=tree-2/seg=1", Part::Tree(2)),
+        ("/32=file/seq=9/v=7/seg=1", Part::Content),
+    ] {
+        let uri = name(uri);
+        let parsed = parse(uri.view()).unwrap();
+        assert_eq!(Some(parsed.request), segment(part), "{uri}");
+        let content = ContentName::parse(parsed.path).unwrap();
+        assert_eq!(content.id, 9);
+        assert_eq!(content.to_name().with_version(7), parsed.object.to_name(), "{uri}");
+        let after_mount = parsed.path.suffix(content.prefix.count());
+        assert_eq!(relative_path(after_mount), None, "no file of a mount");
+    }
+    for uri in [
+        "/a/32=file/seq=9",
+        "/a/32=file/seq=9/v=7",
+        "/a/32=file/seq=9/32=metadata",
+        "/a/32=file/seq=9/32=ls/32=metadata",
+        "/a/32=file/seq=9/32=ls/v=7/seg=1",
+        "/a/32=file/seq=9/32=manifest/v=7/seg=1",
+        "/a/32=file/seq=9/32=file/seq=9/v=7/seg=1",
+        "/a/32=file/v=7/seg=1",
+        "/a/32=file/v=9/v=7/seg=1",
+        "/a/32=file/seq=9/b/v=7/seg=1",
+        "/a/seq=9/v=7/seg=1",
+        "/a/32=other/seq=9/v=7/seg=1",
+        "/a/32=ls/32=file/seq=9/v=7/seg=1",
+        "/a/32=file/seq=9/v=7/seg=1/seg=1",
+    ] {
+        assert_eq!(request(uri), None, "{uri}");
+    }
+    assert!(
+        parse(name("/a/v=7/seg=1").view()).is_some_and(|it| ContentName::parse(it.path).is_none())
+    );
+}
+
+#[test]
 fn path_and_object_are_cut_where_they_end() {
     let uri = name("/a/b c/32=ls/v=7/32=tree-2/seg=1");
     let parsed = parse(uri.view()).unwrap();

@@ -243,6 +243,16 @@ fn a_changed_file_is_nacked_and_closed() {
 }
 
 #[test]
+fn contents_are_no_files_of_a_mount() {
+    let mut server = server(ServerConfig::default());
+    for uri in ["/t/32=file/seq=9/v=7/seg=0", "/t/f/32=file/seq=9/v=7/32=tree-1/seg=0"] {
+        ask(&mut server, uri, 4000, at(0));
+        assert_eq!(server.poll_op(), None, "nothing is looked up: {uri}");
+        assert_eq!(sent(&mut server), Some(Sent::Nack(nack_reason::NONE)), "{uri}");
+    }
+}
+
+#[test]
 fn segments_of_one_source_are_handed_out_as_a_burst() {
     let mut server = server(ServerConfig::default());
     let mut versions = Vec::new();
