@@ -21,6 +21,7 @@ mod segments;
 pub(crate) mod serve;
 mod server_metrics;
 mod serving;
+mod shell;
 mod sign;
 mod stat;
 mod status;
@@ -56,11 +57,13 @@ pub(crate) enum Command {
     Decode(decode::Args),
     Config(config::Args),
     Bench(bench::Args),
+    Completions(shell::CompletionArgs),
+    Man(shell::ManArgs),
 }
 
 impl Command {
-    /// Runs the command.
-    pub(crate) fn run(&self, quiet: bool) -> Outcome {
+    /// Runs the command. `program` describes all of them.
+    pub(crate) fn run(&self, quiet: bool, program: fn() -> clap::Command) -> Outcome {
         let paths = Paths::new(&Environment::of_process());
         match self {
             Self::Up(args) => up::run(args, &paths),
@@ -85,6 +88,8 @@ impl Command {
             Self::Decode(args) => decode::run(args),
             Self::Config(args) => config::run(args, &paths),
             Self::Bench(args) => bench::run(args, &paths),
+            Self::Completions(args) => shell::completions(args, program()),
+            Self::Man(args) => shell::man(args, program()),
         }
     }
 }

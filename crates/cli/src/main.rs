@@ -4,6 +4,8 @@
 //! `main` turns a failure into one line of cause, one of advice and the documented exit code.
 
 mod commands;
+#[cfg(test)]
+mod examples;
 mod exchange;
 mod exit;
 mod face_uri;
@@ -21,7 +23,7 @@ mod units;
 mod walk;
 
 use crate::exit::Failure;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
 /// Files by name: publish a directory under a name, read it back by that name, verified.
@@ -74,7 +76,7 @@ fn main() -> ExitCode {
         }
     };
     init_log(&cli.log);
-    match cli.command.run(cli.log.quiet) {
+    match cli.command.run(cli.log.quiet, Cli::command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => report(&failure),
     }

@@ -48,9 +48,25 @@ impl Manager {
     }
 
     /// Connects to a certain forwarder.
+    ///
+    /// # Errors
+    /// At once, if it is one that cannot answer: NFD's protocol keeps status and commands to the
+    /// machine of the forwarder (names below /localhost), and drops in silence what comes from
+    /// elsewhere.
     pub(crate) fn connect(endpoint: &Endpoint) -> Outcome<Self> {
         let connection = Connection::connect(endpoint, Duration::from_secs(5))
             .map_err(|error| Failure::new(Code::NoRoute, error))?;
+        let is_udp = matches!(endpoint, Endpoint::Udp { .. });
+        if !connection.is_local() || is_udp {
+            let message = format!(
+                "{endpoint}: a forwarder shows its state to programs of its own machine only, and \
+                 takes commands from them only"
+            );
+            return Err(Failure::new(Code::NoRoute, message).hint(
+                "run this there; or tunnel its Unix socket here with `ssh -L SOCKET:SOCKET HOST` \
+                 and name that with --connect unix:///SOCKET",
+            ));
+        }
         Ok(Self { endpoint: endpoint.clone(), exchange: Exchange::new(connection)? })
     }
 

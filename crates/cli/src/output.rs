@@ -125,19 +125,21 @@ pub(crate) fn duration(seconds: u64) -> String {
     }
 }
 
-/// `YYYY-MM-DD hh:mm:ss` in UTC.
-pub(crate) fn time(unix_ns: u64) -> String {
-    let iso = byname_packet::signature::format_iso(unix_ns / 1_000_000_000);
-    let part = |range: std::ops::Range<usize>| iso.get(range).unwrap_or_default().to_owned();
-    format!(
-        "{}-{}-{} {}:{}:{}",
-        part(0..4),
-        part(4..6),
-        part(6..8),
-        part(9..11),
-        part(11..13),
-        part(13..15)
-    )
+/// How times are shown.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct TimeArgs {
+    /// Show times in UTC, not in the local zone.
+    #[arg(long)]
+    utc: bool,
+}
+
+/// `YYYY-MM-DD hh:mm:ss +hh:mm`: local time with its offset.
+pub(crate) fn time(unix_ns: u64, args: TimeArgs) -> String {
+    let zone = if args.utc { jiff::tz::TimeZone::UTC } else { jiff::tz::TimeZone::system() };
+    let shown = jiff::Timestamp::from_nanosecond(unix_ns.into())
+        .map(|time| time.to_zoned(zone).strftime("%Y-%m-%d %H:%M:%S %:z").to_string());
+    // Nothing that a clock shows.
+    shown.unwrap_or_else(|_| "-".to_owned())
 }
 
 /// Permission bits as `ls -l` prints them.
@@ -174,7 +176,7 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{harmless, mode, size, time};
+    use super::{TimeArgs, harmless, mode, size, time};
 
     #[test]
     fn sizes() {
@@ -201,6 +203,9 @@ mod tests {
     fn modes_and_times() {
         assert_eq!(mode(0o100_640), "-rw-r-----");
         assert_eq!(mode(0o040_755), "drwxr-xr-x");
-        assert_eq!(time(0), "1970-01-01 00:00:00");
+        let utc = TimeArgs { utc: true };
+        assert_eq!(time(0, utc), "1970-01-01 00:00:00 +00:00");
+        assert_eq!(time(1_795_385_106_625_866_715, utc), "2026-11-22 22:05:06 +00:00");
+        assert_eq!(time(u64::MAX, utc), "2554-07-21 23:34:33 +00:00");
     }
 }

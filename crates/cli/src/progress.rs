@@ -89,7 +89,8 @@ impl Reporter {
     fn show(&mut self) {
         let Some(bar) = &self.bar else { return };
         if bar.is_hidden() && self.started.elapsed() > DELAY {
-            let style = "{bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {eta}  {msg}";
+            // The bar takes what the rest leaves, also after a terminal has become smaller.
+            let style = "{percent:>3}% {wide_bar} {bytes} {bytes_per_sec} {eta}";
             bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
             bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
         }
@@ -128,12 +129,7 @@ impl Progress for Reporter {
                 };
                 self.report(&format!("{}: {doing}; waiting", path.display()));
             }
-            Event::FileStarted { path, size } => {
-                self.total_bytes += size.unwrap_or(0);
-                if let (Some(bar), Some(name)) = (&self.bar, path.file_name()) {
-                    bar.set_message(output::component(name.as_encoded_bytes()));
-                }
-            }
+            Event::FileStarted { size, .. } => self.total_bytes += size.unwrap_or(0),
             Event::Fetched { bytes } => self.fetched_bytes += bytes,
             Event::Refused { path, what, endpoint } => self.on_refused(path, what, endpoint),
             Event::Reused { bytes } => self.reused_bytes += bytes,
@@ -159,5 +155,48 @@ impl Progress for Reporter {
             }
         }
         self.show();
+    }
+}
+
+/// Counts bytes of work whose end nobody knows, and shows them on a terminal.
+pub(crate) struct Meter {
+    started: Instant,
+    bar: ProgressBar,
+}
+
+impl Meter {
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::hidden();
+        let style = "{spinner} {bytes} {bytes_per_sec}";
+        bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
+        Self { started: Instant::now(), bar }
+    }
+
+    /// So many more bytes are done.
+    pub(crate) fn add(&self, bytes: usize) {
+        if self.bar.is_hidden() && self.started.elapsed() > DELAY && output::stderr_is_terminal() {
+            self.bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+        }
+        self.bar.inc(bytes as u64);
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// A reader whose bytes are counted.
+pub(crate) struct Metered<'a, R> {
+    pub(crate) meter: &'a Meter,
+    pub(crate) reader: R,
+}
+
+impl<R: std::io::Read> std::io::Read for Metered<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.meter.add(count);
+        Ok(count)
     }
 }

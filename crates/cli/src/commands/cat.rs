@@ -64,22 +64,34 @@ pub(crate) fn whole(session: &mut Session) -> Outcome {
 
 fn parts(session: &mut Session, ranges: &[Range<u64>]) -> Outcome {
     let mut out = std::io::BufWriter::with_capacity(256 << 10, std::io::stdout().lock());
-    session.run(|client, name| {
-        for _ in 1..VERSIONS_MAX {
-            let mut written_bytes = 0;
-            let written = write_parts(client, name, ranges, &mut |bytes| {
-                written_bytes += bytes.len();
-                out.write_all(bytes)
-            });
-            // Nobody has seen anything of the version that is gone.
-            match written {
-                Err(ClientError::Read(ReadError::VersionGone { .. })) if written_bytes == 0 => {}
-                other => return other.and_then(|()| out.flush().map_err(ClientError::Output)),
-            }
-        }
-        write_parts(client, name, ranges, &mut |bytes| out.write_all(bytes))?;
-        out.flush().map_err(ClientError::Output)
+    session.run(|client, name| match write_version(client, name, ranges, &mut out) {
+        // Who reads has enough, as with any filter.
+        Err(ClientError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
     })
+}
+
+/// Writes the version that is there, or the one that takes its place before a byte is written.
+fn write_version(
+    client: &mut Client,
+    name: &Name,
+    ranges: &[Range<u64>],
+    out: &mut dyn Write,
+) -> Result<(), ClientError> {
+    for _ in 1..VERSIONS_MAX {
+        let mut written_bytes = 0;
+        let written = write_parts(client, name, ranges, &mut |bytes| {
+            written_bytes += bytes.len();
+            out.write_all(bytes)
+        });
+        // Nobody has seen anything of the version that is gone.
+        match written {
+            Err(ClientError::Read(ReadError::VersionGone { .. })) if written_bytes == 0 => {}
+            other => return other.and_then(|()| out.flush().map_err(ClientError::Output)),
+        }
+    }
+    write_parts(client, name, ranges, &mut |bytes| out.write_all(bytes))?;
+    out.flush().map_err(ClientError::Output)
 }
 
 /// Writes all ranges of the version that is there now.

@@ -69,9 +69,10 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let connection = Connection::connect(&endpoint, Duration::from_secs(5))
         .map_err(|error| Failure::new(Code::NoRoute, error))?;
     let connected = started.elapsed();
-    let mut manager = Manager::connect(&endpoint)?;
-    let general = manager.general().ok();
-    let manager = general.is_some().then_some(manager);
+    // One elsewhere is not asked about itself: it would not answer.
+    let mut manager = Manager::connect(&endpoint).ok();
+    let general = manager.as_mut().and_then(|manager| manager.general().ok());
+    let manager = manager.filter(|_| general.is_some());
     let exchange = Exchange::new(connection)?;
     let mut explainer = Explainer { json: args.json, exchange, manager };
     let version = general.map(|general| general.version);

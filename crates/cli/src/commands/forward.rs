@@ -14,8 +14,8 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   byname forward                                       on a Unix socket, for this machine
-  byname forward --listen tcp://* --listen udp://*     for others too
-  byname forward --listen tcp://* --route /lab=tcp://lab.example.org
+  byname forward --listen 'tcp://*' --listen 'udp://*'   for others too
+  byname forward --listen 'tcp://*' --route /lab=tcp://lab.example.org
   byname forward --config byname-forward.toml          everything in a file; SIGHUP reads it anew
 
 Signed is not secret: whoever reaches the forwarder can read what is published through it.")]
@@ -41,8 +41,8 @@ pub(crate) struct Args {
     /// Let programs of all users of this machine register routes to themselves over loopback TCP.
     #[arg(long)]
     allow_register_loopback: bool,
-    /// Memory for packets kept to answer repeated requests, in octets.
-    #[arg(long, value_name = "BYTES")]
+    /// Memory for packets kept to answer repeated requests: 64M, 1G.
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::size)]
     cs_size: Option<u64>,
     /// Packets kept to answer repeated requests.
     #[arg(long, value_name = "COUNT")]

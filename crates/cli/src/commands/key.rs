@@ -195,7 +195,14 @@ fn print(keys: &[KeyInfo], json: bool) -> Outcome {
             output::name(key.identity.view()),
             key.key_id.to_string(),
             algorithm.to_owned(),
-            validity.map(|v| output::time(v.not_after_s * 1_000_000_000)).unwrap_or_default(),
+            validity
+                .map(|v| {
+                    output::time(
+                        v.not_after_s.saturating_mul(1_000_000_000),
+                        output::TimeArgs::default(),
+                    )
+                })
+                .unwrap_or_default(),
             state.to_owned(),
         ]);
     }

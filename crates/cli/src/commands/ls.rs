@@ -18,18 +18,29 @@ use serde_json::{Value, json};
 
 /// List a directory.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
+#[command(
+    disable_help_flag = true,
+    after_help = "Examples:
   byname ls /lab/run7
-  byname ls -lR /lab/run7
+  byname ls -lhR /lab/run7
   byname ls --json /lab | jq -r .name
 
-Names are printed so that they can be pasted back.")]
+Names are printed so that they can be pasted back."
+)]
 pub(crate) struct Args {
     /// Name or link.
     target: String,
     /// With permissions, size and time.
     #[arg(short, long)]
     long: bool,
+    /// With -l, sizes as people read them.
+    #[arg(short = 'h', long = "human-readable")]
+    human: bool,
+    #[command(flatten)]
+    time: output::TimeArgs,
+    /// Print help.
+    #[arg(long, action = clap::ArgAction::Help)]
+    help: Option<bool>,
     /// With everything below.
     #[arg(short = 'R', long)]
     recursive: bool,
@@ -130,12 +141,16 @@ fn show(args: &Args, name: &Name, shown: &str, details: Option<&Details>, is_dir
         Some(_) => Some("lrwxrwxrwx".to_owned()),
         None => details.mode.map(|mode| output::mode(u32::from(mode))),
     };
+    let size = details.size.map(|bytes| match args.human {
+        true => output::size(bytes),
+        false => bytes.to_string(),
+    });
     let arrow = target.map(|target| format!(" -> {}", output::component_path(target)));
     output::out_line(&format!(
         "{} {:>14} {} {shown}{mark}{}",
         mode.unwrap_or_default(),
-        details.size.map(|size| size.to_string()).unwrap_or_else(|| "-".into()),
-        details.mtime_ns.map(output::time).unwrap_or_default(),
+        size.unwrap_or_else(|| "-".into()),
+        details.mtime_ns.map(|ns| output::time(ns, args.time)).unwrap_or_default(),
         arrow.unwrap_or_default(),
     ));
 }

@@ -7,7 +7,7 @@ use super::serving::ServingArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::typed::{directory, endpoint, endpoints, name};
-use crate::{forwarders, settings};
+use crate::{forwarders, notify, settings};
 use byname_client::Refusals;
 use byname_io::{ConnectError, Connection, Endpoint};
 use byname_profile::{Link, Paths, Profile};
@@ -23,7 +23,7 @@ use std::time::Duration;
   byname serve --mount /lab/run7=/data/run7 --mount /lab/run8=/data/run8
   byname serve /data --name /lab --connect unix:///run/nfd/nfd.sock
   byname serve --mirror run7 --name /lab/run7          a copy, without the publisher's key
-  byname serve /data --name /lab --listen tcp://*      no forwarder: get --via tcp://HOST
+  byname serve /data --name /lab --listen 'tcp://*'    no forwarder: get --via tcp://HOST
 
 Signed is not secret: whoever reaches an address it listens on can read what is published.")]
 pub(crate) struct Args {
@@ -77,7 +77,10 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let candidates = candidates.unwrap_or_default();
     let (mut handles, mut threads) = (Vec::new(), Vec::new());
     for (server, link) in servers {
-        let announce = move || output::out_line(&link);
+        let announce = move || {
+            output::out_line(&link);
+            notify::ready("serving");
+        };
         handles.push(match forwarder.clone() {
             Some(endpoint) => {
                 let others = candidates.clone();
@@ -101,6 +104,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         super::server_metrics::serve(address, &handles)?;
     }
     let outcome = endings.wait();
+    notify::stopping();
     handles.iter().for_each(ServerHandle::stop);
     for thread in threads {
         // One that panicked has said so.

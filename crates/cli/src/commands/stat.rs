@@ -27,6 +27,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "ALGORITHM")]
     checksum: Option<Algorithm>,
     #[command(flatten)]
+    time: output::TimeArgs,
+    #[command(flatten)]
     read: ReadArgs,
     /// One JSON object.
     #[arg(long)]
@@ -92,7 +94,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     if args.json {
         output::json_line(fields);
     } else if let Value::Object(fields) = fields {
-        print(&fields, session.is_insecure());
+        print(&fields, session.is_insecure(), args.time);
     }
     Ok(())
 }
@@ -104,14 +106,14 @@ fn key(found: &Discovered) -> Option<String> {
     }
 }
 
-fn print(fields: &serde_json::Map<String, Value>, insecure: bool) {
+fn print(fields: &serde_json::Map<String, Value>, insecure: bool, zone: output::TimeArgs) {
     for (key, value) in fields {
         let text = match (key.as_str(), value) {
             ("mtime_ns", Value::Number(ns)) => {
                 output::out_line(&format!(
                     "{:<14} {}",
                     "modified",
-                    output::time(ns.as_u64().unwrap_or(0))
+                    output::time(ns.as_u64().unwrap_or(0), zone)
                 ));
                 continue;
             }
@@ -148,10 +150,12 @@ fn checksum(session: &mut Session, algorithm: Algorithm) -> Outcome<Found> {
         return Ok(Found { sum, is_signed: true });
     }
     let mut computed = Sum::new(algorithm);
+    let meter = crate::progress::Meter::new();
     session.run(|client, name| {
         let file = client.open(name)?;
         let mut sink = |_: u64, bytes: &[u8]| {
             computed.update(bytes);
+            meter.add(bytes.len());
             Ok(())
         };
         client.read_range(&file, 0..u64::MAX, &mut sink)

@@ -2,6 +2,7 @@
 
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
+use crate::progress::{Meter, Metered};
 use crate::target::{Pace, ReadArgs, Session};
 use crate::walk::{self, Wanted};
 use byname_client::{Client, ClientError};
@@ -42,12 +43,14 @@ struct Comparison<'a> {
     same: u64,
     differences: u64,
     published: HashSet<PathBuf>,
+    meter: Meter,
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let kind = std::fs::metadata(&args.local).map_err(|e| Failure::disk(&args.local, e))?;
     let mut session = Session::open(&args.target, &args.read, Pace::default(), paths)?;
-    let mut comparison = Comparison { args, same: 0, differences: 0, published: HashSet::new() };
+    let (published, meter) = (HashSet::new(), Meter::new());
+    let mut comparison = Comparison { args, same: 0, differences: 0, published, meter };
     if kind.is_dir() {
         session.run(|client, name| comparison.tree(client, name))?;
         let local = walk::local(&args.local).map_err(|e| Failure::disk(&args.local, e))?;
@@ -172,7 +175,8 @@ impl Comparison<'_> {
         } else {
             let mut hasher = blake3::Hasher::new();
             let file = std::fs::File::open(&local).map_err(failed)?;
-            hasher.update_reader(file).map_err(failed)?;
+            let reader = Metered { meter: &self.meter, reader: file };
+            hasher.update_reader(reader).map_err(failed)?;
             *hasher.finalize().as_bytes() == root
         };
         if same {

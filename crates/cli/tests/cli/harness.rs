@@ -78,7 +78,7 @@ impl Home {
         self.start_command(command, ready)
     }
 
-    fn start_command(&self, mut command: Command, ready: &str) -> Daemon {
+    pub(crate) fn start_command(&self, mut command: Command, ready: &str) -> Daemon {
         let log = self.dir.path().join(format!("daemon-{}.log", unique()));
         let file = std::fs::File::create(&log).unwrap();
         command.stdout(file.try_clone().unwrap()).stderr(file).process_group(0);

@@ -1,0 +1,85 @@
+//! Small things that people at a terminal rely on.
+
+use crate::harness::{Home, noise, write};
+use std::io::Read;
+use std::process::Stdio;
+
+#[test]
+fn cat_into_a_closed_pipe_ends_quietly() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    write(&dir.join("large"), &noise(8 << 20, 1));
+    let up = a.up(&dir, "/lab/d");
+    let mut command = b.byname();
+    command.args(["cat", &up.link_to("large")]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut first = [0; 100];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(first[..], noise(100, 1)[..]);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0), "as `ls | head` does");
+}
+
+#[test]
+fn times_have_an_offset_and_sizes_a_unit() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    write(&dir.join("file"), &[0; 3 << 20]);
+    let touch = ["-d", "2001-02-03T04:05:06Z"];
+    let status = std::process::Command::new("touch").args(touch).arg(dir.join("file")).status();
+    assert!(status.unwrap().success());
+    let up = a.up(&dir, "/lab/d");
+    let shown = |args: &[&str], zone: &str| {
+        let output = b.byname().args(args).env("TZ", zone).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let listed = shown(&["ls", "-l", &up.link], "XYZ-5:30");
+    assert!(listed.contains("3145728 2001-02-03 09:35:06 +05:30 file"), "{listed}");
+    let listed = shown(&["ls", "-lh", "--utc", &up.link], "XYZ-5:30");
+    assert!(listed.contains("3.00 MiB 2001-02-03 04:05:06 +00:00 file"), "{listed}");
+    let stat = shown(&["stat", &up.link_to("file")], "XYZ-5:30");
+    assert!(stat.contains("2001-02-03 09:35:06 +05:30"), "{stat}");
+}
+
+#[test]
+fn sizes_are_written_alike_everywhere() {
+    let home = Home::new();
+    for args in [&["get", "/a", "--bwlimit", "1.5Q"][..], &["forward", "--cs-size", "64Mb"]] {
+        home.run(args).fails_with(2, "a size is a number of bytes");
+    }
+}
+
+#[test]
+fn shells_and_man_know_every_command() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let text = home.run(&["completions", shell]).ok().stdout();
+        assert!(text.contains("dry-run") && text.contains("mirror"), "{shell}");
+    }
+    home.run(&["man", "pages"]).ok();
+    let page = std::fs::read_to_string(home.path().join("pages/byname-get.1")).unwrap();
+    assert!(page.contains("copy\\-links"), "{page}");
+    assert!(home.path().join("pages/byname.1").exists());
+}
+
+#[test]
+fn an_installation_has_program_pages_and_completions() {
+    let home = Home::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/install");
+    let mut command = std::process::Command::new(script);
+    command.arg(env!("CARGO_BIN_EXE_byname")).env("DESTDIR", home.path()).env("PREFIX", "/p");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    for file in [
+        "bin/byname",
+        "share/man/man1/byname.1",
+        "share/man/man1/byname-get.1",
+        "share/bash-completion/completions/byname",
+        "share/zsh/site-functions/_byname",
+        "share/fish/vendor_completions.d/byname.fish",
+    ] {
+        assert!(home.path().join("p").join(file).is_file(), "{file}");
+    }
+}
