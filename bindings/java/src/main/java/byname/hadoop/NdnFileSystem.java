@@ -337,6 +337,12 @@ public class NdnFileSystem extends ReadOnlyFileSystem implements IOStatisticsSou
     return counts;
   }
 
+  /** Which names, read by which library. */
+  @Override
+  public String toString() {
+    return session == null ? "ndn://, not initialized" : uri + " (byname " + Native.version() + ")";
+  }
+
   @Override
   public void close() throws IOException {
     isClosed = true;

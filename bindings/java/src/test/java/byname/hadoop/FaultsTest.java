@@ -98,11 +98,12 @@ public class FaultsTest {
     byte[] marked = CONTENT.clone();
     byte[] mark = "this octet string is altered on its way".getBytes(StandardCharsets.US_ASCII);
     System.arraycopy(mark, 0, marked, BYTES / 2, mark.length);
-    published.write("marked", marked);
     Path path = Published.path("marked");
-    try (AlteringRelay relay = new AlteringRelay(published.port(), mark);
-        FileSystem altered = open(published.conf(published.linkThrough(relay.port())));
-        FSDataInputStream in = altered.open(path)) {
+    int port = Published.freePort();
+    try (Published behind = Published.begin("/hadoop/altered", port);
+        AlteringRelay relay = new AlteringRelay(port, mark);
+        FileSystem altered = open(behind.conf(behind.linkThrough(relay.port())));
+        FSDataInputStream in = openMarked(behind, marked, altered, path)) {
       byte[] half = new byte[BYTES / 4];
       in.readFully(0, half);
       assertArrayEquals(Arrays.copyOf(marked, half.length), half);
@@ -114,6 +115,12 @@ public class FaultsTest {
       in.readFully(BYTES - BYTES / 4, half);
       assertArrayEquals(Arrays.copyOfRange(marked, BYTES - BYTES / 4, BYTES), half);
     }
+  }
+
+  private static FSDataInputStream openMarked(
+      Published behind, byte[] marked, FileSystem through, Path path) throws IOException {
+    behind.write("marked", marked);
+    return through.open(path);
   }
 
   @Test

@@ -20,6 +20,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.stream.Collectors;
+import java.util.zip.CRC32C;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BlockLocation;
 import org.apache.hadoop.fs.CommonPathCapabilities;
@@ -106,7 +107,7 @@ public class NdnFileSystemTest {
   @Test
   public void threeSlashesBeginAWholeName() throws Exception {
     Configuration conf = published.conf();
-    conf.set("fs.ndn.connect", "tcp://127.0.0.1:" + published.port());
+    conf.set("fs.ndn.connect", published.endpoint());
     conf.set("fs.ndn.unknown-keys", "first-use");
     try (FileSystem whole = FileSystem.newInstance(URI.create("ndn:///"), conf)) {
       Path path = new Path("ndn:///hadoop/tree/run7/notes.txt");
@@ -247,6 +248,21 @@ public class NdnFileSystemTest {
     assertNull(fileSystem.getFileChecksum(Published.path("run7/notes.txt"), 10));
     LambdaTestUtils.intercept(
         FileNotFoundException.class, () -> fileSystem.getFileChecksum(Published.path("run7")));
+  }
+
+  @Test
+  public void aCrcOfTheWholeFileHasTheFormThatHdfsGivesIt() throws Exception {
+    Configuration conf = published.conf();
+    conf.set("fs.ndn.checksum", "composite-crc32c");
+    try (FileSystem comparing = FileSystem.newInstance(Published.path("").toUri(), conf)) {
+      Path path = Published.path("big");
+      LambdaTestUtils.await(20_000, 100, () -> comparing.getFileChecksum(path) != null);
+      FileChecksum sum = comparing.getFileChecksum(path);
+      assertEquals("COMPOSITE-CRC32C", sum.getAlgorithmName());
+      CRC32C wanted = new CRC32C();
+      wanted.update(pattern(3 << 20));
+      assertEquals((int) wanted.getValue(), ByteBuffer.wrap(sum.getBytes()).getInt());
+    }
   }
 
   @Test

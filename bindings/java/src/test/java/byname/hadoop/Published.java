@@ -10,6 +10,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileUtil;
 
@@ -19,28 +21,35 @@ final class Published implements AutoCloseable {
   static final String AUTHORITY = "lab";
 
   private static final int STOP_SECONDS = 20;
+  private static final Pattern KEY = Pattern.compile("key=SHA256:[A-Za-z0-9_-]+");
 
   private final Path folder;
   private final String name;
-  private final int port;
+  private final String endpoint;
   private Process server;
   private String link;
 
-  private Published(Path folder, String name, int port) {
+  private Published(Path folder, String name, String endpoint) throws IOException {
     this.folder = folder;
     this.name = name;
-    this.port = port;
+    this.endpoint = endpoint;
+    Files.createDirectory(data());
+    serve();
   }
 
-  /** Publishes a new directory under a name. */
+  /** Publishes a new directory under a name, at a Unix socket. */
   static Published begin(String name) throws IOException {
     Path folder = Files.createTempDirectory("byname-hadoop-test");
-    Published made = new Published(folder, name, freePort());
-    Files.createDirectory(made.data());
-    made.serve();
-    return made;
+    return new Published(folder, name, "unix://" + folder.resolve("socket"));
   }
 
+  /** The same at a port. */
+  static Published begin(String name, int port) throws IOException {
+    Path folder = Files.createTempDirectory("byname-hadoop-test");
+    return new Published(folder, name, "tcp://127.0.0.1:" + port);
+  }
+
+  /** A port that nobody listens at. */
   static int freePort() throws IOException {
     try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       return socket.getLocalPort();
@@ -63,17 +72,17 @@ final class Published implements AutoCloseable {
     return Files.write(file, content);
   }
 
-  int port() {
-    return port;
+  String endpoint() {
+    return endpoint;
   }
 
   String link() {
     return link;
   }
 
-  /** The link with another port in place of the server's. */
-  String linkThrough(int other) {
-    return link.replace(":" + port, ":" + other);
+  /** The link with a port in place of the server's endpoint. */
+  String linkThrough(int port) {
+    return link.replace(endpoint, "tcp://127.0.0.1:" + port);
   }
 
   /** Starts the server; returns when it has printed its link. */
@@ -82,17 +91,23 @@ final class Published implements AutoCloseable {
     ProcessBuilder builder =
         new ProcessBuilder(
             System.getProperty("byname.program"), "serve", data().toString(), "--name", name,
-            "--listen", "tcp://127.0.0.1:" + port, "--hidden", "--freshness", "100ms");
+            "--listen", endpoint, "--hidden", "--freshness", "100ms",
+            "--checksums", "crc32c");
     builder.environment().put("BYNAME_HOME", folder.resolve("server").toString());
     builder.redirectError(ProcessBuilder.Redirect.appendTo(log));
     server = builder.start();
     BufferedReader out =
         new BufferedReader(
             new InputStreamReader(server.getInputStream(), StandardCharsets.UTF_8));
-    link = out.readLine();
-    if (link == null || !link.startsWith("byname:")) {
+    String printed = out.readLine();
+    if (printed == null || !printed.startsWith("byname:")) {
       throw new IOException("no link: " + Files.readString(log.toPath()));
     }
+    Matcher key = KEY.matcher(printed);
+    if (!key.find()) {
+      throw new IOException("no key in " + printed);
+    }
+    link = "byname:" + name + "?via=" + endpoint + "&" + key.group();
   }
 
   void kill() {

@@ -71,6 +71,11 @@ public final class PublishingFileSystem extends NdnFileSystem {
   }
 
   @Override
+  public void setPermission(Path path, FsPermission permission) throws IOException {
+    local.setPermission(local(path), permission);
+  }
+
+  @Override
   public boolean rename(Path from, Path to) throws IOException {
     return local.rename(local(from), local(to));
   }
