@@ -1,7 +1,9 @@
 package byname.hadoop;
 
 import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertFalse;
 import static org.junit.Assert.assertNotNull;
+import static org.junit.Assert.assertTrue;
 
 import java.io.File;
 import java.io.IOException;
@@ -13,6 +15,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -26,6 +29,7 @@ import org.junit.Test;
 public class NativeLibraryTest {
   private static final String DIR = "byname.native.dir";
   private static final String LIBRARY_PATH = "java.library.path";
+  private static final String LIBRARY = "libbyname_jni.so";
 
   private final String libraryPath = System.getProperty(LIBRARY_PATH);
   private Path parent;
@@ -95,23 +99,58 @@ public class NativeLibraryTest {
         Files.getPosixFilePermissions(unpacked().get(0)));
   }
 
+  private static boolean isMapped(Path file) throws IOException {
+    try (Stream<String> lines = Files.lines(Paths.get("/proc/self/maps"))) {
+      return lines.anyMatch(line -> line.endsWith(" " + file));
+    }
+  }
+
+  /** A copy of an unpacked folder, with its name, below a new parent that counts from now on. */
+  private Path copyOf(Path folder, String permissions) throws IOException {
+    Path other = Files.createTempDirectory(parent, "other");
+    System.setProperty(DIR, other.toString());
+    Path copy = Files.createDirectory(other.resolve(folder.getFileName()));
+    for (String file : new String[] {"libbyname.so.1", LIBRARY}) {
+      Files.copy(folder.resolve(file), copy.resolve(file));
+    }
+    return Files.setPosixFilePermissions(copy, PosixFilePermissions.fromString(permissions));
+  }
+
   @Test
-  public void aFolderThatOthersMayWriteToIsNotUsedAndNoneIsLeftBehind() throws Exception {
+  public void aPrivateFolderWithTheRightContentIsUsed() throws Exception {
     loadIsolated();
-    Path folder = unpacked().get(0);
-    Path library = folder.resolve("libbyname_jni.so");
-    byte[] content = Files.readAllBytes(library);
-    // Another file in its place: the one that is mapped must not change.
-    Files.delete(library);
-    Files.write(library, new byte[10]);
-    assertNotNull("other content", loadIsolated());
-    Files.write(library, content);
-    Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxrwxrwx"));
-    assertNotNull("open to all", loadIsolated());
-    Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwx------"));
-    Files.createSymbolicLink(folder, Files.move(folder, parent.resolve("target")));
-    assertNotNull("a link", loadIsolated());
-    assertEquals(2, unpacked().size());
+    Path copy = copyOf(unpacked().get(0), "rwx------");
+    loadIsolated();
+    assertTrue(isMapped(copy.resolve(LIBRARY)));
+  }
+
+  @Test
+  public void aFolderThatOthersMayWriteToIsNotUsed() throws Exception {
+    loadIsolated();
+    Path copy = copyOf(unpacked().get(0), "rwxrwxrwx");
+    assertNotNull(loadIsolated());
+    assertFalse(isMapped(copy.resolve(LIBRARY)));
+  }
+
+  @Test
+  public void aFolderWithOtherContentIsNotUsed() throws Exception {
+    loadIsolated();
+    Path copy = copyOf(unpacked().get(0), "rwx------");
+    byte[] content = Files.readAllBytes(copy.resolve(LIBRARY));
+    Files.write(copy.resolve(LIBRARY), Arrays.copyOf(content, content.length + 1));
+    assertNotNull(loadIsolated());
+    assertFalse(isMapped(copy.resolve(LIBRARY)));
+  }
+
+  @Test
+  public void aLinkToAFolderIsNotUsedAndNothingIsLeftBehind() throws Exception {
+    loadIsolated();
+    Path copy = copyOf(unpacked().get(0), "rwx------");
+    Path target = Files.move(copy, parent.resolve("target"));
+    Files.createSymbolicLink(copy, target);
+    assertNotNull(loadIsolated());
+    assertFalse(isMapped(target.resolve(LIBRARY)));
+    assertEquals(1, copy.getParent().toFile().list().length);
   }
 
   @Test
@@ -119,7 +158,7 @@ public class NativeLibraryTest {
     Path installed = Files.createDirectory(parent.resolve("installed"));
     System.setProperty(LIBRARY_PATH, "/nonexistent" + File.pathSeparator + installed);
     assertNotNull("nothing there: unpacked", loadIsolated());
-    Files.write(installed.resolve("libbyname_jni.so"), new byte[10]);
+    Files.write(installed.resolve(LIBRARY), new byte[10]);
     LambdaTestUtils.intercept(
         IOException.class, "cannot be loaded", NativeLibraryTest::loadIsolated);
   }
