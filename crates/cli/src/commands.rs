@@ -4,6 +4,7 @@ use byname_profile::{Environment, Paths};
 mod bench;
 mod cat;
 mod config;
+mod counted;
 mod cs;
 pub(crate) mod daemon;
 mod decode;
@@ -16,6 +17,8 @@ mod ls;
 mod mirror;
 mod ping;
 mod prepare;
+mod reachable;
+mod remote;
 mod route;
 mod segments;
 pub(crate) mod serve;
@@ -47,6 +50,7 @@ pub(crate) enum Command {
     Forward(forward::Args),
     Key(key::Args),
     Trust(trust::Args),
+    Remote(remote::Args),
     Status(status::Args),
     Explain(explain::Args),
     Face(face::Args),
@@ -78,6 +82,7 @@ impl Command {
             Self::Forward(args) => forward::run(args, &paths),
             Self::Key(args) => key::run(args, &paths),
             Self::Trust(args) => trust::run(args, &paths),
+            Self::Remote(args) => remote::run(args, &paths),
             Self::Status(args) => status::run(args, &paths),
             Self::Explain(args) => explain::run(args, &paths),
             Self::Face(args) => face::run(args, &paths),

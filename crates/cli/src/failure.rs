@@ -9,10 +9,16 @@ use byname_client::ClientError;
 use byname_io::{BindError, EndpointError};
 use byname_keychain::{KeychainError, TrustStoreError};
 use byname_node::NodeError;
-use byname_profile::{ConfigError, LinkError, PathsError, ProfileError, SeenError, UnknownKey};
+use byname_profile::{
+    ConfigError, LinkError, PathsError, ProfileError, RemoteError, SeenError, UnknownKey,
+};
 use byname_security::trust::TrustError;
 use byname_store::{StateError, StoreError};
 use byname_transfer::error::{ProtocolProblem, ReadError};
+
+/// Advice about a link without key in the older form.
+pub(crate) const CUT_HINT: &str =
+    "a shell cuts an unquoted link at its first `&`: put it between quotes, '…'";
 
 /// An error of the client in one line; of an unknown key with the line to run.
 pub(crate) fn text(error: &ClientError) -> String {
@@ -95,6 +101,7 @@ impl From<ProfileError> for Failure {
     fn from(error: ProfileError) -> Self {
         match error {
             ProfileError::Link(error) => error.into(),
+            ProfileError::Remote(error) => error.into(),
             ProfileError::Config(error) => error.into(),
             ProfileError::Endpoint(error) => error.into(),
             ProfileError::Paths(error) => error.into(),
@@ -109,6 +116,19 @@ impl From<ProfileError> for Failure {
 impl From<LinkError> for Failure {
     fn from(error: LinkError) -> Self {
         Failure::usage(error)
+    }
+}
+
+impl From<RemoteError> for Failure {
+    fn from(error: RemoteError) -> Self {
+        let code = match error {
+            RemoteError::Disk { .. } | RemoteError::Line { .. } | RemoteError::TooMany => {
+                Code::LocalDisk
+            }
+            RemoteError::Unknown { .. } => Code::NotFound,
+            RemoteError::BadName { .. } | RemoteError::Exists { .. } => Code::Usage,
+        };
+        Failure::new(code, error)
     }
 }
 

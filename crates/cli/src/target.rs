@@ -2,13 +2,15 @@
 //! should.
 
 use crate::exit::{Code, Failure, Outcome};
-use crate::{output, settings, typed};
+use crate::{failure, output, settings, typed};
 use byname_client::{Client, ClientConfig, ClientError, Stop};
 use byname_io::Endpoint;
 use byname_packet::Name;
-use byname_profile::{Endpoints, Link, OpenOptions, Paths, Profile, SeenVersions, UnknownKey};
+use byname_profile::link::may_be_cut;
+use byname_profile::{Endpoints, OpenOptions, Paths, Profile, SeenVersions, UnknownKey};
 use byname_security::trust::{Trusted, UnknownKeys};
 use byname_transfer::congestion::Congestion;
+use byname_transfer::error::ReadError;
 use byname_transfer::freshness::Freshness;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -71,13 +73,16 @@ pub(crate) struct Session {
     seen: SeenVersions,
     insecure: bool,
     age_ns: Option<u64>,
+    /// A shell may have cut off the link's key.
+    is_cut: bool,
 }
 
 impl Session {
     /// Connects for `target`.
     pub(crate) fn open(target: &str, args: &ReadArgs, pace: Pace, paths: &Paths) -> Outcome<Self> {
         let profile = settings::profile(paths)?;
-        let link = Link::from_user(target)?;
+        let link = profile.link(target)?;
+        let is_cut = may_be_cut(target);
         let options = options(args, pace)?;
         let endpoints = profile.endpoints(&link, &options)?;
         let config = profile.client_config(&link, &options)?;
@@ -86,7 +91,8 @@ impl Session {
         }
         let (client, seen) = profile.connect(&endpoints, config.clone())?;
         let (name, insecure, age_ns) = (link.name, args.insecure, None);
-        let mut session = Self { name, profile, endpoints, config, client, seen, insecure, age_ns };
+        let mut session =
+            Self { name, profile, endpoints, config, client, seen, insecure, age_ns, is_cut };
         if args.trust_on_first_use {
             session.trust_on_first_use()?;
         }
@@ -125,7 +131,28 @@ impl Session {
             // What was read is whole all the same, or failed for a reason that matters more.
             tracing::warn!("versions seen will not be remembered: {error}");
         }
-        Ok(result?)
+        result.map_err(|error| self.failed(error))
+    }
+
+    /// A failure with what only the caller of the client knows: who was asked, and how.
+    fn failed(&self, error: ClientError) -> Failure {
+        let is_unanswered = matches!(
+            error,
+            ClientError::Read(ReadError::NoRoute { .. } | ReadError::TimeOut { .. })
+        );
+        let mut failure = Failure::from(error);
+        if is_unanswered {
+            // Of several without a choice between them, one was asked.
+            let asked = match self.endpoints.asks_all {
+                true => self.endpoints.list.iter().map(ToString::to_string).collect(),
+                false => vec![self.client.endpoint().to_owned()],
+            };
+            failure.message.push_str(&format!(" (asked {})", asked.join(", ")));
+        }
+        if failure.code == Code::UnknownKey && self.is_cut {
+            failure = failure.hint(failure::CUT_HINT);
+        }
+        failure
     }
 
     /// The forwarders that may be asked, in order.

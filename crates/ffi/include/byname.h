@@ -208,7 +208,7 @@ typedef struct byname_session_options {
   uint32_t freshness;
   // Retransmissions of one request.
   uint32_t retries;
-  // "byname:/lab?via=tcp://host:6363&key=SHA256:..." or a name. NULL: paths are whole names, and
+  // "byname:/lab,via=tcp://host:6363,key=SHA256:..." or a name. NULL: paths are whole names, and
   // the forwarder of this machine is asked.
   const char *link;
   // File with options in place of the user's and the system's.
@@ -554,4 +554,4 @@ byname_call byname_read_ranges_start(byname_file file,
 
 #endif  /* BYNAME_H */
 
-// Digest of sources and text: 7b1e33f6688a94f5
+// Digest of sources and text: d86d375754e51d9b

@@ -157,7 +157,7 @@ pub struct SessionOptions {
     pub freshness: u32,
     /// Retransmissions of one request.
     pub retries: u32,
-    /// "byname:/lab?via=tcp://host:6363&key=SHA256:..." or a name. NULL: paths are whole names, and
+    /// "byname:/lab,via=tcp://host:6363,key=SHA256:..." or a name. NULL: paths are whole names, and
     /// the forwarder of this machine is asked.
     pub link: *const c_char,
     /// File with options in place of the user's and the system's.

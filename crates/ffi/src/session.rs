@@ -96,8 +96,9 @@ impl Drop for ActiveCall {
 impl SessionState {
     /// Opens a session.
     pub(crate) fn open(wishes: &Wishes<'_>) -> Result<Self, Fault> {
+        let profile = profile(wishes)?;
         let link = match wishes.link {
-            Some(link) => Link::from_user(link)?,
+            Some(link) => profile.link(link)?,
             None => Link::of_name(Name::new()),
         };
         let stop = Stop::default();
@@ -111,7 +112,7 @@ impl SessionState {
             stop: stop.clone(),
             ..OpenOptions::default()
         };
-        let session = profile(wishes)?.open_with(&link, &options, wishes.memory)?;
+        let session = profile.open_with(&link, &options, wishes.memory)?;
         Ok(SessionState {
             session,
             totals: Totals::default(),

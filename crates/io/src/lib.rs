@@ -19,6 +19,7 @@ pub mod descriptors;
 pub mod endpoint;
 pub mod error;
 pub mod files;
+pub mod interfaces;
 pub mod limits;
 pub mod listener;
 pub mod loan;

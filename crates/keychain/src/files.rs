@@ -170,6 +170,17 @@ pub(crate) fn replace(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), FileEr
     sync_dir(dir)
 }
 
+/// Removes a file, if it is there.
+pub(crate) fn remove(dir: &Path, name: &str) -> Result<(), FileError> {
+    let path = dir.join(name);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io_error("remove", &path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Creates a directory with its files: all of them or nothing. `false` if it was there already.
 pub(crate) fn create_dir_whole(
     parent: &Path,

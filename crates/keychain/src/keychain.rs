@@ -214,6 +214,29 @@ impl Keychain {
         Err(KeychainError::NoSuchKey { key_id })
     }
 
+    /// Takes back [`Keychain::revoke`]; `None` if the key was not revoked. It signs again if its
+    /// identity has got no other key meanwhile.
+    ///
+    /// # Errors
+    /// [`KeychainError::NoSuchKey`] if it is not here.
+    pub fn unrevoke(&self, key_id: KeyId) -> Result<Option<KeyInfo>, KeychainError> {
+        let _lock = DirLock::take(&self.dir)?;
+        for folder in self.folders()? {
+            let keys = folder.keys()?;
+            let found = keys.iter().find(|stored| stored.key.key_id() == key_id);
+            if let Some(stored) = found {
+                if !stored.is_revoked {
+                    return Ok(None);
+                }
+                folder.unmark_revoked(&stored.component)?;
+                let mut info = key_info(&folder, stored, &folder.certificates()?)?;
+                info.is_revoked = false;
+                return Ok(Some(info));
+            }
+        }
+        Err(KeychainError::NoSuchKey { key_id })
+    }
+
     /// All keys, by identity.
     ///
     /// # Errors

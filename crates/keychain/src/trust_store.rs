@@ -143,6 +143,22 @@ impl TrustStore {
         self.add(Entry::Revoked(key))
     }
 
+    /// Takes back a revocation; `false` if there was none.
+    ///
+    /// # Errors
+    /// [`TrustStoreError`]; the file is then unchanged.
+    pub fn unrevoke(&mut self, key: KeyId) -> Result<bool, TrustStoreError> {
+        let mut was_revoked = false;
+        self.change(|lines| {
+            lines.retain(|line| {
+                let is_it = line.entry == Entry::Revoked(key);
+                was_revoked |= is_it;
+                !is_it
+            });
+        })?;
+        Ok(was_revoked)
+    }
+
     /// Removes the anchors with exactly this prefix: of one key, or all. Returns those removed.
     ///
     /// # Errors

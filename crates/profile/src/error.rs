@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::link::LinkError;
 use crate::paths::PathsError;
+use crate::remotes::RemoteError;
 use crate::seen::SeenError;
 use crate::settings::ConfigError;
 
@@ -16,6 +17,9 @@ pub enum ProfileError {
     /// The text is no link and no name.
     #[error(transparent)]
     Link(#[from] LinkError),
+    /// There is no such bookmark, or they cannot be read.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
     /// The configuration has a mistake.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -44,6 +48,7 @@ impl ProfileError {
     pub fn errno(&self) -> i32 {
         match self {
             ProfileError::Link(error) => error.errno(),
+            ProfileError::Remote(error) => error.errno(),
             ProfileError::Config(error) => error.errno(),
             ProfileError::Endpoint(error) => error.errno(),
             ProfileError::Paths(error) => error.errno(),

@@ -1,9 +1,10 @@
 //! Links: all that a stranger needs to read a name, in one line that can be pasted.
 //!
-//! `byname:/lab/run7?via=tcp://host:6363&key=SHA256:…` holds a name, where to ask (any number of
+//! `byname:/lab/run7,via=tcp://host:6363,key=SHA256:…` holds a name, where to ask (any number of
 //! times) and the key that is trusted for this name. The text printed has no character that a
-//! shell, a mail program or a terminal treats specially except `?` and `&`, so it wants quotes in
-//! a shell. Parsing takes more than printing makes: spaces and UTF-8 as they are.
+//! shell, a mail program or a terminal treats specially. Parsing takes more than printing makes:
+//! spaces and UTF-8 as they are, and the older form `byname:/lab?via=…&key=…`, of which a shell
+//! without quotes cuts off what is behind the `&`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -97,6 +98,11 @@ pub struct Link {
     pub key: Option<KeyId>,
 }
 
+/// True if the text has addresses in the older form and no key: a shell may have cut that off.
+pub fn may_be_cut(text: &str) -> bool {
+    text.starts_with(SCHEME) && text.contains("?via=") && !text.contains("&key=")
+}
+
 impl Link {
     /// A name without address and key: the usual forwarder is asked, and trusted keys count.
     pub fn of_name(name: Name) -> Self {
@@ -141,9 +147,10 @@ impl FromStr for Link {
             return Err(LinkError::TooLong { length: text.len() });
         }
         let rest = text.strip_prefix(SCHEME).ok_or(LinkError::NotALink)?;
-        let (name, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (name, query, separator) = parts(rest);
         let mut link = Self { name: Name::from_user(name)?, via: Vec::new(), key: None };
-        query.split('&').filter(|part| !part.is_empty()).try_for_each(|part| link.take(part))?;
+        let mut parts = query.split(separator).filter(|part| !part.is_empty());
+        parts.try_for_each(|part| link.take(part))?;
         Ok(link)
     }
 }
@@ -152,16 +159,23 @@ impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The user form has its own escapes, so its % stays.
         write!(f, "{SCHEME}{}", escape(&self.name.view().to_user(), "%/:="))?;
-        let mut separator = '?';
         for address in &self.via {
-            write!(f, "{separator}via={}", escape(address, "/:[]=,@"))?;
-            separator = '&';
+            write!(f, ",via={}", escape(address, "/:=@"))?;
         }
         if let Some(key) = self.key {
-            write!(f, "{separator}key={key}")?;
+            write!(f, ",key={key}")?;
         }
         Ok(())
     }
+}
+
+/// Name, addresses and key, and what stands between these two. A name that somebody typed may
+/// have commas and question marks itself.
+fn parts(text: &str) -> (&str, &str, char) {
+    let forms = [(",via=", ','), (",key=", ','), ("?via=", '&'), ("?key=", '&')];
+    let found = forms.iter().filter_map(|(mark, separator)| Some((text.find(mark)?, *separator)));
+    let found = found.min().or_else(|| Some((text.find('?')?, '&')));
+    found.map_or((text, "", ','), |(at, separator)| (&text[..at], &text[at + 1..], separator))
 }
 
 fn escape(text: &str, kept: &str) -> String {

@@ -45,6 +45,8 @@ impl PathsError {
 pub struct Paths {
     /// The user's options.
     pub config_file: PathBuf,
+    /// The user's bookmarks.
+    pub remotes: PathBuf,
     /// The user's own keys.
     pub keys: PathBuf,
     /// Whose keys count.
@@ -72,6 +74,7 @@ impl Paths {
     pub fn below(home: &Path) -> Self {
         Self {
             config_file: home.join("config/config.toml"),
+            remotes: home.join("config/remotes"),
             keys: home.join("data/keys"),
             trust: home.join("data/trust"),
             copies: home.join("data/copies"),
@@ -98,6 +101,7 @@ impl Paths {
         });
         Self {
             config_file: xdg("XDG_CONFIG_HOME", ".config").join("byname/config.toml"),
+            remotes: xdg("XDG_CONFIG_HOME", ".config").join("byname/remotes"),
             keys: data.join("keys"),
             trust: data.join("trust"),
             copies: data.join("copies"),

@@ -18,6 +18,7 @@ use crate::environment::Environment;
 use crate::error::ProfileError;
 use crate::link::Link;
 use crate::paths::Paths;
+use crate::remotes::{self, Remotes};
 use crate::seen::SeenVersions;
 use crate::session::Session;
 use crate::settings::{ConfigError, Settings};
@@ -124,6 +125,22 @@ impl Profile {
     /// Options with their values.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// What a user means by a link, a name, or a bookmark with a path (`lab:run7/x`).
+    ///
+    /// # Errors
+    /// [`ProfileError::Link`] if it is none of these, [`ProfileError::Remote`].
+    pub fn link(&self, text: &str) -> Result<Link, ProfileError> {
+        match remotes::split(text) {
+            Some((name, path)) => Ok(self.remotes().resolve(name, path)??),
+            None => Ok(Link::from_user(text)?),
+        }
+    }
+
+    /// The user's bookmarks.
+    pub fn remotes(&self) -> Remotes {
+        Remotes::new(&self.paths.remotes)
     }
 
     /// The forwarders to try when neither caller nor link names one: the configured one, or the

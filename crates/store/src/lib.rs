@@ -12,6 +12,7 @@ pub mod prepare;
 pub mod snapshot;
 pub mod state;
 
+mod census;
 mod content;
 mod executor;
 mod hashing;
@@ -23,6 +24,7 @@ mod workers;
 
 pub use backend::posix::Exposure;
 pub use byname_face::RegisterError;
+pub use census::{Census, census};
 pub use error::{StateError, StoreError};
 pub use mirror::MirrorConfig;
 pub use server::{

@@ -13,16 +13,16 @@ mod face;
 mod faces;
 mod handle;
 mod sending;
+mod upstream;
 
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use byname_face::{CommandClock, RegisterOptions, Registrar, Route, random_u64};
+use byname_face::CommandClock;
 use byname_io::{Clock, ConnectError, Connection, Endpoint, Event, IoError, Poller, Token, poller};
 use byname_packet::Name;
-use byname_retry::BackOff;
 use byname_transfer::server::{
     FaceId, FixedData, Mount, Now, SegmentBurst, SegmentSent, Server, SharedSigner,
 };
@@ -37,12 +37,11 @@ use crate::state::StateDir;
 use crate::summing::SummingThread;
 use crate::workers::Workers;
 use faces::{Faces, PeerBounds};
+use upstream::Upstream;
 
 const WAKE: Token = Token(1);
 /// Tokens up to this are not of faces.
 const OWN_TOKENS: u64 = 1;
-/// Pauses before connecting again: who comes back is found within a second.
-const PAUSES: BackOff = BackOff { min_ns: 100_000_000, max_ns: 800_000_000 };
 /// Requests of one face taken at a time: as many as are read and sent as one burst.
 const BURST_MAX: usize = 64;
 /// Turns of all faces before new requests are received.
@@ -80,17 +79,6 @@ pub struct FileServer {
     faces: Faces,
     /// Where a burst waits whose first packet gets a congestion mark; empty between steps.
     marking: Connection,
-}
-
-/// The forwarder, if there is one.
-struct Upstream<'a> {
-    connect: &'a mut dyn FnMut() -> Result<Connection, ConnectError>,
-    on_event: &'a mut dyn FnMut(ServerEvent<'_>),
-    face: Option<FaceId>,
-    was_ready: bool,
-    /// Connections lost, or not made, since the prefixes were last registered.
-    failures: u32,
-    due_ns: u64,
 }
 
 impl FileServer {
@@ -211,8 +199,7 @@ impl FileServer {
         connect: &mut dyn FnMut() -> Result<Connection, ConnectError>,
         on_event: &mut dyn FnMut(ServerEvent<'_>),
     ) -> Result<(), StoreError> {
-        let (was_ready, failures, due_ns) = (false, 0, 0);
-        let mut upstream = Upstream { connect, on_event, face: None, was_ready, failures, due_ns };
+        let mut upstream = Upstream::new(connect, on_event);
         while !self.is_over() {
             self.attach(&mut upstream)?;
             let step = self.step(Some(&mut upstream));
@@ -222,21 +209,10 @@ impl FileServer {
             }
             // What ended while something was sent to it announces no event any more.
             self.take_ended(&mut upstream)?;
-            let due_ns = upstream.face.is_none().then_some(upstream.due_ns);
-            self.wait(due_ns)?;
+            self.wait(self.upstream_due_ns(&upstream))?;
             self.take_ended(&mut upstream)?;
         }
         self.executor.store_roots();
-        Ok(())
-    }
-
-    /// Forgets faces that ended; the forwarder's is to be replaced.
-    fn take_ended(&mut self, upstream: &mut Upstream<'_>) -> Result<(), StoreError> {
-        for (face, why) in self.faces.take_ended() {
-            if upstream.face == Some(face) {
-                self.lose(upstream, why)?;
-            }
-        }
         Ok(())
     }
 
@@ -270,63 +246,6 @@ impl FileServer {
         self.executor.store_roots();
         let ended = self.faces.take_ended().into_iter().find(|(ended, _)| *ended == face);
         ended.and_then(|(_, why)| why).map_or(Ok(()), Err)
-    }
-
-    /// Connects to the forwarder if that is due.
-    fn attach(&mut self, upstream: &mut Upstream<'_>) -> Result<(), StoreError> {
-        let now_ns = self.clock.now_ns();
-        if upstream.face.is_some() || upstream.due_ns > now_ns {
-            return Ok(());
-        }
-        match self.connect(upstream.connect) {
-            Ok(face) => upstream.face = Some(face),
-            Err(error) => self.lose(upstream, Some(error))?,
-        }
-        Ok(())
-    }
-
-    fn connect(
-        &mut self,
-        connect: &mut dyn FnMut() -> Result<Connection, ConnectError>,
-    ) -> Result<FaceId, StoreError> {
-        let connection = connect()?;
-        // A forwarder takes no UDP peer for local: anybody on its machine can forge one.
-        let is_udp = connection.remote_uri().starts_with("udp");
-        let options = match connection.is_local() && !is_udp {
-            true => RegisterOptions::local(),
-            false => RegisterOptions::remote(),
-        };
-        let prefixes = self.prefixes.clone().into_iter();
-        let routes =
-            prefixes.map(|(prefix, signer)| Route { prefix, signer: Some(signer), face_id: None });
-        let registrar = Registrar::new(routes, options, self.command_clock.clone());
-        let now_ns = self.clock.now_ns();
-        Ok(self.faces.add(connection, Some(registrar), &self.poller, now_ns)?)
-    }
-
-    /// The forwarder went away, refuses, or is not there yet: another attempt follows after a
-    /// pause. A refusal before the first success is of the caller's making.
-    fn lose(
-        &mut self,
-        upstream: &mut Upstream<'_>,
-        why: Option<StoreError>,
-    ) -> Result<(), StoreError> {
-        if let Some(face) = upstream.face.take() {
-            self.faces.remove(face, None);
-        }
-        upstream.failures = upstream.failures.saturating_add(1);
-        let pause_ns = PAUSES.pause_ns(upstream.failures, random_u64());
-        upstream.due_ns = self.clock.now_ns() + pause_ns;
-        let on_event = &mut upstream.on_event;
-        match why {
-            Some(error @ StoreError::Register(_)) if !upstream.was_ready => return Err(error),
-            Some(StoreError::Io(error)) => {
-                on_event(ServerEvent::Disconnected { reason: &error.to_string() });
-            }
-            Some(error) => on_event(ServerEvent::Retrying { error: &error }),
-            None => on_event(ServerEvent::Disconnected { reason: "closed by the peer" }),
-        }
-        Ok(())
     }
 
     fn is_over(&self) -> bool {
@@ -363,26 +282,6 @@ impl FileServer {
         self.faces.flush_all(&self.poller, now.now_ns)?;
         let faces = &self.faces;
         self.executor.begin_reads(&|face| faces.has_room(face));
-        Ok(())
-    }
-
-    fn register(
-        &mut self,
-        upstream: Option<&mut Upstream<'_>>,
-        now: Now,
-    ) -> Result<(), StoreError> {
-        let Some(upstream) = upstream else { return Ok(()) };
-        let Some(face) = upstream.face.and_then(|face| self.faces.get_mut(face)) else {
-            return Ok(());
-        };
-        let mut is_ready = false;
-        face.register(now, &mut || is_ready = true)?;
-        if is_ready {
-            face.ask_for_askers(&self.command_clock, now);
-            upstream.was_ready = true;
-            upstream.failures = 0;
-            (upstream.on_event)(ServerEvent::Ready);
-        }
         Ok(())
     }
 

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   byname explain /lab/run7/events.root
-  byname explain 'byname:/lab?via=tcp://host&key=SHA256:…'")]
+  byname explain 'byname:/lab,via=tcp://host,key=SHA256:…'")]
 pub(crate) struct Args {
     /// Name or link.
     target: String,

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   byname get /lab/run7/events.root                   to ./events.root
-  byname get 'byname:/lab/run7?via=tcp://host&key=SHA256:…' -r -o run7
+  byname get 'byname:/lab/run7,via=tcp://host,key=SHA256:…' -r -o run7
   byname get -r /lab/run7 -o run7 --include '*.root' --transfers 16
   byname get -r /lab/run7 -o run7 --delete --dry-run   what would change
   byname get /lab/a /lab/b DIR                         both into DIR
@@ -300,6 +300,13 @@ fn tree(
     let failed = report.failed_count + report.skipped_count + others.len() as u64;
     let counts = Counts { failed, deleted: deleted.entries.len() };
     report_done(args, session, &reporter, &counts);
+    let file_count = report.fetched_count + report.identical_count + report.kept_count;
+    if file_count + failed == 0 && !filter.is_active() && !quiet {
+        output::err_line(
+            "there is no file: none is published there, or the publisher hides them all (its \
+             `byname up` says how many, and why)",
+        );
+    }
     if failed == 0 { Ok(()) } else { Err(some_failed(&report, &others, failed)) }
 }
 

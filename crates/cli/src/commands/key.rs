@@ -2,13 +2,13 @@
 
 mod exchange;
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::typed::name;
 use byname_io::Clock;
 use byname_keychain::{KeyInfo, Keychain, KeychainError};
 use byname_packet::signature::parse_iso;
-use byname_profile::Paths;
+use byname_profile::{Link, Paths};
 use byname_security::key::{Algorithm, KeyId};
 use serde_json::json;
 
@@ -63,6 +63,11 @@ enum KeyCommand {
     },
     /// Never use a key again.
     Revoke {
+        /// The key, SHA256:…
+        key: String,
+    },
+    /// Take back `key revoke`, as long as the name has no other key.
+    Unrevoke {
         /// The key, SHA256:…
         key: String,
     },
@@ -124,10 +129,19 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             let info = keychain.revoke(key_id(key)?)?;
             let identity = output::name(info.identity.view());
             output::err_line(&format!("{} of {identity} is not used any more", info.key_id));
-            output::err_line(&format!(
-                "tell your readers to run: byname trust revoke {}",
-                info.key_id
-            ));
+            for line in road_of_readers(&keychain, &info)? {
+                output::err_line(&line);
+            }
+            Ok(())
+        }
+        KeyCommand::Unrevoke { key } => {
+            let key = key_id(key)?;
+            let Some(info) = keychain.unrevoke(key)? else {
+                return Err(Failure::new(Code::NotFound, format!("{key} is not revoked")));
+            };
+            let identity = output::name(info.identity.view());
+            output::err_line(&format!("{key} of {identity} may be used again"));
+            output::err_line(&format!("readers who refuse it run: byname trust unrevoke {key}"));
             Ok(())
         }
         KeyCommand::Export(args) => exchange::export(&keychain, args),
@@ -152,6 +166,30 @@ impl Limits {
         };
         Ok(Self { not_before_s: moment(not_before)?, not_after_s: moment(not_after)? })
     }
+}
+
+/// What readers have to do once a key is revoked.
+fn road_of_readers(keychain: &Keychain, info: &KeyInfo) -> Outcome<Vec<String>> {
+    let identity = output::name(info.identity.view());
+    let mut lines = vec![
+        "what your readers run, in this order:".to_owned(),
+        format!("  byname trust revoke {}     the old key, whoever vouches for it", info.key_id),
+    ];
+    lines.push(match keychain.identity(info.identity.view())? {
+        Some(now) => {
+            let key = Some(now.certificate.key_id());
+            let link = Link { key, ..Link::of_name(info.identity.clone()) };
+            format!("  byname trust add {link}     the new key, which signs from now on")
+        }
+        None => "  byname trust add LINK     the new link".to_owned(),
+    });
+    if keychain.identity(info.identity.view())?.is_none() {
+        lines.push(format!(
+            "the next `byname up` or `serve` of {identity} makes a new key and prints that link"
+        ));
+    }
+    lines.push(format!("if it was a mistake: byname key unrevoke {}", info.key_id));
+    Ok(lines)
 }
 
 fn no_key(text: &str) -> Failure {

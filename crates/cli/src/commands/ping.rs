@@ -5,7 +5,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::{forwarders, settings, typed};
 use byname_io::Connection;
-use byname_profile::{Link, OpenOptions, Paths};
+use byname_profile::{OpenOptions, Paths};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   byname ping /lab/run7
-  byname ping 'byname:/lab/run7?via=udp://host&key=SHA256:…' -c 10 --interval 0.2")]
+  byname ping 'byname:/lab/run7,via=udp://host,key=SHA256:…' -c 10 --interval 0.2")]
 pub(crate) struct Args {
     /// Name or link.
     target: String,
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let profile = settings::profile(paths)?;
-    let link = Link::from_user(&args.target)?;
+    let link = profile.link(&args.target)?;
     let connect = args.connect.as_deref().map(typed::endpoint).transpose()?;
     let options = OpenOptions { connect, ..OpenOptions::default() };
     let endpoints = profile.endpoints(&link, &options)?;

@@ -1,5 +1,6 @@
 //! `byname serve`: a file server attached to a forwarder, or one that readers reach directly.
 
+use super::counted;
 use super::daemon::{Endings, ExposureArgs, Publication, allow_flags, file_server_with, link};
 use super::mirror::{self, MirrorArgs};
 use super::segments::SegmentArgs;
@@ -71,6 +72,12 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         servers.push(open(args, &profile, publication, forwarder.as_ref())?);
     }
     let endings = Endings::watch_signals()?;
+    if !args.mirror.mirror {
+        let exposure = args.exposure.exposure(profile.settings());
+        for publication in &publications {
+            counted::in_background(publication, exposure, paths);
+        }
+    }
     if let Some(forwarder) = &forwarder {
         output::err_line(&format!("attaching to {forwarder}"));
     }
@@ -137,7 +144,7 @@ fn open(
     };
     let listening = listen(args, &mut server)?;
     let via = match (&args.via[..], forwarder) {
-        ([], _) if !listening.is_empty() => super::up::addresses(&listening),
+        ([], _) if !listening.is_empty() => super::reachable::addresses(&listening),
         ([], Some(forwarder)) => vec![forwarder.to_string()],
         (via, _) => via.to_vec(),
     };

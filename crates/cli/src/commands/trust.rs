@@ -2,17 +2,20 @@
 
 use super::key::key_id;
 use crate::exit::{Code, Failure, Outcome};
+use crate::failure::CUT_HINT;
 use crate::output;
 use crate::typed::name;
 use byname_keychain::{Keychain, TrustStore};
 use byname_packet::Name;
-use byname_profile::{Link, Paths, SeenVersions};
+use byname_profile::link::may_be_cut;
+use byname_profile::{Link, Paths, Remotes, SeenVersions};
+use byname_security::key::KeyId;
 use serde_json::json;
 
 /// Manage whose signatures count.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  byname trust add 'byname:/lab?via=tcp://host:6363&key=SHA256:…'
+  byname trust add byname:/lab,via=tcp://host:6363,key=SHA256:…
   byname trust list
   byname trust remove /lab
   byname trust revoke SHA256:…     never accept this key again, whoever vouches for it")]
@@ -27,6 +30,9 @@ enum TrustCommand {
     Add {
         /// The link; only its name and key count.
         link: String,
+        /// Keep its addresses too, under this short name (`byname remote`).
+        #[arg(long, value_name = "NAME")]
+        remote: Option<String>,
     },
     /// List trusted and revoked keys.
     List {
@@ -47,6 +53,11 @@ enum TrustCommand {
         /// The key, SHA256:…
         key: String,
     },
+    /// Take back `trust revoke`. What was trusted before has to be trusted anew.
+    Unrevoke {
+        /// The key, SHA256:…
+        key: String,
+    },
     /// Forget which version of a name was seen last, to accept an older one.
     Forget {
         /// The name.
@@ -57,11 +68,19 @@ enum TrustCommand {
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let mut store = TrustStore::open(&paths.trust)?;
     match &args.command {
-        TrustCommand::Add { link } => {
-            let link: Link = link.parse()?;
+        TrustCommand::Add { link: text, remote } => {
+            let link: Link = text.parse()?;
             let Some(key) = link.key else {
-                return Err(Failure::usage("the link has no key=SHA256:… part"));
+                let failure = Failure::usage("the link has no key=SHA256:… part");
+                let is_cut = may_be_cut(text);
+                return Err(if is_cut { failure.hint(CUT_HINT) } else { failure });
             };
+            if store.revoked().any(|revoked| revoked == key) {
+                return Err(revoked(key));
+            }
+            if let Some(remote) = remote {
+                Remotes::new(&paths.remotes).add(remote, &link)?;
+            }
             store.add_anchor(link.name.clone(), key)?;
             output::err_line(&format!(
                 "{key} is trusted for {} and what is below",
@@ -88,8 +107,24 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             output::err_line(&format!("{key} is refused from now on"));
             Ok(())
         }
+        TrustCommand::Unrevoke { key } => {
+            let key = key_id(key)?;
+            if !store.unrevoke(key)? {
+                let message = format!("{key} is not revoked here");
+                return Err(Failure::new(Code::NotFound, message).hint("byname trust list"));
+            }
+            output::err_line(&format!("{key} may be trusted again: byname trust add LINK"));
+            Ok(())
+        }
         TrustCommand::Forget { name: text } => forget(paths, &name(text)?),
     }
+}
+
+/// What may be done about a key that was revoked here.
+fn revoked(key: KeyId) -> Failure {
+    let message = format!("{key} was revoked here: no signature of it counts");
+    Failure::new(Code::NotVerified, message)
+        .hint(format!("if that was a mistake: byname trust unrevoke {key}"))
 }
 
 fn forget(paths: &Paths, name: &Name) -> Outcome {

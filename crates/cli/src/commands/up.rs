@@ -5,6 +5,7 @@ use super::daemon::{
 };
 use super::segments::SegmentArgs;
 use super::serving::ServingArgs;
+use super::{counted, reachable};
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::settings;
@@ -13,7 +14,6 @@ use byname_io::{Connection, Endpoint};
 use byname_packet::Name;
 use byname_profile::{Paths, Profile, Settings};
 use serde_json::json;
-use std::net::{IpAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let exposure = args.exposure.exposure(profile.settings());
     let how = (&args.segments, &args.serving);
     let (server, identity) = file_server_with(&profile, &publication, exposure, how)?;
-    let via = if args.via.is_empty() { addresses(&listening) } else { args.via.clone() };
+    let via = if args.via.is_empty() { reachable::addresses(&listening) } else { args.via.clone() };
     let link = link(&publication, &identity, &via).to_string();
     let is_own = matches!(attachment, Attachment::Own(_));
     let announce = announcement(args, &publication, &listening, link, is_own);
@@ -114,6 +114,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let server = (server, allow_flags(&publication, &identity));
     let connect = move || attachment.connect(own.as_ref());
     let (handle, thread) = endings.spawn_server(server, connect, announce);
+    counted::in_background(&publication, exposure, paths);
     let outcome = endings.wait();
     handle.stop();
     if args.serving.attributes.are_used() {
@@ -167,7 +168,9 @@ fn announcement(
         if !is_own {
             output::err_line("the link, for this machine; --via URI puts another address into it:");
         } else if shared {
-            output::err_line("whoever reaches these addresses can read it; the link for others:");
+            output::err_line("whoever reaches these addresses can read it; on another machine:");
+            output::err_line(&format!("  byname ls {link}         is it reached?"));
+            output::err_line(&format!("  byname get -r {link}"));
         } else {
             output::err_line("for this machine only; to share it with others:");
             output::err_line(&format!("  {share_line}"));
@@ -210,7 +213,7 @@ fn refuse_mistakes(directory: &Path, paths: &Paths) -> Outcome {
 }
 
 pub(crate) fn default_name(directory: &Path) -> Name {
-    let host = host_name();
+    let host = reachable::host_name();
     let host = host.split('.').next().unwrap_or_default();
     let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
     let user = user.unwrap_or_else(|_| format!("uid{}", rustix::process::geteuid().as_raw()));
@@ -218,55 +221,4 @@ pub(crate) fn default_name(directory: &Path) -> Name {
     Name::new()
         .with_generic(format!("{user}-{host}").as_bytes())
         .with_generic(&last.unwrap_or_else(|| b"files".to_vec()))
-}
-
-/// Addresses for a link: what is listened on, with `*` replaced by an address of this machine.
-/// Unix sockets only when there is nothing else.
-pub(crate) fn addresses(listening: &[Endpoint]) -> Vec<String> {
-    let mut uris = Vec::new();
-    for endpoint in listening {
-        let (scheme, host, port) = match endpoint {
-            Endpoint::Tcp { host, port } => ("tcp", host, port),
-            Endpoint::Udp { host, port } => ("udp", host, port),
-            Endpoint::WebSocket { host, port } => ("ws", host, port),
-            Endpoint::Unix(_) | Endpoint::Memif { .. } | Endpoint::Multicast { .. } => continue,
-        };
-        let unspecified = host.is_any() || host.address().is_some_and(|a| a.is_unspecified());
-        let uri = if unspecified {
-            match own_address() {
-                Some(IpAddr::V6(address)) => format!("{scheme}://[{address}]:{port}"),
-                Some(IpAddr::V4(address)) => format!("{scheme}://{address}:{port}"),
-                // A network of its own, without a route out: its members may know the name.
-                None => format!("{scheme}://{}:{port}", host_name()),
-            }
-        } else {
-            endpoint.to_string()
-        };
-        if !uris.contains(&uri) {
-            uris.push(uri);
-        }
-    }
-    if uris.is_empty() {
-        uris.extend(listening.iter().map(Endpoint::to_string).take(1));
-    }
-    uris
-}
-
-/// The address from which this machine would speak to others. Connecting a datagram socket only
-/// looks up the route; nothing is sent.
-fn own_address() -> Option<IpAddr> {
-    // Addresses that are reserved for documentation and never local.
-    let candidates = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
-    candidates.into_iter().find_map(|(any, outside)| {
-        let socket = UdpSocket::bind(any).ok()?;
-        socket.connect(outside).ok()?;
-        let address = socket.local_addr().ok()?.ip();
-        (!address.is_unspecified()).then_some(address)
-    })
-}
-
-fn host_name() -> String {
-    let system = rustix::system::uname();
-    let host = system.nodename().to_string_lossy().into_owned();
-    if host.is_empty() { "localhost".to_owned() } else { host }
 }

@@ -22,7 +22,7 @@ const LINKS_MAX: u8 = 8;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   byname verify run7 /lab/run7
-  byname verify run7 'byname:/lab/run7?via=tcp://host&key=SHA256:…' --json")]
+  byname verify run7 'byname:/lab/run7,via=tcp://host,key=SHA256:…' --json")]
 pub(crate) struct Args {
     /// Local file or directory.
     local: PathBuf,

@@ -179,6 +179,6 @@ fn a_directory_in_place_of_the_target_is_told_before_anything_travels() {
     home.work("x");
     home.run(&["get", &up.link_to("x")]).fails_with(7, "a directory");
     home.run(&["get", &up.link_to("x"), "-o", "new/"]).fails_with(2, "-o names the file");
-    home.run(&["get", "/x", "--bwlimit", "fast"]).fails_with(2, "whole number of bytes");
+    home.run(&["get", "/x", "--bwlimit", "fast"]).fails_with(2, "a number of bytes");
     assert!(!home.path().join(".x.byname-part").exists());
 }

@@ -38,6 +38,7 @@ mod reading;
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;
 mod remote;
+mod remotes;
 mod rollback;
 mod scale;
 mod service;

@@ -103,7 +103,7 @@ fn up_alone_serves_this_machine_only_and_says_how_to_share() {
     let mut up = home.start(&["up", dir.to_str().unwrap()], "byname:/");
     assert!(up.log().contains("--share"), "{}", up.log());
     let link = up.line_with("byname:/");
-    assert!(link.contains("/d?via=unix:///"), "{link}");
+    assert!(link.contains("/d,via=unix:///"), "{link}");
     assert_eq!(home.run(&["cat", &below(&link, "x")]).ok().bytes(), b"content");
     assert_eq!(up.interrupt(), Some(0));
 }

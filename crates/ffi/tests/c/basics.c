@@ -152,7 +152,7 @@ void test_basics(const struct tree *tree) {
   // The link's key is not trusted without the link, and the text says what to do.
   byname_session_options options = BYNAME_INIT(byname_session_options);
   char bare[200];
-  snprintf(bare, sizeof bare, "%.*s", (int)(strstr(tree->link, "&key=") - tree->link), tree->link);
+  snprintf(bare, sizeof bare, "%.*s", (int)(strstr(tree->link, ",key=") - tree->link), tree->link);
   options.link = bare;
   options.home = tree->home;
   session = byname_session_open(&options, BYNAME_ABI_VERSION, &error);

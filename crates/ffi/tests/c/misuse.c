@@ -155,7 +155,7 @@ static void check_options(const struct tree *tree) {
   const char *connect = strstr(tree->link, "via=") + 4;
   file = fopen(path, "w");
   CHECK(file != NULL && fprintf(file, "[client]\nconnect = \"%.*s\"\n",
-                                (int)strcspn(connect, "&"), connect) > 0 && fclose(file) == 0);
+                                (int)strcspn(connect, ","), connect) > 0 && fclose(file) == 0);
   options.link = NULL;
   options.unknown_keys = BYNAME_UNKNOWN_KEYS_FIRST_USE;
   byname_session session = byname_session_open(&options, BYNAME_ABI_VERSION, &error);

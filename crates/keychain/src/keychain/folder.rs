@@ -136,6 +136,10 @@ impl Folder {
         self.write(&revoked_file(component), b"")
     }
 
+    pub(super) fn unmark_revoked(&self, component: &[u8]) -> Result<(), KeychainError> {
+        Ok(files::remove(&self.path, &revoked_file(component))?)
+    }
+
     /// Replaces a file. The caller holds the keychain's lock, so temporary files are left-overs.
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeychainError> {
         files::clean(&self.path)?;

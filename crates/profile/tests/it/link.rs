@@ -1,7 +1,7 @@
 //! Links.
 
 use byname_packet::{Name, UriError};
-use byname_profile::link::{LINK_BYTES_MAX, Link, LinkError, VIA_MAX};
+use byname_profile::link::{LINK_BYTES_MAX, Link, LinkError, VIA_MAX, may_be_cut};
 use byname_security::key::{KeyId, KeyPair};
 use proptest::prelude::*;
 
@@ -24,12 +24,20 @@ fn a_link_reads_back_what_it_prints() {
     assert_eq!(
         text,
         format!(
-            "byname:/lab/run%207/%C3%A4%3Fb%26c%25d%23e/v=1?via=tcp://host:6363\
-             &via=udp://[2001:db8::1]:6363&via=unix:///run/a%20b%26c%25.sock&key={}",
+            "byname:/lab/run%207/%C3%A4%3Fb%26c%25d%23e/v=1,via=tcp://host:6363\
+             ,via=udp://%5B2001:db8::1%5D:6363,via=unix:///run/a%20b%26c%25.sock,key={}",
             key()
         )
     );
     assert_eq!(text.parse::<Link>().unwrap(), link);
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "-._/:=,%".contains(c);
+    assert!(text.chars().all(harmless), "a shell takes it as it is: {text}");
+    let older = format!(
+        "byname:/lab/run%207/%C3%A4%3Fb%26c%25d%23e/v=1?via=tcp://host:6363\
+         &via=udp://[2001:db8::1]:6363&via=unix:///run/a%20b%26c%25.sock&key={}",
+        key()
+    );
+    assert_eq!(older.parse::<Link>().unwrap(), link);
 }
 
 #[test]
@@ -48,6 +56,27 @@ fn name_alone_and_typed_names_are_links_too() {
     }
     assert!(Link::is_link("byname:/lab"));
     assert!(!Link::is_link("/lab"));
+}
+
+/// What `ls` prints goes between the name and the rest, as it is.
+#[test]
+fn a_path_with_question_marks_and_commas_may_be_put_into_a_link() {
+    for separators in [",,", "?&"] {
+        let (first, second) = separators.split_at(1);
+        let text = format!("byname:/lab/a?b,c#d%25e{first}via=tcp://h{second}key={}", key());
+        let link: Link = text.parse().unwrap();
+        assert_eq!(link.name, Name::from_path("/lab/a?b,c#d%25e").unwrap());
+        assert_eq!((link.via.len(), link.key), (1, Some(key())));
+    }
+}
+
+#[test]
+fn a_link_that_a_shell_has_cut_is_recognised() {
+    assert!(may_be_cut("byname:/lab?via=tcp://h:6363"));
+    assert!(!may_be_cut(&format!("byname:/lab?via=tcp://h:6363&key={}", key())));
+    for whole in ["byname:/lab,via=tcp://h", "byname:/lab", "/lab?via=x"] {
+        assert!(!may_be_cut(whole), "{whole}");
+    }
 }
 
 #[test]

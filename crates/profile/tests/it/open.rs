@@ -102,7 +102,7 @@ fn an_unknown_key_comes_with_the_line_to_run() {
     let cause = TrustError::UnknownKey { name: packet, key_id: key(), identity };
     let error = ClientError::Read(ReadError::Trust(cause));
     let unknown = UnknownKey::of(&error).unwrap();
-    let line = format!("byname trust add 'byname:/lab?key={}'", key());
+    let line = format!("byname trust add 'byname:/lab,key={}'", key());
     assert_eq!(unknown.command(), line);
     assert!(unknown.to_string().ends_with(&line), "{unknown}");
     assert_eq!(ProfileError::from(error).errno(), Errno::NOKEY.raw_os_error());

@@ -42,6 +42,9 @@ const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
     lifetime_ns: 500_000_000,
 };
 
+/// Silence of a forwarder that is reached by datagrams after which prefixes are registered again.
+const REFRESH_NS: u64 = 800_000_000;
+
 /// Transport to the peer.
 pub(super) enum Carrier {
     Connection(Connection),
@@ -390,6 +393,20 @@ impl Face {
             }
         }
         Ok(())
+    }
+
+    /// When a forwarder that is reached by datagrams has been silent for so long that it may have
+    /// forgotten what was registered.
+    pub(super) fn refresh_due_ns(&self) -> Option<u64> {
+        let Carrier::Connection(connection) = &self.carrier else { return None };
+        let is_upstream = !self.is_client && connection.remote_uri().starts_with("udp");
+        let is_idle = is_upstream && self.registrar.is_none();
+        is_idle.then_some(self.heard_ns.saturating_add(REFRESH_NS))
+    }
+
+    /// Registers once more.
+    pub(super) fn register_again(&mut self, registrar: Registrar) {
+        self.registrar = Some(registrar);
     }
 
     pub(super) fn poll_timeout(&self) -> Option<u64> {

@@ -148,6 +148,10 @@ impl Faces {
         self.faces.contains_key(&id)
     }
 
+    pub(super) fn get(&self, id: FaceId) -> Option<&Face> {
+        self.faces.get(&id)
+    }
+
     pub(super) fn get_mut(&mut self, id: FaceId) -> Option<&mut Face> {
         self.faces.get_mut(&id)
     }
