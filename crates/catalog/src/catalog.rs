@@ -5,7 +5,7 @@
 
 use crate::command::{Answer, Caller, Command, Request, Submission};
 use crate::command::{decode_outcome, encode_outcome};
-use crate::engine::{Engine, EngineError, Rows, Table};
+use crate::engine::{Engine, EngineError, Rows, Table, Writes};
 use crate::execution::{Execution, MISSING_COUNTERS};
 use crate::id::{InodeId, LeaseEpoch, TransactionNumber, epoch_of, following};
 use crate::log::LogRecord;
@@ -227,10 +227,9 @@ impl<E: Engine> Catalog<E> {
     }
 
     /// The writes of a command, with its number and its record in the log.
-    fn sealed(&self, execution: Execution<'_>, command: &Command) -> crate::engine::Writes {
+    fn sealed(&self, execution: Execution<'_>, command: &Command) -> Writes {
         let Execution { mut view, caller, now_ns, number, counters } = execution;
-        let is_change = |table| LogRecord::covers(table);
-        if !view.writes().iter().any(|(table, _, _)| is_change(table)) {
+        if !view.writes().iter().any(|(table, _, _)| LogRecord::covers(table)) {
             return view.into_writes();
         }
         let counters = Counters { transaction: number.0, ..counters };

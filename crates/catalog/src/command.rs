@@ -25,7 +25,7 @@ pub enum Caller {
 pub struct Request {
     /// The session.
     pub session: SessionId,
-    /// One of its slots: as many commands as there are slots may be in flight.
+    /// One of its slots. A slot has one command in flight: the next one takes the answer's place.
     pub slot: u16,
     /// The commands of a slot count from 1.
     pub sequence: u64,

@@ -32,14 +32,18 @@ impl Execution<'_> {
             return Err(Refusal::TooLarge.into());
         }
         if create.place.names.is_empty() {
+            if create.exclusive {
+                return Err(Refusal::Exists.into());
+            }
             let (id, inode) = self.object(&create.place)?;
             return self.rewrite(id, &inode, create);
         }
         let at = self.directory_of(&create.place)?;
         let Some(entry) = self.dentry(at.id, &at.name)? else {
+            let at = self.free_entry(&create.place)?;
             return match create.publish {
-                Publish::AtCommit => self.begin_new(&at, create),
-                Publish::AtOnce => self.begin_named(create),
+                Publish::AtCommit => self.begin_new(at, create),
+                Publish::AtOnce => self.begin_named(at, create),
             };
         };
         if create.exclusive {
@@ -50,8 +54,7 @@ impl Execution<'_> {
     }
 
     /// A file that gets its name with its content.
-    fn begin_new(&mut self, at: &EntryPlace, create: &Create) -> Result<Answer, Failure> {
-        let at = self.free_entry(&crate::name::Place::entry(at.id, at.name.clone()))?;
+    fn begin_new(&mut self, at: EntryPlace, create: &Create) -> Result<Answer, Failure> {
         let inode = InodeId(self.issue()?);
         let detail = Detail::File(Content::empty(Version(0)));
         let model = self.new_inode(&at.inode, create.mode, detail);
@@ -60,8 +63,7 @@ impl Execution<'_> {
     }
 
     /// A file that gets its name at once, and its content later.
-    fn begin_named(&mut self, create: &Create) -> Result<Answer, Failure> {
-        let at = self.free_entry(&create.place)?;
+    fn begin_named(&mut self, at: EntryPlace, create: &Create) -> Result<Answer, Failure> {
         let id = InodeId(self.issue()?);
         let base = Version(self.issue()?);
         let detail = Detail::File(Content::empty(base));
@@ -89,7 +91,7 @@ impl Execution<'_> {
         inode: &Inode,
         (target, size_max): (Target, u64),
     ) -> Result<Answer, Failure> {
-        self.count_attempt(1)?;
+        self.count_attempt()?;
         let content = ContentId { inode: id, version: Version(self.issue()?) };
         let chosen = self.place(&inode.policy, size_max, content.version.0)?;
         let attempt = Attempt {
@@ -238,13 +240,13 @@ impl Execution<'_> {
         Ok(())
     }
 
-    fn count_attempt(&mut self, more: u32) -> Result<(), Failure> {
+    fn count_attempt(&mut self) -> Result<(), Failure> {
         let key = self.caller.user.as_bytes().to_vec();
         let mut user: User = self.view.record(&key)?.ok_or(Refusal::UnknownUser)?;
         if user.attempt_count >= ATTEMPTS_PER_USER_MAX {
             return Err(Refusal::TooManyAttempts.into());
         }
-        user.attempt_count += more;
+        user.attempt_count += 1;
         self.view.set(key, &user);
         Ok(())
     }

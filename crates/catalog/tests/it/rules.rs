@@ -316,5 +316,7 @@ fn symbolic_links_are_not_followed() {
         publish: Publish::AtOnce,
         exclusive: false,
     };
-    assert_eq!(site.run("op", Command::Create(create)), Err(Refusal::IsDirectory));
+    assert_eq!(site.run("op", Command::Create(create.clone())), Err(Refusal::IsDirectory));
+    let exclusive = Create { exclusive: true, ..create };
+    assert_eq!(site.run("op", Command::Create(exclusive)), Err(Refusal::Exists));
 }
