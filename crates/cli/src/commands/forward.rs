@@ -79,6 +79,7 @@ impl Args {
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let flags = args.flags();
     let loaded = node_config::load(paths, &flags, &Allowed::default())?;
+    let fixed = Fixed { shards: loaded.node.shards, metrics: loaded.metrics };
     let node = Node::new(loaded.node)?;
     let endings = Endings::watch_signals()?;
     let control = node.control();
@@ -89,7 +90,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         output::err_line(&format!("listening on {endpoint}"));
     }
     let stop = endings.spawn_node(node);
-    reload_on_signal(Reloader { paths: paths.clone(), flags, control, allowed: loaded.allowed })?;
+    let (paths, allowed) = (paths.clone(), loaded.allowed);
+    reload_on_signal(Reloader { paths, flags, control, allowed, fixed })?;
     notify::ready("forwarding");
     let outcome = endings.wait();
     notify::stopping();
@@ -115,7 +117,7 @@ fn reload_on_signal(mut reloader: Reloader) -> Outcome {
         for _ in signals.forever() {
             notify::reloading(byname_io::Clock::new().now_ns());
             let status = match reloader.reload() {
-                Ok(changes) => summary(&changes),
+                Ok((changes, later)) => summary(&changes, &later),
                 Err(failure) => format!("configuration not taken over: {}", failure.message),
             };
             output::err_line(&status);
@@ -131,22 +133,35 @@ struct Reloader {
     flags: Flags,
     control: Control,
     allowed: Allowed,
+    fixed: Fixed,
+}
+
+/// Settings that a running forwarder keeps, as they were when it was started.
+struct Fixed {
+    shards: usize,
+    metrics: Option<SocketAddr>,
 }
 
 impl Reloader {
-    fn reload(&mut self) -> Outcome<Changes> {
+    /// The changes, and the settings that were changed and count from the next start on.
+    fn reload(&mut self) -> Outcome<(Changes, Vec<&'static str>)> {
         let loaded = node_config::load(&self.paths, &self.flags, &self.allowed)?;
+        let is_later = [
+            ("shards", loaded.node.shards != self.fixed.shards),
+            ("metrics", loaded.metrics != self.fixed.metrics),
+        ];
         let changes = self
             .control
             .reload(loaded.node)
             .map_err(|error| Failure::new(Code::Other, crate::exit::chain(&error)))?;
         self.allowed = loaded.allowed;
-        Ok(changes)
+        let later = is_later.iter().filter(|(_, is_later)| *is_later).map(|(name, _)| *name);
+        Ok((changes, later.collect()))
     }
 }
 
-fn summary(changes: &Changes) -> String {
-    format!(
+fn summary(changes: &Changes, later: &[&str]) -> String {
+    let mut text = format!(
         "configuration taken over: listeners +{} -{}, routes +{} -{}, strategies {}, faces -{}",
         changes.listeners_added,
         changes.listeners_removed,
@@ -154,5 +169,9 @@ fn summary(changes: &Changes) -> String {
         changes.routes_removed,
         changes.strategies_changed,
         changes.faces_removed,
-    )
+    );
+    if !later.is_empty() {
+        text.push_str(&format!("; only a restart changes {}", later.join(", ")));
+    }
+    text
 }

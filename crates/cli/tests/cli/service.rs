@@ -1,6 +1,6 @@
 //! What whoever runs daemons relies on.
 
-use crate::harness::{Home, free_port, wait_for, write};
+use crate::harness::{Home, free_port, signal, wait_for, write};
 use std::os::unix::net::UnixDatagram;
 
 #[test]
@@ -47,4 +47,23 @@ fn serve_tells_the_service_manager_when_it_can_be_reached_and_when_it_ends() {
     listen_for("READY=1");
     daemon.interrupt();
     listen_for("STOPPING=1");
+}
+
+#[test]
+fn a_reload_names_what_only_a_restart_changes() {
+    let home = Home::new();
+    let socket = home.work("run").join("f.sock");
+    let file = home.path().join("forward.toml");
+    let config = |more: &str| {
+        let listen = format!("[forwarder]\nlisten = [\"unix://{}\"]\n{more}", socket.display());
+        write(&file, listen.as_bytes());
+    };
+    config("");
+    let daemon = home.start(&["forward", "--config", file.to_str().unwrap()], "listening on");
+    signal(daemon.pid(), "HUP");
+    daemon.await_line("faces -0");
+    assert!(!daemon.log().contains("restart"), "{}", daemon.log());
+    config(&format!("shards = 2\nmetrics = \"127.0.0.1:{}\"\n", free_port()));
+    signal(daemon.pid(), "HUP");
+    daemon.await_line("only a restart changes shards, metrics");
 }
