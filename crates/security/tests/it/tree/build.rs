@@ -178,6 +178,7 @@ fn a_hash_prints_as_b3sum_does_and_reads_back() {
     assert_eq!(hash.to_string(), text);
     assert_eq!(text.parse::<Hash>().unwrap(), hash);
     assert_eq!(format!("{hash:?}"), format!("Hash({text})"));
+    assert_eq!(hash.as_bytes(), blake3::hash(b"").as_bytes());
     assert_eq!("af13".parse::<Hash>(), Err(ParseHashError::Length { length: 4 }));
     let bad = text.replace("f3262", "f326é");
     assert_eq!(bad.parse::<Hash>(), Err(ParseHashError::Digit { position: 63 }));

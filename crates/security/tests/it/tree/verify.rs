@@ -30,6 +30,21 @@ fn loaded(tree: &Tree, size: usize) -> Verifier {
 }
 
 #[test]
+fn a_node_that_is_held_is_handed_out_as_it_came_and_no_other() {
+    let size = SIZES[SIZES.len() - 1];
+    let tree = Tree::of(&content(size));
+    let ids = nodes_downwards(&tree);
+    let (last, others) = ids.split_last().unwrap();
+    assert!(!others.is_empty());
+    let mut verifier = Verifier::new(tree.root, size as u64, ids.len());
+    others.iter().for_each(|id| verifier.add_node(*id, tree.node(*id).unwrap()).unwrap());
+    for id in others {
+        assert_eq!(verifier.node(*id), tree.node(*id));
+    }
+    assert_eq!(verifier.node(*last), None);
+}
+
+#[test]
 fn every_unit_verifies_backwards_with_the_smallest_memory() {
     let bytes = content(SIZES[SIZES.len() - 1]);
     for size in SIZES {
