@@ -23,24 +23,20 @@ MIB = 1 << 20
 class Site:
     """The namespace, the published files, and what stands between the site and the origin."""
 
-    def __init__(self, node, file, delay_ms):
+    def __init__(self, node, file, delay_ms, cold_names):
         self.node = node
         self.file = file
         self.delay_ms = delay_ms
         self.folder = node.path("published/.keep").parent
         self.next_port = START_PORT
-        self.next_name = 0
-        self.publish(WARM)
-
-    def publish(self, name):
-        """One more name of the file; says it."""
-        os.link(self.file, self.folder / name)
-        return name
+        # All of them now: one more link is a change of the file, which then has a new version.
+        self.cold_names = [f"cold-{number}.bin" for number in range(cold_names)]
+        for name in (WARM, *self.cold_names):
+            os.link(file, self.folder / name)
 
     def new_name(self):
         """A name that nobody has asked for."""
-        self.next_name += 1
-        return self.publish(f"cold-{self.next_name}.bin")
+        return self.cold_names.pop()
 
     def port(self):
         """One that nobody has."""
