@@ -1,12 +1,13 @@
 # Thin: every target is one or two scripts that also run on their own.
 
 .PHONY: help build install check test demo demo-xrootd demo-hadoop bench setup library
-.PHONY: install-library java
+.PHONY: demo-mount install-library java
 
 help:
 	@echo "make demo [DIR=path]   publish a directory, read it back by name through a second forwarder"
 	@echo "make demo-xrootd       serve names with a stock xrootd, copy them with xrdcp"
 	@echo "make demo-hadoop       read names with hadoop fs and MapReduce"
+	@echo "make demo-mount        a published tree as a directory of this machine"
 	@echo "make test              everything that CI runs, ending with a summary"
 	@echo "make check             format, clippy, unit tests, tidy: the working loop"
 	@echo "make bench             transfers beside NDNd and XRootD, forwarders beside NDNd's"
@@ -54,6 +55,10 @@ demo-hadoop:
 	scripts/setup --for build
 	scripts/setup --for java
 	scripts/demo-hadoop $(if $(DIR),"$(DIR)")
+
+demo-mount:
+	scripts/setup --for demo
+	scripts/demo-mount
 
 bench:
 	scripts/setup --for bench

@@ -15,6 +15,7 @@ mod get;
 mod key;
 mod ls;
 mod mirror;
+mod mount;
 mod ping;
 mod prepare;
 mod reachable;
@@ -30,6 +31,7 @@ mod stat;
 mod status;
 mod strategy;
 pub(crate) mod trust;
+mod umount;
 pub(crate) mod up;
 mod verify;
 
@@ -44,6 +46,8 @@ pub(crate) enum Command {
     Ls(ls::Args),
     Stat(stat::Args),
     Verify(verify::Args),
+    Mount(Box<mount::Args>),
+    Umount(umount::Args),
     Serve(serve::Args),
     Sign(sign::Args),
     Prepare(prepare::Args),
@@ -76,6 +80,8 @@ impl Command {
             Self::Ls(args) => ls::run(args, &paths),
             Self::Stat(args) => stat::run(args, &paths),
             Self::Verify(args) => verify::run(args, &paths),
+            Self::Mount(args) => mount::run(args, &paths),
+            Self::Umount(args) => umount::run(args),
             Self::Prepare(args) => prepare::run(args, &paths, quiet),
             Self::Serve(args) => serve::run(args, &paths),
             Self::Sign(args) => sign::run(args, &paths),

@@ -48,6 +48,50 @@ pub(crate) struct ReadArgs {
     retries: Option<u32>,
 }
 
+impl ReadArgs {
+    /// The same wishes for a session that others drive; its `stop` is for the caller to request.
+    pub(crate) fn open_options(&self) -> Outcome<OpenOptions> {
+        wishes(self, Pace { is_bulk: true, ..Pace::default() }, Stop::default())
+    }
+
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
+    pub(crate) fn is_offline(&self) -> bool {
+        self.offline
+    }
+
+    /// The same with at most so many seconds of silence.
+    pub(crate) fn with_timeout_at_most(mut self, seconds: u64) -> Self {
+        self.timeout = Some(self.timeout.unwrap_or(seconds).min(seconds));
+        self
+    }
+
+    /// Sets the flag of this name, as `-o` of `mount` has it. False if there is none.
+    pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<bool, &'static str> {
+        let number = |least: u64| {
+            let number = value.and_then(|value| value.parse().ok()).filter(|it| *it >= least);
+            number.ok_or("not a number that fits")
+        };
+        match (name, value) {
+            ("insecure", None) => self.insecure = true,
+            ("trust_on_first_use", None) => self.trust_on_first_use = true,
+            ("fresh", None) => self.fresh = true,
+            ("offline", None) => self.offline = true,
+            ("connect", Some(uri)) => self.connect = Some(uri.to_owned()),
+            ("via", Some(uri)) => self.via.push(uri.to_owned()),
+            ("timeout", Some(_)) => self.timeout = Some(number(1)?),
+            ("retries", Some(_)) => {
+                let retries = u32::try_from(number(0)?);
+                self.retries = Some(retries.map_err(|_| "not a number that fits")?);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
 /// Options of one command beside the flags of all.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Pace {
@@ -219,10 +263,14 @@ impl Session {
     }
 }
 
-/// The user's wishes, as flags say them.
+/// The user's wishes, as flags say them; a signal requests to stop.
 fn options(args: &ReadArgs, pace: Pace) -> Outcome<OpenOptions> {
     let stop = Stop::default();
     watch_signals(&stop)?;
+    wishes(args, pace, stop)
+}
+
+fn wishes(args: &ReadArgs, pace: Pace, stop: Stop) -> Outcome<OpenOptions> {
     Ok(OpenOptions {
         connect: args.connect.as_deref().map(typed::endpoint).transpose()?,
         via: typed::endpoints(&args.via)?,

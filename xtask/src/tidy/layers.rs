@@ -10,7 +10,7 @@ use crate::sources::{Source, line_where};
 const RULE: &str = "layering";
 
 /// Each room with the rooms it may use. Rooms that are not named here do not exist yet.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("packet", &[]),
     ("io", &[]),
     ("retry", &[]),
@@ -25,6 +25,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("client", &["face", "io", "link", "packet", "retry", "security", "transfer"]),
     ("profile", &["client", "io", "keychain", "packet", "security", "transfer"]),
     ("ffi", &["client", "io", "packet", "profile", "security", "transfer"]),
+    ("mount", &["client", "packet", "profile", "security", "transfer"]),
     ("traffic", &["face", "io", "link", "packet"]),
     ("catalog", &[]),
     ("web", &["retry"]),

@@ -118,7 +118,7 @@ impl Client {
     /// As [`Client::stat`].
     pub fn lookup(&mut self, name: &Name) -> Result<Discovered, ClientError> {
         let name = name.clone();
-        self.call(|call| Command::Lookup { name, call })
+        self.call(|call| Command::Lookup { name, takes_pending: false, call })
     }
 
     /// Fetches a file to `target`, resuming what an earlier run has left.

@@ -93,6 +93,8 @@ pub(crate) type Inspect<'a> = dyn FnOnce(&mut Shared, &str) + 'a;
 pub(crate) enum Command<'a> {
     Lookup {
         name: Name,
+        /// A version will do although its publisher still computes the root.
+        takes_pending: bool,
         call: Call<'a, Discovered>,
     },
     List {

@@ -15,6 +15,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use byname_packet::Name;
+use byname_transfer::discovery::DiscoveryConfig;
 use byname_transfer::error::ReadError;
 
 use crate::config::{ClientConfig, Stop};
@@ -131,8 +132,9 @@ impl<'a> Executor<'a> {
 
     fn begin(&mut self, command: Command<'a>, shared: &mut Shared, now_ns: u64) {
         match command {
-            Command::Lookup { name, call } => {
-                let job = LookupJob::new(name, self.state.config.discovery(), now_ns);
+            Command::Lookup { name, takes_pending, call } => {
+                let config = DiscoveryConfig { takes_pending, ..self.state.config.discovery() };
+                let job = LookupJob::new(name, config, now_ns);
                 self.ready.push_back(ExecutorJob::Lookup(Box::new(job), call));
             }
             Command::List { name, detail, call } => self.list(name, detail, call, now_ns),

@@ -86,8 +86,18 @@ impl Session {
 
     /// [`stat`](Session::stat) without waiting.
     pub fn stat_later(&self, name: &Name) -> Pending<Stat> {
+        self.stat_as(name, false)
+    }
+
+    /// [`stat`](Session::stat) without waiting, also not for the publisher to compute the root of a
+    /// large file: then [`Stat::is_root_pending`] is set.
+    pub fn stat_unhashed_later(&self, name: &Name) -> Pending<Stat> {
+        self.stat_as(name, true)
+    }
+
+    fn stat_as(&self, name: &Name, takes_pending: bool) -> Pending<Stat> {
         let (name, shown) = (name.clone(), name.clone());
-        let make = move |call| Command::Lookup { name, call };
+        let make = move |call| Command::Lookup { name, takes_pending, call };
         self.call(make, move |found| Stat::new(shown, &found))
     }
 
@@ -102,7 +112,8 @@ impl Session {
     /// [`lookup`](Session::lookup) without waiting.
     pub fn lookup_later(&self, name: &Name) -> Pending<Discovered> {
         let name = name.clone();
-        self.call(move |call| Command::Lookup { name, call }, |found| found)
+        let make = move |call| Command::Lookup { name, takes_pending: false, call };
+        self.call(make, |found| found)
     }
 
     /// The verified listing of a directory.

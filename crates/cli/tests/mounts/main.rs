@@ -1,0 +1,19 @@
+//! Published trees as directories: real mounts, real programs, real faults.
+//!
+//! Without `/dev/fuse`, or without `fusermount3` for who is not root, each test says SKIPPED and
+//! returns.
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
+
+mod calls;
+mod changes;
+mod command;
+mod faults;
+#[allow(dead_code)]
+#[path = "../cli/harness.rs"]
+mod harness;
+mod programs;
+#[allow(dead_code, reason = "the harness uses it for other tests")]
+#[path = "../../examples/tampering_relay/relay.rs"]
+mod relay;
+mod scale;
+mod scene;

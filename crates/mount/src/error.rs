@@ -1,0 +1,67 @@
+//! Errors of mounting and unmounting. Errors of single calls are errnos: the kernel takes no more.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a tree could not be mounted or unmounted.
+#[derive(Debug, Error)]
+pub enum MountError {
+    /// The kernel has no FUSE, or this container does not show it.
+    #[error("there is no /dev/fuse")]
+    NoDevice,
+    /// Only root mounts without it.
+    #[error("fusermount3 is not installed, and only root can mount without it")]
+    NoHelper,
+    /// The mount point.
+    #[error("{}: {source}", path.display())]
+    MountPoint {
+        /// The path given.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The mount point is no directory.
+    #[error("{}: not a directory", path.display())]
+    NotADirectory {
+        /// The path given.
+        path: PathBuf,
+    },
+    /// Something of byname is mounted there and answers.
+    #[error("{}: something is mounted there already", path.display())]
+    Mounted {
+        /// The mount point.
+        path: PathBuf,
+    },
+    /// Nothing of byname is mounted there.
+    #[error("{}: no tree is mounted there", path.display())]
+    NotMounted {
+        /// The path given.
+        path: PathBuf,
+    },
+    /// The system or fusermount3 refused.
+    #[error("{}: cannot mount: {source}", path.display())]
+    Refused {
+        /// The mount point.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The system or fusermount3 refused.
+    #[error("{}: cannot unmount: {source}", path.display())]
+    Busy {
+        /// The mount point.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// What is mounted is no directory.
+    #[error("only directories can be mounted, and this name is none")]
+    TreeIsNoDirectory,
+    /// The root did not answer.
+    #[error(transparent)]
+    Client(#[from] byname_client::ClientError),
+    /// The system gives no thread.
+    #[error("no thread for the mount: {0}")]
+    Thread(std::io::Error),
+}

@@ -1,0 +1,105 @@
+//! Open files and directories, by the handles that the kernel has.
+//!
+//! All who have one version open share one file of the session, and with it transfers and what was
+//! read ahead.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use byname_client::RemoteFile;
+
+use crate::snapshot::Snapshot;
+
+/// Directories that may be open at once.
+pub(crate) const DIRECTORIES_OPEN_MAX: usize = 4096;
+
+#[derive(Debug)]
+struct Shared {
+    file: RemoteFile,
+    handles: usize,
+}
+
+/// The tables.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    /// Inode by handle.
+    handles: HashMap<u64, u64>,
+    /// File by inode.
+    files: HashMap<u64, Shared>,
+    /// `None` until it is read.
+    directories: HashMap<u64, Option<Arc<Snapshot>>>,
+    last: u64,
+}
+
+impl Files {
+    fn next(&mut self) -> u64 {
+        self.last += 1;
+        self.last
+    }
+
+    /// One more handle of a file that is open.
+    pub(crate) fn share(&mut self, inode: u64) -> Option<(u64, RemoteFile)> {
+        let shared = self.files.get_mut(&inode)?;
+        shared.handles += 1;
+        let file = shared.file.clone();
+        Some((self.insert_handle(inode), file))
+    }
+
+    fn insert_handle(&mut self, inode: u64) -> u64 {
+        let handle = self.next();
+        self.handles.insert(handle, inode);
+        handle
+    }
+
+    /// A handle of a file that was opened now. If somebody was faster, theirs is used.
+    pub(crate) fn insert(&mut self, inode: u64, file: RemoteFile) -> (u64, RemoteFile) {
+        let shared = self.files.entry(inode).or_insert(Shared { file, handles: 0 });
+        shared.handles += 1;
+        let file = shared.file.clone();
+        (self.insert_handle(inode), file)
+    }
+
+    /// The file of a handle.
+    pub(crate) fn get(&self, handle: u64) -> Option<RemoteFile> {
+        let inode = self.handles.get(&handle)?;
+        self.files.get(inode).map(|shared| shared.file.clone())
+    }
+
+    /// A handle is closed. Returns the file if that was the last one.
+    pub(crate) fn release(&mut self, handle: u64) -> Option<RemoteFile> {
+        let inode = self.handles.remove(&handle)?;
+        let shared = self.files.get_mut(&inode)?;
+        shared.handles -= 1;
+        if shared.handles > 0 {
+            return None;
+        }
+        self.files.remove(&inode).map(|shared| shared.file)
+    }
+
+    /// A handle of a directory, of which nothing is known yet; `None` if too many are open.
+    pub(crate) fn insert_directory(&mut self) -> Option<u64> {
+        if self.directories.len() >= DIRECTORIES_OPEN_MAX {
+            return None;
+        }
+        let handle = self.next();
+        self.directories.insert(handle, None);
+        Some(handle)
+    }
+
+    /// What an open directory shows, if it was read.
+    pub(crate) fn directory(&self, handle: u64) -> Option<Arc<Snapshot>> {
+        self.directories.get(&handle)?.clone()
+    }
+
+    /// What an open directory shows from now on.
+    pub(crate) fn set_directory(&mut self, handle: u64, snapshot: Arc<Snapshot>) {
+        if let Some(open) = self.directories.get_mut(&handle) {
+            *open = Some(snapshot);
+        }
+    }
+
+    /// A handle of a directory is closed.
+    pub(crate) fn release_directory(&mut self, handle: u64) {
+        self.directories.remove(&handle);
+    }
+}

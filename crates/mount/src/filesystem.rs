@@ -1,0 +1,426 @@
+//! The kernel's requests as calls of the tree, and the tree's answers as replies.
+//!
+//! Everything that would change something is `EROFS`. The mount is read-only, so the kernel says it
+//! first; this is for whoever remounts it.
+
+mod long;
+mod read_only;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use fuser::{
+    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
+    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyXattr, Request,
+};
+
+use crate::attributes::{Attributes, Kind};
+use crate::inodes::ROOT;
+use crate::snapshot::Snapshot;
+use crate::tasks::Tasks;
+use crate::tree::{Found, Tree};
+use crate::xattrs;
+
+/// Octets that the kernel asks for at once, and reads ahead where it is allowed to.
+pub(crate) const READ_BYTES_MAX: u32 = 1 << 20;
+/// Requests of readahead that the kernel may have waiting.
+const BACKGROUND_MAX: u16 = 64;
+/// A version never changes.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+const GENERATION: Generation = Generation(0);
+/// Positions of `.` and `..`, before all entries.
+const DOTS: usize = 2;
+
+/// Hears that a mount is over.
+pub type OnEnd = Box<dyn FnOnce() + Send + Sync>;
+
+/// The file system that fuser drives.
+pub(crate) struct Mounted {
+    tree: Arc<Tree>,
+    tasks: Tasks,
+    on_end: Option<OnEnd>,
+}
+
+impl Mounted {
+    pub(crate) fn new(tree: Arc<Tree>, tasks: Tasks, on_end: OnEnd) -> Self {
+        Mounted { tree, tasks, on_end: Some(on_end) }
+    }
+
+    /// Runs a call with a tree of its own.
+    fn run<F>(&self, call: impl FnOnce(Arc<Tree>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.tasks.run(call(Arc::clone(&self.tree)));
+    }
+}
+
+impl Mounted {
+    fn read_at(&self, handle: FileHandle, offset: u64, size: u32, reply: ReplyData) {
+        let Some(file) = self.tree.files().get(handle.0) else {
+            return reply.error(Errno::EBADF);
+        };
+        self.run(|tree| async move {
+            let buffer = vec![0; size.min(READ_BYTES_MAX) as usize];
+            match file.read_at_later(buffer, offset).await {
+                Ok(read) => {
+                    let filled = read.filled.first().copied().unwrap_or(0);
+                    reply.data(read.buffer.get(..filled).unwrap_or(&[]));
+                }
+                Err(error) => reply.error(number(tree.errno(&file.stat().name, &error))),
+            }
+        });
+    }
+
+    fn close(&self, handle: FileHandle, reply: ReplyEmpty) {
+        let last = self.tree.files().release(handle.0);
+        // Outside of the lock: it is told to the session's thread.
+        drop(last);
+        reply.ok();
+    }
+}
+
+fn number(errno: i32) -> Errno {
+    Errno::from_i32(errno)
+}
+
+fn file_type(kind: Kind) -> FileType {
+    match kind {
+        Kind::File => FileType::RegularFile,
+        Kind::Directory => FileType::Directory,
+        Kind::Link => FileType::Symlink,
+    }
+}
+
+fn file_attr(tree: &Tree, inode: u64, attributes: &Attributes) -> FileAttr {
+    let owner = (attributes.owner.as_deref(), attributes.group.as_deref());
+    let (uid, gid) = tree.owners.numbers(owner.0, owner.1, tree.now_ns());
+    let time = UNIX_EPOCH + Duration::from_nanos(attributes.mtime_ns);
+    FileAttr {
+        ino: INodeNo(inode),
+        size: attributes.size,
+        blocks: attributes.size.div_ceil(512),
+        atime: time,
+        mtime: time,
+        ctime: time,
+        crtime: SystemTime::UNIX_EPOCH,
+        kind: file_type(attributes.kind),
+        perm: attributes.permissions,
+        nlink: 1,
+        uid,
+        gid,
+        rdev: 0,
+        // The size of a read that is worth its trip.
+        blksize: 128 << 10,
+        flags: 0,
+    }
+}
+
+/// Time for which the kernel may keep the attributes of an inode.
+fn keep_attributes(tree: &Tree, found: &Found) -> Duration {
+    match found.attributes.kind {
+        // The target of a link is its identity, but not its owner or time.
+        Kind::Directory | Kind::Link => tree.keep(found.seen_ns),
+        Kind::File => FOR_EVER,
+    }
+}
+
+/// What the kernel is told of a name that does not exist.
+fn no_entry(tree: &Tree) -> FileAttr {
+    let time = UNIX_EPOCH;
+    FileAttr {
+        ino: INodeNo(0),
+        size: 0,
+        blocks: 0,
+        atime: time,
+        mtime: time,
+        ctime: time,
+        crtime: time,
+        kind: FileType::RegularFile,
+        perm: 0,
+        nlink: 0,
+        uid: tree.owners.numbers(None, None, 0).0,
+        gid: 0,
+        rdev: 0,
+        blksize: 0,
+        flags: 0,
+    }
+}
+
+impl Filesystem for Mounted {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
+        // Whatever this kernel does not have it does without.
+        let wanted = [
+            InitFlags::FUSE_DO_READDIRPLUS,
+            InitFlags::FUSE_READDIRPLUS_AUTO,
+            InitFlags::FUSE_PARALLEL_DIROPS,
+            InitFlags::FUSE_CACHE_SYMLINKS,
+        ];
+        for flag in wanted {
+            let _ = config.add_capabilities(flag);
+        }
+        if let Err(nearest) = config.set_max_readahead(READ_BYTES_MAX) {
+            let _ = config.set_max_readahead(nearest);
+        }
+        // It also bounds reads: the kernel makes no request of more pages.
+        let _ = config.set_max_write(READ_BYTES_MAX);
+        let _ = config.set_max_background(BACKGROUND_MAX);
+        Ok(())
+    }
+
+    fn destroy(&mut self) {
+        if let Some(on_end) = self.on_end.take() {
+            on_end();
+        }
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let name = name.as_bytes().to_vec();
+        self.run(|tree| async move {
+            let asked_ns = tree.now_ns();
+            match tree.lookup(parent.0, &name).await {
+                Ok(Some(found)) => {
+                    let attr = file_attr(&tree, found.inode, &found.attributes);
+                    let attributes = keep_attributes(&tree, &found);
+                    let entry = tree.keep(found.seen_ns);
+                    reply.entry_with_ttls(&attributes, &entry, &attr, GENERATION);
+                }
+                Ok(None) => {
+                    let entry = tree.keep(asked_ns);
+                    reply.entry_with_ttls(&entry, &entry, &no_entry(&tree), GENERATION);
+                }
+                Err(errno) => reply.error(number(errno)),
+            }
+        });
+    }
+
+    fn forget(&self, _: &Request, inode: INodeNo, count: u64) {
+        self.tree.forget(inode.0, count);
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.run(|tree| async move {
+            match tree.attributes(inode.0).await {
+                Ok(found) => {
+                    let attr = file_attr(&tree, found.inode, &found.attributes);
+                    reply.attr(&keep_attributes(&tree, &found), &attr);
+                }
+                Err(errno) => reply.error(number(errno)),
+            }
+        });
+        if inode.0 == ROOT && self.tree.is_root_old() {
+            self.run(|tree| async move {
+                // Said in the log; the next question gets the answer, or what was known.
+                let _ = tree.renewed(ROOT).await;
+            });
+        }
+    }
+
+    fn readlink(&self, _: &Request, inode: INodeNo, reply: ReplyData) {
+        match self.tree.inode(inode.0).map(|inode| inode.attributes) {
+            Ok(attributes) => match &attributes.link_target {
+                Some(target) => reply.data(target),
+                None => reply.error(Errno::EINVAL),
+            },
+            Err(errno) => reply.error(number(errno)),
+        }
+    }
+
+    fn open(&self, _: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        if flags.acc_mode() != fuser::OpenAccMode::O_RDONLY {
+            return reply.error(Errno::EROFS);
+        }
+        self.run(|tree| async move {
+            match tree.open(inode.0).await {
+                Ok((handle, file)) => {
+                    // Whoever does not say how long a file is has it read until it ends.
+                    let flags = match file.size() {
+                        Some(_) => FopenFlags::FOPEN_KEEP_CACHE,
+                        None => FopenFlags::FOPEN_DIRECT_IO,
+                    };
+                    reply.opened(FileHandle(handle), flags);
+                }
+                Err(errno) => reply.error(number(errno)),
+            }
+        });
+    }
+
+    /// Its content is asked for when it is read: `df` opens the mount point, and must not wait.
+    fn opendir(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        match self.tree.files().insert_directory() {
+            Some(handle) => reply.opened(FileHandle(handle), FopenFlags::empty()),
+            None => reply.error(Errno::ENFILE),
+        }
+    }
+
+    fn readdir(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectory,
+    ) {
+        self.run(|tree| async move {
+            match listed(&tree, inode.0, handle.0, offset).await {
+                Ok(snapshot) => {
+                    fill(&tree, inode.0, &snapshot, offset, &mut reply);
+                    reply.ok();
+                }
+                Err(errno) => reply.error(number(errno)),
+            }
+        });
+    }
+
+    fn readdirplus(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+        mut reply: ReplyDirectoryPlus,
+    ) {
+        self.run(|tree| async move {
+            match listed(&tree, inode.0, handle.0, offset).await {
+                Ok(snapshot) => {
+                    fill_plus(&tree, inode.0, &snapshot, offset, &mut reply);
+                    reply.ok();
+                }
+                Err(errno) => reply.error(number(errno)),
+            }
+        });
+    }
+
+    fn releasedir(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        reply: ReplyEmpty,
+    ) {
+        self.tree.files().release_directory(handle.0);
+        reply.ok();
+    }
+
+    /// Nobody knows how much the publisher has room for; `df` leaves out what has no blocks.
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        let files = self.tree.inodes().count() as u64;
+        reply.statfs(0, 0, 0, files, 0, 4096, 255, 4096);
+    }
+
+    fn getxattr(&self, _: &Request, inode: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        let inode = match self.tree.inode(inode.0) {
+            Ok(inode) => inode,
+            Err(errno) => return reply.error(number(errno)),
+        };
+        match xattrs::value(&inode.attributes, name.as_bytes()) {
+            Some(value) => reply_xattr(reply, value.as_bytes(), size),
+            None => reply.error(Errno::NO_XATTR),
+        }
+    }
+
+    fn listxattr(&self, _: &Request, inode: INodeNo, size: u32, reply: ReplyXattr) {
+        match self.tree.inode(inode.0) {
+            Ok(inode) => reply_xattr(reply, &xattrs::names(&inode.attributes), size),
+            Err(errno) => reply.error(number(errno)),
+        }
+    }
+
+    long::delegations!();
+    read_only::refusals!();
+}
+
+fn reply_xattr(reply: ReplyXattr, value: &[u8], room: u32) {
+    match value.len() {
+        bytes if room == 0 => reply.size(u32::try_from(bytes).unwrap_or(u32::MAX)),
+        bytes if bytes > room as usize => reply.error(Errno::ERANGE),
+        _ => reply.data(value),
+    }
+}
+
+/// What an open directory shows at an offset: what it is now if it is read from its beginning, and
+/// otherwise what it showed before.
+async fn listed(tree: &Tree, inode: u64, handle: u64, offset: u64) -> Result<Arc<Snapshot>, i32> {
+    let shown = tree.files().directory(handle).filter(|_| offset > 0);
+    if let Some(snapshot) = shown {
+        return Ok(snapshot);
+    }
+    let (snapshot, _) = tree.snapshot(inode).await?;
+    tree.files().set_directory(handle, Arc::clone(&snapshot));
+    Ok(snapshot)
+}
+
+/// Numbers of `.` and `..`.
+fn dots(tree: &Tree, inode: u64) -> [(u64, &'static str); DOTS] {
+    let parent = tree.inode(inode).map_or(ROOT, |inode| inode.parent);
+    [(inode, "."), (parent, "..")]
+}
+
+fn position(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}
+
+fn fill(tree: &Tree, inode: u64, snapshot: &Snapshot, offset: u64, reply: &mut ReplyDirectory) {
+    let mut at = position(offset);
+    for (number, name) in dots(tree, inode).into_iter().skip(at) {
+        at += 1;
+        if reply.add(INodeNo(number), at as u64, FileType::Directory, name) {
+            return;
+        }
+    }
+    let Ok(directory) = tree.inode(inode) else { return };
+    let inodes = tree.inodes();
+    while let Some(entry) = snapshot.entry(at - DOTS) {
+        at += 1;
+        let name = directory.name.with_generic(entry.name);
+        let number = inodes.number_of(&name, entry.attributes.as_ref());
+        let shown = OsStr::from_bytes(entry.name);
+        if reply.add(INodeNo(number), at as u64, file_type(entry.kind), shown) {
+            return;
+        }
+    }
+}
+
+/// The same with attributes; the kernel holds a reference to each entry from then on.
+fn fill_plus(
+    tree: &Tree,
+    inode: u64,
+    snapshot: &Arc<Snapshot>,
+    offset: u64,
+    reply: &mut ReplyDirectoryPlus,
+) {
+    let mut at = position(offset);
+    let zero = Duration::ZERO;
+    for (number, name) in dots(tree, inode).into_iter().skip(at) {
+        at += 1;
+        let ino = INodeNo(number);
+        let attr = FileAttr { ino, kind: FileType::Directory, ..no_entry(tree) };
+        if reply.add(INodeNo(number), at as u64, name, &zero, &attr, GENERATION) {
+            return;
+        }
+    }
+    let Ok(directory) = tree.inode(inode) else { return };
+    let seen_ns = tree.seen_ns(inode, snapshot);
+    let keep = tree.keep(seen_ns);
+    let mut inodes = tree.inodes();
+    while let Some(entry) = snapshot.entry(at - DOTS) {
+        at += 1;
+        let name = directory.name.with_generic(entry.name);
+        let number = inodes.number_of(&name, entry.attributes.as_ref());
+        // An entry with the number 0 would not be shown at all.
+        let (attributes, keep) = match entry.attributes {
+            Some(attributes) => (attributes, keep),
+            None => (Attributes::undescribed(entry.kind), zero),
+        };
+        let attr = file_attr(tree, number, &attributes);
+        let shown = OsStr::from_bytes(entry.name);
+        if reply.add(INodeNo(number), at as u64, shown, &keep, &attr, GENERATION) {
+            return;
+        }
+        let _ = inodes.refer(&name, inode, &Arc::new(attributes), seen_ns);
+    }
+}
