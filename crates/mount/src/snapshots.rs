@@ -74,10 +74,16 @@ impl Snapshots {
         Some((Arc::clone(snapshot), entry.seen_ns))
     }
 
-    /// Something newer was seen than the snapshot of this directory has.
-    pub(crate) fn expire(&mut self, directory: u64) {
-        if let Some(entry) = self.directories.get_mut(&directory) {
-            entry.seen_ns = 0;
+    /// Something newer was seen than the snapshot of this directory has. It does not serve again,
+    /// even if its publisher still calls it current: a manifest may be a second behind, and only
+    /// one that is listed anew is judged by what was seen.
+    pub(crate) fn expire(&mut self, directory: u64, now_ns: u64) {
+        let Some(entry) = self.directories.get_mut(&directory) else { return };
+        // What is in flight began before.
+        entry.flight = None;
+        entry.seen_ns = now_ns;
+        if let Some(old) = entry.snapshot.take() {
+            self.bytes -= old.bytes();
         }
     }
 

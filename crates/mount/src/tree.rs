@@ -369,7 +369,8 @@ impl Tree {
 
     /// The name of an inode stands for something else by now.
     fn replaced(&self, inode: &Inode) -> i32 {
-        self.snapshots().expire(inode.parent);
+        let now_ns = self.now_ns();
+        self.snapshots().expire(inode.parent, now_ns);
         if let Some(last) = inode.name.view().last() {
             self.tell_change(inode.parent, last.value);
         }

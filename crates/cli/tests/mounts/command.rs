@@ -65,7 +65,7 @@ fn a_silent_publisher_is_given_up_within_ten_seconds() {
         return;
     }
     let scene = Scene::unmounted(&[], small);
-    crate::harness::signal(scene.up.daemon.pid(), "STOP");
+    scene.stop_publisher();
     let begun = std::time::Instant::now();
     scene.mount_command(&["--timeout", "60"]).fails_with(4, "");
     assert!(begun.elapsed().as_secs() < 20, "a bound with room for a busy machine");

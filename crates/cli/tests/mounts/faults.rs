@@ -86,7 +86,7 @@ fn while_a_publisher_is_silent_the_mount_point_answers() {
     }
     let scene = Scene::with(&[], &["--timeout", "60", "--freshness", "0.1"], files);
     let open = fs::File::open(scene.mount.join("big")).unwrap();
-    signal(scene.up.daemon.pid(), "STOP");
+    scene.stop_publisher();
     let reader = std::thread::spawn(move || {
         let mut bytes = [0; 100];
         open.read_exact_at(&mut bytes, 10 << 20).map(|()| bytes)
@@ -105,7 +105,7 @@ fn calls_to_a_silent_publisher_end_and_go_on_when_it_is_back() {
     }
     let scene = Scene::with(&[], &["--timeout", "2"], files);
     let open = fs::File::open(scene.mount.join("big")).unwrap();
-    signal(scene.up.daemon.pid(), "STOP");
+    scene.stop_publisher();
     let mut bytes = [0; 100];
     assert!([110, 5].contains(&errno(open.read_exact_at(&mut bytes, 10 << 20))));
     assert!(list(&scene.mount.join("small")).is_err());
@@ -121,7 +121,7 @@ fn a_mount_is_unmounted_while_calls_hang() {
     }
     let scene = Scene::with(&[], &["--timeout", "60"], files);
     let open = fs::File::open(scene.mount.join("big")).unwrap();
-    signal(scene.up.daemon.pid(), "STOP");
+    scene.stop_publisher();
     let reader = std::thread::spawn(move || open.read_exact_at(&mut [0; 100], 10 << 20));
     std::thread::sleep(Duration::from_millis(300));
     scene.umount();
@@ -137,7 +137,7 @@ fn a_reader_of_pages_can_be_killed_while_it_waits() {
     }
     let scene = Scene::with(&[], &["--timeout", "60"], files);
     let open = fs::File::open(scene.mount.join("big")).unwrap();
-    signal(scene.up.daemon.pid(), "STOP");
+    scene.stop_publisher();
     let mut reader = std::process::Command::new("cat").stdin(open).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(300));
     assert!(reader.try_wait().unwrap().is_none(), "it waits");
@@ -248,7 +248,7 @@ fn random_kills_cost_errors_and_never_a_wrong_byte() {
                 between.route(&scene);
             }
             _ => {
-                signal(scene.up.daemon.pid(), "STOP");
+                scene.stop_publisher();
                 std::thread::sleep(2 * pause);
                 signal(scene.up.daemon.pid(), "CONT");
             }

@@ -93,6 +93,19 @@ impl Scene {
         crate::harness::wait_for("end of the mount", is_dead, || self.log());
     }
 
+    /// Stops the publisher without ending it, and waits until no thread of it runs: the signal
+    /// itself only asks one thread to stop the others.
+    pub(crate) fn stop_publisher(&self) {
+        let pid = self.up.daemon.pid();
+        crate::harness::signal(pid, "STOP");
+        let is_stopped = |task: std::io::Result<std::fs::DirEntry>| {
+            let line = std::fs::read_to_string(task.unwrap().path().join("stat"));
+            line.is_ok_and(|line| line.rsplit(')').next().unwrap().starts_with(" T"))
+        };
+        let tasks = || std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        crate::harness::wait_for("stop", || tasks().all(is_stopped), || self.log());
+    }
+
     /// The log of the mount.
     pub(crate) fn log(&self) -> String {
         let directory = self.reader.path().join("home/state/mounts");
