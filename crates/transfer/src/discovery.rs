@@ -249,6 +249,11 @@ impl Discovery {
         [patience, ask].into_iter().flatten().min()
     }
 
+    /// True if the publisher did not answer: what came, if anything, is older.
+    pub fn is_unanswered(&self) -> bool {
+        matches!(self.whom, Whom::Anybody(Some(_)))
+    }
+
     /// The result, once.
     pub fn poll_outcome(&mut self) -> Option<Result<Discovered, ReadError>> {
         self.outcome.take()

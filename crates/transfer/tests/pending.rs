@@ -261,6 +261,34 @@ fn any_number_of_nodes_may_come_unsigned_before_the_root_is_told() {
     assert!(bytes == content);
 }
 
+/// The publisher is away; a cache has nodes from after its root was there, and the description from
+/// before.
+#[test]
+fn an_older_description_without_root_is_no_answer_while_the_publisher_is_away() {
+    let (before, after, name) = before_and_after();
+    let mut world = World::trusting(&before);
+    let (mut is_away, mut older) = (false, 0);
+    let mut answers = |interest: &Interest<'_>| match naming::parse(interest.name) {
+        Some(parsed) if matches!(parsed.request, naming::Request::Segment { .. }) => {
+            is_away = true;
+            after.answer(interest)
+        }
+        _ if !is_away => before.answer(interest),
+        _ if older >= 8 => after.answer(interest),
+        _ if interest.must_be_fresh => Reply::Silence,
+        _ => {
+            older += 1;
+            before.answer(interest)
+        }
+    };
+    let discovered = world.discover(&name, &mut answers);
+    let plan = ObjectPlan::new(&discovered.metadata, false).unwrap();
+    let mut reader = Reader::new(plan, Selection::All, FetchConfig::default().begun());
+    let bytes = world.read(&mut reader, &mut answers, 100_000);
+    assert!(reader.failure().is_none(), "{:?}", reader.failure());
+    assert!(bytes == sample(SIZE));
+}
+
 #[test]
 fn an_unsigned_node_proves_nothing_while_the_root_is_not_known() {
     let (before, _, name) = before_and_after();

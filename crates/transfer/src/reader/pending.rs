@@ -29,6 +29,9 @@ const LEVEL_1: usize = 1;
 /// description without the root for so long.
 const ROOT_PATIENCE_NS: u64 = 500_000_000;
 
+/// Pause before the description is asked for again while the publisher does not answer.
+const OUTAGE_PAUSE_NS: u64 = 500_000_000;
+
 /// Such nodes kept until the root is known; the others are asked for again then.
 const ASIDE_MAX: usize = 64;
 
@@ -47,6 +50,8 @@ pub(super) struct Pending {
     pub(super) discovery: Option<Box<Discovery>>,
     /// Segments of level 1 that came without a signature that counts, as far as they are kept.
     aside: BTreeMap<u64, Option<Aside>>,
+    /// Since when the root has been asked for without an answer of the publisher.
+    unanswered_since_ns: Option<u64>,
     /// The fault of the last of them.
     doubt: Option<TrustError>,
     settled: Option<Box<Discovered>>,
@@ -54,7 +59,14 @@ pub(super) struct Pending {
 
 impl Pending {
     pub(super) fn new(config: FetchConfig) -> Self {
-        Pending { config, discovery: None, aside: BTreeMap::new(), doubt: None, settled: None }
+        Pending {
+            config,
+            discovery: None,
+            aside: BTreeMap::new(),
+            unanswered_since_ns: None,
+            doubt: None,
+            settled: None,
+        }
     }
 }
 
@@ -113,10 +125,10 @@ impl Reader {
         let sender = context.flow.source();
         let kept = is_kept.then(|| Aside { sender, bytes: data.content.into() });
         self.pending.aside.insert(segment, kept);
-        self.discover_root(context);
+        self.discover_root(context.now_ns);
     }
 
-    fn discover_root(&mut self, context: &Context<'_>) {
+    fn discover_root(&mut self, now_ns: u64) {
         if self.pending.discovery.is_none() {
             let name = self.plan.name.view().without_last(1).to_name();
             let config = DiscoveryConfig {
@@ -124,7 +136,7 @@ impl Reader {
                 root_pending_ns: ROOT_PATIENCE_NS,
                 ..DiscoveryConfig::default()
             };
-            let discovery = Discovery::new(name, config, context.now_ns);
+            let discovery = Discovery::new(name, config, now_ns);
             self.pending.discovery = Some(Box::new(discovery));
         }
     }
@@ -136,7 +148,10 @@ impl Reader {
             None => return,
             Some(Ok(discovered)) => discovered,
             Some(Err(ReadError::NotFound { .. })) => return self.fail_gone(),
-            Some(Err(ReadError::RootPending { .. })) => return self.refuse_aside(context.now_ns),
+            Some(Err(ReadError::RootPending { .. })) => {
+                let is_unanswered = discovery.is_unanswered();
+                return self.on_still_pending(is_unanswered, context.now_ns);
+            }
             Some(Err(error)) => return self.fail(error),
         };
         self.pending.discovery = None;
@@ -171,6 +186,19 @@ impl Reader {
         }
         self.settle_faults(context.now_ns);
         self.settle_needs(context.now_ns);
+    }
+
+    /// The description has no root yet. An older one says nothing of what the publisher, who does
+    /// not answer, would say now: it is waited for as long as the fetch bears silence.
+    fn on_still_pending(&mut self, is_unanswered: bool, now_ns: u64) {
+        let since_ns = *self.pending.unanswered_since_ns.get_or_insert(now_ns);
+        let is_over = now_ns.saturating_sub(since_ns) >= self.pending.config.silence_ns;
+        if !is_unanswered || is_over {
+            self.pending.unanswered_since_ns = None;
+            return self.refuse_aside(now_ns);
+        }
+        self.pending.discovery = None;
+        self.discover_root(now_ns.saturating_add(OUTAGE_PAUSE_NS));
     }
 
     /// The root is still not there, so what was put aside is from nobody who counts: another
