@@ -17,8 +17,9 @@ const LATE_NS: u64 = 5_000_000;
 const TRANSMISSIONS_MAX: u32 = 64;
 /// The same, where each was refused: programs may be told to come again a little later.
 const REFUSALS_MAX: u32 = 1000;
-/// Time that a program may go on asking for one name without an answer.
-const ASKING_NS_MAX: u64 = 60_000_000_000;
+/// Time that a program may go on asking for one name without an answer: what has begun bears an
+/// outage of 60 s, and the last pause and Interest come on top.
+const ASKING_NS_MAX: u64 = 70_000_000_000;
 /// After such a pause it is asked for anew.
 const PAUSE_NS: u64 = 8_000_000_000;
 /// Answered Interests that are remembered, to tell whose token comes a second time.

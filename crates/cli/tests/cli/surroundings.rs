@@ -120,7 +120,8 @@ fn names_that_strangers_chose_command_no_terminal() {
     let target = target.to_str().unwrap();
     let got = home.run(&["get", "-r", &up.link, "-o", target]);
     let got = got.fails_with(8, "a%1B[31m%0Abyname: all is well");
-    let planned = home.run(&["get", "-r", "--dry-run", &up.link, "-o", target]).ok();
+    let planned = home.run(&["get", "-r", "--dry-run", &up.link, "-o", target]);
+    let planned = planned.fails_with(8, "1 of the entries would fail");
     for text in [got.stderr(), planned.stdout()] {
         assert!(!text.contains('\x1b') && !text.contains("\nbyname: all"), "{text:?}");
     }
