@@ -36,6 +36,8 @@ const NO_ROUTE_RETRY_NS: u64 = 100 * MS;
 /// The same once that has lasted for [`NO_ROUTE_PATIENCE_NS`], for who waits longer.
 const NO_ROUTE_RETRY_LATE_NS: u64 = 800 * MS;
 const CONGESTION_PAUSES: BackOff = BackOff { min_ns: 100 * MS, max_ns: 1600 * MS };
+/// Pauses after a Nonce that was seen before: where Interests run in a circle, for long.
+const DUPLICATE_PAUSES: BackOff = BackOff { min_ns: 20 * MS, max_ns: 800 * MS };
 const REFUSED_RETRY_NS: u64 = 20 * MS;
 /// Later answers that show a request to be lost, once it is late as well.
 const LATER_ANSWERS: usize = 3;
@@ -142,7 +144,7 @@ impl Fetch {
         }
         let pause_ns = match kind {
             NackKind::Congestion => CONGESTION_PAUSES.longest_ns(attempt.tries),
-            NackKind::Duplicate => REFUSED_RETRY_NS,
+            NackKind::Duplicate => DUPLICATE_PAUSES.longest_ns(attempt.tries),
             NackKind::NoRoute => {
                 let since_ns = *self.no_route_since_ns.get_or_insert(now_ns);
                 let lasted_ns = now_ns.saturating_sub(since_ns);

@@ -250,7 +250,7 @@ fn pauses_are_between_half_and_all_of_what_is_written_and_differ_from_seed_to_se
     };
     let cases: [(&Spoil, &[u64]); 4] = [
         (&nack(NackKind::Congestion), &[100, 200, 400, 800, 1600, 1600]),
-        (&nack(NackKind::Duplicate), &[20; 4]),
+        (&nack(NackKind::Duplicate), &[20, 40, 80, 160, 320, 640, 800, 800]),
         (&nack(NackKind::NoRoute), &[100; 4]),
         (&refuse, &[20; 4]),
     ];
