@@ -13,8 +13,9 @@ use byname_packet::{Data, Interest, Name, types};
 
 /// Timers of forwarders fire late by up to 1.05 ms; what has expired may be there so long.
 const LATE_NS: u64 = 5_000_000;
-/// Interests of one name that a program may send without an answer.
-const TRANSMISSIONS_MAX: u32 = 64;
+/// Interests of one name that the programs of a host may send without an answer: one a second, for
+/// as long as they bear an outage, and the first few faster.
+const TRANSMISSIONS_MAX: u32 = 128;
 /// The same, where each was refused: programs may be told to come again a little later.
 const REFUSALS_MAX: u32 = 1000;
 /// Time that a program may go on asking for one name without an answer: what has begun bears an
