@@ -13,6 +13,7 @@ pub(crate) mod context;
 pub(crate) mod copies;
 pub(crate) mod directory_job;
 pub mod disk;
+mod disk_job;
 pub(crate) mod disk_queue;
 pub(crate) mod download_job;
 pub(crate) mod file_job;

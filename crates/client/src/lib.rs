@@ -24,6 +24,7 @@ pub use engine::path::PathReport;
 pub use error::{ClientError, Limit, Refusals};
 pub use lookup::listing::{LISTING_BYTES_MAX, ListedEntry, Listing};
 pub use lookup::resolved::ResolvedEntry;
+pub use lookup::sorted::SortedListing;
 pub use lookup::stat::{FileKind, Stat, TrustLevel};
 pub use read::operation::{RANGES_MAX, RangesRead};
 pub use read::stream::Sink;

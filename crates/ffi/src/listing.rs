@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use byname_client::{ListedEntry, Listing, Pending, RemoteFile, Stat};
-use byname_transfer::naming::is_safe_entry;
+use byname_client::{ListedEntry, Listing, Pending, RemoteFile, SortedListing, Stat};
 
 use crate::abi;
 use crate::attributes::Described;
@@ -21,9 +20,7 @@ pub(crate) static LISTINGS: Table<ListingState> =
 /// An open listing.
 pub(crate) struct ListingState {
     pub(crate) session: Arc<SessionState>,
-    listing: Listing,
-    /// Places of the entries that can be files, ascending by name.
-    places: Vec<u32>,
+    sorted: SortedListing,
     _charge: Charge,
 }
 
@@ -68,50 +65,27 @@ impl ListingState {
     fn new(session: Arc<SessionState>, listing: Listing) -> Result<Self, Fault> {
         let bytes = listing.payload().len() + size_of::<u32>() * listing.entry_count();
         let charge = Charge::new(&session, bytes as u64)?;
-        let mut places = Vec::with_capacity(listing.entry_count());
-        let mut at = listing.start();
-        while let Some((listed, next)) = listing.entry_at(at) {
-            if is_safe_entry(listed.entry.name) {
-                places.push(u32::try_from(at).expect("listings are limited to 64 MiB"));
-            }
-            at = next;
-        }
-        let mut state = ListingState { session, listing, places: Vec::new(), _charge: charge };
-        if !places.is_sorted_by_key(|place| state.name_at(*place)) {
-            places.sort_by_key(|place| state.name_at(*place));
-        }
-        state.places = places;
-        Ok(state)
-    }
-
-    fn entry_at(&self, place: u32) -> Option<ListedEntry<'_>> {
-        self.listing.entry_at(place as usize).map(|(listed, _)| listed)
-    }
-
-    fn name_at(&self, place: u32) -> &[u8] {
-        self.entry_at(place).map_or(&[], |listed| listed.entry.name)
+        Ok(ListingState { session, sorted: SortedListing::new(listing), _charge: charge })
     }
 
     /// Entries that can be files.
     pub(crate) fn count(&self) -> u64 {
-        self.places.len() as u64
+        self.sorted.count() as u64
     }
 
     /// Status of the directory.
     pub(crate) fn stat(&self) -> Stat {
-        Stat::new(self.listing.name.clone(), &self.listing.discovered)
+        Stat::new(self.sorted.listing().name.clone(), &self.sorted.listing().discovered)
     }
 
     /// Opens an entry, asking for its description only if the listing has not enough of it.
     pub(crate) fn open(&self, name: &[u8]) -> Result<Pending<RemoteFile>, Fault> {
-        let found = self.places.binary_search_by(|place| self.name_at(*place).cmp(name));
-        let place = found
-            .map_err(|_| Fault::NoEntry { name: String::from_utf8_lossy(name).into_owned() })?;
-        let listed = self.entry_at(self.places[place]);
-        let resolved = listed.and_then(|listed| self.listing.resolve(&listed));
-        Ok(match resolved {
+        let missing = || Fault::NoEntry { name: String::from_utf8_lossy(name).into_owned() };
+        let listed = self.sorted.find(name).ok_or_else(missing)?;
+        let listing = self.sorted.listing();
+        Ok(match listing.resolve(&listed) {
             Some(entry) => self.session.session.open_entry_later(&entry),
-            None => self.session.session.open_later(&self.listing.name.with_generic(name)),
+            None => self.session.session.open_later(&listing.name.with_generic(name)),
         })
     }
 
@@ -128,12 +102,12 @@ impl ListingState {
         }
         // SAFETY: byname.h demands that `text` has `text_size` octets and is left alone.
         let mut room = unsafe { TextRoom::new(page.text, page.text_size) };
-        let first = usize::try_from(page.next).unwrap_or(usize::MAX).min(self.places.len());
-        for at in &self.places[first..] {
+        let first = usize::try_from(page.next).unwrap_or(usize::MAX).min(self.sorted.count());
+        for index in first..self.sorted.count() {
             if page.count >= page.entries_max {
                 break;
             }
-            let Some(listed) = self.entry_at(*at) else { break };
+            let Some(listed) = self.sorted.entry(index) else { break };
             let used = room.used();
             let entry = self.entry(&listed, &mut room);
             if room.used() < room.needed() {
@@ -162,9 +136,9 @@ impl ListingState {
         abi::Entry {
             name: room.push(name),
             name_bytes: name.len() as u64,
-            is_resolved: self.listing.resolve(listed).is_some().into(),
+            is_resolved: self.sorted.listing().resolve(listed).is_some().into(),
             reserved: 0,
-            attributes: Described::of_entry(&self.listing, listed).with_texts(room),
+            attributes: Described::of_entry(self.sorted.listing(), listed).with_texts(room),
         }
     }
 }

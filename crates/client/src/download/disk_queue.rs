@@ -148,4 +148,9 @@ impl<T> DiskTask<T> {
     pub(crate) fn take(&mut self) -> Option<Result<T, ClientError>> {
         if self.is_ready() { self.outcome.take() } else { None }
     }
+
+    /// The outcome; that of a step that is not over is an interruption.
+    pub(crate) fn into_outcome(mut self) -> Result<T, ClientError> {
+        self.take().unwrap_or(Err(ClientError::Interrupted))
+    }
 }

@@ -2,15 +2,9 @@
 
 use std::path::PathBuf;
 
-use byname_packet::{Data, NameRef};
-use byname_transfer::fetch::NackKind;
-use byname_transfer::flow::Flow;
-use byname_transfer::request::{Context, Request};
-
 use crate::download::disk_queue::{DiskQueue, DiskTask};
 use crate::download::part_file::{PartFile, disk_error};
 use crate::download::progress::FileReport;
-use crate::engine::job::Job;
 use crate::error::ClientError;
 
 /// A file that is whole and waits for the sync after which it gets its name.
@@ -36,18 +30,11 @@ pub(crate) struct PlacedFile {
 }
 
 /// The job; done when all have their names. It goes on at the disk when it is dropped.
-pub(crate) struct Placing {
-    task: DiskTask<Placed>,
-}
+pub(crate) type Placing = DiskTask<Placed>;
 
-impl Placing {
-    pub(crate) fn begin(batch: Vec<Whole>, is_exclusive: bool, disk: &DiskQueue) -> Self {
-        Placing { task: disk.submit(move || Ok(place(batch, is_exclusive))) }
-    }
-
-    pub(crate) fn into_outcome(mut self) -> Result<Placed, ClientError> {
-        self.task.take().unwrap_or(Err(ClientError::Interrupted))
-    }
+/// Begins the job.
+pub(crate) fn begin(batch: Vec<Whole>, is_exclusive: bool, disk: &DiskQueue) -> Placing {
+    disk.submit(move || Ok(place(batch, is_exclusive)))
 }
 
 /// One sync for the contents of all, then the renames, then one sync for the names.
@@ -80,29 +67,4 @@ fn sync_devices(batch: &[Whole]) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-impl Job for Placing {
-    fn handle_data(&mut self, _: &Data<'_>, _: bool, _: &mut Context<'_>) -> bool {
-        false
-    }
-
-    fn handle_nack(&mut self, _: NameRef<'_>, _: NackKind, _: &mut Context<'_>) {}
-
-    fn handle_timeout(&mut self, _: &mut Context<'_>) {}
-
-    fn poll_request(&mut self, _: &mut Context<'_>) -> Option<Request> {
-        self.task.is_ready();
-        None
-    }
-
-    fn poll_deadline(&mut self, _: &Flow) -> Option<u64> {
-        self.task.is_ready().then_some(0)
-    }
-
-    fn is_done(&self) -> bool {
-        self.task.is_over()
-    }
-
-    fn abandon(&mut self, _: &mut Flow) {}
 }

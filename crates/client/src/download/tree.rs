@@ -23,7 +23,7 @@ use crate::download::file_job::FileJob;
 use crate::download::late::LateCopies;
 use crate::download::local_dir::LocalDir;
 use crate::download::part_file::{Target, os_name};
-use crate::download::placing::{Placed, Placing, Whole};
+use crate::download::placing::{self, Placed, Placing, Whole};
 use crate::download::progress::{Event, FileReport};
 use crate::download::small_files::SmallFiles;
 use crate::download::tree::entries::{Cursor, Step};
@@ -211,7 +211,7 @@ impl<'a> TreeSource<'a> {
             return None;
         }
         let is_exclusive = self.context.options.no_clobber;
-        Some(Placing::begin(std::mem::take(&mut self.batch), is_exclusive, &self.placing))
+        Some(placing::begin(std::mem::take(&mut self.batch), is_exclusive, &self.placing))
     }
 
     fn take_placed(&mut self, placed: Result<Placed, ClientError>) {
@@ -238,8 +238,8 @@ impl<'a> TreeSource<'a> {
     }
 
     fn take_link(&mut self, job: LinkJob) {
-        let shown = job.shown.clone();
-        match job.into_outcome() {
+        let LinkJob { shown, task } = job;
+        match task.into_outcome() {
             Ok(report) => {
                 self.context.report(Event::FileDone { path: &shown, report: &report });
                 self.count(&report);

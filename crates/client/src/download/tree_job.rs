@@ -30,7 +30,7 @@ impl TreeJob<'_> {
         match self {
             TreeJob::Directory { job, .. } => &**job,
             TreeJob::File { job, .. } => &**job,
-            TreeJob::Link(job) => &**job,
+            TreeJob::Link(job) => &job.task,
             TreeJob::Small(job) => &**job,
             TreeJob::Placing(job) => &**job,
             TreeJob::Late(job) => &**job,
@@ -41,7 +41,7 @@ impl TreeJob<'_> {
         match self {
             TreeJob::Directory { job, .. } => &mut **job,
             TreeJob::File { job, .. } => &mut **job,
-            TreeJob::Link(job) => &mut **job,
+            TreeJob::Link(job) => &mut job.task,
             TreeJob::Small(job) => &mut **job,
             TreeJob::Placing(job) => &mut **job,
             TreeJob::Late(job) => &mut **job,

@@ -12,18 +12,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use byname_packet::{Data, Name, NameRef};
+use byname_packet::Name;
 use byname_transfer::error::{ProtocolProblem, ReadError};
-use byname_transfer::fetch::NackKind;
-use byname_transfer::flow::Flow;
-use byname_transfer::request::{Context, Request};
 
 use super::pruned::PrunedDir;
 use crate::download::context::DownloadOptions;
 use crate::download::disk_queue::{DiskQueue, DiskTask};
 use crate::download::local_dir::LocalDir;
 use crate::download::progress::{FileOutcome, FileReport};
-use crate::engine::job::Job;
 use crate::error::ClientError;
 
 /// Links to directories that are followed on the way to an entry.
@@ -73,7 +69,7 @@ pub(super) fn is_a_directory(error: &ClientError) -> bool {
 /// The job that makes a link; done when it is there.
 pub(crate) struct LinkJob {
     pub(super) shown: PathBuf,
-    task: DiskTask<FileReport>,
+    pub(crate) task: DiskTask<FileReport>,
 }
 
 impl LinkJob {
@@ -87,39 +83,10 @@ impl LinkJob {
         let make = move || parent.symlink(&entry, &target, options).map(report);
         LinkJob { shown, task: disk.submit(make) }
     }
-
-    pub(super) fn into_outcome(mut self) -> Result<FileReport, ClientError> {
-        self.task.take().unwrap_or(Err(ClientError::Interrupted))
-    }
 }
 
 /// A link has neither version nor bytes of its own.
 fn report(outcome: FileOutcome) -> FileReport {
     let (version, size, fetched_bytes, reused_bytes) = (0, 0, 0, 0);
     FileReport { outcome, version, size, fetched_bytes, reused_bytes, sources: Vec::new() }
-}
-
-impl Job for LinkJob {
-    fn handle_data(&mut self, _: &Data<'_>, _: bool, _: &mut Context<'_>) -> bool {
-        false
-    }
-
-    fn handle_nack(&mut self, _: NameRef<'_>, _: NackKind, _: &mut Context<'_>) {}
-
-    fn handle_timeout(&mut self, _: &mut Context<'_>) {}
-
-    fn poll_request(&mut self, _: &mut Context<'_>) -> Option<Request> {
-        self.task.is_ready();
-        None
-    }
-
-    fn poll_deadline(&mut self, _: &Flow) -> Option<u64> {
-        self.task.is_ready().then_some(0)
-    }
-
-    fn is_done(&self) -> bool {
-        self.task.is_over()
-    }
-
-    fn abandon(&mut self, _: &mut Flow) {}
 }
