@@ -303,7 +303,7 @@ impl Flow {
     pub(crate) fn on_time_out(&mut self, now_ns: u64, sent: &Sent) {
         // One back-off per round: all requests sent before the last one share its fate.
         if sent.sent_ns >= self.backed_off_ns {
-            self.rtt.back_off();
+            self.rtt.back_off(self.jitter.next_u64());
             self.backed_off_ns = now_ns;
         }
         self.on_loss(now_ns, sent, LossKind::TimeOut);

@@ -157,6 +157,22 @@ fn a_ring_survives_a_cut_that_nobody_notices() {
     scene.assert_all_read(120 * SECOND);
 }
 
+/// A time-out that is the same each time would meet the same moment of each second.
+#[test]
+fn a_link_that_fails_once_a_second_does_not_meet_every_repetition() {
+    for (seed, down_ns) in (0..4).zip([650 * MS, 700 * MS, 750 * MS, 800 * MS]) {
+        let mut world = World::new(seed);
+        let topology =
+            Topology::chain(&mut world, 2, &without_store(), link(40, 2 * MS, Faults::default()));
+        let link = topology.links[0].2;
+        let mut scene = scene(world, topology, &[1]);
+        let (up_ns, until_ns) = (SECOND - down_ns, 120 * SECOND);
+        let flap = Incident::Flap { link, down_ns, up_ns, until_ns, is_noticed: false };
+        scene.world.plan(2 * SECOND + 200 * MS, flap);
+        scene.assert_all_read(120 * SECOND);
+    }
+}
+
 #[test]
 fn a_forwarder_that_dies_and_comes_back_is_no_end() {
     let mut world = World::new(4);
