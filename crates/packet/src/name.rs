@@ -165,12 +165,21 @@ impl<'a> NameRef<'a> {
 
     /// The last component.
     pub fn last(&self) -> Option<Component<'a>> {
+        self.split_last().map(|(_, last)| last)
+    }
+
+    /// The name without its last component, and that component.
+    pub fn split_last(&self) -> Option<(NameRef<'a>, Component<'a>)> {
         // Only the last one needs a look inside.
         let (mut reader, mut last) = (tlv::Reader::new(self.value), None);
+        let mut start = 0;
         while let Ok(Some(element)) = reader.read() {
-            last = Some(element);
+            last = Some((start, element));
+            start = reader.position();
         }
-        Component::from_element(last?).ok()
+        let (start, element) = last?;
+        let component = Component::from_element(element).ok()?;
+        Some((NameRef { value: &self.value[..start] }, component))
     }
 
     /// The segment number, if this is `parent` and a segment component, nothing more. Who knows

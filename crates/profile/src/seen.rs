@@ -1,23 +1,25 @@
 //! The newest version seen of each name, kept between runs, so that nobody can pass off an old
 //! version as the current one.
 //!
-//! One line a name, `VERSION NAME`, longest unused first; ` listed` follows where only a manifest
-//! announced it. A change is made under a lock: the file is read again, what this run has learned
-//! is put in, and the whole is renamed into place. So programs that end at once lose nothing of one
-//! another, and a name that was forgotten meanwhile is not brought back by a run that had only read
-//! it. A run that has learned nothing leaves the file alone, unless it is so long that the order
-//! will soon say what is dropped.
+//! [`text`] says what stands in the file. A change is made under a lock: the file is read again,
+//! what this run has learned is put in, and the whole is renamed into place. So programs that end
+//! at once lose nothing of one another, and a name that was forgotten meanwhile is not brought back
+//! by a run that had only read it. A run that has learned nothing leaves the file alone, unless it
+//! is so long that the order will soon say what is dropped.
+
+mod text;
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use byname_packet::Name;
-use byname_transfer::versions::{NAMES_MAX, Remembered, VersionMemory};
+use byname_transfer::versions::{DirectoryVersions, NAMES_MAX, Remembered, VersionMemory};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+use text::{Contents, Text};
 use thiserror::Error;
 
 /// Longest file; with names of usual length it holds all that a memory remembers.
@@ -71,35 +73,61 @@ impl SeenError {
     }
 }
 
-/// A line of the file.
-#[derive(Clone, Debug)]
-struct Line {
-    name: Name,
-    version: u64,
-    /// Only a manifest announced it.
-    is_listed: bool,
-}
-
-impl Line {
-    fn of(remembered: Remembered<'_>) -> Self {
-        let Remembered { name, version, is_listed, .. } = remembered;
-        Line { name: name.clone(), version, is_listed }
-    }
-
-    /// As something that was learned just now.
-    fn insert_into(&self, memory: &mut VersionMemory) {
-        match self.is_listed {
-            true => memory.insert_listed(self.name.clone(), self.version),
-            false => memory.insert(self.name.clone(), self.version),
-        }
-    }
-}
-
 /// Part of a memory that may have to be kept, apart from the memory: a disk takes its time.
 pub(crate) struct Snapshot {
-    /// The names, in the order of [`VersionMemory::iter`], and whether each was learned.
-    lines: Vec<(Line, bool)>,
+    /// Names in the order of [`VersionMemory::iter`], their versions, and whether each was learned.
+    names: Vec<(Name, u64, bool)>,
+    /// In the order of [`VersionMemory::directories`].
+    directories: Vec<(Name, Arc<DirectoryVersions>)>,
+    /// What was learned of directories later than this is new.
+    kept: u64,
     tick: u64,
+}
+
+impl Snapshot {
+    /// Entries of a directory that were learned.
+    fn learned<'a>(
+        &self,
+        entries: &'a DirectoryVersions,
+    ) -> impl Iterator<Item = text::Entry<'a>> + use<'a> {
+        let kept = self.kept;
+        entries.iter().filter(move |(_, versions)| versions.learned > kept)
+    }
+
+    /// The file, if there was none.
+    fn to_text(&self) -> Text {
+        let mut text = Text::default();
+        for (directory, entries) in &self.directories {
+            text.push_directory(directory, self.learned(entries));
+        }
+        for (name, version, _) in self.names.iter().filter(|(_, _, is_learned)| *is_learned) {
+            text.push_name(name, *version);
+        }
+        text
+    }
+
+    /// Adds to what stands in the file, in the order of use, so that what was used last is the last
+    /// to be dropped. What was only read from the file, and was forgotten there meanwhile, does not
+    /// come back.
+    fn merge_into(self, contents: Contents) -> VersionMemory {
+        let names: HashSet<Name> = contents.names.iter().map(|(name, _)| name.clone()).collect();
+        let directories = contents.directories.iter().map(|(directory, _)| directory.clone());
+        let directories: HashSet<Name> = directories.collect();
+        let mut merged = VersionMemory::default();
+        contents.restore(&mut merged);
+        for (directory, entries) in &self.directories {
+            let learned: DirectoryVersions = self.learned(entries).collect();
+            if !learned.is_empty() || directories.contains(directory) {
+                merged.insert_directory(directory, learned);
+            }
+        }
+        for (name, version, is_learned) in self.names {
+            if is_learned || names.contains(&name) {
+                merged.insert(name, version);
+            }
+        }
+        merged
+    }
 }
 
 /// The file of versions seen, and up to when it knows what a memory has learned.
@@ -125,8 +153,8 @@ impl SeenVersions {
     /// # Errors
     /// [`SeenError`]; the memory is then as before.
     pub fn load(&mut self, memory: &mut VersionMemory) -> Result<(), SeenError> {
-        let entries = read(&self.path())?;
-        entries.into_iter().for_each(|it| memory.restore(it.name, it.version, it.is_listed));
+        let path = self.path();
+        Contents::parse(&read(&path)?).map_err(of_line(&path))?.restore(memory);
         Ok(())
     }
 
@@ -147,22 +175,14 @@ impl SeenVersions {
     /// [`save`](SeenVersions::save) of a [`snapshot`].
     pub(crate) fn save_snapshot(&mut self, snapshot: Snapshot) -> Result<(), SeenError> {
         let _lock = self.lock()?;
-        let entries = read(&self.path())?;
-        let Snapshot { mut lines, tick } = snapshot;
-        let known: HashSet<&Name> = entries.iter().map(|line| &line.name).collect();
-        // What was only read from the file, and was forgotten there meanwhile, does not come back.
-        lines.retain(|(line, is_learned)| *is_learned || known.contains(&line.name));
-        if known.is_empty() {
-            self.write(lines.iter().map(|(line, _)| line))?;
-        } else {
-            let mut merged = VersionMemory::default();
-            entries.into_iter().for_each(|it| merged.restore(it.name, it.version, it.is_listed));
-            // In their order, so that what was used last is the last to be dropped.
-            lines.iter().for_each(|(line, _)| line.insert_into(&mut merged));
-            drop(lines);
-            let lines: Vec<Line> = merged.iter().map(Line::of).collect();
-            self.write(lines.iter())?;
-        }
+        let (path, tick) = (self.path(), snapshot.tick);
+        let octets = read(&path)?;
+        let contents = Contents::parse(&octets).map_err(of_line(&path))?;
+        let text = match octets.is_empty() {
+            true => snapshot.to_text(),
+            false => Text::of(&snapshot.merge_into(contents)),
+        };
+        self.write(&text)?;
         self.kept = tick;
         Ok(())
     }
@@ -173,12 +193,14 @@ impl SeenVersions {
     /// [`SeenError`]; the file is then as before.
     pub fn forget(&mut self, prefix: &Name) -> Result<usize, SeenError> {
         let _lock = self.lock()?;
-        let mut entries = read(&self.path())?;
-        let before = entries.len();
-        entries.retain(|line| !prefix.view().is_prefix_of(line.name.view()));
-        let count = before - entries.len();
+        let path = self.path();
+        let octets = read(&path)?;
+        let mut contents = Contents::parse(&octets).map_err(of_line(&path))?;
+        let count = contents.forget(prefix);
         if count > 0 {
-            self.write(entries.iter())?;
+            let mut memory = VersionMemory::default();
+            contents.restore(&mut memory);
+            self.write(&Text::of(&memory))?;
         }
         Ok(count)
     }
@@ -197,20 +219,11 @@ impl SeenVersions {
     }
 
     /// Replaces the file. The lock is held, so a temporary file that is there was left behind.
-    fn write<'a>(&self, lines: impl Iterator<Item = &'a Line>) -> Result<(), SeenError> {
-        let mut text = String::new();
-        lines.for_each(|line| format(line, &mut text));
-        // The longest unused are dropped until the rest fits.
-        let excess = text.len().saturating_sub(FILE_BYTES_MAX);
-        let is_end = |at: &usize| text.as_bytes()[*at] == b'\n';
-        let start = match excess {
-            0 => 0,
-            _ => (excess - 1..text.len()).find(is_end).map_or(text.len(), |end| end + 1),
-        };
+    fn write(&self, text: &Text) -> Result<(), SeenError> {
         let path = self.path();
         let temporary = self.directory.join(".seen-versions.tmp");
         let written = File::create(&temporary)
-            .and_then(|mut out| out.write_all(&text.as_bytes()[start..]))
+            .and_then(|mut out| out.write_all(text.last_lines(FILE_BYTES_MAX)))
             .and_then(|()| std::fs::rename(&temporary, &path));
         written.map_err(disk(&path))
     }
@@ -221,8 +234,14 @@ pub(crate) fn snapshot(memory: &VersionMemory, kept: u64) -> Option<Snapshot> {
     if memory.name_count() < ORDERED_FROM && !memory.has_learned_since(kept) {
         return None;
     }
-    let line = |it: Remembered<'_>| (Line::of(it), it.learned > kept);
-    Some(Snapshot { lines: memory.iter().map(line).collect(), tick: memory.tick() })
+    let name = |it: Remembered<'_>| (it.name.clone(), it.version, it.learned > kept);
+    let directories = memory.directories().map(|(name, entries)| (name.clone(), entries.clone()));
+    Some(Snapshot {
+        names: memory.iter().map(name).collect(),
+        directories: directories.collect(),
+        kept,
+        tick: memory.tick(),
+    })
 }
 
 fn disk(path: &Path) -> impl FnOnce(std::io::Error) -> SeenError {
@@ -230,11 +249,16 @@ fn disk(path: &Path) -> impl FnOnce(std::io::Error) -> SeenError {
     move |source| SeenError::Disk { path, source }
 }
 
-/// All entries, longest unused first; none if there is no file.
-fn read(path: &Path) -> Result<Vec<Line>, SeenError> {
+fn of_line(path: &Path) -> impl FnOnce(usize) -> SeenError {
+    let path = path.to_owned();
+    move |line| SeenError::Line { path, line }
+}
+
+/// The text of the file; empty if there is none.
+fn read(path: &Path) -> Result<String, SeenError> {
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(String::new()),
         Err(error) => return Err(disk(path)(error)),
     };
     let mut bytes = Vec::new();
@@ -242,27 +266,5 @@ fn read(path: &Path) -> Result<Vec<Line>, SeenError> {
     if bytes.len() > FILE_BYTES_MAX {
         return Err(SeenError::TooLong { path: path.to_owned() });
     }
-    let text =
-        std::str::from_utf8(&bytes).map_err(|_| SeenError::NotText { path: path.to_owned() })?;
-    let parsed = text.lines().zip(1..).map(|(line, number)| {
-        parse(line).ok_or_else(|| SeenError::Line { path: path.to_owned(), line: number })
-    });
-    parsed.collect()
-}
-
-fn format(Line { name, version, is_listed }: &Line, text: &mut String) {
-    let listed = if *is_listed { " listed" } else { "" };
-    // Writing to memory does not fail.
-    let _ = writeln!(text, "{version} {name}{listed}");
-}
-
-fn parse(line: &str) -> Option<Line> {
-    let mut words = line.split(' ');
-    let (version, name) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    let is_listed = match words.next() {
-        None => false,
-        Some("listed") => words.next().is_none().then_some(true)?,
-        Some(_) => return None,
-    };
-    Some(Line { name, version, is_listed })
+    String::from_utf8(bytes).map_err(|_| SeenError::NotText { path: path.to_owned() })
 }

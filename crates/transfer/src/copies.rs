@@ -113,7 +113,7 @@ pub fn learn(octets: &[u8], name: NameRef<'_>, context: &mut Context<'_>) {
         let binding = metadata.attributes().binding;
         let announced = Announced { path: name, object: name, version, binding };
         // The memory may know a newer one.
-        let _ = context.versions.admit(&announced, Lesson::Single);
+        let _ = context.versions.admit(&announced, Lesson::Numbers);
     }
 }
 

@@ -5,18 +5,28 @@
 //! by the name of the content, and bindings by path, as the "version" of `<path>/32=binding`.
 //!
 //! There is one rule for every way in which a version is learned: [`VersionMemory::admit`] judges
-//! an announcement and remembers it, [`VersionMemory::admit_entry`] a manifest's entry.
+//! an announcement and remembers it, [`VersionMemory::admit_manifest`] those of a manifest.
 //!
 //! The memory is bounded: what was used longest ago is forgotten first. What manifests announce is
-//! kept apart from names that were asked for singly, so that a large tree does not drive those out.
-//! The owner may keep it across runs with [`VersionMemory::iter`] and [`VersionMemory::restore`].
+//! kept apart from names that were asked for singly, one record for a directory
+//! ([`DirectoryVersions`]), so that a large tree neither drives those out nor costs as much as its
+//! files. The owner may keep both across runs: [`VersionMemory::iter`] and
+//! [`VersionMemory::directories`], [`VersionMemory::restore`] and
+//! [`VersionMemory::restore_directory`].
 
-use std::collections::HashMap;
+mod directory;
+mod listed;
+
+pub use directory::{DirectoryVersions, EntryVersions};
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use byname_packet::{Component, Name, NameRef};
 
 use crate::freshness::Unreachable;
 use crate::manifest::Entry;
+use listed::ListedVersions;
 
 /// Keyword after a path whose binding is remembered.
 const BINDING_KEYWORD: &[u8] = b"binding";
@@ -47,35 +57,19 @@ pub struct Announced<'a> {
     pub binding: Option<u64>,
 }
 
-impl Announced<'_> {
-    /// The name under which the binding of the path is remembered.
-    fn binding_name(&self) -> Name {
-        self.path.with(Component::keyword(BINDING_KEYWORD))
-    }
-}
-
-/// True if it is the name of a path's binding.
-fn is_binding(name: &Name) -> bool {
-    name.view().last() == Some(Component::keyword(BINDING_KEYWORD))
-}
-
 /// Part of an admitted announcement that the memory keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lesson {
     /// Nothing: nobody vouches for it, or not whoever decides about these versions.
     Nothing,
-    /// Its numbers, as of a name that was asked for singly.
-    Single,
-    /// Its numbers, as of one name among many in a manifest.
-    Listed,
+    /// Its numbers.
+    Numbers,
 }
 
-/// What is remembered of a name.
+/// What is remembered of a name that was asked for singly.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     version: u64,
-    /// Only a manifest announced it.
-    is_listed: bool,
     /// Tick of the last use.
     used: u64,
     /// Tick of the last change; 0 if nothing has changed since it was restored.
@@ -89,8 +83,6 @@ pub struct Remembered<'a> {
     pub name: &'a Name,
     /// The newest version, or binding, seen.
     pub version: u64,
-    /// Only a manifest announced it.
-    pub is_listed: bool,
     /// It changed since a [`VersionMemory::tick`] if this is greater.
     pub learned: u64,
 }
@@ -99,9 +91,8 @@ pub struct Remembered<'a> {
 #[derive(Debug, Default)]
 pub struct VersionMemory {
     names: HashMap<Name, Seen>,
-    /// Names that only manifests announced; at most [`KIND_MAX`], as are the others.
-    listed_count: usize,
-    /// A binding was remembered, so paths are looked up among them.
+    listed: ListedVersions,
+    /// A binding was remembered among the names, so paths are looked up among them.
     has_bindings: bool,
     tick: u64,
     /// Tick of the last change of anything.
@@ -120,25 +111,23 @@ impl VersionMemory {
     /// # Errors
     /// [`Older`] with the number it is judged by; 0 stands for an absent binding.
     pub fn admit(&mut self, announced: &Announced<'_>, lesson: Lesson) -> Result<(), Older> {
-        self.check(announced.object, announced.version)?;
-        // Most names are never bound.
-        let is_bound = announced.binding.is_some() || self.has_bindings;
-        let binding_name = is_bound.then(|| announced.binding_name());
-        if let Some(name) = &binding_name {
-            self.check(name.view(), announced.binding.unwrap_or(0))?;
-        }
-        // Who may speak of contents elsewhere is decided by their own descriptions.
-        if lesson != Lesson::Listed || announced.object == announced.path {
-            self.learn(announced.object, announced.version, lesson);
-        }
-        if let Some((name, binding)) = binding_name.zip(announced.binding) {
-            self.learn(name.view(), binding, lesson);
+        let Announced { path, object, version, binding } = *announced;
+        self.check(object, version)?;
+        let binding_name = || path.with(Component::keyword(BINDING_KEYWORD));
+        let listed = self.listed.get(path).binding;
+        let single = if self.has_bindings { self.single(binding_name().view().value()) } else { 0 };
+        not_older(single.max(listed), binding.unwrap_or(0))?;
+        if lesson == Lesson::Numbers {
+            self.learn(object, version);
+            if let Some(binding) = binding {
+                self.learn(binding_name().view(), binding);
+            }
         }
         Ok(())
     }
 
-    /// Admits what the manifest of `directory` announces of an entry. An entry without version
-    /// announces nothing.
+    /// Admits what a manifest of `directory` announces of an entry, as if it had been asked for
+    /// singly. An entry without version announces nothing.
     ///
     /// # Errors
     /// As [`admit`](Self::admit).
@@ -160,111 +149,168 @@ impl VersionMemory {
         self.admit(&Announced { path, object, version, binding }, lesson)
     }
 
+    /// Admits what a manifest of `directory` announces of its entries, which come in the order of
+    /// their names. Returns those that are older than what was seen.
+    pub fn admit_manifest<'e>(
+        &mut self,
+        directory: NameRef<'_>,
+        entries: impl Iterator<Item = Entry<'e>>,
+        lesson: Lesson,
+    ) -> BTreeMap<Box<[u8]>, Older> {
+        let known = self.listed.directory(directory);
+        let (mut old, mut raised) = (BTreeMap::new(), DirectoryVersions::default());
+        let (mut path, mut at) = (directory.value().to_vec(), 0);
+        self.tick += 1;
+        for entry in entries {
+            let seen = known.seek(&mut at, entry.name);
+            path.truncate(directory.value().len());
+            match self.judge(&mut path, &entry, seen.unwrap_or_default()) {
+                Ok(numbers) if numbers.is_above(&seen.unwrap_or_default()) => {
+                    raised.insert(entry.name, numbers);
+                }
+                Ok(_) => {}
+                Err(older) => {
+                    old.insert(entry.name.into(), older);
+                }
+            }
+        }
+        if lesson == Lesson::Numbers {
+            self.learn_entries(directory, known, raised);
+        }
+        old
+    }
+
+    /// Remembers numbers of a directory's entries that are higher than the known ones.
+    fn learn_entries(
+        &mut self,
+        directory: NameRef<'_>,
+        mut known: Arc<DirectoryVersions>,
+        raised: DirectoryVersions,
+    ) {
+        if !raised.is_empty() {
+            let entries = Arc::make_mut(&mut known);
+            entries.merge(raised);
+            entries.cut_to(KIND_MAX);
+            // Of a directory that is larger than the memory, what is new may not be kept.
+            if entries.iter().any(|(_, versions)| versions.learned == self.tick) {
+                self.learned = self.tick;
+            }
+        }
+        self.listed.put(directory, known, self.tick);
+    }
+
+    /// Numbers to remember of an entry of the directory that `path` begins with, if it passes.
+    fn judge(
+        &self,
+        path: &mut Vec<u8>,
+        entry: &Entry<'_>,
+        listed: EntryVersions,
+    ) -> Result<EntryVersions, Older> {
+        let mut numbers = EntryVersions { learned: self.tick, ..EntryVersions::default() };
+        Component::generic(entry.name).encode(path);
+        match (entry.version, entry.content) {
+            (Some(version), _) => {
+                not_older(self.single(path).max(listed.version), version.number)?;
+                numbers.version = version.number;
+            }
+            // Who may speak of contents elsewhere is decided by their own descriptions.
+            (None, Some(content)) => {
+                self.check(content.name.to_name().view(), content.version.number)?;
+            }
+            (None, None) => return Ok(numbers),
+        }
+        let mut seen = listed.binding;
+        if self.has_bindings {
+            Component::keyword(BINDING_KEYWORD).encode(path);
+            seen = seen.max(self.single(path));
+        }
+        numbers.binding = entry.attributes.binding.unwrap_or(0);
+        not_older(seen, numbers.binding)?;
+        Ok(numbers)
+    }
+
     /// True if `version` of `name` (without version component) may still be used.
     ///
     /// # Errors
     /// [`Older`] if a newer one was seen.
     pub fn check(&self, name: NameRef<'_>, version: u64) -> Result<(), Older> {
-        match self.names.get(name.value()) {
-            Some(seen) if seen.version > version => Err(Older { seen: seen.version, got: version }),
-            _ => Ok(()),
-        }
+        not_older(self.single(name.value()).max(self.listed.get(name).version), version)
     }
 
-    fn learn(&mut self, name: NameRef<'_>, version: u64, lesson: Lesson) {
-        let is_listed = match lesson {
-            Lesson::Nothing => return,
-            Lesson::Single => false,
-            Lesson::Listed => true,
-        };
-        if !self.renew(name, version, is_listed) {
-            self.add(name.to_name(), version, is_listed);
+    /// What was seen of a name that was asked for singly; 0 if nothing.
+    fn single(&self, name: &[u8]) -> u64 {
+        self.names.get(name).map_or(0, |seen| seen.version)
+    }
+
+    fn learn(&mut self, name: NameRef<'_>, version: u64) {
+        self.tick += 1;
+        let tick = self.tick;
+        match self.names.get_mut(name.value()) {
+            Some(seen) => {
+                seen.used = tick;
+                if seen.version < version {
+                    (seen.version, seen.learned, self.learned) = (version, tick, tick);
+                }
+            }
+            None => {
+                self.learned = tick;
+                self.put(name.to_name(), Seen { version, used: tick, learned: tick });
+            }
         }
     }
 
     /// Remembers that `version` of `name` was seen and is verified.
     pub fn insert(&mut self, name: Name, version: u64) {
-        if !self.renew(name.view(), version, false) {
-            self.add(name, version, false);
-        }
+        self.learn(name.view(), version);
     }
 
-    /// Remembers that `version` of `name` was seen in a verified manifest.
-    pub fn insert_listed(&mut self, name: Name, version: u64) {
-        if !self.renew(name.view(), version, true) {
-            self.add(name, version, true);
-        }
+    /// Remembers what manifests of a directory have announced to another memory, if that is higher.
+    pub fn insert_directory(&mut self, directory: &Name, entries: DirectoryVersions) {
+        self.tick += 1;
+        let known = self.listed.directory(directory.view());
+        let learned = self.tick;
+        let entries = entries.iter().map(|(name, it)| (name, EntryVersions { learned, ..it }));
+        self.learn_entries(directory.view(), known, entries.collect());
     }
 
     /// Remembers what the owner has kept of an earlier run: to the owner that is nothing new.
-    pub fn restore(&mut self, name: Name, version: u64, is_listed: bool) {
+    pub fn restore(&mut self, name: Name, version: u64) {
         if let Some(seen) = self.names.get_mut(&name) {
             seen.version = seen.version.max(version);
             return;
         }
         self.tick += 1;
-        self.put(name, Seen { version, is_listed, used: self.tick, learned: 0 });
+        self.put(name, Seen { version, used: self.tick, learned: 0 });
     }
 
-    /// A name that is known was seen again. False if it is not known.
-    fn renew(&mut self, name: NameRef<'_>, version: u64, is_listed: bool) -> bool {
-        let Some(seen) = self.names.get_mut(name.value()) else { return false };
+    /// As [`restore`](Self::restore), of a directory's entries.
+    pub fn restore_directory(&mut self, directory: &Name, entries: DirectoryVersions) {
         self.tick += 1;
-        seen.used = self.tick;
-        let becomes_single = seen.is_listed && !is_listed;
-        if becomes_single || seen.version < version {
-            seen.version = seen.version.max(version);
-            seen.is_listed &= is_listed;
-            (seen.learned, self.learned) = (self.tick, self.tick);
-        }
-        if becomes_single {
-            self.listed_count -= 1;
-            self.bound(false);
-        }
-        true
-    }
-    /// A name that was not known.
-    fn add(&mut self, name: Name, version: u64, is_listed: bool) {
-        self.tick += 1;
-        self.learned = self.tick;
-        self.put(name, Seen { version, is_listed, used: self.tick, learned: self.tick });
+        let mut known = self.listed.directory(directory.view());
+        let restored = Arc::make_mut(&mut known);
+        restored.merge(entries);
+        restored.cut_to(KIND_MAX);
+        self.listed.put(directory.view(), known, self.tick);
     }
 
     fn put(&mut self, name: Name, seen: Seen) {
-        self.has_bindings |= is_binding(&name);
-        self.listed_count += usize::from(seen.is_listed);
+        self.has_bindings |= name.view().last() == Some(Component::keyword(BINDING_KEYWORD));
         self.names.insert(name, seen);
-        self.bound(seen.is_listed);
-    }
-
-    /// Forgets the older half of a kind that has grown too large, so that the cost is spread over
-    /// as many insertions.
-    fn bound(&mut self, is_listed: bool) {
-        let single_count = self.names.len() - self.listed_count;
-        if (if is_listed { self.listed_count } else { single_count }) <= KIND_MAX {
-            return;
+        if self.names.len() > KIND_MAX {
+            // Half of them, so that the cost is spread over as many insertions.
+            let mut ages: Vec<u64> = self.names.values().map(|seen| seen.used).collect();
+            let middle = ages.len() / 2;
+            let (_, limit, _) = ages.select_nth_unstable(middle);
+            let limit = *limit;
+            self.names.retain(|_, seen| seen.used >= limit);
         }
-        let kind = self.names.values().filter(|seen| seen.is_listed == is_listed);
-        let mut ages: Vec<u64> = kind.map(|seen| seen.used).collect();
-        let middle = ages.len() / 2;
-        let (_, limit, _) = ages.select_nth_unstable(middle);
-        let limit = *limit;
-        self.names.retain(|_, seen| seen.is_listed != is_listed || seen.used >= limit);
-        self.listed_count =
-            self.names.len() - self.names.values().filter(|it| !it.is_listed).count();
     }
 
     /// Forgets a name, so that any version of it is accepted again. True if it was known.
     pub fn reset(&mut self, name: &Name) -> bool {
         let binding = name.with_keyword(BINDING_KEYWORD);
-        let was_bound = self.remove(&binding);
-        self.remove(name) || was_bound
-    }
-
-    fn remove(&mut self, name: &Name) -> bool {
-        let seen = self.names.remove(name);
-        self.listed_count -= usize::from(seen.is_some_and(|seen| seen.is_listed));
-        seen.is_some()
+        let was_single = self.names.remove(name).is_some() | self.names.remove(&binding).is_some();
+        self.listed.remove(name.view()) || was_single
     }
 
     /// A description was taken although it is not fresh.
@@ -280,7 +326,7 @@ impl VersionMemory {
 
     /// Number of names remembered; at most [`NAMES_MAX`].
     pub fn name_count(&self) -> usize {
-        self.names.len()
+        self.names.len() + self.listed.entry_count()
     }
 
     /// Number that grows with each use.
@@ -293,148 +339,26 @@ impl VersionMemory {
         self.learned > tick
     }
 
-    /// All names: those that only manifests announced first, of each kind the longest unused first.
+    /// All names that were asked for singly, the longest unused first.
     pub fn iter(&self) -> impl Iterator<Item = Remembered<'_>> {
         let mut all: Vec<_> = self.names.iter().collect();
-        all.sort_unstable_by_key(|(_, seen)| (!seen.is_listed, seen.used));
+        all.sort_unstable_by_key(|(_, seen)| seen.used);
         all.into_iter().map(|(name, seen)| {
-            let Seen { version, is_listed, learned, .. } = *seen;
-            Remembered { name, version, is_listed, learned }
+            let Seen { version, learned, .. } = *seen;
+            Remembered { name, version, learned }
         })
     }
+
+    /// What manifests have announced, by directory, the longest unused first.
+    pub fn directories(&self) -> impl Iterator<Item = (&Name, &Arc<DirectoryVersions>)> {
+        self.listed.iter()
+    }
+}
+
+/// The rule: what is announced is not below what was seen.
+fn not_older(seen: u64, got: u64) -> Result<(), Older> {
+    if seen > got { Err(Older { seen, got }) } else { Ok(()) }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::attributes::Attributes;
-    use crate::manifest::Version;
-
-    fn name(number: u64) -> Name {
-        Name::new().with_generic(&number.to_be_bytes())
-    }
-
-    #[test]
-    fn an_older_version_is_refused_until_the_name_is_reset() {
-        let mut memory = VersionMemory::default();
-        memory.insert(name(1), 7);
-        memory.insert(name(1), 5);
-        assert_eq!(memory.check(name(1).view(), 6), Err(Older { seen: 7, got: 6 }));
-        assert_eq!(memory.check(name(1).view(), 7), Ok(()));
-        assert_eq!(memory.check(name(2).view(), 1), Ok(()));
-        assert!(memory.reset(&name(1)));
-        assert_eq!(memory.check(name(1).view(), 1), Ok(()));
-    }
-
-    fn judge(
-        memory: &mut VersionMemory,
-        (object, version): (u64, u64),
-        binding: Option<u64>,
-    ) -> Result<(), Older> {
-        let (path, object) = (name(1), name(object));
-        let (path, object) = (path.view(), object.view());
-        let announced = Announced { path, object, version, binding };
-        memory.admit(&announced, Lesson::Single)
-    }
-
-    #[test]
-    fn a_path_may_lead_to_another_content_but_not_back() {
-        let mut memory = VersionMemory::default();
-        // Content 10 in version 7, then another one that is younger and has a lower version.
-        assert_eq!(judge(&mut memory, (10, 7), Some(100)), Ok(()));
-        assert_eq!(judge(&mut memory, (11, 2), Some(101)), Ok(()));
-        let back = Older { seen: 101, got: 100 };
-        assert_eq!(judge(&mut memory, (10, 7), Some(100)), Err(back), "by the binding");
-        let old = Older { seen: 2, got: 1 };
-        assert_eq!(judge(&mut memory, (11, 1), Some(102)), Err(old), "by the version");
-        assert_eq!(judge(&mut memory, (10, 8), Some(103)), Ok(()), "moved back later");
-    }
-
-    #[test]
-    fn a_bound_path_is_not_taken_without_its_binding_until_it_is_reset() {
-        let mut memory = VersionMemory::default();
-        assert_eq!(judge(&mut memory, (1, 1 << 60), None), Ok(()), "before the site");
-        assert_eq!(judge(&mut memory, (10, 1), Some(5)), Ok(()));
-        let bare = judge(&mut memory, (1, 1 << 61), None);
-        assert_eq!(bare, Err(Older { seen: 5, got: 0 }));
-        assert!(memory.reset(&name(1)));
-        assert_eq!(judge(&mut memory, (1, 1 << 61), None), Ok(()));
-    }
-
-    #[test]
-    fn bindings_are_kept_across_runs_with_the_versions() {
-        let mut memory = VersionMemory::default();
-        assert_eq!(judge(&mut memory, (10, 1), Some(5)), Ok(()));
-        let mut next = VersionMemory::default();
-        memory.iter().for_each(|it| next.restore(it.name.clone(), it.version, it.is_listed));
-        assert!(!next.has_learned_since(0));
-        assert_eq!(judge(&mut next, (11, 1), Some(4)), Err(Older { seen: 5, got: 4 }));
-    }
-
-    #[test]
-    fn the_memory_is_bounded_and_keeps_what_was_used_last() {
-        let mut memory = VersionMemory::default();
-        let count = KIND_MAX as u64 + 10;
-        (0..count).for_each(|number| memory.insert(name(number), 1));
-        assert!(memory.name_count() <= KIND_MAX);
-        assert_eq!(memory.check(name(count - 1).view(), 0), Err(Older { seen: 1, got: 0 }));
-        assert_eq!(memory.check(name(0).view(), 0), Ok(()));
-    }
-
-    fn entry(name: &[u8], number: u64) -> Entry<'_> {
-        let version = Version { number, segment_bytes: 8192, root: None };
-        Entry { version: Some(version), ..Entry::new(name, 0o100_644) }
-    }
-
-    #[test]
-    fn what_a_manifest_announced_counts_for_single_files_and_the_other_way_round() {
-        let mut memory = VersionMemory::default();
-        let (directory, path) = (name(1), name(1).with_generic(b"f"));
-        let (path, object) = (path.view(), path.view());
-        let of = |version| Announced { path, object, version, binding: None };
-        let listed = |memory: &mut VersionMemory, number| {
-            memory.admit_entry(directory.view(), &entry(b"f", number), Lesson::Listed)
-        };
-        assert_eq!(listed(&mut memory, 2), Ok(()));
-        let old = Err(Older { seen: 2, got: 1 });
-        assert_eq!(memory.admit(&of(1), Lesson::Single), old, "a replayed description");
-        assert_eq!(memory.admit(&of(3), Lesson::Single), Ok(()));
-        let old = Err(Older { seen: 3, got: 2 });
-        assert_eq!(listed(&mut memory, 2), old, "a replayed manifest");
-        assert_eq!(memory.name_count(), 1);
-        assert_eq!(memory.admit(&of(9), Lesson::Nothing), Ok(()), "nobody vouches for it");
-        assert_eq!(listed(&mut memory, 3), Ok(()));
-        assert!(memory.reset(&path.to_name()));
-        assert_eq!(listed(&mut memory, 1), Ok(()));
-    }
-
-    #[test]
-    fn entries_count_by_their_bindings_too() {
-        let (mut memory, directory) = (VersionMemory::default(), name(1));
-        let with = |binding| {
-            let plain = entry(b"f", 7);
-            Entry { attributes: Attributes { binding, ..Attributes::default() }, ..plain }
-        };
-        let mut judge = |entry| memory.admit_entry(directory.view(), &entry, Lesson::Listed);
-        assert_eq!(judge(with(Some(5))), Ok(()));
-        assert_eq!(judge(with(Some(4))), Err(Older { seen: 5, got: 4 }));
-        assert_eq!(judge(with(None)), Err(Older { seen: 5, got: 0 }));
-        assert_eq!(judge(Entry::new(b"f", 0o100_644)), Ok(()), "it announces no version");
-    }
-
-    #[test]
-    fn a_large_tree_drives_out_no_name_that_was_asked_for_singly() {
-        let mut memory = VersionMemory::default();
-        memory.insert(name(0), 5);
-        let directory = Name::new();
-        for number in 1..=NAMES_MAX as u64 {
-            let octets = number.to_be_bytes();
-            let admitted = memory.admit_entry(directory.view(), &entry(&octets, 5), Lesson::Listed);
-            assert_eq!(admitted, Ok(()));
-        }
-        assert!(memory.name_count() <= NAMES_MAX);
-        assert_eq!(memory.check(name(0).view(), 4), Err(Older { seen: 5, got: 4 }));
-        let last = name(NAMES_MAX as u64);
-        assert_eq!(memory.check(last.view(), 4), Err(Older { seen: 5, got: 4 }));
-    }
-}
+mod tests;

@@ -109,22 +109,19 @@ impl Listing {
         about: Option<&Name>,
         versions: &mut VersionMemory,
     ) -> BTreeMap<Box<[u8]>, Older> {
-        let lesson = match (&self.discovered.trust, about) {
-            (Trusted::Insecure, _) => Lesson::Nothing,
-            (_, Some(_)) => Lesson::Single,
-            (_, None) => Lesson::Listed,
+        let lesson = match &self.discovered.trust {
+            Trusted::Insecure => Lesson::Nothing,
+            Trusted::Anchored { .. } | Trusted::FirstUse { .. } => Lesson::Numbers,
         };
-        let only = about.and_then(|about| about.view().last()).map(|last| last.value);
-        let mut old = BTreeMap::new();
-        for details in self.listed().filter_map(|listed| listed.details) {
-            if only.is_some_and(|only| only != details.name) {
-                continue;
-            }
-            if let Err(older) = versions.admit_entry(self.name.view(), &details, lesson) {
-                old.insert(details.name.into(), older);
-            }
-        }
-        old
+        let mut entries = self.listed().filter_map(|listed| listed.details);
+        let Some(about) = about else {
+            return versions.admit_manifest(self.name.view(), entries, lesson);
+        };
+        let last = about.view().last().map(|last| last.value);
+        let about = entries.find(|details| Some(details.name) == last);
+        let judged = about.map(|it| (it, versions.admit_entry(self.name.view(), &it, lesson)));
+        let older = judged.and_then(|(it, judged)| Some((it.name.into(), judged.err()?)));
+        older.into_iter().collect()
     }
 
     /// The numbers by which an entry is older than what was seen, if it is.

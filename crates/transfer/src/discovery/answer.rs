@@ -125,7 +125,7 @@ impl Discovery {
         context: &mut Context<'_>,
     ) -> Result<(), Older> {
         let is_taught = *trust != Trusted::Insecure && !self.authenticator.is_about_another();
-        let lesson = if is_taught { Lesson::Single } else { Lesson::Nothing };
+        let lesson = if is_taught { Lesson::Numbers } else { Lesson::Nothing };
         context.versions.admit(announced, lesson)
     }
 
