@@ -349,6 +349,11 @@ mod tests {
         let asked = 10 * 20_000 * REQUEST_BYTES as u64;
         assert!(sent <= 3 * asked + 11 * RATES.machine_bytes_s, "{sent} for {asked}");
         assert!(limiter.dropped() > 0);
+    }
+
+    #[test]
+    fn with_rates_of_zero_a_forged_sender_gets_three_times_what_it_sent() {
+        let asked = 10 * 20_000 * REQUEST_BYTES as u64;
         let none = UnvalidatedRates { machine_bytes_s: 0, all_bytes_s: 0 };
         let sent = flood(&mut AnswerLimiter::new(none), &mut [peer("192.0.2.1:6363")], 10);
         assert!(sent <= 3 * asked && sent > asked, "{sent} for {asked}");

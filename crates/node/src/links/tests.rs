@@ -55,6 +55,16 @@ fn who_never_returns_a_token_gets_a_bounded_rate() {
     assert!(links.shared.limiter.dropped() > 1000);
 }
 
+/// What is queued counts, tokens included; nothing else may leave.
+#[test]
+fn with_rates_of_zero_who_never_returns_a_token_gets_three_times_what_it_sent() {
+    let mut links = links_with(UdpPeer::unknown(([192, 0, 2, 1], 6363).into()));
+    links.shared.limiter.set_rates(UnvalidatedRates { machine_bytes_s: 0, all_bytes_s: 0 });
+    ask(&mut links, 2000);
+    let (bytes, asked) = (queued_bytes(&links), 2000 * REQUEST_BYTES);
+    assert!(bytes <= 3 * asked && bytes > asked, "{bytes} for {asked}");
+}
+
 #[test]
 fn who_returns_the_token_and_who_was_named_gets_everything() {
     let address = ([192, 0, 2, 1], 6363).into();
