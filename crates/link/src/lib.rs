@@ -33,3 +33,8 @@ pub use receiver::{LinkReceiver, Received};
 pub use reliability::{IDLE_ACK_NS, RETRIES_MAX, ReliabilityCounters};
 pub use sender::{LinkSender, SendError};
 pub use service::LinkService;
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -57,3 +57,8 @@ impl<'a> Packet<'a> {
         }
     }
 }
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

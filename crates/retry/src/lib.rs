@@ -9,3 +9,8 @@ mod jitter;
 
 pub use back_off::BackOff;
 pub use jitter::{Jitter, jittered, jittered_above};
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;

@@ -15,3 +15,8 @@ pub mod safe_bag;
 pub mod tree;
 pub mod trust;
 pub mod verify;
+
+/// The examples of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
