@@ -38,7 +38,8 @@ pub struct Config {
     pub routes_max: usize,
     /// Nonces remembered after their Interest is done.
     pub dead_nonces_max: usize,
-    /// Regions in which this forwarder stands: a forwarding hint below one is fulfilled.
+    /// Regions in which this forwarder stands: a forwarding hint is fulfilled and taken off if one
+    /// of its delegations is a prefix of one.
     pub regions: Vec<Name>,
     /// Time of day, in nanoseconds since the Unix epoch, at `start_now_ns`.
     pub start_unix_ns: u64,

@@ -17,6 +17,7 @@ mod content_store;
 mod dead_nonce;
 mod face_table;
 mod hash;
+mod hint;
 mod management;
 mod pipeline;
 mod pit;

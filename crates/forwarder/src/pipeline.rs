@@ -47,7 +47,7 @@ pub(crate) struct Pipeline {
     pub(crate) counters: Counters,
     pub(crate) dead_nonces: DeadNonceList,
     pub(crate) hasher: NameHasher,
-    /// Regions in which this forwarder stands: a forwarding hint below one is fulfilled.
+    /// Regions in which this forwarder stands; see `hint`.
     pub(crate) regions: Vec<Name>,
     /// On Interests that are sent, where there are several shards.
     shard_token: Option<[u8; SHARD_TOKEN_BYTES]>,
@@ -60,6 +60,8 @@ pub(crate) struct Pipeline {
 struct Scratch {
     prefixes: Prefixes,
     wire: Vec<u8>,
+    /// An Interest without its forwarding hint.
+    unhinted: Vec<u8>,
     hops: Vec<NextHop>,
     send: Vec<FaceId>,
     satisfied: Vec<PitIndex>,

@@ -1,12 +1,12 @@
 //! The pending Interest table: who waits for what, and whom it was asked of.
 //!
 //! Entries live in a slab and are found through one hash table keyed by the hash of the name;
-//! Interests for one name that differ in CanBePrefix, MustBeFresh or forwarding hint have entries
-//! of their own. For an arriving Data every prefix of its name may have a CanBePrefix entry, so the
-//! table counts those per number of components and probes only lengths that occur. In the same way
-//! a digest is only computed when an entry asks for one below just this name. Expiry is in a timer
-//! wheel; entries, their packets and their records are reused in place: nothing is allocated for an
-//! Interest of common size and nothing is sorted.
+//! Interests for one name that differ in CanBePrefix, MustBeFresh, forwarding hint or in whether
+//! caches may answer have entries of their own. For an arriving Data every prefix of its name may
+//! have a CanBePrefix entry, so the table counts those per number of components and probes only
+//! lengths that occur. In the same way a digest is only computed when an entry asks for one below
+//! just this name. Expiry is in a timer wheel; entries, their packets and their records are reused
+//! in place: nothing is allocated for an Interest of common size and nothing is sorted.
 //!
 //! Each entry keeps one copy of the Interest as forwarded, from which Nacks and second tries are
 //! made. Bounds: number of entries and octets of those copies. What each face may have of them is

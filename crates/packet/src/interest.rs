@@ -39,6 +39,9 @@ pub struct Interest<'a> {
     pub lifetime_ms: Option<u64>,
     /// Hops it may still take.
     pub hop_limit: Option<u8>,
+    /// No answer of a cache is wanted: what came from one did not verify. Ours, see
+    /// docs/protocol.md §7.1.
+    pub past_caches: bool,
     /// Application parameters.
     pub application_parameters: Option<&'a [u8]>,
     /// Signature information.
@@ -54,6 +57,7 @@ pub struct Interest<'a> {
 struct Offsets {
     value: usize,
     nonce: Option<usize>,
+    hint: Option<(usize, usize)>,
     after_hint: usize,
     hop_limit: Option<usize>,
     parameters: Option<usize>,
@@ -61,7 +65,7 @@ struct Offsets {
 }
 
 /// The elements in the order in which they must stand.
-const ORDER: [u32; 10] = [
+const ORDER: [u32; 11] = [
     types::NAME,
     types::CAN_BE_PREFIX,
     types::MUST_BE_FRESH,
@@ -69,6 +73,7 @@ const ORDER: [u32; 10] = [
     types::NONCE,
     types::INTEREST_LIFETIME,
     types::HOP_LIMIT,
+    types::PAST_CACHES,
     types::APPLICATION_PARAMETERS,
     types::INTEREST_SIGNATURE_INFO,
     types::INTEREST_SIGNATURE_VALUE,
@@ -95,6 +100,7 @@ impl<'a> Interest<'a> {
             nonce: None,
             lifetime_ms: None,
             hop_limit: None,
+            past_caches: false,
             application_parameters: None,
             signature_info: None,
             signature_value: None,
@@ -138,6 +144,7 @@ impl<'a> Interest<'a> {
             }
             types::FORWARDING_HINT => {
                 self.forwarding_hint = ForwardingHint::from_value(value)?;
+                self.at.hint = Some((start, end));
             }
             types::NONCE => {
                 expect_len(value, 4, "Nonce")?;
@@ -152,6 +159,7 @@ impl<'a> Interest<'a> {
                 self.hop_limit = value.first().copied();
                 self.at.hop_limit = Some(end - 1);
             }
+            types::PAST_CACHES => self.past_caches = true,
             types::APPLICATION_PARAMETERS => {
                 self.application_parameters = Some(value);
                 self.at.parameters = Some(start);
@@ -232,6 +240,15 @@ impl<'a> Interest<'a> {
 
     fn value(&self) -> &'a [u8] {
         &self.wire[self.at.value..]
+    }
+
+    /// Appends this Interest without its forwarding hint, which no signature covers.
+    pub fn encode_without_hint(&self, out: &mut Vec<u8>) {
+        let value = self.value();
+        let (start, end) = self.at.hint.unwrap_or((0, 0));
+        tlv::write_tl(out, types::INTEREST, value.len() - (end - start));
+        out.extend_from_slice(&value[..start]);
+        out.extend_from_slice(&value[end..]);
     }
 
     /// True if `data` answers this Interest by name. Freshness is the content store's affair.

@@ -94,6 +94,9 @@ pub const DESCRIPTION_KEY: u32 = 513;
 /// Value of a description.
 pub const DESCRIPTION_VALUE: u32 = 514;
 
+/// Interest: no answer of a cache will do. Ours, ignorable.
+pub const PAST_CACHES: u32 = 0xF570;
+
 /// LpPacket: the network-layer packet or a fragment of it.
 pub const LP_FRAGMENT: u32 = 80;
 /// LpPacket: sequence number (8 octets).

@@ -93,12 +93,15 @@ impl FileServer {
         let copies = config.mirror.as_ref().map(|mirror| mirror.copies.as_path());
         for mount in config.mounts {
             backends.push(mount.backend(state.identity(), copies)?);
-            prefixes.push((mount.prefix.clone(), mount.signer.clone()));
+            let contents = matches!(mount.source, MountSource::Contents(_));
+            if !contents {
+                prefixes.push((mount.prefix.clone(), mount.signer.clone()));
+            }
             let signer = match &config.mirror {
                 Some(_) => Arc::new(NoKey) as SharedSigner,
                 None => mount.signer,
             };
-            mounts.push(Mount { prefix: mount.prefix, signer });
+            mounts.push(Mount { prefix: mount.prefix, signer, contents });
         }
         prefixes.extend(config.also_register);
         let mut engine = Server::new(config.engine, mounts);

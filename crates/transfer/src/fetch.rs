@@ -39,6 +39,8 @@ const CONGESTION_PAUSES: BackOff = BackOff { min_ns: 100 * MS, max_ns: 1600 * MS
 /// Pauses after a Nonce that was seen before: where Interests run in a circle, for long.
 const DUPLICATE_PAUSES: BackOff = BackOff { min_ns: 20 * MS, max_ns: 800 * MS };
 const REFUSED_RETRY_NS: u64 = 20 * MS;
+/// Pause before another replica is asked.
+const ELSEWHERE_RETRY_NS: u64 = MS;
 /// Later answers that show a request to be lost, once it is late as well.
 const LATER_ANSWERS: usize = 3;
 /// While others are answered, a segment may be tried so many times as often, or for so many
@@ -154,6 +156,7 @@ impl Fetch {
                 let is_late = lasted_ns >= NO_ROUTE_PATIENCE_NS;
                 if is_late { NO_ROUTE_RETRY_LATE_NS } else { NO_ROUTE_RETRY_NS }
             }
+            NackKind::Elsewhere => ELSEWHERE_RETRY_NS,
             NackKind::Gone => return self.fail(FetchFailure::Gone { segment }),
         };
         if self.is_worn_out(&attempt, now_ns) {
@@ -204,6 +207,12 @@ impl Fetch {
         if self.refusals.add(segment, self.config.refusals_max) {
             return self.fail(FetchFailure::Refused { segment });
         }
+        let pause_ns = self.jittered(REFUSED_RETRY_NS);
+        self.want(segment, now_ns.saturating_add(pause_ns), now_ns);
+    }
+
+    /// The answer is not what it should be, but that may be a cache's fault: ask again.
+    pub fn doubt(&mut self, segment: u64, now_ns: u64) {
         let pause_ns = self.jittered(REFUSED_RETRY_NS);
         self.want(segment, now_ns.saturating_add(pause_ns), now_ns);
     }

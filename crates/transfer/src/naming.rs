@@ -250,6 +250,22 @@ pub fn segment_size_for(versioned_bytes: usize) -> Option<usize> {
     (size >= SEGMENT_BYTES_MIN).then_some(size)
 }
 
+/// Octets kept in each packet of a content for a signature: whoever signs, the segment size is the
+/// same.
+const CONTENT_SIGNATURE_BYTES: usize = 256;
+
+/// The segment size of a version of a content, which every server of it uses: that of names with
+/// room for a signature. `versioned` is `P/32=file/seq=<id>/v=V`.
+pub fn content_segment_size(versioned: NameRef<'_>) -> Option<usize> {
+    segment_size_for(versioned.value().len() + CONTENT_SIGNATURE_BYTES)
+}
+
+/// Where a version of a content lies below a directory of contents: `<xx>/<id>-<version>`, in
+/// hexadecimal digits, xx being the last two of the id.
+pub fn content_path(id: u64, version: u64) -> Vec<u8> {
+    format!("{:02x}/{id:016x}-{version:016x}", id & 0xFF).into_bytes()
+}
+
 /// True if a component can be the name of a directory entry: 1 to 255 octets, neither `.` nor `..`,
 /// without NUL and `/`.
 pub fn is_safe_entry(name: &[u8]) -> bool {

@@ -13,6 +13,7 @@ mod local;
 mod pending;
 mod plan;
 mod random;
+mod replicas;
 mod speculative;
 
 pub use faults::{REFUSED_MAX, Refused};
@@ -22,7 +23,7 @@ pub use speculative::SPECULATIVE_MAX;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use byname_packet::{ContentType, Data, Name, NameRef, NumberComponent};
+use byname_packet::{ContentType, Data, Name, NameRef};
 
 use crate::authenticate::{Authenticator, Verdict};
 use crate::error::{ProtocolProblem, ReadError};
@@ -35,6 +36,7 @@ use crate::verify::{Output, SEGMENTS_MAX, UnitSet, Verifier};
 
 use foreign::{Foreign, Taken};
 use pending::Pending;
+use replicas::Replicas;
 
 /// Blocks that an owner may hold back because it needs them in order, with those in flight.
 pub const HELD_MAX: usize = 4096;
@@ -73,6 +75,7 @@ pub struct Reader {
     refused_count: u64,
     /// By the number of the source.
     refused_by: BTreeMap<usize, u64>,
+    replicas: Replicas,
     authenticator: Authenticator,
     pending: Pending,
     failure: Option<ReadError>,
@@ -117,6 +120,7 @@ impl Reader {
             None => Body::Foreign(Foreign::new(&plan)),
         };
         let (authenticator, pending) = (Authenticator::new(config), Pending::new(config));
+        let replicas = Replicas::new(&plan.name, plan.hints.clone());
         Reader {
             plan,
             parts,
@@ -128,6 +132,7 @@ impl Reader {
             refused: VecDeque::new(),
             refused_count: 0,
             refused_by: BTreeMap::new(),
+            replicas,
             authenticator,
             pending,
             failure: None,
@@ -191,6 +196,7 @@ impl Reader {
         if !fetch.handle_data(segment, is_marked, context.now_ns, context.flow) {
             return true;
         }
+        self.replicas.on_data((place, segment));
         if data.meta.content_type == ContentType::NACK {
             let name = self.plan.name.clone();
             self.fail(ReadError::VersionGone { name });
@@ -240,6 +246,7 @@ impl Reader {
         }
         if let Some((place, segment)) = self.find(name) {
             let fetch = &mut self.parts[place].fetch;
+            let kind = self.replicas.on_nack((place, segment), kind);
             fetch.handle_nack(segment, kind, context.now_ns, context.flow);
         }
         self.check_fetches();
@@ -368,11 +375,11 @@ impl Reader {
     }
 
     fn poll_tree(&mut self, context: &mut Context<'_>) -> Option<Request> {
-        for part in &mut self.parts[1..] {
+        for (place, part) in self.parts.iter_mut().enumerate().skip(1) {
             let (now_ns, flow) = (context.now_ns, &mut *context.flow);
             let bytes = SEGMENT_BYTES_MAX as u64;
             if let Some(segment) = part.fetch.poll_segment(now_ns, usize::MAX, bytes, flow) {
-                return Some(segment_request(&part.name, segment));
+                return Some(self.replicas.request(&part.name, (place, segment), now_ns));
             }
         }
         None
@@ -398,7 +405,8 @@ impl Reader {
             let prefetch = 2 * content.fetch.in_flight_count() as u64;
             verifier.prefetch_nodes(segment, prefetch, self.last_unit);
         }
-        let request = segment_request(&self.parts[0].name, segment);
+        let name = &self.parts[0].name;
+        let request = self.replicas.request(name, (0, segment), context.now_ns);
         self.settle_needs(context.now_ns);
         Some(request)
     }
@@ -449,8 +457,4 @@ impl Reader {
     fn fail(&mut self, error: ReadError) {
         self.failure.get_or_insert(error);
     }
-}
-
-fn segment_request(part: &Name, segment: u64) -> Request {
-    Request::exact(part.with(NumberComponent::segment(segment).as_component()))
 }

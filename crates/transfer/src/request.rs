@@ -24,22 +24,26 @@ pub struct Request {
     pub can_be_prefix: bool,
     /// Stale copies in caches will not do.
     pub must_be_fresh: bool,
+    /// The replica that is to answer: the only delegation of a forwarding hint.
+    pub hint: Option<Name>,
+    /// Copies in caches will not do: what came did not verify.
+    pub past_caches: bool,
 }
 
 impl Request {
     /// Asks for exactly this name.
     pub fn exact(name: Name) -> Self {
-        Request { name, can_be_prefix: false, must_be_fresh: false }
+        Request { name, can_be_prefix: false, must_be_fresh: false, hint: None, past_caches: false }
     }
 
     /// Asks for any Data under this name.
     pub fn prefix(name: Name) -> Self {
-        Request { name, can_be_prefix: true, must_be_fresh: false }
+        Request { can_be_prefix: true, ..Self::exact(name) }
     }
 
     /// Asks for what its producer says now.
     pub fn fresh_prefix(name: Name) -> Self {
-        Request { name, can_be_prefix: true, must_be_fresh: true }
+        Request { must_be_fresh: true, ..Self::prefix(name) }
     }
 
     /// Appends the Interest to `out`.
@@ -47,6 +51,8 @@ impl Request {
         InterestBuilder::new(self.name.view())
             .can_be_prefix(self.can_be_prefix)
             .must_be_fresh(self.must_be_fresh)
+            .forwarding_hint(self.hint.as_slice())
+            .past_caches(self.past_caches)
             .nonce(nonce)
             .lifetime_ms(INTEREST_LIFETIME_MS)
             .encode(out);

@@ -340,7 +340,8 @@ impl Job for SmallFiles<'_> {
         let mut name = self.directory.with_generic(&item.name);
         name.push_version(item.expected.version);
         name.push_segment(0);
-        Some(Request::exact(name))
+        let past_caches = matches!(item.state, SmallFileState::Open { refusals: 1.. });
+        Some(Request { past_caches, ..Request::exact(name) })
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {

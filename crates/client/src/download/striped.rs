@@ -357,6 +357,7 @@ mod tests {
             segment_bytes: Some(8192),
             last_segment: None,
             proof: Proof::Packets,
+            hints: Vec::new(),
         };
         let disk = DiskAccess::new(None, Arc::new(())).queue(&target.shown);
         let needs: (&ClientConfig, &dyn StripeRunner) = (&ClientConfig::default(), &runner);

@@ -135,7 +135,7 @@ mod tests {
     fn plan(name: &str, proof: Proof) -> ObjectPlan {
         let name = name.parse().expect("a name");
         let (size, segment_bytes) = (Some(9000), Some(8192));
-        ObjectPlan { name, size, segment_bytes, last_segment: Some(1), proof }
+        ObjectPlan { name, size, segment_bytes, last_segment: Some(1), proof, hints: Vec::new() }
     }
 
     fn rooted(name: &str, root: u8, segment_bytes: u64) -> ObjectPlan {

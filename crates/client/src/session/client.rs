@@ -7,6 +7,7 @@ use std::sync::Arc;
 use byname_io::{Connection, Endpoint};
 use byname_packet::Name;
 use byname_transfer::discovery::Discovered;
+use byname_transfer::reader::ObjectPlan;
 use byname_transfer::versions::VersionMemory;
 
 use crate::config::{ClientConfig, Stop};
@@ -242,6 +243,20 @@ impl Client {
         sink: &'a mut Sink<'a>,
     ) -> Result<u64, ClientError> {
         self.stream(file, (range, false), sink)
+    }
+
+    /// Reads a whole version whose plan is known without discovery, to `sink`, in ascending order:
+    /// verified by the root of the plan, from the replicas that it names. Returns the number of
+    /// bytes.
+    ///
+    /// # Errors
+    /// As [`Client::read_range`].
+    pub fn fetch<'a>(
+        &mut self,
+        plan: ObjectPlan,
+        sink: &'a mut Sink<'a>,
+    ) -> Result<u64, ClientError> {
+        self.call(|call| Command::Fetch { plan, sink: Box::new(sink), call })
     }
 
     fn stream<'a>(

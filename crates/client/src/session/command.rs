@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use byname_packet::Name;
 use byname_transfer::discovery::Discovered;
+use byname_transfer::reader::ObjectPlan;
 use byname_transfer::versions::VersionMemory;
 
 use crate::config::Stop;
@@ -123,6 +124,12 @@ pub(crate) enum Command<'a> {
         file: FileId,
         request: ReadRequest,
         reply: Reply<RangesRead>,
+    },
+    /// A whole version, of which somebody else has said what it is.
+    Fetch {
+        plan: ObjectPlan,
+        sink: Box<Sink<'a>>,
+        call: Call<'a, u64>,
     },
     Stream {
         request: StreamRequest<'a>,

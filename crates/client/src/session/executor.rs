@@ -17,6 +17,7 @@ use std::sync::Arc;
 use byname_packet::Name;
 use byname_transfer::discovery::DiscoveryConfig;
 use byname_transfer::error::ReadError;
+use byname_transfer::reader::ObjectPlan;
 
 use crate::config::{ClientConfig, Stop};
 use crate::download::context::{DownloadOptions, FileContext};
@@ -35,7 +36,7 @@ use crate::lookup::list_job::{ListJob, Wanted};
 use crate::lookup::listing::Listing;
 use crate::lookup::name::LookupJob;
 use crate::read::operation::{RangesRead, ReadRequest};
-use crate::read::stream::ReadJob;
+use crate::read::stream::{ReadJob, Sink};
 use crate::session::answer::DiskAnswer;
 use crate::session::command::{
     Call, Command, FileId, ListDetail, OpenTarget, Opened, StreamRequest,
@@ -143,6 +144,7 @@ impl<'a> Executor<'a> {
                 self.open(target, call, now_ns);
             }
             Command::Read { file, request, reply } => self.read(file, request, reply),
+            Command::Fetch { plan, sink, call } => self.fetch(plan, sink, call),
             Command::Stream { request, call } => self.stream(request, call),
             Command::Download { name, target, options, call } => {
                 self.download(name, target, options, call);
@@ -190,6 +192,12 @@ impl<'a> Executor<'a> {
         let Some(plan) = self.state.files.plan(file) else { return };
         let fetch = self.state.config.fetch_begun();
         let job = ReadJob::new(plan.clone(), range, is_ordered, fetch, sink);
+        self.ready.push_back(ExecutorJob::Stream(Box::new(job), call));
+    }
+
+    fn fetch(&mut self, plan: ObjectPlan, sink: Box<Sink<'a>>, call: Call<'a, u64>) {
+        let fetch = self.state.config.fetch_begun();
+        let job = ReadJob::new(plan, 0..u64::MAX, true, fetch, sink);
         self.ready.push_back(ExecutorJob::Stream(Box::new(job), call));
     }
 

@@ -9,6 +9,7 @@ use crate::testing::{Bench, MS, data, faces, name};
 mod data;
 mod dead_next_hop;
 mod flood;
+mod hints;
 mod hostile;
 mod local_fields;
 mod model;
@@ -150,18 +151,6 @@ fn localhop_goes_one_hop() {
     assert_eq!((sent[0].face, sent[0].nack), (near, Some(nack_reason::NO_ROUTE)));
     bench.route("/localhop/x", local, 9);
     assert_eq!(faces(&bench.interest(near, "/localhop/x/3", 3)), [local]);
-}
-
-#[test]
-fn a_forwarding_hint_leads_until_its_region() {
-    let mut bench = Bench::with(Config { regions: vec![name("/here/edge")], ..Config::default() });
-    let (consumer, there, producer) = (bench.local(), bench.remote(), bench.local());
-    bench.route("/there", there, 0);
-    bench.route("/a", producer, 0);
-    let sent = bench.interest_hinted(consumer, "/a/1", 1, &["/unknown", "/there"]);
-    assert_eq!(faces(&sent), [there]);
-    let sent = bench.interest_hinted(consumer, "/a/1", 2, &["/here"]);
-    assert_eq!(faces(&sent), [producer]);
 }
 
 #[test]

@@ -10,9 +10,9 @@ use crate::face::{FaceId, LinkType};
 use crate::hash::Prefixes;
 use crate::pit::{Measured, PitIndex};
 use crate::rib::{NextHop, NextHops};
-use crate::scope;
 use crate::strategy::{Chosen, Context, Decision, Measures, Strategy};
 use crate::tx::Tx;
+use crate::{hint, scope};
 
 /// The facts that decide which next hops are eligible.
 pub(super) struct Lookup<'a> {
@@ -83,7 +83,8 @@ impl Pipeline {
     fn eligible_hops(&self, lookup: &Lookup<'_>, out: &mut Vec<NextHop>) -> Option<u64> {
         out.clear();
         let (hops, namespace) = self.look_up(lookup)?;
-        let localhost = scope::is_localhost(lookup.name);
+        let localhost = scope::is_localhost(lookup.name)
+            || lookup.hint.as_ref().is_some_and(hint::is_localhost);
         let localhop = scope::is_localhop(lookup.name);
         for hop in hops {
             let Some(face) = self.faces.get(hop.face).filter(|face| face.up) else { continue };
@@ -103,21 +104,16 @@ impl Pipeline {
         Some(namespace)
     }
 
-    /// The FIB entry that applies: of the first delegation with one, unless we are in its region.
+    /// The FIB entry that applies: that of the first delegation with one, or of the name.
     fn look_up(&self, lookup: &Lookup<'_>) -> Option<(&NextHops, u64)> {
-        let in_region = |hint: &ForwardingHint<'_>| {
-            hint.names().any(|d| self.regions.iter().any(|r| d.is_prefix_of(r.view())))
+        let Some(hint) = lookup.hint else {
+            return self.fib.longest_match_at(lookup.name, lookup.prefixes);
         };
-        if let Some(hint) = lookup.hint.filter(|hint| !in_region(hint)) {
-            let mut prefixes = Prefixes::default();
-            for delegation in hint.names() {
-                self.hasher.prefixes(delegation, &mut prefixes);
-                if let Some(found) = self.fib.longest_match_at(delegation, &prefixes) {
-                    return Some(found);
-                }
-            }
-        }
-        self.fib.longest_match_at(lookup.name, lookup.prefixes)
+        let mut prefixes = Prefixes::default();
+        hint.names().find_map(|delegation| {
+            self.hasher.prefixes(delegation, &mut prefixes);
+            self.fib.longest_match_at(delegation, &prefixes)
+        })
     }
 
     /// Asks the strategy of a pending Interest anew, and carries out what it says.

@@ -12,9 +12,9 @@ use crate::face::{FaceId, LinkType};
 use crate::hash::Prefixes;
 use crate::pit::{LIFETIME_MAX_MS, PitEntry, PitIndex, Request, Selectors, Shed};
 use crate::records::{InRecord, PitToken};
-use crate::scope;
 use crate::strategy::Decision;
 use crate::tx::Tx;
+use crate::{hint, scope};
 
 /// Interests that may be given up for one that is larger.
 const SHED_MAX: usize = 16;
@@ -59,6 +59,14 @@ impl Pipeline {
         if scope::is_management(name) {
             return Ok(Handled::IsForManagement);
         }
+        if let Some(hint) = &interest.forwarding_hint {
+            if hint::is_scoped(hint) && !self.is_local(arrival.face) {
+                return Err(DropReason::ScopeViolation);
+            }
+            if hint::has_arrived(hint, &self.regions) {
+                return self.on_arrived(arrival, interest, tx);
+            }
+        }
         let nonce = interest.nonce.unwrap_or_else(|| self.rng.nonce());
         let mut prefixes = std::mem::take(&mut self.scratch.prefixes);
         self.hasher.prefixes(name, &mut prefixes);
@@ -66,6 +74,24 @@ impl Pipeline {
         let result = self.on_accepted(arrival, &accepted, tx);
         self.scratch.prefixes = prefixes;
         result.map(|()| Handled::Completely)
+    }
+
+    /// Goes on without the hint, so that it aggregates with what is asked for by name.
+    fn on_arrived(
+        &mut self,
+        arrival: &Arrival<'_>,
+        interest: &Interest<'_>,
+        tx: &mut dyn Tx,
+    ) -> Result<Handled, DropReason> {
+        let mut wire = std::mem::take(&mut self.scratch.unhinted);
+        wire.clear();
+        interest.encode_without_hint(&mut wire);
+        let result = match Interest::decode(&wire) {
+            Ok(interest) => self.on_interest(arrival, &interest, tx),
+            Err(_) => Err(DropReason::Malformed),
+        };
+        self.scratch.unhinted = wire;
+        result
     }
 
     fn on_accepted(
@@ -156,6 +182,9 @@ impl Pipeline {
         tx: &mut dyn Tx,
     ) -> bool {
         let (interest, prefixes) = (accepted.interest, accepted.prefixes);
+        if interest.past_caches {
+            return false;
+        }
         let found = self.cs.find_match(interest, prefixes, arrival.face, arrival.now_ns);
         let Some(packet) = found else {
             self.counters.cs_misses += 1;

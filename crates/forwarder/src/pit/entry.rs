@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use crate::face::FaceId;
 use crate::hash::{NameHasher, Prefixes};
+use crate::hint;
 use crate::records::Records;
 use crate::strategy::Chosen;
 
@@ -16,6 +17,8 @@ pub(crate) type PitIndex = u32;
 pub(crate) struct Selectors {
     pub(crate) can_be_prefix: bool,
     pub(crate) must_be_fresh: bool,
+    /// No cache shall answer.
+    pub(crate) past_caches: bool,
     /// Hash of the forwarding hint, 0 without one.
     pub(crate) hint_hash: u64,
 }
@@ -28,6 +31,7 @@ impl Selectors {
         Self {
             can_be_prefix: interest.can_be_prefix,
             must_be_fresh: interest.must_be_fresh,
+            past_caches: interest.past_caches,
             hint_hash,
         }
     }
@@ -126,6 +130,13 @@ impl PitEntry {
     /// The Interest as first forwarded.
     pub(crate) fn wire(&self) -> &[u8] {
         &self.wire
+    }
+
+    /// Returns whether Data `name` that it brings may be kept for others.
+    pub(crate) fn may_be_cached(&self, name: NameRef<'_>) -> bool {
+        self.selectors.hint_hash == 0
+            || Interest::decode(&self.wire)
+                .is_ok_and(|interest| hint::may_be_cached(name, interest.forwarding_hint.as_ref()))
     }
 
     pub(crate) fn was_asked_of(&self, face: FaceId) -> bool {

@@ -27,6 +27,7 @@ pub struct InterestBuilder<'a> {
     nonce: Option<[u8; 4]>,
     lifetime_ms: Option<u64>,
     hop_limit: Option<u8>,
+    past_caches: bool,
     application_parameters: Option<&'a [u8]>,
 }
 
@@ -41,6 +42,7 @@ impl<'a> InterestBuilder<'a> {
             nonce: None,
             lifetime_ms: None,
             hop_limit: None,
+            past_caches: false,
             application_parameters: None,
         }
     }
@@ -78,6 +80,12 @@ impl<'a> InterestBuilder<'a> {
     /// Sets the hop limit.
     pub fn hop_limit(mut self, hops: u8) -> Self {
         self.hop_limit = Some(hops);
+        self
+    }
+
+    /// Says whether an answer of a cache will not do.
+    pub fn past_caches(mut self, on: bool) -> Self {
+        self.past_caches = on;
         self
     }
 
@@ -156,6 +164,9 @@ impl<'a> InterestBuilder<'a> {
         if let Some(hops) = self.hop_limit {
             tlv::write_element(out, types::HOP_LIMIT, &[hops]);
         }
+        if self.past_caches {
+            tlv::write_tl(out, types::PAST_CACHES, 0);
+        }
         out.extend_from_slice(tail);
     }
 
@@ -173,6 +184,11 @@ impl<'a> InterestBuilder<'a> {
         let lifetime =
             self.lifetime_ms.map_or(0, |ms| tlv::nni_element_len(types::INTEREST_LIFETIME, ms));
         let hops = self.hop_limit.map_or(0, |_| 3);
-        name.wire_len() + 2 * flags + hint + nonce + lifetime + hops + tail.len()
+        let past_caches = match self.past_caches {
+            true => tlv::element_len(types::PAST_CACHES, 0),
+            false => 0,
+        };
+        let options = 2 * flags + hint + nonce + lifetime + hops + past_caches;
+        name.wire_len() + options + tail.len()
     }
 }

@@ -79,7 +79,8 @@ impl Publisher {
     /// A server of everything on `disk` under `prefix`, with a key made from `key_seed`.
     pub fn new(prefix: &Name, key_seed: u8, disk: Disk, times: DiskTimes) -> Self {
         let (signer, key_id, certificate) = identity(prefix, key_seed);
-        let mount = Mount { prefix: prefix.clone(), signer: Arc::new(signer) };
+        let (prefix, signer) = (prefix.clone(), Arc::new(signer));
+        let mount = Mount { prefix, signer, contents: false };
         Publisher {
             server: engine(&mount, &certificate),
             mount,
@@ -97,6 +98,15 @@ impl Publisher {
             out: VecDeque::new(),
             key_id,
         }
+    }
+
+    /// The same of contents: the files on `disk` have the names of
+    /// [`content_path`](byname_transfer::naming::content_path), as on a disk server of a site.
+    pub fn of_contents(prefix: &Name, key_seed: u8, disk: Disk, times: DiskTimes) -> Self {
+        let mut publisher = Publisher::new(prefix, key_seed, disk, times);
+        publisher.mount.contents = true;
+        publisher.server = engine(&publisher.mount, &publisher.certificate);
+        publisher
     }
 
     /// The key that signs.
@@ -288,8 +298,7 @@ fn values(file: &File, offset: u64, len: usize) -> Option<Vec<u8>> {
 }
 
 fn engine(mount: &Mount, certificate: &[u8]) -> Server {
-    let mount = Mount { prefix: mount.prefix.clone(), signer: Arc::clone(&mount.signer) };
-    let mut server = Server::new(ServerConfig::default(), vec![mount]);
+    let mut server = Server::new(ServerConfig::default(), vec![mount.clone()]);
     let certificate = FixedData { wire: certificate.to_vec() };
     server.add_fixed(certificate).expect("a certificate is a packet");
     server

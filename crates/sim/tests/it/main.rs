@@ -5,6 +5,7 @@ mod congestion;
 mod dead_holder;
 mod network;
 mod programs;
+mod replicas;
 mod scale;
 mod topologies;
 mod traces;

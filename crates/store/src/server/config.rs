@@ -47,6 +47,10 @@ pub enum MountSource {
     },
     /// Whatever implements the seam.
     Backend(Arc<dyn Backend>),
+    /// Contents of a site under their ids ([`byname_transfer::naming::content_path`]). Nothing is
+    /// registered for them: Interests come by a forwarding hint, see
+    /// [`FileServerConfig::also_register`].
+    Contents(Arc<dyn Backend>),
 }
 
 /// Configuration of a file server.
@@ -128,7 +132,9 @@ impl MountConfig {
         }
         let (directory, exposure) = match &self.source {
             MountSource::Directory { directory, exposure } => (directory, *exposure),
-            MountSource::Backend(backend) => return Ok(backend.clone()),
+            MountSource::Backend(backend) | MountSource::Contents(backend) => {
+                return Ok(backend.clone());
+            }
         };
         let failed = |source| StoreError::Mount { directory: directory.clone(), source };
         if !std::fs::metadata(directory).map_err(failed)?.is_dir() {

@@ -34,6 +34,8 @@ pub enum NackKind {
     Duplicate,
     /// No route to the name.
     NoRoute,
+    /// Not here, but another replica may have it.
+    Elsewhere,
     /// No reason given: who sent it does not serve this version, or not this segment, or knows
     /// nothing of the name.
     Gone,

@@ -170,3 +170,17 @@ fn a_confined_link_cannot_lead_out() {
         assert_eq!(is_confined_link(depth, target.as_bytes()), is_confined, "{depth} {target:?}");
     }
 }
+
+#[test]
+fn the_segment_size_of_a_content_leaves_room_for_any_signature() {
+    let of = |uri: &str| content_segment_size(name(uri).view());
+    assert_eq!(of("/site/32=file/seq=9/v=7"), Some(8192));
+    let long = format!("/{}/32=file/seq=9/v=7", "x".repeat(240));
+    assert_eq!(of(&long), Some(4096), "a signature of 256 octets would not fit beside 8192");
+}
+
+#[test]
+fn every_version_of_a_content_has_a_file_of_its_own() {
+    assert_eq!(content_path(0x203, 9), b"03/0000000000000203-0000000000000009");
+    assert_eq!(content_path(u64::MAX, 0), b"ff/ffffffffffffffff-0000000000000000");
+}

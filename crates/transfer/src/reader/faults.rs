@@ -57,10 +57,12 @@ impl Reader {
                     self.refused.push_back(refused);
                 }
             }
-            let fetch = &mut self.parts[place_of(part)].fetch;
+            let place = place_of(part);
+            let fetch = &mut self.parts[place].fetch;
             for segment in segments.into_iter().flatten() {
                 match fault {
                     Fault::Local { .. } => fetch.want(segment, now_ns, now_ns),
+                    _ if self.replicas.on_bad((place, segment)) => fetch.doubt(segment, now_ns),
                     _ => fetch.refuse(segment, now_ns),
                 }
             }

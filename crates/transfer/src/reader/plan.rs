@@ -54,6 +54,8 @@ pub struct ObjectPlan {
     pub last_segment: Option<u64>,
     /// Verification of its bytes.
     pub proof: Proof,
+    /// Replicas of the content: each Interest names one of them.
+    pub hints: Vec<Name>,
 }
 
 impl ObjectPlan {
@@ -101,7 +103,8 @@ impl ObjectPlan {
         let both = size.zip(segment_bytes);
         let last_segment = both.map(|(size, bytes)| last_segment(size, bytes));
         let last_segment = last_segment.or(metadata.last_segment);
-        Ok(ObjectPlan { name: metadata.name.clone(), size, segment_bytes, last_segment, proof })
+        let (name, hints) = (metadata.name.clone(), metadata.forwarding_hint().to_vec());
+        Ok(ObjectPlan { name, size, segment_bytes, last_segment, proof, hints })
     }
 
     /// True if what is described can be verified by its tree, now or while its root is computed.

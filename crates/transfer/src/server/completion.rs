@@ -110,6 +110,9 @@ impl Server {
     }
 
     fn on_file(&mut self, id: u64, found: FoundFile, now: Now) {
+        if self.is_content(id) {
+            return self.on_content(id, found);
+        }
         if self.is_mirrored(id) {
             return self.on_mirrored_file(id, found);
         }
@@ -121,6 +124,28 @@ impl Server {
         let key = RecordKey { name: task.path.view().value().to_vec(), listing: false };
         task.step = Step::RecallingFile(found);
         self.issue(Op::Recall { key, state: Some(state) }, Owner::Task(id));
+    }
+
+    fn is_content(&mut self, id: u64) -> bool {
+        let mount = self.tasks.get(id).and_then(|task| self.mounts.get(task.place.mount));
+        mount.is_some_and(|mount| mount.contents)
+    }
+
+    /// Opens a version of a content: its name says which, so nothing is announced or recalled.
+    fn on_content(&mut self, id: u64, found: FoundFile) {
+        let Some(task) = self.tasks.get(id) else { return self.close(found.handle) };
+        let (mount, versioned) = (task.place.mount, task.path.clone());
+        let (state, file) = (found.stat.state, found.handle);
+        match naming::content_segment_size(versioned.view()) {
+            Some(segment_size) => {
+                let open = OpenFile { mount, state, file, tree: None, segment_size };
+                self.open_version(&versioned, open);
+            }
+            None => self.close(file),
+        }
+        for waiter in self.end_task(id) {
+            self.settle_segment(&waiter);
+        }
     }
 
     fn on_file_recalled(&mut self, id: u64, found: FoundFile, recalled: Recalled, now: Now) {

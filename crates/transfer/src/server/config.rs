@@ -36,6 +36,9 @@ pub struct Mount {
     pub prefix: Name,
     /// Signs metadata and absences below that name.
     pub signer: SharedSigner,
+    /// Its files are contents ([`crate::naming::content_path`]), asked for by id and version; they
+    /// have no paths, metadata or listings.
+    pub contents: bool,
 }
 
 /// A Data packet served under its own name, such as a certificate.

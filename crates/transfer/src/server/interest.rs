@@ -5,11 +5,12 @@ use byname_packet::{Data, NameRef};
 
 use super::Server;
 use super::arrival::{Arrival, Now};
+use super::config::Mount;
 use super::lookups::QueuedLookup;
 use super::reply::Echo;
 use super::tasks::Place;
 use super::waiters::{Waiter, Wants};
-use crate::naming::{self, Aspect, ParsedName, Request};
+use crate::naming::{self, Aspect, ContentName, ParsedName, Request};
 
 /// Components of a certificate's name from `KEY` on.
 const AFTER_IDENTITY: usize = 4;
@@ -59,21 +60,38 @@ impl Server {
 
     /// The mount with the longest name that starts `path`, and what follows it.
     pub(super) fn place(&self, path: NameRef<'_>) -> Option<Place> {
-        let (mount, prefix) = (self.mounts.iter().map(|mount| mount.prefix.view()).enumerate())
+        let (mount, prefix) = (self.mounts.iter().enumerate())
+            .filter(|(_, mount)| !mount.contents)
+            .map(|(place, mount)| (place, mount.prefix.view()))
             .filter(|(_, prefix)| prefix.is_prefix_of(path))
             .max_by_key(|(_, prefix)| prefix.value().len())?;
         let relative = naming::relative_path(path.suffix(prefix.count()))?;
         Some(Place { mount, relative })
     }
 
+    /// Where a version of a content lies.
+    fn content_place(&self, content: &ContentName<'_>, request: &Request) -> Option<Place> {
+        let Request::Segment { version, .. } = request else { return None };
+        let is_its = |mount: &Mount| mount.contents && mount.prefix.view() == content.prefix;
+        let mount = self.mounts.iter().position(is_its)?;
+        Some(Place { mount, relative: naming::content_path(content.id, *version) })
+    }
+
     fn join(&mut self, arrival: &Arrival<'_>, parsed: &ParsedName<'_>, wants: Wants, now: Now) {
-        let Some(place) = self.place(parsed.path) else { return self.refuse(arrival) };
+        let content = ContentName::parse(parsed.path);
+        let place = match &content {
+            Some(content) => self.content_place(content, &parsed.request),
+            None => self.place(parsed.path),
+        };
+        let Some(place) = place else { return self.refuse(arrival) };
         // A manifest is made apart from the listing: it takes longer and is asked for less.
         let object = match parsed.request {
             Request::Metadata { aspect: Aspect::Manifest }
             | Request::Segment { aspect: Aspect::Manifest, .. } => {
                 naming::manifest_name(parsed.path)
             }
+            // Each version of a content is a file of its own.
+            _ if content.is_some() => parsed.object.to_name(),
             _ => parsed.path.to_name(),
         };
         let waiter = Waiter::new(arrival, wants, now);

@@ -9,6 +9,7 @@ use super::*;
 use crate::attributes::Checksums;
 use crate::metadata::{Absence, Answer, ContentRoot};
 
+mod contents;
 mod floods;
 
 const MS: u64 = 1_000_000;
@@ -17,7 +18,7 @@ const UNIX_NS: u64 = 1_000_000 * MS;
 
 fn server(config: ServerConfig) -> Server {
     let signer: SharedSigner = Arc::new(DigestSigner);
-    Server::new(config, vec![Mount { prefix: "/t".parse().unwrap(), signer }])
+    Server::new(config, vec![Mount { prefix: "/t".parse().unwrap(), signer, contents: false }])
 }
 
 fn at(ms: u64) -> Now {

@@ -15,7 +15,14 @@ const COST: usize = UNIT + OVERHEAD_BYTES;
 fn content(name: &str) -> Rc<ContentId> {
     let name = name.parse().expect("a name");
     let (size, segment_bytes) = (Some(1 << 40), Some(UNIT as u64));
-    let plan = ObjectPlan { name, size, segment_bytes, last_segment: None, proof: Proof::Packets };
+    let plan = ObjectPlan {
+        name,
+        size,
+        segment_bytes,
+        last_segment: None,
+        proof: Proof::Packets,
+        hints: Vec::new(),
+    };
     Rc::new(ContentId::of(&plan, false))
 }
 

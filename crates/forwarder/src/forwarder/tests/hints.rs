@@ -1,0 +1,134 @@
+//! Forwarding hints: where they lead, where they end, and what they may leave in the store.
+
+use byname_packet::InterestBuilder;
+use byname_packet::lp::{LpHeader, nack_reason};
+
+use crate::config::Config;
+use crate::counters::DropReason;
+use crate::testing::{Bench, faces, name};
+
+/// A segment of a content of the site `/site`.
+const SEGMENT: &str = "/site/32=file/seq=5/v=1/seg=0";
+
+#[test]
+fn a_hint_leads_to_its_first_delegation_with_a_route() {
+    let mut bench = Bench::new();
+    let (consumer, there, producer) = (bench.local(), bench.remote(), bench.local());
+    bench.route("/there", there, 0);
+    bench.route("/a", producer, 0);
+    let sent = bench.interest_hinted(consumer, "/a/1", 1, &["/unknown", "/there/1"]);
+    assert_eq!(faces(&sent), [there]);
+    assert!(sent[0].interest().forwarding_hint.is_some());
+}
+
+#[test]
+fn a_hint_without_any_route_is_refused_at_once() {
+    let mut bench = Bench::new();
+    let (consumer, producer) = (bench.local(), bench.local());
+    bench.route("/a", producer, 0);
+    let sent = bench.interest_hinted(consumer, "/a/1", 1, &["/unknown"]);
+    assert_eq!((sent[0].face, sent[0].nack), (consumer, Some(nack_reason::NO_ROUTE)));
+}
+
+#[test]
+fn in_its_region_a_hint_is_taken_off_before_anything_is_pending() {
+    let mut bench = Bench::with(Config { regions: vec![name("/here/edge")], ..Config::default() });
+    let (one, other, there, producer) =
+        (bench.local(), bench.local(), bench.remote(), bench.local());
+    bench.route("/here", there, 0);
+    bench.route("/a", producer, 0);
+    let sent = bench.interest_hinted(one, "/a/1", 1, &["/elsewhere", "/here"]);
+    assert_eq!(faces(&sent), [producer]);
+    assert_eq!(sent[0].interest().forwarding_hint, None);
+    assert_eq!(bench.interest(other, "/a/1", 2), [], "it joins what is pending");
+    assert_eq!(faces(&bench.data(producer, "/a/1", 0)), [one, other]);
+    assert_eq!(faces(&bench.interest(one, "/a/1", 3)), [one], "and is kept");
+    let sent = bench.interest_hinted(one, "/a/2", 4, &["/here/edge/disk"]);
+    assert_eq!(faces(&sent), [there], "below a region is not in it");
+}
+
+#[test]
+fn delegations_of_one_machine_or_link_are_refused_from_other_machines() {
+    for delegation in ["/localhost/x", "/localhop/x"] {
+        let mut bench = Bench::new();
+        let (local, remote, producer) = (bench.local(), bench.remote(), bench.local());
+        bench.route(delegation, producer, 0);
+        bench.route("/there", producer, 0);
+        let sent = bench.interest_hinted(remote, "/a/1", 1, &["/there", delegation]);
+        assert_eq!((sent.len(), bench.last_drop), (0, Some(DropReason::ScopeViolation)));
+        assert_eq!(faces(&bench.interest_hinted(local, "/a/1", 2, &[delegation])), [producer]);
+    }
+}
+
+#[test]
+fn a_delegation_of_this_machine_leads_to_no_other_one() {
+    let mut bench = Bench::new();
+    let (local, remote) = (bench.local(), bench.remote());
+    bench.route("/localhost/x", remote, 0);
+    let sent = bench.interest_hinted(local, "/a/1", 1, &["/localhost/x"]);
+    assert_eq!((sent[0].face, sent[0].nack), (local, Some(nack_reason::NO_ROUTE)));
+}
+
+/// Asks for `asked` by a hint that leads to a stranger, who answers `data`; whether the next one
+/// who asks for `data` gets that answer.
+fn is_kept(asked: &str, delegation: &str, data: &str) -> bool {
+    let mut bench = Bench::new();
+    let (consumer, stranger, producer) = (bench.remote(), bench.remote(), bench.local());
+    bench.route(delegation, stranger, 0);
+    bench.route(data, producer, 0);
+    let (name, hint, mut wire) = (name(asked), [name(delegation)], Vec::new());
+    let interest = InterestBuilder::new(name.view()).can_be_prefix(asked != data);
+    interest.forwarding_hint(&hint).nonce([1; 4]).encode(&mut wire);
+    let sent = bench.packet(consumer, &LpHeader::default(), &wire);
+    assert_eq!(faces(&sent), [stranger]);
+    assert_eq!(faces(&bench.data(stranger, data, 10_000)), [consumer]);
+    let next = bench.remote();
+    match faces(&bench.interest(next, data, 2))[..] {
+        [face] if face == next => true,
+        [face] if face == producer => false,
+        _ => panic!("neither kept nor asked for"),
+    }
+}
+
+#[test]
+fn a_hint_fills_the_store_only_from_below_the_owner_of_the_name() {
+    assert!(is_kept(SEGMENT, "/site/32=disk/hall/seq=3", SEGMENT));
+    assert!(is_kept(SEGMENT, "/site", SEGMENT));
+    assert!(!is_kept(SEGMENT, "/stranger/32=disk/hall/seq=3", SEGMENT));
+    assert!(!is_kept(SEGMENT, "/sit", SEGMENT));
+    assert!(!is_kept("/32=file/seq=5/v=1/seg=0", "/any", "/32=file/seq=5/v=1/seg=0"));
+}
+
+#[test]
+fn the_name_that_comes_decides_and_not_the_prefix_that_was_asked_for() {
+    let (asked, delegation) = ("/org", "/org/stranger");
+    assert!(!is_kept(asked, delegation, "/org/site/32=file/seq=5/v=1/seg=0"));
+}
+
+#[test]
+fn who_asks_past_caches_is_answered_by_the_producer_and_mends_the_cache() {
+    let mut bench = Bench::new();
+    let (consumer, other, producer) = (bench.local(), bench.local(), bench.local());
+    bench.route("/site", producer, 0);
+    bench.interest(consumer, SEGMENT, 1);
+    bench.data(producer, SEGMENT, 10_000);
+    let past = |bench: &mut Bench, face, nonce| {
+        bench.interest_with(face, SEGMENT, nonce, |interest| interest.past_caches(true))
+    };
+    let sent = past(&mut bench, consumer, 2);
+    assert_eq!(faces(&sent), [producer]);
+    assert!(sent[0].interest().past_caches, "the next forwarder is told, too");
+    bench.data(producer, SEGMENT, 10_001);
+    let mended = bench.interest(other, SEGMENT, 3);
+    assert_eq!(mended[0].data().meta.freshness_ms, 10_001);
+}
+
+#[test]
+fn who_asks_past_caches_does_not_join_one_whom_a_cache_may_answer() {
+    let mut bench = Bench::new();
+    let (consumer, other, producer) = (bench.local(), bench.local(), bench.local());
+    bench.route("/site", producer, 0);
+    bench.interest(consumer, SEGMENT, 1);
+    let sent = bench.interest_with(other, SEGMENT, 2, |interest| interest.past_caches(true));
+    assert_eq!(faces(&sent), [producer]);
+}
