@@ -4,10 +4,10 @@ set(libraries /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
 # The library lies in a folder of the package's own until it has a package of its own.
 set(own ${libraries}/byname-xrootd)
 
-set_target_properties(XrdByname-5 PROPERTIES
+set_target_properties(plugin PROPERTIES
   BUILD_RPATH "$ORIGIN"
   INSTALL_RPATH "$ORIGIN/byname-xrootd")
-install(TARGETS XrdByname-5 LIBRARY DESTINATION ${libraries})
+install(TARGETS plugin LIBRARY DESTINATION ${libraries})
 install(PROGRAMS ${BYNAME_LIBRARY} DESTINATION ${own} RENAME libbyname.so.1)
 install(FILES package/xrootd-byname.cfg.example DESTINATION /etc/xrootd)
 install(FILES ${BYNAME_ROOT}/docs/xrootd.md DESTINATION /usr/share/doc/byname-xrootd)

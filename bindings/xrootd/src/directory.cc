@@ -41,7 +41,6 @@ int Directory::open_named(const std::string& name) {
   }
   door_.counters.listings += 1;
   named_ = std::move(std::get<std::unique_ptr<NamedListing>>(outcome));
-  name_ = name;
   return XrdOssOK;
 }
 
@@ -72,6 +71,7 @@ int Directory::Readdir(char* buffer, int size) {
     if (size <= 0) {
       return -EINVAL;
     }
+    has_begun_ = true;
     while (true) {
       const int outcome = read_once(buffer, size);
       if (outcome != XrdOssOK || buffer[0] != '\0') {
@@ -118,35 +118,38 @@ int Directory::read_local(char* buffer, int size) {
 
 int Directory::read_named(char* buffer, int size) {
   buffer[0] = '\0';
-  auto outcome = named_->next();
-  if (const auto* failure = std::get_if<Failure>(&outcome)) {
-    return -failure->error;
-  }
-  const auto& entry = std::get<std::optional<Entry>>(outcome);
-  if (!entry) {
-    return XrdOssOK;
-  }
-  if (entry->name.size() >= static_cast<size_t>(size)) {
-    return -ENAMETOOLONG;
-  }
-  if (status_) {
-    if (entry->status) {
-      *status_ = entry->status->stat;
-    } else {
-      const auto asked = door_.session.stat(name_ + "/" + entry->name);
-      if (const auto* failure = std::get_if<Failure>(&asked)) {
+  while (true) {
+    auto outcome = named_->next(status_ != nullptr);
+    if (const auto* failure = std::get_if<Failure>(&outcome)) {
+      return -failure->error;
+    }
+    const auto& entry = std::get<std::optional<Entry>>(outcome);
+    if (!entry) {
+      return XrdOssOK;
+    }
+    if (entry->name.size() >= static_cast<size_t>(size)) {
+      return -ENAMETOOLONG;
+    }
+    if (status_ && entry->status) {
+      if (const auto* failure = std::get_if<Failure>(&*entry->status)) {
+        if (failure->error == ENOENT) {
+          continue;  // gone since the directory was listed
+        }
         return -failure->error;
       }
-      *status_ = std::get<Status>(asked).stat;
+      *status_ = std::get<Status>(*entry->status).stat;
     }
+    std::memcpy(buffer, entry->name.c_str(), entry->name.size() + 1);
+    return XrdOssOK;
   }
-  std::memcpy(buffer, entry->name.c_str(), entry->name.size() + 1);
-  return XrdOssOK;
 }
 
 int Directory::StatRet(struct stat* buffer) {
   if (!local_ && !named_) {
     return -EBADF;
+  }
+  if (has_begun_) {
+    return -ENOTSUP;
   }
   status_ = buffer;
   // Storage that cannot fill in the status is asked for each entry.

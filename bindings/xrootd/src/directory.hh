@@ -32,11 +32,11 @@ class Directory final : public XrdOssDF {
   std::string path_;
   std::unique_ptr<XrdOssDF> local_;
   std::unique_ptr<NamedListing> named_;
-  std::string name_;
   bool is_local_now_ = false;
   bool is_first_ = true;         // the first of two listings, or the only one
   std::set<std::string> given_;  // by the first listing, if there is a second
-  struct stat* status_ = nullptr;
+  struct stat* status_ = nullptr;  // where each entry's goes; asked for before the first entry
+  bool has_begun_ = false;
   bool has_local_status_ = false;
 };
 

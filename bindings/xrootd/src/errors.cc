@@ -7,6 +7,14 @@
 
 namespace byname::xrd {
 
+byname_error no_error() {
+  return byname_init<byname_error>();
+}
+
+Failure failure_of(const byname_error& error) {
+  return Failure{errno_for_xrootd(error.code), error.message};
+}
+
 int errno_for_xrootd(int error) {
   switch (error) {
     // XRootD has codes for these.

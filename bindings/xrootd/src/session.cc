@@ -9,17 +9,6 @@ namespace {
 constexpr std::chrono::seconds kRetryAfter{1};
 // Room for a name as a URI.
 constexpr size_t kNameTextBytes = 8192;
-// Entries and octets of text of one page of a listing.
-constexpr size_t kPageEntries = 256;
-constexpr size_t kPageTextBytes = 256 * 1024;
-
-byname_error no_error() {
-  return byname_init<byname_error>();
-}
-
-Failure failure_of(const byname_error& error) {
-  return Failure{errno_for_xrootd(error.code), error.message};
-}
 
 uint32_t unknown_keys(UnknownKeys choice) {
   switch (choice) {
@@ -41,10 +30,6 @@ uint32_t freshness(Freshness choice) {
     default:
       return BYNAME_FRESHNESS_PREFERRED;
   }
-}
-
-std::string entry_name(const std::string& directory, const std::string& name) {
-  return directory == "/" ? "/" + name : directory + "/" + name;
 }
 
 const char* text_or_null(const std::string& text) {
@@ -105,54 +90,6 @@ byname_counters NamedFile::counters() const {
   auto counters = byname_init<byname_counters>();
   byname_file_counters(file_, &counters, nullptr);
   return counters;
-}
-
-NamedListing::~NamedListing() {
-  byname_listing_close(listing_, nullptr);
-}
-
-Outcome<std::optional<Entry>> NamedListing::next() {
-  if (at_ == page_.size() && !is_at_end_) {
-    if (auto failure = fetch_page()) {
-      return *failure;
-    }
-  }
-  if (at_ == page_.size()) {
-    return std::optional<Entry>();
-  }
-  return std::optional<Entry>(std::move(page_[at_++]));
-}
-
-std::optional<Failure> NamedListing::fetch_page() {
-  std::vector<byname_entry> entries(kPageEntries);
-  std::vector<char> text(kPageTextBytes);
-  auto page = byname_init<byname_page>();
-  page.entry_size = sizeof(byname_entry);
-  page.next = next_;
-  page.entries = entries.data();
-  page.entries_max = entries.size();
-  page.text = text.data();
-  page.text_size = text.size();
-  auto error = no_error();
-  if (byname_listing_page(listing_, &page, &error) < 0) {
-    return failure_of(error);
-  }
-  next_ = page.next;
-  is_at_end_ = page.count == 0;
-  page_.clear();
-  at_ = 0;
-  for (uint64_t index = 0; index < page.count; ++index) {
-    const byname_entry& entry = entries[index];
-    Entry made{std::string(entry.name, entry.name_bytes), std::nullopt};
-    // A link is what it leads to, which only its own status says.
-    const bool is_directory = entry.attributes.kind == BYNAME_KIND_DIRECTORY;
-    const bool is_link = entry.attributes.kind == BYNAME_KIND_SYMLINK;
-    if (is_directory || (!is_link && entry.attributes.present & BYNAME_HAS_SIZE)) {
-      made.status = status_of(entry.attributes, entry_name(name_, made.name));
-    }
-    page_.push_back(std::move(made));
-  }
-  return std::nullopt;
 }
 
 Session::Session(const Settings& settings, bool is_bulk, Report report)
@@ -253,7 +190,7 @@ Outcome<std::unique_ptr<NamedListing>> Session::list(const std::string& name) {
   if (listing < 0) {
     return failure("list", name, error);
   }
-  return std::make_unique<NamedListing>(listing, name);
+  return std::make_unique<NamedListing>(std::get<byname_session>(session), listing, name);
 }
 
 std::optional<byname_counters> Session::counters() const {

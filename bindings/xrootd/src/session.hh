@@ -3,38 +3,21 @@
 // Every function may be called from any thread. Nothing here knows xrootd.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "byname.h"
 #include "errors.hh"
+#include "listing.hh"
 #include "settings.hh"
+#include "status.hh"
 
 namespace byname::xrd {
-
-template <class T>
-using Outcome = std::variant<T, Failure>;
-
-// A checksum that the publisher has signed: the name that XRootD knows it by, and its octets.
-struct Checksum {
-  std::string name;
-  std::string value;
-};
-
-// What stat says, and what its publisher says besides.
-struct Status {
-  struct stat stat;
-  uint64_t version;
-  std::vector<Checksum> checksums;
-};
 
 // One version of a file, open. Closed when it goes.
 class NamedFile {
@@ -55,35 +38,6 @@ class NamedFile {
  private:
   byname_file file_;
   std::string name_;
-};
-
-// An entry of a directory. Without a status if the listing does not say enough.
-struct Entry {
-  std::string name;
-  std::optional<Status> status;
-};
-
-// A verified listing, a page in memory at a time. Not for several threads at once.
-class NamedListing {
- public:
-  NamedListing(byname_listing listing, std::string name)
-      : listing_(listing), name_(std::move(name)) {}
-  ~NamedListing();
-  NamedListing(const NamedListing&) = delete;
-  NamedListing& operator=(const NamedListing&) = delete;
-
-  // The next entry; nothing at the end.
-  Outcome<std::optional<Entry>> next();
-
- private:
-  std::optional<Failure> fetch_page();
-
-  byname_listing listing_;
-  std::string name_;
-  uint64_t next_ = 0;
-  std::vector<Entry> page_;
-  size_t at_ = 0;
-  bool is_at_end_ = false;
 };
 
 // The session.

@@ -58,7 +58,7 @@ int Storage::StatPF(const char* path, struct stat* buffer, int options) {
 }
 
 uint64_t Storage::Features() {
-  // Reads come in pieces of up to 2 MiB rather than of 64 KiB (docs/decisions, 0014); pages are
+  // Reads come in pieces of up to 2 MiB rather than of 64 KiB (docs/decisions, 0017); pages are
   // summed here. There is never a descriptor to send from.
   const uint64_t ours = XRDOSS_HASPGRW | XRDOSS_HASNAIO;
   return door_.local ? door_.local->Features() | ours : ours | XRDOSS_HASNOSF;

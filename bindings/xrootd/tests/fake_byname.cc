@@ -1,6 +1,8 @@
 #include "fake_byname.hh"
 
+#include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "byname.h"
 
@@ -19,6 +21,11 @@ int64_t outcome(int code, int64_t success, byname_error* error) {
     std::strcpy(error->message, code == 0 ? "" : "as the test says");
   }
   return code == 0 ? success : -code;
+}
+
+std::vector<std::pair<byname_completion, int>>& waiting() {
+  static std::vector<std::pair<byname_completion, int>> calls;
+  return calls;
 }
 
 int32_t called(byname_error* error) {
@@ -72,6 +79,24 @@ int32_t byname_stat(byname_session, const char*, byname_attributes* attributes,
   return called(error);
 }
 
+byname_call byname_stat_start(byname_session, const char* path, byname_attributes* attributes,
+                              const byname_completion* completion, byname_error*) {
+  const int number = static_cast<int>(fake().stats.size());
+  fake().stats.push_back(path);
+  attributes->kind = BYNAME_KIND_FILE;
+  attributes->present = BYNAME_HAS_SIZE;
+  attributes->size = 1000 + static_cast<uint64_t>(number);
+  waiting().emplace_back(*completion, number);
+  if (waiting().size() == fake().stats_together) {
+    for (const auto& [call, index] : std::exchange(waiting(), {})) {
+      auto error = byname_init<byname_error>();
+      outcome(index == fake().stat_failing ? ENOENT : 0, 0, &error);
+      call.done(call.context, &error);
+    }
+  }
+  return 7;
+}
+
 byname_file byname_open(byname_session, const char*, byname_error* error) {
   return outcome(fake().call_error, 2, error);
 }
@@ -108,6 +133,10 @@ int32_t byname_listing_close(byname_listing, byname_error*) {
   return 0;
 }
 
+int64_t byname_listing_count(byname_listing, byname_error*) {
+  return static_cast<int64_t>(fake().entries.size());
+}
+
 int32_t byname_listing_page(byname_listing, byname_page* page, byname_error* error) {
   page->count = 0;
   while (page->next < fake().entries.size() && page->count < page->entries_max) {
@@ -117,6 +146,8 @@ int32_t byname_listing_page(byname_listing, byname_page* page, byname_error* err
     to.name_bytes = from.name.size();
     to.attributes.kind = from.kind;
     to.attributes.present = from.has_size ? BYNAME_HAS_SIZE : 0;
+    to.attributes.size = from.bytes;
+    to.attributes.link_target = from.target.empty() ? nullptr : from.target.c_str();
   }
   return called(error);
 }

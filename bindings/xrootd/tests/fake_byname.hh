@@ -11,6 +11,8 @@ struct FakeEntry {
   std::string name;
   uint32_t kind;
   bool has_size;
+  std::string target = "";  // of a link
+  uint64_t bytes = 0;
 };
 
 struct Fake {
@@ -20,6 +22,9 @@ struct Fake {
   int call_error = 0;  // errno of everything else
   std::string link;    // as it was given
   std::vector<FakeEntry> entries;
+  size_t stats_together = 1;  // calls of byname_stat_start that are answered when they are so many
+  std::vector<std::string> stats;  // what they asked for
+  int stat_failing = -1;           // of these, the number of one that fails with ENOENT
 };
 
 // State of the fake, the same for all tests: begin with `fake() = Fake{}`.

@@ -1,8 +1,14 @@
 // Runs all unit tests; ends like a Rust test program, so that the same totals can be taken.
+#include <unistd.h>
+
 #include "check.hh"
+
+// A test that waits for ever ends all of them.
+constexpr unsigned kLimitSeconds = 60;
 
 int main() {
   using namespace byname::xrd::test;
+  alarm(kLimitSeconds);
   int failed = 0;
   for (const Test& test : tests()) {
     const int before = failures();

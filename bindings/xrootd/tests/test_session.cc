@@ -91,32 +91,6 @@ TEST(absence_is_an_answer_and_other_errors_are_told) {
   CHECK_EQUAL(told.lines[0], "open /a: as the test says");
 }
 
-TEST(a_listing_comes_page_by_page_with_what_it_knows) {
-  fake() = Fake{};
-  for (int index = 0; index < 1000; ++index) {
-    fake().entries.push_back({std::to_string(index), BYNAME_KIND_FILE, index % 2 == 0});
-  }
-  fake().entries.push_back({"sub", BYNAME_KIND_DIRECTORY, false});
-  Told told;
-  Session session(Settings{}, true, told.report());
-  auto outcome = session.list("/d");
-  CHECK_EQUAL(error_of(outcome), 0);
-  NamedListing& listing = *std::get<std::unique_ptr<NamedListing>>(outcome);
-  for (size_t index = 0; index <= 1000; ++index) {
-    auto next = listing.next();
-    CHECK_EQUAL(error_of(next), 0);
-    const auto& entry = std::get<std::optional<Entry>>(next);
-    CHECK(entry.has_value());
-    CHECK_EQUAL(entry->name, fake().entries[index].name);
-    CHECK_EQUAL(entry->status.has_value(), index % 2 == 0);
-  }
-  for (int again = 0; again < 2; ++again) {
-    auto next = listing.next();
-    CHECK_EQUAL(error_of(next), 0);
-    CHECK(!std::get<std::optional<Entry>>(next).has_value());
-  }
-}
-
 TEST(an_open_file_is_forgotten_once_a_newer_version_is_seen) {
   std::vector<std::string> forgotten;
   OpenFiles files([&](const std::string& path) { forgotten.push_back(path); });
