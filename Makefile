@@ -1,7 +1,7 @@
 # Thin: every target is one or two scripts that also run on their own.
 
 .PHONY: help build install check test demo demo-xrootd demo-hadoop bench setup library
-.PHONY: demo-mount install-library java
+.PHONY: demo-mount install-library java test-peers
 
 help:
 	@echo "make demo [DIR=path]   publish a directory, read it back by name through a second forwarder"
@@ -9,6 +9,7 @@ help:
 	@echo "make demo-hadoop       read names with hadoop fs and MapReduce"
 	@echo "make demo-mount        a published tree as a directory of this machine"
 	@echo "make test              everything that CI runs, ending with a summary"
+	@echo "make test-peers        foreign peers alone, and ROOT, which is too large for CI"
 	@echo "make check             format, clippy, unit tests, tidy: the working loop"
 	@echo "make bench             transfers beside NDNd and XRootD, forwarders beside NDNd's"
 	@echo "make build             target/release/byname, its symbols in byname.debug beside it"
@@ -42,6 +43,11 @@ check:
 
 test:
 	scripts/test
+
+test-peers:
+	scripts/setup --for test
+	interop/setup && interop/setup root
+	interop/run
 
 demo:
 	scripts/setup --for demo

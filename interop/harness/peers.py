@@ -15,6 +15,7 @@ PYTHON = ROOT / "python/bin/python"
 PYNDNTOOLS = ROOT / "python/bin/pyndntools"
 PYNFDC = ROOT / "python/bin/pynfdc"
 UPROOT_PYTHON = ROOT / "uproot/bin/python"
+ROOT_PYTHON = ROOT / "root/bin/python"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Peer:
     name: str
     version: str
     witness: pathlib.Path
+    # Too large for CI: tests that need it exist only where it is installed.
+    is_optional: bool = False
 
     @property
     def _stamp(self):
@@ -57,6 +60,7 @@ PEERS = {
         ),
         Peer("python-ndn", _pin("python-ndn/requirements.txt", r"python-ndn==(\S+)"), PYNDNTOOLS),
         Peer("uproot", _pin("xrootd/requirements.txt", r"uproot==(\S+)"), UPROOT_PYTHON),
+        Peer("root", _pin("xrootd/requirements-root.txt", r"root==(\S+)"), ROOT_PYTHON, True),
     )
 }
 

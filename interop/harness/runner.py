@@ -73,11 +73,17 @@ def find(pattern):
         spec.loader.exec_module(module)
         for value in vars(module).values():
             own = isinstance(value, type) and issubclass(value, Case)
-            if own and value.__module__ == module_name:
+            if own and value.__module__ == module_name and is_here(value):
                 for test in unittest.defaultTestLoader.loadTestsFromTestCase(value):
                     if pattern in title(test):
                         suite.addTest(test)
     return suite
+
+
+def is_here(case):
+    """False if it needs an optional peer that is not installed."""
+    needed = [peers.PEERS[name] for name in case.needs]
+    return all(peer.is_installed() for peer in needed if peer.is_optional)
 
 
 _tests = {}

@@ -24,6 +24,9 @@ PROGRAMS = ("xrootd", "cmsd", "xrdcp", "xrdfs", "curl", "setpriv")
 # Debian's python3-xrootd is for Debian's Python.
 PYTHON = "/usr/bin/python3"
 CLIENT = peers.INTEROP / "xrootd/client.py"
+# What libcurl takes for the system's certificates, and a command that puts others there.
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
+TRUST = f'mount --bind "$0" {CERTIFICATES}; exec "$@"'
 # What clients of XRootD wait for, in place of minutes.
 CLIENT_ENV = {
     "XRD_CONNECTIONWINDOW": "5",
@@ -40,6 +43,13 @@ def built_plugin():
     beside = pathlib.Path(nodes.byname_binary() or "").parent / "xrootd/libXrdByname-5.so"
     path = pathlib.Path(os.environ.get("BYNAME_XROOTD", beside))
     return path if path.exists() else None
+
+
+def wrapper():
+    """A program that is given the command of each server and runs it its own way (another XRootD,
+    a sanitizer), or nothing."""
+    chosen = os.environ.get("BYNAME_XROOTD_WRAPPER")
+    return [chosen] if chosen else []
 
 
 def unavailable():
@@ -89,13 +99,15 @@ class Server:
     """A running xrootd, alone or with a cmsd.
 
     `lines` are those of its configuration that are not the same for all. "$DIR" in them is a
-    directory of its own, "$PLUGIN" the plug-in.
+    directory of its own, "$PLUGIN" the plug-in. `trusting` is a file of certificates that it finds
+    in place of the system's.
     """
 
     def __init__(self, node, lines, label="xrootd", port=PORT, with_cmsd=False, wait=True,
-                 env=None):
+                 env=None, trusting=None):
         self.node = node
         self.env = env or {}
+        self.trusting = trusting
         self.label = label
         self.port = port
         # The lab is its owner's alone; xrootd has to get through.
@@ -124,7 +136,9 @@ class Server:
 
     def _run(self, program):
         as_user = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
-        argv = [*as_user, program, "-c", self.config, "-n", self.label]
+        argv = [*as_user, *wrapper(), program, "-c", self.config, "-n", self.label]
+        if self.trusting:
+            argv = ["unshare", "--mount", "sh", "-ec", TRUST, self.trusting, *argv]
         home = {"HOME": str(self.dir / "home"), "BYNAME_HOME": str(self.dir / "home/byname")}
         return self.node.start(f"{self.label}-{program}", argv, {**home, **self.env})
 
@@ -178,13 +192,13 @@ def xrdcp(server, path, out, *flags, env=None, timeout_s=120):
     return server.node.run(argv, {**CLIENT_ENV, **(env or {})}, timeout_s)
 
 
-def client(server, command, *arguments, timeout_s=120):
+def client(server, command, *arguments, env=None, timeout_s=120):
     """interop/xrootd/client.py."""
     argv = [PYTHON, CLIENT, server.url(), command, *arguments]
-    return server.node.run(argv, CLIENT_ENV, timeout_s)
+    return server.node.run(argv, {**CLIENT_ENV, **(env or {})}, timeout_s)
 
 
-def curl(server, path, *flags, port=HTTP_PORT):
+def curl(server, path, *flags, at=f"http://localhost:{HTTP_PORT}"):
     """`curl` of a path that is escaped already."""
     return server.node.run(["curl", "--silent", "--show-error", "--path-as-is", *flags,
-                            f"http://localhost:{port}{path}"])
+                            f"{at}{path}"])

@@ -4,10 +4,12 @@ import filecmp
 import os
 import re
 import shutil
+import time
 import urllib.parse
 
 from harness import nodes, samples, xrootd
 from harness.case import Case
+from harness.lab import wait_until
 from harness.netns import Topology
 
 NAME = "/lab"
@@ -56,6 +58,13 @@ class DoorCase(Case):
         """Starts an xrootd with the plug-in."""
         both = [loader, f"byname.link {link}", "byname.openlog $DIR/admin/opens.json", *lines]
         return xrootd.Server(self.node, both, **options)
+
+    def figure(self, door, name):
+        """One of the door's counters, not older than this call; it has to write them to
+        "$DIR/admin/metrics" every second."""
+        metrics, asked = door.dir / "admin/metrics", time.time()
+        wait_until(lambda: metrics.exists() and metrics.stat().st_mtime > asked, "the counters")
+        return int(re.search(rf"(?m)^byname_xrootd_{name} (\d+)$", metrics.read_text()).group(1))
 
     def assert_same(self, got, wanted):
         """Compares two files octet by octet."""

@@ -6,6 +6,7 @@ import pathlib
 import random
 import signal
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
@@ -17,7 +18,11 @@ from harness.lab import wait_until  # noqa: E402
 IMPATIENT = ("byname.timeout 1s", "byname.retries 2")
 LARGE_BYTES = 64 << 20
 OPENS = 1000
-
+# So often, after twice as often has filled all caches.
+ROUNDS = 8
+# Less than 2 KiB for each of those opens.
+GROWTH_KIB_MAX = 16 << 10
+READ_BEGINS_S = 0.3
 
 # The library says on standard error what its callers are told anyway.
 QUIET = {**xrootd.CLIENT_ENV, "XRD_LOGFILE": "/dev/null"}
@@ -158,10 +163,13 @@ class Faults(DoorCase):
         door = self.door(self.publish(folder), *IMPATIENT)
         reader = Reader(door, "/large.bin")
         self.assertEqual(reader.read(0, 16), content[:16].hex())
-        self.publisher.signal(signal.SIGKILL)
+        # In the middle of a read: it is asked already, and has not answered.
         at = LARGE_BYTES // 2
-        answer = reader.read(at, 16)
-        self.assertRegex(answer, "^error (3005|3014) ")
+        self.publisher.signal(signal.SIGSTOP)
+        reader.ask(at, 16)
+        time.sleep(READ_BEGINS_S)
+        self.publisher.signal(signal.SIGKILL)
+        self.assertRegex(reader.answer(), "^error (3005|3014) ")
         nodes.byname_serve(self.node, self.forwarder, folder, "/lab")
         wait_until(lambda: reader.read(at, 16) == content[at:at + 16].hex(), "the same octets", 30)
         reader.close()
@@ -173,11 +181,10 @@ class Faults(DoorCase):
         reader = Reader(door, "/large.bin")
         self.assertEqual(reader.read(0, 16), content[:16].hex())
         self.forwarder.daemon.signal(signal.SIGKILL)
-        self.publisher.stop()
         at = LARGE_BYTES // 2
         self.assertRegex(reader.read(at, 16), "^error (3005|3014) ")
-        forwarder = nodes.BynameForwarder(self.node, "again", port=FORWARDER_PORT)
-        nodes.byname_serve(self.node, forwarder, folder, "/lab")
+        # The publisher finds it by itself.
+        nodes.BynameForwarder(self.node, port=FORWARDER_PORT)
         wait_until(lambda: reader.read(at, 16) == content[at:at + 16].hex(), "the same octets", 60)
         out = self.lab.path("out")
         self.assert_ok(xrootd.xrdcp(door, "/large.bin", out))
@@ -219,6 +226,24 @@ class Crowds(DoorCase):
         self.assertEqual(len(lines), OPENS + 20)
         self.assertEqual({line["path"] for line in lines},
                          {f"/f{index}" for index in range(OPENS)})
+        self.assert_alive(door)
+
+    def test_ten_thousand_opens_leak_nothing(self):
+        folder = self.node.path("published/.keep").parent
+        for index in range(OPENS):
+            (folder / f"f{index}").write_text(str(index))
+        door = self.door(self.publish(folder))
+        for _ in range(2):
+            self.assert_ok(xrootd.client(door, "opens", "/f", str(OPENS)))
+        descriptors, memory_kib = door.descriptors(), door.resident_kib()
+        for _ in range(ROUNDS):
+            self.assert_ok(xrootd.client(door, "opens", "/f", str(OPENS)))
+        wait_until(lambda: door.descriptors() <= descriptors + 5, "descriptors to be closed", 30)
+        growth_kib = door.resident_kib() - memory_kib
+        print(f"     {ROUNDS * OPENS} opens more: {growth_kib} KiB more than {memory_kib}",
+              flush=True)
+        self.assertLess(growth_kib, GROWTH_KIB_MAX)
+        self.assertEqual(len(door.opens().splitlines()), (ROUNDS + 2) * OPENS)
         self.assert_alive(door)
 
     def test_a_client_that_is_killed(self):

@@ -8,33 +8,28 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from door import (DoorCase, NAME, SIZES, escaped, files_below,  # noqa: E402  (path first)
-                  parts_of)
+from door import DoorCase, NAME, files_below  # noqa: E402  (the path above must come first)
 from harness import nodes, samples, xrootd  # noqa: E402
 from harness.lab import wait_until  # noqa: E402
+from serving import CHECKSUM_LINES, Serving  # noqa: E402
 
 SPARSE_BYTES = 4 * 2**30 + 1
+LINKS = 400
+
+
+class Everything(DoorCase, Serving):
+    def test_of_one_server(self):
+        folder = self.content()
+        door = self.door(self.publish(folder), *CHECKSUM_LINES)
+        self.assert_serves(door, folder)
+        self.assert_alive(door)
 
 
 class Copies(DoorCase):
-    def test_one_file_at_a_time(self):
-        folder = self.content()
-        door = self.door(self.publish(folder))
-        for number, relative in enumerate(("empty", "one byte.bin", *SIZES)):
-            out = self.lab.path(f"out/{number}")
-            self.assert_ok(xrootd.xrdcp(door, "/" + relative, out))
-            self.assert_same(out, folder / relative)
-        # Without page checksums.
-        out = self.lab.path("out/plain")
-        plain = {"XRD_CPUSEPGWRTRD": "0"}
-        self.assert_ok(xrootd.xrdcp(door, "/many-segments.bin", out, env=plain))
-        self.assert_same(out, folder / "many-segments.bin")
-
     def test_a_tree(self):
         folder = self.content()
         # xrdcp copies no root: its path would be empty.
@@ -125,6 +120,25 @@ class Namespace(DoorCase):
         self.assertEqual(sorted(line.split("/")[-1] for line in long), names)
         self.assertTrue(all(" 4 " in line for line in long), long[:3])
 
+    def test_a_directory_of_links_is_one_listing(self):
+        folder = self.node.path("published/.keep").parent
+        (folder / "pool").mkdir()
+        (folder / "run7").mkdir()
+        for index in range(LINKS):
+            (folder / f"run7/v1-{index}").write_text("x" * (index + 1))
+            (folder / f"run7/{index}").symlink_to(f"v1-{index}")
+        (folder / "pool/elsewhere").write_text("x" * 5000)
+        (folder / "run7/elsewhere").symlink_to("../pool/elsewhere")
+        (folder / "run7/folder").symlink_to("../pool")
+        door = self.door(self.publish(folder), "byname.metrics $DIR/admin/metrics 1")
+        long = self.assert_ok(xrootd.xrdfs(door, "ls", "-l", "/run7"))
+        for index in range(LINKS):
+            for name in (index, f"v1-{index}"):
+                self.assertRegex(long, rf"(?m)^-.* {index + 1} .*/run7/{name}$")
+        self.assertRegex(long, r"(?m)^-.* 5000 .*/run7/elsewhere$")
+        self.assertRegex(long, r"(?m)^d.*/run7/folder$")
+        self.assertLess(self.figure(door, "requests_total"), LINKS // 2)
+
 
 class Checksums(DoorCase):
     LINES = ("xrootd.chksum max 4 adler32 crc32c md5",)
@@ -172,18 +186,9 @@ class Checksums(DoorCase):
             path = f"/signed.bin?cks.type={algorithm}"
             said = self.assert_ok(xrootd.xrdfs(door, "query", "checksum", path))
             self.assertEqual(said.split(), [algorithm, wanted])
-        metrics = door.dir / "admin/metrics"
-
-        def figure(name):
-            text = metrics.read_text() if metrics.exists() else ""
-            found = re.search(rf"^byname_xrootd_{name} (\d+)$", text, re.MULTILINE)
-            return int(found.group(1)) if found else 0
-
-        asked = time.time()
-        wait_until(lambda: metrics.exists() and metrics.stat().st_mtime > asked, "the counters")
-        self.assertEqual(figure("session_open"), 1)
-        self.assertEqual(figure("asked_bytes_total"), 0, "nothing was read for them")
-        self.assertLess(figure("received_bytes_total"), 100_000)
+        self.assertEqual(self.figure(door, "session_open"), 1)
+        self.assertEqual(self.figure(door, "asked_bytes_total"), 0, "nothing was read for them")
+        self.assertLess(self.figure(door, "received_bytes_total"), 100_000)
         out = self.lab.path("out")
         for algorithm in ("adler32", "crc32c"):
             self.assert_ok(xrootd.xrdcp(door, "/signed.bin", out, "-f", "--cksum",
@@ -202,45 +207,10 @@ class Checksums(DoorCase):
         self.assertEqual(said.split(), ["adler32", f"{zlib.adler32(b'local'):08x}"])
 
 
-class Vectors(DoorCase):
-    def test_ranges_of_all_shapes(self):
+class Http(DoorCase, Serving):
+    def test_get_ranges_properties_and_digests(self):
         folder = self.content()
-        door = self.door(self.publish(folder))
-        for relative in ("many-segments.bin", "8193.bin", "one byte.bin"):
-            self.assert_ok(xrootd.client(door, "vector", "/" + relative, folder / relative, "7"))
-
-    def test_beyond_the_end(self):
-        folder = self.content()
-        door = self.door(self.publish(folder))
-        said = self.assert_ok(xrootd.client(door, "beyond", "/8193.bin"))
-        self.assertIn('"ok": false', said)
-        self.assertIn('"errno": 3005', said)
+        door = self.door(self.publish(folder), *CHECKSUM_LINES,
+                         f"xrd.protocol http:{xrootd.HTTP_PORT} libXrdHttp.so")
+        self.assert_http(door, folder, at=f"http://localhost:{xrootd.HTTP_PORT}")
         self.assert_alive(door)
-
-
-class Http(DoorCase):
-    LINES = (f"xrd.protocol http:{xrootd.HTTP_PORT} libXrdHttp.so",)
-
-    def test_get_ranges_and_properties(self):
-        folder = self.content()
-        door = self.door(self.publish(folder), *self.LINES)
-        for relative in files_below(folder):
-            got = xrootd.curl(door, escaped(relative), "--fail")
-            self.assertEqual(got.code, 0, f"{relative}: {got}")
-            self.assertEqual(got.stdout, (folder / relative).read_bytes(), relative)
-        wanted = (folder / "many-segments.bin").read_bytes()
-        got = xrootd.curl(door, "/many-segments.bin", "--range", "8190-8300", "--fail")
-        self.assertEqual(got.stdout, wanted[8190:8301])
-        ranges = [(0, 0), (8191, 20_000), (5, 7), (len(wanted) - 1, len(wanted) - 1)]
-        text = ",".join(f"{first}-{last}" for first, last in ranges)
-        head = self.lab.path("head")
-        got = xrootd.curl(door, "/many-segments.bin", "--range", text, "--dump-header", head)
-        kind = re.search(r"(?i)content-type: (multipart.*)", head.read_text()).group(1)
-        self.assertEqual(sorted(parts_of(got.stdout, kind)),
-                         sorted((first, wanted[first:last + 1]) for first, last in ranges))
-        found = xrootd.curl(door, "/", "--request", "PROPFIND", "--header", "Depth: 1", "--fail")
-        listing = self.assert_ok(found)
-        self.assertIn("8193.bin", listing)
-        self.assertRegex(listing, r"getcontentlength>8193<")
-        missing = xrootd.curl(door, "/nothing", "--write-out", "%{http_code}")
-        self.assertTrue(missing.stdout.endswith(b"404"), str(missing))

@@ -11,6 +11,19 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from door import DoorCase  # noqa: E402  (the path above must come first)
 from harness import xrootd  # noqa: E402
 from harness.lab import wait_until  # noqa: E402
+from issuer import address, token  # noqa: E402
+from serving import CHECKSUM_LINES, Serving  # noqa: E402
+
+SECURE = ("xrootd.seclib libXrdSec.so", *CHECKSUM_LINES)
+ISSUER = pathlib.Path(__file__).resolve().parent / "issuer.py"
+ISSUER_PORT = 8443
+TOKENS_CONF = f"""[Global]
+audience = https://wlcg.cern.ch/jwt/v1/any
+[Issuer Lab]
+issuer = {address(ISSUER_PORT)}
+base_path = /
+map_subject = true
+"""
 
 KDC, KADMIN, KDB = (f"/usr/sbin/{name}" for name in ("krb5kdc", "kadmin.local", "kdb5_util"))
 REALM = "LAB.TEST"
@@ -41,7 +54,7 @@ kdc_tcp_listen = 127.0.0.1:{KDC_PORT}
 """
 
 
-class Security(DoorCase):
+class Security(DoorCase, Serving):
     """A door for those who say who they are."""
 
     def assert_refused(self, door, env):
@@ -52,14 +65,13 @@ class Security(DoorCase):
         self.assertIn("Auth failed", refused.stderr)
         self.assertFalse(out.exists())
 
-    def assert_read_by(self, door, env, protocol, name):
-        """Reads a file; the log of opens has who that was, and nobody else."""
-        out = self.lab.path("out")
-        self.assert_ok(xrootd.xrdcp(door, "/8193.bin", out, env=env))
-        self.assert_same(out, self.folder / "8193.bin")
+    def assert_served_to(self, door, env, protocol, name):
+        """Everything works; the log of opens has who that was, and nobody else."""
+        self.assert_serves(door, self.folder, env)
         lines = [json.loads(line) for line in door.opens().splitlines()]
-        self.assertEqual([(line["path"], line["client"]["protocol"], line["client"]["name"])
-                          for line in lines], [("/8193.bin", protocol, name)])
+        self.assertEqual({(line["client"]["protocol"], line["client"]["name"]) for line in lines},
+                         {(protocol, name)})
+        self.assertIn("/8193.bin", {line["path"] for line in lines})
 
     def give(self, path, name):
         """A copy of a secret for xrootd's user."""
@@ -85,13 +97,13 @@ class SharedSecrets(Security):
         self.folder = self.content()
         mine = self.keytab("client", "alice", "cms")
         strange = self.keytab("strange", "mallory", "cms")
-        door = self.door(self.publish(self.folder), "xrootd.seclib libXrdSec.so",
+        door = self.door(self.publish(self.folder), *SECURE,
                          f"sec.protocol sss -s {self.give(mine, 'server')}",
                          "sec.protbind * only sss")
         self.assert_refused(door, {})
         self.assert_refused(door, {"XrdSecSSSKT": str(strange), "XrdSecPROTOCOL": "sss"})
-        self.assert_read_by(door, {"XrdSecSSSKT": str(mine), "XrdSecPROTOCOL": "sss"}, "sss",
-                            "alice")
+        self.assert_served_to(door, {"XrdSecSSSKT": str(mine), "XrdSecPROTOCOL": "sss"}, "sss",
+                              "alice")
 
 
 class Kerberos(Security):
@@ -134,7 +146,7 @@ class Kerberos(Security):
         self.folder = self.content()
         keys = self.start()
         service = self.give(keys[SERVICE], "krb5.keytab")
-        door = self.door(self.publish(self.folder), "xrootd.seclib libXrdSec.so",
+        door = self.door(self.publish(self.folder), *SECURE,
                          f"sec.protocol krb5 {service} {SERVICE}@{REALM}",
                          "sec.protbind * only krb5", env=self.env)
         ticket = {**self.env, "KRB5CCNAME": f"FILE:{self.lab.path('ticket')}",
@@ -146,4 +158,96 @@ class Kerberos(Security):
             return self.node.run(argv, ticket).code == 0
 
         wait_until(has_ticket, "a ticket")
-        self.assert_read_by(door, ticket, "krb5", "alice")
+        self.assert_served_to(door, ticket, "krb5", "alice")
+
+
+class Tokens(Security):
+    """An authority and an issuer of the test's own; XRootD's plug-in for SciTokens."""
+
+    def setUp(self):
+        super().setUp()
+        if not any(pathlib.Path("/usr/lib").glob("*/libXrdAccSciTokens-5.so")):
+            self._missing("there is no libXrdAccSciTokens-5.so (scripts/setup --for test)")
+
+    def openssl(self, *arguments):
+        """openssl(1)."""
+        self.assert_ok(self.node.run(["openssl", *arguments]))
+
+    def certificate(self, folder):
+        """A certificate for localhost, its key, and the authority that has signed it."""
+        named = ["-newkey", "rsa:2048", "-nodes", "-days", "2"]
+        authority, key, certificate = (folder / name for name in ("ca.pem", "key.pem", "cert.pem"))
+        self.openssl("req", "-x509", *named, "-subj", "/CN=lab authority", "-keyout",
+                     folder / "ca.key", "-out", authority)
+        self.openssl("req", "-x509", *named, "-subj", "/CN=localhost", "-addext",
+                     "subjectAltName=DNS:localhost", "-CA", authority, "-CAkey", folder / "ca.key", "-keyout", key, "-out",
+                     certificate)
+        return authority, key, certificate
+
+    def issue(self, folder, authority, key, certificate):
+        """Starts an issuer; the key that it signs with."""
+        signing, public = folder / "issuer.pem", folder / "issuer.der"
+        self.openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", signing)
+        self.openssl("ec", "-in", signing, "-pubout", "-outform", "DER", "-out", public)
+        issuer = self.node.start("issuer", [sys.executable, ISSUER, str(ISSUER_PORT), certificate,
+                                            key, public])
+        issuer.wait_for_log("serving")
+        # XRootD's client looks for authorities in a directory, by their hash.
+        trusted = self.lab.path("trusted/ca.pem")
+        shutil.copy(authority, trusted)
+        self.openssl("rehash", trusted.parent)
+        self.client = {"X509_CERT_DIR": str(trusted.parent), "XrdSecPROTOCOL": "ztn"}
+        return signing
+
+    def bearer(self, key, name, *claims):
+        """The environment of who has this token."""
+        path = self.lab.path(f"tokens/{name}")
+        path.write_text(token(ISSUER_PORT, key, *claims))
+        path.chmod(0o600)
+        return {**self.client, "BEARER_TOKEN_FILE": str(path)}
+
+    def start(self, folder):
+        """The issuer and the door; its key and its authority."""
+        folder.chmod(0o711)
+        authority, key, certificate = self.certificate(folder)
+        authority.chmod(0o644)
+        signing = self.issue(folder, authority, key, certificate)
+        (folder / "tokens.cfg").write_text(TOKENS_CONF)
+        (folder / "tokens.cfg").chmod(0o644)
+        # Otherwise keys are kept in the home of xrootd's user.
+        cache = xrootd.own(folder / "cache")
+        tls = (self.give(certificate, "cert.pem"), self.give(key, "key.pem"))
+        door = self.door(self.publish(self.folder), *SECURE, f"xrd.tls {tls[0]} {tls[1]}",
+                         f"xrd.tlsca certfile {authority}", "sec.protocol ztn",
+                         "sec.protbind * only ztn", "ofs.authorize 1",
+                         f"ofs.authlib libXrdAccSciTokens.so config={folder}/tokens.cfg",
+                         f"xrd.protocol http:{xrootd.HTTP_PORT} libXrdHttp.so",
+                         "http.header2cgi Authorization authz", trusting=authority,
+                         env={"XDG_CACHE_HOME": str(cache)})
+        return door, signing, authority
+
+    def test_with_a_token_and_without(self):
+        self.folder = self.content()
+        folder = self.node.path("authority/.keep").parent
+        door, signing, authority = self.start(folder)
+        self.assert_refused(door, self.client)
+        strange = folder / "strange.pem"
+        self.openssl("ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", strange)
+        for name, key, claims in (("expired", signing, ("mallory", "storage.read:/", -60)),
+                                  ("forged", strange, ("mallory", "storage.read:/")),
+                                  ("narrow", signing, ("mallory", "storage.read:/sub"))):
+            out = self.lab.path("refused")
+            refused = xrootd.xrdcp(door, "/8193.bin", out, env=self.bearer(key, name, *claims))
+            self.assertNotEqual(refused.code, 0, f"{name}: {refused}")
+            self.assertFalse(out.exists())
+        self.assertEqual(door.opens(), "")
+        alice = self.bearer(signing, "alice", "alice", "storage.read:/")
+        self.assert_served_to(door, alice, "ztn", "alice")
+        # The same token by HTTP, and none.
+        at = f"https://localhost:{xrootd.HTTP_PORT}"
+        text = pathlib.Path(alice["BEARER_TOKEN_FILE"]).read_text()
+        self.assert_http(door, self.folder, "--cacert", authority, "--header",
+                         f"Authorization: Bearer {text}", at=at)
+        nobody = xrootd.curl(door, "/8193.bin", "--cacert", authority, "--write-out",
+                             "%{http_code}", at=at)
+        self.assertTrue(nobody.stdout.endswith(b"403"), str(nobody))
