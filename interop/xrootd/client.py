@@ -98,14 +98,17 @@ def hold(url, path):
     print("open", flush=True)
     for line in sys.stdin:
         offset, length = map(int, line.split())
-        status, data = file.read(offset=offset, size=length)
+        status, data = None, None
+        if not file.is_open():
+            # The library lets nobody read on after an error.
+            file = client.File()
+            status, _ = file.open(f"{url}{path}", OpenFlags.READ)
+        if status is None or status.ok:
+            status, data = file.read(offset=offset, size=length)
         print(data.hex() if status.ok else f"error {status.errno} {status.message}".strip(),
               flush=True)
-        if not status.ok:
-            # The library lets nobody read on after an error.
+        if not status.ok and file.is_open():
             file.close()
-            file = client.File()
-            file.open(f"{url}{path}", OpenFlags.READ)
 
 
 def opens(url, path, count):

@@ -180,7 +180,8 @@ class Tokens(Security):
         self.openssl("req", "-x509", *named, "-subj", "/CN=lab authority", "-keyout",
                      folder / "ca.key", "-out", authority)
         self.openssl("req", "-x509", *named, "-subj", "/CN=localhost", "-addext",
-                     "subjectAltName=DNS:localhost", "-CA", authority, "-CAkey", folder / "ca.key", "-keyout", key, "-out",
+                     "subjectAltName=DNS:localhost", "-CA", authority, "-CAkey",
+                     folder / "ca.key", "-keyout", key, "-out",
                      certificate)
         return authority, key, certificate
 
