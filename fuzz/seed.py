@@ -144,6 +144,20 @@ def operations():
         yield bytes(random.Random(seed).choices(range(256), k=100 + 40 * seed))
 
 
+def site():
+    """Whole packets; contents behind an octet that says of what, see the target."""
+    yield from both("site/packet.json", 1, 2)
+    vectors = json.loads((VECTORS / "site/command.json").read_text())
+    operations = list(dict.fromkeys(v["operation"] for v in vectors if v["accept"]))
+    for vector in vectors[::2] + [v for v in vectors if not v["accept"]]:
+        if vector["operation"] in operations:
+            kind = operations.index(vector["operation"])
+            yield bytes([kind]) + bytes.fromhex(vector["hex"])
+    for vector in json.loads((VECTORS / "site/content.json").read_text()):
+        kind = 29 if vector["kind"] == "receipt" else 28
+        yield bytes([kind]) + bytes.fromhex(vector["hex"])
+
+
 def shared_memory():
     """Lists of operations for a memif peer, see its target for what the octets mean."""
     send, take, receive = b"\0\x10\0\0", b"\2\0\0\0", b"\3\0\0\0"
@@ -195,6 +209,7 @@ SEEDS = {
     "byname_link": links,
     "tree_verifier": claims,
     "forwarder": operations,
+    "site": site,
     "memif": shared_memory,
 }
 MANAGEMENT = ["control-response", "general-status", "face-status", "rib", "fib", "cs-info"]

@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from generator import (
-    data, forwarding, interest, kept, lp, manifest, metadata, mgmt, names, pending, signature, tree,
+    data, forwarding, interest, kept, lp, manifest, metadata, mgmt, names, pending, signature, site,
+    tree,
 )
 
 FILES = {
@@ -32,6 +33,9 @@ FILES = {
     "metadata/delegation.json": metadata.delegations,
     "copies/kept.json": kept.vectors,
     "tree/pending.json": pending.vectors,
+    "site/command.json": site.commands,
+    "site/content.json": site.contents,
+    "site/packet.json": site.packets,
     "mgmt/control-parameters.json": mgmt.control_parameters,
     "mgmt/control-response.json": mgmt.control_response,
     "mgmt/general-status.json": mgmt.general_status,

@@ -330,8 +330,8 @@ pub struct DiskChanges {
 }
 
 impl Command {
-    /// A short name, for the change log.
-    pub(crate) fn name(&self) -> &'static str {
+    /// A short name, for the change log and for names of commands on the wire.
+    pub fn name(&self) -> &'static str {
         match self {
             Self::MakeDirectory { .. } => "mkdir",
             Self::RemoveDirectory { .. } => "rmdir",

@@ -21,7 +21,8 @@ macro_rules! refusals {
                 }
             }
 
-            pub(crate) fn from_number(number: u8) -> Option<Self> {
+            /// The reason with this number.
+            pub fn from_number(number: u8) -> Option<Self> {
                 match number {
                     $($number => Some(Self::$name),)*
                     _ => None,

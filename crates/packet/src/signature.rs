@@ -312,6 +312,8 @@ pub(crate) struct InfoExtra<'a> {
     pub(crate) time_ms: Option<u64>,
     pub(crate) seq_num: Option<u64>,
     pub(crate) validity: Option<ValidityPeriod>,
+    /// Whole elements, after all others.
+    pub(crate) extension: &'a [u8],
 }
 
 /// Octets of the value that [`write_info_value`] appends.
@@ -327,7 +329,7 @@ pub(crate) fn info_value_len(signer: &dyn Signer, extra: &InfoExtra<'_>) -> usiz
     if extra.validity.is_some() {
         len += tlv::element_len(types::VALIDITY_PERIOD, VALIDITY_VALUE_LEN);
     }
-    len
+    len + extra.extension.len()
 }
 
 /// Appends the value of a SignatureInfo element.
@@ -351,4 +353,5 @@ pub(crate) fn write_info_value(out: &mut Vec<u8>, signer: &dyn Signer, extra: &I
         tlv::write_element(out, types::NOT_BEFORE, format_iso(validity.not_before_s).as_bytes());
         tlv::write_element(out, types::NOT_AFTER, format_iso(validity.not_after_s).as_bytes());
     }
+    out.extend_from_slice(extra.extension);
 }

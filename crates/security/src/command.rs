@@ -23,9 +23,8 @@ use crate::key::KeyId;
 use crate::trust::{Anchor, Decision, Signed, TrustError, TrustPolicy, Trusted, Validator};
 use crate::verify::VerifyKey;
 use form::Form;
-use replay::Replay;
 
-pub use replay::{GRACE_MS, KEYS_MAX};
+pub use replay::{GRACE_MS, KEYS_MAX, Replay, ReplayError};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MILLISECOND_NS: u64 = 1_000_000;

@@ -11,6 +11,7 @@ mod memif;
 pub mod mutate;
 mod objects;
 mod rebuild;
+mod site;
 mod trust;
 mod wire;
 
@@ -24,7 +25,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     Target { name: "packet", run: wire::packet },
     Target { name: "lp", run: wire::lp },
     Target { name: "name_uri", run: wire::name_uri },
@@ -40,6 +41,7 @@ pub const TARGETS: [Target; 16] = [
     Target { name: "byname_link", run: trust::byname_link },
     Target { name: "tree_verifier", run: trust::tree_verifier },
     Target { name: "forwarder", run: forwarder::forwarder },
+    Target { name: "site", run: site::site },
     Target { name: "memif", run: memif::memif },
 ];
 

@@ -10,7 +10,7 @@ use crate::sources::{Source, line_where};
 const RULE: &str = "layering";
 
 /// Each room with the rooms it may use. Rooms that are not named here do not exist yet.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: [(&str, &[&str]); 20] = [
     ("packet", &[]),
     ("io", &[]),
     ("retry", &[]),
@@ -28,6 +28,7 @@ const MAY_USE: [(&str, &[&str]); 19] = [
     ("mount", &["client", "packet", "profile", "security", "transfer"]),
     ("traffic", &["face", "io", "link", "packet"]),
     ("catalog", &[]),
+    ("site", &["catalog", "packet", "security", "transfer"]),
     ("web", &["retry"]),
     ("sim", &["client", "forwarder", "link", "packet", "security", "store", "transfer"]),
 ];

@@ -109,6 +109,13 @@ impl<'a> DataBuilder<'a> {
         self
     }
 
+    /// Adds whole elements at the end of SignatureInfo; their TYPEs are even and above 31, so that
+    /// software which does not know them passes over them.
+    pub fn signature_extension(mut self, elements: &'a [u8]) -> Self {
+        self.extra.extension = elements;
+        self
+    }
+
     /// Appends the packet.
     ///
     /// # Errors

@@ -125,6 +125,7 @@ impl<'a> InterestBuilder<'a> {
             time_ms: extra.time_ms,
             seq_num: extra.seq_num,
             validity: None,
+            extension: &[],
         };
         let mut tail = Vec::new();
         tlv::write_element(&mut tail, types::APPLICATION_PARAMETERS, parameters);

@@ -26,20 +26,27 @@ const TIMES_MAX: usize = 32;
 
 /// Why a command's time does not do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub(super) enum ReplayError {
+pub enum ReplayError {
+    /// The time is too far from now.
     #[error(
         "the command was signed at {}, more than two minutes from {} on this machine: do both \
          clocks agree?",
         format_time(time_ms / 1000), format_time(now_ms / 1000)
     )]
-    Clock { time_ms: u64, now_ms: u64 },
+    Clock {
+        /// SignatureTime.
+        time_ms: u64,
+        /// The clock here.
+        now_ms: u64,
+    },
+    /// The time counted before, or is older than all that are remembered.
     #[error("a command of this key with this time, or many with later ones, came before")]
     Replayed,
 }
 
-/// The last time of each key.
+/// Memory against replays: the last times of each key.
 #[derive(Debug, Default)]
-pub(super) struct Replay {
+pub struct Replay {
     keys: BTreeMap<KeyId, Last>,
     floor_ms: u64,
 }
@@ -55,7 +62,10 @@ struct Last {
 
 impl Replay {
     /// Admits a command whose signature was found good, or says why not.
-    pub(super) fn admit(
+    ///
+    /// # Errors
+    /// [`ReplayError`] for a time too far from now, and for one that counted before.
+    pub fn admit(
         &mut self,
         key: KeyId,
         time_ms: u64,

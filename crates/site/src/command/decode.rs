@@ -1,0 +1,189 @@
+//! Commands out of their elements.
+
+use byname_catalog::id::{DiskId, InodeId};
+use byname_catalog::{
+    AddDisk, AttributeChanges, Command, Commit, Create, DiskChanges, Limits, Publish, Rename,
+    SetXattr, Subject, TimeChange,
+};
+use byname_packet::DecodeError;
+
+use crate::codec::{Fields, bad_value};
+use crate::numbers::{self as tag, Tag};
+use crate::parts::{
+    optional_bool, read_checksums, read_content_id, read_place, read_policy, state_of,
+};
+
+/// Most groups of one user; the catalog takes fewer.
+const GROUPS_MAX: usize = 64;
+/// Longest name and value of an extended attribute, in octets.
+const XATTR_NAME_BYTES_MAX: usize = 255;
+const XATTR_VALUE_BYTES_MAX: usize = 4096;
+/// Longest target of a symbolic link, in octets.
+const TARGET_BYTES_MAX: usize = 4095;
+
+pub(super) fn read(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command, DecodeError> {
+    Ok(match operation {
+        b"mkdir" => {
+            Command::MakeDirectory { place: read_place(fields)?, mode: fields.pair(tag::MODE)? }
+        }
+        b"rmdir" => Command::RemoveDirectory { place: read_place(fields)? },
+        b"unlink" => Command::Unlink { place: read_place(fields)? },
+        b"rename" => Command::Rename(Rename {
+            from: read_place(fields)?,
+            to: read_place(fields)?,
+            no_replace: fields.flag(tag::NO_REPLACE)?,
+        }),
+        b"link" => Command::Link { existing: read_place(fields)?, place: read_place(fields)? },
+        b"symlink" => Command::MakeSymlink {
+            place: read_place(fields)?,
+            target: bounded(fields, tag::LINK_TARGET, TARGET_BYTES_MAX)?,
+        },
+        b"setattr" => Command::SetAttributes {
+            place: read_place(fields)?,
+            changes: read_changes(fields)?,
+        },
+        b"setxattr" => Command::SetXattr(SetXattr {
+            place: read_place(fields)?,
+            name: bounded(fields, tag::XATTR_NAME, XATTR_NAME_BYTES_MAX)?,
+            value: bounded(fields, tag::XATTR_VALUE, XATTR_VALUE_BYTES_MAX)?,
+            must_exist: optional_bool(fields, tag::MUST_EXIST)?,
+        }),
+        b"removexattr" => Command::RemoveXattr {
+            place: read_place(fields)?,
+            name: bounded(fields, tag::XATTR_NAME, XATTR_NAME_BYTES_MAX)?,
+        },
+        b"create" => Command::Create(read_create(fields)?),
+        b"extend" => Command::Extend { content: read_content_id(fields)? },
+        b"commit" => Command::Commit(read_commit(fields)?),
+        b"abort" => Command::Abort { content: read_content_id(fields)? },
+        b"replace-disk" => Command::ReplaceDisk {
+            content: read_content_id(fields)?,
+            disk: DiskId(fields.number(tag::DISK_ID)?),
+        },
+        b"resolve" => Command::Resolve {
+            generation: fields.number(tag::GENERATION)?,
+            content: read_content_id(fields)?,
+        },
+        b"hold" => Command::Hold { content: read_content_id(fields)? },
+        b"release" => Command::Release { content: read_content_id(fields)? },
+        b"open-session" => Command::OpenSession,
+        b"renew-session" => Command::RenewSession,
+        _ => return read_administration(operation, fields),
+    })
+}
+
+fn read_administration(
+    operation: &[u8],
+    fields: &mut Fields<'_>,
+) -> Result<Command, DecodeError> {
+    Ok(match operation {
+        b"expire" => Command::Expire { limit: fields.number(tag::LIMIT)? },
+        b"set-user" => Command::SetUser {
+            user: fields.text(tag::USER)?,
+            groups: read_groups(fields)?,
+            is_operator: fields.flag(tag::OPERATOR)?,
+        },
+        b"add-disk" => Command::AddDisk(AddDisk {
+            space: fields.text(tag::SPACE)?,
+            server: fields.text(tag::SERVER)?,
+            label: fields.text(tag::LABEL)?,
+            capacity_bytes: fields.number(tag::CAPACITY)?,
+        }),
+        b"set-disk" => Command::SetDisk {
+            disk: DiskId(fields.number(tag::DISK_ID)?),
+            changes: read_disk_changes(fields)?,
+        },
+        b"set-policy" => {
+            Command::SetPolicy { place: read_place(fields)?, policy: read_policy(fields)? }
+        }
+        b"set-limits" => Command::SetLimits {
+            subject: read_subject(fields)?,
+            limits: Limits {
+                inodes: fields.number(tag::INODES_MAX)?,
+                bytes: fields.number(tag::BYTES_MAX)?,
+            },
+        },
+        b"make-tree" => Command::MakeTree { place: read_place(fields)? },
+        b"trim-log" => Command::TrimLog {
+            below: fields.number(tag::LOG_NUMBER)?,
+            limit: fields.number(tag::LIMIT)?,
+        },
+        b"raise-epoch" => Command::RaiseEpoch { epoch: fields.number(tag::CATALOG_EPOCH)? },
+        _ => return Err(bad_value(tag::COMMAND)),
+    })
+}
+
+fn bounded(fields: &mut Fields<'_>, tag: Tag, bytes_max: usize) -> Result<Vec<u8>, DecodeError> {
+    let value = fields.octets(tag)?;
+    if value.len() > bytes_max {
+        return Err(DecodeError::BadLength { element: tag.name, len: value.len() });
+    }
+    Ok(value.to_vec())
+}
+
+fn read_changes(fields: &mut Fields<'_>) -> Result<AttributeChanges, DecodeError> {
+    Ok(AttributeChanges {
+        mode: fields.optional_pair(tag::MODE)?,
+        owner: fields.optional_text(tag::OWNER)?,
+        group: fields.optional_text(tag::GROUP)?,
+        modified: match fields.flag(tag::MODIFIED_NOW)? {
+            true => Some(TimeChange::Now),
+            false => fields.optional_number(tag::MTIME)?.map(TimeChange::At),
+        },
+        size: fields.optional_number(tag::SIZE)?,
+    })
+}
+
+fn read_create(fields: &mut Fields<'_>) -> Result<Create, DecodeError> {
+    Ok(Create {
+        place: read_place(fields)?,
+        mode: fields.pair(tag::MODE)?,
+        size_max: fields.number(tag::SIZE_MAX)?,
+        publish: match fields.flag(tag::AT_ONCE)? {
+            true => Publish::AtOnce,
+            false => Publish::AtCommit,
+        },
+        exclusive: fields.flag(tag::EXCLUSIVE)?,
+    })
+}
+
+fn read_commit(fields: &mut Fields<'_>) -> Result<Commit, DecodeError> {
+    Ok(Commit {
+        content: read_content_id(fields)?,
+        size: fields.number(tag::SIZE)?,
+        root: fields.array(tag::CONTENT_ROOT)?,
+        checksums: read_checksums(fields)?,
+        modified_ns: fields.optional_number(tag::MTIME)?,
+        receipts: Vec::new(),
+    })
+}
+
+fn read_groups(fields: &mut Fields<'_>) -> Result<Vec<String>, DecodeError> {
+    let mut groups = Vec::new();
+    while let Some(group) = fields.optional_text(tag::GROUP)? {
+        if groups.len() >= GROUPS_MAX {
+            return Err(bad_value(tag::GROUP));
+        }
+        groups.push(group);
+    }
+    Ok(groups)
+}
+
+fn read_disk_changes(fields: &mut Fields<'_>) -> Result<DiskChanges, DecodeError> {
+    Ok(DiskChanges {
+        state: fields.optional_number(tag::DISK_STATE)?.map(state_of).transpose()?,
+        is_up: optional_bool(fields, tag::IS_UP)?,
+        capacity_bytes: fields.optional_number(tag::CAPACITY)?,
+        is_new_generation: fields.flag(tag::NEW_GENERATION)?,
+    })
+}
+
+fn read_subject(fields: &mut Fields<'_>) -> Result<Subject, DecodeError> {
+    if let Some(user) = fields.optional_text(tag::USER)? {
+        return Ok(Subject::User(user));
+    }
+    if let Some(group) = fields.optional_text(tag::GROUP)? {
+        return Ok(Subject::Group(group));
+    }
+    Ok(Subject::Tree(InodeId(fields.number(tag::INODE_ID)?)))
+}

@@ -1,0 +1,164 @@
+//! Elements of commands, in the order in which they stand.
+
+use byname_catalog::{
+    AddDisk, AttributeChanges, Command, Commit, Create, DiskChanges, Publish, Rename, SetXattr,
+    Subject, TimeChange,
+};
+
+use crate::codec::Writer;
+use crate::numbers as tag;
+use crate::parts::{
+    state_number, write_checksums, write_content_id, write_place, write_policy,
+};
+
+pub(super) fn write(writer: &mut Writer, command: &Command) {
+    match command {
+        Command::MakeDirectory { place, mode } => {
+            write_place(writer, place);
+            writer.pair(tag::MODE, *mode);
+        }
+        Command::RemoveDirectory { place }
+        | Command::Unlink { place }
+        | Command::MakeTree { place } => write_place(writer, place),
+        Command::Rename(Rename { from, to, no_replace }) => {
+            write_place(writer, from);
+            write_place(writer, to);
+            writer.flag(tag::NO_REPLACE, *no_replace);
+        }
+        Command::Link { existing, place } => {
+            write_place(writer, existing);
+            write_place(writer, place);
+        }
+        Command::MakeSymlink { place, target } => {
+            write_place(writer, place);
+            writer.octets(tag::LINK_TARGET, target);
+        }
+        Command::SetAttributes { place, changes } => {
+            write_place(writer, place);
+            write_changes(writer, changes);
+        }
+        Command::SetXattr(set) => write_xattr(writer, set),
+        Command::RemoveXattr { place, name } => {
+            write_place(writer, place);
+            writer.octets(tag::XATTR_NAME, name);
+        }
+        Command::Create(create) => write_create(writer, create),
+        Command::Extend { content }
+        | Command::Abort { content }
+        | Command::Hold { content }
+        | Command::Release { content } => write_content_id(writer, *content),
+        Command::Commit(commit) => write_commit(writer, commit),
+        Command::ReplaceDisk { content, disk } => {
+            write_content_id(writer, *content);
+            writer.number(tag::DISK_ID, *disk);
+        }
+        Command::Resolve { generation, content } => {
+            writer.number(tag::GENERATION, *generation);
+            write_content_id(writer, *content);
+        }
+        Command::OpenSession | Command::RenewSession => {}
+        administration => write_administration(writer, administration),
+    }
+}
+
+fn write_administration(writer: &mut Writer, command: &Command) {
+    match command {
+        Command::Expire { limit } => writer.number(tag::LIMIT, *limit as u64),
+        Command::SetUser { user, groups, is_operator } => {
+            writer.text(tag::USER, user);
+            groups.iter().for_each(|group| writer.text(tag::GROUP, group));
+            writer.flag(tag::OPERATOR, *is_operator);
+        }
+        Command::AddDisk(AddDisk { space, server, label, capacity_bytes }) => {
+            writer.text(tag::SPACE, space);
+            writer.text(tag::SERVER, server);
+            writer.text(tag::LABEL, label);
+            writer.number(tag::CAPACITY, *capacity_bytes);
+        }
+        Command::SetDisk { disk, changes } => {
+            writer.number(tag::DISK_ID, *disk);
+            write_disk_changes(writer, *changes);
+        }
+        Command::SetPolicy { place, policy } => {
+            write_place(writer, place);
+            write_policy(writer, policy);
+        }
+        Command::SetLimits { subject, limits } => {
+            match subject {
+                Subject::User(user) => writer.text(tag::USER, user),
+                Subject::Group(group) => writer.text(tag::GROUP, group),
+                Subject::Tree(inode) => writer.number(tag::INODE_ID, *inode),
+            }
+            writer.number(tag::INODES_MAX, limits.inodes);
+            writer.number(tag::BYTES_MAX, limits.bytes);
+        }
+        Command::TrimLog { below, limit } => {
+            writer.number(tag::LOG_NUMBER, *below);
+            writer.number(tag::LIMIT, *limit as u64);
+        }
+        Command::RaiseEpoch { epoch } => writer.number(tag::CATALOG_EPOCH, *epoch),
+        _ => {}
+    }
+}
+
+fn write_changes(writer: &mut Writer, changes: &AttributeChanges) {
+    let AttributeChanges { mode, owner, group, modified, size } = changes;
+    if let Some(mode) = mode {
+        writer.pair(tag::MODE, *mode);
+    }
+    if let Some(owner) = owner {
+        writer.text(tag::OWNER, owner);
+    }
+    if let Some(group) = group {
+        writer.text(tag::GROUP, group);
+    }
+    match modified {
+        None => {}
+        Some(TimeChange::Now) => writer.flag(tag::MODIFIED_NOW, true),
+        Some(TimeChange::At(at_ns)) => writer.number(tag::MTIME, *at_ns),
+    }
+    if let Some(size) = size {
+        writer.number(tag::SIZE, *size);
+    }
+}
+
+fn write_xattr(writer: &mut Writer, set: &SetXattr) {
+    write_place(writer, &set.place);
+    writer.octets(tag::XATTR_NAME, &set.name);
+    writer.octets(tag::XATTR_VALUE, &set.value);
+    if let Some(must_exist) = set.must_exist {
+        writer.number(tag::MUST_EXIST, must_exist);
+    }
+}
+
+fn write_create(writer: &mut Writer, create: &Create) {
+    write_place(writer, &create.place);
+    writer.pair(tag::MODE, create.mode);
+    writer.number(tag::SIZE_MAX, create.size_max);
+    writer.flag(tag::AT_ONCE, create.publish == Publish::AtOnce);
+    writer.flag(tag::EXCLUSIVE, create.exclusive);
+}
+
+fn write_commit(writer: &mut Writer, commit: &Commit) {
+    write_content_id(writer, commit.content);
+    writer.number(tag::SIZE, commit.size);
+    writer.octets(tag::CONTENT_ROOT, &commit.root);
+    write_checksums(writer, commit.checksums);
+    if let Some(modified_ns) = commit.modified_ns {
+        writer.number(tag::MTIME, modified_ns);
+    }
+}
+
+fn write_disk_changes(writer: &mut Writer, changes: DiskChanges) {
+    let DiskChanges { state, is_up, capacity_bytes, is_new_generation } = changes;
+    if let Some(state) = state {
+        writer.number(tag::DISK_STATE, state_number(state));
+    }
+    if let Some(is_up) = is_up {
+        writer.number(tag::IS_UP, is_up);
+    }
+    if let Some(capacity_bytes) = capacity_bytes {
+        writer.number(tag::CAPACITY, capacity_bytes);
+    }
+    writer.flag(tag::NEW_GENERATION, is_new_generation);
+}

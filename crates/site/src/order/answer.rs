@@ -1,0 +1,173 @@
+//! Answers of disks, as signed Data under the name of the order's Interest.
+
+use byname_catalog::id::LeaseEpoch;
+use byname_packet::{Data, DataBuilder, DecodeError, NameRef, SignError, Signer};
+
+use crate::codec::{Fields, Writer, bad_value};
+use crate::numbers as tag;
+
+/// Time for which caches may repeat a final answer, in milliseconds.
+const FINAL_FRESHNESS_MS: u64 = 1000;
+/// Longest pause that a disk may ask for, in milliseconds.
+const AGAIN_MS_MAX: u64 = 60_000;
+
+/// Answer to an insert.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InsertAnswer {
+    /// It is being done.
+    Pulling {
+        /// Octets that are there and verified.
+        received_bytes: u64,
+        /// Pause after which to ask again, in milliseconds.
+        again_ms: u64,
+    },
+    /// It is done: the receipt, as signed.
+    Stored(Vec<u8>),
+    /// It is not done.
+    Refused(DiskRefusal),
+}
+
+/// Answer to a drop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DropAnswer {
+    /// It is done, and durable.
+    Done {
+        /// The epoch that the disk obeys from now on.
+        epoch: LeaseEpoch,
+    },
+    /// It is not done.
+    Refused(DiskRefusal),
+}
+
+macro_rules! refusals {
+    ($($number:literal $name:ident $retry:literal $text:literal;)*) => {
+        /// Reason for which a disk does not do what it is asked.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+        #[repr(u8)]
+        pub enum DiskRefusal {
+            $(#[doc = concat!($text, ".")] #[error($text)] $name = $number,)*
+        }
+
+        impl DiskRefusal {
+            /// True if the same order may succeed in a while.
+            pub fn is_retryable(self) -> bool {
+                match self { $(Self::$name => $retry,)* }
+            }
+
+            fn from_number(number: u8) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+refusals! {
+    1 Malformed false "the order is malformed";
+    2 NotAuthentic false "a signature of the order does not count";
+    3 NotAsked false "the ticket is not for this disk";
+    4 OldGeneration false "the disk was made anew since";
+    5 OldEpoch false "the order is of a head that has lost the lease";
+    6 TooLarge false "the content is larger than the ticket allows";
+    7 OtherClaim false "the disk has another claim for this content";
+    8 Dropped false "the attempt has ended: the disk has dropped the content";
+    9 Full false "the disk is full";
+    10 ReadOnly false "the disk cannot be written to";
+    11 Failing false "the disk fails";
+    12 Unreachable true "the disk cannot reach the writer";
+    13 Mismatch false "the content is not what the writer signed";
+    14 Busy true "the disk has too much to do";
+}
+
+impl InsertAnswer {
+    /// The packet, signed by the disk.
+    ///
+    /// # Errors
+    /// [`SignError`] of the signer.
+    pub fn encode(&self, name: NameRef<'_>, signer: &dyn Signer) -> Result<Vec<u8>, SignError> {
+        let mut writer = Writer::default();
+        match self {
+            Self::Pulling { received_bytes, again_ms } => {
+                writer.nested(tag::PULLING, |writer| {
+                    writer.number(tag::RECEIVED_BYTES, *received_bytes);
+                    writer.number(tag::AGAIN_MS, *again_ms);
+                });
+            }
+            Self::Stored(receipt) => writer.0.extend_from_slice(receipt),
+            Self::Refused(refusal) => writer.number(tag::REFUSED, *refusal as u8),
+        }
+        let is_final = match self {
+            Self::Pulling { .. } => false,
+            Self::Stored(_) => true,
+            Self::Refused(refusal) => !refusal.is_retryable(),
+        };
+        sign(name, is_final, &writer, signer)
+    }
+
+    /// Takes an answer apart. Nothing is verified.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for anything that is no answer.
+    pub fn decode(data: &Data<'_>) -> Result<Self, DecodeError> {
+        let mut fields = Fields::new(data.content, "answer to an insert");
+        let answer = if let Some(mut pulling) = fields.optional_nested(tag::PULLING)? {
+            let received_bytes = pulling.number(tag::RECEIVED_BYTES)?;
+            let again_ms = pulling.number(tag::AGAIN_MS)?;
+            pulling.end_of_known()?;
+            if again_ms > AGAIN_MS_MAX {
+                return Err(bad_value(tag::AGAIN_MS));
+            }
+            Self::Pulling { received_bytes, again_ms }
+        } else if let Some(refusal) = fields.optional_number(tag::REFUSED)? {
+            Self::Refused(DiskRefusal::from_number(refusal).ok_or(bad_value(tag::REFUSED))?)
+        } else {
+            Self::Stored(fields.wire(tag::DATA)?.to_vec())
+        };
+        fields.end_of_known()?;
+        Ok(answer)
+    }
+}
+
+impl DropAnswer {
+    /// The packet, signed by the disk.
+    ///
+    /// # Errors
+    /// [`SignError`] of the signer.
+    pub fn encode(&self, name: NameRef<'_>, signer: &dyn Signer) -> Result<Vec<u8>, SignError> {
+        let mut writer = Writer::default();
+        match self {
+            Self::Done { epoch } => writer.number(tag::LEASE_EPOCH, *epoch),
+            Self::Refused(refusal) => writer.number(tag::REFUSED, *refusal as u8),
+        }
+        sign(name, true, &writer, signer)
+    }
+
+    /// Takes an answer apart. Nothing is verified.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for anything that is no answer.
+    pub fn decode(data: &Data<'_>) -> Result<Self, DecodeError> {
+        let mut fields = Fields::new(data.content, "answer to a drop");
+        let answer = if let Some(refusal) = fields.optional_number(tag::REFUSED)? {
+            Self::Refused(DiskRefusal::from_number(refusal).ok_or(bad_value(tag::REFUSED))?)
+        } else {
+            Self::Done { epoch: LeaseEpoch(fields.number(tag::LEASE_EPOCH)?) }
+        };
+        fields.end_of_known()?;
+        Ok(answer)
+    }
+}
+
+fn sign(
+    name: NameRef<'_>,
+    is_final: bool,
+    content: &Writer,
+    signer: &dyn Signer,
+) -> Result<Vec<u8>, SignError> {
+    let mut wire = Vec::new();
+    let freshness_ms = if is_final { FINAL_FRESHNESS_MS } else { 0 };
+    DataBuilder::new(name).freshness_ms(freshness_ms).encode(&content.0, signer, &mut wire)?;
+    Ok(wire)
+}

@@ -1,0 +1,8 @@
+//! Tests of a site's protocol: what is accepted, and what an attacker may try.
+
+mod commands;
+mod orders;
+mod replies;
+mod support;
+mod tickets;
+mod vectors;
