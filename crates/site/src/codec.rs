@@ -139,9 +139,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn end(mut self) -> Result<(), DecodeError> {
         match self.reader.read()? {
             None => Ok(()),
-            Some(element) => {
-                Err(DecodeError::Unexpected { typ: element.typ, within: self.within })
-            }
+            Some(element) => Err(DecodeError::Unexpected { typ: element.typ, within: self.within }),
         }
     }
 

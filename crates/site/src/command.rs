@@ -47,7 +47,8 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Signs an Interest with parameters.
+    /// Signs an Interest with parameters. It has no Nonce: whoever sends it puts in another one
+    /// each time ([`Interest::encode_forwarded`]), which changes neither name nor signature.
     pub(crate) fn sign(
         &self,
         builder: &InterestBuilder<'_>,
@@ -56,8 +57,7 @@ impl Stamp {
         let mut wire = Vec::new();
         let extra =
             SignatureExtra { nonce: Some(&self.nonce), time_ms: Some(self.time_ms), seq_num: None };
-        let [a, b, c, d, ..] = self.nonce;
-        let builder = builder.clone().must_be_fresh(true).nonce([a, b, c, d]);
+        let builder = builder.clone().must_be_fresh(true);
         builder.lifetime_ms(COMMAND_LIFETIME_MS).encode_signed(signer, extra, &mut wire)?;
         let (len, max) = (wire.len(), byname_packet::MAX_PACKET_BYTES);
         if len > max { Err(SignError::TooLarge { len, max }) } else { Ok(wire) }
@@ -99,7 +99,7 @@ impl CommandPacket {
         writer.0
     }
 
-    /// The signed Interest.
+    /// The signed Interest, without Nonce.
     ///
     /// # Errors
     /// [`SignError`]; `TooLarge` for what fits no packet.

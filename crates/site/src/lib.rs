@@ -26,9 +26,9 @@ pub use authentic::{Authentic, Check, Untrusted, check_data, check_interest};
 pub use claim::Claim;
 pub use command::{COMMAND_LIFETIME_MS, CommandPacket, RequestId, Stamp};
 pub use names::{DiskName, Identity, SiteName};
-pub use order::{
-    CONTENTS_MAX, DiskRefusal, DiskView, Drop, DropAnswer, Insert, InsertAnswer,
-};
+pub use order::{CONTENTS_MAX, DiskRefusal, DiskView, Drop, DropAnswer, Insert, InsertAnswer};
 pub use receipt::SignedReceipt;
 pub use reply::{HeadFailure, Outcome, Reply, SiteAnswer};
-pub use ticket::{Origin, Terms, TermsDisk, Ticket, TicketError, VALIDITY_AFTER_S, VALIDITY_BEFORE_S};
+pub use ticket::{
+    Origin, Terms, TermsDisk, Ticket, TicketError, VALIDITY_AFTER_S, VALIDITY_BEFORE_S,
+};

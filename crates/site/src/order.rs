@@ -156,9 +156,7 @@ fn unless_of(
 ) -> Option<Check<Claim, DiskRefusal>> {
     match check {
         Check::Accepted(Authentic { identity, .. }) if identity == *signer => None,
-        Check::Accepted(_) | Check::Refused(_) => {
-            Some(Check::Refused(DiskRefusal::NotAuthentic))
-        }
+        Check::Accepted(_) | Check::Refused(_) => Some(Check::Refused(DiskRefusal::NotAuthentic)),
         Check::NeedCertificate(name) => Some(Check::NeedCertificate(name)),
     }
 }

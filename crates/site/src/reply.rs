@@ -54,7 +54,7 @@ pub enum SiteAnswer {
     /// Any but a ticket.
     Plain(Answer),
     /// Leave to write content.
-    Ticket(Box<Ticket>),
+    Ticket(Ticket),
 }
 
 macro_rules! failures {
@@ -178,9 +178,11 @@ fn read_answer(site: &SiteName, mut fields: Fields<'_>) -> Result<SiteAnswer, De
             let ticket = Ticket::decode(site, fields.wire(tag::DATA)?);
             let ticket = ticket.map_err(|_| bad_value(tag::DATA))?;
             fields.end_of_known()?;
-            return Ok(SiteAnswer::Ticket(Box::new(ticket)));
+            return Ok(SiteAnswer::Ticket(ticket));
         }
-        Some(typ) if typ == tag::ENTRY.typ => Answer::Entry(read_entry(fields.octets(tag::ENTRY)?)?),
+        Some(typ) if typ == tag::ENTRY.typ => {
+            Answer::Entry(read_entry(fields.octets(tag::ENTRY)?)?)
+        }
         Some(typ) if typ == tag::SESSION.typ => {
             let mut inner = fields.nested(tag::SESSION)?;
             let session = SessionId(inner.number(tag::SESSION_ID)?);

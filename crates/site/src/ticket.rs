@@ -8,7 +8,8 @@
 use byname_catalog::EntryName;
 use byname_catalog::id::{ContentId, DiskId, InodeId, LeaseEpoch};
 use byname_packet::{
-    ContentType, Data, DataBuilder, DecodeError, Name, SignError, Signer, ValidityPeriod, tlv, types,
+    ContentType, Data, DataBuilder, DecodeError, Name, SignError, Signer, ValidityPeriod, tlv,
+    types,
 };
 use byname_security::cert::{Certificate, CertificateError, FRESHNESS_MS, KEY_COMPONENT};
 use byname_security::key::{KeyId, PublicKey};

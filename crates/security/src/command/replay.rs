@@ -65,12 +65,7 @@ impl Replay {
     ///
     /// # Errors
     /// [`ReplayError`] for a time too far from now, and for one that counted before.
-    pub fn admit(
-        &mut self,
-        key: KeyId,
-        time_ms: u64,
-        now_ms: u64,
-    ) -> Result<(), ReplayError> {
+    pub fn admit(&mut self, key: KeyId, time_ms: u64, now_ms: u64) -> Result<(), ReplayError> {
         // A time far in the future would lock the key out until then.
         if time_ms.abs_diff(now_ms) > GRACE_MS {
             return Err(ReplayError::Clock { time_ms, now_ms });

@@ -38,10 +38,9 @@ pub(super) fn read(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command,
             place: read_place(fields)?,
             target: bounded(fields, tag::LINK_TARGET, TARGET_BYTES_MAX)?,
         },
-        b"setattr" => Command::SetAttributes {
-            place: read_place(fields)?,
-            changes: read_changes(fields)?,
-        },
+        b"setattr" => {
+            Command::SetAttributes { place: read_place(fields)?, changes: read_changes(fields)? }
+        }
         b"setxattr" => Command::SetXattr(SetXattr {
             place: read_place(fields)?,
             name: bounded(fields, tag::XATTR_NAME, XATTR_NAME_BYTES_MAX)?,
@@ -72,10 +71,7 @@ pub(super) fn read(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command,
     })
 }
 
-fn read_administration(
-    operation: &[u8],
-    fields: &mut Fields<'_>,
-) -> Result<Command, DecodeError> {
+fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command, DecodeError> {
     Ok(match operation {
         b"expire" => Command::Expire { limit: fields.number(tag::LIMIT)? },
         b"set-user" => Command::SetUser {

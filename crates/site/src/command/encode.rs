@@ -7,9 +7,7 @@ use byname_catalog::{
 
 use crate::codec::Writer;
 use crate::numbers as tag;
-use crate::parts::{
-    state_number, write_checksums, write_content_id, write_place, write_policy,
-};
+use crate::parts::{state_number, write_checksums, write_content_id, write_place, write_policy};
 
 pub(super) fn write(writer: &mut Writer, command: &Command) {
     match command {

@@ -53,7 +53,7 @@ fn every_reply_comes_back_as_it_was() {
     let ticket = site.ticket(site.terms(CONTENT), &site.user(2, "anna"));
     let mut outcomes: Vec<Outcome> =
         answers().into_iter().map(|answer| Outcome::Done(SiteAnswer::Plain(answer))).collect();
-    outcomes.push(Outcome::Done(SiteAnswer::Ticket(Box::new(ticket))));
+    outcomes.push(Outcome::Done(SiteAnswer::Ticket(ticket)));
     outcomes.extend((1..=60).map(|number| Outcome::Refused(Refusal::from_number(number).unwrap())));
     let reason = "the disk is full".to_owned();
     outcomes.push(Outcome::Failed { failure: HeadFailure::Engine, reason });
@@ -72,10 +72,8 @@ fn every_reply_comes_back_as_it_was() {
 fn a_long_reason_is_cut_between_characters() {
     let site = TestSite::new(1, "/cern/cms");
     let failure = HeadFailure::Busy;
-    let reply = |reason| Reply {
-        epoch: LeaseEpoch(3),
-        outcome: Outcome::Failed { failure, reason },
-    };
+    let reply =
+        |reason| Reply { epoch: LeaseEpoch(3), outcome: Outcome::Failed { failure, reason } };
     let name = site.name.command("mkdir");
     let wire = reply("é".repeat(200)).encode(name.view(), &site.head.signer).unwrap();
     assert_eq!(Reply::decode(&site.name, &data(&wire)), Ok(reply("é".repeat(127))));
