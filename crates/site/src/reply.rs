@@ -36,7 +36,7 @@ pub struct Reply {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// It was executed.
-    Done(SiteAnswer),
+    Done(Box<SiteAnswer>),
     /// It changed nothing, and never will.
     Refused(Refusal),
     /// It was not executed, or nobody knows.
@@ -126,7 +126,7 @@ impl Reply {
         let mut fields = Fields::new(data.content, WITHIN);
         let epoch = LeaseEpoch(fields.number(tag::LEASE_EPOCH)?);
         let outcome = if let Some(done) = fields.optional_nested(tag::DONE)? {
-            Outcome::Done(read_answer(site, done)?)
+            Outcome::Done(Box::new(read_answer(site, done)?))
         } else if let Some(refusal) = fields.optional_number(tag::REFUSED)? {
             Outcome::Refused(Refusal::from_number(refusal).ok_or(bad_value(tag::REFUSED))?)
         } else {

@@ -51,9 +51,11 @@ pub(crate) fn answers() -> Vec<Answer> {
 fn every_reply_comes_back_as_it_was() {
     let site = TestSite::new(1, "/cern/cms");
     let ticket = site.ticket(site.terms(CONTENT), &site.user(2, "anna"));
-    let mut outcomes: Vec<Outcome> =
-        answers().into_iter().map(|answer| Outcome::Done(SiteAnswer::Plain(answer))).collect();
-    outcomes.push(Outcome::Done(SiteAnswer::Ticket(ticket)));
+    let mut outcomes: Vec<Outcome> = answers()
+        .into_iter()
+        .map(|answer| Outcome::Done(Box::new(SiteAnswer::Plain(answer))))
+        .collect();
+    outcomes.push(Outcome::Done(Box::new(SiteAnswer::Ticket(ticket))));
     outcomes.extend((1..=60).map(|number| Outcome::Refused(Refusal::from_number(number).unwrap())));
     let reason = "the disk is full".to_owned();
     outcomes.push(Outcome::Failed { failure: HeadFailure::Engine, reason });
