@@ -4,8 +4,8 @@
 //! Interest  P/32=catalog/<op>/<digest>, MustBeFresh, signed by a user or a disk
 //! parameters = [RequestId] Command Data*
 //! ```
-//! `Data*` are the receipts of a commit. The digest that identifies a command to the catalog is over
-//! all but the RequestId: a command that is signed anew is the same command.
+//! `Data*` are the receipts of a commit. The digest that identifies a command to the catalog is
+//! over all but the RequestId: a command that is signed anew is the same command.
 
 mod decode;
 mod encode;

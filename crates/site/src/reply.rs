@@ -16,7 +16,7 @@ use crate::numbers as tag;
 use crate::parts::{read_entry, resolution_number, resolution_of, write_entry};
 use crate::ticket::Ticket;
 
-/// Time for which caches may repeat an outcome, in milliseconds: the same Interest has the same one.
+/// Time for which caches may repeat an outcome, in milliseconds: one Interest has one outcome.
 const OUTCOME_FRESHNESS_MS: u64 = 10_000;
 /// Longest explanation, in octets.
 const REASON_BYTES_MAX: usize = 255;

@@ -1,7 +1,7 @@
 //! Tickets: leave to write one version of one file.
 //!
-//! A ticket is an NDN certificate, `<content>/KEY/<keyId>/<issuerId>/v=<n>`, by which the site's key
-//! says that the writer's key may sign what is below the content's name. So whoever verifies
+//! A ticket is an NDN certificate, `<content>/KEY/<keyId>/<issuerId>/v=<n>`, by which the site's
+//! key says that the writer's key may sign what is below the content's name. So whoever verifies
 //! packets verifies the writer's as any other's, and a stolen ticket is worth nothing without the
 //! key. Its terms stand in an element of SignatureInfo that other software ignores.
 

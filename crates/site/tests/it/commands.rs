@@ -1,4 +1,4 @@
-//! Commands: each comes back as it was, is the same however often it is signed, and is its signer's.
+//! Commands: each comes back as it was, is the same however it is signed, and is its signer's.
 
 use byname_catalog::engine::MemoryEngine;
 use byname_catalog::id::{DiskId, InodeId, SessionId};
@@ -19,10 +19,14 @@ pub(crate) fn place(path: &str) -> Place {
 
 /// One of each kind, with what may be there and what may be absent.
 pub(crate) fn all() -> Vec<Command> {
-    let content = CONTENT;
-    let checksums = Checksums { adler32: 1, crc32c: 0xFFFF_FFFF };
-    let policy = Policy { space: "main".to_owned(), replica_count: 3, receipt_count: 2 };
-    let user = || "anna".to_owned();
+    [of_namespace(), of_attributes(), of_content(), of_operators()].concat()
+}
+
+fn user() -> String {
+    "anna".to_owned()
+}
+
+fn of_namespace() -> Vec<Command> {
     vec![
         Command::MakeDirectory { place: place("a/b c"), mode: 0o1755 },
         Command::RemoveDirectory { place: Place::inode(InodeId(1 << 48)) },
@@ -33,6 +37,11 @@ pub(crate) fn all() -> Vec<Command> {
         Command::Rename(Rename { from: place("a"), to: place("b/c"), no_replace: false }),
         Command::Link { existing: place("a"), place: place("b") },
         Command::MakeSymlink { place: place("l"), target: b"../a".to_vec() },
+    ]
+}
+
+fn of_attributes() -> Vec<Command> {
+    vec![
         Command::SetAttributes { place: place("a"), changes: AttributeChanges::default() },
         Command::SetAttributes {
             place: place("a"),
@@ -58,6 +67,13 @@ pub(crate) fn all() -> Vec<Command> {
             must_exist: Some(false),
         }),
         Command::RemoveXattr { place: place("a"), name: b"user.x".to_vec() },
+    ]
+}
+
+fn of_content() -> Vec<Command> {
+    let content = CONTENT;
+    let checksums = Checksums { adler32: 1, crc32c: 0xFFFF_FFFF };
+    vec![
         Command::Create(Create {
             place: place("a"),
             mode: 0o644,
@@ -88,6 +104,12 @@ pub(crate) fn all() -> Vec<Command> {
         Command::Release { content },
         Command::OpenSession,
         Command::RenewSession,
+    ]
+}
+
+fn of_operators() -> Vec<Command> {
+    let policy = Policy { space: "main".to_owned(), replica_count: 3, receipt_count: 2 };
+    vec![
         Command::Expire { limit: 10 },
         Command::SetUser { user: user(), groups: vec!["cms".to_owned()], is_operator: true },
         Command::AddDisk(AddDisk {

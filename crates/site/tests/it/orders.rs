@@ -27,19 +27,22 @@ fn claim(content: ContentId, size: u64) -> Claim {
 
 /// What disk 1, in generation 4, having seen epoch 5, says of an order.
 fn judge(site: &TestSite, order: &Insert, signer: &dyn Signer) -> Check<Claim, DiskRefusal> {
-    judge_as(site, order, signer, (&disk(1), 4, 5))
+    judge_as(site, order, signer, view(&disk(1), 4, 5))
+}
+
+fn view(name: &DiskName, generation: u64, epoch: u64) -> DiskView<'_> {
+    DiskView { name, generation, epoch: LeaseEpoch(epoch) }
 }
 
 fn judge_as(
     site: &TestSite,
     order: &Insert,
     signer: &dyn Signer,
-    (name, generation, epoch): (&DiskName, u64, u64),
+    view: DiskView<'_>,
 ) -> Check<Claim, DiskRefusal> {
-    let wire = order.encode(&site.name, name, signer, stamp(1)).unwrap();
+    let wire = order.encode(&site.name, view.name, signer, stamp(1)).unwrap();
     let (to, decoded) = Insert::decode(&site.name, &interest(&wire)).unwrap();
-    assert_eq!((&to, &decoded), (name, order));
-    let view = DiskView { name, generation, epoch: LeaseEpoch(epoch) };
+    assert_eq!((&to, &decoded), (view.name, order));
     decoded.check(&site.name, &interest(&wire), view, (&mut site.validator(&[]), NOW_S))
 }
 
@@ -63,7 +66,7 @@ fn an_order_of_the_writer_is_accepted() {
     let World { site, ticket, writer, .. } = world();
     let order = insert(&site, &ticket, claim(CONTENT, 10_000), &writer);
     assert_eq!(judge(&site, &order, &writer), Check::Accepted(claim(CONTENT, 10_000)));
-    let later = judge_as(&site, &order, &writer, (&disk(2), 4, 5));
+    let later = judge_as(&site, &order, &writer, view(&disk(2), 4, 5));
     assert_eq!(later, Check::Accepted(claim(CONTENT, 10_000)));
 }
 
@@ -72,7 +75,7 @@ fn a_ticket_for_another_disk_or_generation_or_of_an_old_head_is_refused() {
     let World { site, ticket, writer, .. } = world();
     let order = insert(&site, &ticket, claim(CONTENT, 1), &writer);
     let judge = |name: &DiskName, generation, epoch| {
-        judge_as(&site, &order, &writer, (name, generation, epoch))
+        judge_as(&site, &order, &writer, view(name, generation, epoch))
     };
     assert_eq!(judge(&disk(3), 4, 5), Check::Refused(DiskRefusal::NotAsked));
     let moved = DiskName { place: "rack2".to_owned(), ..disk(1) };
