@@ -5,7 +5,7 @@ use std::fs::File;
 use byname_security::tree::{Hash, TreeBuilder};
 use byname_transfer::discovery::Discovered;
 use byname_transfer::reader::ObjectPlan;
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 
 use crate::download::context::{DownloadOptions, attributes, listed_attributes};
 use crate::download::copies::Copies;
@@ -126,14 +126,14 @@ impl Expected {
         Some(Expected { version: version.number, root, size, attributes })
     }
 
-    /// Outcome of a file that need not be fetched, because of what stands in its place; decided
-    /// without asking anybody.
+    /// Outcome of a file that need not be fetched, because of what stands in its place, which has
+    /// this status; decided without asking anybody.
     pub(crate) fn outcome_at(
         &self,
         target: &Target,
+        stat: &Stat,
         options: DownloadOptions,
     ) -> Option<FileOutcome> {
-        let stat = target.stat().ok().flatten()?;
         if options.no_clobber {
             return Some(FileOutcome::Kept);
         }

@@ -5,6 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,16 @@ use crate::error::ClientError;
 
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
+/// What happens to something that stands in the place of a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfThere {
+    Replace,
+    /// It stays, and the caller decides anew.
+    Leave,
+    /// It stays, which is an error.
+    Refuse,
+}
+
 /// An open directory.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalDir {
@@ -37,11 +48,21 @@ pub(crate) struct LocalDir {
 impl LocalDir {
     /// The target itself, made if it is missing. The user named it, so links in it are followed.
     pub(crate) fn root(path: &Path, disk: &Disk) -> Result<Self, ClientError> {
-        std::fs::create_dir_all(path).map_err(|error| disk_error(path, error))?;
+        let failed = |error| disk_error(path, error);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(failed)?;
+        }
+        let is_new = match std::fs::create_dir(path) {
+            Ok(()) => true,
+            // Something else in its place fails to open.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+            // An empty path and the like.
+            Err(_) => std::fs::create_dir_all(path).map(|()| false).map_err(failed)?,
+        };
         let fd = rustix::fs::open(path, FLAGS, Mode::empty())
             .map_err(|error| disk_error(path, error))?;
         let (shown, disk) = (path.to_owned(), disk.clone());
-        Ok(LocalDir { fd: Arc::new(fd), shown, is_new: false, disk })
+        Ok(LocalDir { fd: Arc::new(fd), shown, is_new, disk })
     }
 
     /// A directory in this one, made if it is missing.
@@ -146,7 +167,8 @@ impl LocalDir {
     }
 
     /// Puts a whole small file in place. False if that cannot be done so: the file system has no
-    /// files without names, or something stands where this one would pass through.
+    /// files without names, or something stands where this one would pass through, or in its
+    /// place where that is to be left alone.
     ///
     /// A file without a name that gets one when it is whole is the cheapest way to make a file
     /// that is never seen unfinished, and leaves nothing behind when the process dies.
@@ -155,7 +177,7 @@ impl LocalDir {
         name: &OsStr,
         content: &[u8],
         attributes: Attributes,
-        is_exclusive: bool,
+        if_there: IfThere,
     ) -> Result<bool, ClientError> {
         let shown = self.shown.join(name);
         let failed = |error: Errno| disk_error(&shown, error);
@@ -175,8 +197,11 @@ impl LocalDir {
         announced.map_err(|error| disk_error(&shown, error))?;
         match self.link(&file, name) {
             Ok(()) => Ok(true),
-            Err(Errno::EXIST) if is_exclusive => Err(ClientError::Exists { path: shown }),
-            Err(Errno::EXIST) => self.replace(&file, name),
+            Err(Errno::EXIST) => match if_there {
+                IfThere::Replace => self.replace(&file, name),
+                IfThere::Leave => Ok(false),
+                IfThere::Refuse => Err(ClientError::Exists { path: shown }),
+            },
             Err(Errno::NOENT | Errno::PERM | Errno::OPNOTSUPP) => Ok(false),
             Err(error) => Err(failed(error)),
         }
@@ -212,5 +237,45 @@ impl LocalDir {
             Errno::ISDIR => ClientError::InTheWay { path, obstacle: "a directory" },
             error => disk_error(&path, error),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_that_this_run_has_made_is_new_and_one_that_was_there_is_not() {
+        let home = tempfile::tempdir().unwrap();
+        let (path, disk) = (home.path().join("a/b"), Disk::default());
+        assert!(LocalDir::root(&path, &disk).unwrap().is_new);
+        assert!(!LocalDir::root(&path, &disk).unwrap().is_new);
+        assert!(!LocalDir::root(&path.join("."), &disk).unwrap().is_new);
+        std::fs::write(path.join("file"), b"").unwrap();
+        assert!(LocalDir::root(&path.join("file"), &disk).is_err());
+        std::os::unix::fs::symlink("b", home.path().join("a/link")).unwrap();
+        let link = LocalDir::root(&home.path().join("a/link"), &disk).unwrap();
+        assert!(!link.is_new && link.file(OsStr::new("file")).stat().unwrap().is_some());
+    }
+
+    /// It may have a newer version, which whoever would replace it has to look at first.
+    #[test]
+    fn what_came_meanwhile_is_left_alone_unless_it_is_to_be_replaced() {
+        let home = tempfile::tempdir().unwrap();
+        let local = LocalDir::root(home.path(), &Disk::default()).unwrap();
+        let name = OsStr::new("file");
+        let put = |content: &[u8], if_there| {
+            let attributes = Attributes { mode: Some(0o644), mtime_ns: None };
+            local.put(name, content, attributes, if_there)
+        };
+        if !put(b"one", IfThere::Leave).unwrap() {
+            return; // a file system without files that have no names
+        }
+        assert!(!put(b"two", IfThere::Leave).unwrap());
+        assert!(matches!(put(b"two", IfThere::Refuse), Err(ClientError::Exists { .. })));
+        assert_eq!(std::fs::read(home.path().join("file")).unwrap(), b"one");
+        assert!(put(b"two", IfThere::Replace).unwrap());
+        assert_eq!(std::fs::read(home.path().join("file")).unwrap(), b"two");
+        assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
     }
 }

@@ -24,7 +24,7 @@ use byname_transfer::request::{Context, Request};
 use crate::download::context::FileContext;
 use crate::download::disk_queue::DiskTask;
 use crate::download::identical::Expected;
-use crate::download::local_dir::LocalDir;
+use crate::download::local_dir::{IfThere, LocalDir};
 use crate::download::part_file::{is_part_name, os_name};
 use crate::download::progress::{Event, FileOutcome, FileReport};
 use crate::download::small_files::at_disk::{Looked, NewFile, SmallFilesDisk};
@@ -43,6 +43,8 @@ const REFUSED_RETRY_NS: u64 = 20_000_000;
 pub(crate) struct SmallFile {
     name: Box<[u8]>,
     expected: Expected,
+    /// Something may stand at its place.
+    is_there: bool,
     state: SmallFileState,
 }
 
@@ -51,7 +53,7 @@ impl SmallFile {
     pub(crate) fn new(listed: &ListedEntry<'_>) -> Option<Self> {
         let expected = Expected::new(listed)?;
         let state = SmallFileState::Open { refusals: 0 };
-        Some(SmallFile { name: listed.entry.name.into(), expected, state })
+        Some(SmallFile { name: listed.entry.name.into(), expected, is_there: false, state })
     }
 }
 
@@ -214,7 +216,7 @@ impl<'a> SmallFiles<'a> {
     fn take(&mut self, place: usize, data: &Data<'_>, context: &mut Context<'_>) {
         // Something newer may have been seen since the manifest was read, or stand here.
         let (name, local, file) = self.file(place);
-        if !local.is_new {
+        if self.items[place].is_there {
             self.context.learn(&local.file(os_name(file)), name.view(), context);
         }
         let version = self.items[place].expected.version;
@@ -242,8 +244,13 @@ impl<'a> SmallFiles<'a> {
         let item = &mut self.items[place];
         item.state = SmallFileState::Writing;
         let attributes = item.expected.attributes;
-        let is_exclusive = self.context.options.no_clobber;
-        let file = NewFile { name: &item.name, content, attributes, is_exclusive };
+        let if_there = match self.context.options.no_clobber {
+            true => IfThere::Refuse,
+            false if item.is_there => IfThere::Replace,
+            // What came meanwhile may have a version of its own.
+            false => IfThere::Leave,
+        };
+        let file = NewFile { name: &item.name, content, attributes, if_there };
         self.disk.put(&self.local, place, file);
         self.context.report(Event::Fetched { bytes: content.len() as u64 });
         self.step();

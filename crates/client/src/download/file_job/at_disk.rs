@@ -110,7 +110,10 @@ impl FileJob<'_> {
     fn expect_at_target(&mut self, context: &mut Context<'_>) {
         let Some(expected) = self.expected.clone() else { return self.begin_and_look(context) };
         let (target, options) = (self.target.clone(), self.context.options);
-        let task = self.disk.submit(move || Ok(expected.outcome_at(&target, options)));
+        let task = self.disk.submit(move || {
+            let stat = target.stat().ok().flatten();
+            Ok(stat.and_then(|stat| expected.outcome_at(&target, &stat, options)))
+        });
         self.disk_stage = Some(DiskStage::Expecting(task));
     }
 

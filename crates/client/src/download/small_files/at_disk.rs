@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::SmallFile;
 use crate::download::context::DownloadOptions;
 use crate::download::disk_queue::{DiskQueue, DiskTask, Wake};
-use crate::download::local_dir::LocalDir;
+use crate::download::local_dir::{IfThere, LocalDir};
 use crate::download::part_file::{Attributes, os_name};
 use crate::download::part_writer::QUEUED_BYTES_MAX;
 use crate::download::progress::FileReport;
@@ -28,13 +28,12 @@ pub(super) struct NewFile<'a> {
     pub(super) name: &'a [u8],
     pub(super) content: &'a [u8],
     pub(super) attributes: Attributes,
-    /// Nothing is replaced.
-    pub(super) is_exclusive: bool,
+    pub(super) if_there: IfThere,
 }
 
 impl NewFile<'_> {
     fn put(&self, local: &LocalDir) -> Result<bool, ClientError> {
-        local.put(os_name(self.name), self.content, self.attributes, self.is_exclusive)
+        local.put(os_name(self.name), self.content, self.attributes, self.if_there)
     }
 }
 
@@ -86,9 +85,12 @@ impl SmallFilesDisk {
         let local = local.clone();
         self.queue.submit(move || {
             let mut looked = Looked { missing: Vec::new(), untouched: Vec::new() };
-            for item in items {
+            for mut item in items {
                 let target = local.file(os_name(&item.name));
-                match item.expected.outcome_at(&target, options) {
+                let stat = target.stat();
+                item.is_there = !matches!(stat, Ok(None));
+                let stat = stat.ok().flatten();
+                match stat.and_then(|stat| item.expected.outcome_at(&target, &stat, options)) {
                     Some(outcome) => {
                         looked.untouched.push((item.name, item.expected.untouched(outcome)));
                     }
@@ -106,12 +108,12 @@ impl SmallFilesDisk {
         }
         let (local, state) = (local.clone(), Arc::clone(&self.state));
         let (name, content): (Box<[u8]>, Box<[u8]>) = (file.name.into(), file.content.into());
-        let NewFile { attributes, is_exclusive, .. } = file;
+        let NewFile { attributes, if_there, .. } = file;
         self.state.queued_files.fetch_add(1, Ordering::Relaxed);
         self.state.queued_bytes.fetch_add(content.len(), Ordering::Relaxed);
         self.queue.post(move |engine| {
             let (name, content) = (&*name, &*content);
-            let placed = NewFile { name, content, attributes, is_exclusive }.put(&local);
+            let placed = NewFile { name, content, attributes, if_there }.put(&local);
             state.queued_files.fetch_sub(1, Ordering::Relaxed);
             state.queued_bytes.fetch_sub(content.len(), Ordering::Relaxed);
             state.add(place, placed, &engine);
