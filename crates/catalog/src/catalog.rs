@@ -13,8 +13,8 @@ use crate::name::check_label;
 use crate::ops::{self, SLOT_COUNT};
 use crate::quota::{Account, charge};
 use crate::record::{
-    COUNTERS_KEY, Counters, Detail, Inode, LEASE_KEY, Lease, Policy, SITE_KEY, Session, Site, Slot,
-    Times, Usage, User, inode_key, session_key, slot_key,
+    COUNTERS_KEY, Counters, Detail, Inode, Key, KeyHolder, LEASE_KEY, Lease, Policy, SITE_KEY,
+    Session, Site, Slot, Times, Usage, User, inode_key, session_key, slot_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::Credentials;
@@ -32,6 +32,8 @@ pub struct Setup {
     pub operator: String,
     /// His group.
     pub group: String,
+    /// His first key: its name and its certificate.
+    pub key: Option<(Vec<u8>, Vec<u8>)>,
     /// Where content goes unless a directory says otherwise.
     pub policy: Policy,
 }
@@ -102,6 +104,10 @@ pub fn initialise(engine: &dyn Engine, setup: &Setup, now_ns: u64) -> Result<(),
     let groups = vec![setup.group.clone()];
     let user = User { groups, is_operator: true, session_count: 0, attempt_count: 0 };
     view.set(setup.operator.as_bytes().to_vec(), &user);
+    if let Some((name, certificate)) = &setup.key {
+        let holder = KeyHolder::User(setup.operator.clone());
+        view.set(name.clone(), &Key { holder, certificate: certificate.clone() });
+    }
     let writes = view.into_writes();
     Ok(transaction.commit(&writes)?)
 }

@@ -7,7 +7,7 @@ pub(crate) use answer::{decode_outcome, encode_outcome};
 
 use crate::id::{ContentId, DiskId, InodeId, SessionId};
 use crate::name::{EntryName, Place};
-use crate::record::{Checksums, DiskState, Limits, Policy, Subject};
+use crate::record::{Checksums, DiskState, KeyHolder, Limits, Policy, Subject};
 
 /// Who sends a command, as whoever carries it has verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,6 +151,13 @@ pub enum Command {
         groups: Vec<String>,
         /// True for those who run the site.
         is_operator: bool,
+    },
+    /// Lets a key sign for somebody.
+    AddKey(AddKey),
+    /// Takes that back.
+    RemoveKey {
+        /// Name of the key.
+        name: Vec<u8>,
     },
     /// Adds a disk.
     AddDisk(AddDisk),
@@ -303,6 +310,17 @@ pub struct Receipt {
     pub checksums: Checksums,
 }
 
+/// Lets a key sign for somebody. The operator has verified whose it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddKey {
+    /// Whose it is.
+    pub holder: KeyHolder,
+    /// Name of the key, as on the wire.
+    pub name: Vec<u8>,
+    /// Its certificate, a whole packet.
+    pub certificate: Vec<u8>,
+}
+
 /// Adds a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddDisk {
@@ -354,6 +372,8 @@ impl Command {
             Self::RenewSession => "renew-session",
             Self::Expire { .. } => "expire",
             Self::SetUser { .. } => "set-user",
+            Self::AddKey(_) => "add-key",
+            Self::RemoveKey { .. } => "remove-key",
             Self::AddDisk(_) => "add-disk",
             Self::SetDisk { .. } => "set-disk",
             Self::SetPolicy { .. } => "set-policy",
@@ -374,4 +394,6 @@ pub struct ListedEntry {
     pub id: InodeId,
     /// Its attributes.
     pub inode: crate::record::Inode,
+    /// Transaction that put the entry there.
+    pub placed: crate::id::TransactionNumber,
 }

@@ -59,11 +59,13 @@ pub enum Table {
     Slot = 17,
     /// Change log by transaction number.
     Log = 18,
+    /// Key by its name.
+    Key = 19,
 }
 
 impl Table {
     /// All tables, in the order of their numbers.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Meta,
         Self::Inode,
         Self::Dentry,
@@ -82,6 +84,7 @@ impl Table {
         Self::Session,
         Self::Slot,
         Self::Log,
+        Self::Key,
     ];
 
     /// The table with this number.

@@ -50,14 +50,15 @@ impl<'a> Execution<'a> {
 
     /// The inode at a place.
     pub(crate) fn object(&self, place: &Place) -> Result<(InodeId, Inode), Failure> {
-        walk(&self.view, &self.caller, place.base, &place.names)
+        let Walked { id, inode, .. } = walk(&self.view, &self.caller, place.base, &place.names)?;
+        Ok((id, inode))
     }
 
     /// The directory that has or shall have the last name of a place. A place without names is an
     /// inode, which nothing can be done with that is done with entries.
     pub(crate) fn directory_of(&self, place: &Place) -> Result<EntryPlace, Failure> {
         let (name, way) = place.names.split_last().ok_or(Refusal::IsRoot)?;
-        let (id, inode) = walk(&self.view, &self.caller, place.base, way)?;
+        let Walked { id, inode, .. } = walk(&self.view, &self.caller, place.base, way)?;
         check_searchable(&self.caller, &inode)?;
         Ok(EntryPlace { id, inode, name: name.clone() })
     }
@@ -89,22 +90,32 @@ impl EntryPlace {
     }
 }
 
+/// An inode that names lead to.
+pub(crate) struct Walked {
+    pub(crate) id: InodeId,
+    pub(crate) inode: Inode,
+    /// The latest transaction that put one of the entries on the way there.
+    pub(crate) placed: TransactionNumber,
+}
+
 /// The inode that names lead to.
 pub(crate) fn walk(
     view: &View<'_>,
     caller: &Credentials,
     base: InodeId,
     names: &[EntryName],
-) -> Result<(InodeId, Inode), Failure> {
+) -> Result<Walked, Failure> {
     let read = |id: InodeId| view.record::<Inode>(&inode_key(id));
     let (mut id, mut inode) = (base, read(base)?.ok_or(Refusal::NotFound)?);
+    let mut placed = TransactionNumber::default();
     for name in names {
         check_searchable(caller, &inode)?;
         let entry: Dentry = view.record(&dentry_key(id, name))?.ok_or(Refusal::NotFound)?;
         id = entry.inode;
+        placed = placed.max(entry.placed);
         inode = read(id)?.ok_or(DANGLING)?;
     }
-    Ok((id, inode))
+    Ok(Walked { id, inode, placed })
 }
 
 fn check_searchable(caller: &Credentials, inode: &Inode) -> Result<(), Refusal> {

@@ -31,16 +31,16 @@ mod view;
 pub use catalog::{Catalog, CatalogError, Setup, initialise};
 pub use check::{Inconsistency, check};
 pub use command::{
-    AddDisk, Answer, AttributeChanges, Caller, Command, Commit, Create, DiskChanges, Entry,
+    AddDisk, AddKey, Answer, AttributeChanges, Caller, Command, Commit, Create, DiskChanges, Entry,
     ListedEntry, Publish, Receipt, Rename, Request, Resolution, SetXattr, Submission, Ticket,
     TicketDisk, TimeChange,
 };
 pub use log::LogRecord;
 pub use name::{EntryName, LABEL_BYTES_MAX, NAME_BYTES_MAX, PATH_NAMES_MAX, Place};
 pub use ops::{ATTEMPT_NS, KEPT_NS, SESSION_NS, SLOT_COUNT};
-pub use query::{PAGE_ROWS_MAX, Reader};
+pub use query::{PAGE_ROWS_MAX, Reader, Resolved};
 pub use record::{
-    Attempt, Checksums, Content, Detail, Disk, DiskState, Inode, KeptVersion, Kind, Limits, Policy,
-    Session, Site, Subject, Target, Times, Usage, User,
+    Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, Inode, KeptVersion, Key,
+    KeyHolder, Kind, Limits, Policy, Session, Site, Subject, Target, Times, Usage, User,
 };
 pub use refusal::{Failure, Refusal};

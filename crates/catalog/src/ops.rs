@@ -6,6 +6,7 @@ mod attributes;
 mod commit;
 mod content;
 mod expiry;
+mod keys;
 mod namespace;
 mod rename;
 mod session;
@@ -79,6 +80,8 @@ fn run_for_operator(execution: &mut Execution<'_>, command: &Command) -> Result<
         Command::SetUser { user, groups, is_operator } => {
             execution.set_user(user, groups, *is_operator)
         }
+        Command::AddKey(add) => execution.add_key(add),
+        Command::RemoveKey { name } => execution.remove_key(name),
         Command::AddDisk(disk) => execution.add_disk(disk),
         Command::SetDisk { disk, changes } => execution.set_disk(*disk, *changes),
         Command::SetPolicy { place, policy } => execution.set_policy(place, policy),

@@ -4,13 +4,13 @@ use crate::catalog::credentials;
 use crate::codec::{Malformed, key, key_parts};
 use crate::command::{Caller, Entry, ListedEntry};
 use crate::engine::{Engine, EngineError, Row, Rows, Span, Table};
-use crate::execution::walk;
-use crate::id::{ContentId, DiskId, TransactionNumber};
+use crate::execution::{MISSING_COUNTERS, Walked, walk};
+use crate::id::{ContentId, DiskId, InodeId, TransactionNumber};
 use crate::log::LogRecord;
 use crate::name::{EntryName, Place};
 use crate::record::{
-    Attempt, Content, Dentry, Disk, Inode, KeptVersion, Limits, Subject, Usage, dentry_key,
-    disk_key, inode_key, xattr_key,
+    Attempt, COUNTERS_KEY, Content, Counters, Dentry, Disk, DiskUsage, Inode, KeptVersion, Key,
+    Limits, SITE_KEY, Site, Subject, Usage, User, dentry_key, disk_key, inode_key, xattr_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{Credentials, READ};
@@ -18,6 +18,30 @@ use crate::view::{View, after_prefix, decoded, prefixed, read};
 
 /// Most rows in one page.
 pub const PAGE_ROWS_MAX: usize = 1024;
+
+const BAD_DISK_KEY: EngineError =
+    EngineError::Corrupt { table: Table::Disk, what: "a malformed key" };
+const NO_SITE: EngineError = EngineError::Corrupt { table: Table::Meta, what: "there is no site" };
+
+/// An inode at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// Its number.
+    pub id: InodeId,
+    /// Its attributes.
+    pub inode: Inode,
+    /// The latest transaction that put one of the entries on the way there.
+    pub placed: TransactionNumber,
+}
+
+impl Resolved {
+    /// Number of the transaction that last changed what the place leads to, or its attributes.
+    /// It never goes back for a place, though its inode, or a directory above, may be exchanged
+    /// for an older one.
+    pub fn binding(&self) -> TransactionNumber {
+        self.placed.max(self.inode.binding)
+    }
+}
 
 /// One committed state, as one user may see it.
 pub struct Reader<'a> {
@@ -36,8 +60,15 @@ impl<'a> Reader<'a> {
     /// An inode by its place.
     pub fn entry(&self, place: &Place) -> Result<Entry, Failure> {
         let view = View::new(&*self.rows);
-        let (id, inode) = walk(&view, &self.caller, place.base, &place.names)?;
+        let Walked { id, inode, .. } = walk(&view, &self.caller, place.base, &place.names)?;
         Ok(Entry { id, inode })
+    }
+
+    /// An inode by its place, with the binding of that place.
+    pub fn resolve(&self, place: &Place) -> Result<Resolved, Failure> {
+        let view = View::new(&*self.rows);
+        let Walked { id, inode, placed } = walk(&view, &self.caller, place.base, &place.names)?;
+        Ok(Resolved { id, inode, placed })
     }
 
     /// Entries of a directory in the order of their names, after one of them. A page that is
@@ -70,7 +101,7 @@ impl<'a> Reader<'a> {
         let entry: Dentry = decoded(&value)?;
         let inode: Option<Inode> = read(&*self.rows, &inode_key(entry.inode))?;
         let inode = inode.ok_or_else(|| corrupt("an entry leads to nothing"))?;
-        Ok(ListedEntry { name, id: entry.inode, inode })
+        Ok(ListedEntry { name, id: entry.inode, inode, placed: entry.placed })
     }
 
     /// An extended attribute.
@@ -114,6 +145,57 @@ impl<'a> Reader<'a> {
     /// A disk.
     pub fn disk(&self, disk: DiskId) -> Result<Disk, Failure> {
         Ok(read(&*self.rows, &disk_key(disk))?.ok_or(Refusal::NoSuchDisk)?)
+    }
+
+    /// Octets used and reserved on a disk.
+    pub fn disk_usage(&self, disk: DiskId) -> Result<DiskUsage, Failure> {
+        Ok(read(&*self.rows, &disk_key(disk))?.unwrap_or_default())
+    }
+
+    /// All disks, in the order of their numbers.
+    pub fn disks(&self) -> Result<Vec<(DiskId, Disk)>, Failure> {
+        let rows = self.rows.range(Table::Disk, Span::ALL, PAGE_ROWS_MAX)?;
+        rows.into_iter()
+            .map(|(key, value)| {
+                let [id] = key_parts(&key).map_err(|Malformed| BAD_DISK_KEY)?;
+                Ok((DiskId(id), decoded(&value)?))
+            })
+            .collect()
+    }
+
+    /// Users after a name, in the order of their names.
+    pub fn users(&self, after: Option<&str>, limit: usize) -> Result<Vec<(String, User)>, Failure> {
+        let from = after.map_or_else(Vec::new, |name| [name.as_bytes(), &[0]].concat());
+        let span = Span { from: &from, until: None };
+        let rows = self.rows.range(Table::User, span, limit.min(PAGE_ROWS_MAX))?;
+        let user =
+            |(key, value): Row| Ok((String::from_utf8_lossy(&key).into_owned(), decoded(&value)?));
+        rows.into_iter().map(user).collect()
+    }
+
+    /// A key by its name.
+    pub fn key(&self, name: &[u8]) -> Result<Option<Key>, Failure> {
+        Ok(read(&*self.rows, name)?)
+    }
+
+    /// Keys after a name, in the order of their names.
+    pub fn keys(&self, after: &[u8], limit: usize) -> Result<Vec<(Vec<u8>, Key)>, Failure> {
+        let from = [after, &[0]].concat();
+        let span = Span { from: &from, until: None };
+        let rows = self.rows.range(Table::Key, span, limit.min(PAGE_ROWS_MAX))?;
+        rows.into_iter().map(|(name, value)| Ok((name, decoded(&value)?))).collect()
+    }
+
+    /// The site's name, as on the wire.
+    pub fn site(&self) -> Result<Vec<u8>, Failure> {
+        let site: Option<Site> = read(&*self.rows, SITE_KEY)?;
+        Ok(site.ok_or(NO_SITE)?.name)
+    }
+
+    /// The last transaction of this state.
+    pub fn last_transaction(&self) -> Result<TransactionNumber, Failure> {
+        let counters: Option<Counters> = read(&*self.rows, COUNTERS_KEY)?;
+        Ok(TransactionNumber(counters.ok_or(MISSING_COUNTERS)?.transaction))
     }
 
     /// Transactions after a number, in order, for operators and the head.

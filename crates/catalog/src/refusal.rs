@@ -93,6 +93,9 @@ refusals! {
     58 NoContent NODATA "no such version";
     59 TooManyGroups INVAL "the user is in too many groups";
     60 ModeOfLink OPNOTSUPP "a symbolic link has no mode of its own";
+    61 BadKey INVAL "the name or the certificate of the key is too long, or empty";
+    62 KeyOfAnother EXIST "the key is somebody else's";
+    63 UnknownKey NOENT "the site does not know this key";
 }
 
 /// A command that did not come through: refused, or the engine failed.

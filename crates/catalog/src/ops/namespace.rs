@@ -68,7 +68,7 @@ impl Execution<'_> {
         inode.link_count += 1;
         self.touch(&mut inode);
         self.set_inode(id, &inode);
-        self.view.set(at.key(), &Dentry { inode: id, kind: inode.kind() });
+        self.view.set(at.key(), &self.dentry_of(id, &inode));
         self.touch_entries(&mut at.inode);
         self.set_inode(at.id, &at.inode);
         Ok(Answer::Entry(Entry { id, inode }))
@@ -146,9 +146,14 @@ impl Execution<'_> {
         Ok(Answer::Entry(Entry { id, inode }))
     }
 
+    /// An entry that leads to an inode from now on.
+    fn dentry_of(&self, id: InodeId, inode: &Inode) -> Dentry {
+        Dentry { inode: id, kind: inode.kind(), placed: self.number }
+    }
+
     /// Gives an inode a name.
     pub(super) fn enter(&mut self, mut at: EntryPlace, id: InodeId, inode: &Inode) {
-        self.view.set(at.key(), &Dentry { inode: id, kind: inode.kind() });
+        self.view.set(at.key(), &self.dentry_of(id, inode));
         self.set_inode(id, inode);
         self.touch_entries(&mut at.inode);
         self.set_inode(at.id, &at.inode);

@@ -109,7 +109,7 @@ impl Execution<'_> {
                 self.drop_link(entry.inode, target)?;
             }
         }
-        self.view.set(to.key(), &source);
+        self.view.set(to.key(), &Dentry { placed: self.number, ..source });
         let tree = self.tree_in(&inode, &to.inode)?;
         if tree != inode.tree {
             let old = Account::of(&inode);

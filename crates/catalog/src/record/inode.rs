@@ -271,6 +271,8 @@ pub(crate) fn inode_key(id: InodeId) -> Vec<u8> {
 pub(crate) struct Dentry {
     pub(crate) inode: InodeId,
     pub(crate) kind: Kind,
+    /// Transaction that put it there.
+    pub(crate) placed: TransactionNumber,
 }
 
 impl Record for Dentry {
@@ -279,11 +281,13 @@ impl Record for Dentry {
     fn encode(&self, encoder: &mut Encoder) {
         encoder.number(self.inode);
         encoder.octet(self.kind.number());
+        encoder.number(self.placed);
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
         let inode = InodeId::decode(decoder)?;
-        Ok(Self { inode, kind: Kind::from_number(decoder.octet()?)? })
+        let kind = Kind::from_number(decoder.octet()?)?;
+        Ok(Self { inode, kind, placed: TransactionNumber::decode(decoder)? })
     }
 }
 

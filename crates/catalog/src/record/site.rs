@@ -197,13 +197,58 @@ pub(crate) fn disk_key(disk: DiskId) -> Vec<u8> {
     key([disk.0])
 }
 
+/// Whose signatures a key makes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeyHolder {
+    /// A user.
+    User(String),
+    /// A disk.
+    Disk(DiskId),
+}
+
+/// A key that commands, orders and receipts may be signed with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// Whose it is.
+    pub holder: KeyHolder,
+    /// Its certificate, a whole packet. The catalog keeps it and looks at nothing in it.
+    pub certificate: Vec<u8>,
+}
+
+impl Record for Key {
+    const TABLE: Table = Table::Key;
+
+    fn encode(&self, encoder: &mut Encoder) {
+        match &self.holder {
+            KeyHolder::User(name) => {
+                encoder.octet(1);
+                encoder.octets(name.as_bytes());
+            }
+            KeyHolder::Disk(disk) => {
+                encoder.octet(2);
+                encoder.number(*disk);
+            }
+        }
+        encoder.octets(&self.certificate);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        let holder = match decoder.octet()? {
+            1 => KeyHolder::User(decoder.text()?),
+            2 => KeyHolder::Disk(DiskId::decode(decoder)?),
+            _ => return Err(Malformed),
+        };
+        Ok(Self { holder, certificate: decoder.octets()?.to_vec() })
+    }
+}
+
 /// Octets on a disk, as the catalog counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct DiskUsage {
+pub struct DiskUsage {
     /// Of replicas.
-    pub(crate) used_bytes: u64,
+    pub used_bytes: u64,
     /// Of open attempts.
-    pub(crate) reserved_bytes: u64,
+    pub reserved_bytes: u64,
 }
 
 impl Record for DiskUsage {

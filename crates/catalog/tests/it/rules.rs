@@ -4,8 +4,9 @@
 use byname_catalog::engine::{Engine, Table};
 use byname_catalog::id::{ContentId, DiskId, InodeId};
 use byname_catalog::{
-    AddDisk, Answer, AttributeChanges, Caller, Command, Create, DiskChanges, DiskState, EntryName,
-    Limits, Place, Policy, Publish, Reader, Refusal, Rename, SetXattr, Subject, TimeChange,
+    AddDisk, AddKey, Answer, AttributeChanges, Caller, Command, Create, DiskChanges, DiskState,
+    EntryName, Key, KeyHolder, Limits, Place, Policy, Publish, Reader, Refusal, Rename, SetXattr,
+    Subject, TimeChange,
 };
 
 use crate::support::{TestSite, commit, place, refusal};
@@ -319,4 +320,62 @@ fn symbolic_links_are_not_followed() {
     assert_eq!(site.run("op", Command::Create(create.clone())), Err(Refusal::IsDirectory));
     let exclusive = Create { exclusive: true, ..create };
     assert_eq!(site.run("op", Command::Create(exclusive)), Err(Refusal::Exists));
+}
+
+/// A directory with older entries takes the place of one with newer ones: readers of a path in it
+/// must not take the entry for one from before.
+#[test]
+fn the_binding_of_a_place_never_goes_back() {
+    let mut site = site();
+    for path in ["old", "new"] {
+        site.mkdir("op", path).unwrap();
+    }
+    site.put("op", "old/f", 10);
+    site.put("op", "new/f", 10);
+    let binding = |site: &TestSite, path: &str| {
+        let resolved = site.reader("op").resolve(&place(path)).unwrap();
+        (resolved.binding(), resolved.inode.binding)
+    };
+    let before = binding(&site, "new/f");
+    site.run("op", rename("new", "away")).unwrap();
+    site.run("op", rename("old", "new")).unwrap();
+    let after = binding(&site, "new/f");
+    assert!(after.1 < before.1, "the inode is the older one");
+    assert!(after.0 > before.0, "the place has changed since");
+    let listed = site.reader("op").list(&place("new"), None, 9).unwrap();
+    assert!(listed[0].placed < after.0, "the entry itself was not moved");
+    let link = Command::Link { existing: place("new/f"), place: place("l") };
+    site.run("op", link).unwrap();
+    assert!(binding(&site, "l").0 > after.0);
+}
+
+#[test]
+fn keys_are_added_and_removed_by_operators() {
+    let mut site = site();
+    let add = |holder: KeyHolder| {
+        let (name, certificate) = (b"name".to_vec(), b"certificate".to_vec());
+        Command::AddKey(AddKey { holder, name, certificate })
+    };
+    let of_anna = KeyHolder::User("anna".into());
+    assert_eq!(site.run("anna", add(of_anna.clone())), Err(Refusal::NotOperator));
+    assert_eq!(site.run("op", add(KeyHolder::User("nobody".into()))), Err(Refusal::UnknownUser));
+    assert_eq!(site.run("op", add(KeyHolder::Disk(DiskId(999)))), Err(Refusal::NoSuchDisk));
+    site.run("op", add(of_anna.clone())).unwrap();
+    let of_bert = KeyHolder::User("bert".into());
+    assert_eq!(site.run("op", add(of_bert)), Err(Refusal::KeyOfAnother));
+    site.run("op", add(of_anna.clone())).unwrap();
+    let key = Key { holder: of_anna, certificate: b"certificate".to_vec() };
+    assert_eq!(site.reader("op").key(b"name").unwrap(), Some(key.clone()));
+    assert_eq!(site.reader("op").keys(b"", 9).unwrap(), [(b"name".to_vec(), key)]);
+    let remove = Command::RemoveKey { name: b"name".to_vec() };
+    assert_eq!(site.run("anna", remove.clone()), Err(Refusal::NotOperator));
+    site.run("op", remove.clone()).unwrap();
+    assert_eq!(site.reader("op").key(b"name").unwrap(), None);
+    assert_eq!(site.run("op", remove), Err(Refusal::UnknownKey));
+    let long = AddKey {
+        holder: KeyHolder::User("anna".into()),
+        name: vec![0; 1025],
+        certificate: b"c".to_vec(),
+    };
+    assert_eq!(site.run("op", Command::AddKey(long)), Err(Refusal::BadKey));
 }

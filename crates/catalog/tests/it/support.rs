@@ -31,6 +31,7 @@ pub(crate) fn setup() -> Setup {
         site: SITE.to_vec(),
         operator: "op".into(),
         group: "ops".into(),
+        key: None,
         policy: Policy { space: "main".into(), replica_count: 2, receipt_count: 2 },
     }
 }
