@@ -17,7 +17,8 @@ pub mod posix;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use byname_transfer::server::{FileStat, FileState, ListFailure};
+use byname_transfer::metadata::Metadata;
+use byname_transfer::server::{FileStat, FileState, ListFailure, Listing};
 
 pub use crate::content::Content;
 
@@ -33,6 +34,17 @@ pub trait Backend: Debug + Send + Sync {
     /// [`LocateError`]; what is not to be published is not found.
     fn locate(&self, path: &[u8]) -> Result<Found, LocateError>;
 
+    /// A whole snapshot of the directory at a path, of `bytes_max` octets at most, with its
+    /// version; `None` if versions are given out by the server's records.
+    fn versioned_listing(
+        &self,
+        _path: &[u8],
+        _kind: ListingKind,
+        _bytes_max: usize,
+    ) -> Option<Result<Listing, ListFailure>> {
+        None
+    }
+
     /// Describes a path, for messages to the operator.
     fn describe(&self, path: &[u8]) -> String;
 }
@@ -44,6 +56,17 @@ pub enum Found {
     File(Arc<dyn BackendFile>),
     /// A directory.
     Directory(Box<dyn Directory>),
+    /// A file or link that the back-end describes whole, because others have its content.
+    Described(Box<Metadata>),
+}
+
+/// Which of a directory's two snapshots is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ListingKind {
+    /// The names of its entries.
+    Names,
+    /// The entries with what is known of them, see `byname_transfer::manifest`.
+    Manifest,
 }
 
 /// Reason why a path leads to nothing.

@@ -60,7 +60,7 @@ pub fn census(directory: &Path, exposure: Exposure, state: &Path) -> std::io::Re
                 let here = directory.join(OsStr::from_bytes(&path));
                 waiting.extend(count(&*found, (&path, &here), exposure, &mut counted));
             }
-            Ok(Found::File(_)) => {}
+            Ok(Found::File(_) | Found::Described(_)) => {}
             Err(_) => counted.unreadable += 1,
         }
     }

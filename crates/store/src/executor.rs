@@ -211,6 +211,7 @@ impl Executor {
                 Located::File { stat: file.stat(), handle: self.keep(Open::File(file)) }
             }
             Ok(Found::Directory(directory)) => Located::Directory { stat: directory.stat() },
+            Ok(Found::Described(described)) => Located::Described(described),
             Err(LocateError::NotFound) => Located::NotFound,
             Err(LocateError::NoPermission) => Located::NoPermission,
             Err(LocateError::Failed(error)) => {

@@ -28,6 +28,6 @@ pub use census::{Census, census};
 pub use error::{StateError, StoreError};
 pub use mirror::MirrorConfig;
 pub use server::{
-    FileServer, FileServerConfig, MountConfig, MountSource, ServerEvent, ServerHandle,
+    FileServer, FileServerConfig, MountConfig, MountSource, ServerEvent, ServerHandle, Service,
 };
 pub use state::StateDir;

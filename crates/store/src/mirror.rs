@@ -63,7 +63,13 @@ fn decode(
         (Some(stat), Some(payload)) => {
             let tree = Tree::of(payload);
             let root = *tree.root.as_bytes();
-            Some(Listing { stat, payload: payload.to_vec(), root, levels: tree.levels })
+            Some(Listing {
+                stat,
+                payload: payload.to_vec(),
+                root,
+                levels: tree.levels,
+                versioned: None,
+            })
         }
     };
     let certificates = kept.certificates().map(<[u8]>::to_vec).collect();

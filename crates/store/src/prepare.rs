@@ -170,8 +170,8 @@ impl Work<'_> {
             match backend.locate(&path) {
                 Ok(Found::File(file)) => self.take_file(&file, queue, threads),
                 Ok(Found::Directory(found)) => self.take_directory(&*found, &path, &mut waiting),
-                // Not published.
-                Err(LocateError::NotFound) => {}
+                // Not published, or nothing to hash here.
+                Ok(Found::Described(_)) | Err(LocateError::NotFound) => {}
                 Err(_) => self.count(|prepared| prepared.failed += 1),
             }
             if self.is_over() {

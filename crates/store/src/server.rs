@@ -13,6 +13,7 @@ mod face;
 mod faces;
 mod handle;
 mod sending;
+mod service;
 mod upstream;
 
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use byname_transfer::server::{
 
 pub use config::{FileServerConfig, MountConfig, MountSource};
 pub use handle::ServerHandle;
+pub use service::Service;
 
 use crate::error::StoreError;
 use crate::executor::{Executor, Reading};
@@ -37,6 +39,7 @@ use crate::state::StateDir;
 use crate::summing::SummingThread;
 use crate::workers::Workers;
 use faces::{Faces, PeerBounds};
+use service::Recipients;
 use upstream::Upstream;
 
 const WAKE: Token = Token(1);
@@ -67,6 +70,8 @@ pub enum ServerEvent<'a> {
 /// A file server that is not attached yet. See the module's documentation.
 pub struct FileServer {
     engine: Server,
+    /// Answers what no files are behind.
+    service: Option<Box<dyn Service>>,
     executor: Executor,
     poller: Poller,
     clock: Clock,
@@ -116,10 +121,9 @@ impl FileServer {
         for wire in config.certificates {
             engine.add_fixed(FixedData { wire }).map_err(StoreError::Certificate)?;
         }
-        let summing = match (&config.mirror, config.checksums.is_empty()) {
-            (None, false) => Some(SummingThread::start(state.clone(), config.checksums)?),
-            _ => None,
-        };
+        let is_summed = config.mirror.is_none() && !config.checksums.is_empty();
+        let summing = is_summed.then(|| SummingThread::start(state.clone(), config.checksums));
+        let summing = summing.transpose()?;
         let mut poller = Poller::new()?;
         let waker = poller.waker(WAKE)?;
         let handle = ServerHandle::new(waker.clone());
@@ -131,26 +135,23 @@ impl FileServer {
             let helpers = config.data_workers.min(config::DATA_WORKERS_MAX) - 1;
             executor.help(helpers, handle.waker.clone())?;
         }
-        let clock = Clock::new();
-        let (prefixes, sent) = (outermost(prefixes), Vec::new());
         let faces = Faces::new(&PeerBounds {
             connection_bytes_max: config.connection_bytes_max,
             silent_ns: config.silent_peer_ns,
             unvalidated: config.udp_unvalidated,
         });
-        let marking = Connection::held()?;
-        let command_clock = CommandClock::new();
         Ok(Self {
             engine,
+            service: None,
             executor,
             poller,
-            clock,
-            prefixes,
-            command_clock,
+            clock: Clock::new(),
+            prefixes: outermost(prefixes),
+            command_clock: CommandClock::new(),
             handle,
-            sent,
+            sent: Vec::new(),
             faces,
-            marking,
+            marking: Connection::held()?,
         })
     }
 
@@ -162,6 +163,11 @@ impl FileServer {
     /// The prefixes that are registered with the forwarder.
     pub fn prefixes(&self) -> impl Iterator<Item = &Name> {
         self.prefixes.iter().map(|(prefix, _)| prefix)
+    }
+
+    /// Has a service answer names of its own below the registered prefixes.
+    pub fn add_service(&mut self, service: Box<dyn Service>) {
+        self.service = Some(service);
     }
 
     /// Listens for clients, at most [`CLIENTS_MAX`] at a time; says where, with the port that was
@@ -267,6 +273,9 @@ impl FileServer {
         }
         self.send_read(now);
         self.engine.handle_timeout(now);
+        if let Some(service) = &mut self.service {
+            service.handle_timeout(now);
+        }
         self.faces.open_entrances(&self.poller, now.now_ns);
         self.faces.trim(now.now_ns);
         self.register(upstream, now)?;
@@ -297,7 +306,9 @@ impl FileServer {
         if !self.faces.has_room(face) {
             self.faces.flush(face, now.now_ns);
         }
-        let taken = self.faces.take_requests((face, BURST_MAX), &mut self.engine, now)?;
+        let service = self.service.as_deref_mut();
+        let mut recipients = Recipients { engine: &mut self.engine, service };
+        let taken = self.faces.take_requests((face, BURST_MAX), &mut recipients, now)?;
         if taken > 0 {
             self.pump(now);
         }
@@ -323,8 +334,9 @@ impl FileServer {
         if self.faces.is_busy(&|face| self.executor.is_behind(face)) {
             return Some(Duration::ZERO);
         }
-        let due =
-            [self.engine.poll_timeout(), self.faces.poll_timeout(self.clock.now_ns()), due_ns];
+        let service = self.service.as_ref().and_then(|service| service.poll_timeout());
+        let faces = self.faces.poll_timeout(self.clock.now_ns());
+        let due = [self.engine.poll_timeout(), faces, service, due_ns];
         let due_ns = due.into_iter().flatten().min()?;
         Some(Duration::from_nanos(due_ns.saturating_sub(self.clock.now_ns())))
     }

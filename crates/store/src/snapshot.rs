@@ -10,7 +10,7 @@ use byname_security::tree::Tree;
 use byname_transfer::listing::{Entry, write_entry};
 use byname_transfer::server::{FileStat, ListFailure, Listing};
 
-use crate::backend::{Backend, Directory, Found, LocateError};
+use crate::backend::{Backend, Directory, Found, ListingKind, LocateError};
 
 /// Readings of a directory that keeps changing; the last one counts.
 const ATTEMPTS_MAX: usize = 3;
@@ -28,6 +28,9 @@ struct Names {
 /// # Errors
 /// [`ListFailure`], `TooLarge` if the payload would exceed `bytes_max`.
 pub fn read(backend: &dyn Backend, path: &[u8], bytes_max: usize) -> Result<Listing, ListFailure> {
+    if let Some(versioned) = backend.versioned_listing(path, ListingKind::Names, bytes_max) {
+        return versioned;
+    }
     let (stat, names) = read_settled(backend, path, |directory| {
         let (octets, entries) = (Vec::new(), Vec::new());
         let mut names = Names { octets, entries, payload_bytes: 0, bytes_max };
@@ -40,7 +43,7 @@ pub fn read(backend: &dyn Backend, path: &[u8], bytes_max: usize) -> Result<List
 /// A payload with its tree.
 fn listing(stat: FileStat, payload: Vec<u8>) -> Listing {
     let tree = Tree::of(&payload);
-    Listing { stat, payload, root: *tree.root.as_bytes(), levels: tree.levels }
+    Listing { stat, payload, root: *tree.root.as_bytes(), levels: tree.levels, versioned: None }
 }
 
 /// Reads a directory once more if it changed meanwhile, a bounded number of times.
@@ -53,7 +56,7 @@ fn read_settled<T>(
     loop {
         let directory = match backend.locate(path).map_err(|error| failure(&error))? {
             Found::Directory(directory) => directory,
-            Found::File(_) => return Err(ListFailure::NotFound),
+            Found::File(_) | Found::Described(_) => return Err(ListFailure::NotFound),
         };
         let read = read_once(&*directory)?;
         if directory.is_unchanged() || attempt == ATTEMPTS_MAX {

@@ -54,7 +54,7 @@ use std::collections::{HashMap, VecDeque};
 
 use byname_packet::{Data, DecodeError, Name};
 
-pub use arrival::{Arrival, Now};
+pub use arrival::{Arrival, Asker, Now};
 pub use burst::{BURST_SEGMENTS_MAX, SegmentBurst, SegmentPlan};
 pub use claims::MirrorOptions;
 pub use config::{FixedData, Mount, SegmentSigner, ServerConfig, SharedSigner};
@@ -62,8 +62,9 @@ pub use counters::Counters;
 pub use levels::Levels;
 pub use ops::{
     Completion, FaceId, Handle, Hashed, KeptObject, KeptOf, ListFailure, Listing, Located, Octets,
-    Op, OpId, Outgoing, SegmentSent, SignSegment, SignedSegment,
+    Op, OpId, Outgoing, SegmentSent, SignSegment, SignedSegment, VersionedListing,
 };
+pub use reply::Echo;
 pub use signing_queue::sign_segment;
 pub use state::{FileStat, FileState, Fingerprint, Recalled, Record, RecordKey, Subject};
 pub use versions::{Quiet, next_version};

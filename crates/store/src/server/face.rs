@@ -18,9 +18,10 @@ use byname_link::congestion::marked_frame;
 use byname_link::{CongestionMarker, ReassemblyLimits};
 use byname_packet::lp::{LpPacket, encode_header};
 use byname_packet::{MAX_PACKET_BYTES, Packet};
-use byname_transfer::server::{Arrival, FaceId, Now, Server};
+use byname_transfer::server::{Arrival, FaceId, Now};
 
 use super::StoreError;
+use super::service::Recipients;
 
 /// Octets of requests that may wait before reading stops. One burst of reading comes on top.
 const WAITING_BYTES_MAX: usize = 256 << 10;
@@ -296,7 +297,7 @@ impl Face {
     /// Hands the next frame to the engine; false if there is none.
     pub(super) fn next_request(
         &mut self,
-        engine: &mut Server,
+        to: &mut Recipients<'_>,
         now: Now,
     ) -> Result<bool, RegisterError> {
         let rest = &self.waiting[self.next..];
@@ -309,7 +310,7 @@ impl Face {
         self.next += len;
         let origin = Origin { face: self.id, is_believed: self.tells_askers };
         let registrar = self.registrar.as_mut();
-        let taken = take_frame((origin, &rest[..len]), engine, registrar, now);
+        let taken = take_frame((origin, &rest[..len]), to, registrar, now);
         if self.next >= self.waiting.len() {
             // At once: a buffer that only seems full would not be read into any more.
             self.waiting.clear();
@@ -436,7 +437,7 @@ struct Origin {
 
 fn take_frame(
     (origin, frame): (Origin, &[u8]),
-    engine: &mut Server,
+    to: &mut Recipients<'_>,
     registrar: Option<&mut Registrar>,
     now: Now,
 ) -> Result<(), RegisterError> {
@@ -454,7 +455,7 @@ fn take_frame(
                 face: origin.face,
                 incoming_face_id,
             };
-            engine.handle_interest(&arrival, now);
+            to.handle_interest(&arrival, now);
             Ok(())
         }
         (Ok(Packet::Interest(interest)), Some(reason)) => {

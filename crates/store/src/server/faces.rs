@@ -17,10 +17,11 @@ use byname_io::{
     UnvalidatedRates, descriptors,
 };
 use byname_retry::jittered;
-use byname_transfer::server::{FaceId, Now, Server};
+use byname_transfer::server::{FaceId, Now};
 
 use super::datagrams::{Datagrams, SOCKET_BASE};
 use super::face::{Carrier, Face, SEND_BYTES_MAX};
+use super::service::Recipients;
 use crate::error::StoreError;
 
 /// Faces at the same time; a silent one gives way to a new one.
@@ -360,12 +361,12 @@ impl Faces {
         self.turn = order.first().copied().unwrap_or_default();
     }
 
-    /// Hands up to `max` requests of a face to the engine, if there is room for the answers; says
+    /// Hands up to `max` requests of a face on, if there is room for the answers; says
     /// how many.
     pub(super) fn take_requests(
         &mut self,
         (id, max): (FaceId, usize),
-        engine: &mut Server,
+        to: &mut Recipients<'_>,
         now: Now,
     ) -> Result<usize, RegisterError> {
         let send_bytes_max = self.send_bytes_max();
@@ -375,7 +376,7 @@ impl Faces {
         }
         let max = max.min(face.requests_max(send_bytes_max));
         for taken in 0..max {
-            if !face.next_request(engine, now)? {
+            if !face.next_request(to, now)? {
                 return Ok(taken);
             }
         }

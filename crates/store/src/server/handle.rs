@@ -41,6 +41,11 @@ impl ServerHandle {
         self.waker.wake();
     }
 
+    /// Has the serving thread look at what there is to do.
+    pub fn wake(&self) {
+        self.waker.wake();
+    }
+
     /// Counters of the server, as of its last pause.
     pub fn counters(&self) -> Counters {
         *self.counters.lock().unwrap_or_else(PoisonError::into_inner)

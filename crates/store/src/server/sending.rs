@@ -15,7 +15,8 @@ impl FileServer {
     /// Carries out what the engine asks for and sends what it answers.
     pub(super) fn pump(&mut self, now: Now) {
         loop {
-            if let Some(packet) = self.engine.poll_transmit() {
+            let of_service = self.service.as_mut().and_then(|service| service.poll_transmit());
+            if let Some(packet) = of_service.or_else(|| self.engine.poll_transmit()) {
                 let face = self.faces.get_mut(packet.face);
                 if face.is_some_and(|face| !face.send(&packet.wire, now.now_ns)) {
                     tracing::debug!(face = packet.face.0, "an answer found no room");

@@ -22,7 +22,7 @@ use byname_transfer::server::{
 };
 
 use super::{listing, read_settled};
-use crate::backend::{Backend, BackendFile, Directory, DirectoryEntry, Found};
+use crate::backend::{Backend, BackendFile, Directory, DirectoryEntry, Found, ListingKind};
 use crate::state::{RootRecord, StateDir};
 use crate::stored_roots;
 
@@ -81,6 +81,10 @@ pub(crate) fn read(
     state: &StateDir,
     commit: &Commit<'_>,
 ) -> Result<Listing, ListFailure> {
+    let (path, kind) = (&order.path, ListingKind::Manifest);
+    if let Some(versioned) = order.backend.versioned_listing(path, kind, order.bytes_max) {
+        return versioned;
+    }
     // Before anything is looked at: what changes from now on is too young for a version.
     let unix_ns = Clock::new().unix_ns();
     let (stat, mut rows) =

@@ -31,7 +31,9 @@ pub struct Arrival<'a> {
 
 /// Whoever asks: a peer, or one of those that a forwarder tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Asker {
-    pub(super) face: FaceId,
-    pub(super) behind: Option<u64>,
+pub struct Asker {
+    /// The peer.
+    pub face: FaceId,
+    /// The face of the forwarder at the other end.
+    pub behind: Option<u64>,
 }

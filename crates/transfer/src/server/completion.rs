@@ -103,6 +103,8 @@ impl Server {
             }
             Located::File { stat, handle } => self.on_file(id, FoundFile { stat, handle }, now),
             Located::Directory { stat } => self.on_directory(id, stat, now),
+            Located::Described(_) if is_manifest => self.finish_absent(id, Absence::NotFound, now),
+            Located::Described(described) => self.finish_described(id, &described, now),
             Located::NotFound => self.finish_absent(id, Absence::NotFound, now),
             Located::NoPermission => self.finish_absent(id, Absence::NoPermission, now),
             Located::Failed => self.finish_unreadable(id, now),

@@ -83,6 +83,12 @@ impl Server {
             Err(ListFailure::Failed) => return self.finish_unreadable(id, now),
         };
         let took_ns = now.now_ns.saturating_sub(asked.now_ns);
+        if let Some(versioned) = &listing.versioned {
+            let kept = self.snapshots.current(task.path.view().value());
+            let same = kept.filter(|kept| kept.listing.root == listing.root);
+            let version = same.map_or(versioned.version, |kept| kept.version);
+            return self.keep_listing(id, FoundListing { listing, asked, took_ns }, version, now);
+        }
         let key = RecordKey { name: task.path.view().value().to_vec(), listing: true };
         let found = Box::new(FoundListing { listing, asked, took_ns });
         task.step = Step::RecallingListing(found);
@@ -137,6 +143,7 @@ impl Server {
             root: ContentRoot::Known(kept.listing.root),
             listing_size: Some(kept.listing.payload.len() as u64),
             listing_segment_size: Some(kept.segment_size as u64),
+            extras: kept.listing.versioned.as_ref().map(|it| Box::new(it.extras.clone())),
             ..Metadata::new(versioned(&path, kept.version))
         };
         self.finish_described(id, &described, now);

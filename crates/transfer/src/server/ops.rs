@@ -6,6 +6,8 @@
 
 use byname_packet::Name;
 
+use crate::metadata::{Extras, Metadata};
+
 use super::config::{FixedData, SegmentSigner};
 use super::state::{FileStat, FileState, Recalled, Record, RecordKey};
 use super::versions::Quiet;
@@ -205,7 +207,7 @@ pub enum Completion {
 }
 
 /// Where a path leads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Located {
     /// A regular file.
     File {
@@ -219,6 +221,9 @@ pub enum Located {
         /// Its state and attributes.
         stat: FileStat,
     },
+    /// A file or link that whoever located it describes whole: its content lies elsewhere
+    /// (docs/protocol.md §2.1), and its versions are given out elsewhere.
+    Described(Box<Metadata>),
     /// Nothing that is published.
     NotFound,
     /// Something that the server's user may not read.
@@ -238,6 +243,18 @@ pub struct Listing {
     pub root: [u8; 32],
     /// Tree levels, level 1 first.
     pub levels: Vec<Vec<u8>>,
+    /// Present if whoever read it gives versions out; otherwise the engine does, by its records.
+    pub versioned: Option<Box<VersionedListing>>,
+}
+
+/// The version of a listing that whoever read it has given out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionedListing {
+    /// Above that of every other payload that was read before. An equal payload keeps the version
+    /// it has while its snapshot is kept.
+    pub version: u64,
+    /// Further elements of the directory's metadata.
+    pub extras: Extras,
 }
 
 /// Why a directory could not be read.

@@ -14,9 +14,9 @@ use super::config::{ServerConfig, SharedSigner};
 use super::ops::{FaceId, Outgoing};
 use crate::numbers::{ABSENCE_FRESHNESS_MS, LINK_RESERVE_BYTES, PENDING_FRESHNESS_MS};
 
-/// Link header fields that go back with the answer.
+/// Link header fields of an Interest that go back with its answer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Echo {
+pub struct Echo {
     token: [u8; 32],
     token_len: usize,
     mark: Option<u64>,
@@ -24,7 +24,8 @@ pub(super) struct Echo {
 }
 
 impl Echo {
-    pub(super) fn of(arrival: &Arrival<'_>) -> Self {
+    /// The fields of an arrival.
+    pub fn of(arrival: &Arrival<'_>) -> Self {
         let given = arrival.pit_token.unwrap_or_default();
         let token_len = given.len().min(32);
         let mut token = [0; 32];
@@ -37,7 +38,8 @@ impl Echo {
         self.asker.face
     }
 
-    pub(super) fn asker(&self) -> Asker {
+    /// Who asked.
+    pub fn asker(&self) -> Asker {
         self.asker
     }
 
@@ -57,7 +59,7 @@ impl Echo {
     }
 
     /// `packet` as it goes on the link.
-    pub(super) fn wrap(&self, packet: &[u8]) -> Outgoing {
+    pub fn wrap(&self, packet: &[u8]) -> Outgoing {
         let mut out = Vec::with_capacity(packet.len() + LINK_RESERVE_BYTES);
         self.write(packet.len(), &mut out);
         out.extend_from_slice(packet);
@@ -75,7 +77,7 @@ impl Echo {
     }
 
     /// A Nack of the Interest `wire`.
-    pub(super) fn nack(&self, wire: &[u8], reason: u64) -> Outgoing {
+    pub fn nack(&self, wire: &[u8], reason: u64) -> Outgoing {
         let mut out = Vec::with_capacity(wire.len() + LINK_RESERVE_BYTES);
         lp::encode_header(&self.header(Some(reason)), None, wire.len(), &mut out);
         out.extend_from_slice(wire);

@@ -381,7 +381,7 @@ fn listing_segments_come_from_the_snapshot() {
     let (id, list) = op(&mut server);
     assert!(matches!(list, Op::List { .. }));
     let payload = b"a\0b/\0".to_vec();
-    let listing = Listing { stat, payload, root: [3; 32], levels: Vec::new() };
+    let listing = Listing { stat, payload, root: [3; 32], levels: Vec::new(), versioned: None };
     server.handle_completion(id, Completion::Listed(Ok(listing)), at(1));
     let (id, _) = op(&mut server);
     server.handle_completion(id, Completion::Recalled(Recalled::default()), at(1));
