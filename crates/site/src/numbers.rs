@@ -95,4 +95,6 @@ tags! {
     PULLING 0xF66A, "Pulling";
     RECEIVED_BYTES 0xF66C, "ReceivedBytes";
     AGAIN_MS 0xF66E, "AgainMs";
+
+    KEY_NAME 0xF670, "KeyName";
 }

@@ -2,8 +2,8 @@
 
 use byname_catalog::id::{DiskId, InodeId};
 use byname_catalog::{
-    AddDisk, AttributeChanges, Command, Commit, Create, DiskChanges, Limits, Publish, Rename,
-    SetXattr, Subject, TimeChange,
+    AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder, Limits,
+    Publish, Rename, SetXattr, Subject, TimeChange,
 };
 use byname_packet::DecodeError;
 
@@ -20,6 +20,8 @@ const XATTR_NAME_BYTES_MAX: usize = 255;
 const XATTR_VALUE_BYTES_MAX: usize = 4096;
 /// Longest target of a symbolic link, in octets.
 const TARGET_BYTES_MAX: usize = 4095;
+/// Longest name of a key, in octets.
+const KEY_NAME_BYTES_MAX: usize = 1024;
 
 pub(super) fn read(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command, DecodeError> {
     Ok(match operation {
@@ -79,6 +81,14 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
             groups: read_groups(fields)?,
             is_operator: fields.flag(tag::OPERATOR)?,
         },
+        b"add-key" => Command::AddKey(AddKey {
+            holder: read_holder(fields)?,
+            name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)?,
+            certificate: fields.wire(tag::DATA)?.to_vec(),
+        }),
+        b"remove-key" => {
+            Command::RemoveKey { name: bounded(fields, tag::KEY_NAME, KEY_NAME_BYTES_MAX)? }
+        }
         b"add-disk" => Command::AddDisk(AddDisk {
             space: fields.text(tag::SPACE)?,
             server: fields.text(tag::SERVER)?,
@@ -172,6 +182,13 @@ fn read_disk_changes(fields: &mut Fields<'_>) -> Result<DiskChanges, DecodeError
         capacity_bytes: fields.optional_number(tag::CAPACITY)?,
         is_new_generation: fields.flag(tag::NEW_GENERATION)?,
     })
+}
+
+fn read_holder(fields: &mut Fields<'_>) -> Result<KeyHolder, DecodeError> {
+    if let Some(user) = fields.optional_text(tag::USER)? {
+        return Ok(KeyHolder::User(user));
+    }
+    Ok(KeyHolder::Disk(DiskId(fields.number(tag::DISK_ID)?)))
 }
 
 fn read_subject(fields: &mut Fields<'_>) -> Result<Subject, DecodeError> {

@@ -1,8 +1,8 @@
 //! Elements of commands, in the order in which they stand.
 
 use byname_catalog::{
-    AddDisk, AttributeChanges, Command, Commit, Create, DiskChanges, Publish, Rename, SetXattr,
-    Subject, TimeChange,
+    AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder, Publish,
+    Rename, SetXattr, Subject, TimeChange,
 };
 
 use crate::codec::Writer;
@@ -67,6 +67,15 @@ fn write_administration(writer: &mut Writer, command: &Command) {
             groups.iter().for_each(|group| writer.text(tag::GROUP, group));
             writer.flag(tag::OPERATOR, *is_operator);
         }
+        Command::AddKey(AddKey { holder, name, certificate }) => {
+            match holder {
+                KeyHolder::User(user) => writer.text(tag::USER, user),
+                KeyHolder::Disk(disk) => writer.number(tag::DISK_ID, *disk),
+            }
+            writer.octets(tag::KEY_NAME, name);
+            writer.0.extend_from_slice(certificate);
+        }
+        Command::RemoveKey { name } => writer.octets(tag::KEY_NAME, name),
         Command::AddDisk(AddDisk { space, server, label, capacity_bytes }) => {
             writer.text(tag::SPACE, space);
             writer.text(tag::SERVER, server);

@@ -3,9 +3,9 @@
 use byname_catalog::engine::MemoryEngine;
 use byname_catalog::id::{DiskId, InodeId, SessionId};
 use byname_catalog::{
-    AddDisk, Answer, AttributeChanges, Caller, Catalog, Checksums, Command, Commit, Create,
-    DiskChanges, DiskState, EntryName, Failure, Limits, Place, Policy, Publish, Refusal, Rename,
-    SetXattr, Setup, Subject, Submission, TimeChange, initialise,
+    AddDisk, AddKey, Answer, AttributeChanges, Caller, Catalog, Checksums, Command, Commit, Create,
+    DiskChanges, DiskState, EntryName, Failure, KeyHolder, Limits, Place, Policy, Publish, Refusal,
+    Rename, SetXattr, Setup, Subject, Submission, TimeChange, initialise,
 };
 use byname_packet::{InterestBuilder, tlv};
 use byname_security::command::{Replay, ReplayError};
@@ -112,6 +112,17 @@ fn of_operators() -> Vec<Command> {
     vec![
         Command::Expire { limit: 10 },
         Command::SetUser { user: user(), groups: vec!["cms".to_owned()], is_operator: true },
+        Command::AddKey(AddKey {
+            holder: KeyHolder::User(user()),
+            name: vec![8, 1, b'k'],
+            certificate: TestSite::new(1, "/a").head.certificate.wire().to_vec(),
+        }),
+        Command::AddKey(AddKey {
+            holder: KeyHolder::Disk(DiskId(2)),
+            name: vec![8, 1, b'k'],
+            certificate: TestSite::new(1, "/a").head.certificate.wire().to_vec(),
+        }),
+        Command::RemoveKey { name: vec![8, 1, b'k'] },
         Command::AddDisk(AddDisk {
             space: "main".to_owned(),
             server: "d1".to_owned(),
@@ -347,6 +358,7 @@ fn a_replayed_request_is_executed_once() {
         site: site.name.octets().to_vec(),
         operator: "anna".to_owned(),
         group: "cms".to_owned(),
+        key: None,
         policy: Policy { space: "main".to_owned(), replica_count: 1, receipt_count: 1 },
     };
     let engine = MemoryEngine::default();
