@@ -1,0 +1,201 @@
+//! The queue of commands: Interests in, batches out, answers in, packets out. Sans-I/O.
+//!
+//! Commands wait by asker and are taken in turn, so that whoever sends many delays himself. All
+//! that wait when the one batch in flight has ended make up the next: under load a batch grows to
+//! what came while the last one was made durable, and without load nothing waits for company.
+//!
+//! * handle: [`Commands::handle_interest`], [`Commands::handle_answers`];
+//! * poll, after each of them: [`Commands::poll_batch`] (execute it and hand the answers back),
+//!   [`Commands::poll_transmit`].
+//!
+//! Invariants: every command that is taken is answered by one packet, or counted as expired; one
+//! that is in a batch is never executed by another at the same time: a repeated Interest joins it.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use byname_packet::lp::nack_reason;
+use byname_transfer::server::{Arrival, Asker, Echo, FaceId, Now, Outgoing};
+
+/// Commands that wait or are in flight, at most.
+const COMMANDS_MAX: usize = 4096;
+/// Octets of them, at most.
+const COMMAND_BYTES_MAX: usize = 8 << 20;
+/// Commands of a batch, at most.
+const BATCH_MAX: usize = 256;
+/// Askers that one command is answered to, at most.
+const ECHOES_MAX: usize = 16;
+
+/// Key of an asker in the order of turns.
+type AskerKey = (u64, Option<u64>);
+
+/// One command for a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waiting {
+    /// The Interest.
+    pub wire: Vec<u8>,
+    /// Its name, TLV-VALUE.
+    name: Vec<u8>,
+    /// When nobody waits for an answer any more.
+    expires_ns: u64,
+}
+
+/// Answer to a command of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandAnswer {
+    /// A Data packet.
+    Data(Vec<u8>),
+    /// It is no command, or cannot be answered by a packet.
+    Nack,
+}
+
+/// Counts since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CommandCounters {
+    /// Interests taken.
+    pub commands: u64,
+    /// Of them, repetitions of one that was waiting or in flight.
+    pub joined: u64,
+    /// Refused, because too many waited.
+    pub congested: u64,
+    /// Dropped, because nobody waited for the answer any more.
+    pub expired: u64,
+    /// Batches.
+    pub batches: u64,
+    /// Answers that are no Data.
+    pub nacked: u64,
+}
+
+/// The queue. See the module's documentation for the order of calls.
+#[derive(Debug, Default)]
+pub struct Commands {
+    /// Waiting commands by asker.
+    queues: BTreeMap<AskerKey, VecDeque<Waiting>>,
+    /// Whose turn was the last.
+    turn: Option<AskerKey>,
+    /// Whom to answer, by the name of the command, with the Interest for a Nack.
+    echoes: HashMap<Vec<u8>, Vec<Echo>>,
+    in_flight: Vec<Waiting>,
+    is_busy: bool,
+    bytes: usize,
+    out: VecDeque<Outgoing>,
+    counters: CommandCounters,
+}
+
+impl Commands {
+    /// Takes a command.
+    pub fn handle_interest(&mut self, arrival: &Arrival<'_>, now: Now) {
+        let echo = Echo::of(arrival);
+        let (wire, name) = (arrival.interest.wire(), arrival.interest.name.value());
+        self.counters.commands += 1;
+        if let Some(echoes) = self.echoes.get_mut(name) {
+            self.counters.joined += 1;
+            if echoes.len() < ECHOES_MAX {
+                echoes.push(echo);
+            }
+            return;
+        }
+        if !self.has_room(key_of(echo.asker()), wire.len()) {
+            self.counters.congested += 1;
+            return self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
+        }
+        let lifetime_ns = arrival.interest.lifetime_ms_or_default().saturating_mul(1_000_000);
+        let waiting = Waiting {
+            wire: wire.to_vec(),
+            name: name.to_vec(),
+            expires_ns: now.now_ns.saturating_add(lifetime_ns),
+        };
+        self.bytes += wire.len();
+        self.echoes.insert(name.to_vec(), vec![echo]);
+        self.queues.entry(key_of(echo.asker())).or_default().push_back(waiting);
+    }
+
+    /// Nobody holds more than is free, so there is room for whoever comes next.
+    fn has_room(&self, asker: AskerKey, bytes: usize) -> bool {
+        let free = COMMANDS_MAX.saturating_sub(self.echoes.len());
+        let held = self.queues.get(&asker).map_or(0, VecDeque::len);
+        free > 0 && held < free && self.bytes + bytes <= COMMAND_BYTES_MAX
+    }
+
+    /// Commands to be executed together; none while others are.
+    pub fn poll_batch(&mut self, now: Now) -> Option<Vec<Waiting>> {
+        if self.is_busy {
+            return None;
+        }
+        while self.in_flight.len() < BATCH_MAX
+            && let Some(waiting) = self.next_in_turn()
+        {
+            if waiting.expires_ns <= now.now_ns {
+                self.counters.expired += 1;
+                self.forget(&waiting);
+            } else {
+                self.in_flight.push(waiting);
+            }
+        }
+        if self.in_flight.is_empty() {
+            return None;
+        }
+        self.is_busy = true;
+        self.counters.batches += 1;
+        Some(self.in_flight.clone())
+    }
+
+    fn next_in_turn(&mut self) -> Option<Waiting> {
+        let behind = self.turn.and_then(|turn| {
+            let behind = (std::ops::Bound::Excluded(turn), std::ops::Bound::Unbounded);
+            self.queues.range(behind).next().map(|(key, _)| *key)
+        });
+        let key = behind.or_else(|| self.queues.keys().next().copied())?;
+        self.turn = Some(key);
+        let queue = self.queues.get_mut(&key)?;
+        let waiting = queue.pop_front();
+        if queue.is_empty() {
+            self.queues.remove(&key);
+        }
+        waiting
+    }
+
+    fn forget(&mut self, waiting: &Waiting) -> Vec<Echo> {
+        self.bytes -= waiting.wire.len();
+        self.echoes.remove(&waiting.name).unwrap_or_default()
+    }
+
+    /// Takes the answers of the batch in flight, in its order.
+    pub fn handle_answers(&mut self, answers: Vec<CommandAnswer>) {
+        let batch = std::mem::take(&mut self.in_flight);
+        self.is_busy = false;
+        for (waiting, answer) in batch.into_iter().zip(answers) {
+            for echo in self.forget(&waiting) {
+                let packet = match &answer {
+                    CommandAnswer::Data(data) => echo.wrap(data),
+                    CommandAnswer::Nack => {
+                        self.counters.nacked += 1;
+                        echo.nack(&waiting.wire, nack_reason::NONE)
+                    }
+                };
+                self.out.push_back(packet);
+            }
+        }
+    }
+
+    /// The next packet to send.
+    pub fn poll_transmit(&mut self) -> Option<Outgoing> {
+        self.out.pop_front()
+    }
+
+    /// Counts since the start.
+    pub fn counters(&self) -> CommandCounters {
+        self.counters
+    }
+
+    /// Commands that wait or are in flight.
+    pub fn pending(&self) -> usize {
+        self.echoes.len()
+    }
+}
+
+fn key_of(Asker { face: FaceId(face), behind }: Asker) -> AskerKey {
+    (face, behind)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Whose signature a packet has: the keys that the catalog has rows for, and no others.
+//!
+//! The row is the authority: operators added it, and when they remove it the key counts no more,
+//! whatever certificates say. Rows are read for every packet, so nothing has to be told to forget.
+
+use byname_catalog::{Caller, Failure, Key, KeyHolder, Reader};
+use byname_packet::{Data, Interest, KeyLocator, NameRef};
+use byname_security::cert::{Certificate, KEY_COMPONENT};
+use byname_security::key::PublicKey;
+use byname_security::trust::Validator;
+use byname_site::{
+    Authentic, Check, DiskName, Identity, SignedReceipt, SiteName, Untrusted, check_data,
+    check_interest,
+};
+
+/// Components of a certificate's name behind `KEY`, at most.
+const BEHIND_KEY_MAX: usize = 3;
+
+/// Reason for which a signature does not count.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotAuthentic {
+    /// The packet names no key.
+    #[error("the packet names no key")]
+    Unsigned,
+    /// There is no row for the key.
+    #[error("the site does not know the key {key}")]
+    UnknownKey {
+        /// Its name.
+        key: String,
+    },
+    /// What an operator added is no certificate.
+    #[error("the certificate that was added for {key} is none")]
+    BadCertificate {
+        /// Name of the key.
+        key: String,
+    },
+    /// The row is about somebody else than the key's name says.
+    #[error("the key {key} was added for somebody else")]
+    OtherHolder {
+        /// Its name.
+        key: String,
+    },
+    /// It does not verify.
+    #[error(transparent)]
+    Untrusted(#[from] Untrusted),
+    /// It is not about what it is given for.
+    #[error("a receipt is not what a disk of this site signs")]
+    BadReceipt,
+    /// The catalog failed.
+    #[error(transparent)]
+    Catalog(#[from] Failure),
+}
+
+/// A sender of commands, verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sender {
+    /// Who it is.
+    pub(crate) caller: Caller,
+    /// The key it signs with.
+    pub(crate) key: PublicKey,
+}
+
+/// Verifies packets against the keys of one committed state.
+pub(crate) struct Keys<'a> {
+    site: &'a SiteName,
+    reader: &'a Reader<'a>,
+    now_s: u64,
+}
+
+impl<'a> Keys<'a> {
+    pub(crate) fn new(site: &'a SiteName, reader: &'a Reader<'a>, now_s: u64) -> Self {
+        Self { site, reader, now_s }
+    }
+
+    /// Who sent an Interest.
+    pub(crate) fn sender(&self, interest: &Interest<'_>) -> Result<Sender, NotAuthentic> {
+        let locator = interest.signature_info.as_ref().and_then(|info| info.key_name());
+        let (mut validator, row) = self.validator(locator.ok_or(NotAuthentic::Unsigned)?)?;
+        let checked = check_interest(self.site, interest, &mut validator, self.now_s);
+        let Authentic { identity, key, .. } = accepted(checked)?;
+        let caller = match (&row.holder, identity) {
+            (KeyHolder::User(user), Identity::User(name)) if *user == name => Caller::User(name),
+            (KeyHolder::Disk(disk), Identity::Disk(name)) if *disk == name.id => {
+                Caller::Disk(*disk)
+            }
+            _ => return Err(other_holder(locator)),
+        };
+        Ok(Sender { caller, key })
+    }
+
+    /// The receipt in a packet, if the disk that it names signed it.
+    pub(crate) fn receipt(&self, wire: &[u8]) -> Result<byname_catalog::Receipt, NotAuthentic> {
+        let data = Data::decode(wire).map_err(|_| NotAuthentic::BadReceipt)?;
+        let signed = SignedReceipt::decode(self.site, &data);
+        let SignedReceipt { disk, receipt } = signed.map_err(|_| NotAuthentic::BadReceipt)?;
+        let locator = match data.signature_info.key_locator {
+            Some(KeyLocator::Name(locator)) => locator,
+            _ => return Err(NotAuthentic::Unsigned),
+        };
+        let (mut validator, row) = self.validator(locator)?;
+        let checked = check_data(self.site, &data, &mut validator, self.now_s);
+        let Authentic { identity, .. } = accepted(checked)?;
+        let is_of_disk = |name: &DiskName| *name == disk && row.holder == KeyHolder::Disk(disk.id);
+        match identity {
+            Identity::Disk(name) if is_of_disk(&name) => Ok(receipt),
+            _ => Err(other_holder(Some(locator))),
+        }
+    }
+
+    /// A validator for one key.
+    fn validator(&self, locator: NameRef<'_>) -> Result<(Validator, Key), NotAuthentic> {
+        let name = key_name(locator).ok_or(NotAuthentic::Unsigned)?;
+        let row = self.reader.key(name.value())?;
+        let row = row.ok_or_else(|| NotAuthentic::UnknownKey { key: name.to_string() })?;
+        let certificate = Certificate::decode(&row.certificate)
+            .map_err(|_| NotAuthentic::BadCertificate { key: name.to_string() })?;
+        let mut validator = Validator::default();
+        let (namespace, key) = (certificate.identity().to_name(), certificate.key_id());
+        validator.policy_mut().add_anchor(namespace, key);
+        validator.give_certificate(certificate);
+        Ok((validator, row))
+    }
+}
+
+fn accepted(checked: Check<Authentic>) -> Result<Authentic, NotAuthentic> {
+    match checked {
+        Check::Accepted(authentic) => Ok(authentic),
+        // The row's certificate has another name than the packet says: another one of the key.
+        Check::NeedCertificate(name) => Err(NotAuthentic::UnknownKey { key: name.to_string() }),
+        Check::Refused(reason) => Err(reason.into()),
+    }
+}
+
+fn other_holder(locator: Option<NameRef<'_>>) -> NotAuthentic {
+    NotAuthentic::OtherHolder { key: locator.map(|name| name.to_string()).unwrap_or_default() }
+}
+
+/// `…/KEY/<id>` of the name of a key or of one of its certificates.
+pub(crate) fn key_name(name: NameRef<'_>) -> Option<NameRef<'_>> {
+    let count = name.count();
+    let is_key = |at: usize| {
+        let component = name.get(at);
+        component.is_some_and(|it| it == byname_packet::Component::generic(KEY_COMPONENT))
+    };
+    let at = (count.saturating_sub(BEHIND_KEY_MAX + 1)..count).find(|at| is_key(*at))?;
+    (at + 1 < count).then(|| name.prefix(at + 2))
+}

@@ -1,0 +1,24 @@
+//! The head of a site: the process that serves the catalog.
+//!
+//! Paths are answered by the file server of `store` over [`CatalogBackend`]: what reads files by
+//! name reads a site. Commands are queued by [`Commands`] and executed by [`Executor`], both
+//! without I/O but the engine's; [`HeadService`] puts them beside the file server, with a thread
+//! for the catalog. [`Head`] opens a site's directory and puts all of it together.
+
+mod commands;
+mod contents;
+mod describe;
+mod execute;
+mod head;
+mod keys;
+mod query;
+mod reading;
+mod service;
+
+pub use commands::{CommandAnswer, CommandCounters, Commands, Waiting};
+pub use contents::Contents;
+pub use describe::{Described, Describer};
+pub use execute::Executor;
+pub use head::{Head, HeadError, HeadServer, NewSite, init};
+pub use reading::CatalogBackend;
+pub use service::{HeadCounters, HeadService};

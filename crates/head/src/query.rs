@@ -1,0 +1,177 @@
+//! What users of a site may ask besides paths: its state, disks, users, the change log.
+//!
+//! ```text
+//! Interest  P/32=catalog/query/<digest>, MustBeFresh, signed by a user
+//! parameters = subject [SP after]          (text)
+//! content    = lines of JSON, from one committed state
+//! ```
+//! Rows come in the order of their keys, as many as fit a packet; a last line `{"more":"<after>"}`
+//! says how to ask for the rest.
+
+use byname_catalog::engine::Engine;
+use byname_catalog::id::{DiskId, InodeId, TransactionNumber};
+use byname_catalog::{
+    Caller, Disk, DiskState, DiskUsage, Failure, LogRecord, Reader, Refusal, Subject, User,
+};
+use byname_packet::{DataBuilder, Interest, NameRef, Signer};
+use byname_site::SiteName;
+use serde_json::{Value, json};
+
+use crate::commands::CommandAnswer;
+
+/// The operation of queries.
+const OPERATION: &str = "query";
+/// Octets of an answer's content, at most: a packet has room for more.
+const CONTENT_BYTES_MAX: usize = 6144;
+/// Rows read for one answer, at most.
+const ROWS_MAX: usize = 256;
+
+/// True for the name of a query's Interest.
+pub(crate) fn is_query(site: &SiteName, name: NameRef<'_>) -> bool {
+    let prefix = site.command(OPERATION);
+    prefix.view().is_prefix_of(name) && name.count() == prefix.view().count() + 1
+}
+
+/// The lines that answer a query.
+pub(crate) fn answer(
+    engine: &dyn Engine,
+    caller: &Caller,
+    interest: &Interest<'_>,
+) -> Result<Vec<u8>, Failure> {
+    let parameters = interest.application_parameters.unwrap_or_default();
+    let text = std::str::from_utf8(parameters).map_err(|_| Refusal::BadName)?;
+    let (subject, after) = text.split_once(' ').unwrap_or((text, ""));
+    let reader = Reader::new(engine, caller)?;
+    match subject {
+        "status" => status(&reader),
+        "disks" => disks(&reader, after),
+        "users" => users(&reader, after),
+        "log" => log(&reader, after),
+        _ => Err(Refusal::NotFound.into()),
+    }
+}
+
+/// The Data with an answer.
+pub(crate) fn packet(
+    interest: &Interest<'_>,
+    content: &[u8],
+    signer: &dyn Signer,
+) -> CommandAnswer {
+    let mut wire = Vec::new();
+    match DataBuilder::new(interest.name).encode(content, signer, &mut wire) {
+        Ok(_) => CommandAnswer::Data(wire),
+        Err(error) => {
+            tracing::warn!(%error, "cannot sign an answer");
+            CommandAnswer::Nack
+        }
+    }
+}
+
+/// Lines of an answer, as many as there is room for.
+#[derive(Default)]
+struct Lines(Vec<u8>);
+
+impl Lines {
+    /// Adds a line; false if there is no room for it.
+    fn push(&mut self, line: &Value) -> bool {
+        let text = line.to_string();
+        if !self.0.is_empty() && self.0.len() + text.len() + 1 > CONTENT_BYTES_MAX {
+            return false;
+        }
+        self.0.extend_from_slice(text.as_bytes());
+        self.0.push(b'\n');
+        true
+    }
+
+    /// Rows with the keys that come after them.
+    fn of(rows: impl Iterator<Item = (String, Value)>) -> Vec<u8> {
+        let (mut lines, mut last) = (Self::default(), String::new());
+        for (count, (key, row)) in rows.enumerate() {
+            if count + 1 >= ROWS_MAX || !lines.push(&row) {
+                let more = json!({ "more": last });
+                lines.0.extend_from_slice(more.to_string().as_bytes());
+                lines.0.push(b'\n');
+                return lines.0;
+            }
+            last = key;
+        }
+        lines.0
+    }
+}
+
+fn status(reader: &Reader<'_>) -> Result<Vec<u8>, Failure> {
+    let (usage, limits) = reader.usage(&Subject::Tree(InodeId::ROOT))?;
+    let mut lines = Lines::default();
+    lines.push(&json!({
+        "transaction": reader.last_transaction()?.0,
+        "inodes": usage.inodes,
+        "bytes": usage.bytes,
+        "reserved_bytes": usage.reserved_bytes,
+        "inodes_max": limits.inodes,
+        "bytes_max": limits.bytes,
+        "disks": reader.disks()?.len(),
+    }));
+    Ok(lines.0)
+}
+
+fn disks(reader: &Reader<'_>, after: &str) -> Result<Vec<u8>, Failure> {
+    let after: u64 = if after.is_empty() { 0 } else { number(after)? };
+    let mut rows = Vec::new();
+    for (id, disk) in reader.disks()?.into_iter().filter(|(id, _)| id.0 > after).take(ROWS_MAX) {
+        let usage = reader.disk_usage(id)?;
+        rows.push((id.0.to_string(), disk_line(id, &disk, usage)));
+    }
+    Ok(Lines::of(rows.into_iter()))
+}
+
+fn disk_line(id: DiskId, disk: &Disk, usage: DiskUsage) -> Value {
+    let state = match disk.state {
+        DiskState::ReadWrite => "rw",
+        DiskState::ReadOnly => "ro",
+        DiskState::Drain => "drain",
+        DiskState::Off => "off",
+    };
+    json!({
+        "disk": id.0,
+        "space": disk.space,
+        "server": disk.server,
+        "place": disk.label,
+        "generation": disk.generation,
+        "state": state,
+        "up": disk.is_up,
+        "capacity_bytes": disk.capacity_bytes,
+        "used_bytes": usage.used_bytes,
+        "reserved_bytes": usage.reserved_bytes,
+    })
+}
+
+fn users(reader: &Reader<'_>, after: &str) -> Result<Vec<u8>, Failure> {
+    let users = reader.users(Some(after).filter(|after| !after.is_empty()), ROWS_MAX)?;
+    let row = |(name, user): (String, User)| {
+        let line = json!({ "user": name, "groups": user.groups, "operator": user.is_operator });
+        (name, line)
+    };
+    Ok(Lines::of(users.into_iter().map(row)))
+}
+
+fn log(reader: &Reader<'_>, after: &str) -> Result<Vec<u8>, Failure> {
+    let after = TransactionNumber(if after.is_empty() { 0 } else { number(after)? });
+    let records = reader.log_after(after, ROWS_MAX)?;
+    let row = |record: LogRecord| {
+        let number = record.number.0;
+        let line = json!({
+            "transaction": number,
+            "epoch": record.epoch.0,
+            "at_ns": record.at_ns,
+            "user": record.user,
+            "command": record.command,
+            "rows": record.writes.len(),
+        });
+        (number.to_string(), line)
+    };
+    Ok(Lines::of(records.into_iter().map(row)))
+}
+
+fn number(text: &str) -> Result<u64, Failure> {
+    Ok(text.parse().map_err(|_| Refusal::BadName)?)
+}

@@ -1,0 +1,7 @@
+//! The head without sockets: commands as Interests, answers as Data, a catalog in memory.
+
+#![allow(clippy::unwrap_used)]
+
+mod commands;
+mod paths;
+mod support;
