@@ -135,6 +135,8 @@ int Directory::read_named(char* buffer, int size) {
         if (failure->error == ENOENT) {
           continue;  // gone since the directory was listed
         }
+        const std::string whole = path_ + "/" + entry->name;
+        door_.log.Emsg("list", whole.c_str(), ":", failure->text.c_str());
         return -failure->error;
       }
       *status_ = std::get<Status>(*entry->status).stat;
