@@ -10,7 +10,7 @@ use crate::sources::{Source, line_where};
 const RULE: &str = "layering";
 
 /// Each room with the rooms it may use. Rooms that are not named here do not exist yet.
-const MAY_USE: [(&str, &[&str]); 21] = [
+const MAY_USE: [(&str, &[&str]); 22] = [
     ("packet", &[]),
     ("io", &[]),
     ("retry", &[]),
@@ -30,6 +30,7 @@ const MAY_USE: [(&str, &[&str]); 21] = [
     ("catalog", &[]),
     ("site", &["catalog", "packet", "security", "transfer"]),
     ("head", &["catalog", "packet", "security", "site", "store", "transfer"]),
+    ("disk", &["catalog", "client", "packet", "security", "store", "transfer"]),
     ("web", &["retry"]),
     ("sim", &["client", "forwarder", "link", "packet", "security", "store", "transfer"]),
 ];

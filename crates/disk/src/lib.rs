@@ -1,0 +1,26 @@
+//! A disk of a site: one directory that holds replicas of contents.
+//!
+//! [`Machine`] decides, without I/O: orders in, actions out. [`DiskDirectory`] is the directory:
+//! its label, the replicas with their records, what is found at a start. [`pull`] brings one
+//! content from its writer into it.
+//!
+//! One promise carries the rest: what a disk calls stored is whole, verified, and on stable
+//! storage, record and directory entries included.
+
+mod directory;
+mod error;
+mod incoming;
+mod label;
+mod layout;
+pub mod machine;
+pub mod pull;
+mod record;
+mod scan;
+
+pub use directory::DiskDirectory;
+pub use error::{DiskError, StoreFailure};
+pub use incoming::{Incoming, Step};
+pub use label::Label;
+pub use machine::Machine;
+pub use record::Record;
+pub use scan::{Quarantined, Scan};

@@ -1,0 +1,365 @@
+//! Decisions of a disk, without I/O: orders and outcomes in, actions and answers out.
+//!
+//! * handle: [`Machine::handle_insert`], [`Machine::handle_drop`] for orders that were verified;
+//!   [`Machine::handle_progress`], [`Machine::handle_pulled`], [`Machine::handle_epoch_kept`],
+//!   [`Machine::handle_removed`], [`Machine::handle_resolved`] for what became of actions;
+//!   [`Machine::handle_timeout`].
+//! * poll: [`Machine::poll_action`] and [`Machine::poll_drop`] until nothing is left;
+//!   [`Machine::poll_timeout`].
+//!
+//! A content is waiting, being pulled, stored, refused for a while, or being removed. Stored means
+//! that a receipt may have been given: such content goes only by an order of a head whose term is
+//! not over, or when the head says that its attempt was aborted; either is recorded first. What was
+//! not stored leaves nothing.
+//!
+//! Bounded: pulls at once and waiting, drops, questions to the head, and what is remembered of
+//! dropped and refused contents ([`Limits`]). Stored contents are as many as the disk holds.
+
+mod drops;
+mod resolve;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use byname_catalog::id::{ContentId, LeaseEpoch};
+
+use crate::error::StoreFailure;
+use crate::pull::{Kept, Pull};
+use crate::scan::Scan;
+
+use drops::PendingDrop;
+pub use drops::{DropId, DropOutcome};
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+
+/// Times and bounds.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Contents that are pulled at once.
+    pub pulls_max: usize,
+    /// Contents that wait for their turn.
+    pub waiting_max: usize,
+    /// Orders to drop that are being carried out.
+    pub drops_max: usize,
+    /// Questions to the head at once.
+    pub questions_max: usize,
+    /// Dropped contents that are remembered.
+    pub dropped_max: usize,
+    /// Refused contents that are remembered.
+    pub refused_max: usize,
+    /// Time for which a content that could not be stored is refused.
+    pub refusal_ns: u64,
+    /// Pause after which a writer may ask again.
+    pub again_ms: u64,
+    /// Age at which the head is asked what became of a content.
+    pub ask_ns: u64,
+    /// Pause after an answer that settles nothing, or none.
+    pub ask_again_ns: u64,
+    /// The same for content that the head does not know.
+    pub ask_unknown_ns: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            pulls_max: 8,
+            waiting_max: 1024,
+            drops_max: 64,
+            questions_max: 16,
+            dropped_max: 1 << 20,
+            refused_max: 4096,
+            refusal_ns: 2 * SECOND,
+            again_ms: 200,
+            ask_ns: 60 * SECOND,
+            ask_again_ns: 60 * SECOND,
+            ask_unknown_ns: 24 * 3600 * SECOND,
+        }
+    }
+}
+
+/// Something to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Pull this content and store it; ends with [`Machine::handle_pulled`].
+    Pull(Box<Pull>),
+    /// Nobody wants it any more; the pull ends soon.
+    Stop(ContentId),
+    /// Keep the epoch; ends with [`Machine::handle_epoch_kept`].
+    KeepEpoch(LeaseEpoch),
+    /// Record that the content is gone for good, then remove it; ends with
+    /// [`Machine::handle_removed`].
+    Remove(ContentId),
+    /// Note that the head has said that the content is part of the site.
+    Settle(ContentId),
+    /// Ask the head what became of the content; ends with [`Machine::handle_resolved`].
+    Resolve(ContentId),
+}
+
+/// State of an insert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It is being done.
+    Pulling {
+        /// Octets that are verified and written.
+        received_bytes: u64,
+        /// Pause after which to ask again, in milliseconds.
+        again_ms: u64,
+    },
+    /// It is stored: a receipt may be given.
+    Stored(Kept),
+    /// It is not done.
+    Refused(Refusal),
+}
+
+/// Reason for which a verified order is not carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// The content was claimed to be something else.
+    OtherClaim,
+    /// The content was dropped.
+    Dropped,
+    /// There is too much to do.
+    Busy,
+    /// The order is of a head whose term is over.
+    OldEpoch,
+    /// It could not be stored.
+    Store(StoreFailure),
+}
+
+/// State of a content.
+#[derive(Debug)]
+enum State {
+    Waiting(Box<Pull>),
+    Pulling { claim: Claimed, received_bytes: u64, is_unwanted: bool },
+    Stored { kept: Kept, is_settled: bool },
+    Refused { why: StoreFailure, until_ns: u64 },
+    Removing,
+}
+
+/// Content as its writer claims it to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Claimed {
+    size: u64,
+    root: [u8; 32],
+}
+
+impl Claimed {
+    fn of(pull: &Pull) -> Self {
+        Self { size: pull.size, root: pull.root }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Machine {
+    limits: Limits,
+    epoch: LeaseEpoch,
+    /// The one that is on stable storage.
+    kept_epoch: LeaseEpoch,
+    contents: BTreeMap<ContentId, State>,
+    dropped: BTreeSet<ContentId>,
+    waiting: VecDeque<ContentId>,
+    pulling: usize,
+    refused: VecDeque<ContentId>,
+    drops: BTreeMap<DropId, PendingDrop>,
+    next_drop: u64,
+    drops_done: VecDeque<(DropId, DropOutcome)>,
+    /// When to ask the head about which content.
+    questions: BTreeSet<(u64, ContentId)>,
+    asked: BTreeSet<ContentId>,
+    unknown: BTreeSet<ContentId>,
+    health: Option<StoreFailure>,
+    actions: VecDeque<Action>,
+}
+
+impl Machine {
+    /// A disk on which this was found.
+    pub fn new(limits: Limits, scan: &Scan, now_ns: u64) -> Self {
+        let stored = scan.replicas.iter().map(|(content, record)| {
+            let (size, root, checksums) = (record.size, record.root, record.checksums);
+            let (kept, is_settled) = (Kept { size, root, checksums }, record.is_settled);
+            (*content, State::Stored { kept, is_settled })
+        });
+        let unsettled = scan.replicas.iter().filter(|(_, record)| !record.is_settled);
+        Self {
+            limits,
+            epoch: scan.epoch,
+            kept_epoch: scan.epoch,
+            contents: stored.collect(),
+            dropped: scan.dropped.clone(),
+            waiting: VecDeque::new(),
+            pulling: 0,
+            refused: VecDeque::new(),
+            drops: BTreeMap::new(),
+            next_drop: 0,
+            drops_done: VecDeque::new(),
+            questions: unsettled.map(|(content, _)| (now_ns, *content)).collect(),
+            asked: BTreeSet::new(),
+            unknown: BTreeSet::new(),
+            health: None,
+            actions: VecDeque::new(),
+        }
+    }
+
+    /// The highest epoch seen.
+    pub fn epoch(&self) -> LeaseEpoch {
+        self.epoch
+    }
+
+    /// The last failure of the disk, until something is stored.
+    pub fn health(&self) -> Option<StoreFailure> {
+        self.health
+    }
+
+    /// Counts of contents.
+    pub fn census(&self) -> Census {
+        let stored = self.contents.values();
+        Census {
+            stored: stored.filter(|state| matches!(state, State::Stored { .. })).count(),
+            waiting: self.waiting.len(),
+            pulling: self.pulling,
+            unknown: self.unknown.len(),
+        }
+    }
+
+    /// An order to pull a content, verified. The same order again tells how it goes.
+    pub fn handle_insert(&mut self, pull: Pull, now_ns: u64) -> Progress {
+        let content = pull.content;
+        if self.dropped.contains(&content) {
+            return Progress::Refused(Refusal::Dropped);
+        }
+        match self.contents.get(&content) {
+            Some(State::Stored { kept, .. }) => {
+                let has = Claimed { size: kept.size, root: kept.root };
+                return match has == Claimed::of(&pull) {
+                    true => Progress::Stored(*kept),
+                    false => Progress::Refused(Refusal::OtherClaim),
+                };
+            }
+            Some(State::Waiting(other)) => return self.progress(0, Claimed::of(other), &pull),
+            Some(State::Pulling { is_unwanted: true, .. } | State::Removing) => {
+                return Progress::Refused(Refusal::Dropped);
+            }
+            Some(State::Pulling { claim, received_bytes, .. }) => {
+                return self.progress(*received_bytes, *claim, &pull);
+            }
+            Some(State::Refused { why, until_ns }) if now_ns < *until_ns => {
+                return Progress::Refused(Refusal::Store(*why));
+            }
+            Some(State::Refused { .. }) | None => {}
+        }
+        if self.waiting.len() >= self.limits.waiting_max {
+            return Progress::Refused(Refusal::Busy);
+        }
+        self.refused.retain(|refused| *refused != content);
+        self.waiting.push_back(content);
+        self.contents.insert(content, State::Waiting(Box::new(pull)));
+        self.begin_pulls();
+        Progress::Pulling { received_bytes: 0, again_ms: self.limits.again_ms }
+    }
+
+    fn progress(&self, received_bytes: u64, claim: Claimed, pull: &Pull) -> Progress {
+        match claim == Claimed::of(pull) {
+            true => Progress::Pulling { received_bytes, again_ms: self.limits.again_ms },
+            false => Progress::Refused(Refusal::OtherClaim),
+        }
+    }
+
+    fn begin_pulls(&mut self) {
+        while self.pulling < self.limits.pulls_max
+            && let Some(content) = self.waiting.pop_front()
+        {
+            let Some(state) = self.contents.get_mut(&content) else { continue };
+            let State::Waiting(pull) = state else { continue };
+            let claim = Claimed::of(pull);
+            let pulling = State::Pulling { claim, received_bytes: 0, is_unwanted: false };
+            if let State::Waiting(pull) = std::mem::replace(state, pulling) {
+                self.pulling += 1;
+                self.actions.push_back(Action::Pull(pull));
+            }
+        }
+    }
+
+    /// So many more octets of a content are there.
+    pub fn handle_progress(&mut self, content: ContentId, bytes: u64) {
+        if let Some(State::Pulling { received_bytes, .. }) = self.contents.get_mut(&content) {
+            *received_bytes += bytes;
+        }
+    }
+
+    /// A pull has ended. `Ok` says that all of it, the record and the directories are synced.
+    pub fn handle_pulled(
+        &mut self,
+        content: ContentId,
+        outcome: Result<Kept, StoreFailure>,
+        now_ns: u64,
+    ) {
+        let Some(State::Pulling { is_unwanted, .. }) = self.contents.get(&content) else { return };
+        let is_unwanted = *is_unwanted;
+        self.pulling -= 1;
+        match outcome {
+            Ok(_) => self.health = None,
+            Err(why) if why.is_of_the_disk() => self.health = Some(why),
+            Err(_) => {}
+        }
+        match outcome {
+            _ if is_unwanted => self.remove(content),
+            Ok(kept) => {
+                self.contents.insert(content, State::Stored { kept, is_settled: false });
+                self.ask_at(content, now_ns.saturating_add(self.limits.ask_ns));
+            }
+            Err(why) => self.refuse(content, why, now_ns),
+        }
+        self.begin_pulls();
+    }
+
+    fn refuse(&mut self, content: ContentId, why: StoreFailure, now_ns: u64) {
+        let until_ns = now_ns.saturating_add(self.limits.refusal_ns);
+        self.contents.insert(content, State::Refused { why, until_ns });
+        self.refused.push_back(content);
+        if self.refused.len() > self.limits.refused_max
+            && let Some(oldest) = self.refused.pop_front()
+        {
+            self.contents.remove(&oldest);
+        }
+    }
+
+    fn remove(&mut self, content: ContentId) {
+        self.contents.insert(content, State::Removing);
+        self.questions.retain(|(_, asked)| *asked != content);
+        self.unknown.remove(&content);
+        self.actions.push_back(Action::Remove(content));
+    }
+
+    /// The next thing to do.
+    pub fn poll_action(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// When [`Machine::handle_timeout`] has something to do.
+    pub fn poll_timeout(&self) -> Option<u64> {
+        let may_ask = self.asked.len() < self.limits.questions_max;
+        self.questions.first().filter(|_| may_ask).map(|(at_ns, _)| *at_ns)
+    }
+
+    /// Does what the time demands.
+    pub fn handle_timeout(&mut self, now_ns: u64) {
+        self.ask_due(now_ns);
+    }
+}
+
+/// Counts of contents on a disk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Stored.
+    pub stored: usize,
+    /// Waiting to be pulled.
+    pub waiting: usize,
+    /// Being pulled.
+    pub pulling: usize,
+    /// Stored, and unknown to the head.
+    pub unknown: usize,
+}

@@ -1,0 +1,249 @@
+//! Orders and outcomes by hand.
+
+use byname_catalog::id::{InodeId, Version};
+use byname_catalog::{Checksums, Resolution};
+
+use super::*;
+use crate::record::Record;
+
+const CONTENT: ContentId = ContentId { inode: InodeId(5), version: Version(1) };
+const EPOCH: LeaseEpoch = LeaseEpoch(7);
+
+fn content(inode: u64) -> ContentId {
+    ContentId { inode: InodeId(inode), version: Version(1) }
+}
+
+fn order(content: ContentId) -> Pull {
+    Pull {
+        content,
+        name: "/site".parse().unwrap(),
+        size: 10,
+        root: [1; 32],
+        segment_size: 8192,
+        hint: "/writer".parse().unwrap(),
+        ticket: vec![1],
+        claim: vec![2],
+    }
+}
+
+fn kept() -> Kept {
+    Kept { size: 10, root: [1; 32], checksums: Checksums { adler32: 1, crc32c: 2 } }
+}
+
+fn machine() -> Machine {
+    Machine::new(Limits::default(), &Scan { epoch: EPOCH, ..Scan::default() }, 0)
+}
+
+fn actions(machine: &mut Machine) -> Vec<Action> {
+    std::iter::from_fn(|| machine.poll_action()).collect()
+}
+
+/// A machine on which a content is stored.
+fn stored() -> Machine {
+    let mut machine = machine();
+    machine.handle_insert(order(CONTENT), 0);
+    machine.handle_pulled(CONTENT, Ok(kept()), 0);
+    actions(&mut machine);
+    machine
+}
+
+#[test]
+fn a_content_is_called_stored_only_after_its_pull_has_ended_well() {
+    let mut machine = machine();
+    let again = Progress::Pulling { received_bytes: 0, again_ms: 200 };
+    assert_eq!(machine.handle_insert(order(CONTENT), 0), again);
+    assert_eq!(actions(&mut machine), [Action::Pull(Box::new(order(CONTENT)))]);
+    machine.handle_progress(CONTENT, 10);
+    let all = Progress::Pulling { received_bytes: 10, again_ms: 200 };
+    assert_eq!(machine.handle_insert(order(CONTENT), 0), all, "all is there, but not synced");
+    assert_eq!(actions(&mut machine), [], "it is pulled once");
+    machine.handle_pulled(CONTENT, Ok(kept()), 0);
+    assert_eq!(machine.handle_insert(order(CONTENT), 0), Progress::Stored(kept()));
+}
+
+#[test]
+fn another_claim_for_the_same_content_is_refused() {
+    let other = || Pull { root: [9; 32], ..order(CONTENT) };
+    let refused = Progress::Refused(Refusal::OtherClaim);
+    let mut machine = machine();
+    machine.handle_insert(order(CONTENT), 0);
+    assert_eq!(machine.handle_insert(other(), 0), refused);
+    machine.handle_pulled(CONTENT, Ok(kept()), 0);
+    assert_eq!(machine.handle_insert(other(), 0), refused);
+}
+
+#[test]
+fn a_failure_is_told_for_a_while_and_then_it_is_tried_again() {
+    let mut machine = machine();
+    machine.handle_insert(order(CONTENT), 0);
+    machine.handle_pulled(CONTENT, Err(StoreFailure::Full), 0);
+    let full = Progress::Refused(Refusal::Store(StoreFailure::Full));
+    assert_eq!(machine.handle_insert(order(CONTENT), SECOND), full);
+    assert_eq!(machine.health(), Some(StoreFailure::Full));
+    actions(&mut machine);
+    assert!(matches!(machine.handle_insert(order(CONTENT), 3 * SECOND), Progress::Pulling { .. }));
+    assert_eq!(actions(&mut machine).len(), 1);
+    machine.handle_pulled(CONTENT, Ok(kept()), 3 * SECOND);
+    assert_eq!(machine.health(), None);
+}
+
+#[test]
+fn pulls_wait_for_their_turn_and_beyond_a_bound_are_refused() {
+    let limits = Limits { pulls_max: 2, waiting_max: 1, ..Limits::default() };
+    let mut machine = Machine::new(limits, &Scan::default(), 0);
+    let mut insert = |inode| machine.handle_insert(order(content(inode)), 0);
+    assert!((1..=3).all(|inode| matches!(insert(inode), Progress::Pulling { .. })));
+    assert_eq!(insert(4), Progress::Refused(Refusal::Busy));
+    assert_eq!(actions(&mut machine).len(), 2);
+    machine.handle_pulled(content(1), Err(StoreFailure::Unreachable), 0);
+    assert_eq!(actions(&mut machine), [Action::Pull(Box::new(order(content(3))))]);
+}
+
+#[test]
+fn a_drop_waits_for_the_epoch_and_for_every_removal() {
+    let mut machine = stored();
+    let higher = LeaseEpoch(8);
+    let id = machine.handle_drop(higher, &[CONTENT, content(9)]).unwrap();
+    assert_eq!(actions(&mut machine), [Action::KeepEpoch(higher)], "nothing is removed before");
+    machine.handle_epoch_kept(higher, Ok(()));
+    let removals = [Action::Remove(CONTENT), Action::Remove(content(9))];
+    assert_eq!(actions(&mut machine), removals);
+    machine.handle_removed(CONTENT, Ok(()));
+    assert_eq!(machine.poll_drop(), None);
+    machine.handle_removed(content(9), Ok(()));
+    assert_eq!(machine.poll_drop(), Some((id, Ok(higher))));
+    let dropped = Progress::Refused(Refusal::Dropped);
+    assert_eq!(machine.handle_insert(order(CONTENT), 0), dropped);
+    assert_eq!(machine.handle_insert(order(content(9)), 0), dropped, "it does not come later");
+}
+
+#[test]
+fn a_head_that_has_lost_the_lease_drops_nothing() {
+    let mut machine = stored();
+    assert_eq!(machine.handle_drop(LeaseEpoch(6), &[CONTENT]), Err(Refusal::OldEpoch));
+    assert_eq!(actions(&mut machine), []);
+    machine.handle_drop(LeaseEpoch(8), &[]).unwrap();
+    assert_eq!(machine.handle_drop(EPOCH, &[CONTENT]), Err(Refusal::OldEpoch));
+}
+
+#[test]
+fn an_epoch_that_could_not_be_kept_drops_nothing_and_is_kept_by_the_next_order() {
+    let mut machine = stored();
+    let higher = LeaseEpoch(8);
+    let id = machine.handle_drop(higher, &[CONTENT]).unwrap();
+    actions(&mut machine);
+    machine.handle_epoch_kept(higher, Err(StoreFailure::ReadOnly));
+    assert_eq!(machine.poll_drop(), Some((id, Err(StoreFailure::ReadOnly))));
+    assert_eq!(actions(&mut machine), []);
+    machine.handle_drop(higher, &[CONTENT]).unwrap();
+    assert_eq!(actions(&mut machine), [Action::KeepEpoch(higher)]);
+}
+
+#[test]
+fn a_content_that_is_being_pulled_is_stopped_and_its_drop_waits_for_that() {
+    let mut machine = machine();
+    machine.handle_insert(order(CONTENT), 0);
+    actions(&mut machine);
+    let id = machine.handle_drop(EPOCH, &[CONTENT]).unwrap();
+    assert_eq!(actions(&mut machine), [Action::Stop(CONTENT)]);
+    let dropped = Progress::Refused(Refusal::Dropped);
+    assert_eq!(machine.handle_insert(order(CONTENT), 0), dropped);
+    // It was stored just before it could be stopped.
+    machine.handle_pulled(CONTENT, Ok(kept()), 0);
+    assert_eq!(machine.handle_insert(order(CONTENT), 0), dropped, "no receipt any more");
+    assert_eq!(actions(&mut machine), [Action::Remove(CONTENT)]);
+    machine.handle_removed(CONTENT, Ok(()));
+    assert_eq!(machine.poll_drop(), Some((id, Ok(EPOCH))));
+}
+
+#[test]
+fn a_removal_that_fails_is_told_and_the_content_never_counts_as_stored_again() {
+    let mut machine = stored();
+    let id = machine.handle_drop(EPOCH, &[CONTENT]).unwrap();
+    machine.handle_removed(CONTENT, Err(StoreFailure::Failing));
+    assert_eq!(machine.poll_drop(), Some((id, Err(StoreFailure::Failing))));
+    let dropped = Progress::Refused(Refusal::Dropped);
+    assert_eq!(machine.handle_insert(order(CONTENT), 0), dropped);
+}
+
+/// The question that a stored content leads to.
+fn ask(machine: &mut Machine, now_ns: u64) {
+    machine.handle_timeout(now_ns);
+    assert_eq!(actions(machine), [Action::Resolve(CONTENT)]);
+}
+
+#[test]
+fn the_head_is_asked_later_and_only_aborted_removes() {
+    let minute = 60 * SECOND;
+    let mut machine = stored();
+    assert_eq!(machine.poll_timeout(), Some(minute));
+    machine.handle_timeout(minute - 1);
+    assert_eq!(actions(&mut machine), []);
+    ask(&mut machine, minute);
+    machine.handle_resolved(CONTENT, None, minute);
+    ask(&mut machine, 2 * minute);
+    machine.handle_resolved(CONTENT, Some((EPOCH, Resolution::Wait)), 2 * minute);
+    ask(&mut machine, 3 * minute);
+    machine.handle_resolved(CONTENT, Some((EPOCH, Resolution::Unknown)), 3 * minute);
+    assert_eq!(machine.census().unknown, 1);
+    assert_eq!(machine.handle_insert(order(CONTENT), 0), Progress::Stored(kept()));
+    ask(&mut machine, 24 * 60 * minute + 3 * minute);
+    machine.handle_resolved(CONTENT, Some((EPOCH, Resolution::Drop)), 0);
+    assert_eq!(actions(&mut machine), [Action::Remove(CONTENT)]);
+}
+
+#[test]
+fn a_head_that_has_lost_the_lease_resolves_nothing() {
+    let mut machine = stored();
+    ask(&mut machine, 60 * SECOND);
+    machine.handle_resolved(CONTENT, Some((LeaseEpoch(6), Resolution::Drop)), 60 * SECOND);
+    assert_eq!(actions(&mut machine), []);
+    ask(&mut machine, 120 * SECOND);
+}
+
+#[test]
+fn a_committed_content_is_noted_and_not_asked_about_again() {
+    let mut machine = stored();
+    ask(&mut machine, 60 * SECOND);
+    machine.handle_resolved(CONTENT, Some((EPOCH, Resolution::Keep)), 60 * SECOND);
+    assert_eq!(actions(&mut machine), [Action::Settle(CONTENT)]);
+    assert_eq!(machine.poll_timeout(), None);
+}
+
+#[test]
+fn after_a_start_all_that_is_not_settled_is_asked_about_a_few_at_a_time() {
+    let record = |is_settled| Record {
+        size: 10,
+        root: [1; 32],
+        checksums: kept().checksums,
+        is_settled,
+        ticket: Vec::new(),
+        claim: Vec::new(),
+    };
+    let replicas = (0..40).map(|inode| (content(inode), record(inode >= 20))).collect();
+    let scan = Scan { replicas, ..Scan::default() };
+    let limits = Limits { questions_max: 16, ..Limits::default() };
+    let mut machine = Machine::new(limits, &scan, 0);
+    machine.handle_timeout(0);
+    assert_eq!(actions(&mut machine).len(), 16);
+    assert_eq!(machine.poll_timeout(), None, "an answer makes room");
+    let keep = Some((LeaseEpoch(0), Resolution::Keep));
+    machine.handle_resolved(content(0), keep, 0);
+    let next = [Action::Settle(content(0)), Action::Resolve(content(16))];
+    assert_eq!(actions(&mut machine), next);
+    assert_eq!(machine.handle_insert(order(content(30)), 0), Progress::Stored(kept()));
+    assert_eq!(machine.census().stored, 40);
+}
+
+#[test]
+fn what_is_remembered_is_bounded() {
+    let limits = Limits { dropped_max: 10, refused_max: 10, ..Limits::default() };
+    let mut machine = Machine::new(limits, &Scan::default(), 0);
+    for inode in 0..100 {
+        machine.handle_insert(order(content(inode)), 0);
+        machine.handle_pulled(content(inode), Err(StoreFailure::Unreachable), 0);
+        machine.handle_drop(LeaseEpoch(0), &[content(1000 + inode)]).unwrap();
+        machine.handle_removed(content(1000 + inode), Ok(()));
+    }
+    assert_eq!((machine.contents.len(), machine.dropped.len()), (10, 10));
+}

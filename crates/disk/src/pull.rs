@@ -1,0 +1,141 @@
+//! Pulling one content from its writer into a disk.
+//!
+//! The client everyone reads with brings it: each unit is verified by the root that the writer has
+//! signed before it is written, and the checksums are computed on the way. Blocks until it is
+//! stored or has failed.
+
+use byname_catalog::Checksums;
+use byname_catalog::id::ContentId;
+use byname_client::{Client, ClientError};
+use byname_packet::Name;
+use byname_security::tree::Hash;
+use byname_transfer::attributes::Algorithm;
+use byname_transfer::checksums::Summing;
+use byname_transfer::error::ReadError;
+use byname_transfer::naming::last_segment;
+use byname_transfer::reader::{ObjectPlan, Proof};
+
+use crate::directory::DiskDirectory;
+use crate::error::StoreFailure;
+use crate::incoming::{Incoming, Step};
+use crate::record::Record;
+
+/// A content to pull.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pull {
+    /// The content.
+    pub content: ContentId,
+    /// Its versioned name.
+    pub name: Name,
+    /// Octets, as claimed.
+    pub size: u64,
+    /// Root of its hash tree, as claimed.
+    pub root: [u8; 32],
+    /// Octets in every segment but the last.
+    pub segment_size: u64,
+    /// Leads to the writer.
+    pub hint: Name,
+    /// The ticket, to be kept.
+    pub ticket: Vec<u8>,
+    /// The claim, to be kept.
+    pub claim: Vec<u8>,
+}
+
+/// A content that is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// Octets.
+    pub size: u64,
+    /// Root of its hash tree.
+    pub root: [u8; 32],
+    /// Checksums of the whole.
+    pub checksums: Checksums,
+}
+
+impl Pull {
+    fn plan(&self) -> ObjectPlan {
+        let (size, segment_bytes) = (self.size, self.segment_size);
+        ObjectPlan {
+            name: self.name.clone(),
+            size: Some(size),
+            segment_bytes: Some(segment_bytes),
+            last_segment: Some(last_segment(size, segment_bytes)),
+            proof: Proof::Root { root: Hash(self.root), size, segment_bytes },
+            hints: vec![self.hint.clone()],
+        }
+    }
+}
+
+/// Who is told how a pull goes.
+pub trait Watch {
+    /// So many octets are verified and written.
+    fn on_bytes(&mut self, bytes: u64);
+    /// A step towards stable storage was taken.
+    fn on_step(&mut self, _step: Step) {}
+}
+
+/// Brings the content and stores it.
+///
+/// # Errors
+/// [`StoreFailure`]; nothing of it is left then.
+pub fn pull(
+    pull: &Pull,
+    directory: &DiskDirectory,
+    client: &mut Client,
+    watch: &mut dyn Watch,
+) -> Result<Kept, StoreFailure> {
+    let mut incoming = directory.begin(pull.content, pull.size)?;
+    match receive(pull, &mut incoming, client, watch) {
+        Ok(checksums) => {
+            let record = Record {
+                size: pull.size,
+                root: pull.root,
+                checksums,
+                is_settled: false,
+                ticket: pull.ticket.clone(),
+                claim: pull.claim.clone(),
+            };
+            incoming.keep(&record, &mut |step| watch.on_step(step))?;
+            Ok(Kept { size: pull.size, root: pull.root, checksums })
+        }
+        Err(failure) => Err(incoming.give_up(failure)),
+    }
+}
+
+fn receive(
+    pull: &Pull,
+    incoming: &mut Incoming,
+    client: &mut Client,
+    watch: &mut dyn Watch,
+) -> Result<Checksums, StoreFailure> {
+    let mut summing = Summing::new(&[Algorithm::Adler32, Algorithm::Crc32c]);
+    let mut sink = |_, octets: &[u8]| {
+        incoming.write(octets)?;
+        summing.update(octets);
+        watch.on_bytes(octets.len() as u64);
+        Ok(())
+    };
+    // An empty content has nothing that a reader would ask for.
+    if pull.size == 0 && Hash::of(&[]) != Hash(pull.root) {
+        return Err(StoreFailure::Mismatch);
+    }
+    let bytes = client.fetch(pull.plan(), &mut sink).map_err(|error| failure_of(&error))?;
+    if bytes != pull.size {
+        return Err(StoreFailure::Mismatch);
+    }
+    let sums = summing.finish();
+    let number = |sum: Option<[u8; 4]>| sum.map_or(0, u32::from_be_bytes);
+    Ok(Checksums { adler32: number(sums.adler32), crc32c: number(sums.crc32c) })
+}
+
+fn failure_of(error: &ClientError) -> StoreFailure {
+    tracing::debug!(%error, "pull failed");
+    match error {
+        ClientError::Output(error) => StoreFailure::of(error),
+        ClientError::Interrupted => StoreFailure::Stopped,
+        ClientError::Read(
+            ReadError::BadUnit { .. } | ReadError::BadNode { .. } | ReadError::Protocol { .. },
+        ) => StoreFailure::Mismatch,
+        _ => StoreFailure::Unreachable,
+    }
+}

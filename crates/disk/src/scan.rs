@@ -1,0 +1,146 @@
+//! The look at a disk when it is opened: which replicas it has, and what does not fit together.
+//!
+//! A record without content is what a crash leaves before anybody was told: it is removed, as is
+//! all that was being written. Content without a sound record, and content that is not as long as
+//! its record says, are put into quarantine: nothing that may be somebody's data is deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use byname_catalog::id::{ContentId, LeaseEpoch};
+
+use crate::error::DiskError;
+use crate::layout::{Layout, file_name, parse_file_name, sync_directory};
+use crate::record::{RECORD_BYTES_MAX, Record};
+
+/// What a disk has.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Replicas, with size, root, checksums and what else their records say.
+    pub replicas: BTreeMap<ContentId, Record>,
+    /// Contents that are gone for good.
+    pub dropped: BTreeSet<ContentId>,
+    /// The highest epoch seen.
+    pub epoch: LeaseEpoch,
+    /// What was put into quarantine now.
+    pub quarantined: Vec<Quarantined>,
+}
+
+/// A file that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quarantined {
+    /// Where it is now.
+    pub path: PathBuf,
+    /// The fault.
+    pub why: &'static str,
+}
+
+pub(crate) fn scan(layout: &Layout) -> Result<Scan, DiskError> {
+    let mut scan = Scan { epoch: read_epoch(layout)?, ..Scan::default() };
+    empty(&layout.incoming())?;
+    for path in files(&layout.dropped())? {
+        scan.dropped.extend(content_of(&path));
+    }
+    for shard in files(&layout.objects())? {
+        for path in files(&shard)? {
+            take_object(layout, &path, &mut scan)?;
+        }
+    }
+    for shard in files(&layout.records())? {
+        for path in files(&shard)? {
+            let is_known = content_of(&path).is_some_and(|it| scan.replicas.contains_key(&it));
+            if !is_known {
+                fs::remove_file(&path).map_err(DiskError::at(&path))?;
+            }
+        }
+    }
+    Ok(scan)
+}
+
+fn take_object(layout: &Layout, path: &Path, scan: &mut Scan) -> Result<(), DiskError> {
+    let len = fs::symlink_metadata(path).map_err(DiskError::at(path))?.len();
+    let content = content_of(path).filter(|content| layout.object(*content) == path);
+    let Some(content) = content else {
+        return quarantine(layout, path, "its name is that of no content here", scan);
+    };
+    if scan.dropped.contains(&content) {
+        // That it is gone was recorded; the removal did not come to its end.
+        return fs::remove_file(path).map_err(DiskError::at(path));
+    }
+    match read_record(&layout.record(content))? {
+        Some(record) if record.size == len => {
+            scan.replicas.insert(content, record);
+            Ok(())
+        }
+        Some(_) => quarantine(layout, path, "it is not as long as its record says", scan),
+        None => quarantine(layout, path, "it has no sound record", scan),
+    }
+}
+
+/// Moves content, and its record if there is one, to where people look.
+fn quarantine(
+    layout: &Layout,
+    path: &Path,
+    why: &'static str,
+    scan: &mut Scan,
+) -> Result<(), DiskError> {
+    let name = path.file_name().unwrap_or_default();
+    let target = layout.quarantine().join(name);
+    fs::rename(path, &target).map_err(DiskError::at(path))?;
+    if let Some(content) = content_of(path) {
+        let record = layout.record(content);
+        let kept = layout.quarantine().join(format!("{}.record", file_name(content)));
+        match fs::rename(&record, kept) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(DiskError::Io { path: record, source: error });
+            }
+            _ => {}
+        }
+    }
+    let directory = layout.quarantine();
+    sync_directory(&directory).map_err(DiskError::at(&directory))?;
+    scan.quarantined.push(Quarantined { path: target, why });
+    Ok(())
+}
+
+fn read_record(path: &Path) -> Result<Option<Record>, DiskError> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.len() > RECORD_BYTES_MAX => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(DiskError::Io { path: path.to_owned(), source }),
+        Ok(_) => {}
+    }
+    let octets = fs::read(path).map_err(DiskError::at(path))?;
+    Ok(Record::decode(&octets))
+}
+
+fn read_epoch(layout: &Layout) -> Result<LeaseEpoch, DiskError> {
+    let path = layout.epoch();
+    match fs::read_to_string(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(LeaseEpoch(0)),
+        Err(source) => Err(DiskError::Io { path, source }),
+        Ok(text) => {
+            let epoch = text.strip_suffix('\n').and_then(|text| text.parse().ok());
+            epoch.map(LeaseEpoch).ok_or(DiskError::BadEpoch { path })
+        }
+    }
+}
+
+fn empty(directory: &Path) -> Result<(), DiskError> {
+    for path in files(directory)? {
+        fs::remove_file(&path).map_err(DiskError::at(&path))?;
+    }
+    Ok(())
+}
+
+fn files(directory: &Path) -> Result<Vec<PathBuf>, DiskError> {
+    let entries = fs::read_dir(directory).map_err(DiskError::at(directory))?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    paths.collect::<Result<_, _>>().map_err(DiskError::at(directory))
+}
+
+fn content_of(path: &Path) -> Option<ContentId> {
+    parse_file_name(path.file_name()?.to_str()?)
+}

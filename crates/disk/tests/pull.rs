@@ -1,0 +1,165 @@
+//! Pulls from a real file server, honest or not.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
+
+use std::sync::Arc;
+use std::thread;
+
+use byname_catalog::id::{ContentId, DiskId, InodeId, Version};
+use byname_client::{Client, ClientConfig};
+use byname_disk::pull::{Kept, Pull, Watch, pull};
+use byname_disk::{DiskDirectory, Label, Step, StoreFailure};
+use byname_packet::{DigestSigner, Name};
+use byname_store::backend::memory::Memory;
+use byname_store::{FileServer, FileServerConfig, MountConfig, MountSource, ServerHandle};
+use byname_transfer::naming::{content_path, content_segment_size};
+use tempfile::TempDir;
+
+const CONTENT: ContentId = ContentId { inode: InodeId(5), version: Version(1) };
+
+fn name(uri: &str) -> Name {
+    uri.parse().unwrap()
+}
+
+fn octets(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
+}
+
+/// A writer that serves `served`, and a disk.
+struct Scene {
+    directory: TempDir,
+    disk: DiskDirectory,
+    client: Client,
+    writer: ServerHandle,
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.writer.stop();
+    }
+}
+
+fn scene(served: &[u8]) -> Scene {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, state) = (directory.path().join("disk"), directory.path().join("writer"));
+    let (site, place) = (name("/site"), "hall".to_owned());
+    let label = Label { site: site.clone(), place, disk: DiskId(7), generation: 1 };
+    DiskDirectory::format(&root, &label).unwrap();
+    let (disk, _) = DiskDirectory::open(&root).unwrap();
+    let files = Memory::new();
+    let path = content_path(CONTENT.inode.0, CONTENT.version.0);
+    files.put(std::str::from_utf8(&path).unwrap(), served).unwrap();
+    let source = MountSource::Contents(Arc::new(files));
+    let mount = MountConfig { prefix: site, source, signer: Arc::new(DigestSigner) };
+    let mut server = FileServer::new(FileServerConfig::new(vec![mount], state)).unwrap();
+    let connection = server.connect_local().unwrap();
+    let writer = server.handle();
+    thread::spawn(move || server.run_alone());
+    let client = Client::with_connection(connection, ClientConfig::default()).unwrap();
+    Scene { directory, disk, client, writer }
+}
+
+fn order(claimed: &[u8]) -> Pull {
+    let versioned = name("/site/32=file/seq=5/v=1");
+    Pull {
+        content: CONTENT,
+        size: claimed.len() as u64,
+        root: *blake3::hash(claimed).as_bytes(),
+        segment_size: content_segment_size(versioned.view()).unwrap() as u64,
+        name: versioned,
+        hint: name("/site/32=user/ann/32=at/seq=1"),
+        ticket: vec![1; 10],
+        claim: vec![2; 10],
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    bytes: u64,
+    steps: Vec<Step>,
+}
+
+impl Watch for Seen {
+    fn on_bytes(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    fn on_step(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+}
+
+impl Scene {
+    fn pull(&mut self, order: &Pull) -> (Result<Kept, StoreFailure>, Seen) {
+        let mut seen = Seen::default();
+        let outcome = pull(order, &self.disk, &mut self.client, &mut seen);
+        (outcome, seen)
+    }
+
+    /// Files below a directory of the disk.
+    fn count(&self, below: &str) -> usize {
+        std::fs::read_dir(self.directory.path().join("disk").join(below)).unwrap().count()
+    }
+}
+
+#[test]
+fn contents_of_all_shapes_are_stored_with_their_checksums() {
+    for len in [0, 1, 8192, 8193, 3 * 1024 * 1024 + 5] {
+        let content = octets(len);
+        let mut scene = scene(&content);
+        let (kept, seen) = scene.pull(&order(&content));
+        let kept = kept.unwrap();
+        assert_eq!((kept.size, seen.bytes), (len as u64, len as u64));
+        assert_eq!(kept.checksums.crc32c, crc32c::crc32c(&content), "{len}");
+        assert_eq!(kept.checksums.adler32, adler2::adler32_slice(&content), "{len}");
+        assert_eq!(seen.steps, Step::ALL);
+        let object = scene.directory.path().join("disk/objects/05");
+        let object = object.join("0000000000000005-0000000000000001");
+        assert!(std::fs::read(object).unwrap() == content, "{len}");
+        let record = scene.disk.record(CONTENT).unwrap();
+        assert_eq!((record.root, record.ticket), (kept.root, vec![1; 10]));
+    }
+}
+
+#[test]
+fn a_writer_that_serves_other_octets_than_it_signed_gets_nothing_stored() {
+    for at in [0, 8191, 8192, 100_000] {
+        let signed = octets(100_001);
+        let mut served = signed.clone();
+        served[at] ^= 1;
+        let mut scene = scene(&served);
+        let (outcome, seen) = scene.pull(&order(&signed));
+        assert_eq!(outcome, Err(StoreFailure::Mismatch), "octet {at}");
+        assert_eq!(seen.steps, [], "nothing is synced");
+        assert_eq!((scene.count("objects/05"), scene.count("incoming")), (0, 0));
+        assert_eq!(scene.disk.record(CONTENT), None);
+    }
+}
+
+#[test]
+fn an_empty_content_is_checked_by_its_root_too() {
+    let mut scene = scene(b"");
+    let lie = Pull { root: [9; 32], ..order(b"") };
+    assert_eq!(scene.pull(&lie).0, Err(StoreFailure::Mismatch));
+    assert_eq!(scene.disk.record(CONTENT), None);
+}
+
+#[test]
+fn a_writer_that_has_nothing_is_unreachable_and_leaves_nothing() {
+    let content = octets(100);
+    let mut scene = scene(&content);
+    let other = Pull { name: name("/site/32=file/seq=6/v=1"), ..order(&content) };
+    let (outcome, _) = scene.pull(&other);
+    assert_eq!(outcome, Err(StoreFailure::Unreachable));
+    assert_eq!(scene.count("incoming"), 0);
+}
+
+#[test]
+fn a_content_for_which_there_is_no_room_is_not_asked_for() {
+    let content = octets(100);
+    let mut scene = scene(&content);
+    let (free, _) = scene.disk.room().unwrap();
+    let huge = Pull { size: free.saturating_mul(2).min(1 << 45), ..order(&content) };
+    let (outcome, seen) = scene.pull(&huge);
+    assert_eq!((outcome, seen.bytes), (Err(StoreFailure::Full), 0));
+}
