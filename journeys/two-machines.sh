@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Two machines for a journey: network namespaces `left` (10.9.0.1) and `right` (10.9.0.2), each with
-# a home of its own. To be sourced as the first thing; it starts the script anew inside namespaces
-# in which an ordinary user may do that.
+# a home of its own; or, with MACHINES="left middle right", three in a row: `middle` is 10.9.0.2 to
+# the one and 10.9.1.1 to the other, 10.9.1.2. To be sourced as the first thing; it starts the
+# script anew inside namespaces in which an ordinary user may do that.
 
 if [ -z "${JOURNEY_WORK-}" ]; then
   byname=$(realpath "${BYNAME:-$(dirname "$0")/../target/release/byname}")
@@ -14,27 +15,43 @@ if [ -z "${JOURNEY_WORK-}" ]; then
   exit
 fi
 
-ip netns add left
-ip netns add right
-ip link add cable netns left type veth peer name cable netns right
-address() { if [ "$1" = left ]; then echo 10.9.0.1; else echo 10.9.0.2; fi; }
-for host in left right; do
-  ip -n "$host" address add "$(address "$host")/24" dev cable
-  ip -n "$host" link set cable up
+# cable HOST ADDRESS HOST ADDRESS NAME: joins two machines.
+cable() {
+  ip link add "$5" netns "$1" type veth peer name "$5" netns "$3"
+  ip -n "$1" address add "$2/24" dev "$5"
+  ip -n "$3" address add "$4/24" dev "$5"
+  ip -n "$1" link set "$5" up
+  ip -n "$3" link set "$5" up
+}
+
+for host in ${MACHINES:=left right}; do
+  ip netns add "$host"
   ip -n "$host" link set lo up
   mkdir "$JOURNEY_WORK/$host"
 done
+if [ "$MACHINES" = "left right" ]; then
+  cable left 10.9.0.1 right 10.9.0.2 cable
+else
+  cable left 10.9.0.1 middle 10.9.0.2 cable0
+  cable middle 10.9.1.1 right 10.9.1.2 cable1
+fi
 
+declare -A running
 commands=0
 said=$JOURNEY_WORK/said
 began=$(date +%s%N)
 
-# within HOST COMMAND...: runs a command there, in its home.
-within() {
+# enter HOST COMMAND...: becomes a command there, in its home.
+enter() {
   local host=$1
   shift
-  (cd "$JOURNEY_WORK/$host" && BYNAME_HOME=$PWD/.byname HOME=$PWD \
-    exec ip netns exec "$host" "$@")
+  cd "$JOURNEY_WORK/$host"
+  BYNAME_HOME=$PWD/.byname HOME=$PWD exec ip netns exec "$host" "$@"
+}
+
+# within HOST COMMAND...: runs a command there.
+within() {
+  (enter "$@")
 }
 
 # on HOST ARGUMENTS...: runs `byname ARGUMENTS` there, which has to end with CODE (0).
@@ -57,19 +74,44 @@ expect() {
   grep -qF -- "$1" "$said" || { cat "$said"; echo "not said: $1" >&2; exit 1; }
 }
 
-# daemon HOST ARGUMENTS...: starts `byname ARGUMENTS` there; $link is what it prints.
-daemon() {
-  local host=$1 log=$JOURNEY_WORK/$1.log
+# background HOST ARGUMENTS...: starts `byname ARGUMENTS` there; $started is its process, $log what
+# it says.
+background() {
+  local host=$1
   shift
   commands=$((commands + 1))
-  within "$host" "$BYNAME" "$@" >"$log" 2>&1 &
+  log=$JOURNEY_WORK/log.$commands
+  printf '          %s$ byname %s &\n' "$host" "${*@Q}"
+  enter "$host" "$BYNAME" "$@" >"$log" 2>&1 &
+  started=$!
+  running[$host]="${running[$host]-} $started"
+}
+
+# await WORDS: what was started last says them.
+await() {
   for _ in $(seq 200); do
-    link=$(grep -om1 'byname:/[^ ]*' "$log") && return
+    grep -qF -- "$1" "$log" && return
     sleep 0.05
   done
   cat "$log"
-  echo "byname $* never printed a link" >&2
+  echo "never said: $1" >&2
   exit 1
+}
+
+# daemon HOST ARGUMENTS...: starts `byname ARGUMENTS` there; $link is what it prints.
+daemon() {
+  background "$@"
+  await 'byname:/'
+  link=$(grep -om1 'byname:/[^ ]*' "$log")
+}
+
+# stop HOST: ends all that was started there, without a word, as a power cut would.
+stop() {
+  local process
+  for process in ${running[$1]-}; do
+    kill -KILL "$process"
+    wait "$process" || true
+  done
 }
 
 arrived() {

@@ -8,6 +8,7 @@ from .tree import blake3
 FINAL, SEGMENT_SIZE, SIZE, MODE, CTIME, MTIME = 0x1A, 0xF500, 0xF502, 0xF504, 0xF50A, 0xF50C
 ROOT, PENDING, LISTING_SIZE, LISTING_SEGMENT_SIZE = 0xF540, 0xF542, 0xF544, 0xF546
 BEING_WRITTEN, ERROR_CODE, ENCRYPTED = 0xF548, 0xF54A, 0xF54C
+BEING_LISTED = 0xF5C0
 ATIME, UNKNOWN, UNKNOWN_ODD = 0xF506, 0xF5FE, 0xF5FF
 HINT = 0xF564
 ROOT_OCTETS = bytes(range(32))
@@ -209,6 +210,9 @@ def absences():
         canonical("nothing is there", b"", "not-found"),
         accept("something unknown", tlv(UNKNOWN, b"?"), "not-found"),
         canonical("it is being written", nni(BEING_WRITTEN, 300), "being-written 300"),
+        canonical("its list is being made", tlv(BEING_LISTED) + nni(BEING_WRITTEN, 500),
+                  "being-listed 500"),
+        accept("a list in the making without a time", tlv(BEING_LISTED), "not-found"),
         canonical("no permission", nni(ERROR_CODE, 1), "no-permission"),
         canonical("too many entries", nni(ERROR_CODE, 2), "listing-too-large"),
         canonical("the name is too long", nni(ERROR_CODE, 3), "name-too-long"),

@@ -1,5 +1,5 @@
 //! Every command line that README, docs/cli.md and the help texts show is one that the program
-//! takes. Nothing is run: who runs them are the tests of each command.
+//! takes. journeys/examples runs them.
 
 use crate::Cli;
 use clap::error::ErrorKind;

@@ -93,6 +93,7 @@ fn read_failure(error: &ReadError, text: String) -> Failure {
         ReadError::Protocol { .. } => Failure::new(Code::NotVerified, text),
         ReadError::VersionGone { .. }
         | ReadError::BeingWritten { .. }
+        | ReadError::BeingListed { .. }
         | ReadError::Unservable { .. } => Failure::new(Code::Other, text),
     }
 }

@@ -3,7 +3,9 @@
 //! Data goes to stdout, everything for people to stderr; a command returns an [`exit::Outcome`] and
 //! `main` turns a failure into one line of cause, one of advice and the documented exit code.
 
+mod access_log;
 mod commands;
+mod diagnosis;
 #[cfg(test)]
 mod examples;
 mod exchange;
@@ -19,7 +21,6 @@ mod progress;
 mod settings;
 mod target;
 mod typed;
-mod units;
 mod walk;
 
 use crate::exit::Failure;
@@ -34,7 +35,7 @@ use std::process::ExitCode;
     max_term_width = 100,
     after_help = "Examples:
   byname up /data/run7 --share             publish a directory, print a link for others
-  byname get 'byname:/me-host/run7?…' -r   fetch it from another machine, verified
+  byname get -r byname:/me-host/run7,via=tcp://host:6363,key=SHA256:…   elsewhere, verified
   byname ls -l /lab/run7                   look first
   byname cat /lab/run7/log.txt | less
 

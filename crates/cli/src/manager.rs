@@ -34,6 +34,7 @@ pub(crate) struct ManagerArgs {
 pub(crate) struct Manager {
     pub(crate) endpoint: Endpoint,
     exchange: Exchange,
+    patience: Duration,
 }
 
 impl Manager {
@@ -67,7 +68,13 @@ impl Manager {
                  and name that with --connect unix:///SOCKET",
             ));
         }
-        Ok(Self { endpoint: endpoint.clone(), exchange: Exchange::new(connection)? })
+        let (endpoint, exchange) = (endpoint.clone(), Exchange::new(connection)?);
+        Ok(Self { endpoint, exchange, patience: PATIENCE })
+    }
+
+    /// The same with another time-out of a question.
+    pub(crate) fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     fn dataset<T>(
@@ -75,7 +82,7 @@ impl Manager {
         path: &str,
         decode: impl Fn(&[u8]) -> Result<T, DecodeError>,
     ) -> Outcome<T> {
-        let payload = self.exchange.dataset(path, PATIENCE)?;
+        let payload = self.exchange.dataset(path, self.patience)?;
         decode(&payload)
             .map_err(|error| Failure::new(Code::Other, format!("{path}: {}", chain(&error))))
     }
@@ -110,7 +117,7 @@ impl Manager {
         path: &str,
         parameters: &ControlParameters,
     ) -> Outcome<(ControlResponse, ControlParameters)> {
-        let response = self.exchange.command(path, parameters, PATIENCE)?;
+        let response = self.exchange.command(path, parameters, self.patience)?;
         let fields = response.parameters().unwrap_or_default();
         Ok((response, fields))
     }

@@ -2,6 +2,7 @@
 
 use crate::exit::Code;
 use byname_packet::NameRef;
+use byname_profile::link::for_links;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
 
@@ -10,11 +11,16 @@ const JSON_SCHEMA: u64 = 1;
 
 /// Prints one JSON object on a line of its own, with the schema first.
 pub(crate) fn json_line(value: Value) {
+    out_line(&json_text(value));
+}
+
+/// The line.
+pub(crate) fn json_text(value: Value) -> String {
     let mut object = json!({ "schema": JSON_SCHEMA });
     if let (Some(object), Value::Object(fields)) = (object.as_object_mut(), value) {
         object.extend(fields);
     }
-    out_line(&object.to_string());
+    object.to_string()
 }
 
 /// Prints a line on stdout. A reader that went away ends the process quietly, as for any filter;
@@ -63,16 +69,22 @@ pub(crate) fn stderr_is_terminal() -> bool {
     std::io::stderr().is_terminal()
 }
 
+/// Width of the terminal on stderr, if there is one and it says so.
+pub(crate) fn stderr_columns() -> Option<u16> {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr()).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col)
+}
+
 /// A name as it can be pasted back.
 pub(crate) fn name(name: NameRef<'_>) -> String {
-    name.to_user()
+    for_links(&name.to_user())
 }
 
 /// One component or file name, escaped.
 pub(crate) fn component(value: &[u8]) -> String {
     let mut text = String::new();
     byname_packet::name::escape_path_component(value, &mut text);
-    text
+    for_links(&text)
 }
 
 /// A path below a directory, escaped, so that it can be put behind a name.
@@ -142,6 +154,13 @@ pub(crate) fn time(unix_ns: u64, args: TimeArgs) -> String {
     shown.unwrap_or_else(|_| "-".to_owned())
 }
 
+/// `YYYY-MM-DDThh:mm:ss.sssZ`, for programs.
+pub(crate) fn time_utc(unix_ns: u64) -> String {
+    let shown = jiff::Timestamp::from_nanosecond(unix_ns.into())
+        .map(|time| time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string());
+    shown.unwrap_or_else(|_| "-".to_owned())
+}
+
 /// Permission bits as `ls -l` prints them.
 pub(crate) fn mode(mode: u32) -> String {
     let kind = if mode & 0o170_000 == 0o040_000 { 'd' } else { '-' };
@@ -176,7 +195,7 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{TimeArgs, harmless, mode, size, time};
+    use super::{TimeArgs, harmless, mode, size, time, time_utc};
 
     #[test]
     fn sizes() {
@@ -206,6 +225,7 @@ mod tests {
         let utc = TimeArgs { utc: true };
         assert_eq!(time(0, utc), "1970-01-01 00:00:00 +00:00");
         assert_eq!(time(1_795_385_106_625_866_715, utc), "2026-11-22 22:05:06 +00:00");
+        assert_eq!(time_utc(1_795_385_106_625_866_715), "2026-11-22T22:05:06.625Z");
         assert_eq!(time(u64::MAX, utc), "2554-07-21 23:34:33 +00:00");
     }
 }

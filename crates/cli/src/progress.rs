@@ -16,6 +16,8 @@ const DELAY: Duration = Duration::from_secs(1);
 pub(crate) struct Reporter {
     started: Instant,
     bar: Option<ProgressBar>,
+    /// Width that the bar was made for.
+    columns: Option<u16>,
     total_bytes: u64,
     shows_files: bool,
     is_quiet: bool,
@@ -33,6 +35,7 @@ impl Reporter {
         Self {
             started: Instant::now(),
             bar: (!quiet && output::stderr_is_terminal()).then(ProgressBar::hidden),
+            columns: None,
             total_bytes: 0,
             shows_files,
             is_quiet: quiet,
@@ -89,10 +92,12 @@ impl Reporter {
     fn show(&mut self) {
         let Some(bar) = &self.bar else { return };
         if bar.is_hidden() && self.started.elapsed() > DELAY {
-            // The bar takes what the rest leaves, also after a terminal has become smaller.
-            let style = "{percent:>3}% {wide_bar} {bytes} {bytes_per_sec} {eta}";
-            bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
             bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
+        }
+        let columns = output::stderr_columns();
+        if columns != self.columns {
+            self.columns = columns;
+            bar.set_style(style_for(columns));
         }
         bar.set_length(self.total_bytes);
         bar.set_position(self.fetched_bytes + self.reused_bytes);
@@ -119,15 +124,26 @@ impl Reporter {
     }
 }
 
+/// The bar for a terminal of this width. It takes what the rest leaves; where nothing is left, it
+/// goes first.
+fn style_for(columns: Option<u16>) -> ProgressStyle {
+    let template = match columns {
+        Some(..20) => "{percent:>3}%",
+        Some(..40) => "{percent:>3}% {bytes}",
+        _ => "{percent:>3}% {wide_bar} {bytes} {bytes_per_sec} {eta}",
+    };
+    ProgressStyle::with_template(template).expect("a fixed template")
+}
+
 impl Progress for Reporter {
     fn on_event(&mut self, event: Event<'_>) {
         match event {
             Event::Waiting { path, waiting } => {
-                let doing = match waiting {
-                    Waiting::Written => "somebody is still writing it",
-                    Waiting::Hashed => "the publisher is hashing it",
-                };
-                self.report(&format!("{}: {doing}; waiting", path.display()));
+                let shown = output::one_line(&path.display().to_string());
+                self.report(&waiting_line(&shown, waiting));
+            }
+            Event::DirectoryWaiting { name, waiting } => {
+                self.report(&waiting_line(&output::name(name.view()), waiting));
             }
             Event::FileStarted { size, .. } => self.total_bytes += size.unwrap_or(0),
             Event::Fetched { bytes } => self.fetched_bytes += bytes,
@@ -155,6 +171,27 @@ impl Progress for Reporter {
             }
         }
         self.show();
+    }
+}
+
+/// Why a publisher is waited for, in a line.
+fn waiting_line(shown: &str, waiting: Waiting) -> String {
+    let doing = match waiting {
+        Waiting::Written => "somebody is still writing it",
+        Waiting::Hashed => "the publisher is hashing it",
+        Waiting::Listed => "the publisher is busy making its list",
+    };
+    format!("{shown}: {doing}; waiting")
+}
+
+/// Says why a directory is waited for, and nothing else.
+pub(crate) struct ListingNotices;
+
+impl Progress for ListingNotices {
+    fn on_event(&mut self, event: Event<'_>) {
+        if let Event::DirectoryWaiting { name, waiting } = event {
+            output::err_line(&waiting_line(&output::name(name.view()), waiting));
+        }
     }
 }
 

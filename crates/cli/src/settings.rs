@@ -45,13 +45,55 @@ pub(crate) fn check(path: &Path, text: &str) -> Outcome<usize> {
 
 /// An option that only the forwarder has.
 #[derive(Debug)]
-pub(crate) struct ForwarderOption {
-    pub(crate) value: toml::Value,
-    pub(crate) origin: Origin,
+struct ForwarderOption {
+    value: toml::Value,
+    origin: Origin,
+}
+
+/// The forwarder's manual: each option of its section with its default, commented out where there
+/// is none.
+const MANUAL: &str = include_str!("../../../deploy/byname-forward.toml");
+
+/// Options of the forwarder that only files have, set or not, by their names without the section;
+/// `None` is the value of one that is not set and has no default.
+pub(crate) fn all_forwarder_options(
+    settings: &Settings,
+) -> Outcome<BTreeMap<String, (Option<toml::Value>, Origin)>> {
+    let mut all: BTreeMap<String, (Option<toml::Value>, Origin)> = BTreeMap::new();
+    for (name, value) in manual() {
+        let is_known = OPTIONS.iter().any(|option| own_name(option.name) == Some(&name));
+        if !is_known {
+            all.insert(name, (value, Origin::Default));
+        }
+    }
+    for (name, ForwarderOption { value, origin }) in forwarder_options(settings)? {
+        all.insert(name, (Some(value), origin));
+    }
+    Ok(all)
+}
+
+/// Names and defaults as the manual has them.
+fn manual() -> Vec<(String, Option<toml::Value>)> {
+    let mut found = Vec::new();
+    for line in MANUAL.lines().take_while(|line| !line.starts_with("#[[")) {
+        let is_unset = line.starts_with('#');
+        let Ok(table) = line.trim_start_matches('#').parse::<toml::Table>() else { continue };
+        for (name, value) in table.into_iter().filter(|(_, value)| !value.is_table()) {
+            // The sample is for a service of the system, whose group may connect.
+            let value = if name == "socket_mode" { "0600".into() } else { value };
+            found.push((name, (!is_unset).then_some(value)));
+        }
+    }
+    for name in ["route", "face", "allow_register"] {
+        found.push((name.to_owned(), Some(toml::Value::Array(Vec::new()))));
+    }
+    let by_default = toml::Table::from_iter([("/".to_owned(), "best-route".into())]);
+    found.push(("strategy".to_owned(), Some(toml::Value::Table(by_default))));
+    found
 }
 
 /// Options of the forwarder that only files have, by their names without the section.
-pub(crate) fn forwarder_options(settings: &Settings) -> Outcome<BTreeMap<String, ForwarderOption>> {
+fn forwarder_options(settings: &Settings) -> Outcome<BTreeMap<String, ForwarderOption>> {
     let mut options = BTreeMap::new();
     for ConfigFile { path, text } in settings.files() {
         for (option, value) in sections(path, text)? {

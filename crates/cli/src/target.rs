@@ -1,6 +1,7 @@
 //! From what a user types (a name or a link, and flags) to a connected client that trusts what it
 //! should.
 
+use crate::diagnosis::{self, Fate};
 use crate::exit::{Code, Failure, Outcome};
 use crate::{failure, output, settings, typed};
 use byname_client::{Client, ClientConfig, ClientError, Stop};
@@ -180,12 +181,16 @@ impl Session {
 
     /// A failure with what only the caller of the client knows: who was asked, and how.
     fn failed(&self, error: ClientError) -> Failure {
-        let is_unanswered = matches!(
-            error,
-            ClientError::Read(ReadError::NoRoute { .. } | ReadError::TimeOut { .. })
-        );
+        let unanswered = match &error {
+            ClientError::Read(ReadError::NoRoute { name }) => Some((name.clone(), Fate::Refused)),
+            ClientError::Read(ReadError::TimeOut { name }) => Some((name.clone(), Fate::Silence)),
+            _ => None,
+        };
         let mut failure = Failure::from(error);
-        if is_unanswered {
+        if let Some((name, fate)) = unanswered {
+            let endpoint: Option<Endpoint> = self.client.endpoint().parse().ok();
+            let cause = endpoint.and_then(|it| diagnosis::of(&it, name.view(), fate));
+            failure.message = cause.unwrap_or(failure.message);
             // Of several without a choice between them, one was asked.
             let asked = match self.endpoints.asks_all {
                 true => self.endpoints.list.iter().map(ToString::to_string).collect(),

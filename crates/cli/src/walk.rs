@@ -1,5 +1,6 @@
 //! Walking a published tree, and a local one beside it.
 
+use crate::progress::ListingNotices;
 use byname_client::{Client, ClientError, ListedEntry};
 use byname_packet::Name;
 use byname_transfer::manifest::Entry;
@@ -65,8 +66,8 @@ fn below(
     visit: &mut Visit<'_>,
 ) -> Result<(), ClientError> {
     let listing = match wanted {
-        Wanted::Names => client.list(name)?,
-        Wanted::Details => client.list_resolved(name)?,
+        Wanted::Names => client.list_watched(name, &mut ListingNotices)?,
+        Wanted::Details => client.list_resolved_watched(name, &mut ListingNotices)?,
     };
     for ListedEntry { entry, details } in listing.listed() {
         let safe = path.as_ref().filter(|_| is_safe_entry(entry.name));

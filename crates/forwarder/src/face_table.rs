@@ -8,6 +8,7 @@ use byname_packet::lp::LpHeader;
 
 use crate::counters::Drops;
 use crate::face::{FaceCounters, FaceId, FaceInfo, FaceOptions};
+use crate::management::FaceView;
 use crate::tx::Tx;
 
 const PAGE: u64 = 256;
@@ -40,6 +41,11 @@ impl Face {
             drops: Drops::default(),
             inbox: None,
         }
+    }
+
+    /// The face as management sees it.
+    pub(crate) fn view(&self, id: FaceId) -> FaceView<'_> {
+        FaceView { id, info: &self.info, options: &self.options, is_down: !self.up }
     }
 
     /// Sends Data over this face, whose number is `id`.

@@ -75,6 +75,8 @@ pub mod types {
     pub const FACE_EVENT_KIND: u32 = 193;
     pub const N_HITS: u32 = 129;
     pub const N_MISSES: u32 = 130;
+    /// Empty element: the face has lost its link. Ours, ignorable.
+    pub const FACE_DOWN: u32 = 944;
 }
 
 /// Origins of routes.

@@ -47,7 +47,10 @@ pub enum LinkError {
         part: String,
     },
     /// A part after `?` is neither `via` nor `key`.
-    #[error("unknown part {name:?} in the link (only via= and key= are known)")]
+    #[error(
+        "unknown part {name:?} in the link (only via= and key= are known; a `?` of a name is \
+         written %3F)"
+    )]
     UnknownPart {
         /// The text before the `=`.
         name: String,
@@ -174,8 +177,35 @@ impl fmt::Display for Link {
 fn parts(text: &str) -> (&str, &str, char) {
     let forms = [(",via=", ','), (",key=", ','), ("?via=", '&'), ("?key=", '&')];
     let found = forms.iter().filter_map(|(mark, separator)| Some((text.find(mark)?, *separator)));
-    let found = found.min().or_else(|| Some((text.find('?')?, '&')));
+    let found = found.min().or_else(|| {
+        let mut marks = text.match_indices('?').map(|(at, _)| at);
+        marks.find(|at| begins_query(&text[at + 1..])).map(|at| (at, '&'))
+    });
     found.map_or((text, "", ','), |(at, separator)| (&text[..at], &text[at + 1..], separator))
+}
+
+/// True if what stands behind a `?` is no part of a name: nothing at all, or something with a `=`
+/// before the next `/`. A mistyped part is to be refused, not looked for as a file.
+fn begins_query(text: &str) -> bool {
+    text.is_empty() || text.split('/').next().is_some_and(|piece| piece.contains('='))
+}
+
+/// A path as it is printed, with those commas and question marks escaped behind which a link could
+/// go on: what comes out may be put into a link, in either form.
+pub fn for_links(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for (at, c) in path.char_indices() {
+        let rest = &path[at + c.len_utf8()..];
+        let piece = rest.split('/').next().unwrap_or_default();
+        match c {
+            ',' if ["via=", "key="].iter().any(|part| rest.starts_with(part)) => {
+                out.push_str("%2C")
+            }
+            '?' if piece.is_empty() || piece.contains('=') => out.push_str("%3F"),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 fn escape(text: &str, kept: &str) -> String {

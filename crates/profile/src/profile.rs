@@ -255,7 +255,8 @@ impl Profile {
     ) -> Result<Session, ProfileError> {
         let endpoints = self.endpoints(link, options)?;
         let (client, seen) = self.connect(&endpoints, self.client_config(link, options)?)?;
-        Ok(Session::new(byname_client::Session::start(client, memory)?, seen))
+        let client = byname_client::Session::start(client, memory)?;
+        Ok(Session::new(link.name.clone(), client, seen))
     }
 
     /// Connects to the first of `endpoints` that answers, knowing the versions seen; also returns

@@ -4,6 +4,8 @@
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
+use byname_packet::Name;
+
 use crate::error::ProfileError;
 use crate::seen::{SeenVersions, snapshot};
 
@@ -11,13 +13,19 @@ use crate::seen::{SeenVersions, snapshot};
 /// program that runs for long calls [`keep_versions`](Session::keep_versions) now and then.
 #[derive(Debug)]
 pub struct Session {
+    name: Name,
     client: byname_client::Session,
     seen: Mutex<SeenVersions>,
 }
 
 impl Session {
-    pub(crate) fn new(client: byname_client::Session, seen: SeenVersions) -> Self {
-        Self { client, seen: Mutex::new(seen) }
+    pub(crate) fn new(name: Name, client: byname_client::Session, seen: SeenVersions) -> Self {
+        Self { name, client, seen: Mutex::new(seen) }
+    }
+
+    /// The name that was opened: what to list, and what names of files begin with.
+    pub fn name(&self) -> &Name {
+        &self.name
     }
 
     /// Keeps the versions seen so far.

@@ -34,6 +34,8 @@ pub enum Kind {
     Text,
     /// A whole number, not negative.
     Number,
+    /// Bytes: a whole number, or a text with a unit (see [`units`](crate::units)).
+    Size,
     /// True or false.
     Switch,
     /// Texts; in the environment separated by commas.
@@ -45,7 +47,7 @@ pub enum Kind {
 pub enum Value {
     /// Of [`Kind::Text`].
     Text(String),
-    /// Of [`Kind::Number`].
+    /// Of [`Kind::Number`] and [`Kind::Size`].
     Number(u64),
     /// Of [`Kind::Switch`].
     Switch(bool),
@@ -97,7 +99,7 @@ pub const OPTIONS: &[Opt] = &[
     opt("client.timeout_s", "BYNAME_TIMEOUT", Kind::Number, "15", "silence that counts as failure"),
     opt("client.retries", "BYNAME_RETRIES", Kind::Number, "5", "retransmissions of one Interest"),
     opt("client.transfers", "BYNAME_TRANSFERS", Kind::Number, "8", "files fetched side by side"),
-    opt("client.bwlimit", "BYNAME_BWLIMIT", Kind::Number, "0", "octets per second, 0 for no limit"),
+    opt("client.bwlimit", "BYNAME_BWLIMIT", Kind::Size, "0", "bytes per second, 0 for no limit"),
     opt("forwarder.listen", "BYNAME_LISTEN", Kind::List, "", "addresses to listen on (URIs)"),
     opt(
         "forwarder.content_store_mib",
@@ -145,6 +147,14 @@ pub const OPTIONS: &[Opt] = &[
     ),
     opt("server.workers", "BYNAME_WORKERS", Kind::Number, "1", "threads that read for readers"),
     opt("server.open_files", "BYNAME_OPEN_FILES", Kind::Number, "256", "files kept open"),
+    opt("server.access_log", "BYNAME_ACCESS_LOG", Kind::Text, "", "file for what readers got"),
+    opt(
+        "server.access_sample",
+        "BYNAME_ACCESS_SAMPLE",
+        Kind::Number,
+        "1",
+        "one object in so many is recorded there, 0 for none",
+    ),
     opt(
         "server.silent_peer_s",
         "BYNAME_SILENT_PEER_S",

@@ -28,6 +28,7 @@ pub use census::{Census, census};
 pub use error::{StateError, StoreError};
 pub use mirror::MirrorConfig;
 pub use server::{
-    FileServer, FileServerConfig, MountConfig, MountSource, ServerEvent, ServerHandle, Service,
+    AccessRecord, AccessSink, FileServer, FileServerConfig, MountConfig, MountSource, ServerEvent,
+    ServerHandle, Service,
 };
 pub use state::StateDir;

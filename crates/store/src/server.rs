@@ -6,6 +6,7 @@
 //! connects again with growing pauses and registers its prefixes again; a fetch in flight goes on
 //! where it was.
 
+mod access;
 mod askers;
 mod config;
 mod datagrams;
@@ -28,6 +29,7 @@ use byname_transfer::server::{
     FaceId, FixedData, Mount, Now, SegmentBurst, SegmentSent, Server, SharedSigner,
 };
 
+pub use access::{AccessRecord, AccessSink};
 pub use config::{FileServerConfig, MountConfig, MountSource};
 pub use handle::ServerHandle;
 pub use service::Service;
@@ -38,6 +40,7 @@ use crate::mirror::NoKey;
 use crate::state::StateDir;
 use crate::summing::SummingThread;
 use crate::workers::Workers;
+use access::Accesses;
 use faces::{Faces, PeerBounds};
 use service::Recipients;
 use upstream::Upstream;
@@ -84,6 +87,8 @@ pub struct FileServer {
     faces: Faces,
     /// Where a burst waits whose first packet gets a congestion mark; empty between steps.
     marking: Connection,
+    /// `None` if nobody keeps a log.
+    accesses: Option<Accesses>,
 }
 
 impl FileServer {
@@ -152,6 +157,7 @@ impl FileServer {
             sent: Vec::new(),
             faces,
             marking: Connection::held()?,
+            accesses: None,
         })
     }
 
@@ -168,6 +174,11 @@ impl FileServer {
     /// Has a service answer names of its own below the registered prefixes.
     pub fn add_service(&mut self, service: Box<dyn Service>) {
         self.service = Some(service);
+    }
+
+    /// Hands records of what each peer gets to `sink`.
+    pub fn log_accesses(&mut self, sink: Arc<dyn AccessSink>) {
+        self.accesses = Some(Accesses::new(sink));
     }
 
     /// Listens for clients, at most [`CLIENTS_MAX`] at a time; says where, with the port that was
@@ -276,6 +287,9 @@ impl FileServer {
         if let Some(service) = &mut self.service {
             service.handle_timeout(now);
         }
+        if let Some(accesses) = &mut self.accesses {
+            accesses.handle_timeout(now.now_ns);
+        }
         self.faces.open_entrances(&self.poller, now.now_ns);
         self.faces.trim(now.now_ns);
         self.register(upstream, now)?;
@@ -335,8 +349,9 @@ impl FileServer {
             return Some(Duration::ZERO);
         }
         let service = self.service.as_ref().and_then(|service| service.poll_timeout());
+        let logged = self.accesses.as_ref().and_then(Accesses::poll_timeout);
         let faces = self.faces.poll_timeout(self.clock.now_ns());
-        let due = [self.engine.poll_timeout(), faces, service, due_ns];
+        let due = [self.engine.poll_timeout(), faces, service, logged, due_ns];
         let due_ns = due.into_iter().flatten().min()?;
         Some(Duration::from_nanos(due_ns.saturating_sub(self.clock.now_ns())))
     }

@@ -39,7 +39,8 @@ pub struct DiscoveryConfig {
     pub freshness: Freshness,
     /// Time for which "being written" is waited on.
     pub being_written_ns: u64,
-    /// Time for which "root pending" is waited on, while the publisher keeps saying so.
+    /// Time for which "root pending" and "being listed" are waited on, while the publisher keeps
+    /// saying so.
     pub root_pending_ns: u64,
     /// Take "root pending" for an answer if a reader can go on from there: see
     /// [`Proof::Pending`](crate::reader::Proof).
@@ -86,6 +87,8 @@ pub enum Waiting {
     Written,
     /// The publisher is computing the root.
     Hashed,
+    /// The publisher is making the list of the directory.
+    Listed,
 }
 
 /// Who is asked.

@@ -52,6 +52,12 @@ pub enum ReadError {
         /// Name asked for.
         name: Name,
     },
+    /// The publisher does not finish the list of the directory.
+    #[error("the publisher of {name} is still making its list; try again later")]
+    BeingListed {
+        /// Name asked for.
+        name: Name,
+    },
     /// The publisher does not finish computing the root.
     #[error("the publisher of {name} does not finish hashing it")]
     RootPending {
@@ -227,6 +233,7 @@ impl ReadError {
             | ReadError::NotFresh { .. }
             | ReadError::VersionGone { .. }
             | ReadError::BeingWritten { .. }
+            | ReadError::BeingListed { .. }
             | ReadError::RootPending { .. } => ErrorClass::Retryable,
             ReadError::NotFound { .. }
             | ReadError::NoPermission { .. }

@@ -92,6 +92,11 @@ pub enum Absence {
         /// Milliseconds.
         retry_ms: u64,
     },
+    /// The list of the directory is being made; ask again after this time.
+    BeingListed {
+        /// Milliseconds.
+        retry_ms: u64,
+    },
     /// The server's user may not read it.
     NoPermission,
     /// The directory's listing exceeds the server's bound.
@@ -331,6 +336,11 @@ impl Absence {
             Self::BeingWritten { retry_ms } => {
                 return tlv::write_nni(out, numbers::BEING_WRITTEN, retry_ms);
             }
+            Self::BeingListed { retry_ms } => {
+                // Who does not know the first element waits all the same.
+                tlv::write_element(out, numbers::BEING_LISTED, &[]);
+                return tlv::write_nni(out, numbers::BEING_WRITTEN, retry_ms);
+            }
             Self::NoPermission => numbers::ERROR_NO_PERMISSION,
             Self::ListingTooLarge => numbers::ERROR_LISTING_TOO_LARGE,
             Self::NameTooLong => numbers::ERROR_NAME_TOO_LONG,
@@ -345,11 +355,16 @@ impl Absence {
     /// [`DecodeError`] for broken TLVs and numbers of impossible width.
     pub fn decode(content: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = tlv::Reader::new(content);
+        let mut is_listed = false;
         while let Some(element) = reader.read()? {
             match element.typ {
+                numbers::BEING_LISTED => is_listed = true,
                 numbers::BEING_WRITTEN => {
                     let retry_ms = tlv::read_nni(element.value, "BeingWritten")?;
-                    return Ok(Self::BeingWritten { retry_ms });
+                    return Ok(match is_listed {
+                        true => Self::BeingListed { retry_ms },
+                        false => Self::BeingWritten { retry_ms },
+                    });
                 }
                 numbers::ERROR_CODE => {
                     return Ok(match tlv::read_nni(element.value, "ErrorCode")? {

@@ -43,6 +43,9 @@ pub const LISTING_SIZE: u32 = 0xF544;
 pub const LISTING_SEGMENT_SIZE: u32 = 0xF546;
 /// In an absence: the file is being written, ask again after so many milliseconds.
 pub const BEING_WRITTEN: u32 = 0xF548;
+/// Empty element before [`BEING_WRITTEN`] in an absence: nobody writes, the list of the directory
+/// is being made.
+pub const BEING_LISTED: u32 = 0xF5C0;
 /// In an absence: why the object exists but is not served, one of the `ERROR_` numbers.
 pub const ERROR_CODE: u32 = 0xF54A;
 

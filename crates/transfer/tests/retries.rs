@@ -71,6 +71,27 @@ fn a_file_being_written_is_asked_for_when_its_server_says_and_up_to_half_as_much
 }
 
 #[test]
+fn a_list_in_the_making_is_waited_for_and_fresh_when_it_comes() {
+    let (mut publisher, name) = lab();
+    let mut world = acquainted(&publisher, &name);
+    publisher.object_mut(&name).absence = Some(Absence::BeingListed { retry_ms: 500 });
+    let (began_ns, mut count) = (world.now_ns, 0);
+    let asked = name.clone();
+    let mut answer = |_: &Request, interest: &Interest<'_>| {
+        let reply = publisher.answer(interest);
+        count += 1;
+        // Longer than any publisher may be silent.
+        if count == 60 {
+            publisher.object_mut(&asked).absence = None;
+        }
+        reply
+    };
+    let found = world.discover(&name, Freshness::Preferred, &mut answer).expect("it was made");
+    assert!(found.is_fresh);
+    assert!(world.now_ns - began_ns > 25_000 * MS);
+}
+
+#[test]
 fn a_root_that_is_pending_is_asked_for_after_pauses_that_double() {
     let (mut publisher, name) = lab();
     let bounds = [(25, 50), (50, 100), (100, 200), (200, 400), (400, 800), (500, 1000)];

@@ -195,6 +195,7 @@ fn reasons_why_there_is_none() {
         let shown = match found {
             Absence::NotFound => "not-found".to_owned(),
             Absence::BeingWritten { retry_ms } => format!("being-written {retry_ms}"),
+            Absence::BeingListed { retry_ms } => format!("being-listed {retry_ms}"),
             Absence::NoPermission => "no-permission".to_owned(),
             Absence::ListingTooLarge => "listing-too-large".to_owned(),
             Absence::NameTooLong => "name-too-long".to_owned(),

@@ -4,7 +4,7 @@ use crate::exit::{Failure, Outcome};
 use crate::target::{Pace, ReadArgs, Session};
 use byname_client::{Client, ClientError, LocalFile, RANGES_MAX};
 use byname_packet::Name;
-use byname_profile::Paths;
+use byname_profile::{Paths, units};
 use byname_transfer::congestion::Congestion;
 use byname_transfer::error::ReadError;
 use std::io::{BufRead, Write};
@@ -148,13 +148,17 @@ fn write_batch(
 }
 
 fn parse_range(text: &str) -> Outcome<Range<u64>> {
-    let wrong = || Failure::usage(format!("--range wants OFFSET+LENGTH in bytes, not {text:?}"));
+    let wrong = || {
+        Failure::usage(format!(
+            "--range wants OFFSET+LENGTH, such as 0+4096 or 1M+64K, not {text:?}"
+        ))
+    };
     let (offset, length) = text.split_once(['+', ':']).ok_or_else(wrong)?;
     range_of(offset, length).ok_or_else(wrong)
 }
 
 fn range_of(offset: &str, length: &str) -> Option<Range<u64>> {
-    let (offset, length): (u64, u64) = (offset.parse().ok()?, length.parse().ok()?);
+    let (offset, length): (u64, u64) = (units::size(offset).ok()?, units::size(length).ok()?);
     Some(offset..offset.saturating_add(length))
 }
 

@@ -66,18 +66,18 @@ fn show(settings: &Settings, origin: bool, json: bool) -> Outcome {
         row.push(if origin { setting.origin.to_string() } else { key.help.to_owned() });
         rows.push(row);
     }
-    for (name, setting) in settings::forwarder_options(settings)? {
+    for (name, (value, from)) in settings::all_forwarder_options(settings)? {
         let name = format!("{FORWARDER_SECTION}.{name}");
         if json {
             output::json_line(json!({
-                "name": name, "value": setting.value, "origin": setting.origin.to_string(),
-                "env": null,
+                "name": name, "value": value, "origin": from.to_string(), "env": null,
             }));
             continue;
         }
         let see = || "see byname-forward.toml".to_owned();
-        let what = if origin { setting.origin.to_string() } else { see() };
-        rows.push(vec![name, setting.value.to_string(), what]);
+        let what = if origin { from.to_string() } else { see() };
+        let shown = value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        rows.push(vec![name, shown, what]);
     }
     if !json {
         output::table(&["OPTION", "VALUE", if origin { "FROM" } else { "WHAT" }], &rows);

@@ -146,21 +146,27 @@ impl Explainer {
             self.report("route", line, json!({ "prefix": null, "strategy": strategy }));
             return Ok(());
         };
-        let remote = |id: u64| faces.iter().find(|face| face.face_id == id).map(|f| f.uri.as_str());
+        let remote = |id: u64| {
+            let face = faces.iter().find(|face| face.face_id == id)?;
+            Some((face.uri.as_str(), face.is_down))
+        };
         let hops: Vec<Value> = entry
             .next_hops
             .iter()
             .map(|hop| {
-                let remote = remote(hop.face_id);
-                json!({ "face": hop.face_id, "cost": hop.cost, "remote": remote })
+                let (remote, is_down) = remote(hop.face_id).unzip();
+                json!({
+                    "face": hop.face_id, "cost": hop.cost, "remote": remote, "is_down": is_down,
+                })
             })
             .collect();
         let text: Vec<String> = entry
             .next_hops
             .iter()
             .map(|hop| {
-                let remote = remote(hop.face_id).unwrap_or("gone");
-                format!("face {} {remote} (cost {})", hop.face_id, hop.cost)
+                let (remote, is_down) = remote(hop.face_id).unwrap_or(("gone", false));
+                let down = if is_down { ", down" } else { "" };
+                format!("face {} {remote} (cost {}{down})", hop.face_id, hop.cost)
             })
             .collect();
         let prefix = output::name(entry.name.view());

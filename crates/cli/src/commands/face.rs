@@ -5,7 +5,7 @@ use crate::face_uri::to_peer;
 use crate::manager::{self, Manager, ManagerArgs};
 use crate::output;
 use byname_packet::mgmt::{ControlParameters, FACE_FLAG_LOCAL_FIELDS, FaceStatus};
-use byname_profile::Paths;
+use byname_profile::{Paths, units};
 use serde_json::{Value, json};
 
 const FLAG_LOCAL_FIELDS: u64 = FACE_FLAG_LOCAL_FIELDS;
@@ -66,8 +66,8 @@ struct Options {
     /// Persistency: lives until it fails, is idle, or is destroyed.
     #[arg(long, value_enum)]
     persistency: Option<Persistency>,
-    /// Largest packet of the link, in octets; larger ones are split.
-    #[arg(long, value_name = "BYTES")]
+    /// Largest packet of the link; larger ones are split.
+    #[arg(long, value_name = "SIZE", value_parser = units::size)]
     mtu: Option<u64>,
     /// Acknowledge and repeat what is lost on the link.
     #[arg(long, value_enum, value_name = "on|off")]
@@ -176,7 +176,10 @@ fn row(face: &FaceStatus) -> Vec<String> {
         face.face_id.to_string(),
         output::one_line(&face.uri),
         output::one_line(&face.local_uri),
-        persistency(face.persistency).to_owned(),
+        match face.is_down {
+            true => "down".to_owned(),
+            false => persistency(face.persistency).to_owned(),
+        },
         face.mtu.map_or_else(|| "-".to_owned(), |mtu| mtu.to_string()),
         if options.is_empty() { "-".to_owned() } else { options.join(",") },
         output::size(face.in_bytes),
@@ -206,7 +209,7 @@ pub(crate) fn json(face: &FaceStatus) -> Value {
     json!({
         "face": face.face_id, "remote": face.uri, "local": face.local_uri,
         "is_local": face.scope == 1, "persistency": persistency(face.persistency),
-        "link_type": link_type(face.link_type),
+        "link_type": link_type(face.link_type), "is_down": face.is_down,
         "mtu": face.mtu, "expires_ms": face.expiration_period_ms,
         "local_fields": face.flags & FLAG_LOCAL_FIELDS != 0,
         "reliability": face.flags & FLAG_RELIABILITY != 0,

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long)]
     allow_register_loopback: bool,
     /// Memory for packets kept to answer repeated requests: 64M, 1G.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::size)]
+    #[arg(long, value_name = "SIZE", value_parser = byname_profile::units::size)]
     cs_size: Option<u64>,
     /// Packets kept to answer repeated requests.
     #[arg(long, value_name = "COUNT")]

@@ -12,7 +12,7 @@ use crate::notify;
 use crate::settings;
 use crate::target::ReadArgs;
 use byname_mount::{Ending, Mount, MountError, MountOptions};
-use byname_profile::Paths;
+use byname_profile::{Paths, units};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -45,8 +45,9 @@ pub(crate) struct Args {
     /// has to say user_allow_other.
     #[arg(long)]
     allow_other: bool,
-    /// Seconds for which the step from a name to its version counts before it is asked again.
-    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    /// Time for which the step from a name to its version counts before it is asked again: 500ms,
+    /// 3s; a number alone means seconds.
+    #[arg(long, value_name = "DURATION", value_parser = units::seconds)]
     freshness: Option<Duration>,
     /// Options as /etc/fstab has them, separated by commas.
     #[arg(short, value_name = "OPTIONS")]
@@ -56,16 +57,6 @@ pub(crate) struct Args {
     report: bool,
     #[command(flatten)]
     read: ReadArgs,
-}
-
-/// A text that is no number of seconds.
-#[derive(Debug, thiserror::Error)]
-#[error("not a number of seconds")]
-struct NotSeconds;
-
-fn parse_seconds(text: &str) -> Result<Duration, NotSeconds> {
-    let seconds: f64 = text.parse().map_err(|_| NotSeconds)?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| NotSeconds)
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {

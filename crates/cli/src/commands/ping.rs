@@ -5,6 +5,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::{forwarders, settings, typed};
 use byname_io::Connection;
+use byname_profile::units;
 use byname_profile::{OpenOptions, Paths};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -20,8 +21,8 @@ pub(crate) struct Args {
     /// Number of requests.
     #[arg(short, long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
-    /// Seconds between requests.
-    #[arg(long, default_value = "0.5", value_parser = parse_interval)]
+    /// Time between requests: 200ms, 2s; a number alone means seconds.
+    #[arg(long, value_name = "DURATION", default_value = "0.5", value_parser = units::seconds)]
     interval: Duration,
     /// Seconds to wait for each answer.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
@@ -65,11 +66,6 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         return Ok(());
     }
     Err(Failure::new(Code::NoRoute, format!("{shown} did not answer")))
-}
-
-fn parse_interval(text: &str) -> Result<Duration, clap::Error> {
-    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.ok_or_else(|| clap::Error::new(clap::error::ErrorKind::ValueValidation))
 }
 
 fn report(args: &Args, name: &str, sequence: u64, reply: &Reply, elapsed: Duration) {

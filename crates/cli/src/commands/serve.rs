@@ -1,5 +1,7 @@
 //! `byname serve`: a file server attached to a forwarder, or one that readers reach directly.
 
+mod reload;
+
 use super::counted;
 use super::daemon::{Endings, ExposureArgs, Publication, allow_flags, file_server_with, link};
 use super::mirror::{self, MirrorArgs};
@@ -13,6 +15,7 @@ use byname_client::Refusals;
 use byname_io::{ConnectError, Connection, Endpoint};
 use byname_profile::{Link, Paths, Profile};
 use byname_store::{FileServer, ServerHandle};
+use reload::Reloader;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -56,6 +59,13 @@ pub(crate) struct Args {
     serving: ServingArgs,
     #[command(flatten)]
     mirror: MirrorArgs,
+    /// Append a JSON line to this file for what each peer got of an object. SIGHUP opens it anew.
+    #[arg(long, value_name = "FILE")]
+    access_log: Option<PathBuf>,
+    /// Record one object in so many, 0 none. SIGHUP takes server.access_sample from the
+    /// configuration instead, unless this is given.
+    #[arg(long, value_name = "N")]
+    access_sample: Option<u64>,
     /// Serve metrics for Prometheus at http://ADDRESS/metrics.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
@@ -67,11 +77,14 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     endpoints(&args.via)?;
     let candidates = candidates(args, &profile)?;
     let forwarder = candidates.as_deref().and_then(answering);
+    let reloader = Reloader::new(args, &profile, paths)?;
     let mut servers = Vec::new();
     for publication in &publications {
         servers.push(open(args, &profile, publication, forwarder.as_ref())?);
     }
+    reloader.log_accesses(servers.iter_mut().map(|((server, _), _)| server));
     let endings = Endings::watch_signals()?;
+    reloader.watch_signal()?;
     if !args.mirror.mirror {
         let exposure = args.exposure.exposure(profile.settings());
         for publication in &publications {

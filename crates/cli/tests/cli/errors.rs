@@ -59,6 +59,33 @@ fn no_forwarder_and_no_route() {
 }
 
 #[test]
+fn a_route_whose_neighbour_is_down_names_the_neighbour() {
+    let home = Home::new();
+    let neighbour = format!("tcp://127.0.0.1:{}", free_port());
+    let route = format!("/lab={neighbour}");
+    let _forwarder = home.start(&["forward", "--route", &route], "listening");
+    let words = format!("the route /lab leads to {neighbour}, which is down");
+    for args in [["ls", "/lab/d"], ["cat", "/lab/d/x"]] {
+        home.run(&args).fails_with(4, &words);
+    }
+    home.run(&["ls", "/other"]).fails_with(4, "nobody has announced this prefix");
+    let listed = home.run(&["face", "list", "--json"]).ok().stdout();
+    assert!(listed.lines().any(|line| line.contains("\"is_down\":true")), "{listed}");
+    assert!(home.run(&["face", "list"]).ok().stdout().contains("down"));
+}
+
+#[test]
+fn a_neighbour_without_a_route_is_named_too() {
+    let (home, other) = (Home::new(), Home::new());
+    let neighbour = format!("tcp://127.0.0.1:{}", free_port());
+    let _next = other.start(&["forward", "--listen", &neighbour], "listening");
+    let route = format!("/lab={neighbour}");
+    let forwarder = home.start(&["-v", "forward", "--route", &route], "listening");
+    forwarder.await_line("connected");
+    home.run(&["ls", "/lab/d"]).fails_with(4, "which has no route to it either");
+}
+
+#[test]
 fn the_server_may_not_read_the_file() {
     let home = Home::new();
     let dir = home.work("d");

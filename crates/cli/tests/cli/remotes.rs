@@ -2,7 +2,8 @@
 
 use crate::harness::{Home, Up, below, write};
 
-const NAMES: [&str; 6] = ["plain", "a?b", "c#d&e", "f%25g", "h,i", "spaces and ä"];
+const NAMES: [&str; 9] =
+    ["plain", "a?b", "c#d&e", "f%25g", "h,i", "spaces and ä", "j,via=k", "l?m=n", "o?"];
 
 fn published(home: &Home) -> Up {
     let dir = home.work("d/sub");
@@ -48,7 +49,7 @@ fn what_ls_prints_can_be_pasted_into_links_names_and_bookmarks() {
     assert_eq!(files.len(), NAMES.len(), "{listed}");
     for file in files {
         let shown = file.strip_prefix("sub/").unwrap().replace("%25", "%");
-        let content = shown.replace("f%g", "f%25g");
+        let content = shown.replace("f%g", "f%25g").replace("%2C", ",").replace("%3F", "?");
         let older = up.link.replacen(",via=", "?via=", 1).replacen(",key=", "&key=", 1);
         for target in [format!("lab:{file}"), below(&up.link, file), below(&older, file)] {
             let found = reader.run(&["cat", &target]).ok();

@@ -50,6 +50,80 @@ fn serve_tells_the_service_manager_when_it_can_be_reached_and_when_it_ends() {
 }
 
 #[test]
+fn serve_records_what_was_read_and_takes_sighup() {
+    let (home, reader) = (Home::new(), Home::new());
+    let dir = home.work("d");
+    write(&dir.join("one, two"), &[7; 100_000]);
+    let log = home.path().join("access.jsonl");
+    let listen = format!("tcp://127.0.0.1:{}", free_port());
+    let config = home.path().join("home/config");
+    std::fs::create_dir_all(&config).unwrap();
+    let args = ["serve", "d", "--name", "/lab/d", "--listen", &listen, "--access-log"];
+    let args = [&args[..], &[log.to_str().unwrap()]].concat();
+    let daemon = home.start(&args, "byname:/");
+    let fields_of = |path: &std::path::Path, name: &str| -> Option<serde_json::Value> {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let lines =
+            text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        lines.into_iter().find(|record| record["name"] == name)
+    };
+    reader.run(&["cat", &daemon.link_to("one, two")]).ok();
+    reader.run(&["cat", &daemon.link_to("absent")]).fails_with(3, "absent");
+    let context = || std::fs::read_to_string(&log).unwrap_or_default();
+    let is_there = |name: &str| fields_of(&log, name).is_some();
+    wait_for("records", || is_there("/lab/d/one, two") && is_there("/lab/d/absent"), context);
+    let read = fields_of(&log, "/lab/d/one, two").unwrap();
+    assert_eq!(read["schema"], 1);
+    assert!(read["peer"].as_str().unwrap().starts_with("tcp4://127.0.0.1:"), "{read}");
+    assert!(read["bytes"].as_u64().unwrap() > 100_000, "{read}");
+    let count = |field: &str| read[field].as_u64().unwrap();
+    assert!(count("segments") >= 13 && count("lookups") >= 1, "{read}");
+    assert_eq!(fields_of(&log, "/lab/d/absent").unwrap()["absences"], 1);
+
+    // As logrotate does, and with other settings.
+    let moved = home.path().join("access.1");
+    std::fs::rename(&log, &moved).unwrap();
+    write(&home.path().join("home/config/config.toml"), b"[server]\nworkers = 2\n");
+    signal(daemon.pid(), "HUP");
+    daemon.await_line("only a restart changes server.workers");
+    reader.run(&["cat", &daemon.link_to("other")]).fails_with(3, "other");
+    wait_for("new file", || is_there("/lab/d/other"), context);
+    assert!(fields_of(&moved, "/lab/d/other").is_none());
+
+    write(&home.path().join("home/config/config.toml"), b"[server]\naccess_sample = 0\n");
+    signal(daemon.pid(), "HUP");
+    daemon.await_line("nothing is recorded");
+    write(&home.path().join("home/config/config.toml"), b"[server]\nwrokers = 2\n");
+    signal(daemon.pid(), "HUP");
+    daemon.await_line("configuration not taken over");
+    reader.run(&["cat", &daemon.link_to("one, two")]).ok();
+}
+
+#[test]
+fn config_show_lists_every_option_of_every_command() {
+    let home = Home::new();
+    let shown = home.run(&["config", "show"]).ok().stdout();
+    let manual = include_str!("../../../../deploy/byname-forward.toml");
+    let options = manual.lines().filter_map(|line| {
+        let (name, _) = line.trim_start_matches('#').split_once(" = ")?;
+        name.chars().all(|c| c.is_ascii_lowercase() || c == '_').then_some(name)
+    });
+    let of_tables = ["prefix", "to", "cost", "child_inherit", "capture", "mtu", "key"];
+    let mut count = 0;
+    for name in options.filter(|name| !of_tables.contains(name)) {
+        assert!(shown.contains(&format!("forwarder.{name} ")), "{name} is missing:\n{shown}");
+        count += 1;
+    }
+    assert!(count > 30, "{count}");
+    for line in ["server.access_log", "client.bwlimit", "forwarder.route", "forwarder.strategy"] {
+        assert!(shown.contains(line), "{line}");
+    }
+    let json = home.run(&["config", "show", "--json"]).ok().stdout();
+    let pit = json.lines().find(|line| line.contains("forwarder.pit_entries")).unwrap();
+    assert!(pit.contains("131072") && pit.contains("default"), "{pit}");
+}
+
+#[test]
 fn a_reload_names_what_only_a_restart_changes() {
     let home = Home::new();
     let socket = home.work("run").join("f.sock");

@@ -45,10 +45,80 @@ fn times_have_an_offset_and_sizes_a_unit() {
 
 #[test]
 fn sizes_are_written_alike_everywhere() {
-    let home = Home::new();
-    for args in [&["get", "/a", "--bwlimit", "1.5Q"][..], &["forward", "--cs-size", "64Mb"]] {
+    let (a, home) = (Home::new(), Home::new());
+    for args in [
+        &["get", "/a", "--bwlimit", "1.5Q"][..],
+        &["forward", "--cs-size", "64Mb"],
+        &["face", "update", "1", "--mtu", "1.5Q"],
+    ] {
         home.run(args).fails_with(2, "a size is a number of bytes");
     }
+    home.run(&["cat", "/a", "--range", "1Q+1"]).fails_with(2, "1M+64K");
+    home.run(&["bench", "traffic", "produce", "--size", "1Q"]).fails_with(2, "1Q");
+    let limited = |text: &str| {
+        let mut command = home.byname();
+        command.args(["config", "show", "--json"]).env("BYNAME_BWLIMIT", text);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let shown = limited("1.5M");
+    let line = shown.lines().find(|line| line.contains("client.bwlimit")).unwrap_or(&shown);
+    assert!(line.contains("\"value\":1572864"), "{line}");
+    let dir = a.work("d");
+    write(&dir.join("x"), &noise(3 << 20, 2));
+    let up = a.up(&dir, "/lab/d");
+    let part = home.run(&["cat", &up.link_to("x"), "--range", "1.5M+2K"]).ok();
+    assert!(part.bytes() == &noise(3 << 20, 2)[3 << 19..(3 << 19) + 2048]);
+}
+
+/// Text as a terminal would show it, one string per repainting.
+fn frames(raw: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut rest = raw.chars();
+    while let Some(c) = rest.next() {
+        if c != '\u{1b}' {
+            plain.push(c);
+            continue;
+        }
+        // A control sequence ends with a letter.
+        rest.by_ref().find(char::is_ascii_alphabetic);
+    }
+    plain.split(['\r', '\n']).map(str::to_owned).filter(|line| !line.trim().is_empty()).collect()
+}
+
+/// The bar of a slow `get` on a terminal of 40 columns that becomes one of 24 under way.
+#[test]
+fn a_progress_bar_fits_a_terminal_of_40_columns_and_one_that_becomes_smaller() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    write(&dir.join("file"), &noise(3 << 20, 1));
+    let up = a.up(&dir, "/lab/d");
+    let byname = b.byname();
+    let line = format!(
+        "stty rows 24 cols 40; (sleep 2.5; stty cols 24 </dev/tty) & {} get '{}' --bwlimit 700K",
+        byname.get_program().to_string_lossy(),
+        up.link_to("file"),
+    );
+    let mut command = std::process::Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(b.path()).stdin(Stdio::null());
+    for (key, value) in byname.get_envs() {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
+    }
+    let output = command.env("TERM", "xterm").output().unwrap();
+    let raw = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{raw}");
+    let all = frames(&raw);
+    let painted: Vec<&String> = all.iter().filter(|line| line.contains('%')).collect();
+    let widths = |has_bar: bool| -> Vec<usize> {
+        let of_kind = painted.iter().filter(|line| line.contains("/s") == has_bar);
+        of_kind.map(|line| line.chars().count()).collect()
+    };
+    let (wide, narrow) = (widths(true), widths(false));
+    assert!(wide.iter().max().is_some_and(|most| (30..=40).contains(most)), "{painted:?}");
+    assert!(narrow.iter().max().is_some_and(|most| *most <= 24), "{painted:?}");
+    assert_eq!(std::fs::read(b.path().join("file")).unwrap(), noise(3 << 20, 1));
 }
 
 #[test]

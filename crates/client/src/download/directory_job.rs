@@ -13,6 +13,7 @@ use crate::download::context::FileContext;
 use crate::download::disk::Disk;
 use crate::download::disk_queue::{DiskQueue, DiskTask};
 use crate::download::local_dir::LocalDir;
+use crate::download::progress::Event;
 use crate::engine::job::Job;
 use crate::error::ClientError;
 use crate::lookup::list_job::{ListJob, Wanted};
@@ -106,6 +107,9 @@ impl<'a> DirectoryJob<'a> {
     fn step(&mut self, context: &mut Context<'_>) {
         if self.listing.is_none() {
             self.listing = self.list.take_outcome();
+            if let Some(waiting) = self.list.poll_waiting(context.now_ns) {
+                self.context.report(Event::DirectoryWaiting { name: &self.name, waiting });
+            }
             self.ask_again(context);
         }
         if matches!(self.listing, Some(Ok(_))) && self.place.is_some() {

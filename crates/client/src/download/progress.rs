@@ -18,6 +18,13 @@ pub enum Event<'a> {
         /// The reason.
         waiting: Waiting,
     },
+    /// The publisher is not ready to hand the list of a directory out; it is asked again.
+    DirectoryWaiting {
+        /// Its name.
+        name: &'a Name,
+        /// The reason.
+        waiting: Waiting,
+    },
     /// A version of this file was found and is being fetched.
     FileStarted {
         /// The target.

@@ -46,7 +46,7 @@ fn of_read(error: &ReadError) -> Errno {
             Errno::TIMEDOUT
         }
         ReadError::VersionGone { .. } => Errno::STALE,
-        ReadError::BeingWritten { .. } => Errno::BUSY,
+        ReadError::BeingWritten { .. } | ReadError::BeingListed { .. } => Errno::BUSY,
         ReadError::NoPermission { .. } => Errno::ACCESS,
         ReadError::Unservable { reason, .. } => match reason {
             ServerReason::ListingTooLarge => Errno::FBIG,

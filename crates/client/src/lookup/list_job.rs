@@ -8,7 +8,7 @@
 
 use byname_packet::{Data, Name, NameRef};
 use byname_security::trust::Trusted;
-use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
+use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig, Waiting};
 use byname_transfer::error::{ProtocolProblem, ReadError};
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
@@ -117,6 +117,12 @@ impl ListJob {
         let ListStage::Reading(reading) = &mut self.state else { return 0 };
         let bytes = reading.payload.len() as u64;
         bytes - std::mem::replace(&mut reading.reported_bytes, bytes)
+    }
+
+    /// Reason of the publisher to wait, once it has lasted; reported once.
+    pub(crate) fn poll_waiting(&mut self, now_ns: u64) -> Option<Waiting> {
+        let ListStage::LookingUp(discovery) = &mut self.state else { return None };
+        discovery.poll_waiting(now_ns)
     }
 
     pub(crate) fn into_outcome(self) -> Result<Listing, ClientError> {

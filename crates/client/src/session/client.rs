@@ -181,8 +181,20 @@ impl Client {
     /// # Errors
     /// As [`Client::stat`], and [`ClientError::ListingTooLarge`].
     pub fn list(&mut self, name: &Name) -> Result<Listing, ClientError> {
+        self.list_watched(name, &mut NoProgress)
+    }
+
+    /// The same, watched.
+    ///
+    /// # Errors
+    /// As [`Client::list`].
+    pub fn list_watched(
+        &mut self,
+        name: &Name,
+        progress: &mut dyn Progress,
+    ) -> Result<Listing, ClientError> {
         let (name, detail) = (name.clone(), ListDetail::Names);
-        self.call(|call| Command::List { name, detail, call })
+        self.watched_call(Box::new(progress), |call| Command::List { name, detail, call })
     }
 
     /// The verified content of a directory with everything its publisher says of the entries: a
@@ -191,8 +203,20 @@ impl Client {
     /// # Errors
     /// As [`Client::list`].
     pub fn list_resolved(&mut self, name: &Name) -> Result<Listing, ClientError> {
+        self.list_resolved_watched(name, &mut NoProgress)
+    }
+
+    /// The same, watched.
+    ///
+    /// # Errors
+    /// As [`Client::list`].
+    pub fn list_resolved_watched(
+        &mut self,
+        name: &Name,
+        progress: &mut dyn Progress,
+    ) -> Result<Listing, ClientError> {
         let (name, detail) = (name.clone(), ListDetail::Resolved);
-        self.call(|call| Command::List { name, detail, call })
+        self.watched_call(Box::new(progress), |call| Command::List { name, detail, call })
     }
 
     /// Opens the current version of a file. It stays that version, however long it is open.

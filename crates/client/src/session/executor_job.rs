@@ -116,6 +116,11 @@ impl Job for ExecutorJob<'_> {
 
     fn handle_timeout(&mut self, context: &mut Context<'_>) {
         self.inner_mut().handle_timeout(context);
+        if let ExecutorJob::List { job, name, call, .. } = self
+            && let Some(waiting) = job.poll_waiting(context.now_ns)
+        {
+            call.events.on_event(Event::DirectoryWaiting { name, waiting });
+        }
     }
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {

@@ -10,7 +10,7 @@ use crate::face::{
     FaceFailure, FaceId, FaceInfo, FaceOptions, FaceRequest, Persistency, RequestId,
 };
 use crate::face_table::Face;
-use crate::management::{Action, Asker, Erasure, FaceView, Management, Turn};
+use crate::management::{Action, Asker, Erasure, Management, Turn};
 use crate::pipeline::Arrival;
 use crate::shard::Change;
 use crate::tx::Tx;
@@ -172,8 +172,7 @@ impl Forwarder {
     pub(super) fn note_face_event(&mut self, kind: u64, id: FaceId) {
         let face = self.pipeline.faces.get(id).filter(|face| face.inbox.is_none());
         if let Some(face) = face {
-            let view = FaceView { id, info: &face.info, options: &face.options };
-            self.management.on_face_event(kind, view);
+            self.management.on_face_event(kind, face.view(id));
         }
     }
 }

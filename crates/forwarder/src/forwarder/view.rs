@@ -32,14 +32,14 @@ impl Tables<'_> {
 impl View for Tables<'_> {
     fn face(&self, id: FaceId) -> Option<FaceView<'_>> {
         let face = self.pipeline.faces.get(id).filter(|face| face.inbox.is_none())?;
-        Some(FaceView { id, info: &face.info, options: &face.options })
+        Some(face.view(id))
     }
 
     fn for_each_face(&self, show: &mut dyn FnMut(FaceView<'_>, &FaceCounters)) {
         for (id, face) in self.pipeline.faces.iter().filter(|(_, face)| face.inbox.is_none()) {
             let mut counters = face.counters;
             self.add_others(id, &mut counters);
-            show(FaceView { id, info: &face.info, options: &face.options }, &counters);
+            show(face.view(id), &counters);
         }
     }
 

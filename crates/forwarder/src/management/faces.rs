@@ -131,7 +131,7 @@ impl DriverRequests {
             turn.actions.push(Action::SetFace { face: face.id, options, persistency });
         }
         let info = FaceInfo { persistency, ..face.info.clone() };
-        let updated = FaceView { id: face.id, info: &info, options: &options };
+        let updated = FaceView { info: &info, options: &options, ..face };
         let body = properties(updated, fields::present(parameters));
         Ok(ControlResponse::new(status_code::OK, "OK").with_parameters(&body))
     }

@@ -213,5 +213,6 @@ fn face_status(face: FaceView<'_>, counters: &FaceCounters) -> FaceStatus {
         in_bytes: counters.in_bytes,
         out_bytes: counters.out_bytes,
         flags: flags(face.options),
+        is_down: face.is_down,
     }
 }

@@ -13,6 +13,8 @@ pub(crate) struct FaceView<'a> {
     pub(crate) id: FaceId,
     pub(crate) info: &'a FaceInfo,
     pub(crate) options: &'a FaceOptions,
+    /// It has lost its link.
+    pub(crate) is_down: bool,
 }
 
 /// The content stores of all shards together.

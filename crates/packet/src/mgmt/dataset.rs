@@ -135,6 +135,9 @@ pub struct FaceStatus {
     pub in_bytes: u64,
     pub out_bytes: u64,
     pub flags: u64,
+    /// The face has lost its link; its routes are not used until it has one again. Forwarders other
+    /// than ours do not say so.
+    pub is_down: bool,
 }
 
 impl FaceStatus {
@@ -181,6 +184,9 @@ impl FaceStatus {
         for (typ, number) in counters {
             tlv::write_nni(&mut value, typ, *number);
         }
+        if self.is_down {
+            tlv::write_element(&mut value, types::FACE_DOWN, &[]);
+        }
         tlv::write_element(out, types::DATASET_ENTRY, &value);
     }
 
@@ -205,6 +211,7 @@ impl FaceStatus {
                     face.expiration_period_ms = Some(period);
                 }
                 types::MTU => face.mtu = Some(tlv::read_nni(element.value, "Mtu")?),
+                types::FACE_DOWN => face.is_down = true,
                 types::BASE_CONGESTION_MARKING_INTERVAL => {
                     let interval = tlv::read_nni(element.value, "BaseCongestionMarkingInterval")?;
                     face.base_congestion_marking_interval_ns = Some(interval);

@@ -29,6 +29,7 @@ fn datasets_round_trip() {
         base_congestion_marking_interval_ns: Some(100_000_000),
         default_congestion_threshold_bytes: Some(65_536),
         mtu: Some(1),
+        is_down: true,
         ..Default::default()
     };
     let route = Route { face_id: 1, cost: 2, expiration_period_ms: Some(5), ..Default::default() };

@@ -114,6 +114,7 @@ impl fmt::Display for Kind {
         out.write_str(match self {
             Kind::Text => "a text",
             Kind::Number => "a whole number",
+            Kind::Size => "a size (512, 10K, 1.5G)",
             Kind::Switch => "true or false",
             Kind::List => "a list of texts",
         })

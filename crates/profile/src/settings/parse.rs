@@ -12,6 +12,8 @@ use super::{
     ConfigError, FILE_BYTES_MAX, FORWARDER_SECTION, Kind, OPTIONS, Opt, Value, WrongValue,
 };
 
+use crate::units;
+
 /// A file's text; `None` if there is no such file.
 pub(super) fn read(path: &Path) -> Result<Option<String>, ConfigError> {
     let unreadable = |source| ConfigError::Unreadable { path: path.to_owned(), source };
@@ -80,7 +82,10 @@ fn line(text: &str, at: usize) -> usize {
 fn from_toml(kind: Kind, value: &DeValue<'_>) -> Option<Value> {
     match kind {
         Kind::Text => Some(Value::Text(value.as_str()?.to_owned())),
-        Kind::Number => {
+        Kind::Size if value.as_str().is_some() => {
+            units::size(value.as_str()?).ok().map(Value::Number)
+        }
+        Kind::Number | Kind::Size => {
             let number = value.as_integer()?;
             // What TOML calls an integer has 64 bits with a sign.
             let number = i64::from_str_radix(number.as_str(), number.radix()).ok()?;
@@ -112,6 +117,7 @@ pub(super) fn from_text(option: &Opt, text: &str) -> Option<Value> {
         Kind::Number => {
             text.parse::<i64>().ok().and_then(|n| u64::try_from(n).ok()).map(Value::Number)
         }
+        Kind::Size => units::size(text).ok().map(Value::Number),
         Kind::Switch => match text {
             "1" | "true" | "yes" | "on" => Some(Value::Switch(true)),
             "0" | "false" | "no" | "off" | "" => Some(Value::Switch(false)),

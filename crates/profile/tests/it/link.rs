@@ -1,7 +1,7 @@
 //! Links.
 
 use byname_packet::{Name, UriError};
-use byname_profile::link::{LINK_BYTES_MAX, Link, LinkError, VIA_MAX, may_be_cut};
+use byname_profile::link::{LINK_BYTES_MAX, Link, LinkError, VIA_MAX, for_links, may_be_cut};
 use byname_security::key::{KeyId, KeyPair};
 use proptest::prelude::*;
 
@@ -114,7 +114,34 @@ fn what_is_wrong_with_a_link_is_said() {
     assert_eq!(error(&long), LinkError::TooLong { length });
 }
 
+/// A file may be called like the parts of a link.
+#[test]
+fn a_name_with_the_parts_of_a_link_in_it_can_be_put_into_one() {
+    for name in
+        ["a,via=b", "a,key=", "a?via=b", "what?", "a?b=1", "a?b", "?", "a?/b=c", ",via=,key="]
+    {
+        let name = Name::from_path(&format!("/lab/{name}")).unwrap();
+        let shown = for_links(&name.view().to_user());
+        assert_eq!(Name::from_user(&shown).unwrap(), name, "{shown}");
+        for rest in ["", ",via=tcp://h", ",key=KEY", "?via=tcp://h&key=KEY", "?key=KEY"] {
+            let text = format!("byname:{shown}{}", rest.replace("KEY", &key().to_string()));
+            assert_eq!(text.parse::<Link>().map(|link| link.name), Ok(name.clone()), "{text}");
+        }
+    }
+    assert_eq!(for_links("/plain, as it is?yes"), "/plain, as it is?yes");
+}
+
 proptest! {
+    #[test]
+    fn any_path_that_is_shown_can_be_put_into_a_link(path in "[a-z?,=/&%;#via]{0,30}") {
+        let Ok(name) = Name::from_path(&format!("/{path}")) else { return Ok(()) };
+        let shown = for_links(&name.view().to_user());
+        for rest in ["", ",via=tcp://h", "?via=tcp://h"] {
+            let link: Link = format!("byname:{shown}{rest}").parse().unwrap();
+            prop_assert_eq!(&link.name, &name, "{}", shown);
+        }
+    }
+
     #[test]
     fn any_text_after_the_scheme_parses_or_is_refused(text in "\\PC{0,200}") {
         if let Ok(link) = format!("byname:/{text}").parse::<Link>() {

@@ -10,6 +10,7 @@ use byname_face::{frame_len, move_marked};
 use byname_transfer::server::{Now, SegmentBurst, SegmentSent};
 
 use super::FileServer;
+use super::access::{Peer, peer_uri};
 
 impl FileServer {
     /// Carries out what the engine asks for and sends what it answers.
@@ -18,6 +19,10 @@ impl FileServer {
             let of_service = self.service.as_mut().and_then(|service| service.poll_transmit());
             if let Some(packet) = of_service.or_else(|| self.engine.poll_transmit()) {
                 let face = self.faces.get_mut(packet.face);
+                if let (Some(accesses), Some(face)) = (&mut self.accesses, &face) {
+                    let peer = Peer { face: packet.face, uri: &peer_uri(face) };
+                    accesses.note_packet(peer, &packet.wire, now);
+                }
                 if face.is_some_and(|face| !face.send(&packet.wire, now.now_ns)) {
                     tracing::debug!(face = packet.face.0, "an answer found no room");
                 }
@@ -55,14 +60,23 @@ impl FileServer {
         } else {
             self.executor.send(burst, outlet, &mut self.sent);
         }
-        self.settle_sent();
+        self.settle_sent(now);
     }
 
     /// Tells the engine what was sent.
-    fn settle_sent(&mut self) {
-        for (burst, sent) in self.sent.drain(..) {
-            self.engine.handle_segments(burst, sent);
+    fn settle_sent(&mut self, now: Now) {
+        let mut all = std::mem::take(&mut self.sent);
+        for (burst, sent) in all.drain(..) {
+            self.settle(burst, sent, now);
         }
+        self.sent = all;
+    }
+
+    fn settle(&mut self, burst: SegmentBurst, sent: SegmentSent, now: Now) {
+        if let (Some(accesses), Some(face)) = (&mut self.accesses, self.faces.get(burst.face())) {
+            accesses.note_burst(&peer_uri(face), &burst, sent, now);
+        }
+        self.engine.handle_segments(burst, sent);
     }
 
     /// Sends what was read by others: from the disk, or by other threads from memory.
@@ -71,7 +85,7 @@ impl FileServer {
             let face = self.faces.get_mut(read.face());
             let (burst, sent) =
                 self.executor.finish_read(read, face.and_then(|face| face.outlet()));
-            self.engine.handle_segments(burst, sent);
+            self.settle(burst, sent, now);
         }
         while let Some(mut framed) = self.executor.take_framed() {
             if let Some(face) = self.faces.get_mut(framed.face()) {
@@ -80,7 +94,7 @@ impl FileServer {
             // What nobody is there for any more is dropped: the queue is used again.
             let _ = framed.packets.recv_burst(frame_len, &mut |_| {});
             self.executor.finish_framed(framed, &mut self.sent);
-            self.settle_sent();
+            self.settle_sent(now);
         }
     }
 }

@@ -24,21 +24,35 @@ impl Discovery {
             Absence::NotFound => return self.fail(ReadError::NotFound { name }),
             Absence::NoPermission => return self.fail(ReadError::NoPermission { name }),
             Absence::BeingWritten { retry_ms } => {
-                let waited_ns = context.now_ns.saturating_sub(self.started_ns);
-                // What a cache keeps of that never becomes true.
-                if waited_ns >= self.config.being_written_ns || self.is_offline() {
-                    return self.fail(ReadError::BeingWritten { name });
-                }
-                self.waiting = Some(Waiting::Written);
-                let asked_ns = retry_ms.saturating_mul(MS).clamp(PAUSE_FIRST_NS, PAUSE_MAX_NS);
-                let pause_ns = context.flow.jitter().pause_above_ns(asked_ns);
-                return self.pause(pause_ns, context);
+                return self.ask_later(Waiting::Written, retry_ms, context);
+            }
+            Absence::BeingListed { retry_ms } => {
+                return self.ask_later(Waiting::Listed, retry_ms, context);
             }
             Absence::ListingTooLarge => ServerReason::ListingTooLarge,
             Absence::NameTooLong => ServerReason::NameTooLong,
             Absence::Unreadable { code } => ServerReason::Unreadable { code },
         };
         self.fail(ReadError::Unservable { name, reason });
+    }
+
+    /// The publisher says when to ask again.
+    fn ask_later(&mut self, waiting: Waiting, retry_ms: u64, context: &mut Context<'_>) {
+        let name = self.name.clone();
+        let (most_ns, error) = match waiting {
+            Waiting::Written => (self.config.being_written_ns, ReadError::BeingWritten { name }),
+            Waiting::Listed => (self.config.root_pending_ns, ReadError::BeingListed { name }),
+            Waiting::Hashed => (self.config.root_pending_ns, ReadError::RootPending { name }),
+        };
+        let waited_ns = context.now_ns.saturating_sub(self.started_ns);
+        // What a cache keeps of that never becomes true.
+        if waited_ns >= most_ns || self.is_offline() {
+            return self.fail(error);
+        }
+        self.waiting = Some(waiting);
+        let asked_ns = retry_ms.saturating_mul(MS).clamp(PAUSE_FIRST_NS, PAUSE_MAX_NS);
+        let pause_ns = context.flow.jitter().pause_above_ns(asked_ns);
+        self.pause(pause_ns, context);
     }
 
     pub(super) fn on_metadata(

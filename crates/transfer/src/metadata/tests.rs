@@ -98,6 +98,7 @@ fn absences_are_read_back() {
     for absence in [
         Absence::NotFound,
         Absence::BeingWritten { retry_ms: 300 },
+        Absence::BeingListed { retry_ms: 500 },
         Absence::NoPermission,
         Absence::ListingTooLarge,
         Absence::NameTooLong,

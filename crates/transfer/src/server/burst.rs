@@ -8,6 +8,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use byname_packet::NameRef;
+
 use super::ops::{FaceId, Handle};
 use super::reply::Echo;
 
@@ -102,6 +104,12 @@ impl SegmentBurst {
             .take_while(|pair| pair[1].offset == pair[0].offset + pair[0].len as u64)
             .count();
         start..self.len().min(start + 1 + follow)
+    }
+
+    /// Name that the first of its requests asks for; all are of one object.
+    pub fn name(&self) -> Option<NameRef<'_>> {
+        let (request, _) = self.requests().next()?;
+        super::reply::interest_name(request)
     }
 
     /// Takes some of the segments out, as a burst of their own.

@@ -60,6 +60,9 @@ pub struct ServerConfig {
     /// Longest time that an Interest is held for the root of a file of at most 2 MiB, which is
     /// there in no time unless others wait too. Larger files are answered "root pending" at once.
     pub hold_root_ns: u64,
+    /// Time after which whoever asks for a directory learns that its list is still being made;
+    /// half of the Interest's lifetime if that is less.
+    pub hold_listing_ns: u64,
     /// FreshnessPeriod of metadata.
     pub metadata_freshness_ms: u64,
     /// A signed packet whose content is still right is sent again up to this age.
@@ -113,6 +116,7 @@ impl Default for ServerConfig {
             quiet_coarse_ns: 2_000 * MS,
             hold_quiet_ns: 500 * MS,
             hold_root_ns: 5 * MS,
+            hold_listing_ns: 500 * MS,
             metadata_freshness_ms: METADATA_FRESHNESS_MS,
             reuse_ns: 1_000 * MS,
             relist_ns: 1_000 * MS,

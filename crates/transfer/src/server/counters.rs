@@ -53,6 +53,8 @@ pub struct Counters {
     pub root_pending: u64,
     /// Absences because a file is being written.
     pub being_written: u64,
+    /// Absences because a directory's list is being made.
+    pub being_listed: u64,
     /// Mirror: metadata packets of publishers sent.
     pub mirror_metadata: u64,
     /// Mirror: copies hidden because size, time or root are not what their packet says.

@@ -94,6 +94,19 @@ impl Server {
         }
     }
 
+    /// Answers "being listed" to those who waited long enough for a description. The list is made
+    /// all the same.
+    pub(super) fn give_up_listing(&mut self, id: u64, now: Now) {
+        let hold_ns = self.config.hold_listing_ns;
+        let Some(mount) = self.mount_of(id) else { return };
+        let is_due =
+            |waiter: &Waiter| !waiter.wants_segment() && waiter.answer_until(hold_ns) <= now.now_ns;
+        let due = self.take_waiters(id, is_due);
+        self.counters.being_listed += due.len() as u64;
+        self.answer_absent(mount, &due, Absence::BeingListed { retry_ms: hold_ns / MS }, now);
+        self.expire(id, now);
+    }
+
     /// Answers "root pending" to those who waited long enough.
     pub(super) fn give_up_root(&mut self, id: u64, now: Now) {
         let hold_ns = self.config.hold_root_ns;

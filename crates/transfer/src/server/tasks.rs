@@ -175,6 +175,9 @@ impl Task {
                 .chain([until_ns])
                 .min(),
             Step::Root { .. } => waiters.map(|waiter| waiter.hold_until(config.hold_root_ns)).min(),
+            Step::Listing { .. } | Step::RecallingListing(_) | Step::AnnouncingListing(..) => {
+                waiters.map(|waiter| waiter.answer_until(config.hold_listing_ns)).min()
+            }
             _ => waiters.map(Waiter::expires_ns).min(),
         }
     }

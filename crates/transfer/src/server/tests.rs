@@ -338,6 +338,36 @@ fn a_segment_of_a_file_that_is_being_written_waits_for_no_version() {
     assert_eq!(server.levels().pending, 0);
 }
 
+#[test]
+fn a_list_that_takes_long_is_announced_as_being_made_and_then_fresh() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/d/32=manifest/32=metadata", 4000, at(0));
+    let (id, _) = op(&mut server);
+    let stat = FileStat { mode: 0o040_755, ..stat(4096) };
+    let located = Located::Directory { stat };
+    server.handle_completion(id, Completion::Located(located), at(0));
+    let (listing_op, list) = op(&mut server);
+    assert!(matches!(list, Op::Manifest { .. }), "{list:?}");
+    server.handle_timeout(at(499));
+    assert_eq!(sent(&mut server), None);
+    for ms in [500, 1500] {
+        server.handle_timeout(at(ms));
+        let busy = Answer::Absence(Absence::BeingListed { retry_ms: 500 });
+        assert_eq!(sent(&mut server), Some(Sent::Answer(busy)), "after {ms} ms");
+        assert_eq!(server.poll_op(), None, "the list goes on being made, once");
+        ask(&mut server, "/t/d/32=manifest/32=metadata", 4000, at(ms + 500));
+    }
+    let payload = vec![1; 10];
+    let listing = Listing { stat, payload, root: [7; 32], levels: Vec::new(), versioned: None };
+    server.handle_completion(listing_op, Completion::Listed(Ok(listing)), at(2100));
+    let (id, _) = op(&mut server);
+    server.handle_completion(id, Completion::Recalled(Recalled::default()), at(2100));
+    let (id, _) = op(&mut server);
+    server.handle_completion(id, Completion::Announced(true), at(2100));
+    assert_eq!(root_of(sent(&mut server)), ContentRoot::Known([7; 32]));
+    assert_eq!((server.counters().being_listed, server.counters().expired), (2, 0));
+}
+
 /// As [`announce`], of a file of 600 MiB, with so many refused before the record is durable.
 fn announce_refusing(server: &mut Server, count: usize) -> u64 {
     let (id, _) = op(server);

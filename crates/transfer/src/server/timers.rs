@@ -35,13 +35,16 @@ impl Server {
                 Step::Quiet { until_ns } if until_ns <= now.now_ns => self.locate(id),
                 Step::Quiet { until_ns } => self.give_up_quiet(id, until_ns, now),
                 Step::Root { .. } => self.give_up_root(id, now),
+                Step::Listing { .. } | Step::RecallingListing(_) | Step::AnnouncingListing(..) => {
+                    self.give_up_listing(id, now)
+                }
                 _ => self.expire(id, now),
             }
         }
     }
 
     /// Drops waiters whose Interest is over; the task goes on, so that its result is not lost.
-    fn expire(&mut self, id: u64, now: Now) {
+    pub(super) fn expire(&mut self, id: u64, now: Now) {
         let Some(task) = self.tasks.get(id) else { return };
         let waiters = std::mem::take(&mut task.waiters);
         let (expired, left): (Vec<_>, Vec<_>) =

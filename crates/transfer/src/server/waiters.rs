@@ -37,6 +37,11 @@ impl Waiter {
         self.arrived_ns.saturating_add(hold_ns.min(self.lifetime_ns / 2))
     }
 
+    /// The same of one that wants a description; a segment can only be waited for.
+    pub(super) fn answer_until(&self, hold_ns: u64) -> u64 {
+        if self.wants_segment() { self.expires_ns() } else { self.hold_until(hold_ns) }
+    }
+
     pub(super) fn expires_ns(&self) -> u64 {
         self.arrived_ns.saturating_add(self.lifetime_ns)
     }

@@ -10,8 +10,8 @@ mod list;
 mod pattern;
 
 use crate::exit::{Failure, Outcome};
-use crate::units;
 use byname_client::TreeEntry;
+use byname_profile::units;
 use list::Listed;
 use pattern::Patterns;
 use std::collections::HashSet;

@@ -1,7 +1,8 @@
 //! `-o`: options as mount(8) hands them on from /etc/fstab.
 
-use super::{Args, parse_seconds};
+use super::Args;
 use crate::exit::{Failure, Outcome};
+use byname_profile::units;
 
 /// Options that mount(8), systemd or the kernel handle, or that say what holds anyway.
 const PASSED_OVER: &[&str] = &[
@@ -48,7 +49,7 @@ pub(super) fn apply(args: &mut Args) -> Outcome {
             ("allow_other", None) => args.allow_other = true,
             ("freshness", Some(value)) => {
                 let wrong = |why| Failure::usage(format!("-o {option}: {why}"));
-                args.freshness = Some(parse_seconds(value).map_err(wrong)?);
+                args.freshness = Some(units::seconds(value).map_err(wrong)?);
             }
             (name, None) if PASSED_OVER.contains(&name) => {}
             (name, _) if name.starts_with("x-") || name == "comment" => {}

@@ -201,3 +201,17 @@ fn a_change_at_the_root_and_a_face_that_goes_reach_a_large_table_in_slices() {
     }
     assert_eq!(bench.forwarder.occupancy().rib_entries, 10_001);
 }
+
+#[test]
+fn a_face_without_a_link_is_shown_as_down() {
+    let mut bench = Bench::new();
+    let (app, neighbour) = (bench.local(), bench.remote());
+    let shown = |bench: &mut Bench| {
+        let list = dataset(bench, app, "/localhost/nfd/faces/list");
+        let faces = FaceStatus::decode_all(&list).unwrap();
+        faces.into_iter().map(|face| (face.face_id, face.is_down)).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&mut bench), [(app.0, false), (neighbour.0, false)]);
+    bench.forwarder.set_face_up(neighbour, false);
+    assert_eq!(shown(&mut bench), [(app.0, false), (neighbour.0, true)]);
+}

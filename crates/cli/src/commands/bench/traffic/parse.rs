@@ -3,6 +3,7 @@
 use crate::exit::{Failure, Outcome};
 use crate::typed;
 use byname_packet::Name;
+use byname_profile::units;
 use byname_traffic::Sizes;
 use std::time::Duration;
 
@@ -48,7 +49,8 @@ fn range_of(text: &str) -> Option<(usize, usize, u32)> {
         None => (text, 1),
     };
     let (shortest, longest) = range.split_once('-').unwrap_or((range, range));
-    Some((shortest.parse().ok()?, longest.parse().ok()?, weight))
+    let bytes = |text| usize::try_from(units::size(text).ok()?).ok();
+    Some((bytes(shortest)?, bytes(longest)?, weight))
 }
 
 pub(super) fn duration(seconds: f64) -> Outcome<Duration> {
@@ -78,6 +80,7 @@ mod tests {
     #[test]
     fn size_lists() {
         assert_eq!(sizes("1000").unwrap(), Sizes::fixed(1000).unwrap());
+        assert_eq!(sizes("1K").unwrap(), Sizes::fixed(1024).unwrap());
         let expected = Sizes::weighted(&[(100, 100, 3), (1000, 8000, 1)]).unwrap();
         assert_eq!(sizes("100=3,1000-8000=1").unwrap(), expected);
         for bad in ["", "x", "1-", "-1", "9-1", "10=x", "10=0", "1,,2", "99999"] {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 /// Text that is no size or no span of time.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum UnitError {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitError {
     /// Not a size.
     Size,
     /// Not a span of time.
@@ -29,7 +29,10 @@ impl std::fmt::Display for UnitError {
 impl std::error::Error for UnitError {}
 
 /// `512`, `10K`, `1.5G`, `3MiB`: bytes; units are powers of 1024, in either case.
-pub(crate) fn size(text: &str) -> Result<u64, UnitError> {
+///
+/// # Errors
+/// [`UnitError::Size`].
+pub fn size(text: &str) -> Result<u64, UnitError> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
@@ -50,7 +53,10 @@ pub(crate) fn size(text: &str) -> Result<u64, UnitError> {
 }
 
 /// `200ms`, `90s`, `5m`, `36h`, `7d`, `2w`.
-pub(crate) fn age(text: &str) -> Result<Duration, UnitError> {
+///
+/// # Errors
+/// [`UnitError::Age`].
+pub fn age(text: &str) -> Result<Duration, UnitError> {
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic()).ok_or(UnitError::Age)?;
     let (number, unit) = text.split_at(split);
@@ -67,6 +73,15 @@ pub(crate) fn age(text: &str) -> Result<Duration, UnitError> {
     Duration::try_from_secs_f64(span).map_err(|_| UnitError::Age)
 }
 
+/// The same, or a number of seconds without a unit: `0.5`.
+///
+/// # Errors
+/// [`UnitError::Age`].
+pub fn seconds(text: &str) -> Result<Duration, UnitError> {
+    let plain = fraction(text.trim()).and_then(|it| Duration::try_from_secs_f64(it).ok());
+    plain.map_or_else(|| age(text), Ok)
+}
+
 /// A decimal number without sign or exponent.
 fn fraction(text: &str) -> Option<f64> {
     let is_plain = text.starts_with(|c: char| c.is_ascii_digit())
@@ -76,7 +91,7 @@ fn fraction(text: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{UnitError, age, size};
+    use super::{UnitError, age, seconds, size};
     use std::time::Duration;
 
     #[test]
@@ -109,6 +124,11 @@ mod tests {
             ("1d", 86_400_000),
         ] {
             assert_eq!(age(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(seconds("200ms"), Ok(Duration::from_millis(200)));
+        for text in ["", "-1", "1e3", "x", "99999999999999999999"] {
+            assert_eq!(seconds(text), Err(UnitError::Age), "{text}");
         }
         for text in ["", "5", "s", "-1s", "1y", "1e9s", "99999999999999999999w"] {
             assert_eq!(age(text), Err(UnitError::Age), "{text}");
