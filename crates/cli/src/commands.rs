@@ -3,6 +3,7 @@
 use byname_profile::{Environment, Paths};
 mod bench;
 mod cat;
+mod catalog;
 mod config;
 mod counted;
 mod cs;
@@ -27,6 +28,7 @@ mod server_metrics;
 mod serving;
 mod shell;
 mod sign;
+mod site;
 mod stat;
 mod status;
 mod strategy;
@@ -50,6 +52,8 @@ pub(crate) enum Command {
     Umount(umount::Args),
     Serve(serve::Args),
     Sign(sign::Args),
+    Site(site::Args),
+    Catalog(catalog::Args),
     Prepare(prepare::Args),
     Forward(forward::Args),
     Key(key::Args),
@@ -85,6 +89,8 @@ impl Command {
             Self::Prepare(args) => prepare::run(args, &paths, quiet),
             Self::Serve(args) => serve::run(args, &paths),
             Self::Sign(args) => sign::run(args, &paths),
+            Self::Site(args) => site::run(args, &paths),
+            Self::Catalog(args) => catalog::run(args, &paths),
             Self::Forward(args) => forward::run(args, &paths),
             Self::Key(args) => key::run(args, &paths),
             Self::Trust(args) => trust::run(args, &paths),

@@ -94,6 +94,14 @@ impl Exchange {
         }
     }
 
+    /// Sends an Interest that is signed already, and waits for the Data of its very name.
+    pub(crate) fn signed(&mut self, wire: &[u8], timeout: Duration) -> Outcome<Reply> {
+        let interest = byname_packet::Interest::decode(wire)
+            .map_err(|error| Failure::new(Code::Other, chain(&error)))?;
+        self.send(wire)?;
+        self.wait(&Ask { name: interest.name, wanted: Wanted::Exact, timeout })
+    }
+
     fn send(&mut self, wire: &[u8]) -> Outcome {
         let lost = |error: &dyn std::error::Error| Failure::new(Code::NoRoute, chain(error));
         self.face.send(&LpHeader::default(), wire, 0).map_err(|error| lost(&error))?;

@@ -31,7 +31,7 @@ pub(crate) fn connect_first(
 }
 
 /// Nobody answers at any of them.
-fn failure(refused: Vec<ConnectError>) -> Failure {
+pub(crate) fn failure(refused: Vec<ConnectError>) -> Failure {
     let error = Refusals::new(refused)
         .map_or(ClientError::NoEndpoint, |tried| ClientError::NoForwarder { tried });
     Failure::from(error).hint("start one: `byname forward`, or publish with `byname up`")

@@ -2,6 +2,7 @@
 
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
+use byname_head::{CommandCounters, HeadCounters};
 use byname_store::ServerHandle;
 use byname_transfer::server::Counters;
 use std::fmt::Write;
@@ -10,7 +11,21 @@ use std::net::SocketAddr;
 /// Serves the numbers of all servers of this process, added up, at `http://ADDRESS/metrics`.
 pub(crate) fn serve(address: SocketAddr, handles: &[ServerHandle]) -> Outcome {
     let handles = handles.to_vec();
-    let served = byname_web::serve(address, Box::new(move || Some(render(&handles))));
+    serve_text(address, move || render(&handles))
+}
+
+/// Serves the numbers of a head.
+pub(crate) fn serve_head(
+    address: SocketAddr,
+    server: ServerHandle,
+    commands: HeadCounters,
+) -> Outcome {
+    let handles = [server];
+    serve_text(address, move || render(&handles) + &render_commands(&commands.get()))
+}
+
+fn serve_text(address: SocketAddr, render: impl Fn() -> String + Send + Sync + 'static) -> Outcome {
+    let served = byname_web::serve(address, Box::new(move || Some(render())));
     let served = served.map_err(|error| {
         Failure::new(Code::Other, chain(&error)).hint("choose another address with --metrics")
     })?;
@@ -73,6 +88,23 @@ fn render(handles: &[ServerHandle]) -> String {
     let peers: usize = handles.iter().map(ServerHandle::peers).sum();
     head(&mut out, "byname_server_peers", "gauge", "peers that are connected");
     let _ = writeln!(out, "byname_server_peers {peers}");
+    out
+}
+
+fn render_commands(counters: &CommandCounters) -> String {
+    let mut out = String::new();
+    counter(&mut out, "head_commands", "commands and queries taken", counters.commands);
+    counter(&mut out, "head_batches", "transactions of commands", counters.batches);
+    family(
+        &mut out,
+        ("head_unexecuted", "reason", "commands that were not executed again, or not at all"),
+        &[
+            ("joined", counters.joined),
+            ("congested", counters.congested),
+            ("expired", counters.expired),
+            ("nacked", counters.nacked),
+        ],
+    );
     out
 }
 

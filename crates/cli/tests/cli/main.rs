@@ -43,6 +43,7 @@ mod rollback;
 mod scale;
 mod service;
 mod sessions;
+mod sites;
 mod surroundings;
 mod tampering;
 mod terminal;

@@ -1,0 +1,72 @@
+//! `byname site`: making a site, and what its operators do.
+
+pub(crate) mod defaults;
+mod disk;
+mod init;
+mod report;
+mod session;
+mod user;
+
+use crate::exit::{Failure, Outcome};
+use byname_head::HeadError;
+use byname_profile::Paths;
+
+/// Make and administer a site: one name space on many disks.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  byname site init /lab                    a site, its key and its first operator
+  byname catalog /lab &                    its head
+  byname site user key --site /lab --user anna        anna's key; she gives it to an operator
+  byname site user add anna --group physics --key anna.cert
+  byname site disk add --capacity 4T
+  byname site status
+
+Commands after `init` go by name to the head, signed with the operator's key: from any machine that
+reaches it. docs/site.md.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: SiteCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum SiteCommand {
+    Init(init::Args),
+    Status(report::StatusArgs),
+    User(user::Args),
+    Disk(disk::Args),
+    Log(report::LogArgs),
+    Fsck(report::FsckArgs),
+}
+
+pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
+    match &args.command {
+        SiteCommand::Init(args) => init::run(args, paths),
+        SiteCommand::Status(args) => report::status(args, paths),
+        SiteCommand::User(args) => user::run(args, paths),
+        SiteCommand::Disk(args) => disk::run(args, paths),
+        SiteCommand::Log(args) => report::log(args, paths),
+        SiteCommand::Fsck(args) => report::fsck(args, paths),
+    }
+}
+
+impl From<HeadError> for Failure {
+    fn from(error: HeadError) -> Self {
+        use crate::exit::{Code, chain};
+        let text = chain(&error);
+        match error {
+            HeadError::NoSite { .. } => {
+                Self::new(Code::NotFound, text).hint("`byname site init NAME` makes one")
+            }
+            HeadError::SiteExists { .. } => {
+                Self::new(Code::LocalDisk, text).hint("`byname catalog` serves it")
+            }
+            HeadError::Engine { .. } => {
+                Self::new(Code::LocalDisk, text).hint("is another `byname catalog` running?")
+            }
+            HeadError::Directory { .. } => Self::new(Code::LocalDisk, text),
+            HeadError::Name { .. } => Self::usage(text),
+            HeadError::Store(error) => error.into(),
+            _ => Self::new(Code::Other, text),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! `byname site disk`: the disks of a site.
+
+use super::session::{SiteArgs, SiteSession};
+use super::user::add_key;
+use crate::exit::{Code, Failure, Outcome};
+use crate::output;
+use byname_catalog::id::DiskId;
+use byname_catalog::{AddDisk, Answer, Command, DiskChanges, DiskState, KeyHolder};
+use byname_io::Clock;
+use byname_keychain::Keychain;
+use byname_profile::{Paths, units};
+use byname_security::key::Algorithm;
+use byname_site::{DiskName, SiteAnswer};
+use serde_json::{Value, json};
+
+/// The disks of a site.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: DiskCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum DiskCommand {
+    /// List disks.
+    Ls {
+        #[command(flatten)]
+        site: SiteArgs,
+        /// One JSON object per disk.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Register a disk of this machine, and make its key.
+    Add {
+        /// Octets that content may take, such as 500G or 4T.
+        #[arg(long, value_name = "SIZE")]
+        capacity: String,
+        /// Disk server it is in; replicas go to different ones. Default: this machine's name.
+        #[arg(long, value_name = "NAME")]
+        server: Option<String>,
+        /// Rack, room or other place; replicas go to different ones if servers leave a choice.
+        #[arg(long, value_name = "NAME", default_value = "here")]
+        place: String,
+        /// Space it belongs to.
+        #[arg(long, value_name = "NAME", default_value = "main")]
+        space: String,
+        #[command(flatten)]
+        site: SiteArgs,
+        /// One JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change a disk.
+    Set {
+        /// Its number.
+        disk: u64,
+        /// What is wanted of it: rw takes new content, ro serves, drain serves until its replicas
+        /// are elsewhere, off is not asked.
+        #[arg(long, value_enum)]
+        state: Option<StateArg>,
+        /// Octets that content may take.
+        #[arg(long, value_name = "SIZE")]
+        capacity: Option<String>,
+        #[command(flatten)]
+        site: SiteArgs,
+    },
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum StateArg {
+    Rw,
+    Ro,
+    Drain,
+    Off,
+}
+
+pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
+    match &args.command {
+        DiskCommand::Ls { site, json } => list(&mut SiteSession::open(site, paths)?, *json),
+        DiskCommand::Add { capacity, server, place, space, site, json } => {
+            let capacity_bytes = bytes(capacity)?;
+            let server = server.clone().unwrap_or_else(machine);
+            let (space, label) = (space.clone(), place.clone());
+            let disk = AddDisk { space, server, label, capacity_bytes };
+            add(&mut SiteSession::open(site, paths)?, disk, *json, paths)
+        }
+        DiskCommand::Set { disk, state, capacity, site } => {
+            let capacity_bytes = capacity.as_deref().map(bytes).transpose()?;
+            let state = state.map(|state| match state {
+                StateArg::Rw => DiskState::ReadWrite,
+                StateArg::Ro => DiskState::ReadOnly,
+                StateArg::Drain => DiskState::Drain,
+                StateArg::Off => DiskState::Off,
+            });
+            let changes = DiskChanges { state, capacity_bytes, ..DiskChanges::default() };
+            let command = Command::SetDisk { disk: DiskId(*disk), changes };
+            SiteSession::open(site, paths)?.run(command).map(drop)
+        }
+    }
+}
+
+fn add(session: &mut SiteSession, disk: AddDisk, json: bool, paths: &Paths) -> Outcome {
+    let place = disk.label.clone();
+    let SiteAnswer::Plain(Answer::Disk(id)) = session.run(Command::AddDisk(disk))? else {
+        return Err(Failure::new(Code::Other, "the head answered something else"));
+    };
+    let name = DiskName { place: place.clone(), id };
+    let keychain = Keychain::open(&paths.keys)?;
+    let prefix = session.site().disk(&name);
+    let now_ns = Clock::new().unix_ns();
+    let identity = keychain.create_identity(prefix.view(), Algorithm::default(), now_ns)?;
+    add_key(session, KeyHolder::Disk(id), &identity.certificate)?;
+    let shown = output::name(prefix.view());
+    if json {
+        output::json_line(json!({ "disk": id.0, "place": place, "generation": 1, "name": shown }));
+        return Ok(());
+    }
+    output::err_line(&format!("disk {} at {place}; its key is in {}", id.0, paths.keys.display()));
+    output::out_line(&id.0.to_string());
+    Ok(())
+}
+
+fn list(session: &mut SiteSession, json: bool) -> Outcome {
+    let disks = session.query("disks")?;
+    if json {
+        disks.into_iter().for_each(output::json_line);
+        return Ok(());
+    }
+    let row = |disk: &Value| {
+        let text = |key: &str| output::one_line(disk[key].as_str().unwrap_or_default());
+        let size = |key: &str| output::size(disk[key].as_u64().unwrap_or_default());
+        let seen = if disk["up"] == true { "up" } else { "down" };
+        vec![
+            disk["disk"].to_string(),
+            text("state"),
+            seen.to_owned(),
+            size("used_bytes"),
+            size("capacity_bytes"),
+            text("server"),
+            text("place"),
+            text("space"),
+        ]
+    };
+    let header = ["DISK", "STATE", "", "USED", "CAPACITY", "SERVER", "PLACE", "SPACE"];
+    output::table(&header, &disks.iter().map(row).collect::<Vec<_>>());
+    Ok(())
+}
+
+fn bytes(text: &str) -> Outcome<u64> {
+    units::size(text).map_err(Failure::usage)
+}
+
+/// Name of this machine, if it can be one in a site.
+fn machine() -> String {
+    let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let is_plain = !node.is_empty() && !node.contains([' ', '/']);
+    if is_plain { node } else { "server".to_owned() }
+}

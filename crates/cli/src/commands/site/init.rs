@@ -1,0 +1,94 @@
+//! `byname site init`: the site's key, its first operator, its catalog.
+
+use super::defaults::{directory, own_user};
+use crate::exit::{Failure, Outcome};
+use crate::output;
+use crate::typed::name;
+use byname_catalog::Policy;
+use byname_head::{Head, HeadError, NewSite};
+use byname_io::Clock;
+use byname_keychain::Keychain;
+use byname_profile::{Link, Paths};
+use byname_security::key::Algorithm;
+use byname_site::SiteName;
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Make a site in a directory of this machine.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Its name, for example /lab.
+    name: String,
+    /// Where its catalog is kept. Default: a directory of the user's state.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Its first operator. Default: the user who runs this.
+    #[arg(long, value_name = "USER")]
+    operator: Option<String>,
+    /// The operator's group.
+    #[arg(long, value_name = "GROUP", default_value = "operators")]
+    group: String,
+    /// Replicas of each file, unless a directory says otherwise.
+    #[arg(long, value_name = "COUNT", default_value_t = 1,
+        value_parser = clap::value_parser!(u8).range(1..=16))]
+    replicas: u8,
+    /// One JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
+    let site_name = name(&args.name)?;
+    let site = SiteName::new(site_name.clone())
+        .ok_or_else(|| Failure::usage(format!("{} cannot be the name of a site", args.name)))?;
+    let dir = directory(Some(&args.name), args.dir.as_deref(), paths)?;
+    // Before any key is made for it.
+    match Head::open(&dir) {
+        Ok(_) => return Err(HeadError::SiteExists { directory: dir }.into()),
+        Err(HeadError::NoSite { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let operator = args.operator.clone().unwrap_or_else(own_user);
+    let keychain = Keychain::open(&paths.keys)?;
+    let now_ns = Clock::new().unix_ns();
+    let own = keychain.create_identity(site.view(), Algorithm::default(), now_ns)?;
+    let user = site.user(&operator);
+    let of_user = keychain.create_identity(user.view(), Algorithm::default(), now_ns)?;
+    let new = NewSite {
+        name: site_name.clone(),
+        operator: (operator.clone(), args.group.clone()),
+        operator_key: (
+            of_user.certificate.key_name().to_name(),
+            of_user.certificate.wire().to_vec(),
+        ),
+        policy: Policy {
+            space: "main".to_owned(),
+            replica_count: args.replicas,
+            receipt_count: args.replicas,
+        },
+    };
+    byname_head::init(&dir, &new, now_ns)?;
+    let key = own.certificate.key_id();
+    let link = Link { key: Some(key), ..Link::of_name(site_name.clone()) }.to_string();
+    let shown = output::name(site_name.view());
+    if args.json {
+        output::json_line(json!({
+            "site": shown,
+            "directory": dir.display().to_string(),
+            "operator": operator,
+            "key": key.to_string(),
+            "link": link,
+        }));
+        return Ok(());
+    }
+    output::err_line(&format!("made the site {shown} in {}", dir.display()));
+    output::err_line(&format!(
+        "its operator is {operator}; both keys are in {}",
+        paths.keys.display()
+    ));
+    let dir_flag =
+        args.dir.as_ref().map_or_else(String::new, |dir| format!(" --dir {}", dir.display()));
+    output::err_line(&format!("serve it with: byname catalog {shown}{dir_flag}"));
+    output::out_line(&link);
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! `byname site status`, `log` and `fsck`.
+
+use super::defaults::directory;
+use super::session::{SiteArgs, SiteSession};
+use crate::exit::{Code, Failure, Outcome};
+use crate::output;
+use byname_head::Head;
+use byname_profile::Paths;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Pause between two looks at the log.
+const FOLLOW_PAUSE: Duration = Duration::from_millis(500);
+
+/// State of a site; the last line is OK, or what is wrong.
+#[derive(Debug, clap::Args)]
+pub(super) struct StatusArgs {
+    #[command(flatten)]
+    site: SiteArgs,
+    /// One JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The change log: a JSON object per transaction.
+#[derive(Debug, clap::Args)]
+pub(super) struct LogArgs {
+    /// Begin behind this transaction.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    after: u64,
+    /// Wait for more at the end.
+    #[arg(short, long)]
+    follow: bool,
+    #[command(flatten)]
+    site: SiteArgs,
+}
+
+/// Check a catalog whose head does not run: everything in it against everything else.
+#[derive(Debug, clap::Args)]
+pub(super) struct FsckArgs {
+    /// The site.
+    #[arg(required_unless_present = "dir")]
+    site: Option<String>,
+    /// Its directory.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// One JSON object per contradiction.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn status(args: &StatusArgs, paths: &Paths) -> Outcome {
+    let mut session = SiteSession::open(&args.site, paths)?;
+    let lines = session.query("status")?;
+    let disks = session.query("disks")?;
+    let state = lines.first().cloned().unwrap_or_default();
+    let problems = problems(&disks);
+    let site = output::name(session.site().view());
+    if args.json {
+        let ok = problems.is_empty();
+        output::json_line(json!({
+            "site": site, "ok": ok, "problems": problems, "state": state, "disks": disks,
+        }));
+    } else {
+        let number = |key: &str| state[key].as_u64().unwrap_or_default();
+        let size = |key: &str| output::size(number(key));
+        let sum = |key: &str| -> u64 { disks.iter().filter_map(|it| it[key].as_u64()).sum() };
+        output::out_line(&format!("site      {site}"));
+        output::out_line(&format!("inodes    {}", number("inodes")));
+        output::out_line(&format!("content   {}", size("bytes")));
+        output::out_line(&format!(
+            "disks     {}, {} of {} used",
+            disks.len(),
+            output::size(sum("used_bytes")),
+            output::size(sum("capacity_bytes")),
+        ));
+        output::out_line(&format!("changes   {}", number("transaction")));
+        match problems.as_slice() {
+            [] => output::out_line("OK"),
+            problems => output::out_line(&problems.join("; ")),
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::new(Code::Other, "")),
+    }
+}
+
+/// What keeps the site from taking and giving all it could.
+fn problems(disks: &[Value]) -> Vec<String> {
+    let mut problems = Vec::new();
+    let is_writable = |disk: &Value| disk["state"] == "rw" && disk["up"] == true;
+    if !disks.iter().any(is_writable) {
+        problems.push("no disk takes new content".to_owned());
+    }
+    for disk in disks {
+        let number = &disk["disk"];
+        if disk["up"] == false && disk["state"] != "off" {
+            problems.push(format!("disk {number} does not answer"));
+        }
+        let bytes = |key: &str| disk[key].as_u64().unwrap_or_default();
+        let taken = bytes("used_bytes").saturating_add(bytes("reserved_bytes"));
+        if disk["state"] == "rw" && taken >= bytes("capacity_bytes") {
+            problems.push(format!("disk {number} is full"));
+        }
+    }
+    problems
+}
+
+pub(super) fn log(args: &LogArgs, paths: &Paths) -> Outcome {
+    let mut session = SiteSession::open(&args.site, paths)?;
+    let mut after = args.after.to_string();
+    loop {
+        let (mut is_more, mut last) = (false, None);
+        for line in session.page("log", &after)? {
+            match line.get("more") {
+                Some(_) => is_more = true,
+                None => {
+                    last = Some(line["transaction"].to_string());
+                    output::json_line(line);
+                }
+            }
+        }
+        let has_new = last.is_some();
+        after = last.unwrap_or(after);
+        match (is_more && has_new, args.follow) {
+            (true, _) => {}
+            (false, true) => std::thread::sleep(FOLLOW_PAUSE),
+            (false, false) => return Ok(()),
+        }
+    }
+}
+
+pub(super) fn fsck(args: &FsckArgs, paths: &Paths) -> Outcome {
+    let dir = directory(args.site.as_deref(), args.dir.as_deref(), paths)?;
+    let head = Head::open(&dir)?;
+    let found = head.check()?;
+    for it in &found {
+        let table = format!("{:?}", it.table).to_lowercase();
+        let key: String = it.key.iter().map(|octet| format!("{octet:02x}")).collect();
+        match args.json {
+            true => output::json_line(json!({ "table": table, "key": key, "what": it.what })),
+            false => output::out_line(&format!("{table} {key}: {}", it.what)),
+        }
+    }
+    if !args.json {
+        let shown = output::name(head.site().view());
+        let verdict = match found.len() {
+            0 => "OK".to_owned(),
+            count => output::count(count as u64, "contradiction"),
+        };
+        output::out_line(&format!("{shown}: {verdict}"));
+    }
+    match found.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::new(Code::Other, "")),
+    }
+}

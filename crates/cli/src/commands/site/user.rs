@@ -1,0 +1,192 @@
+//! `byname site user`: users of a site, their groups and keys.
+
+use super::session::{SiteArgs, SiteSession};
+use crate::exit::{Code, Failure, Outcome};
+use crate::output;
+use byname_catalog::{AddKey, Command, KeyHolder};
+use byname_io::Clock;
+use byname_keychain::Keychain;
+use byname_profile::Paths;
+use byname_security::cert::Certificate;
+use byname_security::foreign;
+use byname_security::key::Algorithm;
+use byname_site::Identity;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// Users of a site, their groups and keys.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: UserCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum UserCommand {
+    /// List users.
+    Ls {
+        #[command(flatten)]
+        site: SiteArgs,
+        /// One JSON object per user.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Add a user, or change one.
+    Add {
+        /// The user's name.
+        name: String,
+        /// A group; the first is that of new files (repeatable). Default: a user's groups stay,
+        /// and a new one is in `users`.
+        #[arg(long, value_name = "GROUP")]
+        group: Vec<String>,
+        /// An operator of the site: modes do not bind him.
+        #[arg(long)]
+        operator: bool,
+        /// Certificate that `site user key` printed for the user.
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+        #[command(flatten)]
+        site: SiteArgs,
+    },
+    /// Print one's own certificate for a site, making the key if there is none.
+    Key {
+        #[command(flatten)]
+        site: SiteArgs,
+    },
+    /// Set the groups of a user.
+    Group {
+        /// The user's name.
+        name: String,
+        /// The groups; the first is that of new files.
+        #[arg(required = true)]
+        groups: Vec<String>,
+        #[command(flatten)]
+        site: SiteArgs,
+    },
+    /// Take a key from its user: what it signs counts no more.
+    Revoke {
+        /// Certificate of the key, as `site user key` printed it.
+        key: PathBuf,
+        #[command(flatten)]
+        site: SiteArgs,
+    },
+}
+
+pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
+    match &args.command {
+        UserCommand::Ls { site, json } => list(&mut SiteSession::open(site, paths)?, *json),
+        UserCommand::Add { name, group, operator, key, site } => {
+            let mut session = SiteSession::open(site, paths)?;
+            let certificate = key.as_deref().map(read_certificate).transpose()?;
+            if let Some(certificate) = &certificate {
+                check_owner(&session, certificate, name)?;
+            }
+            set(&mut session, name, group, operator.then_some(true))?;
+            match certificate {
+                Some(certificate) => {
+                    add_key(&mut session, KeyHolder::User(name.clone()), &certificate)
+                }
+                None => Ok(()),
+            }
+        }
+        UserCommand::Key { site } => own_key(site, paths),
+        UserCommand::Group { name, groups, site } => {
+            set(&mut SiteSession::open(site, paths)?, name, groups, None)
+        }
+        UserCommand::Revoke { key, site } => {
+            let name = read_certificate(key)?.key_name().value().to_vec();
+            SiteSession::open(site, paths)?.run(Command::RemoveKey { name }).map(drop)
+        }
+    }
+}
+
+fn list(session: &mut SiteSession, json: bool) -> Outcome {
+    let users = session.query("users")?;
+    if json {
+        users.into_iter().for_each(output::json_line);
+        return Ok(());
+    }
+    let row = |user: &Value| {
+        let role = if user["operator"] == true { "operator" } else { "" };
+        vec![text(&user["user"]), groups_of(user).join(","), role.to_owned()]
+    };
+    output::table(&["USER", "GROUPS", ""], &users.iter().map(row).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Sets a user; what is not given stays as it is.
+fn set(
+    session: &mut SiteSession,
+    name: &str,
+    groups: &[String],
+    is_operator: Option<bool>,
+) -> Outcome {
+    let users = session.query("users")?;
+    let old = users.iter().find(|user| user["user"] == name);
+    let old_groups = old.map_or_else(|| vec!["users".to_owned()], groups_of);
+    let groups = if groups.is_empty() { old_groups } else { groups.to_vec() };
+    let was_operator = old.is_some_and(|user| user["operator"] == true);
+    let is_operator = is_operator.unwrap_or(was_operator);
+    let command = Command::SetUser { user: name.to_owned(), groups, is_operator };
+    session.run(command).map(drop)
+}
+
+fn own_key(args: &SiteArgs, paths: &Paths) -> Outcome {
+    let keychain = Keychain::open(&paths.keys)?;
+    let site = args.site(paths)?;
+    let user = args.user(&site, &keychain)?;
+    let now_ns = Clock::new().unix_ns();
+    let identity =
+        keychain.create_identity(site.user(&user).view(), Algorithm::default(), now_ns)?;
+    let certificate = keychain.export_certificate(identity.certificate.key_id())?;
+    output::err_line(&format!("an operator adds it with: byname site user add {user} --key FILE"));
+    output::out_line(certificate.trim_end());
+    Ok(())
+}
+
+/// Lets a key sign for a user or disk.
+pub(super) fn add_key(
+    session: &mut SiteSession,
+    holder: KeyHolder,
+    certificate: &Certificate,
+) -> Outcome {
+    let add = AddKey {
+        holder,
+        name: certificate.key_name().value().to_vec(),
+        certificate: certificate.wire().to_vec(),
+    };
+    session.run(Command::AddKey(add)).map(drop)
+}
+
+/// The certificate in a file.
+fn read_certificate(file: &Path) -> Outcome<Certificate> {
+    let octets = std::fs::read(file).map_err(|error| Failure::disk(file, error))?;
+    let items = foreign::read(&octets).map_err(|error| Failure::disk(file, error))?;
+    let certificate = items.into_iter().find_map(|item| match item {
+        foreign::Item::Certificate(certificate) => Some(certificate),
+        _ => None,
+    });
+    let none =
+        || Failure::new(Code::LocalDisk, format!("{}: no certificate in it", file.display()));
+    certificate.ok_or_else(none)
+}
+
+/// The name in a user's certificate has to be that user's.
+fn check_owner(session: &SiteSession, certificate: &Certificate, user: &str) -> Outcome {
+    match session.site().identity(certificate.identity()) {
+        Some(Identity::User(owner)) if owner == user => Ok(()),
+        _ => {
+            let namespace = output::name(certificate.identity());
+            Err(Failure::usage(format!("the key is for {namespace}, not for {user} of this site")))
+        }
+    }
+}
+
+fn groups_of(user: &Value) -> Vec<String> {
+    let groups = user["groups"].as_array();
+    groups.map_or_else(Vec::new, |groups| groups.iter().map(text).collect())
+}
+
+fn text(value: &Value) -> String {
+    output::one_line(value.as_str().unwrap_or_default())
+}
