@@ -1,11 +1,10 @@
 //! A disk of a site: one directory that holds replicas of contents.
 //!
-//! [`Machine`] decides, without I/O: orders in, actions out. [`DiskDirectory`] is the directory:
-//! its label, the replicas with their records, what is found at a start. [`pull`] brings one
-//! content from its writer into it.
-//!
-//! One promise carries the rest: what a disk calls stored is whole, verified, and on stable
-//! storage, record and directory entries included.
+//! [`orders`] verifies what comes from the network and answers it, [`Machine`] decides: both
+//! without I/O. [`DiskDirectory`] is the directory: its label, the replicas with their records,
+//! what is found at a start. [`pull`] brings one content from its writer into it.  One promise
+//! carries the rest: what a disk calls stored is whole, verified, and on stable storage, record
+//! and directory entries included.
 
 mod directory;
 mod error;
@@ -13,6 +12,7 @@ mod incoming;
 mod label;
 mod layout;
 pub mod machine;
+pub mod orders;
 pub mod pull;
 mod record;
 mod scan;

@@ -30,7 +30,7 @@ const MAY_USE: [(&str, &[&str]); 22] = [
     ("catalog", &[]),
     ("site", &["catalog", "packet", "security", "transfer"]),
     ("head", &["catalog", "packet", "security", "site", "store", "transfer"]),
-    ("disk", &["catalog", "client", "packet", "security", "store", "transfer"]),
+    ("disk", &["catalog", "client", "packet", "security", "site", "store", "transfer"]),
     ("web", &["retry"]),
     ("sim", &["client", "forwarder", "link", "packet", "security", "store", "transfer"]),
 ];

@@ -1,0 +1,200 @@
+//! Orders as they come from the network: verified, handed to the [`Machine`], answered by packets
+//! that the disk signs. Without I/O.
+//!
+//! A receipt is signed anew whenever its order is repeated: what it says is in the record.
+
+use byname_catalog::id::LeaseEpoch;
+use byname_catalog::{Answer, Receipt, Resolution};
+use byname_packet::{Data, Interest, Name, NameRef, SignError};
+use byname_security::trust::Validator;
+use byname_site::{
+    Authentic, Check, Claim, DiskName, DiskRefusal, DiskView, Drop, DropAnswer, Identity, Insert,
+    InsertAnswer, Outcome, Reply, SignedReceipt, SiteAnswer, SiteName, check_data,
+};
+use byname_transfer::server::SharedSigner;
+
+use crate::error::StoreFailure;
+use crate::machine::{DropId, DropOutcome, Machine, Progress, Refusal};
+use crate::pull::{Kept, Pull};
+
+/// The disk as its orders name it, and whom it believes.
+pub struct Orders {
+    /// The site.
+    pub site: SiteName,
+    /// The disk.
+    pub disk: DiskName,
+    /// Its generation.
+    pub generation: u64,
+    /// Its key.
+    pub signer: SharedSigner,
+    /// Has the site's key as the only anchor.
+    pub validator: Validator,
+}
+
+/// What is to be done with an Interest.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Handled {
+    /// Send this Data.
+    Answer(Vec<u8>),
+    /// Answer when this drop has come to its end ([`Orders::answer_drop`]).
+    Later(DropId),
+    /// Fetch this certificate, add it to the validator, and hand the Interest over again.
+    NeedCertificate(Name),
+    /// It is no order to this disk.
+    NotForUs,
+}
+
+impl Orders {
+    /// Takes an Interest at a monotonic time and a time of day in seconds.
+    ///
+    /// # Errors
+    /// [`SignError`] of the disk's key.
+    pub fn handle(
+        &mut self,
+        interest: &Interest<'_>,
+        machine: &mut Machine,
+        (now_ns, unix_s): (u64, u64),
+    ) -> Result<Handled, SignError> {
+        if self.site.parse_insert(interest.name).as_ref() == Some(&self.disk) {
+            return self.insert(interest, machine, (now_ns, unix_s));
+        }
+        if self.site.parse_drop(interest.name).as_ref() == Some(&self.disk) {
+            return self.drop(interest, machine, unix_s);
+        }
+        Ok(Handled::NotForUs)
+    }
+
+    fn insert(
+        &mut self,
+        interest: &Interest<'_>,
+        machine: &mut Machine,
+        (now_ns, unix_s): (u64, u64),
+    ) -> Result<Handled, SignError> {
+        let Ok((_, order)) = Insert::decode(&self.site, interest) else {
+            return self.refuse_insert(interest.name, DiskRefusal::Malformed);
+        };
+        let (name, generation, epoch) = (&self.disk, self.generation, machine.epoch());
+        let view = DiskView { name, generation, epoch };
+        let validator = (&mut self.validator, unix_s);
+        match order.check(&self.site, interest, view, validator) {
+            Check::Accepted(claim) => {
+                let pull = self.pull_of(order, &claim);
+                let answer = match machine.handle_insert(pull, now_ns) {
+                    Progress::Pulling { received_bytes, again_ms } => {
+                        InsertAnswer::Pulling { received_bytes, again_ms }
+                    }
+                    Progress::Stored(kept) => InsertAnswer::Stored(self.receipt(&claim, &kept)?),
+                    Progress::Refused(why) => InsertAnswer::Refused(refusal(why)),
+                };
+                answer.encode(interest.name, &*self.signer).map(Handled::Answer)
+            }
+            Check::NeedCertificate(name) => Ok(Handled::NeedCertificate(name)),
+            Check::Refused(why) => self.refuse_insert(interest.name, why),
+        }
+    }
+
+    fn refuse_insert(&self, name: NameRef<'_>, why: DiskRefusal) -> Result<Handled, SignError> {
+        InsertAnswer::Refused(why).encode(name, &*self.signer).map(Handled::Answer)
+    }
+
+    fn pull_of(&self, order: Insert, claim: &Claim) -> Pull {
+        Pull {
+            content: claim.content,
+            name: self.site.content(claim.content),
+            size: claim.size,
+            root: claim.root,
+            segment_size: self.site.segment_size(claim.content) as u64,
+            hint: order.hint,
+            ticket: order.ticket.wire().to_vec(),
+            claim: order.claim,
+        }
+    }
+
+    fn receipt(&self, claim: &Claim, kept: &Kept) -> Result<Vec<u8>, SignError> {
+        let receipt = Receipt {
+            site: self.site.octets().to_vec(),
+            disk: self.disk.id,
+            generation: self.generation,
+            content: claim.content,
+            size: kept.size,
+            root: kept.root,
+            checksums: kept.checksums,
+        };
+        SignedReceipt { disk: self.disk.clone(), receipt }.encode(&self.site, &*self.signer)
+    }
+
+    fn drop(
+        &mut self,
+        interest: &Interest<'_>,
+        machine: &mut Machine,
+        unix_s: u64,
+    ) -> Result<Handled, SignError> {
+        let refuse = |why| DropAnswer::Refused(why).encode(interest.name, &*self.signer);
+        let Ok((_, order)) = Drop::decode(&self.site, interest) else {
+            return refuse(DiskRefusal::Malformed).map(Handled::Answer);
+        };
+        let (name, generation, epoch) = (&self.disk, self.generation, machine.epoch());
+        let view = DiskView { name, generation, epoch };
+        match order.check(&self.site, interest, view, (&mut self.validator, unix_s)) {
+            Check::Accepted(()) => match machine.handle_drop(order.epoch, &order.contents) {
+                Ok(id) => Ok(Handled::Later(id)),
+                Err(why) => refuse(refusal(why)).map(Handled::Answer),
+            },
+            Check::NeedCertificate(name) => Ok(Handled::NeedCertificate(name)),
+            Check::Refused(why) => refuse(why).map(Handled::Answer),
+        }
+    }
+
+    /// The answer to a drop that has come to its end.
+    ///
+    /// # Errors
+    /// [`SignError`] of the disk's key.
+    pub fn answer_drop(
+        &self,
+        name: NameRef<'_>,
+        outcome: DropOutcome,
+    ) -> Result<Vec<u8>, SignError> {
+        let answer = match outcome {
+            Ok(epoch) => DropAnswer::Done { epoch },
+            Err(why) => DropAnswer::Refused(refusal(Refusal::Store(why))),
+        };
+        answer.encode(name, &*self.signer)
+    }
+
+    /// Epoch and resolution in the head's reply to a question whose Interest had this name; `None`
+    /// if the head settles nothing. Refused unless the site's key has signed it.
+    pub fn resolution(
+        &mut self,
+        data: &Data<'_>,
+        unix_s: u64,
+    ) -> Check<Option<(LeaseEpoch, Resolution)>, ()> {
+        match check_data(&self.site, data, &mut self.validator, unix_s) {
+            Check::Accepted(Authentic { identity: Identity::Site, .. }) => {}
+            Check::Accepted(_) | Check::Refused(_) => return Check::Refused(()),
+            Check::NeedCertificate(name) => return Check::NeedCertificate(name),
+        }
+        let Ok(Reply { epoch, outcome }) = Reply::decode(&self.site, data) else {
+            return Check::Refused(());
+        };
+        let Outcome::Done(answer) = outcome else { return Check::Accepted(None) };
+        Check::Accepted(match *answer {
+            SiteAnswer::Plain(Answer::Resolved(resolution)) => Some((epoch, resolution)),
+            _ => None,
+        })
+    }
+}
+
+fn refusal(why: Refusal) -> DiskRefusal {
+    match why {
+        Refusal::OtherClaim => DiskRefusal::OtherClaim,
+        Refusal::Dropped => DiskRefusal::Dropped,
+        Refusal::Busy => DiskRefusal::Busy,
+        Refusal::OldEpoch => DiskRefusal::OldEpoch,
+        Refusal::Store(StoreFailure::Full) => DiskRefusal::Full,
+        Refusal::Store(StoreFailure::ReadOnly) => DiskRefusal::ReadOnly,
+        Refusal::Store(StoreFailure::Failing) => DiskRefusal::Failing,
+        Refusal::Store(StoreFailure::Unreachable) => DiskRefusal::Unreachable,
+        Refusal::Store(StoreFailure::Mismatch) => DiskRefusal::Mismatch,
+        Refusal::Store(StoreFailure::Stopped) => DiskRefusal::Dropped,
+    }
+}
