@@ -39,6 +39,7 @@ B_C = place(b"b", b"c")
 CONTENT_ID = tlv(CONTENT, nni(INODE, 300), nni(VERSION, 7))
 THE_POLICY = tlv(POLICY, tlv(SPACE, b"main"), nni(0xF63C, 3), nni(0xF63E, 2))
 THE_COMMIT = CONTENT_ID + nni(SIZE, 8193) + tlv(ROOT, b"\x03" * 32) + checksums() + nni(MTIME, 5)
+CERTIFICATE = tlv(6, tlv(7, tlv(8, b"k")))
 REQUEST_ID = tlv(REQUEST, nni(SESSION, 77), nni(SLOT, 63), nni(SEQUENCE, 1))
 
 
@@ -73,6 +74,10 @@ def good():
     yield "renew-session", "nothing in it", b""
     yield "expire", "ten rows", nni(LIMIT, 10)
     yield "set-user", "an operator", tlv(USER, b"anna") + tlv(GROUP, b"cms") + tlv(0xF62A)
+    key = tlv(0xF670, tlv(8, b"k"))
+    yield "add-key", "of a user", tlv(USER, b"anna") + key + CERTIFICATE
+    yield "add-key", "of a disk", nni(DISK, 2) + key + CERTIFICATE
+    yield "remove-key", "a key", key
     yield "add-disk", "a disk", (
         tlv(SPACE, b"main") + tlv(0xF62E, b"d1") + tlv(0xF630, b"rack1") + nni(0xF632, 1 << 44))
     yield "set-disk", "everything changes", (
@@ -113,6 +118,12 @@ def bad():
     yield "set-user", "a name with a control character", (
         tlv(COMMAND, tlv(USER, b"an\na"))), "bad-value"
     yield "set-user", "a name that is no UTF-8", tlv(COMMAND, tlv(USER, b"\xff")), "bad-value"
+    yield "add-key", "no certificate", (
+        tlv(COMMAND, tlv(USER, b"anna") + tlv(0xF670, tlv(8, b"k")))), "missing"
+    yield "add-key", "nobody's", (
+        tlv(COMMAND, tlv(0xF670, tlv(8, b"k")) + CERTIFICATE)), "missing"
+    yield "remove-key", "a name of 1025 octets", (
+        tlv(COMMAND, tlv(0xF670, b"k" * 1025))), "bad-length"
     yield "set-user", "an empty name", tlv(COMMAND, tlv(USER)), "bad-length"
     yield "set-disk", "no such state", tlv(COMMAND, nni(DISK, 2) + nni(0xF634, 4)), "bad-value"
     yield "setxattr", "a flag of two", tlv(COMMAND, (

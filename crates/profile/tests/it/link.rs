@@ -99,7 +99,9 @@ fn what_is_wrong_with_a_link_is_said() {
     assert_eq!(error("http://lab"), LinkError::NotALink);
     assert!(matches!(error("byname:lab"), LinkError::Name(UriError::NoSlash { .. })));
     assert!(matches!(error("byname:/%zz"), LinkError::Name(UriError::BadEscape { .. })));
-    assert_eq!(error("byname:/lab?via"), LinkError::NoValue { part: "via".to_owned() });
+    let no_value = LinkError::NoValue { part: "key".to_owned() };
+    assert_eq!(error("byname:/lab?via=tcp://h&key"), no_value);
+    assert_eq!(error("byname:/lab,via=tcp://h,key"), no_value);
     assert_eq!(error("byname:/lab?x=1"), LinkError::UnknownPart { name: "x".to_owned() });
     for address in ["host:6363", "tcp://", "://host", "TCP://host", "tcp://h%0Aost", "tcp://%zz"] {
         let expected = LinkError::Via { address: address.to_owned() };

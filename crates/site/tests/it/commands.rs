@@ -107,6 +107,9 @@ fn of_content() -> Vec<Command> {
     ]
 }
 
+/// A packet in the place of a certificate: who adds a key reads it, not who decodes the command.
+const DATA: &[u8] = &[6, 5, 7, 3, 8, 1, b'k'];
+
 fn of_operators() -> Vec<Command> {
     let policy = Policy { space: "main".to_owned(), replica_count: 3, receipt_count: 2 };
     vec![
@@ -115,12 +118,12 @@ fn of_operators() -> Vec<Command> {
         Command::AddKey(AddKey {
             holder: KeyHolder::User(user()),
             name: vec![8, 1, b'k'],
-            certificate: TestSite::new(1, "/a").head.certificate.wire().to_vec(),
+            certificate: DATA.to_vec(),
         }),
         Command::AddKey(AddKey {
             holder: KeyHolder::Disk(DiskId(2)),
             name: vec![8, 1, b'k'],
-            certificate: TestSite::new(1, "/a").head.certificate.wire().to_vec(),
+            certificate: DATA.to_vec(),
         }),
         Command::RemoveKey { name: vec![8, 1, b'k'] },
         Command::AddDisk(AddDisk {
