@@ -10,7 +10,7 @@ use crate::sources::{Source, line_where};
 const RULE: &str = "layering";
 
 /// Each room with the rooms it may use. Rooms that are not named here do not exist yet.
-const MAY_USE: [(&str, &[&str]); 22] = [
+const MAY_USE: [(&str, &[&str]); 23] = [
     ("packet", &[]),
     ("io", &[]),
     ("retry", &[]),
@@ -32,6 +32,10 @@ const MAY_USE: [(&str, &[&str]); 22] = [
     ("head", &["catalog", "packet", "security", "site", "store", "transfer"]),
     ("disk", &["catalog", "client", "packet", "security", "site", "store", "transfer"]),
     ("web", &["retry"]),
+    (
+        "writer",
+        &["catalog", "face", "io", "link", "packet", "retry", "security", "site", "transfer"],
+    ),
     ("sim", &["client", "forwarder", "link", "packet", "security", "store", "transfer"]),
 ];
 /// Rooms at the top: they may use everything, and nothing uses them.

@@ -1,0 +1,138 @@
+//! Interests in flight: each is sent again, with another Nonce, until it is answered or its time is
+//! over. A repeated command gets the first answer, so nothing is done twice.
+
+use std::collections::BTreeMap;
+
+use byname_packet::lp::nack_reason;
+use byname_packet::{Interest, Name, NameRef};
+use byname_retry::BackOff;
+
+const MS_NS: u64 = 1_000_000;
+/// Pauses before an Interest that nobody answers is sent again. Disks may take a second.
+const SILENCE: BackOff = BackOff { min_ns: 2500 * MS_NS, max_ns: 8000 * MS_NS };
+/// Pauses after a Nack.
+const NACK: BackOff = BackOff { min_ns: 100 * MS_NS, max_ns: 1000 * MS_NS };
+/// Time after which nobody is expected to answer any more.
+pub(crate) const PATIENCE_NS: u64 = 60_000 * MS_NS;
+/// The same if there is no route.
+const NO_ROUTE_NS: u64 = 3000 * MS_NS;
+
+/// Why an Interest is given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GivenUp {
+    Silence,
+    NoRoute,
+}
+
+/// Interests in flight, each with what it is about.
+#[derive(Debug)]
+pub(crate) struct Asks<T> {
+    asks: BTreeMap<Name, Ask<T>>,
+}
+
+#[derive(Debug)]
+struct Ask<T> {
+    about: T,
+    wire: Vec<u8>,
+    failures: u32,
+    since_ns: u64,
+    due_ns: u64,
+    /// Since when there has been no route.
+    no_route_ns: Option<u64>,
+}
+
+impl<T: Clone> Asks<T> {
+    pub(crate) fn new() -> Self {
+        Self { asks: BTreeMap::new() }
+    }
+
+    /// Sends an Interest, which has no Nonce.
+    pub(crate) fn ask(&mut self, about: T, wire: Vec<u8>, now_ns: u64) {
+        let Ok(interest) = Interest::decode(&wire) else { return };
+        let name = interest.name.to_name();
+        let (since_ns, due_ns) = (now_ns, now_ns);
+        let ask = Ask { about, wire, failures: 0, since_ns, due_ns, no_route_ns: None };
+        self.asks.insert(name, ask);
+    }
+
+    /// Sends an Interest again later, as if for the first time.
+    pub(crate) fn ask_again(&mut self, about: T, wire: Vec<u8>, (now_ns, pause_ns): (u64, u64)) {
+        let Ok(interest) = Interest::decode(&wire) else { return };
+        let name = interest.name.to_name();
+        self.ask(about, wire, now_ns);
+        if let Some(ask) = self.asks.get_mut(&name) {
+            ask.due_ns = now_ns + pause_ns;
+        }
+    }
+
+    /// The subject of an Interest that Data of this name answers.
+    pub(crate) fn about(&self, name: NameRef<'_>) -> Option<&T> {
+        self.asks.get(name.value()).map(|ask| &ask.about)
+    }
+
+    /// True if there is one such.
+    pub(crate) fn any(&self, is_such: impl Fn(NameRef<'_>, &T) -> bool) -> bool {
+        self.asks.iter().any(|(name, ask)| is_such(name.view(), &ask.about))
+    }
+
+    /// Ends an Interest.
+    pub(crate) fn finish(&mut self, name: NameRef<'_>) {
+        self.asks.remove(name.value());
+    }
+
+    /// Ends Interests about something.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        self.asks.retain(|_, ask| keep(&ask.about));
+    }
+
+    /// A Nack came.
+    pub(crate) fn handle_nack(&mut self, name: NameRef<'_>, reason: u64, clock: (u64, u64)) {
+        let (now_ns, random) = clock;
+        let Some(ask) = self.asks.get_mut(name.value()) else { return };
+        match reason {
+            nack_reason::NO_ROUTE => {
+                ask.no_route_ns.get_or_insert(now_ns);
+            }
+            _ => ask.no_route_ns = None,
+        }
+        let pause_ns = NACK.pause_ns(ask.failures.max(1), random);
+        ask.due_ns = ask.due_ns.min(now_ns + pause_ns);
+    }
+
+    /// Everything is sent again now: what kept answers from being understood is there.
+    pub(crate) fn hasten(&mut self, now_ns: u64) {
+        self.asks.values_mut().for_each(|ask| ask.due_ns = now_ns);
+    }
+
+    /// The next packet to send.
+    pub(crate) fn poll_send(&mut self, now_ns: u64, random: u64) -> Option<Vec<u8>> {
+        let ask = self.asks.values_mut().find(|ask| ask.due_ns <= now_ns)?;
+        ask.failures += 1;
+        ask.due_ns = now_ns + SILENCE.pause_ns(ask.failures, random);
+        let mut out = Vec::with_capacity(ask.wire.len() + 8);
+        let nonce = (random as u32).to_be_bytes();
+        Interest::decode(&ask.wire).ok()?.encode_forwarded(nonce, None, &mut out);
+        Some(out)
+    }
+
+    /// The next one whose time is over.
+    pub(crate) fn poll_given_up(&mut self, now_ns: u64) -> Option<(T, GivenUp)> {
+        let over = |since_ns: u64, bound_ns| now_ns.saturating_sub(since_ns) >= bound_ns;
+        let (name, why) = self.asks.iter().find_map(|(name, ask)| {
+            if ask.no_route_ns.is_some_and(|since_ns| over(since_ns, NO_ROUTE_NS)) {
+                return Some((name.clone(), GivenUp::NoRoute));
+            }
+            over(ask.since_ns, PATIENCE_NS).then(|| (name.clone(), GivenUp::Silence))
+        })?;
+        self.asks.remove(&name).map(|ask| (ask.about, why))
+    }
+
+    /// When there is something to do.
+    pub(crate) fn poll_deadline(&self) -> Option<u64> {
+        let deadline = |ask: &Ask<T>| {
+            let no_route_ns = ask.no_route_ns.map_or(u64::MAX, |since_ns| since_ns + NO_ROUTE_NS);
+            ask.due_ns.min(ask.since_ns + PATIENCE_NS).min(no_route_ns)
+        };
+        self.asks.values().map(deadline).min()
+    }
+}

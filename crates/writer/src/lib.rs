@@ -1,0 +1,21 @@
+//! Writes to a site: commands to its catalog, files to its disks.
+//!
+//! One thread, one connection. A [`Writer`] signs commands and sends them until they are answered;
+//! a file that is being written it also *produces*: disks ask for its segments and tree over the
+//! same connection, by the name of its content. What is decided about a file is decided without
+//! I/O in `job.rs`.
+//!
+//! Every answer of the head is verified. Answers of disks are not: a receipt that the disk did not
+//! sign is refused by the head, and whoever could forge another answer could as well withhold it.
+
+mod asks;
+mod error;
+mod job;
+mod producer;
+mod slots;
+mod source;
+mod writer;
+
+pub use error::WriterError;
+pub use source::Source;
+pub use writer::{FILES_IN_FLIGHT_MAX, Put, PutEvent, Writer, WriterConfig};

@@ -1,0 +1,191 @@
+//! A local file to be written: opened, hashed, and read by those who pull it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use byname_security::tree::{GROUP_BYTES, NODE_BYTES, Shape, TreeBuilder};
+
+use crate::error::WriterError;
+
+/// Octets of level 1 that are kept; of larger files each node is computed when asked for.
+const LEVEL_BYTES_MAX: usize = 16 << 20;
+const READ_BYTES: usize = 1 << 20;
+
+/// A local file in one state.
+#[derive(Debug)]
+pub struct Source {
+    path: PathBuf,
+    file: File,
+    state: State,
+    shape: Shape,
+    root: [u8; 32],
+    levels: Vec<Vec<u8>>,
+}
+
+/// A state of a file, as the system tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct State {
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+    mode: u32,
+}
+
+impl State {
+    fn of(metadata: &fs::Metadata) -> Self {
+        Self {
+            size: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+            mode: metadata.mode(),
+        }
+    }
+}
+
+impl Source {
+    /// Opens a regular file and computes its root.
+    ///
+    /// # Errors
+    /// [`WriterError::Local`], and [`WriterError::Changed`] if it changes meanwhile.
+    pub fn open(path: &Path) -> Result<Self, WriterError> {
+        let file = File::open(path).map_err(|source| local(path, source))?;
+        Self::of_file(path, file)
+    }
+
+    /// The same for an open file, `path` being its name in messages.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn of_file(path: &Path, file: File) -> Result<Self, WriterError> {
+        let failed = |source| local(path, source);
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
+        }
+        let state = State::of(&metadata);
+        let mut builder = TreeBuilder::new(state.size);
+        let mut buffer = vec![0; READ_BYTES.min(state.size as usize + 1)];
+        let mut at = 0;
+        while at < state.size {
+            let count = file.read_at(&mut buffer, at).map_err(failed)?;
+            let changed = |_| WriterError::Changed { path: path.to_owned() };
+            builder.push(&buffer[..count]).map_err(changed)?;
+            at += count as u64;
+            if count == 0 {
+                break;
+            }
+        }
+        let tree = builder.finish();
+        let tree = tree.map_err(|_| WriterError::Changed { path: path.to_owned() })?;
+        let mut levels = tree.levels;
+        if let Some(first) = levels.first_mut().filter(|level| level.len() > LEVEL_BYTES_MAX) {
+            *first = Vec::new();
+        }
+        let root = *tree.root.as_bytes();
+        let shape = Shape::new(state.size);
+        let source = Self { path: path.to_owned(), file, state, shape, root, levels };
+        source.check_unchanged()?;
+        Ok(source)
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Octets.
+    pub fn size(&self) -> u64 {
+        self.state.size
+    }
+
+    /// Root of its hash tree.
+    pub fn root(&self) -> [u8; 32] {
+        self.root
+    }
+
+    /// Permission bits.
+    pub fn mode(&self) -> u16 {
+        (self.state.mode & 0o777) as u16
+    }
+
+    /// Time of last modification in nanoseconds since 1970; 0 for earlier ones.
+    pub fn modified_ns(&self) -> u64 {
+        let (seconds, nanoseconds) = self.state.modified;
+        let seconds = u64::try_from(seconds).unwrap_or(0);
+        seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds.unsigned_abs())
+    }
+
+    /// Fails if the file is another one than was hashed.
+    pub(crate) fn check_unchanged(&self) -> Result<(), WriterError> {
+        let metadata = self.file.metadata().map_err(|source| local(&self.path, source))?;
+        if State::of(&metadata) == self.state {
+            return Ok(());
+        }
+        Err(WriterError::Changed { path: self.path.clone() })
+    }
+
+    /// Octets of the content.
+    pub(crate) fn read(&self, offset: u64, len: usize) -> Option<Vec<u8>> {
+        let mut octets = vec![0; len];
+        self.file.read_exact_at(&mut octets, offset).ok()?;
+        Some(octets)
+    }
+
+    /// Octets of a level of the tree, counted from 1.
+    pub(crate) fn level_bytes(&self, level: u8) -> u64 {
+        self.shape.level_bytes(level)
+    }
+
+    /// Octets of a level, within what it has.
+    pub(crate) fn read_level(&self, level: u8, offset: u64, len: usize) -> Option<Vec<u8>> {
+        let kept = self.levels.get(usize::from(level).checked_sub(1)?)?;
+        let offset = usize::try_from(offset).ok()?;
+        if !kept.is_empty() {
+            return kept.get(offset..offset.checked_add(len)?).map(<[u8]>::to_vec);
+        }
+        // A segment is a node or a part of one.
+        let node = (offset / NODE_BYTES) as u64;
+        let start = node * GROUP_BYTES as u64;
+        let group = (self.size().checked_sub(start)?).min(GROUP_BYTES as u64) as usize;
+        let mut values = Vec::with_capacity(NODE_BYTES);
+        let first_unit = node * byname_security::tree::FANOUT as u64;
+        self.shape.hash_units(first_unit, &self.read(start, group)?, &mut values).ok()?;
+        let at = offset % NODE_BYTES;
+        values.get(at..at + len).map(<[u8]>::to_vec)
+    }
+}
+
+fn local(path: &Path, source: io::Error) -> WriterError {
+    WriterError::Local { path: path.to_owned(), source }
+}
+
+#[cfg(test)]
+mod tests {
+    use byname_security::tree::Tree;
+
+    use super::*;
+
+    /// Files above 4 GiB keep no level 1.
+    #[test]
+    fn nodes_that_were_not_kept_are_computed_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let content: Vec<u8> = (0..5_000_000_u32).map(|at| (at * 7 + at / 251) as u8).collect();
+        std::fs::write(&path, &content).unwrap();
+        let mut source = Source::open(&path).unwrap();
+        let tree = Tree::of(&content);
+        assert_eq!(source.root(), *tree.root.as_bytes());
+        assert_eq!(source.level_bytes(1), tree.levels[0].len() as u64);
+        source.levels[0].clear();
+        for len in [8192, 4096, 1024] {
+            for (index, segment) in tree.levels[0].chunks(len).enumerate() {
+                let offset = (index * len) as u64;
+                let found = source.read_level(1, offset, segment.len());
+                assert_eq!(found.as_deref(), Some(segment), "{len}, {index}");
+            }
+        }
+        assert_eq!(source.read_level(2, 0, 32), None, "there is no such level");
+    }
+}
