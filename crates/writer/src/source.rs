@@ -186,6 +186,6 @@ mod tests {
                 assert_eq!(found.as_deref(), Some(segment), "{len}, {index}");
             }
         }
-        assert_eq!(source.read_level(2, 0, 32), None, "there is no such level");
+        assert_eq!(source.read_level(3, 0, 32), None, "there is no such level");
     }
 }
