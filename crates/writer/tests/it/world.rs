@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use byname_catalog::engine::MemoryEngine;
-use byname_catalog::id::{ContentId, DiskId};
+use byname_catalog::id::{ContentId, DiskId, SessionId};
 use byname_catalog::{
     AddDisk, Answer, Caller, Catalog, Checksums, Command, DiskChanges, Entry, Failure, Place,
     Policy, Reader, Receipt, Refusal, Setup, Submission, initialise,
@@ -129,11 +129,29 @@ fn command(catalog: &Catalog<MemoryEngine>, submission: Submission) -> Result<An
     }
 }
 
-/// A site with disks 2, 3, … of 1 MiB, two replicas of everything.
-pub(crate) fn start(disk_count: usize, faults: Faults) -> Running {
-    let site = SiteName::new("/cern/cms".parse().unwrap()).unwrap();
-    let head = holder(1, site.view().to_name(), None);
-    let anna = holder(2, site.user("anna"), Some(&head));
+/// Adds a disk of 1 MiB that answers.
+fn add_disk(catalog: &Catalog<MemoryEngine>, session: SessionId, number: usize) -> DiskName {
+    let slot = number as u16;
+    let request = Some(byname_catalog::Request { session, slot, sequence: 1, digest: [0; 32] });
+    let add = Command::AddDisk(AddDisk {
+        space: "main".to_owned(),
+        server: format!("server{number}"),
+        label: "rack1".to_owned(),
+        capacity_bytes: 1 << 20,
+    });
+    let caller = Caller::User("anna".to_owned());
+    let Answer::Disk(id) = command(catalog, Submission { caller, request, command: add }).unwrap()
+    else {
+        panic!("a disk")
+    };
+    let changes = DiskChanges { is_up: Some(true), ..DiskChanges::default() };
+    let up = Command::SetDisk { disk: id, changes };
+    command(catalog, Submission { caller: Caller::Head, request: None, command: up }).unwrap();
+    DiskName { place: "rack1".to_owned(), id }
+}
+
+/// A catalog in which anna is operator and everything has two replicas; a session of hers.
+fn new_catalog(site: &SiteName) -> (Catalog<MemoryEngine>, SessionId) {
     let setup = Setup {
         site: site.octets().to_vec(),
         operator: "anna".to_owned(),
@@ -144,30 +162,22 @@ pub(crate) fn start(disk_count: usize, faults: Faults) -> Running {
     initialise(&engine, &setup, 1).unwrap();
     let catalog = Catalog::lead(engine, "head", (1, u64::MAX)).unwrap();
     let caller = Caller::User("anna".to_owned());
-    let open = Submission { caller: caller.clone(), request: None, command: Command::OpenSession };
-    let Answer::Session { session, .. } = command(&catalog, open).unwrap() else { panic!() };
+    let open = Submission { caller, request: None, command: Command::OpenSession };
+    let Answer::Session { session, .. } = command(&catalog, open).unwrap() else {
+        panic!("a session")
+    };
+    (catalog, session)
+}
+
+/// A site with so many disks, on a thread of its own.
+pub(crate) fn start(disk_count: usize, faults: Faults) -> Running {
+    let site = SiteName::new("/cern/cms".parse().unwrap()).unwrap();
+    let head = holder(1, site.view().to_name(), None);
+    let anna = holder(2, site.user("anna"), Some(&head));
+    let (catalog, session) = new_catalog(&site);
     let mut disks = BTreeMap::new();
     for number in 0..disk_count {
-        let request = |sequence| {
-            Some(byname_catalog::Request {
-                session,
-                slot: number as u16,
-                sequence,
-                digest: [0; 32],
-            })
-        };
-        let add = Command::AddDisk(AddDisk {
-            space: "main".to_owned(),
-            server: format!("server{number}"),
-            label: "rack1".to_owned(),
-            capacity_bytes: 1 << 20,
-        });
-        let add = Submission { caller: caller.clone(), request: request(1), command: add };
-        let Answer::Disk(id) = command(&catalog, add).unwrap() else { panic!() };
-        let changes = DiskChanges { is_up: Some(true), ..DiskChanges::default() };
-        let up = Command::SetDisk { disk: id, changes };
-        command(&catalog, Submission { caller: Caller::Head, request: None, command: up }).unwrap();
-        let name = DiskName { place: "rack1".to_owned(), id };
+        let name = add_disk(&catalog, session, number);
         let key = holder(10 + number as u8, site.disk(&name), Some(&head));
         disks.insert(name, key);
     }
