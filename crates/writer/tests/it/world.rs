@@ -157,6 +157,7 @@ fn new_catalog(site: &SiteName) -> (Catalog<MemoryEngine>, SessionId) {
         operator: "anna".to_owned(),
         group: "cms".to_owned(),
         policy: Policy { space: "main".to_owned(), replica_count: 2, receipt_count: 2 },
+        key: None,
     };
     let engine = MemoryEngine::default();
     initialise(&engine, &setup, 1).unwrap();
