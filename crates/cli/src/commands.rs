@@ -9,6 +9,7 @@ mod counted;
 mod cs;
 pub(crate) mod daemon;
 mod decode;
+mod disk;
 mod explain;
 mod face;
 mod forward;
@@ -54,6 +55,7 @@ pub(crate) enum Command {
     Sign(sign::Args),
     Site(site::Args),
     Catalog(catalog::Args),
+    Disk(disk::Args),
     Prepare(prepare::Args),
     Forward(forward::Args),
     Key(key::Args),
@@ -91,6 +93,7 @@ impl Command {
             Self::Sign(args) => sign::run(args, &paths),
             Self::Site(args) => site::run(args, &paths),
             Self::Catalog(args) => catalog::run(args, &paths),
+            Self::Disk(args) => disk::run(args, &paths),
             Self::Forward(args) => forward::run(args, &paths),
             Self::Key(args) => key::run(args, &paths),
             Self::Trust(args) => trust::run(args, &paths),

@@ -3,6 +3,7 @@
 use crate::exit::{Failure, Outcome};
 use byname_client::{ClientError, Refusals};
 use byname_io::{ConnectError, Connection, Endpoint};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Time to connect to one of them.
@@ -28,6 +29,17 @@ pub(crate) fn connect_first(
         }
     }
     Err(refused)
+}
+
+/// A connection to the first that answers; else why the first does not.
+pub(crate) fn connect_any(endpoints: &[Endpoint]) -> Result<Connection, ConnectError> {
+    match connect_first(endpoints) {
+        Ok((connection, _)) => Ok(connection),
+        Err(refused) => match refused.into_iter().next() {
+            Some(error) => Err(error),
+            None => Connection::connect(&Endpoint::Unix(PathBuf::new()), PATIENCE),
+        },
+    }
 }
 
 /// Nobody answers at any of them.

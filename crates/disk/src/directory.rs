@@ -26,24 +26,36 @@ pub struct DiskDirectory {
 }
 
 impl DiskDirectory {
-    /// Makes a disk of an empty directory.
+    /// Makes an empty directory, or finds that there is one.
     ///
     /// # Errors
     /// [`DiskError::NotEmpty`], or what the system says.
-    pub fn format(root: &Path, label: &Label) -> Result<(), DiskError> {
-        let layout = Layout::new(root);
+    pub fn prepare(root: &Path) -> Result<(), DiskError> {
         fs::create_dir_all(root).map_err(DiskError::at(root))?;
         let mut entries = fs::read_dir(root).map_err(DiskError::at(root))?;
         // A new file system has one entry of its own.
-        if entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != "lost+found")) {
-            return Err(DiskError::NotEmpty { path: root.to_owned() });
+        match entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != "lost+found")) {
+            true => Err(DiskError::NotEmpty { path: root.to_owned() }),
+            false => Ok(()),
         }
+    }
+
+    /// Makes a disk of an empty directory. `site_certificate` is that of the site's key: what it
+    /// leads to is obeyed.
+    ///
+    /// # Errors
+    /// [`DiskError::NotEmpty`], or what the system says.
+    pub fn format(root: &Path, label: &Label, site_certificate: &[u8]) -> Result<(), DiskError> {
+        Self::prepare(root)?;
+        let layout = Layout::new(root);
         for directory in layout.directories() {
             fs::create_dir(&directory).map_err(DiskError::at(&directory))?;
         }
         for top in [layout.objects(), layout.records()] {
             sync_directory(&top).map_err(DiskError::at(&top))?;
         }
+        let path = layout.site_certificate();
+        write_durably(&path, site_certificate).map_err(DiskError::at(&path))?;
         // The label comes last: a directory with one is complete.
         label.write(&layout)
     }
@@ -71,6 +83,15 @@ impl DiskDirectory {
     /// What disk it is.
     pub fn label(&self) -> &Label {
         &self.label
+    }
+
+    /// The certificate of the site's key, as it was when the disk was made.
+    ///
+    /// # Errors
+    /// [`DiskError`].
+    pub fn site_certificate(&self) -> Result<Vec<u8>, DiskError> {
+        let path = self.layout.site_certificate();
+        fs::read(&path).map_err(DiskError::at(&path))
     }
 
     /// The directory that a file server serves as contents.

@@ -3,6 +3,7 @@
 //! | | |
 //! |---|---|
 //! | `label` `lock` `epoch` | what disk it is, who serves it, the highest epoch seen |
+//! | `site.ndncert` | certificate of the site's key: whose orders count |
 //! | `objects/xx/<id>-<version>` | contents |
 //! | `records/xx/<id>-<version>` | what is known of them |
 //! | `incoming/` | what is being written; emptied at each start |
@@ -33,6 +34,10 @@ impl Layout {
 
     pub(crate) fn label(&self) -> PathBuf {
         self.root.join("label")
+    }
+
+    pub(crate) fn site_certificate(&self) -> PathBuf {
+        self.root.join("site.ndncert")
     }
 
     pub(crate) fn lock(&self) -> PathBuf {

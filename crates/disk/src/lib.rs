@@ -2,9 +2,9 @@
 //!
 //! [`orders`] verifies what comes from the network and answers it, [`Machine`] decides: both
 //! without I/O. [`DiskDirectory`] is the directory: its label, the replicas with their records,
-//! what is found at a start. [`pull`] brings one content from its writer into it.  One promise
-//! carries the rest: what a disk calls stored is whole, verified, and on stable storage, record
-//! and directory entries included.
+//! what is found at a start. [`pull`] brings one content from its writer into it. [`DiskServer`]
+//! is all of that beside a file server. One promise carries the rest: what a disk calls stored is
+//! whole, verified, and on stable storage, record and directory entries included.
 
 mod directory;
 mod error;
@@ -16,6 +16,9 @@ pub mod orders;
 pub mod pull;
 mod record;
 mod scan;
+mod server;
+mod service;
+mod workers;
 
 pub use directory::DiskDirectory;
 pub use error::{DiskError, StoreFailure};
@@ -24,3 +27,5 @@ pub use label::Label;
 pub use machine::Machine;
 pub use record::Record;
 pub use scan::{Quarantined, Scan};
+pub use server::{DiskServer, DiskServerConfig, DiskServerError, OpenDisk};
+pub use service::{DiskReport, DiskReports};

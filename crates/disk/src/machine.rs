@@ -209,9 +209,14 @@ impl Machine {
         self.epoch
     }
 
-    /// The last failure of the disk, until something is stored.
+    /// The last failure of the disk, until something could be written.
     pub fn health(&self) -> Option<StoreFailure> {
         self.health
+    }
+
+    /// It was tried whether the disk can be written to.
+    pub fn handle_probed(&mut self, outcome: Result<(), StoreFailure>) {
+        self.health = outcome.err();
     }
 
     /// Counts of contents.

@@ -18,7 +18,7 @@ fn label() -> Label {
 
 fn new_disk(parent: &Path) -> std::path::PathBuf {
     let root = parent.join("disk");
-    DiskDirectory::format(&root, &label()).unwrap();
+    DiskDirectory::format(&root, &label(), b"").unwrap();
     root
 }
 
@@ -198,7 +198,7 @@ fn one_process_serves_a_disk_and_other_directories_are_none() {
     let other = parent.path().join("other");
     fs::create_dir(&other).unwrap();
     assert!(matches!(DiskDirectory::open(&other), Err(DiskError::NoLabel { .. })));
-    assert!(matches!(DiskDirectory::format(&root, &label()), Err(DiskError::NotEmpty { .. })));
+    assert!(matches!(DiskDirectory::format(&root, &label(), b""), Err(DiskError::NotEmpty { .. })));
     fs::write(root.join("label"), "byname disk 2\n").unwrap();
     assert!(matches!(DiskDirectory::open(&root), Err(DiskError::BadLabel { .. })));
 }

@@ -44,7 +44,7 @@ fn scene(served: &[u8]) -> Scene {
     let (root, state) = (directory.path().join("disk"), directory.path().join("writer"));
     let (site, place) = (name("/site"), "hall".to_owned());
     let label = Label { site: site.clone(), place, disk: DiskId(7), generation: 1 };
-    DiskDirectory::format(&root, &label).unwrap();
+    DiskDirectory::format(&root, &label, b"").unwrap();
     let (disk, _) = DiskDirectory::open(&root).unwrap();
     let files = Memory::new();
     let path = content_path(CONTENT.inode.0, CONTENT.version.0);

@@ -12,6 +12,7 @@
 
 pub mod command;
 pub mod error;
+pub mod exchange;
 pub mod mtu;
 pub mod register;
 
@@ -23,6 +24,7 @@ mod random;
 
 pub use command::{CommandClock, ControlCommand};
 pub use error::{FaceError, RegisterError};
+pub use exchange::{Exchange, Reply};
 pub use face::{Face, link_over};
 pub use fragmenter::{Fragmenter, PeerQueue};
 pub use frame::frame_len;

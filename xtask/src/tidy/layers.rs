@@ -29,8 +29,11 @@ const MAY_USE: [(&str, &[&str]); 23] = [
     ("traffic", &["face", "io", "link", "packet"]),
     ("catalog", &[]),
     ("site", &["catalog", "packet", "security", "transfer"]),
-    ("head", &["catalog", "packet", "security", "site", "store", "transfer"]),
-    ("disk", &["catalog", "client", "packet", "security", "site", "store", "transfer"]),
+    ("head", &["catalog", "face", "io", "packet", "security", "site", "store", "transfer"]),
+    (
+        "disk",
+        &["catalog", "client", "face", "io", "packet", "security", "site", "store", "transfer"],
+    ),
     ("web", &["retry"]),
     (
         "writer",

@@ -7,13 +7,12 @@ use crate::output;
 use crate::typed::endpoint;
 use crate::{forwarders, notify, settings};
 use byname_head::{Head, HeadServer};
-use byname_io::{Clock, Connection, Endpoint};
+use byname_io::Clock;
 use byname_keychain::Keychain;
 use byname_profile::{Link, Paths, Profile};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Serve a site's catalog: its paths and the commands that change them.
 #[derive(Debug, clap::Args)]
@@ -52,7 +51,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         output::out_line(&link);
         notify::ready("serving the catalog");
     };
-    let connect = move || connect(&candidates);
+    let connect = move || forwarders::connect_any(&candidates);
     let (handle, thread) = endings.spawn_server((server, String::new()), connect, announce);
     if let Some(address) = args.metrics {
         super::server_metrics::serve_head(address, handle.clone(), counters)?;
@@ -85,14 +84,4 @@ pub(crate) fn open(
     let link = Link { key, ..Link::of_name(name) };
     let server = head.lead(Arc::new(identity.signer), certificates, Clock::new().unix_ns())?;
     Ok((server, link.to_string()))
-}
-
-fn connect(candidates: &[Endpoint]) -> Result<Connection, byname_io::ConnectError> {
-    match forwarders::connect_first(candidates) {
-        Ok((connection, _)) => Ok(connection),
-        Err(_) => {
-            let unix = Endpoint::Unix(PathBuf::new());
-            Connection::connect(candidates.first().unwrap_or(&unix), Duration::from_secs(5))
-        }
-    }
 }

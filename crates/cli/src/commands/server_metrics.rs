@@ -2,6 +2,7 @@
 
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
+use byname_disk::{DiskReport, DiskReports};
 use byname_head::{CommandCounters, HeadCounters};
 use byname_store::ServerHandle;
 use byname_transfer::server::Counters;
@@ -22,6 +23,16 @@ pub(crate) fn serve_head(
 ) -> Outcome {
     let handles = [server];
     serve_text(address, move || render(&handles) + &render_commands(&commands.get()))
+}
+
+/// Serves the numbers of a disk.
+pub(crate) fn serve_disk(
+    address: SocketAddr,
+    server: ServerHandle,
+    reports: DiskReports,
+) -> Outcome {
+    let handles = [server];
+    serve_text(address, move || render(&handles) + &render_disk(&reports.get()))
 }
 
 fn serve_text(address: SocketAddr, render: impl Fn() -> String + Send + Sync + 'static) -> Outcome {
@@ -105,6 +116,31 @@ fn render_commands(counters: &CommandCounters) -> String {
             ("nacked", counters.nacked),
         ],
     );
+    out
+}
+
+fn render_disk(report: &DiskReport) -> String {
+    let mut out = String::new();
+    counter(&mut out, "disk_orders", "orders to pull and to drop", report.orders);
+    family(
+        &mut out,
+        ("disk_pulls", "outcome", "contents that writers offered"),
+        &[("stored", report.stored), ("failed", report.failed)],
+    );
+    counter(&mut out, "disk_drops", "contents that were dropped", report.dropped);
+    let census = &report.census;
+    let help = "contents, by what is happening to them";
+    head(&mut out, "byname_disk_contents", "gauge", help);
+    for (state, count) in [
+        ("stored", census.stored),
+        ("waiting", census.waiting),
+        ("pulling", census.pulling),
+        ("unknown", census.unknown),
+    ] {
+        let _ = writeln!(out, "byname_disk_contents{{state=\"{state}\"}} {count}");
+    }
+    head(&mut out, "byname_disk_writable", "gauge", "1 if what was last written could be");
+    let _ = writeln!(out, "byname_disk_writable {}", u8::from(report.health.is_none()));
     out
 }
 

@@ -18,7 +18,8 @@ use byname_profile::Paths;
   byname catalog /lab &                    its head
   byname site user key --site /lab --user anna        anna's key; she gives it to an operator
   byname site user add anna --group physics --key anna.cert
-  byname site disk add --capacity 4T
+  byname site disk add /disks/1            a disk of this machine
+  byname disk /disks/1 &                   its server
   byname site status
 
 Commands after `init` go by name to the head, signed with the operator's key: from any machine that

@@ -8,6 +8,7 @@ mod choosing;
 mod commanding;
 mod dead_holder;
 mod direct;
+mod disks;
 mod errors;
 mod faults;
 mod first_contact;

@@ -50,7 +50,7 @@ fn a_site_is_made_served_read_and_administered_by_name() {
     site.home.run(&["site", "init", "/lab", "--dir", "site"]).fails_with(7, "already");
     let status = site.run(&["status"]).fails_with(1, "").stdout();
     assert!(status.ends_with("no disk takes new content\n"), "{status}");
-    site.run(&["disk", "add", "--capacity", "1T", "--server", "s1"]).ok();
+    site.run(&["disk", "add", "d1", "--capacity", "1T", "--server", "s1"]).ok();
     let status = site.run(&["status"]).ok().stdout();
     assert!(status.ends_with("OK\n"), "{status}");
     let disks = site.run(&["disk", "ls", "--json"]).ok().stdout();

@@ -6,12 +6,14 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use byname_catalog::id::DiskId;
 use byname_catalog::{AddDisk, Answer, Command, DiskChanges, DiskState, KeyHolder};
+use byname_disk::{DiskDirectory, Label};
 use byname_io::Clock;
 use byname_keychain::Keychain;
 use byname_profile::{Paths, units};
 use byname_security::key::Algorithm;
 use byname_site::{DiskName, SiteAnswer};
 use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
 
 /// The disks of a site.
 #[derive(Debug, clap::Args)]
@@ -30,11 +32,13 @@ enum DiskCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Register a disk of this machine, and make its key.
+    /// Make a disk of an empty directory of this machine: registers it, makes its key and label.
     Add {
-        /// Octets that content may take, such as 500G or 4T.
+        /// The directory; `byname disk DIR` serves it.
+        dir: PathBuf,
+        /// Octets that content may take, such as 500G or 4T. Default: what the file system has.
         #[arg(long, value_name = "SIZE")]
-        capacity: String,
+        capacity: Option<String>,
         /// Disk server it is in; replicas go to different ones. Default: this machine's name.
         #[arg(long, value_name = "NAME")]
         server: Option<String>,
@@ -77,12 +81,24 @@ enum StateArg {
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
         DiskCommand::Ls { site, json } => list(&mut SiteSession::open(site, paths)?, *json),
-        DiskCommand::Add { capacity, server, place, space, site, json } => {
-            let capacity_bytes = bytes(capacity)?;
+        DiskCommand::Add { dir, capacity, server, place, space, site, json } => {
+            DiskDirectory::prepare(dir)?;
+            let capacity_bytes = match capacity {
+                Some(text) => bytes(text)?,
+                None => file_system_bytes(dir)?,
+            };
             let server = server.clone().unwrap_or_else(machine);
             let (space, label) = (space.clone(), place.clone());
             let disk = AddDisk { space, server, label, capacity_bytes };
-            add(&mut SiteSession::open(site, paths)?, disk, *json, paths)
+            let id = add(&mut SiteSession::open(site, paths)?, dir, disk, paths)?;
+            let dir = dir.display();
+            if *json {
+                output::json_line(json!({ "disk": id.0, "place": place, "dir": dir.to_string() }));
+            } else {
+                output::err_line(&format!("serve it with: byname disk {dir}"));
+                output::out_line(&id.0.to_string());
+            }
+            Ok(())
         }
         DiskCommand::Set { disk, state, capacity, site } => {
             let capacity_bytes = capacity.as_deref().map(bytes).transpose()?;
@@ -99,7 +115,13 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     }
 }
 
-fn add(session: &mut SiteSession, disk: AddDisk, json: bool, paths: &Paths) -> Outcome {
+/// Makes a disk of a directory; its number.
+pub(super) fn add(
+    session: &mut SiteSession,
+    dir: &Path,
+    disk: AddDisk,
+    paths: &Paths,
+) -> Outcome<DiskId> {
     let place = disk.label.clone();
     let SiteAnswer::Plain(Answer::Disk(id)) = session.run(Command::AddDisk(disk))? else {
         return Err(Failure::new(Code::Other, "the head answered something else"));
@@ -110,14 +132,25 @@ fn add(session: &mut SiteSession, disk: AddDisk, json: bool, paths: &Paths) -> O
     let now_ns = Clock::new().unix_ns();
     let identity = keychain.create_identity(prefix.view(), Algorithm::default(), now_ns)?;
     add_key(session, KeyHolder::Disk(id), &identity.certificate)?;
+    let site = session.site().view().to_name();
+    let label = Label { site, place, disk: id, generation: 1 };
+    let unknown = || Failure::new(Code::UnknownKey, "the certificate of the site is not known");
+    let certificate = session.site_certificate().ok_or_else(unknown)?;
+    DiskDirectory::format(dir, &label, &certificate)?;
     let shown = output::name(prefix.view());
-    if json {
-        output::json_line(json!({ "disk": id.0, "place": place, "generation": 1, "name": shown }));
-        return Ok(());
-    }
-    output::err_line(&format!("disk {} at {place}; its key is in {}", id.0, paths.keys.display()));
-    output::out_line(&id.0.to_string());
-    Ok(())
+    output::err_line(&format!(
+        "{} is {shown}; its key is in {}",
+        dir.display(),
+        paths.keys.display()
+    ));
+    Ok(id)
+}
+
+/// Octets of the file system that a directory is in.
+pub(super) fn file_system_bytes(dir: &Path) -> Outcome<u64> {
+    let room = rustix::fs::statvfs(dir);
+    let room = room.map_err(|errno| Failure::disk(dir, std::io::Error::from(errno)))?;
+    Ok(room.f_blocks.saturating_mul(room.f_frsize))
 }
 
 fn list(session: &mut SiteSession, json: bool) -> Outcome {
@@ -151,7 +184,7 @@ fn bytes(text: &str) -> Outcome<u64> {
 }
 
 /// Name of this machine, if it can be one in a site.
-fn machine() -> String {
+pub(super) fn machine() -> String {
     let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let is_plain = !node.is_empty() && !node.contains([' ', '/']);
     if is_plain { node } else { "server".to_owned() }

@@ -9,7 +9,7 @@ use byname_catalog::{Answer, Command, Refusal};
 use byname_face::random_u64;
 use byname_io::{Clock, Endpoint};
 use byname_keychain::{Identity, Keychain};
-use byname_packet::{Data, Interest, InterestBuilder, NameRef, SignatureExtra, Signer};
+use byname_packet::{Data, Interest, InterestBuilder, Name, NameRef, SignatureExtra, Signer};
 use byname_profile::{Link, Paths, Profile};
 use byname_security::trust::{UnknownKeys, Validator};
 use byname_site::{
@@ -48,6 +48,8 @@ pub(crate) struct SiteSession {
     site: SiteName,
     user: Identity,
     validator: Validator,
+    /// Name of the certificate of the key that signs the head's answers.
+    signed_by: Option<Name>,
     patience: Duration,
     /// The session and the last sequence of its slot.
     session: Option<(SessionId, u64)>,
@@ -139,6 +141,7 @@ impl SiteSession {
             site,
             user: identity,
             validator: Validator::new(policy),
+            signed_by: None,
             patience: Duration::from_secs(args.timeout.max(1)),
             session: None,
         })
@@ -281,6 +284,7 @@ impl SiteSession {
         loop {
             match check_data(&self.site, &data, &mut self.validator, now_s) {
                 Check::Accepted(found) if found.identity == byname_site::Identity::Site => {
+                    self.signed_by = Some(found.certificate);
                     return Ok(());
                 }
                 Check::Accepted(_) => {
@@ -296,6 +300,12 @@ impl SiteSession {
                 }
             }
         }
+    }
+
+    /// The certificate of the key that signs the head's answers, once one was verified.
+    pub(super) fn site_certificate(&mut self) -> Option<Vec<u8>> {
+        let name = self.signed_by.as_ref()?;
+        Some(self.validator.certificate(name.view())?.wire().to_vec())
     }
 
     fn fetch_certificate(&mut self, name: NameRef<'_>) -> Outcome {

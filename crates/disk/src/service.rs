@@ -1,0 +1,249 @@
+//! A disk beside the file server: orders are verified and answered by the serving thread, which
+//! never waits; everything else is done by [`Workers`].
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use byname_catalog::id::ContentId;
+use byname_client::Stop;
+use byname_packet::lp::nack_reason;
+use byname_packet::{Data, Name, NameRef};
+use byname_site::Check;
+use byname_store::Service;
+use byname_transfer::server::{Arrival, Echo, Now, Outgoing};
+
+use crate::error::StoreFailure;
+use crate::machine::{Action, Census, DropId, Machine};
+use crate::orders::{Handled, Orders};
+use crate::workers::{Change, Event, PullWork, Question, Workers};
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Pause between two attempts to write.
+const PROBE_NS: u64 = 30 * SECOND_NS;
+/// Pause between two certificates that are asked for.
+const CERTIFICATE_NS: u64 = SECOND_NS;
+
+/// State of a running disk, for other threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DiskReport {
+    /// Counts of contents.
+    pub census: Census,
+    /// What is wrong with the disk.
+    pub health: Option<StoreFailure>,
+    /// Orders that were taken.
+    pub orders: u64,
+    /// Contents that were stored.
+    pub stored: u64,
+    /// Contents that could not be.
+    pub failed: u64,
+    /// Contents that were dropped.
+    pub dropped: u64,
+}
+
+/// The latest report.
+#[derive(Debug, Clone, Default)]
+pub struct DiskReports(Arc<Mutex<DiskReport>>);
+
+impl DiskReports {
+    /// The report.
+    pub fn get(&self) -> DiskReport {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// See the module.
+pub(crate) struct DiskService {
+    orders: Orders,
+    machine: Machine,
+    workers: Workers,
+    events: Receiver<Event>,
+    stops: BTreeMap<ContentId, Stop>,
+    /// Drops that are being carried out: the name to answer, and whom.
+    drops: BTreeMap<DropId, (Name, Echo)>,
+    out: VecDeque<Outgoing>,
+    is_fetching: bool,
+    fetch_after_ns: u64,
+    probe_at_ns: u64,
+    report: DiskReport,
+    reports: DiskReports,
+}
+
+impl DiskService {
+    pub(crate) fn new(
+        orders: Orders,
+        machine: Machine,
+        workers: Workers,
+        events: Receiver<Event>,
+    ) -> Self {
+        Self {
+            orders,
+            machine,
+            workers,
+            events,
+            stops: BTreeMap::new(),
+            drops: BTreeMap::new(),
+            out: VecDeque::new(),
+            is_fetching: false,
+            fetch_after_ns: 0,
+            probe_at_ns: 0,
+            report: DiskReport::default(),
+            reports: DiskReports::default(),
+        }
+    }
+
+    pub(crate) fn reports(&self) -> DiskReports {
+        self.reports.clone()
+    }
+
+    fn handle_event(&mut self, event: Event, now: Now) {
+        let now_ns = now.now_ns;
+        match event {
+            Event::Received(content, bytes) => self.machine.handle_progress(content, bytes),
+            Event::Pulled(content, outcome) => {
+                self.stops.remove(&content);
+                match outcome {
+                    Ok(_) => self.report.stored += 1,
+                    Err(_) => self.report.failed += 1,
+                }
+                self.machine.handle_pulled(content, outcome, now_ns);
+            }
+            Event::EpochKept(epoch, outcome) => self.machine.handle_epoch_kept(epoch, outcome),
+            Event::Removed(content, outcome) => {
+                self.report.dropped += u64::from(outcome.is_ok());
+                self.machine.handle_removed(content, outcome);
+            }
+            Event::Probed(outcome) => {
+                if let Err(failure) = outcome {
+                    tracing::warn!(%failure, "nothing can be written");
+                }
+                self.machine.handle_probed(outcome);
+            }
+            Event::Resolved(content, wire) => self.handle_resolved(content, wire, now),
+            Event::Certificate(wire) => {
+                self.is_fetching = false;
+                if let Some(Err(error)) =
+                    wire.map(|wire| self.orders.validator.add_certificate(&wire))
+                {
+                    tracing::debug!(%error, "no certificate");
+                }
+            }
+        }
+    }
+
+    fn handle_resolved(&mut self, content: ContentId, wire: Option<Vec<u8>>, now: Now) {
+        let data = wire.as_ref().and_then(|wire| Data::decode(wire).ok());
+        let checked = data.map(|data| self.orders.resolution(&data, now.unix_ns / SECOND_NS));
+        let answer = match checked {
+            Some(Check::Accepted(answer)) => answer,
+            Some(Check::NeedCertificate(name)) => {
+                self.fetch_certificate(name, now.now_ns);
+                None
+            }
+            Some(Check::Refused(())) => {
+                tracing::warn!("an answer about a content does not verify");
+                None
+            }
+            None => None,
+        };
+        self.machine.handle_resolved(content, answer, now.now_ns);
+    }
+
+    /// Asks for a certificate. What it is needed for comes again: whoever sends an order repeats
+    /// it, and the head is asked again.
+    fn fetch_certificate(&mut self, name: Name, now_ns: u64) {
+        let is_of_site = self.orders.site.view().is_prefix_of(name.view());
+        if !is_of_site || self.is_fetching || now_ns < self.fetch_after_ns {
+            return;
+        }
+        self.fetch_after_ns = now_ns.saturating_add(CERTIFICATE_NS);
+        self.is_fetching = self.workers.questions.send(Question::Certificate(name)).is_ok();
+    }
+
+    /// Hands out what the machine wants done, and answers what has come to its end.
+    fn act(&mut self) {
+        while let Some(action) = self.machine.poll_action() {
+            self.begin(action);
+        }
+        while let Some((id, outcome)) = self.machine.poll_drop() {
+            let Some((name, echo)) = self.drops.remove(&id) else { continue };
+            match self.orders.answer_drop(name.view(), outcome) {
+                Ok(wire) => self.out.push_back(echo.wrap(&wire)),
+                Err(error) => tracing::warn!(%error, "cannot sign an answer"),
+            }
+        }
+        let report =
+            DiskReport { census: self.machine.census(), health: self.machine.health(), ..self.report };
+        *self.reports.0.lock().unwrap_or_else(PoisonError::into_inner) = report;
+    }
+
+    fn begin(&mut self, action: Action) {
+        let Workers { pulls, changes, questions } = &self.workers;
+        let is_sent = match action {
+            Action::Pull(pull) => {
+                let stop = Stop::default();
+                self.stops.insert(pull.content, stop.clone());
+                pulls.send(PullWork { pull, stop }).is_ok()
+            }
+            Action::Stop(content) => {
+                if let Some(stop) = self.stops.get(&content) {
+                    stop.request();
+                }
+                true
+            }
+            Action::KeepEpoch(epoch) => changes.send(Change::KeepEpoch(epoch)).is_ok(),
+            Action::Remove(content) => changes.send(Change::Remove(content)).is_ok(),
+            Action::Settle(content) => changes.send(Change::Settle(content)).is_ok(),
+            Action::Resolve(content) => questions.send(Question::Resolve(content)).is_ok(),
+        };
+        if !is_sent {
+            tracing::error!("a thread of the disk has ended");
+        }
+    }
+}
+
+impl Service for DiskService {
+    fn answers(&self, name: NameRef<'_>) -> bool {
+        let Orders { site, disk, .. } = &self.orders;
+        [site.parse_insert(name), site.parse_drop(name)].contains(&Some(disk.clone()))
+    }
+
+    fn handle_interest(&mut self, arrival: &Arrival<'_>, now: Now) {
+        self.report.orders += 1;
+        let (echo, interest) = (Echo::of(arrival), arrival.interest);
+        let clock = (now.now_ns, now.unix_ns / SECOND_NS);
+        match self.orders.handle(interest, &mut self.machine, clock) {
+            Ok(Handled::Answer(wire)) => self.out.push_back(echo.wrap(&wire)),
+            Ok(Handled::Later(id)) => {
+                self.drops.insert(id, (interest.name.to_name(), echo));
+            }
+            Ok(Handled::NeedCertificate(name)) => self.fetch_certificate(name, now.now_ns),
+            Ok(Handled::NotForUs) => {
+                self.out.push_back(echo.nack(interest.wire(), nack_reason::NO_ROUTE));
+            }
+            Err(error) => tracing::warn!(%error, "cannot sign an answer"),
+        }
+        self.act();
+    }
+
+    fn handle_timeout(&mut self, now: Now) {
+        while let Ok(event) = self.events.try_recv() {
+            self.handle_event(event, now);
+        }
+        self.machine.handle_timeout(now.now_ns);
+        if now.now_ns >= self.probe_at_ns {
+            self.probe_at_ns = now.now_ns.saturating_add(PROBE_NS);
+            let _ = self.workers.changes.send(Change::Probe);
+        }
+        self.act();
+    }
+
+    fn poll_transmit(&mut self) -> Option<Outgoing> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<u64> {
+        let asks = self.machine.poll_timeout().unwrap_or(u64::MAX);
+        Some(asks.min(self.probe_at_ns))
+    }
+}

@@ -1,0 +1,275 @@
+//! The threads of a disk that wait: for writers, for the file system, for the head.
+//!
+//! Each takes work from a queue and tells the serving thread what came of it. What can be in the
+//! queues is bounded by the machine's [`Limits`](crate::machine::Limits).
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use byname_catalog::Command;
+use byname_catalog::id::{ContentId, LeaseEpoch};
+use byname_client::{Client, ClientConfig, Stop};
+use byname_face::{CommandClock, Exchange, Reply, random_u64};
+use byname_io::{Clock, Connection, Endpoint};
+use byname_packet::{InterestBuilder, Name};
+use byname_site::{CommandPacket, SiteName, Stamp};
+use byname_store::ServerHandle;
+use byname_transfer::server::SharedSigner;
+
+use crate::directory::DiskDirectory;
+use crate::error::StoreFailure;
+use crate::pull::{Kept, Pull, Watch, pull};
+
+/// Silence of a writer after which a pull fails.
+const WRITER_PATIENCE: Duration = Duration::from_secs(5);
+/// Time without an octet after which a pull fails.
+const PULL_PATIENCE: Duration = Duration::from_secs(30);
+/// Time that the head has for an answer.
+const HEAD_PATIENCE: Duration = Duration::from_secs(4);
+/// Time to connect to a forwarder.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+/// Questions that are sent together.
+const QUESTIONS_MAX: usize = 16;
+/// Octets that are told of together.
+const TOLD_BYTES: u64 = 1 << 20;
+
+/// What a thread tells the serving one.
+pub(crate) enum Event {
+    /// So many more octets of a content are there.
+    Received(ContentId, u64),
+    /// A pull has ended.
+    Pulled(ContentId, Result<Kept, StoreFailure>),
+    /// An epoch is kept, or not.
+    EpochKept(LeaseEpoch, Result<(), StoreFailure>),
+    /// A content is gone, or not.
+    Removed(ContentId, Result<(), StoreFailure>),
+    /// It was tried whether the disk can be written to.
+    Probed(Result<(), StoreFailure>),
+    /// The head's answer about a content, as received.
+    Resolved(ContentId, Option<Vec<u8>>),
+    /// A certificate that was asked for, as received.
+    Certificate(Option<Vec<u8>>),
+}
+
+/// Work of the thread that changes what is on the disk.
+pub(crate) enum Change {
+    /// Keep an epoch.
+    KeepEpoch(LeaseEpoch),
+    /// Remove a content for good.
+    Remove(ContentId),
+    /// Note that a content is part of the site.
+    Settle(ContentId),
+    /// Try to write.
+    Probe,
+}
+
+/// Work of the thread that asks.
+pub(crate) enum Question {
+    /// What became of a content?
+    Resolve(ContentId),
+    /// A certificate.
+    Certificate(Name),
+}
+
+/// Work of the threads that pull.
+pub(crate) struct PullWork {
+    pub(crate) pull: Box<Pull>,
+    pub(crate) stop: Stop,
+}
+
+/// What all threads of a disk have.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) directory: Arc<DiskDirectory>,
+    pub(crate) site: SiteName,
+    pub(crate) signer: SharedSigner,
+    pub(crate) endpoints: Vec<Endpoint>,
+    pub(crate) server: ServerHandle,
+    pub(crate) events: Sender<Event>,
+}
+
+/// Queues to the threads, which end when these are dropped.
+pub(crate) struct Workers {
+    pub(crate) pulls: Sender<PullWork>,
+    pub(crate) changes: Sender<Change>,
+    pub(crate) questions: Sender<Question>,
+}
+
+impl Workers {
+    /// Starts the threads; so many of them pull.
+    pub(crate) fn start(shared: &Shared, pull_threads: usize) -> std::io::Result<Self> {
+        let (pulls, to_pull) = channel();
+        let to_pull = Arc::new(Mutex::new(to_pull));
+        for _ in 0..pull_threads {
+            let (shared, to_pull) = (shared.clone(), to_pull.clone());
+            spawn("pull", move || shared.run_pulls(&to_pull))?;
+        }
+        let (changes, to_change) = channel();
+        let sharer = shared.clone();
+        spawn("disk", move || sharer.run_changes(&to_change))?;
+        let (questions, to_ask) = channel();
+        let sharer = shared.clone();
+        spawn("head", move || sharer.run_questions(&to_ask))?;
+        Ok(Self { pulls, changes, questions })
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name.into()).spawn(work).map(drop)
+}
+
+impl Shared {
+    /// Tells the serving thread; if that has ended, nobody wants to know.
+    fn tell(&self, event: Event) {
+        let _ = self.events.send(event);
+        self.server.wake();
+    }
+
+    fn run_pulls(&self, work: &Mutex<Receiver<PullWork>>) {
+        let mut client = None;
+        loop {
+            let next = work.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(PullWork { pull, stop }) = next else { return };
+            let outcome = self.pull(&pull, &stop, &mut client);
+            if let Err(failure) = &outcome {
+                tracing::info!(name = %pull.name, %failure, "a content was not stored");
+            }
+            self.tell(Event::Pulled(pull.content, outcome));
+        }
+    }
+
+    fn pull(
+        &self,
+        work: &Pull,
+        stop: &Stop,
+        client: &mut Option<Client>,
+    ) -> Result<Kept, StoreFailure> {
+        let config = ClientConfig {
+            timeout: WRITER_PATIENCE,
+            no_progress: PULL_PATIENCE,
+            asks_all: false,
+            ..ClientConfig::default()
+        };
+        let mut ready = match client.take() {
+            Some(client) => client,
+            None => Client::connect(&self.endpoints, config).map_err(|error| {
+                tracing::warn!(%error, "no forwarder to pull by");
+                StoreFailure::Unreachable
+            })?,
+        };
+        ready.set_stop(stop.clone());
+        let mut watch = Progress { shared: self, content: work.content, untold_bytes: 0 };
+        let outcome = pull(work, &self.directory, &mut ready, &mut watch);
+        // A client whose writer or forwarder is gone is not used again.
+        if outcome != Err(StoreFailure::Unreachable) {
+            *client = Some(ready);
+        }
+        outcome
+    }
+
+    fn run_changes(&self, changes: &Receiver<Change>) {
+        while let Ok(change) = changes.recv() {
+            let directory = &self.directory;
+            match change {
+                Change::KeepEpoch(epoch) => {
+                    self.tell(Event::EpochKept(epoch, directory.keep_epoch(epoch)));
+                }
+                Change::Remove(content) => {
+                    self.tell(Event::Removed(content, directory.remove(content)));
+                }
+                Change::Settle(content) => {
+                    // The head is asked again after the next start.
+                    if let Err(failure) = directory.settle(content) {
+                        tracing::debug!(%failure, "what the head said was not noted");
+                    }
+                }
+                Change::Probe => self.tell(Event::Probed(directory.probe())),
+            }
+        }
+    }
+
+    fn run_questions(&self, questions: &Receiver<Question>) {
+        let (clock, command_clock) = (Clock::new(), CommandClock::new());
+        let mut exchange = None;
+        while let Ok(first) = questions.recv() {
+            let mut batch = vec![first];
+            batch.extend(questions.try_iter().take(QUESTIONS_MAX - 1));
+            let stamp = || Stamp {
+                time_ms: command_clock.next_ms(clock.unix_ns()),
+                nonce: random_u64().to_be_bytes(),
+            };
+            let wires: Vec<Vec<u8>> = batch.iter().map(|it| self.question(it, stamp())).collect();
+            let mut replies = self.ask(&wires, &mut exchange).into_iter();
+            for question in batch {
+                let reply = match replies.next() {
+                    Some(Reply::Data(wire)) => Some(wire),
+                    _ => None,
+                };
+                self.tell(match question {
+                    Question::Resolve(content) => Event::Resolved(content, reply),
+                    Question::Certificate(_) => Event::Certificate(reply),
+                });
+            }
+        }
+    }
+
+    /// The Interest of a question; what cannot be signed is nothing and gets no answer.
+    fn question(&self, question: &Question, stamp: Stamp) -> Vec<u8> {
+        match question {
+            Question::Resolve(content) => {
+                let generation = self.directory.label().generation;
+                let command = Command::Resolve { generation, content: *content };
+                let packet = CommandPacket::new(None, command);
+                packet.encode(&self.site, &*self.signer, stamp).unwrap_or_default()
+            }
+            Question::Certificate(name) => {
+                let mut wire = Vec::new();
+                InterestBuilder::new(name.view()).encode(&mut wire);
+                wire
+            }
+        }
+    }
+
+    fn ask(&self, wires: &[Vec<u8>], exchange: &mut Option<Exchange>) -> Vec<Reply> {
+        let mut connected = match exchange.take().or_else(|| self.connect()) {
+            Some(connected) => connected,
+            None => return Vec::new(),
+        };
+        match connected.ask(wires, HEAD_PATIENCE) {
+            Ok(replies) => {
+                *exchange = Some(connected);
+                replies
+            }
+            Err(error) => {
+                tracing::info!(%error, "the connection to the forwarder is lost");
+                Vec::new()
+            }
+        }
+    }
+
+    fn connect(&self) -> Option<Exchange> {
+        let mut tried = self.endpoints.iter();
+        let connection =
+            tried.find_map(|it| Connection::connect(it, CONNECT_PATIENCE).ok())?;
+        Exchange::new(connection).ok()
+    }
+}
+
+/// Tells how a pull goes.
+struct Progress<'a> {
+    shared: &'a Shared,
+    content: ContentId,
+    untold_bytes: u64,
+}
+
+impl Watch for Progress<'_> {
+    fn on_bytes(&mut self, bytes: u64) {
+        self.untold_bytes += bytes;
+        if self.untold_bytes >= TOLD_BYTES {
+            let bytes = std::mem::take(&mut self.untold_bytes);
+            // Nobody is woken for that: who asks next hears of it.
+            let _ = self.shared.events.send(Event::Received(self.content, bytes));
+        }
+    }
+}
