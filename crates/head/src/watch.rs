@@ -1,0 +1,232 @@
+//! Looking after disks: each is asked again and again whether it answers, and told what to drop.
+//!
+//! One order says both: it names what the disk may drop, which is mostly nothing. The disk's answer
+//! is signed and comes when all of it is gone for good; only then does the catalog forget that it
+//! had to be dropped, so a disk that was away is cleaned when it is back. Orders carry the head's
+//! term, so a head that has lost the lease learns it from the first disk.
+//!
+//! [`Watch`] is without I/O; [`DiskWatch`] runs it on a thread of its own.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use byname_catalog::engine::Engine;
+use byname_catalog::id::{ContentId, DiskId, LeaseEpoch};
+use byname_catalog::{Caller, Command, Disk, DiskChanges, DiskState, Failure, Reader};
+use byname_face::{CommandClock, Exchange, Reply, random_u64};
+use byname_io::{Clock, ConnectError, Connection};
+use byname_site::{CONTENTS_MAX, DiskName, DiskRefusal, Drop, DropAnswer, SiteName, Stamp};
+use byname_transfer::server::SharedSigner;
+
+use crate::keys::Keys;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Pause between two rounds.
+const ROUND_PAUSE: Duration = Duration::from_secs(2);
+/// Time that disks have for an answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Orders in a row without answer after which a disk is down.
+const MISSES_MAX: u32 = 2;
+
+/// What a disk said last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Observation {
+    /// It does what it is told.
+    Well,
+    /// It answers, and does not.
+    Refuses(DiskRefusal),
+    /// It does not answer, or what answers is not the disk.
+    Silent,
+}
+
+/// The latest observations, for those who ask.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Observations(Arc<Mutex<BTreeMap<DiskId, Observation>>>);
+
+impl Observations {
+    /// What a disk said last, since the head runs.
+    pub(crate) fn get(&self, disk: DiskId) -> Option<Observation> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&disk).copied()
+    }
+
+    fn set(&self, disk: DiskId, observation: Observation) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(disk, observation);
+    }
+}
+
+/// An order to one disk.
+pub(crate) struct Order {
+    id: DiskId,
+    name: DiskName,
+    is_up: bool,
+    contents: Vec<ContentId>,
+    pub(crate) wire: Vec<u8>,
+}
+
+/// Makes orders from the catalog, and commands to the catalog from answers.
+pub(crate) struct Watch {
+    pub(crate) site: SiteName,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) signer: SharedSigner,
+    /// The head's term.
+    pub(crate) epoch: LeaseEpoch,
+    pub(crate) observations: Observations,
+    /// Orders in a row without answer.
+    pub(crate) misses: BTreeMap<DiskId, u32>,
+}
+
+impl Watch {
+    /// Orders of one round: one to each disk that people want to be asked.
+    pub(crate) fn orders(&self, stamp: &mut dyn FnMut() -> Stamp) -> Result<Vec<Order>, Failure> {
+        let reader = Reader::new(&*self.engine, &Caller::Head)?;
+        let mut orders = Vec::new();
+        for (id, disk) in reader.disks()? {
+            if disk.state != DiskState::Off {
+                let contents = reader.drops(id, CONTENTS_MAX)?;
+                orders.extend(self.order(id, disk, contents, stamp()));
+            }
+        }
+        Ok(orders)
+    }
+
+    fn order(
+        &self,
+        id: DiskId,
+        disk: Disk,
+        contents: Vec<ContentId>,
+        stamp: Stamp,
+    ) -> Option<Order> {
+        let Disk { label: place, generation, is_up, .. } = disk;
+        let name = DiskName { place, id };
+        let drop = Drop { epoch: self.epoch, generation, contents };
+        match drop.encode(&self.site, &name, &*self.signer, stamp) {
+            Ok(wire) => Some(Order { id, name, is_up, contents: drop.contents, wire }),
+            Err(error) => {
+                tracing::warn!(%error, disk = id.0, "cannot sign an order");
+                None
+            }
+        }
+    }
+
+    /// What the catalog is told after an answer, or none.
+    pub(crate) fn handle(
+        &mut self,
+        order: Order,
+        data: Option<&[u8]>,
+        unix_ns: u64,
+    ) -> Vec<Command> {
+        let Order { id, name, is_up, contents, .. } = order;
+        let answer = data.and_then(|wire| self.verified(&name, wire, unix_ns));
+        let observation = match answer {
+            Some(DropAnswer::Done { .. }) => Observation::Well,
+            Some(DropAnswer::Refused(why)) => Observation::Refuses(why),
+            None => Observation::Silent,
+        };
+        let misses = self.misses.entry(id).or_default();
+        *misses = if observation == Observation::Silent { *misses + 1 } else { 0 };
+        let is_up_now = if is_up { *misses < MISSES_MAX } else { *misses == 0 };
+        if observation != Observation::Silent || *misses >= MISSES_MAX {
+            self.observations.set(id, observation);
+        }
+        if observation == Observation::Refuses(DiskRefusal::OldEpoch) {
+            tracing::warn!(disk = id.0, "a disk has heard of a later head than this one");
+        }
+        let mut commands = Vec::new();
+        if is_up_now != is_up {
+            let changes = DiskChanges { is_up: Some(is_up_now), ..DiskChanges::default() };
+            commands.push(Command::SetDisk { disk: id, changes });
+        }
+        if observation == Observation::Well && !contents.is_empty() {
+            commands.push(Command::Dropped { disk: id, contents });
+        }
+        commands
+    }
+
+    fn verified(&self, disk: &DiskName, wire: &[u8], unix_ns: u64) -> Option<DropAnswer> {
+        let reader = Reader::new(&*self.engine, &Caller::Head).ok()?;
+        let keys = Keys::new(&self.site, &reader, unix_ns / SECOND_NS);
+        match keys.drop_answer(disk, wire) {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                tracing::warn!(%error, disk = disk.id.0, "an answer does not count");
+                None
+            }
+        }
+    }
+}
+
+/// Looks after the disks of a site while its head runs.
+pub struct DiskWatch {
+    pub(crate) watch: Watch,
+    /// To the catalog's thread.
+    pub(crate) commands: Sender<Command>,
+}
+
+impl DiskWatch {
+    /// Starts the thread, which ends with the head's server. `connect` leads to a forwarder.
+    ///
+    /// # Errors
+    /// [`std::io::Error`] if there can be no thread.
+    pub fn start(
+        self,
+        connect: impl FnMut() -> Result<Connection, ConnectError> + Send + 'static,
+    ) -> std::io::Result<()> {
+        let work = move || self.run(connect);
+        std::thread::Builder::new().name("disks".into()).spawn(work).map(std::mem::drop)
+    }
+
+    fn run(mut self, mut connect: impl FnMut() -> Result<Connection, ConnectError>) {
+        let (clock, command_clock) = (Clock::new(), CommandClock::new());
+        let mut stamp = || Stamp {
+            time_ms: command_clock.next_ms(clock.unix_ns()),
+            nonce: random_u64().to_be_bytes(),
+        };
+        let mut exchange = None;
+        loop {
+            let orders = self.watch.orders(&mut stamp).unwrap_or_else(|error| {
+                tracing::warn!(%error, "the disks cannot be read from the catalog");
+                Vec::new()
+            });
+            let is_more = orders.iter().any(|order| order.contents.len() == CONTENTS_MAX);
+            let replies = ask(&orders, &mut exchange, &mut connect);
+            let is_heard = replies.iter().any(|reply| matches!(reply, Reply::Data(_)));
+            for (order, reply) in orders.into_iter().zip(replies) {
+                let data = match &reply {
+                    Reply::Data(wire) => Some(wire.as_slice()),
+                    Reply::Nack(_) | Reply::Silence => None,
+                };
+                for command in self.watch.handle(order, data, clock.unix_ns()) {
+                    if self.commands.send(command).is_err() {
+                        return;
+                    }
+                }
+            }
+            if !(is_more && is_heard) {
+                std::thread::sleep(ROUND_PAUSE);
+            }
+        }
+    }
+}
+
+/// Replies to orders; none at all while there is no forwarder: that says nothing of the disks.
+fn ask(
+    orders: &[Order],
+    exchange: &mut Option<Exchange>,
+    connect: &mut impl FnMut() -> Result<Connection, ConnectError>,
+) -> Vec<Reply> {
+    let connected = exchange.take().or_else(|| Exchange::new(connect().ok()?).ok());
+    let Some(mut connected) = connected else { return Vec::new() };
+    let wires: Vec<Vec<u8>> = orders.iter().map(|order| order.wire.clone()).collect();
+    match connected.ask(&wires, PATIENCE) {
+        Ok(replies) => {
+            *exchange = Some(connected);
+            replies
+        }
+        Err(error) => {
+            tracing::info!(%error, "the connection to the forwarder is lost");
+            Vec::new()
+        }
+    }
+}
