@@ -157,8 +157,7 @@ fn validator(
     directory: &DiskDirectory,
     root: &std::path::Path,
 ) -> Result<Validator, DiskServerError> {
-    let malformed =
-        |source| DiskServerError::SiteCertificate { path: root.to_owned(), source };
+    let malformed = |source| DiskServerError::SiteCertificate { path: root.to_owned(), source };
     let certificate = Certificate::decode(&directory.site_certificate()?).map_err(malformed)?;
     let mut policy = TrustPolicy::default();
     policy.add_anchor(site.view().to_name(), certificate.key_id());

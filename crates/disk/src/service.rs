@@ -172,8 +172,11 @@ impl DiskService {
                 Err(error) => tracing::warn!(%error, "cannot sign an answer"),
             }
         }
-        let report =
-            DiskReport { census: self.machine.census(), health: self.machine.health(), ..self.report };
+        let report = DiskReport {
+            census: self.machine.census(),
+            health: self.machine.health(),
+            ..self.report
+        };
         *self.reports.0.lock().unwrap_or_else(PoisonError::into_inner) = report;
     }
 

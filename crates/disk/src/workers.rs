@@ -250,8 +250,7 @@ impl Shared {
 
     fn connect(&self) -> Option<Exchange> {
         let mut tried = self.endpoints.iter();
-        let connection =
-            tried.find_map(|it| Connection::connect(it, CONNECT_PATIENCE).ok())?;
+        let connection = tried.find_map(|it| Connection::connect(it, CONNECT_PATIENCE).ok())?;
         Exchange::new(connection).ok()
     }
 }

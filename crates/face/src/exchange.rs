@@ -52,11 +52,7 @@ impl Exchange {
     ///
     /// # Errors
     /// [`FaceError`]; the face is of no further use.
-    pub fn ask(
-        &mut self,
-        wires: &[Vec<u8>],
-        timeout: Duration,
-    ) -> Result<Vec<Reply>, FaceError> {
+    pub fn ask(&mut self, wires: &[Vec<u8>], timeout: Duration) -> Result<Vec<Reply>, FaceError> {
         let mut replies = vec![Reply::Silence; wires.len()];
         let mut waiting = BTreeMap::new();
         let deadline_ns = self.clock.now_ns().saturating_add(nanoseconds(timeout));

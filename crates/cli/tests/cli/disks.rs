@@ -9,7 +9,6 @@ pub(crate) struct Site {
     pub(crate) disks: Vec<Option<Daemon>>,
     _forwarder: Daemon,
     pub(crate) socket: String,
-    pub(crate) link: String,
     pub(crate) home: Home,
 }
 
@@ -21,11 +20,10 @@ impl Site {
         let forwarder = home.start(&["forward", "--listen", &socket], "listening");
         let replicas = replicas.to_string();
         let init = ["site", "init", "/lab", "--operator", "op", "--dir", "site", "--replicas"];
-        let made = home.run(&[&init[..], &[&replicas]].concat()).ok();
-        let link = made.stdout().trim().to_owned();
+        home.run(&[&init[..], &[&replicas]].concat()).ok();
         let disks_served = Vec::new();
         let mut site =
-            Self { head: None, disks: disks_served, _forwarder: forwarder, socket, link, home };
+            Self { head: None, disks: disks_served, _forwarder: forwarder, socket, home };
         site.head = Some(site.start_head());
         for index in 0..disks {
             site.add_disk(index);
