@@ -14,15 +14,16 @@ pub(crate) fn has_arrived(hint: &ForwardingHint<'_>, regions: &[Name]) -> bool {
     hint.names().any(|name| regions.iter().any(|region| name.is_prefix_of(region.view())))
 }
 
-/// Returns whether a delegation names something of one machine.
+/// Returns whether a delegation names something of one machine. Of another machine it would lead
+/// past the rules for such names.
 pub(crate) fn is_localhost(hint: &ForwardingHint<'_>) -> bool {
     hint.names().any(scope::is_localhost)
 }
 
-/// Returns whether a delegation names something of one machine or one link. Of another machine it
-/// would lead past the rules for such names.
-pub(crate) fn is_scoped(hint: &ForwardingHint<'_>) -> bool {
-    hint.names().any(|name| scope::is_localhost(name) || scope::is_localhop(name))
+/// Returns whether a delegation names something of one link. NDNd's routers ask so for what their
+/// neighbours signed with.
+pub(crate) fn is_localhop(hint: &ForwardingHint<'_>) -> bool {
+    hint.names().any(scope::is_localhop)
 }
 
 /// Returns whether Data `name` that such an Interest brought may be kept for others.

@@ -83,9 +83,9 @@ impl Pipeline {
     fn eligible_hops(&self, lookup: &Lookup<'_>, out: &mut Vec<NextHop>) -> Option<u64> {
         out.clear();
         let (hops, namespace) = self.look_up(lookup)?;
-        let localhost = scope::is_localhost(lookup.name)
-            || lookup.hint.as_ref().is_some_and(hint::is_localhost);
-        let localhop = scope::is_localhop(lookup.name);
+        let hint = lookup.hint.as_ref();
+        let localhost = scope::is_localhost(lookup.name) || hint.is_some_and(hint::is_localhost);
+        let localhop = scope::is_localhop(lookup.name) || hint.is_some_and(hint::is_localhop);
         for hop in hops {
             let Some(face) = self.faces.get(hop.face).filter(|face| face.up) else { continue };
             let local = face.info.local;

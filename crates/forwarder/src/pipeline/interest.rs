@@ -60,7 +60,7 @@ impl Pipeline {
             return Ok(Handled::IsForManagement);
         }
         if let Some(hint) = &interest.forwarding_hint {
-            if hint::is_scoped(hint) && !self.is_local(arrival.face) {
+            if hint::is_localhost(hint) && !self.is_local(arrival.face) {
                 return Err(DropReason::ScopeViolation);
             }
             if hint::has_arrived(hint, &self.regions) {

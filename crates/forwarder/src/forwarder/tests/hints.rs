@@ -48,16 +48,31 @@ fn in_its_region_a_hint_is_taken_off_before_anything_is_pending() {
 }
 
 #[test]
-fn delegations_of_one_machine_or_link_are_refused_from_other_machines() {
-    for delegation in ["/localhost/x", "/localhop/x"] {
-        let mut bench = Bench::new();
-        let (local, remote, producer) = (bench.local(), bench.remote(), bench.local());
-        bench.route(delegation, producer, 0);
-        bench.route("/there", producer, 0);
-        let sent = bench.interest_hinted(remote, "/a/1", 1, &["/there", delegation]);
-        assert_eq!((sent.len(), bench.last_drop), (0, Some(DropReason::ScopeViolation)));
-        assert_eq!(faces(&bench.interest_hinted(local, "/a/1", 2, &[delegation])), [producer]);
-    }
+fn delegations_of_one_machine_are_refused_from_other_machines() {
+    let mut bench = Bench::new();
+    let (local, remote, producer) = (bench.local(), bench.remote(), bench.local());
+    bench.route("/localhost/x", producer, 0);
+    bench.route("/there", producer, 0);
+    let sent = bench.interest_hinted(remote, "/a/1", 1, &["/there", "/localhost/x"]);
+    assert_eq!((sent.len(), bench.last_drop), (0, Some(DropReason::ScopeViolation)));
+    assert_eq!(faces(&bench.interest_hinted(local, "/a/1", 2, &["/localhost/x"])), [producer]);
+}
+
+/// A router of NDNd asks for its neighbour's certificate by a hint to the neighbour's name of the
+/// link.
+#[test]
+fn a_delegation_of_one_link_leads_one_hop() {
+    let mut bench = Bench::new();
+    let (local, remote, far) = (bench.local(), bench.remote(), bench.remote());
+    let producer = bench.local();
+    bench.route("/localhop/x", far, 0);
+    let sent = bench.interest_hinted(local, "/a/1", 1, &["/localhop/x/1"]);
+    assert_eq!(faces(&sent), [far]);
+    let sent = bench.interest_hinted(remote, "/a/2", 2, &["/localhop/x/1"]);
+    assert_eq!((sent[0].face, sent[0].nack), (remote, Some(nack_reason::NO_ROUTE)));
+    bench.route("/localhop/x", producer, 10);
+    let sent = bench.interest_hinted(remote, "/a/3", 3, &["/there", "/localhop/x/1"]);
+    assert_eq!(faces(&sent), [producer]);
 }
 
 #[test]
