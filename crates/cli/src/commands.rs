@@ -37,6 +37,7 @@ pub(crate) mod trust;
 mod umount;
 pub(crate) mod up;
 mod verify;
+mod writing;
 
 use crate::exit::Outcome;
 
@@ -49,6 +50,12 @@ pub(crate) enum Command {
     Ls(ls::Args),
     Stat(stat::Args),
     Verify(verify::Args),
+    Mkdir(writing::mkdir::Args),
+    Rm(writing::rm::Args),
+    Mv(writing::mv::Args),
+    Ln(writing::ln::Args),
+    Chmod(writing::attributes::ChmodArgs),
+    Chown(writing::attributes::ChownArgs),
     Mount(Box<mount::Args>),
     Umount(umount::Args),
     Serve(serve::Args),
@@ -86,6 +93,12 @@ impl Command {
             Self::Ls(args) => ls::run(args, &paths),
             Self::Stat(args) => stat::run(args, &paths),
             Self::Verify(args) => verify::run(args, &paths),
+            Self::Mkdir(args) => writing::mkdir::run(args, &paths),
+            Self::Rm(args) => writing::rm::run(args, &paths),
+            Self::Mv(args) => writing::mv::run(args, &paths),
+            Self::Ln(args) => writing::ln::run(args, &paths),
+            Self::Chmod(args) => writing::attributes::chmod(args, &paths),
+            Self::Chown(args) => writing::attributes::chown(args, &paths),
             Self::Mount(args) => mount::run(args, &paths),
             Self::Umount(args) => umount::run(args),
             Self::Prepare(args) => prepare::run(args, &paths, quiet),

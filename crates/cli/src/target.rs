@@ -8,7 +8,7 @@ use byname_client::{Client, ClientConfig, ClientError, Stop};
 use byname_io::Endpoint;
 use byname_packet::Name;
 use byname_profile::link::may_be_cut;
-use byname_profile::{Endpoints, OpenOptions, Paths, Profile, SeenVersions, UnknownKey};
+use byname_profile::{Endpoints, Link, OpenOptions, Paths, Profile, SeenVersions, UnknownKey};
 use byname_security::trust::{Trusted, UnknownKeys};
 use byname_transfer::congestion::Congestion;
 use byname_transfer::error::ReadError;
@@ -50,6 +50,20 @@ pub(crate) struct ReadArgs {
 }
 
 impl ReadArgs {
+    /// Wishes of a writer, who has to know what is there now.
+    pub(crate) fn of_writer(connect: Option<String>, timeout_s: u64) -> Self {
+        Self {
+            connect,
+            via: Vec::new(),
+            insecure: false,
+            trust_on_first_use: false,
+            fresh: true,
+            offline: false,
+            timeout: Some(timeout_s),
+            retries: None,
+        }
+    }
+
     /// The same wishes for a session that others drive; its `stop` is for the caller to request.
     pub(crate) fn open_options(&self) -> Outcome<OpenOptions> {
         wishes(self, Pace { is_bulk: true, ..Pace::default() }, Stop::default())
@@ -127,7 +141,17 @@ impl Session {
     pub(crate) fn open(target: &str, args: &ReadArgs, pace: Pace, paths: &Paths) -> Outcome<Self> {
         let profile = settings::profile(paths)?;
         let link = profile.link(target)?;
-        let is_cut = may_be_cut(target);
+        let session = Self::open_link(link, profile, args, pace)?;
+        Ok(Self { is_cut: may_be_cut(target), ..session })
+    }
+
+    /// Connects for a link.
+    pub(crate) fn open_link(
+        link: Link,
+        profile: Profile,
+        args: &ReadArgs,
+        pace: Pace,
+    ) -> Outcome<Self> {
         let options = options(args, pace)?;
         let endpoints = profile.endpoints(&link, &options)?;
         let config = profile.client_config(&link, &options)?;
@@ -135,7 +159,7 @@ impl Session {
             output::err_line("--insecure: nobody's signature is checked, whoever answers decides");
         }
         let (client, seen) = profile.connect(&endpoints, config.clone())?;
-        let (name, insecure, age_ns) = (link.name, args.insecure, None);
+        let (name, insecure, age_ns, is_cut) = (link.name, args.insecure, None, false);
         let mut session =
             Self { name, profile, endpoints, config, client, seen, insecure, age_ns, is_cut };
         if args.trust_on_first_use {

@@ -1,10 +1,11 @@
 //! `byname site`: making a site, and what its operators do.
 
+pub(crate) mod account;
 pub(crate) mod defaults;
 mod disk;
 mod init;
 mod report;
-mod session;
+pub(crate) mod session;
 mod user;
 
 use crate::exit::{Failure, Outcome};

@@ -51,3 +51,4 @@ mod terminal;
 mod traffic;
 mod trees;
 mod ways;
+mod writing;

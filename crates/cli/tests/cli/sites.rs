@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A forwarder, and the head of a new site.
-struct Site {
-    head: Option<Daemon>,
+pub(crate) struct Site {
+    pub(crate) head: Option<Daemon>,
     _forwarder: Daemon,
-    socket: String,
-    link: String,
-    home: Home,
+    pub(crate) socket: String,
+    pub(crate) link: String,
+    pub(crate) home: Home,
 }
 
 impl Site {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let home = Home::new();
         let socket = format!("unix://{}", home.work("run").join("f.sock").display());
         let forwarder = home.start(&["forward", "--listen", &socket], "listening");
@@ -27,19 +27,19 @@ impl Site {
         site
     }
 
-    fn start_head(&self) -> Daemon {
+    pub(crate) fn start_head(&self) -> Daemon {
         let args = ["catalog", "--dir", "site", "--connect", &self.socket];
         self.home.start(&args, "byname:/lab")
     }
 
     /// An operator's command.
-    fn run(&self, args: &[&str]) -> crate::harness::Finished {
+    pub(crate) fn run(&self, args: &[&str]) -> crate::harness::Finished {
         let args = [&["site"], args, &["--connect", &self.socket]].concat();
         self.home.run(&args)
     }
 
     /// A reader's or somebody else's command, who has the link.
-    fn read(&self, home: &Home, args: &[&str]) -> crate::harness::Finished {
+    pub(crate) fn read(&self, home: &Home, args: &[&str]) -> crate::harness::Finished {
         home.run(&[args, &["--connect", &self.socket]].concat())
     }
 }

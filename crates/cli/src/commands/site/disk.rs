@@ -1,6 +1,7 @@
 //! `byname site disk`: the disks of a site.
 
-use super::session::{SiteArgs, SiteSession};
+use super::account::SiteArgs;
+use super::session::SiteSession;
 use super::user::add_key;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;

@@ -1,7 +1,8 @@
 //! `byname site status`, `log` and `fsck`.
 
+use super::account::SiteArgs;
 use super::defaults::directory;
-use super::session::{SiteArgs, SiteSession};
+use super::session::SiteSession;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use byname_head::Head;

@@ -1,17 +1,17 @@
 //! Commands and queries to the head of a site, one at a time, answered by name.
 
-use super::defaults::own_user;
+use super::account::{Account, SiteArgs};
 use crate::exchange::{Ask, Exchange, Reply as Packet, Wanted};
 use crate::exit::{Code, Failure, Outcome, chain};
-use crate::{forwarders, output, settings};
+use crate::output;
 use byname_catalog::id::SessionId;
 use byname_catalog::{Answer, Command, Refusal};
 use byname_face::random_u64;
-use byname_io::{Clock, Endpoint};
-use byname_keychain::{Identity, Keychain};
+use byname_io::Clock;
+use byname_keychain::Identity;
 use byname_packet::{Data, Interest, InterestBuilder, Name, NameRef, SignatureExtra, Signer};
-use byname_profile::{Link, Paths, Profile};
-use byname_security::trust::{UnknownKeys, Validator};
+use byname_profile::Paths;
+use byname_security::trust::Validator;
 use byname_site::{
     Check, CommandPacket, HeadFailure, Outcome as CommandOutcome, Reply, RequestId, SiteAnswer,
     SiteName, Stamp, check_data,
@@ -23,23 +23,6 @@ use std::time::{Duration, Instant};
 const ATTEMPT: Duration = Duration::from_secs(4);
 /// Pause before a command that was refused for the moment is sent again.
 const PAUSE: Duration = Duration::from_millis(200);
-
-/// Whose command, and to which site.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct SiteArgs {
-    /// Name or link of the site. Default: the one site that one's keys are for.
-    #[arg(long, value_name = "NAME|LINK", env = "BYNAME_SITE")]
-    site: Option<String>,
-    /// User of the site to act as. Default: the one whose key is here.
-    #[arg(long, value_name = "USER", env = "BYNAME_USER")]
-    user: Option<String>,
-    /// Forwarder to ask.
-    #[arg(long, value_name = "URI")]
-    connect: Option<String>,
-    /// Give up after so many seconds without an answer.
-    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
-    timeout: u64,
-}
 
 /// A user at a site.
 pub(crate) struct SiteSession {
@@ -55,94 +38,23 @@ pub(crate) struct SiteSession {
     session: Option<(SessionId, u64)>,
 }
 
-impl SiteArgs {
-    /// The site, and the link that says how to reach it.
-    fn link(&self, profile: &Profile, keychain: &Keychain) -> Outcome<(SiteName, Link)> {
-        let link = match &self.site {
-            Some(text) => profile.link(text)?,
-            None => Link::of_name(only_site(keychain)?.view().to_name()),
-        };
-        let site = SiteName::new(link.name.clone());
-        let shown = output::name(link.name.view());
-        let site = site.ok_or_else(|| Failure::usage(format!("{shown} is no name of a site")))?;
-        Ok((site, link))
-    }
-
-    /// The site alone.
-    pub(super) fn site(&self, paths: &Paths) -> Outcome<SiteName> {
-        let profile = settings::profile(paths)?;
-        Ok(self.link(&profile, &Keychain::open(&paths.keys)?)?.0)
-    }
-
-    /// The user's name, as far as it is given or can be told from the keys.
-    pub(super) fn user(&self, site: &SiteName, keychain: &Keychain) -> Outcome<String> {
-        if let Some(user) = &self.user {
-            return Ok(user.clone());
-        }
-        let mut users = Vec::new();
-        for info in keychain.list()? {
-            match site.identity(info.identity.view()) {
-                Some(byname_site::Identity::User(user)) if !users.contains(&user) => {
-                    users.push(user);
-                }
-                _ => {}
-            }
-        }
-        match users.as_slice() {
-            [user] => Ok(user.clone()),
-            [] => Ok(own_user()),
-            _ => Err(Failure::usage(format!("which user? --user {}", users.join(" or --user ")))),
-        }
-    }
-}
-
-/// The site that one's keys as a user are for.
-fn only_site(keychain: &Keychain) -> Outcome<SiteName> {
-    let mut sites: Vec<SiteName> = Vec::new();
-    for info in keychain.list()? {
-        let of_user = info.identity.view();
-        let site = SiteName::new(of_user.without_last(2).to_name());
-        let site = site
-            .filter(|site| matches!(site.identity(of_user), Some(byname_site::Identity::User(_))));
-        sites.extend(site.filter(|site| !sites.contains(site)));
-    }
-    match sites.as_slice() {
-        [site] => Ok(site.clone()),
-        [] => Err(Failure::usage("which site? --site NAME, or --site LINK")),
-        _ => Err(Failure::usage("which site? There are keys for several: --site NAME")),
-    }
-}
-
 impl SiteSession {
     /// Connects to a forwarder. Nothing is sent yet.
     pub(crate) fn open(args: &SiteArgs, paths: &Paths) -> Outcome<Self> {
-        let profile = settings::profile(paths)?;
-        let keychain = Keychain::open(&paths.keys)?;
-        let (site, link) = args.link(&profile, &keychain)?;
-        let user = args.user(&site, &keychain)?;
-        let name = site.user(&user);
-        let identity = keychain.identity(name.view())?.ok_or_else(|| {
-            let shown = output::name(site.view());
-            Failure::new(Code::UnknownKey, format!("there is no key of {user} at {shown} here"))
-                .hint(format!(
-                    "make one: byname site user key --site {shown} --user {user}, and have an \
-                     operator add it"
-                ))
-        })?;
-        let mut policy = profile.trust_policy(UnknownKeys::Refuse)?;
-        if let Some(key) = link.key {
-            policy.add_anchor(site.view().to_name(), key);
-        }
-        let endpoints = endpoints(args, &link, &profile)?;
-        let (connection, _) = forwarders::connect_first(&endpoints).map_err(forwarders::failure)?;
+        Self::of(&args.account(paths)?)
+    }
+
+    /// The same for an account.
+    pub(crate) fn of(account: &Account) -> Outcome<Self> {
+        let exchange = Exchange::new(account.connect()?)?;
         Ok(Self {
-            exchange: Exchange::new(connection)?,
+            exchange,
             clock: Clock::new(),
-            site,
-            user: identity,
-            validator: Validator::new(policy),
+            site: account.site.clone(),
+            user: account.identity.clone(),
+            validator: Validator::new(account.trust.clone()),
             signed_by: None,
-            patience: Duration::from_secs(args.timeout.max(1)),
+            patience: account.patience,
             session: None,
         })
     }
@@ -154,6 +66,11 @@ impl SiteSession {
 
     /// Sends a command until it has an outcome.
     pub(crate) fn run(&mut self, command: Command) -> Outcome<SiteAnswer> {
+        self.execute(command)?.map_err(refused)
+    }
+
+    /// The same for who looks at why it is refused.
+    pub(crate) fn execute(&mut self, command: Command) -> Outcome<Result<SiteAnswer, Refusal>> {
         let (session, last) = match self.session {
             Some(session) => session,
             None => (self.open_session()?, 0),
@@ -164,7 +81,8 @@ impl SiteSession {
     }
 
     fn open_session(&mut self) -> Outcome<SessionId> {
-        match self.outcome(&CommandPacket::new(None, Command::OpenSession))? {
+        let packet = CommandPacket::new(None, Command::OpenSession);
+        match self.outcome(&packet)?.map_err(refused)? {
             SiteAnswer::Plain(Answer::Session { session, .. }) => Ok(session),
             _ => Err(Failure::new(Code::Other, "the head answered something else")),
         }
@@ -219,7 +137,7 @@ impl SiteSession {
     }
 
     /// Sends a command, signed anew each time, until there is an outcome.
-    fn outcome(&mut self, packet: &CommandPacket) -> Outcome<SiteAnswer> {
+    fn outcome(&mut self, packet: &CommandPacket) -> Outcome<Result<SiteAnswer, Refusal>> {
         // What has no request id is the same command only as the same Interest.
         let fixed = match packet.request {
             None => Some(self.sign(packet)?),
@@ -237,7 +155,8 @@ impl SiteSession {
                 Failure::new(Code::Other, format!("a malformed answer: {error}"))
             })?;
             match reply.outcome {
-                CommandOutcome::Done(answer) => return Ok(*answer),
+                CommandOutcome::Done(answer) => return Ok(Ok(*answer)),
+                CommandOutcome::Refused(refusal) => return Ok(Err(refusal)),
                 CommandOutcome::Failed { failure, .. }
                     if failure.is_retryable() && Instant::now() < deadline =>
                 {
@@ -343,7 +262,8 @@ impl SiteSession {
     }
 }
 
-fn refused(refusal: Refusal) -> Failure {
+/// A refusal as the end of a command.
+pub(crate) fn refused(refusal: Refusal) -> Failure {
     let code = match refusal {
         Refusal::NotFound | Refusal::NoSuchDisk | Refusal::UnknownKey => Code::NotFound,
         Refusal::UnknownUser => Code::UnknownKey,
@@ -351,14 +271,6 @@ fn refused(refusal: Refusal) -> Failure {
         _ => Code::Other,
     };
     Failure::new(code, refusal)
-}
-
-fn endpoints(args: &SiteArgs, link: &Link, profile: &Profile) -> Outcome<Vec<Endpoint>> {
-    match &args.connect {
-        Some(uri) => Ok(vec![crate::typed::endpoint(uri)?]),
-        None if !link.via.is_empty() => crate::typed::endpoints(&link.via),
-        None => Ok(profile.forwarders(false)?),
-    }
 }
 
 /// The same Interest, which no forwarder takes for a loop.

@@ -1,6 +1,7 @@
 //! `byname site user`: users of a site, their groups and keys.
 
-use super::session::{SiteArgs, SiteSession};
+use super::account::SiteArgs;
+use super::session::SiteSession;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use byname_catalog::{AddKey, Command, KeyHolder};

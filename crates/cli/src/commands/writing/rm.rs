@@ -1,0 +1,99 @@
+//! `byname rm`: files and directories of a site are removed.
+
+use super::{Tree, about, each};
+use crate::commands::site::account::SiteArgs;
+use crate::exit::{Code, Failure, Outcome};
+use crate::output;
+use crate::target::Session;
+use byname_catalog::{Command, Refusal};
+use byname_packet::Name;
+use byname_profile::Paths;
+use std::time::Duration;
+
+/// Times that a directory is listed which is not empty when all that was listed is gone.
+const ROUNDS: u32 = 5;
+/// Pause before: a list may be as old as caches keep it.
+const PAUSE: Duration = Duration::from_millis(1100);
+
+/// Remove files of a site, and with -r directories with all that is in them.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  byname rm /lab/run7/a.root
+  byname rm -r /lab/run7
+
+Whoever reads a removed file at that moment has ten minutes to finish.")]
+pub(crate) struct Args {
+    /// Names or links.
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+    /// Remove directories, with all that is in them.
+    #[arg(short, long)]
+    recursive: bool,
+    /// What is not there is fine.
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    site: SiteArgs,
+}
+
+pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
+    let (mut tree, names) = Tree::open(&args.site, &args.names, paths)?;
+    each(&names, |name| {
+        let place = tree.place(name)?;
+        match tree.execute(Command::Unlink { place })? {
+            Ok(_) => Ok(()),
+            Err(Refusal::NotFound) if args.force => Ok(()),
+            Err(Refusal::IsDirectory) if args.recursive => {
+                let mut reader = tree.account.reader(name)?;
+                tree.remove_directory(name, &mut reader)
+            }
+            Err(Refusal::IsDirectory) => {
+                let hint = "to remove it with all that is in it: byname rm -r";
+                Err(about(name, Refusal::IsDirectory).hint(hint))
+            }
+            Err(refusal) => Err(about(name, refusal)),
+        }
+    })
+}
+
+impl Tree {
+    /// Removes a directory with all that is in it.
+    fn remove_directory(&mut self, name: &Name, reader: &mut Session) -> Outcome {
+        for round in 0..ROUNDS {
+            if round > 0 {
+                std::thread::sleep(PAUSE);
+            }
+            self.empty(name, reader)?;
+            let place = self.place(name)?;
+            match self.execute(Command::RemoveDirectory { place })? {
+                Ok(_) | Err(Refusal::NotFound) => return Ok(()),
+                // Somebody adds to it, or the list was not the newest.
+                Err(Refusal::NotEmpty) => {}
+                Err(refusal) => return Err(about(name, refusal)),
+            }
+        }
+        let shown = output::name(name.view());
+        Err(Failure::new(Code::Other, format!("{shown}: somebody goes on writing in it")))
+    }
+
+    /// Removes all that a list has.
+    fn empty(&mut self, name: &Name, reader: &mut Session) -> Outcome {
+        let listing = match reader.run(|client, _| client.list(name)) {
+            Err(failure) if failure.code == Code::NotFound => return Ok(()),
+            listing => listing?,
+        };
+        for listed in listing.listed() {
+            let below = name.with_generic(listed.entry.name);
+            if listed.entry.is_directory {
+                self.remove_directory(&below, reader)?;
+                continue;
+            }
+            let place = self.place(&below)?;
+            match self.execute(Command::Unlink { place })? {
+                Ok(_) | Err(Refusal::NotFound) => {}
+                Err(refusal) => return Err(about(&below, refusal)),
+            }
+        }
+        Ok(())
+    }
+}
