@@ -89,7 +89,7 @@ fn each(names: &[Name], mut act: impl FnMut(&Name) -> Outcome) -> Outcome {
 }
 
 /// Reads permission bits in octal notation.
-fn mode(text: &str) -> Result<u16, String> {
+fn mode(text: &str) -> Result<u16, &'static str> {
     let mode = u16::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o7777);
-    mode.ok_or_else(|| "a mode is octal, such as 755".to_owned())
+    mode.ok_or("a mode is octal, such as 755")
 }
