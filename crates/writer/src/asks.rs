@@ -14,7 +14,7 @@ const SILENCE: BackOff = BackOff { min_ns: 2500 * MS_NS, max_ns: 8000 * MS_NS };
 const NACK: BackOff = BackOff { min_ns: 100 * MS_NS, max_ns: 1000 * MS_NS };
 /// Time after which nobody is expected to answer any more.
 pub(crate) const PATIENCE_NS: u64 = 60_000 * MS_NS;
-/// The same if there is no route.
+/// The same if there is no route to somebody who has never answered, or who can be replaced.
 const NO_ROUTE_NS: u64 = 3000 * MS_NS;
 
 /// Why an Interest is given up.
@@ -39,6 +39,8 @@ struct Ask<T> {
     due_ns: u64,
     /// Since when there has been no route.
     no_route_ns: Option<u64>,
+    /// Time without a route after which it is given up.
+    no_route_max_ns: u64,
 }
 
 impl<T: Clone> Asks<T> {
@@ -51,8 +53,20 @@ impl<T: Clone> Asks<T> {
         let Ok(interest) = Interest::decode(&wire) else { return };
         let name = interest.name.to_name();
         let (since_ns, due_ns) = (now_ns, now_ns);
-        let ask = Ask { about, wire, failures: 0, since_ns, due_ns, no_route_ns: None };
+        let (no_route_ns, no_route_max_ns) = (None, NO_ROUTE_NS);
+        let ask = Ask { about, wire, failures: 0, since_ns, due_ns, no_route_ns, no_route_max_ns };
         self.asks.insert(name, ask);
+    }
+
+    /// Sends an Interest to somebody who has answered before: he is waited for as long as anybody
+    /// who is silent, though there is no route meanwhile.
+    pub(crate) fn ask_known(&mut self, about: T, wire: Vec<u8>, now_ns: u64) {
+        let Ok(interest) = Interest::decode(&wire) else { return };
+        let name = interest.name.to_name();
+        self.ask(about, wire, now_ns);
+        if let Some(ask) = self.asks.get_mut(&name) {
+            ask.no_route_max_ns = PATIENCE_NS;
+        }
     }
 
     /// Sends an Interest again later, as if for the first time.
@@ -119,7 +133,7 @@ impl<T: Clone> Asks<T> {
     pub(crate) fn poll_given_up(&mut self, now_ns: u64) -> Option<(T, GivenUp)> {
         let over = |since_ns: u64, bound_ns| now_ns.saturating_sub(since_ns) >= bound_ns;
         let (name, why) = self.asks.iter().find_map(|(name, ask)| {
-            if ask.no_route_ns.is_some_and(|since_ns| over(since_ns, NO_ROUTE_NS)) {
+            if ask.no_route_ns.is_some_and(|since_ns| over(since_ns, ask.no_route_max_ns)) {
                 return Some((name.clone(), GivenUp::NoRoute));
             }
             over(ask.since_ns, PATIENCE_NS).then(|| (name.clone(), GivenUp::Silence))
@@ -130,7 +144,8 @@ impl<T: Clone> Asks<T> {
     /// When there is something to do.
     pub(crate) fn poll_deadline(&self) -> Option<u64> {
         let deadline = |ask: &Ask<T>| {
-            let no_route_ns = ask.no_route_ns.map_or(u64::MAX, |since_ns| since_ns + NO_ROUTE_NS);
+            let no_route_ns =
+                ask.no_route_ns.map_or(u64::MAX, |since_ns| since_ns + ask.no_route_max_ns);
             ask.due_ns.min(ask.since_ns + PATIENCE_NS).min(no_route_ns)
         };
         self.asks.values().map(deadline).min()

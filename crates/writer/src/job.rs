@@ -120,6 +120,12 @@ impl Job {
         self.actions.push_back(Action::Command(Box::new(packet)));
     }
 
+    /// Gives the attempt up, unless its commit is in flight and comes through.
+    pub(crate) fn stop(&mut self) {
+        self.fail(WriterError::Stopped);
+        self.go_on();
+    }
+
     /// The answer to the command in flight.
     pub(crate) fn handle_answer(&mut self, answer: Result<SiteAnswer, WriterError>) {
         let waiting = std::mem::replace(&mut self.waiting, Waiting::Nothing);
@@ -148,6 +154,10 @@ impl Job {
     }
 
     fn begin(&mut self, ticket: Ticket) {
+        if self.error.is_some() {
+            self.ticket = Some(ticket);
+            return;
+        }
         self.actions.push_back(Action::Produce(ticket.terms().content));
         self.ask_new(ticket);
     }

@@ -18,4 +18,4 @@ mod writer;
 
 pub use error::WriterError;
 pub use source::Source;
-pub use writer::{FILES_IN_FLIGHT_MAX, Put, PutEvent, Writer, WriterConfig};
+pub use writer::{FILES_IN_FLIGHT_MAX, Next, Put, PutEvent, Writer, WriterConfig};

@@ -48,17 +48,22 @@ impl Source {
     /// Opens a regular file and computes its root.
     ///
     /// # Errors
-    /// [`WriterError::Local`], and [`WriterError::Changed`] if it changes meanwhile.
-    pub fn open(path: &Path) -> Result<Self, WriterError> {
+    /// [`WriterError::Local`], [`WriterError::Changed`] if it changes meanwhile, and
+    /// [`WriterError::Stopped`].
+    pub fn open(path: &Path, is_stopped: &dyn Fn() -> bool) -> Result<Self, WriterError> {
         let file = File::open(path).map_err(|source| local(path, source))?;
-        Self::of_file(path, file)
+        Self::of_file(path, file, is_stopped)
     }
 
     /// The same for an open file, `path` being its name in messages.
     ///
     /// # Errors
     /// As [`Source::open`].
-    pub fn of_file(path: &Path, file: File) -> Result<Self, WriterError> {
+    pub fn of_file(
+        path: &Path,
+        file: File,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Self, WriterError> {
         let failed = |source| local(path, source);
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
@@ -69,6 +74,9 @@ impl Source {
         let mut buffer = vec![0; READ_BYTES.min(state.size as usize + 1)];
         let mut at = 0;
         while at < state.size {
+            if is_stopped() {
+                return Err(WriterError::Stopped);
+            }
             let count = file.read_at(&mut buffer, at).map_err(failed)?;
             let changed = |_| WriterError::Changed { path: path.to_owned() };
             builder.push(&buffer[..count]).map_err(changed)?;
@@ -174,7 +182,7 @@ mod tests {
         let path = directory.path().join("a");
         let content: Vec<u8> = (0..5_000_000_u32).map(|at| (at * 7 + at / 251) as u8).collect();
         std::fs::write(&path, &content).unwrap();
-        let mut source = Source::open(&path).unwrap();
+        let mut source = Source::open(&path, &|| false).unwrap();
         let tree = Tree::of(&content);
         assert_eq!(source.root(), *tree.root.as_bytes());
         assert_eq!(source.level_bytes(1), tree.levels[0].len() as u64);

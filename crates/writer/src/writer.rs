@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use byname_catalog::{Answer, Command, Create, Entry};
 use byname_face::{CommandClock, Face, RegisterOptions, Registrar, Route, random_u64, register};
-use byname_io::{Clock, Connection, Interest as Watch, Poller, Token};
+use byname_io::{Clock, Connection, Interest as Watch, Poller, Token, Waker};
 use byname_link::ReassemblyLimits;
 use byname_packet::lp::LpHeader;
 use byname_security::key::KeySigner;
@@ -25,9 +25,12 @@ use crate::source::Source;
 /// Most files written at a time.
 pub const FILES_IN_FLIGHT_MAX: usize = 16;
 
+const CONNECTION: Token = Token(0);
 const MS_NS: u64 = 1_000_000;
 /// How often the loop looks at whether it shall stop.
 const STOP_CHECK: Duration = Duration::from_millis(200);
+/// Time for attempts to be given up when all shall stop.
+const STOP_NS: u64 = 3000 * MS_NS;
 /// How often session and attempts are kept open: they last ten minutes and an hour.
 const RENEW_NS: u64 = 180_000 * MS_NS;
 /// Octets of a packet that arrives in pieces.
@@ -60,6 +63,17 @@ pub struct Put {
     pub keep_time: bool,
     /// The file.
     pub source: Arc<Source>,
+}
+
+/// The next file to be written.
+#[derive(Debug)]
+pub enum Next {
+    /// It, with a number of its own.
+    Put(usize, Put),
+    /// It is not ready; whoever has it ready wakes the writer ([`Writer::waker`]).
+    Later,
+    /// There is none any more.
+    End,
 }
 
 /// Something that happened to a file, which is told by its number.
@@ -118,6 +132,9 @@ pub struct Writer {
     events: Vec<PutEvent>,
     /// When session and attempts are kept open for longer.
     renew_ns: u64,
+    /// The head has answered: should it be gone, it is expected back.
+    is_head_known: bool,
+    waker: Waker,
 }
 
 impl Writer {
@@ -147,8 +164,9 @@ impl Writer {
     }
 
     fn over(connection: Connection, config: WriterConfig) -> Result<Self, WriterError> {
-        let poller = Poller::new()?;
-        poller.add(&connection, Token(0), Watch::READ)?;
+        let mut poller = Poller::new()?;
+        poller.add(&connection, CONNECTION, Watch::READ)?;
+        let waker = poller.waker(Token(1))?;
         Ok(Self {
             number: random_u64(),
             face: Face::new(connection, REASSEMBLY),
@@ -163,6 +181,8 @@ impl Writer {
             answer: None,
             events: Vec::new(),
             renew_ns: u64::MAX,
+            is_head_known: false,
+            waker,
             config,
         })
     }
@@ -200,33 +220,66 @@ impl Writer {
         }
     }
 
+    /// Ends the writer's waiting, from any thread: there is a next file.
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
+    }
+
     /// Writes files, several at a time, in the order in which `next` gives them, each with a number
     /// of its own.
     ///
     /// # Errors
-    /// What ends all of them: the connection, or a wish to stop. What ends one file is its event.
+    /// What ends all of them: the connection, or a wish to stop, at which what is in flight is
+    /// given up. What ends one file is its event.
     pub fn put_all(
         &mut self,
-        next: &mut dyn FnMut() -> Option<(usize, Put)>,
+        next: &mut dyn FnMut() -> Next,
         on_event: &mut dyn FnMut(PutEvent),
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(), WriterError> {
         let mut is_last = false;
         loop {
             while !is_last && self.jobs.len() < FILES_IN_FLIGHT_MAX {
-                let Some((number, put)) = next() else {
-                    is_last = true;
-                    break;
-                };
-                self.jobs.insert(number, Job::new(put.create, put.keep_time, put.source));
-                self.act(number)?;
+                match next() {
+                    Next::Put(number, put) => self.begin(number, put)?,
+                    Next::Later => break,
+                    Next::End => is_last = true,
+                }
             }
             self.events.drain(..).for_each(&mut *on_event);
             if is_last && self.jobs.is_empty() {
                 return Ok(());
             }
-            self.turn(is_stopped)?;
+            if let Err(error) = self.turn(is_stopped) {
+                if matches!(error, WriterError::Stopped) {
+                    self.stop()?;
+                }
+                self.jobs.clear();
+                self.events.drain(..).for_each(&mut *on_event);
+                return Err(error);
+            }
         }
+    }
+
+    fn begin(&mut self, number: usize, put: Put) -> Result<(), WriterError> {
+        self.jobs.insert(number, Job::new(put.create, put.keep_time, put.source));
+        self.act(number)
+    }
+
+    /// Gives up what is in flight, so that what it has reserved comes back.
+    fn stop(&mut self) -> Result<(), WriterError> {
+        let numbers: Vec<usize> = self.jobs.keys().copied().collect();
+        for number in numbers {
+            if let Some(job) = self.jobs.get_mut(&number) {
+                job.stop();
+            }
+            self.act(number)?;
+        }
+        let until_ns = self.clock.now_ns() + STOP_NS;
+        while !self.jobs.is_empty() && self.clock.now_ns() < until_ns {
+            self.turn(&|| false)?;
+        }
+        Ok(())
     }
 
     fn stamp(&self) -> Stamp {
@@ -239,7 +292,11 @@ impl Writer {
         let what = packet.command.name();
         let wire = packet.encode(&self.config.site, &self.config.signer, self.stamp())?;
         let about = About::Command { owner, request: packet.request, what };
-        self.asks.ask(about, wire, self.clock.now_ns());
+        let now_ns = self.clock.now_ns();
+        match self.is_head_known {
+            true => self.asks.ask_known(about, wire, now_ns),
+            false => self.asks.ask(about, wire, now_ns),
+        }
         Ok(())
     }
 
@@ -318,12 +375,12 @@ impl Writer {
         }
         self.face.flush()?;
         let write = self.face.connection().wants_write();
-        self.poller.modify(self.face.connection(), Token(0), Watch { read: true, write })?;
+        self.poller.modify(self.face.connection(), CONNECTION, Watch { read: true, write })?;
         let due_ns = self.asks.poll_deadline().unwrap_or(u64::MAX);
         let wait = Duration::from_nanos(due_ns.saturating_sub(now_ns)).min(STOP_CHECK);
         let mut ready = Vec::new();
         self.poller.wait(&mut ready, Some(wait))?;
-        if ready.iter().any(|event| event.readable || event.hangup) {
+        if ready.iter().any(|it| it.token == CONNECTION && (it.readable || it.hangup)) {
             self.receive()?;
         }
         Ok(())

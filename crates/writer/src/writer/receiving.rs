@@ -117,6 +117,7 @@ impl Writer {
                 return Ok(());
             }
         };
+        self.is_head_known |= !matches!(answer, Err(WriterError::Untrusted(_)));
         self.asks.finish(data.name);
         if let (Some(slots), Some(request)) = (&mut self.slots, request) {
             slots.give_back(request);

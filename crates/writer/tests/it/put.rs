@@ -8,7 +8,7 @@ use byname_catalog::engine::Engine;
 use byname_catalog::{Command, Create, Place, Publish, Refusal};
 use byname_security::tree::Tree;
 use byname_site::DiskRefusal;
-use byname_writer::{Put, PutEvent, Source, Writer, WriterError};
+use byname_writer::{Next, Put, PutEvent, Source, Writer, WriterError};
 
 use crate::world::{Faults, Running, start};
 
@@ -25,7 +25,7 @@ fn create(path: &str, size_max: u64) -> Create {
 fn file(directory: &Path, name: &str, octets: &[u8]) -> Arc<Source> {
     let path = directory.join(name);
     std::fs::write(&path, octets).unwrap();
-    Arc::new(Source::open(&path).unwrap())
+    Arc::new(Source::open(&path, &|| false).unwrap())
 }
 
 fn octets(len: usize) -> Vec<u8> {
@@ -42,7 +42,7 @@ fn put_all(writer: &mut Writer, puts: Vec<Put>) -> Vec<Result<(), WriterError>> 
     let mut puts = puts.into_iter().enumerate();
     writer
         .put_all(
-            &mut || puts.next(),
+            &mut || puts.next().map_or(Next::End, |(number, put)| Next::Put(number, put)),
             &mut |event| {
                 if let PutEvent::Done { number, result } = event {
                     results[number] = Some(result.map(|_| ()));
