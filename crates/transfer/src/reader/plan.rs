@@ -151,7 +151,11 @@ impl ObjectPlan {
                 let end = bytes.end.div_ceil(unit_bytes).min(unit_count);
                 push_units(bytes.start / unit_bytes..end);
             }
-            Selection::Bytes(_) => {}
+            Selection::Rest { bytes, held } if bytes.start < bytes.end => {
+                let end = bytes.end.div_ceil(unit_bytes).min(unit_count);
+                held.missing(bytes.start / unit_bytes..end).for_each(push_units);
+            }
+            Selection::Bytes(_) | Selection::Rest { .. } => {}
         }
         runs
     }
@@ -159,7 +163,9 @@ impl ObjectPlan {
     /// The last unit that will be asked for; no node beyond that is worth prefetching.
     pub(super) fn last_unit(&self, selection: &Selection) -> u64 {
         let end = match selection {
-            Selection::Bytes(bytes) => bytes.end.min(self.size.unwrap_or(bytes.end)),
+            Selection::Bytes(bytes) | Selection::Rest { bytes, .. } => {
+                bytes.end.min(self.size.unwrap_or(bytes.end))
+            }
             Selection::All | Selection::Resume(_) => self.size.unwrap_or(0),
         };
         end.div_ceil(UNIT_BYTES as u64).saturating_sub(1)
@@ -167,7 +173,11 @@ impl ObjectPlan {
 
     fn unverified_segments(&self, selection: &Selection) -> SegmentRuns {
         match (selection, self.size, self.segment_bytes) {
-            (Selection::Bytes(bytes), Some(size), Some(segment_bytes)) => {
+            (
+                Selection::Bytes(bytes) | Selection::Rest { bytes, .. },
+                Some(size),
+                Some(segment_bytes),
+            ) => {
                 let mut runs = SegmentRuns::default();
                 let end = bytes.end.min(size);
                 if bytes.start < end {
@@ -192,4 +202,14 @@ pub enum Selection {
     /// Overlap with this range of bytes; whole units or segments are handed out. Objects without
     /// a known segment size are read from the start.
     Bytes(Range<u64>),
+    /// The same but for units that the owner expects to find in a cache: it gives them to
+    /// [`Reader::offer_unit`](super::Reader::offer_unit), and says
+    /// [`Reader::want`](super::Reader::want) of those that were not there after all. Objects
+    /// without a tree are read as if nothing was held.
+    Rest {
+        /// The range.
+        bytes: Range<u64>,
+        /// The units.
+        held: UnitSet,
+    },
 }

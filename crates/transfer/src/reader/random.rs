@@ -4,10 +4,11 @@
 //! *granules*, the smallest pieces that can be verified alone, in any order and as often as it
 //! likes; tree nodes that were verified for one of them serve the next.
 
-use byname_security::tree::{NodeId, UNIT_BYTES};
+use byname_security::tree::{Check, NodeId, UNIT_BYTES};
 
 use super::{Body, Part, Reader};
 use crate::flow::Flow;
+use crate::verify::Output;
 
 impl Reader {
     /// Octets of a granule: the unit of a tree, the segment of an object without one. `None` if
@@ -68,6 +69,16 @@ impl Reader {
         match &mut self.body {
             Body::Tree(verifier) => verifier.offer_node(node, bytes),
             Body::Foreign(_) => false,
+        }
+    }
+
+    /// Takes a unit that the owner found in a cache, before it is asked for. It is handed out if
+    /// it is verified by nodes that are here; otherwise nothing happens, and the owner says
+    /// [`want`](Reader::want).
+    pub fn offer_unit(&mut self, unit: u64, bytes: &[u8], out: &mut Output<'_>) -> Check {
+        match &mut self.body {
+            Body::Tree(verifier) => verifier.offer_unit(unit, bytes, out),
+            Body::Foreign(_) => Check::Bad,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Random access to a file that stays open: units come again after they were forgotten.
 
-use byname_security::tree::NodeId;
+use byname_security::tree::{Check, NodeId, UNIT_BYTES};
 
-use super::Verifier;
+use super::{Output, Verifier};
 
 impl Verifier {
     /// The unit is about to be asked for, perhaps not for the first time: it may be handed out
@@ -34,6 +34,17 @@ impl Verifier {
     /// false if it is of no use.
     pub fn offer_node(&mut self, node: NodeId, bytes: &[u8]) -> bool {
         !self.requested.contains(&node) && self.tree.add_node(node, bytes).is_ok()
+    }
+
+    /// Takes a unit that the owner kept. It is handed out, perhaps not for the first time, if it is
+    /// verified by nodes that are here; nothing waits for one that is not.
+    pub fn offer_unit(&mut self, unit: u64, bytes: &[u8], out: &mut Output<'_>) -> Check {
+        let check = self.tree.check(unit, bytes);
+        if check == Check::Verified {
+            self.verified.insert(unit);
+            out(unit * UNIT_BYTES as u64, bytes);
+        }
+        check
     }
 
     /// The next node that came and was verified since the last call, with its bytes.
