@@ -1,0 +1,48 @@
+//! Configuration of a cache.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::disk::Disk;
+
+/// Bytes of a cache unless configured otherwise.
+const BYTES_DEFAULT: u64 = 20 << 30;
+/// Entries of a cache unless configured otherwise.
+const FILES_DEFAULT: u64 = 1_000_000;
+
+/// Place and bounds of a cache.
+#[derive(Clone, Debug)]
+pub struct CacheConfig {
+    /// The directory; made when something is written.
+    pub directory: PathBuf,
+    /// Place for packets that the file system does not keep with a file.
+    pub copies: PathBuf,
+    /// Most bytes on the disk. Above nine tenths of it something is removed, down to eight tenths.
+    pub bytes_max: u64,
+    /// Most entries, with the same marks.
+    pub files_max: u64,
+    /// Room that stays free on the file system, whatever the other bounds say.
+    pub free_bytes_min: u64,
+    /// Bytes that may wait to be written; more is not cached.
+    pub queue_bytes_max: usize,
+    /// Time after which a call to the disk counts as hanging, and the disk is passed by.
+    pub patience: Duration,
+    /// The disk, and what may get between in tests.
+    pub disk: Disk,
+}
+
+impl CacheConfig {
+    /// A cache in `directory` with the usual bounds.
+    pub fn new(directory: PathBuf) -> Self {
+        CacheConfig {
+            copies: directory.join("copies"),
+            directory,
+            bytes_max: BYTES_DEFAULT,
+            files_max: FILES_DEFAULT,
+            free_bytes_min: 1 << 30,
+            queue_bytes_max: 32 << 20,
+            patience: Duration::from_secs(2),
+            disk: Disk::default(),
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! A content of the cache, as a reader sees it: what is there, what is wanted, what has come.
+//!
+//! No call here waits for the disk.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use byname_packet::Name;
+use byname_security::tree::{NodeId, UNIT_BYTES};
+use byname_transfer::verify::UnitSet;
+
+use crate::counters::add;
+use crate::health::Direction;
+use crate::layout::ContentKey;
+use crate::reads::ReadWork;
+use crate::state::{ContentState, MAP_AGE_MAX, Shared, lock};
+use crate::writes::Work;
+
+/// Presence of a unit in the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// It is there, by the map.
+    Present,
+    /// It is not there, or the disk is not to be asked.
+    Absent,
+    /// Nobody has looked yet: ask.
+    Unknown,
+}
+
+/// Units and nodes as they were found on the disk. Nothing about them is verified.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The units that were asked for.
+    pub units: Range<u64>,
+    /// Runs of whole units: index of the first, and their bytes.
+    pub runs: Vec<(u64, Vec<u8>)>,
+    /// Nodes of the tree that were asked for and found, in the order asked.
+    pub nodes: Vec<(NodeId, Vec<u8>)>,
+}
+
+/// A version that has a content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// Its name, without the version.
+    pub name: Name,
+    /// Its version.
+    pub version: u64,
+    /// Time of last change, nanoseconds since the Unix epoch.
+    pub mtime_ns: Option<u64>,
+    /// Mode, as published.
+    pub mode: Option<u16>,
+    /// The publisher's packets, as [`byname_transfer::copies`] keeps them, if there are any of the
+    /// file alone.
+    pub packet: Option<Vec<u8>>,
+}
+
+/// The publisher's packets for a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectoryPacket {
+    /// The slot of [`byname_transfer::copies`].
+    pub slot: &'static str,
+    /// As [`byname_transfer::copies`] keeps them.
+    pub octets: Arc<Vec<u8>>,
+}
+
+/// A content in a cache. Clones are the same.
+#[derive(Clone)]
+pub struct Content {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Arc<ContentState>,
+}
+
+impl Content {
+    /// Identity of the content.
+    pub fn key(&self) -> ContentKey {
+        self.state.key
+    }
+
+    /// Presence of a unit, from memory.
+    pub fn probe(&self, unit: u64) -> Probe {
+        if !self.shared.health.is_usable(Direction::Read, &self.shared.counts) {
+            return Probe::Absent;
+        }
+        let mut units = lock(&self.state.units);
+        let Some(loaded) = units.loaded else { return Probe::Unknown };
+        if units.present.contains(unit) {
+            return Probe::Present;
+        }
+        if loaded.elapsed() >= MAP_AGE_MAX && !units.is_refreshing {
+            units.is_refreshing = true;
+            drop(units);
+            self.push_read(0..0, Vec::new(), Box::new(|_| {}));
+        }
+        Probe::Absent
+    }
+
+    /// True if the map was looked at.
+    pub fn is_known(&self) -> bool {
+        lock(&self.state.units).loaded.is_some()
+    }
+
+    /// Those of `units` that are there, by the map as it was last looked at.
+    pub fn present(&self, units: Range<u64>) -> UnitSet {
+        let known = lock(&self.state.units);
+        let mut present = UnitSet::default();
+        let mut at = units.start;
+        for missing in known.present.missing(units.clone()) {
+            present.insert_run(at..missing.start);
+            at = missing.end;
+        }
+        present.insert_run(at..units.end.max(at));
+        present
+    }
+
+    /// Bytes of the content that are there, by the map as it was last looked at.
+    pub fn present_bytes(&self) -> u64 {
+        let (known, shape) = (lock(&self.state.units), &self.state.shape);
+        let last = shape.unit_count().saturating_sub(1);
+        let short = match known.present.contains(last) {
+            true => UNIT_BYTES - shape.unit_len(last).unwrap_or(UNIT_BYTES),
+            false => 0,
+        };
+        known.present.count() * UNIT_BYTES as u64 - short as u64
+    }
+
+    /// Asks for units and nodes; `answer` is called on a thread of the cache, which it must not
+    /// hold up, or dropped. False if the disk is not to be asked now.
+    pub fn read(
+        &self,
+        units: Range<u64>,
+        nodes: Vec<NodeId>,
+        answer: impl FnOnce(Found) + Send + 'static,
+    ) -> bool {
+        self.shared.health.is_usable(Direction::Read, &self.shared.counts)
+            && self.push_read(units, nodes, Box::new(answer))
+    }
+
+    fn push_read(
+        &self,
+        units: Range<u64>,
+        nodes: Vec<NodeId>,
+        answer: Box<dyn FnOnce(Found) + Send>,
+    ) -> bool {
+        let content = Arc::clone(&self.state);
+        self.shared.reads.push(&self.shared, ReadWork { content, units, nodes, answer })
+    }
+
+    /// Keeps verified units that came from elsewhere: whole ones, from `offset` on. What finds no
+    /// room in the queue is not kept.
+    pub fn insert(&self, offset: u64, bytes: &[u8]) {
+        let unit_bytes = UNIT_BYTES as u64;
+        let end = offset + bytes.len() as u64;
+        let is_whole = end.is_multiple_of(unit_bytes) || end == self.state.key.size;
+        if !offset.is_multiple_of(unit_bytes) || !is_whole || bytes.is_empty() {
+            return;
+        }
+        if !self.shared.health.is_usable(Direction::Write, &self.shared.counts) {
+            return add(&self.shared.counts.refused_bytes, bytes.len() as u64);
+        }
+        self.shared.writes.push_units(&self.shared, &self.state, offset / unit_bytes, bytes);
+    }
+
+    /// Keeps a verified node of the tree.
+    pub fn insert_node(&self, node: NodeId, bytes: &[u8]) {
+        let content = Arc::clone(&self.state);
+        self.push(Work::Node { content, node, bytes: bytes.to_vec() });
+    }
+
+    /// A version with this content is read: one more use of it, and one of its names.
+    pub fn describe(&self, description: Description) {
+        let content = Arc::clone(&self.state);
+        self.push(Work::Describe { content, description });
+    }
+
+    fn push(&self, work: Work) {
+        if self.shared.health.is_usable(Direction::Write, &self.shared.counts) {
+            self.shared.writes.push(&self.shared, work);
+        }
+    }
+
+    /// A unit that was read from here is not what its root says. It is not read again.
+    pub fn note_rotten(&self, unit: u64) {
+        add(&self.shared.counts.rotten_units, 1);
+        lock(&self.state.units).present.remove(unit);
+        let key = &self.state.key;
+        tracing::warn!(%key, unit, "a unit in the cache is not what was signed; fetched anew");
+    }
+
+    /// The disk did not answer in time.
+    pub fn note_overdue(&self) {
+        self.shared.counts.failed_reads.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Time within which a reader should have its answer; after that it asks elsewhere.
+    pub fn patience(&self) -> std::time::Duration {
+        self.shared.config.patience
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Content").field(&self.state.key).finish()
+    }
+}

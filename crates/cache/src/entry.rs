@@ -1,0 +1,142 @@
+//! An open entry: its sparse file, its map and its tree, read and written at any place.
+//!
+//! Several processes have the same entry open. All of them write the same verified bytes to the
+//! same places, so they need no agreement but for the map. One that removes an entry leaves the
+//! others with files that have no name; they notice ([`Entry::is_gone`]) and begin anew.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use byname_security::tree::{NODE_BYTES, NodeId, Shape, UNIT_BYTES};
+use byname_transfer::verify::UnitSet;
+use rustix::fs::{Mode, OFlags};
+
+use crate::disk::{Disk, Step};
+use crate::layout::{ContentKey, DATA, MAP, TREE};
+use crate::map;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) path: PathBuf,
+    key: ContentKey,
+    shape: Shape,
+    pub(crate) data: File,
+    map: File,
+    tree: File,
+    disk: Disk,
+}
+
+impl Entry {
+    /// Opens an entry that is there; `None` if there is none, or its map is damaged.
+    pub(crate) fn open(path: &Path, key: ContentKey, disk: &Disk) -> io::Result<Option<Self>> {
+        match Self::open_files(path, key, disk, OFlags::empty()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+            Ok(entry) => Ok(map::is_of(&entry.map, &key).then_some(entry)),
+        }
+    }
+
+    /// Opens an entry, which is made if it is missing.
+    pub(crate) fn create(path: &Path, key: ContentKey, disk: &Disk) -> io::Result<Self> {
+        crate::place::make_directory(path)?;
+        let entry = Self::open_files(path, key, disk, OFlags::CREATE)?;
+        if entry.data.metadata()?.len() != key.size {
+            entry.data.set_len(key.size)?;
+        }
+        map::begin(&entry.map, &key)?;
+        Ok(entry)
+    }
+
+    /// All files are those of one directory, whatever is put in its place meanwhile.
+    fn open_files(path: &Path, key: ContentKey, disk: &Disk, flags: OFlags) -> io::Result<Self> {
+        disk.announce(Step::Open, path)?;
+        let by_path = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(path, by_path, Mode::empty())?;
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | flags;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let open = |name: &str| match rustix::fs::openat(&directory, name, flags, mode) {
+            // A disk that became read-only is read all the same.
+            Err(rustix::io::Errno::ROFS) => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+                rustix::fs::openat(&directory, name, flags, mode)
+            }
+            opened => opened,
+        };
+        let (data, map, tree) = (open(DATA)?.into(), open(MAP)?.into(), open(TREE)?.into());
+        let (path, shape, disk) = (path.to_owned(), Shape::new(key.size), disk.clone());
+        Ok(Entry { path, key, shape, data, map, tree, disk })
+    }
+
+    /// True if somebody has removed it.
+    pub(crate) fn is_gone(&self) -> io::Result<bool> {
+        Ok(rustix::fs::fstat(&self.map)?.st_nlink == 0)
+    }
+
+    /// The units that are there, by the map.
+    pub(crate) fn units(&self) -> io::Result<UnitSet> {
+        self.disk.announce(Step::Read, &self.path)?;
+        map::load(&self.map, &self.key)
+    }
+
+    /// Bytes of neighbouring units; fewer if the file is shorter than it should be.
+    pub(crate) fn read_units(&self, units: Range<u64>) -> io::Result<Vec<u8>> {
+        self.disk.announce(Step::Read, &self.path)?;
+        let start = units.start * UNIT_BYTES as u64;
+        let end = (units.end * UNIT_BYTES as u64).min(self.key.size);
+        let mut bytes = vec![0; usize::try_from(end.saturating_sub(start)).unwrap_or(0)];
+        let count = read_full(&self.data, &mut bytes, start)?;
+        bytes.truncate(count);
+        Ok(bytes)
+    }
+
+    pub(crate) fn write_units(&self, first: u64, bytes: &[u8]) -> io::Result<()> {
+        self.disk.announce(Step::Write, &self.path)?;
+        self.data.write_all_at(bytes, first * UNIT_BYTES as u64)
+    }
+
+    /// A node; `None` if the tree has no such node or the file ends before it.
+    pub(crate) fn read_node(&self, node: NodeId) -> io::Result<Option<Vec<u8>>> {
+        let Some((offset, length)) = self.place(node) else { return Ok(None) };
+        self.disk.announce(Step::Read, &self.path)?;
+        let mut bytes = vec![0; length];
+        let count = read_full(&self.tree, &mut bytes, offset)?;
+        Ok((count == length).then_some(bytes))
+    }
+
+    pub(crate) fn write_node(&self, node: NodeId, bytes: &[u8]) -> io::Result<()> {
+        let Some((offset, length)) = self.place(node) else { return Ok(()) };
+        self.disk.announce(Step::Write, &self.path)?;
+        if bytes.len() == length { self.tree.write_all_at(bytes, offset) } else { Ok(()) }
+    }
+
+    /// Notes which units are there, or not any more.
+    pub(crate) fn mark(&self, runs: &[Range<u64>], is_present: bool) -> io::Result<()> {
+        self.disk.announce(Step::Write, &self.path)?;
+        map::change(&self.map, runs, is_present)
+    }
+
+    /// Place and length of a node in the file of nodes.
+    fn place(&self, node: NodeId) -> Option<(u64, usize)> {
+        let length = self.shape.node_len(node)?;
+        let below: u64 = (1..node.level).map(|level| self.shape.level_bytes(level)).sum();
+        Some((below + node.index * NODE_BYTES as u64, length))
+    }
+}
+
+/// Reads until the buffer is full or the file ends.
+fn read_full(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match file.read_at(&mut bytes[filled..], offset + filled as u64) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,145 @@
+//! Small files replaced whole, and whole contents placed under their names.
+//!
+//! `tree/` holds hard links of whole data files under the names they were published by, with the
+//! publisher's packets and times: exactly a copy, so a mirror serves it. What a mirror serves it
+//! has hashed itself, so nothing here has to be believed.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use byname_io::Attachments;
+use byname_packet::NameRef;
+use byname_transfer::copies::FILE_SLOT;
+use byname_transfer::naming::relative_path;
+use rustix::fs::{Timespec, Timestamps, UTIME_OMIT};
+
+use crate::layout::{DATA, Layout};
+use crate::names::Names;
+
+/// Makes a directory and those above it, for this user alone.
+pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// A path beside `path` that no other process or thread uses.
+pub(crate) fn beside(path: &Path) -> PathBuf {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    path.with_extension(format!("new-{}-{count}", std::process::id()))
+}
+
+/// Replaces a small file; whoever reads it sees the old or the new one.
+pub(crate) fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
+    let temporary = beside(path);
+    let written = fs::write(&temporary, octets).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Place of a name in the tree; `None` if it makes no safe path.
+pub(crate) fn path_of(layout: &Layout, name: NameRef<'_>) -> Option<PathBuf> {
+    let relative = relative_path(name).filter(|path| !path.is_empty())?;
+    Some(layout.tree().join(std::ffi::OsString::from_vec(relative)))
+}
+
+/// Gives a whole content its names. What cannot be placed is not served, nothing else.
+pub(crate) fn publish(layout: &Layout, copies: &Path, entry: &Path, names: &Names) {
+    let data = entry.join(DATA);
+    if let Err(error) = dress(copies, entry, &data, names) {
+        return tracing::debug!(%error, entry = %entry.display(), "no copy was made of it");
+    }
+    for seen in names.iter() {
+        let Some(path) = path_of(layout, seen.name.view()) else { continue };
+        if let Err(error) = link(&data, &path) {
+            tracing::debug!(%error, path = %path.display(), "a whole file was not placed");
+        }
+    }
+}
+
+/// Gives a data file the mode, packet and time of what it is a copy of.
+fn dress(copies: &Path, entry: &Path, data: &Path, names: &Names) -> io::Result<()> {
+    let file = File::open(data)?;
+    file.sync_data()?;
+    // The directory of the cache keeps others out; a mirror may show it.
+    rustix::fs::fchmod(&file, rustix::fs::Mode::from_raw_mode(0o644))?;
+    if let Ok(packet) = fs::read(entry.join(crate::layout::PACKET)) {
+        Attachments::new(copies.to_owned()).set(&file, FILE_SLOT, &packet)?;
+    }
+    set_time(&file, names)
+}
+
+/// Sets the time of the last change as published; writing to the file has moved it.
+pub(crate) fn set_time(file: &File, names: &Names) -> io::Result<()> {
+    let Some(mtime_ns) = names.iter().next().and_then(|seen| seen.mtime_ns) else { return Ok(()) };
+    let last_modification = Timespec {
+        tv_sec: i64::try_from(mtime_ns / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: (mtime_ns % 1_000_000_000) as _,
+    };
+    let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    Ok(rustix::fs::futimens(file, &Timestamps { last_access, last_modification })?)
+}
+
+fn link(data: &Path, path: &Path) -> io::Result<()> {
+    if is_same(data, path) {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        make_directory(parent)?;
+    }
+    let temporary = beside(path);
+    fs::hard_link(data, &temporary)?;
+    let renamed = fs::rename(&temporary, path);
+    if renamed.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    renamed
+}
+
+fn is_same(data: &Path, path: &Path) -> bool {
+    let (Ok(data), Ok(path)) = (fs::symlink_metadata(data), fs::symlink_metadata(path)) else {
+        return false;
+    };
+    (data.dev(), data.ino()) == (path.dev(), path.ino())
+}
+
+/// Takes the names of an entry away, and directories that are empty then.
+pub(crate) fn withdraw(layout: &Layout, entry: &Path, names: &Names) {
+    let data = entry.join(DATA);
+    for seen in names.iter() {
+        let Some(path) = path_of(layout, seen.name.view()) else { continue };
+        if is_same(&data, &path) && fs::remove_file(&path).is_ok() {
+            remove_empty(&path, &layout.tree());
+        }
+    }
+}
+
+fn remove_empty(path: &Path, top: &Path) {
+    let mut directory = path.parent();
+    while let Some(path) = directory.filter(|path| path.starts_with(top)) {
+        if fs::remove_dir(path).is_err() {
+            return;
+        }
+        directory = path.parent();
+    }
+}
+
+/// Keeps the packet of a directory with its place in the tree, if something lies below it.
+pub(crate) fn attach(
+    layout: &Layout,
+    copies: &Path,
+    name: NameRef<'_>,
+    packet: &crate::content::DirectoryPacket,
+) {
+    let Some(path) = path_of(layout, name) else { return };
+    let Ok(directory) = File::open(path) else { return };
+    let kept = Attachments::new(copies.to_owned()).set(&directory, packet.slot, &packet.octets);
+    if let Err(error) = kept {
+        tracing::debug!(%error, "a directory's packet was not kept");
+    }
+}

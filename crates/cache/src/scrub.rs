@@ -1,0 +1,94 @@
+//! Scrubbing: every unit that is there against the root that its entry is named by.
+//!
+//! Units whose nodes are not there cannot be judged without the network; a reader will judge them.
+
+use std::io;
+use std::path::Path;
+
+use byname_security::tree::{Check, Verifier};
+use byname_transfer::verify::UnitSet;
+
+use crate::entry::Entry;
+use crate::layout::ContentKey;
+use crate::names::Names;
+use crate::place;
+use crate::state::Shared;
+
+/// Nodes held while one entry is looked at.
+const NODES_MAX: usize = 64;
+
+/// Outcome of a scrub. Sums of all entries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ScrubReport {
+    /// Entries looked at.
+    pub entries: u64,
+    /// Units that are what their root says.
+    pub good_units: u64,
+    /// Units that are not, and count as missing from now on.
+    pub rotten_units: u64,
+    /// Units that cannot be judged here.
+    pub unproved_units: u64,
+    /// Entries that the disk did not let be read.
+    pub unreadable_entries: u64,
+}
+
+impl ScrubReport {
+    pub(crate) fn add(&mut self, other: ScrubReport) {
+        self.entries += other.entries;
+        self.good_units += other.good_units;
+        self.rotten_units += other.rotten_units;
+        self.unproved_units += other.unproved_units;
+        self.unreadable_entries += other.unreadable_entries;
+    }
+}
+
+/// Looks at one entry; `None` if it is gone.
+pub(crate) fn entry(
+    shared: &Shared,
+    key: ContentKey,
+    path: &Path,
+) -> io::Result<Option<ScrubReport>> {
+    let Some(entry) = Entry::open(path, key, &shared.config.disk)? else { return Ok(None) };
+    let units = entry.units()?;
+    let mut verifier = Verifier::new(key.root, key.size, NODES_MAX);
+    let mut report = ScrubReport { entries: 1, ..ScrubReport::default() };
+    let mut rotten = UnitSet::default();
+    for unit in units.iter() {
+        add_nodes(&entry, &mut verifier, unit)?;
+        // A block that the disk cannot read is as bad as a wrong one.
+        let bytes = entry.read_units(unit..unit + 1).unwrap_or_default();
+        match verifier.check(unit, &bytes) {
+            Check::Verified => report.good_units += 1,
+            Check::Need(_) => report.unproved_units += 1,
+            Check::Bad => {
+                report.rotten_units += 1;
+                rotten.insert(unit);
+            }
+        }
+    }
+    if report.rotten_units > 0 {
+        let runs: Vec<_> = rotten.iter().map(|unit| unit..unit + 1).collect();
+        entry.mark(&runs, false)?;
+        // It is no copy any more.
+        place::withdraw(&shared.layout, path, &Names::load(path));
+    }
+    Ok(Some(report))
+}
+
+/// Gives the verifier the nodes that prove a unit, as far as they are there and genuine.
+fn add_nodes(entry: &Entry, verifier: &mut Verifier, unit: u64) -> io::Result<()> {
+    let mut missing = Vec::new();
+    let mut next = verifier.shape().node_of_unit(unit);
+    while let Some(node) = next.filter(|node| !verifier.has_node(*node)) {
+        missing.push(node);
+        next = verifier.shape().parent(node);
+    }
+    while let Some(node) = missing.pop() {
+        let Some(bytes) = entry.read_node(node)? else { return Ok(()) };
+        if verifier.add_node(node, &bytes).is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

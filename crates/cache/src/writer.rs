@@ -1,0 +1,239 @@
+//! The thread that writes: units into sparse files, then the bits that say so.
+//!
+//! It has a lower priority than the readers. Bits follow the bytes in the order of the calls, not
+//! on the disk: after a power cut a bit may stand for bytes that were lost, which the next reader's
+//! verifier finds out.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use byname_security::tree::{NodeId, UNIT_BYTES};
+
+use crate::content::{Description, DirectoryPacket};
+use crate::counters::add;
+use crate::entry::Entry;
+use crate::health::Direction;
+use crate::layout::{PACKET, USED};
+use crate::names::{Names, Seen};
+use crate::policy::Standing;
+use crate::room::Room;
+use crate::state::{ContentState, Shared, lock};
+use crate::writes::Work;
+use crate::{place, scan};
+
+/// Nice value of the thread.
+const NICE: i32 = 10;
+/// Work done before the bits of it are written.
+const BATCH_BYTES: usize = 8 << 20;
+/// Share of the cache that one content may have.
+const CONTENT_DIVISOR: u64 = 4;
+/// Uses that follow each other faster are one.
+const REUSE_NS: u64 = 60_000_000_000;
+
+/// Units of one entry whose bits are still to be written.
+struct Marks {
+    content: Arc<ContentState>,
+    entry: Arc<Entry>,
+    runs: Vec<Range<u64>>,
+}
+
+struct Writer<'a> {
+    shared: &'a Shared,
+    room: Room,
+    marks: HashMap<crate::layout::ContentKey, Marks>,
+}
+
+/// Runs until nothing more comes.
+pub(crate) fn run(shared: &Arc<Shared>) {
+    let _ = rustix::process::setpriority_process(None, NICE);
+    let mut writer = Writer { shared, room: Room::default(), marks: HashMap::new() };
+    while let Some(work) = shared.writes.next() {
+        let cost = work.cost() + writer.carry_out(work);
+        writer.write_marks();
+        shared.writes.settle(cost);
+    }
+    writer.call(|writer| writer.room.report(writer.shared));
+    shared.writes.end_thread();
+}
+
+impl Writer<'_> {
+    /// Carries out a piece of work and what follows it; returns the cost of what followed.
+    fn carry_out(&mut self, work: Work) -> usize {
+        self.carry_out_one(work);
+        let mut cost = 0;
+        while cost < BATCH_BYTES
+            && let Some(work) = self.shared.writes.try_next()
+        {
+            cost += work.cost();
+            self.carry_out_one(work);
+        }
+        cost
+    }
+
+    fn carry_out_one(&mut self, work: Work) {
+        let bytes = match &work {
+            Work::Units { bytes, .. } => bytes.len() as u64,
+            _ => 0,
+        };
+        if !self.shared.health.is_usable(Direction::Write, &self.shared.counts) {
+            return add(&self.shared.counts.refused_bytes, bytes);
+        }
+        self.call(|writer| match work {
+            Work::Units { content, first, bytes } => writer.write_units(&content, first, &bytes),
+            Work::Node { content, node, bytes } => writer.write_node(&content, node, &bytes),
+            Work::Describe { content, description } => writer.describe(&content, description),
+            Work::Directory { name, packet } => writer.keep_directory(name, packet),
+        });
+    }
+
+    /// Asks the disk for something, and takes note of how that ended.
+    fn call(&mut self, act: impl FnOnce(&mut Self) -> io::Result<()>) {
+        let shared = self.shared;
+        let call = shared.health.begin(0);
+        let done = act(self);
+        drop(call);
+        match done {
+            Ok(()) => shared.health.note_success(Direction::Write),
+            // Files that this file system cannot have say nothing about others.
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                add(&shared.counts.failed_writes, 1);
+            }
+            Err(error) => {
+                add(&shared.counts.failed_writes, 1);
+                shared.health.note_error(Direction::Write, &error, &shared.counts);
+            }
+        }
+    }
+
+    fn write_units(
+        &mut self,
+        content: &Arc<ContentState>,
+        first: u64,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        let shared = self.shared;
+        let held = lock(&content.units).present.count() * UNIT_BYTES as u64;
+        let is_too_much = held + bytes.len() as u64 > shared.config.bytes_max / CONTENT_DIVISOR;
+        if is_too_much || !self.room.make(shared, bytes.len() as u64)? {
+            add(&shared.counts.refused_bytes, bytes.len() as u64);
+            return Ok(());
+        }
+        let entry = self.entry_for(content)?;
+        entry.write_units(first, bytes)?;
+        let run = first..first + bytes.len().div_ceil(UNIT_BYTES) as u64;
+        add(&shared.counts.written_bytes, bytes.len() as u64);
+        let mut units = lock(&content.units);
+        let before = units.present.count();
+        units.present.insert_run(run.clone());
+        let new_bytes = (units.present.count() - before) * UNIT_BYTES as u64;
+        drop(units);
+        self.room.take(new_bytes);
+        let marks = self.marks.entry(content.key).or_insert_with(|| {
+            let (content, entry) = (Arc::clone(content), Arc::clone(&entry));
+            Marks { content, entry, runs: Vec::new() }
+        });
+        marks.entry = entry;
+        match marks.runs.last_mut() {
+            Some(last) if last.end == run.start => last.end = run.end,
+            _ => marks.runs.push(run),
+        }
+        Ok(())
+    }
+
+    /// The entry of a content, which is made if there is none.
+    fn entry_for(&mut self, content: &ContentState) -> io::Result<Arc<Entry>> {
+        if let Some(entry) = content.refresh(self.shared)? {
+            return Ok(entry);
+        }
+        let entry = content.create(self.shared)?;
+        self.room.take_entry();
+        let now_ns = scan::now_ns();
+        let is_main = self.room.is_ghost(&content.key);
+        let standing = Standing::new(now_ns, is_main);
+        place::replace(&entry.path.join(USED), standing.encode().as_bytes())?;
+        let described = lock(&content.described).take();
+        if let Some(description) = described {
+            write_description(&entry, description)?;
+        }
+        Ok(entry)
+    }
+
+    fn write_node(&mut self, content: &ContentState, node: NodeId, bytes: &[u8]) -> io::Result<()> {
+        // Without room for units there is no use for nodes either.
+        if !self.room.make(self.shared, bytes.len() as u64)? {
+            return Ok(());
+        }
+        self.entry_for(content)?.write_node(node, bytes)
+    }
+
+    fn describe(&mut self, content: &ContentState, description: Description) -> io::Result<()> {
+        let Some(entry) = content.refresh(self.shared)? else {
+            *lock(&content.described) = Some(description);
+            return Ok(());
+        };
+        let now_ns = scan::now_ns();
+        let mut standing = scan::standing(&entry.path);
+        if now_ns.saturating_sub(standing.used_ns) >= REUSE_NS {
+            standing.touch(now_ns);
+            place::replace(&entry.path.join(USED), standing.encode().as_bytes())?;
+        }
+        let is_new = write_description(&entry, description)?;
+        if is_new && self.is_whole(content) {
+            self.publish(&entry);
+        }
+        Ok(())
+    }
+
+    fn is_whole(&self, content: &ContentState) -> bool {
+        lock(&content.units).present.count() == content.shape.unit_count()
+    }
+
+    /// Writes the bits of what was written, and places what is whole now.
+    fn write_marks(&mut self) {
+        for (_, Marks { content, entry, runs }) in std::mem::take(&mut self.marks) {
+            self.call(|writer| {
+                entry.mark(&runs, true)?;
+                if writer.is_whole(&content) {
+                    writer.publish(&entry);
+                }
+                Ok(())
+            });
+        }
+    }
+
+    fn publish(&self, entry: &Entry) {
+        let shared = self.shared;
+        let names = Names::load(&entry.path);
+        place::publish(&shared.layout, &shared.config.copies, &entry.path, &names);
+        for seen in names.iter() {
+            for (name, packet) in shared.directories_above(seen.name.view()) {
+                place::attach(&shared.layout, &shared.config.copies, name.view(), &packet);
+            }
+        }
+    }
+
+    fn keep_directory(&self, name: byname_packet::Name, packet: DirectoryPacket) -> io::Result<()> {
+        place::attach(&self.shared.layout, &self.shared.config.copies, name.view(), &packet);
+        self.shared.keep_directory(name, packet);
+        Ok(())
+    }
+}
+
+/// Writes a name, and the packet that goes with it. True if the name is a new one.
+fn write_description(entry: &Entry, description: Description) -> io::Result<bool> {
+    let Description { name, version, mtime_ns, mode, packet } = description;
+    let mut names = Names::load(&entry.path);
+    let is_new = names.add(Seen { name, version, mtime_ns, mode });
+    if is_new {
+        names.save(&entry.path)?;
+    }
+    if let Some(packet) = packet
+        && (is_new || !entry.path.join(PACKET).exists())
+    {
+        place::replace(&entry.path.join(PACKET), &packet)?;
+        return Ok(true);
+    }
+    Ok(is_new)
+}
