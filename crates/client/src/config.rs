@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use byname_cache::Cache;
 use byname_security::trust::TrustPolicy;
 use byname_transfer::congestion::{Congestion, WINDOW_MAX};
 use byname_transfer::discovery::DiscoveryConfig;
@@ -52,6 +53,8 @@ pub struct ClientConfig {
     pub freshness: Freshness,
     /// Keeps the publisher's packets with what is fetched.
     pub copies: Option<Arc<Copies>>,
+    /// The site cache, in which verified units are looked for before they are asked for, and kept.
+    pub cache: Option<Cache>,
     /// The disk that takes what is downloaded.
     pub disk: Disk,
     /// Ends every call early when set.
@@ -74,6 +77,7 @@ impl Default for ClientConfig {
             connect_timeout: Duration::from_secs(5),
             freshness: Freshness::default(),
             copies: None,
+            cache: None,
             disk: Disk::default(),
             stop: Stop::default(),
         }

@@ -23,6 +23,8 @@ mod resume;
 mod server;
 #[path = "client/session.rs"]
 mod session;
+#[path = "client/site_cache.rs"]
+mod site_cache;
 #[path = "client/striped.rs"]
 mod striped;
 #[path = "client/tree.rs"]

@@ -53,6 +53,8 @@ pub struct Paths {
     pub trust: PathBuf,
     /// Packets of publishers that belong to copies.
     pub copies: PathBuf,
+    /// The site cache, unless configured otherwise.
+    pub cache: PathBuf,
     /// State that programs keep between runs.
     pub state: PathBuf,
     /// Sockets.
@@ -78,6 +80,7 @@ impl Paths {
             keys: home.join("data/keys"),
             trust: home.join("data/trust"),
             copies: home.join("data/copies"),
+            cache: home.join("cache"),
             state: home.join("state"),
             runtime: home.join("run"),
             is_runtime_shared: false,
@@ -105,6 +108,7 @@ impl Paths {
             keys: data.join("keys"),
             trust: data.join("trust"),
             copies: data.join("copies"),
+            cache: xdg("XDG_CACHE_HOME", ".cache").join("byname"),
             state: xdg("XDG_STATE_HOME", ".local/state").join("byname"),
             runtime,
             is_runtime_shared,

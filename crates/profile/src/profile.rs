@@ -1,9 +1,10 @@
 //! One user's ways: opens links as that user would have them opened.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use byname_cache::{Cache, CacheConfig};
 use byname_client::{Client, ClientConfig, Copies, SessionOptions, Stop};
 use byname_io::Endpoint;
 use byname_keychain::TrustStore;
@@ -49,6 +50,8 @@ pub struct OpenOptions {
     pub congestion: Congestion,
     /// Keep the publisher's packets with what is fetched.
     pub keeps_packets: bool,
+    /// Read through the site cache.
+    pub cache: Option<bool>,
     /// Much may be read: shared memory is worth its setting up.
     pub is_bulk: bool,
     /// Ends every call early when requested.
@@ -220,6 +223,7 @@ impl Profile {
             congestion: options.congestion,
             freshness: options.freshness,
             copies: options.keeps_packets.then(|| Arc::new(self.copies())),
+            cache: self.wants_cache(options).then(|| self.cache()),
             stop: options.stop.clone(),
             ..ClientConfig::default()
         })
@@ -228,6 +232,24 @@ impl Profile {
     /// The place for publishers' packets that belong to copies.
     pub fn copies(&self) -> Copies {
         Copies::new(self.paths.copies.clone())
+    }
+
+    fn wants_cache(&self, options: &OpenOptions) -> bool {
+        options.cache.unwrap_or(self.settings.switch("cache.enabled"))
+    }
+
+    /// The user's site cache.
+    pub fn cache(&self) -> Cache {
+        let mib = |name| self.settings.number(name).saturating_mul(1 << 20);
+        let configured = self.settings.text("cache.directory").map(PathBuf::from);
+        let directory = configured.unwrap_or_else(|| self.paths.cache.clone());
+        Cache::new(CacheConfig {
+            copies: self.paths.copies.clone(),
+            bytes_max: mib("cache.size_mib"),
+            files_max: self.settings.number("cache.files"),
+            free_bytes_min: mib("cache.free_mib"),
+            ..CacheConfig::new(directory)
+        })
     }
 
     /// The memory of versions seen.
@@ -254,9 +276,11 @@ impl Profile {
         memory: SessionOptions,
     ) -> Result<Session, ProfileError> {
         let endpoints = self.endpoints(link, options)?;
-        let (client, seen) = self.connect(&endpoints, self.client_config(link, options)?)?;
+        let config = self.client_config(link, options)?;
+        let cache = config.cache.clone();
+        let (client, seen) = self.connect(&endpoints, config)?;
         let client = byname_client::Session::start(client, memory)?;
-        Ok(Session::new(link.name.clone(), client, seen))
+        Ok(Session::new(link.name.clone(), client, seen, cache))
     }
 
     /// Connects to the first of `endpoints` that answers, knowing the versions seen; also returns

@@ -4,6 +4,7 @@
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
+use byname_cache::Cache;
 use byname_packet::Name;
 
 use crate::error::ProfileError;
@@ -16,16 +17,27 @@ pub struct Session {
     name: Name,
     client: byname_client::Session,
     seen: Mutex<SeenVersions>,
+    cache: Option<Cache>,
 }
 
 impl Session {
-    pub(crate) fn new(name: Name, client: byname_client::Session, seen: SeenVersions) -> Self {
-        Self { name, client, seen: Mutex::new(seen) }
+    pub(crate) fn new(
+        name: Name,
+        client: byname_client::Session,
+        seen: SeenVersions,
+        cache: Option<Cache>,
+    ) -> Self {
+        Self { name, client, seen: Mutex::new(seen), cache }
     }
 
     /// The name that was opened: what to list, and what names of files begin with.
     pub fn name(&self) -> &Name {
         &self.name
+    }
+
+    /// The site cache that it reads through, if it does.
+    pub fn cache(&self) -> Option<&Cache> {
+        self.cache.as_ref()
     }
 
     /// Keeps the versions seen so far.

@@ -100,6 +100,23 @@ pub const OPTIONS: &[Opt] = &[
     opt("client.retries", "BYNAME_RETRIES", Kind::Number, "5", "retransmissions of one Interest"),
     opt("client.transfers", "BYNAME_TRANSFERS", Kind::Number, "8", "files fetched side by side"),
     opt("client.bwlimit", "BYNAME_BWLIMIT", Kind::Size, "0", "bytes per second, 0 for no limit"),
+    opt("cache.enabled", "BYNAME_CACHE", Kind::Switch, "false", "read through the site cache"),
+    opt("cache.directory", "BYNAME_CACHE_DIR", Kind::Text, "", "place of the site cache"),
+    opt("cache.size_mib", "BYNAME_CACHE_MIB", Kind::Number, "20480", "most that the cache holds"),
+    opt(
+        "cache.files",
+        "BYNAME_CACHE_FILES",
+        Kind::Number,
+        "1000000",
+        "most contents that the cache holds",
+    ),
+    opt(
+        "cache.free_mib",
+        "BYNAME_CACHE_FREE_MIB",
+        Kind::Number,
+        "1024",
+        "room that the cache leaves free on its file system",
+    ),
     opt("forwarder.listen", "BYNAME_LISTEN", Kind::List, "", "addresses to listen on (URIs)"),
     opt(
         "forwarder.content_store_mib",

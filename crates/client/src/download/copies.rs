@@ -7,7 +7,7 @@
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use byname_io::Attachments;
 use byname_packet::{MAX_PACKET_BYTES, Name, NameRef};
@@ -36,6 +36,11 @@ impl DirectoryPacket {
         let slot = if is_manifest { MANIFEST_SLOT } else { LISTING_SLOT };
         let octets = copies::encode(discovered, Some(payload))?;
         Some(DirectoryPacket { slot, octets })
+    }
+
+    /// For the site cache.
+    pub(crate) fn into_cached(self) -> byname_cache::DirectoryPacket {
+        byname_cache::DirectoryPacket { slot: self.slot, octets: Arc::new(self.octets) }
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) struct Counters {
     pub(crate) received_bytes: AtomicU64,
     pub(crate) requests: AtomicU64,
     pub(crate) cached_bytes: AtomicU64,
+    pub(crate) site_cache_bytes: AtomicU64,
     pub(crate) prefetched_bytes: AtomicU64,
     pub(crate) prefetch_useful_bytes: AtomicU64,
     pub(crate) prefetch_wasted_bytes: AtomicU64,

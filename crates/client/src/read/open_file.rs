@@ -16,7 +16,9 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use byname_cache::Found;
 use byname_packet::{Data, NameRef};
+use byname_security::tree::Check;
 use byname_transfer::error::ReadError;
 use byname_transfer::fetch::{FetchConfig, NackKind};
 use byname_transfer::flow::Flow;
@@ -29,6 +31,7 @@ use crate::read::cache::ContentCache;
 use crate::read::counters::{Counters, add};
 use crate::read::operation::Operation;
 use crate::read::scheduler::{RangeScheduler, Step};
+use crate::read::site_cache::{CacheReads, SiteContent, units_of};
 
 /// Granules of one file that may be awaited at once.
 const AWAITED_MAX: usize = 2048;
@@ -46,6 +49,7 @@ pub(crate) struct FileState {
     pub(crate) plan: ObjectPlan,
     pub(crate) inbox: Rc<RefCell<Inbox>>,
     pub(crate) cache: ContentCache,
+    pub(crate) site: Option<SiteContent>,
     pub(crate) counters: Arc<Counters>,
 }
 
@@ -67,6 +71,7 @@ pub(crate) struct FileReads {
     reader: Reader,
     inbox: Rc<RefCell<Inbox>>,
     cache: ContentCache,
+    site: Option<CacheReads>,
     scheduler: RangeScheduler,
     share: Option<Share>,
 }
@@ -78,7 +83,8 @@ impl FileReads {
         config: FetchConfig,
         prefetch_bytes_max: u64,
     ) -> Self {
-        let FileState { plan, inbox, cache, counters } = state;
+        let FileState { plan, inbox, cache, site, counters } = state;
+        let site = site.map(CacheReads::new);
         let reader = Reader::new(plan.clone(), Selection::Bytes(0..0), config);
         let scheduler = RangeScheduler::new(
             reader.granule_bytes(),
@@ -87,7 +93,7 @@ impl FileReads {
             cache.clone(),
             counters,
         );
-        FileReads { id, plan, config, reader, inbox, cache, scheduler, share: None }
+        FileReads { id, plan, config, reader, inbox, cache, site, scheduler, share: None }
     }
 
     /// Takes what the engine has left.
@@ -120,6 +126,9 @@ impl FileReads {
         let step = self.scheduler.next_step();
         match step {
             Step::Nothing | Step::Served => {}
+            Step::Want(granule) if self.want_from_site(granule, context.now_ns) => {
+                return Step::Served;
+            }
             Step::Want(granule) => self.want(granule, context.now_ns),
             Step::ReadAll => {
                 self.reader.abandon(context.flow);
@@ -129,23 +138,96 @@ impl FileReads {
         step
     }
 
-    /// Asks for a granule, and for what of its proof is neither here nor in the cache.
+    /// Asks the network for a granule, and for what of its proof is neither here nor in the cache.
     fn want(&mut self, granule: u64, now_ns: u64) {
+        self.take_cached_nodes(granule);
+        self.reader.want(granule, now_ns);
+    }
+
+    /// Gives the reader the nodes that prove a granule, as far as memory has them.
+    fn take_cached_nodes(&mut self, granule: u64) {
         if self.cache.has_tree() {
             for node in self.reader.missing_nodes(granule) {
                 let reader = &mut self.reader;
                 self.cache.read_node(node, |bytes| reader.offer_node(node, bytes));
             }
         }
-        self.reader.want(granule, now_ns);
     }
 
-    /// Copies the nodes that came to the cache.
+    /// Asks the site cache for a granule; false if it is not there.
+    fn want_from_site(&mut self, granule: u64, now_ns: u64) -> bool {
+        if !self.site.as_ref().is_some_and(|site| site.may_have(granule)) {
+            return false;
+        }
+        self.take_cached_nodes(granule);
+        let nodes = self.reader.missing_nodes(granule);
+        let Some(site) = &mut self.site else { return false };
+        for refused in site.gather(granule, nodes, now_ns) {
+            self.want(refused, now_ns);
+        }
+        true
+    }
+
+    /// Sends the site cache what was gathered for it.
+    fn send_to_site(&mut self, now_ns: u64) {
+        let refused = self.site.as_mut().map(|site| site.send(now_ns));
+        for granule in refused.into_iter().flatten() {
+            self.want(granule, now_ns);
+        }
+    }
+
+    /// Takes what the site cache has answered; what it did not have, or not in time, is asked of
+    /// the network.
+    fn take_from_site(&mut self, now_ns: u64) {
+        let Some(site) = &mut self.site else { return };
+        let (come, overdue) = (site.poll(), site.take_overdue(now_ns));
+        for found in &come {
+            self.take_found(found, now_ns);
+        }
+        for granule in overdue.into_iter().flatten() {
+            if self.scheduler.is_awaited(granule) {
+                self.want(granule, now_ns);
+            }
+        }
+    }
+
+    fn take_found(&mut self, found: &Found, now_ns: u64) {
+        for (node, bytes) in &found.nodes {
+            if self.reader.offer_node(*node, bytes) {
+                self.cache.insert_node(*node, bytes);
+            }
+        }
+        for (granule, bytes) in units_of(found) {
+            if !self.scheduler.is_awaited(granule) {
+                continue;
+            }
+            let FileReads { reader, scheduler, .. } = self;
+            let check = bytes.map(|bytes| {
+                reader.offer_unit(granule, bytes, &mut |offset, bytes| {
+                    scheduler.take(offset, bytes);
+                })
+            });
+            if check == Some(Check::Verified) {
+                let length = bytes.map_or(0, <[u8]>::len) as u64;
+                add(&self.scheduler.counters().site_cache_bytes, length);
+                continue;
+            }
+            if let (Some(Check::Bad), Some(site)) = (check, &self.site) {
+                site.content().note_rotten(granule);
+            }
+            self.want(granule, now_ns);
+        }
+    }
+
+    /// Copies the nodes that came to the caches.
     fn share_nodes(&mut self) {
         while self.cache.has_tree()
             && let Some((node, bytes)) = self.reader.poll_arrived_node()
         {
             self.cache.insert_node(node, bytes);
+            if let Some(site) = &self.site {
+                site.content().insert_node(node, bytes);
+            }
         }
     }
 
@@ -168,16 +250,21 @@ impl FileReads {
         };
         self.scheduler.fail(unit, &|| ClientError::from(failure.clone()));
         for granule in self.scheduler.awaited() {
-            self.want(granule, context.now_ns);
+            if !self.site.as_ref().is_some_and(|site| site.is_in_flight(granule)) {
+                self.want(granule, context.now_ns);
+            }
         }
     }
 }
 
 impl Job for FileReads {
     fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
-        let FileReads { reader, scheduler, .. } = self;
+        let FileReads { reader, scheduler, site, .. } = self;
         let was_taken = reader.handle_data(data, is_marked, context, &mut |offset, bytes| {
             scheduler.take(offset, bytes);
+            if let Some(site) = site {
+                site.content().insert(offset, bytes);
+            }
         });
         if was_taken {
             add(&self.scheduler.counters().received_bytes, data.wire().len() as u64);
@@ -193,24 +280,28 @@ impl Job for FileReads {
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        self.take_from_site(context.now_ns);
         self.reader.handle_timeout(context);
         self.settle(context);
     }
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
         self.admit(context);
+        self.take_from_site(context.now_ns);
         self.reader.set_class(self.scheduler.class());
         let mut request = self.reader.poll_request(context);
         while request.is_none() {
             let class = self.scheduler.class();
             self.reader.set_class(class);
             let has_room = self.scheduler.awaited_count() < AWAITED_MAX
+                && self.site.as_ref().is_none_or(CacheReads::has_room)
                 && context.flow.has_room_as(class, context.now_ns);
             match if has_room { self.begin_something(context) } else { Step::Nothing } {
-                Step::Nothing => return None,
                 Step::Served => {}
-                // What may not be sent yet must not make more of it be picked.
-                Step::Want(_) | Step::ReadAll => {
+                // What may not be sent yet must not make more of it be picked; and the site cache
+                // may not have taken what was meant for it.
+                Step::Nothing | Step::Want(_) | Step::ReadAll => {
+                    self.send_to_site(context.now_ns);
                     request = Some(self.reader.poll_request(context)?);
                 }
             }
@@ -220,7 +311,8 @@ impl Job for FileReads {
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        self.reader.poll_deadline(flow)
+        let site = self.site.as_ref().and_then(CacheReads::deadline);
+        self.reader.poll_deadline(flow).into_iter().chain(site).min()
     }
 
     fn is_done(&self) -> bool {

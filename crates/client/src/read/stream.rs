@@ -13,6 +13,8 @@ use byname_transfer::request::{Context, Request};
 
 use crate::engine::job::Job;
 use crate::error::ClientError;
+use crate::read::site_cache::SiteContent;
+use crate::read::stream_cache::{StreamCache, keep};
 
 /// Takes verified bytes: `(offset in the object, bytes)`.
 pub type Sink<'a> = dyn FnMut(u64, &[u8]) -> io::Result<()> + 'a;
@@ -64,9 +66,16 @@ impl Outlet<'_> {
     }
 }
 
+/// Content that a stream is made of.
+pub(crate) struct StreamSource {
+    pub(crate) plan: ObjectPlan,
+    pub(crate) site: Option<SiteContent>,
+}
+
 /// The job; done when everything was handed out or something failed.
 pub(crate) struct ReadJob<'a> {
     reader: Reader,
+    site: Option<StreamCache>,
     outlet: Outlet<'a>,
     outcome: Option<Result<u64, ClientError>>,
 }
@@ -74,18 +83,22 @@ pub(crate) struct ReadJob<'a> {
 impl<'a> ReadJob<'a> {
     /// Will hand the bytes of `range` to `sink`, in ascending order if `is_ordered`.
     pub(crate) fn new(
-        plan: ObjectPlan,
+        source: StreamSource,
         range: Range<u64>,
         is_ordered: bool,
         config: FetchConfig,
         sink: Box<Sink<'a>>,
     ) -> Self {
+        let StreamSource { plan, site } = source;
         let range = range.start..range.end.min(plan.size.unwrap_or(u64::MAX)).max(range.start);
-        let mut reader = Reader::new(plan, Selection::Bytes(range.clone()), config);
+        let site = site.filter(|_| !range.is_empty());
+        let site = site.map(|site| StreamCache::new(site, plan.clone(), range.clone(), config));
+        let first = if site.is_some() { 0..0 } else { range.clone() };
+        let mut reader = Reader::new(plan, Selection::Bytes(first), config);
         reader.buffer_spans();
         let (next, held, error) = (range.start, BTreeMap::new(), None);
         let outlet = Outlet { sink, range, is_ordered, next, held, held_bytes: 0, error, bytes: 0 };
-        let mut job = ReadJob { reader, outlet, outcome: None };
+        let mut job = ReadJob { reader, site, outlet, outcome: None };
         job.step();
         job
     }
@@ -93,6 +106,20 @@ impl<'a> ReadJob<'a> {
     /// Bytes handed out.
     pub(crate) fn into_outcome(self) -> Result<u64, ClientError> {
         self.outcome.expect("the driver hands out jobs that are done")
+    }
+
+    fn is_finished(&self) -> bool {
+        self.reader.is_finished() && self.site.as_ref().is_none_or(StreamCache::is_finished)
+    }
+
+    /// Takes what the site cache has answered and asks it for more.
+    fn poll_site(&mut self, now_ns: u64) {
+        let ReadJob { reader, site: Some(site), outlet, .. } = self else { return };
+        let held_bytes = outlet.held_bytes;
+        let next = if outlet.is_ordered { outlet.next } else { u64::MAX };
+        site.poll(reader, now_ns, &mut |offset, bytes| outlet.take(offset, bytes));
+        site.ask_for_more(reader, (next, held_bytes), now_ns);
+        self.step();
     }
 
     fn step(&mut self) {
@@ -103,7 +130,7 @@ impl<'a> ReadJob<'a> {
             Err(ClientError::Output(error))
         } else if let Some(error) = self.reader.failure() {
             Err(error.clone().into())
-        } else if self.reader.is_finished() || self.outlet.is_full() {
+        } else if self.outlet.is_full() || self.is_finished() {
             Ok(self.outlet.bytes)
         } else {
             return;
@@ -114,10 +141,14 @@ impl<'a> ReadJob<'a> {
 
 impl Job for ReadJob<'_> {
     fn handle_data(&mut self, data: &Data<'_>, is_marked: bool, context: &mut Context<'_>) -> bool {
-        let ReadJob { reader, outlet, .. } = self;
+        let ReadJob { reader, site, outlet, .. } = self;
         let was_taken = reader.handle_data(data, is_marked, context, &mut |offset, bytes| {
             outlet.take(offset, bytes);
+            keep(site.as_ref(), offset, bytes);
         });
+        if let Some(site) = site {
+            site.keep_nodes(reader);
+        }
         self.step();
         was_taken
     }
@@ -128,11 +159,13 @@ impl Job for ReadJob<'_> {
     }
 
     fn handle_timeout(&mut self, context: &mut Context<'_>) {
+        self.poll_site(context.now_ns);
         self.reader.handle_timeout(context);
         self.step();
     }
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
+        self.poll_site(context.now_ns);
         if let Some(request) = self.reader.poll_request(context) {
             return Some(request);
         }
@@ -140,8 +173,11 @@ impl Job for ReadJob<'_> {
         if !self.reader.has_buffered_spans() {
             return None;
         }
-        let ReadJob { reader, outlet, .. } = self;
-        reader.settle(context.now_ns, &mut |offset, bytes| outlet.take(offset, bytes));
+        let ReadJob { reader, site, outlet, .. } = self;
+        reader.settle(context.now_ns, &mut |offset, bytes| {
+            outlet.take(offset, bytes);
+            keep(site.as_ref(), offset, bytes);
+        });
         self.step();
         self.reader.poll_request(context)
     }
@@ -149,7 +185,10 @@ impl Job for ReadJob<'_> {
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
         match self.reader.has_buffered_spans() {
             true => Some(0),
-            false => self.reader.poll_deadline(flow),
+            false => {
+                let site = self.site.as_ref().and_then(StreamCache::deadline);
+                self.reader.poll_deadline(flow).into_iter().chain(site).min()
+            }
         }
     }
 

@@ -22,6 +22,7 @@ use crate::lookup::listing::Listing;
 use crate::lookup::resolved::ResolvedEntry;
 use crate::lookup::stat::Stat;
 use crate::read::operation::{RangesRead, ReadRequest};
+use crate::read::site_cache::SiteCache;
 use crate::read::stream::Sink;
 use crate::session::command::{
     Call, ClosedFiles, Command, FileCloser, FileId, ListDetail, OpenTarget, Opened, StreamRequest,
@@ -352,7 +353,8 @@ impl Client {
     fn begin_state(&mut self) -> Result<ExecutorState, ClientError> {
         let (config, options) = (self.config.clone(), SessionOptions::CALLERS_THREAD);
         let closer = FileCloser::Caller(Arc::clone(&self.closed));
-        let files = OpenFiles::new(options, config.fetch_begun(), closer);
+        let mut files = OpenFiles::new(options, config.fetch_begun(), closer);
+        files.set_site_cache(SiteCache::of(&config, self.driver.net.waker()?));
         let stripes = StripeThreads::waking(&mut self.driver)?;
         let stripes = stripes.map(StripeThreads::into_runner);
         // Its caller waits for the disk in any case, so the disk gets no thread and no copy.

@@ -21,6 +21,7 @@ use byname_transfer::reader::ObjectPlan;
 
 use crate::config::{ClientConfig, Stop};
 use crate::download::context::{DownloadOptions, FileContext};
+use crate::download::copies::DirectoryPacket;
 use crate::download::disk_queue::{DiskAccess, DiskRunner, Lease};
 use crate::download::download_job::{DownloadContext, DownloadJob};
 use crate::download::progress::{Event, FileReport};
@@ -36,13 +37,16 @@ use crate::lookup::list_job::{ListJob, Wanted};
 use crate::lookup::listing::Listing;
 use crate::lookup::name::LookupJob;
 use crate::read::operation::{RangesRead, ReadRequest};
-use crate::read::stream::{ReadJob, Sink};
+use crate::read::stream::{ReadJob, Sink, StreamSource};
 use crate::session::answer::DiskAnswer;
 use crate::session::command::{
     Call, Command, FileId, ListDetail, OpenTarget, Opened, StreamRequest,
 };
 use crate::session::executor_job::{ExecutorJob, TreeId};
 use crate::session::files::OpenFiles;
+
+/// Largest listing that is kept in the site cache.
+const CACHED_LISTING_BYTES_MAX: usize = 4 << 20;
 
 /// State that outlives the calls: open files, and what was learnt of the publisher.
 pub(crate) struct ExecutorState {
@@ -189,15 +193,17 @@ impl<'a> Executor<'a> {
 
     fn stream(&mut self, request: StreamRequest<'a>, call: Call<'a, u64>) {
         let StreamRequest { file, range, is_ordered, sink } = request;
-        let Some(plan) = self.state.files.plan(file) else { return };
+        let Some(state) = self.state.files.state(file) else { return };
         let fetch = self.state.config.fetch_begun();
-        let job = ReadJob::new(plan.clone(), range, is_ordered, fetch, sink);
+        let source = StreamSource { plan: state.plan.clone(), site: state.site.clone() };
+        let job = ReadJob::new(source, range, is_ordered, fetch, sink);
         self.ready.push_back(ExecutorJob::Stream(Box::new(job), call));
     }
 
     fn fetch(&mut self, plan: ObjectPlan, sink: Box<Sink<'a>>, call: Call<'a, u64>) {
         let fetch = self.state.config.fetch_begun();
-        let job = ReadJob::new(plan, 0..u64::MAX, true, fetch, sink);
+        let source = StreamSource { plan, site: None };
+        let job = ReadJob::new(source, 0..u64::MAX, true, fetch, sink);
         self.ready.push_back(ExecutorJob::Stream(Box::new(job), call));
     }
 
@@ -284,6 +290,18 @@ impl<'a> Executor<'a> {
         next
     }
 
+    /// Keeps the packet of a directory in the site cache, with the copies of its files.
+    fn keep_listing(&self, listing: &Listing) {
+        let Some(cache) = &self.state.config.cache else { return };
+        let (is_manifest, payload) = (listing.is_manifest(), listing.payload());
+        if payload.len() > CACHED_LISTING_BYTES_MAX {
+            return;
+        }
+        if let Some(packet) = DirectoryPacket::new(is_manifest, &listing.discovered, payload) {
+            cache.keep_directory(listing.name.clone(), packet.into_cached());
+        }
+    }
+
     fn take_listing(
         &mut self,
         name: Name,
@@ -292,6 +310,7 @@ impl<'a> Executor<'a> {
         outcome: Result<Listing, ClientError>,
     ) {
         if let Ok(listing) = &outcome {
+            self.keep_listing(listing);
             // What the one publisher has, the next one asked most likely has too.
             if detail == ListDetail::Resolved {
                 let is_manifest = listing.is_manifest();

@@ -18,6 +18,7 @@ use crate::read::cache::memory::MemoryCache;
 use crate::read::cache::{ContentCache, ContentId, UnitCache};
 use crate::read::open_file::{FileReads, FileState, Share};
 use crate::read::operation::{Operation, RangesRead, ReadRequest};
+use crate::read::site_cache::SiteCache;
 use crate::session::command::{FileCloser, FileId, Opened};
 
 /// Files that may be open at once.
@@ -71,6 +72,7 @@ pub(crate) struct OpenFiles {
     closer: FileCloser,
     /// Outlives the files.
     cache: Rc<RefCell<dyn UnitCache>>,
+    site_cache: Option<SiteCache>,
     files: BTreeMap<FileId, OpenFile>,
     next: FileId,
 }
@@ -78,7 +80,13 @@ pub(crate) struct OpenFiles {
 impl OpenFiles {
     pub(crate) fn new(options: SessionOptions, fetch: FetchConfig, closer: FileCloser) -> Self {
         let cache = Rc::new(RefCell::new(MemoryCache::new(options.cache_bytes_max)));
-        OpenFiles { options, fetch, closer, cache, files: BTreeMap::new(), next: 0 }
+        let (files, site_cache) = (BTreeMap::new(), None);
+        OpenFiles { options, fetch, closer, cache, site_cache, files, next: 0 }
+    }
+
+    /// Looks there for what is not in memory, and keeps there what came.
+    pub(crate) fn set_site_cache(&mut self, site_cache: Option<SiteCache>) {
+        self.site_cache = site_cache;
     }
 
     /// Opens a version of a file.
@@ -104,7 +112,9 @@ impl OpenFiles {
         let content = ContentId::of(&plan, is_insecure);
         let cache = ContentCache::new(Rc::clone(&self.cache) as _, content);
         let (inbox, counters) = Default::default();
-        let state = FileState { plan, inbox, cache, counters };
+        let site_cache = self.site_cache.as_ref();
+        let site = site_cache.and_then(|cache| cache.open(&name, &discovered, &plan));
+        let state = FileState { plan, inbox, cache, site, counters };
         let counters = Arc::clone(&state.counters);
         let job = Some(self.job_for(id, &state));
         self.files.insert(id, OpenFile { state, job });
@@ -125,9 +135,9 @@ impl OpenFiles {
         file.job.take()
     }
 
-    /// The plan of an open file.
-    pub(crate) fn plan(&self, id: FileId) -> Option<&ObjectPlan> {
-        self.files.get(&id).map(|file| &file.state.plan)
+    /// The state of an open file.
+    pub(crate) fn state(&self, id: FileId) -> Option<&FileState> {
+        self.files.get(&id).map(|file| &file.state)
     }
 
     /// Nobody waits for anything of a file; the job to run if somebody does by now.

@@ -29,6 +29,7 @@ use crate::lookup::listing::Listing;
 use crate::lookup::resolved::ResolvedEntry;
 use crate::lookup::stat::Stat;
 use crate::read::operation::{RangesRead, ReadRequest, check_count};
+use crate::read::site_cache::SiteCache;
 use crate::session::client::Client;
 use crate::session::command::{
     Call, Command, CommandQueue, EngineHandle, FileCloser, ListDetail, OpenTarget, Opened,
@@ -63,9 +64,10 @@ impl Session {
         let closer = FileCloser::Engine(Arc::downgrade(&engine));
         let thread = std::thread::Builder::new().name("byname-client".to_owned());
         let stripes = StripeThreads::waking(&mut driver)?;
-        let disk_waker = driver.net.waker()?;
+        let (disk_waker, cache_waker) = (driver.net.waker()?, driver.net.waker()?);
         let work = move || {
-            let files = OpenFiles::new(options, config.fetch_begun(), closer);
+            let mut files = OpenFiles::new(options, config.fetch_begun(), closer);
+            files.set_site_cache(SiteCache::of(&config, cache_waker));
             let names = driver.net.source_names();
             let stripes = stripes.map(StripeThreads::into_runner);
             let threads = Threads { stripes, disk: Some(Rc::new(DiskThreads::new(disk_waker))) };
@@ -400,6 +402,7 @@ impl RemoteFile {
             received_bytes: get(&counters.received_bytes),
             requests: get(&counters.requests),
             cached_bytes: get(&counters.cached_bytes),
+            site_cache_bytes: get(&counters.site_cache_bytes),
             prefetched_bytes: get(&counters.prefetched_bytes),
             prefetch_useful_bytes: get(&counters.prefetch_useful_bytes),
             prefetch_wasted_bytes: get(&counters.prefetch_wasted_bytes),
@@ -437,6 +440,8 @@ pub struct ReadCounters {
     pub requests: u64,
     /// Bytes served from memory.
     pub cached_bytes: u64,
+    /// Bytes of units that came from the site cache.
+    pub site_cache_bytes: u64,
     /// Bytes read ahead.
     pub prefetched_bytes: u64,
     /// Of these, units of which something was read.
