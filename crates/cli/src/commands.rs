@@ -2,6 +2,7 @@
 
 use byname_profile::{Environment, Paths};
 mod bench;
+mod cache;
 mod cat;
 mod catalog;
 mod config;
@@ -56,6 +57,7 @@ pub(crate) enum Command {
     Ln(writing::ln::Args),
     Chmod(writing::attributes::ChmodArgs),
     Chown(writing::attributes::ChownArgs),
+    Cache(cache::Args),
     Mount(Box<mount::Args>),
     Umount(umount::Args),
     Serve(serve::Args),
@@ -99,6 +101,7 @@ impl Command {
             Self::Ln(args) => writing::ln::run(args, &paths),
             Self::Chmod(args) => writing::attributes::chmod(args, &paths),
             Self::Chown(args) => writing::attributes::chown(args, &paths),
+            Self::Cache(args) => cache::run(args, &paths),
             Self::Mount(args) => mount::run(args, &paths),
             Self::Umount(args) => umount::run(args),
             Self::Prepare(args) => prepare::run(args, &paths, quiet),

@@ -119,6 +119,8 @@ pub(crate) struct Pace {
     pub(crate) keeps_packets: bool,
     /// Much may be read: shared memory is worth its setting up.
     pub(crate) is_bulk: bool,
+    /// Read through the site cache, whatever is configured.
+    pub(crate) is_cached: bool,
 }
 
 /// A name to read, a client to read it with, and how to make another client once the user has
@@ -269,6 +271,11 @@ impl Session {
         shown.collect()
     }
 
+    /// The site cache, if reads go through it.
+    pub(crate) fn cache(&self) -> Option<&byname_cache::Cache> {
+        self.config.cache.as_ref()
+    }
+
     /// Packets of publishers that were kept with copies, and those that were not.
     pub(crate) fn kept_counts(&self) -> (u64, u64) {
         let copies = self.config.copies.as_ref();
@@ -321,6 +328,7 @@ fn wishes(args: &ReadArgs, pace: Pace, stop: Stop) -> Outcome<OpenOptions> {
         congestion: pace.congestion,
         keeps_packets: pace.keeps_packets,
         is_bulk: pace.is_bulk,
+        cache: pace.is_cached.then_some(true),
         stop,
     })
 }

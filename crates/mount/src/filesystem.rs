@@ -11,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use byname_cache::Content;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
@@ -317,6 +318,12 @@ impl Filesystem for Mounted {
             Ok(inode) => inode,
             Err(errno) => return reply.error(number(errno)),
         };
+        if name.as_bytes() == xattrs::CACHED.as_bytes() {
+            return match self.tree.cacheable(&inode.attributes) {
+                Some(content) => reply_cached(content, size, reply),
+                None => reply.error(Errno::NO_XATTR),
+            };
+        }
         match xattrs::value(&inode.attributes, name.as_bytes()) {
             Some(value) => reply_xattr(reply, value.as_bytes(), size),
             None => reply.error(Errno::NO_XATTR),
@@ -325,13 +332,24 @@ impl Filesystem for Mounted {
 
     fn listxattr(&self, _: &Request, inode: INodeNo, size: u32, reply: ReplyXattr) {
         match self.tree.inode(inode.0) {
-            Ok(inode) => reply_xattr(reply, &xattrs::names(&inode.attributes), size),
+            Ok(inode) => {
+                let is_cacheable = self.tree.cacheable(&inode.attributes).is_some();
+                reply_xattr(reply, &xattrs::names(&inode.attributes, is_cacheable), size);
+            }
             Err(errno) => reply.error(number(errno)),
         }
     }
 
     long::delegations!();
     read_only::refusals!();
+}
+
+/// Answers when the cache has looked; with EIO if its disk is not to be asked.
+fn reply_cached(content: Content, room: u32, reply: ReplyXattr) {
+    let asked = content.clone();
+    asked.read(0..0, Vec::new(), move |_| {
+        reply_xattr(reply, content.present_bytes().to_string().as_bytes(), room);
+    });
 }
 
 fn reply_xattr(reply: ReplyXattr, value: &[u8], room: u32) {

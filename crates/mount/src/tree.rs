@@ -10,8 +10,10 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use byname_cache::Content;
 use byname_client::{ClientError, RemoteFile};
 use byname_packet::Name;
+use byname_security::tree::Hash;
 use byname_transfer::error::{ErrorClass, ReadError};
 use byname_transfer::naming::is_safe_entry;
 use rustix::io::Errno;
@@ -112,6 +114,14 @@ impl Tree {
         if let Err(error) = self.session.keep_versions() {
             tracing::warn!(%error, "versions seen will not be remembered");
         }
+    }
+
+    /// The content of a version in the site cache, if there is a cache and it may be in it.
+    pub(crate) fn cacheable(&self, attributes: &Attributes) -> Option<Content> {
+        let cache = self.session.cache()?;
+        let is_verified = attributes.publisher.key.is_some() && attributes.kind == Kind::File;
+        let root = attributes.root.filter(|_| is_verified)?;
+        Some(cache.content(Hash(root), attributes.size))
     }
 
     /// The errno of a call that failed.

@@ -6,6 +6,9 @@ use byname_client::TrustLevel;
 
 use crate::attributes::Attributes;
 
+/// Bytes of a version that are in the site cache.
+pub(crate) const CACHED: &str = "user.byname.cached";
+
 /// Values by name, in the order in which they are listed. Only those that are known.
 pub(crate) fn all(attributes: &Attributes) -> Vec<(&'static str, String)> {
     let publisher = &attributes.publisher;
@@ -35,9 +38,10 @@ pub(crate) fn value(attributes: &Attributes, name: &[u8]) -> Option<String> {
 }
 
 /// All names, each with a zero behind it.
-pub(crate) fn names(attributes: &Attributes) -> Vec<u8> {
+pub(crate) fn names(attributes: &Attributes, is_cacheable: bool) -> Vec<u8> {
     let mut names = Vec::new();
-    for (name, _) in all(attributes) {
+    let cached = is_cacheable.then_some(CACHED);
+    for name in all(attributes).into_iter().map(|(name, _)| name).chain(cached) {
         names.extend_from_slice(name.as_bytes());
         names.push(0);
     }

@@ -160,6 +160,7 @@ impl Run<'_> {
             congestion: args.congestion.unwrap_or_default(),
             is_bulk: true,
             keeps_packets: !args.no_keep && !args.dry_run,
+            is_cached: false,
         };
         let mut session = Session::open(name, &args.read, pace, self.paths)?;
         if to_stdout {

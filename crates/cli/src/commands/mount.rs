@@ -12,7 +12,7 @@ use crate::notify;
 use crate::settings;
 use crate::target::ReadArgs;
 use byname_mount::{Ending, Mount, MountError, MountOptions};
-use byname_profile::{Paths, units};
+use byname_profile::{OpenOptions, Paths, units};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -30,8 +30,8 @@ const KEEP_PAUSE: Duration = Duration::from_secs(60);
   byname mount 'byname:/lab?via=…&key=…' /mnt/lab -o allow_other
   byname umount ~/run7
 
-Options for -o, as in /etc/fstab: allow_other, noexec, fresh, offline, insecure, freshness=SECONDS,
-timeout=SECONDS, retries=N, connect=URI, via=URI; what mount(8) knows itself is passed over.
+Options for -o, as in /etc/fstab: allow_other, noexec, no_cache, fresh, offline, insecure,
+freshness=SECONDS, timeout=SECONDS, retries=N, connect=URI, via=URI; what mount(8) knows itself is passed over.
 docs/mount.md has the rest.")]
 pub(crate) struct Args {
     /// Name or link of a directory.
@@ -49,6 +49,9 @@ pub(crate) struct Args {
     /// 3s; a number alone means seconds.
     #[arg(long, value_name = "DURATION", value_parser = units::seconds)]
     freshness: Option<Duration>,
+    /// Read nothing from the site cache and keep nothing in it.
+    #[arg(long)]
+    no_cache: bool,
     /// Options as /etc/fstab has them, separated by commas.
     #[arg(short, value_name = "OPTIONS")]
     options: Vec<String>,
@@ -94,7 +97,7 @@ fn foreground(args: &Args, paths: &Paths, on_ready: &dyn Fn(&Mount)) -> Outcome 
     });
     let profile = settings::profile(paths)?;
     let link = profile.link(&args.target)?;
-    let open = args.read.open_options()?;
+    let open = OpenOptions { cache: Some(!args.no_cache), ..args.read.open_options()? };
     let session = profile.open_with(&link, &open, byname_client::SessionOptions::default())?;
     let options = mount_options(args);
     let on_end = Box::new(move || {

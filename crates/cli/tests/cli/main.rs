@@ -4,6 +4,7 @@
 #[path = "../../../traffic/examples/faults/relay.rs"]
 mod bad_network;
 mod c_interface;
+mod cache;
 mod choosing;
 mod commanding;
 mod dead_holder;

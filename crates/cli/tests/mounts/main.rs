@@ -4,6 +4,7 @@
 //! returns.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
 
+mod cache;
 mod calls;
 mod changes;
 mod command;
