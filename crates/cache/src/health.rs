@@ -1,7 +1,8 @@
 //! Whether the disk can be asked: passed by after errors, when it is full, and while a call hangs.
 //!
-//! A call to the disk that has not returned within the patience counts as hanging; from then until
-//! it returns nothing is asked of the disk. An error ends reading or writing for a pause, which
+//! A read that has not returned within the patience counts as hanging; from then until it returns
+//! nothing is asked of the disk. The writer may take longer: it also syncs and removes, and holds up
+//! nobody. An error ends reading or writing for a pause, which
 //! doubles as long as errors go on. Each time this is said once.
 
 use std::io;
@@ -18,6 +19,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(300);
 
 /// Threads that call the disk, at most.
 pub(crate) const CALLERS_MAX: usize = 8;
+
+/// Patience with the writer, in those with a reader.
+const WRITER_PATIENCES: u64 = 15;
 
 /// Direction of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,19 +68,31 @@ impl Health {
 
     /// True if the disk may be asked. Reports once when a call hangs.
     pub(crate) fn is_usable(&self, direction: Direction, counts: &Counts) -> bool {
-        !self.is_hanging(counts) && !self.is_paused(direction)
+        !self.is_hanging(direction, counts) && !self.is_paused(direction)
     }
 
-    fn is_hanging(&self, counts: &Counts) -> bool {
-        let oldest = self.calls.iter().map(|call| call.load(Ordering::Relaxed));
-        let Some(oldest) = oldest.filter(|began| *began != 0).min() else { return false };
+    fn is_hanging(&self, direction: Direction, counts: &Counts) -> bool {
         let patience_ms = u64::try_from(self.patience.as_millis()).unwrap_or(u64::MAX);
-        let is_hanging = self.now_ms() + 1 >= oldest.saturating_add(patience_ms);
-        if is_hanging && self.reported.swap(oldest, Ordering::Relaxed) != oldest {
+        let (writer, readers) = self.calls.split_at(1);
+        let hanging = self.oldest_over(readers, patience_ms).or_else(|| match direction {
+            Direction::Read => None,
+            Direction::Write => {
+                self.oldest_over(writer, patience_ms.saturating_mul(WRITER_PATIENCES))
+            }
+        });
+        let Some(oldest) = hanging else { return false };
+        if self.reported.swap(oldest, Ordering::Relaxed) != oldest {
             add(&counts.bypasses, 1);
             tracing::warn!("the cache's disk does not answer; reading goes on without it");
         }
-        is_hanging
+        true
+    }
+
+    /// The oldest of these calls, if it has taken so long.
+    fn oldest_over(&self, calls: &[AtomicU64], patience_ms: u64) -> Option<u64> {
+        let began = calls.iter().map(|call| call.load(Ordering::Relaxed));
+        let oldest = began.filter(|began| *began != 0).min()?;
+        (self.now_ms() + 1 >= oldest.saturating_add(patience_ms)).then_some(oldest)
     }
 
     fn is_paused(&self, direction: Direction) -> bool {
@@ -143,6 +159,14 @@ mod tests {
         assert_eq!(counts.snapshot().bypasses, 1);
         drop(call);
         assert!(health.is_usable(Direction::Read, &counts));
+    }
+
+    #[test]
+    fn a_writer_that_takes_its_time_keeps_nobody_from_reading() {
+        let (health, counts) = (Health::new(Duration::ZERO), Counts::default());
+        let _call = health.begin(0);
+        assert!(health.is_usable(Direction::Read, &counts));
+        assert!(!health.is_usable(Direction::Write, &counts));
     }
 
     #[test]

@@ -179,8 +179,11 @@ impl Writer<'_> {
             standing.touch(now_ns);
             place::replace(&entry.path.join(USED), standing.encode().as_bytes())?;
         }
+        let path = place::path_of(&self.shared.layout, description.name.view());
+        let is_placed = path.is_none_or(|path| path.exists());
         let is_new = write_description(&entry, description)?;
-        if is_new && self.is_whole(content) {
+        // A process that was killed may not have come to it.
+        if (is_new || !is_placed) && self.is_whole(content) {
             self.publish(&entry);
         }
         Ok(())
@@ -195,6 +198,10 @@ impl Writer<'_> {
         for (_, Marks { content, entry, runs }) in std::mem::take(&mut self.marks) {
             self.call(|writer| {
                 entry.mark(&runs, true)?;
+                // The map may have been looked at after the bytes were written and before this.
+                let mut units = lock(&content.units);
+                runs.into_iter().for_each(|run| units.present.insert_run(run));
+                drop(units);
                 if writer.is_whole(&content) {
                     writer.publish(&entry);
                 }
