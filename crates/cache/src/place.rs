@@ -68,14 +68,16 @@ fn dress(copies: &Path, entry: &Path, data: &Path, names: &Names) -> io::Result<
     file.sync_data()?;
     // The directory of the cache keeps others out; a mirror may show it.
     rustix::fs::fchmod(&file, rustix::fs::Mode::from_raw_mode(0o644))?;
+    // Where attributes cannot be had, packets belong to a file of this time.
+    set_time(&file, names)?;
     if let Ok(packet) = fs::read(entry.join(crate::layout::PACKET)) {
         Attachments::new(copies.to_owned()).set(&file, FILE_SLOT, &packet)?;
     }
-    set_time(&file, names)
+    Ok(())
 }
 
 /// Sets the time of the last change as published; writing to the file has moved it.
-pub(crate) fn set_time(file: &File, names: &Names) -> io::Result<()> {
+fn set_time(file: &File, names: &Names) -> io::Result<()> {
     let Some(mtime_ns) = names.iter().next().and_then(|seen| seen.mtime_ns) else { return Ok(()) };
     let last_modification = Timespec {
         tv_sec: i64::try_from(mtime_ns / 1_000_000_000).unwrap_or(i64::MAX),
@@ -90,7 +92,9 @@ fn link(data: &Path, path: &Path) -> io::Result<()> {
         return Ok(());
     }
     if let Some(parent) = path.parent() {
-        make_directory(parent)?;
+        // A server hides directories that are for their owner alone; the cache's own keeps others
+        // out.
+        DirBuilder::new().recursive(true).mode(0o755).create(parent)?;
     }
     let temporary = beside(path);
     fs::hard_link(data, &temporary)?;

@@ -94,6 +94,8 @@ fn file(
     cache: Option<&byname_cache::Cache>,
     meter: &Meter,
 ) -> Result<(u64, bool), ClientError> {
+    // Waits for the root: what is read before its publisher knows it is not kept.
+    client.lookup(name)?;
     let file = client.open(name)?;
     let mut sink = |_: u64, bytes: &[u8]| {
         meter.add(bytes.len());
