@@ -12,7 +12,7 @@ fn large(directory: &Path) {
 }
 
 fn cached_bytes(path: &Path) -> String {
-    let mut value = vec![0; 100];
+    let mut value = [0; 100];
     let length = rustix::fs::getxattr(path, "user.byname.cached", &mut value[..]).unwrap();
     String::from_utf8(value[..length].to_vec()).unwrap()
 }
