@@ -9,7 +9,7 @@ use byname_packet::{Name, NameRef};
 use byname_security::tree::Hash;
 
 use crate::config::CacheConfig;
-use crate::content::{Content, DirectoryPacket};
+use crate::content::Content;
 use crate::counters::Counters;
 use crate::error::{CacheError, at};
 use crate::health::Direction;
@@ -19,8 +19,9 @@ use crate::pins::Pins;
 use crate::scan::{self, EntryReport, Usage};
 use crate::scrub::{self, ScrubReport};
 use crate::state::Shared;
+use crate::version::DirectoryPacket;
 use crate::writes::Work;
-use crate::{evict, room};
+use crate::{account, evict, writer};
 
 /// Time that the last handle waits for what is still to be written.
 const END_PATIENCE: Duration = Duration::from_secs(3);
@@ -54,7 +55,7 @@ impl Cache {
     pub fn keep_directory(&self, name: Name, packet: DirectoryPacket) {
         let shared = &self.inner.shared;
         if shared.health.is_usable(Direction::Write, &shared.counts) {
-            shared.writes.push(shared, Work::Directory { name, packet });
+            writer::push(shared, Work::Directory { name, packet });
         }
     }
 
@@ -155,7 +156,7 @@ impl Cache {
 
     fn change_pins(&self, change: impl FnOnce(&mut Pins) -> bool) -> Result<bool, CacheError> {
         let layout = &self.inner.shared.layout;
-        crate::place::make_directory(&layout.root).map_err(at(&layout.root))?;
+        crate::files::make_directory(&layout.root).map_err(at(&layout.root))?;
         let mut pins = Pins::load(&layout.pins())?;
         let has_changed = change(&mut pins);
         if has_changed {
@@ -178,13 +179,13 @@ impl Cache {
         }
         if count > 0 {
             let left = self.usage()?;
-            room::set_account(shared, left).map_err(at(self.directory()))?;
+            account::set_account(shared, left).map_err(at(self.directory()))?;
         }
         Ok(count)
     }
 
-    /// Checks what was seen under `below` or a name below it, or everything, against its roots. What
-    /// is rotten counts as missing from then on.
+    /// Checks what was seen under `below` or a name below it, or everything, against its roots.
+    /// What is rotten counts as missing from then on.
     ///
     /// # Errors
     /// [`CacheError::Disk`] if the entries cannot be listed.

@@ -7,16 +7,18 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use byname_packet::Name;
 use byname_security::tree::{NodeId, UNIT_BYTES};
 use byname_transfer::verify::UnitSet;
 
 use crate::counters::add;
 use crate::health::Direction;
+use crate::known::{ContentState, MAP_AGE_MAX, lock};
 use crate::layout::ContentKey;
-use crate::reads::ReadWork;
-use crate::state::{ContentState, MAP_AGE_MAX, Shared, lock};
+use crate::reads::{Found, ReadWork};
+use crate::state::Shared;
+use crate::version::Description;
 use crate::writes::Work;
+use crate::{reader, writer};
 
 /// Presence of a unit in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,42 +29,6 @@ pub enum Probe {
     Absent,
     /// Nobody has looked yet: ask.
     Unknown,
-}
-
-/// Units and nodes as they were found on the disk. Nothing about them is verified.
-#[derive(Debug, Default)]
-pub struct Found {
-    /// The units that were asked for.
-    pub units: Range<u64>,
-    /// Runs of whole units: index of the first, and their bytes.
-    pub runs: Vec<(u64, Vec<u8>)>,
-    /// Nodes of the tree that were asked for and found, in the order asked.
-    pub nodes: Vec<(NodeId, Vec<u8>)>,
-}
-
-/// A version that has a content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Description {
-    /// Its name, without the version.
-    pub name: Name,
-    /// Its version.
-    pub version: u64,
-    /// Time of last change, nanoseconds since the Unix epoch.
-    pub mtime_ns: Option<u64>,
-    /// Mode, as published.
-    pub mode: Option<u16>,
-    /// The publisher's packets, as [`byname_transfer::copies`] keeps them, if there are any of the
-    /// file alone.
-    pub packet: Option<Vec<u8>>,
-}
-
-/// The publisher's packets for a directory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DirectoryPacket {
-    /// The slot of [`byname_transfer::copies`].
-    pub slot: &'static str,
-    /// As [`byname_transfer::copies`] keeps them.
-    pub octets: Arc<Vec<u8>>,
 }
 
 /// A content in a cache. Clones are the same.
@@ -144,7 +110,7 @@ impl Content {
         answer: Box<dyn FnOnce(Found) + Send>,
     ) -> bool {
         let content = Arc::clone(&self.state);
-        self.shared.reads.push(&self.shared, ReadWork { content, units, nodes, answer })
+        reader::push(&self.shared, ReadWork { content, units, nodes, answer })
     }
 
     /// Keeps verified units that came from elsewhere: whole ones, from `offset` on. What finds no
@@ -159,7 +125,7 @@ impl Content {
         if !self.shared.health.is_usable(Direction::Write, &self.shared.counts) {
             return add(&self.shared.counts.refused_bytes, bytes.len() as u64);
         }
-        self.shared.writes.push_units(&self.shared, &self.state, offset / unit_bytes, bytes);
+        writer::push_units(&self.shared, &self.state, offset / unit_bytes, bytes);
     }
 
     /// Keeps a verified node of the tree.
@@ -176,7 +142,7 @@ impl Content {
 
     fn push(&self, work: Work) {
         if self.shared.health.is_usable(Direction::Write, &self.shared.counts) {
-            self.shared.writes.push(&self.shared, work);
+            writer::push(&self.shared, work);
         }
     }
 

@@ -42,7 +42,7 @@ impl Entry {
 
     /// Opens an entry, which is made if it is missing.
     pub(crate) fn create(path: &Path, key: ContentKey, disk: &Disk) -> io::Result<Self> {
-        crate::place::make_directory(path)?;
+        crate::files::make_directory(path)?;
         let entry = Self::open_files(path, key, disk, OFlags::CREATE)?;
         if entry.data.metadata()?.len() != key.size {
             entry.data.set_len(key.size)?;

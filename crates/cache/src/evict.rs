@@ -17,7 +17,7 @@ use crate::pins::Pins;
 use crate::policy::{Policy, S3Fifo};
 use crate::scan::{self, Usage};
 use crate::state::Shared;
-use crate::{place, room};
+use crate::{account, files, place};
 
 /// Removing begins above this much of a bound.
 pub(crate) fn high(max: u64) -> u64 {
@@ -78,10 +78,10 @@ pub(crate) fn remove_some(
     }
     for (entry, standing) in policy.changed() {
         // It may have been removed by hand meanwhile.
-        let _ = place::replace(&entries[entry].1.join(USED), standing.encode().as_bytes());
+        let _ = files::replace(&entries[entry].1.join(USED), standing.encode().as_bytes());
     }
     ghosts.save(&shared.layout.ghosts())?;
-    room::set_account(shared, left)?;
+    account::set_account(shared, left)?;
     Ok(Some(Removed { count, left }))
 }
 
@@ -107,8 +107,8 @@ fn take_lock(shared: &Shared) -> io::Result<Option<File>> {
 pub(crate) fn remove(shared: &Shared, path: &Path) -> io::Result<()> {
     shared.config.disk.announce(Step::List, path)?;
     place::withdraw(&shared.layout, path, &Names::load(path));
-    place::make_directory(&shared.layout.trash())?;
-    let gone = place::beside(&shared.layout.trash().join("entry"));
+    files::make_directory(&shared.layout.trash())?;
+    let gone = files::beside(&shared.layout.trash().join("entry"));
     match fs::rename(path, &gone) {
         Ok(()) => fs::remove_dir_all(&gone),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

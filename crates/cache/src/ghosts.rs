@@ -44,7 +44,7 @@ impl Ghosts {
 
     pub(crate) fn save(&self, path: &Path) -> io::Result<()> {
         let octets: Vec<u8> = self.order.iter().flat_map(|ghost| ghost.to_be_bytes()).collect();
-        crate::place::replace(path, &octets)
+        crate::files::replace(path, &octets)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Whether the disk can be asked: passed by after errors, when it is full, and while a call hangs.
 //!
 //! A read that has not returned within the patience counts as hanging; from then until it returns
-//! nothing is asked of the disk. The writer may take longer: it also syncs and removes, and holds up
-//! nobody. An error ends reading or writing for a pause, which
+//! nothing is asked of the disk. The writer may take longer: it also syncs and removes, and holds
+//! up nobody. An error ends reading or writing for a pause, which
 //! doubles as long as errors go on. Each time this is said once.
 
 use std::io;

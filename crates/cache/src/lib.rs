@@ -13,6 +13,7 @@
 //! there is not cached. What they ask for is read by other threads; a disk that fails, is full or
 //! hangs is passed by ([`health`]).
 
+mod account;
 mod cache;
 mod config;
 mod content;
@@ -21,29 +22,35 @@ mod disk;
 mod entry;
 mod error;
 mod evict;
+mod files;
 mod ghosts;
 mod health;
+mod known;
 mod layout;
 mod map;
 mod names;
 mod pins;
 mod place;
 pub mod policy;
+mod reader;
 mod reads;
 mod room;
 mod scan;
 mod scrub;
 mod standing;
 mod state;
+mod version;
 mod writer;
 mod writes;
 
 pub use cache::Cache;
 pub use config::CacheConfig;
-pub use content::{Content, Description, DirectoryPacket, Found, Probe};
+pub use content::{Content, Probe};
 pub use counters::Counters;
 pub use disk::{Disk, Step};
 pub use error::CacheError;
 pub use layout::{ContentKey, NotAKey};
+pub use reads::Found;
 pub use scan::{EntryReport, Usage};
 pub use scrub::ScrubReport;
+pub use version::{Description, DirectoryPacket};

@@ -43,7 +43,7 @@ impl Names {
 
     pub(crate) fn save(&self, entry: &Path) -> io::Result<()> {
         let lines: String = self.list.iter().map(encode).collect();
-        crate::place::replace(&entry.join(NAMES), lines.as_bytes())
+        crate::files::replace(&entry.join(NAMES), lines.as_bytes())
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Seen> {

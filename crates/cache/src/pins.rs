@@ -34,7 +34,7 @@ impl Pins {
 
     pub(crate) fn save(&self, path: &Path) -> Result<(), CacheError> {
         let lines: String = self.names.iter().map(|name| format!("{name}\n")).collect();
-        crate::place::replace(path, lines.as_bytes()).map_err(at(path))
+        crate::files::replace(path, lines.as_bytes()).map_err(at(path))
     }
 
     /// False if it was pinned.

@@ -1,4 +1,4 @@
-//! Small files replaced whole, and whole contents placed under their names.
+//! Whole contents placed under their names.
 //!
 //! `tree/` holds hard links of whole data files under the names they were published by, with the
 //! publisher's packets and times: exactly a copy, so a mirror serves it. What a mirror serves it
@@ -9,7 +9,6 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use byname_io::Attachments;
 use byname_packet::NameRef;
@@ -17,30 +16,10 @@ use byname_transfer::copies::FILE_SLOT;
 use byname_transfer::naming::relative_path;
 use rustix::fs::{Timespec, Timestamps, UTIME_OMIT};
 
-use crate::layout::{DATA, Layout};
+use crate::files::beside;
+use crate::layout::{DATA, Layout, PACKET};
 use crate::names::Names;
-
-/// Makes a directory and those above it, for this user alone.
-pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
-/// A path beside `path` that no other process or thread uses.
-pub(crate) fn beside(path: &Path) -> PathBuf {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    path.with_extension(format!("new-{}-{count}", std::process::id()))
-}
-
-/// Replaces a small file; whoever reads it sees the old or the new one.
-pub(crate) fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
-    let temporary = beside(path);
-    let written = fs::write(&temporary, octets).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
-}
+use crate::version::DirectoryPacket;
 
 /// Place of a name in the tree; `None` if it makes no safe path.
 pub(crate) fn path_of(layout: &Layout, name: NameRef<'_>) -> Option<PathBuf> {
@@ -70,7 +49,7 @@ fn dress(copies: &Path, entry: &Path, data: &Path, names: &Names) -> io::Result<
     rustix::fs::fchmod(&file, rustix::fs::Mode::from_raw_mode(0o644))?;
     // Where attributes cannot be had, packets belong to a file of this time.
     set_time(&file, names)?;
-    if let Ok(packet) = fs::read(entry.join(crate::layout::PACKET)) {
+    if let Ok(packet) = fs::read(entry.join(PACKET)) {
         Attachments::new(copies.to_owned()).set(&file, FILE_SLOT, &packet)?;
     }
     Ok(())
@@ -134,12 +113,7 @@ fn remove_empty(path: &Path, top: &Path) {
 }
 
 /// Keeps the packet of a directory with its place in the tree, if something lies below it.
-pub(crate) fn attach(
-    layout: &Layout,
-    copies: &Path,
-    name: NameRef<'_>,
-    packet: &crate::content::DirectoryPacket,
-) {
+pub(crate) fn attach(layout: &Layout, copies: &Path, name: NameRef<'_>, packet: &DirectoryPacket) {
     let Some(path) = path_of(layout, name) else { return };
     let Ok(directory) = File::open(path) else { return };
     let kept = Attachments::new(copies.to_owned()).set(&directory, packet.slot, &packet.octets);

@@ -1,22 +1,29 @@
-//! What waits to be read, and the threads that read it.
+//! What waits to be read, and how it is answered.
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use byname_security::tree::NodeId;
 
-use crate::content::Found;
-use crate::counters::add;
-use crate::health::Direction;
-use crate::state::{ContentState, Shared, lock};
+use crate::known::{ContentState, lock};
 
 /// Threads that read: so many requests the disk has at once.
 const THREADS_MAX: usize = 4;
 /// Requests that may wait; more are not taken.
 const WAITING_MAX: usize = 4096;
+
+/// Units and nodes as they were found on the disk. Nothing about them is verified.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The units that were asked for.
+    pub units: Range<u64>,
+    /// Runs of whole units: index of the first, and their bytes.
+    pub runs: Vec<(u64, Vec<u8>)>,
+    /// Nodes of the tree that were asked for and found, in the order asked.
+    pub nodes: Vec<(NodeId, Vec<u8>)>,
+}
 
 /// A request.
 pub(crate) struct ReadWork {
@@ -48,28 +55,34 @@ pub(crate) struct ReadQueue {
 }
 
 impl ReadQueue {
-    /// Takes a request; false if there is no room for it.
-    pub(crate) fn push(&self, shared: &Arc<Shared>, work: ReadWork) -> bool {
+    /// Takes a request; hands it back if there is no room for it.
+    pub(crate) fn push(&self, work: ReadWork) -> Result<(), ReadWork> {
         let mut state = lock(&self.state);
         if state.is_over || state.work.len() >= WAITING_MAX {
-            return false;
+            return Err(work);
         }
         state.work.push_back(work);
-        if state.work.len() > state.idle_count && state.thread_count < THREADS_MAX {
-            // Number 0 is the writer.
-            let (shared, caller) = (Arc::clone(shared), state.thread_count + 1);
-            let thread = std::thread::Builder::new().name(format!("byname-cache-{caller}"));
-            match thread.spawn(move || shared.reads.run(&shared, caller)) {
-                Ok(_) => state.thread_count += 1,
-                Err(error) => tracing::debug!(%error, "no thread to read the cache"),
-            }
-        }
-        let has_thread = state.thread_count > 0;
-        if !has_thread {
+        self.has_work.notify_one();
+        Ok(())
+    }
+
+    /// Number of a thread that should be started, if there is more to do than threads wait for.
+    pub(crate) fn wants_thread(&self) -> Option<usize> {
+        let mut state = lock(&self.state);
+        let is_wanted = state.work.len() > state.idle_count && state.thread_count < THREADS_MAX;
+        state.thread_count += usize::from(is_wanted);
+        // Number 0 is the writer.
+        is_wanted.then_some(state.thread_count)
+    }
+
+    /// A thread could not be started. False if there is none at all.
+    pub(crate) fn lose_thread(&self) -> bool {
+        let mut state = lock(&self.state);
+        state.thread_count -= 1;
+        if state.thread_count == 0 {
             state.work.clear();
         }
-        self.has_work.notify_one();
-        has_thread
+        state.thread_count > 0
     }
 
     /// Nothing more comes.
@@ -82,13 +95,8 @@ impl ReadQueue {
         self.has_work.notify_all();
     }
 
-    fn run(&self, shared: &Shared, caller: usize) {
-        while let Some(work) = self.next() {
-            carry_out(shared, work, caller);
-        }
-    }
-
-    fn next(&self) -> Option<ReadWork> {
+    /// The next request, waited for; `None` when none will come.
+    pub(crate) fn next(&self) -> Option<ReadWork> {
         let mut state = lock(&self.state);
         loop {
             if let Some(work) = state.work.pop_front() {
@@ -102,57 +110,4 @@ impl ReadQueue {
             state.idle_count -= 1;
         }
     }
-}
-
-fn carry_out(shared: &Shared, work: ReadWork, caller: usize) {
-    let ReadWork { content, units, nodes, answer } = work;
-    let mut found = Found { units, ..Found::default() };
-    let call = shared.health.begin(caller);
-    match fill(shared, &content, &nodes, &mut found) {
-        Ok(()) => shared.health.note_success(Direction::Read),
-        Err(error) => {
-            add(&shared.counts.failed_reads, 1);
-            shared.health.note_error(Direction::Read, &error, &shared.counts);
-        }
-    }
-    drop(call);
-    answer(found);
-}
-
-/// Reads what is there; what was read before an error counts.
-fn fill(
-    shared: &Shared,
-    content: &ContentState,
-    nodes: &[NodeId],
-    found: &mut Found,
-) -> io::Result<()> {
-    let Some(entry) = content.refresh(shared)? else { return Ok(()) };
-    for node in nodes {
-        if let Some(bytes) = entry.read_node(*node)? {
-            found.nodes.push((*node, bytes));
-        }
-    }
-    for run in present_runs(content, found.units.clone()) {
-        let bytes = entry.read_units(run.clone())?;
-        add(&shared.counts.read_bytes, bytes.len() as u64);
-        found.runs.push((run.start, bytes));
-    }
-    Ok(())
-}
-
-fn present_runs(content: &ContentState, units: Range<u64>) -> Vec<Range<u64>> {
-    let known = lock(&content.units);
-    let end = units.end.min(content.shape.unit_count());
-    let mut runs = Vec::new();
-    let mut at = units.start;
-    for missing in known.present.missing(at..end) {
-        if at < missing.start {
-            runs.push(at..missing.start);
-        }
-        at = missing.end;
-    }
-    if at < end {
-        runs.push(at..end);
-    }
-    runs
 }

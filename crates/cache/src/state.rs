@@ -1,24 +1,17 @@
 //! State that the handles of a cache and its threads share, in one process.
 
 use std::collections::HashMap;
-use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
-
-use byname_security::tree::Shape;
-use byname_transfer::verify::UnitSet;
+use std::sync::{Arc, Mutex, Weak};
 
 use crate::config::CacheConfig;
-use crate::content::{Description, DirectoryPacket};
 use crate::counters::Counts;
-use crate::entry::Entry;
 use crate::health::Health;
+use crate::known::{ContentState, Place, lock};
 use crate::layout::{ContentKey, Layout};
 use crate::reads::ReadQueue;
+use crate::version::DirectoryPacket;
 use crate::writes::WriteQueue;
 
-/// Age at which what is known of a map is looked at again: others may have added to it.
-pub(crate) const MAP_AGE_MAX: Duration = Duration::from_secs(1);
 /// Packets of directories kept for files that are placed below them.
 const DIRECTORIES_MAX: usize = 256;
 
@@ -35,11 +28,6 @@ pub(crate) struct Shared {
     directories: Mutex<Vec<(byname_packet::Name, DirectoryPacket)>>,
 }
 
-/// Takes a lock also after a thread that held it has panicked: what is protected are hints.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Shared {
     pub(crate) fn new(config: CacheConfig) -> Self {
         Shared {
@@ -52,6 +40,11 @@ impl Shared {
             contents: Mutex::default(),
             directories: Mutex::default(),
         }
+    }
+
+    /// Where entries are.
+    pub(crate) fn place(&self) -> Place {
+        Place { layout: self.layout.clone(), disk: self.config.disk.clone() }
     }
 
     /// The state of a content, one for all who read it.
@@ -85,75 +78,5 @@ impl Shared {
     ) -> Vec<(byname_packet::Name, DirectoryPacket)> {
         let directories = lock(&self.directories);
         directories.iter().filter(|(above, _)| above.view().is_prefix_of(name)).cloned().collect()
-    }
-}
-
-/// What is known here of the units of a content.
-#[derive(Debug, Default)]
-pub(crate) struct Units {
-    pub(crate) present: UnitSet,
-    /// `None` if the map was never looked at.
-    pub(crate) loaded: Option<Instant>,
-    pub(crate) is_refreshing: bool,
-}
-
-/// One content, in this process. `units` is never locked while the disk is asked; `entry` is, and
-/// only by the threads of the cache.
-#[derive(Debug)]
-pub(crate) struct ContentState {
-    pub(crate) key: ContentKey,
-    pub(crate) shape: Shape,
-    pub(crate) units: Mutex<Units>,
-    entry: Mutex<Option<Arc<Entry>>>,
-    /// To be written when there is an entry.
-    pub(crate) described: Mutex<Option<Description>>,
-}
-
-impl ContentState {
-    fn new(key: ContentKey) -> Self {
-        let (units, entry, described) = Default::default();
-        ContentState { key, shape: Shape::new(key.size), units, entry, described }
-    }
-
-    /// The open entry, if there is one on the disk.
-    pub(crate) fn entry(&self, shared: &Shared) -> io::Result<Option<Arc<Entry>>> {
-        let mut place = lock(&self.entry);
-        if let Some(entry) = &*place
-            && !entry.is_gone()?
-        {
-            return Ok(Some(Arc::clone(entry)));
-        }
-        *place = None;
-        let path = shared.layout.entry(&self.key);
-        let opened = Entry::open(&path, self.key, &shared.config.disk)?.map(Arc::new);
-        place.clone_from(&opened);
-        Ok(opened)
-    }
-
-    /// Makes the entry.
-    pub(crate) fn create(&self, shared: &Shared) -> io::Result<Arc<Entry>> {
-        let mut place = lock(&self.entry);
-        let path = shared.layout.entry(&self.key);
-        let entry = Arc::new(Entry::create(&path, self.key, &shared.config.disk)?);
-        *place = Some(Arc::clone(&entry));
-        Ok(entry)
-    }
-
-    /// Looks at the map if that is due.
-    pub(crate) fn refresh(&self, shared: &Shared) -> io::Result<Option<Arc<Entry>>> {
-        let entry = self.entry(shared);
-        let is_due = lock(&self.units).loaded.is_none_or(|at| at.elapsed() >= MAP_AGE_MAX);
-        let is_missing = matches!(entry, Ok(None));
-        if is_due || is_missing {
-            let present = match &entry {
-                Ok(Some(entry)) => entry.units(),
-                _ => Ok(UnitSet::default()),
-            };
-            let mut units = lock(&self.units);
-            units.is_refreshing = false;
-            units.loaded = Some(Instant::now());
-            units.present = present?;
-        }
-        entry
     }
 }

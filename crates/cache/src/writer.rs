@@ -11,17 +11,18 @@ use std::sync::Arc;
 
 use byname_security::tree::{NodeId, UNIT_BYTES};
 
-use crate::content::{Description, DirectoryPacket};
 use crate::counters::add;
 use crate::entry::Entry;
 use crate::health::Direction;
+use crate::known::{ContentState, lock};
 use crate::layout::{PACKET, USED};
 use crate::names::{Names, Seen};
 use crate::policy::Standing;
 use crate::room::Room;
-use crate::state::{ContentState, Shared, lock};
+use crate::state::Shared;
+use crate::version::{Description, DirectoryPacket};
 use crate::writes::Work;
-use crate::{place, scan};
+use crate::{files, place, scan};
 
 /// Nice value of the thread.
 const NICE: i32 = 10;
@@ -45,8 +46,40 @@ struct Writer<'a> {
     marks: HashMap<crate::layout::ContentKey, Marks>,
 }
 
+/// Queues a copy of some units, or counts them as refused.
+pub(crate) fn push_units(
+    shared: &Arc<Shared>,
+    content: &Arc<ContentState>,
+    first: u64,
+    bytes: &[u8],
+) {
+    if !shared.writes.push_units(content, first, bytes) {
+        add(&shared.counts.refused_bytes, bytes.len() as u64);
+    }
+    start(shared);
+}
+
+/// Queues anything else; what finds no room is left out.
+pub(crate) fn push(shared: &Arc<Shared>, work: Work) {
+    shared.writes.push(work);
+    start(shared);
+}
+
+/// Starts the thread if there is work and no thread.
+fn start(shared: &Arc<Shared>) {
+    if !shared.writes.wants_thread() {
+        return;
+    }
+    let own = Arc::clone(shared);
+    let thread = std::thread::Builder::new().name("byname-cache-w".to_owned());
+    if let Err(error) = thread.spawn(move || run(&own)) {
+        tracing::debug!(%error, "no thread to write the cache");
+        shared.writes.end_thread();
+    }
+}
+
 /// Runs until nothing more comes.
-pub(crate) fn run(shared: &Arc<Shared>) {
+fn run(shared: &Arc<Shared>) {
     let _ = rustix::process::setpriority_process(None, NICE);
     let mut writer = Writer { shared, room: Room::default(), marks: HashMap::new() };
     while let Some(work) = shared.writes.next() {
@@ -144,15 +177,15 @@ impl Writer<'_> {
 
     /// The entry of a content, which is made if there is none.
     fn entry_for(&mut self, content: &ContentState) -> io::Result<Arc<Entry>> {
-        if let Some(entry) = content.refresh(self.shared)? {
+        if let Some(entry) = content.refresh(&self.shared.place())? {
             return Ok(entry);
         }
-        let entry = content.create(self.shared)?;
+        let entry = content.create(&self.shared.place())?;
         self.room.take_entry();
         let now_ns = scan::now_ns();
         let is_main = self.room.is_ghost(&content.key);
         let standing = Standing::new(now_ns, is_main);
-        place::replace(&entry.path.join(USED), standing.encode().as_bytes())?;
+        files::replace(&entry.path.join(USED), standing.encode().as_bytes())?;
         let described = lock(&content.described).take();
         if let Some(description) = described {
             write_description(&entry, description)?;
@@ -169,7 +202,7 @@ impl Writer<'_> {
     }
 
     fn describe(&mut self, content: &ContentState, description: Description) -> io::Result<()> {
-        let Some(entry) = content.refresh(self.shared)? else {
+        let Some(entry) = content.refresh(&self.shared.place())? else {
             *lock(&content.described) = Some(description);
             return Ok(());
         };
@@ -177,7 +210,7 @@ impl Writer<'_> {
         let mut standing = scan::standing(&entry.path);
         if now_ns.saturating_sub(standing.used_ns) >= REUSE_NS {
             standing.touch(now_ns);
-            place::replace(&entry.path.join(USED), standing.encode().as_bytes())?;
+            files::replace(&entry.path.join(USED), standing.encode().as_bytes())?;
         }
         let path = place::path_of(&self.shared.layout, description.name.view());
         let is_placed = path.is_none_or(|path| path.exists());
@@ -239,7 +272,7 @@ fn write_description(entry: &Entry, description: Description) -> io::Result<bool
     if let Some(packet) = packet
         && (is_new || !entry.path.join(PACKET).exists())
     {
-        place::replace(&entry.path.join(PACKET), &packet)?;
+        files::replace(&entry.path.join(PACKET), &packet)?;
         return Ok(true);
     }
     Ok(is_new)

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use byname_packet::Name;
 use byname_security::tree::{NodeId, UNIT_BYTES};
 
-use crate::content::{Description, DirectoryPacket};
-use crate::counters::add;
-use crate::state::{ContentState, Shared, lock};
+use crate::known::{ContentState, lock};
+use crate::version::{Description, DirectoryPacket};
 
 /// Octets that are written together, if they come one behind the other.
 const MERGED_BYTES_MAX: usize = 1 << 20;
@@ -75,50 +74,41 @@ impl WriteQueue {
         WriteQueue { state, bytes_max, has_work, is_drained }
     }
 
-    /// Queues a copy of some units, or counts them as refused.
-    pub(crate) fn push_units(
-        &self,
-        shared: &Arc<Shared>,
-        content: &Arc<ContentState>,
-        first: u64,
-        bytes: &[u8],
-    ) {
+    /// Queues a copy of some units; false if there is no room.
+    pub(crate) fn push_units(&self, content: &Arc<ContentState>, first: u64, bytes: &[u8]) -> bool {
         let mut state = lock(&self.state);
         if state.is_over || state.bytes + bytes.len() + OVERHEAD_BYTES > self.bytes_max {
-            drop(state);
-            return add(&shared.counts.refused_bytes, bytes.len() as u64);
+            return false;
         }
         if state.work.back_mut().is_some_and(|last| last.merge(content, first, bytes)) {
             state.bytes += bytes.len();
-            return;
+            return true;
         }
         let (content, bytes) = (Arc::clone(content), bytes.to_vec());
-        self.add(shared, &mut state, Work::Units { content, first, bytes });
+        self.add(&mut state, Work::Units { content, first, bytes });
+        true
     }
 
     /// Queues anything else; what finds no room is left out.
-    pub(crate) fn push(&self, shared: &Arc<Shared>, work: Work) {
+    pub(crate) fn push(&self, work: Work) {
         let mut state = lock(&self.state);
         if !state.is_over && state.bytes + work.cost() <= self.bytes_max {
-            self.add(shared, &mut state, work);
+            self.add(&mut state, work);
         }
     }
 
-    fn add(&self, shared: &Arc<Shared>, state: &mut QueueState, work: Work) {
+    fn add(&self, state: &mut QueueState, work: Work) {
         state.bytes += work.cost();
         state.work.push_back(work);
-        if state.has_thread {
-            return self.has_work.notify_one();
-        }
-        let shared = Arc::clone(shared);
-        let thread = std::thread::Builder::new().name("byname-cache-w".to_owned());
-        let started = thread.spawn(move || crate::writer::run(&shared));
-        state.has_thread = started.is_ok();
-        if let Err(error) = started {
-            tracing::debug!(%error, "no thread to write the cache");
-            state.work.clear();
-            state.bytes = 0;
-        }
+        self.has_work.notify_one();
+    }
+
+    /// True once, when there is work and no thread for it: the caller starts one.
+    pub(crate) fn wants_thread(&self) -> bool {
+        let mut state = lock(&self.state);
+        let is_wanted = !state.has_thread && !state.work.is_empty();
+        state.has_thread |= is_wanted;
+        is_wanted
     }
 
     /// The next piece of work, waited for; `None` when there is none and none will come.

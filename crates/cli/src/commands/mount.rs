@@ -31,7 +31,8 @@ const KEEP_PAUSE: Duration = Duration::from_secs(60);
   byname umount ~/run7
 
 Options for -o, as in /etc/fstab: allow_other, noexec, no_cache, fresh, offline, insecure,
-freshness=SECONDS, timeout=SECONDS, retries=N, connect=URI, via=URI; what mount(8) knows itself is passed over.
+freshness=SECONDS, timeout=SECONDS, retries=N, connect=URI, via=URI; what mount(8) knows itself is
+passed over.
 docs/mount.md has the rest.")]
 pub(crate) struct Args {
     /// Name or link of a directory.

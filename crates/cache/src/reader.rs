@@ -1,0 +1,89 @@
+//! The threads that read.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use byname_security::tree::NodeId;
+
+use crate::counters::add;
+use crate::health::Direction;
+use crate::known::{ContentState, lock};
+use crate::reads::{Found, ReadWork};
+use crate::state::Shared;
+
+/// Takes a request; false if there is no room for it.
+pub(crate) fn push(shared: &Arc<Shared>, work: ReadWork) -> bool {
+    if shared.reads.push(work).is_err() {
+        return false;
+    }
+    let Some(caller) = shared.reads.wants_thread() else { return true };
+    let own = Arc::clone(shared);
+    let thread = std::thread::Builder::new().name(format!("byname-cache-{caller}"));
+    match thread.spawn(move || run(&own, caller)) {
+        Ok(_) => true,
+        Err(error) => {
+            tracing::debug!(%error, "no thread to read the cache");
+            shared.reads.lose_thread()
+        }
+    }
+}
+
+fn run(shared: &Shared, caller: usize) {
+    while let Some(work) = shared.reads.next() {
+        carry_out(shared, work, caller);
+    }
+}
+
+fn carry_out(shared: &Shared, work: ReadWork, caller: usize) {
+    let ReadWork { content, units, nodes, answer } = work;
+    let mut found = Found { units, ..Found::default() };
+    let call = shared.health.begin(caller);
+    match fill(shared, &content, &nodes, &mut found) {
+        Ok(()) => shared.health.note_success(Direction::Read),
+        Err(error) => {
+            add(&shared.counts.failed_reads, 1);
+            shared.health.note_error(Direction::Read, &error, &shared.counts);
+        }
+    }
+    drop(call);
+    answer(found);
+}
+
+/// Reads what is there; what was read before an error counts.
+fn fill(
+    shared: &Shared,
+    content: &ContentState,
+    nodes: &[NodeId],
+    found: &mut Found,
+) -> io::Result<()> {
+    let Some(entry) = content.refresh(&shared.place())? else { return Ok(()) };
+    for node in nodes {
+        if let Some(bytes) = entry.read_node(*node)? {
+            found.nodes.push((*node, bytes));
+        }
+    }
+    for run in present_runs(content, found.units.clone()) {
+        let bytes = entry.read_units(run.clone())?;
+        add(&shared.counts.read_bytes, bytes.len() as u64);
+        found.runs.push((run.start, bytes));
+    }
+    Ok(())
+}
+
+fn present_runs(content: &ContentState, units: Range<u64>) -> Vec<Range<u64>> {
+    let known = lock(&content.units);
+    let end = units.end.min(content.shape.unit_count());
+    let mut runs = Vec::new();
+    let mut at = units.start;
+    for missing in known.present.missing(at..end) {
+        if at < missing.start {
+            runs.push(at..missing.start);
+        }
+        at = missing.end;
+    }
+    if at < end {
+        runs.push(at..end);
+    }
+    runs
+}
