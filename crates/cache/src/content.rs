@@ -12,7 +12,7 @@ use byname_transfer::verify::UnitSet;
 
 use crate::counters::add;
 use crate::health::Direction;
-use crate::known::{ContentState, MAP_AGE_MAX, lock};
+use crate::known::{ContentState, MAP_AGE_MAX, lock, runs};
 use crate::layout::ContentKey;
 use crate::reads::{Found, ReadWork};
 use crate::state::Shared;
@@ -71,12 +71,7 @@ impl Content {
     pub fn present(&self, units: Range<u64>) -> UnitSet {
         let known = lock(&self.state.units);
         let mut present = UnitSet::default();
-        let mut at = units.start;
-        for missing in known.present.missing(units.clone()) {
-            present.insert_run(at..missing.start);
-            at = missing.end;
-        }
-        present.insert_run(at..units.end.max(at));
+        runs(&known.present, units).for_each(|run| present.insert_run(run));
         present
     }
 
@@ -134,7 +129,8 @@ impl Content {
         self.push(Work::Node { content, node, bytes: bytes.to_vec() });
     }
 
-    /// A version with this content is read: one more use of it, and one of its names.
+    /// A version with this content is read: one more use of it, and one of its names. While
+    /// nothing of it is there, the name is kept as long as a handle of the content is.
     pub fn describe(&self, description: Description) {
         let content = Arc::clone(&self.state);
         self.push(Work::Describe { content, description });

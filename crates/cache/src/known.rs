@@ -1,6 +1,7 @@
 //! What is known in this process of a content: which units are there, and its open entry.
 
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,33 @@ pub(crate) struct Units {
     /// `None` if the map was never looked at.
     pub(crate) loaded: Option<Instant>,
     pub(crate) is_refreshing: bool,
+    /// Runs that were added here.
+    added_count: u64,
+}
+
+impl Units {
+    /// These were written here.
+    pub(crate) fn add(&mut self, run: Range<u64>) {
+        self.present.insert_run(run);
+        self.added_count += 1;
+    }
+
+    /// Takes over what the map had. Of what was added here since `added_count` was that, it may
+    /// not have said anything yet.
+    fn take(&mut self, on_disk: UnitSet, added_count: u64, unit_count: u64) {
+        let known = std::mem::replace(&mut self.present, on_disk);
+        if self.added_count != added_count {
+            runs(&known, 0..unit_count).for_each(|run| self.present.insert_run(run));
+        }
+    }
+}
+
+/// Those of `range` that are in the set.
+pub(crate) fn runs(units: &UnitSet, range: Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let mut at = range.start;
+    let gaps = units.missing(range.clone()).chain(std::iter::once(range.end..range.end));
+    gaps.map(move |gap| std::mem::replace(&mut at, gap.end)..gap.start)
+        .filter(|run| !run.is_empty())
 }
 
 /// One content, in this process. `units` is never locked while the disk is asked; `entry` is, and
@@ -80,18 +108,39 @@ impl ContentState {
     /// Looks at the map if that is due.
     pub(crate) fn refresh(&self, place: &Place) -> io::Result<Option<Arc<Entry>>> {
         let entry = self.entry(place);
-        let is_due = lock(&self.units).loaded.is_none_or(|at| at.elapsed() >= MAP_AGE_MAX);
-        let is_missing = matches!(entry, Ok(None));
-        if is_due || is_missing {
-            let present = match &entry {
+        let units = lock(&self.units);
+        let is_due = units.loaded.is_none_or(|at| at.elapsed() >= MAP_AGE_MAX);
+        let added_count = units.added_count;
+        drop(units);
+        if is_due || matches!(entry, Ok(None)) {
+            let on_disk = match &entry {
                 Ok(Some(entry)) => entry.units(),
                 _ => Ok(UnitSet::default()),
             };
             let mut units = lock(&self.units);
             units.is_refreshing = false;
             units.loaded = Some(Instant::now());
-            units.present = present?;
+            units.take(on_disk?, added_count, self.shape.unit_count());
         }
         entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_that_was_read_before_units_were_added_does_not_take_them_away() {
+        let mut units = Units::default();
+        units.add(0..2);
+        let added_count = units.added_count;
+        let mut on_disk = UnitSet::default();
+        on_disk.insert(9);
+        units.add(4..6);
+        units.take(on_disk.clone(), added_count, 10);
+        assert!(units.present.iter().eq([0, 1, 4, 5, 9]));
+        units.take(on_disk, units.added_count, 10);
+        assert!(units.present.iter().eq([9]), "what another process removed is gone");
     }
 }

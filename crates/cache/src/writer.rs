@@ -159,7 +159,7 @@ impl Writer<'_> {
         add(&shared.counts.written_bytes, bytes.len() as u64);
         let mut units = lock(&content.units);
         let before = units.present.count();
-        units.present.insert_run(run.clone());
+        units.add(run.clone());
         let new_bytes = (units.present.count() - before) * UNIT_BYTES as u64;
         drop(units);
         self.room.take(new_bytes);
@@ -233,7 +233,7 @@ impl Writer<'_> {
                 entry.mark(&runs, true)?;
                 // The map may have been looked at after the bytes were written and before this.
                 let mut units = lock(&content.units);
-                runs.into_iter().for_each(|run| units.present.insert_run(run));
+                runs.into_iter().for_each(|run| units.add(run));
                 drop(units);
                 if writer.is_whole(&content) {
                     writer.publish(&entry);

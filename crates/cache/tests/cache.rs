@@ -42,6 +42,13 @@ impl File {
         cache.content(self.tree.root, self.bytes.len() as u64)
     }
 
+    /// What a reader does before it reads. Names are kept with units that come while it is open.
+    fn open(&self, cache: &Cache, name: &str) -> Content {
+        let content = self.content(cache);
+        describe(&content, name);
+        content
+    }
+
     fn insert_all(&self, cache: &Cache) {
         let content = self.content(cache);
         for (at, unit) in self.bytes.chunks(UNIT_BYTES).enumerate() {
@@ -97,8 +104,9 @@ fn read_all(file: &File, cache: &Cache) -> Found {
 }
 
 fn config(directory: &Path) -> CacheConfig {
-    // Tests must not depend on how full the machine's disk is.
-    CacheConfig { free_bytes_min: 0, ..CacheConfig::new(directory.join("cache")) }
+    // Tests must not depend on how full and how slow the machine's disk is.
+    let (directory, patience) = (directory.join("cache"), PATIENCE);
+    CacheConfig { free_bytes_min: 0, patience, ..CacheConfig::new(directory) }
 }
 
 fn describe(content: &Content, name: &str) {
@@ -211,7 +219,7 @@ fn scrub_finds_flipped_bits_and_they_count_as_missing() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = File::new(13, 300 * UNIT_BYTES + 77);
     let cache = Cache::new(config(directory.path()));
-    describe(&file.content(&cache), "/lab/f");
+    let _open = file.open(&cache, "/lab/f");
     file.insert_all(&cache);
     let sound = cache.scrub(None, &mut |_, _| {}).expect("it is scrubbed");
     assert_eq!((sound.good_units, sound.rotten_units), (301, 0));
@@ -272,7 +280,7 @@ fn the_bounds_hold_and_pins_stay() {
     for at in 0..200 {
         let file = File::new(1000 + at, 60_000);
         let place = if at < 3 { "keep" } else { "other" };
-        describe(&file.content(&cache), &format!("/lab/{place}/{at}"));
+        let _open = file.open(&cache, &format!("/lab/{place}/{at}"));
         file.insert_all(&cache);
         let usage = cache.usage().expect("counted");
         assert!(usage.bytes <= bytes_max, "{usage:?} at {at}");

@@ -319,9 +319,10 @@ impl Filesystem for Mounted {
             Err(errno) => return reply.error(number(errno)),
         };
         if name.as_bytes() == xattrs::CACHED.as_bytes() {
-            return match self.tree.cacheable(&inode.attributes) {
+            return match self.tree.cached(&inode.attributes) {
+                _ if !self.tree.is_cacheable(&inode.attributes) => reply.error(Errno::NO_XATTR),
                 Some(content) => reply_cached(content, size, reply),
-                None => reply.error(Errno::NO_XATTR),
+                None => reply_xattr(reply, b"0", size),
             };
         }
         match xattrs::value(&inode.attributes, name.as_bytes()) {
@@ -333,7 +334,7 @@ impl Filesystem for Mounted {
     fn listxattr(&self, _: &Request, inode: INodeNo, size: u32, reply: ReplyXattr) {
         match self.tree.inode(inode.0) {
             Ok(inode) => {
-                let is_cacheable = self.tree.cacheable(&inode.attributes).is_some();
+                let is_cacheable = self.tree.is_cacheable(&inode.attributes);
                 reply_xattr(reply, &xattrs::names(&inode.attributes, is_cacheable), size);
             }
             Err(errno) => reply.error(number(errno)),

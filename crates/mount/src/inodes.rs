@@ -115,11 +115,7 @@ impl Inodes {
         });
         inode.lookups += 1;
         inode.parent = parent;
-        if inode.seen_ns <= seen_ns {
-            inode.seen_ns = seen_ns;
-            // Owner, mode and the root that was pending may change without a new version.
-            inode.attributes = Arc::clone(attributes);
-        }
+        inode.renew(attributes, seen_ns);
         if is_displaced {
             self.displaced.insert(identity, number);
         }
@@ -128,11 +124,8 @@ impl Inodes {
 
     /// The inode was found to be current at this time, with these attributes.
     pub(crate) fn renew(&mut self, number: u64, attributes: Arc<Attributes>, seen_ns: u64) {
-        if let Some(inode) = self.inodes.get_mut(&number)
-            && inode.seen_ns <= seen_ns
-        {
-            inode.seen_ns = seen_ns;
-            inode.attributes = attributes;
+        if let Some(inode) = self.inodes.get_mut(&number) {
+            inode.renew(&attributes, seen_ns);
         }
     }
 
@@ -150,6 +143,20 @@ impl Inodes {
 }
 
 impl Inode {
+    /// Owner, mode and the root that was pending may change without a new version. A root that is
+    /// known stays: the manifest of a directory does not say that of a large file.
+    fn renew(&mut self, attributes: &Arc<Attributes>, seen_ns: u64) {
+        if self.seen_ns > seen_ns {
+            return;
+        }
+        self.seen_ns = seen_ns;
+        let known = self.attributes.root.filter(|_| attributes.version == self.attributes.version);
+        self.attributes = match (attributes.root, known) {
+            (None, Some(_)) => Arc::new(Attributes { root: known, ..(**attributes).clone() }),
+            _ => Arc::clone(attributes),
+        };
+    }
+
     fn identity(&self) -> Identity {
         identity(&self.name, Some(&self.attributes))
     }

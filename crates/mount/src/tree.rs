@@ -116,11 +116,16 @@ impl Tree {
         }
     }
 
-    /// The content of a version in the site cache, if there is a cache and it may be in it.
-    pub(crate) fn cacheable(&self, attributes: &Attributes) -> Option<Content> {
-        let cache = self.session.cache()?;
+    /// True if there is a site cache and a version may be in it.
+    pub(crate) fn is_cacheable(&self, attributes: &Attributes) -> bool {
         let is_verified = attributes.publisher.key.is_some() && attributes.kind == Kind::File;
-        let root = attributes.root.filter(|_| is_verified)?;
+        is_verified && self.session.cache().is_some()
+    }
+
+    /// The content of a cacheable version in the site cache; `None` before its publisher has
+    /// announced the root, when nothing of it is kept.
+    pub(crate) fn cached(&self, attributes: &Attributes) -> Option<Content> {
+        let (cache, root) = self.session.cache().zip(attributes.root)?;
         Some(cache.content(Hash(root), attributes.size))
     }
 

@@ -11,10 +11,14 @@ fn large(directory: &Path) {
     std::fs::write(directory.join("other"), noise(SIZE, 8)).unwrap();
 }
 
-fn cached_bytes(path: &Path) -> String {
+fn attribute(path: &Path, name: &str) -> rustix::io::Result<String> {
     let mut value = [0; 100];
-    let length = rustix::fs::getxattr(path, "user.byname.cached", &mut value[..]).unwrap();
-    String::from_utf8(value[..length].to_vec()).unwrap()
+    let length = rustix::fs::getxattr(path, name, &mut value[..])?;
+    Ok(String::from_utf8(value[..length].to_vec()).unwrap())
+}
+
+fn cached_bytes(path: &Path) -> String {
+    attribute(path, "user.byname.cached").unwrap()
 }
 
 /// Reads a file of the mount and compares it with the source.
@@ -29,9 +33,16 @@ fn a_second_mount_reads_from_the_cache_what_the_first_has_read() {
         return;
     }
     let mut scene = Scene::new(large);
-    assert_eq!(cached_bytes(&scene.mount.join("large")), "0");
+    let large = scene.mount.join("large");
+    assert_eq!(cached_bytes(&large), "0", "also before its publisher has hashed it");
+    let has_root = || {
+        std::fs::File::open(&large).unwrap();
+        attribute(&large, "user.byname.root").is_ok()
+    };
+    crate::harness::wait_for("the root of the file", has_root, || scene.log());
+    assert_eq!(cached_bytes(&large), "0");
     assert_same(&scene, "large");
-    let is_cached = || cached_bytes(&scene.mount.join("large")) == SIZE.to_string();
+    let is_cached = || cached_bytes(&large) == SIZE.to_string();
     crate::harness::wait_for("units in the cache", is_cached, || scene.log());
     scene.umount();
     scene.mount(&[]);
@@ -50,9 +61,7 @@ fn without_a_cache_nothing_is_kept_and_there_is_no_such_attribute() {
     }
     let scene = Scene::with(&[], &["--no-cache"], large);
     assert_same(&scene, "large");
-    let mut value = [0; 100];
-    let path = scene.mount.join("large");
-    let got = rustix::fs::getxattr(&path, "user.byname.cached", &mut value[..]);
+    let got = attribute(&scene.mount.join("large"), "user.byname.cached");
     assert_eq!(got, Err(rustix::io::Errno::NODATA));
     assert!(!scene.reader.path().join("home/cache").exists());
 }

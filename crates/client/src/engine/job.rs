@@ -17,6 +17,12 @@ pub(crate) trait Job {
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request>;
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64>;
     fn is_done(&self) -> bool;
+    /// Serves what memory and disks here have, while there is no connection to send over.
+    fn serve_local(&mut self, _context: &mut Context<'_>) {}
+    /// True while a disk here has been asked and has not answered.
+    fn awaits_local(&self) -> bool {
+        false
+    }
     /// Pieces that came from the source of this number and did not verify.
     fn refused_by(&mut self, _source: usize) -> u64 {
         0

@@ -161,6 +161,7 @@ impl Machine {
     /// Nothing is in flight any more.
     pub(crate) fn rest(&mut self) {
         self.outage.forget();
+        self.end = None;
     }
 
     /// An outage that has begun and that the calls in flight bear, or that is over.
@@ -186,6 +187,13 @@ impl Machine {
         // Whoever was first now is last next time.
         if !run.active.is_empty() {
             run.active.rotate_left(1);
+        }
+    }
+
+    /// Lets the jobs do what needs no connection. Called instead of *send* while there is none.
+    pub(crate) fn serve_local<S: JobSource>(&mut self, run: &mut Run<S>, now: Now) {
+        for one in &mut run.active {
+            one.job.serve_local(&mut self.shared.context(now));
         }
     }
 

@@ -33,6 +33,11 @@ impl<S: JobSource> Run<S> {
         self.active.len()
     }
 
+    /// True if some job may go on without a connection.
+    pub(crate) fn awaits_local(&self) -> bool {
+        self.active.iter().any(|one| one.job.awaits_local())
+    }
+
     /// Begins what there is room for.
     pub(crate) fn refill(&mut self, machine: &mut Machine, now_ns: u64) {
         while self.active.len() < self.at_once {

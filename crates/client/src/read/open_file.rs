@@ -121,6 +121,12 @@ impl FileReads {
         }
     }
 
+    /// True if more granules may be awaited.
+    fn has_room(&self) -> bool {
+        self.scheduler.awaited_count() < AWAITED_MAX
+            && self.site.as_ref().is_none_or(CacheReads::has_room)
+    }
+
     /// Requests one granule, or one pass of a file that has none.
     fn begin_something(&mut self, context: &mut Context<'_>) -> Step {
         let step = self.scheduler.next_step();
@@ -293,9 +299,7 @@ impl Job for FileReads {
         while request.is_none() {
             let class = self.scheduler.class();
             self.reader.set_class(class);
-            let has_room = self.scheduler.awaited_count() < AWAITED_MAX
-                && self.site.as_ref().is_none_or(CacheReads::has_room)
-                && context.flow.has_room_as(class, context.now_ns);
+            let has_room = self.has_room() && context.flow.has_room_as(class, context.now_ns);
             match if has_room { self.begin_something(context) } else { Step::Nothing } {
                 Step::Served => {}
                 // What may not be sent yet must not make more of it be picked; and the site cache
@@ -313,6 +317,19 @@ impl Job for FileReads {
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
         let site = self.site.as_ref().and_then(CacheReads::deadline);
         self.reader.poll_deadline(flow).into_iter().chain(site).min()
+    }
+
+    fn serve_local(&mut self, context: &mut Context<'_>) {
+        self.admit(context);
+        self.take_from_site(context.now_ns);
+        while self.has_room()
+            && matches!(self.begin_something(context), Step::Served | Step::Want(_))
+        {}
+        self.send_to_site(context.now_ns);
+    }
+
+    fn awaits_local(&self) -> bool {
+        self.site.as_ref().is_some_and(|site| !site.is_idle())
     }
 
     fn is_done(&self) -> bool {

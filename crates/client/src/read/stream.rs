@@ -192,6 +192,14 @@ impl Job for ReadJob<'_> {
         }
     }
 
+    fn serve_local(&mut self, context: &mut Context<'_>) {
+        self.poll_site(context.now_ns);
+    }
+
+    fn awaits_local(&self) -> bool {
+        self.site.as_ref().is_some_and(StreamCache::awaits_answers)
+    }
+
     fn is_done(&self) -> bool {
         self.outcome.is_some()
     }

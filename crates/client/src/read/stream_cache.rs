@@ -69,6 +69,11 @@ impl StreamCache {
         is_read && self.reads.is_idle()
     }
 
+    /// True if the disk was asked and has not answered.
+    pub(crate) fn awaits_answers(&self) -> bool {
+        !self.reads.is_idle()
+    }
+
     pub(crate) fn deadline(&self) -> Option<u64> {
         self.reads.deadline()
     }

@@ -114,6 +114,12 @@ impl Driver {
                 self.machine.rest();
                 return Ok(());
             }
+            if !self.net.is_connected() {
+                self.machine.serve_local(run, time(clock));
+                if run.retire(&mut self.machine) {
+                    continue;
+                }
+            }
             self.reconnect(run)?;
             self.machine.send(run, &|| time(clock), &mut self.net);
             if let Err(error) = self.net.flush()? {
@@ -155,7 +161,9 @@ impl Driver {
                 None => self.machine.handle_connect_failed(run, time(self.clock)),
             }
         }
-        match self.machine.take_end() {
+        // What is here is served also when nobody else can be reached.
+        let end = if run.awaits_local() { None } else { self.machine.take_end() };
+        match end {
             None => Ok(()),
             Some(End::Disconnected) => Err(self.net.disconnected(None)),
             Some(End::Unreachable) => Err(self.net.unreachable()),

@@ -131,6 +131,14 @@ impl Job for ExecutorJob<'_> {
         self.inner_mut().poll_deadline(flow)
     }
 
+    fn serve_local(&mut self, context: &mut Context<'_>) {
+        self.inner_mut().serve_local(context);
+    }
+
+    fn awaits_local(&self) -> bool {
+        self.inner().awaits_local()
+    }
+
     fn is_done(&self) -> bool {
         self.has_outcome() || self.is_ended()
     }

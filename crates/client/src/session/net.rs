@@ -115,6 +115,11 @@ impl Net {
         self.connection.as_ref().is_some_and(|it| it.queued_bytes() < QUEUE_BYTES_MAX)
     }
 
+    /// False from a loss to the next connection.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.connection.is_some()
+    }
+
     /// Hands queued frames to the kernel; the inner error is that of the connection.
     pub(crate) fn flush(&mut self) -> Result<Result<(), IoError>, ClientError> {
         let Some(connection) = &mut self.connection else { return Ok(Ok(())) };

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use byname_cache::{Cache, CacheConfig, Disk};
 use byname_client::{Client, ClientConfig, Session, SessionOptions};
+use byname_io::Endpoint;
 use byname_packet::{Interest, Name};
 use byname_security::trust::UnknownKeys;
 use byname_transfer::naming::{self, Part, Request};
@@ -161,6 +162,36 @@ fn a_session_with_readahead_finds_all_of_it_on_the_disk() {
     }
     assert!(file.counters().site_cache_bytes >= SIZE as u64);
     assert_eq!(asked.lock().expect("no panic").as_slice(), []);
+}
+
+#[test]
+fn what_the_disk_has_is_read_also_when_its_publisher_is_gone() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut first = Reader::new(directory.path());
+    first.stream();
+    assert!(first.cache.flush(PATIENCE));
+    let (mut publisher, name, bytes) = publisher();
+    let missing = publisher.publish("g", 1000, &sample(SIZE + 1));
+    let timeout = Duration::from_millis(300);
+    let cache = Some(Cache::new(cache_config(directory.path())));
+    let config = ClientConfig { cache, timeout, ..trusting(&publisher) };
+    let endpoint = Endpoint::Unix(directory.path().join("sock"));
+    // Two descriptions and a certificate, and the server is gone.
+    let server = Server::listen(&endpoint, Arc::new(Mutex::new(publisher)), Some(3));
+    let client = Client::connect(&[endpoint], config).expect("it listens");
+    let options = SessionOptions { prefetch_bytes_max: 0, ..SessionOptions::default() };
+    let session = Session::start(client, options).expect("a thread");
+    let (file, missing) = (session.open(&name).expect("f"), session.open(&missing).expect("g"));
+    server.join().expect("no panic");
+    let mut buffer = vec![0; 100_000];
+    let mut read_some = |offset: usize| {
+        let length = file.read_at(&mut buffer, offset as u64).expect("it is here");
+        assert!(length > 0 && buffer[..length] == bytes[offset..offset + length]);
+    };
+    (0..10).for_each(|at| read_some(at * 300_000));
+    // From now on the outage has lasted too long.
+    missing.read_at(&mut [0; 10], 4_000_000).expect_err("nobody has it");
+    (10..16).for_each(|at| read_some(at * 300_000));
 }
 
 #[test]

@@ -104,6 +104,19 @@ fn an_older_description_does_not_replace_a_newer_one() {
 }
 
 #[test]
+fn a_root_that_is_known_stays_with_its_version() {
+    let mut table = inodes();
+    let pending = attributes(Kind::File, Some(1));
+    let known = Arc::new(Attributes { root: Some([7; 32]), ..(*pending).clone() });
+    let number = table.refer(&name("/lab/f"), ROOT, &pending, 1).unwrap();
+    table.renew(number, known, 2);
+    let moved = Arc::new(Attributes { permissions: 0o600, ..(*pending).clone() });
+    table.refer(&name("/lab/f"), ROOT, &moved, 3).unwrap();
+    let inode = table.get(number).unwrap();
+    assert_eq!((inode.attributes.root, inode.attributes.permissions), (Some([7; 32]), 0o600));
+}
+
+#[test]
 fn a_link_is_its_target() {
     let to = |target: &str, version| {
         let link = attributes(Kind::Link, version);
