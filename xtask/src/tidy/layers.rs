@@ -10,7 +10,7 @@ use crate::sources::{Source, line_where};
 const RULE: &str = "layering";
 
 /// Each room with the rooms it may use. Rooms that are not named here do not exist yet.
-const MAY_USE: [(&str, &[&str]); 23] = [
+const MAY_USE: [(&str, &[&str]); 24] = [
     ("packet", &[]),
     ("io", &[]),
     ("retry", &[]),
