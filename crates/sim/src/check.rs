@@ -61,7 +61,28 @@ impl Token {
 }
 
 /// Identity of an Interest: face, name with selectors.
-type Key = (usize, Name, (bool, bool));
+type Key = (usize, Name, Selectors);
+
+/// What makes different Interests of one name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Selectors {
+    can_be_prefix: bool,
+    must_be_fresh: bool,
+    past_caches: bool,
+    hint: Vec<Name>,
+}
+
+impl Selectors {
+    fn of(interest: &Interest<'_>) -> Self {
+        let hint = interest.forwarding_hint.iter().flat_map(|hint| hint.names());
+        Self {
+            can_be_prefix: interest.can_be_prefix,
+            must_be_fresh: interest.must_be_fresh,
+            past_caches: interest.past_caches,
+            hint: hint.map(|name| name.to_name()).collect(),
+        }
+    }
+}
 
 #[derive(Debug)]
 struct Asked {
@@ -122,8 +143,7 @@ impl Ledger {
         let number = self.count;
         let lifetime_ns = interest.lifetime_ms_or_default().saturating_mul(1_000_000);
         let expires_ns = now_ns.saturating_add(lifetime_ns);
-        let selectors = (interest.can_be_prefix, interest.must_be_fresh);
-        let key = (port, name, selectors);
+        let key = (port, name, Selectors::of(&interest));
         let same = self.same.entry(key.clone()).or_default();
         same.push(number);
         if same.len() == 1 {
@@ -229,7 +249,7 @@ impl Ledger {
             .map_err(|error| broken!("nothing malformed leaves a forwarder: Data, {error}"))?;
         let number = self.solicited(port, header, now_ns)?;
         let Some(asked) = self.asked.get(&number) else { return Ok(Token::default()) };
-        let (own, name, can_be_prefix) = (asked.own, &asked.key.1, asked.key.2.0);
+        let (own, name, can_be_prefix) = (asked.own, &asked.key.1, asked.key.2.can_be_prefix);
         let answers = if can_be_prefix {
             name.view().is_prefix_of(data.name)
         } else {
