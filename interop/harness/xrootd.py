@@ -175,6 +175,12 @@ class Server:
         status = pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text()
         return int(status.split("VmRSS:")[1].split()[0])
 
+    def times_run(self):
+        """How often its threads were given a processor because something had woken them."""
+        tasks = pathlib.Path(f"/proc/{self.daemon.process.pid}/task").glob("*/status")
+        return sum(int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", task.read_text()).group(1))
+                   for task in tasks)
+
     def descriptors(self):
         """Files and sockets that it has open now."""
         return len(os.listdir(f"/proc/{self.daemon.process.pid}/fd"))

@@ -5,6 +5,9 @@
     client.py URL hold PATH                     opens, prints a line, then for each line of input
                                                 "OFFSET BYTES" reads and prints the octets in hex
     client.py URL opens PATH COUNT              COUNT opens at the same time, one byte read of each
+    client.py URL whole PATH COUNT              opens, prints the open file's size and its first
+                                                COUNT octets in hex
+    client.py URL idle PATH COUNT               COUNT connections open the file and do nothing
 """
 
 import json
@@ -138,6 +141,28 @@ def opens(url, path, count):
     print(f"{count} opens")
 
 
+def whole(url, path, count):
+    """Size and begin of a file as its handle has them: nothing is asked of the path."""
+    file = opened(url, path)
+    status, data = file.read(offset=0, size=int(count))
+    if not status.ok:
+        fail(status, "read")
+    status, info = file.stat()
+    if not status.ok:
+        fail(status, "stat")
+    print(json.dumps({"size": info.size, "begins": data.hex()}))
+
+
+def idle(url, path, count):
+    """Keeps connections with the file open until input ends."""
+    files = [opened(url.replace("root://", f"root://user{index}@"), path)
+             for index in range(int(count))]
+    print("open", flush=True)
+    sys.stdin.read()
+    for file in files:
+        file.close()
+
+
 if __name__ == "__main__":
-    {"vector": vector, "beyond": beyond, "hold": hold, "opens": opens}[sys.argv[2]](
-        sys.argv[1], *sys.argv[3:])
+    {"vector": vector, "beyond": beyond, "hold": hold, "opens": opens, "whole": whole,
+     "idle": idle}[sys.argv[2]](sys.argv[1], *sys.argv[3:])

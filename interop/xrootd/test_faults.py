@@ -13,6 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from door import DoorCase, FORWARDER_PORT  # noqa: E402  (the path above must come first)
 from harness import nodes, xrootd  # noqa: E402
 from harness.lab import wait_until  # noqa: E402
+from readers import Reader  # noqa: E402
 
 # So that tests wait for seconds.
 IMPATIENT = ("byname.timeout 1s", "byname.retries 2")
@@ -23,45 +24,6 @@ ROUNDS = 8
 # Less than 2 KiB for each of those opens.
 GROWTH_KIB_MAX = 16 << 10
 READ_BEGINS_S = 0.3
-
-# The library says on standard error what its callers are told anyway.
-QUIET = {**xrootd.CLIENT_ENV, "XRD_LOGFILE": "/dev/null"}
-
-
-class Reader:
-    """A client that keeps a file open and reads what it is told."""
-
-    def __init__(self, server, path):
-        source, self.pipe = os.pipe()
-        self.server = server
-        argv = [xrootd.PYTHON, xrootd.CLIENT, server.url(), "hold", path]
-        with os.fdopen(source, "rb") as stdin:
-            self.daemon = server.node.start("reader", argv, QUIET, stdin)
-        self.daemon.wait_for_log("open")
-        self.lines = 1
-
-    def ask(self, offset, count):
-        """Begins a read."""
-        os.write(self.pipe, f"{offset} {count}\n".encode())
-        self.lines += 1
-
-    def answer(self, timeout_s=60):
-        """What the read begun last gave: hex, or "error CODE TEXT"."""
-        def has_come():
-            return len(self.daemon.log_text().splitlines()) >= self.lines
-
-        wait_until(has_come, "an answer to the reader", timeout_s, self.daemon)
-        return self.daemon.log_text().splitlines()[self.lines - 1]
-
-    def read(self, offset, count):
-        """Reads, and waits."""
-        self.ask(offset, count)
-        return self.answer()
-
-    def close(self):
-        """Ends the client as it should end."""
-        os.close(self.pipe)
-        self.daemon.process.wait(30)
 
 
 class Faults(DoorCase):
@@ -156,6 +118,26 @@ class Faults(DoorCase):
         self.assertIn("stale file handle", answer.lower())
         wait_until(lambda: xrootd.xrdfs(door, "cat", "/large.bin").stdout == b"new",
                    "the new version", 30)
+        reader.close()
+
+    def test_a_replaced_file_is_noticed_by_the_next_look_at_open_files(self):
+        folder, content = self.large()
+        door = self.door(self.publish(folder), "byname.recheck 1s")
+        reader = Reader(door, "/large.bin")
+        self.assertEqual(reader.read(0, 16), content[:16].hex())
+        (folder / ".new").write_bytes(b"new")
+        os.replace(folder / ".new", folder / "large.bin")
+
+        def opened_anew():
+            """Neither the path nor the old version is asked for: only the door itself looks. Until
+            then it is the old file, size and content."""
+            said = json.loads(self.assert_ok(xrootd.client(door, "whole", "/large.bin", "16")))
+            if said == {"size": LARGE_BYTES, "begins": content[:16].hex()}:
+                return False
+            self.assertEqual(said, {"size": 3, "begins": b"new".hex()})
+            return True
+
+        wait_until(opened_anew, "the new version", 60)
         reader.close()
 
     def test_the_publisher_dies_and_comes_back(self):
