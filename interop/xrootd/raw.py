@@ -43,7 +43,8 @@ class Connection:
         self.send(number, own, content)
         status, content = self.answer()
         if status == ERROR:
-            return struct.unpack(">i", content[:4])[0], content[4:].rstrip(b"\0").decode(errors="replace")
+            text = content[4:].rstrip(b"\0").decode(errors="replace")
+            return struct.unpack(">i", content[:4])[0], text
         return status, content
 
     def open(self, path):
