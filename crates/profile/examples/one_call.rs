@@ -1,12 +1,30 @@
 //! Opens a link, lists it, and reads from a file in it, with this crate alone:
 //! `one_call LINK FILE`.
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+use std::process::ExitCode;
+
+use byname_profile::{ProfileError, UnknownKey};
+
+fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let (Some(link), Some(file)) = (words.next(), words.next()) else {
-        return Err("usage: one_call LINK FILE".into());
+        eprintln!("usage: one_call LINK FILE");
+        return ExitCode::FAILURE;
     };
-    let session = byname_profile::open(&link)?;
+    let Err(error) = read(&link, &file) else { return ExitCode::SUCCESS };
+    let unknown = match &error {
+        ProfileError::Client(error) => UnknownKey::of(error),
+        _ => None,
+    };
+    match unknown {
+        Some(unknown) => eprintln!("{unknown}"),
+        None => eprintln!("{error}"),
+    }
+    ExitCode::FAILURE
+}
+
+fn read(link: &str, file: &str) -> Result<(), ProfileError> {
+    let session = byname_profile::open(link)?;
     for entry in session.list(session.name())?.entries() {
         println!("{}", String::from_utf8_lossy(entry.name));
     }
