@@ -10,7 +10,7 @@ use crate::execution::{Execution, MISSING_COUNTERS};
 use crate::id::{InodeId, LeaseEpoch, TransactionNumber, epoch_of, following};
 use crate::log::LogRecord;
 use crate::name::check_label;
-use crate::ops::{self, SLOT_COUNT};
+use crate::ops::{self, KEPT_NS, SLOT_COUNT};
 use crate::quota::{Account, charge};
 use crate::record::{
     COUNTERS_KEY, Counters, Detail, Inode, Key, KeyHolder, LEASE_KEY, Lease, Policy, SITE_KEY,
@@ -118,6 +118,7 @@ pub struct Catalog<E> {
     engine: E,
     head: String,
     epoch: LeaseEpoch,
+    kept_ns: u64,
 }
 
 impl<E: Engine> Catalog<E> {
@@ -140,7 +141,12 @@ impl<E: Engine> Catalog<E> {
         view.set(LEASE_KEY.to_vec(), &Lease { epoch, head: head.to_owned(), until_ns });
         let writes = view.into_writes();
         transaction.commit(&writes)?;
-        Ok(Self { engine, head: head.to_owned(), epoch })
+        Ok(Self { engine, head: head.to_owned(), epoch, kept_ns: KEPT_NS })
+    }
+
+    /// Sets how long versions stay for their readers that nothing leads to any more.
+    pub fn keep_versions(&mut self, kept_ns: u64) {
+        self.kept_ns = kept_ns;
     }
 
     /// Keeps the lease until a later time.
@@ -213,7 +219,7 @@ impl<E: Engine> Catalog<E> {
         {
             return first.map_err(Failure::Refused);
         }
-        let mut execution = Execution::new(View::new(batch), credentials, now_ns)?;
+        let mut execution = Execution::new(View::new(batch), credentials, (now_ns, self.kept_ns))?;
         let request = submission.request.as_ref();
         let outcome = ops::run(&mut execution, &submission.caller, request, &submission.command);
         let outcome = match outcome {
@@ -234,7 +240,7 @@ impl<E: Engine> Catalog<E> {
 
     /// The writes of a command, with its number and its record in the log.
     fn sealed(&self, execution: Execution<'_>, command: &Command) -> Writes {
-        let Execution { mut view, caller, now_ns, number, counters } = execution;
+        let Execution { mut view, caller, now_ns, number, counters, .. } = execution;
         if !view.writes().iter().any(|(table, _, _)| LogRecord::covers(table)) {
             return view.into_writes();
         }

@@ -52,6 +52,12 @@ pub fn check(rows: &dyn Rows) -> Result<Vec<Inconsistency>, EngineError> {
             report(&mut found, Table::User, key, "sessions or attempts are miscounted");
         }
     })?;
+    each_row(rows, Table::Drop, |key, _| {
+        if rows.get(Table::Replica, key)?.is_some() {
+            report(&mut found, Table::Drop, key, "is a replica, and is to be dropped");
+        }
+        Ok(())
+    })?;
     check_due(rows, tally.due, &mut found)?;
     check_counters(rows, tally.highest, &mut found)?;
     found.sort();

@@ -143,6 +143,13 @@ pub enum Command {
         /// Most rows to look at.
         limit: usize,
     },
+    /// Notes that a disk has dropped contents. The head alone does.
+    Dropped {
+        /// Which.
+        disk: DiskId,
+        /// What it was told to drop.
+        contents: Vec<ContentId>,
+    },
     /// Adds a user or changes one.
     SetUser {
         /// The name.
@@ -371,6 +378,7 @@ impl Command {
             Self::OpenSession => "open-session",
             Self::RenewSession => "renew-session",
             Self::Expire { .. } => "expire",
+            Self::Dropped { .. } => "dropped",
             Self::SetUser { .. } => "set-user",
             Self::AddKey(_) => "add-key",
             Self::RemoveKey { .. } => "remove-key",

@@ -61,11 +61,13 @@ pub enum Table {
     Log = 18,
     /// Key by its name.
     Key = 19,
+    /// Content that a disk has still to drop, by disk, id and version.
+    Drop = 20,
 }
 
 impl Table {
     /// All tables, in the order of their numbers.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Meta,
         Self::Inode,
         Self::Dentry,
@@ -85,6 +87,7 @@ impl Table {
         Self::Slot,
         Self::Log,
         Self::Key,
+        Self::Drop,
     ];
 
     /// The table with this number.

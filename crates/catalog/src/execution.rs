@@ -13,16 +13,22 @@ pub(crate) struct Execution<'a> {
     pub(crate) view: View<'a>,
     pub(crate) caller: Credentials,
     pub(crate) now_ns: u64,
+    /// Time that a version stays which nothing leads to any more.
+    pub(crate) kept_ns: u64,
     /// Number that this transaction has if it changes anything.
     pub(crate) number: TransactionNumber,
     pub(crate) counters: Counters,
 }
 
 impl<'a> Execution<'a> {
-    pub(crate) fn new(view: View<'a>, caller: Credentials, now_ns: u64) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        view: View<'a>,
+        caller: Credentials,
+        (now_ns, kept_ns): (u64, u64),
+    ) -> Result<Self, Failure> {
         let counters: Counters = view.record(COUNTERS_KEY)?.ok_or(MISSING_COUNTERS)?;
         let next = following(counters.transaction).ok_or(Refusal::CountersExhausted)?;
-        Ok(Self { view, caller, now_ns, number: TransactionNumber(next), counters })
+        Ok(Self { view, caller, now_ns, kept_ns, number: TransactionNumber(next), counters })
     }
 
     /// A number that nothing had before.

@@ -32,6 +32,9 @@ pub(crate) fn run(
             execution.resolve(*disk, *generation, *content)
         }
         (Caller::Head, Command::Expire { limit }) => execution.expire(*limit),
+        (Caller::Head, Command::Dropped { disk, contents }) => {
+            Ok(execution.dropped(*disk, contents))
+        }
         (Caller::Head, Command::TrimLog { below, limit }) => execution.trim_log(*below, *limit),
         (Caller::Head, Command::SetDisk { disk, changes }) => execution.set_disk(*disk, *changes),
         (Caller::User(_), Command::OpenSession) => execution.open_session(),

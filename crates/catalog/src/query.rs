@@ -5,7 +5,7 @@ use crate::codec::{Malformed, key, key_parts};
 use crate::command::{Caller, Entry, ListedEntry};
 use crate::engine::{Engine, EngineError, Row, Rows, Span, Table};
 use crate::execution::{MISSING_COUNTERS, Walked, walk};
-use crate::id::{ContentId, DiskId, InodeId, TransactionNumber};
+use crate::id::{ContentId, DiskId, InodeId, TransactionNumber, Version};
 use crate::log::LogRecord;
 use crate::name::{EntryName, Place};
 use crate::record::{
@@ -21,6 +21,8 @@ pub const PAGE_ROWS_MAX: usize = 1024;
 
 const BAD_DISK_KEY: EngineError =
     EngineError::Corrupt { table: Table::Disk, what: "a malformed key" };
+const BAD_DROP_KEY: EngineError =
+    EngineError::Corrupt { table: Table::Drop, what: "a malformed key" };
 const NO_SITE: EngineError = EngineError::Corrupt { table: Table::Meta, what: "there is no site" };
 
 /// An inode at a place.
@@ -161,6 +163,16 @@ impl<'a> Reader<'a> {
                 Ok((DiskId(id), decoded(&value)?))
             })
             .collect()
+    }
+
+    /// Contents that a disk has still to drop, the first of them.
+    pub fn drops(&self, disk: DiskId, limit: usize) -> Result<Vec<ContentId>, Failure> {
+        let rows = prefixed(&*self.rows, Table::Drop, &disk_key(disk), limit)?;
+        let content = |(key, _): Row| {
+            let [_, inode, version] = key_parts(&key).map_err(|Malformed| BAD_DROP_KEY)?;
+            Ok(ContentId { inode: InodeId(inode), version: Version(version) })
+        };
+        rows.into_iter().map(content).collect()
     }
 
     /// Users after a name, in the order of their names.

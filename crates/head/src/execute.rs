@@ -21,6 +21,7 @@ use byname_transfer::server::SharedSigner;
 
 use crate::commands::{CommandAnswer, Waiting};
 use crate::keys::{Keys, NotAuthentic, Sender};
+use crate::observations::Observations;
 use crate::query;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -41,6 +42,8 @@ pub struct Executor {
     /// Names of commands without request id, by when they were signed: a captured one must not
     /// open session after session.
     remembered: BTreeMap<(u64, Vec<u8>), CommandAnswer>,
+    /// What disks said last.
+    observations: Observations,
 }
 
 /// A command of a batch, verified.
@@ -82,7 +85,13 @@ impl From<NotAuthentic> for Refused {
 impl Executor {
     /// Executes commands of a site in its catalog; answers are signed by the site's key.
     pub fn new(catalog: Catalog<Arc<dyn Engine>>, site: SiteName, signer: SharedSigner) -> Self {
-        Self { catalog, site, signer, remembered: BTreeMap::new() }
+        let (remembered, observations) = Default::default();
+        Self { catalog, site, signer, remembered, observations }
+    }
+
+    /// Where it is noted what disks say.
+    pub(crate) fn observations(&self) -> Observations {
+        self.observations.clone()
     }
 
     /// Answers a batch, in its order. When this returns, what is answered is durable.
@@ -129,6 +138,20 @@ impl Executor {
             Some(Err(Failure::Engine(error))) => Err(error.into()),
             _ => Ok(false),
         }
+    }
+
+    /// Executes commands of the head's own.
+    pub fn carry_out(&mut self, commands: Vec<Command>, unix_ns: u64) -> Result<(), CatalogError> {
+        let submissions: Vec<Submission> = commands
+            .into_iter()
+            .map(|command| Submission { caller: Caller::Head, request: None, command })
+            .collect();
+        for outcome in self.catalog.execute(unix_ns, &submissions)? {
+            if let Err(failure) = outcome {
+                tracing::warn!(%failure, "a command of the head's own was refused");
+            }
+        }
+        Ok(())
     }
 
     /// The head's term.
@@ -245,7 +268,8 @@ impl Executor {
             let keys = Keys::new(&self.site, &reader, unix_ns / SECOND_NS);
             signed_ms(interest, unix_ns)?;
             let sender = keys.sender(interest)?;
-            query::answer(engine, &sender.caller, interest).map_err(unreadable)
+            query::answer((engine, &self.observations), &sender.caller, interest)
+                .map_err(unreadable)
         });
         match found {
             Ok(content) => query::packet(interest, &content, &*self.signer),

@@ -1,5 +1,6 @@
 //! Making a site's directory, and opening the head of one.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use crate::contents::Contents;
 use crate::execute::Executor;
 use crate::reading::CatalogBackend;
 use crate::service::{HeadCounters, HeadService};
+use crate::watch::{DiskWatch, Watch};
 
 /// File of the embedded engine.
 const ENGINE_FILE: &str = "catalog.redb";
@@ -133,6 +135,8 @@ pub struct HeadServer {
     pub server: FileServer,
     /// Counters of commands.
     pub counters: HeadCounters,
+    /// Looks after the disks, once it is started.
+    pub watch: DiskWatch,
 }
 
 impl Head {
@@ -169,7 +173,7 @@ impl Head {
     }
 
     /// Takes the lease and makes the server. `signer` is the site's key, `certificates` those that
-    /// lead from it to what readers trust.
+    /// lead from it to what readers trust; versions that were replaced stay for `kept_ns`.
     ///
     /// # Errors
     /// [`HeadError`].
@@ -177,10 +181,11 @@ impl Head {
         self,
         signer: SharedSigner,
         certificates: Vec<Vec<u8>>,
-        unix_ns: u64,
+        (unix_ns, kept_ns): (u64, u64),
     ) -> Result<HeadServer, HeadError> {
         let Self { directory, engine, site } = self;
-        let catalog = Catalog::lead(engine.clone(), EMBEDDED_HEAD, (unix_ns, FOREVER_NS))?;
+        let mut catalog = Catalog::lead(engine.clone(), EMBEDDED_HEAD, (unix_ns, FOREVER_NS))?;
+        catalog.keep_versions(kept_ns);
         let backend = CatalogBackend::new(site.clone(), engine.clone());
         let mount = MountConfig {
             prefix: site.view().to_name(),
@@ -192,12 +197,15 @@ impl Head {
         config.engine.answers_max = ANSWERS_MAX;
         config.engine.signatures_per_s = SIGNATURES_PER_S;
         let mut server = FileServer::new(config)?;
-        let executor = Executor::new(catalog, site.clone(), signer);
-        let contents = Contents::new(site, engine);
+        let executor = Executor::new(catalog, site.clone(), signer.clone());
+        let (epoch, observations) = (executor.epoch(), executor.observations());
+        let contents = Contents::new(site.clone(), engine.clone());
         let started = HeadService::start(executor, contents, server.handle());
-        let (service, counters) = started.map_err(HeadError::Thread)?;
+        let (service, counters, own) = started.map_err(HeadError::Thread)?;
         server.add_service(Box::new(service));
-        Ok(HeadServer { server, counters })
+        let misses = BTreeMap::new();
+        let watch = Watch { site, engine, signer, epoch, observations, misses };
+        Ok(HeadServer { server, counters, watch: DiskWatch { watch, own } })
     }
 }
 

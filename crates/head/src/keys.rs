@@ -9,8 +9,8 @@ use byname_security::cert::{Certificate, KEY_COMPONENT};
 use byname_security::key::PublicKey;
 use byname_security::trust::Validator;
 use byname_site::{
-    Authentic, Check, DiskName, Identity, SignedReceipt, SiteName, Untrusted, check_data,
-    check_interest,
+    Authentic, Check, DiskName, DropAnswer, Identity, SignedReceipt, SiteName, Untrusted,
+    check_data, check_interest,
 };
 
 /// Components of a certificate's name behind `KEY`, at most.
@@ -46,6 +46,9 @@ pub(crate) enum NotAuthentic {
     /// It is not about what it is given for.
     #[error("a receipt is not what a disk of this site signs")]
     BadReceipt,
+    /// It is no answer that a disk gives.
+    #[error("a disk's answer is malformed")]
+    BadAnswer,
     /// The catalog failed.
     #[error(transparent)]
     Catalog(#[from] Failure),
@@ -93,16 +96,33 @@ impl<'a> Keys<'a> {
         let data = Data::decode(wire).map_err(|_| NotAuthentic::BadReceipt)?;
         let signed = SignedReceipt::decode(self.site, &data);
         let SignedReceipt { disk, receipt } = signed.map_err(|_| NotAuthentic::BadReceipt)?;
+        self.check_disk(&disk, &data)?;
+        Ok(receipt)
+    }
+
+    /// A disk's answer to an order to drop, if that disk signed it.
+    pub(crate) fn drop_answer(
+        &self,
+        disk: &DiskName,
+        wire: &[u8],
+    ) -> Result<DropAnswer, NotAuthentic> {
+        let data = Data::decode(wire).map_err(|_| NotAuthentic::BadAnswer)?;
+        self.check_disk(disk, &data)?;
+        DropAnswer::decode(&data).map_err(|_| NotAuthentic::BadAnswer)
+    }
+
+    /// A packet counts if the key of this disk signed it.
+    fn check_disk(&self, disk: &DiskName, data: &Data<'_>) -> Result<(), NotAuthentic> {
         let locator = match data.signature_info.key_locator {
             Some(KeyLocator::Name(locator)) => locator,
             _ => return Err(NotAuthentic::Unsigned),
         };
         let (mut validator, row) = self.validator(locator)?;
-        let checked = check_data(self.site, &data, &mut validator, self.now_s);
+        let checked = check_data(self.site, data, &mut validator, self.now_s);
         let Authentic { identity, .. } = accepted(checked)?;
-        let is_of_disk = |name: &DiskName| *name == disk && row.holder == KeyHolder::Disk(disk.id);
+        let is_of_disk = row.holder == KeyHolder::Disk(disk.id);
         match identity {
-            Identity::Disk(name) if is_of_disk(&name) => Ok(receipt),
+            Identity::Disk(name) if is_of_disk && name == *disk => Ok(()),
             _ => Err(other_holder(Some(locator))),
         }
     }

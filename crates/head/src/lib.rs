@@ -11,9 +11,11 @@ mod describe;
 mod execute;
 mod head;
 mod keys;
+mod observations;
 mod query;
 mod reading;
 mod service;
+mod watch;
 
 pub use commands::{CommandAnswer, CommandCounters, Commands, Waiting};
 pub use contents::Contents;

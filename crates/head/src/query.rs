@@ -18,6 +18,7 @@ use byname_site::SiteName;
 use serde_json::{Value, json};
 
 use crate::commands::CommandAnswer;
+use crate::observations::{Observation, Observations};
 
 /// The operation of queries.
 const OPERATION: &str = "query";
@@ -34,7 +35,7 @@ pub(crate) fn is_query(site: &SiteName, name: NameRef<'_>) -> bool {
 
 /// The lines that answer a query.
 pub(crate) fn answer(
-    engine: &dyn Engine,
+    (engine, observations): (&dyn Engine, &Observations),
     caller: &Caller,
     interest: &Interest<'_>,
 ) -> Result<Vec<u8>, Failure> {
@@ -44,7 +45,7 @@ pub(crate) fn answer(
     let reader = Reader::new(engine, caller)?;
     match subject {
         "status" => status(&reader),
-        "disks" => disks(&reader, after),
+        "disks" => disks(&reader, observations, after),
         "users" => users(&reader, after),
         "log" => log(&reader, after),
         _ => Err(Refusal::NotFound.into()),
@@ -114,17 +115,22 @@ fn status(reader: &Reader<'_>) -> Result<Vec<u8>, Failure> {
     Ok(lines.0)
 }
 
-fn disks(reader: &Reader<'_>, after: &str) -> Result<Vec<u8>, Failure> {
+fn disks(
+    reader: &Reader<'_>,
+    observations: &Observations,
+    after: &str,
+) -> Result<Vec<u8>, Failure> {
     let after: u64 = if after.is_empty() { 0 } else { number(after)? };
     let mut rows = Vec::new();
     for (id, disk) in reader.disks()?.into_iter().filter(|(id, _)| id.0 > after).take(ROWS_MAX) {
         let usage = reader.disk_usage(id)?;
-        rows.push((id.0.to_string(), disk_line(id, &disk, usage)));
+        let observation = observations.get(id);
+        rows.push((id.0.to_string(), disk_line(id, &disk, usage, observation)));
     }
     Ok(Lines::of(rows.into_iter()))
 }
 
-fn disk_line(id: DiskId, disk: &Disk, usage: DiskUsage) -> Value {
+fn disk_line(id: DiskId, disk: &Disk, usage: DiskUsage, observation: Option<Observation>) -> Value {
     let state = match disk.state {
         DiskState::ReadWrite => "rw",
         DiskState::ReadOnly => "ro",
@@ -139,6 +145,12 @@ fn disk_line(id: DiskId, disk: &Disk, usage: DiskUsage) -> Value {
         "generation": disk.generation,
         "state": state,
         "up": disk.is_up,
+        "answers": match observation {
+            None => "nothing yet".to_owned(),
+            Some(Observation::Well) => "well".to_owned(),
+            Some(Observation::Silent) => "not at all".to_owned(),
+            Some(Observation::Refuses(why)) => why.to_string(),
+        },
         "capacity_bytes": disk.capacity_bytes,
         "used_bytes": usage.used_bytes,
         "reserved_bytes": usage.reserved_bytes,

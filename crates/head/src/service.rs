@@ -5,10 +5,11 @@
 //! verifies a batch, makes it durable, signs the answers and wakes the other. It also ends what is
 //! due, once a second.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use byname_catalog::Command;
 use byname_packet::NameRef;
 use byname_store::{ServerHandle, Service};
 use byname_transfer::server::{Arrival, Now, Outgoing};
@@ -20,6 +21,9 @@ use crate::execute::Executor;
 /// Pause between two looks at what is due.
 const EXPIRE_PAUSE: Duration = Duration::from_secs(1);
 
+/// The head's own commands in one transaction, at most.
+const OWN_COMMANDS_MAX: usize = 256;
+
 /// Answers commands, and names that the catalog has the content of.
 pub struct HeadService {
     commands: Commands,
@@ -27,6 +31,14 @@ pub struct HeadService {
     batches: SyncSender<Vec<Waiting>>,
     answers: Receiver<Vec<CommandAnswer>>,
     counters: Arc<Mutex<CommandCounters>>,
+    /// Others see by it that there is a head.
+    _life: Arc<()>,
+}
+
+/// Commands of the head's own, for its catalog's thread; each is executed within a second.
+pub(crate) struct OwnCommands {
+    pub(crate) commands: Sender<Command>,
+    pub(crate) head: Weak<()>,
 }
 
 /// Counters of a running head, for other threads.
@@ -45,25 +57,29 @@ impl HeadService {
     ///
     /// # Errors
     /// [`std::io::Error`] if there can be no thread.
-    pub fn start(
+    pub(crate) fn start(
         executor: Executor,
         contents: Contents,
         server: ServerHandle,
-    ) -> std::io::Result<(Self, HeadCounters)> {
+    ) -> std::io::Result<(Self, HeadCounters, OwnCommands)> {
         // One batch is in flight at most, so neither queue is ever full.
         let (batches, to_execute) = sync_channel(1);
         let (executed, answers) = sync_channel(1);
-        let work = move || run(executor, &to_execute, &executed, &server);
+        let (own, to_carry_out) = channel();
+        let work = move || run(executor, (&to_execute, &to_carry_out), &executed, &server);
         std::thread::Builder::new().name("catalog".into()).spawn(work)?;
         let counters = HeadCounters::default();
+        let life = Arc::new(());
+        let own = OwnCommands { commands: own, head: Arc::downgrade(&life) };
         let service = Self {
+            _life: life,
             commands: Commands::default(),
             contents,
             batches,
             answers,
             counters: counters.0.clone(),
         };
-        Ok((service, counters))
+        Ok((service, counters, own))
     }
 
     fn begin_batch(&mut self, now: Now) {
@@ -110,7 +126,7 @@ impl Service for HeadService {
 
 fn run(
     mut executor: Executor,
-    batches: &Receiver<Vec<Waiting>>,
+    (batches, own): (&Receiver<Vec<Waiting>>, &Receiver<Command>),
     executed: &SyncSender<Vec<CommandAnswer>>,
     server: &ServerHandle,
 ) {
@@ -126,6 +142,12 @@ fn run(
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
+        }
+        let commands: Vec<Command> = own.try_iter().take(OWN_COMMANDS_MAX).collect();
+        if !commands.is_empty()
+            && let Err(error) = executor.carry_out(commands, unix_ns())
+        {
+            tracing::warn!(%error, "what the disks say is not noted");
         }
         if Instant::now() >= next_look {
             next_look = Instant::now() + pause_after(executor.expire(unix_ns()));

@@ -8,8 +8,7 @@
 //! [`Watch`] is without I/O; [`DiskWatch`] runs it on a thread of its own.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use byname_catalog::engine::Engine;
@@ -21,6 +20,8 @@ use byname_site::{CONTENTS_MAX, DiskName, DiskRefusal, Drop, DropAnswer, SiteNam
 use byname_transfer::server::SharedSigner;
 
 use crate::keys::Keys;
+use crate::observations::{Observation, Observations};
+use crate::service::OwnCommands;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Pause between two rounds.
@@ -29,32 +30,6 @@ const ROUND_PAUSE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Orders in a row without answer after which a disk is down.
 const MISSES_MAX: u32 = 2;
-
-/// What a disk said last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Observation {
-    /// It does what it is told.
-    Well,
-    /// It answers, and does not.
-    Refuses(DiskRefusal),
-    /// It does not answer, or what answers is not the disk.
-    Silent,
-}
-
-/// The latest observations, for those who ask.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Observations(Arc<Mutex<BTreeMap<DiskId, Observation>>>);
-
-impl Observations {
-    /// What a disk said last, since the head runs.
-    pub(crate) fn get(&self, disk: DiskId) -> Option<Observation> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&disk).copied()
-    }
-
-    fn set(&self, disk: DiskId, observation: Observation) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(disk, observation);
-    }
-}
 
 /// An order to one disk.
 pub(crate) struct Order {
@@ -161,7 +136,7 @@ impl Watch {
 pub struct DiskWatch {
     pub(crate) watch: Watch,
     /// To the catalog's thread.
-    pub(crate) commands: Sender<Command>,
+    pub(crate) own: OwnCommands,
 }
 
 impl DiskWatch {
@@ -184,7 +159,7 @@ impl DiskWatch {
             nonce: random_u64().to_be_bytes(),
         };
         let mut exchange = None;
-        loop {
+        while self.own.head.strong_count() > 0 {
             let orders = self.watch.orders(&mut stamp).unwrap_or_else(|error| {
                 tracing::warn!(%error, "the disks cannot be read from the catalog");
                 Vec::new()
@@ -198,9 +173,8 @@ impl DiskWatch {
                     Reply::Nack(_) | Reply::Silence => None,
                 };
                 for command in self.watch.handle(order, data, clock.unix_ns()) {
-                    if self.commands.send(command).is_err() {
-                        return;
-                    }
+                    // If there is no head any more, the loop ends.
+                    let _ = self.own.commands.send(command);
                 }
             }
             if !(is_more && is_heard) {

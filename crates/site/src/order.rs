@@ -5,7 +5,7 @@
 //! parameters = ForwardingHint ticket:Data claim:Data
 //!
 //! Interest  <disk>/drop/<digest>, signed by the site's key
-//! parameters = LeaseEpoch Generation 1*256ContentId
+//! parameters = LeaseEpoch Generation 0*256ContentId
 //! ```
 //! An insert is repeated, the same octets but for the Nonce, until the disk has a receipt.
 
@@ -23,13 +23,11 @@ use crate::codec::{Fields, Writer, bad_value};
 use crate::command::Stamp;
 use crate::names::{DiskName, Identity, SiteName};
 use crate::numbers as tag;
-use crate::parts::{read_content_id, write_content_id};
+use crate::parts::{read_contents, write_content_id};
 use crate::ticket::Ticket;
 
+pub use crate::parts::CONTENTS_MAX;
 pub use answer::{DiskRefusal, DropAnswer, InsertAnswer};
-
-/// Most contents in one order to drop.
-pub const CONTENTS_MAX: usize = 256;
 
 /// State of a disk that orders are compared with.
 #[derive(Debug, Clone, Copy)]
@@ -179,7 +177,7 @@ pub struct Drop {
     pub epoch: LeaseEpoch,
     /// Generation of the disk.
     pub generation: u64,
-    /// The contents: 1 to 256.
+    /// The contents, 256 at most. None at all asks whether the disk is well.
     pub contents: Vec<ContentId>,
 }
 
@@ -217,13 +215,7 @@ impl Drop {
         let mut fields = Fields::new(parameters, "drop");
         let epoch = LeaseEpoch(fields.number(tag::LEASE_EPOCH)?);
         let generation = fields.number(tag::GENERATION)?;
-        let mut contents = vec![read_content_id(&mut fields)?];
-        while fields.peek()?.is_some() {
-            if contents.len() >= CONTENTS_MAX {
-                return Err(bad_value(tag::CONTENT_ID));
-            }
-            contents.push(read_content_id(&mut fields)?);
-        }
+        let contents = read_contents(&mut fields)?;
         fields.end()?;
         Ok((disk, Self { epoch, generation, contents }))
     }

@@ -11,6 +11,8 @@ use byname_transfer::attributes;
 use crate::codec::{Fields, Writer, bad_value};
 use crate::numbers::{self as tag, Tag};
 
+/// Most contents in one order to drop.
+pub const CONTENTS_MAX: usize = 256;
 /// Most disks in one message.
 pub(crate) const DISKS_MAX: usize = 16;
 
@@ -37,6 +39,18 @@ pub(crate) fn read_place(fields: &mut Fields<'_>) -> Result<Place, DecodeError> 
 
 pub(crate) fn entry_name(octets: &[u8]) -> Result<EntryName, DecodeError> {
     EntryName::new(octets).map_err(|_| bad_value(tag::ENTRY_NAME))
+}
+
+/// Contents to the end, as many as one order names.
+pub(crate) fn read_contents(fields: &mut Fields<'_>) -> Result<Vec<ContentId>, DecodeError> {
+    let mut contents = Vec::new();
+    while fields.peek()?.is_some() {
+        if contents.len() >= CONTENTS_MAX {
+            return Err(bad_value(tag::CONTENT_ID));
+        }
+        contents.push(read_content_id(fields)?);
+    }
+    Ok(contents)
 }
 
 pub(crate) fn write_content_id(writer: &mut Writer, content: ContentId) {

@@ -1,6 +1,7 @@
 //! Versions of content and what they take on disks, shared by all that begins, replaces or ends
 //! one.
 
+use crate::command::Answer;
 use crate::engine::{EngineError, Table};
 use crate::execution::Execution;
 use crate::id::{ContentId, DiskId, InodeId};
@@ -9,7 +10,8 @@ use crate::record::{
 };
 use crate::refusal::{Failure, Refusal};
 
-/// Nanoseconds that a replaced version stays for its readers, and a file without a name.
+/// Nanoseconds that a replaced version stays for its readers, and a file without a name, unless the
+/// head says otherwise.
 pub const KEPT_NS: u64 = 600_000_000_000;
 
 /// Change of the octets on a disk.
@@ -56,7 +58,7 @@ impl Execution<'_> {
         }
         let content = ContentId { inode: id, version: old.version };
         self.view.set(content.key(), &KeptVersion { content: old });
-        let due_ns = self.now_ns.saturating_add(KEPT_NS);
+        let due_ns = self.now_ns.saturating_add(self.kept_ns);
         self.view.mark(Table::Expiry, Expiry::Kept(content).key(due_ns));
         Ok(())
     }
@@ -72,14 +74,24 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Lets the disks drop content.
+    /// Has the disks drop content: it is no replica any more, and the head tells them so until
+    /// each has said that it is gone.
     pub(super) fn drop_replicas(&mut self, id: InodeId, content: &Content) -> Result<(), Failure> {
         let of = ContentId { inode: id, version: content.version };
         for disk in &content.replicas {
             self.view.delete(Table::Replica, Replica::key(*disk, of));
+            self.view.mark(Table::Drop, Replica::key(*disk, of));
             let change = DiskBooking { less_used: content.size, ..DiskBooking::default() };
             self.book_disk(*disk, change)?;
         }
         Ok(())
+    }
+
+    /// A disk has said that contents are gone for good.
+    pub(super) fn dropped(&mut self, disk: DiskId, contents: &[ContentId]) -> Answer {
+        for content in contents {
+            self.view.delete(Table::Drop, Replica::key(disk, *content));
+        }
+        Answer::Count(contents.len())
     }
 }

@@ -16,7 +16,6 @@ use crate::record::{
 use crate::refusal::{Failure, Refusal};
 
 use super::attempt::reserved;
-use super::content::KEPT_NS;
 
 /// Most rows that one command looks at.
 const EXPIRE_MAX: usize = 256;
@@ -42,7 +41,7 @@ impl Execution<'_> {
 
     /// Ends something, or says when to look again.
     fn end(&mut self, what: Expiry) -> Result<Option<u64>, Failure> {
-        let later = self.now_ns.saturating_add(KEPT_NS);
+        let later = self.now_ns.saturating_add(self.kept_ns);
         match what {
             Expiry::Attempt(content) => {
                 let attempt: Option<Attempt> = self.view.record(&content.key())?;

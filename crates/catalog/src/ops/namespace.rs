@@ -12,8 +12,6 @@ use crate::record::{
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{GROUP_EXECUTE, MODE_BITS, SEARCH, SET_GROUP, STICKY, WRITE};
 
-use super::content::KEPT_NS;
-
 /// Most names of one file, and most directories in one.
 pub(super) const LINKS_MAX: u32 = 65_000;
 /// Longest target of a symbolic link, in octets.
@@ -181,7 +179,7 @@ impl Execution<'_> {
                 self.view.delete(Table::Inode, inode_key(id));
                 return Ok(());
             }
-            let due_ns = self.now_ns.saturating_add(KEPT_NS);
+            let due_ns = self.now_ns.saturating_add(self.kept_ns);
             self.view.mark(Table::Expiry, Expiry::Nameless(id).key(due_ns));
         }
         self.set_inode(id, &inode);

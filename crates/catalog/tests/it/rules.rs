@@ -153,6 +153,7 @@ fn users_administer_nothing_and_disks_only_ask_for_their_own() {
         Command::TrimLog { below: 9, limit: 9 },
         Command::RaiseEpoch { epoch: 9 },
         Command::Expire { limit: 9 },
+        Command::Dropped { disk: DiskId(1), contents: Vec::new() },
         Command::Resolve { generation: 1, content },
     ];
     for command in commands {

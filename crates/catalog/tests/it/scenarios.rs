@@ -249,6 +249,31 @@ fn rename_and_unlink_during_a_write_are_followed_and_held_reads_survive() {
     assert_eq!(site.commit("anna", &gone, 10), Err(Refusal::DirectoryGone));
 }
 
+/// Scenario 12, the catalog's half: what disks have to drop is remembered until they have.
+#[test]
+fn what_is_no_replica_any_more_is_dropped_when_the_disk_says_so() {
+    let (mut site, _) = site();
+    let old = site.put("anna", "f", 1000);
+    site.put("anna", "f", 2000);
+    let disks = site.disks.clone();
+    let drops = |site: &TestSite, disk| site.reader("op").drops(disk, 10).unwrap();
+    assert!(disks.iter().all(|disk| drops(&site, *disk).is_empty()), "its readers have time");
+    site.pass(2 * KEPT_NS);
+    let holders: Vec<_> =
+        disks.iter().copied().filter(|disk| drops(&site, *disk) == [old]).collect();
+    assert_eq!(holders.len(), 2, "each disk that had it, and no other");
+    site.assert_consistent();
+    let dropped = Command::Dropped { disk: holders[0], contents: vec![old] };
+    assert_eq!(
+        site.run("op", dropped.clone()),
+        Err(Refusal::NotOperator),
+        "the head alone says so"
+    );
+    site.run_as(Caller::Head, dropped).unwrap();
+    assert!(drops(&site, holders[0]).is_empty());
+    assert_eq!(drops(&site, holders[1]), [old], "the other has not said so");
+}
+
 /// Scenario 7, the engine's half.
 #[test]
 fn a_paused_head_that_resumes_after_a_take_over_can_do_nothing() {

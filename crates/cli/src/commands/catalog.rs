@@ -9,10 +9,14 @@ use crate::{forwarders, notify, settings};
 use byname_head::{Head, HeadServer};
 use byname_io::Clock;
 use byname_keychain::Keychain;
-use byname_profile::{Link, Paths, Profile};
+use byname_profile::{Link, Paths, Profile, units};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest time for which content can be asked to stay.
+const KEPT_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Serve a site's catalog: its paths and the commands that change them.
 #[derive(Debug, clap::Args)]
@@ -32,6 +36,9 @@ pub(crate) struct Args {
     /// Forwarder to attach to.
     #[arg(long, value_name = "URI")]
     connect: Option<String>,
+    /// Time for which content stays that nothing leads to any more: 10m, 2h.
+    #[arg(long, value_name = "DURATION", value_parser = kept, default_value = "10m")]
+    keep_versions: Duration,
     /// Serve metrics for Prometheus at http://ADDRESS/metrics.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
@@ -40,8 +47,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let profile = settings::profile(paths)?;
     let directory = defaults::directory(args.site.as_deref(), args.dir.as_deref(), paths)?;
-    let (server, link) = open(&profile, &directory)?;
-    let HeadServer { server, counters } = server;
+    let (server, link) = open(&profile, &directory, args.keep_versions)?;
+    let HeadServer { server, counters, watch } = server;
     let candidates = match &args.connect {
         Some(uri) => vec![endpoint(uri)?],
         None => profile.forwarders(true)?,
@@ -51,8 +58,11 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         output::out_line(&link);
         notify::ready("serving the catalog");
     };
-    let connect = move || forwarders::connect_any(&candidates);
+    let (to_disks, to_forwarder) = (candidates.clone(), candidates);
+    let connect = move || forwarders::connect_any(&to_forwarder);
     let (handle, thread) = endings.spawn_server((server, String::new()), connect, announce);
+    let watched = watch.start(move || forwarders::connect_any(&to_disks));
+    watched.map_err(|error| Failure::new(Code::Other, format!("no thread: {error}")))?;
     if let Some(address) = args.metrics {
         super::server_metrics::serve_head(address, handle.clone(), counters)?;
     }
@@ -68,6 +78,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 pub(crate) fn open(
     profile: &Profile,
     directory: &std::path::Path,
+    keep_versions: Duration,
 ) -> Outcome<(HeadServer, String)> {
     let head = Head::open(directory)?;
     let name = head.site().view().to_name();
@@ -82,6 +93,18 @@ pub(crate) fn open(
     let certificates = certificates.iter().map(|it| it.wire().to_vec()).collect();
     let key = Some(identity.certificate.key_id());
     let link = Link { key, ..Link::of_name(name) };
-    let server = head.lead(Arc::new(identity.signer), certificates, Clock::new().unix_ns())?;
+    let kept_ns = u64::try_from(keep_versions.as_nanos()).unwrap_or(u64::MAX);
+    let times = (Clock::new().unix_ns(), kept_ns);
+    let server = head.lead(Arc::new(identity.signer), certificates, times)?;
     Ok((server, link.to_string()))
 }
+
+/// Reads how long content is kept.
+fn kept(text: &str) -> Result<Duration, BadDuration> {
+    units::age(text).ok().filter(|span| *span <= KEPT_MAX).ok_or(BadDuration)
+}
+
+/// A text that is no duration.
+#[derive(Debug, thiserror::Error)]
+#[error("a duration up to 30d is wanted, such as 10m or 2h")]
+struct BadDuration;

@@ -1,7 +1,15 @@
-//! Disks of sites with real processes: what a disk's directory lets serve, and what not.
+//! Sites that take files, with real processes: a forwarder, a head, disks, a writer.
 
-use crate::harness::{Daemon, Home};
-use std::path::Path;
+use crate::harness::{Daemon, Finished, Home, noise, wait_for};
+use byname_catalog::{Create, Place, Publish};
+use byname_io::{Connection, Endpoint};
+use byname_keychain::Keychain;
+use byname_security::trust::TrustPolicy;
+use byname_site::SiteName;
+use byname_writer::{Next, Put, PutEvent, Source, Writer, WriterConfig, WriterError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A forwarder, a head, and disks that are registered there.
 pub(crate) struct Site {
@@ -21,9 +29,7 @@ impl Site {
         let replicas = replicas.to_string();
         let init = ["site", "init", "/lab", "--operator", "op", "--dir", "site", "--replicas"];
         home.run(&[&init[..], &[&replicas]].concat()).ok();
-        let disks_served = Vec::new();
-        let mut site =
-            Self { head: None, disks: disks_served, _forwarder: forwarder, socket, home };
+        let mut site = Self { head: None, disks: Vec::new(), _forwarder: forwarder, socket, home };
         site.head = Some(site.start_head());
         for index in 0..disks {
             site.add_disk(index);
@@ -34,7 +40,7 @@ impl Site {
     }
 
     pub(crate) fn start_head(&self) -> Daemon {
-        let args = ["catalog", "--dir", "site", "--connect", &self.socket];
+        let args = ["catalog", "--dir", "site", "--keep-versions", "1s", "--connect", &self.socket];
         self.home.start(&args, "byname:/lab")
     }
 
@@ -49,9 +55,84 @@ impl Site {
     }
 
     /// An operator's command.
-    pub(crate) fn run(&self, args: &[&str]) -> crate::harness::Finished {
+    pub(crate) fn run(&self, args: &[&str]) -> Finished {
         let args = [&["site"], args, &["--connect", &self.socket]].concat();
         self.home.run(&args)
+    }
+
+    /// The verified content of a file.
+    pub(crate) fn read(&self, path: &str) -> Finished {
+        self.home.run(&["cat", &format!("/lab/{path}"), "--connect", &self.socket])
+    }
+
+    /// A writer of the operator's.
+    pub(crate) fn writer(&self) -> Writer {
+        let site = SiteName::new("/lab".parse().unwrap()).unwrap();
+        let keychain = Keychain::open(&self.home.path().join("home/data/keys")).unwrap();
+        let of_site = keychain.identity(site.view()).unwrap().unwrap();
+        let identity = keychain.identity(site.user("op").view()).unwrap().unwrap();
+        let mut trust = TrustPolicy::default();
+        trust.add_anchor(site.view().to_name(), of_site.certificate.key_id());
+        let config = WriterConfig { site, user: "op".into(), signer: identity.signer, trust };
+        let endpoint: Endpoint = self.socket.parse().unwrap();
+        let connection = Connection::connect(&endpoint, Duration::from_secs(5)).unwrap();
+        Writer::connect(connection, config, &|| false).unwrap()
+    }
+
+    /// Writes a file, whether there is one or not.
+    pub(crate) fn put(&self, path: &str, octets: &[u8]) -> Result<(), WriterError> {
+        let local = self.home.path().join("local");
+        std::fs::write(&local, octets).unwrap();
+        let create = Create {
+            place: Place::path(path.as_bytes()).unwrap(),
+            mode: 0o644,
+            size_max: octets.len() as u64,
+            publish: Publish::AtCommit,
+            exclusive: false,
+        };
+        let source = Arc::new(Source::open(&local, &|| false).unwrap());
+        let mut files = vec![(0, Put { create, keep_time: false, source })];
+        let mut outcome = None;
+        self.writer().put_all(
+            &mut || files.pop().map_or(Next::End, |(number, put)| Next::Put(number, put)),
+            &mut |event| {
+                if let PutEvent::Done { result, .. } = event {
+                    outcome = Some(result.map(drop));
+                }
+            },
+            &|| false,
+        )?;
+        outcome.expect("each file ends")
+    }
+
+    /// Contents in the place where a disk serves them from.
+    pub(crate) fn contents(&self, disk: usize) -> Vec<PathBuf> {
+        let objects = self.home.path().join(format!("d{disk}/objects"));
+        let shards = std::fs::read_dir(objects).unwrap();
+        let files = shards.flat_map(|shard| std::fs::read_dir(shard.unwrap().path()).unwrap());
+        files.map(|file| file.unwrap().path()).collect()
+    }
+
+    /// Disks that have some content.
+    pub(crate) fn holders(&self) -> Vec<usize> {
+        (0..self.disks.len()).filter(|disk| !self.contents(*disk).is_empty()).collect()
+    }
+
+    fn log_of(&self, disk: usize) -> String {
+        self.disks[disk].as_ref().map(Daemon::log).unwrap_or_default()
+    }
+
+    /// Waits until the last line of the site's status begins so.
+    pub(crate) fn await_status(&self, wanted: &str) {
+        let status = || self.run(&["status"]).stdout();
+        let is_wanted = || status().lines().last().is_some_and(|line| line.contains(wanted));
+        wait_for(&format!("status {wanted:?}"), is_wanted, status);
+    }
+
+    /// Ends the head, and compares everything in the catalog.
+    pub(crate) fn check(&mut self) {
+        self.head.take().unwrap().interrupt();
+        self.home.run(&["site", "fsck", "--dir", "site"]).ok();
     }
 }
 
@@ -78,4 +159,40 @@ fn a_disk_is_served_once_from_its_own_directory_by_who_has_its_key() {
     // What a crash left is no obstacle, and one that is stopped ends well.
     let mut disk = site.start_disk(0);
     assert_eq!(disk.interrupt(), Some(0));
+}
+
+#[test]
+fn a_file_is_on_as_many_disks_as_wanted_and_is_read_by_its_name() {
+    let mut site = Site::new(3, 2);
+    for (path, len) in [("empty", 0), ("one", 1), ("unit", 8192), ("large", 3 << 20)] {
+        let octets = noise(len, 7);
+        site.put(path, &octets).unwrap();
+        assert!(site.read(path).ok().bytes() == octets, "{path}");
+    }
+    let counts: Vec<usize> = (0..3).map(|disk| site.contents(disk).len()).collect();
+    assert_eq!(counts.iter().sum::<usize>(), 6, "two replicas of each: {counts:?}");
+    site.await_status("OK");
+    site.check();
+}
+
+/// Scenario 12: a dead replica blocks neither reading nor rewriting, and is cleaned on return.
+#[test]
+fn a_dead_disk_blocks_nobody_and_is_cleaned_when_it_is_back() {
+    let mut site = Site::new(3, 2);
+    let (first, second) = (noise(300_000, 1), noise(400_000, 2));
+    site.put("f", &first).unwrap();
+    let dead = site.holders()[0];
+    let old = site.contents(dead);
+    site.disks[dead].take().unwrap().kill();
+    assert!(site.read("f").ok().bytes() == first, "read from the other replica");
+    site.put("f", &second).unwrap();
+    assert!(site.read("f").ok().bytes() == second);
+    assert!(!site.holders().iter().any(|disk| *disk != dead && site.contents(*disk).is_empty()));
+    site.await_status("does not answer");
+    assert_eq!(site.contents(dead), old, "nobody has told it");
+    site.disks[dead] = Some(site.start_disk(dead));
+    wait_for("the old version to go", || site.contents(dead).is_empty(), || site.log_of(dead));
+    assert!(site.read("f").ok().bytes() == second);
+    site.await_status("OK");
+    site.check();
 }

@@ -20,12 +20,14 @@ pub type DropOutcome = Result<LeaseEpoch, StoreFailure>;
 pub(super) struct PendingDrop {
     epoch: LeaseEpoch,
     awaits_epoch: bool,
+    /// It names nothing, so it asks whether the disk is well.
+    is_question: bool,
     left: BTreeSet<ContentId>,
 }
 
 impl Machine {
     /// An order of a head to drop contents, verified. Its outcome comes by
-    /// [`Machine::poll_drop`].
+    /// [`Machine::poll_drop`]; that of an order which names nothing is how the disk is.
     ///
     /// # Errors
     /// [`Refusal`] `OldEpoch` or `Busy`.
@@ -49,7 +51,8 @@ impl Machine {
         }
         let left = contents.iter().filter(|content| !self.dropped.contains(content)).copied();
         let left: BTreeSet<ContentId> = left.collect();
-        self.drops.insert(id, PendingDrop { epoch, awaits_epoch, left });
+        let is_question = contents.is_empty();
+        self.drops.insert(id, PendingDrop { epoch, awaits_epoch, is_question, left });
         if !awaits_epoch {
             self.begin_drop(id);
         }
@@ -142,10 +145,12 @@ impl Machine {
 
     fn end_drops(&mut self) {
         let is_done = |drop: &PendingDrop| !drop.awaits_epoch && drop.left.is_empty();
-        let done = self.drops.iter().filter(|(_, drop)| is_done(drop)).map(|(id, _)| *id);
-        for id in done.collect::<Vec<_>>() {
+        let done = self.drops.iter().filter(|(_, drop)| is_done(drop));
+        let done: Vec<(DropId, bool)> = done.map(|(id, drop)| (*id, drop.is_question)).collect();
+        for (id, is_question) in done {
             self.drops.remove(&id);
-            self.drops_done.push_back((id, Ok(self.epoch)));
+            let failure = self.health.filter(|_| is_question);
+            self.drops_done.push_back((id, failure.map_or(Ok(self.epoch), Err)));
         }
     }
 }

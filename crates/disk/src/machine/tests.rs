@@ -48,6 +48,22 @@ fn stored() -> Machine {
 }
 
 #[test]
+fn an_order_that_names_nothing_asks_how_the_disk_is() {
+    let mut machine = Machine::new(Limits::default(), &Scan::default(), 0);
+    let ask = |machine: &mut Machine| {
+        let id = machine.handle_drop(LeaseEpoch(0), &[]).unwrap();
+        let (done, outcome) = machine.poll_drop().unwrap();
+        assert_eq!(done, id);
+        outcome
+    };
+    assert_eq!(ask(&mut machine), Ok(LeaseEpoch(0)));
+    machine.handle_probed(Err(StoreFailure::ReadOnly));
+    assert_eq!(ask(&mut machine), Err(StoreFailure::ReadOnly));
+    machine.handle_probed(Ok(()));
+    assert_eq!(ask(&mut machine), Ok(LeaseEpoch(0)));
+}
+
+#[test]
 fn a_content_is_called_stored_only_after_its_pull_has_ended_well() {
     let mut machine = machine();
     let again = Progress::Pulling { received_bytes: 0, again_ms: 200 };

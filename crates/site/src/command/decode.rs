@@ -10,7 +10,8 @@ use byname_packet::DecodeError;
 use crate::codec::{Fields, bad_value};
 use crate::numbers::{self as tag, Tag};
 use crate::parts::{
-    optional_bool, read_checksums, read_content_id, read_place, read_policy, state_of,
+    optional_bool, read_checksums, read_content_id, read_contents, read_place, read_policy,
+    state_of,
 };
 
 /// Most groups of one user; the catalog takes fewer.
@@ -76,6 +77,10 @@ pub(super) fn read(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command,
 fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command, DecodeError> {
     Ok(match operation {
         b"expire" => Command::Expire { limit: fields.number(tag::LIMIT)? },
+        b"dropped" => Command::Dropped {
+            disk: DiskId(fields.number(tag::DISK_ID)?),
+            contents: read_contents(fields)?,
+        },
         b"set-user" => Command::SetUser {
             user: fields.text(tag::USER)?,
             groups: read_groups(fields)?,

@@ -62,6 +62,10 @@ pub(super) fn write(writer: &mut Writer, command: &Command) {
 fn write_administration(writer: &mut Writer, command: &Command) {
     match command {
         Command::Expire { limit } => writer.number(tag::LIMIT, *limit as u64),
+        Command::Dropped { disk, contents } => {
+            writer.number(tag::DISK_ID, *disk);
+            contents.iter().for_each(|content| write_content_id(writer, *content));
+        }
         Command::SetUser { user, groups, is_operator } => {
             writer.text(tag::USER, user);
             groups.iter().for_each(|group| writer.text(tag::GROUP, group));

@@ -173,9 +173,10 @@ fn list(session: &mut SiteSession, json: bool) -> Outcome {
             text("server"),
             text("place"),
             text("space"),
+            text("answers"),
         ]
     };
-    let header = ["DISK", "STATE", "", "USED", "CAPACITY", "SERVER", "PLACE", "SPACE"];
+    let header = ["DISK", "STATE", "", "USED", "CAPACITY", "SERVER", "PLACE", "SPACE", "ANSWERS"];
     output::table(&header, &disks.iter().map(row).collect::<Vec<_>>());
     Ok(())
 }

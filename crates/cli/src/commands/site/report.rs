@@ -100,6 +100,10 @@ fn problems(disks: &[Value]) -> Vec<String> {
         if disk["up"] == false && disk["state"] != "off" {
             problems.push(format!("disk {number} does not answer"));
         }
+        let answers = disk["answers"].as_str().unwrap_or_default();
+        if !["well", "nothing yet", "not at all"].contains(&answers) {
+            problems.push(format!("disk {number}: {}", output::one_line(answers)));
+        }
         let bytes = |key: &str| disk[key].as_u64().unwrap_or_default();
         let taken = bytes("used_bytes").saturating_add(bytes("reserved_bytes"));
         if disk["state"] == "rw" && taken >= bytes("capacity_bytes") {

@@ -1,0 +1,34 @@
+//! What disks said last, told by who asks them to who is asked about them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use byname_catalog::id::DiskId;
+use byname_site::DiskRefusal;
+
+/// What a disk said last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Observation {
+    /// It does what it is told.
+    Well,
+    /// It answers, and does not.
+    Refuses(DiskRefusal),
+    /// It does not answer, or what answers is not the disk.
+    Silent,
+}
+
+/// The latest observations, for those who ask.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Observations(Arc<Mutex<BTreeMap<DiskId, Observation>>>);
+
+impl Observations {
+    /// What a disk said last, since the head runs.
+    pub(crate) fn get(&self, disk: DiskId) -> Option<Observation> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&disk).copied()
+    }
+
+    /// Notes it.
+    pub(crate) fn set(&self, disk: DiskId, observation: Observation) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(disk, observation);
+    }
+}
