@@ -36,6 +36,7 @@ def shown(**fields):
         "prefix_announcement": None,
         "address_token": None,
         "returned_token": None,
+        "path_trace": None,
     }
     unknown = set(fields) - set(default)
     assert not unknown, unknown
@@ -143,6 +144,15 @@ def tokens():
             yield reject(f"token {kind} of {octets} octets", wire, "bad-length")
 
 
+def traces():
+    """Ours: a wish, and what is told. Its hops are looked into only where they are shown."""
+    yield good("wish for a trace", [tlv(936)], True, path_trace="")
+    hop = tlv(129, tlv(131, b"right"), nni(133, 2), tlv(135, b"tcp4://h:6363"), nni(137, 300))
+    yield good("trace of a hop", [tlv(936, hop)], True, path_trace=hop.hex())
+    yield good("trace with a mark", [nni(832, 1), tlv(936, hop)], True, congestion_mark=1,
+               path_trace=hop.hex())
+
+
 def unknown():
     for kind in (804, 808, 852, 956):
         yield good(f"ignorable field {kind}", [tlv(kind, b"x")])
@@ -236,5 +246,5 @@ def disorder():
 
 
 def vectors():
-    accepted = [*fields(), *fragments(), *tokens(), *unknown()]
+    accepted = [*fields(), *fragments(), *tokens(), *traces(), *unknown()]
     return accepted + [reject(*case) for case in bad()] + [*disorder()]

@@ -21,7 +21,7 @@ mod mirror;
 mod mount;
 mod ping;
 mod prepare;
-mod reachable;
+pub(crate) mod reachable;
 mod remote;
 mod route;
 mod segments;

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 /// The answer to a request.
 pub(crate) enum Reply {
-    /// A whole Data packet.
-    Data(Vec<u8>),
+    /// A whole Data packet, and the trace that came with it.
+    Data { wire: Vec<u8>, trace: Vec<u8> },
     /// A network Nack with its reason.
     Nack(u64),
     /// Nothing in time.
@@ -44,6 +44,15 @@ pub(crate) struct Ask<'a> {
     pub(crate) name: NameRef<'a>,
     pub(crate) wanted: Wanted,
     pub(crate) timeout: Duration,
+    /// True if everybody on the path is asked where the answer came from.
+    pub(crate) is_traced: bool,
+}
+
+impl<'a> Ask<'a> {
+    /// Without a trace.
+    pub(crate) fn new(name: NameRef<'a>, wanted: Wanted, timeout: Duration) -> Self {
+        Self { name, wanted, timeout, is_traced: false }
+    }
 }
 
 impl Exchange {
@@ -65,7 +74,9 @@ impl Exchange {
             .nonce((random_u64() as u32).to_be_bytes())
             .lifetime_ms(u64::try_from(ask.timeout.as_millis()).unwrap_or(u64::MAX))
             .encode(&mut wire);
-        self.send(&wire)?;
+        // Whoever does not know the field ignores it.
+        let path_trace = ask.is_traced.then_some(&[][..]);
+        self.send(&LpHeader { path_trace, ..LpHeader::default() }, &wire)?;
         self.wait(ask)
     }
 
@@ -85,9 +96,9 @@ impl Exchange {
             .map_err(|error| Failure::new(Code::Other, chain(&error)))?;
         let signed = byname_packet::Interest::decode(&wire)
             .map_err(|error| Failure::new(Code::Other, chain(&error)))?;
-        self.send(&wire)?;
-        match self.wait(&Ask { name: signed.name, wanted: Wanted::Exact, timeout })? {
-            Reply::Data(answer) => Data::decode(&answer)
+        self.send(&LpHeader::default(), &wire)?;
+        match self.wait(&Ask::new(signed.name, Wanted::Exact, timeout))? {
+            Reply::Data { wire, .. } => Data::decode(&wire)
                 .and_then(|data| ControlResponse::decode(data.content))
                 .map_err(|error| Failure::new(Code::Other, format!("{path}: {}", chain(&error)))),
             Reply::Nack(_) | Reply::Silence => Err(no_status(path)),
@@ -98,13 +109,13 @@ impl Exchange {
     pub(crate) fn signed(&mut self, wire: &[u8], timeout: Duration) -> Outcome<Reply> {
         let interest = byname_packet::Interest::decode(wire)
             .map_err(|error| Failure::new(Code::Other, chain(&error)))?;
-        self.send(wire)?;
-        self.wait(&Ask { name: interest.name, wanted: Wanted::Exact, timeout })
+        self.send(&LpHeader::default(), wire)?;
+        self.wait(&Ask::new(interest.name, Wanted::Exact, timeout))
     }
 
-    fn send(&mut self, wire: &[u8]) -> Outcome {
+    fn send(&mut self, header: &LpHeader<'_>, wire: &[u8]) -> Outcome {
         let lost = |error: &dyn std::error::Error| Failure::new(Code::NoRoute, chain(error));
-        self.face.send(&LpHeader::default(), wire, 0).map_err(|error| lost(&error))?;
+        self.face.send(header, wire, 0).map_err(|error| lost(&error))?;
         self.face.flush().map_err(|error| lost(&error))
     }
 
@@ -121,7 +132,7 @@ impl Exchange {
             self.poller.wait(&mut events, Some(left)).map_err(lost)?;
             let mut reply = None;
             let received = self.face.receive(now_ns, |received| {
-                let answer = answer(received.header.nack, received.packet, ask.name);
+                let answer = answer(&received.header, received.packet, ask.name);
                 reply = answer.or(reply.take());
             });
             let status = received.map_err(lost)?;
@@ -138,11 +149,11 @@ impl Exchange {
     pub(crate) fn dataset(&mut self, path: &str, timeout: Duration) -> Outcome<Vec<u8>> {
         let name: Name = format!("/localhost/nfd/{path}").parse().map_err(Failure::usage)?;
         let mut payload = Vec::new();
-        let mut ask = Ask { name: name.view(), wanted: Wanted::Fresh, timeout };
+        let mut ask = Ask::new(name.view(), Wanted::Fresh, timeout);
         let mut next: Name;
         for segment in 0.. {
             let wire = match self.request(&ask)? {
-                Reply::Data(wire) => wire,
+                Reply::Data { wire, .. } => wire,
                 Reply::Nack(_) | Reply::Silence => return Err(no_status(path)),
             };
             let data = Data::decode(&wire)
@@ -157,7 +168,7 @@ impl Exchange {
                 break;
             }
             next = data.name.without_last(1).to_name().with_segment(segment + 1);
-            ask = Ask { name: next.view(), wanted: Wanted::Exact, timeout };
+            ask = Ask::new(next.view(), Wanted::Exact, timeout);
         }
         Ok(payload)
     }
@@ -168,13 +179,14 @@ fn no_status(path: &str) -> Failure {
         .hint("forwarders report their state only on their own machine")
 }
 
-fn answer(nack: Option<u64>, packet: &[u8], name: NameRef<'_>) -> Option<Reply> {
-    match (nack, Packet::decode(packet).ok()?) {
+fn answer(header: &LpHeader<'_>, packet: &[u8], name: NameRef<'_>) -> Option<Reply> {
+    match (header.nack, Packet::decode(packet).ok()?) {
         (Some(reason), Packet::Interest(interest)) if interest.name == name => {
             Some(Reply::Nack(reason))
         }
         (None, Packet::Data(data)) if name.is_prefix_of(data.name) => {
-            Some(Reply::Data(packet.to_vec()))
+            let trace = header.path_trace.unwrap_or_default().to_vec();
+            Some(Reply::Data { wire: packet.to_vec(), trace })
         }
         _ => None,
     }

@@ -20,6 +20,7 @@ mod output;
 mod progress;
 mod settings;
 mod target;
+mod trace;
 mod typed;
 mod walk;
 

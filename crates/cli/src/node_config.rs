@@ -3,6 +3,7 @@
 //! Read at the start and again at each reload, by the same function, so that what a reload leads
 //! to is what a restart would.
 
+use crate::commands::reachable::host_name;
 use crate::exit::{Code, Failure, Outcome};
 use crate::settings;
 use crate::typed::{endpoint, endpoints, name};
@@ -127,6 +128,7 @@ pub(crate) fn from_settings(settings: &Settings) -> Outcome<NodeConfig> {
     let mib = settings.number("forwarder.content_store_mib");
     config.forwarder.cs_bytes_max = usize::try_from(mib << 20).unwrap_or(usize::MAX);
     config.forwarder.version = format!("byname {}", env!("CARGO_PKG_VERSION"));
+    config.forwarder.node_name = host_name();
     file.apply(&mut config).map_err(Failure::usage)?;
     if let Some(group) = &file.socket_group {
         config.socket_access.gid = Some(group_id(group)?);

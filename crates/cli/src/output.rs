@@ -5,6 +5,7 @@ use byname_packet::NameRef;
 use byname_profile::link::for_links;
 use serde_json::{Value, json};
 use std::io::{IsTerminal, Write};
+use std::time::Duration;
 
 /// Version of the JSON that commands print; raised when a field changes its meaning.
 const JSON_SCHEMA: u64 = 1;
@@ -100,6 +101,18 @@ pub(crate) fn component_path(path: &[u8]) -> String {
 /// `1 file`, `3 files`.
 pub(crate) fn count(number: u64, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// A short time with the unit that suits it.
+pub(crate) fn short_time(time: Duration) -> String {
+    let micros = time.as_secs_f64() * 1e6;
+    if micros < 1000.0 {
+        format!("{micros:.0} µs")
+    } else if micros < 1e6 {
+        format!("{:.1} ms", micros / 1e3)
+    } else {
+        format!("{:.1} s", micros / 1e6)
+    }
 }
 
 /// Octets in binary units with three significant digits.

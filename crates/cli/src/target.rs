@@ -4,7 +4,7 @@
 use crate::diagnosis::{self, Fate};
 use crate::exit::{Code, Failure, Outcome};
 use crate::{failure, output, settings, typed};
-use byname_client::{Client, ClientConfig, ClientError, Stop};
+use byname_client::{AnswerPath, Client, ClientConfig, ClientError, Stop};
 use byname_io::Endpoint;
 use byname_packet::Name;
 use byname_profile::link::may_be_cut;
@@ -115,6 +115,8 @@ pub(crate) struct Pace {
     /// Slower than this for a minute is a failure.
     pub(crate) min_bytes_per_second: u64,
     pub(crate) congestion: Congestion,
+    /// Ask on the path where answers come from.
+    pub(crate) traces: bool,
     /// Keep the publisher's packets with what is fetched.
     pub(crate) keeps_packets: bool,
     /// Much may be read: shared memory is worth its setting up.
@@ -258,6 +260,11 @@ impl Session {
         })
     }
 
+    /// The paths that answers took, the most taken first.
+    pub(crate) fn answer_paths(&self) -> Vec<AnswerPath> {
+        self.client.path().answer_paths
+    }
+
     /// Bytes and refusals of each of several sources, if a file came from several at once.
     pub(crate) fn sources(&self) -> Vec<Value> {
         let shown = self.client.sources().iter().map(|source| {
@@ -326,6 +333,7 @@ fn wishes(args: &ReadArgs, pace: Pace, stop: Stop) -> Outcome<OpenOptions> {
         bytes_per_second: pace.bytes_per_second,
         min_bytes_per_second: pace.min_bytes_per_second,
         congestion: pace.congestion,
+        traces: pace.traces,
         keeps_packets: pace.keeps_packets,
         is_bulk: pace.is_bulk,
         cache: pace.is_cached.then_some(true),

@@ -51,6 +51,9 @@ pub struct ClientConfig {
     pub connect_timeout: Duration,
     /// True if descriptions have to come from the publisher itself.
     pub freshness: Freshness,
+    /// Forwarders and servers on the path are asked where each answer came from; see
+    /// [`PathReport::answer_paths`](crate::PathReport::answer_paths).
+    pub traces: bool,
     /// Keeps the publisher's packets with what is fetched.
     pub copies: Option<Arc<Copies>>,
     /// The site cache, in which verified units are looked for before they are asked for, and kept.
@@ -76,6 +79,7 @@ impl Default for ClientConfig {
             asks_all: false,
             connect_timeout: Duration::from_secs(5),
             freshness: Freshness::default(),
+            traces: false,
             copies: None,
             cache: None,
             disk: Disk::default(),

@@ -20,6 +20,7 @@ pub use download::disk;
 pub use download::progress::{Event, FileOutcome, FileReport, NoProgress, Progress, SourceReport};
 pub use download::tree::{Filter, TreeEntry};
 pub use download::tree_report::{FAILURES_MAX, TreeReport};
+pub use engine::answers::{AnswerHop, AnswerPath};
 pub use engine::path::PathReport;
 pub use error::{ClientError, Limit, Refusals};
 pub use lookup::listing::{LISTING_BYTES_MAX, ListedEntry, Listing};

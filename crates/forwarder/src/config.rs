@@ -7,6 +7,7 @@ use byname_packet::mgmt::CommandVerifier;
 
 use crate::content_store::CsPolicy;
 use crate::shard::ShardPlace;
+use crate::trace::TracePolicy;
 
 /// Bounds and identity of a forwarder.
 #[derive(Debug, Clone)]
@@ -41,6 +42,10 @@ pub struct Config {
     /// Regions in which this forwarder stands: a forwarding hint is fulfilled and taken off if one
     /// of its delegations is a prefix of one.
     pub regions: Vec<Name>,
+    /// Whom it tells where answers come from.
+    pub trace: TracePolicy,
+    /// Name of the machine, for traces; none if empty.
+    pub node_name: String,
     /// Time of day, in nanoseconds since the Unix epoch, at `start_now_ns`.
     pub start_unix_ns: u64,
     /// Monotonic time at the start.
@@ -66,6 +71,8 @@ impl Default for Config {
             routes_max: 65_536,
             dead_nonces_max: 262_144,
             regions: Vec::new(),
+            trace: TracePolicy::default(),
+            node_name: String::new(),
             start_unix_ns: 0,
             start_now_ns: 0,
             version: String::from("byname"),

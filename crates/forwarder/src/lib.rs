@@ -27,6 +27,7 @@ mod scope;
 mod slab;
 #[cfg(test)]
 mod testing;
+mod trace;
 mod tx;
 mod wheel;
 
@@ -41,4 +42,5 @@ pub use face::{
 pub use forwarder::{Forwarder, Occupancy};
 pub use rib::{NextHop, RibFull, Route};
 pub use shard::{Change, Dispatcher, Figures, SHARDS_MAX, ShardPlace, Shards};
+pub use trace::TracePolicy;
 pub use tx::Tx;

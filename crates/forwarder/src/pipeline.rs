@@ -30,6 +30,7 @@ use crate::rng::Rng;
 use crate::shard::SHARD_TOKEN_BYTES;
 use crate::strategy::measurements::Measurements;
 use crate::strategy::{self, Chosen};
+use crate::trace::Tracer;
 use crate::tx::Tx;
 
 /// The first octet of packets: their TYPE is written in one.
@@ -49,6 +50,7 @@ pub(crate) struct Pipeline {
     pub(crate) hasher: NameHasher,
     /// Regions in which this forwarder stands; see `hint`.
     pub(crate) regions: Vec<Name>,
+    pub(crate) tracer: Tracer,
     /// On Interests that are sent, where there are several shards.
     shard_token: Option<[u8; SHARD_TOKEN_BYTES]>,
     rng: Rng,
@@ -100,6 +102,7 @@ impl Pipeline {
             dead_nonces: DeadNonceList::new(config.dead_nonces_max),
             hasher,
             regions: config.regions.clone(),
+            tracer: Tracer::new(config.trace, &config.node_name),
             shard_token: config.shard.map(|place| place.token(config.seed)),
             rng: Rng::new(config.seed[2]),
             scratch: Scratch::default(),

@@ -41,6 +41,8 @@ pub struct InRecord {
     /// Time at which it stops waiting.
     pub expires_ns: u64,
     pub(crate) token: PitToken,
+    /// True if the answer is to be traced.
+    pub(crate) is_traced: bool,
 }
 
 /// An upstream face: it was asked.
@@ -93,6 +95,11 @@ impl Records {
 
     pub(crate) fn out_record_mut(&mut self, face: FaceId) -> Option<&mut OutRecord> {
         self.outgoing.iter_mut().find(|record| record.face == face)
+    }
+
+    /// Returns whether somebody wants the answer traced.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.incoming.iter().any(|record| record.is_traced)
     }
 
     /// Returns whether an answer from some face is still expected at `now_ns`.

@@ -26,6 +26,7 @@ use crate::pit::LIFETIME_MAX_MS;
 use crate::rib::NextHop;
 use crate::scope;
 use crate::strategy::Chosen;
+use crate::trace::TracePolicy;
 
 /// The most shards there can be.
 pub const SHARDS_MAX: usize = 64;
@@ -197,6 +198,8 @@ pub enum Change {
     Erase(Name, usize),
     /// Regions in which the forwarder stands.
     Regions(Vec<Name>),
+    /// Whom the forwarder tells where answers come from.
+    Trace(TracePolicy),
 }
 
 /// Figures of one shard, for the totals.

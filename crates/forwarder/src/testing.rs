@@ -24,6 +24,7 @@ pub(crate) struct Sent {
     pub(crate) nack: Option<u64>,
     pub(crate) congestion_mark: Option<u64>,
     pub(crate) incoming_face_id: Option<u64>,
+    pub(crate) path_trace: Option<Vec<u8>>,
     pub(crate) wire: Vec<u8>,
 }
 
@@ -48,6 +49,7 @@ impl Tx for Collector {
             nack: header.nack,
             congestion_mark: header.congestion_mark,
             incoming_face_id: header.incoming_face_id,
+            path_trace: header.path_trace.map(<[u8]>::to_vec),
             wire: packet.to_vec(),
         });
     }

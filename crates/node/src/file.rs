@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use byname_forwarder::{CsPolicy, FaceOptions};
+use byname_forwarder::{CsPolicy, FaceOptions, TracePolicy};
 use byname_io::Endpoint;
 use byname_packet::Name;
 use byname_packet::mgmt::{ROUTE_FLAG_CAPTURE, ROUTE_FLAG_CHILD_INHERIT};
@@ -78,6 +78,18 @@ pub enum Policy {
     Fifo,
 }
 
+/// Whom the forwarder tells where answers come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Trace {
+    /// Nobody.
+    Off,
+    /// Everybody; names and addresses only programs of this machine.
+    Local,
+    /// Everybody, with names and addresses.
+    All,
+}
+
 /// The section. See deploy/byname-forward.toml for what each option means.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -90,6 +102,7 @@ pub struct ForwarderFile {
     pub websocket_origins: Option<Vec<String>>,
     pub metrics: Option<SocketAddr>,
     pub regions: Option<Vec<Prefix>>,
+    pub trace: Option<Trace>,
     pub shards: Option<u64>,
     pub content_store_mib: Option<u64>,
     pub content_store_entries: Option<u64>,
@@ -242,6 +255,13 @@ impl ForwarderFile {
         }
         if let Some(regions) = &self.regions {
             config.forwarder.regions = regions.iter().map(|prefix| prefix.0.clone()).collect();
+        }
+        if let Some(trace) = self.trace {
+            config.forwarder.trace = match trace {
+                Trace::Off => TracePolicy::Off,
+                Trace::Local => TracePolicy::Local,
+                Trace::All => TracePolicy::All,
+            };
         }
         for (prefix, strategy) in &self.strategy {
             let name = Name::from_user(prefix)

@@ -133,6 +133,19 @@ pub const LP_PREFIX_ANNOUNCEMENT: u32 = 848;
 pub const LP_ADDRESS_TOKEN: u32 = 928;
 /// ReturnedToken: an AddressToken on its way back. Ours, ignorable.
 pub const LP_RETURNED_TOKEN: u32 = 932;
+/// PathTrace: the hops that an answer took, or on an Interest the wish to learn them. Ours,
+/// ignorable.
+pub const LP_PATH_TRACE: u32 = 936;
+/// PathTrace: one hop.
+pub const TRACE_HOP: u32 = 129;
+/// Hop: name of the machine.
+pub const TRACE_NODE: u32 = 131;
+/// Hop: what it had the answer from.
+pub const TRACE_ORIGIN: u32 = 133;
+/// Hop: FaceUri of the neighbour that answered.
+pub const TRACE_PEER: u32 = 135;
+/// Hop: microseconds until the answer came.
+pub const TRACE_WAITED: u32 = 137;
 
 /// True if an unknown element of this TYPE refuses the packet (spec: NDN Packet Format §1.3).
 pub fn is_critical(typ: u32) -> bool {

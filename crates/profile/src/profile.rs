@@ -48,6 +48,8 @@ pub struct OpenOptions {
     pub min_bytes_per_second: u64,
     /// Congestion control, which decides how many requests are in flight.
     pub congestion: Congestion,
+    /// Forwarders on the path are asked where answers come from.
+    pub traces: bool,
     /// Keep the publisher's packets with what is fetched.
     pub keeps_packets: bool,
     /// Read through the site cache.
@@ -221,6 +223,7 @@ impl Profile {
             bytes_per_second: (bytes_per_second > 0).then_some(bytes_per_second),
             min_bytes_per_second: options.min_bytes_per_second,
             congestion: options.congestion,
+            traces: options.traces,
             freshness: options.freshness,
             copies: options.keeps_packets.then(|| Arc::new(self.copies())),
             cache: self.wants_cache(options).then(|| self.cache()),

@@ -25,6 +25,7 @@ use std::time::Duration;
 use byname_face::CommandClock;
 use byname_io::{Clock, ConnectError, Connection, Endpoint, Event, IoError, Poller, Token, poller};
 use byname_packet::Name;
+use byname_packet::lp::trace::{FROM_MIRROR, FROM_PUBLISHER};
 use byname_transfer::server::{
     FaceId, FixedData, Mount, Now, SegmentBurst, SegmentSent, Server, SharedSigner,
 };
@@ -89,6 +90,8 @@ pub struct FileServer {
     marking: Connection,
     /// `None` if nobody keeps a log.
     accesses: Option<Accesses>,
+    /// Trace of what is answered here.
+    path_trace: &'static [u8],
 }
 
 impl FileServer {
@@ -126,6 +129,7 @@ impl FileServer {
         for wire in config.certificates {
             engine.add_fixed(FixedData { wire }).map_err(StoreError::Certificate)?;
         }
+        let path_trace = if config.mirror.is_some() { FROM_MIRROR } else { FROM_PUBLISHER };
         let is_summed = config.mirror.is_none() && !config.checksums.is_empty();
         let summing = is_summed.then(|| SummingThread::start(state.clone(), config.checksums));
         let summing = summing.transpose()?;
@@ -158,6 +162,7 @@ impl FileServer {
             faces,
             marking: Connection::held()?,
             accesses: None,
+            path_trace,
         })
     }
 
@@ -321,7 +326,8 @@ impl FileServer {
             self.faces.flush(face, now.now_ns);
         }
         let service = self.service.as_deref_mut();
-        let mut recipients = Recipients { engine: &mut self.engine, service };
+        let mut recipients =
+            Recipients { engine: &mut self.engine, service, path_trace: self.path_trace };
         let taken = self.faces.take_requests((face, BURST_MAX), &mut recipients, now)?;
         if taken > 0 {
             self.pump(now);

@@ -3,12 +3,15 @@
 //! A forwarder's decisions cannot be seen from outside, but its counters can: they are read
 //! before and after each question, and the face and the store whose counters moved are those that
 //! took part. On a busy forwarder other traffic moves them too; then all that moved are named.
+//! Forwarders and servers that know path traces say where each answer came from themselves, hop by
+//! hop.
 
 use crate::exchange::{Ask, Exchange, Reply, Wanted};
 use crate::exit::{Code, Failure, Outcome};
 use crate::manager::Manager;
-use crate::output;
+use crate::output::{self, short_time as time};
 use crate::target::{Pace, ReadArgs, Session};
+use crate::trace;
 use byname_io::Connection;
 use byname_packet::lp::nack_reason;
 use byname_packet::mgmt::FaceStatus;
@@ -189,10 +192,10 @@ impl Explainer {
         for (step, object) in [("metadata", name.to_name())].into_iter().chain(manifests) {
             let question = object.with_keyword(b"metadata");
             for wanted in [Wanted::Fresh, Wanted::Older] {
-                let asked = self.ask(&Ask { name: question.view(), wanted, timeout: PATIENCE })?;
+                let asked = self.ask(Ask::new(question.view(), wanted, PATIENCE))?;
                 self.report_asked(step, wanted, &asked);
                 match asked.reply {
-                    Reply::Data(_) => return Ok(()),
+                    Reply::Data { .. } => return Ok(()),
                     Reply::Nack(nack_reason::NO_ROUTE) => {}
                     Reply::Nack(reason) => return Err(refused(name, reason)),
                     Reply::Silence => return Err(unanswered(name)),
@@ -236,10 +239,9 @@ impl Explainer {
     fn content(&mut self, found: &Discovered) -> Outcome {
         let segment: Name = found.metadata.name.with_segment(0);
         for _ in 0..2 {
-            let ask = Ask { name: segment.view(), wanted: Wanted::Exact, timeout: PATIENCE };
-            let asked = self.ask(&ask)?;
-            self.report_asked("content", ask.wanted, &asked);
-            if !matches!(asked.reply, Reply::Data(_)) {
+            let asked = self.ask(Ask::new(segment.view(), Wanted::Exact, PATIENCE))?;
+            self.report_asked("content", Wanted::Exact, &asked);
+            if !matches!(asked.reply, Reply::Data { .. }) {
                 let text = "it waits here: the first segment did not come";
                 return Err(Failure::new(Code::NoRoute, text));
             }
@@ -274,10 +276,10 @@ impl Explainer {
         Some(Moment { hits: manager.store().ok()?.hit_count, faces: manager.faces().ok()? })
     }
 
-    fn ask(&mut self, ask: &Ask<'_>) -> Outcome<Asked> {
+    fn ask(&mut self, ask: Ask<'_>) -> Outcome<Asked> {
         let before = self.moment();
         let started = Instant::now();
-        let reply = self.exchange.request(ask)?;
+        let reply = self.exchange.request(&Ask { is_traced: true, ..ask })?;
         let rtt = started.elapsed();
         let after = self.moment();
         let by = match (&before, &after) {
@@ -289,16 +291,30 @@ impl Explainer {
 
     fn report_asked(&self, step: &str, wanted: Wanted, asked: &Asked) {
         let outcome = match asked.reply {
-            Reply::Data(_) if wanted == Wanted::Older => "answered with what is older".to_owned(),
-            Reply::Data(_) => "answered".to_owned(),
+            Reply::Data { .. } if wanted == Wanted::Older => {
+                "answered with what is older".to_owned()
+            }
+            Reply::Data { .. } => "answered".to_owned(),
             Reply::Nack(reason) => format!("refused ({})", nack_text(reason)),
             Reply::Silence => "no answer".to_owned(),
         };
         let by =
             if asked.by.is_empty() { String::new() } else { format!(", {}", asked.by.join(", ")) };
         let line = format!("{outcome} after {}{by}", time(asked.rtt));
-        let fields = json!({ "outcome": outcome, "us": micros(asked.rtt), "by": asked.by });
+        let hops = match &asked.reply {
+            Reply::Data { trace, .. } => trace::nearest_first(trace),
+            Reply::Nack(_) | Reply::Silence => Vec::new(),
+        };
+        let shown: Vec<Value> = hops.iter().map(trace::json).collect();
+        let fields = json!({
+            "outcome": outcome, "us": micros(asked.rtt), "by": asked.by, "hops": shown,
+        });
         self.report(step, &line, fields);
+        if !self.json {
+            for hop in &hops {
+                output::out_line(&format!("{:<10} {}", "", output::one_line(&trace::text(hop))));
+            }
+        }
     }
 }
 
@@ -350,15 +366,4 @@ fn nack_text(reason: u64) -> String {
 
 fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
-}
-
-fn time(time: Duration) -> String {
-    let micros = micros(time);
-    if micros < 1000.0 {
-        format!("{micros:.0} µs")
-    } else if micros < 1e6 {
-        format!("{:.1} ms", micros / 1e3)
-    } else {
-        format!("{:.1} s", micros / 1e6)
-    }
 }

@@ -9,6 +9,7 @@ use crate::failure;
 use crate::output;
 use crate::progress::Reporter;
 use crate::target::{Pace, ReadArgs, Session};
+use crate::trace;
 use byname_client::{DownloadOptions, TreeEntry, TreeOptions, TreeReport};
 use byname_profile::{Paths, units};
 use byname_transfer::congestion::Congestion;
@@ -161,6 +162,8 @@ impl Run<'_> {
             is_bulk: true,
             keeps_packets: !args.no_keep && !args.dry_run,
             is_cached: false,
+            // Part of what -v tells.
+            traces: tracing::enabled!(tracing::Level::INFO),
         };
         let mut session = Session::open(name, &args.read, pace, self.paths)?;
         if to_stdout {
@@ -256,10 +259,14 @@ fn report_done(args: &Args, session: &Session, reporter: &Reporter, counts: &Cou
             "refused": reporter.refused,
             "path": session.path(),
             "sources": session.sources(),
+            "answers": session.answer_paths().iter().map(trace::path_json).collect::<Vec<_>>(),
         }));
     } else if !reporter.is_quiet() {
         let deleted = if *deleted > 0 { format!(", {deleted} deleted") } else { String::new() };
         output::err_line(&format!("{}{deleted}", reporter.summary()));
+        for path in session.answer_paths() {
+            output::err_line(&output::one_line(&trace::path_text(&path)));
+        }
     }
 }
 

@@ -46,17 +46,13 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         .map_err(|error| Failure::new(Code::NoRoute, error))?;
     let mut exchange = Exchange::new(connection)?;
     let question = link.name.with_keyword(b"metadata");
-    let ask = Ask {
-        name: question.view(),
-        wanted: Wanted::Fresh,
-        timeout: Duration::from_secs(args.timeout),
-    };
+    let ask = Ask::new(question.view(), Wanted::Fresh, Duration::from_secs(args.timeout));
     let shown = output::name(link.name.view());
     let mut answered = 0;
     for sequence in 1..=args.count {
         let started = Instant::now();
         let reply = exchange.request(&ask)?;
-        answered += u64::from(matches!(reply, Reply::Data(_)));
+        answered += u64::from(matches!(reply, Reply::Data { .. }));
         report(args, &shown, sequence, &reply, started.elapsed());
         if sequence < args.count {
             std::thread::sleep(args.interval);
@@ -71,7 +67,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 fn report(args: &Args, name: &str, sequence: u64, reply: &Reply, elapsed: Duration) {
     let rtt_us = elapsed.as_secs_f64() * 1e6;
     let error = match reply {
-        Reply::Data(_) => None,
+        Reply::Data { .. } => None,
         Reply::Nack(reason) => Some(format!("Nack (reason {reason})")),
         Reply::Silence => Some("no answer".to_owned()),
     };

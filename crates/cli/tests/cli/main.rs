@@ -49,6 +49,7 @@ mod sites;
 mod surroundings;
 mod tampering;
 mod terminal;
+mod traces;
 mod traffic;
 mod trees;
 mod ways;

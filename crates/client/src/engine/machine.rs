@@ -220,9 +220,9 @@ impl Machine {
 
     /// Sends an Interest that is there already.
     fn send_wire(&mut self, wire: &[u8], out: &mut impl Outlet) {
-        let sent = self
-            .link
-            .send(&LpHeader::default(), wire, 0, |head, packet| out.queue(&[head, packet]));
+        let path_trace = self.shared.answers.is_some().then_some(&[][..]);
+        let header = LpHeader { path_trace, ..LpHeader::default() };
+        let sent = self.link.send(&header, wire, 0, |head, packet| out.queue(&[head, packet]));
         if let Err(error) = sent {
             tracing::debug!(%error, "an Interest does not fit the link");
         }
@@ -241,6 +241,9 @@ impl Machine {
                 return tracing::debug!(?reason, "a frame was dropped");
             }
         };
+        if let (Some(answers), None) = (&mut shared.answers, received.header.nack) {
+            answers.note(received.header.path_trace);
+        }
         let mut context = shared.context(now);
         let Some(reason) = received.header.nack else {
             sources.hear_data();

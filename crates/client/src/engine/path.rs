@@ -2,6 +2,8 @@
 
 use byname_transfer::flow::{Flow, Losses};
 
+use crate::engine::answers::AnswerPath;
+
 /// Transport statistics of the path to a source, over all calls so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathReport {
@@ -23,6 +25,9 @@ pub struct PathReport {
     pub marked_count: u64,
     /// Frames that made no packet: broken in transit, or no NDN.
     pub dropped_count: u64,
+    /// The paths that answers took, if [`ClientConfig::traces`](crate::ClientConfig::traces) is
+    /// set; of the first connection where several are used at once.
+    pub answer_paths: Vec<AnswerPath>,
 }
 
 impl PathReport {
@@ -37,6 +42,7 @@ impl PathReport {
             losses: flow.losses(),
             marked_count: flow.marked_count(),
             dropped_count,
+            answer_paths: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@ use byname_transfer::request::Context;
 use byname_transfer::versions::VersionMemory;
 
 use crate::config::ClientConfig;
+use crate::engine::answers::Answers;
 use crate::engine::path::PathReport;
 use crate::engine::random::Random;
 
@@ -25,6 +26,8 @@ pub(crate) struct Shared {
     pub(crate) versions: VersionMemory,
     /// Frames that made no packet.
     pub(crate) dropped_count: u64,
+    /// The paths that answers took, if that is asked.
+    pub(crate) answers: Option<Answers>,
 }
 
 impl Shared {
@@ -35,12 +38,14 @@ impl Shared {
             validator: Validator::new(config.trust.clone()),
             versions: VersionMemory::default(),
             dropped_count: 0,
+            answers: config.traces.then(Answers::default),
         }
     }
 
     /// Transport statistics of the path to this endpoint.
     pub(crate) fn path(&self, endpoint: &str) -> PathReport {
-        PathReport::new(endpoint, &self.flow, self.dropped_count)
+        let answer_paths = self.answers.as_ref().map(Answers::paths).unwrap_or_default();
+        PathReport { answer_paths, ..PathReport::new(endpoint, &self.flow, self.dropped_count) }
     }
 
     pub(crate) fn context(&mut self, now: Now) -> Context<'_> {

@@ -9,12 +9,14 @@ use crate::pipeline::Pipeline;
 use crate::shard::Change;
 
 impl Forwarder {
-    /// Takes over who may command and where the forwarder stands. Bounds of tables stay as they
-    /// were at the start.
+    /// Takes over who may command, where the forwarder stands and whom it tells about paths. Bounds
+    /// of tables stay as they were at the start.
     pub fn reconfigure(&mut self, config: &Config) {
         self.management.reconfigure(config);
         self.pipeline.regions.clone_from(&config.regions);
         self.record(|| Change::Regions(config.regions.clone()));
+        self.pipeline.tracer.policy = config.trace;
+        self.record(|| Change::Trace(config.trace));
     }
 
     /// Lets a prefix have the strategy of the next shorter one again. `/` keeps what it has.

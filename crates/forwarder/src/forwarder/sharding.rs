@@ -80,6 +80,7 @@ impl Forwarder {
                 cs.erase(prefix.view(), hasher, max);
             }
             Change::Regions(regions) => self.pipeline.regions = regions,
+            Change::Trace(policy) => self.pipeline.tracer.policy = policy,
         }
     }
 

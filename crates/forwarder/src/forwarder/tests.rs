@@ -15,6 +15,7 @@ mod local_fields;
 mod model;
 mod nack;
 mod strategies;
+mod traces;
 
 #[test]
 fn an_interest_is_forwarded_and_the_data_goes_back_with_the_token() {

@@ -1,6 +1,7 @@
 //! The Data pipeline: PIT match, content store, answers to every face that waits.
 
 use byname_packet::Data;
+use byname_packet::lp::trace::{Hop, Origin};
 use byname_packet::lp::{CACHE_POLICY_NO_CACHE, LpHeader};
 use smallvec::SmallVec;
 
@@ -9,11 +10,13 @@ use super::{Arrival, Pipeline};
 use crate::counters::DropReason;
 use crate::dead_nonce;
 use crate::face::{FaceId, LinkType};
+use crate::face_table::FaceTable;
 use crate::pit::{Arrived, PitEntry, PitIndex};
 use crate::records::PitToken;
 use crate::scope;
 use crate::strategy::Answer;
 use crate::strategy::measurements::Measurements;
+use crate::trace::Tracer;
 use crate::tx::Tx;
 
 impl Pipeline {
@@ -75,10 +78,13 @@ impl Pipeline {
             let is_to_bury = entry.is_some_and(|entry| self.is_to_bury(entry, data, cached));
             let (faces, counters) = (&mut self.faces, &mut self.counters);
             let (dead_nonces, hasher) = (&mut self.dead_nonces, &self.hasher);
-            let measurements = &mut self.measurements;
+            let (measurements, tracer) = (&mut self.measurements, &mut self.tracer);
             counters.satisfied_interests += 1;
             self.pit.remove(*index, |entry| {
                 note_answer(entry, measurements, arrival);
+                if entry.records.is_traced() {
+                    trace_answer(entry, arrival, faces, tracer);
+                }
                 for record in &entry.records.incoming {
                     let Some(to) = faces.get_mut(record.face) else { continue };
                     let goes_back =
@@ -93,6 +99,7 @@ impl Pipeline {
                         cache_policy: arrival.header.cache_policy,
                         congestion_mark: arrival.header.congestion_mark,
                         incoming_face_id: to.options.local_fields.then_some(arrival.face.0),
+                        path_trace: record.is_traced.then(|| tracer.trace_for(to.info.local)),
                         ..LpHeader::default()
                     };
                     counters.out_data += 1;
@@ -144,4 +151,18 @@ fn note_answer(entry: &PitEntry, measurements: &mut Measurements, arrival: &Arri
             namespace,
         });
     }
+}
+
+/// Adds to the trace from which face an entry is answered.
+fn trace_answer(entry: &PitEntry, arrival: &Arrival<'_>, faces: &FaceTable, tracer: &mut Tracer) {
+    let from = faces.get(arrival.face).map(|face| &face.info);
+    let is_local = from.is_some_and(|info| info.local);
+    let sent_ns = entry.records.out_record(arrival.face).map(|record| record.sent_ns);
+    let hop = Hop {
+        node: None,
+        origin: if is_local { Origin::Program } else { Origin::Neighbour },
+        peer: from.filter(|_| !is_local).map(|info| &*info.remote_uri),
+        waited_us: sent_ns.map(|sent_ns| arrival.now_ns.saturating_sub(sent_ns) / 1000),
+    };
+    tracer.note(arrival.header.path_trace, hop);
 }

@@ -191,9 +191,14 @@ impl Pipeline {
             return false;
         };
         self.counters.cs_hits += 1;
+        let is_traced = self.tracer.is_asked(arrival.header);
+        if is_traced {
+            self.tracer.note_cached();
+        }
         if let Some(to) = self.faces.get_mut(arrival.face) {
             let header = LpHeader {
                 pit_token: accepted.token.get(),
+                path_trace: is_traced.then(|| self.tracer.trace_for(to.info.local)),
                 incoming_face_id: to.options.local_fields.then_some(CONTENT_STORE_FACE_ID),
                 ..LpHeader::default()
             };
@@ -211,6 +216,7 @@ impl Pipeline {
             nonce: accepted.nonce,
             expires_ns: arrival.now_ns.saturating_add(lifetime_ms * 1_000_000),
             token: accepted.token,
+            is_traced: self.tracer.is_asked(arrival.header),
         };
         let Some(entry) = self.pit.get_mut(index) else { return };
         match entry.records.incoming.iter_mut().find(|known| known.face == arrival.face) {

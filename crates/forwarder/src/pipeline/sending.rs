@@ -81,6 +81,7 @@ impl Pipeline {
         let now_ns = sending.arrival.now_ns;
         let Some(entry) = self.pit.get_mut(index) else { return };
         let expires_ns = entry.expires_ns;
+        let is_traced = entry.records.is_traced();
         let mut replaced = None;
         match entry.records.out_record_mut(face) {
             Some(record) => {
@@ -112,6 +113,7 @@ impl Pipeline {
             congestion_mark: sending.arrival.header.congestion_mark,
             non_discovery: sending.arrival.header.non_discovery,
             incoming_face_id: to.options.local_fields.then_some(sending.arrival.face.0),
+            path_trace: is_traced.then_some(&[]),
             ..LpHeader::default()
         };
         tx.send_interest((face, sending.arrival.face), &header, sending.wire);

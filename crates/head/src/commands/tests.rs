@@ -18,6 +18,7 @@ fn ask(commands: &mut Commands, asker: (u64, u64), number: u64, now: Now) {
         congestion_mark: None,
         face: FaceId(asker.0),
         incoming_face_id: Some(asker.1),
+        path_trace: None,
     };
     commands.handle_interest(&arrival, now);
 }

@@ -194,6 +194,7 @@ impl TestHead {
             congestion_mark: None,
             face: FaceId(1),
             incoming_face_id: None,
+            path_trace: None,
         };
         let now = Now { now_ns: 0, unix_ns: NOW_NS };
         self.commands.handle_interest(&arrival, now);

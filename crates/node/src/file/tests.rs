@@ -27,6 +27,7 @@ fn options_reach_the_node() {
         content_store_mib = 8
         udp_idle_s = 30
         reliability = true
+        trace = "all"
         strategy = { "/" = "best-route", "/lab" = "multicast" }
         [[route]]
         prefix = "/lab"
@@ -42,6 +43,7 @@ fn options_reach_the_node() {
     assert_eq!(config.socket_access.mode, 0o660);
     assert_eq!(config.forwarder.cs_bytes_max, 8 << 20);
     assert_eq!(config.udp_idle_ns, 30_000_000_000);
+    assert_eq!(config.forwarder.trace, TracePolicy::All);
     assert_eq!(config.strategies.len(), 2);
     assert_eq!((config.routes[0].cost, config.routes[0].flags), (10, 3));
     assert_eq!(config.faces[0].options.mtu_bytes, Some(8800));
@@ -57,6 +59,7 @@ fn mistakes_are_refused_with_the_place() {
         ("[[route]]\nprefix = \"lab\"\nto = \"tcp://h\"", "line 2"),
         ("[[route]]\nprefix = \"/a\"\nto = \"tcp://h\"\nweight = 3", "weight"),
         ("socket_mode = \"rw\"", "rw"),
+        ("trace = \"yes\"", "yes"),
         ("content_store_policy = \"best\"", "best"),
         ("pit_entries = -1", "-1"),
     ] {

@@ -13,6 +13,7 @@ fn round_trip_with_every_field() {
         congestion_mark: Some(1),
         non_discovery: true,
         prefix_announcement: Some(&announcement),
+        path_trace: Some(&announcement),
     };
     let link = LinkFields {
         fragment: Some(FragmentFields { sequence: 9, index: 1, count: 3 }),

@@ -242,6 +242,7 @@ proptest! {
             congestion_mark: mark,
             non_discovery,
             prefix_announcement: non_discovery.then_some(&[6, 0]),
+            path_trace: token.as_deref(),
         };
         let fragment = sequence.map(|(sequence, index, more)| {
             FragmentFields { sequence, index, count: index + more }

@@ -107,6 +107,7 @@ pub(crate) fn lp_packet(packet: &LpPacket<'_>) -> Value {
         "prefix_announcement": header.prefix_announcement.map(hex),
         "address_token": packet.address_token,
         "returned_token": packet.returned_token,
+        "path_trace": header.path_trace.map(hex),
     })
 }
 

@@ -339,6 +339,7 @@ impl Program for Publisher {
             congestion_mark: link.header.congestion_mark,
             face: FaceId(0),
             incoming_face_id: None,
+            path_trace: None,
         };
         self.server.handle_interest(&arrival, clocks(now));
         self.pump(now);

@@ -454,6 +454,7 @@ fn take_frame(
                 congestion_mark,
                 face: origin.face,
                 incoming_face_id,
+                path_trace: link.header.path_trace.map(|_| to.path_trace),
             };
             to.handle_interest(&arrival, now);
             Ok(())

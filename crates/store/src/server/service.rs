@@ -32,6 +32,8 @@ pub trait Service: Send {
 pub(super) struct Recipients<'a> {
     pub(super) engine: &'a mut Server,
     pub(super) service: Option<&'a mut (dyn Service + 'static)>,
+    /// Trace of what is answered here.
+    pub(super) path_trace: &'static [u8],
 }
 
 impl Recipients<'_> {

@@ -27,6 +27,8 @@ pub struct Arrival<'a> {
     /// The face by which it came to the forwarder at the other end, if that was asked to say so.
     /// To be given only where the peer is believed: each such face has a share of its own.
     pub incoming_face_id: Option<u64>,
+    /// Trace that goes back with the answer, where one is asked for.
+    pub path_trace: Option<&'static [u8]>,
 }
 
 /// Whoever asks: a peer, or one of those that a forwarder tells apart.

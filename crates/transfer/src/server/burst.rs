@@ -265,6 +265,7 @@ mod tests {
             congestion_mark: None,
             face,
             incoming_face_id: None,
+            path_trace: None,
         };
         forming.add(&NewSegment {
             source: Handle(source),

@@ -20,6 +20,7 @@ pub struct Echo {
     token: [u8; 32],
     token_len: usize,
     mark: Option<u64>,
+    path_trace: Option<&'static [u8]>,
     asker: Asker,
 }
 
@@ -31,7 +32,8 @@ impl Echo {
         let mut token = [0; 32];
         token[..token_len].copy_from_slice(&given[..token_len]);
         let asker = Asker { face: arrival.face, behind: arrival.incoming_face_id };
-        Self { token, token_len, mark: arrival.congestion_mark, asker }
+        let (mark, path_trace) = (arrival.congestion_mark, arrival.path_trace);
+        Self { token, token_len, mark, path_trace, asker }
     }
 
     pub(super) fn face(&self) -> FaceId {
@@ -49,6 +51,7 @@ impl Echo {
             pit_token: (!token.is_empty()).then_some(token),
             congestion_mark: self.mark,
             nack,
+            path_trace: self.path_trace.filter(|_| nack.is_none()),
             ..LpHeader::default()
         }
     }

@@ -39,6 +39,7 @@ fn ask(server: &mut Server, uri: &str, lifetime_ms: u64, now: Now) {
         congestion_mark: Some(1),
         face: FaceId(7),
         incoming_face_id: None,
+        path_trace: None,
     };
     server.handle_interest(&arrival, now);
 }

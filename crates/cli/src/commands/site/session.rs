@@ -186,7 +186,7 @@ impl SiteSession {
             let wire = sign(self)?;
             let left = deadline.saturating_duration_since(Instant::now());
             match self.exchange.signed(&wire, ATTEMPT.min(left))? {
-                Packet::Data(data) => {
+                Packet::Data { wire: data, .. } => {
                     self.verify(&data)?;
                     return Ok(data);
                 }
@@ -228,12 +228,12 @@ impl SiteSession {
     }
 
     fn fetch_certificate(&mut self, name: NameRef<'_>) -> Outcome {
-        let ask = Ask { name, wanted: Wanted::Older, timeout: ATTEMPT };
+        let ask = Ask::new(name, Wanted::Older, ATTEMPT);
         let missing = || {
             let text = format!("nobody answers with the certificate {}", output::name(name));
             Failure::new(Code::NoRoute, text)
         };
-        let Packet::Data(wire) = self.exchange.request(&ask)? else { return Err(missing()) };
+        let Packet::Data { wire, .. } = self.exchange.request(&ask)? else { return Err(missing()) };
         let added = self.validator.add_certificate(&wire);
         let added = added.map_err(|error| Failure::new(Code::NotVerified, chain(&error)))?;
         if name.is_prefix_of(added.view()) { Ok(()) } else { Err(missing()) }

@@ -18,6 +18,7 @@ fn ask_as(server: &mut Server, who: u64, uri: &str, now: Now) {
         congestion_mark: None,
         face: FaceId(7),
         incoming_face_id: Some(who),
+        path_trace: None,
     };
     server.handle_interest(&arrival, now);
 }
