@@ -21,6 +21,7 @@ mod mirror;
 mod mount;
 mod ping;
 mod prepare;
+mod put;
 pub(crate) mod reachable;
 mod remote;
 mod route;
@@ -51,6 +52,7 @@ pub(crate) enum Command {
     Ls(ls::Args),
     Stat(stat::Args),
     Verify(verify::Args),
+    Put(put::Args),
     Mkdir(writing::mkdir::Args),
     Rm(writing::rm::Args),
     Mv(writing::mv::Args),
@@ -95,6 +97,7 @@ impl Command {
             Self::Ls(args) => ls::run(args, &paths),
             Self::Stat(args) => stat::run(args, &paths),
             Self::Verify(args) => verify::run(args, &paths),
+            Self::Put(args) => put::run(args, &paths, quiet),
             Self::Mkdir(args) => writing::mkdir::run(args, &paths),
             Self::Rm(args) => writing::rm::run(args, &paths),
             Self::Mv(args) => writing::mv::run(args, &paths),

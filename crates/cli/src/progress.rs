@@ -1,5 +1,9 @@
 //! Progress for people: one line on a terminal, nothing elsewhere.
 
+mod bar;
+
+pub(crate) use bar::Bar;
+
 use crate::output;
 use byname_client::{Event, FileOutcome, Progress};
 use byname_transfer::discovery::Waiting;
@@ -15,9 +19,7 @@ const DELAY: Duration = Duration::from_secs(1);
 /// Counts what happens and shows it.
 pub(crate) struct Reporter {
     started: Instant,
-    bar: Option<ProgressBar>,
-    /// Width that the bar was made for.
-    columns: Option<u16>,
+    bar: Bar,
     total_bytes: u64,
     shows_files: bool,
     is_quiet: bool,
@@ -34,8 +36,7 @@ impl Reporter {
     pub(crate) fn new(quiet: bool, shows_files: bool) -> Self {
         Self {
             started: Instant::now(),
-            bar: (!quiet && output::stderr_is_terminal()).then(ProgressBar::hidden),
-            columns: None,
+            bar: Bar::new(quiet),
             total_bytes: 0,
             shows_files,
             is_quiet: quiet,
@@ -84,23 +85,11 @@ impl Reporter {
 
     /// Takes the bar off the terminal.
     pub(crate) fn finish(&mut self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+        self.bar.finish();
     }
 
     fn show(&mut self) {
-        let Some(bar) = &self.bar else { return };
-        if bar.is_hidden() && self.started.elapsed() > DELAY {
-            bar.set_draw_target(indicatif::ProgressDrawTarget::stderr());
-        }
-        let columns = output::stderr_columns();
-        if columns != self.columns {
-            self.columns = columns;
-            bar.set_style(style_for(columns));
-        }
-        bar.set_length(self.total_bytes);
-        bar.set_position(self.fetched_bytes + self.reused_bytes);
+        self.bar.show(self.fetched_bytes + self.reused_bytes, self.total_bytes);
     }
 
     /// A network that spoils packets spoils many: the first are shown, the others counted.
@@ -117,22 +106,8 @@ impl Reporter {
     }
 
     fn report(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| output::err_line(line)),
-            None => output::err_line(line),
-        }
+        self.bar.report(line);
     }
-}
-
-/// The bar for a terminal of this width. It takes what the rest leaves; where nothing is left, it
-/// goes first.
-fn style_for(columns: Option<u16>) -> ProgressStyle {
-    let template = match columns {
-        Some(..20) => "{percent:>3}%",
-        Some(..40) => "{percent:>3}% {bytes}",
-        _ => "{percent:>3}% {wide_bar} {bytes} {bytes_per_sec} {eta}",
-    };
-    ProgressStyle::with_template(template).expect("a fixed template")
 }
 
 impl Progress for Reporter {

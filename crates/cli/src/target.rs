@@ -342,7 +342,7 @@ fn wishes(args: &ReadArgs, pace: Pace, stop: Stop) -> Outcome<OpenOptions> {
 }
 
 /// The first Ctrl-C asks to stop in good order, the second ends the process.
-fn watch_signals(stop: &Stop) -> Outcome {
+pub(crate) fn watch_signals(stop: &Stop) -> Outcome {
     use signal_hook::consts::{SIGINT, SIGTERM};
     for signal in [SIGINT, SIGTERM] {
         let code = 128 + signal;

@@ -82,6 +82,34 @@ pub enum WriterError {
     Stopped,
 }
 
+impl WriterError {
+    /// True if no other file would come through either.
+    pub fn ends_all(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => matches!(
+                refusal,
+                Refusal::UnknownUser
+                    | Refusal::UnknownSession
+                    | Refusal::NotYourSession
+                    | Refusal::TooManySessions
+            ),
+            Self::Head { .. }
+            | Self::NoAnswer { .. }
+            | Self::NoRoute
+            | Self::Untrusted(_)
+            | Self::Face(_)
+            | Self::Stopped => true,
+            Self::Malformed(_)
+            | Self::OtherAnswer
+            | Self::Disk { .. }
+            | Self::SilentDisk { .. }
+            | Self::Changed { .. }
+            | Self::Local { .. }
+            | Self::Sign(_) => false,
+        }
+    }
+}
+
 impl From<IoError> for WriterError {
     fn from(error: IoError) -> Self {
         Self::Face(error.into())

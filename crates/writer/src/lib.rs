@@ -5,6 +5,8 @@
 //! same connection, by the name of its content. What is decided about a file is decided without
 //! I/O in `job.rs`.
 //!
+//! An [`Upload`] writes whole trees: what is the same at the site already stays.
+//!
 //! Every answer of the head is verified. Answers of disks are not: a receipt that the disk did not
 //! sign is refused by the head, and whoever could forge another answer could as well withhold it.
 
@@ -14,8 +16,10 @@ mod job;
 mod producer;
 mod slots;
 mod source;
+mod upload;
 mod writer;
 
 pub use error::WriterError;
 pub use source::Source;
+pub use upload::{List, Published, PublishedEntries, Upload, UploadError, UploadEvent};
 pub use writer::{FILES_IN_FLIGHT_MAX, Next, Put, PutEvent, Writer, WriterConfig};

@@ -22,6 +22,8 @@ pub struct Source {
     shape: Shape,
     root: [u8; 32],
     levels: Vec<Vec<u8>>,
+    /// Permission bits that are not the local file's; it then has no time of its own either.
+    mode: Option<u16>,
 }
 
 /// A state of a file, as the system tells it.
@@ -93,7 +95,7 @@ impl Source {
         }
         let root = *tree.root.as_bytes();
         let shape = Shape::new(state.size);
-        let source = Self { path: path.to_owned(), file, state, shape, root, levels };
+        let source = Self { path: path.to_owned(), file, state, shape, root, levels, mode: None };
         source.check_unchanged()?;
         Ok(source)
     }
@@ -113,16 +115,24 @@ impl Source {
         self.root
     }
 
+    /// A file that was only made to be written: it has these permission bits, and no time.
+    pub fn made_now(self, mode: u16) -> Self {
+        Self { mode: Some(mode), ..self }
+    }
+
     /// Permission bits.
     pub fn mode(&self) -> u16 {
-        (self.state.mode & 0o777) as u16
+        self.mode.unwrap_or((self.state.mode & 0o777) as u16)
+    }
+
+    /// True if its time is that of what is written.
+    pub fn keeps_time(&self) -> bool {
+        self.mode.is_none()
     }
 
     /// Time of last modification in nanoseconds since 1970; 0 for earlier ones.
     pub fn modified_ns(&self) -> u64 {
-        let (seconds, nanoseconds) = self.state.modified;
-        let seconds = u64::try_from(seconds).unwrap_or(0);
-        seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds.unsigned_abs())
+        unix_ns(self.state.modified)
     }
 
     /// Fails if the file is another one than was hashed.
@@ -163,6 +173,16 @@ impl Source {
         let at = offset % NODE_BYTES;
         values.get(at..at + len).map(<[u8]>::to_vec)
     }
+}
+
+/// Time of last modification in nanoseconds since 1970; 0 for earlier ones.
+pub(crate) fn modified_ns(metadata: &fs::Metadata) -> u64 {
+    unix_ns(State::of(metadata).modified)
+}
+
+fn unix_ns((seconds, nanoseconds): (i64, i64)) -> u64 {
+    let seconds = u64::try_from(seconds).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds.unsigned_abs())
 }
 
 fn local(path: &Path, source: io::Error) -> WriterError {

@@ -8,6 +8,8 @@ pub(crate) mod mkdir;
 pub(crate) mod mv;
 pub(crate) mod rm;
 
+pub(super) use mkdir::without_umask;
+
 use super::site::account::{Account, SiteArgs};
 use super::site::session::{SiteSession, refused};
 use crate::exit::{Code, Failure, Outcome};
@@ -22,18 +24,22 @@ const GENERIC: u16 = 8;
 
 /// A user at the site above the names that a command is about.
 pub(super) struct Tree {
-    account: Account,
+    pub(super) account: Account,
     session: SiteSession,
 }
 
 impl Tree {
-    fn open(args: &SiteArgs, targets: &[String], paths: &Paths) -> Outcome<(Self, Vec<Name>)> {
+    pub(super) fn open(
+        args: &SiteArgs,
+        targets: &[String],
+        paths: &Paths,
+    ) -> Outcome<(Self, Vec<Name>)> {
         let (account, names) = args.account_above(targets, paths)?;
         let session = SiteSession::of(&account)?;
         Ok((Self { account, session }, names))
     }
 
-    fn place(&self, name: &Name) -> Outcome<Place> {
+    pub(super) fn place(&self, name: &Name) -> Outcome<Place> {
         place(&self.account.site, name.view())
     }
 
@@ -63,7 +69,7 @@ pub(super) fn place(site: &SiteName, name: NameRef<'_>) -> Outcome<Place> {
 }
 
 /// A refusal that concerns a name.
-pub(super) fn about(name: &Name, refusal: Refusal) -> Failure {
+pub(crate) fn about(name: &Name, refusal: Refusal) -> Failure {
     let failure = refused(refusal);
     let message = format!("{}: {}", output::name(name.view()), failure.message);
     Failure { message, ..failure }

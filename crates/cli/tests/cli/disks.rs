@@ -39,6 +39,11 @@ impl Site {
         site
     }
 
+    /// The site's link, as its head prints it.
+    pub(crate) fn link(&self) -> String {
+        self.head.as_ref().unwrap().link()
+    }
+
     pub(crate) fn start_head(&self) -> Daemon {
         let args = ["catalog", "--dir", "site", "--keep-versions", "1s", "--connect", &self.socket];
         self.home.start(&args, "byname:/lab")

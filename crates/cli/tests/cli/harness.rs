@@ -214,6 +214,10 @@ pub(crate) struct Finished {
 }
 
 impl Finished {
+    pub(crate) fn of(output: Output) -> Self {
+        Self { output }
+    }
+
     pub(crate) fn stdout(&self) -> String {
         String::from_utf8_lossy(&self.output.stdout).into_owned()
     }

@@ -36,6 +36,7 @@ mod publisher;
 #[path = "../../../client/tests/client/server.rs"]
 mod publisher_server;
 mod publishing;
+mod puts;
 mod reading;
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;

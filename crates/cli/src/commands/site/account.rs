@@ -32,6 +32,7 @@ pub(crate) struct SiteArgs {
 /// A user at a site.
 pub(crate) struct Account {
     pub(crate) site: SiteName,
+    pub(crate) user: String,
     pub(crate) identity: Identity,
     pub(crate) trust: TrustPolicy,
     pub(crate) patience: Duration,
@@ -137,7 +138,7 @@ impl SiteArgs {
         };
         let read = ReadArgs::of_writer(self.connect.clone(), self.timeout);
         let patience = Duration::from_secs(self.timeout.max(1));
-        Ok(Account { site, identity, trust, patience, endpoints, profile, link, read })
+        Ok(Account { site, user, identity, trust, patience, endpoints, profile, link, read })
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn without_umask(mode: u16) -> u16 {
 
 impl Tree {
     /// Makes a directory and what is missing above it.
-    fn make_path(&mut self, name: &Name, mode: u16) -> Outcome {
+    pub(crate) fn make_path(&mut self, name: &Name, mode: u16) -> Outcome {
         // Mostly the directory above is there: what is missing is found from below.
         let top = self.account.site.view().count();
         let (depth, mut at) = (name.view().count(), name.view().count());
