@@ -5,11 +5,12 @@ use crate::scene::{Scene, can_mount, errno, sh};
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Rounds of random kills; `BYNAME_KILL_ROUNDS` for more.
+/// Rounds of random kills; `BYNAME_KILL_ROUNDS` for more, and `BYNAME_KILL_FIRST` for others.
 const ROUNDS: u64 = 20;
 
 fn files(source: &Path) {
@@ -220,7 +221,9 @@ fn random_kills_cost_errors_and_never_a_wrong_byte() {
     if !can_mount("random_kills_cost_errors_and_never_a_wrong_byte") {
         return;
     }
-    let rounds = std::env::var("BYNAME_KILL_ROUNDS").ok().and_then(|text| text.parse().ok());
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let first: u64 = number("BYNAME_KILL_FIRST").unwrap_or(0);
+    let rounds = number("BYNAME_KILL_ROUNDS").unwrap_or(ROUNDS);
     let mut scene = Scene::unmounted(&[], files);
     let mut between = Between::start();
     between.route(&scene);
@@ -228,11 +231,11 @@ fn random_kills_cost_errors_and_never_a_wrong_byte() {
     let options = ["--timeout", "2", "--connect", &socket];
     scene.mount(&options);
     let load = Load::start(&scene.mount);
-    for round in 0..rounds.unwrap_or(ROUNDS) {
+    for round in first..first + rounds {
         let chance = u64::from_le_bytes(noise(8, round + 77).try_into().unwrap()) % 150;
         let pause = Duration::from_millis(chance);
         std::thread::sleep(pause);
-        match round % 4 {
+        match round % 5 {
             0 => {
                 scene.kill_mount();
                 scene.mount(&options);
@@ -247,15 +250,28 @@ fn random_kills_cost_errors_and_never_a_wrong_byte() {
                 between.restart();
                 between.route(&scene);
             }
-            _ => {
+            3 => {
                 scene.stop_publisher();
                 std::thread::sleep(2 * pause);
                 signal(scene.up.daemon.pid(), "CONT");
             }
+            _ => kill_while_warming(&scene, pause),
         }
         let before = load.good.load(Ordering::Relaxed);
         let goes_on = || load.good.load(Ordering::Relaxed) > before + 4;
         wait_for(&format!("reads after round {round}"), goes_on, || scene.log());
     }
     load.end();
+    scene.reader.run(&["cache", "scrub"]).ok();
+}
+
+/// Another process that fills the cache of the mount, and is killed.
+fn kill_while_warming(scene: &Scene, pause: Duration) {
+    scene.reader.run(&["cache", "drop", "/lab/tree"]).ok();
+    let mut warming = scene.reader.byname();
+    warming.args(["cache", "warm", &scene.up.link]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut warming = warming.spawn().unwrap();
+    std::thread::sleep(pause);
+    let _ = warming.kill();
+    warming.wait().unwrap();
 }
