@@ -72,6 +72,19 @@ class Daemon:
         except ProcessLookupError:
             pass
 
+    def freeze(self):
+        """Stops the process for a while (SIGCONT wakes it), and waits until no thread of it runs:
+        on a busy machine that is long after the signal."""
+        self.signal(signal.SIGSTOP)
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+
+        def is_frozen():
+            states = [(task / "stat").read_text().rpartition(") ")[2][0]
+                      for task in tasks.iterdir()]
+            return set(states) == {"T"}
+
+        wait_until(is_frozen, f"{self.label} to stop", daemon=self)
+
     def stop(self):
         """Ends the process and everything it started."""
         stop_all([self])

@@ -30,7 +30,7 @@ REFUSALS = (3000, 3001, 3002, 3004, 3005, 3010, 3011)
 REFUSED_READS = (3000, 3002, 3003, 3005, 3008)
 NO_NAMES = (b"/../secret", b"/sub/../../secret", b"/sub/../8193.bin", b"/./8193.bin/..",
             b"/%2e%2e/secret", b"/..%2fsecret", b"", b"8193.bin", b"/nothing\0",
-            b"/" + b"x" * 255, b"/" + b"x/" * 500, b"/" + b"x" * 8000, b"/" + b"%00" * 80,
+            b"/" + b"x" * 255, b"/" + b"x/" * 30, b"/" + b"x" * 8000, b"/" + b"%00" * 80,
             b"/\xff\xfe\xfd", b"/\x01\x02", b"/32=metadata", b"/8193.bin/32=metadata",
             b"/8193.bin/v=1/seg=0")
 # Octets that are no packets, for as long as somebody takes them.
@@ -131,7 +131,7 @@ class Origins(DoorCase):
         for _ in range(3):
             refused = xrootd.xrdcp(door, "/file", self.lab.path("out"), "-f")
             self.assertFalse(refused.timed_out, str(refused))
-            self.assertRegex(refused.stderr, r"\[30(05|07|14)\]")
+            self.assertRegex(refused.stderr, r"\[30(05|35|07|14)\]")
         self.assertLess(door.resident_kib() - before_kib, GROWTH_KIB_MAX)
         self.assertTrue(door.is_alive())
 
@@ -148,7 +148,7 @@ class Origins(DoorCase):
                          "byname.unknown_keys insecure", "byname.timeout 60s")
         reader = Reader(door, "/slow/large.bin")
         self.assertEqual(len(reader.read(0, 16)), 32)
-        stuck.signal(signal.SIGSTOP)
+        stuck.freeze()
         reader.ask(60 << 20, 16)
         out = self.lab.path("out")
         for relative in ("many-segments.bin", "8193.bin", "one byte.bin"):

@@ -24,6 +24,8 @@ ROUNDS = 8
 # Less than 2 KiB for each of those opens.
 GROWTH_KIB_MAX = 16 << 10
 READ_BEGINS_S = 0.3
+# No answer in time, which only XRootD 6 has a code for; no route.
+NOT_NOW = "^error (3005|3035|3014) "
 
 
 class Faults(DoorCase):
@@ -147,11 +149,11 @@ class Faults(DoorCase):
         self.assertEqual(reader.read(0, 16), content[:16].hex())
         # In the middle of a read: it is asked already, and has not answered.
         at = LARGE_BYTES // 2
-        self.publisher.signal(signal.SIGSTOP)
+        self.publisher.freeze()
         reader.ask(at, 16)
         time.sleep(READ_BEGINS_S)
         self.publisher.signal(signal.SIGKILL)
-        self.assertRegex(reader.answer(), "^error (3005|3014) ")
+        self.assertRegex(reader.answer(), NOT_NOW)
         nodes.byname_serve(self.node, self.forwarder, folder, "/lab")
         wait_until(lambda: reader.read(at, 16) == content[at:at + 16].hex(), "the same octets", 30)
         reader.close()
@@ -164,7 +166,7 @@ class Faults(DoorCase):
         self.assertEqual(reader.read(0, 16), content[:16].hex())
         self.forwarder.daemon.signal(signal.SIGKILL)
         at = LARGE_BYTES // 2
-        self.assertRegex(reader.read(at, 16), "^error (3005|3014) ")
+        self.assertRegex(reader.read(at, 16), NOT_NOW)
         # The publisher finds it by itself.
         nodes.BynameForwarder(self.node, port=FORWARDER_PORT)
         wait_until(lambda: reader.read(at, 16) == content[at:at + 16].hex(), "the same octets", 60)
