@@ -19,6 +19,9 @@ use crate::source::Source;
 
 /// Pause before an order that a disk could not follow is repeated.
 const AGAIN_MS: u64 = 500;
+/// Pause before a disk that pulls is asked for the first time how far it is; doubled each time, up
+/// to what the disk wishes. Small files are there at once.
+const FIRST_PAUSE_MS: u64 = 4;
 /// Repetitions after which the disk is replaced.
 const REPETITIONS_MAX: u32 = 60;
 
@@ -43,6 +46,8 @@ pub(crate) enum Action {
 struct Replica {
     disk: DiskName,
     received_bytes: u64,
+    /// Times it was asked how far it is.
+    polls: u32,
     repetitions: u32,
     receipt: Option<(SignedReceipt, Vec<u8>)>,
 }
@@ -170,7 +175,8 @@ impl Job {
             }
             let disk = asked.name.clone();
             self.actions.push_back(Action::Insert { disk: disk.clone(), pause_ms: 0 });
-            let replica = Replica { disk, received_bytes: 0, repetitions: 0, receipt: None };
+            let replica =
+                Replica { disk, received_bytes: 0, polls: 0, repetitions: 0, receipt: None };
             self.replicas.push(replica);
         }
         self.ticket = Some(ticket);
@@ -194,8 +200,10 @@ impl Job {
         match answer {
             Some(InsertAnswer::Pulling { received_bytes, again_ms }) => {
                 replica.received_bytes = received_bytes;
+                let pause_ms = again_ms.min(FIRST_PAUSE_MS << replica.polls.min(16));
+                replica.polls = replica.polls.saturating_add(1);
                 let disk = disk.clone();
-                self.actions.push_back(Action::Insert { disk, pause_ms: again_ms });
+                self.actions.push_back(Action::Insert { disk, pause_ms });
             }
             Some(InsertAnswer::Stored(wire)) => match receipt_of(site, disk, &wire) {
                 Some(receipt) => {

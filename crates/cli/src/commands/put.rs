@@ -19,6 +19,11 @@ use byname_writer::{
 };
 use report::Report;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Time for which caches keep what a site says, and a little more. A list that is older would let
+/// pass for identical what was removed a moment ago.
+const CACHED: Duration = Duration::from_millis(1100);
 
 /// Write a local file to a site, or with -r a directory with everything in it.
 #[derive(Debug, clap::Args)]
@@ -62,7 +67,6 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
         tree.make_path(&above.to_name(), without_umask(0o777))?;
     }
     let mut reader = tree.account.reader(name)?;
-    let published = published(&mut reader)?;
     let account = &tree.account;
     let config = WriterConfig {
         site: account.site.clone(),
@@ -73,6 +77,14 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
     let is_stopped = || stop.is_requested();
     let mut writer = Writer::connect(account.connect()?, config, &is_stopped)
         .map_err(|error| failure::of(name, error))?;
+    let published = match source {
+        Local::File(_) => None,
+        Local::Directory(_) => {
+            // Caches know nothing then of what was there before this program was started.
+            std::thread::sleep(CACHED);
+            published(&mut reader)?
+        }
+    };
     let mut report = Report::new(quiet, args.recursive);
     let mut upload = Upload {
         writer: &mut writer,
@@ -82,7 +94,7 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
         reads_all: args.checksum,
     };
     let ended = match source {
-        Local::File(source) => upload.source(*source, place, published),
+        Local::File(source) => upload.source(*source, place, None),
         Local::Directory(local) => tree_of(&mut upload, (&local, name), &place, published),
     };
     report.finish(args.json);
