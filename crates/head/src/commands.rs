@@ -10,6 +10,8 @@
 //!
 //! Invariants: every command that is taken is answered by one packet, or counted as expired; one
 //! that is in a batch is never executed by another at the same time: a repeated Interest joins it.
+//! An Interest whose name has not the digest of its parameters is dropped first, so that it cannot
+//! pass for the command whose name it bears. Of number and octets nobody holds more than is free.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -48,6 +50,13 @@ pub enum CommandAnswer {
     Nack,
 }
 
+/// Commands of one asker, and their octets.
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
+}
+
 /// Counts since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CommandCounters {
@@ -63,13 +72,15 @@ pub struct CommandCounters {
     pub batches: u64,
     /// Answers that are no Data.
     pub nacked: u64,
+    /// Interests whose parameters are not those that the name has the digest of.
+    pub forged: u64,
 }
 
 /// The queue. See the module's documentation for the order of calls.
 #[derive(Debug, Default)]
 pub struct Commands {
     /// Waiting commands by asker.
-    queues: BTreeMap<AskerKey, VecDeque<Waiting>>,
+    queues: BTreeMap<AskerKey, Queue>,
     /// Whose turn was the last.
     turn: Option<AskerKey>,
     /// Whom to answer, by the name of the command, with the Interest for a Nack.
@@ -87,6 +98,11 @@ impl Commands {
         let echo = Echo::of(arrival);
         let (wire, name) = (arrival.interest.wire(), arrival.interest.name.value());
         self.counters.commands += 1;
+        // No Nack: forwarders would give it to whoever has sent the command itself.
+        if !arrival.interest.check_parameters_digest() {
+            self.counters.forged += 1;
+            return;
+        }
         if let Some(echoes) = self.echoes.get_mut(name) {
             self.counters.joined += 1;
             if echoes.len() < ECHOES_MAX {
@@ -94,7 +110,8 @@ impl Commands {
             }
             return;
         }
-        if !self.has_room(key_of(echo.asker()), wire.len()) {
+        let asker = key_of(echo.asker());
+        if !self.has_room(asker, wire.len()) {
             self.counters.congested += 1;
             return self.out.push_back(echo.nack(wire, nack_reason::CONGESTION));
         }
@@ -106,14 +123,18 @@ impl Commands {
         };
         self.bytes += wire.len();
         self.echoes.insert(name.to_vec(), vec![echo]);
-        self.queues.entry(key_of(echo.asker())).or_default().push_back(waiting);
+        let queue = self.queues.entry(asker).or_default();
+        queue.bytes += wire.len();
+        queue.waiting.push_back(waiting);
     }
 
     /// Nobody holds more than is free, so there is room for whoever comes next.
     fn has_room(&self, asker: AskerKey, bytes: usize) -> bool {
         let free = COMMANDS_MAX.saturating_sub(self.echoes.len());
-        let held = self.queues.get(&asker).map_or(0, VecDeque::len);
-        free > 0 && held < free && self.bytes + bytes <= COMMAND_BYTES_MAX
+        let free_bytes = COMMAND_BYTES_MAX.saturating_sub(self.bytes);
+        let held = self.queues.get(&asker);
+        let (held, held_bytes) = held.map_or((0, 0), |of| (of.waiting.len(), of.bytes));
+        held < free && held_bytes + bytes <= free_bytes
     }
 
     /// Commands to be executed together; none while others are.
@@ -147,11 +168,12 @@ impl Commands {
         let key = behind.or_else(|| self.queues.keys().next().copied())?;
         self.turn = Some(key);
         let queue = self.queues.get_mut(&key)?;
-        let waiting = queue.pop_front();
-        if queue.is_empty() {
+        let waiting = queue.waiting.pop_front()?;
+        queue.bytes -= waiting.wire.len();
+        if queue.waiting.is_empty() {
             self.queues.remove(&key);
         }
-        waiting
+        Some(waiting)
     }
 
     fn forget(&mut self, waiting: &Waiting) -> Vec<Echo> {

@@ -39,11 +39,17 @@ pub struct Executor {
     catalog: Catalog<Arc<dyn Engine>>,
     site: SiteName,
     signer: SharedSigner,
-    /// Names of commands without request id, by when they were signed: a captured one must not
+    /// Commands without request id, by when they were signed and by name: a captured one must not
     /// open session after session.
-    remembered: BTreeMap<(u64, Vec<u8>), CommandAnswer>,
+    remembered: BTreeMap<(u64, Vec<u8>), Remembered>,
     /// What disks said last.
     observations: Observations,
+}
+
+/// A command without request id.
+struct Remembered {
+    caller: Caller,
+    answer: CommandAnswer,
 }
 
 /// A command of a batch, verified.
@@ -185,10 +191,10 @@ impl Executor {
         if request.is_none() && matches!(packet.command, Command::OpenSession) {
             let signed_ms = signed_ms(interest, unix_ns)?;
             let name = interest.name.value().to_vec();
-            if let Some(answer) = self.remembered.get(&(signed_ms, name)) {
-                return Ok(Step::Answered(answer.clone()));
+            if let Some(remembered) = self.remembered.get(&(signed_ms, name)) {
+                return Ok(Step::Answered(remembered.answer.clone()));
             }
-            if self.remembered.len() >= REMEMBERED_MAX {
+            if !self.may_open(&caller) {
                 let reason = "too many sessions are being opened".to_owned();
                 return Err(Refused(HeadFailure::Busy, reason));
             }
@@ -204,6 +210,12 @@ impl Executor {
         }
         let submission = Submission { caller, request, command };
         Ok(Step::Execute(Box::new(Verified { submission, key, unidentified_ms })))
+    }
+
+    /// Nobody has more than is free, so whoever comes next finds room.
+    fn may_open(&self, caller: &Caller) -> bool {
+        let has = self.remembered.values().filter(|of| of.caller == *caller).count();
+        has < REMEMBERED_MAX.saturating_sub(self.remembered.len())
     }
 
     fn answer(
@@ -225,7 +237,9 @@ impl Executor {
         let answer = self.reply(&interest, outcome);
         if let Some(signed_ms) = verified.unidentified_ms.filter(|_| is_outcome) {
             let name = interest.name.value().to_vec();
-            self.remembered.insert((signed_ms, name), answer.clone());
+            let caller = verified.submission.caller.clone();
+            let remembered = Remembered { caller, answer: answer.clone() };
+            self.remembered.insert((signed_ms, name), remembered);
         }
         answer
     }

@@ -114,6 +114,7 @@ fn render_commands(counters: &CommandCounters) -> String {
             ("congested", counters.congested),
             ("expired", counters.expired),
             ("nacked", counters.nacked),
+            ("forged", counters.forged),
         ],
     );
     out

@@ -8,10 +8,21 @@ use super::*;
 const NOW: Now = Now { now_ns: 0, unix_ns: 0 };
 
 fn ask(commands: &mut Commands, asker: (u64, u64), number: u64, now: Now) {
+    handle(commands, asker, &command(number, 1), now);
+}
+
+/// An Interest with so many octets of parameters.
+fn command(number: u64, parameter_bytes: usize) -> Vec<u8> {
     let name: Name = format!("/s/32=catalog/x/{number}").parse().unwrap();
+    let parameters = vec![7; parameter_bytes];
+    let builder = InterestBuilder::new(name.view()).nonce([0; 4]).lifetime_ms(1000);
     let mut wire = Vec::new();
-    InterestBuilder::new(name.view()).nonce([0; 4]).lifetime_ms(1000).encode(&mut wire);
-    let interest = Interest::decode(&wire).unwrap();
+    builder.application_parameters(&parameters).encode(&mut wire);
+    wire
+}
+
+fn handle(commands: &mut Commands, asker: (u64, u64), wire: &[u8], now: Now) {
+    let interest = Interest::decode(wire).unwrap();
     let arrival = Arrival {
         interest: &interest,
         pit_token: Some(&[asker.0 as u8, asker.1 as u8]),
@@ -25,7 +36,7 @@ fn ask(commands: &mut Commands, asker: (u64, u64), number: u64, now: Now) {
 
 fn number(waiting: &Waiting) -> u64 {
     let interest = Interest::decode(&waiting.wire).unwrap();
-    std::str::from_utf8(interest.name.last().unwrap().value).unwrap().parse().unwrap()
+    std::str::from_utf8(interest.name.get(3).unwrap().value).unwrap().parse().unwrap()
 }
 
 fn answer_all(commands: &mut Commands, batch: &[Waiting]) {
@@ -101,6 +112,41 @@ fn nobody_takes_the_room_of_others() {
     assert!(refused.iter().all(|(_, _, nack)| *nack == Some(nack_reason::CONGESTION)));
     ask(&mut commands, (1, 2), 1_000_000, NOW);
     assert_eq!(sent(&mut commands), [], "there is room for another");
+}
+
+/// Few large commands fill the memory as many small ones do.
+#[test]
+fn nobody_takes_the_memory_of_others() {
+    let mut commands = Commands::default();
+    let large = 8000;
+    for number in 0..2 * (COMMAND_BYTES_MAX / large) as u64 {
+        handle(&mut commands, (1, 1), &command(number, large), NOW);
+    }
+    assert!(commands.bytes <= COMMAND_BYTES_MAX / 2, "{}", commands.bytes);
+    assert!(!sent(&mut commands).is_empty(), "more than half was asked for");
+    handle(&mut commands, (1, 2), &command(1_000_000, large), NOW);
+    assert_eq!(sent(&mut commands), [], "there is room for another");
+    while let Some(batch) = commands.poll_batch(NOW) {
+        answer_all(&mut commands, &batch);
+    }
+    assert_eq!((commands.pending(), commands.bytes), (0, 0));
+}
+
+/// Whoever sees a command's name may send other octets under it: they are not what the name says,
+/// so they must not be executed in its place.
+#[test]
+fn a_command_is_not_held_up_by_others_octets_under_its_name() {
+    let mut commands = Commands::default();
+    let genuine = command(1, 10);
+    let mut altered = genuine.clone();
+    *altered.last_mut().unwrap() ^= 1;
+    handle(&mut commands, (1, 1), &altered, NOW);
+    assert_eq!(commands.poll_batch(NOW), None);
+    assert_eq!(sent(&mut commands), [], "not even a Nack, which forwarders would give to others");
+    handle(&mut commands, (1, 2), &genuine, NOW);
+    let batch = commands.poll_batch(NOW).unwrap();
+    assert_eq!(batch.iter().map(|it| &it.wire).collect::<Vec<_>>(), [&genuine]);
+    assert_eq!((commands.counters().forged, commands.counters().joined), (1, 0));
 }
 
 #[test]

@@ -108,6 +108,23 @@ fn a_session_is_opened_once_by_one_interest() {
     assert_eq!(failure(&head.send(&late)), Some(HeadFailure::Clock));
 }
 
+/// What is remembered for that is bounded, and one user does not use it up.
+#[test]
+fn who_opens_many_sessions_keeps_nobody_from_opening_one() {
+    let mut head = TestHead::new();
+    let packet = CommandPacket::new(None, Command::OpenSession);
+    for _ in 0..4200 {
+        let wire = head.signed(false, &packet);
+        if failure(&head.send(&wire)) == Some(HeadFailure::Busy) {
+            break;
+        }
+    }
+    let wire = head.signed(false, &packet);
+    assert_eq!(failure(&head.send(&wire)), Some(HeadFailure::Busy));
+    let wire = head.signed(true, &packet);
+    done(head.send(&wire));
+}
+
 fn create(head: &mut TestHead, path: &str) -> Ticket {
     let create = Create {
         place: place(path),
