@@ -8,7 +8,7 @@ import socket
 import urllib.parse
 
 INTEREST, DATA, LP_PACKET, NAME = 5, 6, 100, 7
-CAN_BE_PREFIX, MUST_BE_FRESH, NONCE, LIFETIME = 33, 18, 10, 12
+CAN_BE_PREFIX, MUST_BE_FRESH, FORWARDING_HINT, NONCE, LIFETIME = 33, 18, 30, 10, 12
 META_INFO, CONTENT, SIGNATURE_INFO = 20, 21, 22
 CONTENT_TYPE, FRESHNESS, FINAL_BLOCK_ID, SIGNATURE_TYPE, KEY_LOCATOR = 24, 25, 26, 27, 28
 LP_FRAGMENT, LP_FRAG_COUNT, LP_PIT_TOKEN, LP_NACK = 80, 83, 98, 800
@@ -99,11 +99,12 @@ def name_uri(name_value):
     return "/" + "/".join(parts)
 
 
-def interest(uri, can_be_prefix=False, must_be_fresh=False, lifetime_ms=1000):
-    """An Interest packet."""
+def interest(uri, can_be_prefix=False, must_be_fresh=False, lifetime_ms=1000, hint=None):
+    """An Interest packet; `hint` is the name of its only delegation."""
     body = encode_name(uri)
     body += tlv(CAN_BE_PREFIX) if can_be_prefix else b""
     body += tlv(MUST_BE_FRESH) if must_be_fresh else b""
+    body += tlv(FORWARDING_HINT, encode_name(hint)) if hint else b""
     body += tlv(NONCE, os.urandom(4)) + tlv(LIFETIME, nni(lifetime_ms))
     return tlv(INTEREST, body)
 

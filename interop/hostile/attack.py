@@ -3,7 +3,8 @@
 
 usage: attack.py KIND URI [PREFIX]      until it is killed; URI: udp://host:port or tcp://host:port
 KIND: interests   for names that nobody serves, all different, pending as long as possible
-      tokens      the same with PIT tokens of all lengths and many nonces for few names
+      hints       for one name, each with another forwarding hint, pending as long as possible
+      tokens      for few names, with PIT tokens of all lengths and many nonces
       fragments   first fragments of messages that never become whole, with absurd counts
       garbage     packets cut short, lengths that lie, unknown types, noise
 A stream that the forwarder closes is opened again.
@@ -31,6 +32,11 @@ SEED = 7
 def interests(prefix, number):
     """An Interest like no other."""
     return wire.interest(f"{prefix}/{number:x}", lifetime_ms=LIFETIME_MS)
+
+
+def hints(prefix, number):
+    """An Interest for always the same name, by another way."""
+    return wire.interest(f"{prefix}/one", lifetime_ms=LIFETIME_MS, hint=f"{prefix}/{number:x}")
 
 
 def tokens(prefix, number):
@@ -67,7 +73,7 @@ def garbage(prefix, number):
     return os.urandom(random.randrange(1, 1400))
 
 
-KINDS = {"interests": interests, "tokens": tokens, "fragments": fragments, "garbage": garbage}
+KINDS = {"interests": interests, "hints": hints, "tokens": tokens, "fragments": fragments, "garbage": garbage}
 
 
 def connect(uri):

@@ -27,6 +27,9 @@ PIT_ENTRIES_MAX = 131_072
 METRICS = "127.0.0.1:9100"
 UNSATISFIED = "byname_forwarder_unsatisfied_interests_total"
 NO_ROOM = 'byname_forwarder_drops_total{reason="pit_full"}'
+SHED = 'byname_forwarder_drops_total{reason="pit_shed"}'
+# Of one name, and whatever else is going on.
+HINTS_PENDING_MAX = 1000
 UNVALIDATED = 'byname_udp_dropped_total{reason="unvalidated"}'
 # What SECURITY.md advises: octets a second.
 UNVALIDATED_RATE = 1 << 20
@@ -133,6 +136,18 @@ class UnderAttack(Case):
         # An attacker's own old Interests make room for its new ones, or these are dropped.
         shed = self.metric(UNSATISFIED) + self.metric(NO_ROOM)
         self.assertGreater(shed, 1000, "what had no room is not counted")
+
+    @grid(scheme=("udp", "tcp"))
+    def check_flood_of_hints(self, scheme):
+        """Two neighbours ask for one name by many ways; these do not pile up under the name."""
+        attackers = [self.attack("x", "hints", scheme, SILENT),
+                     self.attack("y", "hints", scheme, SILENT)]
+        for attacker in attackers:
+            attacker.wait_for_log(MANY_PACKETS)
+        self.check_transfer(scheme)
+        whole, _ = self.check_bounded(*attackers)
+        self.assertGreater(self.metric(SHED), 1000, "the flood did not arrive")
+        self.assertLess(whole["pending"], HINTS_PENDING_MAX)
 
     @grid(kind=("tokens", "fragments", "garbage"), scheme=("udp", "tcp"))
     def check_bad_packets(self, kind, scheme):

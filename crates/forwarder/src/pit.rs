@@ -15,6 +15,9 @@
 //! (giving up the oldest at once would be the end of a consumer whose answers take longer than its
 //! share lasts: each would come just too late), and what nobody answers does not block the face for
 //! a lifetime that a peer may have chosen very long.
+//!
+//! All entries of a name have one hash, so there are [`HINTS_PER_NAME_MAX`] with hints at most: the
+//! next one takes the place of the oldest of the face that has most of them.
 
 mod entry;
 mod shares;
@@ -23,5 +26,8 @@ mod table;
 pub(crate) use entry::{Measured, PitEntry, PitIndex, Request, Selectors};
 pub(crate) use table::{Arrived, Pit, Shed};
 
+/// Entries of one name that have a hint. Those of a name are found one after the other, and whoever
+/// asks chooses the hint.
+pub(crate) const HINTS_PER_NAME_MAX: usize = 32;
 /// Longer lifetimes are cut: an entry must end some day.
 pub(crate) const LIFETIME_MAX_MS: u64 = 600_000;

@@ -63,7 +63,8 @@ impl Pipeline {
         let now_ns = arrival.now_ns;
         let may_cache = arrival.header.cache_policy != Some(CACHE_POLICY_NO_CACHE);
         let entries = || satisfied.iter().filter_map(|index| self.pit.get(*index));
-        let may_cache = may_cache && entries().any(|entry| entry.may_be_cached(data.name));
+        // Any of them may have brought it.
+        let may_cache = may_cache && entries().all(|entry| entry.may_be_cached(data.name));
         let mut waiting =
             entries().flat_map(|entry| &entry.records.incoming).map(|record| record.face);
         let first = waiting.next().unwrap_or(arrival.face);

@@ -144,8 +144,17 @@ impl Pipeline {
         result
     }
 
-    /// Gives up what the face has waited for long, when it has used up its share of the PIT.
+    /// Gives up what the face has waited for long, when it has used up its share of the PIT, and
+    /// one with another hint when the name has many.
     fn make_room(&mut self, request: &Request<'_>) {
+        if request.selectors.hint_hash != 0
+            && let Some(index) = self.pit.surplus_hint(request.prefixes.whole(), request.name)
+        {
+            let charged = self.pit.get(index).and_then(|entry| entry.records.incoming.first());
+            let face = charged.map_or(request.face, |record| record.face);
+            self.count_drop(face, DropReason::PitShed);
+            self.give_up(index, request.now_ns);
+        }
         for _ in 0..SHED_MAX {
             if self.pit.has_room(request.face, request.wire.len()) {
                 return;

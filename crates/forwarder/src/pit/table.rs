@@ -1,8 +1,12 @@
 //! The table of pending Interests; see `pit`.
 
+use std::cmp::Reverse;
+
 use byname_packet::{NameRef, sha256, tlv, types};
 use hashbrown::HashTable;
+use smallvec::SmallVec;
 
+use super::HINTS_PER_NAME_MAX;
 use super::entry::{PitEntry, PitIndex, Request, Selectors};
 use super::shares::Shares;
 use crate::face::FaceId;
@@ -76,6 +80,27 @@ impl Pit {
                 })
         });
         found.map(|(_, index)| *index)
+    }
+
+    /// The entry that has to make room for another one of this name with a hint: the oldest one of
+    /// the face that has most. `None` while there is room.
+    pub(crate) fn surplus_hint(&self, hash: u64, name: NameRef<'_>) -> Option<PitIndex> {
+        let mut hinted: SmallVec<[(FaceId, u64, PitIndex); HINTS_PER_NAME_MAX]> = SmallVec::new();
+        for (found, index) in self.by_name.iter_hash(hash) {
+            let Some(entry) = self.get(*index).filter(|_| *found == tag(hash)) else { continue };
+            if entry.selectors.hint_hash != 0 && entry.name_value() == name.value() {
+                let first = entry.records.incoming.first();
+                let face = first.map_or(FaceId(0), |record| record.face);
+                hinted.push((face, entry.made_ns, *index));
+            }
+        }
+        if hinted.len() < HINTS_PER_NAME_MAX {
+            return None;
+        }
+        let count = |of: FaceId| hinted.iter().filter(|(face, _, _)| *face == of).count();
+        let surplus =
+            hinted.iter().max_by_key(|(face, made_ns, _)| (count(*face), Reverse(*made_ns)));
+        surplus.map(|(_, _, index)| *index)
     }
 
     /// Returns whether `face` may have another entry of `bytes` octets.

@@ -114,6 +114,39 @@ fn a_hint_fills_the_store_only_from_below_the_owner_of_the_name() {
     assert!(!is_kept("/32=file/seq=5/v=1/seg=0", "/any", "/32=file/seq=5/v=1/seg=0"));
 }
 
+/// Behind one next hop both ways may lead to different machines, and who answers cannot be seen.
+#[test]
+fn who_asks_by_name_too_does_not_make_a_strangers_answer_be_kept() {
+    let mut bench = Bench::new();
+    let (attacker, upstream, next) = (bench.remote(), bench.remote(), bench.remote());
+    bench.route("/stranger", upstream, 0);
+    bench.route("/site", upstream, 0);
+    bench.interest(attacker, SEGMENT, 1);
+    bench.interest_hinted(attacker, SEGMENT, 2, &["/stranger"]);
+    assert_eq!(faces(&bench.data(upstream, SEGMENT, 10_000)), [attacker]);
+    assert_eq!(faces(&bench.interest(next, SEGMENT, 3)), [upstream]);
+}
+
+/// Interests for one name with different hints are found one after the other.
+#[test]
+fn one_name_has_a_bounded_number_of_hints_and_a_flood_of_them_costs_its_sender() {
+    let mut bench = Bench::new();
+    let (flooder, reader, producer) = (bench.remote(), bench.remote(), bench.local());
+    bench.route("/site", producer, 0);
+    let sent = bench.interest_hinted(reader, SEGMENT, 1, &["/site/32=disk/hall/seq=3"]);
+    assert_eq!(faces(&sent), [producer]);
+    bench.interest(reader, SEGMENT, 2);
+    for number in 0..200u32 {
+        let hint = format!("/site/{number}");
+        let sent = bench.interest_hinted(flooder, SEGMENT, number as u8, &[&hint]);
+        assert_eq!(faces(&sent), [producer], "the latest is served: {number}");
+    }
+    assert_eq!(bench.forwarder.pending_count(), crate::pit::HINTS_PER_NAME_MAX + 1);
+    let shed = |face| bench.forwarder.face_drops(face).unwrap().get(DropReason::PitShed);
+    assert_eq!((shed(reader), shed(flooder)), (0, 201 - crate::pit::HINTS_PER_NAME_MAX as u64));
+    assert!(faces(&bench.data(producer, SEGMENT, 0)).contains(&reader));
+}
+
 #[test]
 fn the_name_that_comes_decides_and_not_the_prefix_that_was_asked_for() {
     let (asked, delegation) = ("/org", "/org/stranger");
