@@ -3,6 +3,9 @@
 //! What leaves is looked at, not what is asked. Packets of one object to one peer are added up to
 //! one record, which is handed on when nothing more has left for a second, after a minute in any
 //! case, or when there are too many. Without a sink nothing is looked at.
+//!
+//! Anybody can ask for names that are not there, as many as he likes. [`EMPTY_PER_S`] of them have
+//! records of their own; what a peer did not get beyond is one record, named `/`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,6 +26,9 @@ const IDLE_NS: u64 = 1_000_000_000;
 const LASTS_NS: u64 = 60_000_000_000;
 /// Records in the making.
 const RECORDS_MAX: usize = 4096;
+/// Records that begin in a second with something that a peer did not get.
+const EMPTY_PER_S: u32 = 256;
+const SECOND_NS: u64 = 1_000_000_000;
 /// Components behind a described name: keyword, version, segment.
 const BEHIND_DESCRIBED: usize = 3;
 
@@ -31,7 +37,7 @@ const BEHIND_DESCRIBED: usize = 3;
 pub struct AccessRecord {
     /// Address of the peer: a reader, or the forwarder through which readers come.
     pub peer: String,
-    /// The file or directory.
+    /// The file or directory; `/` for the sum of what was not got under many names.
     pub name: Name,
     /// When the first packet left, nanoseconds since the Unix epoch.
     pub unix_ns: u64,
@@ -81,6 +87,30 @@ enum Kind {
     Segments(u64),
 }
 
+impl Kind {
+    /// True if the peer got nothing of an object.
+    fn is_empty(self) -> bool {
+        matches!(self, Self::Absence | Self::Refusal)
+    }
+}
+
+/// How many records may still begin in this second.
+#[derive(Default)]
+struct Budget {
+    since_ns: u64,
+    used: u32,
+}
+
+impl Budget {
+    fn take(&mut self, now_ns: u64) -> bool {
+        if now_ns.saturating_sub(self.since_ns) >= SECOND_NS {
+            *self = Self { since_ns: now_ns, used: 0 };
+        }
+        self.used = self.used.saturating_add(1);
+        self.used <= EMPTY_PER_S
+    }
+}
+
 /// Whom packets leave for.
 #[derive(Clone, Copy)]
 pub(super) struct Peer<'a> {
@@ -109,12 +139,14 @@ pub(super) struct Accesses {
     open: HashMap<(FaceId, Vec<u8>), Open>,
     /// No record is due before.
     due_ns: Option<u64>,
+    empty: Budget,
     hasher: RandomState,
 }
 
 impl Accesses {
     pub(super) fn new(sink: Arc<dyn AccessSink>) -> Self {
-        Self { sink, open: HashMap::new(), due_ns: None, hasher: RandomState::new() }
+        let (empty, hasher) = (Budget::default(), RandomState::new());
+        Self { sink, open: HashMap::new(), due_ns: None, empty, hasher }
     }
 
     /// A packet leaves, with its link header.
@@ -169,7 +201,11 @@ impl Accesses {
 
     fn note(&mut self, peer: Peer<'_>, path: NameRef<'_>, packets: Packets, now: Now) {
         let (Peer { face, uri }, Packets { kind, bytes }) = (peer, packets);
-        let key = (face, path.value().to_vec());
+        let (mut key, mut path) = ((face, path.value().to_vec()), path);
+        let is_new = !self.open.contains_key(&key);
+        if is_new && kind.is_empty() && !self.empty.take(now.now_ns) {
+            (key, path) = ((face, Vec::new()), NameRef::default());
+        }
         if !self.open.contains_key(&key) {
             let one_in = self.sink.one_in();
             if one_in == 0 || !self.hasher.hash_one(&key).is_multiple_of(one_in) {
@@ -233,3 +269,6 @@ impl Drop for Accesses {
         self.hand_on(|_| true);
     }
 }
+
+#[cfg(test)]
+mod tests;
