@@ -66,8 +66,7 @@ fn a_flood_of_names_that_are_not_there_makes_few_records_and_all_of_it_is_counte
 #[test]
 fn names_that_are_not_there_have_records_of_their_own_while_they_are_few() {
     let records = flooded(5);
-    let refused: Vec<&AccessRecord> =
-        records.iter().filter(|record| record.refusals > 0).collect();
+    let refused: Vec<&AccessRecord> = records.iter().filter(|record| record.refusals > 0).collect();
     assert_eq!(refused.len(), 5);
     assert!(refused.iter().all(|record| record.refusals == 1 && !record.name.view().is_empty()));
 }
