@@ -73,7 +73,8 @@ def garbage(prefix, number):
     return os.urandom(random.randrange(1, 1400))
 
 
-KINDS = {"interests": interests, "hints": hints, "tokens": tokens, "fragments": fragments, "garbage": garbage}
+KINDS = {"interests": interests, "hints": hints, "tokens": tokens, "fragments": fragments,
+         "garbage": garbage}
 
 
 def connect(uri):
