@@ -116,7 +116,13 @@ impl From<ProfileError> for Failure {
 
 impl From<LinkError> for Failure {
     fn from(error: LinkError) -> Self {
-        Failure::usage(error)
+        let failure = Failure::usage(&error);
+        match error {
+            LinkError::PlainName(_) => {
+                failure.hint("a short name of `byname remote` has a colon: lab:, lab:run7/x")
+            }
+            _ => failure,
+        }
     }
 }
 

@@ -67,6 +67,17 @@ pub enum LinkError {
     /// The key id does not parse.
     #[error("the key in the link cannot be read: {0}")]
     Key(#[from] ParseKeyIdError),
+    /// A path stands behind the key.
+    #[error(
+        "{path:?} stands behind the key: a path goes before the first comma, \
+         {SCHEME}{}{path},via=…", name.view().to_user()
+    )]
+    PathBehindKey {
+        /// The name of the link.
+        name: Name,
+        /// The path, from its slash on.
+        path: String,
+    },
     /// There are two keys.
     #[error("the link has more than one key=")]
     TwoKeys,
@@ -85,6 +96,7 @@ impl LinkError {
             | LinkError::Via { .. }
             | LinkError::TooManyVia
             | LinkError::Key(_)
+            | LinkError::PathBehindKey { .. }
             | LinkError::TwoKeys => Errno::INVAL.raw_os_error(),
         }
     }
@@ -128,6 +140,17 @@ impl Link {
         text.starts_with(SCHEME)
     }
 
+    /// No key has a slash: what begins with one was appended to the link.
+    fn parse_key(&self, value: &str) -> Result<KeyId, LinkError> {
+        match value.find('/') {
+            Some(at) if value[..at].parse::<KeyId>().is_ok() => {
+                let (name, path) = (self.name.clone(), value[at..].to_owned());
+                Err(LinkError::PathBehindKey { name, path })
+            }
+            _ => Ok(value.parse()?),
+        }
+    }
+
     fn take(&mut self, part: &str) -> Result<(), LinkError> {
         let no_value = || LinkError::NoValue { part: part.to_owned() };
         let (name, value) = part.split_once('=').ok_or_else(no_value)?;
@@ -135,7 +158,7 @@ impl Link {
             "via" if self.via.len() == VIA_MAX => return Err(LinkError::TooManyVia),
             "via" => self.via.push(parse_address(value)?),
             "key" if self.key.is_some() => return Err(LinkError::TwoKeys),
-            "key" => self.key = Some(value.parse()?),
+            "key" => self.key = Some(self.parse_key(value)?),
             _ => return Err(LinkError::UnknownPart { name: name.to_owned() }),
         }
         Ok(())

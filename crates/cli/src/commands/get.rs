@@ -175,7 +175,7 @@ impl Run<'_> {
             return plan::run(args, &mut session, &mut filter, &target);
         }
         if let Some(into) = self.into {
-            std::fs::create_dir_all(into).map_err(|error| Failure::disk(into, error))?;
+            std::fs::create_dir_all(into).map_err(|error| not_made(into, error))?;
         }
         if args.recursive {
             tree(args, &mut session, filter, &target, self.quiet)
@@ -201,6 +201,16 @@ impl Run<'_> {
             (None, into) => Ok(into.unwrap_or(Path::new("")).join(default_target(session)?)),
         }
     }
+}
+
+/// What stands behind the names is no directory, and none can be made.
+fn not_made(into: &Path, error: std::io::Error) -> Failure {
+    if error.kind() != std::io::ErrorKind::AlreadyExists {
+        return Failure::disk(into, error);
+    }
+    let into = output::one_line(&into.display().to_string());
+    Failure::usage(format!("{into} is a file: what stands behind the names is a directory"))
+        .hint("-o PATH names the file itself; a path below a link goes before its first comma")
 }
 
 fn default_target(session: &Session) -> Outcome<PathBuf> {

@@ -97,10 +97,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let candidates = candidates.unwrap_or_default();
     let (mut handles, mut threads) = (Vec::new(), Vec::new());
     for (server, link) in servers {
-        let announce = move || {
-            output::out_line(&link);
-            notify::ready("serving");
-        };
+        let announce = move || announce(&link);
         handles.push(match forwarder.clone() {
             Some(endpoint) => {
                 let others = candidates.clone();
@@ -134,6 +131,19 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         handles.iter().for_each(|handle| mirror::report(&handle.counters(), args.mirror));
     }
     outcome
+}
+
+/// Prints a link, and for whom it is if not for everybody.
+fn announce(link: &str) {
+    output::out_line(link);
+    let is_local = |via: &String| via.starts_with("unix:") || via.starts_with("memif:");
+    if link.parse::<Link>().is_ok_and(|link| link.via.iter().all(is_local)) {
+        output::err_line(
+            "this link is for programs of this machine; for others: --via tcp://HOST, where they \
+             reach the forwarder",
+        );
+    }
+    notify::ready("serving");
 }
 
 /// Opens the server of a publication; with what lets it in elsewhere, and its link.

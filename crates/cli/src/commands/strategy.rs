@@ -1,6 +1,6 @@
 //! `byname strategy`: how a forwarder chooses among the routes of a prefix.
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Code, Failure, Outcome};
 use crate::manager::{self, Manager, ManagerArgs, prefix};
 use crate::output;
 use byname_packet::Name;
@@ -61,8 +61,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
                 strategy: Some(strategy),
                 ..ControlParameters::default()
             };
-            let answer =
-                Manager::open(manager, paths)?.command("strategy-choice/set", &parameters)?;
+            let answer = Manager::open(manager, paths)?
+                .command("strategy-choice/set", &parameters)
+                .map_err(with_strategies)?;
             let shown = output::name(name.view());
             let chosen = answer.strategy.unwrap_or_default().to_string();
             let fields = json!({ "prefix": shown, "strategy": chosen });
@@ -80,6 +81,14 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             Ok(())
         }
     }
+}
+
+/// Adds which strategies there are, if the one that was named is not.
+fn with_strategies(failure: Failure) -> Failure {
+    if failure.code != Code::NotFound {
+        return failure;
+    }
+    failure.hint(format!("byname's forwarder has {}", byname_node::strategy_labels().join(", ")))
 }
 
 /// The whole name of a strategy, which may be given by its last components.

@@ -62,13 +62,14 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     } else {
         session.run(|client, name| comparison.file(client, (name, None), Path::new("")))?;
     }
+    let are = if comparison.same == 1 { "is" } else { "are" };
+    let same = format!("{} {are} as published", output::count(comparison.same, "file"));
     if comparison.differences == 0 {
-        output::err_line(&format!("{} files are as published", comparison.same));
+        output::err_line(&same);
         return Ok(());
     }
-    let (differences, same) = (comparison.differences, comparison.same);
-    let message = format!("{differences} differences, {same} files are as published");
-    Err(Failure::new(Code::NotVerified, message))
+    let differences = output::count(comparison.differences, "difference");
+    Err(Failure::new(Code::NotVerified, format!("{differences}, {same}")))
 }
 
 /// Published facts of a file.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::harness::{Home, Up, noise, write};
+use crate::harness::{Home, Up, noise, wait_for, write};
 
 /// The crate that has the interface.
 fn ffi() -> PathBuf {
@@ -135,6 +135,19 @@ fn the_program_of_the_readme_works_with_what_is_installed() {
     command.env("BYNAME_HOME", bench.reader.path().join("home"));
     let text = run(command.args([bench.up.link.as_str(), "log.txt"]));
     assert_eq!(text, "all went well");
+    // What `ls` prints of a directory, put into the link.
+    let odd = bench.publisher.path().join("run7/50%25, via=x?y=z");
+    std::fs::create_dir(&odd).unwrap();
+    write(&odd.join("log"), b"pasted");
+    let listed = || bench.reader.run(&["ls", "--fresh", &bench.up.link]).ok().stdout();
+    let is_odd = |line: &&str| line.starts_with("50");
+    wait_for("the directory", || listed().lines().any(|line| is_odd(&line)), listed);
+    let listed = listed();
+    let odd = listed.lines().find(is_odd).unwrap().trim_end_matches('/');
+    let mut again = Command::new(&program);
+    again.env("LD_LIBRARY_PATH", prefix.join("lib"));
+    again.env("BYNAME_HOME", bench.reader.path().join("home"));
+    assert_eq!(run(again.args([bench.up.link_to(odd).as_str(), "log"])), "pasted");
 }
 
 #[test]

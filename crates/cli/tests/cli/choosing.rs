@@ -197,6 +197,8 @@ fn several_names_go_into_the_directory_behind_them() {
     let (_a, b, _, up) = tree();
     let (top, log) = (up.link_to("top.txt"), up.link_to("run1/a.log"));
     b.run(&["get", &top, &log, "in/to"]).ok();
+    write(&b.path().join("a file"), b"");
+    b.run(&["get", &top, "./a file"]).fails_with(2, "is a file: what stands behind");
     assert_eq!(below(&b.path().join("in")), ["to/", "to/a.log", "to/top.txt"]);
     b.run(&["get", "-r", &up.link_to("run1"), &up.link_to("run2"), "./trees"]).ok();
     assert_eq!(entries(&b.path().join("trees")), ["run1", "run2"]);

@@ -82,7 +82,8 @@ fn strategies_are_chosen_by_prefix() {
     json(&home, &socket, "strategy unset /lab");
     assert!(json(&home, &socket, "strategy list").iter().all(|c| c["prefix"] != "/lab"));
     let bad = ["strategy", "set", "/lab", "telepathy", "--connect", &socket];
-    home.run(&bad).fails_with(3, "strategy-choice/set");
+    let said = home.run(&bad).fails_with(3, "strategy-choice/set").stderr();
+    assert!(said.contains("has best-route, multicast"), "{said}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ fn usage() {
     home.run(&["get"]).fails_with(2, "Usage");
     home.run(&["frobnicate"]).fails_with(2, "frobnicate");
     home.run(&["get", "no-slash"]).fails_with(2, "starts with '/'");
+    home.run(&["ls", "lab"]).fails_with(2, "has a colon: lab:");
     home.run(&["get", "byname:/x?frob=1"]).fails_with(2, "frob");
     home.run(&["get", "/x", "--connect", "gopher://x"]).fails_with(2, "gopher");
     home.run(&["get", "-r", "/x", "-o", "-"]).fails_with(2, "-");

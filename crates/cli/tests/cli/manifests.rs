@@ -63,7 +63,7 @@ fn what_is_different_is_fetched_again_and_told() {
     std::fs::write(&rotten, vec![b'x'; 2000]).unwrap();
     std::fs::File::options().write(true).open(&rotten).unwrap().set_modified(time).unwrap();
     b.run(&["verify", "--quick", "out", &up.link]).ok();
-    let told = b.run(&["verify", "out", &up.link]).fails_with(5, "1 differences").stdout();
+    let told = b.run(&["verify", "out", &up.link]).fails_with(5, "1 difference, ").stdout();
     assert_eq!(told, "differs  sub/small-100\n");
     b.run(&["get", "-r", "--checksum", &up.link, "-o", "out"]).ok();
     is_same(&dir, &out);

@@ -21,6 +21,24 @@ fn a_forwarder_elsewhere_is_said_to_take_no_commands() {
 }
 
 #[test]
+fn serve_says_for_whom_its_link_is() {
+    const HINT: &str = "this link is for programs of this machine";
+    let home = Home::new();
+    let dir = home.work("d");
+    write(&dir.join("file"), b"content");
+    let socket = format!("unix://{}", home.path().join("f.sock").display());
+    let _forwarder = home.start(&["forward", "--listen", &socket], "f.sock");
+    let args = ["serve", dir.to_str().unwrap(), "--name", "/lab/d", "--connect", &socket];
+    let mut daemon = home.start(&args, "byname:/");
+    daemon.await_line(HINT);
+    daemon.interrupt();
+    let via = [&args[..], &["--via", "tcp://lab.example.org"]].concat();
+    let mut daemon = home.start(&via, "byname:/");
+    daemon.interrupt();
+    assert!(!daemon.log().contains(HINT), "{}", daemon.log());
+}
+
+#[test]
 fn serve_tells_the_service_manager_when_it_can_be_reached_and_when_it_ends() {
     let home = Home::new();
     let dir = home.work("d");

@@ -29,6 +29,30 @@ fn a_mount_answers_when_the_command_returns_and_is_gone_when_umount_does() {
     assert_eq!(fs::read(scene.mount.join("file")).unwrap(), b"content");
 }
 
+/// Names of directories as `ls` prints them, put into a link.
+#[test]
+fn what_ls_prints_can_be_mounted() {
+    if !can_mount("what_ls_prints_can_be_mounted") {
+        return;
+    }
+    let names = ["a?b=c", "c#d&e", "f%25g", "h,via=i", "spaces and ä"];
+    let scene = Scene::unmounted(&[], |source| {
+        for name in names {
+            fs::create_dir(source.join(name)).unwrap();
+            write(&source.join(name).join("its name"), name.as_bytes());
+        }
+    });
+    let listed = scene.reader.run(&["ls", &scene.up.link]).ok().stdout();
+    let mut found = Vec::new();
+    for line in listed.lines() {
+        let link = scene.up.link_to(line.trim_end_matches('/'));
+        scene.reader.run(&["mount", &link, scene.mount.to_str().unwrap()]).ok();
+        found.push(fs::read_to_string(scene.mount.join("its name")).unwrap());
+        scene.umount();
+    }
+    assert_eq!(found, names, "{listed}");
+}
+
 fn processes(scene: &Scene) -> usize {
     let listed = sh("pgrep -cf -- \"mount.*$1 --foreground --report\" || true", &[&scene.mount]);
     listed.trim().parse().unwrap()

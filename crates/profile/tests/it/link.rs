@@ -111,6 +111,8 @@ fn what_is_wrong_with_a_link_is_said() {
     assert_eq!(error(&many), LinkError::TooManyVia);
     assert!(matches!(error("byname:/lab?key=MD5:00"), LinkError::Key(_)));
     assert_eq!(error(&format!("byname:/lab?key={0}&key={0}", key())), LinkError::TwoKeys);
+    let behind = error(&format!("byname:/lab,via=tcp://h,key={}/run7/x", key())).to_string();
+    assert!(behind.contains("before the first comma, byname:/lab/run7/x,via=…"), "{behind}");
     let length = LINK_BYTES_MAX + 1;
     let long = format!("byname:/{}", "a".repeat(length - 8));
     assert_eq!(error(&long), LinkError::TooLong { length });
