@@ -1,13 +1,14 @@
 # Thin: every target is one or two scripts that also run on their own.
 
 .PHONY: help build install check test demo demo-xrootd demo-hadoop bench setup library
-.PHONY: demo-mount install-library java test-peers
+.PHONY: demo-mount demo-site install-library java test-peers
 
 help:
 	@echo "make demo [DIR=path]   publish a directory, read it back by name through a second forwarder"
 	@echo "make demo-xrootd       serve names with a stock xrootd, copy them with xrdcp"
 	@echo "make demo-hadoop       read names with hadoop fs and MapReduce"
 	@echo "make demo-mount        a published tree as a directory of this machine"
+	@echo "make demo-site         a site: put, read, rename, a disk that dies and returns"
 	@echo "make test              everything that CI runs, ending with a summary"
 	@echo "make test-peers        foreign peers alone, and ROOT, which is too large for CI"
 	@echo "make check             format, clippy, unit tests, tidy: the working loop"
@@ -65,6 +66,10 @@ demo-hadoop:
 demo-mount:
 	scripts/setup --for demo
 	scripts/demo-mount
+
+demo-site:
+	scripts/setup --for demo
+	scripts/demo-site
 
 bench:
 	scripts/setup --for bench

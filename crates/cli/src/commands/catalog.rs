@@ -100,11 +100,11 @@ pub(crate) fn open(
 }
 
 /// Reads how long content is kept.
-fn kept(text: &str) -> Result<Duration, BadDuration> {
+pub(crate) fn kept(text: &str) -> Result<Duration, BadDuration> {
     units::age(text).ok().filter(|span| *span <= KEPT_MAX).ok_or(BadDuration)
 }
 
 /// A text that is no duration.
 #[derive(Debug, thiserror::Error)]
 #[error("a duration up to 30d is wanted, such as 10m or 2h")]
-struct BadDuration;
+pub(crate) struct BadDuration;

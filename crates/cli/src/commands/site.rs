@@ -6,6 +6,7 @@ mod disk;
 mod init;
 mod report;
 pub(crate) mod session;
+mod up;
 mod user;
 
 use crate::exit::{Failure, Outcome};
@@ -32,6 +33,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum SiteCommand {
+    Up(up::Args),
     Init(init::Args),
     Status(report::StatusArgs),
     User(user::Args),
@@ -42,6 +44,7 @@ enum SiteCommand {
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
+        SiteCommand::Up(args) => up::run(args, paths),
         SiteCommand::Init(args) => init::run(args, paths),
         SiteCommand::Status(args) => report::status(args, paths),
         SiteCommand::User(args) => user::run(args, paths),

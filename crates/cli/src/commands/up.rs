@@ -191,7 +191,7 @@ fn listen_endpoints(args: &Args, settings: &Settings) -> Outcome<Vec<Endpoint>> 
 }
 
 /// A Unix socket of the usual ones behind which a forwarder answers.
-fn answering_socket(profile: &Profile) -> Outcome<Option<Endpoint>> {
+pub(crate) fn answering_socket(profile: &Profile) -> Outcome<Option<Endpoint>> {
     let sockets = profile.forwarders(false)?;
     let mut unix = sockets.into_iter().filter(|endpoint| matches!(endpoint, Endpoint::Unix(_)));
     Ok(unix.find(|endpoint| Connection::connect(endpoint, Duration::from_secs(1)).is_ok()))

@@ -44,6 +44,12 @@ pub(crate) struct Account {
 }
 
 impl SiteArgs {
+    /// The user whose key is here, at a site that is reached through one forwarder.
+    pub(super) fn of(site: &str, endpoint: &Endpoint) -> Self {
+        let (site, connect) = (Some(site.to_owned()), Some(endpoint.to_string()));
+        Self { site, user: None, connect, timeout: 15 }
+    }
+
     /// The site, and the link that says how to reach it.
     fn link(&self, profile: &Profile, keychain: &Keychain) -> Outcome<(SiteName, Link)> {
         let link = match &self.site {

@@ -16,6 +16,11 @@ use byname_site::{DiskName, SiteAnswer};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
+/// Place of a disk, unless another is given.
+const PLACE: &str = "here";
+/// Space of a disk, unless another is given.
+const SPACE: &str = "main";
+
 /// The disks of a site.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -44,10 +49,10 @@ enum DiskCommand {
         #[arg(long, value_name = "NAME")]
         server: Option<String>,
         /// Rack, room or other place; replicas go to different ones if servers leave a choice.
-        #[arg(long, value_name = "NAME", default_value = "here")]
+        #[arg(long, value_name = "NAME", default_value = PLACE)]
         place: String,
         /// Space it belongs to.
-        #[arg(long, value_name = "NAME", default_value = "main")]
+        #[arg(long, value_name = "NAME", default_value = SPACE)]
         space: String,
         #[command(flatten)]
         site: SiteArgs,
@@ -84,13 +89,8 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
         DiskCommand::Ls { site, json } => list(&mut SiteSession::open(site, paths)?, *json),
         DiskCommand::Add { dir, capacity, server, place, space, site, json } => {
             DiskDirectory::prepare(dir)?;
-            let capacity_bytes = match capacity {
-                Some(text) => bytes(text)?,
-                None => file_system_bytes(dir)?,
-            };
-            let server = server.clone().unwrap_or_else(machine);
-            let (space, label) = (space.clone(), place.clone());
-            let disk = AddDisk { space, server, label, capacity_bytes };
+            let (capacity, server) = (capacity.as_deref(), server.as_deref());
+            let disk = Properties { capacity, server, place, space }.in_directory(dir)?;
             let id = add(&mut SiteSession::open(site, paths)?, dir, disk, paths)?;
             let dir = dir.display();
             if *json {
@@ -113,6 +113,33 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
             let command = Command::SetDisk { disk: DiskId(*disk), changes };
             SiteSession::open(site, paths)?.run(command).map(drop)
         }
+    }
+}
+
+/// Properties of a new disk, as far as they are given.
+pub(super) struct Properties<'a> {
+    pub(super) capacity: Option<&'a str>,
+    pub(super) server: Option<&'a str>,
+    pub(super) place: &'a str,
+    pub(super) space: &'a str,
+}
+
+impl Default for Properties<'_> {
+    fn default() -> Self {
+        Self { capacity: None, server: None, place: PLACE, space: SPACE }
+    }
+}
+
+impl Properties<'_> {
+    /// With what a directory of this machine says of the others.
+    pub(super) fn in_directory(&self, dir: &Path) -> Outcome<AddDisk> {
+        let capacity_bytes = match self.capacity {
+            Some(text) => bytes(text)?,
+            None => file_system_bytes(dir)?,
+        };
+        let server = self.server.map_or_else(machine, str::to_owned);
+        let (space, label) = (self.space.to_owned(), self.place.to_owned());
+        Ok(AddDisk { space, server, label, capacity_bytes })
     }
 }
 
@@ -148,7 +175,7 @@ pub(super) fn add(
 }
 
 /// Octets of the file system that a directory is in.
-pub(super) fn file_system_bytes(dir: &Path) -> Outcome<u64> {
+fn file_system_bytes(dir: &Path) -> Outcome<u64> {
     let room = rustix::fs::statvfs(dir);
     let room = room.map_err(|errno| Failure::disk(dir, std::io::Error::from(errno)))?;
     Ok(room.f_blocks.saturating_mul(room.f_frsize))
@@ -186,7 +213,7 @@ fn bytes(text: &str) -> Outcome<u64> {
 }
 
 /// Name of this machine, if it can be one in a site.
-pub(super) fn machine() -> String {
+fn machine() -> String {
     let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let is_plain = !node.is_empty() && !node.contains([' ', '/']);
     if is_plain { node } else { "server".to_owned() }

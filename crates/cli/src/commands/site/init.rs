@@ -8,11 +8,15 @@ use byname_catalog::Policy;
 use byname_head::{Head, HeadError, NewSite};
 use byname_io::Clock;
 use byname_keychain::Keychain;
+use byname_packet::Name;
 use byname_profile::{Link, Paths};
-use byname_security::key::Algorithm;
+use byname_security::key::{Algorithm, KeyId};
 use byname_site::SiteName;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// Group of the first operator, unless another is given.
+pub(super) const GROUP: &str = "operators";
 
 /// Make a site in a directory of this machine.
 #[derive(Debug, clap::Args)]
@@ -26,7 +30,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "USER")]
     operator: Option<String>,
     /// The operator's group.
-    #[arg(long, value_name = "GROUP", default_value = "operators")]
+    #[arg(long, value_name = "GROUP", default_value = GROUP)]
     group: String,
     /// Replicas of each file, unless a directory says otherwise.
     #[arg(long, value_name = "COUNT", default_value_t = 1,
@@ -37,38 +41,58 @@ pub(super) struct Args {
     json: bool,
 }
 
-pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
-    let site_name = name(&args.name)?;
+/// What a new site begins with.
+pub(super) struct Begin<'a> {
+    pub(super) operator: &'a str,
+    pub(super) group: &'a str,
+    pub(super) replicas: u8,
+}
+
+/// A site that was made.
+pub(super) struct Made {
+    pub(super) name: Name,
+    pub(super) key: KeyId,
+}
+
+/// Makes a site: its keys, its catalog, and its first operator with his group.
+pub(super) fn make(text: &str, dir: &Path, begin: &Begin<'_>, paths: &Paths) -> Outcome<Made> {
+    let Begin { operator, group, replicas } = *begin;
+    let site_name = name(text)?;
     let site = SiteName::new(site_name.clone())
-        .ok_or_else(|| Failure::usage(format!("{} cannot be the name of a site", args.name)))?;
-    let dir = directory(Some(&args.name), args.dir.as_deref(), paths)?;
+        .ok_or_else(|| Failure::usage(format!("{text} cannot be the name of a site")))?;
     // Before any key is made for it.
-    match Head::open(&dir) {
-        Ok(_) => return Err(HeadError::SiteExists { directory: dir }.into()),
+    match Head::open(dir) {
+        Ok(_) => return Err(HeadError::SiteExists { directory: dir.to_owned() }.into()),
         Err(HeadError::NoSite { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    let operator = args.operator.clone().unwrap_or_else(own_user);
     let keychain = Keychain::open(&paths.keys)?;
     let now_ns = Clock::new().unix_ns();
     let own = keychain.create_identity(site.view(), Algorithm::default(), now_ns)?;
-    let user = site.user(&operator);
+    let user = site.user(operator);
     let of_user = keychain.create_identity(user.view(), Algorithm::default(), now_ns)?;
     let new = NewSite {
         name: site_name.clone(),
-        operator: (operator.clone(), args.group.clone()),
+        operator: (operator.to_owned(), group.to_owned()),
         operator_key: (
             of_user.certificate.key_name().to_name(),
             of_user.certificate.wire().to_vec(),
         ),
         policy: Policy {
             space: "main".to_owned(),
-            replica_count: args.replicas,
-            receipt_count: args.replicas,
+            replica_count: replicas,
+            receipt_count: replicas,
         },
     };
-    byname_head::init(&dir, &new, now_ns)?;
-    let key = own.certificate.key_id();
+    byname_head::init(dir, &new, now_ns)?;
+    Ok(Made { name: site_name, key: own.certificate.key_id() })
+}
+
+pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
+    let dir = directory(Some(&args.name), args.dir.as_deref(), paths)?;
+    let operator = args.operator.clone().unwrap_or_else(own_user);
+    let begin = Begin { operator: &operator, group: &args.group, replicas: args.replicas };
+    let Made { name: site_name, key } = make(&args.name, &dir, &begin, paths)?;
     let link = Link { key: Some(key), ..Link::of_name(site_name.clone()) }.to_string();
     let shown = output::name(site_name.view());
     if args.json {
