@@ -11,8 +11,10 @@ mod cs;
 pub(crate) mod daemon;
 mod decode;
 mod disk;
+mod du;
 mod explain;
 mod face;
+mod find;
 mod forward;
 mod get;
 mod key;
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     Cat(cat::Args),
     Ls(ls::Args),
     Stat(stat::Args),
+    Find(find::Args),
+    Du(du::Args),
     Verify(verify::Args),
     Put(put::Args),
     Mkdir(writing::mkdir::Args),
@@ -59,6 +63,8 @@ pub(crate) enum Command {
     Ln(writing::ln::Args),
     Chmod(writing::attributes::ChmodArgs),
     Chown(writing::attributes::ChownArgs),
+    Touch(writing::touch::Args),
+    Truncate(writing::attributes::TruncateArgs),
     Cache(cache::Args),
     Mount(Box<mount::Args>),
     Umount(umount::Args),
@@ -96,6 +102,8 @@ impl Command {
             Self::Cat(args) => cat::run(args, &paths),
             Self::Ls(args) => ls::run(args, &paths),
             Self::Stat(args) => stat::run(args, &paths),
+            Self::Find(args) => find::run(args, &paths),
+            Self::Du(args) => du::run(args, &paths),
             Self::Verify(args) => verify::run(args, &paths),
             Self::Put(args) => put::run(args, &paths, quiet),
             Self::Mkdir(args) => writing::mkdir::run(args, &paths),
@@ -104,6 +112,8 @@ impl Command {
             Self::Ln(args) => writing::ln::run(args, &paths),
             Self::Chmod(args) => writing::attributes::chmod(args, &paths),
             Self::Chown(args) => writing::attributes::chown(args, &paths),
+            Self::Touch(args) => writing::touch::run(args, &paths),
+            Self::Truncate(args) => writing::attributes::truncate(args, &paths),
             Self::Cache(args) => cache::run(args, &paths),
             Self::Mount(args) => mount::run(args, &paths),
             Self::Umount(args) => umount::run(args),

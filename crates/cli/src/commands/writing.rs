@@ -1,4 +1,5 @@
-//! Commands that change the name space of a site: `mkdir`, `rm`, `mv`, `ln`, `chmod`, `chown`.
+//! Commands that change the name space of a site: `mkdir`, `rm`, `mv`, `ln`, `chmod`, `chown`,
+//! `touch`, `truncate`.
 //!
 //! Each is one command to the head, or several, each of which happens whole or not at all.
 
@@ -7,6 +8,7 @@ pub(crate) mod ln;
 pub(crate) mod mkdir;
 pub(crate) mod mv;
 pub(crate) mod rm;
+pub(crate) mod touch;
 
 pub(super) use mkdir::without_umask;
 

@@ -196,15 +196,15 @@ fn what_keeps_a_file_from_being_put_is_said() {
 #[test]
 fn a_writer_goes_on_when_the_head_is_back() {
     let mut site = Site::new(2, 1);
-    let root = tree(&site.home, 120);
+    let root = tree(&site.home, 40);
     let path = root.to_str().unwrap();
-    let writer = writer(&site, path);
-    wait_until_some_are_put(&site);
+    let writer = held_writer(&site, path);
     site.head.take().unwrap().kill();
-    std::thread::sleep(Duration::from_secs(2));
+    signal_disks(&site, "CONT");
+    // Longer than a writer waits for a site that it has never heard of.
+    std::thread::sleep(Duration::from_secs(4));
     site.head = Some(site.start_head());
-    let output = writer.wait_with_output().unwrap();
-    Finished::of(output).ok();
+    Finished::of(writer.wait_with_output().unwrap()).ok();
     verified(&site, path);
 }
 
@@ -236,6 +236,59 @@ fn a_writer_that_was_killed_is_run_again() {
     let mut head: Daemon = site.head.take().unwrap();
     head.kill();
     site.home.run(&["site", "fsck", "--dir", "site"]).ok();
+}
+
+#[test]
+fn an_interrupted_writer_gives_back_what_it_has_reserved() {
+    let site = Site::new(2, 2);
+    let root = tree(&site.home, 40);
+    let mut stopped = held_writer(&site, root.to_str().unwrap());
+    signal(stopped.id(), "INT");
+    assert_eq!(stopped.wait().unwrap().code(), Some(130));
+    assert_eq!(reserved_bytes(&site), 0);
+}
+
+#[test]
+fn small_commands_see_and_change_what_is_there() {
+    let site = Site::new(1, 1);
+    let root = tree(&site.home, 8);
+    run(&site, &["put", "-r", root.to_str().unwrap(), "/lab/t"]).ok();
+    let found = run(&site, &["find", "/lab/t", "--name", "f[13]", "--type", "file", "--fresh"]);
+    assert_eq!(found.ok().stdout(), "/lab/t/d0/below/f3\n/lab/t/d1/below/f1\n");
+    let links = run(&site, &["find", "/lab/t", "--type", "symlink", "--json"]).ok().stdout();
+    assert!(links.contains("\"/lab/t/link\"") && links.lines().count() == 1, "{links}");
+    let sum = json(&site, &["du", "/lab/t"]);
+    let bytes: u64 = walk(&root).iter().map(|file| octets_of(file).len() as u64).sum();
+    assert_eq!((&sum["bytes"], &sum["files"]), (&bytes.into(), &8.into()), "{sum}");
+    assert_eq!(sum["directories"], 7, "{sum}");
+
+    run(&site, &["touch", "/lab/done"]).ok();
+    run(&site, &["touch", "-c", "/lab/none", "/lab/done"]).ok();
+    run(&site, &["touch", "/lab/no/done"]).fails_with(3, "no such file");
+    run(&site, &["truncate", "/lab/t/d0/below/f3"]).ok();
+    run(&site, &["truncate", "/lab/t"]).fails_with(1, "it is a directory");
+    expect(&site, "/lab/t/d0/below/f3", b"");
+    expect(&site, "/lab/done", b"");
+    run(&site, &["stat", "/lab/none"]).fails_with(3, "");
+    assert_eq!(reserved_bytes(&site), 0);
+}
+
+/// A writer that has begun, and cannot end before its disks go on.
+fn held_writer(site: &Site, path: &str) -> std::process::Child {
+    signal_disks(site, "STOP");
+    let writer = writer(site, path);
+    wait_for("a reservation", || reserved_bytes(site) > 0, String::new);
+    writer
+}
+
+fn signal_disks(site: &Site, name: &str) {
+    site.disks.iter().flatten().for_each(|disk| signal(disk.pid(), name));
+}
+
+fn reserved_bytes(site: &Site) -> u64 {
+    let status = site.run(&["status", "--json"]).stdout();
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    status["state"]["reserved_bytes"].as_u64().unwrap()
 }
 
 /// A writer at work.

@@ -1,4 +1,4 @@
-//! `byname chmod`, `byname chown`: attributes of what a site has.
+//! `byname chmod`, `byname chown`, `byname truncate`: attributes of what a site has.
 
 use super::{Tree, each, mode};
 use crate::commands::site::account::SiteArgs;
@@ -38,6 +38,23 @@ pub(crate) struct ChownArgs {
     names: Vec<String>,
     #[command(flatten)]
     site: SiteArgs,
+}
+
+/// Make files of a site empty.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  byname truncate /lab/run7/log.txt")]
+pub(crate) struct TruncateArgs {
+    /// Names or links.
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+    #[command(flatten)]
+    site: SiteArgs,
+}
+
+pub(crate) fn truncate(args: &TruncateArgs, paths: &Paths) -> Outcome {
+    let changes = AttributeChanges { size: Some(0), ..AttributeChanges::default() };
+    change((&args.site, &args.names), &changes, paths)
 }
 
 pub(crate) fn chmod(args: &ChmodArgs, paths: &Paths) -> Outcome {
