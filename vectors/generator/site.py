@@ -73,6 +73,7 @@ def good():
     yield "open-session", "nothing in it", b""
     yield "renew-session", "nothing in it", b""
     yield "expire", "ten rows", nni(LIMIT, 10)
+    yield "dropped", "a content", nni(DISK, 2) + CONTENT_ID
     yield "set-user", "an operator", tlv(USER, b"anna") + tlv(GROUP, b"cms") + tlv(0xF62A)
     key = tlv(0xF670, tlv(8, b"k"))
     yield "add-key", "of a user", tlv(USER, b"anna") + key + CERTIFICATE
@@ -275,6 +276,7 @@ def good_packets():
     hint, claim = tlv(0xF564, HINT_NAME.tlv()), signed(Name(b"c"), CLAIMED, TICKET_NAME)
     yield "insert", "of a writer", order(b"insert", hint + ticket(TERMS_FOR_TWO) + claim)
     yield "drop", "two contents", order(b"drop", TERM + nni(GENERATION, 4) + CONTENT_ID * 2)
+    yield "drop", "nothing", order(b"drop", TERM + nni(GENERATION, 4))
 
 
 def bad_packets():
@@ -298,7 +300,6 @@ def bad_packets():
         b"insert", tlv(0xF564, HINT_NAME.tlv() * 2) + the_ticket + claim)
     local = tlv(0xF564, Name(b"localhost", b"x").tlv())
     yield "insert", "a hint to this machine", order(b"insert", local + the_ticket + claim)
-    yield "drop", "nothing", order(b"drop", TERM + nni(GENERATION, 4))
     yield "drop", "without a generation", order(b"drop", TERM + CONTENT_ID)
     yield "drop", "257 contents", order(b"drop", TERM + nni(GENERATION, 4) + CONTENT_ID * 257)
     yield "drop", "to no disk", order(

@@ -114,7 +114,7 @@ fn of_operators() -> Vec<Command> {
     let policy = Policy { space: "main".to_owned(), replica_count: 3, receipt_count: 2 };
     vec![
         Command::Expire { limit: 10 },
-        Command::Dropped { disk: DiskId(7), contents: vec![CONTENT] },
+        Command::Dropped { disk: DiskId(2), contents: vec![CONTENT] },
         Command::SetUser { user: user(), groups: vec!["cms".to_owned()], is_operator: true },
         Command::AddKey(AddKey {
             holder: KeyHolder::User(user()),

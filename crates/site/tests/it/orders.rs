@@ -183,7 +183,7 @@ fn only_the_head_has_content_dropped_and_no_old_one() {
         let wire = order.encode(&site.name, &disk(1), head, stamp(1)).unwrap();
         Drop::decode(&site.name, &interest(&wire)).is_ok()
     };
-    assert_eq!([0, 1, CONTENTS_MAX, CONTENTS_MAX + 1].map(drop_of), [false, true, true, false]);
+    assert_eq!([0, 1, CONTENTS_MAX, CONTENTS_MAX + 1].map(drop_of), [true, true, true, false]);
 }
 
 fn receipt(site: &TestSite) -> SignedReceipt {
