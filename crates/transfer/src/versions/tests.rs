@@ -131,6 +131,73 @@ fn entries_count_by_their_bindings_too() {
     assert_eq!(manifest(&mut memory, &[with(Some(5))]), old(6, 5));
 }
 
+#[test]
+fn an_entry_opened_from_a_manifest_is_judged_as_if_asked_for_singly() {
+    let mut memory = VersionMemory::default();
+    let directory = name(1);
+    let mut admit = |entry: &Entry<'_>| memory.admit_entry(directory.view(), entry, LEARN);
+    assert_eq!(admit(&entry(b"f", 2)), Ok(()));
+    assert_eq!(admit(&entry(b"f", 1)), Err(Older { seen: 2, got: 1 }));
+    assert_eq!(admit(&Entry::new(b"f", 0o100_644)), Ok(()), "it announces nothing");
+    let prefix = name(9);
+    let object = ContentName { prefix: prefix.view(), id: 4 }.to_name();
+    let name = ContentName::parse(object.view()).expect("one");
+    let of = |number| Entry {
+        content: entry(b"g", number).version.map(|version| Content { name, version }),
+        ..Entry::new(b"g", 0o100_644)
+    };
+    assert_eq!(admit(&of(5)), Ok(()));
+    assert_eq!(admit(&of(4)), Err(Older { seen: 5, got: 4 }));
+}
+
+#[test]
+fn only_what_is_new_counts_as_learned() {
+    let mut memory = VersionMemory::default();
+    assert!(!memory.has_learned_since(0));
+    memory.insert(name(1), 7);
+    assert!(memory.has_learned_since(0));
+    for version in [7, 6] {
+        let tick = memory.tick();
+        memory.insert(name(1), version);
+        assert!(!memory.has_learned_since(tick) && memory.tick() > tick, "{version}");
+    }
+    let tick = memory.tick();
+    memory.restore(name(2), 1);
+    memory.restore(name(3), 1);
+    assert!(!memory.has_learned_since(tick) && memory.tick() == tick + 2);
+    let tick = memory.tick();
+    let of = EntryVersions { version: 1, ..EntryVersions::default() };
+    memory.insert_directory(&name(4), [("f", of)].into_iter().collect());
+    assert!(memory.has_learned_since(tick) && memory.tick() == tick + 1);
+}
+
+#[test]
+fn a_binding_that_was_kept_counts_alone() {
+    let mut memory = VersionMemory::default();
+    memory.restore(name(1).with_keyword(BINDING_KEYWORD), 5);
+    assert_eq!(judge(&mut memory, (10, 1), Some(4)), Err(Older { seen: 5, got: 4 }));
+}
+
+#[test]
+fn a_full_memory_forgets_half_at_a_time() {
+    let mut memory = VersionMemory::default();
+    (0..KIND_MAX as u64).for_each(|number| memory.insert(name(number), 1));
+    assert_eq!(memory.name_count(), KIND_MAX, "full, and nothing is forgotten yet");
+    memory.insert(name(KIND_MAX as u64), 1);
+    assert_eq!(memory.name_count(), KIND_MAX / 2 + 1);
+}
+
+#[test]
+fn the_oldest_description_taken_is_told_once() {
+    let mut memory = VersionMemory::default();
+    assert_eq!(memory.take_age_ns(), None);
+    for age_ns in [3, 9, 4] {
+        memory.note_age(age_ns);
+    }
+    assert_eq!(memory.take_age_ns(), Some(9));
+    assert_eq!(memory.take_age_ns(), None);
+}
+
 /// A content elsewhere is judged by its own descriptions, and taught by them alone.
 #[test]
 fn a_manifest_teaches_no_version_of_contents_elsewhere() {
