@@ -3,18 +3,18 @@
 //! One process at a time has it open. Whatever answers an order is durable before these calls
 //! return.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use byname_catalog::id::{ContentId, LeaseEpoch};
-use rustix::fs::FlockOperation;
 
 use crate::error::{DiskError, StoreFailure};
-use crate::incoming::{Incoming, write_durably};
+use crate::files::{Files, LockGuard, SystemFiles, write_durably};
+use crate::incoming::Incoming;
 use crate::label::Label;
-use crate::layout::{Layout, sync_directory};
-use crate::record::Record;
+use crate::layout::Layout;
+use crate::record::{RECORD_BYTES_MAX, Record};
 use crate::scan::{self, Scan};
 
 /// See the module.
@@ -22,7 +22,7 @@ use crate::scan::{self, Scan};
 pub struct DiskDirectory {
     layout: Layout,
     label: Label,
-    _lock: File,
+    _lock: Box<dyn LockGuard>,
 }
 
 impl DiskDirectory {
@@ -31,10 +31,14 @@ impl DiskDirectory {
     /// # Errors
     /// [`DiskError::NotEmpty`], or what the system says.
     pub fn prepare(root: &Path) -> Result<(), DiskError> {
-        fs::create_dir_all(root).map_err(DiskError::at(root))?;
-        let mut entries = fs::read_dir(root).map_err(DiskError::at(root))?;
+        Self::prepare_in(&SystemFiles, root)
+    }
+
+    fn prepare_in(files: &dyn Files, root: &Path) -> Result<(), DiskError> {
+        files.create_directory(root).map_err(DiskError::at(root))?;
+        let entries = files.list(root).map_err(DiskError::at(root))?;
         // A new file system has one entry of its own.
-        match entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != "lost+found")) {
+        match entries.iter().any(|entry| !entry.ends_with("lost+found")) {
             true => Err(DiskError::NotEmpty { path: root.to_owned() }),
             false => Ok(()),
         }
@@ -46,16 +50,29 @@ impl DiskDirectory {
     /// # Errors
     /// [`DiskError::NotEmpty`], or what the system says.
     pub fn format(root: &Path, label: &Label, site_certificate: &[u8]) -> Result<(), DiskError> {
-        Self::prepare(root)?;
-        let layout = Layout::new(root);
+        Self::format_in(Arc::new(SystemFiles), root, label, site_certificate)
+    }
+
+    /// The same with other file operations.
+    ///
+    /// # Errors
+    /// As [`DiskDirectory::format`].
+    pub fn format_in(
+        files: Arc<dyn Files>,
+        root: &Path,
+        label: &Label,
+        site_certificate: &[u8],
+    ) -> Result<(), DiskError> {
+        Self::prepare_in(&*files, root)?;
+        let layout = Layout::new(files.clone(), root);
         for directory in layout.directories() {
-            fs::create_dir(&directory).map_err(DiskError::at(&directory))?;
+            files.create_directory(&directory).map_err(DiskError::at(&directory))?;
         }
         for top in [layout.objects(), layout.records()] {
-            sync_directory(&top).map_err(DiskError::at(&top))?;
+            files.sync_directory(&top).map_err(DiskError::at(&top))?;
         }
         let path = layout.site_certificate();
-        write_durably(&path, site_certificate).map_err(DiskError::at(&path))?;
+        write_durably(&*files, &path, site_certificate).map_err(DiskError::at(&path))?;
         // The label comes last: a directory with one is complete.
         label.write(&layout)
     }
@@ -65,17 +82,21 @@ impl DiskDirectory {
     /// # Errors
     /// [`DiskError`].
     pub fn open(root: &Path) -> Result<(Self, Scan), DiskError> {
-        let layout = Layout::new(root);
+        Self::open_in(Arc::new(SystemFiles), root)
+    }
+
+    /// The same with other file operations.
+    ///
+    /// # Errors
+    /// As [`DiskDirectory::open`].
+    pub fn open_in(files: Arc<dyn Files>, root: &Path) -> Result<(Self, Scan), DiskError> {
+        let layout = Layout::new(files, root);
         let label = Label::read(&layout)?;
         let path = layout.lock();
-        let lock = File::create(&path).map_err(DiskError::at(&path))?;
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(DiskError::Locked { path: root.to_owned() });
-            }
-            Err(errno) => return Err(DiskError::Io { path, source: errno.into() }),
-        }
+        let lock = layout.files.lock(&path).map_err(|source| match source.kind() {
+            ErrorKind::WouldBlock => DiskError::Locked { path: root.to_owned() },
+            _ => DiskError::Io { path, source },
+        })?;
         let scan = scan::scan(&layout)?;
         Ok((Self { layout, label, _lock: lock }, scan))
     }
@@ -91,7 +112,7 @@ impl DiskDirectory {
     /// [`DiskError`].
     pub fn site_certificate(&self) -> Result<Vec<u8>, DiskError> {
         let path = self.layout.site_certificate();
-        fs::read(&path).map_err(DiskError::at(&path))
+        self.layout.files.read(&path, RECORD_BYTES_MAX).map_err(DiskError::at(&path))
     }
 
     /// The directory that a file server serves as contents.
@@ -116,7 +137,7 @@ impl DiskDirectory {
     pub fn discard(&self, content: ContentId) {
         // What is left is removed at the next start.
         for path in [self.layout.incoming_object(content), self.layout.incoming_record(content)] {
-            let _ = fs::remove_file(path);
+            let _ = self.layout.files.remove(&path);
         }
     }
 
@@ -126,10 +147,11 @@ impl DiskDirectory {
     /// [`StoreFailure`].
     pub fn keep_epoch(&self, epoch: LeaseEpoch) -> Result<(), StoreFailure> {
         let text = format!("{}\n", epoch.0);
-        let (root, path) = (&self.layout.root, self.layout.epoch());
-        write_durably(&root.join("epoch.new"), text.as_bytes())
-            .and_then(|()| fs::rename(root.join("epoch.new"), &path))
-            .and_then(|()| sync_directory(root))
+        let Layout { root, files, .. } = &self.layout;
+        let path = root.join("epoch.new");
+        write_durably(&**files, &path, text.as_bytes())
+            .and_then(|()| files.rename(&path, &self.layout.epoch()))
+            .and_then(|()| files.sync_directory(root))
             .map_err(|error| StoreFailure::of(&error))
     }
 
@@ -142,15 +164,16 @@ impl DiskDirectory {
     }
 
     fn remove_all(&self, content: ContentId) -> std::io::Result<()> {
-        File::create(self.layout.tombstone(content))?.sync_all()?;
-        sync_directory(&self.layout.dropped())?;
+        let files = &self.layout.files;
+        files.create(&self.layout.tombstone(content))?.sync()?;
+        files.sync_directory(&self.layout.dropped())?;
         for path in [self.layout.object(content), self.layout.record(content)] {
-            match fs::remove_file(&path) {
+            match files.remove(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
             if let Some(directory) = path.parent() {
-                sync_directory(directory)?;
+                files.sync_directory(directory)?;
             }
         }
         Ok(())
@@ -158,7 +181,8 @@ impl DiskDirectory {
 
     /// The record of content.
     pub fn record(&self, content: ContentId) -> Option<Record> {
-        Record::decode(&fs::read(self.layout.record(content)).ok()?)
+        let octets = self.layout.files.read(&self.layout.record(content), RECORD_BYTES_MAX);
+        Record::decode(&octets.ok()?)
     }
 
     /// Notes that the head has said that content is part of the site. If that is lost, it is asked
@@ -170,8 +194,9 @@ impl DiskDirectory {
         let Some(record) = self.record(content) else { return Ok(()) };
         let octets = Record { is_settled: true, ..record }.encode();
         let path = self.layout.incoming_record(content);
-        write_durably(&path, &octets)
-            .and_then(|()| fs::rename(&path, self.layout.record(content)))
+        let files = &self.layout.files;
+        write_durably(&**files, &path, &octets)
+            .and_then(|()| files.rename(&path, &self.layout.record(content)))
             .map_err(|error| StoreFailure::of(&error))
     }
 
@@ -180,10 +205,8 @@ impl DiskDirectory {
     /// # Errors
     /// [`StoreFailure`].
     pub fn room(&self) -> Result<(u64, u64), StoreFailure> {
-        let room = rustix::fs::statvfs(&self.layout.root);
-        let room = room.map_err(|errno| StoreFailure::of(&errno.into()))?;
-        let octets = |blocks: u64| blocks.saturating_mul(room.f_frsize);
-        Ok((octets(room.f_bavail), octets(room.f_blocks)))
+        let room = self.layout.files.room(&self.layout.root);
+        room.map_err(|error| StoreFailure::of(&error))
     }
 
     /// Writes to the disk and reads back, to see that it can be done.
@@ -192,10 +215,10 @@ impl DiskDirectory {
     /// [`StoreFailure`].
     pub fn probe(&self) -> Result<(), StoreFailure> {
         let path = self.layout.incoming().join("probe");
-        let outcome = File::create(&path)
-            .and_then(|mut file| file.write_all(b"byname").and_then(|()| file.sync_all()))
-            .and_then(|()| fs::read(&path));
-        let removed = fs::remove_file(&path);
+        let files = &self.layout.files;
+        let outcome = write_durably(&**files, &path, b"byname")
+            .and_then(|()| files.read(&path, RECORD_BYTES_MAX));
+        let removed = files.remove(&path);
         match outcome.and_then(|octets| removed.map(|()| octets)) {
             Ok(octets) if octets == b"byname" => Ok(()),
             Ok(_) => Err(StoreFailure::Failing),

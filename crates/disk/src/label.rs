@@ -4,15 +4,13 @@
 //! so the copy is refused: two disks with one number would both be believed. A file system that is
 //! moved to another machine keeps its inodes.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::ErrorKind;
 
 use byname_catalog::id::DiskId;
 use byname_packet::Name;
 
 use crate::error::DiskError;
-use crate::layout::{Layout, sync_directory};
+use crate::layout::Layout;
 
 const FIRST_LINE: &str = "byname disk 1";
 /// No label is longer.
@@ -35,30 +33,32 @@ impl Label {
     /// Puts the label in place of the one that is there, durably.
     pub(crate) fn write(&self, layout: &Layout) -> Result<(), DiskError> {
         let path = layout.root.join("label.new");
-        let mut file = File::create(&path).map_err(DiskError::at(&path))?;
-        let inode = file.metadata().map_err(DiskError::at(&path))?.ino();
+        let files = &layout.files;
+        let mut file = files.create(&path).map_err(DiskError::at(&path))?;
+        let inode = file.facts().map_err(DiskError::at(&path))?.inode;
         let text = format!(
             "{FIRST_LINE}\nsite {}\nplace {}\ndisk {}\ngeneration {}\ninode {inode}\n",
             self.site, self.place, self.disk.0, self.generation
         );
-        file.write_all(text.as_bytes()).map_err(DiskError::at(&path))?;
-        file.sync_all().map_err(DiskError::at(&path))?;
-        fs::rename(&path, layout.label()).map_err(DiskError::at(&path))?;
-        sync_directory(&layout.root).map_err(DiskError::at(&layout.root))
+        file.write(text.as_bytes()).map_err(DiskError::at(&path))?;
+        file.sync().map_err(DiskError::at(&path))?;
+        files.rename(&path, &layout.label()).map_err(DiskError::at(&path))?;
+        files.sync_directory(&layout.root).map_err(DiskError::at(&layout.root))
     }
 
     /// Reads the label of a directory.
     pub(crate) fn read(layout: &Layout) -> Result<Self, DiskError> {
         let path = layout.label();
-        let metadata = fs::metadata(&path).map_err(|source| match source.kind() {
+        let facts = layout.files.facts(&path).map_err(|source| match source.kind() {
             ErrorKind::NotFound => DiskError::NoLabel { path: layout.root.clone() },
             _ => DiskError::Io { path: path.clone(), source },
         })?;
         let malformed = |what| DiskError::BadLabel { path: path.clone(), what };
-        if metadata.len() > BYTES_MAX {
+        if facts.len > BYTES_MAX {
             return Err(malformed("it is too long"));
         }
-        let text = fs::read_to_string(&path).map_err(DiskError::at(&path))?;
+        let octets = layout.files.read(&path, BYTES_MAX).map_err(DiskError::at(&path))?;
+        let text = String::from_utf8(octets).map_err(|_| malformed("it is no text"))?;
         let mut lines = text.lines();
         if lines.next() != Some(FIRST_LINE) {
             return Err(malformed("the first line is not that of this version"));
@@ -78,7 +78,7 @@ impl Label {
             disk: disk.ok_or(malformed("no number of a disk"))?,
             generation: generation.ok_or(malformed("no generation"))?,
         };
-        if inode.ok_or(malformed("no inode"))? != metadata.ino() {
+        if inode.ok_or(malformed("no inode"))? != facts.inode {
             let (path, disk) = (layout.root.clone(), label.disk.0);
             return Err(DiskError::Cloned { path, disk });
         }

@@ -11,12 +11,14 @@
 //! | `quarantine/` | what does not fit together; for people |
 //! | `state/` | trees, kept by the file server |
 
-use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use byname_catalog::id::{ContentId, InodeId, Version};
 use byname_transfer::naming::content_path;
+
+use crate::error::DiskError;
+use crate::files::Files;
 
 /// Directories below `objects` and `records`.
 const SHARDS: u16 = 256;
@@ -25,11 +27,12 @@ const SHARDS: u16 = 256;
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     pub(crate) root: PathBuf,
+    pub(crate) files: Arc<dyn Files>,
 }
 
 impl Layout {
-    pub(crate) fn new(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+    pub(crate) fn new(files: Arc<dyn Files>, root: &Path) -> Self {
+        Self { root: root.to_owned(), files }
     }
 
     pub(crate) fn label(&self) -> PathBuf {
@@ -93,6 +96,11 @@ impl Layout {
         self.incoming().join(format!("{}.record", file_name(content)))
     }
 
+    /// Paths of all entries of one of its directories.
+    pub(crate) fn list(&self, directory: &Path) -> Result<Vec<PathBuf>, DiskError> {
+        self.files.list(directory).map_err(DiskError::at(directory))
+    }
+
     /// The directories of which all the others are made.
     pub(crate) fn directories(&self) -> Vec<PathBuf> {
         let tops = [self.objects(), self.records()];
@@ -120,11 +128,6 @@ pub(crate) fn parse_file_name(name: &str) -> Option<ContentId> {
     (file_name(content) == name).then_some(content)
 }
 
-/// Makes what happened to a directory durable.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
-    File::open(path)?.sync_all()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,7 +146,7 @@ mod tests {
     #[test]
     fn objects_lie_where_the_file_server_looks_for_them() {
         let content = ContentId { inode: InodeId(0x203), version: Version(9) };
-        let object = Layout::new(Path::new("/d")).object(content);
+        let object = Layout::new(Arc::new(crate::files::SystemFiles), Path::new("/d")).object(content);
         assert_eq!(object, Path::new("/d/objects/03/0000000000000203-0000000000000009"));
     }
 }

@@ -8,6 +8,7 @@
 
 mod directory;
 mod error;
+mod files;
 mod incoming;
 mod label;
 mod layout;
@@ -22,6 +23,7 @@ mod workers;
 
 pub use directory::DiskDirectory;
 pub use error::{DiskError, StoreFailure};
+pub use files::{FileFacts, Files, LockGuard, OpenFile, SystemFiles};
 pub use incoming::{Incoming, Step};
 pub use label::Label;
 pub use machine::Machine;

@@ -5,15 +5,17 @@
 //! its record says, are put into quarantine: nothing that may be somebody's data is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use byname_catalog::id::{ContentId, LeaseEpoch};
 
 use crate::error::DiskError;
-use crate::layout::{Layout, file_name, parse_file_name, sync_directory};
+use crate::layout::{Layout, file_name, parse_file_name};
 use crate::record::{RECORD_BYTES_MAX, Record};
+
+/// No epoch takes more.
+const EPOCH_BYTES_MAX: u64 = 64;
 
 /// What a disk has.
 #[derive(Debug, Default)]
@@ -39,20 +41,20 @@ pub struct Quarantined {
 
 pub(crate) fn scan(layout: &Layout) -> Result<Scan, DiskError> {
     let mut scan = Scan { epoch: read_epoch(layout)?, ..Scan::default() };
-    empty(&layout.incoming())?;
-    for path in files(&layout.dropped())? {
+    empty(layout, &layout.incoming())?;
+    for path in layout.list(&layout.dropped())? {
         scan.dropped.extend(content_of(&path));
     }
-    for shard in files(&layout.objects())? {
-        for path in files(&shard)? {
+    for shard in layout.list(&layout.objects())? {
+        for path in layout.list(&shard)? {
             take_object(layout, &path, &mut scan)?;
         }
     }
-    for shard in files(&layout.records())? {
-        for path in files(&shard)? {
+    for shard in layout.list(&layout.records())? {
+        for path in layout.list(&shard)? {
             let is_known = content_of(&path).is_some_and(|it| scan.replicas.contains_key(&it));
             if !is_known {
-                fs::remove_file(&path).map_err(DiskError::at(&path))?;
+                layout.files.remove(&path).map_err(DiskError::at(&path))?;
             }
         }
     }
@@ -60,16 +62,16 @@ pub(crate) fn scan(layout: &Layout) -> Result<Scan, DiskError> {
 }
 
 fn take_object(layout: &Layout, path: &Path, scan: &mut Scan) -> Result<(), DiskError> {
-    let len = fs::symlink_metadata(path).map_err(DiskError::at(path))?.len();
+    let len = layout.files.facts(path).map_err(DiskError::at(path))?.len;
     let content = content_of(path).filter(|content| layout.object(*content) == path);
     let Some(content) = content else {
         return quarantine(layout, path, "its name is that of no content here", scan);
     };
     if scan.dropped.contains(&content) {
         // That it is gone was recorded; the removal did not come to its end.
-        return fs::remove_file(path).map_err(DiskError::at(path));
+        return layout.files.remove(path).map_err(DiskError::at(path));
     }
-    match read_record(&layout.record(content))? {
+    match read_record(layout, &layout.record(content))? {
         Some(record) if record.size == len => {
             scan.replicas.insert(content, record);
             Ok(())
@@ -88,11 +90,11 @@ fn quarantine(
 ) -> Result<(), DiskError> {
     let name = path.file_name().unwrap_or_default();
     let target = layout.quarantine().join(name);
-    fs::rename(path, &target).map_err(DiskError::at(path))?;
+    layout.files.rename(path, &target).map_err(DiskError::at(path))?;
     if let Some(content) = content_of(path) {
         let record = layout.record(content);
         let kept = layout.quarantine().join(format!("{}.record", file_name(content)));
-        match fs::rename(&record, kept) {
+        match layout.files.rename(&record, &kept) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(DiskError::Io { path: record, source: error });
             }
@@ -100,45 +102,39 @@ fn quarantine(
         }
     }
     let directory = layout.quarantine();
-    sync_directory(&directory).map_err(DiskError::at(&directory))?;
+    layout.files.sync_directory(&directory).map_err(DiskError::at(&directory))?;
     scan.quarantined.push(Quarantined { path: target, why });
     Ok(())
 }
 
-fn read_record(path: &Path) -> Result<Option<Record>, DiskError> {
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.len() > RECORD_BYTES_MAX => return Ok(None),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(DiskError::Io { path: path.to_owned(), source }),
-        Ok(_) => {}
+fn read_record(layout: &Layout, path: &Path) -> Result<Option<Record>, DiskError> {
+    match layout.files.read(path, RECORD_BYTES_MAX) {
+        Ok(octets) => Ok(Record::decode(&octets)),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::FileTooLarge => Ok(None),
+            _ => Err(DiskError::Io { path: path.to_owned(), source: error }),
+        },
     }
-    let octets = fs::read(path).map_err(DiskError::at(path))?;
-    Ok(Record::decode(&octets))
 }
 
 fn read_epoch(layout: &Layout) -> Result<LeaseEpoch, DiskError> {
     let path = layout.epoch();
-    match fs::read_to_string(&path) {
+    match layout.files.read(&path, EPOCH_BYTES_MAX) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(LeaseEpoch(0)),
         Err(source) => Err(DiskError::Io { path, source }),
-        Ok(text) => {
-            let epoch = text.strip_suffix('\n').and_then(|text| text.parse().ok());
+        Ok(octets) => {
+            let text = std::str::from_utf8(&octets).ok();
+            let epoch = text.and_then(|text| text.strip_suffix('\n')?.parse().ok());
             epoch.map(LeaseEpoch).ok_or(DiskError::BadEpoch { path })
         }
     }
 }
 
-fn empty(directory: &Path) -> Result<(), DiskError> {
-    for path in files(directory)? {
-        fs::remove_file(&path).map_err(DiskError::at(&path))?;
+fn empty(layout: &Layout, directory: &Path) -> Result<(), DiskError> {
+    for path in layout.list(directory)? {
+        layout.files.remove(&path).map_err(DiskError::at(&path))?;
     }
     Ok(())
-}
-
-fn files(directory: &Path) -> Result<Vec<PathBuf>, DiskError> {
-    let entries = fs::read_dir(directory).map_err(DiskError::at(directory))?;
-    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-    paths.collect::<Result<_, _>>().map_err(DiskError::at(directory))
 }
 
 fn content_of(path: &Path) -> Option<ContentId> {

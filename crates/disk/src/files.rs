@@ -1,0 +1,152 @@
+//! File operations of a disk's directory, as a seam: those of this system, or of a simulated one
+//! that forgets at a crash what was not synced.
+//!
+//! Nothing in this crate touches the directory in another way, but for the file server that reads
+//! what is stored.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, FlockOperation};
+use rustix::io::Errno;
+
+/// Facts about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Octets.
+    pub len: u64,
+    /// Its number, which no other file of this file system has.
+    pub inode: u64,
+}
+
+/// Operations on names. Errors are those of the system.
+pub trait Files: Debug + Send + Sync {
+    /// Makes an empty file, in place of what is there.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
+    /// Reads a file; fails with `FileTooLarge` above so many octets.
+    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>>;
+    /// Facts about a file, links not followed.
+    fn facts(&self, path: &Path) -> io::Result<FileFacts>;
+    /// Paths of all entries of a directory.
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>>;
+    /// Makes a directory, and what is missing above it.
+    fn create_directory(&self, path: &Path) -> io::Result<()>;
+    /// Moves a file in place of what is there.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes what happened to the entries of a directory durable.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+    /// Octets that are free and octets in all.
+    fn room(&self, path: &Path) -> io::Result<(u64, u64)>;
+    /// Takes the lock that a file stands for, until the guard is dropped. `WouldBlock` if another
+    /// process has it.
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>>;
+}
+
+/// A lock that is held.
+pub trait LockGuard: Any + Debug + Send + Sync {}
+
+/// A file being written.
+pub trait OpenFile: Debug + Send {
+    /// Asks for room. Where the file system cannot promise it, the outcome shows when it is
+    /// written.
+    fn reserve(&mut self, bytes: u64) -> io::Result<()>;
+    /// Appends octets.
+    fn write(&mut self, octets: &[u8]) -> io::Result<()>;
+    /// Makes all octets durable; the name is not.
+    fn sync(&mut self) -> io::Result<()>;
+    /// Facts about it.
+    fn facts(&self) -> io::Result<FileFacts>;
+}
+
+/// Operations of this system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemFiles;
+
+impl LockGuard for File {}
+
+impl Files for SystemFiles {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+        Ok(Box::new(File::create(path)?))
+    }
+
+    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+        let mut octets = Vec::new();
+        File::open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut octets)?;
+        match octets.len() as u64 > bytes_max {
+            true => Err(io::ErrorKind::FileTooLarge.into()),
+            false => Ok(octets),
+        }
+    }
+
+    fn facts(&self, path: &Path) -> io::Result<FileFacts> {
+        let metadata = fs::symlink_metadata(path)?;
+        Ok(FileFacts { len: metadata.len(), inode: metadata.ino() })
+    }
+
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path())).collect()
+    }
+
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn room(&self, path: &Path) -> io::Result<(u64, u64)> {
+        let room = rustix::fs::statvfs(path)?;
+        let octets = |blocks: u64| blocks.saturating_mul(room.f_frsize);
+        Ok((octets(room.f_bavail), octets(room.f_blocks)))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
+        let file = File::create(path)?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Box::new(file))
+    }
+}
+
+impl OpenFile for File {
+    fn reserve(&mut self, bytes: u64) -> io::Result<()> {
+        match rustix::fs::fallocate(&*self, FallocateFlags::empty(), 0, bytes) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn write(&mut self, octets: &[u8]) -> io::Result<()> {
+        self.write_all(octets)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_all()
+    }
+
+    fn facts(&self) -> io::Result<FileFacts> {
+        let metadata = self.metadata()?;
+        Ok(FileFacts { len: metadata.len(), inode: metadata.ino() })
+    }
+}
+
+/// Writes a file whose octets are on stable storage when this returns; its name is not.
+pub(crate) fn write_durably(files: &dyn Files, path: &Path, octets: &[u8]) -> io::Result<()> {
+    let mut file = files.create(path)?;
+    file.write(octets)?;
+    file.sync()
+}
