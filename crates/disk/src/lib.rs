@@ -30,4 +30,5 @@ pub use machine::Machine;
 pub use record::Record;
 pub use scan::{Quarantined, Scan};
 pub use server::{DiskServer, DiskServerConfig, DiskServerError, OpenDisk};
-pub use service::{DiskReport, DiskReports};
+pub use service::{DiskReport, DiskReports, DiskService};
+pub use workers::{Change, Event, PullWork, Question, WorkQueues, Workers};

@@ -1,8 +1,8 @@
 //! Pulling one content from its writer into a disk.
 //!
 //! The client everyone reads with brings it: each unit is verified by the root that the writer has
-//! signed before it is written, and the checksums are computed on the way. Blocks until it is
-//! stored or has failed.
+//! signed before it is written, and the checksums are computed on the way. [`pull`] blocks until it
+//! is stored or has failed; [`Receiving`] is that without the network.
 
 use byname_catalog::Checksums;
 use byname_catalog::id::ContentId;
@@ -53,7 +53,8 @@ pub struct Kept {
 }
 
 impl Pull {
-    fn plan(&self) -> ObjectPlan {
+    /// What a reader needs to fetch it.
+    pub fn plan(&self) -> ObjectPlan {
         let (size, segment_bytes) = (self.size, self.segment_size);
         ObjectPlan {
             name: self.name.clone(),
@@ -84,48 +85,84 @@ pub fn pull(
     client: &mut Client,
     watch: &mut dyn Watch,
 ) -> Result<Kept, StoreFailure> {
-    let mut incoming = directory.begin(pull.content, pull.size)?;
-    match receive(pull, &mut incoming, client, watch) {
-        Ok(checksums) => {
-            let record = Record {
-                size: pull.size,
-                root: pull.root,
-                checksums,
-                is_settled: false,
-                ticket: pull.ticket.clone(),
-                claim: pull.claim.clone(),
-            };
-            incoming.keep(&record, &mut |step| watch.on_step(step))?;
-            Ok(Kept { size: pull.size, root: pull.root, checksums })
-        }
-        Err(failure) => Err(incoming.give_up(failure)),
-    }
-}
-
-fn receive(
-    pull: &Pull,
-    incoming: &mut Incoming,
-    client: &mut Client,
-    watch: &mut dyn Watch,
-) -> Result<Checksums, StoreFailure> {
-    let mut summing = Summing::new(&[Algorithm::Adler32, Algorithm::Crc32c]);
+    let mut receiving = Receiving::begin(pull, directory)?;
     let mut sink = |_, octets: &[u8]| {
-        incoming.write(octets)?;
-        summing.update(octets);
+        receiving.write(octets)?;
         watch.on_bytes(octets.len() as u64);
         Ok(())
     };
-    // An empty content has nothing that a reader would ask for.
-    if pull.size == 0 && Hash::of(&[]) != Hash(pull.root) {
-        return Err(StoreFailure::Mismatch);
+    match client.fetch(pull.plan(), &mut sink) {
+        Ok(_) => receiving.finish(pull, &mut |step| watch.on_step(step)),
+        Err(error) => Err(receiving.give_up(failure_of(&error))),
     }
-    let bytes = client.fetch(pull.plan(), &mut sink).map_err(|error| failure_of(&error))?;
-    if bytes != pull.size {
-        return Err(StoreFailure::Mismatch);
+}
+
+/// A content that comes in, octet by octet.
+pub struct Receiving {
+    incoming: Incoming,
+    summing: Summing,
+    bytes: u64,
+}
+
+impl Receiving {
+    /// Begins to take a content.
+    ///
+    /// # Errors
+    /// [`StoreFailure`]; the room is asked for now.
+    pub fn begin(pull: &Pull, directory: &DiskDirectory) -> Result<Self, StoreFailure> {
+        // An empty content has nothing that a reader would ask for.
+        if pull.size == 0 && Hash::of(&[]) != Hash(pull.root) {
+            return Err(StoreFailure::Mismatch);
+        }
+        let incoming = directory.begin(pull.content, pull.size)?;
+        let summing = Summing::new(&[Algorithm::Adler32, Algorithm::Crc32c]);
+        Ok(Self { incoming, summing, bytes: 0 })
     }
-    let sums = summing.finish();
-    let number = |sum: Option<[u8; 4]>| sum.map_or(0, u32::from_be_bytes);
-    Ok(Checksums { adler32: number(sums.adler32), crc32c: number(sums.crc32c) })
+
+    /// Takes the next octets, which are verified.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&mut self, octets: &[u8]) -> std::io::Result<()> {
+        self.incoming.write(octets)?;
+        self.summing.update(octets);
+        self.bytes += octets.len() as u64;
+        Ok(())
+    }
+
+    /// All of it has come: makes a replica of it, which is stored when this returns.
+    ///
+    /// # Errors
+    /// [`StoreFailure`]; nothing of it is left then.
+    pub fn finish(
+        self,
+        pull: &Pull,
+        on_step: &mut dyn FnMut(Step),
+    ) -> Result<Kept, StoreFailure> {
+        let Self { incoming, summing, bytes } = self;
+        if bytes != pull.size {
+            return Err(incoming.give_up(StoreFailure::Mismatch));
+        }
+        let sums = summing.finish();
+        let number = |sum: Option<[u8; 4]>| sum.map_or(0, u32::from_be_bytes);
+        let checksums =
+            Checksums { adler32: number(sums.adler32), crc32c: number(sums.crc32c) };
+        let record = Record {
+            size: pull.size,
+            root: pull.root,
+            checksums,
+            is_settled: false,
+            ticket: pull.ticket.clone(),
+            claim: pull.claim.clone(),
+        };
+        incoming.keep(&record, on_step)?;
+        Ok(Kept { size: pull.size, root: pull.root, checksums })
+    }
+
+    /// Removes what has come.
+    pub fn give_up(self, why: StoreFailure) -> StoreFailure {
+        self.incoming.give_up(why)
+    }
 }
 
 fn failure_of(error: &ClientError) -> StoreFailure {
@@ -133,9 +170,17 @@ fn failure_of(error: &ClientError) -> StoreFailure {
     match error {
         ClientError::Output(error) => StoreFailure::of(error),
         ClientError::Interrupted => StoreFailure::Stopped,
-        ClientError::Read(
-            ReadError::BadUnit { .. } | ReadError::BadNode { .. } | ReadError::Protocol { .. },
-        ) => StoreFailure::Mismatch,
+        ClientError::Read(error) => failure_of_read(error),
+        _ => StoreFailure::Unreachable,
+    }
+}
+
+/// Why content could not be stored that could not be read.
+pub fn failure_of_read(error: &ReadError) -> StoreFailure {
+    match error {
+        ReadError::BadUnit { .. } | ReadError::BadNode { .. } | ReadError::Protocol { .. } => {
+            StoreFailure::Mismatch
+        }
         _ => StoreFailure::Unreachable,
     }
 }

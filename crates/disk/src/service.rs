@@ -53,7 +53,7 @@ impl DiskReports {
 }
 
 /// See the module.
-pub(crate) struct DiskService {
+pub struct DiskService {
     orders: Orders,
     machine: Machine,
     workers: Workers,
@@ -70,7 +70,8 @@ pub(crate) struct DiskService {
 }
 
 impl DiskService {
-    pub(crate) fn new(
+    /// A disk whose work is done by others, who tell what came of it by `events`.
+    pub fn new(
         orders: Orders,
         machine: Machine,
         workers: Workers,
@@ -92,7 +93,8 @@ impl DiskService {
         }
     }
 
-    pub(crate) fn reports(&self) -> DiskReports {
+    /// The disk's reports.
+    pub fn reports(&self) -> DiskReports {
         self.reports.clone()
     }
 

@@ -12,7 +12,7 @@ use byname_catalog::id::{ContentId, LeaseEpoch};
 use byname_client::{Client, ClientConfig, Stop};
 use byname_face::{CommandClock, Exchange, Reply, random_u64};
 use byname_io::{Clock, Connection, Endpoint};
-use byname_packet::{InterestBuilder, Name};
+use byname_packet::{InterestBuilder, Name, Signer};
 use byname_site::{CommandPacket, SiteName, Stamp};
 use byname_store::ServerHandle;
 use byname_transfer::server::SharedSigner;
@@ -35,7 +35,7 @@ const QUESTIONS_MAX: usize = 16;
 const TOLD_BYTES: u64 = 1 << 20;
 
 /// What a thread tells the serving one.
-pub(crate) enum Event {
+pub enum Event {
     /// So many more octets of a content are there.
     Received(ContentId, u64),
     /// A pull has ended.
@@ -53,7 +53,7 @@ pub(crate) enum Event {
 }
 
 /// Work of the thread that changes what is on the disk.
-pub(crate) enum Change {
+pub enum Change {
     /// Keep an epoch.
     KeepEpoch(LeaseEpoch),
     /// Remove a content for good.
@@ -65,17 +65,69 @@ pub(crate) enum Change {
 }
 
 /// Work of the thread that asks.
-pub(crate) enum Question {
+pub enum Question {
     /// What became of a content?
     Resolve(ContentId),
     /// A certificate.
     Certificate(Name),
 }
 
+impl Change {
+    /// Does it, and waits for the file system.
+    pub fn carry_out(self, directory: &DiskDirectory) -> Option<Event> {
+        match self {
+            Self::KeepEpoch(epoch) => Some(Event::EpochKept(epoch, directory.keep_epoch(epoch))),
+            Self::Remove(content) => Some(Event::Removed(content, directory.remove(content))),
+            Self::Settle(content) => {
+                // The head is asked again after the next start.
+                if let Err(failure) = directory.settle(content) {
+                    tracing::debug!(%failure, "what the head said was not noted");
+                }
+                None
+            }
+            Self::Probe => Some(Event::Probed(directory.probe())),
+        }
+    }
+}
+
+impl Question {
+    /// The Interest that asks it, of a disk in a generation; what cannot be signed is nothing and
+    /// gets no answer.
+    pub fn interest(
+        &self,
+        site: &SiteName,
+        (generation, signer): (u64, &dyn Signer),
+        stamp: Stamp,
+    ) -> Vec<u8> {
+        match self {
+            Self::Resolve(content) => {
+                let command = Command::Resolve { generation, content: *content };
+                let packet = CommandPacket::new(None, command);
+                packet.encode(site, signer, stamp).unwrap_or_default()
+            }
+            Self::Certificate(name) => {
+                let mut wire = Vec::new();
+                InterestBuilder::new(name.view()).encode(&mut wire);
+                wire
+            }
+        }
+    }
+
+    /// The reply, or none.
+    pub fn answered(self, reply: Option<Vec<u8>>) -> Event {
+        match self {
+            Self::Resolve(content) => Event::Resolved(content, reply),
+            Self::Certificate(_) => Event::Certificate(reply),
+        }
+    }
+}
+
 /// Work of the threads that pull.
-pub(crate) struct PullWork {
-    pub(crate) pull: Box<Pull>,
-    pub(crate) stop: Stop,
+pub struct PullWork {
+    /// The content.
+    pub pull: Box<Pull>,
+    /// Ends it early.
+    pub stop: Stop,
 }
 
 /// What all threads of a disk have.
@@ -90,28 +142,45 @@ pub(crate) struct Shared {
 }
 
 /// Queues to the threads, which end when these are dropped.
-pub(crate) struct Workers {
+pub struct Workers {
     pub(crate) pulls: Sender<PullWork>,
     pub(crate) changes: Sender<Change>,
     pub(crate) questions: Sender<Question>,
 }
 
+/// The other ends of these queues: work that is to be done.
+pub struct WorkQueues {
+    /// Contents to pull; each ends with [`Event::Pulled`].
+    pub pulls: Receiver<PullWork>,
+    /// Changes to be carried out in this order.
+    pub changes: Receiver<Change>,
+    /// Questions to the head.
+    pub questions: Receiver<Question>,
+}
+
 impl Workers {
     /// Starts the threads; so many of them pull.
     pub(crate) fn start(shared: &Shared, pull_threads: usize) -> std::io::Result<Self> {
-        let (pulls, to_pull) = channel();
-        let to_pull = Arc::new(Mutex::new(to_pull));
+        let (workers, queues) = Self::queues();
+        let to_pull = Arc::new(Mutex::new(queues.pulls));
         for _ in 0..pull_threads {
             let (shared, to_pull) = (shared.clone(), to_pull.clone());
             spawn("pull", move || shared.run_pulls(&to_pull))?;
         }
+        let sharer = shared.clone();
+        spawn("disk", move || sharer.run_changes(&queues.changes))?;
+        let sharer = shared.clone();
+        spawn("head", move || sharer.run_questions(&queues.questions))?;
+        Ok(workers)
+    }
+
+    /// Queues whose work somebody else does.
+    pub fn queues() -> (Self, WorkQueues) {
+        let (pulls, to_pull) = channel();
         let (changes, to_change) = channel();
-        let sharer = shared.clone();
-        spawn("disk", move || sharer.run_changes(&to_change))?;
         let (questions, to_ask) = channel();
-        let sharer = shared.clone();
-        spawn("head", move || sharer.run_questions(&to_ask))?;
-        Ok(Self { pulls, changes, questions })
+        let queues = WorkQueues { pulls: to_pull, changes: to_change, questions: to_ask };
+        (Self { pulls, changes, questions }, queues)
     }
 }
 
@@ -170,27 +239,15 @@ impl Shared {
 
     fn run_changes(&self, changes: &Receiver<Change>) {
         while let Ok(change) = changes.recv() {
-            let directory = &self.directory;
-            match change {
-                Change::KeepEpoch(epoch) => {
-                    self.tell(Event::EpochKept(epoch, directory.keep_epoch(epoch)));
-                }
-                Change::Remove(content) => {
-                    self.tell(Event::Removed(content, directory.remove(content)));
-                }
-                Change::Settle(content) => {
-                    // The head is asked again after the next start.
-                    if let Err(failure) = directory.settle(content) {
-                        tracing::debug!(%failure, "what the head said was not noted");
-                    }
-                }
-                Change::Probe => self.tell(Event::Probed(directory.probe())),
+            if let Some(event) = change.carry_out(&self.directory) {
+                self.tell(event);
             }
         }
     }
 
     fn run_questions(&self, questions: &Receiver<Question>) {
         let (clock, command_clock) = (Clock::new(), CommandClock::new());
+        let generation = self.directory.label().generation;
         let mut exchange = None;
         while let Ok(first) = questions.recv() {
             let mut batch = vec![first];
@@ -199,34 +256,15 @@ impl Shared {
                 time_ms: command_clock.next_ms(clock.unix_ns()),
                 nonce: random_u64().to_be_bytes(),
             };
-            let wires: Vec<Vec<u8>> = batch.iter().map(|it| self.question(it, stamp())).collect();
+            let as_asked = |it: &Question| it.interest(&self.site, (generation, &*self.signer), stamp());
+            let wires: Vec<Vec<u8>> = batch.iter().map(as_asked).collect();
             let mut replies = self.ask(&wires, &mut exchange).into_iter();
             for question in batch {
                 let reply = match replies.next() {
                     Some(Reply::Data(wire)) => Some(wire),
                     _ => None,
                 };
-                self.tell(match question {
-                    Question::Resolve(content) => Event::Resolved(content, reply),
-                    Question::Certificate(_) => Event::Certificate(reply),
-                });
-            }
-        }
-    }
-
-    /// The Interest of a question; what cannot be signed is nothing and gets no answer.
-    fn question(&self, question: &Question, stamp: Stamp) -> Vec<u8> {
-        match question {
-            Question::Resolve(content) => {
-                let generation = self.directory.label().generation;
-                let command = Command::Resolve { generation, content: *content };
-                let packet = CommandPacket::new(None, command);
-                packet.encode(&self.site, &*self.signer, stamp).unwrap_or_default()
-            }
-            Question::Certificate(name) => {
-                let mut wire = Vec::new();
-                InterestBuilder::new(name.view()).encode(&mut wire);
-                wire
+                self.tell(question.answered(reply));
             }
         }
     }

@@ -1,6 +1,5 @@
 //! Making a site's directory, and opening the head of one.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -198,13 +197,11 @@ impl Head {
         config.engine.signatures_per_s = SIGNATURES_PER_S;
         let mut server = FileServer::new(config)?;
         let executor = Executor::new(catalog, site.clone(), signer.clone());
-        let (epoch, observations) = (executor.epoch(), executor.observations());
         let contents = Contents::new(site.clone(), engine.clone());
+        let watch = Watch::new(site, engine, signer, &executor);
         let started = HeadService::start(executor, contents, server.handle());
         let (service, counters, own) = started.map_err(HeadError::Thread)?;
         server.add_service(Box::new(service));
-        let misses = BTreeMap::new();
-        let watch = Watch { site, engine, signer, epoch, observations, misses };
         Ok(HeadServer { server, counters, watch: DiskWatch { watch, own } })
     }
 }

@@ -23,4 +23,5 @@ pub use describe::{Described, Describer};
 pub use execute::Executor;
 pub use head::{Head, HeadError, HeadServer, NewSite, init};
 pub use reading::CatalogBackend;
-pub use service::{HeadCounters, HeadService};
+pub use service::{BatchQueues, HeadCounters, HeadService};
+pub use watch::{DiskWatch, Order, Watch};

@@ -32,7 +32,15 @@ pub struct HeadService {
     answers: Receiver<Vec<CommandAnswer>>,
     counters: Arc<Mutex<CommandCounters>>,
     /// Others see by it that there is a head.
-    _life: Arc<()>,
+    life: Arc<()>,
+}
+
+/// Batches of commands to be executed, and the way back for their answers.
+pub struct BatchQueues {
+    /// Each is answered before the next one comes.
+    pub batches: Receiver<Vec<Waiting>>,
+    /// Answers to the commands of a batch, in their order.
+    pub answers: SyncSender<Vec<CommandAnswer>>,
 }
 
 /// Commands of the head's own, for its catalog's thread; each is executed within a second.
@@ -62,24 +70,23 @@ impl HeadService {
         contents: Contents,
         server: ServerHandle,
     ) -> std::io::Result<(Self, HeadCounters, OwnCommands)> {
+        let (service, queues) = Self::new(contents);
+        let (own, to_carry_out) = channel();
+        let work = move || run(executor, &queues, &to_carry_out, &server);
+        std::thread::Builder::new().name("catalog".into()).spawn(work)?;
+        let counters = HeadCounters(service.counters.clone());
+        let own = OwnCommands { commands: own, head: Arc::downgrade(&service.life) };
+        Ok((service, counters, own))
+    }
+
+    /// A service whose batches are executed by somebody else.
+    pub fn new(contents: Contents) -> (Self, BatchQueues) {
         // One batch is in flight at most, so neither queue is ever full.
         let (batches, to_execute) = sync_channel(1);
         let (executed, answers) = sync_channel(1);
-        let (own, to_carry_out) = channel();
-        let work = move || run(executor, (&to_execute, &to_carry_out), &executed, &server);
-        std::thread::Builder::new().name("catalog".into()).spawn(work)?;
-        let counters = HeadCounters::default();
-        let life = Arc::new(());
-        let own = OwnCommands { commands: own, head: Arc::downgrade(&life) };
-        let service = Self {
-            _life: life,
-            commands: Commands::default(),
-            contents,
-            batches,
-            answers,
-            counters: counters.0.clone(),
-        };
-        Ok((service, counters, own))
+        let (life, commands, counters) = Default::default();
+        let service = Self { life, commands, contents, batches, answers, counters };
+        (service, BatchQueues { batches: to_execute, answers: executed })
     }
 
     fn begin_batch(&mut self, now: Now) {
@@ -126,16 +133,16 @@ impl Service for HeadService {
 
 fn run(
     mut executor: Executor,
-    (batches, own): (&Receiver<Vec<Waiting>>, &Receiver<Command>),
-    executed: &SyncSender<Vec<CommandAnswer>>,
+    queues: &BatchQueues,
+    own: &Receiver<Command>,
     server: &ServerHandle,
 ) {
     let mut next_look = Instant::now();
     loop {
         let left = next_look.saturating_duration_since(Instant::now());
-        match batches.recv_timeout(left) {
+        match queues.batches.recv_timeout(left) {
             Ok(batch) => {
-                if executed.send(executor.execute(&batch, unix_ns())).is_err() {
+                if queues.answers.send(executor.execute(&batch, unix_ns())).is_err() {
                     return;
                 }
                 server.wake();

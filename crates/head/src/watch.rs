@@ -19,6 +19,7 @@ use byname_io::{Clock, ConnectError, Connection};
 use byname_site::{CONTENTS_MAX, DiskName, DiskRefusal, Drop, DropAnswer, SiteName, Stamp};
 use byname_transfer::server::SharedSigner;
 
+use crate::execute::Executor;
 use crate::keys::Keys;
 use crate::observations::{Observation, Observations};
 use crate::service::OwnCommands;
@@ -32,29 +33,50 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const MISSES_MAX: u32 = 2;
 
 /// An order to one disk.
-pub(crate) struct Order {
+pub struct Order {
     id: DiskId,
     name: DiskName,
     is_up: bool,
     contents: Vec<ContentId>,
-    pub(crate) wire: Vec<u8>,
+    wire: Vec<u8>,
+}
+
+impl Order {
+    /// The Interest, which has no Nonce.
+    pub fn wire(&self) -> &[u8] {
+        &self.wire
+    }
 }
 
 /// Makes orders from the catalog, and commands to the catalog from answers.
-pub(crate) struct Watch {
-    pub(crate) site: SiteName,
-    pub(crate) engine: Arc<dyn Engine>,
-    pub(crate) signer: SharedSigner,
+pub struct Watch {
+    site: SiteName,
+    engine: Arc<dyn Engine>,
+    signer: SharedSigner,
     /// The head's term.
-    pub(crate) epoch: LeaseEpoch,
-    pub(crate) observations: Observations,
+    epoch: LeaseEpoch,
+    observations: Observations,
     /// Orders in a row without answer.
-    pub(crate) misses: BTreeMap<DiskId, u32>,
+    misses: BTreeMap<DiskId, u32>,
 }
 
 impl Watch {
+    /// Looks after the disks during the executor's term.
+    pub fn new(
+        site: SiteName,
+        engine: Arc<dyn Engine>,
+        signer: SharedSigner,
+        executor: &Executor,
+    ) -> Self {
+        let (epoch, observations) = (executor.epoch(), executor.observations());
+        Self { site, engine, signer, epoch, observations, misses: BTreeMap::new() }
+    }
+
     /// Orders of one round: one to each disk that people want to be asked.
-    pub(crate) fn orders(&self, stamp: &mut dyn FnMut() -> Stamp) -> Result<Vec<Order>, Failure> {
+    ///
+    /// # Errors
+    /// [`Failure`] of the catalog.
+    pub fn orders(&self, stamp: &mut dyn FnMut() -> Stamp) -> Result<Vec<Order>, Failure> {
         let reader = Reader::new(&*self.engine, &Caller::Head)?;
         let mut orders = Vec::new();
         for (id, disk) in reader.disks()? {
@@ -86,7 +108,7 @@ impl Watch {
     }
 
     /// What the catalog is told after an answer, or none.
-    pub(crate) fn handle(
+    pub fn handle(
         &mut self,
         order: Order,
         data: Option<&[u8]>,
@@ -192,7 +214,7 @@ fn ask(
 ) -> Vec<Reply> {
     let connected = exchange.take().or_else(|| Exchange::new(connect().ok()?).ok());
     let Some(mut connected) = connected else { return Vec::new() };
-    let wires: Vec<Vec<u8>> = orders.iter().map(|order| order.wire.clone()).collect();
+    let wires: Vec<Vec<u8>> = orders.iter().map(|order| order.wire().to_vec()).collect();
     match connected.ask(&wires, PATIENCE) {
         Ok(replies) => {
             *exchange = Some(connected);
