@@ -95,7 +95,11 @@ impl Incoming {
     ///
     /// # Errors
     /// [`StoreFailure`]; nothing is stored then.
-    pub fn keep(mut self, record: &Record, on_step: &mut dyn FnMut(Step)) -> Result<(), StoreFailure> {
+    pub fn keep(
+        mut self,
+        record: &Record,
+        on_step: &mut dyn FnMut(Step),
+    ) -> Result<(), StoreFailure> {
         match self.place(record, on_step) {
             Ok(()) => Ok(()),
             Err(error) => {

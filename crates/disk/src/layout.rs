@@ -146,7 +146,8 @@ mod tests {
     #[test]
     fn objects_lie_where_the_file_server_looks_for_them() {
         let content = ContentId { inode: InodeId(0x203), version: Version(9) };
-        let object = Layout::new(Arc::new(crate::files::SystemFiles), Path::new("/d")).object(content);
+        let object =
+            Layout::new(Arc::new(crate::files::SystemFiles), Path::new("/d")).object(content);
         assert_eq!(object, Path::new("/d/objects/03/0000000000000203-0000000000000009"));
     }
 }

@@ -134,19 +134,14 @@ impl Receiving {
     ///
     /// # Errors
     /// [`StoreFailure`]; nothing of it is left then.
-    pub fn finish(
-        self,
-        pull: &Pull,
-        on_step: &mut dyn FnMut(Step),
-    ) -> Result<Kept, StoreFailure> {
+    pub fn finish(self, pull: &Pull, on_step: &mut dyn FnMut(Step)) -> Result<Kept, StoreFailure> {
         let Self { incoming, summing, bytes } = self;
         if bytes != pull.size {
             return Err(incoming.give_up(StoreFailure::Mismatch));
         }
         let sums = summing.finish();
         let number = |sum: Option<[u8; 4]>| sum.map_or(0, u32::from_be_bytes);
-        let checksums =
-            Checksums { adler32: number(sums.adler32), crc32c: number(sums.crc32c) };
+        let checksums = Checksums { adler32: number(sums.adler32), crc32c: number(sums.crc32c) };
         let record = Record {
             size: pull.size,
             root: pull.root,

@@ -256,7 +256,8 @@ impl Shared {
                 time_ms: command_clock.next_ms(clock.unix_ns()),
                 nonce: random_u64().to_be_bytes(),
             };
-            let as_asked = |it: &Question| it.interest(&self.site, (generation, &*self.signer), stamp());
+            let as_asked =
+                |it: &Question| it.interest(&self.site, (generation, &*self.signer), stamp());
             let wires: Vec<Vec<u8>> = batch.iter().map(as_asked).collect();
             let mut replies = self.ask(&wires, &mut exchange).into_iter();
             for question in batch {

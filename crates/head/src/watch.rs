@@ -108,12 +108,7 @@ impl Watch {
     }
 
     /// What the catalog is told after an answer, or none.
-    pub fn handle(
-        &mut self,
-        order: Order,
-        data: Option<&[u8]>,
-        unix_ns: u64,
-    ) -> Vec<Command> {
+    pub fn handle(&mut self, order: Order, data: Option<&[u8]>, unix_ns: u64) -> Vec<Command> {
         let Order { id, name, is_up, contents, .. } = order;
         let answer = data.and_then(|wire| self.verified(&name, wire, unix_ns));
         let observation = match answer {
