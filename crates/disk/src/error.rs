@@ -85,6 +85,9 @@ pub enum StoreFailure {
     /// The writer does not answer.
     #[error("the writer cannot be reached")]
     Unreachable,
+    /// The writer sends next to nothing.
+    #[error("the writer sends too slowly")]
+    Slow,
     /// What came is not what the writer signed.
     #[error("the content is not what the writer signed")]
     Mismatch,

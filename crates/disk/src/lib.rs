@@ -16,6 +16,7 @@ pub mod machine;
 pub mod orders;
 pub mod pull;
 mod record;
+mod refusal_budget;
 mod scan;
 mod server;
 mod service;

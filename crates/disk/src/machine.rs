@@ -16,6 +16,7 @@
 //! dropped and refused contents ([`Limits`]). Stored contents are as many as the disk holds.
 
 mod drops;
+mod pulls;
 mod resolve;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ use crate::scan::Scan;
 
 use drops::PendingDrop;
 pub use drops::{DropId, DropOutcome};
+use pulls::{Pulling, Waiting};
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -42,6 +44,12 @@ pub struct Limits {
     pub pulls_max: usize,
     /// Contents that wait for their turn.
     pub waiting_max: usize,
+    /// Octets that a pull brings in [`floor_ns`](Self::floor_ns), or it has failed.
+    pub floor_bytes: u64,
+    /// See [`floor_bytes`](Self::floor_bytes).
+    pub floor_ns: u64,
+    /// Time after which a writer who has no place gets one of somebody who has several.
+    pub turn_ns: u64,
     /// Orders to drop that are being carried out.
     pub drops_max: usize,
     /// Questions to the head at once.
@@ -67,6 +75,9 @@ impl Default for Limits {
         Self {
             pulls_max: 8,
             waiting_max: 1024,
+            floor_bytes: 64 << 10,
+            floor_ns: 30 * SECOND,
+            turn_ns: 5 * SECOND,
             drops_max: 64,
             questions_max: 16,
             dropped_max: 1 << 20,
@@ -133,9 +144,16 @@ pub enum Refusal {
 #[derive(Debug)]
 enum State {
     Waiting(Box<Pull>),
-    Pulling { claim: Claimed, received_bytes: u64, is_unwanted: bool },
-    Stored { kept: Kept, is_settled: bool },
-    Refused { why: StoreFailure, until_ns: u64 },
+    /// `Machine::pulling` has it.
+    Pulling,
+    Stored {
+        kept: Kept,
+        is_settled: bool,
+    },
+    Refused {
+        why: StoreFailure,
+        until_ns: u64,
+    },
     Removing,
 }
 
@@ -161,8 +179,8 @@ pub struct Machine {
     kept_epoch: LeaseEpoch,
     contents: BTreeMap<ContentId, State>,
     dropped: BTreeSet<ContentId>,
-    waiting: VecDeque<ContentId>,
-    pulling: usize,
+    waiting: VecDeque<Waiting>,
+    pulling: BTreeMap<ContentId, Pulling>,
     refused: VecDeque<ContentId>,
     drops: BTreeMap<DropId, PendingDrop>,
     next_drop: u64,
@@ -191,7 +209,7 @@ impl Machine {
             contents: stored.collect(),
             dropped: scan.dropped.clone(),
             waiting: VecDeque::new(),
-            pulling: 0,
+            pulling: BTreeMap::new(),
             refused: VecDeque::new(),
             drops: BTreeMap::new(),
             next_drop: 0,
@@ -225,7 +243,7 @@ impl Machine {
         Census {
             stored: stored.filter(|state| matches!(state, State::Stored { .. })).count(),
             waiting: self.waiting.len(),
-            pulling: self.pulling,
+            pulling: self.pulling.len(),
             unknown: self.unknown.len(),
         }
     }
@@ -245,25 +263,21 @@ impl Machine {
                 };
             }
             Some(State::Waiting(other)) => return self.progress(0, Claimed::of(other), &pull),
-            Some(State::Pulling { is_unwanted: true, .. } | State::Removing) => {
-                return Progress::Refused(Refusal::Dropped);
-            }
-            Some(State::Pulling { claim, received_bytes, .. }) => {
-                return self.progress(*received_bytes, *claim, &pull);
+            Some(State::Removing) => return Progress::Refused(Refusal::Dropped),
+            Some(State::Pulling) => {
+                return match self.pulling.get(&content) {
+                    Some(Pulling { is_unwanted: false, received_bytes, claim, .. }) => {
+                        self.progress(*received_bytes, *claim, &pull)
+                    }
+                    _ => Progress::Refused(Refusal::Dropped),
+                };
             }
             Some(State::Refused { why, until_ns }) if now_ns < *until_ns => {
                 return Progress::Refused(Refusal::Store(*why));
             }
             Some(State::Refused { .. }) | None => {}
         }
-        if self.waiting.len() >= self.limits.waiting_max {
-            return Progress::Refused(Refusal::Busy);
-        }
-        self.refused.retain(|refused| *refused != content);
-        self.waiting.push_back(content);
-        self.contents.insert(content, State::Waiting(Box::new(pull)));
-        self.begin_pulls();
-        Progress::Pulling { received_bytes: 0, again_ms: self.limits.again_ms }
+        self.queue_pull(pull, now_ns)
     }
 
     fn progress(&self, received_bytes: u64, claim: Claimed, pull: &Pull) -> Progress {
@@ -271,54 +285,6 @@ impl Machine {
             true => Progress::Pulling { received_bytes, again_ms: self.limits.again_ms },
             false => Progress::Refused(Refusal::OtherClaim),
         }
-    }
-
-    fn begin_pulls(&mut self) {
-        while self.pulling < self.limits.pulls_max
-            && let Some(content) = self.waiting.pop_front()
-        {
-            let Some(state) = self.contents.get_mut(&content) else { continue };
-            let State::Waiting(pull) = state else { continue };
-            let claim = Claimed::of(pull);
-            let pulling = State::Pulling { claim, received_bytes: 0, is_unwanted: false };
-            if let State::Waiting(pull) = std::mem::replace(state, pulling) {
-                self.pulling += 1;
-                self.actions.push_back(Action::Pull(pull));
-            }
-        }
-    }
-
-    /// So many more octets of a content are there.
-    pub fn handle_progress(&mut self, content: ContentId, bytes: u64) {
-        if let Some(State::Pulling { received_bytes, .. }) = self.contents.get_mut(&content) {
-            *received_bytes += bytes;
-        }
-    }
-
-    /// A pull has ended. `Ok` says that all of it, the record and the directories are synced.
-    pub fn handle_pulled(
-        &mut self,
-        content: ContentId,
-        outcome: Result<Kept, StoreFailure>,
-        now_ns: u64,
-    ) {
-        let Some(State::Pulling { is_unwanted, .. }) = self.contents.get(&content) else { return };
-        let is_unwanted = *is_unwanted;
-        self.pulling -= 1;
-        match outcome {
-            Ok(_) => self.health = None,
-            Err(why) if why.is_of_the_disk() => self.health = Some(why),
-            Err(_) => {}
-        }
-        match outcome {
-            _ if is_unwanted => self.remove(content),
-            Ok(kept) => {
-                self.contents.insert(content, State::Stored { kept, is_settled: false });
-                self.ask_at(content, now_ns.saturating_add(self.limits.ask_ns));
-            }
-            Err(why) => self.refuse(content, why, now_ns),
-        }
-        self.begin_pulls();
     }
 
     fn refuse(&mut self, content: ContentId, why: StoreFailure, now_ns: u64) {
@@ -347,11 +313,13 @@ impl Machine {
     /// When [`Machine::handle_timeout`] has something to do.
     pub fn poll_timeout(&self) -> Option<u64> {
         let may_ask = self.asked.len() < self.limits.questions_max;
-        self.questions.first().filter(|_| may_ask).map(|(at_ns, _)| *at_ns)
+        let question = self.questions.first().filter(|_| may_ask).map(|(at_ns, _)| *at_ns);
+        question.into_iter().chain(self.pulls_timeout()).min()
     }
 
     /// Does what the time demands.
     pub fn handle_timeout(&mut self, now_ns: u64) {
+        self.end_late_pulls(now_ns);
         self.ask_due(now_ns);
     }
 }

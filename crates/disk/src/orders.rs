@@ -36,6 +36,10 @@ pub struct Orders {
 pub enum Handled {
     /// Send this Data.
     Answer(Vec<u8>),
+    /// The same; it says that the order is not carried out.
+    Refused(Vec<u8>),
+    /// The order is not carried out, and no signature is spent on saying so.
+    Unsigned,
     /// Answer when this drop has come to its end ([`Orders::answer_drop`]).
     Later(DropId),
     /// Fetch this certificate, add it to the validator, and hand the Interest over again.
@@ -44,8 +48,16 @@ pub enum Handled {
     NotForUs,
 }
 
+/// The same before a refusal is signed.
+enum Decided {
+    Handled(Handled),
+    RefusedInsert(DiskRefusal),
+    RefusedDrop(DiskRefusal),
+}
+
 impl Orders {
-    /// Takes an Interest at a monotonic time and a time of day in seconds.
+    /// Takes an Interest at a monotonic time and a time of day in seconds. A refusal is signed only
+    /// if it may be.
     ///
     /// # Errors
     /// [`SignError`] of the disk's key.
@@ -54,14 +66,35 @@ impl Orders {
         interest: &Interest<'_>,
         machine: &mut Machine,
         (now_ns, unix_s): (u64, u64),
+        may_sign_refusal: bool,
     ) -> Result<Handled, SignError> {
+        let handled = self.decide(interest, machine, (now_ns, unix_s))?;
+        let refusal = match handled {
+            Decided::Handled(handled) => return Ok(handled),
+            _ if !may_sign_refusal => return Ok(Handled::Unsigned),
+            Decided::RefusedInsert(why) => {
+                InsertAnswer::Refused(why).encode(interest.name, &*self.signer)
+            }
+            Decided::RefusedDrop(why) => {
+                DropAnswer::Refused(why).encode(interest.name, &*self.signer)
+            }
+        };
+        refusal.map(Handled::Refused)
+    }
+
+    fn decide(
+        &mut self,
+        interest: &Interest<'_>,
+        machine: &mut Machine,
+        (now_ns, unix_s): (u64, u64),
+    ) -> Result<Decided, SignError> {
         if self.site.parse_insert(interest.name).as_ref() == Some(&self.disk) {
             return self.insert(interest, machine, (now_ns, unix_s));
         }
         if self.site.parse_drop(interest.name).as_ref() == Some(&self.disk) {
-            return self.drop(interest, machine, unix_s);
+            return Ok(self.drop(interest, machine, unix_s));
         }
-        Ok(Handled::NotForUs)
+        Ok(Decided::Handled(Handled::NotForUs))
     }
 
     fn insert(
@@ -69,32 +102,30 @@ impl Orders {
         interest: &Interest<'_>,
         machine: &mut Machine,
         (now_ns, unix_s): (u64, u64),
-    ) -> Result<Handled, SignError> {
+    ) -> Result<Decided, SignError> {
         let Ok((_, order)) = Insert::decode(&self.site, interest) else {
-            return self.refuse_insert(interest.name, DiskRefusal::Malformed);
+            return Ok(Decided::RefusedInsert(DiskRefusal::Malformed));
         };
         let (name, generation, epoch) = (&self.disk, self.generation, machine.epoch());
         let view = DiskView { name, generation, epoch };
         let validator = (&mut self.validator, unix_s);
-        match order.check(&self.site, interest, view, validator) {
-            Check::Accepted(claim) => {
-                let pull = self.pull_of(order, &claim);
-                let answer = match machine.handle_insert(pull, now_ns) {
-                    Progress::Pulling { received_bytes, again_ms } => {
-                        InsertAnswer::Pulling { received_bytes, again_ms }
-                    }
-                    Progress::Stored(kept) => InsertAnswer::Stored(self.receipt(&claim, &kept)?),
-                    Progress::Refused(why) => InsertAnswer::Refused(refusal(why)),
-                };
-                answer.encode(interest.name, &*self.signer).map(Handled::Answer)
+        let claim = match order.check(&self.site, interest, view, validator) {
+            Check::Accepted(claim) => claim,
+            Check::NeedCertificate(name) => {
+                return Ok(Decided::Handled(Handled::NeedCertificate(name)));
             }
-            Check::NeedCertificate(name) => Ok(Handled::NeedCertificate(name)),
-            Check::Refused(why) => self.refuse_insert(interest.name, why),
-        }
-    }
-
-    fn refuse_insert(&self, name: NameRef<'_>, why: DiskRefusal) -> Result<Handled, SignError> {
-        InsertAnswer::Refused(why).encode(name, &*self.signer).map(Handled::Answer)
+            Check::Refused(why) => return Ok(Decided::RefusedInsert(why)),
+        };
+        let pull = self.pull_of(order, &claim);
+        let answer = match machine.handle_insert(pull, now_ns) {
+            Progress::Pulling { received_bytes, again_ms } => {
+                InsertAnswer::Pulling { received_bytes, again_ms }
+            }
+            Progress::Stored(kept) => InsertAnswer::Stored(self.receipt(&claim, &kept)?),
+            Progress::Refused(why) => return Ok(Decided::RefusedInsert(refusal(why))),
+        };
+        let answer = answer.encode(interest.name, &*self.signer)?;
+        Ok(Decided::Handled(Handled::Answer(answer)))
     }
 
     fn pull_of(&self, order: Insert, claim: &Claim) -> Pull {
@@ -105,6 +136,7 @@ impl Orders {
             root: claim.root,
             segment_size: self.site.segment_size(claim.content) as u64,
             hint: order.hint,
+            writer: order.ticket.certificate().key_id(),
             ticket: order.ticket.wire().to_vec(),
             claim: order.claim,
         }
@@ -123,25 +155,19 @@ impl Orders {
         SignedReceipt { disk: self.disk.clone(), receipt }.encode(&self.site, &*self.signer)
     }
 
-    fn drop(
-        &mut self,
-        interest: &Interest<'_>,
-        machine: &mut Machine,
-        unix_s: u64,
-    ) -> Result<Handled, SignError> {
-        let refuse = |why| DropAnswer::Refused(why).encode(interest.name, &*self.signer);
+    fn drop(&mut self, interest: &Interest<'_>, machine: &mut Machine, unix_s: u64) -> Decided {
         let Ok((_, order)) = Drop::decode(&self.site, interest) else {
-            return refuse(DiskRefusal::Malformed).map(Handled::Answer);
+            return Decided::RefusedDrop(DiskRefusal::Malformed);
         };
         let (name, generation, epoch) = (&self.disk, self.generation, machine.epoch());
         let view = DiskView { name, generation, epoch };
         match order.check(&self.site, interest, view, (&mut self.validator, unix_s)) {
             Check::Accepted(()) => match machine.handle_drop(order.epoch, &order.contents) {
-                Ok(id) => Ok(Handled::Later(id)),
-                Err(why) => refuse(refusal(why)).map(Handled::Answer),
+                Ok(id) => Decided::Handled(Handled::Later(id)),
+                Err(why) => Decided::RefusedDrop(refusal(why)),
             },
-            Check::NeedCertificate(name) => Ok(Handled::NeedCertificate(name)),
-            Check::Refused(why) => refuse(why).map(Handled::Answer),
+            Check::NeedCertificate(name) => Decided::Handled(Handled::NeedCertificate(name)),
+            Check::Refused(why) => Decided::RefusedDrop(why),
         }
     }
 
@@ -194,6 +220,7 @@ fn refusal(why: Refusal) -> DiskRefusal {
         Refusal::Store(StoreFailure::ReadOnly) => DiskRefusal::ReadOnly,
         Refusal::Store(StoreFailure::Failing) => DiskRefusal::Failing,
         Refusal::Store(StoreFailure::Unreachable) => DiskRefusal::Unreachable,
+        Refusal::Store(StoreFailure::Slow) => DiskRefusal::Slow,
         Refusal::Store(StoreFailure::Mismatch) => DiskRefusal::Mismatch,
         Refusal::Store(StoreFailure::Stopped) => DiskRefusal::Dropped,
     }

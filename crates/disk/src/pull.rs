@@ -8,6 +8,7 @@ use byname_catalog::Checksums;
 use byname_catalog::id::ContentId;
 use byname_client::{Client, ClientError};
 use byname_packet::Name;
+use byname_security::key::KeyId;
 use byname_security::tree::Hash;
 use byname_transfer::attributes::Algorithm;
 use byname_transfer::checksums::Summing;
@@ -35,6 +36,8 @@ pub struct Pull {
     pub segment_size: u64,
     /// Leads to the writer.
     pub hint: Name,
+    /// The writer's key: whose turn it is.
+    pub writer: KeyId,
     /// The ticket, to be kept.
     pub ticket: Vec<u8>,
     /// The claim, to be kept.

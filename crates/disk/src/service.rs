@@ -16,6 +16,7 @@ use byname_transfer::server::{Arrival, Echo, Now, Outgoing};
 use crate::error::StoreFailure;
 use crate::machine::{Action, Census, DropId, Machine};
 use crate::orders::{Handled, Orders};
+use crate::refusal_budget::RefusalBudget;
 use crate::workers::{Change, Event, PullWork, Question, Workers};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -39,6 +40,8 @@ pub struct DiskReport {
     pub failed: u64,
     /// Contents that were dropped.
     pub dropped: u64,
+    /// Orders whose refusal was not signed any more.
+    pub unsigned: u64,
 }
 
 /// The latest report.
@@ -62,6 +65,7 @@ pub struct DiskService {
     /// Drops that are being carried out: the name to answer, and whom.
     drops: BTreeMap<DropId, (Name, Echo)>,
     out: VecDeque<Outgoing>,
+    refusals: RefusalBudget,
     is_fetching: bool,
     fetch_after_ns: u64,
     probe_at_ns: u64,
@@ -85,6 +89,7 @@ impl DiskService {
             stops: BTreeMap::new(),
             drops: BTreeMap::new(),
             out: VecDeque::new(),
+            refusals: RefusalBudget::default(),
             is_fetching: false,
             fetch_after_ns: 0,
             probe_at_ns: 0,
@@ -101,7 +106,9 @@ impl DiskService {
     fn handle_event(&mut self, event: Event, now: Now) {
         let now_ns = now.now_ns;
         match event {
-            Event::Received(content, bytes) => self.machine.handle_progress(content, bytes),
+            Event::Received(content, bytes) => {
+                self.machine.handle_progress(content, bytes, now_ns);
+            }
             Event::Pulled(content, outcome) => {
                 self.stops.remove(&content);
                 match outcome {
@@ -217,8 +224,18 @@ impl Service for DiskService {
         self.report.orders += 1;
         let (echo, interest) = (Echo::of(arrival), arrival.interest);
         let clock = (now.now_ns, now.unix_ns / SECOND_NS);
-        match self.orders.handle(interest, &mut self.machine, clock) {
+        let asker = echo.asker();
+        let may_sign_refusal = self.refusals.has(asker, now.now_ns);
+        match self.orders.handle(interest, &mut self.machine, clock, may_sign_refusal) {
             Ok(Handled::Answer(wire)) => self.out.push_back(echo.wrap(&wire)),
+            Ok(Handled::Refused(wire)) => {
+                self.refusals.spend(asker, now.now_ns);
+                self.out.push_back(echo.wrap(&wire));
+            }
+            Ok(Handled::Unsigned) => {
+                self.report.unsigned += 1;
+                self.out.push_back(echo.nack(interest.wire(), nack_reason::CONGESTION));
+            }
             Ok(Handled::Later(id)) => {
                 self.drops.insert(id, (interest.name.to_name(), echo));
             }

@@ -21,18 +21,16 @@ use crate::directory::DiskDirectory;
 use crate::error::StoreFailure;
 use crate::pull::{Kept, Pull, Watch, pull};
 
-/// Silence of a writer after which a pull fails.
+/// A writer who is silent for four times that has failed, and at once one without a route to him.
 const WRITER_PATIENCE: Duration = Duration::from_secs(5);
-/// Time without an octet after which a pull fails.
-const PULL_PATIENCE: Duration = Duration::from_secs(30);
 /// Time that the head has for an answer.
 const HEAD_PATIENCE: Duration = Duration::from_secs(4);
 /// Time to connect to a forwarder.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
 /// Questions that are sent together.
 const QUESTIONS_MAX: usize = 16;
-/// Octets that are told of together.
-const TOLD_BYTES: u64 = 1 << 20;
+/// Octets that are told of together. A pull that brings less for long has failed.
+const TOLD_BYTES: u64 = 16 << 10;
 
 /// What a thread tells the serving one.
 pub enum Event {
@@ -214,12 +212,8 @@ impl Shared {
         stop: &Stop,
         client: &mut Option<Client>,
     ) -> Result<Kept, StoreFailure> {
-        let config = ClientConfig {
-            timeout: WRITER_PATIENCE,
-            no_progress: PULL_PATIENCE,
-            asks_all: false,
-            ..ClientConfig::default()
-        };
+        let config =
+            ClientConfig { timeout: WRITER_PATIENCE, asks_all: false, ..ClientConfig::default() };
         let mut ready = match client.take() {
             Some(client) => client,
             None => Client::connect(&self.endpoints, config).map_err(|error| {
@@ -228,7 +222,12 @@ impl Shared {
             })?,
         };
         ready.set_stop(stop.clone());
-        let mut watch = Progress { shared: self, content: work.content, untold_bytes: 0 };
+        let mut watch = Progress {
+            shared: self,
+            content: work.content,
+            untold_bytes: 0,
+            left_bytes: work.size,
+        };
         let outcome = pull(work, &self.directory, &mut ready, &mut watch);
         // A client whose writer or forwarder is gone is not used again.
         if outcome != Err(StoreFailure::Unreachable) {
@@ -299,12 +298,14 @@ struct Progress<'a> {
     shared: &'a Shared,
     content: ContentId,
     untold_bytes: u64,
+    left_bytes: u64,
 }
 
 impl Watch for Progress<'_> {
     fn on_bytes(&mut self, bytes: u64) {
         self.untold_bytes += bytes;
-        if self.untold_bytes >= TOLD_BYTES {
+        self.left_bytes = self.left_bytes.saturating_sub(bytes);
+        if self.untold_bytes >= TOLD_BYTES || self.left_bytes == 0 {
             let bytes = std::mem::take(&mut self.untold_bytes);
             // Nobody is woken for that: who asks next hears of it.
             let _ = self.shared.events.send(Event::Received(self.content, bytes));

@@ -109,14 +109,16 @@ impl Scene {
 
     fn handle(&mut self, wire: &[u8]) -> Handled {
         let interest = Interest::decode(wire).unwrap();
-        self.orders.handle(&interest, &mut self.machine, (0, NOW_S)).unwrap()
+        self.orders.handle(&interest, &mut self.machine, (0, NOW_S), true).unwrap()
     }
 
     /// The answer to an insert of the writer's.
     fn ask(&mut self) -> InsertAnswer {
         let wire = self.insert(&Arc::clone(&self.writer.key));
         match self.handle(&wire) {
-            Handled::Answer(wire) => InsertAnswer::decode(&Data::decode(&wire).unwrap()).unwrap(),
+            Handled::Answer(wire) | Handled::Refused(wire) => {
+                InsertAnswer::decode(&Data::decode(&wire).unwrap()).unwrap()
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -146,10 +148,34 @@ fn a_stolen_ticket_pulls_nothing() {
     let mut scene = scene();
     let thief = Arc::new(KeyPair::ed25519_from_seed(&[9; 32]));
     let wire = scene.insert(&thief);
-    let Handled::Answer(answer) = scene.handle(&wire) else { panic!() };
+    let Handled::Refused(answer) = scene.handle(&wire) else { panic!() };
     let answer = InsertAnswer::decode(&Data::decode(&answer).unwrap()).unwrap();
     assert_eq!(answer, InsertAnswer::Refused(DiskRefusal::NotAuthentic));
     assert_eq!(scene.machine.poll_action(), None);
+}
+
+#[test]
+fn a_refusal_is_not_signed_unless_it_may_be() {
+    let mut scene = scene();
+    let thief = Arc::new(KeyPair::ed25519_from_seed(&[9; 32]));
+    let by_head = |epoch| {
+        let order = Drop { epoch, generation: 3, contents: Vec::new() };
+        order.encode(&scene.site, &disk_name(7), &scene.head.signer, stamp()).unwrap()
+    };
+    for wire in [scene.insert(&thief), by_head(EPOCH)] {
+        let interest = Interest::decode(&wire).unwrap();
+        let mut handle = |may_sign_refusal| {
+            let Scene { orders, machine, .. } = &mut scene;
+            orders.handle(&interest, machine, (0, NOW_S), may_sign_refusal).unwrap()
+        };
+        assert_eq!(handle(false), Handled::Unsigned);
+        assert!(matches!(handle(true), Handled::Refused(_)));
+    }
+    // What is carried out is answered all the same.
+    let wire = scene.insert(&Arc::clone(&scene.writer.key));
+    let interest = Interest::decode(&wire).unwrap();
+    let handled = scene.orders.handle(&interest, &mut scene.machine, (0, NOW_S), false).unwrap();
+    assert!(matches!(handled, Handled::Answer(_)));
 }
 
 #[test]
@@ -159,6 +185,7 @@ fn what_went_wrong_is_said() {
         (StoreFailure::ReadOnly, DiskRefusal::ReadOnly),
         (StoreFailure::Failing, DiskRefusal::Failing),
         (StoreFailure::Unreachable, DiskRefusal::Unreachable),
+        (StoreFailure::Slow, DiskRefusal::Slow),
         (StoreFailure::Mismatch, DiskRefusal::Mismatch),
     ] {
         let mut scene = scene();
@@ -173,7 +200,7 @@ fn orders_to_other_disks_and_tickets_for_another_generation_do_nothing() {
     let mut scene = scene();
     let wire = scene.insert(&Arc::clone(&scene.writer.key));
     scene.orders.generation = 3;
-    let Handled::Answer(answer) = scene.handle(&wire) else { panic!() };
+    let Handled::Refused(answer) = scene.handle(&wire) else { panic!() };
     let answer = InsertAnswer::decode(&Data::decode(&answer).unwrap()).unwrap();
     assert_eq!(answer, InsertAnswer::Refused(DiskRefusal::OldGeneration));
     scene.orders.disk = disk_name(8);
@@ -189,7 +216,7 @@ fn only_the_site_drops_and_only_in_a_term_that_is_not_over() {
     let by_user = order(EPOCH).encode(&site, &disk, &scene.writer.signer, stamp()).unwrap();
     scene.orders.validator.add_certificate(scene.writer.certificate.wire()).unwrap();
     let refused = |handled| {
-        let Handled::Answer(wire) = handled else { panic!("{handled:?}") };
+        let Handled::Refused(wire) = handled else { panic!("{handled:?}") };
         DropAnswer::decode(&Data::decode(&wire).unwrap()).unwrap()
     };
     let not_authentic = DropAnswer::Refused(DiskRefusal::NotAuthentic);

@@ -10,6 +10,7 @@ use byname_client::{Client, ClientConfig};
 use byname_disk::pull::{Kept, Pull, Watch, pull};
 use byname_disk::{DiskDirectory, Label, Step, StoreFailure};
 use byname_packet::{DigestSigner, Name};
+use byname_security::key::KeyId;
 use byname_store::backend::memory::Memory;
 use byname_store::{FileServer, FileServerConfig, MountConfig, MountSource, ServerHandle};
 use byname_transfer::naming::{content_path, content_segment_size};
@@ -68,6 +69,7 @@ fn order(claimed: &[u8]) -> Pull {
         segment_size: content_segment_size(versioned.view()).unwrap() as u64,
         name: versioned,
         hint: name("/site/32=user/ann/32=at/seq=1"),
+        writer: KeyId([3; 32]),
         ticket: vec![1; 10],
         claim: vec![2; 10],
     }

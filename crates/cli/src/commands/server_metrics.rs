@@ -129,6 +129,8 @@ fn render_disk(report: &DiskReport) -> String {
         &[("stored", report.stored), ("failed", report.failed)],
     );
     counter(&mut out, "disk_drops", "contents that were dropped", report.dropped);
+    let help = "orders answered by a Nack: too many were refused to one asker";
+    counter(&mut out, "disk_refusals_unsigned", help, report.unsigned);
     let census = &report.census;
     let help = "contents, by what is happening to them";
     head(&mut out, "byname_disk_contents", "gauge", help);

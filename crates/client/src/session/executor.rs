@@ -17,6 +17,7 @@ use std::sync::Arc;
 use byname_packet::Name;
 use byname_transfer::discovery::DiscoveryConfig;
 use byname_transfer::error::ReadError;
+use byname_transfer::fetch::FetchConfig;
 use byname_transfer::reader::ObjectPlan;
 
 use crate::config::{ClientConfig, Stop};
@@ -201,7 +202,10 @@ impl<'a> Executor<'a> {
     }
 
     fn fetch(&mut self, plan: ObjectPlan, sink: Box<Sink<'a>>, call: Call<'a, u64>) {
-        let fetch = self.state.config.fetch_begun();
+        let config = &self.state.config;
+        // Whoever is asked is named by the plan. If no route leads there any more, it is gone.
+        let no_route_ns = config.fetch().no_route_ns;
+        let fetch = FetchConfig { no_route_ns, ..config.fetch_begun() };
         let source = StreamSource { plan, site: None };
         let job = ReadJob::new(source, 0..u64::MAX, true, fetch, sink);
         self.ready.push_back(ExecutorJob::Stream(Box::new(job), call));

@@ -3,9 +3,12 @@
 use std::sync::{Arc, Mutex};
 
 use byname_client::{Client, ClientError, DownloadOptions, NoProgress};
+use byname_packet::lp::nack_reason;
 use byname_packet::{Interest, Name};
+use byname_security::tree::Hash;
 use byname_transfer::error::ReadError;
-use byname_transfer::naming::{self, ContentName, ParsedName, Part, Request};
+use byname_transfer::naming::{self, ContentName, ParsedName, Part, Request, last_segment};
+use byname_transfer::reader::{ObjectPlan, Proof};
 
 use super::publisher::{Publisher, Reply, flip_content_bit, sample};
 use super::server::{Meddler, Server};
@@ -72,6 +75,40 @@ fn a_flipped_bit_in_content_elsewhere_is_refused() {
     let (_server, mut client) = Server::meddled(site, meddler);
     let error = fetched(&mut client, &name).expect_err("it must be refused");
     assert!(matches!(error, ClientError::Read(ReadError::BadUnit { unit: 300, .. })), "{error}");
+}
+
+/// A writer that was killed holds nobody who pulls from it for long: the path is known, so "no
+/// route" means that it is gone, also in the middle.
+#[test]
+fn a_pull_whose_writer_has_no_route_any_more_ends_at_once() {
+    let (site, _, bytes) = site();
+    let asked = Arc::new(Mutex::new((0_u64, 0_u64)));
+    let counted = Arc::clone(&asked);
+    let meddler: Meddler = Box::new(move |interest, reply| {
+        let mut counted = counted.lock().expect("no panic");
+        counted.0 += 1;
+        if counted.0 <= 100 {
+            return reply;
+        }
+        counted.1 += u64::from(interest.name.last().and_then(|it| it.segment()) == Some(150));
+        Reply::Nack(nack_reason::NO_ROUTE)
+    });
+    let (_server, mut client) = Server::meddled(site, meddler);
+    let name: Name = "/site/32=file/seq=9/v=3".parse().expect("a name");
+    let (size, root, segment_bytes) = (SIZE as u64, Hash::of(&bytes), 8192);
+    let plan = ObjectPlan {
+        name,
+        size: Some(size),
+        segment_bytes: Some(segment_bytes),
+        last_segment: Some(last_segment(size, segment_bytes)),
+        proof: Proof::Root { root, size, segment_bytes },
+        hints: Vec::new(),
+    };
+    let error = client.fetch(plan, &mut |_, _| Ok(())).expect_err("the writer is gone");
+    assert!(matches!(error, ClientError::Read(ReadError::NoRoute { .. })), "{error:?}");
+    // Asked every 100 ms for 0.7 s; every 0.8 s for a minute before it was so.
+    let (_, of_one) = *asked.lock().expect("no panic");
+    assert!(of_one <= 12, "a segment was asked for {of_one} times");
 }
 
 /// A site whose key may not lead there, whatever lies there.

@@ -98,15 +98,16 @@ impl Machine {
     }
 
     fn begin_removal(&mut self, content: ContentId) {
-        match self.contents.get_mut(&content) {
+        match self.contents.get(&content) {
             Some(State::Removing) => {}
-            Some(State::Pulling { is_unwanted, .. }) => {
-                if !std::mem::replace(is_unwanted, true) {
+            Some(State::Pulling) => {
+                let pulling = self.pulling.get_mut(&content);
+                if pulling.is_some_and(|it| !std::mem::replace(&mut it.is_unwanted, true)) {
                     self.actions.push_back(Action::Stop(content));
                 }
             }
             Some(State::Waiting(_)) => {
-                self.waiting.retain(|waiting| *waiting != content);
+                self.waiting.retain(|waiting| waiting.content != content);
                 self.remove(content);
             }
             // What is not here must not come any more.

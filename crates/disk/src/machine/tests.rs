@@ -2,6 +2,7 @@
 
 use byname_catalog::id::{InodeId, Version};
 use byname_catalog::{Checksums, Resolution};
+use byname_security::key::KeyId;
 
 use super::*;
 use crate::record::Record;
@@ -21,6 +22,7 @@ fn order(content: ContentId) -> Pull {
         root: [1; 32],
         segment_size: 8192,
         hint: "/writer".parse().unwrap(),
+        writer: KeyId([0; 32]),
         ticket: vec![1],
         claim: vec![2],
     }
@@ -69,7 +71,7 @@ fn a_content_is_called_stored_only_after_its_pull_has_ended_well() {
     let again = Progress::Pulling { received_bytes: 0, again_ms: 200 };
     assert_eq!(machine.handle_insert(order(CONTENT), 0), again);
     assert_eq!(actions(&mut machine), [Action::Pull(Box::new(order(CONTENT)))]);
-    machine.handle_progress(CONTENT, 10);
+    machine.handle_progress(CONTENT, 10, 0);
     let all = Progress::Pulling { received_bytes: 10, again_ms: 200 };
     assert_eq!(machine.handle_insert(order(CONTENT), 0), all, "all is there, but not synced");
     assert_eq!(actions(&mut machine), [], "it is pulled once");
@@ -113,6 +115,93 @@ fn pulls_wait_for_their_turn_and_beyond_a_bound_are_refused() {
     assert_eq!(actions(&mut machine).len(), 2);
     machine.handle_pulled(content(1), Err(StoreFailure::Unreachable), 0);
     assert_eq!(actions(&mut machine), [Action::Pull(Box::new(order(content(3))))]);
+}
+
+/// An order of one of several writers.
+fn order_of(writer: u8, inode: u64) -> Pull {
+    Pull { writer: KeyId([writer; 32]), size: 1 << 30, ..order(content(inode)) }
+}
+
+#[test]
+fn a_writer_who_waits_has_his_turn_before_the_many_of_another() {
+    let limits = Limits { pulls_max: 2, ..Limits::default() };
+    let mut machine = Machine::new(limits, &Scan::default(), 0);
+    for inode in 1..=9 {
+        machine.handle_insert(order_of(1, inode), 0);
+    }
+    machine.handle_insert(order_of(2, 10), 0);
+    actions(&mut machine);
+    machine.handle_pulled(content(1), Err(StoreFailure::Unreachable), 0);
+    assert_eq!(actions(&mut machine), [Action::Pull(Box::new(order_of(2, 10)))]);
+    machine.handle_pulled(content(10), Ok(kept()), 0);
+    assert_eq!(actions(&mut machine), [Action::Pull(Box::new(order_of(1, 3)))]);
+}
+
+#[test]
+fn one_writer_who_drips_does_not_hold_all_places() {
+    let limits = Limits { pulls_max: 3, ..Limits::default() };
+    let mut machine = Machine::new(limits, &Scan::default(), 0);
+    for inode in 1..=3 {
+        machine.handle_insert(order_of(1, inode), 0);
+        machine.handle_progress(content(inode), 1000 * (4 - inode), 0);
+    }
+    machine.handle_insert(order_of(2, 10), SECOND);
+    actions(&mut machine);
+    assert_eq!(machine.poll_timeout(), Some(6 * SECOND));
+    machine.handle_timeout(6 * SECOND - 1);
+    assert_eq!(actions(&mut machine), []);
+    machine.handle_timeout(6 * SECOND);
+    assert_eq!(actions(&mut machine), [Action::Stop(content(3))], "the slowest");
+    machine.handle_timeout(7 * SECOND);
+    assert_eq!(actions(&mut machine), [], "one place is enough");
+    machine.handle_pulled(content(3), Err(StoreFailure::Stopped), 7 * SECOND);
+    assert_eq!(actions(&mut machine), [Action::Pull(Box::new(order_of(2, 10)))]);
+    let again = machine.handle_insert(order_of(1, 3), 7 * SECOND);
+    assert!(matches!(again, Progress::Pulling { received_bytes: 0, .. }), "it waits: {again:?}");
+    machine.handle_timeout(20 * SECOND);
+    assert_eq!(actions(&mut machine), [], "whoever has places waits for one of his own");
+}
+
+#[test]
+fn a_pull_that_brings_too_little_has_failed_and_one_that_is_all_there_has_time() {
+    let Limits { floor_bytes, floor_ns, .. } = Limits::default();
+    let mut machine = machine();
+    machine.handle_insert(order_of(1, 1), 0);
+    machine.handle_insert(order_of(1, 2), 0);
+    machine.handle_insert(Pull { size: 10, ..order_of(1, 3) }, 0);
+    machine.handle_progress(content(1), floor_bytes, floor_ns / 2);
+    machine.handle_progress(content(2), floor_bytes - 1, floor_ns / 2);
+    machine.handle_progress(content(3), 10, 0);
+    actions(&mut machine);
+    assert_eq!(machine.poll_timeout(), Some(floor_ns));
+    machine.handle_timeout(floor_ns);
+    assert_eq!(actions(&mut machine), [Action::Stop(content(2))]);
+    machine.handle_pulled(content(2), Err(StoreFailure::Stopped), floor_ns);
+    let slow = Progress::Refused(Refusal::Store(StoreFailure::Slow));
+    assert_eq!(machine.handle_insert(order_of(1, 2), floor_ns), slow);
+    assert_eq!(machine.poll_timeout(), Some(floor_ns / 2 * 3));
+    machine.handle_timeout(floor_ns / 2 * 3);
+    assert_eq!(actions(&mut machine), [Action::Stop(content(1))]);
+    // It came to its end before it was stopped.
+    machine.handle_pulled(content(1), Ok(kept()), 2 * floor_ns);
+    assert_eq!(machine.census().stored, 1);
+    assert_eq!(machine.poll_timeout().filter(|at_ns| *at_ns < 60 * SECOND), None);
+}
+
+#[test]
+fn one_writer_does_not_fill_the_queue() {
+    let limits = Limits { pulls_max: 1, waiting_max: 8, ..Limits::default() };
+    let mut machine = Machine::new(limits, &Scan::default(), 0);
+    let mut taken = |writer, first: u64| {
+        let is_taken = |inode: &u64| {
+            let progress = machine.handle_insert(order_of(writer, *inode), 0);
+            matches!(progress, Progress::Pulling { .. })
+        };
+        (first..first + 20).filter(is_taken).count()
+    };
+    assert_eq!(taken(1, 100), 1 + 4, "one is being pulled");
+    assert_eq!(taken(2, 200), 2);
+    assert_eq!(taken(3, 300), 1);
 }
 
 #[test]

@@ -79,6 +79,7 @@ refusals! {
     12 Unreachable true "the disk cannot reach the writer";
     13 Mismatch false "the content is not what the writer signed";
     14 Busy true "the disk has too much to do";
+    15 Slow false "the writer sends too slowly";
 }
 
 impl InsertAnswer {

@@ -1,0 +1,215 @@
+//! Places for pulls: whose turn it is, and when a pull has had its time.
+//!
+//! A writer who is alone has all places. Those who wait are taken by writer, whoever has the fewest
+//! places first. If somebody without a place has waited for a while, whoever has the most gives the
+//! slowest of his pulls back, and asks for it again; so as many writers as there are places cannot
+//! keep each other out. A pull that brings too little for too long has failed, also if nobody
+//! waits.
+
+use std::collections::BTreeMap;
+
+use byname_catalog::id::ContentId;
+use byname_security::key::KeyId;
+
+use super::{Action, Claimed, Machine, Progress, Refusal, State};
+use crate::error::StoreFailure;
+use crate::pull::{Kept, Pull};
+
+/// A content that waits for a place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    pub(super) content: ContentId,
+    writer: KeyId,
+    since_ns: u64,
+}
+
+/// A pull that has a place.
+#[derive(Debug)]
+pub(super) struct Pulling {
+    pub(super) claim: Claimed,
+    pub(super) received_bytes: u64,
+    /// It was dropped meanwhile.
+    pub(super) is_unwanted: bool,
+    writer: KeyId,
+    begun_ns: u64,
+    /// When it had last brought enough, and how much it had then.
+    mark: (u64, u64),
+    ending: Option<Ending>,
+}
+
+/// Reason for which a pull that is still wanted was told to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    TooSlow,
+    GivesWay,
+}
+
+impl Pulling {
+    fn of(pull: &Pull, now_ns: u64) -> Self {
+        Self {
+            claim: Claimed::of(pull),
+            received_bytes: 0,
+            is_unwanted: false,
+            writer: pull.writer,
+            begun_ns: now_ns,
+            mark: (now_ns, 0),
+            ending: None,
+        }
+    }
+
+    /// True while it is up to the writer how long it takes.
+    fn is_awaited(&self) -> bool {
+        let is_ending = self.is_unwanted || self.ending.is_some();
+        !is_ending && self.received_bytes < self.claim.size
+    }
+
+    /// Octets a second since it began.
+    fn rate(&self, now_ns: u64) -> u64 {
+        let ms = now_ns.saturating_sub(self.begun_ns) / super::MS;
+        self.received_bytes.saturating_mul(1000) / ms.max(1)
+    }
+}
+
+impl Machine {
+    /// A content that is new here: it waits for a place.
+    pub(super) fn queue_pull(&mut self, pull: Pull, now_ns: u64) -> Progress {
+        let (content, writer) = (pull.content, pull.writer);
+        let free = self.limits.waiting_max.saturating_sub(self.waiting.len());
+        let own = self.waiting.iter().filter(|waiting| waiting.writer == writer).count();
+        // Nobody has more of the queue than is left for others.
+        if own >= free {
+            return Progress::Refused(Refusal::Busy);
+        }
+        self.refused.retain(|refused| *refused != content);
+        self.waiting.push_back(Waiting { content, writer, since_ns: now_ns });
+        self.contents.insert(content, State::Waiting(Box::new(pull)));
+        self.begin_pulls(now_ns);
+        Progress::Pulling { received_bytes: 0, again_ms: self.limits.again_ms }
+    }
+
+    fn begin_pulls(&mut self, now_ns: u64) {
+        while self.pulling.len() < self.limits.pulls_max
+            && let Some(index) = self.next_waiting()
+            && let Some(Waiting { content, .. }) = self.waiting.remove(index)
+        {
+            let Some(state) = self.contents.get_mut(&content) else { continue };
+            let State::Waiting(pull) = state else { continue };
+            self.pulling.insert(content, Pulling::of(pull, now_ns));
+            if let State::Waiting(pull) = std::mem::replace(state, State::Pulling) {
+                self.actions.push_back(Action::Pull(pull));
+            }
+        }
+    }
+
+    /// The first of whoever has the fewest places.
+    fn next_waiting(&self) -> Option<usize> {
+        let places = self.places();
+        let has = |waiting: &Waiting| places.get(&waiting.writer).copied().unwrap_or(0);
+        let order = self.waiting.iter().enumerate();
+        order.min_by_key(|(index, waiting)| (has(waiting), *index)).map(|(index, _)| index)
+    }
+
+    /// Places by writer.
+    fn places(&self) -> BTreeMap<KeyId, usize> {
+        let mut places = BTreeMap::new();
+        for pulling in self.pulling.values() {
+            *places.entry(pulling.writer).or_default() += 1;
+        }
+        places
+    }
+
+    /// So many more octets of a content are there.
+    pub fn handle_progress(&mut self, content: ContentId, bytes: u64, now_ns: u64) {
+        if let Some(pulling) = self.pulling.get_mut(&content) {
+            pulling.received_bytes = pulling.received_bytes.saturating_add(bytes);
+            if pulling.received_bytes - pulling.mark.1 >= self.limits.floor_bytes {
+                pulling.mark = (now_ns, pulling.received_bytes);
+            }
+        }
+    }
+
+    /// A pull has ended. `Ok` says that all of it, the record and the directories are synced.
+    pub fn handle_pulled(
+        &mut self,
+        content: ContentId,
+        outcome: Result<Kept, StoreFailure>,
+        now_ns: u64,
+    ) {
+        let Some(Pulling { is_unwanted, ending, .. }) = self.pulling.remove(&content) else {
+            return;
+        };
+        match outcome {
+            Ok(_) => self.health = None,
+            Err(why) if why.is_of_the_disk() => self.health = Some(why),
+            Err(_) => {}
+        }
+        match (outcome, ending) {
+            _ if is_unwanted => self.remove(content),
+            (Ok(kept), _) => {
+                self.contents.insert(content, State::Stored { kept, is_settled: false });
+                self.ask_at(content, now_ns.saturating_add(self.limits.ask_ns));
+            }
+            (Err(StoreFailure::Stopped), Some(Ending::TooSlow)) => {
+                self.refuse(content, StoreFailure::Slow, now_ns);
+            }
+            // Its writer asks for it again, and waits as one who comes new.
+            (Err(StoreFailure::Stopped), Some(Ending::GivesWay)) => {
+                self.contents.remove(&content);
+            }
+            (Err(why), _) => self.refuse(content, why, now_ns),
+        }
+        self.begin_pulls(now_ns);
+    }
+
+    /// When a pull has had its time, or somebody has waited for his.
+    pub(super) fn pulls_timeout(&self) -> Option<u64> {
+        let awaited = self.pulling.values().filter(|pulling| pulling.is_awaited());
+        let floor = awaited.map(|it| it.mark.0.saturating_add(self.limits.floor_ns)).min();
+        let turn = self.turn().map(|(at_ns, _)| at_ns);
+        floor.into_iter().chain(turn).min()
+    }
+
+    pub(super) fn end_late_pulls(&mut self, now_ns: u64) {
+        let floor_ns = self.limits.floor_ns;
+        let is_late = |pulling: &Pulling| {
+            pulling.is_awaited() && pulling.mark.0.saturating_add(floor_ns) <= now_ns
+        };
+        let late = self.pulling.iter().filter(|(_, pulling)| is_late(pulling));
+        let late: Vec<ContentId> = late.map(|(content, _)| *content).collect();
+        for content in late {
+            self.end_pull(content, Ending::TooSlow);
+        }
+        if let Some((at_ns, holder)) = self.turn()
+            && at_ns <= now_ns
+        {
+            let of_holder = self.pulling.iter().filter(|(_, it)| it.writer == holder);
+            let awaited = of_holder.filter(|(_, pulling)| pulling.is_awaited());
+            let slowest = awaited.min_by_key(|(_, pulling)| pulling.rate(now_ns));
+            if let Some(content) = slowest.map(|(content, _)| *content) {
+                self.end_pull(content, Ending::GivesWay);
+            }
+        }
+    }
+
+    /// When somebody who has no place gets one of this writer's, who has the most.
+    fn turn(&self) -> Option<(u64, KeyId)> {
+        if self.waiting.is_empty() || self.pulling.values().any(|it| it.ending.is_some()) {
+            return None;
+        }
+        let places = self.places();
+        let first = self.waiting.iter().find(|waiting| !places.contains_key(&waiting.writer))?;
+        let is_awaited = |writer: &KeyId| {
+            self.pulling.values().any(|it| it.writer == *writer && it.is_awaited())
+        };
+        let several = places.iter().filter(|(writer, count)| **count > 1 && is_awaited(writer));
+        let (holder, _) = several.max_by_key(|(_, count)| **count)?;
+        Some((first.since_ns.saturating_add(self.limits.turn_ns), *holder))
+    }
+
+    fn end_pull(&mut self, content: ContentId, ending: Ending) {
+        if let Some(pulling) = self.pulling.get_mut(&content) {
+            pulling.ending = Some(ending);
+            self.actions.push_back(Action::Stop(content));
+        }
+    }
+}
