@@ -11,6 +11,7 @@
 //! sign is refused by the head, and whoever could forge another answer could as well withhold it.
 
 mod asks;
+mod core;
 mod error;
 mod job;
 mod producer;
@@ -19,6 +20,7 @@ mod source;
 mod upload;
 mod writer;
 
+pub use crate::core::{Now, Outgoing, WriterCore};
 pub use error::WriterError;
 pub use source::Source;
 pub use upload::{List, Published, PublishedEntries, Upload, UploadError, UploadEvent};

@@ -1,97 +1,86 @@
 //! What comes in: disks ask, the head answers, disks answer, or nobody does.
 
-use byname_face::{FaceError, random_u64};
-use byname_packet::lp::{LpHeader, nack_reason};
+use byname_packet::lp::nack_reason;
 use byname_packet::{Data, Interest, InterestBuilder, Name, Packet};
 use byname_site::{
     Authentic, Check, DiskName, Identity, InsertAnswer, Outcome, Reply, RequestId, SiteAnswer,
     check_data,
 };
 
-use super::{About, MS_NS, Owner, PutEvent, Writer};
+use super::{About, MS_NS, Now, Outgoing, Owner, WriterCore};
 use crate::asks::{GivenUp, PATIENCE_NS};
 use crate::error::WriterError;
+use crate::writer::PutEvent;
 
-/// A packet that was received: reason of a Nack, PIT token, octets.
-type Received = (Option<u64>, Vec<u8>, Vec<u8>);
-
-impl Writer {
-    pub(super) fn receive(&mut self) -> Result<(), WriterError> {
-        let now_ns = self.clock.now_ns();
-        let mut packets: Vec<Received> = Vec::new();
-        let status = self.face.receive(now_ns, |received| {
-            let token = received.header.pit_token.unwrap_or_default().to_vec();
-            packets.push((received.header.nack, token, received.packet.to_vec()));
-        })?;
-        for (nack, token, wire) in packets {
-            match (nack, Packet::decode(&wire)) {
-                (Some(reason), Ok(Packet::Interest(interest))) => {
-                    let clock = (now_ns, random_u64());
-                    self.asks.handle_nack(interest.name, reason, clock);
-                }
-                (None, Ok(Packet::Interest(interest))) => {
-                    self.produce(&interest, &token, now_ns)?
-                }
-                (None, Ok(Packet::Data(data))) => self.handle_data(&data)?,
-                _ => {}
+impl WriterCore {
+    /// Takes a packet, with the reason if it is a Nack, and its token.
+    ///
+    /// # Errors
+    /// What ends all files.
+    pub fn handle_packet(
+        &mut self,
+        (nack, pit_token): (Option<u64>, Option<&[u8]>),
+        wire: &[u8],
+        now: Now,
+    ) -> Result<(), WriterError> {
+        match (nack, Packet::decode(wire)) {
+            (Some(reason), Ok(Packet::Interest(interest))) => {
+                let clock = (now.now_ns, (self.random)());
+                self.asks.handle_nack(interest.name, reason, clock);
             }
+            (None, Ok(Packet::Interest(interest))) => self.produce(&interest, pit_token),
+            (None, Ok(Packet::Data(data))) => self.handle_data(&data, now)?,
+            _ => {}
         }
-        if status.closed { Err(FaceError::Closed.into()) } else { Ok(()) }
+        Ok(())
     }
 
-    /// Answers a disk. What there is no room for is lost: the disk asks again.
-    fn produce(
-        &mut self,
-        interest: &Interest<'_>,
-        token: &[u8],
-        now_ns: u64,
-    ) -> Result<(), WriterError> {
-        let pit_token = (!token.is_empty()).then_some(token);
+    /// Answers a disk.
+    fn produce(&mut self, interest: &Interest<'_>, pit_token: Option<&[u8]>) {
         let (wire, nack) = match self.producer.answer(interest) {
             Some(wire) => (wire, None),
             None => (interest.wire().to_vec(), Some(nack_reason::NONE)),
         };
-        let header = LpHeader { pit_token, nack, ..LpHeader::default() };
-        match self.face.send(&header, &wire, now_ns) {
-            Ok(()) | Err(FaceError::Full(_)) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let pit_token = pit_token.map(<[u8]>::to_vec);
+        self.replies.push_back(Outgoing { wire, is_reply: true, pit_token, nack });
     }
 
-    fn handle_data(&mut self, data: &Data<'_>) -> Result<(), WriterError> {
+    fn handle_data(&mut self, data: &Data<'_>, now: Now) -> Result<(), WriterError> {
         match self.asks.about(data.name).cloned() {
-            Some(About::Command { owner, request, .. }) => self.handle_reply(data, owner, request),
+            Some(About::Command { owner, request, .. }) => {
+                self.handle_reply(data, (owner, request), now)
+            }
             Some(About::Insert { job, disk }) => {
                 self.asks.finish(data.name);
                 // What cannot be read is as good as nothing; the disk is asked once more.
                 let answer = InsertAnswer::decode(data).ok();
-                self.handle_disk(job, &disk, answer)
+                self.handle_disk((job, &disk), answer, now)
             }
             Some(About::Certificate) | None => {
-                self.handle_certificate(data);
+                self.handle_certificate(data, now);
                 Ok(())
             }
         }
     }
 
     /// The name of a certificate is longer than that of the Interest.
-    fn handle_certificate(&mut self, data: &Data<'_>) {
+    fn handle_certificate(&mut self, data: &Data<'_>, now: Now) {
         let is_asked = self
             .asks
             .any(|name, about| matches!(about, About::Certificate) && name.is_prefix_of(data.name));
         if is_asked && self.validator.add_certificate(data.wire()).is_ok() {
             self.asks.retain(|about| !matches!(about, About::Certificate));
-            self.asks.hasten(self.clock.now_ns());
+            self.asks.hasten(now.now_ns);
         }
     }
 
     fn handle_reply(
         &mut self,
         data: &Data<'_>,
-        owner: Owner,
-        request: Option<RequestId>,
+        (owner, request): (Owner, Option<RequestId>),
+        now: Now,
     ) -> Result<(), WriterError> {
-        let now_s = self.clock.unix_ns() / 1_000_000_000;
+        let now_s = now.unix_ns / 1_000_000_000;
         let site = &self.config.site;
         let answer = match check_data(site, data, &mut self.validator, now_s) {
             Check::Accepted(Authentic { identity: Identity::Site, .. }) => {
@@ -113,7 +102,7 @@ impl Writer {
             Check::Accepted(_) => Err(byname_site::Untrusted::NoAnchor.into()),
             Check::Refused(error) => Err(error.into()),
             Check::NeedCertificate(name) => {
-                self.fetch_certificate(&name);
+                self.fetch_certificate(&name, now);
                 return Ok(());
             }
         };
@@ -122,18 +111,18 @@ impl Writer {
         if let (Some(slots), Some(request)) = (&mut self.slots, request) {
             slots.give_back(request);
         }
-        self.deliver(owner, answer)
+        self.deliver(owner, answer, now)
     }
 
     /// Asks for a certificate; the answer that needs it comes again when it is there.
-    fn fetch_certificate(&mut self, name: &Name) {
+    fn fetch_certificate(&mut self, name: &Name, now: Now) {
         let mut wire = Vec::new();
         InterestBuilder::new(name.view())
             .can_be_prefix(true)
             .lifetime_ms(byname_site::COMMAND_LIFETIME_MS)
             .encode(&mut wire);
         if self.asks.about(name.view()).is_none() {
-            self.asks.ask(About::Certificate, wire, self.clock.now_ns());
+            self.asks.ask(About::Certificate, wire, now.now_ns);
         }
     }
 
@@ -141,6 +130,7 @@ impl Writer {
         &mut self,
         owner: Owner,
         answer: Result<SiteAnswer, WriterError>,
+        now: Now,
     ) -> Result<(), WriterError> {
         let number = match owner {
             Owner::Job(number) => number,
@@ -153,24 +143,29 @@ impl Writer {
         if let Some(job) = self.jobs.get_mut(&number) {
             job.handle_answer(answer);
         }
-        self.act(number)
+        self.act(number, now)
     }
 
     fn handle_disk(
         &mut self,
-        number: usize,
-        disk: &DiskName,
+        (number, disk): (usize, &DiskName),
         answer: Option<InsertAnswer>,
+        now: Now,
     ) -> Result<(), WriterError> {
         if let Some(job) = self.jobs.get_mut(&number) {
             job.handle_disk(&self.config.site, disk, answer);
             let received_bytes = job.received_bytes();
-            self.events.push(PutEvent::Progress { number, received_bytes });
+            self.events.push_back(PutEvent::Progress { number, received_bytes });
         }
-        self.act(number)
+        self.act(number, now)
     }
 
-    pub(super) fn give_up(&mut self, about: About, why: GivenUp) -> Result<(), WriterError> {
+    pub(super) fn give_up(
+        &mut self,
+        about: About,
+        why: GivenUp,
+        now: Now,
+    ) -> Result<(), WriterError> {
         match about {
             About::Command { owner, what, .. } => {
                 let waited_ms = PATIENCE_NS / MS_NS;
@@ -178,9 +173,9 @@ impl Writer {
                     GivenUp::NoRoute => WriterError::NoRoute,
                     GivenUp::Silence => WriterError::NoAnswer { what, waited_ms },
                 };
-                self.deliver(owner, Err(error))
+                self.deliver(owner, Err(error), now)
             }
-            About::Insert { job, disk } => self.handle_disk(job, &disk, None),
+            About::Insert { job, disk } => self.handle_disk((job, &disk), None, now),
             About::Certificate => Ok(()),
         }
     }

@@ -1,0 +1,303 @@
+//! The writer without I/O: commands, orders and files in flight.
+//!
+//! * command: [`WriterCore::send`], [`WriterCore::put`], [`WriterCore::stop`],
+//!   [`WriterCore::begin_session`];
+//! * handle: [`WriterCore::handle_packet`], [`WriterCore::handle_timeout`];
+//! * poll, after each of them: [`WriterCore::poll_transmit`], [`WriterCore::poll_answer`],
+//!   [`WriterCore::poll_event`]; [`WriterCore::poll_timeout`].
+//!
+//! [`Writer`](crate::Writer) runs it over a connection, the simulator in virtual time.
+
+mod receiving;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use byname_catalog::id::SessionId;
+use byname_catalog::{Command, Entry};
+use byname_face::CommandClock;
+use byname_packet::Name;
+use byname_security::key::KeySigner;
+use byname_security::trust::Validator;
+use byname_site::{Claim, CommandPacket, DiskName, Insert, RequestId, SiteAnswer, Stamp};
+
+use crate::asks::Asks;
+use crate::error::WriterError;
+use crate::job::{Action, Job};
+use crate::producer::Producer;
+use crate::slots::Slots;
+use crate::writer::{Put, PutEvent, WriterConfig};
+
+const MS_NS: u64 = 1_000_000;
+/// How often session and attempts are kept open: they last ten minutes and an hour.
+const RENEW_NS: u64 = 180_000 * MS_NS;
+
+/// Clocks at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// Monotonic nanoseconds.
+    pub now_ns: u64,
+    /// Nanoseconds since 1970.
+    pub unix_ns: u64,
+}
+
+/// A packet to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// The packet: an Interest of the writer's own, or what a disk has asked for. What is a reply
+    /// may be lost where there is no room for it: the disk asks again.
+    pub wire: Vec<u8>,
+    /// It is a reply.
+    pub is_reply: bool,
+    /// The token of the Interest that it replies to.
+    pub pit_token: Option<Vec<u8>>,
+    /// Reason, if it is a Nack.
+    pub nack: Option<u64>,
+}
+
+/// Who waits for the answer to a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// A call of [`Writer::execute`].
+    Caller,
+    /// A file.
+    Job(usize),
+    /// Nobody: the session, or an attempt, is kept open.
+    Nobody,
+}
+
+/// What an Interest in flight is about.
+#[derive(Debug, Clone)]
+enum About {
+    Command { owner: Owner, request: Option<RequestId>, what: &'static str },
+    Insert { job: usize, disk: DiskName },
+    Certificate,
+}
+
+/// See the module.
+pub struct WriterCore {
+    config: WriterConfig,
+    number: u64,
+    command_clock: CommandClock,
+    random: Box<dyn FnMut() -> u64 + Send>,
+    validator: Validator,
+    asks: Asks<About>,
+    producer: Producer,
+    slots: Option<Slots>,
+    jobs: BTreeMap<usize, Job>,
+    /// Answer to the command that the caller waits for.
+    answer: Option<Result<SiteAnswer, WriterError>>,
+    events: VecDeque<PutEvent>,
+    replies: VecDeque<Outgoing>,
+    /// When session and attempts are kept open for longer.
+    renew_ns: u64,
+    /// The head has answered: should it be gone, it is expected back.
+    is_head_known: bool,
+}
+
+impl WriterCore {
+    /// A writer that nobody else has the number of.
+    pub fn new(
+        config: WriterConfig,
+        number: u64,
+        command_clock: CommandClock,
+        random: Box<dyn FnMut() -> u64 + Send>,
+    ) -> Self {
+        Self {
+            validator: Validator::new(config.trust.clone()),
+            config,
+            number,
+            command_clock,
+            random,
+            asks: Asks::new(),
+            producer: Producer::default(),
+            slots: None,
+            jobs: BTreeMap::new(),
+            answer: None,
+            events: VecDeque::new(),
+            replies: VecDeque::new(),
+            renew_ns: u64::MAX,
+            is_head_known: false,
+        }
+    }
+
+    /// Prefix under which the writer is asked for what it writes.
+    pub fn prefix(&self) -> Name {
+        self.config.site.writer(&self.config.user, self.number)
+    }
+
+    /// The head has opened a session: commands are numbered in it from now on.
+    pub fn begin_session(&mut self, session: SessionId, now: Now) {
+        self.slots = Some(Slots::new(session));
+        self.renew_ns = now.now_ns.saturating_add(RENEW_NS);
+    }
+
+    /// Sends a command that writes no content. One at a time; its answer comes by
+    /// [`WriterCore::poll_answer`].
+    ///
+    /// # Errors
+    /// [`WriterError::Sign`] if it fits no packet.
+    pub fn send(&mut self, command: Command, now: Now) -> Result<(), WriterError> {
+        self.answer = None;
+        self.send_command(Owner::Caller, CommandPacket::new(None, command), now)
+    }
+
+    /// The answer to what was sent last, once.
+    pub fn poll_answer(&mut self) -> Option<Result<SiteAnswer, WriterError>> {
+        self.answer.take()
+    }
+
+    /// Begins to write a file, which has a number of its own.
+    ///
+    /// # Errors
+    /// What ends all files.
+    pub fn put(&mut self, number: usize, put: Put, now: Now) -> Result<(), WriterError> {
+        self.jobs.insert(number, Job::new(put.create, put.keep_time, put.source));
+        self.act(number, now)
+    }
+
+    /// Something that happened to a file.
+    pub fn poll_event(&mut self) -> Option<PutEvent> {
+        self.events.pop_front()
+    }
+
+    /// Files in flight.
+    pub fn in_flight(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Forgets all files; what they have reserved comes back when their attempts end.
+    pub fn forget(&mut self) {
+        self.jobs.clear();
+    }
+
+    /// Gives up what is in flight, so that what it has reserved comes back.
+    ///
+    /// # Errors
+    /// What ends all files.
+    pub fn stop(&mut self, now: Now) -> Result<(), WriterError> {
+        let numbers: Vec<usize> = self.jobs.keys().copied().collect();
+        for number in numbers {
+            if let Some(job) = self.jobs.get_mut(&number) {
+                job.stop();
+            }
+            self.act(number, now)?;
+        }
+        Ok(())
+    }
+
+    /// Does what is due.
+    ///
+    /// # Errors
+    /// What ends all files.
+    pub fn handle_timeout(&mut self, now: Now) -> Result<(), WriterError> {
+        if now.now_ns >= self.renew_ns {
+            self.renew_ns = now.now_ns + RENEW_NS;
+            self.renew(now)?;
+        }
+        while let Some((about, why)) = self.asks.poll_given_up(now.now_ns) {
+            self.give_up(about, why, now)?;
+        }
+        Ok(())
+    }
+
+    /// When [`WriterCore::handle_timeout`] or [`WriterCore::poll_transmit`] has something to do.
+    pub fn poll_timeout(&self) -> u64 {
+        self.asks.poll_deadline().unwrap_or(u64::MAX).min(self.renew_ns)
+    }
+
+    /// The next packet to send.
+    pub fn poll_transmit(&mut self, now: Now) -> Option<Outgoing> {
+        if let Some(reply) = self.replies.pop_front() {
+            return Some(reply);
+        }
+        let wire = self.asks.poll_send(now.now_ns, (self.random)())?;
+        Some(Outgoing { wire, is_reply: false, pit_token: None, nack: None })
+    }
+
+    fn stamp(&mut self, now: Now) -> Stamp {
+        let time_ms = self.command_clock.next_ms(now.unix_ns);
+        Stamp { time_ms, nonce: (self.random)().to_be_bytes() }
+    }
+
+    fn send_command(
+        &mut self,
+        owner: Owner,
+        mut packet: CommandPacket,
+        now: Now,
+    ) -> Result<(), WriterError> {
+        packet.request = self.slots.as_mut().and_then(Slots::take);
+        let what = packet.command.name();
+        let stamp = self.stamp(now);
+        let wire = packet.encode(&self.config.site, &self.config.signer, stamp)?;
+        let about = About::Command { owner, request: packet.request, what };
+        match self.is_head_known {
+            true => self.asks.ask_known(about, wire, now.now_ns),
+            false => self.asks.ask(about, wire, now.now_ns),
+        }
+        Ok(())
+    }
+
+    /// Keeps the session and all attempts open for longer.
+    fn renew(&mut self, now: Now) -> Result<(), WriterError> {
+        let tickets = self.jobs.values().filter_map(Job::ticket);
+        let contents: Vec<_> = tickets.map(|ticket| ticket.terms().content).collect();
+        let extend = contents.into_iter().map(|content| Command::Extend { content });
+        for command in std::iter::once(Command::RenewSession).chain(extend) {
+            self.send_command(Owner::Nobody, CommandPacket::new(None, command), now)?;
+        }
+        Ok(())
+    }
+
+    /// Does what a file wants done.
+    fn act(&mut self, number: usize, now: Now) -> Result<(), WriterError> {
+        while let Some(action) = self.jobs.get_mut(&number).and_then(Job::poll_action) {
+            match action {
+                Action::Command(packet) => self.send_command(Owner::Job(number), *packet, now)?,
+                Action::Produce(content) => {
+                    if let Some(job) = self.jobs.get(&number) {
+                        self.producer.add(&self.config.site, content, job.source().clone());
+                    }
+                }
+                Action::Insert { disk, pause_ms } => self.insert(number, (disk, pause_ms), now)?,
+                Action::Done(result) => self.end(number, *result),
+            }
+        }
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        number: usize,
+        (disk, pause_ms): (DiskName, u64),
+        now: Now,
+    ) -> Result<(), WriterError> {
+        let stamp = self.stamp(now);
+        let Some(job) = self.jobs.get(&number) else { return Ok(()) };
+        let Some(ticket) = job.ticket() else { return Ok(()) };
+        let site = &self.config.site;
+        let certificate = ticket.certificate().name().to_name();
+        let signer = KeySigner::new(Arc::clone(self.config.signer.key()), certificate);
+        let (size, root) = (job.source().size(), job.source().root());
+        let claim = Claim { content: ticket.terms().content, size, root };
+        let order = Insert {
+            ticket: ticket.clone(),
+            claim: claim.encode(site, &signer)?,
+            hint: self.prefix(),
+        };
+        let wire = order.encode(site, &disk, &signer, stamp)?;
+        let clock = (now.now_ns, pause_ms * MS_NS);
+        self.asks.ask_again(About::Insert { job: number, disk }, wire, clock);
+        Ok(())
+    }
+
+    fn end(&mut self, number: usize, result: Result<Entry, WriterError>) {
+        let job = self.jobs.remove(&number);
+        let ticket = job.as_ref().and_then(Job::ticket);
+        if let Some(content) = ticket.map(|ticket| ticket.terms().content) {
+            self.producer.remove(&self.config.site, content);
+        }
+        self.asks.retain(|about| !matches!(about, About::Insert { job, .. } if *job == number));
+        self.events.push_back(PutEvent::Done { number, result: result.map(Box::new) });
+    }
+}
