@@ -18,19 +18,32 @@ use byname_catalog::{Command, Entry};
 use byname_face::CommandClock;
 use byname_packet::Name;
 use byname_security::key::KeySigner;
-use byname_security::trust::Validator;
-use byname_site::{Claim, CommandPacket, DiskName, Insert, RequestId, SiteAnswer, Stamp};
+use byname_security::trust::{TrustPolicy, Validator};
+use byname_site::{Claim, CommandPacket, DiskName, Insert, RequestId, SiteAnswer, SiteName, Stamp};
 
 use crate::asks::Asks;
 use crate::error::WriterError;
 use crate::job::{Action, Job};
 use crate::producer::Producer;
+use crate::put::{Put, PutEvent};
 use crate::slots::Slots;
-use crate::writer::{Put, PutEvent, WriterConfig};
 
 const MS_NS: u64 = 1_000_000;
 /// How often session and attempts are kept open: they last ten minutes and an hour.
 const RENEW_NS: u64 = 180_000 * MS_NS;
+
+/// Identity of a writer.
+#[derive(Debug, Clone)]
+pub struct WriterConfig {
+    /// The site.
+    pub site: SiteName,
+    /// The user.
+    pub user: String,
+    /// His key, with the name of its certificate.
+    pub signer: KeySigner,
+    /// Whose answers count: the site's key.
+    pub trust: TrustPolicy,
+}
 
 /// Clocks at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

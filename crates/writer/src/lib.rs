@@ -15,13 +15,15 @@ mod core;
 mod error;
 mod job;
 mod producer;
+mod put;
 mod slots;
 mod source;
 mod upload;
 mod writer;
 
-pub use crate::core::{Now, Outgoing, WriterCore};
+pub use crate::core::{Now, Outgoing, WriterConfig, WriterCore};
 pub use error::WriterError;
+pub use put::{Put, PutEvent};
 pub use source::Source;
 pub use upload::{List, Published, PublishedEntries, Upload, UploadError, UploadEvent};
-pub use writer::{FILES_IN_FLIGHT_MAX, Next, Put, PutEvent, Writer, WriterConfig};
+pub use writer::{FILES_IN_FLIGHT_MAX, Next, Writer};

@@ -3,20 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use byname_catalog::{Answer, Command, Create, Entry};
+use byname_catalog::{Answer, Command};
 use byname_face::{
     CommandClock, Face, FaceError, RegisterOptions, Registrar, Route, random_u64, register,
 };
 use byname_io::{Clock, Connection, Interest as Watch, Poller, Token, Waker};
 use byname_link::ReassemblyLimits;
 use byname_packet::lp::LpHeader;
-use byname_security::key::KeySigner;
-use byname_security::trust::TrustPolicy;
-use byname_site::{SiteAnswer, SiteName};
+use byname_site::SiteAnswer;
 
-use crate::core::{Now, Outgoing, WriterCore};
+use crate::core::{Now, Outgoing, WriterConfig, WriterCore};
 use crate::error::WriterError;
-use crate::source::Source;
+use crate::put::{Put, PutEvent};
 
 /// Most files written at a time.
 pub const FILES_IN_FLIGHT_MAX: usize = 16;
@@ -37,30 +35,6 @@ const REASSEMBLY: ReassemblyLimits = ReassemblyLimits {
 /// A packet that was received: reason of a Nack, PIT token, octets.
 type Received = (Option<u64>, Option<Vec<u8>>, Vec<u8>);
 
-/// Identity of a writer.
-#[derive(Debug, Clone)]
-pub struct WriterConfig {
-    /// The site.
-    pub site: SiteName,
-    /// The user.
-    pub user: String,
-    /// His key, with the name of its certificate.
-    pub signer: KeySigner,
-    /// Whose answers count: the site's key.
-    pub trust: TrustPolicy,
-}
-
-/// A file to be written.
-#[derive(Debug, Clone)]
-pub struct Put {
-    /// Where to.
-    pub create: Create,
-    /// It gets the local file's time of modification.
-    pub keep_time: bool,
-    /// The file.
-    pub source: Arc<Source>,
-}
-
 /// The next file to be written.
 #[derive(Debug)]
 pub enum Next {
@@ -70,25 +44,6 @@ pub enum Next {
     Later,
     /// There is none any more.
     End,
-}
-
-/// Something that happened to a file, which is told by its number.
-#[derive(Debug)]
-pub enum PutEvent {
-    /// The slowest of its disks has so many octets.
-    Progress {
-        /// The file.
-        number: usize,
-        /// The octets.
-        received_bytes: u64,
-    },
-    /// It has a new version, or not.
-    Done {
-        /// The file.
-        number: usize,
-        /// What came of it.
-        result: Result<Box<Entry>, WriterError>,
-    },
 }
 
 /// Writes to a site. See the crate's documentation.

@@ -10,7 +10,7 @@ use byname_site::{
 use super::{About, MS_NS, Now, Outgoing, Owner, WriterCore};
 use crate::asks::{GivenUp, PATIENCE_NS};
 use crate::error::WriterError;
-use crate::writer::PutEvent;
+use crate::put::PutEvent;
 
 impl WriterCore {
     /// Takes a packet, with the reason if it is a Nack, and its token.

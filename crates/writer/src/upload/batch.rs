@@ -10,8 +10,9 @@ use byname_io::Waker;
 
 use super::{Batch, Item, Published, Upload, UploadError, UploadEvent};
 use crate::error::WriterError;
+use crate::put::{Put, PutEvent};
 use crate::source::Source;
-use crate::writer::{Next, Put, PutEvent};
+use crate::writer::Next;
 
 /// Files that are hashed ahead of those being written; each is open.
 const HASHED_AHEAD_MAX: usize = 4;
