@@ -398,3 +398,6 @@ impl Discovery {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -112,6 +112,54 @@ fn a_publisher_that_is_busy_is_waited_for_and_no_older_answer_is_taken() {
     assert!(world.asked.iter().all(|(fresh, _)| *fresh));
 }
 
+/// A server that restarts has no route for a moment.
+#[test]
+fn one_answer_of_no_route_is_not_believed() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    let mut count = 0;
+    let mut restarting = |_: &Request, interest: &Interest<'_>| {
+        count += 1;
+        match count {
+            1 => Reply::Nack(nack_reason::NO_ROUTE),
+            _ => publisher.answer(interest),
+        }
+    };
+    let found = world.discover(&name, Freshness::Preferred, &mut restarting).expect("it is back");
+    assert!(found.is_fresh && world.asked.iter().all(|(fresh, _)| *fresh));
+}
+
+#[test]
+fn a_publisher_that_was_dead_and_is_busy_now_is_waited_for() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    let mut dead = held(&publisher, Reply::Nack(nack_reason::NO_ROUTE));
+    assert!(!world.discover(&name, Freshness::Preferred, &mut dead).expect("held").is_fresh);
+    world.asked.clear();
+    let mut count = 0;
+    let mut busy = |request: &Request, interest: &Interest<'_>| {
+        count += u64::from(request.must_be_fresh);
+        match count {
+            1 => Reply::Nack(nack_reason::CONGESTION),
+            _ => publisher.answer(interest),
+        }
+    };
+    let found = world.discover(&name, Freshness::Preferred, &mut busy).expect("it answers");
+    assert!(found.is_fresh && world.asked.iter().all(|(fresh, _)| *fresh));
+}
+
+#[test]
+fn why_the_publisher_did_not_answer_is_told_and_not_why_others_did_not() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    let mut answer = |request: &Request, _: &Interest<'_>| match request.must_be_fresh {
+        true => Reply::Nack(nack_reason::NO_ROUTE),
+        false => Reply::Silence,
+    };
+    let error = world.discover(&name, Freshness::Preferred, &mut answer).expect_err("nobody");
+    assert!(matches!(error, ReadError::NoRoute { .. }), "{error}");
+}
+
 #[test]
 fn a_dead_publisher_is_waited_for_once_and_not_for_each_file() {
     let (mut publisher, name) = lab();

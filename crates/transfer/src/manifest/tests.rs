@@ -78,6 +78,24 @@ fn a_count_that_cannot_be_is_refused_before_anything_is_done_for_it() {
     let mut out = Vec::new();
     write_header(&mut out, u64::MAX);
     assert_eq!(check(&out), Err(ManifestError::Count { announced: u64::MAX, found: 0 }));
+    // The shortest entries there are: two fit, a third one does not.
+    let shortest = [Entry::new(b"a", 0o040_755), Entry::new(b"b", 0o040_755)];
+    assert_eq!(read(&payload(&shortest)).expect("both fit"), shortest);
+    let mut out = Vec::new();
+    write_header(&mut out, 3);
+    shortest.iter().for_each(|entry| entry.encode(&mut out));
+    assert_eq!(check(&out), Err(ManifestError::Count { announced: 3, found: 0 }));
+}
+
+#[test]
+fn a_header_that_counts_twice_is_refused() {
+    let mut header = Vec::new();
+    tlv::write_nni(&mut header, ENTRY_COUNT, 1);
+    tlv::write_nni(&mut header, ENTRY_COUNT, 0);
+    let mut out = Vec::new();
+    tlv::write_element(&mut out, MANIFEST_HEADER, &header);
+    let repeated = DecodeError::OutOfOrder { typ: ENTRY_COUNT, within: "manifest header" };
+    assert_eq!(check(&out), Err(repeated.into()));
 }
 
 #[test]

@@ -245,6 +245,38 @@ fn a_changed_file_is_nacked_and_closed() {
 }
 
 #[test]
+fn no_operation_has_the_number_of_an_earlier_one() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    let version = announce(&mut server, 10, at(0));
+    let (hash, _) = op(&mut server);
+    ask(&mut server, &format!("/t/f/v={version}/seg=0"), 4000, at(1));
+    let burst = server.poll_segments().unwrap();
+    server.handle_segments(burst, SegmentSent::Changed);
+    let (close, closed) = op(&mut server);
+    assert_eq!(closed, Op::Close { handle: Handle(7) });
+    ask(&mut server, "/t/g/32=metadata", 4000, at(1));
+    let (locate, _) = op(&mut server);
+    assert!(hash < close && close < locate, "{hash:?} {close:?} {locate:?}");
+}
+
+#[test]
+fn a_fixed_packet_is_served_under_its_name_and_no_other() {
+    let mut server = server(ServerConfig::default());
+    assert_eq!(server.mounts()[0].prefix, "/t".parse().unwrap());
+    let name: Name = "/t/KEY/1/self/v=1".parse().unwrap();
+    let mut wire = Vec::new();
+    let builder = byname_packet::DataBuilder::new(name.view()).freshness_ms(3_600_000);
+    builder.encode(b"a certificate", &DigestSigner, &mut wire).unwrap();
+    assert!(server.add_fixed(FixedData { wire: wire[1..].to_vec() }).is_err(), "no packet");
+    server.add_fixed(FixedData { wire }).unwrap();
+    ask(&mut server, "/t/KEY/1", 4000, at(0));
+    assert_eq!(sent(&mut server), Some(Sent::Segment));
+    ask(&mut server, "/t/KEY/2", 4000, at(0));
+    assert_ne!(sent(&mut server), Some(Sent::Segment));
+}
+
+#[test]
 fn contents_are_no_files_of_a_mount() {
     let mut server = server(ServerConfig::default());
     for uri in ["/t/32=file/seq=9/v=7/seg=0", "/t/f/32=file/seq=9/v=7/32=tree-1/seg=0"] {

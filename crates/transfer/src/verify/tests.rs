@@ -267,6 +267,7 @@ fn a_bad_unit_can_be_repaired_by_its_segments() {
         verifier.handle_segment(part, segment, &bytes, &mut out);
     }
     assert_eq!(received, 50_000);
+    assert_eq!(verifier.room(), BLOCKS_MAX, "nothing was begun anew beside the bad unit");
 }
 
 #[test]
@@ -297,6 +298,85 @@ fn units_the_owner_has_are_checked_and_not_handed_out() {
     assert_eq!(verifier.verified().iter().collect::<Vec<_>>(), [0, 3]);
     let faults: Vec<Fault> = std::iter::from_fn(|| fault(&mut verifier)).collect();
     assert_eq!(faults, [Fault::Local { unit: 1 }, Fault::Local { unit: 2 }]);
+    assert_eq!(verifier.room(), BLOCKS_MAX, "nothing waits any more");
+}
+
+#[test]
+fn each_unit_that_waits_counts_once_whoever_has_it_and_however_often_it_came() {
+    let source = Source::new(2_000_000, 8192);
+    let mut verifier = source.verifier();
+    let mut out = |_: u64, _: &[u8]| {};
+    let unit = |index: u64| source.segment(Part::Content, index);
+    for index in (0..10).chain(0..10) {
+        verifier.handle_local(index, &unit(index));
+    }
+    assert_eq!(verifier.room(), BLOCKS_MAX - 10);
+    for index in 10..15 {
+        verifier.handle_segment(Part::Content, index, &unit(index), &mut out);
+    }
+    assert_eq!(verifier.room(), BLOCKS_MAX - 15);
+    // What the owner has takes the place of what came, and the other way round.
+    verifier.handle_local(14, &unit(14));
+    verifier.handle_segment(Part::Content, 0, &unit(0), &mut out);
+    assert_eq!(verifier.room(), BLOCKS_MAX - 15);
+}
+
+#[test]
+fn a_table_with_more_than_it_may_hold_is_named() {
+    let source = Source::new((BLOCKS_MAX + 2) * UNIT_BYTES, UNIT_BYTES / 2);
+    let mut verifier = source.verifier();
+    let mut give = |segment: u64| {
+        let bytes = source.segment(Part::Content, segment);
+        verifier.handle_segment(Part::Content, segment, &bytes, &mut |_, _| {});
+        (verifier.overfull(), verifier.segments_room())
+    };
+    // Two segments make a unit, which waits for its node.
+    for segment in 0..2 * BLOCKS_MAX as u64 - 1 {
+        assert_eq!(give(segment).0, None, "{segment}");
+    }
+    assert_eq!(give(2 * BLOCKS_MAX as u64 - 1), (None, 0));
+    let blocks = "blocks that are not verified";
+    let overfull = Some((blocks, BLOCKS_MAX + 1, BLOCKS_MAX));
+    assert_eq!(give(2 * BLOCKS_MAX as u64), (overfull, 0), "half a unit is one block more");
+}
+
+#[test]
+fn segments_that_are_no_units_may_all_have_to_wait() {
+    let source = Source::new(20 * UNIT_BYTES, UNIT_BYTES / 2);
+    let mut verifier = source.verifier();
+    let bytes = source.segment(Part::Content, 0);
+    verifier.handle_segment(Part::Content, 0, &bytes, &mut |_, _| {});
+    assert_eq!(verifier.segments_room(), BLOCKS_MAX - 1);
+}
+
+/// More than 512 MiB have two nodes of level 2; of the content one unit is enough.
+#[test]
+fn nodes_that_came_before_the_one_above_them_are_not_lost() {
+    const UNITS: u64 = CHILDREN * CHILDREN + 2;
+    let size = UNITS * UNIT_BYTES as u64;
+    let mut builder = TreeBuilder::new(size);
+    let zeros = vec![0; 64 * UNIT_BYTES];
+    let mut left = size as usize;
+    while left > 0 {
+        let bytes = &zeros[..left.min(zeros.len())];
+        builder.push(bytes).expect("the size is right");
+        left -= bytes.len();
+    }
+    let tree = builder.finish().expect("the size is right");
+    let mut verifier = Verifier::new(tree.root, size, 8192, UnitSet::default());
+    let mut offsets = Vec::new();
+    let mut out = |offset: u64, _: &[u8]| offsets.push(offset / UNIT_BYTES as u64);
+    verifier.prepare(UNITS - 1);
+    let needs: Vec<NodeId> = std::iter::from_fn(|| verifier.poll_need()).collect();
+    let path = [(1, CHILDREN), (2, 1), (3, 0)].map(|(level, index)| NodeId { level, index });
+    assert_eq!(needs, path);
+    verifier.handle_segment(Part::Content, UNITS - 1, &zeros[..UNIT_BYTES], &mut out);
+    for node in path {
+        let level = &tree.levels[usize::from(node.level) - 1];
+        let bytes = level.chunks(UNIT_BYTES).nth(node.index as usize).expect("it is there");
+        verifier.handle_segment(Part::Tree(node.level), node.index, bytes, &mut out);
+    }
+    assert_eq!(offsets, [UNITS - 1]);
 }
 
 #[test]
@@ -365,6 +445,16 @@ fn nodes_are_asked_for_ahead_but_not_beyond_what_is_wanted() {
 }
 
 #[test]
+fn nodes_asked_for_ahead_are_bounded_and_begin_beyond_the_segment() {
+    let size = 200 * CHILDREN * UNIT_BYTES as u64;
+    let mut verifier = Verifier::new(Hash([1; 32]), size, 8192, UnitSet::default());
+    verifier.prefetch_nodes(0, u64::MAX, 200 * CHILDREN - 1);
+    let needs: Vec<NodeId> = std::iter::from_fn(|| verifier.poll_need()).collect();
+    assert_eq!(needs[..2], [(1, 1), (2, 0)].map(|(level, index)| NodeId { level, index }));
+    assert_eq!(needs.len(), NODES_MAX / 2);
+}
+
+#[test]
 fn candidates_are_handed_out_when_their_node_proves_them() {
     let source = Source::new(4 * UNIT_BYTES, 8192);
     let mut verifier = source.verifier();
@@ -377,6 +467,7 @@ fn candidates_are_handed_out_when_their_node_proves_them() {
     verifier.handle_segment(Part::Tree(1), 0, &source.segment(Part::Tree(1), 0), &mut out);
     verifier.handle_candidate(3, unit(3), &mut out);
     assert_eq!((offsets, verifier.local_count()), (vec![0, 3], 2));
+    assert_eq!(verifier.candidate_bytes(), 2 * UNIT_BYTES as u64);
     assert_eq!(fault(&mut verifier), Some(Fault::Local { unit: 1 }));
 }
 
