@@ -248,6 +248,17 @@ mod tests {
     }
 
     #[test]
+    fn a_second_use_by_the_same_face_is_a_sign_only_after_a_while() {
+        let mut admission = Admission::default();
+        admission.count_packet(KEPT);
+        let again = admission.recent / AGAIN_PART;
+        let before = Use { tick: 1000, by: 1 };
+        let is_sign = |distance, by| admission.is_sign(before, Use { tick: 1000 + distance, by });
+        assert!(!is_sign(again - 1, 1) && is_sign(again, 1) && is_sign(0, 2));
+        assert!(is_sign(RECENT as u32 - 1, 1) && !is_sign(RECENT as u32, 2));
+    }
+
+    #[test]
     fn what_nobody_uses_makes_room() {
         let mut admission = Admission::default();
         admission.count_packet(KEPT);

@@ -233,6 +233,84 @@ mod tests {
         assert_eq!(end_of_subtree(&[0xFF]), None);
     }
 
+    const NAMELESS: SplitName<'static> = (&[], 0);
+
+    /// An order in which so many packets wait.
+    fn waiting(count: u32) -> Order {
+        let mut order = Order::default();
+        (0..count).for_each(|index| order.insert(index));
+        order
+    }
+
+    #[test]
+    fn what_has_gone_takes_no_place_once_it_is_more_than_half() {
+        let scan_max = SCAN_MAX as u32;
+        let mut order = waiting(100);
+        (1..=scan_max).for_each(|index| order.remove(index, NAMELESS));
+        assert_eq!((order.waiting.len(), order.gone_count), (100, SCAN_MAX));
+        order.remove(scan_max + 1, NAMELESS);
+        assert_eq!((order.waiting.len(), order.gone_count), (99 - SCAN_MAX, 0));
+        // Those that are left are found where they are now.
+        (0..100).filter(|it| !(1..=scan_max + 1).contains(it)).for_each(|index| {
+            order.remove(index, NAMELESS);
+        });
+        assert_eq!((order.waiting.len(), order.gone_count), (0, 0));
+
+        let mut order = waiting(200);
+        (1..=100).for_each(|index| order.remove(index, NAMELESS));
+        assert_eq!((order.waiting.len(), order.gone_count), (200, 100));
+        order.remove(101, NAMELESS);
+        assert_eq!((order.waiting.len(), order.gone_count), (99, 0));
+        // The first one stood before those that had gone.
+        order.remove(0, NAMELESS);
+        order.remove(102, NAMELESS);
+        assert_eq!((order.waiting.len(), order.gone_count), (97, 0));
+    }
+
+    #[test]
+    fn what_has_gone_is_not_put_in_order() {
+        let names: Vec<Vec<u8>> = (0..10).map(|octet| vec![8, 1, octet]).collect();
+        let mut order = waiting(10);
+        (3..8).for_each(|index| order.remove(index, (&names[index as usize], 0)));
+        assert_eq!(order.gone_count, 5);
+        order.settle(4, |index| (&names[index as usize], 0));
+        assert_eq!((order.names.len(), order.gone_count), (2, 3), "8, 9 and two gone ones");
+        order.settle(usize::MAX, |index| (&names[index as usize], 0));
+        assert_eq!((order.names.len(), order.gone_count), (5, 0));
+    }
+
+    /// Every reader may search, and stale packets may be many.
+    #[test]
+    fn a_search_looks_at_so_many_packets_and_no_more() {
+        let component = |octet| [8, 1, octet];
+        let prefix = component(b'a');
+        let below = [prefix, component(b'b')].concat();
+        // One usable segment of /a/b, and a thousand of /a that are not.
+        let mut names = vec![([&below[..], &[50, 1, 0]].concat(), below.len())];
+        for number in 0u16..1000 {
+            let number = byname_packet::NumberComponent::segment(number.into());
+            let component = number.as_component();
+            let mut name = prefix.to_vec();
+            tlv::write_element(&mut name, component.typ.into(), component.value);
+            names.push((name, prefix.len()));
+        }
+        let mut order = waiting(names.len() as u32);
+        let prefix_name = byname_packet::Name::new().with_generic(b"a");
+        let looked_at = std::cell::Cell::new(0);
+        let found = order.last_below(
+            prefix_name.view(),
+            |index| {
+                let (name, last_start) = &names[index as usize];
+                (name, *last_start)
+            },
+            |index| {
+                looked_at.set(looked_at.get() + 1);
+                index == 0
+            },
+        );
+        assert_eq!((found, looked_at.get()), (Some(0), 1 + SCAN_MAX));
+    }
+
     #[test]
     fn only_the_shortest_encoding_is_a_segment_number() {
         assert_eq!(segment_number(&[50, 1, 7]), Some(7));

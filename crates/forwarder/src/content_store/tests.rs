@@ -238,6 +238,63 @@ fn a_full_store_keeps_its_buffers_and_charges_them_in_full() {
 }
 
 #[test]
+fn buffers_are_a_sixteenth_larger_at_most() {
+    assert_eq!([1, 64, 65, 2048].map(buffer_bytes), [64, 64, 128, 2048]);
+    assert_eq!([8193, 8300, 8704, 8705].map(buffer_bytes), [8704, 8704, 8704, 9216]);
+}
+
+#[test]
+fn bounds_are_reached_and_what_is_over_goes_at_once() {
+    let mut pair = Pair::new(10, 1 << 20);
+    let insert = |pair: &mut Pair, number: u8| {
+        let name = Name::new().with_generic(&[number]);
+        pair.apply(Operation::Insert { name, freshness_ms: 0, content_len: 10 });
+    };
+    (0..4).for_each(|number| insert(&mut pair, number));
+    let bytes: usize = kept(&pair.store).map(Entry::cost_bytes).sum();
+    assert_eq!((pair.store.len(), pair.store.bytes()), (4, bytes));
+    pair.store.set_entries_max(4);
+    assert_eq!(pair.store.len(), 4);
+    pair.store.set_entries_max(3);
+    assert_eq!((pair.store.len(), pair.store.bytes()), (3, bytes / 4 * 3));
+    pair.store.set_bytes_max(bytes / 4 * 3);
+    assert_eq!(pair.store.len(), 3);
+    pair.store.set_bytes_max(bytes / 4 * 3 - 1);
+    assert_eq!(pair.store.len(), 2);
+    // What is as large as the whole store is kept alone.
+    pair.store.set_bytes_max(bytes / 4);
+    assert_eq!(pair.store.len(), 1);
+    pair.model = Model { packets: Vec::new(), entries_max: 3, bytes_max: bytes / 4 };
+    insert(&mut pair, 9);
+    let name = Name::new().with_generic(&[9]);
+    assert_eq!(kept(&pair.store).map(Entry::name_value).collect::<Vec<_>>(), [name.view().value()]);
+}
+
+#[test]
+fn a_closed_store_finds_nothing_and_says_so() {
+    let mut pair = Pair::new(10, 1 << 20);
+    let name: Name = "/a/b".parse().unwrap();
+    pair.apply(Operation::Insert { name: name.clone(), freshness_ms: 0, content_len: 10 });
+    let above = Name::new().with_generic(b"a");
+    let missing = Name::new().with_generic(b"b");
+    assert!(pair.store.has_below(above.view(), &pair.hasher));
+    assert!(!pair.store.has_below(missing.view(), &pair.hasher));
+    // One hash does not make two names one.
+    let hash = pair.hasher.hash(name.view().value());
+    assert!(pair.store.find(hash, name.view().value()).is_some());
+    assert_eq!(pair.store.find(hash, missing.view().value()), None);
+    assert!(pair.store.serves());
+    pair.store.set_serves(false);
+    assert!(!pair.store.serves());
+    let mut wire = Vec::new();
+    InterestBuilder::new(name.view()).encode(&mut wire);
+    let interest = Interest::decode(&wire).unwrap();
+    let mut prefixes = Prefixes::default();
+    pair.hasher.prefixes(name.view(), &mut prefixes);
+    assert_eq!(pair.store.find_match(&interest, &prefixes, FACE, 0), None);
+}
+
+#[test]
 fn packets_that_wait_to_be_ordered_are_found_whatever_has_gone_before() {
     let mut pair = Pair::new(10_000, 1 << 24);
     let name = |number: u64| {

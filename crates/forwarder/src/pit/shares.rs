@@ -154,6 +154,8 @@ mod tests {
         }
         assert_eq!(shares.oldest_of(other), Some(3));
         shares.close(one);
+        assert_eq!(shares.by_face.len(), 1, "nothing is remembered of who is gone");
+        assert_eq!((shares.of(one), shares.held_by(other)), (None, 1));
         shares.add(one, 0, 10);
         assert_eq!(shares.oldest_of(one), Some(0));
     }
@@ -170,5 +172,8 @@ mod tests {
         assert!(shares.allows(face, 10, (2, 40)));
         assert!(!shares.allows(face, 10, (1, 40)));
         assert!(!shares.allows(face, 10, (2, 39)));
+        shares.remove(0, 20);
+        assert!(shares.allows(face, 10, (1, 20)));
+        assert!(!shares.allows(face, 10, (1, 19)));
     }
 }

@@ -311,3 +311,6 @@ pub(crate) struct Arrived<'a> {
     pub(crate) hasher: &'a NameHasher,
     pub(crate) face: FaceId,
 }
+
+#[cfg(test)]
+mod tests;
