@@ -56,6 +56,7 @@ fn with_account(
     shared: &Shared,
     change: impl FnOnce(Option<Account>) -> io::Result<Account>,
 ) -> io::Result<Usage> {
+    shared.layout.check_own()?;
     let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
     let mut file = options.open(shared.layout.account())?;
     let held = file.try_clone()?;

@@ -157,6 +157,7 @@ impl Cache {
     fn change_pins(&self, change: impl FnOnce(&mut Pins) -> bool) -> Result<bool, CacheError> {
         let layout = &self.inner.shared.layout;
         crate::files::make_directory(&layout.root).map_err(at(&layout.root))?;
+        layout.check_own().map_err(at(&layout.root))?;
         let mut pins = Pins::load(&layout.pins())?;
         let has_changed = change(&mut pins);
         if has_changed {

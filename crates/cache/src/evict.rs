@@ -43,6 +43,7 @@ pub(crate) fn remove_some(
     ghosts: &mut Ghosts,
     free_wanted: u64,
 ) -> io::Result<Option<Removed>> {
+    shared.layout.check_own()?;
     let Some(_lock) = take_lock(shared)? else { return Ok(None) };
     empty_trash(shared);
     // Pins that cannot be read hold everything: what a person wanted to keep is not removed.
@@ -106,6 +107,7 @@ fn take_lock(shared: &Shared) -> io::Result<Option<File>> {
 /// Removes one entry with its names in the tree.
 pub(crate) fn remove(shared: &Shared, path: &Path) -> io::Result<()> {
     shared.config.disk.announce(Step::List, path)?;
+    shared.layout.check_own()?;
     place::withdraw(&shared.layout, path, &Names::load(path));
     files::make_directory(&shared.layout.trash())?;
     let gone = files::beside(&shared.layout.trash().join("entry"));

@@ -2,13 +2,36 @@
 
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Permission of the group, or of everybody, to write.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// Makes a directory and those above it, for this user alone.
 pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Refuses a directory that others may change: by links in it they would say which files of this
+/// user are written to, and what is removed. One that is missing is nobody's.
+pub(crate) fn check_own(path: &Path) -> io::Result<()> {
+    let status = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        status => status?,
+    };
+    let own = rustix::process::geteuid().as_raw();
+    if status.uid() == own && status.mode() & OTHERS_WRITE == 0 {
+        return Ok(());
+    }
+    let (uid, mode) = (status.uid(), status.mode() & 0o7777);
+    let reason = format!(
+        "{} is not this user's alone (owner {uid}, mode {mode:o}): others could lead writes \
+         elsewhere; a cache belongs to user {own}, without write permission for others",
+        path.display()
+    );
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }
 
 /// A path beside `path` that no other process or thread uses.

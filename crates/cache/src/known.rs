@@ -90,6 +90,7 @@ impl ContentState {
             return Ok(Some(Arc::clone(entry)));
         }
         *open = None;
+        place.layout.check_own()?;
         let path = place.layout.entry(&self.key);
         let opened = Entry::open(&path, self.key, &place.disk)?.map(Arc::new);
         open.clone_from(&opened);
@@ -99,6 +100,7 @@ impl ContentState {
     /// Makes the entry.
     pub(crate) fn create(&self, place: &Place) -> io::Result<Arc<Entry>> {
         let mut open = lock(&self.entry);
+        place.layout.check_own()?;
         let path = place.layout.entry(&self.key);
         let entry = Arc::new(Entry::create(&path, self.key, &place.disk)?);
         *open = Some(Arc::clone(&entry));

@@ -15,10 +15,13 @@
 //! | `lock`, `trash/` | held while entries are removed; what is being removed |
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use byname_security::tree::Hash;
+
+use crate::files;
 
 pub(crate) const DATA: &str = "data";
 pub(crate) const MAP: &str = "map";
@@ -87,6 +90,11 @@ pub(crate) struct Layout {
 impl Layout {
     pub(crate) fn new(root: &Path) -> Self {
         Layout { root: root.to_owned() }
+    }
+
+    /// Refuses a cache that other users may change.
+    pub(crate) fn check_own(&self) -> io::Result<()> {
+        files::check_own(&self.root)
     }
 
     pub(crate) fn entries(&self) -> PathBuf {

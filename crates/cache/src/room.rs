@@ -37,6 +37,7 @@ impl Room {
     pub(crate) fn make(&mut self, shared: &Shared, bytes: u64) -> io::Result<bool> {
         if self.usage.is_none() {
             crate::files::make_directory(&shared.config.directory)?;
+            shared.layout.check_own()?;
             self.ghosts = Ghosts::load(&shared.layout.ghosts());
             self.usage = Some(account(shared, Usage::default())?);
             self.check_file_system(shared)?;

@@ -78,6 +78,7 @@ pub(crate) fn for_each(
 ) -> io::Result<()> {
     let top = layout.entries();
     disk.announce(Step::List, &top)?;
+    layout.check_own()?;
     let groups = match fs::read_dir(&top) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         groups => groups?,

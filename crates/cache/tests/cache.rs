@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex};
@@ -399,6 +399,37 @@ fn a_disk_that_is_full_or_read_only_is_still_read() {
         new.insert_all(&cache);
         assert_eq!(cache.counters().failed_writes, counters.failed_writes, "it has a pause");
         assert_eq!(there.verified(&read_all(&there, &cache)), there.units());
+    }
+}
+
+/// Whoever may write into the directory chooses by links what is written to and removed.
+#[test]
+fn a_directory_that_others_may_change_is_not_used() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (cache_directory, victim) = (directory.path().join("cache"), directory.path().join("home"));
+    fs::create_dir_all(victim.join("work")).expect("made");
+    fs::write(victim.join("profile"), b"mine").expect("written");
+    fs::create_dir(&cache_directory).expect("made");
+    symlink(victim.join("profile"), cache_directory.join("account")).expect("planted");
+    symlink(victim.join("profile"), cache_directory.join("pins")).expect("planted");
+    symlink(&victim, cache_directory.join("trash")).expect("planted");
+    symlink(&victim, cache_directory.join("entries")).expect("planted");
+    let file = File::new(47, 9 * UNIT_BYTES);
+    for mode in [0o777, 0o775, 0o1777] {
+        fs::set_permissions(&cache_directory, fs::Permissions::from_mode(mode)).expect("changed");
+        // Small bounds, so that something has to be removed.
+        let bounds = CacheConfig { bytes_max: 8 * UNIT_BYTES as u64, ..config(directory.path()) };
+        let cache = Cache::new(CacheConfig { free_bytes_min: u64::MAX / 2, ..bounds });
+        file.insert_all(&cache);
+        assert_eq!(cache.counters().written_bytes, 0);
+        let found = read(&file.content(&cache), 0..file.units(), file.nodes());
+        assert!(found.is_none_or(|found| found.runs.is_empty()));
+        let error = cache.pin(&"/lab".parse().expect("a name")).expect_err("not its own");
+        assert!(error.to_string().contains("is not this user's alone"), "{error}");
+        assert!(cache.usage().is_err() && cache.remove(None).is_err());
+        let left: Vec<_> = fs::read_dir(&victim).expect("there").flatten().collect();
+        assert_eq!(left.len(), 2, "{left:?}");
+        assert_eq!(fs::read(victim.join("profile")).expect("there"), b"mine");
     }
 }
 
