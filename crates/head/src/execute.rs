@@ -281,12 +281,16 @@ impl Executor {
         let found = Reader::new(engine, &Caller::Head).map_err(unreadable).and_then(|reader| {
             let keys = Keys::new(&self.site, &reader, unix_ns / SECOND_NS);
             signed_ms(interest, unix_ns)?;
-            let sender = keys.sender(interest)?;
-            query::answer((engine, &self.observations), &sender.caller, interest)
-                .map_err(unreadable)
+            let caller = keys.sender(interest)?.caller;
+            let by = (&self.site, &caller);
+            match query::answer((engine, &self.observations), by, interest) {
+                Err(Failure::Refused(refusal)) => Ok(Err(refusal)),
+                other => other.map(Ok).map_err(unreadable),
+            }
         });
         match found {
-            Ok(content) => query::packet(interest, &content, &*self.signer),
+            Ok(Ok(content)) => query::packet(interest, &content, &*self.signer),
+            Ok(Err(refusal)) => self.reply(interest, Outcome::Refused(refusal)),
             Err(Refused(failure, reason)) => {
                 self.reply(interest, Outcome::Failed { failure, reason })
             }

@@ -6,7 +6,9 @@
 //! content    = lines of JSON, from one committed state
 //! ```
 //! Rows come in the order of their keys, as many as fit a packet; a last line `{"more":"<after>"}`
-//! says how to ask for the rest.
+//! says how to ask for the rest. Subjects about a path (`place`) are followed by its name as a URI.
+
+mod place;
 
 use byname_catalog::engine::Engine;
 use byname_catalog::id::{DiskId, InodeId, TransactionNumber};
@@ -36,7 +38,7 @@ pub(crate) fn is_query(site: &SiteName, name: NameRef<'_>) -> bool {
 /// The lines that answer a query.
 pub(crate) fn answer(
     (engine, observations): (&dyn Engine, &Observations),
-    caller: &Caller,
+    (site, caller): (&SiteName, &Caller),
     interest: &Interest<'_>,
 ) -> Result<Vec<u8>, Failure> {
     let parameters = interest.application_parameters.unwrap_or_default();
@@ -48,6 +50,12 @@ pub(crate) fn answer(
         "disks" => disks(&reader, observations, after),
         "users" => users(&reader, after),
         "log" => log(&reader, after),
+        "room" => place::room(&reader, &place::of(site, after)?),
+        "content" => place::content(&reader, &place::of(site, after)?),
+        "xattrs" => {
+            let (name, after) = after.split_once(' ').unwrap_or((after, ""));
+            place::xattrs(&reader, &place::of(site, name)?, after)
+        }
         _ => Err(Refusal::NotFound.into()),
     }
 }

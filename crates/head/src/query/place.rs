@@ -1,0 +1,97 @@
+//! What a path leads to, for those who change it: its room, its version, its extended attributes.
+//! Nothing of this is cached anywhere.
+
+use byname_catalog::{
+    DiskState, EntryName, Failure, PATH_NAMES_MAX, Place, Reader, Refusal, Subject,
+};
+use byname_packet::Name;
+use byname_security::base64;
+use byname_site::SiteName;
+use serde_json::json;
+
+use super::Lines;
+
+/// Type of a generic component.
+const GENERIC: u16 = 8;
+
+/// The place of a name, as a URI.
+pub(super) fn of(site: &SiteName, name: &str) -> Result<Place, Failure> {
+    let name: Name = name.parse().map_err(|_| Refusal::BadName)?;
+    if !site.view().is_prefix_of(name.view()) {
+        return Err(Refusal::NotFound.into());
+    }
+    let mut place = Place::path("")?;
+    for component in name.view().suffix(site.view().count()).components() {
+        if component.typ != GENERIC {
+            return Err(Refusal::BadName.into());
+        }
+        place.names.push(EntryName::new(component.value)?);
+    }
+    match place.names.len() > PATH_NAMES_MAX {
+        true => Err(Refusal::NameTooLong.into()),
+        false => Ok(place),
+    }
+}
+
+/// Usage and limits of the tree that a place is in, and the disks of its space.
+pub(super) fn room(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failure> {
+    let inode = reader.entry(place)?.inode;
+    let (usage, limits) = reader.usage(&Subject::Tree(inode.tree))?;
+    let (mut count, mut capacity_bytes, mut free_bytes) = (0_u64, 0_u64, 0_u64);
+    for (id, disk) in reader.disks()? {
+        if disk.space != inode.policy.space || disk.state == DiskState::Off {
+            continue;
+        }
+        count += 1;
+        capacity_bytes = capacity_bytes.saturating_add(disk.capacity_bytes);
+        if disk.state == DiskState::ReadWrite && disk.is_up {
+            let usage = reader.disk_usage(id)?;
+            let taken = usage.used_bytes.saturating_add(usage.reserved_bytes);
+            free_bytes = free_bytes.saturating_add(disk.capacity_bytes.saturating_sub(taken));
+        }
+    }
+    let mut lines = Lines::default();
+    lines.push(&json!({
+        "space": inode.policy.space,
+        "replicas": inode.policy.replica_count,
+        "inodes": usage.inodes,
+        "inodes_max": limits.inodes,
+        "bytes": usage.bytes,
+        "reserved_bytes": usage.reserved_bytes,
+        "bytes_max": limits.bytes,
+        "disks": count,
+        "capacity_bytes": capacity_bytes,
+        "free_bytes": free_bytes,
+    }));
+    Ok(lines.0)
+}
+
+/// Number, version, size and mode of a file.
+pub(super) fn content(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failure> {
+    let entry = reader.entry(place)?;
+    let content = match entry.inode.content() {
+        Some(content) => content,
+        None if entry.inode.is_directory() => return Err(Refusal::IsDirectory.into()),
+        None => return Err(Refusal::NotFile.into()),
+    };
+    let mut lines = Lines::default();
+    lines.push(&json!({
+        "inode": entry.id.0,
+        "version": content.version.0,
+        "size": content.size,
+        "mode": entry.inode.mode,
+    }));
+    Ok(lines.0)
+}
+
+/// Extended attributes with names behind `after`: both in base64, as they are any octets.
+pub(super) fn xattrs(reader: &Reader<'_>, place: &Place, after: &str) -> Result<Vec<u8>, Failure> {
+    let after = base64::decode_url(after).map_err(|_| Refusal::BadName)?;
+    let mut rows = Vec::new();
+    for name in reader.xattrs(place)?.into_iter().filter(|name| *name > after) {
+        let value = base64::encode_url(&reader.xattr(place, &name)?);
+        let name = base64::encode_url(&name);
+        rows.push((name.clone(), json!({ "name": name, "value": value })));
+    }
+    Ok(Lines::of(rows.into_iter()))
+}
