@@ -10,10 +10,12 @@ mod counted;
 mod cs;
 pub(crate) mod daemon;
 mod decode;
+mod df;
 mod disk;
 mod du;
 mod explain;
 mod face;
+mod filter;
 mod find;
 mod forward;
 mod get;
@@ -34,6 +36,7 @@ mod serving;
 mod shell;
 mod sign;
 mod site;
+mod spool;
 mod stat;
 mod status;
 mod strategy;
@@ -55,8 +58,9 @@ pub(crate) enum Command {
     Stat(stat::Args),
     Find(find::Args),
     Du(du::Args),
+    Df(df::Args),
     Verify(verify::Args),
-    Put(put::Args),
+    Put(Box<put::Args>),
     Mkdir(writing::mkdir::Args),
     Rm(writing::rm::Args),
     Mv(writing::mv::Args),
@@ -64,7 +68,8 @@ pub(crate) enum Command {
     Chmod(writing::attributes::ChmodArgs),
     Chown(writing::attributes::ChownArgs),
     Touch(writing::touch::Args),
-    Truncate(writing::attributes::TruncateArgs),
+    Truncate(writing::truncate::Args),
+    Xattr(writing::xattr::Args),
     Cache(cache::Args),
     Mount(Box<mount::Args>),
     Umount(umount::Args),
@@ -104,6 +109,7 @@ impl Command {
             Self::Stat(args) => stat::run(args, &paths),
             Self::Find(args) => find::run(args, &paths),
             Self::Du(args) => du::run(args, &paths),
+            Self::Df(args) => df::run(args, &paths),
             Self::Verify(args) => verify::run(args, &paths),
             Self::Put(args) => put::run(args, &paths, quiet),
             Self::Mkdir(args) => writing::mkdir::run(args, &paths),
@@ -113,7 +119,8 @@ impl Command {
             Self::Chmod(args) => writing::attributes::chmod(args, &paths),
             Self::Chown(args) => writing::attributes::chown(args, &paths),
             Self::Touch(args) => writing::touch::run(args, &paths),
-            Self::Truncate(args) => writing::attributes::truncate(args, &paths),
+            Self::Truncate(args) => writing::truncate::run(args, &paths),
+            Self::Xattr(args) => writing::xattr::run(args, &paths),
             Self::Cache(args) => cache::run(args, &paths),
             Self::Mount(args) => mount::run(args, &paths),
             Self::Umount(args) => umount::run(args),

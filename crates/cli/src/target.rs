@@ -6,7 +6,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::{failure, output, settings, typed};
 use byname_client::{AnswerPath, Client, ClientConfig, ClientError, Stop};
 use byname_io::Endpoint;
-use byname_packet::Name;
+use byname_packet::{Component, Name};
 use byname_profile::link::may_be_cut;
 use byname_profile::{Endpoints, Link, OpenOptions, Paths, Profile, SeenVersions, UnknownKey};
 use byname_security::trust::{Trusted, UnknownKeys};
@@ -16,6 +16,14 @@ use byname_transfer::freshness::Freshness;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::time::Duration;
+
+/// Type of a generic component.
+const GENERIC: u16 = 8;
+/// Octets of the name of a file or directory, at most.
+const ENTRY_BYTES_MAX: usize = 255;
+/// Components of a name that is asked for, at most: readers take no answer that has more than 255
+/// with those behind it.
+const DEPTH_MAX: usize = 250;
 
 /// Flags of every command that reads.
 #[derive(Debug, Clone, clap::Args)]
@@ -156,6 +164,9 @@ impl Session {
         args: &ReadArgs,
         pace: Pace,
     ) -> Outcome<Self> {
+        if link.name.view().count() > DEPTH_MAX {
+            return Err(too_long(&link.name));
+        }
         let options = options(args, pace)?;
         let endpoints = profile.endpoints(&link, &options)?;
         let config = profile.client_config(&link, &options)?;
@@ -215,6 +226,9 @@ impl Session {
             _ => None,
         };
         let mut failure = Failure::from(error);
+        if unanswered.as_ref().is_some_and(|(name, _)| has_long_component(name)) {
+            return too_long(&self.name);
+        }
         if let Some((name, fate)) = unanswered {
             let endpoint: Option<Endpoint> = self.client.endpoint().parse().ok();
             let cause = endpoint.and_then(|it| diagnosis::of(&it, name.view(), fate));
@@ -304,6 +318,19 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// True for a name that no file or directory can have: publishers of files do not answer for it.
+fn has_long_component(name: &Name) -> bool {
+    let is_long = |it: Component<'_>| it.typ == GENERIC && it.value.len() > ENTRY_BYTES_MAX;
+    name.view().components().any(is_long)
+}
+
+fn too_long(name: &Name) -> Failure {
+    let text = format!("{} does not exist: a name is too long", output::name(name.view()));
+    Failure::new(Code::NotFound, text).hint(format!(
+        "a component has at most {ENTRY_BYTES_MAX} octets, a name at most {DEPTH_MAX} components"
+    ))
 }
 
 /// The user's wishes, as flags say them; a signal requests to stop.

@@ -19,7 +19,9 @@ use byname_face::CommandClock;
 use byname_packet::Name;
 use byname_security::key::KeySigner;
 use byname_security::trust::{TrustPolicy, Validator};
-use byname_site::{Claim, CommandPacket, DiskName, Insert, RequestId, SiteAnswer, SiteName, Stamp};
+use byname_site::{
+    Claim, CommandPacket, DiskName, Insert, RequestId, SiteAnswer, SiteName, Stamp, Ticket,
+};
 
 use crate::asks::Asks;
 use crate::error::WriterError;
@@ -27,6 +29,7 @@ use crate::job::{Action, Job};
 use crate::producer::Producer;
 use crate::put::{Put, PutEvent};
 use crate::slots::Slots;
+use crate::source::Source;
 
 const MS_NS: u64 = 1_000_000;
 /// How often session and attempts are kept open: they last ten minutes and an hour.
@@ -166,6 +169,20 @@ impl WriterCore {
     /// What ends all files.
     pub fn put(&mut self, number: usize, put: Put, now: Now) -> Result<(), WriterError> {
         self.jobs.insert(number, Job::new(put.create, put.keep_time, put.source));
+        self.act(number, now)
+    }
+
+    /// Begins to write the content of an attempt that is open already.
+    ///
+    /// # Errors
+    /// What ends all files.
+    pub fn put_into(
+        &mut self,
+        number: usize,
+        (ticket, source): (Ticket, Arc<Source>),
+        now: Now,
+    ) -> Result<(), WriterError> {
+        self.jobs.insert(number, Job::under(ticket, source));
         self.act(number, now)
     }
 

@@ -83,7 +83,21 @@ pub(crate) struct Job {
 impl Job {
     /// Begins with the create. `keep_time`: the file gets the source's time of modification.
     pub(crate) fn new(create: Create, keep_time: bool, source: Arc<Source>) -> Self {
-        let mut job = Self {
+        let mut job = Self::idle(keep_time, source);
+        job.command(Waiting::Create, Command::Create(create), Vec::new());
+        job
+    }
+
+    /// Begins with what follows a create that came through.
+    pub(crate) fn under(ticket: Ticket, source: Arc<Source>) -> Self {
+        let mut job = Self::idle(false, source);
+        job.begin(ticket);
+        job.go_on();
+        job
+    }
+
+    fn idle(keep_time: bool, source: Arc<Source>) -> Self {
+        Self {
             keep_time,
             source,
             ticket: None,
@@ -94,9 +108,7 @@ impl Job {
             last_failure: None,
             is_finished: false,
             actions: VecDeque::new(),
-        };
-        job.command(Waiting::Create, Command::Create(create), Vec::new());
-        job
+        }
     }
 
     /// The next thing to do.

@@ -25,5 +25,8 @@ pub use crate::core::{Now, Outgoing, WriterConfig, WriterCore};
 pub use error::WriterError;
 pub use put::{Put, PutEvent};
 pub use source::Source;
-pub use upload::{List, Published, PublishedEntries, Upload, UploadError, UploadEvent};
+pub use upload::{
+    Accept, Change, List, LocalEntry, Published, PublishedEntries, Upload, UploadError,
+    UploadEvent, UploadOptions,
+};
 pub use writer::{FILES_IN_FLIGHT_MAX, Next, Writer};

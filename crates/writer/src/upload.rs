@@ -3,27 +3,83 @@
 //! Directories are walked one after the other; each is compared with what the site lists in it.
 //! Files that have to be read are hashed on a thread of their own, ahead of those being written.
 //! A file is left alone if size and time are the same, or size and content; so an upload that
-//! broke off is resumed by starting it again.
+//! broke off is resumed by starting it again. What only the site has is told, and stays.
 
 mod batch;
+mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use byname_catalog::{Command, EntryName, Place, Refusal};
+use byname_catalog::{Command, Place};
 
 use crate::error::WriterError;
-use crate::source::modified_ns;
 use crate::writer::Writer;
 
 /// Files that are gathered before they are written.
 const BATCH_MAX: usize = 1024;
 /// Rights that an owner needs to write in a directory.
 const OWNER_RIGHTS: u16 = 0o700;
+
+/// How an upload compares and writes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct UploadOptions {
+    /// Compare contents, also of files whose size and time are the same.
+    pub reads_all: bool,
+    /// Leave alone what the site has something else for.
+    pub no_clobber: bool,
+    /// Make no directory into which nothing is written.
+    pub prunes_empty: bool,
+    /// Write nothing, but tell each [`Change`].
+    pub is_dry: bool,
+}
+
+/// A local entry below the directory that is uploaded.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalEntry<'a> {
+    /// Its path relative to that directory.
+    pub path: &'a Path,
+    /// What the system says of it.
+    pub metadata: &'a fs::Metadata,
+}
+
+/// Decides whether an entry is written, or a directory entered.
+pub type Accept<'a> = dyn FnMut(LocalEntry<'_>) -> bool + 'a;
+
+/// A change of the site that an upload would make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// A new directory.
+    Directory,
+    /// A new file.
+    File {
+        /// Octets.
+        size: u64,
+    },
+    /// A new version of a file.
+    Version {
+        /// Octets.
+        size: u64,
+        /// The file has as many.
+        is_same_size: bool,
+        /// The file has this time.
+        is_same_time: bool,
+    },
+    /// Another time of a file whose content is the same.
+    Time {
+        /// Octets.
+        size: u64,
+    },
+    /// A symbolic link.
+    Link {
+        /// Its target.
+        target: &'a [u8],
+        /// It takes the place of something.
+        replaces: bool,
+    },
+}
 
 /// An entry of the site, as its list has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +137,25 @@ pub enum UploadEvent<'a> {
         /// The entry.
         path: &'a Path,
     },
+    /// Something else is there, and stays.
+    Kept {
+        /// Octets.
+        size: u64,
+    },
+    /// It would be written.
+    Change {
+        /// Relative to what is uploaded.
+        path: &'a Path,
+        /// How.
+        change: Change<'a>,
+    },
+    /// The site has it, and there is nothing local of this name.
+    Extra {
+        /// Relative to what is uploaded.
+        path: &'a Path,
+        /// What it is.
+        published: &'a Published,
+    },
     /// Disks have so many octets more.
     Received {
         /// The octets.
@@ -103,6 +178,8 @@ pub enum UploadError<E> {
 #[derive(Debug)]
 struct Item {
     local: PathBuf,
+    /// Relative to what is uploaded.
+    path: PathBuf,
     place: Place,
     published: Option<Published>,
 }
@@ -111,9 +188,22 @@ struct Item {
 #[derive(Debug)]
 struct Directory {
     local: PathBuf,
+    /// Relative to what is uploaded.
+    path: PathBuf,
     place: Place,
-    /// Just made: nothing is in it.
+    /// The site has none of this name: nothing is in it.
     is_new: bool,
+    /// Directories down to this one that are made with the first thing in it.
+    pending: Vec<NewDirectory>,
+}
+
+/// A directory to be made at the site.
+#[derive(Debug, Clone)]
+struct NewDirectory {
+    local: PathBuf,
+    path: PathBuf,
+    place: Place,
+    mode: u16,
 }
 
 /// An upload. What happens is told by events; an entry that fails ends nothing.
@@ -122,16 +212,28 @@ pub struct Upload<'a, E> {
     pub writer: &'a mut Writer,
     /// What the site has.
     pub list: &'a mut List<'a, E>,
+    /// Decides what is written of a tree.
+    pub accepts: &'a mut Accept<'a>,
     /// Takes what happens.
     pub on_event: &'a mut dyn FnMut(UploadEvent<'_>),
     /// True if it shall stop.
     pub is_stopped: &'a (dyn Fn() -> bool + Sync),
-    /// Compare contents, also of files whose size and time are the same.
-    pub reads_all: bool,
+    /// How it compares and writes.
+    pub options: UploadOptions,
 }
 
 /// Files that wait to be written, [`BATCH_MAX`] at most.
 type Batch = Vec<Item>;
+
+/// A walk through a local tree.
+#[derive(Debug, Default)]
+struct Walk {
+    /// Directories to be looked into.
+    ahead: Vec<Directory>,
+    batch: Batch,
+    /// Directories that were made with what is in them.
+    made: HashSet<PathBuf>,
+}
 
 impl<E> Upload<'_, E> {
     /// Writes what is in a local directory into a directory of the site, which is made unless
@@ -146,144 +248,32 @@ impl<E> Upload<'_, E> {
         exists: bool,
     ) -> Result<(), UploadError<E>> {
         let metadata = fs::metadata(local).map_err(|error| local_error(local, error))?;
+        let mut top = Directory {
+            local: local.to_owned(),
+            path: PathBuf::new(),
+            place: place.clone(),
+            is_new: !exists,
+            pending: Vec::new(),
+        };
+        let mut walk = Walk::default();
         if !exists {
-            self.make_directory(place, mode(&metadata))?;
+            // It was asked for by name: an upload of nothing makes it all the same.
+            let mode = walk::mode(&metadata);
+            top.pending.push(top.made(mode));
+            self.make_pending(&top, &mut walk)?;
+            top.pending.clear();
         }
-        let top = Directory { local: local.to_owned(), place: place.clone(), is_new: !exists };
-        let (mut ahead, mut batch) = (vec![top], Batch::new());
-        while let Some(directory) = ahead.pop() {
-            self.directory(&directory, &mut ahead, &mut batch)?;
+        walk.ahead.push(top);
+        while let Some(directory) = walk.ahead.pop() {
+            self.directory(&directory, &mut walk)?;
         }
-        self.write(&mut batch)
+        self.write(&mut walk.batch)
     }
 
     fn make_directory(&mut self, place: &Place, mode: u16) -> Result<(), WriterError> {
         let mode = mode | OWNER_RIGHTS;
         let command = Command::MakeDirectory { place: place.clone(), mode };
         self.writer.execute(command, self.is_stopped).map(drop)
-    }
-
-    /// Goes through one directory; files that have to be read go to the batch.
-    fn directory(
-        &mut self,
-        directory: &Directory,
-        ahead: &mut Vec<Directory>,
-        batch: &mut Batch,
-    ) -> Result<(), UploadError<E>> {
-        let local = match entries(&directory.local) {
-            Ok(local) => local,
-            Err(error) => {
-                self.fail(&directory.local, local_error(&directory.local, error))?;
-                return Ok(());
-            }
-        };
-        let mut published = match directory.is_new {
-            true => PublishedEntries::new(),
-            false => (self.list)(&directory.place).map_err(UploadError::List)?,
-        };
-        for (path, metadata) in local {
-            let name = path.file_name().unwrap_or_default().as_bytes();
-            let found = published.remove(name);
-            let mut place = directory.place.clone();
-            match EntryName::new(name) {
-                Ok(name) => place.names.push(name),
-                Err(refusal) => {
-                    self.fail(&path, refusal.into())?;
-                    continue;
-                }
-            }
-            let kind = metadata.file_type();
-            if kind.is_dir() {
-                let is_new = found.is_none();
-                if self.enter((&path, mode(&metadata)), &place, found)? {
-                    ahead.push(Directory { local: path, place, is_new });
-                }
-            } else if kind.is_symlink() {
-                self.symlink(&path, place, found)?;
-            } else if kind.is_file() {
-                self.file((path, &metadata), place, found, batch)?;
-            } else {
-                (self.on_event)(UploadEvent::Skipped { path: &path });
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes a directory unless it is there; false if it cannot be.
-    fn enter(
-        &mut self,
-        (path, mode): (&Path, u16),
-        place: &Place,
-        found: Option<Published>,
-    ) -> Result<bool, WriterError> {
-        let made = match found {
-            Some(Published::Directory) => return Ok(true),
-            Some(_) => Err(Refusal::NotDirectory.into()),
-            None => self.make_directory(place, mode),
-        };
-        match made {
-            // The list was older than the directory.
-            Ok(()) | Err(WriterError::Refused(Refusal::Exists)) => Ok(true),
-            Err(error) => self.fail(path, error).map(|()| false),
-        }
-    }
-
-    fn symlink(
-        &mut self,
-        path: &Path,
-        place: Place,
-        found: Option<Published>,
-    ) -> Result<(), WriterError> {
-        let target = match fs::read_link(path) {
-            Ok(target) => target.into_os_string().into_encoded_bytes(),
-            Err(error) => return self.fail(path, local_error(path, error)),
-        };
-        if found == Some(Published::Symlink(target.clone())) {
-            (self.on_event)(UploadEvent::Identical { size: 0 });
-            return Ok(());
-        }
-        match self.make_symlink(place, target, found.is_some()) {
-            Ok(()) => {
-                (self.on_event)(UploadEvent::Written { path, size: 0 });
-                Ok(())
-            }
-            Err(error) => self.fail(path, error),
-        }
-    }
-
-    fn make_symlink(
-        &mut self,
-        place: Place,
-        target: Vec<u8>,
-        replaces: bool,
-    ) -> Result<(), WriterError> {
-        if replaces {
-            let command = Command::Unlink { place: place.clone() };
-            self.writer.execute(command, self.is_stopped)?;
-        }
-        let command = Command::MakeSymlink { place, target };
-        self.writer.execute(command, self.is_stopped).map(drop)
-    }
-
-    /// A file that is not the same by size and time has to be read.
-    fn file(
-        &mut self,
-        (local, metadata): (PathBuf, &fs::Metadata),
-        place: Place,
-        published: Option<Published>,
-        batch: &mut Batch,
-    ) -> Result<(), UploadError<E>> {
-        let size = metadata.len();
-        (self.on_event)(UploadEvent::Planned { size });
-        if !self.reads_all
-            && let Some(Published::File { size: there, modified_ns: Some(at_ns), .. }) = &published
-            && (*there, *at_ns) == (Some(size), modified_ns(metadata))
-        {
-            (self.on_event)(UploadEvent::Identical { size });
-            return Ok(());
-        }
-        batch.push(Item { local, place, published });
-        if batch.len() < BATCH_MAX { Ok(()) } else { self.write(batch) }
     }
 
     /// Tells that an entry failed; what concerns all entries ends the upload.
@@ -294,26 +284,6 @@ impl<E> Upload<'_, E> {
         (self.on_event)(UploadEvent::Failed { path, error });
         Ok(())
     }
-}
-
-/// Entries of a local directory in the order of their names, without following links.
-fn entries(directory: &Path) -> io::Result<Vec<(PathBuf, fs::Metadata)>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        match entry.metadata() {
-            Ok(metadata) => found.push((entry.path(), metadata)),
-            // Removed meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(found)
-}
-
-fn mode(metadata: &fs::Metadata) -> u16 {
-    (metadata.mode() & 0o777) as u16
 }
 
 fn local_error(path: &Path, source: io::Error) -> WriterError {

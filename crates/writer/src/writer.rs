@@ -3,18 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use byname_catalog::{Answer, Command};
+use byname_catalog::{Answer, Command, Entry};
 use byname_face::{
     CommandClock, Face, FaceError, RegisterOptions, Registrar, Route, random_u64, register,
 };
 use byname_io::{Clock, Connection, Interest as Watch, Poller, Token, Waker};
 use byname_link::ReassemblyLimits;
 use byname_packet::lp::LpHeader;
-use byname_site::SiteAnswer;
+use byname_site::{SiteAnswer, Ticket};
 
 use crate::core::{Now, Outgoing, WriterConfig, WriterCore};
 use crate::error::WriterError;
 use crate::put::{Put, PutEvent};
+use crate::source::Source;
 
 /// Most files written at a time.
 pub const FILES_IN_FLIGHT_MAX: usize = 16;
@@ -164,6 +165,27 @@ impl Writer {
                 return Err(error);
             }
         }
+    }
+
+    /// Writes the content of an attempt that is open already, under a ticket for the writer's key.
+    ///
+    /// # Errors
+    /// [`WriterError`]; the attempt is given up then.
+    pub fn put_into(
+        &mut self,
+        ticket: Ticket,
+        source: Arc<Source>,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Box<Entry>, WriterError> {
+        self.core.put_into(0, (ticket, source), self.now())?;
+        let mut outcome = None;
+        let mut on_event = |event| {
+            if let PutEvent::Done { result, .. } = event {
+                outcome = Some(result);
+            }
+        };
+        self.put_all(&mut || Next::End, &mut on_event, is_stopped)?;
+        outcome.unwrap_or(Err(WriterError::OtherAnswer))
     }
 
     fn tell(&mut self, on_event: &mut dyn FnMut(PutEvent)) {

@@ -1,4 +1,4 @@
-//! Which entries of a tree are fetched.
+//! Choice of the entries of a tree that are fetched or written.
 //!
 //! Patterns mean what they mean to rclone: one that begins with `/` is matched against the whole
 //! path relative to the directory asked for, another one against the end of it, from the begin of
@@ -21,13 +21,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Flags that choose entries.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct FilterArgs {
-    /// Fetch only files that match, or that are in a directory that matches (repeatable; with -r).
+    /// Take only files that match, or that are in a directory that matches (repeatable; with -r).
     #[arg(long, value_name = "GLOB", requires = "recursive")]
     include: Vec<String>,
     /// Leave out files and directories that match (repeatable; with -r); wins over --include.
     #[arg(long, value_name = "GLOB", requires = "recursive")]
     exclude: Vec<String>,
-    /// Fetch what FILE names, one relative path a line; `-` is standard input (with -r).
+    /// Take what FILE names, one relative path a line; `-` is standard input (with -r).
     #[arg(long, value_name = "FILE", requires = "recursive")]
     files_from: Option<PathBuf>,
     /// Leave out files smaller than this (with -r).
@@ -105,7 +105,7 @@ impl Filter {
             || bounds.iter().any(|(low, high)| low.is_some() || high.is_some())
     }
 
-    /// True if a published entry is fetched, or a directory entered.
+    /// True if an entry is fetched or written, or a directory entered.
     pub(crate) fn accepts(&mut self, entry: Candidate<'_>) -> bool {
         self.published.insert(entry.path.to_owned());
         if let Some(listed) = &mut self.listed {

@@ -1,9 +1,9 @@
 //! `byname get`: a file or a tree, verified, to the local disk.
 
 mod extra;
-mod filter;
 mod plan;
 
+use super::filter::{Candidate, Filter, FilterArgs};
 use crate::exit::{Code, Failure, Outcome};
 use crate::failure;
 use crate::output;
@@ -14,7 +14,6 @@ use byname_client::{DownloadOptions, TreeEntry, TreeOptions, TreeReport};
 use byname_profile::{Paths, units};
 use byname_transfer::congestion::Congestion;
 use extra::{Deleted, Extra};
-use filter::{Candidate, Filter, FilterArgs};
 use serde_json::json;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -1,11 +1,14 @@
 //! `byname put`: local files are written to a site.
 
-mod failure;
+mod extra;
+pub(super) mod failure;
+mod plan;
 mod report;
-mod spool;
 
-use super::site::account::SiteArgs;
-use super::writing::{Tree, without_umask};
+use super::filter::{Candidate, Filter, FilterArgs};
+use super::site::account::{Account, SiteArgs};
+use super::spool;
+use super::writing::{CACHED, Tree, without_umask};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::target::{Session, watch_signals};
@@ -15,21 +18,19 @@ use byname_packet::Name;
 use byname_profile::Paths;
 use byname_site::SiteName;
 use byname_writer::{
-    Published, PublishedEntries, Source, Upload, UploadError, UploadEvent, Writer, WriterConfig,
+    LocalEntry, Published, PublishedEntries, Source, Upload, UploadError, UploadEvent,
+    UploadOptions, Writer, WriterConfig,
 };
+use extra::{Extra, Removal};
 use report::Report;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// Time for which caches keep what a site says, and a little more. A list that is older would let
-/// pass for identical what was removed a moment ago.
-const CACHED: Duration = Duration::from_millis(1100);
 
 /// Write a local file to a site, or with -r a directory with everything in it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   byname put events.root /lab/run7/events.root
   byname put -r run7 /lab/run7                     run it again: only what changed is written
+  byname put -r run7 /lab/run7 --exclude '*.tmp' --delete --dry-run   what would change
   tar c run7 | byname put - /lab/run7.tar
 
 A file is there whole, on as many disks as the site asks for, or not at all.")]
@@ -49,9 +50,20 @@ pub(crate) struct Args {
     /// With -r, compare the contents of files that have the same size and time too.
     #[arg(long, requires = "recursive")]
     checksum: bool,
+    /// Leave alone what the site has already, whatever is in it.
+    #[arg(long)]
+    no_clobber: bool,
+    /// With -r, only list what would change: new, changed and, with --delete, deleted entries.
+    #[arg(long, requires = "recursive")]
+    dry_run: bool,
+    /// With -r, remove what the site has and the directory has not, and say what.
+    #[arg(long, requires = "recursive")]
+    delete: bool,
+    #[command(flatten)]
+    filter: FilterArgs,
     #[command(flatten)]
     site: SiteArgs,
-    /// One JSON object at the end.
+    /// One JSON object at the end; before it one per entry that changes in ways to be told.
     #[arg(long)]
     json: bool,
 }
@@ -63,46 +75,121 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
     let (mut tree, names) = Tree::open(&args.site, std::slice::from_ref(&args.name), paths)?;
     let [name] = names.as_slice() else { return Err(Failure::usage("one name")) };
     let place = tree.place(name)?;
-    if let Some((above, _)) = name.view().split_last().filter(|_| args.parents) {
+    if let Some((above, _)) = name.view().split_last().filter(|_| args.parents && !args.dry_run) {
         tree.make_path(&above.to_name(), without_umask(0o777))?;
     }
     let mut reader = tree.account.reader(name)?;
     let account = &tree.account;
+    let is_stopped = || stop.is_requested();
+    let mut writer = writer(account, name, &is_stopped)?;
+    let published = match source {
+        Local::File(_) => None,
+        Local::Directory(_) => {
+            // A list that is older than this program would let pass for identical what was removed
+            // a moment ago.
+            std::thread::sleep(CACHED);
+            published(&mut reader)?
+        }
+    };
+    let mut filter = Filter::new(&args.filter)?;
+    let options = options(args, &filter);
+    let (mut report, mut extras) = (Report::new(quiet, args), Vec::new());
+    let mut upload = Upload {
+        writer: &mut writer,
+        list: &mut |place| list(&mut reader, &account.site, place),
+        accepts: &mut |entry| filter.accepts(candidate(&entry)),
+        on_event: &mut |event| match event {
+            UploadEvent::Extra { path, published } if args.delete => {
+                extras.push(Extra { path: path.to_owned(), published: published.clone() });
+            }
+            event => report.handle(event),
+        },
+        is_stopped: &is_stopped,
+        options,
+    };
+    let ended = match source {
+        Local::File(source) => upload.source(*source, place, None),
+        Local::Directory(local) => tree_of(&mut upload, (&local, name), &place, published),
+    };
+    let removed = match ended {
+        Ok(()) => remove(args, (&mut tree, &mut reader), (&mut filter, &extras), &mut report),
+        Err(_) => Ok(()),
+    };
+    report.finish();
+    ended.map_err(|error| match error {
+        UploadError::Writer(error) => failure::of(name, error),
+        UploadError::List(failure) => failure,
+    })?;
+    removed?;
+    report.outcome(name)
+}
+
+/// A writer of an account, which is about to write under a name.
+pub(super) fn writer(
+    account: &Account,
+    name: &Name,
+    is_stopped: &dyn Fn() -> bool,
+) -> Outcome<Writer> {
     let config = WriterConfig {
         site: account.site.clone(),
         user: account.user.clone(),
         signer: account.identity.signer.clone(),
         trust: account.trust.clone(),
     };
-    let is_stopped = || stop.is_requested();
-    let mut writer = Writer::connect(account.connect()?, config, &is_stopped)
-        .map_err(|error| failure::of(name, error))?;
-    let published = match source {
-        Local::File(_) => None,
-        Local::Directory(_) => {
-            // Caches know nothing then of what was there before this program was started.
-            std::thread::sleep(CACHED);
-            published(&mut reader)?
-        }
-    };
-    let mut report = Report::new(quiet, args.recursive);
-    let mut upload = Upload {
-        writer: &mut writer,
-        list: &mut |place| list(&mut reader, &account.site, place),
-        on_event: &mut |event| report.handle(event),
-        is_stopped: &is_stopped,
+    let connected = Writer::connect(account.connect()?, config, is_stopped);
+    connected.map_err(|error| failure::of(name, error))
+}
+
+fn options(args: &Args, filter: &Filter) -> UploadOptions {
+    UploadOptions {
         reads_all: args.checksum,
+        no_clobber: args.no_clobber,
+        prunes_empty: filter.is_active(),
+        is_dry: args.dry_run,
+    }
+}
+
+fn candidate<'a>(entry: &LocalEntry<'a>) -> Candidate<'a> {
+    let modified = entry.metadata.modified().ok();
+    let since = modified.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    Candidate {
+        path: entry.path,
+        is_directory: entry.metadata.is_dir(),
+        size: Some(entry.metadata.len()),
+        mtime_ns: since.and_then(|since| u64::try_from(since.as_nanos()).ok()),
+    }
+}
+
+/// Looks back at what was asked for by name, and with `--delete` removes what only the site has.
+fn remove(
+    args: &Args,
+    (tree, reader): (&mut Tree, &mut Session),
+    (filter, extras): (&mut Filter, &[Extra]),
+    report: &mut Report,
+) -> Outcome {
+    for path in filter.missing() {
+        report.fail(format!("{}: is not there", output::path(&path)));
+    }
+    filter.remarks().iter().for_each(|line| output::err_line(&output::one_line(line)));
+    if !args.delete {
+        return Ok(());
+    }
+    if !report.is_complete() {
+        output::err_line("not everything could be written: nothing was deleted");
+        return Ok(());
+    }
+    let (mut failed, top) = (Vec::new(), reader.name.clone());
+    let mut removal = Removal {
+        tree,
+        reader,
+        filter,
+        is_dry: args.dry_run,
+        on_removed: &mut |path, is_directory| report.removed(path, is_directory),
+        on_failed: &mut |line| failed.push(line),
     };
-    let ended = match source {
-        Local::File(source) => upload.source(*source, place, None),
-        Local::Directory(local) => tree_of(&mut upload, (&local, name), &place, published),
-    };
-    report.finish(args.json);
-    ended.map_err(|error| match error {
-        UploadError::Writer(error) => failure::of(name, error),
-        UploadError::List(failure) => failure,
-    })?;
-    report.outcome(name)
+    let removed = extras.iter().try_for_each(|extra| removal.remove(&top, extra).map(drop));
+    failed.into_iter().for_each(|line| report.fail(line));
+    removed
 }
 
 /// What is to be written.

@@ -1,4 +1,4 @@
-//! Content without a size: what stdin brings is kept in a file without name until it is written.
+//! Content that has no file: it is kept in one without a name until it is written.
 
 use crate::exit::{Code, Failure, Outcome};
 use byname_client::Stop;
@@ -8,13 +8,22 @@ use std::io::{ErrorKind, Read, Write};
 
 const PIECE_BYTES: usize = 256 << 10;
 
-/// A file with all that can be read; nobody else sees it, and it goes with its descriptor.
-pub(super) fn spooled(mut from: impl Read, stop: &Stop) -> Outcome<File> {
+/// An empty file that nobody else sees, and that goes with its descriptor.
+pub(super) fn empty() -> Outcome<File> {
     let directory = std::env::temp_dir();
-    let failed = |error: std::io::Error| Failure::disk(&directory, error);
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let file = rustix::fs::open(&directory, flags, Mode::RUSR | Mode::WUSR);
-    let mut file = File::from(file.map_err(|error| failed(error.into()))?);
+    file.map(File::from).map_err(|error| Failure::disk(&directory, std::io::Error::from(error)))
+}
+
+/// A failure to write to such a file.
+pub(super) fn failed(error: std::io::Error) -> Failure {
+    Failure::disk(&std::env::temp_dir(), error)
+}
+
+/// Such a file with all that can be read.
+pub(super) fn spooled(mut from: impl Read, stop: &Stop) -> Outcome<File> {
+    let mut file = empty()?;
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         if stop.is_requested() {

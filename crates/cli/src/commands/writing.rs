@@ -1,5 +1,5 @@
 //! Commands that change the name space of a site: `mkdir`, `rm`, `mv`, `ln`, `chmod`, `chown`,
-//! `touch`, `truncate`.
+//! `touch`, `truncate`, `xattr`.
 //!
 //! Each is one command to the head, or several, each of which happens whole or not at all.
 
@@ -9,6 +9,8 @@ pub(crate) mod mkdir;
 pub(crate) mod mv;
 pub(crate) mod rm;
 pub(crate) mod touch;
+pub(crate) mod truncate;
+pub(crate) mod xattr;
 
 pub(super) use mkdir::without_umask;
 
@@ -16,13 +18,19 @@ use super::site::account::{Account, SiteArgs};
 use super::site::session::{SiteSession, refused};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
-use byname_catalog::{Command, EntryName, Place, Refusal};
+use byname_catalog::{Command, EntryName, NAME_BYTES_MAX, PATH_NAMES_MAX, Place, Refusal};
 use byname_packet::{Name, NameRef};
 use byname_profile::Paths;
 use byname_site::{SiteAnswer, SiteName};
+use serde_json::Value;
+use std::time::Duration;
 
 /// Type of a generic component.
 const GENERIC: u16 = 8;
+/// Failures that are shown; more are counted.
+const FAILURES_MAX: usize = 100;
+/// Time for which caches keep what a site says, and a little more: a list is as old at most.
+pub(super) const CACHED: Duration = Duration::from_millis(1100);
 
 /// A user at the site above the names that a command is about.
 pub(super) struct Tree {
@@ -45,8 +53,18 @@ impl Tree {
         place(&self.account.site, name.view())
     }
 
+    /// Lines of a query about a name, which no cache answers.
+    pub(super) fn query(&mut self, subject: &str, name: &Name) -> Outcome<Vec<Value>> {
+        self.place(name)?;
+        let lines = self.session.query(&format!("{subject} {name}"));
+        lines.map_err(|failure| {
+            let message = format!("{}: {}", output::name(name.view()), failure.message);
+            Failure { message, ..failure }
+        })
+    }
+
     /// Sends a command about a name.
-    fn execute(&mut self, command: Command) -> Outcome<Result<SiteAnswer, Refusal>> {
+    pub(super) fn execute(&mut self, command: Command) -> Outcome<Result<SiteAnswer, Refusal>> {
         self.session.execute(command)
     }
 
@@ -67,6 +85,9 @@ pub(super) fn place(site: &SiteName, name: NameRef<'_>) -> Outcome<Place> {
         }
         place.names.push(EntryName::new(component.value).map_err(bad)?);
     }
+    if place.names.len() > PATH_NAMES_MAX {
+        return Err(bad(Refusal::NameTooLong));
+    }
     Ok(place)
 }
 
@@ -74,7 +95,43 @@ pub(super) fn place(site: &SiteName, name: NameRef<'_>) -> Outcome<Place> {
 pub(crate) fn about(name: &Name, refusal: Refusal) -> Failure {
     let failure = refused(refusal);
     let message = format!("{}: {}", output::name(name.view()), failure.message);
-    Failure { message, ..failure }
+    let failure = Failure { message, ..failure };
+    match refusal {
+        Refusal::NameTooLong => failure.hint(format!(
+            "a name has at most {NAME_BYTES_MAX} octets, a path at most {PATH_NAMES_MAX} names"
+        )),
+        _ => failure,
+    }
+}
+
+/// Failures of some of many things that are done one after the other.
+#[derive(Debug, Default)]
+struct Failures {
+    count: u64,
+    shown: Vec<String>,
+}
+
+impl Failures {
+    fn add(&mut self, failure: Failure) {
+        self.count += 1;
+        if self.shown.len() < FAILURES_MAX {
+            let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+            self.shown.push(format!("{}{hint}", failure.message));
+        }
+    }
+
+    /// The end after `total` things.
+    fn outcome(mut self, total: u64, what: &str) -> Outcome {
+        if self.count == 0 {
+            return Ok(());
+        }
+        let message = format!("{} of {total} {what} failed:", self.count);
+        let more = self.count - self.shown.len() as u64;
+        if more > 0 {
+            self.shown.push(format!("and {more} more"));
+        }
+        Err(Failure::new(Code::SomeFailed, message).hint(self.shown.join("\n")))
+    }
 }
 
 /// Does something with each name and goes on after failures; one name fails with its own code.
@@ -82,18 +139,13 @@ fn each(names: &[Name], mut act: impl FnMut(&Name) -> Outcome) -> Outcome {
     if let [name] = names {
         return act(name);
     }
-    let mut failed = Vec::new();
+    let mut failures = Failures::default();
     for name in names {
         if let Err(failure) = act(name) {
-            let hint = failure.hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
-            failed.push(format!("{}{hint}", failure.message));
+            failures.add(failure);
         }
     }
-    if failed.is_empty() {
-        return Ok(());
-    }
-    let message = format!("{} of {} names failed:", failed.len(), names.len());
-    Err(Failure::new(Code::SomeFailed, message).hint(failed.join("\n")))
+    failures.outcome(names.len() as u64, "names")
 }
 
 /// Reads permission bits in octal notation.

@@ -36,12 +36,14 @@ mod publisher;
 #[path = "../../../client/tests/client/server.rs"]
 mod publisher_server;
 mod publishing;
+mod put_trees;
 mod puts;
 mod reading;
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;
 mod remote;
 mod remotes;
+mod resizing;
 mod rollback;
 mod scale;
 mod service;

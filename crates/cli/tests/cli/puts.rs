@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 /// A command of the operator.
-fn run(site: &Site, args: &[&str]) -> Finished {
+pub(crate) fn run(site: &Site, args: &[&str]) -> Finished {
     site.home.run(&[args, &["--connect", &site.socket]].concat())
 }
 
 /// The object that a command prints with `--json`.
-fn json(site: &Site, args: &[&str]) -> serde_json::Value {
+pub(crate) fn json(site: &Site, args: &[&str]) -> serde_json::Value {
     let line = run(site, &[args, &["--json"]].concat()).ok().stdout();
     serde_json::from_str(&line).unwrap()
 }
@@ -28,13 +28,13 @@ fn piped(site: &Site, args: &[&str], input: &[u8]) -> Finished {
     Finished::of(command.output().unwrap())
 }
 
-fn old(path: &Path, seconds: u64) {
+pub(crate) fn old(path: &Path, seconds: u64) {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds);
     std::fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
 }
 
 /// Waits until caches have forgotten what was there a second ago.
-fn expect(site: &Site, name: &str, wanted: &[u8]) {
+pub(crate) fn expect(site: &Site, name: &str, wanted: &[u8]) {
     let is_there = || {
         let found = run(site, &["cat", name, "--fresh"]);
         found.stderr().is_empty() && found.bytes() == wanted
@@ -83,12 +83,12 @@ fn a_file_is_put_read_and_rewritten() {
     expect(&site, "/lab/x", &octets_of(&file));
 }
 
-fn octets_of(file: &Path) -> Vec<u8> {
+pub(crate) fn octets_of(file: &Path) -> Vec<u8> {
     std::fs::read(file).unwrap()
 }
 
 /// A tree with files of several sizes, directories and a link.
-fn tree(home: &Home, files: usize) -> std::path::PathBuf {
+pub(crate) fn tree(home: &Home, files: usize) -> std::path::PathBuf {
     let root = home.work("tree");
     for number in 0..files {
         let directory = root.join(format!("d{}", number % 3)).join("below");

@@ -2,13 +2,14 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 
 use byname_catalog::{AttributeChanges, Command, Create, Publish, Refusal, TimeChange};
 use byname_io::Waker;
 
-use super::{Batch, Item, Published, Upload, UploadError, UploadEvent};
+use super::{Batch, Change, Item, Published, Upload, UploadError, UploadEvent};
 use crate::error::WriterError;
 use crate::put::{Put, PutEvent};
 use crate::source::Source;
@@ -33,7 +34,8 @@ impl<E> Upload<'_, E> {
     ) -> Result<(), UploadError<E>> {
         let (local, size) = (source.path().to_owned(), source.size());
         (self.on_event)(UploadEvent::Planned { size });
-        let batch = vec![Item { local, place, published }];
+        let path = PathBuf::new();
+        let batch = vec![Item { local, path, place, published }];
         let (sender, receiver) = sync_channel(1);
         // There is room for one.
         let _ = sender.send((0, Ok(source)));
@@ -60,6 +62,8 @@ impl<E> Upload<'_, E> {
     ) -> Result<(), WriterError> {
         let state = RefCell::new(State {
             items,
+            exclusive: self.options.no_clobber,
+            is_dry: self.options.is_dry,
             hashed,
             received: BTreeMap::new(),
             retimed: Vec::new(),
@@ -117,6 +121,10 @@ fn hash(
 /// A batch while it is written.
 struct State<'a> {
     items: &'a [Item],
+    /// Nothing that is there is replaced.
+    exclusive: bool,
+    /// Nothing is written.
+    is_dry: bool,
     hashed: Receiver<Hashed>,
     /// Octets that the slowest disk of a file has.
     received: BTreeMap<usize, u64>,
@@ -138,7 +146,11 @@ impl State<'_> {
                         self.found_same(number, &source);
                         continue;
                     }
-                    return Next::Put(number, put(item, source));
+                    if self.is_dry {
+                        self.would_write(item, &source);
+                        continue;
+                    }
+                    return Next::Put(number, put(item, source, self.exclusive));
                 }
                 Ok((number, Err(error))) => self.fail(number, error),
                 Err(TryRecvError::Empty) => return Next::Later,
@@ -153,10 +165,29 @@ impl State<'_> {
             Some(Published::File { modified_ns, .. }) => modified_ns,
             _ => None,
         };
+        let size = source.size();
         if source.keeps_time() && at != Some(source.modified_ns()) {
-            self.retimed.push((number, source.modified_ns()));
+            if self.is_dry {
+                let (path, change) = (&item.path, Change::Time { size });
+                (self.on_event)(UploadEvent::Change { path, change });
+            } else {
+                self.retimed.push((number, source.modified_ns()));
+            }
         }
-        (self.on_event)(UploadEvent::Identical { size: source.size() });
+        (self.on_event)(UploadEvent::Identical { size });
+    }
+
+    fn would_write(&mut self, item: &Item, source: &Source) {
+        let size = source.size();
+        let change = match &item.published {
+            Some(Published::File { size: there, modified_ns, .. }) => Change::Version {
+                size,
+                is_same_size: *there == Some(size),
+                is_same_time: *modified_ns == Some(source.modified_ns()),
+            },
+            _ => Change::File { size },
+        };
+        (self.on_event)(UploadEvent::Change { path: &item.path, change });
     }
 
     fn handle(&mut self, event: PutEvent) {
@@ -199,13 +230,13 @@ fn is_same(item: &Item, source: &Source) -> bool {
     }
 }
 
-fn put(item: &Item, source: Source) -> Put {
+fn put(item: &Item, source: Source, exclusive: bool) -> Put {
     let create = Create {
         place: item.place.clone(),
         mode: source.mode(),
         size_max: source.size(),
         publish: Publish::AtCommit,
-        exclusive: false,
+        exclusive,
     };
     Put { create, keep_time: source.keeps_time(), source: Arc::new(source) }
 }

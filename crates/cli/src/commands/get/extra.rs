@@ -1,6 +1,6 @@
 //! Local entries that are not published, which `--delete` removes.
 
-use super::filter::{Candidate, Filter};
+use crate::commands::filter::{Candidate, Filter};
 use crate::exit::{Failure, Outcome};
 use crate::walk;
 use std::io::ErrorKind;

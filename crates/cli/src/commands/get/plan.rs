@@ -6,7 +6,7 @@
 
 use super::Args;
 use super::extra::{self, Extra};
-use super::filter::{Candidate, Filter};
+use crate::commands::filter::{Candidate, Filter};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::target::Session;

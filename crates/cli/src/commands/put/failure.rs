@@ -12,7 +12,7 @@ use std::path::Path;
 const AGAIN: &str = "run the same command again to go on where it stopped";
 
 /// The end of a command that was about a name.
-pub(super) fn of(name: &Name, error: WriterError) -> Failure {
+pub(crate) fn of(name: &Name, error: WriterError) -> Failure {
     let shown = output::name(name.view());
     let text = chain(&error);
     match error {
@@ -49,7 +49,7 @@ pub(super) fn of(name: &Name, error: WriterError) -> Failure {
 }
 
 /// A local file that cannot be read.
-pub(super) fn local(path: &Path, error: WriterError) -> Failure {
+pub(crate) fn local(path: &Path, error: WriterError) -> Failure {
     match error {
         WriterError::Stopped => Failure::new(Code::Interrupted, "interrupted"),
         WriterError::Local { source, .. } => Failure::disk(path, source),

@@ -82,7 +82,7 @@ impl SiteArgs {
         match users.as_slice() {
             [user] => Ok(user.clone()),
             [] => Ok(own_user()),
-            _ => Err(Failure::usage(format!("which user? --user {}", users.join(" or --user ")))),
+            _ => own_of(&users),
         }
     }
 
@@ -146,6 +146,18 @@ impl SiteArgs {
         let patience = Duration::from_secs(self.timeout.max(1));
         Ok(Account { site, user, identity, trust, patience, endpoints, profile, link, read })
     }
+}
+
+/// The one of several users of a site who has the name of the user of this machine.
+fn own_of(users: &[String]) -> Outcome<String> {
+    let (own, all) = (own_user(), users.join(" or --user "));
+    if !users.contains(&own) {
+        return Err(Failure::usage(format!("which user? --user {all}")));
+    }
+    if tracing::enabled!(tracing::Level::WARN) {
+        output::err_line(&format!("as {own}; there are several keys here: --user {all}"));
+    }
+    Ok(own)
 }
 
 impl Account {

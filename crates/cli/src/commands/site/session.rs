@@ -265,7 +265,9 @@ impl SiteSession {
 /// A refusal as the end of a command.
 pub(crate) fn refused(refusal: Refusal) -> Failure {
     let code = match refusal {
-        Refusal::NotFound | Refusal::NoSuchDisk | Refusal::UnknownKey => Code::NotFound,
+        Refusal::NotFound | Refusal::NoAttribute | Refusal::NoSuchDisk | Refusal::UnknownKey => {
+            Code::NotFound
+        }
         Refusal::UnknownUser => Code::UnknownKey,
         Refusal::AccessDenied | Refusal::NotOwner | Refusal::NotOperator => Code::LocalDisk,
         _ => Code::Other,

@@ -1,15 +1,21 @@
-//! `byname chmod`, `byname chown`, `byname truncate`: attributes of what a site has.
+//! `byname chmod`, `byname chown`: attributes of what a site has.
 
-use super::{Tree, each, mode};
+use super::{CACHED, Failures, Tree, each, mode};
 use crate::commands::site::account::SiteArgs;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Code, Failure, Outcome};
+use crate::target::Session;
 use byname_catalog::{AttributeChanges, Command};
+use byname_packet::Name;
 use byname_profile::Paths;
+
+/// Right of an owner to walk through a directory.
+const OWNER_SEARCH: u16 = 0o100;
 
 /// Change the permission bits of files and directories of a site.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  byname chmod 640 /lab/run7/a.root")]
+  byname chmod 640 /lab/run7/a.root
+  byname chmod -R 750 /lab/run7                    the directory and all below it")]
 pub(crate) struct ChmodArgs {
     /// Permission bits in octal notation.
     #[arg(value_name = "MODE", value_parser = mode)]
@@ -17,6 +23,9 @@ pub(crate) struct ChmodArgs {
     /// Names or links.
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
+    /// Change all that is in directories too. Symbolic links are not followed, and have no mode.
+    #[arg(short = 'R', long)]
+    recursive: bool,
     #[command(flatten)]
     site: SiteArgs,
 }
@@ -27,6 +36,7 @@ pub(crate) struct ChmodArgs {
   byname chown anna /lab/run7/a.root
   byname chown :physics /lab/run7/a.root
   byname chown anna:physics /lab/run7
+  byname chown -R :physics /lab/run7               the directory and all below it
 
 Operators give files away; an owner chooses among her groups.")]
 pub(crate) struct ChownArgs {
@@ -36,30 +46,16 @@ pub(crate) struct ChownArgs {
     /// Names or links.
     #[arg(value_name = "NAME", required = true)]
     names: Vec<String>,
+    /// Change all that is in directories too. Symbolic links are not followed.
+    #[arg(short = 'R', long)]
+    recursive: bool,
     #[command(flatten)]
     site: SiteArgs,
-}
-
-/// Make files of a site empty.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:
-  byname truncate /lab/run7/log.txt")]
-pub(crate) struct TruncateArgs {
-    /// Names or links.
-    #[arg(value_name = "NAME", required = true)]
-    names: Vec<String>,
-    #[command(flatten)]
-    site: SiteArgs,
-}
-
-pub(crate) fn truncate(args: &TruncateArgs, paths: &Paths) -> Outcome {
-    let changes = AttributeChanges { size: Some(0), ..AttributeChanges::default() };
-    change((&args.site, &args.names), &changes, paths)
 }
 
 pub(crate) fn chmod(args: &ChmodArgs, paths: &Paths) -> Outcome {
     let changes = AttributeChanges { mode: Some(args.mode), ..AttributeChanges::default() };
-    change((&args.site, &args.names), &changes, paths)
+    change((&args.site, &args.names), (&changes, args.recursive), paths)
 }
 
 pub(crate) fn chown(args: &ChownArgs, paths: &Paths) -> Outcome {
@@ -73,17 +69,87 @@ pub(crate) fn chown(args: &ChownArgs, paths: &Paths) -> Outcome {
         return Err(Failure::usage("whose? OWNER, :GROUP or OWNER:GROUP"));
     }
     let changes = AttributeChanges { owner, group, ..AttributeChanges::default() };
-    change((&args.site, &args.names), &changes, paths)
+    change((&args.site, &args.names), (&changes, args.recursive), paths)
 }
 
 fn change(
     (site, names): (&SiteArgs, &[String]),
-    changes: &AttributeChanges,
+    (changes, recursive): (&AttributeChanges, bool),
     paths: &Paths,
 ) -> Outcome {
     let (mut tree, names) = Tree::open(site, names, paths)?;
-    each(&names, |name| {
-        let place = tree.place(name)?;
-        tree.run(name, Command::SetAttributes { place, changes: changes.clone() })
+    if recursive {
+        std::thread::sleep(CACHED);
+    }
+    each(&names, |name| match recursive {
+        true => tree.change_below(name, changes),
+        false => tree.change(name, changes),
     })
+}
+
+impl Tree {
+    fn change(&mut self, name: &Name, changes: &AttributeChanges) -> Outcome {
+        let place = self.place(name)?;
+        self.run(name, Command::SetAttributes { place, changes: changes.clone() })
+    }
+
+    /// Changes something and all that is in it; goes on after failures.
+    fn change_below(&mut self, name: &Name, changes: &AttributeChanges) -> Outcome {
+        let mut reader = self.account.reader(name)?;
+        let is_directory = reader.run(|client, name| client.stat(name))?.is_directory();
+        if !is_directory {
+            return self.change(name, changes);
+        }
+        let (count, failures) = (0, Failures::default());
+        let mut walk = Walk { tree: self, reader: &mut reader, changes, count, failures };
+        walk.directory(name);
+        walk.failures.outcome(walk.count, "entries")
+    }
+}
+
+/// A tree whose attributes are being changed.
+struct Walk<'a> {
+    tree: &'a mut Tree,
+    reader: &'a mut Session,
+    changes: &'a AttributeChanges,
+    count: u64,
+    failures: Failures,
+}
+
+impl Walk<'_> {
+    fn directory(&mut self, name: &Name) {
+        // Whoever takes the right to walk through it from himself does so last.
+        let is_last = self.changes.mode.is_some_and(|mode| mode & OWNER_SEARCH == 0);
+        if !is_last {
+            self.change(name, false);
+        }
+        match self.reader.run(|client, _| client.list_resolved(name)) {
+            Ok(listing) => {
+                for listed in listing.listed() {
+                    let below = name.with_generic(listed.entry.name);
+                    let target = listed.details.and_then(|entry| entry.attributes.link_target);
+                    match listed.entry.is_directory {
+                        true => self.directory(&below),
+                        false => self.change(&below, target.is_some()),
+                    }
+                }
+            }
+            // Removed meanwhile.
+            Err(failure) if failure.code == Code::NotFound => {}
+            Err(failure) => self.failures.add(failure),
+        }
+        if is_last {
+            self.change(name, false);
+        }
+    }
+
+    fn change(&mut self, name: &Name, is_link: bool) {
+        if is_link && self.changes.mode.is_some() {
+            return;
+        }
+        self.count += 1;
+        if let Err(failure) = self.tree.change(name, self.changes) {
+            self.failures.add(failure);
+        }
+    }
 }

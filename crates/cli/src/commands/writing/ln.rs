@@ -1,9 +1,10 @@
 //! `byname ln`: a second name for a file of a site, or a symbolic link.
 
-use super::Tree;
+use super::{Tree, about};
 use crate::commands::site::account::SiteArgs;
-use crate::exit::Outcome;
-use byname_catalog::Command;
+use crate::exit::{Code, Outcome};
+use byname_catalog::{Command, Refusal};
+use byname_packet::Name;
 use byname_profile::Paths;
 
 /// Give a file of a site another name, or make a symbolic link.
@@ -36,5 +37,28 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         Some(existing) => Command::Link { existing: tree.place(existing)?, place },
         None => Command::MakeSymlink { place, target: args.target.clone().into_bytes() },
     };
-    tree.run(&names[0], command)
+    match tree.execute(command)? {
+        Ok(_) => Ok(()),
+        Err(refusal) => {
+            let existing = names.get(1).filter(|existing| tree.is_about(existing, refusal));
+            Err(about(existing.unwrap_or(&names[0]), refusal))
+        }
+    }
+}
+
+impl Tree {
+    /// True if a refusal to give a file another name is about the file.
+    fn is_about(&self, existing: &Name, refusal: Refusal) -> bool {
+        match refusal {
+            Refusal::LinkToDirectory | Refusal::TooManyLinks => true,
+            Refusal::NotFound | Refusal::NotDirectory => {
+                let found = self
+                    .account
+                    .reader(existing)
+                    .and_then(|mut reader| reader.run(|client, name| client.stat(name)).map(drop));
+                found.is_err_and(|failure| failure.code == Code::NotFound)
+            }
+            _ => false,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! `byname rm`: files and directories of a site are removed.
 
-use super::{Tree, about, each};
+use super::{CACHED, Tree, about, each};
 use crate::commands::site::account::SiteArgs;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
@@ -8,12 +8,9 @@ use crate::target::Session;
 use byname_catalog::{Command, Refusal};
 use byname_packet::Name;
 use byname_profile::Paths;
-use std::time::Duration;
 
 /// Times that a directory is listed which is not empty when all that was listed is gone.
 const ROUNDS: u32 = 5;
-/// Pause before: a list may be as old as caches keep it.
-const PAUSE: Duration = Duration::from_millis(1100);
 
 /// Remove files of a site, and with -r directories with all that is in them.
 #[derive(Debug, clap::Args)]
@@ -61,7 +58,7 @@ impl Tree {
     fn remove_directory(&mut self, name: &Name, reader: &mut Session) -> Outcome {
         for round in 0..ROUNDS {
             if round > 0 {
-                std::thread::sleep(PAUSE);
+                std::thread::sleep(CACHED);
             }
             self.empty(name, reader)?;
             let place = self.place(name)?;
