@@ -28,6 +28,7 @@ mod links;
 mod manifests;
 mod mirrors;
 mod outages;
+mod packets;
 mod pending;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../../transfer/tests/support/publisher.rs"]
@@ -43,6 +44,7 @@ mod reading;
 mod relay;
 mod remote;
 mod remotes;
+mod refusals;
 mod resizing;
 mod rollback;
 mod scale;
