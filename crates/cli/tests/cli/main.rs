@@ -40,11 +40,11 @@ mod publishing;
 mod put_trees;
 mod puts;
 mod reading;
+mod refusals;
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;
 mod remote;
 mod remotes;
-mod refusals;
 mod resizing;
 mod rollback;
 mod scale;
