@@ -18,10 +18,10 @@ use byname_packet::Name;
 use byname_profile::Paths;
 use byname_site::SiteName;
 use byname_writer::{
-    LocalEntry, Published, PublishedEntries, Source, Upload, UploadError, UploadEvent,
-    UploadOptions, Writer, WriterConfig,
+    LocalEntry, Published, PublishedEntries, Source, Upload, UploadError, UploadOptions, Writer,
+    WriterConfig,
 };
-use extra::{Extra, Removal};
+use extra::Removal;
 use report::Report;
 use std::path::{Path, PathBuf};
 
@@ -93,17 +93,12 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
     };
     let mut filter = Filter::new(&args.filter)?;
     let options = options(args, &filter);
-    let (mut report, mut extras) = (Report::new(quiet, args), Vec::new());
+    let mut report = Report::new(quiet, args);
     let mut upload = Upload {
         writer: &mut writer,
         list: &mut |place| list(&mut reader, &account.site, place),
         accepts: &mut |entry| filter.accepts(candidate(&entry)),
-        on_event: &mut |event| match event {
-            UploadEvent::Extra { path, published } if args.delete => {
-                extras.push(Extra { path: path.to_owned(), published: published.clone() });
-            }
-            event => report.handle(event),
-        },
+        on_event: &mut |event| report.handle(event),
         is_stopped: &is_stopped,
         options,
     };
@@ -112,7 +107,7 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
         Local::Directory(local) => tree_of(&mut upload, (&local, name), &place, published),
     };
     let removed = match ended {
-        Ok(()) => remove(args, (&mut tree, &mut reader), (&mut filter, &extras), &mut report),
+        Ok(()) => remove(args, (&mut tree, &mut reader), &mut filter, &mut report),
         Err(_) => Ok(()),
     };
     report.finish();
@@ -164,7 +159,7 @@ fn candidate<'a>(entry: &LocalEntry<'a>) -> Candidate<'a> {
 fn remove(
     args: &Args,
     (tree, reader): (&mut Tree, &mut Session),
-    (filter, extras): (&mut Filter, &[Extra]),
+    filter: &mut Filter,
     report: &mut Report,
 ) -> Outcome {
     for path in filter.missing() {
@@ -178,7 +173,7 @@ fn remove(
         output::err_line("not everything could be written: nothing was deleted");
         return Ok(());
     }
-    let (mut failed, top) = (Vec::new(), reader.name.clone());
+    let (mut failed, top, extras) = (Vec::new(), reader.name.clone(), report.take_extras());
     let mut removal = Removal {
         tree,
         reader,

@@ -417,3 +417,27 @@ fn modes_bind_users_and_groups_in_all_they_change() {
         assert!(site.read(&format!("physics/{name}")).ok().bytes() == noise(5000, 1));
     }
 }
+/// One replica of two has other octets than were stored: readers are not given them, and say so.
+/// With both corrupt there is no file, and nothing that passes for one.
+#[test]
+fn a_corrupt_replica_is_reported_and_never_served_as_the_file() {
+    let site = Site::new(2, 2);
+    let octets = noise(300_000, 5);
+    site.put("f", &octets).unwrap();
+    let corrupt = |disk: usize| {
+        let path = site.contents(disk).pop().unwrap();
+        let mut stored = std::fs::read(&path).unwrap();
+        stored.iter_mut().skip(10_000).step_by(8192).for_each(|octet| *octet ^= 1);
+        std::fs::write(&path, stored).unwrap();
+    };
+    corrupt(0);
+    let read = site.read("f").ok();
+    assert!(read.bytes() == octets, "{}", read.stderr());
+    corrupt(1);
+    // What the forwarder has kept is whole.
+    site.home.run(&["cs", "erase", "/lab", "--connect", &site.socket]).ok();
+    let read = site.read("f").fails_with(5, "");
+    assert!(octets.starts_with(read.bytes()), "{} octets", read.bytes().len());
+    site.put("f", &octets).unwrap();
+    expect(&site, "/lab/f", &octets);
+}

@@ -1,5 +1,6 @@
 //! What an upload did, for people and programs.
 
+use super::extra::Extra;
 use super::plan::{self, Plan};
 use super::{Args, failure};
 use crate::exit::{Code, Failure, Outcome};
@@ -21,6 +22,9 @@ pub(super) struct Report {
     is_quiet: bool,
     is_tree: bool,
     as_json: bool,
+    deletes: bool,
+    /// What only the site has, if it is to go.
+    extras: Vec<Extra>,
     /// Changes of an upload that makes none.
     plan: Option<Plan>,
     total_bytes: u64,
@@ -45,6 +49,8 @@ impl Report {
             is_quiet,
             is_tree: args.recursive,
             as_json: args.json,
+            deletes: args.delete,
+            extras: Vec::new(),
             plan: args.dry_run.then(Plan::default),
             total_bytes: 0,
             done_bytes: 0,
@@ -77,7 +83,9 @@ impl Report {
                     plan.change(path, change, self.as_json);
                 }
             }
-            // Who removes them says which.
+            UploadEvent::Extra { path, published } if self.deletes => {
+                self.extras.push(Extra { path: path.to_owned(), published: published.clone() });
+            }
             UploadEvent::Extra { .. } => {}
             UploadEvent::Written { path, size } => {
                 self.written_files += 1;
@@ -106,6 +114,11 @@ impl Report {
         if self.failures.len() < FAILURES_MAX {
             self.failures.push(line);
         }
+    }
+
+    /// What only the site has.
+    pub(super) fn take_extras(&mut self) -> Vec<Extra> {
+        std::mem::take(&mut self.extras)
     }
 
     /// Says that something was removed, or would be.
