@@ -3,6 +3,7 @@
 
 #[path = "../../../traffic/examples/faults/relay.rs"]
 mod bad_network;
+mod broken_disks;
 mod c_interface;
 mod cache;
 mod choosing;

@@ -417,10 +417,10 @@ fn modes_bind_users_and_groups_in_all_they_change() {
         assert!(site.read(&format!("physics/{name}")).ok().bytes() == noise(5000, 1));
     }
 }
-/// One replica of two has other octets than were stored: readers are not given them, and say so.
+/// One replica of two has other octets than were stored: readers are not given them.
 /// With both corrupt there is no file, and nothing that passes for one.
 #[test]
-fn a_corrupt_replica_is_reported_and_never_served_as_the_file() {
+fn a_corrupt_replica_is_never_served_as_the_file() {
     let site = Site::new(2, 2);
     let octets = noise(300_000, 5);
     site.put("f", &octets).unwrap();
