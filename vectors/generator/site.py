@@ -10,6 +10,7 @@ OWNER, GROUP, MTIME, TARGET = 0xF55A, 0xF55C, 0xF50C, 0xF558
 DISK, GENERATION, LIMIT, USER = 0xF622, 0xF624, 0xF626, 0xF628
 SPACE, POLICY = 0xF62C, 0xF63A
 EPOCH, DONE, REFUSED, FAILED, REASON = 0xF648, 0xF64A, 0xF64C, 0xF64E, 0xF650
+LISTED, LAST, REREAD = 0xF672, 0xF674, 0xF676
 MAX = (1 << 64) - 1
 
 
@@ -41,6 +42,11 @@ THE_POLICY = tlv(POLICY, tlv(SPACE, b"main"), nni(0xF63C, 3), nni(0xF63E, 2))
 THE_COMMIT = CONTENT_ID + nni(SIZE, 8193) + tlv(ROOT, b"\x03" * 32) + checksums() + nni(MTIME, 5)
 CERTIFICATE = tlv(6, tlv(7, tlv(8, b"k")))
 REQUEST_ID = tlv(REQUEST, nni(SESSION, 77), nni(SLOT, 63), nni(SEQUENCE, 1))
+
+
+def listed(number):
+    content = tlv(CONTENT, nni(INODE, number), nni(VERSION, 7))
+    return tlv(LISTED, content, nni(SIZE, 8193), tlv(ROOT, b"\x03" * 32))
 
 
 def good():
@@ -193,6 +199,10 @@ def good_contents():
     yield "insert-answer", "the disk is full", ANSWER, nni(REFUSED, 9)
     yield "drop-answer", "done", ANSWER, TERM
     yield "drop-answer", "of an old head", ANSWER, nni(REFUSED, 5)
+    yield "list-answer", "a page", ANSWER, TERM + listed(300) + listed(301)
+    yield "list-answer", "the last page", ANSWER, TERM + listed(300) + tlv(LAST)
+    yield "list-answer", "nothing at all", ANSWER, TERM + tlv(LAST)
+    yield "list-answer", "of another generation", ANSWER, nni(REFUSED, 4)
 
 
 def bad_contents():
@@ -220,6 +230,14 @@ def bad_contents():
     yield "insert-answer", "to be asked after more than a minute", ANSWER, late, "bad-value"
     yield "insert-answer", "nothing", ANSWER, b"", "missing"
     yield "drop-answer", "no such refusal", ANSWER, nni(REFUSED, 0), "bad-value"
+    yield "list-answer", "of no term", ANSWER, listed(300), "missing"
+    yield "list-answer", "contents that do not ascend", ANSWER, (
+        TERM + listed(300) + listed(300)), "bad-value"
+    yield "list-answer", "65 contents", ANSWER, (
+        TERM + b"".join(listed(number) for number in range(65))), "bad-value"
+    yield "list-answer", "nothing, and more to come", ANSWER, TERM, "bad-value"
+    yield "list-answer", "a content without a root", ANSWER, (
+        TERM + tlv(LISTED, CONTENT_ID, nni(SIZE, 1))), "missing"
 
 
 def contents():
@@ -277,6 +295,9 @@ def good_packets():
     yield "insert", "of a writer", order(b"insert", hint + ticket(TERMS_FOR_TWO) + claim)
     yield "drop", "two contents", order(b"drop", TERM + nni(GENERATION, 4) + CONTENT_ID * 2)
     yield "drop", "nothing", order(b"drop", TERM + nni(GENERATION, 4))
+    yield "list", "from the beginning", order(b"list", TERM + nni(GENERATION, 4))
+    yield "list", "from a content on, reread", order(
+        b"list", TERM + nni(GENERATION, 4) + tlv(REREAD) + CONTENT_ID)
 
 
 def bad_packets():
@@ -300,6 +321,9 @@ def bad_packets():
         b"insert", tlv(0xF564, HINT_NAME.tlv() * 2) + the_ticket + claim)
     local = tlv(0xF564, Name(b"localhost", b"x").tlv())
     yield "insert", "a hint to this machine", order(b"insert", local + the_ticket + claim)
+    yield "list", "without a generation", order(b"list", TERM + CONTENT_ID)
+    yield "list", "after two contents", order(
+        b"list", TERM + nni(GENERATION, 4) + CONTENT_ID * 2)
     yield "drop", "without a generation", order(b"drop", TERM + CONTENT_ID)
     yield "drop", "257 contents", order(b"drop", TERM + nni(GENERATION, 4) + CONTENT_ID * 257)
     yield "drop", "to no disk", order(

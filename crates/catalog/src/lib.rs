@@ -38,7 +38,7 @@ pub use command::{
 pub use log::LogRecord;
 pub use name::{EntryName, LABEL_BYTES_MAX, NAME_BYTES_MAX, PATH_NAMES_MAX, Place};
 pub use ops::{ATTEMPT_NS, KEPT_NS, SESSION_NS, SLOT_COUNT};
-pub use query::{PAGE_ROWS_MAX, Reader, Resolved};
+pub use query::{NamedEntry, PAGE_ROWS_MAX, Reader, Resolved};
 pub use record::{
     Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, Inode, KeptVersion, Key,
     KeyHolder, Kind, Limits, Policy, Session, Site, Subject, Target, Times, Usage, User,

@@ -1,5 +1,9 @@
 //! Reading the catalog: from one committed state, by whoever has the engine, the head or not.
 
+mod inventory;
+
+pub use inventory::NamedEntry;
+
 use crate::catalog::credentials;
 use crate::codec::{Malformed, key, key_parts};
 use crate::command::{Caller, Entry, ListedEntry};

@@ -1,8 +1,8 @@
 //! File operations of a disk's directory, as a seam: those of this system, or of a simulated one
 //! that forgets at a crash what was not synced.
 //!
-//! Nothing in this crate touches the directory in another way, but for the file server that reads
-//! what is stored.
+//! Nothing in this crate touches the directory in another way, but for the file server, and for the
+//! thread that reads stored contents anew (`rereads`).
 
 use std::any::Any;
 use std::fmt::Debug;

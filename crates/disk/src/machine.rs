@@ -23,8 +23,10 @@ mod resolve;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 
 use byname_catalog::id::{ContentId, LeaseEpoch};
+use byname_site::Listed;
 
 use crate::error::StoreFailure;
 use crate::pull::{Kept, Pull};
@@ -248,6 +250,14 @@ impl Machine {
         }
     }
 
+    /// Stored contents after one of them in ascending order, and whether these are all.
+    pub fn list(&self, after: Option<ContentId>, limit: usize) -> (Vec<Listed>, bool) {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let mut stored = self.contents.range((from, Bound::Unbounded)).filter_map(listed);
+        let page = stored.by_ref().take(limit).collect();
+        (page, stored.next().is_none())
+    }
+
     /// An order to pull a content, verified. The same order again tells how it goes.
     pub fn handle_insert(&mut self, pull: Pull, now_ns: u64) -> Progress {
         let content = pull.content;
@@ -321,6 +331,15 @@ impl Machine {
     pub fn handle_timeout(&mut self, now_ns: u64) {
         self.end_late_pulls(now_ns);
         self.ask_due(now_ns);
+    }
+}
+
+fn listed((content, state): (&ContentId, &State)) -> Option<Listed> {
+    match state {
+        State::Stored { kept: Kept { size, root, .. }, .. } => {
+            Some(Listed { content: *content, size: *size, root: *root })
+        }
+        _ => None,
     }
 }
 

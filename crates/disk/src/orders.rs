@@ -9,7 +9,8 @@ use byname_packet::{Data, Interest, Name, NameRef, SignError};
 use byname_security::trust::Validator;
 use byname_site::{
     Authentic, Check, Claim, DiskName, DiskRefusal, DiskView, Drop, DropAnswer, Identity, Insert,
-    InsertAnswer, Outcome, Reply, SignedReceipt, SiteAnswer, SiteName, check_data,
+    InsertAnswer, LISTED_MAX, List, ListAnswer, Listed, Outcome, Reply, SignedReceipt, SiteAnswer,
+    SiteName, check_data,
 };
 use byname_transfer::server::SharedSigner;
 
@@ -42,6 +43,9 @@ pub enum Handled {
     Unsigned,
     /// Answer when this drop has come to its end ([`Orders::answer_drop`]).
     Later(DropId),
+    /// Read these contents anew, and answer with what they are ([`Orders::page`]); the flag says
+    /// that none come after them.
+    Reread(Vec<Listed>, bool),
     /// Fetch this certificate, add it to the validator, and hand the Interest over again.
     NeedCertificate(Name),
     /// It is no order to this disk.
@@ -53,6 +57,7 @@ enum Decided {
     Handled(Handled),
     RefusedInsert(DiskRefusal),
     RefusedDrop(DiskRefusal),
+    RefusedList(DiskRefusal),
 }
 
 impl Orders {
@@ -78,6 +83,9 @@ impl Orders {
             Decided::RefusedDrop(why) => {
                 DropAnswer::Refused(why).encode(interest.name, &*self.signer)
             }
+            Decided::RefusedList(why) => {
+                ListAnswer::Refused(why).encode(interest.name, &*self.signer)
+            }
         };
         refusal.map(Handled::Refused)
     }
@@ -93,6 +101,9 @@ impl Orders {
         }
         if self.site.parse_drop(interest.name).as_ref() == Some(&self.disk) {
             return Ok(self.drop(interest, machine, unix_s));
+        }
+        if self.site.parse_list(interest.name).as_ref() == Some(&self.disk) {
+            return self.list(interest, machine, unix_s);
         }
         Ok(Decided::Handled(Handled::NotForUs))
     }
@@ -169,6 +180,53 @@ impl Orders {
             Check::NeedCertificate(name) => Decided::Handled(Handled::NeedCertificate(name)),
             Check::Refused(why) => Decided::RefusedDrop(why),
         }
+    }
+
+    fn list(
+        &mut self,
+        interest: &Interest<'_>,
+        machine: &Machine,
+        unix_s: u64,
+    ) -> Result<Decided, SignError> {
+        let Ok((_, order)) = List::decode(&self.site, interest) else {
+            return Ok(Decided::RefusedList(DiskRefusal::Malformed));
+        };
+        let (name, generation, epoch) = (&self.disk, self.generation, machine.epoch());
+        let view = DiskView { name, generation, epoch };
+        match order.check(&self.site, interest, view, (&mut self.validator, unix_s)) {
+            Check::Accepted(()) => {}
+            Check::NeedCertificate(name) => {
+                return Ok(Decided::Handled(Handled::NeedCertificate(name)));
+            }
+            Check::Refused(why) => return Ok(Decided::RefusedList(why)),
+        }
+        let (contents, is_last) = machine.list(order.after, LISTED_MAX);
+        if order.is_reread && !contents.is_empty() {
+            return Ok(Decided::Handled(Handled::Reread(contents, is_last)));
+        }
+        let answer = self.page(interest.name, epoch, (contents, is_last))?;
+        Ok(Decided::Handled(Handled::Answer(answer)))
+    }
+
+    /// The answer to an order to list: contents, and whether none come after them.
+    ///
+    /// # Errors
+    /// [`SignError`] of the disk's key.
+    pub fn page(
+        &self,
+        name: NameRef<'_>,
+        epoch: LeaseEpoch,
+        (contents, is_last): (Vec<Listed>, bool),
+    ) -> Result<Vec<u8>, SignError> {
+        ListAnswer::Page { epoch, contents, is_last }.encode(name, &*self.signer)
+    }
+
+    /// Refuses an order to list for which there is no room now.
+    ///
+    /// # Errors
+    /// [`SignError`] of the disk's key.
+    pub fn busy(&self, name: NameRef<'_>) -> Result<Vec<u8>, SignError> {
+        ListAnswer::Refused(DiskRefusal::Busy).encode(name, &*self.signer)
     }
 
     /// The answer to a drop that has come to its end.

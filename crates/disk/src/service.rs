@@ -9,7 +9,7 @@ use byname_catalog::id::ContentId;
 use byname_client::Stop;
 use byname_packet::lp::nack_reason;
 use byname_packet::{Data, Name, NameRef};
-use byname_site::Check;
+use byname_site::{Check, Listed};
 use byname_store::Service;
 use byname_transfer::server::{Arrival, Echo, Now, Outgoing};
 
@@ -17,7 +17,8 @@ use crate::error::StoreFailure;
 use crate::machine::{Action, Census, DropId, Machine};
 use crate::orders::{Handled, Orders};
 use crate::refusal_budget::RefusalBudget;
-use crate::workers::{Change, Event, PullWork, Question, Workers};
+use crate::rereads::{Reread, Rereads};
+use crate::workers::{Change, Event, Page, PullWork, Question, Workers};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Pause between two attempts to write.
@@ -66,6 +67,7 @@ pub struct DiskService {
     drops: BTreeMap<DropId, (Name, Echo)>,
     out: VecDeque<Outgoing>,
     refusals: RefusalBudget,
+    rereads: Rereads,
     is_fetching: bool,
     fetch_after_ns: u64,
     probe_at_ns: u64,
@@ -90,6 +92,7 @@ impl DiskService {
             drops: BTreeMap::new(),
             out: VecDeque::new(),
             refusals: RefusalBudget::default(),
+            rereads: Rereads::default(),
             is_fetching: false,
             fetch_after_ns: 0,
             probe_at_ns: 0,
@@ -129,6 +132,7 @@ impl DiskService {
                 self.machine.handle_probed(outcome);
             }
             Event::Resolved(content, wire) => self.handle_resolved(content, wire, now),
+            Event::Reread(page) => self.handle_reread(*page),
             Event::Certificate(wire) => {
                 self.is_fetching = false;
                 if let Some(Err(error)) =
@@ -156,6 +160,36 @@ impl DiskService {
             None => None,
         };
         self.machine.handle_resolved(content, answer, now.now_ns);
+    }
+
+    fn handle_reread(&mut self, page: Page) {
+        let Page { name, contents, is_last } = page;
+        match self.orders.page(name.view(), self.machine.epoch(), (contents, is_last)) {
+            Ok(wire) => {
+                let echoes = self.rereads.finish(name.view(), wire.clone());
+                self.out.extend(echoes.iter().map(|echo| echo.wrap(&wire)));
+            }
+            Err(error) => tracing::warn!(%error, "cannot sign an answer"),
+        }
+    }
+
+    /// Contents are read anew, unless that is being done or was done just now.
+    fn begin_reread(&mut self, name: NameRef<'_>, page: (Vec<Listed>, bool), echo: Echo) {
+        match self.rereads.handle(name, echo) {
+            Reread::Answered(wire) => self.out.push_back(echo.wrap(&wire)),
+            Reread::Joined => {}
+            Reread::Begin => {
+                let (contents, is_last) = page;
+                let page = Page { name: name.to_name(), contents, is_last };
+                if self.workers.rereads.send(page).is_err() {
+                    tracing::error!("a thread of the disk has ended");
+                }
+            }
+            Reread::Busy => match self.orders.busy(name) {
+                Ok(wire) => self.out.push_back(echo.wrap(&wire)),
+                Err(error) => tracing::warn!(%error, "cannot sign an answer"),
+            },
+        }
     }
 
     /// Asks for a certificate. What it is needed for comes again: whoever sends an order repeats
@@ -190,7 +224,7 @@ impl DiskService {
     }
 
     fn begin(&mut self, action: Action) {
-        let Workers { pulls, changes, questions } = &self.workers;
+        let Workers { pulls, changes, questions, .. } = &self.workers;
         let is_sent = match action {
             Action::Pull(pull) => {
                 let stop = Stop::default();
@@ -217,7 +251,8 @@ impl DiskService {
 impl Service for DiskService {
     fn answers(&self, name: NameRef<'_>) -> bool {
         let Orders { site, disk, .. } = &self.orders;
-        [site.parse_insert(name), site.parse_drop(name)].contains(&Some(disk.clone()))
+        let ordered = [site.parse_insert(name), site.parse_drop(name), site.parse_list(name)];
+        ordered.contains(&Some(disk.clone()))
     }
 
     fn handle_interest(&mut self, arrival: &Arrival<'_>, now: Now) {
@@ -238,6 +273,9 @@ impl Service for DiskService {
             }
             Ok(Handled::Later(id)) => {
                 self.drops.insert(id, (interest.name.to_name(), echo));
+            }
+            Ok(Handled::Reread(contents, is_last)) => {
+                self.begin_reread(interest.name, (contents, is_last), echo);
             }
             Ok(Handled::NeedCertificate(name)) => self.fetch_certificate(name, now.now_ns),
             Ok(Handled::NotForUs) => {

@@ -13,13 +13,14 @@ use byname_client::{Client, ClientConfig, Stop};
 use byname_face::{CommandClock, Exchange, Reply, random_u64};
 use byname_io::{Clock, Connection, Endpoint};
 use byname_packet::{InterestBuilder, Name, Signer};
-use byname_site::{CommandPacket, SiteName, Stamp};
+use byname_site::{CommandPacket, Listed, SiteName, Stamp};
 use byname_store::ServerHandle;
 use byname_transfer::server::SharedSigner;
 
 use crate::directory::DiskDirectory;
 use crate::error::StoreFailure;
 use crate::pull::{Kept, Pull, Watch, pull};
+use crate::rereads::reread;
 
 /// A writer who is silent for four times that has failed, and at once one without a route to him.
 const WRITER_PATIENCE: Duration = Duration::from_secs(5);
@@ -48,6 +49,18 @@ pub enum Event {
     Resolved(ContentId, Option<Vec<u8>>),
     /// A certificate that was asked for, as received.
     Certificate(Option<Vec<u8>>),
+    /// What the contents of a page are by now.
+    Reread(Box<Page>),
+}
+
+/// Contents that the head wants to be read, and the name of its order.
+pub struct Page {
+    /// The name of the order's Interest.
+    pub name: Name,
+    /// The contents.
+    pub contents: Vec<Listed>,
+    /// None come after them.
+    pub is_last: bool,
 }
 
 /// Work of the thread that changes what is on the disk.
@@ -144,6 +157,7 @@ pub struct Workers {
     pub(crate) pulls: Sender<PullWork>,
     pub(crate) changes: Sender<Change>,
     pub(crate) questions: Sender<Question>,
+    pub(crate) rereads: Sender<Page>,
 }
 
 /// The other ends of these queues: work that is to be done.
@@ -154,6 +168,8 @@ pub struct WorkQueues {
     pub changes: Receiver<Change>,
     /// Questions to the head.
     pub questions: Receiver<Question>,
+    /// Contents to read anew; each page ends with [`Event::Reread`].
+    pub rereads: Receiver<Page>,
 }
 
 impl Workers {
@@ -169,6 +185,8 @@ impl Workers {
         spawn("disk", move || sharer.run_changes(&queues.changes))?;
         let sharer = shared.clone();
         spawn("head", move || sharer.run_questions(&queues.questions))?;
+        let sharer = shared.clone();
+        spawn("reread", move || sharer.run_rereads(&queues.rereads))?;
         Ok(workers)
     }
 
@@ -177,8 +195,10 @@ impl Workers {
         let (pulls, to_pull) = channel();
         let (changes, to_change) = channel();
         let (questions, to_ask) = channel();
-        let queues = WorkQueues { pulls: to_pull, changes: to_change, questions: to_ask };
-        (Self { pulls, changes, questions }, queues)
+        let (rereads, to_read) = channel();
+        let queues =
+            WorkQueues { pulls: to_pull, changes: to_change, questions: to_ask, rereads: to_read };
+        (Self { pulls, changes, questions, rereads }, queues)
     }
 }
 
@@ -241,6 +261,15 @@ impl Shared {
             if let Some(event) = change.carry_out(&self.directory) {
                 self.tell(event);
             }
+        }
+    }
+
+    fn run_rereads(&self, pages: &Receiver<Page>) {
+        while let Ok(Page { name, contents, is_last }) = pages.recv() {
+            let wanted = contents.len();
+            let contents = reread(&self.directory.objects(), contents);
+            let is_last = is_last && contents.len() == wanted;
+            self.tell(Event::Reread(Box::new(Page { name, contents, is_last })));
         }
     }
 

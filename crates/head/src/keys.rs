@@ -9,8 +9,8 @@ use byname_security::cert::{Certificate, KEY_COMPONENT};
 use byname_security::key::PublicKey;
 use byname_security::trust::Validator;
 use byname_site::{
-    Authentic, Check, DiskName, DropAnswer, Identity, SignedReceipt, SiteName, Untrusted,
-    check_data, check_interest,
+    Authentic, Check, DiskName, DropAnswer, Identity, ListAnswer, SignedReceipt, SiteName,
+    Untrusted, check_data, check_interest,
 };
 
 /// Components of a certificate's name behind `KEY`, at most.
@@ -109,6 +109,17 @@ impl<'a> Keys<'a> {
         let data = Data::decode(wire).map_err(|_| NotAuthentic::BadAnswer)?;
         self.check_disk(disk, &data)?;
         DropAnswer::decode(&data).map_err(|_| NotAuthentic::BadAnswer)
+    }
+
+    /// A disk's answer to an order to list, if that disk signed it.
+    pub(crate) fn list_answer(
+        &self,
+        disk: &DiskName,
+        wire: &[u8],
+    ) -> Result<ListAnswer, NotAuthentic> {
+        let data = Data::decode(wire).map_err(|_| NotAuthentic::BadAnswer)?;
+        self.check_disk(disk, &data)?;
+        ListAnswer::decode(&data).map_err(|_| NotAuthentic::BadAnswer)
     }
 
     /// A packet counts if the key of this disk signed it.

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use byname_catalog::id::DiskId;
 use byname_site::DiskRefusal;
 
+use crate::fsck::FsckReports;
+
 /// What a disk said last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Observation {
@@ -19,16 +21,20 @@ pub(crate) enum Observation {
 
 /// The latest observations, for those who ask.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Observations(Arc<Mutex<BTreeMap<DiskId, Observation>>>);
+pub(crate) struct Observations {
+    latest: Arc<Mutex<BTreeMap<DiskId, Observation>>>,
+    /// What the latest comparison has found.
+    pub(crate) fsck: FsckReports,
+}
 
 impl Observations {
     /// What a disk said last, since the head runs.
     pub(crate) fn get(&self, disk: DiskId) -> Option<Observation> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&disk).copied()
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).get(&disk).copied()
     }
 
     /// Notes it.
     pub(crate) fn set(&self, disk: DiskId, observation: Observation) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(disk, observation);
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).insert(disk, observation);
     }
 }

@@ -8,6 +8,7 @@
 //! Rows come in the order of their keys, as many as fit a packet; a last line `{"more":"<after>"}`
 //! says how to ask for the rest. Subjects about a path (`place`) are followed by its name as a URI.
 
+mod fsck;
 mod place;
 
 use byname_catalog::engine::Engine;
@@ -56,6 +57,9 @@ pub(crate) fn answer(
             let (name, after) = after.split_once(' ').unwrap_or((after, ""));
             place::xattrs(&reader, &place::of(site, name)?, after)
         }
+        "fsck-begin" => fsck::begin(&reader, &observations.fsck, after),
+        "fsck-state" => fsck::state(&reader, &observations.fsck),
+        "fsck" => fsck::findings(&reader, &observations.fsck, after),
         _ => Err(Refusal::NotFound.into()),
     }
 }

@@ -7,6 +7,10 @@
 //!
 //! [`Watch`] is without I/O; [`DiskWatch`] runs it on a thread of its own.
 
+mod comparing;
+
+pub use comparing::ListOrder;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +24,7 @@ use byname_site::{CONTENTS_MAX, DiskName, DiskRefusal, Drop, DropAnswer, SiteNam
 use byname_transfer::server::SharedSigner;
 
 use crate::execute::Executor;
+use crate::fsck::Fsck;
 use crate::keys::Keys;
 use crate::observations::{Observation, Observations};
 use crate::service::OwnCommands;
@@ -29,6 +34,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 const ROUND_PAUSE: Duration = Duration::from_secs(2);
 /// Time that disks have for an answer.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// Time that a comparison has between two rounds.
+const COMPARING_NS: u64 = 2 * SECOND_NS;
 /// Orders in a row without answer after which a disk is down.
 const MISSES_MAX: u32 = 2;
 
@@ -58,6 +65,8 @@ pub struct Watch {
     observations: Observations,
     /// Orders in a row without answer.
     misses: BTreeMap<DiskId, u32>,
+    /// The comparison that is being made.
+    fsck: Option<Fsck>,
 }
 
 impl Watch {
@@ -69,7 +78,7 @@ impl Watch {
         executor: &Executor,
     ) -> Self {
         let (epoch, observations) = (executor.epoch(), executor.observations());
-        Self { site, engine, signer, epoch, observations, misses: BTreeMap::new() }
+        Self { site, engine, signer, epoch, observations, misses: BTreeMap::new(), fsck: None }
     }
 
     /// Orders of one round: one to each disk that people want to be asked.
@@ -182,7 +191,8 @@ impl DiskWatch {
                 Vec::new()
             });
             let is_more = orders.iter().any(|order| order.contents.len() == CONTENTS_MAX);
-            let replies = ask(&orders, &mut exchange, &mut connect);
+            let wires: Vec<Vec<u8>> = orders.iter().map(|order| order.wire().to_vec()).collect();
+            let replies = ask(&wires, &mut exchange, &mut connect);
             let is_heard = replies.iter().any(|reply| matches!(reply, Reply::Data(_)));
             for (order, reply) in orders.into_iter().zip(replies) {
                 let data = match &reply {
@@ -194,23 +204,56 @@ impl DiskWatch {
                     let _ = self.own.commands.send(command);
                 }
             }
-            if !(is_more && is_heard) {
+            let compares = self
+                .compare(&mut stamp, &clock, &mut |wires| ask(wires, &mut exchange, &mut connect));
+            if !(compares || is_more && is_heard) {
                 std::thread::sleep(ROUND_PAUSE);
             }
         }
     }
 }
 
+impl DiskWatch {
+    /// Goes on with a comparison until it is time for the next round; true if there is one.
+    fn compare(
+        &mut self,
+        stamp: &mut dyn FnMut() -> Stamp,
+        clock: &Clock,
+        ask: &mut dyn FnMut(&[Vec<u8>]) -> Vec<Reply>,
+    ) -> bool {
+        let end_ns = clock.now_ns().saturating_add(COMPARING_NS);
+        while clock.now_ns() < end_ns && self.own.head.strong_count() > 0 {
+            let Some(orders) = self.watch.lists(stamp) else { return false };
+            if orders.is_empty() {
+                continue;
+            }
+            let wires: Vec<Vec<u8>> = orders.iter().map(|order| order.wire().to_vec()).collect();
+            let mut replies = ask(&wires).into_iter();
+            // Without a forwarder nobody was asked.
+            if replies.len() == 0 {
+                std::thread::sleep(ROUND_PAUSE);
+                continue;
+            }
+            let mut answer = |order| match replies.next() {
+                Some(Reply::Data(wire)) => (order, Some(wire)),
+                _ => (order, None),
+            };
+            let answers = orders.into_iter().map(&mut answer).collect();
+            self.watch.handle_lists(answers, clock.unix_ns());
+        }
+        true
+    }
+}
+
 /// Replies to orders; none at all while there is no forwarder: that says nothing of the disks.
 fn ask(
-    orders: &[Order],
+    wires: &[Vec<u8>],
     exchange: &mut Option<Exchange>,
     connect: &mut impl FnMut() -> Result<Connection, ConnectError>,
 ) -> Vec<Reply> {
     let connected = exchange.take().or_else(|| Exchange::new(connect().ok()?).ok());
     let Some(mut connected) = connected else { return Vec::new() };
-    let wires: Vec<Vec<u8>> = orders.iter().map(|order| order.wire().to_vec()).collect();
-    match connected.ask(&wires, PATIENCE) {
+    match connected.ask(wires, PATIENCE) {
         Ok(replies) => {
             *exchange = Some(connected);
             replies

@@ -26,7 +26,10 @@ pub use authentic::{Authentic, Check, Untrusted, check_data, check_interest};
 pub use claim::Claim;
 pub use command::{COMMAND_LIFETIME_MS, CommandPacket, RequestId, Stamp};
 pub use names::{DiskName, Identity, SiteName};
-pub use order::{CONTENTS_MAX, DiskRefusal, DiskView, Drop, DropAnswer, Insert, InsertAnswer};
+pub use order::{
+    CONTENTS_MAX, DiskRefusal, DiskView, Drop, DropAnswer, Insert, InsertAnswer, LISTED_MAX, List,
+    ListAnswer, Listed,
+};
 pub use receipt::SignedReceipt;
 pub use reply::{HeadFailure, Outcome, Reply, SiteAnswer};
 pub use ticket::{

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `P/32=catalog/<op>/<digest>` | a command |
 //! | `P/32=file/seq=<id>/v=V` | content; `32=claim` below it is the writer's word |
-//! | `P/32=disk/<place>/seq=<disk>` | a disk; `insert`, `drop` and `32=receipt/…` are below it |
+//! | `P/32=disk/<place>/seq=<disk>` | a disk; orders and `32=receipt/…` are below it |
 //! | `P/32=user/<u>` | a user; `32=at/seq=<n>` below it is one of his writers |
 //!
 //! The keys of users, disks and writers have these names as their namespaces, so the name of a
@@ -22,6 +22,7 @@ const CLAIM: &[u8] = b"claim";
 const RECEIPT: &[u8] = b"receipt";
 const INSERT: &[u8] = b"insert";
 const DROP: &[u8] = b"drop";
+const LIST: &[u8] = b"list";
 
 /// Longest prefix of a site, in octets of its TLV-VALUE: every name below it must leave room for
 /// whole segments.
@@ -110,6 +111,11 @@ impl SiteName {
         self.disk(disk).with_generic(DROP)
     }
 
+    /// Where a disk takes orders to list what it has.
+    pub fn list(&self, disk: &DiskName) -> Name {
+        self.disk(disk).with_generic(LIST)
+    }
+
     /// A user: the namespace of his keys.
     pub fn user(&self, user: &str) -> Name {
         self.0.with_keyword(USER).with_generic(user.as_bytes())
@@ -182,6 +188,11 @@ impl SiteName {
     /// The disk that an order to drop is for; the name has its digest.
     pub fn parse_drop(&self, name: NameRef<'_>) -> Option<DiskName> {
         self.parse_order(name, DROP)
+    }
+
+    /// The disk that an order to list is for; the name has its digest.
+    pub fn parse_list(&self, name: NameRef<'_>) -> Option<DiskName> {
+        self.parse_order(name, LIST)
     }
 
     fn parse_order(&self, name: NameRef<'_>, word: &[u8]) -> Option<DiskName> {

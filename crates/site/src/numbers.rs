@@ -97,4 +97,8 @@ tags! {
     AGAIN_MS 0xF66E, "AgainMs";
 
     KEY_NAME 0xF670, "KeyName";
+
+    LISTED 0xF672, "Listed";
+    LAST 0xF674, "Last";
+    REREAD 0xF676, "Reread";
 }

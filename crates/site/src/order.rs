@@ -1,4 +1,4 @@
-//! Orders to disks, as signed Interests: *insert* by a writer, *drop* by the head.
+//! Orders to disks, as signed Interests: *insert* by a writer, *drop* and *list* by the head.
 //!
 //! ```text
 //! Interest  <disk>/insert/<digest>, signed with the key that the ticket is for
@@ -10,6 +10,7 @@
 //! An insert is repeated, the same octets but for the Nonce, until the disk has a receipt.
 
 mod answer;
+mod list;
 
 use byname_catalog::id::{ContentId, LeaseEpoch};
 use byname_packet::{
@@ -28,6 +29,7 @@ use crate::ticket::Ticket;
 
 pub use crate::parts::CONTENTS_MAX;
 pub use answer::{DiskRefusal, DropAnswer, InsertAnswer};
+pub use list::{LISTED_MAX, List, ListAnswer, Listed};
 
 /// State of a disk that orders are compared with.
 #[derive(Debug, Clone, Copy)]
@@ -229,19 +231,36 @@ impl Drop {
         disk: DiskView<'_>,
         (validator, now_s): (&mut Validator, u64),
     ) -> Check<(), DiskRefusal> {
-        match check_interest(site, interest, validator, now_s) {
-            Check::Accepted(Authentic { identity: Identity::Site, .. }) => {}
-            Check::Accepted(_) | Check::Refused(_) => {
-                return Check::Refused(DiskRefusal::NotAuthentic);
-            }
-            Check::NeedCertificate(name) => return Check::NeedCertificate(name),
+        match signed_by_head(site, interest, validator, now_s) {
+            Check::Accepted(()) => disk.check_term(self.epoch, self.generation),
+            other => other,
         }
-        if self.generation != disk.generation {
+    }
+}
+
+impl DiskView<'_> {
+    /// An order of a head is for this generation, in a term that is not over.
+    fn check_term(&self, epoch: LeaseEpoch, generation: u64) -> Check<(), DiskRefusal> {
+        if generation != self.generation {
             return Check::Refused(DiskRefusal::OldGeneration);
         }
-        if self.epoch < disk.epoch {
+        if epoch < self.epoch {
             return Check::Refused(DiskRefusal::OldEpoch);
         }
         Check::Accepted(())
+    }
+}
+
+/// An order of a head is signed by the site's key.
+fn signed_by_head(
+    site: &SiteName,
+    interest: &Interest<'_>,
+    validator: &mut Validator,
+    now_s: u64,
+) -> Check<(), DiskRefusal> {
+    match check_interest(site, interest, validator, now_s) {
+        Check::Accepted(Authentic { identity: Identity::Site, .. }) => Check::Accepted(()),
+        Check::Accepted(_) | Check::Refused(_) => Check::Refused(DiskRefusal::NotAuthentic),
+        Check::NeedCertificate(name) => Check::NeedCertificate(name),
     }
 }

@@ -2,8 +2,8 @@
 
 use byname_packet::{Data, DataBuilder, Interest, InterestBuilder, Name, NullSigner, types};
 use byname_site::{
-    Claim, CommandPacket, Drop, DropAnswer, Insert, InsertAnswer, Reply, SignedReceipt, SiteName,
-    Stamp, Ticket,
+    Claim, CommandPacket, Drop, DropAnswer, Insert, InsertAnswer, List, ListAnswer, Reply,
+    SignedReceipt, SiteName, Stamp, Ticket,
 };
 
 const OPERATIONS: [&str; 28] = [
@@ -101,8 +101,13 @@ fn orders(site: &SiteName, interest: &Interest<'_>) {
         assert_eq!(Insert::decode(site, &again), Ok((disk, order)));
     }
     if let Ok((disk, order)) = Drop::decode(site, interest) {
-        assert!((1..=256).contains(&order.contents.len()));
+        assert!(order.contents.len() <= 256);
         let Ok(again) = order.encode(site, &disk, &NullSigner, STAMP) else { return };
+        let again = Interest::decode(&again).expect("our own");
+        assert_eq!(again.application_parameters, interest.application_parameters);
+    }
+    if let Ok((disk, order)) = List::decode(site, interest) {
+        let again = order.encode(site, &disk, &NullSigner, STAMP).expect("it fits");
         let again = Interest::decode(&again).expect("our own");
         assert_eq!(again.application_parameters, interest.application_parameters);
     }
@@ -136,5 +141,10 @@ fn contents(site: &SiteName, data: &Data<'_>) {
         let wire = found.encode(data.name, &NullSigner).expect("it fits");
         let found = Ok(found);
         same(&wire, &|again| assert_eq!(DropAnswer::decode(again), found));
+    }
+    if let Ok(found) = ListAnswer::decode(data) {
+        let wire = found.encode(data.name, &NullSigner).expect("it fits");
+        let found = Ok(found);
+        same(&wire, &|again| assert_eq!(ListAnswer::decode(again), found));
     }
 }

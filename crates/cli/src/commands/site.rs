@@ -3,9 +3,11 @@
 pub(crate) mod account;
 pub(crate) mod defaults;
 mod disk;
+mod fsck;
 mod init;
 mod report;
 pub(crate) mod session;
+mod space;
 mod up;
 mod user;
 
@@ -38,8 +40,9 @@ enum SiteCommand {
     Status(report::StatusArgs),
     User(user::Args),
     Disk(disk::Args),
+    Space(space::Args),
     Log(report::LogArgs),
-    Fsck(report::FsckArgs),
+    Fsck(fsck::Args),
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
@@ -49,8 +52,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Status(args) => report::status(args, paths),
         SiteCommand::User(args) => user::run(args, paths),
         SiteCommand::Disk(args) => disk::run(args, paths),
+        SiteCommand::Space(args) => space::run(args, paths),
         SiteCommand::Log(args) => report::log(args, paths),
-        SiteCommand::Fsck(args) => report::fsck(args, paths),
+        SiteCommand::Fsck(args) => fsck::run(args, paths),
     }
 }
 

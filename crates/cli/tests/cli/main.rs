@@ -8,6 +8,7 @@ mod c_interface;
 mod cache;
 mod choosing;
 mod commanding;
+mod comparing;
 mod dead_holder;
 mod direct;
 mod disks;

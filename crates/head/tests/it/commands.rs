@@ -11,7 +11,7 @@ use byname_site::{
 
 use crate::support::{Holder, NOW_S, TestHead, add_key, done, place};
 
-const SIZE: u64 = 10;
+pub(crate) const SIZE: u64 = 10;
 
 fn mkdir(path: &str) -> Command {
     Command::MakeDirectory { place: place(path), mode: 0o777 }
@@ -125,7 +125,7 @@ fn who_opens_many_sessions_keeps_nobody_from_opening_one() {
     done(head.send(&wire));
 }
 
-fn create(head: &mut TestHead, path: &str) -> Ticket {
+pub(crate) fn create(head: &mut TestHead, path: &str) -> Ticket {
     let create = Create {
         place: place(path),
         mode: 0o644,
@@ -139,7 +139,7 @@ fn create(head: &mut TestHead, path: &str) -> Ticket {
     }
 }
 
-fn commit(content: ContentId) -> Commit {
+pub(crate) fn commit(content: ContentId) -> Commit {
     Commit {
         content,
         size: SIZE,
@@ -151,7 +151,7 @@ fn commit(content: ContentId) -> Commit {
 }
 
 /// The receipt of a disk for a commit, signed by some key.
-fn receipt(head: &TestHead, disk: usize, by: &Holder, commit: &Commit) -> Vec<u8> {
+pub(crate) fn receipt(head: &TestHead, disk: usize, by: &Holder, commit: &Commit) -> Vec<u8> {
     let name = head.disks[disk].0.clone();
     let receipt = Receipt {
         site: head.site.octets().to_vec(),
@@ -165,7 +165,7 @@ fn receipt(head: &TestHead, disk: usize, by: &Holder, commit: &Commit) -> Vec<u8
     SignedReceipt { disk: name, receipt }.encode(&head.site, &by.signer).unwrap()
 }
 
-fn send_commit(head: &mut TestHead, commit: &Commit, receipts: Vec<Vec<u8>>) -> Reply {
+pub(crate) fn send_commit(head: &mut TestHead, commit: &Commit, receipts: Vec<Vec<u8>>) -> Reply {
     let request = head.request(true);
     let command = Command::Commit(commit.clone());
     let packet = CommandPacket { receipts, ..CommandPacket::new(Some(request), command) };

@@ -8,7 +8,7 @@ use byname_catalog::{
     AddDisk, AddKey, Answer, Caller, Catalog, Command, KeyHolder, Place, Policy, Reader, Setup,
     initialise,
 };
-use byname_head::{CommandAnswer, Commands, Executor};
+use byname_head::{CommandAnswer, Commands, Executor, Watch};
 use byname_packet::{Data, Interest, Name, ValidityPeriod};
 use byname_security::cert::{Certificate, CertificateRequest, SELF_ISSUER};
 use byname_security::key::{KeyPair, KeySigner};
@@ -128,6 +128,17 @@ impl TestHead {
     /// Another head takes over.
     pub(crate) fn restart(&mut self) {
         self.executor = executor(&self.site, &self.own, &self.engine);
+    }
+
+    /// Looks after the disks.
+    pub(crate) fn watch(&self) -> Watch {
+        let signer = Arc::new(self.own.signer.clone());
+        Watch::new(self.site.clone(), self.engine.clone(), signer, &self.executor)
+    }
+
+    /// Ends what is due by then.
+    pub(crate) fn expire(&mut self, unix_ns: u64) {
+        while self.executor.expire(unix_ns).unwrap() {}
     }
 
     pub(crate) fn stamp(&mut self) -> Stamp {

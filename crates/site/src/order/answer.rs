@@ -121,8 +121,8 @@ impl InsertAnswer {
                 return Err(bad_value(tag::AGAIN_MS));
             }
             Self::Pulling { received_bytes, again_ms }
-        } else if let Some(refusal) = fields.optional_number(tag::REFUSED)? {
-            Self::Refused(DiskRefusal::from_number(refusal).ok_or(bad_value(tag::REFUSED))?)
+        } else if let Some(refusal) = decode_refusal(&mut fields)? {
+            Self::Refused(refusal)
         } else {
             Self::Stored(fields.wire(tag::DATA)?.to_vec())
         };
@@ -151,8 +151,8 @@ impl DropAnswer {
     /// [`DecodeError`] for anything that is no answer.
     pub fn decode(data: &Data<'_>) -> Result<Self, DecodeError> {
         let mut fields = Fields::new(data.content, "answer to a drop");
-        let answer = if let Some(refusal) = fields.optional_number(tag::REFUSED)? {
-            Self::Refused(DiskRefusal::from_number(refusal).ok_or(bad_value(tag::REFUSED))?)
+        let answer = if let Some(refusal) = decode_refusal(&mut fields)? {
+            Self::Refused(refusal)
         } else {
             Self::Done { epoch: LeaseEpoch(fields.number(tag::LEASE_EPOCH)?) }
         };
@@ -161,7 +161,14 @@ impl DropAnswer {
     }
 }
 
-fn sign(
+/// The reason for which something is not done, if that is what comes next.
+pub(super) fn decode_refusal(fields: &mut Fields<'_>) -> Result<Option<DiskRefusal>, DecodeError> {
+    let number = fields.optional_number(tag::REFUSED)?;
+    let refusal = |number| DiskRefusal::from_number(number).ok_or(bad_value(tag::REFUSED));
+    number.map(refusal).transpose()
+}
+
+pub(super) fn sign(
     name: NameRef<'_>,
     is_final: bool,
     content: &Writer,

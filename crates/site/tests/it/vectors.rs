@@ -3,8 +3,8 @@
 use byname_catalog::id::{ContentId, DiskId, InodeId, LeaseEpoch, Version};
 use byname_packet::{DataBuilder, DecodeError, InterestBuilder, Name, NullSigner};
 use byname_site::{
-    Claim, CommandPacket, Drop, DropAnswer, Insert, InsertAnswer, Reply, SignedReceipt, Stamp,
-    Ticket,
+    Claim, CommandPacket, Drop, DropAnswer, Insert, InsertAnswer, List, ListAnswer, Reply,
+    SignedReceipt, Stamp, Ticket,
 };
 use serde_json::Value;
 
@@ -97,6 +97,8 @@ fn contents() {
                 .map(|answer| content(&answer.encode(data.name, &NullSigner).unwrap())),
             "drop-answer" => outcome(&vector, DropAnswer::decode(&data))
                 .map(|answer| content(&answer.encode(data.name, &NullSigner).unwrap())),
+            "list-answer" => outcome(&vector, ListAnswer::decode(&data))
+                .map(|answer| content(&answer.encode(data.name, &NullSigner).unwrap())),
             other => panic!("{other}"),
         };
         if let Some(written) = written {
@@ -104,7 +106,7 @@ fn contents() {
             kinds.insert(kind.to_owned());
         }
     }
-    assert_eq!(kinds.len(), 5, "every kind has a vector that is accepted: {kinds:?}");
+    assert_eq!(kinds.len(), 6, "every kind has a vector that is accepted: {kinds:?}");
 }
 
 const CONTENT_ID: ContentId = ContentId { inode: InodeId(300), version: Version(7) };
@@ -131,6 +133,11 @@ fn packets() {
                 assert_eq!(parameters(&again), parameters(&wire));
                 wire.clone()
             }),
+            "list" => List::decode(&site.name, &interest(&wire)).ok().map(|(disk, order)| {
+                let again = order.encode(&site.name, &disk, &NullSigner, stamp).unwrap();
+                assert_eq!(parameters(&again), parameters(&wire));
+                wire.clone()
+            }),
             "drop" => Drop::decode(&site.name, &interest(&wire)).ok().map(|(disk, order)| {
                 let is_empty = vector["name"] == "drop: nothing";
                 let contents = if is_empty { &[][..] } else { &[CONTENT_ID; 2] };
@@ -147,7 +154,7 @@ fn packets() {
             accepted.insert(kind.to_owned());
         }
     }
-    assert_eq!(accepted.len(), 3, "{accepted:?}");
+    assert_eq!(accepted.len(), 4, "{accepted:?}");
 }
 
 /// The terms are what stands in the packet, element by element.
@@ -177,6 +184,7 @@ fn names() {
         (site.name.disk(&disk), "/cern/cms/32=disk/rack1/seq=1"),
         (site.name.insert(&disk), "/cern/cms/32=disk/rack1/seq=1/insert"),
         (site.name.drop(&disk), "/cern/cms/32=disk/rack1/seq=1/drop"),
+        (site.name.list(&disk), "/cern/cms/32=disk/rack1/seq=1/list"),
         (
             site.name.receipt(&disk, CONTENT_ID),
             "/cern/cms/32=disk/rack1/seq=1/32=receipt/seq=300/v=7",

@@ -1,14 +1,11 @@
-//! `byname site status`, `log` and `fsck`.
+//! `byname site status` and `log`.
 
 use super::account::SiteArgs;
-use super::defaults::directory;
 use super::session::SiteSession;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
-use byname_head::Head;
 use byname_profile::Paths;
 use serde_json::{Value, json};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Pause between two looks at the log.
@@ -35,20 +32,6 @@ pub(super) struct LogArgs {
     follow: bool,
     #[command(flatten)]
     site: SiteArgs,
-}
-
-/// Check a catalog whose head does not run: everything in it against everything else.
-#[derive(Debug, clap::Args)]
-pub(super) struct FsckArgs {
-    /// The site.
-    #[arg(required_unless_present = "dir")]
-    site: Option<String>,
-    /// Its directory.
-    #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
-    /// One JSON object per contradiction.
-    #[arg(long)]
-    json: bool,
 }
 
 pub(super) fn status(args: &StatusArgs, paths: &Paths) -> Outcome {
@@ -134,31 +117,5 @@ pub(super) fn log(args: &LogArgs, paths: &Paths) -> Outcome {
             (false, true) => std::thread::sleep(FOLLOW_PAUSE),
             (false, false) => return Ok(()),
         }
-    }
-}
-
-pub(super) fn fsck(args: &FsckArgs, paths: &Paths) -> Outcome {
-    let dir = directory(args.site.as_deref(), args.dir.as_deref(), paths)?;
-    let head = Head::open(&dir)?;
-    let found = head.check()?;
-    for it in &found {
-        let table = format!("{:?}", it.table).to_lowercase();
-        let key: String = it.key.iter().map(|octet| format!("{octet:02x}")).collect();
-        match args.json {
-            true => output::json_line(json!({ "table": table, "key": key, "what": it.what })),
-            false => output::out_line(&format!("{table} {key}: {}", it.what)),
-        }
-    }
-    if !args.json {
-        let shown = output::name(head.site().view());
-        let verdict = match found.len() {
-            0 => "OK".to_owned(),
-            count => output::count(count as u64, "contradiction"),
-        };
-        output::out_line(&format!("{shown}: {verdict}"));
-    }
-    match found.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::new(Code::Other, "")),
     }
 }

@@ -1,0 +1,115 @@
+//! The second half: every file's replicas, and the names of those that have findings.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use byname_catalog::id::{ContentId, DiskId, InodeId};
+use byname_catalog::{EntryName, Failure, Inode, NamedEntry, Reader};
+use byname_packet::Name;
+use byname_site::SiteName;
+
+use super::{Finding, Fsck, Problem, ROWS, Stage};
+
+/// Entries by what they lead to: directories, and what has findings.
+#[derive(Default)]
+pub(super) struct Names {
+    wanted: BTreeSet<InodeId>,
+    entries: BTreeMap<InodeId, (InodeId, EntryName)>,
+}
+
+impl Fsck {
+    /// Looks at more of the catalog, once the disks have come to their end.
+    pub(crate) fn step(&mut self, reader: &Reader<'_>, site: &SiteName) -> Result<(), Failure> {
+        match std::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::Files { after } => {
+                let inodes = reader.inodes(after, ROWS)?;
+                for (id, inode) in &inodes {
+                    self.count_replicas(*id, inode);
+                }
+                self.stage = match inodes.last() {
+                    Some((last, _)) if inodes.len() == ROWS => Stage::Files { after: Some(*last) },
+                    _ => {
+                        let wanted = self.findings.iter().map(|it| it.content.inode).collect();
+                        let names = Names { wanted, ..Names::default() };
+                        Stage::Names { after: None, names }
+                    }
+                };
+            }
+            Stage::Names { after, mut names } => {
+                let entries = reader.entries(after.as_ref(), ROWS)?;
+                let after = entries.last().filter(|_| entries.len() == ROWS).cloned();
+                entries.into_iter().for_each(|entry| names.take(entry));
+                match after {
+                    Some(_) => self.stage = Stage::Names { after, names },
+                    None => self.finish(&names, site),
+                }
+            }
+            other => self.stage = other,
+        }
+        Ok(())
+    }
+
+    fn count_replicas(&mut self, id: InodeId, inode: &Inode) {
+        let Some(content) = inode.content().filter(|content| content.size > 0) else { return };
+        self.files += 1;
+        let of = ContentId { inode: id, version: content.version };
+        let bad = self.bad.get(&of);
+        let is_bad = |disk: &&DiskId| bad.is_some_and(|bad| bad.contains(*disk));
+        let is_seen = |disk: &DiskId| {
+            self.scans.iter().any(|scan| scan.id == *disk && scan.end == Some(Ok(())))
+        };
+        let left: Vec<&DiskId> = content.replicas.iter().filter(|disk| !is_bad(disk)).collect();
+        let seen = left.iter().filter(|disk| is_seen(disk)).count();
+        let wanted = usize::from(inode.policy.replica_count);
+        let problem = match (seen, left.len()) {
+            (0, 0) => Problem::Lost,
+            (0, _) => Problem::OutOfReach,
+            (_, left) if left < wanted => Problem::Under,
+            (_, left) if left > wanted => Problem::Over,
+            _ => return,
+        };
+        let counts = if problem == Problem::OutOfReach { seen } else { left.len() };
+        self.note(Finding {
+            problem,
+            content: of,
+            disk: None,
+            size: content.size,
+            replicas: Some((counts as u64, wanted as u64)),
+            name: None,
+        });
+    }
+
+    fn finish(&mut self, names: &Names, site: &SiteName) {
+        for finding in &mut self.findings {
+            finding.name = names.name_of(finding.content.inode, site);
+        }
+        self.findings.sort_by_key(|it| (it.problem, it.name.clone(), it.content, it.disk));
+        self.stage = Stage::Done;
+    }
+}
+
+impl Names {
+    fn take(&mut self, entry: NamedEntry) {
+        if entry.is_directory || self.wanted.contains(&entry.id) {
+            // Of several names of a file the first is as good as any.
+            self.entries.entry(entry.id).or_insert((entry.directory, entry.name));
+        }
+    }
+
+    fn name_of(&self, id: InodeId, site: &SiteName) -> Option<String> {
+        let (mut id, mut parts) = (id, Vec::new());
+        while id != InodeId::ROOT {
+            // Entries are read page by page: while they are moved there may be a circle.
+            if parts.len() > byname_catalog::PATH_NAMES_MAX {
+                return None;
+            }
+            let (directory, name) = self.entries.get(&id)?;
+            parts.push(name);
+            id = *directory;
+        }
+        let mut name: Name = site.view().to_name();
+        for part in parts.into_iter().rev() {
+            name = name.with_generic(part.as_bytes());
+        }
+        Some(name.to_string())
+    }
+}
