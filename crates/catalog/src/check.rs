@@ -34,12 +34,7 @@ pub struct Inconsistency {
 
 /// Compares everything with everything.
 pub fn check(rows: &dyn Rows) -> Result<Vec<Inconsistency>, EngineError> {
-    let mut tally = Tally::default();
-    each(rows, |key, inode: Inode| tally.inode(key, inode))?;
-    each(rows, |key, dentry: Dentry| tally.dentry(key, dentry))?;
-    each(rows, |key, attempt: Attempt| tally.attempt(key, &attempt))?;
-    each(rows, |key, kept: KeptVersion| tally.kept(key, &kept))?;
-    each(rows, |key, session: Session| tally.session(key, &session))?;
+    let mut tally = derive(rows)?;
     tally.finish_names();
     let mut found = std::mem::take(&mut tally.found);
     compare(rows, tally.usage, &mut found, |_: &Usage| true)?;
@@ -62,6 +57,17 @@ pub fn check(rows: &dyn Rows) -> Result<Vec<Inconsistency>, EngineError> {
     check_counters(rows, tally.highest, &mut found)?;
     found.sort();
     Ok(found)
+}
+
+/// Everything that follows from other rows.
+pub(crate) fn derive(rows: &dyn Rows) -> Result<Tally, EngineError> {
+    let mut tally = Tally::default();
+    each(rows, |key, inode: Inode| tally.inode(key, inode))?;
+    each(rows, |key, dentry: Dentry| tally.dentry(key, dentry))?;
+    each(rows, |key, attempt: Attempt| tally.attempt(key, &attempt))?;
+    each(rows, |key, kept: KeptVersion| tally.kept(key, &kept))?;
+    each(rows, |key, session: Session| tally.session(key, &session))?;
+    Ok(tally)
 }
 
 fn report(found: &mut Vec<Inconsistency>, table: Table, key: &[u8], what: &'static str) {

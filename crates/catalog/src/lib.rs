@@ -23,6 +23,7 @@ mod ops;
 mod placement;
 mod query;
 mod quota;
+mod rebuild;
 mod record;
 mod refusal;
 mod rights;
@@ -39,6 +40,7 @@ pub use log::LogRecord;
 pub use name::{EntryName, LABEL_BYTES_MAX, NAME_BYTES_MAX, PATH_NAMES_MAX, Place};
 pub use ops::{ATTEMPT_NS, KEPT_NS, SESSION_NS, SLOT_COUNT};
 pub use query::{NamedEntry, PAGE_ROWS_MAX, Reader, Resolved};
+pub use rebuild::{BaseRow, Seen, export, rebuild};
 pub use record::{
     Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, Inode, KeptVersion, Key,
     KeyHolder, Kind, Limits, Policy, Session, Site, Subject, Target, Times, Usage, User,

@@ -21,15 +21,15 @@ struct Named {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     inodes: BTreeMap<InodeId, Named>,
-    pub(super) usage: BTreeMap<Vec<u8>, Usage>,
-    pub(super) disks: BTreeMap<Vec<u8>, DiskUsage>,
-    pub(super) replicas: BTreeMap<Vec<u8>, Replica>,
+    pub(crate) usage: BTreeMap<Vec<u8>, Usage>,
+    pub(crate) disks: BTreeMap<Vec<u8>, DiskUsage>,
+    pub(crate) replicas: BTreeMap<Vec<u8>, Replica>,
     pub(super) sessions: BTreeMap<Vec<u8>, u32>,
     pub(super) attempts: BTreeMap<Vec<u8>, u32>,
-    pub(super) due: Vec<Expiry>,
-    pub(super) highest: u64,
+    pub(crate) due: Vec<Expiry>,
+    pub(crate) highest: u64,
     pub(super) found: Vec<Inconsistency>,
 }
 

@@ -372,7 +372,9 @@ fn play(
 
 fn run(fragile: impl Fragile, batches: &[(Vec<(usize, Op)>, Fate)]) -> Result<(), TestCaseError> {
     let mut machine = Machine::new(fragile);
-    batches.iter().try_for_each(|(ops, fate)| machine.step(ops, *fate))
+    batches.iter().try_for_each(|(ops, fate)| machine.step(ops, *fate))?;
+    crate::rebuild::assert_rebuilt(&*machine.fragile.engine());
+    Ok(())
 }
 
 proptest! {

@@ -7,6 +7,7 @@ mod engines;
 mod machine;
 mod model;
 mod posix;
+mod rebuild;
 mod rules;
 mod scenarios;
 mod storage;
