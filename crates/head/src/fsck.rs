@@ -137,7 +137,7 @@ impl Fsck {
             wire: None,
             silences: 0,
             listed: 0,
-            end: (disk.state == DiskState::Off).then(|| Err(Unlisted::Off)),
+            end: (disk.state == DiskState::Off).then_some(Err(Unlisted::Off)),
         };
         Ok(Self {
             is_reread,
@@ -305,7 +305,7 @@ impl Fsck {
         let disks = self.scans.iter().map(|scan| ScannedDisk {
             id: scan.id,
             listed: scan.listed,
-            end: scan.end.clone(),
+            end: scan.end,
         });
         let is_done = self.is_done();
         let findings = if is_done { std::mem::take(&mut self.findings) } else { Vec::new() };
