@@ -41,6 +41,8 @@ struct Bug {
     edits: Vec<Edit>,
     /// Any of these, in what the campaign prints.
     expect: Vec<String>,
+    /// It is found by a campaign of sites rather than networks.
+    is_of_sites: bool,
 }
 
 /// Plants the bugs named, or all, and plays a campaign for each; true if each is found.
@@ -55,19 +57,36 @@ pub(crate) fn run(root: &Path, names: &[&str]) -> Result<bool> {
     let began = Instant::now();
     let binary = build(root, &tree)?;
     println!("{:<22} in {:.0} s", "built", began.elapsed().as_secs_f64());
-    let mut is_good = judge(&binary, None)?;
+    let mut is_good = judge(&binary, Case::Clean { is_of_sites: false })?;
+    is_good &= judge(&binary, Case::Clean { is_of_sites: true })?;
     for bug in &bugs {
-        is_good &= judge(&binary, Some(bug))?;
+        is_good &= judge(&binary, Case::Planted(bug))?;
     }
     Ok(is_good)
 }
 
+/// A campaign.
+#[derive(Clone, Copy)]
+enum Case<'a> {
+    /// Without any bug.
+    Clean { is_of_sites: bool },
+    /// With this one.
+    Planted(&'a Bug),
+}
+
 /// Runs the campaign with one bug or none; true if it does what it should.
-fn judge(binary: &Path, bug: Option<&Bug>) -> Result<bool> {
+fn judge(binary: &Path, case: Case<'_>) -> Result<bool> {
+    let (bug, is_of_sites) = match case {
+        Case::Clean { is_of_sites } => (None, is_of_sites),
+        Case::Planted(bug) => (Some(bug), bug.is_of_sites),
+    };
     let began = Instant::now();
     let mut campaign = Command::new(binary);
     campaign.args(["campaign", "--jobs", "2", "--seed", &SEED.to_string()]);
     campaign.args(["--seconds", &SECONDS_MAX.to_string()]);
+    if is_of_sites {
+        campaign.arg("--sites");
+    }
     match bug {
         Some(bug) => campaign.env(SWITCH, &bug.name),
         None => campaign.env_remove(SWITCH).args(["--count", &CLEAN_COUNT.to_string()]),
@@ -190,7 +209,12 @@ fn parse(name: String, text: &str) -> Result<Bug> {
         };
         Ok(Edit { file: field("file")?, search: field("search")?, replace: field("replace")? })
     });
-    Ok(Bug { name, edits: edits.collect::<Result<_>>()?, expect })
+    let is_of_sites = match table.get("campaign").and_then(toml::Value::as_str) {
+        None => false,
+        Some("sites") => true,
+        Some(other) => bail!("no campaign is called {other}"),
+    };
+    Ok(Bug { name, edits: edits.collect::<Result<_>>()?, expect, is_of_sites })
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub use plan::{Plan, Trouble};
 pub use play::{Report, play};
 
+use crate::site;
 use crate::world::SECOND;
 
 /// A line on standard output, unless nobody reads it any more.
@@ -37,8 +38,37 @@ pub struct CampaignOptions {
     pub count: u64,
     /// Scenarios at a time.
     pub jobs: usize,
+    /// What is played.
+    pub kind: CampaignKind,
     /// Prints JSON.
     pub json: bool,
+}
+
+/// Kind of scenarios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CampaignKind {
+    /// Networks in which files are published and read.
+    Networks,
+    /// Sites to which files are written: a head, disks, writers, readers.
+    Sites,
+}
+
+impl CampaignKind {
+    /// Plays the scenario of a seed.
+    fn play(self, seed: u64) -> Report {
+        match self {
+            Self::Networks => play(&Plan::draw(seed)),
+            Self::Sites => site::play(&site::Scenario::draw(seed)),
+        }
+    }
+
+    /// What it is asked for by.
+    fn flag(self) -> &'static str {
+        match self {
+            Self::Networks => "",
+            Self::Sites => " --sites",
+        }
+    }
 }
 
 /// Totals of a campaign so far.
@@ -107,10 +137,11 @@ pub fn run(options: &CampaignOptions) -> bool {
 }
 
 fn work(progress: &Mutex<Progress>) {
+    let kind = progress.lock().expect("nobody panics with it").options.kind;
     loop {
         let seed = progress.lock().expect("nobody panics with it").take();
         let Some(seed) = seed else { return };
-        let report = play(&Plan::draw(seed));
+        let report = kind.play(seed);
         progress.lock().expect("nobody panics with it").put(&report);
     }
 }
@@ -128,7 +159,7 @@ impl Progress {
     fn put(&mut self, report: &Report) {
         self.totals.add(report);
         if report.fault.is_some() || self.options.json {
-            print(report, self.options.json);
+            print(report, self.options.kind, self.options.json);
         }
         if self.told.elapsed() >= PROGRESS {
             self.told = Instant::now();
@@ -158,13 +189,14 @@ impl Progress {
 }
 
 /// Plays the scenario of one seed and says what it is; true if no promise was broken.
-pub fn replay(seed: u64, json: bool) -> bool {
-    let plan = Plan::draw(seed);
-    if !json {
-        describe(&plan);
+pub fn replay(seed: u64, kind: CampaignKind, json: bool) -> bool {
+    match kind {
+        _ if json => {}
+        CampaignKind::Networks => describe(&Plan::draw(seed)),
+        CampaignKind::Sites => say!("{:#?}", site::Scenario::draw(seed)),
     }
-    let report = play(&plan);
-    print(&report, json);
+    let report = kind.play(seed);
+    print(&report, kind, json);
     report.fault.is_none()
 }
 
@@ -199,7 +231,7 @@ fn describe(plan: &Plan) {
     plan.troubles.iter().for_each(|trouble| say!("{trouble:?}"));
 }
 
-fn print(report: &Report, json: bool) {
+fn print(report: &Report, kind: CampaignKind, json: bool) {
     let Report { seed, fault, events, virtual_ns, digest, completed, failed } = report;
     let virtual_s = *virtual_ns as f64 / SECOND as f64;
     if json {
@@ -218,6 +250,6 @@ fn print(report: &Report, json: bool) {
     if let Some(fault) = fault {
         let at_s = fault.at_ns as f64 / SECOND as f64;
         say!("seed {seed}: promise broken at {at_s:.6} s on {}: {}", fault.host, fault.what);
-        say!("repeat it with: cargo run -p byname-sim -- replay {seed}");
+        say!("repeat it with: cargo run -p byname-sim -- replay{} {seed}", kind.flag());
     }
 }

@@ -22,6 +22,7 @@ pub mod programs;
 pub mod queue;
 pub mod random;
 pub mod report;
+pub mod site;
 pub mod study;
 pub mod topology;
 pub mod trace;

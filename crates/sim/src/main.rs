@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 
-use byname_sim::campaign::{self, CampaignOptions};
+use byname_sim::campaign::{self, CampaignKind, CampaignOptions};
 use byname_sim::report;
 use byname_sim::study::{Effort, cell};
 use clap::{Args, Parser, Subcommand};
@@ -68,6 +68,9 @@ struct CampaignArgs {
     /// Scenarios played at a time.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
+    /// Sites with a head, disks, writers and readers, in place of networks.
+    #[arg(long)]
+    sites: bool,
     /// One line of JSON for each scenario and for the end.
     #[arg(long)]
     json: bool,
@@ -77,6 +80,9 @@ struct CampaignArgs {
 struct ReplayArgs {
     /// Seed printed by the campaign.
     seed: u64,
+    /// It was a site.
+    #[arg(long)]
+    sites: bool,
     /// The outcome as one line of JSON.
     #[arg(long)]
     json: bool,
@@ -99,6 +105,7 @@ fn main() -> ExitCode {
                 seed: args.seed.unwrap_or_else(campaign::seed_of_the_clock),
                 count: args.count.unwrap_or(u64::MAX),
                 jobs: args.jobs.max(1),
+                kind: kind(args.sites),
                 json: args.json,
             };
             outcome(campaign::run(&options))
@@ -109,8 +116,12 @@ fn main() -> ExitCode {
         }
         Command::Cell { words } => outcome(cell::answer(&words)),
         Command::Run(args) => outcome(byname_sim::topology::run::print(&args.file, args.seed)),
-        Command::Replay(args) => outcome(campaign::replay(args.seed, args.json)),
+        Command::Replay(args) => outcome(campaign::replay(args.seed, kind(args.sites), args.json)),
     }
+}
+
+fn kind(is_site: bool) -> CampaignKind {
+    if is_site { CampaignKind::Sites } else { CampaignKind::Networks }
 }
 
 fn outcome(is_good: bool) -> ExitCode {

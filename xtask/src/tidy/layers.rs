@@ -40,7 +40,24 @@ const MAY_USE: [(&str, &[&str]); 24] = [
         "writer",
         &["catalog", "face", "io", "link", "packet", "retry", "security", "site", "transfer"],
     ),
-    ("sim", &["client", "forwarder", "link", "packet", "security", "store", "transfer"]),
+    (
+        "sim",
+        &[
+            "catalog",
+            "client",
+            "disk",
+            "face",
+            "forwarder",
+            "head",
+            "link",
+            "packet",
+            "security",
+            "site",
+            "store",
+            "transfer",
+            "writer",
+        ],
+    ),
 ];
 /// Rooms at the top: they may use everything, and nothing uses them.
 const TOP: [&str; 3] = ["cli", "replay", "xtask"];

@@ -7,6 +7,7 @@ mod network;
 mod programs;
 mod replicas;
 mod scale;
+mod sites;
 mod topologies;
 mod traces;
 mod workloads;

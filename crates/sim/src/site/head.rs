@@ -1,0 +1,290 @@
+//! The head of a site: the production service, executor and watch over a catalog in memory. What
+//! its threads do is done here, in virtual time; the engine survives every crash.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use byname_catalog::engine::{Engine, MemoryEngine};
+use byname_catalog::{Catalog, Command};
+use byname_head::{
+    BatchQueues, CatalogBackend, CommandAnswer, Contents, Executor, HeadService, Order, Waiting,
+    Watch,
+};
+use byname_packet::lp::LpPacket;
+use byname_packet::{Data, Interest, Packet};
+use byname_site::{SiteName, Stamp};
+use byname_store::Service;
+use byname_store::backend::{Backend, Found, ListingKind, LocateError};
+use byname_transfer::server::{ListFailure, Listing, Located};
+
+use super::identity::Identity;
+use super::serving::{Object, Objects, Serving, clocks, take_frame};
+use crate::program::{Crash, Now, Program};
+use crate::random::Random;
+use crate::world::{MS, SECOND};
+
+/// Time that a transaction takes, at most; and again its answers.
+const COMMIT_NS: u64 = 8 * MS;
+/// Pause between two looks at what is due.
+const EXPIRE_NS: u64 = SECOND;
+/// Pause between two rounds of orders, and the time that disks have for an answer.
+const ROUND_NS: u64 = 2 * SECOND;
+
+/// A running process.
+struct Running {
+    service: HeadService,
+    queues: BatchQueues,
+    executor: Executor,
+    serving: Serving,
+    watch: Watch,
+    /// A batch that will be durable at this time.
+    batch: Option<(u64, Vec<Waiting>)>,
+    /// Answers that leave at this time.
+    answers: Option<(u64, Vec<CommandAnswer>)>,
+    expire_ns: u64,
+    round_ns: u64,
+    /// Orders that wait for an answer, by name.
+    orders: BTreeMap<Vec<u8>, Order>,
+    commands: Vec<Command>,
+}
+
+/// See the module.
+pub struct SiteHead {
+    site: SiteName,
+    identity: Identity,
+    engine: MemoryEngine,
+    running: Option<Running>,
+    /// Its wall clock is ahead by this.
+    ahead_ns: u64,
+    random: Random,
+    number: u64,
+    out: VecDeque<Vec<u8>>,
+    fault: Option<String>,
+}
+
+impl SiteHead {
+    pub(super) fn new(
+        site: &SiteName,
+        identity: Identity,
+        engine: MemoryEngine,
+        (seed, now): (u64, Now),
+    ) -> Self {
+        let mut head = Self {
+            site: site.clone(),
+            identity,
+            engine,
+            running: None,
+            ahead_ns: 0,
+            random: Random::new(seed),
+            number: 0,
+            out: VecDeque::new(),
+            fault: None,
+        };
+        head.start(now);
+        head
+    }
+
+    /// The rows.
+    pub fn engine(&self) -> &MemoryEngine {
+        &self.engine
+    }
+
+    /// From now on its wall clock is so much later.
+    pub fn set_clock_ahead(&mut self, ahead_ns: u64) {
+        self.ahead_ns = ahead_ns;
+    }
+
+    fn clock(&self, now: Now) -> Now {
+        Now { unix_ns: now.unix_ns + self.ahead_ns, ..now }
+    }
+
+    fn start(&mut self, now: Now) {
+        let now = self.clock(now);
+        let engine: Arc<dyn Engine> = Arc::new(self.engine.clone());
+        let span_ns = (now.unix_ns, u64::MAX);
+        let catalog = match Catalog::lead(engine.clone(), "embedded", span_ns) {
+            Ok(catalog) => catalog,
+            Err(error) => {
+                self.fault = Some(format!("a head starts again: {error}"));
+                return;
+            }
+        };
+        let (site, signer) = (self.site.clone(), self.identity.signer());
+        let executor = Executor::new(catalog, site.clone(), signer.clone());
+        let watch = Watch::new(site.clone(), engine.clone(), signer.clone(), &executor);
+        let (service, queues) = HeadService::new(Contents::new(site.clone(), engine));
+        let certificate = self.identity.certificate();
+        self.running = Some(Running {
+            service,
+            queues,
+            executor,
+            serving: Serving::new(&site, signer, (certificate, false)),
+            watch,
+            batch: None,
+            answers: None,
+            expire_ns: now.now_ns,
+            round_ns: now.now_ns,
+            orders: BTreeMap::new(),
+            commands: Vec::new(),
+        });
+    }
+
+    fn work(&mut self, now: Now) {
+        let now = self.clock(now);
+        let Some(mut running) = self.running.take() else { return };
+        running.execute(&mut self.random, now);
+        self.look_after_disks(&mut running, now);
+        let Running { service, serving, .. } = &mut running;
+        let answers = std::iter::from_fn(|| service.poll_transmit());
+        self.out.extend(answers.chain(serving.out.drain(..)).map(|outgoing| outgoing.wire));
+        self.running = Some(running);
+    }
+
+    fn look_after_disks(&mut self, running: &mut Running, now: Now) {
+        if now.now_ns < running.round_ns {
+            return;
+        }
+        running.round_ns = now.now_ns + ROUND_NS;
+        for (_, order) in std::mem::take(&mut running.orders) {
+            running.commands.extend(running.watch.handle(order, None, now.unix_ns));
+        }
+        let (number, random) = (&mut self.number, &mut self.random);
+        let mut stamp = || {
+            *number += 1;
+            Stamp { time_ms: now.unix_ns / MS + *number, nonce: random.draw().to_be_bytes() }
+        };
+        let orders = running.watch.orders(&mut stamp).unwrap_or_default();
+        for order in orders {
+            let Ok(interest) = Interest::decode(order.wire()) else { continue };
+            let (name, mut wire) = (interest.name.value().to_vec(), Vec::new());
+            let nonce = (self.random.draw() as u32).to_be_bytes();
+            interest.encode_forwarded(nonce, None, &mut wire);
+            self.out.push_back(wire);
+            running.orders.insert(name, order);
+        }
+    }
+
+    fn take_answer(&mut self, link: &LpPacket<'_>, now: Now) {
+        let now = self.clock(now);
+        let Some(running) = &mut self.running else { return };
+        let Some(packet) = link.fragment else { return };
+        if let (Ok(Packet::Data(Data { name, .. })), None) =
+            (Packet::decode(packet), link.header.nack)
+            && let Some(order) = running.orders.remove(name.value())
+        {
+            let commands = running.watch.handle(order, Some(packet), now.unix_ns);
+            running.commands.extend(commands);
+        }
+    }
+}
+
+impl Running {
+    /// The catalog's thread.
+    fn execute(&mut self, random: &mut Random, now: Now) {
+        if self.answers.as_ref().is_some_and(|(at_ns, _)| *at_ns <= now.now_ns)
+            && let Some((_, answers)) = self.answers.take()
+        {
+            // The service has one batch in flight.
+            let _ = self.queues.answers.try_send(answers);
+        }
+        self.service.handle_timeout(clocks(now));
+        if let Ok(batch) = self.queues.batches.try_recv() {
+            self.batch = Some((now.now_ns + 1 + random.below(COMMIT_NS), batch));
+        }
+        if self.batch.as_ref().is_some_and(|(at_ns, _)| *at_ns <= now.now_ns)
+            && let Some((_, batch)) = self.batch.take()
+        {
+            let answers = self.executor.execute(&batch, now.unix_ns);
+            self.answers = Some((now.now_ns + 1 + random.below(COMMIT_NS), answers));
+        }
+        if !self.commands.is_empty() {
+            let commands = std::mem::take(&mut self.commands);
+            // As in production, what fails is found out anew in the next round.
+            let _ = self.executor.carry_out(commands, now.unix_ns);
+        }
+        if now.now_ns >= self.expire_ns {
+            let is_more = self.executor.expire(now.unix_ns).unwrap_or(false);
+            self.expire_ns = if is_more { now.now_ns + 1 } else { now.now_ns + EXPIRE_NS };
+        }
+    }
+
+    fn poll_timeout(&mut self) -> Option<u64> {
+        let batch = self.batch.as_ref().map(|(at_ns, _)| *at_ns);
+        let answers = self.answers.as_ref().map(|(at_ns, _)| *at_ns);
+        let serving = self.serving.poll_timeout();
+        let own = [Some(self.expire_ns.min(self.round_ns)), batch, answers, serving];
+        own.into_iter().flatten().min()
+    }
+}
+
+/// The paths of a site.
+struct Paths(CatalogBackend);
+
+impl Objects for Paths {
+    fn locate(&self, path: &[u8]) -> Object {
+        Object::Other(match self.0.locate(path) {
+            Ok(Found::Described(described)) => Located::Described(described),
+            Ok(Found::Directory(directory)) => Located::Directory { stat: directory.stat() },
+            Ok(Found::File(_)) | Err(LocateError::Failed(_)) => Located::Failed,
+            Err(LocateError::NotFound) => Located::NotFound,
+            Err(LocateError::NoPermission) => Located::NoPermission,
+        })
+    }
+
+    fn list(
+        &self,
+        path: &[u8],
+        is_manifest: bool,
+        bytes_max: usize,
+    ) -> Result<Listing, ListFailure> {
+        let kind = if is_manifest { ListingKind::Manifest } else { ListingKind::Names };
+        let listing = self.0.versioned_listing(path, kind, bytes_max);
+        listing.unwrap_or(Err(ListFailure::NotFound))
+    }
+}
+
+impl Program for SiteHead {
+    fn handle_frame(&mut self, frame: &[u8], now: Now) {
+        let Ok(link) = LpPacket::decode(frame) else { return };
+        self.take_answer(&link, now);
+        let clock = self.clock(now);
+        let paths = Paths(CatalogBackend::new(self.site.clone(), Arc::new(self.engine.clone())));
+        if let Some(Running { service, serving, .. }) = &mut self.running {
+            take_frame(&link, (service, serving), &paths, clock);
+        }
+        self.work(now);
+    }
+
+    fn handle_timeout(&mut self, now: Now) {
+        let clock = self.clock(now);
+        let paths = Paths(CatalogBackend::new(self.site.clone(), Arc::new(self.engine.clone())));
+        if let Some(Running { serving, .. }) = &mut self.running {
+            serving.handle_timeout(&paths, clock);
+        }
+        self.work(now);
+    }
+
+    fn poll_frame(&mut self, _now: Now) -> Option<Vec<u8>> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&mut self) -> Option<u64> {
+        self.running.as_mut()?.poll_timeout()
+    }
+
+    fn fault(&self) -> Option<String> {
+        let serving = self.running.as_ref().and_then(|running| running.serving.fault());
+        self.fault.clone().or(serving)
+    }
+
+    fn crash(&mut self, _how: Crash, _now: Now) {
+        self.running = None;
+        self.out.clear();
+    }
+
+    fn restart(&mut self, now: Now) {
+        if self.running.is_none() {
+            self.start(now);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A scenario of a site from its seed: a storm of crashes, cuts and full disks while clients write
+//! and read, then calm, in which all promises have to hold.
+
+use std::collections::VecDeque;
+
+use super::files::Trouble;
+use super::history::{self, Kind};
+use super::writer::Step;
+use super::{Member, Shape, Site, SiteHead, SiteReader, SiteWriter, promises};
+use crate::campaign::Report;
+use crate::program::Crash;
+use crate::random::Random;
+use crate::world::{Fault, Incident, MS, SECOND};
+
+/// Paths that clients use.
+const PATHS: u64 = promises::PATHS as u64;
+/// Time for writers to come to their end after the storm.
+const WRITERS_NS: u64 = 600 * SECOND;
+/// Then the head's clock is later by this: all that ends by itself is over.
+const AHEAD_NS: u64 = 3 * 3600 * SECOND;
+/// Time for disks to ask and to be told, after that.
+const CLEANING_NS: u64 = 300 * SECOND;
+/// Time for the last readings.
+const READING_NS: u64 = 120 * SECOND;
+
+/// Something that is done to a disk's file system.
+#[derive(Clone, Copy, Debug)]
+struct Spoil {
+    at_ns: u64,
+    disk: usize,
+    trouble: Trouble,
+}
+
+/// What a seed stands for.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    seed: u64,
+    shape: Shape,
+    /// When everything is well again.
+    storm_end_ns: u64,
+    /// Chances of a frame to be lost, to come twice, and to be late.
+    faults: (f64, f64, f64),
+    crashes: Vec<(u64, u64, usize, Crash)>,
+    cuts: Vec<(u64, u64, usize)>,
+    spoils: Vec<Spoil>,
+}
+
+impl Scenario {
+    /// The scenario of a seed.
+    pub fn draw(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let disk_count = 3 + random.below(2) as usize;
+        let replica_count = 1 + random.below(2) as u8 + u8::from(random.chance(0.2));
+        let receipt_count = 1 + random.below(u64::from(replica_count)) as u8;
+        let writers: Vec<_> = (0..2 + random.below(2)).map(|it| steps(it, &mut random)).collect();
+        let readers: Vec<_> = (0..1 + random.below(2)).map(|_| readings(&mut random)).collect();
+        let shape = Shape { disk_count, policy: (replica_count, receipt_count), writers, readers };
+        let storm_end_ns = (20 + random.below(40)) * SECOND;
+        let count = 1 + disk_count + shape.writers.len();
+        let (mut crashes, mut cuts, mut spoils) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..random.below(10) {
+            let (at_ns, until_ns) = span(storm_end_ns, &mut random);
+            let how = if random.chance(0.6) { Crash::Power } else { Crash::Process };
+            crashes.push((at_ns, until_ns, random.below(count as u64) as usize, how));
+        }
+        for _ in 0..random.below(4) {
+            let (at_ns, until_ns) = span(storm_end_ns, &mut random);
+            cuts.push((at_ns, until_ns, random.below(count as u64) as usize));
+        }
+        for _ in 0..random.below(3) {
+            let (at_ns, until_ns) = span(storm_end_ns, &mut random);
+            let disk = random.below(disk_count as u64) as usize;
+            let is_full = random.chance(0.7);
+            let trouble = Trouble { is_full, is_read_only: !is_full };
+            spoils.push(Spoil { at_ns, disk, trouble });
+            spoils.push(Spoil { at_ns: until_ns, disk, trouble: Trouble::default() });
+        }
+        spoils.sort_by_key(|spoil| spoil.at_ns);
+        let mut chance = || if random.chance(0.5) { random.below(30) as f64 / 1000.0 } else { 0.0 };
+        let faults = (chance(), chance(), chance());
+        Self { seed, shape, storm_end_ns, faults, crashes, cuts, spoils }
+    }
+}
+
+fn span(end_ns: u64, random: &mut Random) -> (u64, u64) {
+    let at_ns = SECOND + random.below(end_ns - 2 * SECOND);
+    let until_ns = at_ns + 100 * MS + random.below(12 * SECOND);
+    (at_ns, until_ns.min(end_ns))
+}
+
+/// What a writer does. Contents have numbers of their own.
+fn steps(writer: u64, random: &mut Random) -> VecDeque<Step> {
+    let count = 4 + random.below(6);
+    let step = |number: u64| {
+        let path = random.below(PATHS) as u8;
+        let kind = match random.below(10) {
+            0..=5 => Kind::Put { path, content: 1 + writer * 100 + number },
+            6..=7 => {
+                let to = (path + 1 + random.below(PATHS - 1) as u8) % PATHS as u8;
+                Kind::Rename { from: path, to }
+            }
+            _ => Kind::Unlink { path },
+        };
+        let size =
+            if random.chance(0.3) { 1 + random.below(200_000) } else { 1 + random.below(9000) };
+        Step { kind, size, pause_ns: random.below(3 * SECOND) }
+    };
+    (0..count).map(step).collect()
+}
+
+fn readings(random: &mut Random) -> VecDeque<(u8, u64)> {
+    (0..12).map(|_| (random.below(PATHS) as u8, random.below(4 * SECOND))).collect()
+}
+
+/// Plays the scenario of a seed.
+pub fn play(scenario: &Scenario) -> Report {
+    let mut site = Site::new(scenario.seed, &scenario.shape);
+    let fault = run(scenario, &mut site).err();
+    let record = site.record.borrow();
+    Report {
+        seed: scenario.seed,
+        fault,
+        events: site.world.event_count(),
+        virtual_ns: site.world.now_ns(),
+        digest: site.world.digest(),
+        completed: record.reads[0] + record.puts[0],
+        failed: record.reads[1] + record.puts[2],
+    }
+}
+
+fn run(scenario: &Scenario, site: &mut Site) -> Result<(), Fault> {
+    storm(scenario, site)?;
+    come_to_rest(site)
+}
+
+/// Lets a site come to rest, in which all promises have to hold: writers end, what ends by itself
+/// is over, disks are clean, everything is read, and one order of events explains it all.
+///
+/// # Errors
+/// The promise that was broken.
+pub fn come_to_rest(site: &mut Site) -> Result<(), Fault> {
+    for member in site.members().collect::<Vec<_>>() {
+        site.world.set_line(member.link, |line| line.faults = crate::line::Faults::default());
+    }
+    let end_ns = site.world.now_ns() + WRITERS_NS;
+    let writers = site.writers.clone();
+    site.world.run(end_ns, &|world| {
+        let is_done = |member: &Member| {
+            world.program::<SiteWriter>(member.program).is_none_or(SiteWriter::is_done)
+        };
+        writers.iter().all(is_done)
+    })?;
+    if site.world.now_ns() >= end_ns {
+        return Err(broken(site, "writers come to their end".to_owned()));
+    }
+    for check in [promises::stored, promises::booked, promises::replicated] {
+        hold(site, check)?;
+    }
+    if let Some(head) = site.world.program_mut::<SiteHead>(site.head.program) {
+        head.set_clock_ahead(AHEAD_NS);
+    }
+    let end_ns = site.world.now_ns() + CLEANING_NS;
+    site.world.run(end_ns, &|_| false)?;
+    for check in [promises::booked, promises::stored, promises::cleaned] {
+        hold(site, check)?;
+    }
+    read_all(site)?;
+    let record = site.record.borrow();
+    let operations: Vec<_> = record.operations.iter().flatten().copied().collect();
+    history::check(&operations).map_err(|what| broken(site, what))
+}
+
+fn broken(site: &Site, what: String) -> Fault {
+    Fault { at_ns: site.world.now_ns(), host: "the site".to_owned(), what }
+}
+
+fn hold(site: &Site, check: fn(&Site) -> Result<(), String>) -> Result<(), Fault> {
+    check(site).map_err(|what| broken(site, what))
+}
+
+fn storm(scenario: &Scenario, site: &mut Site) -> Result<(), Fault> {
+    let members: Vec<Member> = site.members().collect();
+    let (loss, duplication, disorder) = scenario.faults;
+    for member in &members {
+        site.world.set_line(member.link, |line| {
+            let faults = &mut line.faults;
+            (faults.loss, faults.duplication, faults.disorder) = (loss, duplication, disorder);
+            (faults.burst, faults.late_ns) = (1, 40 * MS);
+        });
+    }
+    for (at_ns, until_ns, number, how) in scenario.crashes.iter().copied() {
+        let program = members[number].program;
+        site.world.plan(at_ns, Incident::CrashProgram { program, how });
+        site.world.plan(until_ns, Incident::RestartProgram { program });
+    }
+    for (at_ns, until_ns, number) in scenario.cuts.iter().copied() {
+        let link = members[number].link;
+        site.world.plan(at_ns, Incident::Cut { link, is_noticed: false });
+        site.world.plan(until_ns, Incident::Restore { link });
+    }
+    for Spoil { at_ns, disk, trouble } in scenario.spoils.iter().copied() {
+        site.world.run(at_ns, &|_| false)?;
+        site.disk(disk).files.set_trouble(trouble);
+    }
+    site.world.run(scenario.storm_end_ns, &|_| false)?;
+    // Two crashes of one program may overlap: the second end is the one that counts.
+    for member in &members {
+        let program = member.program;
+        site.world.plan(scenario.storm_end_ns + 1, Incident::RestartProgram { program });
+    }
+    Ok(())
+}
+
+/// Everything that has a name is read by a reader of its own memory.
+fn read_all(site: &mut Site) -> Result<(), Fault> {
+    for member in site.readers.clone() {
+        if let Some(reader) = site.world.program_mut::<SiteReader>(member.program) {
+            reader.read_in_calm(0..promises::PATHS);
+        }
+        site.world.wake(member.program);
+    }
+    let end_ns = site.world.now_ns() + READING_NS;
+    let readers = site.readers.clone();
+    site.world.run(end_ns, &|world| {
+        let is_done = |member: &Member| {
+            world.program::<SiteReader>(member.program).is_none_or(SiteReader::is_done)
+        };
+        readers.iter().all(is_done)
+    })?;
+    match site.world.now_ns() >= end_ns {
+        true => Err(broken(site, "every file of the site can be read in time".to_owned())),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,344 @@
+//! A writer: the production core of `byname_writer`, doing one thing after another. What it is
+//! told goes into the history.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use byname_catalog::{Answer, Command, Create, Place, Publish, Refusal, Rename};
+use byname_face::CommandClock;
+use byname_packet::lp::LpPacket;
+use byname_security::trust::TrustPolicy;
+use byname_site::{SiteAnswer, SiteName};
+use byname_writer::{Put, PutEvent, Source, WriterConfig, WriterCore, WriterError};
+
+use super::history::{Kind, Operation, Outcome};
+use super::identity::Identity;
+use super::serving::frame;
+use crate::disk::content;
+use crate::program::{Crash, Now, Program};
+use crate::random::Random;
+use crate::world::{MS, SECOND};
+
+/// Pause after something that ends a process, until it is started again.
+const AGAIN_NS: u64 = SECOND;
+
+/// What all clients were told so far, and the numbers of contents by their roots.
+#[derive(Default)]
+pub struct Record {
+    /// Calls and returns; what was refused is taken back.
+    pub operations: Vec<Option<Operation>>,
+    /// Number of the content with this root.
+    pub contents: BTreeMap<[u8; 32], u64>,
+    /// Writes that were acknowledged, refused, and neither.
+    pub puts: [u64; 3],
+    /// Files read to the end, and readings that failed.
+    pub reads: [u64; 2],
+}
+
+/// A record that several programs write into.
+pub type SharedRecord = Rc<RefCell<Record>>;
+
+impl Record {
+    /// Notes a call.
+    pub(super) fn begin(&mut self, kind: Kind, from_ns: u64) -> usize {
+        let (outcome, until_ns) = (Outcome::Unknown, u64::MAX);
+        self.operations.push(Some(Operation { kind, outcome, from_ns, until_ns }));
+        self.operations.len() - 1
+    }
+
+    fn end(&mut self, number: usize, outcome: Outcome, now_ns: u64) {
+        if let Some(Some(operation)) = self.operations.get_mut(number) {
+            (operation.outcome, operation.until_ns) = (outcome, now_ns);
+        }
+    }
+}
+
+/// Something to do: an operation after a pause, with octets if it writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// The operation; what it writes is made from its content's number.
+    pub kind: Kind,
+    /// Octets to be written.
+    pub size: u64,
+    /// Pause before it.
+    pub pause_ns: u64,
+}
+
+enum Stage {
+    /// Nothing until this time.
+    Pausing(u64),
+    /// Waiting for a session.
+    Opening,
+    /// Waiting for the answer to an operation of the record.
+    Waiting(usize),
+}
+
+/// See the module.
+pub struct SiteWriter {
+    site: SiteName,
+    user: String,
+    identity: Identity,
+    trust: TrustPolicy,
+    core: Option<WriterCore>,
+    has_session: bool,
+    stage: Stage,
+    steps: VecDeque<Step>,
+    record: SharedRecord,
+    random: Random,
+    lives: u64,
+    is_down: bool,
+    out: VecDeque<Vec<u8>>,
+}
+
+/// Path of a number.
+pub fn path(number: u8) -> String {
+    format!("f{number}")
+}
+
+fn place(number: u8) -> Place {
+    Place::path(path(number)).expect("a short name")
+}
+
+/// A file whose octets are made from a number.
+pub(super) fn source(number: u64, size: u64) -> Source {
+    let mut octets = vec![0; size as usize];
+    content(number, 0, &mut octets);
+    let name = "byname-sim";
+    let file = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC);
+    let file = File::from(file.expect("a file in memory"));
+    file.write_all_at(&octets, 0).expect("room in memory");
+    Source::of_file(Path::new(name), file, &|| false).expect("it does not change")
+}
+
+impl SiteWriter {
+    pub(super) fn new(
+        (site, user): (&SiteName, &str),
+        identity: Identity,
+        trust: TrustPolicy,
+        (record, steps): (SharedRecord, VecDeque<Step>),
+        seed: u64,
+    ) -> Self {
+        Self {
+            site: site.clone(),
+            user: user.to_owned(),
+            identity,
+            trust,
+            core: None,
+            has_session: false,
+            stage: Stage::Pausing(0),
+            steps,
+            record,
+            random: Random::new(seed),
+            lives: 0,
+            is_down: false,
+            out: VecDeque::new(),
+        }
+    }
+
+    /// True if nothing is left to do.
+    pub fn is_done(&self) -> bool {
+        self.steps.is_empty() && !matches!(self.stage, Stage::Waiting(_))
+    }
+
+    /// Gives it more to do.
+    pub fn add(&mut self, step: Step) {
+        self.steps.push_back(step);
+    }
+
+    fn begin_life(&mut self, now: Now) {
+        self.lives += 1;
+        let config = WriterConfig {
+            site: self.site.clone(),
+            user: self.user.clone(),
+            signer: self.identity.key_signer.clone(),
+            trust: self.trust.clone(),
+        };
+        let mut random = Random::new(self.random.draw());
+        let number = random.draw();
+        let random = Box::new(move || random.draw());
+        let mut core = WriterCore::new(config, number, CommandClock::new(), random);
+        let sent = core.send(Command::OpenSession, clock(now));
+        sent.expect("a command without elements fits a packet");
+        (self.core, self.has_session, self.stage) = (Some(core), false, Stage::Opening);
+    }
+
+    /// The process ends, as it does when a command says so; another one is started later.
+    fn end_life(&mut self, now: Now) {
+        self.core = None;
+        self.out.clear();
+        self.stage = Stage::Pausing(now.now_ns + AGAIN_NS);
+    }
+
+    fn work(&mut self, now: Now) {
+        if self.is_down {
+            return;
+        }
+        match self.stage {
+            Stage::Pausing(at_ns) if at_ns > now.now_ns => {}
+            Stage::Pausing(_) if self.steps.is_empty() => {}
+            Stage::Pausing(_) if self.core.is_none() => self.begin_life(now),
+            Stage::Pausing(_) => self.begin_step(now),
+            Stage::Opening => self.take_session(now),
+            Stage::Waiting(number) => self.take_outcome(number, now),
+        }
+        let Some(core) = &mut self.core else { return };
+        while let Some(sent) = core.poll_transmit(clock(now)) {
+            self.out.push_back(frame((sent.pit_token.as_deref(), sent.nack), &sent.wire));
+        }
+    }
+
+    fn take_session(&mut self, now: Now) {
+        let Some(core) = &mut self.core else { return };
+        match core.poll_answer() {
+            None => {}
+            Some(Ok(SiteAnswer::Plain(Answer::Session { session, .. }))) => {
+                core.begin_session(session, clock(now));
+                self.has_session = true;
+                self.pause(now);
+            }
+            Some(_) => self.end_life(now),
+        }
+    }
+
+    fn pause(&mut self, now: Now) {
+        let pause_ns = self.steps.front().map_or(0, |step| step.pause_ns);
+        self.stage = Stage::Pausing(now.now_ns + pause_ns);
+    }
+
+    fn begin_step(&mut self, now: Now) {
+        let (Some(core), Some(step)) = (&mut self.core, self.steps.pop_front()) else { return };
+        let number = self.record.borrow_mut().begin(step.kind, now.now_ns);
+        self.stage = Stage::Waiting(number);
+        let sent = match step.kind {
+            Kind::Put { path, content } => {
+                let source = source(content, step.size);
+                self.record.borrow_mut().contents.insert(source.root(), content);
+                let create = Create {
+                    place: place(path),
+                    mode: 0o644,
+                    size_max: step.size,
+                    publish: Publish::AtCommit,
+                    exclusive: false,
+                };
+                let put = Put { create, keep_time: false, source: Arc::new(source) };
+                core.put(number, put, clock(now))
+            }
+            Kind::Rename { from, to } => {
+                let rename = Rename { from: place(from), to: place(to), no_replace: false };
+                core.send(Command::Rename(rename), clock(now))
+            }
+            Kind::Unlink { path } => core.send(Command::Unlink { place: place(path) }, clock(now)),
+            Kind::Read { .. } => Ok(()),
+        };
+        if sent.is_err() {
+            self.end_life(now);
+        }
+    }
+
+    fn take_outcome(&mut self, number: usize, now: Now) {
+        let Some(core) = &mut self.core else { return };
+        let result = match core.poll_event() {
+            Some(PutEvent::Progress { .. }) => return self.take_outcome(number, now),
+            Some(PutEvent::Done { result, .. }) => result.map(|_| ()),
+            None => match core.poll_answer() {
+                Some(answer) => answer.map(|_| ()),
+                None => return,
+            },
+        };
+        let record = &mut *self.record.borrow_mut();
+        let is_put = record.operations.get(number).is_some_and(|it| {
+            it.is_some_and(|operation| matches!(operation.kind, Kind::Put { .. }))
+        });
+        let place = match &result {
+            Ok(()) => 0,
+            Err(WriterError::Refused(_)) => 1,
+            Err(_) => 2,
+        };
+        record.puts[place] += u64::from(is_put);
+        let ends = match result {
+            Ok(()) => {
+                record.end(number, Outcome::Done, now.now_ns);
+                false
+            }
+            Err(WriterError::Refused(Refusal::NotFound)) if !is_put => {
+                record.end(number, Outcome::Absent, now.now_ns);
+                false
+            }
+            Err(WriterError::Refused(refusal)) => {
+                record.operations[number] = None;
+                WriterError::Refused(refusal).ends_all()
+            }
+            // Whether it happened is not known.
+            Err(error) => error.ends_all(),
+        };
+        if ends {
+            self.core = None;
+            self.out.clear();
+            self.stage = Stage::Pausing(now.now_ns + AGAIN_NS);
+            return;
+        }
+        let pause_ns = self.steps.front().map_or(0, |step| step.pause_ns);
+        self.stage = Stage::Pausing(now.now_ns + pause_ns);
+    }
+}
+
+fn clock(now: Now) -> byname_writer::Now {
+    byname_writer::Now { now_ns: now.now_ns, unix_ns: now.unix_ns }
+}
+
+impl Program for SiteWriter {
+    fn handle_frame(&mut self, frame: &[u8], now: Now) {
+        let Ok(link) = LpPacket::decode(frame) else { return };
+        let (Some(core), Some(packet)) = (&mut self.core, link.fragment) else { return };
+        let header = (link.header.nack, link.header.pit_token);
+        if core.handle_packet(header, packet, clock(now)).is_err() {
+            self.end_life(now);
+        }
+        self.work(now);
+    }
+
+    fn handle_timeout(&mut self, now: Now) {
+        if let Some(core) = &mut self.core
+            && core.handle_timeout(clock(now)).is_err()
+        {
+            self.end_life(now);
+        }
+        self.work(now);
+    }
+
+    fn poll_frame(&mut self, _now: Now) -> Option<Vec<u8>> {
+        self.out.pop_front()
+    }
+
+    fn poll_timeout(&mut self) -> Option<u64> {
+        if self.is_down {
+            return None;
+        }
+        let core = self.core.as_ref().map(WriterCore::poll_timeout);
+        let own = match self.stage {
+            Stage::Pausing(at_ns) if !self.steps.is_empty() => Some(at_ns),
+            _ => None,
+        };
+        [core, own].into_iter().flatten().filter(|at_ns| *at_ns != u64::MAX).min()
+    }
+
+    fn fault(&self) -> Option<String> {
+        let waiting = self.out.len();
+        (waiting > 10_000).then(|| format!("queues are bounded: {waiting} packets at a writer"))
+    }
+
+    fn crash(&mut self, _how: Crash, now: Now) {
+        self.is_down = true;
+        self.end_life(now);
+    }
+
+    fn restart(&mut self, now: Now) {
+        self.is_down = false;
+        self.stage = Stage::Pausing(now.now_ns + MS);
+    }
+}
