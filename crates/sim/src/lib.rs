@@ -2,9 +2,9 @@
 //! virtual time, from one seed.
 //!
 //! [`World`] has hosts, links and a clock. On each host runs a forwarder; [`programs`] publish and
-//! read files. Whatever a seed and a scenario do, they do again, so a run that breaks a promise
-//! ([`Fault`]) can be repeated. Nothing here waits for anything: virtual seconds cost what the code
-//! in them costs.
+//! read files; [`site`] has the head, disks and writers of a site. Whatever a seed and a scenario
+//! do, they do again, so a run that breaks a promise ([`Fault`]) can be repeated. Nothing here
+//! waits for anything: virtual seconds cost what the code in them costs.
 
 mod agenda;
 pub mod bottleneck;

@@ -38,6 +38,7 @@ use byname_forwarder::Config;
 use byname_packet::Name;
 use byname_security::trust::TrustPolicy;
 use byname_site::{DiskName, SiteName};
+use byname_writer::WriterConfig;
 
 use crate::line::{Faults, LineConfig};
 use crate::program::Now;
@@ -229,10 +230,11 @@ impl Site {
         let writers = users.into_iter().zip(&shape.writers).zip(1_u64..);
         let writers = writers.map(|(((user, identity), steps), number)| {
             let route = site.user(&user);
-            let told = (record.clone(), steps.clone());
+            let signer = identity.key_signer.clone();
+            let (site, trust) = (site.clone(), trust.clone());
+            let config = WriterConfig { site, user, signer, trust };
             let writer_seed = seed ^ (number << 16);
-            let (of, trust) = ((&site, user.as_str()), trust.clone());
-            let writer = SiteWriter::new(of, identity, trust, told, writer_seed);
+            let writer = SiteWriter::new(config, record.clone(), steps.clone(), writer_seed);
             network.add(&mut world, writer, Some(&route))
         });
         let writers = writers.collect();

@@ -30,7 +30,7 @@ fn steady(waited_ms: u64, marks: bool, until_ms: u64) -> (Vec<u64>, Codel<u64>) 
 #[test]
 fn what_waits_less_than_the_target_is_left_alone() {
     let (events, queue) = steady(4, false, 2000);
-    assert_eq!(events, []);
+    assert!(events.is_empty(), "{events:?}");
     assert_eq!(queue.drop_count(), 0);
 }
 

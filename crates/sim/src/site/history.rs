@@ -141,11 +141,37 @@ impl Site {
     }
 }
 
-/// The first operations that no order explains.
+/// A history that is not linearizable, or cannot be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum Unexplained {
+    /// It is not linearizable.
+    #[error("no order of events explains what clients were told:{}", lines(operations))]
+    NoOrder {
+        /// The history, in the order of calls.
+        operations: Vec<Operation>,
+    },
+    /// It has too many events.
+    #[error("{count} events are too many to be checked")]
+    TooLong {
+        /// Their count.
+        count: usize,
+    },
+}
+
+fn lines(operations: &[Operation]) -> String {
+    let line = |operation: &Operation| {
+        let Operation { kind, outcome, from_ns, until_ns } = operation;
+        let ms = |ns: &u64| ns / 1_000_000;
+        format!("\n  {}..{} ms {kind:?} {outcome:?}", ms(from_ns), ms(until_ns))
+    };
+    operations.iter().map(line).collect()
+}
+
+/// Looks for an order of events that explains a history.
 ///
 /// # Errors
-/// A description of them.
-pub fn check(operations: &[Operation]) -> Result<(), String> {
+/// [`Unexplained`].
+pub fn check(operations: &[Operation]) -> Result<(), Unexplained> {
     let mut events = Vec::new();
     for operation in operations {
         let Operation { kind, outcome, from_ns, until_ns } = *operation;
@@ -157,20 +183,15 @@ pub fn check(operations: &[Operation]) -> Result<(), String> {
         }
     }
     if events.len() > EVENTS_MAX {
-        return Err(format!("{} events are too many to be checked", events.len()));
+        return Err(Unexplained::TooLong { count: events.len() });
     }
     let mut search = Search { events, seen: HashSet::new() };
     if search.explains(0, &Site::default()) {
         return Ok(());
     }
-    let mut told: Vec<&Operation> = operations.iter().collect();
-    told.sort_by_key(|operation| operation.from_ns);
-    let lines = told.iter().map(|operation| {
-        let Operation { kind, outcome, from_ns, until_ns } = operation;
-        let ms = |ns: &u64| ns / 1_000_000;
-        format!("\n  {}..{} ms {kind:?} {outcome:?}", ms(from_ns), ms(until_ns))
-    });
-    Err(format!("no order of events explains what clients were told:{}", lines.collect::<String>()))
+    let mut operations = operations.to_vec();
+    operations.sort_by_key(|operation| operation.from_ns);
+    Err(Unexplained::NoOrder { operations })
 }
 
 struct Search {
@@ -225,7 +246,7 @@ mod tests {
         check(&[operation(PUT, 0, 10), read(Some(7), 20)]).unwrap();
         check(&[operation(PUT, 0, 10), read(None, 5)]).unwrap();
         let lost = check(&[operation(PUT, 0, 10), read(None, 20)]);
-        assert!(lost.unwrap_err().contains("no order"));
+        assert!(matches!(lost, Err(Unexplained::NoOrder { .. })));
         check(&[operation(PUT, 0, 10), read(Some(8), 20)]).unwrap_err();
     }
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use super::files::Trouble;
 use super::history::{self, Kind};
+use super::promises::Broken;
 use super::writer::Step;
 use super::{Member, Shape, Site, SiteHead, SiteReader, SiteWriter, promises};
 use crate::campaign::Report;
@@ -167,15 +168,15 @@ pub fn come_to_rest(site: &mut Site) -> Result<(), Fault> {
     read_all(site)?;
     let record = site.record.borrow();
     let operations: Vec<_> = record.operations.iter().flatten().copied().collect();
-    history::check(&operations).map_err(|what| broken(site, what))
+    history::check(&operations).map_err(|what| broken(site, what.to_string()))
 }
 
 fn broken(site: &Site, what: String) -> Fault {
     Fault { at_ns: site.world.now_ns(), host: "the site".to_owned(), what }
 }
 
-fn hold(site: &Site, check: fn(&Site) -> Result<(), String>) -> Result<(), Fault> {
-    check(site).map_err(|what| broken(site, what))
+fn hold(site: &Site, check: fn(&Site) -> Result<(), Broken>) -> Result<(), Fault> {
+    check(site).map_err(|what| broken(site, what.to_string()))
 }
 
 fn storm(scenario: &Scenario, site: &mut Site) -> Result<(), Fault> {
@@ -202,13 +203,12 @@ fn storm(scenario: &Scenario, site: &mut Site) -> Result<(), Fault> {
         site.world.run(at_ns, &|_| false)?;
         site.disk(disk).files.set_trouble(trouble);
     }
-    site.world.run(scenario.storm_end_ns, &|_| false)?;
-    // Two crashes of one program may overlap: the second end is the one that counts.
+    // Two crashes of one program may overlap: everybody runs at the end.
     for member in &members {
         let program = member.program;
         site.world.plan(scenario.storm_end_ns + 1, Incident::RestartProgram { program });
     }
-    Ok(())
+    site.world.run(scenario.storm_end_ns + 2, &|_| false)
 }
 
 /// Everything that has a name is read by a reader of its own memory.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use byname_catalog::engine::{Engine, EngineError, Span, Table};
 use byname_catalog::id::{ContentId, DiskId, InodeId, Version};
-use byname_catalog::{Caller, Failure, Place, Reader, check};
+use byname_catalog::{Caller, Failure, Inconsistency, Place, Reader, check};
 use byname_security::tree::Tree;
 
 use super::Site;
@@ -15,6 +15,48 @@ use super::writer::path;
 pub const PATHS: u8 = 4;
 /// Rows of a table that are read.
 const ROWS_MAX: usize = 1 << 16;
+
+/// A promise that was broken.
+#[derive(Debug, thiserror::Error)]
+pub enum Broken {
+    /// The catalog contradicts itself.
+    #[error("what is booked is exact: {:?} {}", .0.table, .0.what)]
+    Booked(Inconsistency),
+    /// A replica is not there, or not whole.
+    #[error("nothing acknowledged is lost: {content:?} on disk {} {what}", disk.0)]
+    Lost {
+        /// The content.
+        content: ContentId,
+        /// The disk that has signed for it.
+        disk: DiskId,
+        /// The fault.
+        what: &'static str,
+    },
+    /// A commit was accepted too early.
+    #[error("a file has as many replicas as were promised: {path} has {count} of {needed}")]
+    TooFew {
+        /// The file.
+        path: String,
+        /// Replicas.
+        count: usize,
+        /// Receipts that its policy demands.
+        needed: u8,
+    },
+    /// Something was not cleaned.
+    #[error("no replica leaks: {content} is left on disk {}", disk.0)]
+    Leaked {
+        /// Name of the file on the disk.
+        content: String,
+        /// The disk.
+        disk: DiskId,
+    },
+    /// The catalog cannot be read.
+    #[error(transparent)]
+    Catalog(#[from] Failure),
+    /// Nor its engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
 
 /// Replicas by disk, as the catalog has them.
 fn replicas(engine: &dyn Engine) -> Result<BTreeMap<DiskId, BTreeSet<ContentId>>, EngineError> {
@@ -41,31 +83,26 @@ fn root(engine: &dyn Engine, content: ContentId) -> Result<[u8; 32], Failure> {
 ///
 /// # Errors
 /// The first contradiction.
-pub fn booked(site: &Site) -> Result<(), String> {
-    let rows = site.engine.snapshot().map_err(|error| error.to_string())?;
-    match check(&*rows).map_err(|error| error.to_string())?.first() {
-        Some(found) => Err(format!("what is booked is exact: {:?} {}", found.table, found.what)),
-        None => Ok(()),
-    }
+pub fn booked(site: &Site) -> Result<(), Broken> {
+    let rows = site.engine.snapshot()?;
+    let found = check(&*rows)?.into_iter().next();
+    found.map_or(Ok(()), |found| Err(Broken::Booked(found)))
 }
 
 /// Compares disks with the catalog: nothing that has a receipt is lost.
 ///
 /// # Errors
 /// The first replica that is not there, or not what it should be.
-pub fn stored(site: &Site) -> Result<(), String> {
-    let replicas = replicas(&site.engine).map_err(|error| error.to_string())?;
+pub fn stored(site: &Site) -> Result<(), Broken> {
+    let replicas = replicas(&site.engine)?;
     for number in 0..site.disks.len() {
         let disk = site.disk(number);
         let id = disk.name().id;
-        for content in replicas.get(&id).into_iter().flatten() {
-            let what = format!("{:x}-{:x} on disk {}", content.inode.0, content.version.0, id.0);
-            let Some(octets) = disk.octets(*content) else {
-                return Err(format!("nothing acknowledged is lost: {what} is missing"));
-            };
-            let root = root(&site.engine, *content).map_err(|error| error.to_string())?;
-            if *Tree::of(&octets).root.as_bytes() != root {
-                return Err(format!("nothing acknowledged is lost: {what} has other octets"));
+        for content in replicas.get(&id).into_iter().flatten().copied() {
+            let lost = |what| Broken::Lost { content, disk: id, what };
+            let octets = disk.octets(content).ok_or_else(|| lost("is missing"))?;
+            if *Tree::of(&octets).root.as_bytes() != root(&site.engine, content)? {
+                return Err(lost("has other octets"));
             }
         }
     }
@@ -76,17 +113,15 @@ pub fn stored(site: &Site) -> Result<(), String> {
 ///
 /// # Errors
 /// The first file that has fewer than a commit needs.
-pub fn replicated(site: &Site) -> Result<(), String> {
-    let reader = Reader::new(&site.engine, &Caller::Head).map_err(|error| error.to_string())?;
+pub fn replicated(site: &Site) -> Result<(), Broken> {
+    let reader = Reader::new(&site.engine, &Caller::Head)?;
     for number in 0..PATHS {
-        let place = Place::path(path(number)).map_err(|error| error.to_string())?;
+        let place = Place::path(path(number)).map_err(Failure::from)?;
         let Ok(entry) = reader.entry(&place) else { continue };
         let count = entry.inode.content().map_or(0, |content| content.replicas.len());
         if count < usize::from(site.receipt_count) {
-            let (name, needed) = (path(number), site.receipt_count);
-            return Err(format!(
-                "a file has as many replicas as were promised: {name} has {count} of {needed}"
-            ));
+            let (path, needed) = (path(number), site.receipt_count);
+            return Err(Broken::TooFew { path, count, needed });
         }
     }
     Ok(())
@@ -96,8 +131,8 @@ pub fn replicated(site: &Site) -> Result<(), String> {
 ///
 /// # Errors
 /// The first content that nobody wants any more.
-pub fn cleaned(site: &Site) -> Result<(), String> {
-    let replicas = replicas(&site.engine).map_err(|error| error.to_string())?;
+pub fn cleaned(site: &Site) -> Result<(), Broken> {
+    let replicas = replicas(&site.engine)?;
     for number in 0..site.disks.len() {
         let disk = site.disk(number);
         let id = disk.name().id;
@@ -105,8 +140,8 @@ pub fn cleaned(site: &Site) -> Result<(), String> {
         let name =
             |content: &ContentId| format!("{:016x}-{:016x}", content.inode.0, content.version.0);
         let wanted: BTreeSet<String> = wanted.iter().map(name).collect();
-        if let Some(left) = disk.replicas().keys().find(|name| !wanted.contains(*name)) {
-            return Err(format!("no replica leaks: {left} is left on disk {}", id.0));
+        if let Some(left) = disk.replicas().into_keys().find(|name| !wanted.contains(name)) {
+            return Err(Broken::Leaked { content: left, disk: id });
         }
     }
     Ok(())

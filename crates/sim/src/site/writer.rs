@@ -12,12 +12,10 @@ use std::sync::Arc;
 use byname_catalog::{Answer, Command, Create, Place, Publish, Refusal, Rename};
 use byname_face::CommandClock;
 use byname_packet::lp::LpPacket;
-use byname_security::trust::TrustPolicy;
-use byname_site::{SiteAnswer, SiteName};
+use byname_site::SiteAnswer;
 use byname_writer::{Put, PutEvent, Source, WriterConfig, WriterCore, WriterError};
 
 use super::history::{Kind, Operation, Outcome};
-use super::identity::Identity;
 use super::serving::frame;
 use crate::disk::content;
 use crate::program::{Crash, Now, Program};
@@ -80,10 +78,7 @@ enum Stage {
 
 /// See the module.
 pub struct SiteWriter {
-    site: SiteName,
-    user: String,
-    identity: Identity,
-    trust: TrustPolicy,
+    config: WriterConfig,
     core: Option<WriterCore>,
     has_session: bool,
     stage: Stage,
@@ -117,17 +112,13 @@ pub(super) fn source(number: u64, size: u64) -> Source {
 
 impl SiteWriter {
     pub(super) fn new(
-        (site, user): (&SiteName, &str),
-        identity: Identity,
-        trust: TrustPolicy,
-        (record, steps): (SharedRecord, VecDeque<Step>),
+        config: WriterConfig,
+        record: SharedRecord,
+        steps: VecDeque<Step>,
         seed: u64,
     ) -> Self {
         Self {
-            site: site.clone(),
-            user: user.to_owned(),
-            identity,
-            trust,
+            config,
             core: None,
             has_session: false,
             stage: Stage::Pausing(0),
@@ -140,9 +131,9 @@ impl SiteWriter {
         }
     }
 
-    /// True if nothing is left to do.
+    /// True if nothing is left to do, or nobody to do it.
     pub fn is_done(&self) -> bool {
-        self.steps.is_empty() && !matches!(self.stage, Stage::Waiting(_))
+        self.is_down || self.steps.is_empty() && !matches!(self.stage, Stage::Waiting(_))
     }
 
     /// Gives it more to do.
@@ -152,12 +143,7 @@ impl SiteWriter {
 
     fn begin_life(&mut self, now: Now) {
         self.lives += 1;
-        let config = WriterConfig {
-            site: self.site.clone(),
-            user: self.user.clone(),
-            signer: self.identity.key_signer.clone(),
-            trust: self.trust.clone(),
-        };
+        let config = self.config.clone();
         let mut random = Random::new(self.random.draw());
         let number = random.draw();
         let random = Box::new(move || random.draw());

@@ -52,8 +52,8 @@ fn rest(mut site: Site, what: &str) -> Site {
 
 /// Inodes and octets that a user has, reservations included.
 fn usage(site: &Site, user: &str) -> Usage {
-    let reader = Reader::new(&site.engine, &Caller::Head).unwrap();
-    reader.usage(&Subject::User(user.to_owned())).unwrap().0
+    let reader = Reader::new(&site.engine, &Caller::Head).expect("a snapshot");
+    reader.usage(&Subject::User(user.to_owned())).expect("a user").0
 }
 
 fn outcomes(site: &Site) -> Vec<Option<Outcome>> {
