@@ -52,6 +52,7 @@ pub(crate) fn answer(
         "users" => users(&reader, after),
         "log" => log(&reader, after),
         "room" => place::room(&reader, &place::of(site, after)?),
+        "replicas" => place::replicas(&reader, &place::of(site, after)?),
         "content" => place::content(&reader, &place::of(site, after)?),
         "xattrs" => {
             let (name, after) = after.split_once(' ').unwrap_or((after, ""));
@@ -143,19 +144,13 @@ fn disks(
 }
 
 fn disk_line(id: DiskId, disk: &Disk, usage: DiskUsage, observation: Option<Observation>) -> Value {
-    let state = match disk.state {
-        DiskState::ReadWrite => "rw",
-        DiskState::ReadOnly => "ro",
-        DiskState::Drain => "drain",
-        DiskState::Off => "off",
-    };
     json!({
         "disk": id.0,
         "space": disk.space,
         "server": disk.server,
         "place": disk.label,
         "generation": disk.generation,
-        "state": state,
+        "state": state_name(disk.state),
         "up": disk.is_up,
         "answers": match observation {
             None => "nothing yet".to_owned(),
@@ -167,6 +162,15 @@ fn disk_line(id: DiskId, disk: &Disk, usage: DiskUsage, observation: Option<Obse
         "used_bytes": usage.used_bytes,
         "reserved_bytes": usage.reserved_bytes,
     })
+}
+
+fn state_name(state: DiskState) -> &'static str {
+    match state {
+        DiskState::ReadWrite => "rw",
+        DiskState::ReadOnly => "ro",
+        DiskState::Drain => "drain",
+        DiskState::Off => "off",
+    }
 }
 
 fn users(reader: &Reader<'_>, after: &str) -> Result<Vec<u8>, Failure> {

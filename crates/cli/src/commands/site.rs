@@ -5,6 +5,7 @@ pub(crate) mod defaults;
 mod disk;
 mod fsck;
 mod init;
+mod replica;
 mod report;
 pub(crate) mod session;
 mod space;
@@ -40,6 +41,7 @@ enum SiteCommand {
     Status(report::StatusArgs),
     User(user::Args),
     Disk(disk::Args),
+    Replica(replica::Args),
     Space(space::Args),
     Log(report::LogArgs),
     Fsck(fsck::Args),
@@ -52,6 +54,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Status(args) => report::status(args, paths),
         SiteCommand::User(args) => user::run(args, paths),
         SiteCommand::Disk(args) => disk::run(args, paths),
+        SiteCommand::Replica(args) => replica::run(args, paths),
         SiteCommand::Space(args) => space::run(args, paths),
         SiteCommand::Log(args) => report::log(args, paths),
         SiteCommand::Fsck(args) => fsck::run(args, paths),

@@ -66,3 +66,35 @@ fn fsck_says_which_disk_was_not_compared() {
     assert!(lines.contains("\"out-of-reach\"") && lines.contains("/lab/a"), "{lines}");
     assert!(lines.contains("it does not answer"), "{lines}");
 }
+
+#[test]
+fn replicas_of_files_and_room_in_spaces_are_listed() {
+    let mut site = Site::new(3, 2);
+    site.put("a", &noise(1000, 1)).unwrap();
+    let names = ["/lab/a", "/lab/none"];
+    let listed = site.run(&["replica", "ls", names[0], "--json"]).ok().stdout();
+    let rows: Vec<serde_json::Value> =
+        listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let servers = rows.iter().map(|row| row["server"].as_str().unwrap());
+    let servers: std::collections::BTreeSet<&str> = servers.collect();
+    let holders: Vec<String> = site.holders().iter().map(|disk| format!("s{disk}")).collect();
+    assert!(rows.len() == 2 && servers.iter().eq(holders.iter()), "{servers:?} {holders:?}");
+    assert!(rows.iter().all(|row| row["wanted"] == 2 && row["bytes"] == 1000));
+    let table = site.run(&["replica", "ls", names[0]]).ok().stdout();
+    assert!(table.lines().count() == 3 && table.contains("/lab/a"), "{table}");
+    site.run(&["replica", "ls", names[1]]).fails_with(3, "/lab/none");
+    site.run(&["replica", "ls", "/lab"]).fails_with(1, "directory");
+
+    let space = |site: &Site| -> serde_json::Value {
+        serde_json::from_str(&site.run(&["space", "ls", "--json"]).ok().stdout()).unwrap()
+    };
+    let whole = space(&site);
+    let number = |value: &serde_json::Value, key: &str| value[key].as_u64().unwrap();
+    assert_eq!((number(&whole, "disks"), number(&whole, "writable")), (3, 3));
+    assert_eq!(number(&whole, "used_bytes"), 2000);
+    site.run(&["disk", "set", &rows[0]["disk"].to_string(), "--state", "ro"]).ok();
+    let less = space(&site);
+    assert_eq!(number(&less, "writable"), 2);
+    assert!(number(&less, "free_bytes") < number(&whole, "free_bytes"));
+    site.check();
+}

@@ -2,14 +2,14 @@
 //! Nothing of this is cached anywhere.
 
 use byname_catalog::{
-    DiskState, EntryName, Failure, PATH_NAMES_MAX, Place, Reader, Refusal, Subject,
+    Content, DiskState, EntryName, Failure, Inode, PATH_NAMES_MAX, Place, Reader, Refusal, Subject,
 };
 use byname_packet::Name;
 use byname_security::base64;
 use byname_site::SiteName;
 use serde_json::json;
 
-use super::Lines;
+use super::{Lines, state_name};
 
 /// Type of a generic component.
 const GENERIC: u16 = 8;
@@ -69,11 +69,7 @@ pub(super) fn room(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failur
 /// Number, version, size and mode of a file.
 pub(super) fn content(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failure> {
     let entry = reader.entry(place)?;
-    let content = match entry.inode.content() {
-        Some(content) => content,
-        None if entry.inode.is_directory() => return Err(Refusal::IsDirectory.into()),
-        None => return Err(Refusal::NotFile.into()),
-    };
+    let content = content_of(&entry.inode)?;
     let mut lines = Lines::default();
     lines.push(&json!({
         "inode": entry.id.0,
@@ -94,4 +90,33 @@ pub(super) fn xattrs(reader: &Reader<'_>, place: &Place, after: &str) -> Result<
         rows.push((name.clone(), json!({ "name": name, "value": value })));
     }
     Ok(Lines::of(rows.into_iter()))
+}
+
+/// The disks that a file is on, each with what else is known of it. An empty file is on none.
+pub(super) fn replicas(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failure> {
+    let inode = reader.entry(place)?.inode;
+    let content = content_of(&inode)?;
+    let mut lines = Lines::default();
+    for id in &content.replicas {
+        let disk = reader.disk(*id)?;
+        lines.push(&json!({
+            "disk": id.0,
+            "server": disk.server,
+            "place": disk.label,
+            "space": disk.space,
+            "state": state_name(disk.state),
+            "up": disk.is_up,
+            "bytes": content.size,
+            "wanted": inode.policy.replica_count,
+        }));
+    }
+    Ok(lines.0)
+}
+
+fn content_of(inode: &Inode) -> Result<&Content, Refusal> {
+    match inode.content() {
+        Some(content) => Ok(content),
+        None if inode.is_directory() => Err(Refusal::IsDirectory),
+        None => Err(Refusal::NotFile),
+    }
 }
