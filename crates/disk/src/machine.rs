@@ -157,6 +157,8 @@ enum State {
         until_ns: u64,
     },
     Removing,
+    /// It was to be removed, and could not be: that is tried again.
+    Unremoved,
 }
 
 /// Content as its writer claims it to be.
@@ -273,7 +275,9 @@ impl Machine {
                 };
             }
             Some(State::Waiting(other)) => return self.progress(0, Claimed::of(other), &pull),
-            Some(State::Removing) => return Progress::Refused(Refusal::Dropped),
+            Some(State::Removing | State::Unremoved) => {
+                return Progress::Refused(Refusal::Dropped);
+            }
             Some(State::Pulling) => {
                 return match self.pulling.get(&content) {
                     Some(Pulling { is_unwanted: false, received_bytes, claim, .. }) => {

@@ -123,7 +123,7 @@ impl DiskService {
             Event::EpochKept(epoch, outcome) => self.machine.handle_epoch_kept(epoch, outcome),
             Event::Removed(content, outcome) => {
                 self.report.dropped += u64::from(outcome.is_ok());
-                self.machine.handle_removed(content, outcome);
+                self.machine.handle_removed(content, outcome, now_ns);
             }
             Event::Probed(outcome) => {
                 if let Err(failure) = outcome {

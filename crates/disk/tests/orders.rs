@@ -226,7 +226,7 @@ fn only_the_site_drops_and_only_in_a_term_that_is_not_over() {
     assert_eq!(scene.machine.poll_action(), Some(Action::KeepEpoch(EPOCH)));
     scene.machine.handle_epoch_kept(EPOCH, Ok(()));
     assert_eq!(scene.machine.poll_action(), Some(Action::Remove(CONTENT)));
-    scene.machine.handle_removed(CONTENT, Ok(()));
+    scene.machine.handle_removed(CONTENT, Ok(()), 0);
     let (done, outcome) = scene.machine.poll_drop().unwrap();
     assert_eq!(done, id);
     let name = Interest::decode(&by_head).unwrap().name.to_name();

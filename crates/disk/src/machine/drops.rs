@@ -111,37 +111,46 @@ impl Machine {
                 self.remove(content);
             }
             // What is not here must not come any more.
-            Some(State::Stored { .. } | State::Refused { .. }) | None => self.remove(content),
+            Some(State::Stored { .. } | State::Refused { .. } | State::Unremoved) | None => {
+                self.remove(content)
+            }
         }
     }
 
     /// A content is gone for good, or could not be removed.
-    pub fn handle_removed(&mut self, content: ContentId, outcome: Result<(), StoreFailure>) {
+    pub fn handle_removed(
+        &mut self,
+        content: ContentId,
+        outcome: Result<(), StoreFailure>,
+        now_ns: u64,
+    ) {
+        match outcome {
+            Ok(()) => self.note_removed(content),
+            Err(why) => {
+                // It is not served as stored, and not said to be gone.
+                self.contents.insert(content, State::Unremoved);
+                self.ask_at(content, now_ns.saturating_add(self.limits.ask_again_ns));
+                self.health = Some(why);
+                let hit = self.drops.iter().filter(|(_, drop)| drop.left.contains(&content));
+                let failed: Vec<DropId> = hit.map(|(id, _)| *id).collect();
+                for id in failed {
+                    self.drops.remove(&id);
+                    self.drops_done.push_back((id, Err(why)));
+                }
+            }
+        }
+        self.end_drops();
+    }
+
+    fn note_removed(&mut self, content: ContentId) {
         self.contents.remove(&content);
-        // Even if it is still there: it is not served as stored, and goes at the next start.
         self.dropped.insert(content);
         if self.dropped.len() > self.limits.dropped_max {
             self.dropped.pop_first();
         }
-        let failed: Vec<DropId> = match outcome {
-            Ok(()) => {
-                self.drops.values_mut().for_each(|drop| {
-                    drop.left.remove(&content);
-                });
-                Vec::new()
-            }
-            Err(why) => {
-                self.health = Some(why);
-                let hit = self.drops.iter().filter(|(_, drop)| drop.left.contains(&content));
-                hit.map(|(id, _)| *id).collect()
-            }
-        };
-        for id in failed {
-            self.drops.remove(&id);
-            let why = self.health.unwrap_or(StoreFailure::Failing);
-            self.drops_done.push_back((id, Err(why)));
+        for drop in self.drops.values_mut() {
+            drop.left.remove(&content);
         }
-        self.end_drops();
     }
 
     fn end_drops(&mut self) {

@@ -1,4 +1,5 @@
-//! Questions to the head: what became of the attempt of a content that is stored.
+//! Questions to the head: what became of the attempt of a content that is stored. What could not be
+//! removed is tried again at the same times.
 
 use byname_catalog::Resolution;
 use byname_catalog::id::{ContentId, LeaseEpoch};
@@ -16,10 +17,13 @@ impl Machine {
             && at_ns <= now_ns
         {
             self.questions.remove(&(at_ns, content));
-            if matches!(self.contents.get(&content), Some(State::Stored { is_settled: false, .. }))
-            {
-                self.asked.insert(content);
-                self.actions.push_back(Action::Resolve(content));
+            match self.contents.get(&content) {
+                Some(State::Stored { is_settled: false, .. }) => {
+                    self.asked.insert(content);
+                    self.actions.push_back(Action::Resolve(content));
+                }
+                Some(State::Unremoved) => self.remove(content),
+                _ => {}
             }
         }
     }

@@ -213,9 +213,9 @@ fn a_drop_waits_for_the_epoch_and_for_every_removal() {
     machine.handle_epoch_kept(higher, Ok(()));
     let removals = [Action::Remove(CONTENT), Action::Remove(content(9))];
     assert_eq!(actions(&mut machine), removals);
-    machine.handle_removed(CONTENT, Ok(()));
+    machine.handle_removed(CONTENT, Ok(()), 0);
     assert_eq!(machine.poll_drop(), None);
-    machine.handle_removed(content(9), Ok(()));
+    machine.handle_removed(content(9), Ok(()), 0);
     assert_eq!(machine.poll_drop(), Some((id, Ok(higher))));
     let dropped = Progress::Refused(Refusal::Dropped);
     assert_eq!(machine.handle_insert(order(CONTENT), 0), dropped);
@@ -257,7 +257,7 @@ fn a_content_that_is_being_pulled_is_stopped_and_its_drop_waits_for_that() {
     machine.handle_pulled(CONTENT, Ok(kept()), 0);
     assert_eq!(machine.handle_insert(order(CONTENT), 0), dropped, "no receipt any more");
     assert_eq!(actions(&mut machine), [Action::Remove(CONTENT)]);
-    machine.handle_removed(CONTENT, Ok(()));
+    machine.handle_removed(CONTENT, Ok(()), 0);
     assert_eq!(machine.poll_drop(), Some((id, Ok(EPOCH))));
 }
 
@@ -265,10 +265,33 @@ fn a_content_that_is_being_pulled_is_stopped_and_its_drop_waits_for_that() {
 fn a_removal_that_fails_is_told_and_the_content_never_counts_as_stored_again() {
     let mut machine = stored();
     let id = machine.handle_drop(EPOCH, &[CONTENT]).unwrap();
-    machine.handle_removed(CONTENT, Err(StoreFailure::Failing));
+    machine.handle_removed(CONTENT, Err(StoreFailure::Failing), 0);
     assert_eq!(machine.poll_drop(), Some((id, Err(StoreFailure::Failing))));
     let dropped = Progress::Refused(Refusal::Dropped);
     assert_eq!(machine.handle_insert(order(CONTENT), 0), dropped);
+}
+
+/// Found by the simulator (sites, seed 1215): a full disk could not note that a content was gone,
+/// and the content stayed although the head had been told that it was dropped.
+#[test]
+fn what_could_not_be_removed_is_tried_again_and_not_said_to_be_dropped() {
+    let mut machine = stored();
+    let first = machine.handle_drop(EPOCH, &[CONTENT]).unwrap();
+    assert_eq!(actions(&mut machine), [Action::Remove(CONTENT)]);
+    machine.handle_removed(CONTENT, Err(StoreFailure::Full), 0);
+    assert_eq!(machine.poll_drop(), Some((first, Err(StoreFailure::Full))));
+    let again = machine.handle_drop(EPOCH, &[CONTENT]).unwrap();
+    assert_eq!(actions(&mut machine), [Action::Remove(CONTENT)], "the order is repeated");
+    assert_eq!(machine.poll_drop(), None, "it is not gone");
+    machine.handle_removed(CONTENT, Err(StoreFailure::Full), SECOND);
+    assert_eq!(machine.poll_drop(), Some((again, Err(StoreFailure::Full))));
+    let later_ns = SECOND + Limits::default().ask_again_ns;
+    machine.handle_timeout(later_ns);
+    assert_eq!(actions(&mut machine), [Action::Remove(CONTENT)], "without an order, too");
+    machine.handle_removed(CONTENT, Ok(()), later_ns);
+    let done = machine.handle_drop(EPOCH, &[CONTENT]).unwrap();
+    assert_eq!(machine.poll_drop(), Some((done, Ok(EPOCH))));
+    assert_eq!(machine.poll_timeout(), None, "nothing is left to be done");
 }
 
 /// The question that a stored content leads to.
@@ -348,7 +371,7 @@ fn what_is_remembered_is_bounded() {
         machine.handle_insert(order(content(inode)), 0);
         machine.handle_pulled(content(inode), Err(StoreFailure::Unreachable), 0);
         machine.handle_drop(LeaseEpoch(0), &[content(1000 + inode)]).unwrap();
-        machine.handle_removed(content(1000 + inode), Ok(()));
+        machine.handle_removed(content(1000 + inode), Ok(()), 0);
     }
     assert_eq!((machine.contents.len(), machine.dropped.len()), (10, 10));
 }

@@ -28,6 +28,12 @@ fn sites_keep_their_promises_through_storms() {
     assert!(failed > 0, "storms that nobody notices are none");
 }
 
+/// A full disk was told to drop content, could not, and had it for good.
+#[test]
+fn a_full_disk_drops_what_it_could_not_once_it_has_room() {
+    assert_eq!(play(&Scenario::draw(1215)).fault, None);
+}
+
 #[test]
 fn a_seed_gives_one_history() {
     let digest = || play(&Scenario::draw(7)).digest;
