@@ -121,7 +121,8 @@ pub struct Discovery {
     authenticator: Authenticator,
     started_ns: u64,
     pause_ns: u64,
-    /// The publisher, or a forwarder on the way to it, has said "congestion".
+    /// The publisher, or a forwarder on the way to it, has said "congestion", and not that there is
+    /// nothing to be had since.
     is_busy: bool,
     stale_asks: u32,
     damaged_asks: u32,
@@ -205,13 +206,19 @@ impl Discovery {
         // Nobody signs a Nack: it says that there is no answer on this path, not that there is
         // nothing under this name.
         let kind = if is_own && kind == NackKind::Gone { NackKind::NoRoute } else { kind };
+        if kind == NackKind::NotFresh && matches!(self.whom, Whom::Anybody(_)) {
+            // To a question asked before, when only a fresh answer would do.
+            return;
+        }
         if let Some(ask) = self.current_ask() {
             ask.handle_nack(name, kind, context);
         }
-        if kind == NackKind::Congestion && is_own && matches!(self.whom, Whom::Publisher { .. }) {
-            self.is_busy = true;
+        let is_refused = matches!(kind, NackKind::NoRoute | NackKind::NotFresh);
+        if is_own && matches!(self.whom, Whom::Publisher { .. }) {
+            // A mirror is busy until it has hashed its copy; then it has no fresh answer.
+            self.is_busy = kind == NackKind::Congestion || self.is_busy && !is_refused;
         }
-        if kind == NackKind::NoRoute && is_own && matches!(self.stage, Stage::Asking(_)) {
+        if is_refused && is_own && matches!(self.stage, Stage::Asking(_)) {
             self.on_no_route(context);
         }
         self.check_ask(context);

@@ -147,7 +147,7 @@ impl Fetch {
         let pause_ns = match kind {
             NackKind::Congestion => CONGESTION_PAUSES.longest_ns(attempt.tries),
             NackKind::Duplicate => DUPLICATE_PAUSES.longest_ns(attempt.tries),
-            NackKind::NoRoute => {
+            NackKind::NoRoute | NackKind::NotFresh => {
                 let since_ns = *self.no_route_since_ns.get_or_insert(now_ns);
                 let lasted_ns = now_ns.saturating_sub(since_ns);
                 if lasted_ns >= self.config.no_route_ns {

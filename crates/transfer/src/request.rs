@@ -5,7 +5,7 @@
 //! (`poll_request` until `None`), then wait for a packet or for its deadline (`poll_deadline`).
 
 use byname_packet::lp::nack_reason;
-use byname_packet::{InterestBuilder, Name, NameRef};
+use byname_packet::{Interest, InterestBuilder, Name, NameRef};
 use byname_security::trust::Validator;
 
 use crate::fetch::{Class, Fetch, FetchConfig, FetchFailure, NackKind, SegmentRuns};
@@ -90,6 +90,14 @@ impl Context<'_> {
 }
 
 impl NackKind {
+    /// The meaning of a Nack of this Interest.
+    pub fn of(interest: &Interest<'_>, reason: u64) -> Self {
+        match Self::from_reason(reason) {
+            NackKind::NoRoute | NackKind::Gone if interest.must_be_fresh => NackKind::NotFresh,
+            kind => kind,
+        }
+    }
+
     /// The meaning of an NDNLPv2 NackReason.
     pub fn from_reason(reason: u64) -> Self {
         match reason {

@@ -70,6 +70,37 @@ fn an_older_answer_is_taken_within_a_second_when_there_is_no_route() {
     assert!(world.asked[0].0 && !world.asked.last().expect("asked").0, "the publisher first");
 }
 
+/// On a slow path the Interest was sent twice, and both were refused.
+#[test]
+fn a_late_refusal_of_a_fresh_answer_says_nothing_about_older_ones() {
+    let (publisher, name) = lab();
+    for reason in [nack_reason::NO_ROUTE, nack_reason::NONE] {
+        let mut world = World::trusting(&publisher);
+        world.repeats_nacks = true;
+        let mut held = held(&publisher, Reply::Nack(reason));
+        let found = world.discover(&name, Freshness::Preferred, &mut held).expect("it is held");
+        assert!(!found.is_fresh);
+    }
+}
+
+/// A mirror hashes its copy when it is first asked for it.
+#[test]
+fn a_mirror_that_was_busy_at_first_is_read_when_it_has_an_older_answer() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    let mut asked = 0;
+    let mirror = &mut |request: &Request, interest: &Interest<'_>| {
+        asked += 1;
+        match asked {
+            1..5 => Reply::Nack(nack_reason::CONGESTION),
+            _ if request.must_be_fresh => Reply::Nack(nack_reason::NO_ROUTE),
+            _ => publisher.answer(interest),
+        }
+    };
+    let found = world.discover(&name, Freshness::Preferred, mirror).expect("it is held");
+    assert!(!found.is_fresh);
+}
+
 #[test]
 fn a_nack_without_a_reason_never_says_that_there_is_nothing() {
     let (publisher, name) = lab();

@@ -13,7 +13,7 @@
 
 use byname_link::{CAUTIOUS_MTU_BYTES, LinkService, ReassemblyLimits};
 use byname_packet::lp::{LpHeader, nack_reason};
-use byname_packet::{Data, Interest, NameRef};
+use byname_packet::{Data, Interest};
 use byname_transfer::fetch::NackKind;
 use byname_transfer::request::{Context, Request};
 
@@ -271,7 +271,7 @@ impl Machine {
             }
             Ok(interest) => {
                 routes.find(interest.name, waiting);
-                give_nack(&mut run.active, waiting, interest.name, reason, &mut context);
+                give_nack(&mut run.active, waiting, &interest, reason, &mut context);
             }
             Err(error) => tracing::debug!(%error, "a Nack was dropped"),
         }
@@ -292,7 +292,7 @@ impl Machine {
             let Ok(interest) = Interest::decode(&wire) else { continue };
             self.routes.find(interest.name, &mut self.waiting);
             let mut context = self.shared.context(now);
-            give_nack(&mut run.active, &self.waiting, interest.name, reason, &mut context);
+            give_nack(&mut run.active, &self.waiting, &interest, reason, &mut context);
         }
     }
 
@@ -343,13 +343,14 @@ fn is_refusal(reason: u64) -> bool {
 fn give_nack<J: Job>(
     active: &mut [Active<J>],
     waiting: &[JobId],
-    name: NameRef<'_>,
+    interest: &Interest<'_>,
     reason: u64,
     context: &mut Context<'_>,
 ) {
     for id in waiting {
         if let Some(one) = find(active, *id) {
-            one.job.handle_nack(name, NackKind::from_reason(reason), context);
+            let kind = NackKind::of(interest, reason);
+            one.job.handle_nack(interest.name, kind, context);
         }
     }
 }

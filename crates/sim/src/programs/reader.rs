@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use byname_packet::lp::LpPacket;
-use byname_packet::{Data, Interest, Name, Packet};
+use byname_packet::{Data, Name, Packet};
 use byname_security::key::KeyId;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_transfer::congestion::{Congestion, WINDOW_MAX};
@@ -234,11 +234,11 @@ impl Program for Download {
             (Ok(Packet::Data(data)), None) => {
                 self.take_data(&data, link.header.congestion_mark.is_some(), now);
             }
-            (Ok(Packet::Interest(Interest { name, .. })), Some(reason)) => {
+            (Ok(Packet::Interest(interest)), Some(reason)) => {
                 let Download { stage, flow, validator, versions, .. } = self;
                 let (now_ns, unix_ns) = (now.now_ns, now.unix_ns);
                 let mut context = Context { now_ns, unix_ns, flow, validator, versions };
-                let kind = NackKind::from_reason(reason);
+                let (name, kind) = (interest.name, NackKind::of(&interest, reason));
                 match stage {
                     Stage::Discovering(it) => it.handle_nack(name, kind, &mut context),
                     Stage::Reading(reader) => reader.handle_nack(name, kind, &mut context),

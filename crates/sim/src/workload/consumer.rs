@@ -263,7 +263,7 @@ impl Consumer {
     fn take_nack(&mut self, interest: &Interest<'_>, reason: u64, now: Now) {
         let Consumer { active, shared, .. } = self;
         let mut context = shared.context(now);
-        let (name, kind) = (interest.name, NackKind::from_reason(reason));
+        let (name, kind) = (interest.name, NackKind::of(interest, reason));
         for one in active {
             match &mut one.stage {
                 Stage::Discovering(discovery) => discovery.handle_nack(name, kind, &mut context),

@@ -34,6 +34,8 @@ pub enum NackKind {
     Duplicate,
     /// No route to the name.
     NoRoute,
+    /// No route for who wants a fresh answer, which says nothing about older ones.
+    NotFresh,
     /// Not here, but another replica may have it.
     Elsewhere,
     /// No reason given: who sent it does not serve this version, or not this segment, or knows

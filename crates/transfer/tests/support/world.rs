@@ -26,6 +26,8 @@ pub struct World {
     pub versions: VersionMemory,
     /// Discovery requests: whether they wanted something fresh, and when.
     pub asked: Vec<(bool, u64)>,
+    /// True if each Nack comes twice, as if the Interest had been sent again meanwhile.
+    pub repeats_nacks: bool,
 }
 
 impl World {
@@ -39,6 +41,7 @@ impl World {
             validator: Validator::new(policy),
             versions: VersionMemory::default(),
             asked: Vec::new(),
+            repeats_nacks: false,
         }
     }
 
@@ -74,13 +77,12 @@ impl World {
                 if last.is_keyword(b"metadata") {
                     self.asked.push((request.must_be_fresh, self.now_ns));
                 }
-                let mut wire = Vec::new();
-                InterestBuilder::new(request.name.view())
-                    .can_be_prefix(request.can_be_prefix)
-                    .must_be_fresh(request.must_be_fresh)
-                    .encode(&mut wire);
+                let wire = encoded(&request);
                 let interest = Interest::decode(&wire).expect("well-formed");
                 let reply = answer(&request, &interest);
+                if let (Reply::Nack(_), true) = (&reply, self.repeats_nacks) {
+                    in_flight.push((self.now_ns + DELAY * 3 / 2, request.clone(), reply.clone()));
+                }
                 in_flight.push((self.now_ns + DELAY, request, reply));
             }
             if let Some(outcome) = discovery.poll_outcome() {
@@ -101,8 +103,10 @@ impl World {
                         discovery.handle_data(&data, &mut self.context());
                     }
                     Reply::Nack(reason) => {
-                        let kind = NackKind::from_reason(reason);
-                        discovery.handle_nack(request.name.view(), kind, &mut self.context());
+                        let wire = encoded(&request);
+                        let interest = Interest::decode(&wire).expect("well-formed");
+                        let kind = NackKind::of(&interest, reason);
+                        discovery.handle_nack(interest.name, kind, &mut self.context());
                     }
                     Reply::Silence => {}
                 }
@@ -110,4 +114,13 @@ impl World {
             discovery.handle_timeout(&mut self.context());
         }
     }
+}
+
+fn encoded(request: &Request) -> Vec<u8> {
+    let mut wire = Vec::new();
+    InterestBuilder::new(request.name.view())
+        .can_be_prefix(request.can_be_prefix)
+        .must_be_fresh(request.must_be_fresh)
+        .encode(&mut wire);
+    wire
 }
