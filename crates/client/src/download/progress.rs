@@ -6,6 +6,7 @@ use byname_io::Endpoint;
 use byname_packet::Name;
 use byname_transfer::discovery::Waiting;
 
+use crate::engine::answers::AnswerPath;
 use crate::error::ClientError;
 
 /// Something that happened.
@@ -140,11 +141,20 @@ pub struct SourceReport {
     pub refused_count: u64,
     /// Why it was left, if it was.
     pub left: Option<String>,
+    /// The paths that its answers took, if [`ClientConfig::traces`](crate::ClientConfig::traces)
+    /// is set.
+    pub answer_paths: Vec<AnswerPath>,
 }
 
 impl SourceReport {
     /// Nothing came yet.
     pub(crate) fn begin(endpoint: &Endpoint) -> Self {
-        SourceReport { endpoint: endpoint.to_string(), bytes: 0, refused_count: 0, left: None }
+        SourceReport {
+            endpoint: endpoint.to_string(),
+            bytes: 0,
+            refused_count: 0,
+            left: None,
+            answer_paths: Vec::new(),
+        }
     }
 }

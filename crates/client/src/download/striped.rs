@@ -144,6 +144,7 @@ fn config_for(config: &ClientConfig) -> ClientConfig {
         congestion: config.congestion,
         window_max: config.window_max,
         stop: config.stop.clone(),
+        traces: config.traces,
         ..ClientConfig::default()
     }
 }

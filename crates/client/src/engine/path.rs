@@ -26,7 +26,8 @@ pub struct PathReport {
     /// Frames that made no packet: broken in transit, or no NDN.
     pub dropped_count: u64,
     /// The paths that answers took, if [`ClientConfig::traces`](crate::ClientConfig::traces) is
-    /// set; of the first connection where several are used at once.
+    /// set; where several sources are used at once,
+    /// [`SourceReport`](crate::SourceReport) has those of the others.
     pub answer_paths: Vec<AnswerPath>,
 }
 

@@ -74,6 +74,16 @@ fn fetch(
     config: &ClientConfig,
 ) -> Result<(), ClientError> {
     let mut driver = Driver::connect(std::slice::from_ref(endpoint), config)?;
+    let ended = fetch_through(&mut driver, source, config);
+    source.take_paths(driver.path().answer_paths);
+    ended
+}
+
+fn fetch_through(
+    driver: &mut Driver,
+    source: &mut StripeSource,
+    config: &ClientConfig,
+) -> Result<(), ClientError> {
     loop {
         driver.run(&mut *source, PIECES_AT_ONCE)?;
         if !source.wait(&config.stop) {

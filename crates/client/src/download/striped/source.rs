@@ -19,6 +19,7 @@ use super::{Note, SILENCE, Work};
 use crate::config::{Stop, nanoseconds};
 use crate::download::progress::SourceReport;
 use crate::download::reading::in_words;
+use crate::engine::answers::AnswerPath;
 use crate::engine::job::{Job, JobSource};
 use crate::engine::shared::Shared;
 use crate::error::ClientError;
@@ -48,7 +49,8 @@ impl Drop for Ending {
     fn drop(&mut self) {
         let endpoint = std::mem::take(&mut self.report.endpoint);
         let left = self.report.left.take();
-        let report = SourceReport { endpoint, left, ..self.report };
+        let answer_paths = std::mem::take(&mut self.report.answer_paths);
+        let report = SourceReport { endpoint, left, answer_paths, ..self.report };
         // The download may be gone.
         let _ = self.notes.send(Note::Ended(self.source, report));
     }
@@ -67,6 +69,11 @@ impl StripeSource {
             FetchConfig { retries, silence_ns: nanoseconds(SILENCE), ..FetchConfig::default() };
         let ending = Ending { source, report, notes };
         StripeSource { work: Arc::clone(work), fetch, next: None, ending }
+    }
+
+    /// Its connection ends; its answers took these paths.
+    pub(crate) fn take_paths(&mut self, answer_paths: Vec<AnswerPath>) {
+        self.ending.report.answer_paths = answer_paths;
     }
 
     /// Waits for pieces that other sources give back or do not get done. False if there is nothing
