@@ -290,7 +290,7 @@ impl Shared {
             let mut replies = self.ask(&wires, &mut exchange).into_iter();
             for question in batch {
                 let reply = match replies.next() {
-                    Some(Reply::Data(wire)) => Some(wire),
+                    Some(Reply::Data { wire, .. }) => Some(wire),
                     _ => None,
                 };
                 self.tell(question.answered(reply));

@@ -193,10 +193,10 @@ impl DiskWatch {
             let is_more = orders.iter().any(|order| order.contents.len() == CONTENTS_MAX);
             let wires: Vec<Vec<u8>> = orders.iter().map(|order| order.wire().to_vec()).collect();
             let replies = ask(&wires, &mut exchange, &mut connect);
-            let is_heard = replies.iter().any(|reply| matches!(reply, Reply::Data(_)));
+            let is_heard = replies.iter().any(|reply| matches!(reply, Reply::Data { .. }));
             for (order, reply) in orders.into_iter().zip(replies) {
                 let data = match &reply {
-                    Reply::Data(wire) => Some(wire.as_slice()),
+                    Reply::Data { wire, .. } => Some(wire.as_slice()),
                     Reply::Nack(_) | Reply::Silence => None,
                 };
                 for command in self.watch.handle(order, data, clock.unix_ns()) {
@@ -235,7 +235,7 @@ impl DiskWatch {
                 continue;
             }
             let mut answer = |order| match replies.next() {
-                Some(Reply::Data(wire)) => (order, Some(wire)),
+                Some(Reply::Data { wire, .. }) => (order, Some(wire)),
                 _ => (order, None),
             };
             let answers = orders.into_iter().map(&mut answer).collect();
