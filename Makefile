@@ -1,6 +1,6 @@
 # Thin: every target is one or two scripts that also run on their own.
 
-.PHONY: help build install check test demo demo-xrootd demo-hadoop bench setup library
+.PHONY: help build install package check test demo demo-xrootd demo-hadoop bench setup library
 .PHONY: demo-mount demo-site install-library java test-peers
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make bench             transfers beside NDNd and XRootD, forwarders beside NDNd's"
 	@echo "make build             target/release/byname, its symbols in byname.debug beside it"
 	@echo "make install           the program, man pages and completions below PREFIX (/usr/local)"
+	@echo "make package           a Debian package of that, with units for systemd"
 	@echo "make library           target/release/libbyname.so, the C interface"
 	@echo "make install-library   puts it with its headers below PREFIX (/usr/local)"
 	@echo "make java              target/release/java/byname-hadoop.jar, the file system for Hadoop"
@@ -26,6 +27,9 @@ build:
 
 install: build
 	scripts/install
+
+package: build
+	scripts/package
 
 library:
 	scripts/setup --for build

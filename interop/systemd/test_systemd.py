@@ -1,0 +1,146 @@
+"""The units of deploy/ under a live systemd, process 1 of a machine in namespaces of its own."""
+
+import os
+import re
+
+from harness import nodes, peers
+from harness.case import Case
+from harness.lab import wait_until
+
+SYSTEMD = "/usr/lib/systemd/systemd"
+NAMESPACES = ("--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup")
+FORWARD, SERVE = "byname-forward", "byname-serve@run7"
+
+
+class Units(Case):
+    """What README.md and deploy/ promise whoever installs them."""
+
+    needs_netns = True
+
+    def setUp(self):
+        super().setUp()
+        if not os.access(SYSTEMD, os.X_OK):
+            self._missing("there is no systemd")
+        scratch = self.lab.path("machine/.keep").parent
+        made = self.lab.run([peers.REPO / "scripts/package", nodes.byname_binary()],
+                            {"CARGO_TARGET_DIR": str(self.lab.path("made"))}, timeout_s=120)
+        self.assertEqual(made.code, 0, str(made))
+        package = made.stdout.decode().split()[-1]
+        self.machine = self.lab.start(
+            "machine", ["unshare", *NAMESPACES, "--fork", "--kill-child",
+                        peers.INTEROP / "systemd/machine", scratch, package])
+        self.pid = None
+        wait_until(self.has_booted, "systemd to be up", daemon=self.machine, timeout_s=60)
+
+    def has_booted(self):
+        """True once process 1 is systemd and has nothing left to start."""
+        children = f"/proc/{self.machine.process.pid}/task/{self.machine.process.pid}/children"
+        with open(children, encoding="ascii") as listed:
+            found = listed.read().split()
+        if not found:
+            return False
+        self.pid = found[0]
+        with open(f"/proc/{self.pid}/comm", encoding="utf-8") as comm:
+            if comm.read().strip() != "systemd":
+                return False
+        return self.run_there("systemctl", "is-system-running").stdout.strip() == b"running"
+
+    def tearDown(self):
+        # systemd takes no signal from outside for an order to end.
+        if hasattr(self, "machine"):
+            self.machine.process.kill()
+        super().tearDown()
+
+    def run_there(self, *argv):
+        """Runs a command on the machine."""
+        return self.lab.run(["nsenter", f"--target={self.pid}", "--all", *argv])
+
+    def there(self, *argv):
+        """Runs a command that has to succeed; what it printed."""
+        done = self.run_there(*argv)
+        journal = self.run_there("journalctl", "--no-pager", "-o", "cat").stdout.decode()
+        self.assertEqual(done.code, 0, f"{argv}: {done}\n{journal}")
+        return done.stdout.decode()
+
+    def state(self, unit, name):
+        """A property of a unit."""
+        return self.there("systemctl", "show", unit, "-P", name).strip()
+
+    def journal(self, unit, words=""):
+        """Lines of a unit's journal with these words."""
+        self.run_there("journalctl", "--sync")
+        lines = self.run_there("journalctl", "-u", unit, "-o", "cat", "--no-pager").stdout.decode()
+        return [line for line in lines.splitlines() if words in line]
+
+    def wait_for_journal(self, unit, words):
+        """Waits until a unit has said so."""
+        wait_until(lambda: self.journal(unit, words), f"{unit} to say {words!r}")
+
+    def test_services_start_reload_bear_a_kill_and_stop(self):
+        """An hour of an administrator."""
+        self.there("systemctl", "start", FORWARD, SERVE)
+        for unit in (FORWARD, SERVE):
+            self.assertEqual(self.state(unit, "ActiveState"), "active")
+            self.assertEqual(self.state(unit, "User"), "ndn")
+        self.compare()
+        for page in ("byname.1.gz", "byname-get.1.gz"):
+            self.there("test", "-s", f"/usr/share/man/man1/{page}")
+        for completions in ("bash-completion/completions/byname",
+                            "zsh/vendor-completions/_byname",
+                            "fish/vendor_completions.d/byname.fish"):
+            self.there("grep", "-q", "mirror", f"/usr/share/{completions}")
+
+        # logrotate.
+        log = "/var/log/byname/run7.jsonl"
+        self.wait_for_file(log, '"name":"/lab/run7/events"')
+        self.there("mv", log, log + ".1")
+        self.there("systemctl", "reload", SERVE)
+        self.there("cp", "/srv/run7/events", "/srv/run7/later")
+        self.compare()
+        self.wait_for_file(log, '"name":"/lab/run7/later"')
+
+        # A mistake changes nothing.
+        config = "/etc/byname/byname-forward.toml"
+        self.there("sed", "-i", "s/^pit_entries/pit_entires/", config)
+        self.there("systemctl", "reload", FORWARD)
+        self.wait_for_journal(FORWARD, "configuration not taken over")
+        self.assertEqual(self.state(FORWARD, "ActiveState"), "active")
+        self.there("sed", "-i", "s/^pit_entires/pit_entries/", config)
+        self.there("systemctl", "reload", FORWARD)
+
+        # Whoever dies is started again, and what is published is there without a hand.
+        for unit in (SERVE, FORWARD):
+            before = self.state(unit, "MainPID")
+            self.there("systemctl", "kill", "-s", "KILL", unit)
+            wait_until(lambda u=unit, b=before: self.state(u, "MainPID") not in (b, "0")
+                       and self.state(u, "ActiveState") == "active", f"{unit} to be back")
+            self.compare()
+
+        self.there("systemctl", "stop", SERVE, FORWARD)
+        for unit in (FORWARD, SERVE):
+            self.assertEqual(self.state(unit, "Result"), "success")
+            self.assertEqual(self.state(unit, "ExecMainStatus"), "0")
+
+    def test_a_server_that_is_started_first_is_a_service_that_waits(self):
+        """A forwarder that comes later than systemd's patience is no failure."""
+        self.there("systemctl", "start", "--no-block", SERVE)
+        self.wait_for_journal(SERVE, "waiting")
+        self.assertEqual(self.state(SERVE, "NRestarts"), "0")
+        self.there("systemctl", "start", FORWARD)
+        wait_until(lambda: self.state(SERVE, "ActiveState") == "active", "the server to be ready")
+        self.compare()
+
+    def compare(self):
+        """Reads what is published with the link of the journal, and compares it."""
+        self.wait_for_journal(SERVE, "byname:/")
+        link = re.search(r"byname:/\S+", self.journal(SERVE, "byname:/")[-1]).group()
+        copy = "/run/copy"
+        self.there("env", "BYNAME_HOME=/run/reader", "byname", "get", "-r", link, "-o", copy,
+                   "--checksum")
+        self.there("cmp", "/srv/run7/events", f"{copy}/events")
+        self.there("rm", "-r", copy)
+
+    def wait_for_file(self, path, words):
+        """Waits until a file of the machine has these words."""
+        wait_until(lambda: self.run_there("grep", "-qF", words, path).code == 0,
+                   f"{words} in {path}")
