@@ -2,7 +2,8 @@
 # Two machines for a journey: network namespaces `left` (10.9.0.1) and `right` (10.9.0.2), each with
 # a home of its own; or, with MACHINES="left middle right", three in a row: `middle` is 10.9.0.2 to
 # the one and 10.9.1.1 to the other, 10.9.1.2. To be sourced as the first thing; it starts the
-# script anew inside namespaces in which an ordinary user may do that.
+# script anew inside namespaces in which an ordinary user may do that; what runs on the machines is
+# an ordinary user there, too.
 
 if [ -z "${JOURNEY_WORK-}" ]; then
   byname=$(realpath "${BYNAME:-$(dirname "$0")/../target/release/byname}")
@@ -41,18 +42,26 @@ commands=0
 said=$JOURNEY_WORK/said
 began=$(date +%s%N)
 
-# enter HOST COMMAND...: becomes a command there, in its home.
+# An ordinary user: a number that is not 0, no capabilities.
+ordinary=(unshare --user --map-user=1000 --map-group=1000)
+
+# enter HOST COMMAND...: becomes a command there, in its home, of an ordinary user.
 enter() {
   local host=$1
   shift
   cd "$JOURNEY_WORK/$host"
-  BYNAME_HOME=$PWD/.byname HOME=$PWD exec ip netns exec "$host" "$@"
+  BYNAME_HOME=$PWD/.byname HOME=$PWD exec ip netns exec "$host" "${ordinary[@]}" "$@"
 }
 
 # within HOST COMMAND...: runs a command there.
 within() {
   (enter "$@")
 }
+
+# Nobody is root there: journeys play what everybody may do.
+for host in $MACHINES; do
+  within "$host" bash -c '[ "$(id -u)" = 1000 ] && grep -q "^CapEff:.0*$" /proc/self/status'
+done
 
 # on HOST ARGUMENTS...: runs `byname ARGUMENTS` there, which has to end with CODE (0).
 on() {
