@@ -1,5 +1,7 @@
 """NDNd: `ndnd cat` reads byname, byname reads `ndnd put`, and the two forwarders link up."""
 
+import json
+
 from harness import nodes, samples
 from harness.case import Case, grid
 from harness.matrix import FORWARDERS, IsReadByByname, NAME, ReadsFromByname
@@ -92,6 +94,48 @@ class BynameThroughNdnd(Case):
         result = nodes.byname_get(self.lab, hub.uri(), "/nowhere/f", out, "--timeout", "3")
         self.assertEqual(result.code, 4, str(result))
         self.assertFalse(out.exists())
+
+
+class PathTraces(Case):
+    """A forwarder that knows nothing of path traces, in the middle, first and last."""
+
+    needs = ("ndnd",)
+    UNKNOWN = "does not report where it has it from"
+
+    def told(self, forwarder):
+        """What `get -v` and `explain` say of a path, and the hops of the content."""
+        name = NAME + "/many-segments.bin"
+        env = {"BYNAME_HOME": str(self.lab.path("publisher/home"))}
+        out = self.lab.path("out/f")
+        at = ["--connect", forwarder.uri()]
+        got = self.lab.run([nodes.byname_binary(), "get", "-v", name, *at, "-o", out], env)
+        self.assertEqual(got.code, 0, str(got))
+        self.assertIsNone(samples.difference(out, "many-segments.bin"))
+        shown = self.lab.run([nodes.byname_binary(), "explain", name, *at], env)
+        self.assertEqual(shown.code, 0, str(shown))
+        steps = self.lab.run([nodes.byname_binary(), "explain", name, *at, "--json"], env)
+        self.assertEqual(steps.code, 0, str(steps))
+        hops = [step["hops"] for step in map(json.loads, steps.stdout.splitlines())
+                if step["step"] == "content"]
+        return got.stderr, shown.stdout.decode(), hops[0]
+
+    def test_behind_ours_the_rest_is_said_to_be_unknown(self):
+        far = nodes.NdndForwarder(self.lab, host=self.outside_address())
+        nodes.byname_serve(self.lab, far, samples.directory(), NAME)
+        near = nodes.BynameForwarder(self.lab, routes=[(NAME, far.uri("tcp"))],
+                                     flags=("--cs-entries", "0"))
+        got, shown, hops = self.told(near)
+        self.assertIn(self.UNKNOWN, got)
+        self.assertIn(self.UNKNOWN, shown)
+        self.assertEqual([hop["origin"] for hop in hops], ["neighbour"], hops)
+
+    def test_in_front_of_ours_nobody_reports(self):
+        far = nodes.BynameForwarder(self.lab)
+        nodes.byname_serve(self.lab, far, samples.directory(), NAME)
+        near = nodes.NdndForwarder(self.lab, routes=[(NAME, far.uri("tcp"))])
+        got, _, hops = self.told(near)
+        self.assertIn("nobody on the path reports", got)
+        self.assertEqual(hops, [])
 
 
 class TwoForwarders(ReadsFromByname):

@@ -3,8 +3,8 @@
 
 use crate::diagnosis::{self, Fate};
 use crate::exit::{Code, Failure, Outcome};
-use crate::{failure, output, settings, typed};
-use byname_client::{AnswerPath, Client, ClientConfig, ClientError, Stop};
+use crate::{failure, output, settings, trace, typed};
+use byname_client::{AnswerPath, Client, ClientConfig, ClientError, SourceReport, Stop};
 use byname_io::Endpoint;
 use byname_packet::{Component, Name};
 use byname_profile::link::may_be_cut;
@@ -287,9 +287,19 @@ impl Session {
                 "bytes": source.bytes,
                 "refused": source.refused_count,
                 "left": source.left,
+                "answers": source.answer_paths.iter().map(trace::path_json).collect::<Vec<_>>(),
             })
         });
         shown.collect()
+    }
+
+    /// The paths that answers of each of several sources took, in words.
+    pub(crate) fn source_paths(&self) -> Vec<String> {
+        let of_source = |source: &SourceReport| -> Vec<String> {
+            let paths = source.answer_paths.iter();
+            paths.map(|path| format!("{}: {}", source.endpoint, trace::path_text(path))).collect()
+        };
+        self.client.sources().iter().flat_map(of_source).collect()
     }
 
     /// The site cache, if reads go through it.

@@ -1,7 +1,7 @@
 //! Path traces in words and in JSON: where an answer came from, the nearest hop first.
 
 use crate::output;
-use byname_client::AnswerPath;
+use byname_client::{AnswerHop, AnswerPath};
 use byname_packet::lp::trace::{Hop, Origin, hops};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(crate) fn nearest_first(trace: &[u8]) -> Vec<Hop<'_>> {
 }
 
 /// A hop in words.
-pub(crate) fn text(hop: &Hop<'_>) -> String {
+fn text(hop: &Hop<'_>) -> String {
     let is_server = matches!(hop.origin, Origin::Publisher | Origin::Mirror);
     let nameless = if is_server { "a file server" } else { "a forwarder" };
     let node = hop.node.unwrap_or(nameless);
@@ -34,6 +34,15 @@ pub(crate) fn text(hop: &Hop<'_>) -> String {
     }
 }
 
+/// Hops in words, and that it is not known how it goes on, if it is not.
+pub(crate) fn texts(hops: &[Hop<'_>]) -> Vec<String> {
+    let mut texts: Vec<String> = hops.iter().map(text).collect();
+    if hops.last().is_some_and(|hop| hop.origin == Origin::Neighbour) {
+        texts.push("that one does not report where it has it from".to_owned());
+    }
+    texts
+}
+
 /// A hop as an object.
 pub(crate) fn json(hop: &Hop<'_>) -> Value {
     let origin = match hop.origin {
@@ -49,10 +58,10 @@ pub(crate) fn json(hop: &Hop<'_>) -> Value {
 
 /// A path that answers took, in words.
 pub(crate) fn path_text(path: &AnswerPath) -> String {
-    let hops: Vec<String> = path.hops.iter().map(|hop| text(&hop.as_hop())).collect();
+    let hops: Vec<Hop<'_>> = path.hops.iter().map(AnswerHop::as_hop).collect();
     let hops = match &hops[..] {
         [] => "nobody on the path reports where they came from".to_owned(),
-        hops => hops.join("; "),
+        hops => texts(hops).join("; "),
     };
     format!("{}: {hops}", output::count(path.answer_count, "answer"))
 }

@@ -311,8 +311,8 @@ impl Explainer {
         });
         self.report(step, &line, fields);
         if !self.json {
-            for hop in &hops {
-                output::out_line(&format!("{:<10} {}", "", output::one_line(&trace::text(hop))));
+            for text in trace::texts(&hops) {
+                output::out_line(&format!("{:<10} {}", "", output::one_line(&text)));
             }
         }
     }

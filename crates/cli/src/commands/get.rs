@@ -276,6 +276,9 @@ fn report_done(args: &Args, session: &Session, reporter: &Reporter, counts: &Cou
         for path in session.answer_paths() {
             output::err_line(&output::one_line(&trace::path_text(&path)));
         }
+        for line in session.source_paths() {
+            output::err_line(&output::one_line(&line));
+        }
     }
 }
 

@@ -132,7 +132,7 @@ pub(super) fn writer(
         trust: account.trust.clone(),
     };
     let connected = Writer::connect(account.connect()?, config, is_stopped);
-    connected.map_err(|error| failure::of(name, error))
+    connected.map_err(|error| failure::connecting(name, account, error))
 }
 
 fn options(args: &Args, filter: &Filter) -> UploadOptions {

@@ -18,6 +18,7 @@ use byname_store::{FileServer, ServerHandle};
 use reload::Reloader;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Publish directories through a forwarder that is there, or directly.
@@ -91,17 +92,15 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             counted::in_background(publication, exposure, paths);
         }
     }
-    if let Some(forwarder) = &forwarder {
-        output::err_line(&format!("attaching to {forwarder}"));
-    }
     let candidates = candidates.unwrap_or_default();
     let (mut handles, mut threads) = (Vec::new(), Vec::new());
-    for (server, link) in servers {
-        let announce = move || announce(&link);
+    for (server, announcement) in servers {
         handles.push(match forwarder.clone() {
-            Some(endpoint) => {
-                let others = candidates.clone();
-                let connect = move || connect(&endpoint, &others);
+            Some(chosen) => {
+                let attachment = Arc::new(Attachment::new(chosen, candidates.clone()));
+                let attached = Arc::clone(&attachment);
+                let connect = move || attachment.connect();
+                let announce = move || announcement.print(attached.current.get());
                 let (handle, thread) = endings.spawn_server(server, connect, announce);
                 if args.serving.attributes.are_used() {
                     // It writes the last roots.
@@ -110,7 +109,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
                 handle
             }
             None => {
-                announce();
+                announcement.print(None);
                 let (handle, thread) = endings.spawn_server_alone(server.0);
                 threads.push(thread);
                 handle
@@ -133,17 +132,30 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     outcome
 }
 
-/// Prints a link, and for whom it is if not for everybody.
-fn announce(link: &str) {
-    output::out_line(link);
-    let is_local = |via: &String| via.starts_with("unix:") || via.starts_with("memif:");
-    if link.parse::<Link>().is_ok_and(|link| link.via.iter().all(is_local)) {
-        output::err_line(
-            "this link is for programs of this machine; for others: --via tcp://HOST, where they \
-             reach the forwarder",
-        );
+/// The link that is printed once readers can come.
+struct Announcement {
+    link: Link,
+    /// True if readers ask the forwarder that the server attaches to.
+    follows_forwarder: bool,
+}
+
+impl Announcement {
+    /// Prints the link, and for whom it is if not for everybody.
+    fn print(&self, attached: Option<&Endpoint>) {
+        let mut link = self.link.clone();
+        if let (true, Some(endpoint)) = (self.follows_forwarder, attached) {
+            link.via = vec![endpoint.to_string()];
+        }
+        output::out_line(&link.to_string());
+        let is_local = |via: &String| via.starts_with("unix:") || via.starts_with("memif:");
+        if link.via.iter().all(is_local) {
+            output::err_line(
+                "this link is for programs of this machine; for others: --via tcp://HOST, where \
+                 they reach the forwarder",
+            );
+        }
+        notify::ready("serving");
     }
-    notify::ready("serving");
 }
 
 /// Opens the server of a publication; with what lets it in elsewhere, and its link.
@@ -152,7 +164,7 @@ fn open(
     profile: &Profile,
     publication: &Publication,
     forwarder: Option<&Endpoint>,
-) -> Outcome<((FileServer, String), String)> {
+) -> Outcome<((FileServer, String), Announcement)> {
     let exposure = args.exposure.exposure(profile.settings());
     let (mut server, identity) = match args.mirror.mirror {
         true => {
@@ -166,6 +178,7 @@ fn open(
         }
     };
     let listening = listen(args, &mut server)?;
+    let follows_forwarder = args.via.is_empty() && listening.is_empty();
     let via = match (&args.via[..], forwarder) {
         ([], _) if !listening.is_empty() => super::reachable::addresses(&listening),
         ([], Some(forwarder)) => vec![forwarder.to_string()],
@@ -175,7 +188,7 @@ fn open(
     let unsigned = || Link { via: via.clone(), ..Link::of_name(publication.name.clone()) };
     let link = identity.as_ref().map_or_else(unsigned, |it| link(publication, it, &via));
     let allow = identity.map_or_else(String::new, |it| allow_flags(publication, &it));
-    Ok(((server, allow), link.to_string()))
+    Ok(((server, allow), Announcement { link, follows_forwarder }))
 }
 
 /// The forwarders to attach to, of which the first that answers counts; none if the server only
@@ -191,7 +204,10 @@ fn candidates(args: &Args, profile: &Profile) -> Outcome<Option<Vec<Endpoint>>> 
 /// The forwarder that answers now, else the one that is waited for.
 fn answering(candidates: &[Endpoint]) -> Option<Endpoint> {
     match forwarders::connect_first(candidates) {
-        Ok((_, endpoint)) => Some(endpoint.clone()),
+        Ok((_, endpoint)) => {
+            output::err_line(&format!("attaching to {endpoint}"));
+            Some(endpoint.clone())
+        }
         Err(refused) => {
             if let Some(refused) = Refusals::new(refused) {
                 output::err_line(&format!(
@@ -203,12 +219,28 @@ fn answering(candidates: &[Endpoint]) -> Option<Endpoint> {
     }
 }
 
-/// Connects to the forwarder that was chosen, else to one that has come up in another place.
-fn connect(chosen: &Endpoint, others: &[Endpoint]) -> Result<Connection, ConnectError> {
-    Connection::connect(chosen, Duration::from_secs(5)).or_else(|error| {
-        let found = forwarders::connect_first(others);
-        found.map(|(connection, _)| connection).map_err(|_| error)
-    })
+/// The forwarder of a server: the one that was chosen, else one that has come up in another place.
+struct Attachment {
+    chosen: Endpoint,
+    others: Vec<Endpoint>,
+    /// The first that took the server.
+    current: OnceLock<Endpoint>,
+}
+
+impl Attachment {
+    fn new(chosen: Endpoint, others: Vec<Endpoint>) -> Self {
+        Self { chosen, others, current: OnceLock::new() }
+    }
+
+    fn connect(&self) -> Result<Connection, ConnectError> {
+        let chosen = Connection::connect(&self.chosen, Duration::from_secs(5));
+        let (connection, endpoint) = match chosen {
+            Ok(connection) => (connection, &self.chosen),
+            Err(error) => forwarders::connect_first(&self.others).map_err(|_| error)?,
+        };
+        self.current.get_or_init(|| endpoint.clone());
+        Ok(connection)
+    }
 }
 
 fn listen(args: &Args, server: &mut FileServer) -> Outcome<Vec<Endpoint>> {

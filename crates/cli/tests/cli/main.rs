@@ -56,6 +56,7 @@ mod sites;
 mod surroundings;
 mod tampering;
 mod terminal;
+mod told;
 mod traces;
 mod traffic;
 mod trees;

@@ -1,7 +1,9 @@
 //! Small things that people at a terminal rely on.
 
+use crate::bad_network::{Faults, relay_tcp};
 use crate::harness::{Home, noise, write};
 use std::io::Read;
+use std::net::{SocketAddr, TcpListener};
 use std::process::Stdio;
 
 #[test]
@@ -85,21 +87,13 @@ fn frames(raw: &str) -> Vec<String> {
     plain.split(['\r', '\n']).map(str::to_owned).filter(|line| !line.trim().is_empty()).collect()
 }
 
-/// The bar of a slow `get` on a terminal of 40 columns that becomes one of 24 under way.
-#[test]
-fn a_progress_bar_fits_a_terminal_of_40_columns_and_one_that_becomes_smaller() {
-    let (a, b) = (Home::new(), Home::new());
-    let dir = a.work("d");
-    write(&dir.join("file"), &noise(3 << 20, 1));
-    let up = a.up(&dir, "/lab/d");
-    let byname = b.byname();
-    let line = format!(
-        "stty rows 24 cols 40; (sleep 2.5; stty cols 24 </dev/tty) & {} get '{}' --bwlimit 700K",
-        byname.get_program().to_string_lossy(),
-        up.link_to("file"),
-    );
+/// The repaintings of `byname LINE` on a terminal of 40 columns, after a line for the shell.
+fn on_terminal(home: &Home, first: &str, line: &str) -> Vec<String> {
+    let byname = home.byname();
+    let program = byname.get_program().to_string_lossy();
+    let line = format!("stty rows 24 cols 40; {first} {program} {line}");
     let mut command = std::process::Command::new("script");
-    command.args(["-qec", &line, "/dev/null"]).current_dir(b.path()).stdin(Stdio::null());
+    command.args(["-qec", &line, "/dev/null"]).current_dir(home.path()).stdin(Stdio::null());
     for (key, value) in byname.get_envs() {
         match value {
             Some(value) => command.env(key, value),
@@ -109,7 +103,44 @@ fn a_progress_bar_fits_a_terminal_of_40_columns_and_one_that_becomes_smaller() {
     let output = command.env("TERM", "xterm").output().unwrap();
     let raw = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{raw}");
-    let all = frames(&raw);
+    frames(&raw)
+}
+
+/// Both hash a file: the one a local copy, the other what comes. The network takes longer for the
+/// first answer than nothing is shown.
+#[test]
+fn verify_and_stat_show_how_far_they_are_within_40_columns() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    write(&dir.join("file"), &noise(3 << 20, 1));
+    let up = a.up(&dir, "/lab/d");
+    // The root is known then.
+    a.run(&["stat", "--checksum", "b3", &up.link_to("file")]).ok();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let via = format!("tcp://{}", listener.local_addr().unwrap());
+    let target = SocketAddr::from(([127, 0, 0, 1], up.port));
+    let faults = Faults::parse(&["delay=1500".to_owned()]).unwrap();
+    std::thread::spawn(move || relay_tcp(&listener, target, faults).map_err(drop));
+    let link = up.link_to("file").replace(&up.uri(), &via);
+    let copy = dir.join("file");
+    let verify = format!("verify '{}' '{link}'", copy.display());
+    for line in [verify, format!("stat --checksum sha256 '{link}'")] {
+        let all = on_terminal(&b, "", &line);
+        let painted: Vec<&String> = all.iter().filter(|line| line.contains("iB/s")).collect();
+        assert!(!painted.is_empty(), "{line}: {all:?}");
+        assert!(painted.iter().all(|line| line.chars().count() <= 40), "{painted:?}");
+    }
+}
+
+/// The bar of a slow `get` on a terminal of 40 columns that becomes one of 24 under way.
+#[test]
+fn a_progress_bar_fits_a_terminal_of_40_columns_and_one_that_becomes_smaller() {
+    let (a, b) = (Home::new(), Home::new());
+    let dir = a.work("d");
+    write(&dir.join("file"), &noise(3 << 20, 1));
+    let up = a.up(&dir, "/lab/d");
+    let line = format!("get '{}' --bwlimit 700K", up.link_to("file"));
+    let all = on_terminal(&b, "(sleep 2.5; stty cols 24 </dev/tty) &", &line);
     let painted: Vec<&String> = all.iter().filter(|line| line.contains('%')).collect();
     let widths = |has_bar: bool| -> Vec<usize> {
         let of_kind = painted.iter().filter(|line| line.contains("/s") == has_bar);

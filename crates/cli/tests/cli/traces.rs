@@ -114,6 +114,31 @@ fn get_tells_with_v_from_where_how_many_answers_came() {
     assert!(hops[1]["node"].is_string(), "its operator lets everybody know: {answers}");
 }
 
+/// Each source has a connection of its own.
+#[test]
+fn get_tells_with_v_how_the_answers_of_each_of_several_sources_came() {
+    let home = Home::new();
+    let dir = home.work("d");
+    write(&dir.join("large"), &noise(40_000_000, 1));
+    let uris = [(); 2].map(|()| format!("tcp://127.0.0.1:{}", free_port()));
+    let args = ["serve", "d", "--name", "/lab/d", "--listen", &uris[0], "--listen", &uris[1]];
+    let server = home.start(&args, "byname:/");
+    let large = server.link_to("large");
+    home.run(&["stat", "--checksum", "b3", &large]).ok();
+    let get = ["get", &large, "-v", "--no-keep", "--json", "-o", "one"];
+    let told: Value = serde_json::from_str(&home.run(&get).ok().stdout()).unwrap();
+    let sources = told["sources"].as_array().unwrap();
+    assert_eq!(sources.len(), 2, "{told}");
+    for source in sources.iter().filter(|source| source["bytes"].as_u64().unwrap() > 0) {
+        let hops = source["answers"][0]["hops"].as_array().unwrap();
+        assert_eq!(origins(hops), ["publisher"], "{source}");
+        assert!(source["answers"][0]["count"].as_u64().unwrap() > 100, "{source}");
+    }
+    let said = home.run(&["get", &large, "-v", "--no-keep", "-o", "other"]).ok().stderr();
+    let of_sources = |uri: &String| said.contains(&format!("{uri}: "));
+    assert!(uris.iter().any(of_sources) && said.contains("a file server"), "{said}");
+}
+
 #[test]
 fn a_forwarder_that_is_told_to_stop_it_tells_nothing() {
     let scene = scene("");

@@ -4,7 +4,7 @@ use super::account::SiteArgs;
 use super::session::SiteSession;
 use super::{defaults, disk as site_disk, init};
 use crate::commands::daemon::{self, Endings};
-use crate::commands::{catalog, disk, up};
+use crate::commands::{catalog, disk, reachable, up};
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::typed::{endpoints, name};
 use crate::{forwarders, node_config, notify, output, settings};
@@ -12,7 +12,7 @@ use byname_disk::{DiskDirectory, DiskError};
 use byname_head::{Head, HeadError, HeadServer};
 use byname_io::Endpoint;
 use byname_node::Stop;
-use byname_profile::{Paths, Profile};
+use byname_profile::{Link, Paths, Profile};
 use byname_store::{FileServer, ServerHandle};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
@@ -87,9 +87,18 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     let connect = move || forwarders::connect_any(std::slice::from_ref(&endpoint));
     let watched = watch.start(connect);
     watched.map_err(|error| Failure::new(Code::Other, format!("no thread: {error}")))?;
-    output::out_line(&link);
+    output::out_line(&link_for_all(&link, &args.listen)?);
     notify::ready(&format!("serving {shown}"));
     running.wait()
+}
+
+/// The link of the site, with the addresses that others reach this machine by.
+fn link_for_all(link: &str, listen: &[String]) -> Outcome<String> {
+    let mut link: Link = link.parse().map_err(Failure::usage)?;
+    if !listen.is_empty() {
+        link.via = reachable::addresses(&endpoints(listen)?);
+    }
+    Ok(link.to_string())
 }
 
 /// Makes the site, as `site init` does.
