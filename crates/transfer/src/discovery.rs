@@ -121,9 +121,10 @@ pub struct Discovery {
     authenticator: Authenticator,
     started_ns: u64,
     pause_ns: u64,
-    /// The publisher, or a forwarder on the way to it, has said "congestion", and not that there is
-    /// nothing to be had since.
+    /// The publisher, or a forwarder on the way to it, has said "congestion".
     is_busy: bool,
+    /// Since when only refusals have come of asking the publisher.
+    refused_since_ns: Option<u64>,
     stale_asks: u32,
     damaged_asks: u32,
     waiting: Option<Waiting>,
@@ -143,6 +144,7 @@ impl Discovery {
             started_ns: now_ns,
             pause_ns: PAUSE_FIRST_NS,
             is_busy: false,
+            refused_since_ns: None,
             stale_asks: 0,
             damaged_asks: 0,
             waiting: None,
@@ -214,11 +216,12 @@ impl Discovery {
             ask.handle_nack(name, kind, context);
         }
         let is_refused = matches!(kind, NackKind::NoRoute | NackKind::NotFresh);
-        if is_own && matches!(self.whom, Whom::Publisher { .. }) {
-            // A mirror is busy until it has hashed its copy; then it has no fresh answer.
-            self.is_busy = kind == NackKind::Congestion || self.is_busy && !is_refused;
+        if kind == NackKind::Congestion && is_own && matches!(self.whom, Whom::Publisher { .. }) {
+            self.is_busy = true;
+            self.refused_since_ns = None;
         }
         if is_refused && is_own && matches!(self.stage, Stage::Asking(_)) {
+            self.refused_since_ns.get_or_insert(context.now_ns);
             self.on_no_route(context);
         }
         self.check_ask(context);
@@ -348,6 +351,16 @@ impl Discovery {
         }
     }
 
+    /// True if the publisher is waited for although this came of asking it. A mirror is busy until
+    /// it has hashed its copy; then it is believed that it has no fresh answer, once nothing else was
+    /// said for as long as without any congestion.
+    fn is_only_busy(&self, failure: FetchFailure, now_ns: u64) -> bool {
+        let patience_ns = self.config.fetch.no_route_ns;
+        let lasted = |since_ns| now_ns.saturating_sub(since_ns) >= patience_ns;
+        let is_refused = failure == FetchFailure::NoRoute;
+        self.is_busy && !(is_refused && self.refused_since_ns.is_some_and(lasted))
+    }
+
     fn check_ask(&mut self, context: &mut Context<'_>) {
         if matches!(self.stage, Stage::Authenticating(_)) && self.authenticator.give_up(context) {
             return self.authenticate(context);
@@ -356,7 +369,8 @@ impl Discovery {
         let Some(failure) = ask.failure() else { return };
         let failure = match self.whom {
             Whom::Publisher { .. }
-                if !self.is_busy && self.config.freshness == Freshness::Preferred =>
+                if !self.is_only_busy(failure, context.now_ns)
+                    && self.config.freshness == Freshness::Preferred =>
             {
                 return self.ask_anybody(failure, context);
             }

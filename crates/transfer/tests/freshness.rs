@@ -83,6 +83,24 @@ fn a_late_refusal_of_a_fresh_answer_says_nothing_about_older_ones() {
     }
 }
 
+/// Or else a flood at the publisher, and a path without a route, would do to pass off what is old.
+#[test]
+fn a_publisher_that_is_busy_while_others_refuse_is_waited_for() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&publisher);
+    let mut asked = 0;
+    let mixed = &mut |request: &Request, interest: &Interest<'_>| {
+        asked += 1;
+        match asked % 2 {
+            _ if !request.must_be_fresh => publisher.answer(interest),
+            0 => Reply::Nack(nack_reason::NO_ROUTE),
+            _ => Reply::Nack(nack_reason::CONGESTION),
+        }
+    };
+    let error = world.discover(&name, Freshness::Preferred, mixed).expect_err("it is busy");
+    assert!(matches!(error, ReadError::NoRoute { .. } | ReadError::TimeOut { .. }), "{error}");
+}
+
 /// A mirror hashes its copy when it is first asked for it.
 #[test]
 fn a_mirror_that_was_busy_at_first_is_read_when_it_has_an_older_answer() {
