@@ -352,8 +352,8 @@ impl Discovery {
     }
 
     /// True if the publisher is waited for although this came of asking it. A mirror is busy until
-    /// it has hashed its copy; then it is believed that it has no fresh answer, once nothing else was
-    /// said for as long as without any congestion.
+    /// it has hashed its copy; that it has no fresh answer then is believed once nothing else was
+    /// heard for as long as without any congestion.
     fn is_only_busy(&self, failure: FetchFailure, now_ns: u64) -> bool {
         let patience_ns = self.config.fetch.no_route_ns;
         let lasted = |since_ns| now_ns.saturating_sub(since_ns) >= patience_ns;
