@@ -375,13 +375,18 @@ impl Discovery {
                 return self.ask_anybody(failure, context);
             }
             // Why the publisher was silent says more than that others were.
-            Whom::Anybody(Some(first)) => {
-                context.versions.unreachable.note(self.name.clone(), context.now_ns);
-                first
-            }
+            Whom::Anybody(Some(first)) => first,
             _ => failure,
         };
+        self.fail_unanswered(failure, context);
+    }
+
+    /// The publisher was silent, and nobody else can say what there is now.
+    fn fail_unanswered(&mut self, failure: FetchFailure, context: &mut Context<'_>) {
         let name = self.name.clone();
+        if matches!(self.whom, Whom::Anybody(Some(_))) {
+            context.versions.unreachable.note(name.clone(), context.now_ns);
+        }
         self.fail(match failure {
             FetchFailure::NoRoute => ReadError::NoRoute { name },
             _ => ReadError::TimeOut { name },

@@ -60,6 +60,31 @@ fn an_older_answer_is_taken_after_three_silent_seconds_and_says_its_age() {
     assert!(world.now_ns < 4 * SECOND);
 }
 
+/// Found by the simulator: a file that had been written was said not to exist by who asked while
+/// the head of its site was away, because a cache had kept an absence of long before.
+#[test]
+fn an_absence_that_somebody_kept_is_no_answer_while_the_publisher_is_silent() {
+    let (mut publisher, name) = lab();
+    publisher.object_mut(&name).absence = Some(Absence::NotFound);
+    for (reply, is_no_route) in
+        [(Reply::Silence, false), (Reply::Nack(nack_reason::NO_ROUTE), true)]
+    {
+        let mut world = World::trusting(&publisher);
+        let mut kept = held(&publisher, reply);
+        let error = world.discover(&name, Freshness::Preferred, &mut kept).expect_err("silence");
+        match error {
+            ReadError::NoRoute { .. } => assert!(is_no_route),
+            ReadError::TimeOut { .. } => assert!(!is_no_route),
+            other => panic!("{other}"),
+        }
+    }
+    let mut world = World::trusting(&publisher);
+    let error = world
+        .discover(&name, Freshness::Preferred, &mut |_, interest| publisher.answer(interest))
+        .expect_err("the publisher says so");
+    assert!(matches!(error, ReadError::NotFound { .. }), "{error}");
+}
+
 #[test]
 fn an_older_answer_is_taken_within_a_second_when_there_is_no_route() {
     let (publisher, name) = lab();

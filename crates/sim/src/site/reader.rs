@@ -12,7 +12,6 @@ use byname_transfer::discovery::{Discovered, Discovery, DiscoveryConfig};
 use byname_transfer::error::ReadError;
 use byname_transfer::fetch::NackKind;
 use byname_transfer::flow::Flow;
-use byname_transfer::freshness::Freshness;
 use byname_transfer::metadata::ContentRoot;
 use byname_transfer::reader::ObjectPlan;
 use byname_transfer::request::Context;
@@ -94,9 +93,7 @@ impl SiteReader {
         {
             self.current = (number, now.now_ns);
             let name = self.prefix.with_generic(path(number).as_bytes());
-            let config =
-                DiscoveryConfig { freshness: Freshness::Required, ..DiscoveryConfig::default() };
-            let discovery = Discovery::new(name, config, now.now_ns);
+            let discovery = Discovery::new(name, DiscoveryConfig::default(), now.now_ns);
             self.stage = Stage::Discovering(Box::new(discovery));
         }
         let Self { stage, flow, .. } = self;

@@ -21,7 +21,11 @@ impl Discovery {
     pub(super) fn on_absence(&mut self, absence: Absence, context: &mut Context<'_>) {
         let name = self.name.clone();
         let reason = match absence {
-            Absence::NotFound => return self.fail(ReadError::NotFound { name }),
+            Absence::NotFound => match self.whom {
+                // That there was nothing once says nothing of now.
+                Whom::Anybody(Some(first)) => return self.fail_unanswered(first, context),
+                _ => return self.fail(ReadError::NotFound { name }),
+            },
             Absence::NoPermission => return self.fail(ReadError::NoPermission { name }),
             Absence::BeingWritten { retry_ms } => {
                 return self.ask_later(Waiting::Written, retry_ms, context);
