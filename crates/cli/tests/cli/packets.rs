@@ -7,8 +7,11 @@ use byname_packet::lp::LpHeader;
 use byname_packet::{Data, Interest, Packet};
 use std::time::Duration;
 
-/// Time for an answer. A refusal that is silence takes as long.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Lifetime of a command or order, after which its answer finds no way back.
+const LIFETIME: Duration = Duration::from_secs(4);
+/// Times that it is sent: on a busy machine an answer may be late. A refusal that is silence takes
+/// as many lifetimes.
+const ATTEMPTS: usize = 3;
 
 /// A connection to a forwarder.
 pub(crate) struct Peer {
@@ -27,16 +30,21 @@ impl Peer {
         Self { face, poller, clock: Clock::new() }
     }
 
-    /// The Data that answers a signed Interest, which is sent with a new Nonce; `None` for a Nack
-    /// or silence.
+    /// The Data that answers a signed Interest, which is sent with a new Nonce each time; `None`
+    /// for a Nack or silence.
     pub(crate) fn ask(&mut self, wire: &[u8]) -> Option<Vec<u8>> {
+        (0..ATTEMPTS).find_map(|_| self.ask_once(wire)).flatten()
+    }
+
+    /// The Data, or `Some(None)` for a Nack.
+    fn ask_once(&mut self, wire: &[u8]) -> Option<Option<Vec<u8>>> {
         let interest = Interest::decode(wire).unwrap();
         let nonce = (random_u64() as u32).to_be_bytes();
         let mut sent = Vec::new();
         interest.encode_forwarded(nonce, interest.hop_limit, &mut sent);
         self.face.send(&LpHeader::default(), &sent, 0).unwrap();
         self.face.flush().unwrap();
-        let deadline_ns = self.clock.now_ns() + PATIENCE.as_nanos() as u64;
+        let deadline_ns = self.clock.now_ns() + LIFETIME.as_nanos() as u64;
         let mut events = Vec::new();
         loop {
             let now_ns = self.clock.now_ns();
@@ -57,7 +65,7 @@ impl Peer {
                     }
                 })
                 .unwrap();
-            if let Some(answer) = answer {
+            if answer.is_some() {
                 return answer;
             }
         }
