@@ -52,6 +52,11 @@ def wrapper():
     return [chosen] if chosen else []
 
 
+def patience_s():
+    """How long a server may take to start; what watches its memory makes it slow."""
+    return START_TIMEOUT_S * (8 if wrapper() else 1)
+
+
 def unavailable():
     """None, or the reason why there is no xrootd with the plug-in here."""
     absent = [program for program in PROGRAMS if shutil.which(program) is None]
@@ -149,12 +154,12 @@ class Server:
                 continue
             said = re.compile(rf"------ {program} \S+ initialization completed")
             wait_until(lambda daemon=daemon, said=said: said.search(daemon.log_text()),
-                       f"{daemon.label} to start", START_TIMEOUT_S, daemon)
+                       f"{daemon.label} to start", patience_s(), daemon)
 
     def wait_refused(self):
         """Waits until it has ended because of its configuration; what it said."""
         wait_until(lambda: self.daemon.process.poll() is not None, "xrootd to refuse",
-                   START_TIMEOUT_S)
+                   patience_s())
         return self.daemon.log_text()
 
     def is_alive(self):
