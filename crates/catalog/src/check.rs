@@ -37,6 +37,8 @@ pub fn check(rows: &dyn Rows) -> Result<Vec<Inconsistency>, EngineError> {
     let mut tally = derive(rows)?;
     tally.finish_names();
     let mut found = std::mem::take(&mut tally.found);
+    // An attempt may reserve nothing, of somebody who has nothing: there is no row for that.
+    tally.usage.retain(|_, usage| *usage != Usage::default());
     compare(rows, tally.usage, &mut found, |_: &Usage| true)?;
     compare(rows, tally.disks, &mut found, |usage: &DiskUsage| *usage != DiskUsage::default())?;
     compare(rows, tally.replicas, &mut found, |_: &Replica| true)?;
