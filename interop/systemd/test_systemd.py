@@ -21,6 +21,7 @@ class Units(Case):
         super().setUp()
         if not os.access(SYSTEMD, os.X_OK):
             self._missing("there is no systemd")
+        self.rights = os.stat("/").st_mode
         scratch = self.lab.path("machine/.keep").parent
         made = self.lab.run([peers.REPO / "scripts/package", nodes.byname_binary()],
                             {"CARGO_TARGET_DIR": str(self.lab.path("made"))}, timeout_s=120)
@@ -50,6 +51,9 @@ class Units(Case):
         if hasattr(self, "machine"):
             self.machine.process.kill()
         super().tearDown()
+        # What is installed there is not installed here.
+        if hasattr(self, "rights"):
+            self.assertEqual(os.stat("/").st_mode, self.rights)
 
     def run_there(self, *argv):
         """Runs a command on the machine."""
