@@ -45,6 +45,12 @@ impl Units {
         self.added_count += 1;
     }
 
+    /// The map is to be looked at before anything counts as there.
+    fn forget(&mut self) {
+        self.present = UnitSet::default();
+        self.loaded = None;
+    }
+
     /// Takes over what the map had. Of what was added here since `added_count` was that, it may
     /// not have said anything yet.
     fn take(&mut self, on_disk: UnitSet, added_count: u64, unit_count: u64) {
@@ -89,7 +95,10 @@ impl ContentState {
         {
             return Ok(Some(Arc::clone(entry)));
         }
-        *open = None;
+        if open.take().is_some() {
+            // Somebody has removed it; what stands there now has units of its own.
+            lock(&self.units).forget();
+        }
         place.layout.check_own()?;
         let path = place.layout.entry(&self.key);
         let opened = Entry::open(&path, self.key, &place.disk)?.map(Arc::new);

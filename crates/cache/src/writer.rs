@@ -167,7 +167,11 @@ impl Writer<'_> {
             let (content, entry) = (Arc::clone(content), Arc::clone(&entry));
             Marks { content, entry, runs: Vec::new() }
         });
-        marks.entry = entry;
+        if !Arc::ptr_eq(&marks.entry, &entry) {
+            // Somebody has removed the entry before: what was written there is not here.
+            marks.entry = entry;
+            marks.runs.clear();
+        }
         match marks.runs.last_mut() {
             Some(last) if last.end == run.start => last.end = run.end,
             _ => marks.runs.push(run),

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -317,14 +318,50 @@ impl Gate {
         self.state.1.notify_all();
     }
 
+    fn pass(&self) {
+        let held = self.state.0.lock().expect("no panic");
+        drop(self.state.1.wait_while(held, |held| *held).expect("no panic"));
+    }
+
     fn disk(&self) -> Disk {
         let gate = self.clone();
         Disk::hooked(move |_, _| {
-            let held = gate.state.0.lock().expect("no panic");
-            drop(gate.state.1.wait_while(held, |held| *held).expect("no panic"));
+            gate.pass();
             Ok(())
         })
     }
+}
+
+/// The writer gathers bits: those of units that went into an entry which somebody removed must not
+/// come into the map of the next one.
+#[test]
+fn bits_of_a_removed_entry_do_not_come_into_the_next_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = File::new(31, 20 * UNIT_BYTES);
+    let other = Cache::new(config(directory.path()));
+    let gate = Gate::default();
+    let (held, is_first) = (gate.clone(), AtomicBool::new(true));
+    let disk = Disk::hooked(move |step, _| {
+        held.pass();
+        if step == Step::Write && is_first.swap(false, Ordering::Relaxed) {
+            assert_eq!(other.remove(None).expect("removed"), 1);
+        }
+        Ok(())
+    });
+    let cache = Cache::new(CacheConfig { disk, ..config(directory.path()) });
+    // All of it is one batch, but no two of these are one write.
+    gate.set(true);
+    let content = file.content(&cache);
+    for unit in [0, 10, 5] {
+        let start = unit * UNIT_BYTES;
+        content.insert(start as u64, &file.bytes[start..start + UNIT_BYTES]);
+    }
+    file.insert_nodes(&content);
+    gate.set(false);
+    assert!(cache.flush(PATIENCE));
+    let found = Cache::new(config(directory.path())).scrub(None, &mut |_, _| {}).expect("scrubbed");
+    assert_eq!((found.good_units, found.rotten_units), (2, 0));
+    assert_eq!(content.present_bytes(), 2 * UNIT_BYTES as u64);
 }
 
 #[test]
