@@ -134,7 +134,7 @@ fn verify_and_stat_show_how_far_they_are_within_40_columns() {
     }
 }
 
-/// The bar of a slow `get` on a terminal of 40 columns that becomes one of 24 under way.
+/// The bar of a slow `get` on a terminal of 40 columns that becomes one of 24 meanwhile.
 #[test]
 fn a_progress_bar_fits_a_terminal_of_40_columns_and_one_that_becomes_smaller() {
     let (a, b) = (Home::new(), Home::new());
