@@ -174,12 +174,14 @@ impl FileReads {
         true
     }
 
-    /// Sends the site cache what was gathered for it.
-    fn send_to_site(&mut self, now_ns: u64) {
-        let refused = self.site.as_mut().map(|site| site.send(now_ns));
-        for granule in refused.into_iter().flatten() {
-            self.want(granule, now_ns);
+    /// Sends the site cache what was gathered for it. True if it does not take all of that, so
+    /// that the reader has something to ask for.
+    fn send_to_site(&mut self, now_ns: u64) -> bool {
+        let refused = self.site.as_mut().map(|site| site.send(now_ns)).unwrap_or_default();
+        for granule in &refused {
+            self.want(*granule, now_ns);
         }
+        !refused.is_empty()
     }
 
     /// Takes what the site cache has answered; what it did not have, or not in time, is asked of
@@ -300,15 +302,18 @@ impl Job for FileReads {
             let class = self.scheduler.class();
             self.reader.set_class(class);
             let has_room = self.has_room() && context.flow.has_room_as(class, context.now_ns);
-            match if has_room { self.begin_something(context) } else { Step::Nothing } {
-                Step::Served => {}
-                // What may not be sent yet must not make more of it be picked; and the site cache
-                // may not have taken what was meant for it.
-                Step::Nothing | Step::Want(_) | Step::ReadAll => {
-                    self.send_to_site(context.now_ns);
-                    request = Some(self.reader.poll_request(context)?);
-                }
+            let step = if has_room { self.begin_something(context) } else { Step::Nothing };
+            if step == Step::Served {
+                continue;
             }
+            let is_refused = self.send_to_site(context.now_ns);
+            // A reader that is asked without need says that it has nothing to send. To the flow
+            // that would mean that this file, and not the window, is the limit.
+            if step == Step::Nothing && !is_refused {
+                return None;
+            }
+            // What may not be sent yet must not make more of it be picked.
+            request = Some(self.reader.poll_request(context)?);
         }
         add(&self.scheduler.counters().requests, 1);
         request
@@ -344,5 +349,60 @@ impl Job for FileReads {
     fn abandon(&mut self, flow: &mut Flow) {
         self.reader.reset(flow);
         self.scheduler.forget_awaited();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use byname_packet::{DataBuilder, DigestSigner};
+    use byname_security::trust::{TrustPolicy, Validator};
+    use byname_transfer::reader::Proof;
+    use byname_transfer::versions::VersionMemory;
+
+    use super::*;
+    use crate::engine::completion::{Completion, Reply};
+    use crate::read::operation::ReadRequest;
+
+    const SIZE: u64 = 64 << 20;
+    const ROUND_TRIP_NS: u64 = 20_000_000;
+
+    fn reads_of_a_large_file() -> FileReads {
+        let name = "/lab/run/v=1".parse().expect("a name");
+        let segment_bytes = 8192;
+        let (last_segment, hints) = (Some(SIZE / segment_bytes - 1), Vec::new());
+        let (size, segment_bytes) = (Some(SIZE), Some(segment_bytes));
+        let plan =
+            ObjectPlan { name, size, segment_bytes, last_segment, proof: Proof::Nothing, hints };
+        let request = ReadRequest::owned(Vec::new(), &[(0, SIZE as usize)]).expect("one range");
+        let operation = Operation::new(request, Some(SIZE), Reply::new(Completion::new()));
+        let (inbox, counters): (Rc<RefCell<Inbox>>, _) = Default::default();
+        inbox.borrow_mut().operations.push_back(operation);
+        let cache = ContentCache::in_memory(1 << 20);
+        let state = FileState { plan, inbox, cache, site: None, counters };
+        FileReads::new(1, state, FetchConfig::default(), 0)
+    }
+
+    #[test]
+    fn the_window_grows_while_it_is_what_limits_a_read() {
+        let (mut flow, mut versions) = (Flow::default(), VersionMemory::default());
+        let mut validator = Validator::new(TrustPolicy::default());
+        let (mut reads, mut windows) = (reads_of_a_large_file(), Vec::new());
+        for round in 1..=6 {
+            let (flow, validator, versions) = (&mut flow, &mut validator, &mut versions);
+            let (now_ns, unix_ns) = (round * ROUND_TRIP_NS, 0);
+            let mut context = Context { now_ns, unix_ns, flow, validator, versions };
+            let asked: Vec<Request> =
+                std::iter::from_fn(|| reads.poll_request(&mut context)).collect();
+            windows.push(asked.len());
+            context.now_ns += ROUND_TRIP_NS;
+            for request in asked {
+                let (payload, mut wire) = (vec![0; 8192], Vec::new());
+                let builder = DataBuilder::new(request.name.view());
+                builder.encode(&payload, &DigestSigner, &mut wire).expect("it fits");
+                let data = Data::decode(&wire).expect("it was just made");
+                assert!(reads.handle_data(&data, false, &mut context));
+            }
+        }
+        assert!(windows[5] > 8 * windows[0], "requests of each round trip: {windows:?}");
     }
 }
