@@ -8,6 +8,7 @@ mod publisher;
 mod world;
 
 use byname_packet::Name;
+use byname_security::trust::{TrustPolicy, Trusted, UnknownKeys, Validator};
 use byname_transfer::attributes::ObjectKind;
 use byname_transfer::discovery::Discovered;
 use byname_transfer::error::{ErrorClass, ProtocolProblem, ReadError};
@@ -75,6 +76,19 @@ fn a_foreign_publisher_cannot_spoil_the_versions_of_contents_of_others() {
     let mut known = world.versions.iter();
     assert!(known.all(|it| name.view().is_prefix_of(it.name.view())));
     assert!(world.versions.iter().count() > 0);
+}
+
+/// `--insecure`: whoever answers is believed, and teaches nothing.
+#[test]
+fn who_checks_no_keys_takes_content_from_anywhere() {
+    let (mut site, name) = site(9, 3, 50);
+    site.announces = Some("/other/32=file/seq=9".parse().expect("a name"));
+    let policy = TrustPolicy { unknown_keys: UnknownKeys::Insecure, ..TrustPolicy::default() };
+    let mut world = World::trusting(&site);
+    world.validator = Validator::new(policy);
+    let found = ask(&mut world, &name, &site).expect("nobody is asked for a key");
+    assert_eq!((found.version, found.trust), (3, Trusted::Insecure));
+    assert_eq!(world.versions.iter().count(), 0);
 }
 
 #[test]

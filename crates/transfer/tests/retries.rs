@@ -9,6 +9,7 @@ mod world;
 
 use byname_packet::{Interest, Name};
 use byname_transfer::congestion::{Congestion, WINDOW_MAX};
+use byname_transfer::error::ReadError;
 use byname_transfer::flow::Flow;
 use byname_transfer::freshness::Freshness;
 use byname_transfer::metadata::{Absence, ContentRoot};
@@ -138,4 +139,27 @@ fn a_description_older_than_seen_is_asked_for_when_no_cache_can_have_it_any_more
         let mut answer = |_: &Request, interest: &Interest<'_>| publisher.answer(interest);
         pauses(2, seed, world, &name, &mut answer)
     });
+}
+
+/// A cache may have it for a second or two; who has it for longer has nothing else.
+#[test]
+fn a_description_older_than_seen_is_asked_for_three_times() {
+    let (publisher, name) = lab();
+    let mut world = acquainted(&publisher, &name);
+    world.versions.insert(name.clone(), 2000);
+    let mut answer = |_: &Request, interest: &Interest<'_>| publisher.answer(interest);
+    let error = world.discover(&name, Freshness::Preferred, &mut answer).expect_err("it is old");
+    assert!(matches!(error, ReadError::RolledBack { .. }), "{error}");
+    assert_eq!(world.asked.len(), 3);
+}
+
+/// No flipped bit makes a valid signature by another key.
+#[test]
+fn what_a_stranger_signed_is_no_damage_and_not_asked_for_again() {
+    let (publisher, name) = lab();
+    let mut world = World::trusting(&Publisher::new("/lab", 2));
+    let mut answer = |_: &Request, interest: &Interest<'_>| publisher.answer(interest);
+    let error = world.discover(&name, Freshness::Preferred, &mut answer).expect_err("a stranger");
+    assert!(matches!(error, ReadError::Trust(_)), "{error}");
+    assert_eq!(world.asked.len(), 1);
 }

@@ -67,7 +67,7 @@ impl Discovery {
         context: &mut Context<'_>,
     ) {
         let own_object = self.own_object(&metadata, data, context);
-        let is_about = own_object.is_some() || self.is_about(&metadata, &trust);
+        let is_about = own_object.is_some() || Self::may_lie_elsewhere(&metadata, &trust);
         let Some(version) = metadata.version().filter(|_| is_about) else {
             let announced = metadata.name;
             return self.fail(self.problem(ProtocolProblem::OtherName { announced }));

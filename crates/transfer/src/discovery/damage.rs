@@ -58,11 +58,9 @@ impl Discovery {
         object == own || object == self.name.with_keyword(LISTING_KEYWORD).view()
     }
 
-    /// True if the description is about the name asked for. A publisher without roots may keep
-    /// the content elsewhere: then each of its packets has to prove itself.
-    pub(super) fn is_about(&self, metadata: &Metadata, trust: &Trusted) -> bool {
-        self.is_own(metadata.name.view().without_last(1))
-            || *trust == Trusted::Insecure
-            || metadata.root == ContentRoot::Absent
+    /// True if the description may be about another name than the one asked for. A publisher without
+    /// roots may keep the content elsewhere: then each of its packets has to prove itself.
+    pub(super) fn may_lie_elsewhere(metadata: &Metadata, trust: &Trusted) -> bool {
+        *trust == Trusted::Insecure || metadata.root == ContentRoot::Absent
     }
 }
