@@ -6,8 +6,9 @@
 //! none the second time, and belongs to no open attempt, is nobody's. So nothing has to stand
 //! still. Then all files are looked at, and those with findings are given their names.
 //!
-//! Bounded: a page of each disk and of the catalog at a time, and [`FINDINGS_MAX`] findings; the
-//! names of directories are held at the end.
+//! Bounded: a page of each disk and of the catalog at a time, and [`FINDINGS_MAX`] findings;
+//! replicas that are not as they should be are held as pairs of numbers until the end, and the
+//! names of directories at the end. A disk that lists without end is ended by turning it off.
 
 mod files;
 mod report;
@@ -120,7 +121,8 @@ pub(crate) struct Fsck {
     stage: Stage,
     findings: Vec<Finding>,
     more_findings: u64,
-    bad: BTreeMap<ContentId, BTreeSet<DiskId>>,
+    /// Replicas that are not there, or not what they should be.
+    bad: BTreeSet<(ContentId, DiskId)>,
     files: u64,
 }
 
@@ -145,7 +147,7 @@ impl Fsck {
             stage: Stage::Disks,
             findings: Vec::new(),
             more_findings: 0,
-            bad: BTreeMap::new(),
+            bad: BTreeSet::new(),
             files: 0,
         })
     }
@@ -160,6 +162,11 @@ impl Fsck {
     ) -> Result<Vec<(DiskId, DiskName, Vec<u8>)>, Failure> {
         let mut orders = Vec::new();
         for scan in self.scans.iter_mut().filter(|scan| scan.end.is_none()) {
+            // However much a disk says that it has, its operator can end it.
+            if reader.disk(scan.id)?.state == DiskState::Off {
+                scan.end = Some(Err(Unlisted::Off));
+                continue;
+            }
             if scan.wire.is_none() {
                 scan.expected = reader.replicas(scan.id, scan.after, ROWS)?;
                 scan.is_all_expected = scan.expected.len() < ROWS;
@@ -289,7 +296,7 @@ impl Fsck {
     }
 
     fn note_bad(&mut self, problem: Problem, disk: DiskId, (content, size): (ContentId, u64)) {
-        self.bad.entry(content).or_default().insert(disk);
+        self.bad.insert((content, disk));
         self.note(Finding::on_disk(problem, disk, (content, size)));
     }
 

@@ -52,8 +52,7 @@ impl Fsck {
         let Some(content) = inode.content().filter(|content| content.size > 0) else { return };
         self.files += 1;
         let of = ContentId { inode: id, version: content.version };
-        let bad = self.bad.get(&of);
-        let is_bad = |disk: &&DiskId| bad.is_some_and(|bad| bad.contains(*disk));
+        let is_bad = |disk: &&DiskId| self.bad.contains(&(of, **disk));
         let is_seen = |disk: &DiskId| {
             self.scans.iter().any(|scan| scan.id == *disk && scan.end == Some(Ok(())))
         };

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use byname_catalog::Command;
 use byname_catalog::id::{ContentId, InodeId, LeaseEpoch, Version};
+use byname_catalog::{Command, DiskChanges, DiskState};
 use byname_packet::{Data, Interest, InterestBuilder, SignatureExtra};
 use byname_site::{List, ListAnswer, Listed};
 use serde_json::Value;
@@ -174,6 +174,49 @@ fn what_a_silent_disk_has_is_out_of_reach_and_not_lost() {
     assert_eq!(compare(&mut head, &disks), expected);
     let state = query(&mut head, "fsck-state");
     assert_eq!(state[2]["failure"], "it does not answer");
+}
+
+/// A disk that lies need never come to its end, and one comparison runs at a time.
+#[test]
+fn a_disk_that_lists_without_end_is_ended_by_turning_it_off() {
+    const INVENTED: u64 = 100;
+    let mut head = TestHead::new();
+    let one = put(&mut head, "one");
+    let mut disks = nothing();
+    has(&mut disks, 0, one);
+    has(&mut disks, 1, one);
+    query(&mut head, "fsck-begin");
+    let (mut watch, liar) = (head.watch(), head.disks[1].0.id);
+    let (mut invented, mut is_off) = (0, false);
+    while let Some(orders) = watch.lists(&mut || head.stamp()) {
+        let answers = orders.into_iter().map(|order| {
+            let interest = Interest::decode(order.wire()).unwrap();
+            let (name, _) = List::decode(&head.site, &interest).unwrap();
+            if name.id != liar {
+                let page = page(&head, 0, order.wire(), &disks);
+                return (order, page);
+            }
+            invented += 1;
+            let content = ContentId { inode: InodeId((1 << 50) + invented), version: Version(1) };
+            let contents = vec![Listed { content, size: u64::MAX, root: [0; 32] }];
+            let answer = ListAnswer::Page { epoch: LeaseEpoch(1), contents, is_last: false };
+            let page = answer.encode(interest.name, &head.disks[1].1.signer).unwrap();
+            (order, Some(page))
+        });
+        let answers = answers.collect();
+        watch.handle_lists(answers, NOW_NS);
+        if invented == INVENTED && !is_off {
+            is_off = true;
+            assert_eq!(query(&mut head, "fsck-state")[0]["running"], true);
+            let changes = DiskChanges { state: Some(DiskState::Off), ..DiskChanges::default() };
+            done(head.run(true, Command::SetDisk { disk: liar, changes }));
+        }
+        assert!(invented <= INVENTED, "it is off");
+    }
+    let state = query(&mut head, "fsck-state");
+    assert_eq!(state[0]["running"], false);
+    assert_eq!((&state[1]["done"], &state[2]["failure"]), (&true.into(), &"it is off".into()));
+    assert_eq!(state[2]["listed"], INVENTED);
 }
 
 /// Another disk's key answers in the place of a disk: that is no answer.
