@@ -296,6 +296,20 @@ fn value(values: &[u8], slot: usize) -> [u8; HASH_BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+
+    /// Of two nodes used at the same time any would go first, and a run could not be repeated.
+    #[test]
+    fn no_two_nodes_were_used_at_the_same_time() {
+        let mut verifier = Verifier::rootless(300 * UNIT_BYTES as u64, 8);
+        for (level, index) in [(2, 0), (1, 0), (1, 1)] {
+            let id = NodeId { level, index };
+            let bytes = vec![0; verifier.shape.node_len(id).unwrap()];
+            verifier.accept_verified_node(id, &bytes).unwrap();
+        }
+        let times: BTreeSet<u64> = verifier.nodes.values().map(|node| node.used).collect();
+        assert_eq!(times.len(), 3);
+    }
 
     /// Only speed depends on it, so that nothing else shows when it is wrong.
     #[test]

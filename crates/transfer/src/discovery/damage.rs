@@ -58,8 +58,8 @@ impl Discovery {
         object == own || object == self.name.with_keyword(LISTING_KEYWORD).view()
     }
 
-    /// True if the description may be about another name than the one asked for. A publisher without
-    /// roots may keep the content elsewhere: then each of its packets has to prove itself.
+    /// True if the description may be about another name than the one asked for. A publisher
+    /// without roots may keep the content elsewhere: then each of its packets has to prove itself.
     pub(super) fn may_lie_elsewhere(metadata: &Metadata, trust: &Trusted) -> bool {
         *trust == Trusted::Insecure || metadata.root == ContentRoot::Absent
     }

@@ -180,6 +180,40 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_object_has_one_empty_segment() {
+        let mut assembler = Assembler::new(0, 8192);
+        let mut whole = Vec::new();
+        let mut emit = |block: u64, bytes: &[u8]| whole.push((block, bytes.len()));
+        assert!(!assembler.take(1, &[], &mut emit));
+        assert!(assembler.take(0, &[], &mut emit));
+        assert_eq!(whole, [(0, 0)]);
+    }
+
+    #[test]
+    fn a_segment_that_comes_twice_counts_once() {
+        let bytes = content(10_000);
+        let mut assembler = Assembler::new(10_000, 3000);
+        let mut whole = Vec::new();
+        for segment in [1, 1, 0, 1, 2, 2, 3] {
+            let piece = &bytes[segment * 3000..(segment * 3000 + 3000).min(10_000)];
+            let mut emit = |block: u64, bytes: &[u8]| whole.push((block, bytes.to_vec()));
+            assert!(assembler.take(segment as u64, piece, &mut emit));
+        }
+        assert_eq!(whole, [(0, bytes[..8192].to_vec()), (1, bytes[8192..].to_vec())]);
+    }
+
+    #[test]
+    fn pieces_that_were_forgotten_have_to_come_again() {
+        let bytes = content(8192);
+        let mut assembler = Assembler::new(8192, 4096);
+        let mut emit = |_: u64, _: &[u8]| panic!("nothing is whole");
+        assert!(assembler.take(0, &bytes[..4096], &mut emit));
+        assembler.clear();
+        assert_eq!(assembler.partial_count(), 0);
+        assert!(assembler.take(1, &bytes[4096..], &mut emit));
+    }
+
+    #[test]
     fn the_segments_of_a_block_cover_it_and_no_more() {
         let assembler = Assembler::new(20_000, 3000);
         assert_eq!(assembler.segments_of(0), 0..=2);

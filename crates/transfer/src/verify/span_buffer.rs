@@ -136,4 +136,15 @@ mod tests {
         assert_eq!((oldest.first, oldest.bytes.len()), (0, 3 * UNIT_BYTES));
         assert_eq!(buffer.take_first().map(|span| span.first), Some(100));
     }
+
+    #[test]
+    fn memory_of_checked_spans_is_used_again_up_to_a_bound() {
+        let mut buffer = SpanBuffer::default();
+        for _ in 0..=SPANS_MAX {
+            buffer.recycle(Span { first: 0, sender: 0, bytes: unit(9) });
+        }
+        assert_eq!(buffer.spare.len(), SPANS_MAX);
+        let span = buffer.add(7, 0, &unit(1), true).expect("the end of the file");
+        assert_eq!((span.bytes, buffer.spare.len()), (unit(1), SPANS_MAX - 1));
+    }
 }

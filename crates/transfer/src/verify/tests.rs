@@ -538,3 +538,173 @@ fn what_is_bad_is_held_against_who_sent_it_and_not_against_who_sends_now() {
         assert!(verifier.verified().contains(4));
     }
 }
+
+/// Gives a verifier the nodes that it asks for.
+fn give_nodes(source: &Source, verifier: &mut Verifier) {
+    while let Some(node) = verifier.poll_need() {
+        let part = Part::Tree(node.level);
+        for segment in verifier.segments_of(part, node.index).expect("the level exists") {
+            let bytes = source.segment(part, segment);
+            verifier.handle_segment(part, segment, &bytes, &mut |_, _| {});
+        }
+    }
+}
+
+#[test]
+fn what_comes_over_the_network_is_none_of_what_the_owner_has() {
+    let source = Source::new(20 * UNIT_BYTES, 8192);
+    let mut verifier = source.verifier();
+    (0..5).for_each(|segment| verifier.prepare(segment));
+    for segment in 0..3 {
+        let bytes = source.segment(Part::Content, segment);
+        verifier.handle_segment(Part::Content, segment, &bytes, &mut |_, _| {});
+    }
+    assert_eq!(verifier.room(), BLOCKS_MAX - 5, "three of five have come and wait");
+    give_nodes(&source, &mut verifier);
+    assert_eq!((verifier.verified().count(), verifier.local_count()), (3, 0));
+}
+
+#[test]
+fn a_unit_that_the_owner_kept_is_handed_out_if_the_nodes_that_are_here_prove_it() {
+    let source = Source::new(300 * UNIT_BYTES, 8192);
+    let mut verifier = source.verifier();
+    let unit = source.segment(Part::Content, 299);
+    let mut handed = Vec::new();
+    let mut out = |offset: u64, bytes: &[u8]| handed.push((offset, bytes.to_vec()));
+    let top = NodeId { level: 2, index: 0 };
+    assert_eq!(verifier.offer_unit(299, &unit, &mut out), Check::Need(top));
+    verifier.want_unit(299);
+    give_nodes(&source, &mut verifier);
+    let mut forged = unit.clone();
+    forged[7] ^= 1;
+    assert_eq!(verifier.offer_unit(299, &forged, &mut out), Check::Bad);
+    assert!(!verifier.verified().contains(299));
+    for _ in 0..2 {
+        assert_eq!(verifier.offer_unit(299, &unit, &mut out), Check::Verified);
+    }
+    assert!(verifier.verified().contains(299) && verifier.room() == BLOCKS_MAX);
+    let offset = 299 * UNIT_BYTES as u64;
+    assert_eq!(handed, [(offset, unit.clone()), (offset, unit)]);
+}
+
+#[test]
+fn no_more_nodes_are_kept_than_the_owner_says() {
+    let source = Source::new(600 * UNIT_BYTES, 8192);
+    let mut verifier = source.verifier();
+    [0, 256, 512].into_iter().for_each(|unit| verifier.want_unit(unit));
+    give_nodes(&source, &mut verifier);
+    assert!([0, 256, 512].into_iter().all(|unit| verifier.missing_nodes(unit).is_empty()));
+    verifier.keep_nodes(2);
+    let missing = [0, 256, 512].map(|unit| verifier.missing_nodes(unit).len());
+    assert_eq!(missing, [1, 1, 0], "the path of the last one used");
+}
+
+#[test]
+fn after_a_reset_nothing_waits_and_everything_may_be_asked_for_again() {
+    let source = Source::new(600 * UNIT_BYTES, UNIT_BYTES / 2);
+    let mut verifier = source.verifier();
+    let mut out = |_: u64, _: &[u8]| panic!("nothing is proved");
+    verifier.want_unit(0);
+    give_nodes(&source, &mut verifier);
+    // A part of a unit and of a node, a unit that waits, one of the owner, and a fault.
+    verifier.prepare(600);
+    for segment in [600, 601, 603] {
+        let bytes = source.segment(Part::Content, segment);
+        verifier.handle_segment(Part::Content, segment, &bytes, &mut out);
+    }
+    verifier.handle_local(512, &source.bytes[512 * UNIT_BYTES..513 * UNIT_BYTES]);
+    verifier.handle_segment(Part::Tree(1), 2, &source.segment(Part::Tree(1), 2), &mut out);
+    verifier.handle_segment(Part::Content, 700, &[1], &mut out);
+    assert!(!verifier.is_idle() && verifier.room() < BLOCKS_MAX);
+    verifier.reset();
+    assert!(verifier.is_idle());
+    assert_eq!((verifier.room(), verifier.overfull()), (BLOCKS_MAX, None));
+    assert_eq!((verifier.poll_need(), verifier.poll_fault()), (None, None));
+    assert_eq!(verifier.missing_nodes(0), [], "what was verified is kept");
+    assert_eq!(verifier.missing_nodes(300), [NodeId { level: 1, index: 1 }]);
+    let rest = source.segment(Part::Tree(1), 3);
+    verifier.want_unit(300);
+    verifier.handle_segment(Part::Tree(1), 3, &rest, &mut out);
+    assert_eq!(verifier.missing_nodes(512), [NodeId { level: 1, index: 2 }]);
+    verifier.handle_segment(Part::Tree(1), 2, &source.segment(Part::Tree(1), 2), &mut out);
+    verifier.want_unit(300);
+    assert_eq!(verifier.missing_nodes(300), [], "both halves came again");
+}
+
+#[test]
+fn after_a_reset_no_span_is_open() {
+    let source = Source::new(40 * UNIT_BYTES, 8192);
+    let mut verifier = source.verifier();
+    verifier.buffer_spans();
+    let bytes = source.segment(Part::Content, 3);
+    verifier.handle_segment(Part::Content, 3, &bytes, &mut |_, _| panic!("nothing is proved"));
+    assert!(verifier.has_buffered_spans());
+    verifier.reset();
+    assert!(!verifier.has_buffered_spans() && verifier.is_idle());
+}
+
+/// Until the root is known the owner vouches for nodes; from then on only the root does.
+#[test]
+fn once_the_root_is_known_it_alone_says_which_nodes_count() {
+    let source = Source::new(600 * UNIT_BYTES, 8192);
+    let (size, segment_bytes) = (source.bytes.len() as u64, source.segment_bytes as u64);
+    let mut verifier = Verifier::rootless(size, segment_bytes);
+    let mut out = |_: u64, _: &[u8]| {};
+    verifier.want_unit(0);
+    assert_eq!(verifier.poll_need(), Some(NodeId { level: 1, index: 0 }), "no other level");
+    verifier.handle_segment(Part::Tree(1), 0, &source.segment(Part::Tree(1), 0), &mut out);
+    verifier.handle_segment(Part::Content, 0, &source.segment(Part::Content, 0), &mut out);
+    assert!(verifier.verified().contains(0));
+    verifier.set_root(source.tree.root);
+    assert!(verifier.verified().contains(0));
+    verifier.want_unit(300);
+    let needs: Vec<NodeId> = std::iter::from_fn(|| verifier.poll_need()).collect();
+    let path = [(1, 1), (2, 0)].map(|(level, index)| NodeId { level, index });
+    assert_eq!(needs, path);
+    let mut forged = source.segment(Part::Tree(1), 1);
+    forged[9] ^= 1;
+    verifier.handle_segment(Part::Tree(2), 0, &source.segment(Part::Tree(2), 0), &mut out);
+    verifier.handle_segment(Part::Tree(1), 1, &forged, &mut out);
+    assert_eq!(fault(&mut verifier), Some(Fault::Block { part: Part::Tree(1), block: 1 }));
+    verifier.handle_segment(Part::Tree(1), 1, &source.segment(Part::Tree(1), 1), &mut out);
+    assert_eq!(verifier.missing_nodes(300), []);
+}
+
+#[test]
+fn an_empty_file_is_verified_though_units_are_buffered() {
+    let source = Source::new(0, 8192);
+    let mut verifier = source.verifier();
+    verifier.buffer_spans();
+    verifier.handle_segment(Part::Content, 0, &[], &mut |_, _| {});
+    assert_eq!((verifier.verified().count(), verifier.has_buffered_spans()), (1, false));
+}
+
+/// Segments of other sizes than units are numbered otherwise.
+#[test]
+fn a_segment_as_long_as_the_unit_of_its_number_is_no_unit() {
+    let source = Source::new(3 * UNIT_BYTES + 500, 1024);
+    let mut verifier = source.verifier();
+    verifier.buffer_spans();
+    let end = &source.bytes[3 * UNIT_BYTES..];
+    verifier.handle_segment(Part::Content, 3, end, &mut |_, _| {});
+    assert_eq!(fault(&mut verifier), Some(Fault::Segment { part: Part::Content, segment: 3 }));
+}
+
+#[test]
+fn a_node_is_let_go_of_when_all_that_it_proves_is_verified() {
+    let source = Source::new(600 * UNIT_BYTES, 8192);
+    let mut verifier = source.verifier();
+    verifier.buffer_spans();
+    [0, 256].into_iter().for_each(|unit| verifier.want_unit(unit));
+    give_nodes(&source, &mut verifier);
+    let take = |verifier: &mut Verifier, units: Range<u64>| {
+        for unit in units {
+            let bytes = source.segment(Part::Content, unit);
+            verifier.handle_segment(Part::Content, unit, &bytes, &mut |_, _| {});
+        }
+        [0, 256].map(|unit| verifier.missing_nodes(unit).len())
+    };
+    assert_eq!(take(&mut verifier, 256..511), [0, 0]);
+    assert_eq!(take(&mut verifier, 511..512), [0, 1]);
+    assert_eq!(take(&mut verifier, 0..256), [1, 1]);
+}

@@ -101,7 +101,7 @@ impl UnitSet {
                 if !wanted {
                     return Some(unit);
                 }
-                let next = self.chunks.range(unit / UNITS_PER_CHUNK + 1..).next();
+                let next = self.chunks.range(unit / UNITS_PER_CHUNK..).next();
                 unit = next.map_or(range.end, |(index, _)| index * UNITS_PER_CHUNK);
                 continue;
             };
