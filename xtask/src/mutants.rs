@@ -6,6 +6,9 @@
 //! so that one costs a fraction of a second. What does not build as a branch and may yet build on
 //! its own, as in a `const fn`, is built on its own and has all tests of the crate.
 //!
+//! The tests that count are those of the mutant's own package. Where an engine is meant to be played
+//! by another package, that one's tests count as well ([`PLAYED_BY`]).
+//!
 //! Operators change with their operands: where cargo-mutants turns the text `a - b * c` into
 //! `a - b + c`, the mutant is `a - (b + c)` here.
 
@@ -26,6 +29,10 @@ use list::Mutant;
 /// Share of the viable mutants that no test may notice.
 const SURVIVORS_PERCENT_MAX: usize = 3;
 
+/// Files, by the beginning of their path, and the package that plays them. The engine of the file
+/// server executes nothing: its requests are carried out on files, or in memory, one crate above.
+const PLAYED_BY: [(&str, &str); 1] = [("crates/transfer/src/server", "byname-store")];
+
 /// Result of the tests of a mutant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
@@ -42,13 +49,13 @@ enum Verdict {
 /// Tests the mutants that `cargo mutants --list` finds with these options; true if few survive.
 pub(crate) fn run(root: &Path, options: &[&str]) -> Result<bool> {
     let mutants = list::read(root, options)?;
-    let mut by_package: BTreeMap<&str, Vec<&Mutant>> = BTreeMap::new();
+    let mut by_packages: BTreeMap<Vec<&str>, Vec<&Mutant>> = BTreeMap::new();
     for mutant in &mutants {
-        by_package.entry(&mutant.package).or_default().push(mutant);
+        by_packages.entry(packages(mutant)).or_default().push(mutant);
     }
     let mut verdicts = Vec::new();
-    for (package, mutants) in by_package {
-        let judged = test_package(root, package, &mutants)?;
+    for (packages, mutants) in by_packages {
+        let judged = test_packages(root, &packages, &mutants)?;
         verdicts.extend(mutants.into_iter().zip(judged));
     }
     print_files(&verdicts);
@@ -58,9 +65,17 @@ pub(crate) fn run(root: &Path, options: &[&str]) -> Result<bool> {
     Ok(missed * 100 <= viable * SURVIVORS_PERCENT_MAX)
 }
 
-fn test_package(root: &Path, package: &str, mutants: &[&Mutant]) -> Result<Vec<Verdict>> {
+/// The package of a mutant, then another whose tests count.
+fn packages(mutant: &Mutant) -> Vec<&str> {
+    let players = PLAYED_BY.iter().filter(|(start, _)| mutant.file.starts_with(start));
+    let players = players.map(|(_, package)| *package);
+    std::iter::once(mutant.package.as_str()).chain(players).collect()
+}
+
+fn test_packages(root: &Path, packages: &[&str], mutants: &[&Mutant]) -> Result<Vec<Verdict>> {
+    let package = packages.join(" and ");
     println!("{package}: {} mutants", mutants.len());
-    let copy = build::Copy::new(root, package, mutants)?;
+    let copy = build::Copy::new(root, packages, mutants)?;
     let (built, left_out) = copy.build_all()?;
     let tests = judge::Tests::of(built)?;
     let mut verdicts = Vec::new();

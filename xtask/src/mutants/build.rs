@@ -1,4 +1,4 @@
-//! A crate's tests, built once with all its mutants that build.
+//! The tests of a crate, and of those that play it, built once with all its mutants that build.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -25,15 +25,22 @@ type LeftOut = BTreeMap<usize, Verdict>;
 
 /// Tests that were built.
 pub(super) struct Built {
-    pub(super) executables: Vec<PathBuf>,
-    /// Folder of the package, in which its tests run.
-    pub(super) package: PathBuf,
+    pub(super) executables: Vec<Executable>,
+}
+
+/// A file with tests.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Executable {
+    pub(super) path: PathBuf,
+    /// Folder of its package, in which it runs.
+    pub(super) folder: PathBuf,
 }
 
 /// A copy of the tree in which the mutants of a package are built.
 pub(super) struct Copy<'a> {
     root: &'a Path,
-    package: &'a str,
+    /// The one with the mutants, then those whose tests count as well.
+    packages: &'a [&'a str],
     mutants: &'a [&'a Mutant],
     /// Folder of the package below the root.
     folder: String,
@@ -49,7 +56,11 @@ struct File {
 
 impl<'a> Copy<'a> {
     /// For these mutants, whose number is their position.
-    pub(super) fn new(root: &'a Path, package: &'a str, mutants: &'a [&'a Mutant]) -> Result<Self> {
+    pub(super) fn new(
+        root: &'a Path,
+        packages: &'a [&'a str],
+        mutants: &'a [&'a Mutant],
+    ) -> Result<Self> {
         let mut by_file: BTreeMap<&str, Vec<(usize, &Mutant)>> = BTreeMap::new();
         for (number, mutant) in mutants.iter().enumerate() {
             by_file.entry(&mutant.file).or_default().push((number, mutant));
@@ -62,7 +73,7 @@ impl<'a> Copy<'a> {
         let files: Vec<File> = files.collect::<Result<_>>()?;
         let path = &files.first().context("no mutants")?.path;
         let (folder, _) = path.split_once("/src/").context("a file outside src")?;
-        Ok(Self { root, package, mutants, folder: folder.to_owned(), files })
+        Ok(Self { root, packages, mutants, folder: folder.to_owned(), files })
     }
 
     /// Builds all mutants that build together; returns the others with their verdicts as well.
@@ -89,10 +100,10 @@ impl<'a> Copy<'a> {
             for error in &errors {
                 left_out.extend(self.suspects(error, &embedded));
             }
-            eprintln!("{}: {} mutants do not build so far", self.package, left_out.len());
+            eprintln!("{}: {} mutants do not build so far", self.packages[0], left_out.len());
             ensure!(left_out.len() > before, "it does not build: {}", errors[0].rendered);
         }
-        bail!("{}: mutants still do not build after {ROUNDS_MAX} rounds", self.package)
+        bail!("{}: mutants still do not build after {ROUNDS_MAX} rounds", self.packages[0])
     }
 
     /// Builds one mutant without the others; None if it does not build.
@@ -108,7 +119,8 @@ impl<'a> Copy<'a> {
         mut changed: BTreeMap<String, String>,
     ) -> Result<Result<Built, Vec<CompileError>>> {
         // Each copy has packages of its own: what cargo has built of one would pass for another's.
-        let (line, other) = copy::version_with(self.root, &format!("-mutants-{}", self.package))?;
+        let package = self.packages[0];
+        let (line, other) = copy::version_with(self.root, &format!("-mutants-{package}"))?;
         let manifest = std::fs::read_to_string(self.root.join("Cargo.toml"))?;
         changed.insert("Cargo.toml".to_owned(), manifest.replace(&line, &other));
         let lib = format!("{}/src/lib.rs", self.folder);
@@ -117,11 +129,10 @@ impl<'a> Copy<'a> {
             None => std::fs::read_to_string(self.root.join(&lib))?,
         };
         changed.insert(lib, text + QUESTION);
-        let tree = self.root.join("target/mutants").join(self.package);
+        let tree = self.root.join("target/mutants").join(package);
         copy::make(self.root, &tree, &changed)?;
-        let (errors, executables) = build(self.root, &tree, self.package)?;
-        let package = tree.join(&self.folder);
-        Ok(if errors.is_empty() { Ok(Built { executables, package }) } else { Err(errors) })
+        let (errors, executables) = build(self.root, &tree, self.packages)?;
+        Ok(if errors.is_empty() { Ok(Built { executables }) } else { Err(errors) })
     }
 
     /// The mutant whose text an error is about, or else those of the function around it.
@@ -164,10 +175,15 @@ struct CompileError {
 }
 
 /// Builds the tests of the copy; returns errors, and executables if there are none.
-fn build(root: &Path, tree: &Path, package: &str) -> Result<(Vec<CompileError>, Vec<PathBuf>)> {
+fn build(
+    root: &Path,
+    tree: &Path,
+    packages: &[&str],
+) -> Result<(Vec<CompileError>, Vec<Executable>)> {
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
         .args(["test", "--offline", "--no-run", "--lib", "--tests"])
-        .args(["--message-format=json", "--package", package])
+        .arg("--message-format=json")
+        .args(packages.iter().flat_map(|package| ["--package", package]))
         .current_dir(tree)
         .env("CARGO_TARGET_DIR", copy::target(root))
         // Of whoever runs this chore; they would make everything be built anew.
@@ -179,10 +195,12 @@ fn build(root: &Path, tree: &Path, package: &str) -> Result<(Vec<CompileError>, 
     let (mut errors, mut executables) = (Vec::new(), Vec::new());
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let Ok(message) = serde_json::from_str::<Value>(line) else { continue };
-        if let Some(path) = message.get("executable").and_then(Value::as_str)
+        let text = |key: &str| message.get(key).and_then(Value::as_str).map(PathBuf::from);
+        if let (Some(path), Some(mut folder)) = (text("executable"), text("manifest_path"))
             && message.pointer("/profile/test") == Some(&Value::Bool(true))
         {
-            executables.push(PathBuf::from(path));
+            folder.pop();
+            executables.push(Executable { path, folder });
         }
         if let Some(message) = message.get("message")
             && message.get("level").and_then(Value::as_str) == Some("error")

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
 use super::Verdict;
-use super::build::Built;
+use super::build::{Built, Executable};
 
 /// Number of the mutant that is asked for, in the environment of the tests.
 pub(super) const MUTANT: &str = "BYNAME_MUTANT";
@@ -33,7 +32,7 @@ struct Test {
     seconds: f64,
 }
 
-/// The tests of a package, and which of them come by which mutant.
+/// Tests that were built, and which of them come by which mutant.
 pub(super) struct Tests {
     built: Built,
     tests: Vec<Test>,
@@ -45,9 +44,9 @@ impl Tests {
     /// Runs each test without any mutant; it must pass.
     pub(super) fn of(built: Built) -> Result<Self> {
         let (mut tests, mut by_mutant) = (Vec::new(), BTreeMap::<usize, Vec<usize>>::new());
-        for (executable, path) in built.executables.iter().enumerate() {
-            for name in names(&built, path)? {
-                let (seconds, noted) = visits(&built, path, &name)?;
+        for (executable, file) in built.executables.iter().enumerate() {
+            for name in names(file)? {
+                let (seconds, noted) = visits(file, &name)?;
                 for number in noted {
                     by_mutant.entry(number).or_default().push(tests.len());
                 }
@@ -80,13 +79,13 @@ impl Tests {
         let (first, rest) = visitors.split_at(visitors.len().min(4));
         let (second, third) = rest.split_at(rest.len().min(20));
         for group in [first, second, third] {
-            for (executable, path) in built.executables.iter().enumerate() {
+            for (executable, file) in built.executables.iter().enumerate() {
                 let of_group = group.iter().map(|index| &self.tests[*index]);
                 let chosen: Vec<&Test> =
                     of_group.filter(|test| test.executable == executable).collect();
                 let verdict = match chosen.is_empty() {
                     true => Verdict::Missed,
-                    false => run(built, path, number, &chosen)?,
+                    false => run(file, number, &chosen)?,
                 };
                 if verdict != Verdict::Missed {
                     return Ok(verdict);
@@ -98,12 +97,12 @@ impl Tests {
 }
 
 /// Names of the tests in an executable.
-fn names(built: &Built, path: &Path) -> Result<Vec<String>> {
-    let listed = Command::new(path)
+fn names(file: &Executable) -> Result<Vec<String>> {
+    let listed = Command::new(&file.path)
         .args(["--list", "--format", "terse"])
-        .current_dir(&built.package)
+        .current_dir(&file.folder)
         .output()
-        .with_context(|| format!("cannot run {}", path.display()))?;
+        .with_context(|| format!("cannot run {}", file.path.display()))?;
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     Ok(listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
@@ -118,13 +117,13 @@ fn children_seconds() -> f64 {
 }
 
 /// Seconds that a test takes, and the mutants it comes by.
-fn visits(built: &Built, path: &Path, name: &str) -> Result<(f64, Vec<usize>)> {
-    let notes = built.package.join("mutants-noted");
+fn visits(file: &Executable, name: &str) -> Result<(f64, Vec<usize>)> {
+    let notes = file.folder.join("mutants-noted");
     let _ = std::fs::remove_file(&notes);
     let before = children_seconds();
-    let status = Command::new(path)
+    let status = Command::new(&file.path)
         .args(["--exact", name])
-        .current_dir(&built.package)
+        .current_dir(&file.folder)
         .env(NOTED, &notes)
         .env_remove(MUTANT)
         .stdout(Stdio::null())
@@ -136,7 +135,7 @@ fn visits(built: &Built, path: &Path, name: &str) -> Result<(f64, Vec<usize>)> {
     Ok((children_seconds() - before, noted))
 }
 
-fn run(built: &Built, path: &Path, number: usize, tests: &[&Test]) -> Result<Verdict> {
+fn run(file: &Executable, number: usize, tests: &[&Test]) -> Result<Verdict> {
     let usual = tests.iter().map(|test| test.seconds).sum::<f64>();
     let cpu_seconds = (CPU_SECONDS_MIN + (usual * 4.0) as u64).min(CPU_SECONDS_MAX);
     // The shell sets limits and becomes the tests.
@@ -144,10 +143,10 @@ fn run(built: &Built, path: &Path, number: usize, tests: &[&Test]) -> Result<Ver
     let mut child = Command::new("sh")
         .arg("-c")
         .arg(format!("{limits} && exec \"$0\" \"$@\""))
-        .arg(path)
+        .arg(&file.path)
         .arg("--exact")
         .args(tests.iter().map(|test| &test.name))
-        .current_dir(&built.package)
+        .current_dir(&file.folder)
         .env(MUTANT, number.to_string())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
