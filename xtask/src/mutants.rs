@@ -6,8 +6,8 @@
 //! so that one costs a fraction of a second. What does not build as a branch and may yet build on
 //! its own, as in a `const fn`, is built on its own and has all tests of the crate.
 //!
-//! The tests that count are those of the mutant's own package. Where an engine is meant to be played
-//! by another package, that one's tests count as well ([`PLAYED_BY`]).
+//! The tests that count are those of the mutant's own package. Where an engine is meant to be
+//! played by another package, that one's tests count as well ([`PLAYED_BY`]).
 //!
 //! Operators change with their operands: where cargo-mutants turns the text `a - b * c` into
 //! `a - b + c`, the mutant is `a - (b + c)` here.

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::Verdict;
 use super::build::{Built, Executable};
@@ -41,12 +41,15 @@ pub(super) struct Tests {
 }
 
 impl Tests {
-    /// Runs each test without any mutant; it must pass.
+    /// Runs each test without any mutant; one that fails then does not count.
     pub(super) fn of(built: Built) -> Result<Self> {
         let (mut tests, mut by_mutant) = (Vec::new(), BTreeMap::<usize, Vec<usize>>::new());
         for (executable, file) in built.executables.iter().enumerate() {
             for name in names(file)? {
-                let (seconds, noted) = visits(file, &name)?;
+                let Some((seconds, noted)) = visits(file, &name)? else {
+                    println!("does not count, fails without any mutant: {name}");
+                    continue;
+                };
                 for number in noted {
                     by_mutant.entry(number).or_default().push(tests.len());
                 }
@@ -116,8 +119,8 @@ fn children_seconds() -> f64 {
     ticks.sum::<f64>() / TICKS_PER_SECOND
 }
 
-/// Seconds that a test takes, and the mutants it comes by.
-fn visits(file: &Executable, name: &str) -> Result<(f64, Vec<usize>)> {
+/// Seconds that a test takes, and the mutants it comes by; None if it fails.
+fn visits(file: &Executable, name: &str) -> Result<Option<(f64, Vec<usize>)>> {
     let notes = file.folder.join("mutants-noted");
     let _ = std::fs::remove_file(&notes);
     let before = children_seconds();
@@ -128,11 +131,10 @@ fn visits(file: &Executable, name: &str) -> Result<(f64, Vec<usize>)> {
         .env_remove(MUTANT)
         .stdout(Stdio::null())
         .status()?;
-    ensure!(status.success(), "{name} fails without any mutant");
     let noted = std::fs::read_to_string(&notes).unwrap_or_default();
     let _ = std::fs::remove_file(&notes);
     let noted = noted.lines().map(|line| Ok(line.parse()?)).collect::<Result<_>>()?;
-    Ok((children_seconds() - before, noted))
+    Ok(status.success().then(|| (children_seconds() - before, noted)))
 }
 
 fn run(file: &Executable, number: usize, tests: &[&Test]) -> Result<Verdict> {
