@@ -246,7 +246,8 @@ impl Peer {
         self.ask(&builder.can_be_prefix(true).must_be_fresh(true).lifetime_ms(4000))
     }
 
-    /// The answer to a discovery Interest. Waits while a file is being written or hashed.
+    /// The answer to a discovery Interest. Waits while a file is being written or hashed, or a
+    /// directory listed.
     pub(crate) fn discover(&mut self, path: &str) -> Answer {
         self.discover_of(Name::from_path(path).unwrap().view())
     }
@@ -260,7 +261,7 @@ impl Peer {
                 Reply::Nack(reason) => panic!("{path}: Nack {reason}"),
             };
             match Answer::decode(&Data::decode(&wire).unwrap()).unwrap() {
-                Answer::Absence(Absence::BeingWritten { .. }) => {}
+                Answer::Absence(Absence::BeingWritten { .. } | Absence::BeingListed { .. }) => {}
                 Answer::Metadata(found) if found.root == ContentRoot::Pending => {}
                 answer => return answer,
             }

@@ -322,3 +322,45 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn numbers_are_above_others_if_one_of_them_is_higher() {
+    let numbers = |version, binding| EntryVersions { version, binding, learned: 0 };
+    let above = [(6, 4), (5, 5), (6, 3), (4, 5)];
+    assert!(
+        above.iter().all(|(version, binding)| numbers(*version, *binding).is_above(&numbers(5, 4)))
+    );
+    let others = [(5, 4), (4, 4), (5, 3)];
+    assert!(
+        !others
+            .iter()
+            .any(|(version, binding)| numbers(*version, *binding).is_above(&numbers(5, 4)))
+    );
+}
+
+#[test]
+fn of_an_entry_that_comes_twice_out_of_order_the_higher_numbers_count() {
+    let numbers = |version| EntryVersions { version, ..EntryVersions::default() };
+    let entries = [("b", 1), ("a", 1), ("a", 5), ("a", 3)];
+    let record: DirectoryVersions =
+        entries.into_iter().map(|(name, version)| (name, numbers(version))).collect();
+    let found: Vec<_> = record.iter().map(|(name, versions)| (name, versions.version)).collect();
+    assert_eq!(found, [(&b"a"[..], 5), (b"b", 1)]);
+}
+
+#[test]
+fn only_the_path_itself_is_forgotten_and_makes_room() {
+    let mut listed = ListedVersions::default();
+    let numbers = EntryVersions { version: 7, ..EntryVersions::default() };
+    let directory: Name = "/lab/d".parse().expect("a name");
+    let entries: DirectoryVersions = ["a", "b"].map(|name| (name, numbers)).into_iter().collect();
+    listed.put(directory.view(), Arc::new(entries), 1);
+    assert!(!listed.remove(directory.with_keyword(b"a").view()), "another type of component");
+    assert!(!listed.remove(directory.with_generic(b"c").view()));
+    assert_eq!(listed.entry_count(), 2);
+    assert!(listed.remove(directory.with_generic(b"a").view()));
+    assert_eq!(
+        (listed.entry_count(), listed.get(directory.with_generic(b"b").view())),
+        (1, numbers)
+    );
+}
