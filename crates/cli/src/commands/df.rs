@@ -85,7 +85,7 @@ impl Room {
             output::size(self.used_bytes),
             output::size(self.free_bytes),
             self.inodes.to_string(),
-            self.space.clone(),
+            output::one_line(&self.space),
             name,
         ]
     }

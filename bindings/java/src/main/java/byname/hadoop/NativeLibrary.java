@@ -25,7 +25,9 @@ import java.util.Set;
  * unpacked below {@code byname.native.dir}, which is {@code java.io.tmpdir} unless set. The folder
  * belongs to the user alone (0700), bears the hash of what is in it, and appears whole or not at
  * all. One that is there already is used if it is such a folder with that content; if it is
- * anything else, a folder of this process is used and removed again.
+ * anything else, a folder of this process is used and removed again. Nothing is unpacked where
+ * others may rename entries: they could put a folder of theirs in the place of ours once it was
+ * looked at.
  *
  * <p>A virtual machine loads a file for one class loader only. A second one gets a copy of the thin
  * JNI part; the library below is the same for all, because the system's loader knows its name.
@@ -36,6 +38,8 @@ final class NativeLibrary {
   private static final Set<PosixFilePermission> OWNER_ONLY =
       PosixFilePermissions.fromString("rwx------");
   private static final int HASH_CHARS = 32;
+  private static final int OTHERS_WRITE = 0022;
+  private static final int STICKY = 01000;
 
   private static boolean isLoaded;
 
@@ -115,10 +119,21 @@ final class NativeLibrary {
     }
   }
 
-  private static Path parent() {
+  private static Path parent() throws IOException {
     String wanted = System.getProperty("byname.native.dir");
-    return Paths.get(wanted != null ? wanted : System.getProperty("java.io.tmpdir"))
-        .toAbsolutePath();
+    Path parent =
+        Paths.get(wanted != null ? wanted : System.getProperty("java.io.tmpdir")).toAbsolutePath();
+    Object owner = Files.getAttribute(parent, "unix:uid");
+    int mode = (Integer) Files.getAttribute(parent, "unix:mode");
+    boolean isOfOthers = !owner.equals(0) && !owner.equals(owner(Paths.get("/proc/self")));
+    if (isOfOthers || (mode & OTHERS_WRITE) != 0 && (mode & STICKY) == 0) {
+      throw new IOException(
+          String.format(
+              "the native library of byname is not unpacked in %s: others may rename what is in it"
+                  + " (owner %s, mode %o); -Dbyname.native.dir names a folder of this user alone",
+              parent, owner, mode & 07777));
+    }
+    return parent;
   }
 
   private static Path ownFolder(Path parent) throws IOException {

@@ -153,6 +153,21 @@ public class NativeLibraryTest {
     assertEquals(1, copy.getParent().toFile().list().length);
   }
 
+  /** There others could put a folder of theirs in the place of the one that was looked at. */
+  @Test
+  public void whereOthersMayRenameNothingIsUnpacked() throws Exception {
+    for (int mode : new int[] {0777, 0770}) {
+      Files.setAttribute(parent, "unix:mode", mode);
+      LambdaTestUtils.intercept(
+          IOException.class, "others may rename", NativeLibraryTest::loadIsolated);
+      assertEquals(0, unpacked().size());
+    }
+    for (int mode : new int[] {01777, 0755}) {
+      Files.setAttribute(parent, "unix:mode", mode);
+      assertNotNull(loadIsolated());
+    }
+  }
+
   @Test
   public void aLibraryInTheLibraryPathCountsAlsoIfItIsBroken() throws Exception {
     Path installed = Files.createDirectory(parent.resolve("installed"));
