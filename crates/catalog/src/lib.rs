@@ -42,7 +42,8 @@ pub use ops::{ATTEMPT_NS, KEPT_NS, SESSION_NS, SLOT_COUNT};
 pub use query::{NamedEntry, PAGE_ROWS_MAX, Reader, Resolved};
 pub use rebuild::{BaseRow, Seen, export, rebuild};
 pub use record::{
-    Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, Inode, KeptVersion, Key,
-    KeyHolder, Kind, Limits, Policy, Session, Site, Subject, Target, Times, Usage, User,
+    Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, EMPTY_ROOT, Inode,
+    KeptVersion, Key, KeyHolder, Kind, Limits, Policy, Session, Site, Subject, Target, Times,
+    Usage, User,
 };
 pub use refusal::{Failure, Refusal};

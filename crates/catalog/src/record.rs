@@ -6,11 +6,11 @@ mod session;
 mod site;
 
 pub use content::{Attempt, KeptVersion, Target};
-pub use inode::{Checksums, Content, Detail, Inode, Kind, Policy, Times};
+pub use inode::{Checksums, Content, Detail, EMPTY_ROOT, Inode, Kind, Policy, Times};
 pub use session::Session;
 pub use site::{Disk, DiskState, DiskUsage, Key, KeyHolder, Limits, Site, Subject, Usage, User};
 
 pub(crate) use content::{Expiry, Replica};
-pub(crate) use inode::{Dentry, EMPTY_ROOT, dentry_key, inode_key, xattr_key};
+pub(crate) use inode::{Dentry, dentry_key, inode_key, xattr_key};
 pub(crate) use session::{Slot, hold_key, session_hold_key, session_key, slot_key};
 pub(crate) use site::{COUNTERS_KEY, Counters, LEASE_KEY, Lease, SITE_KEY, disk_key};

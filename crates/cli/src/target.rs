@@ -4,7 +4,9 @@
 use crate::diagnosis::{self, Fate};
 use crate::exit::{Code, Failure, Outcome};
 use crate::{failure, output, settings, trace, typed};
-use byname_client::{AnswerPath, Client, ClientConfig, ClientError, SourceReport, Stop};
+use byname_client::{
+    AnswerPath, Client, ClientConfig, ClientError, SessionOptions, SourceReport, Stop,
+};
 use byname_io::Endpoint;
 use byname_packet::{Component, Name};
 use byname_profile::link::may_be_cut;
@@ -244,6 +246,11 @@ impl Session {
             failure = failure.hint(failure::CUT_HINT);
         }
         failure
+    }
+
+    /// The client, on a thread of its own, for who asks many things at once.
+    pub(crate) fn into_client(self) -> Outcome<byname_client::Session> {
+        Ok(byname_client::Session::start(self.client, SessionOptions::default())?)
     }
 
     /// The forwarders that may be asked, in order.

@@ -1,7 +1,7 @@
 //! The writer without I/O: commands, orders and files in flight.
 //!
-//! * command: [`WriterCore::send`], [`WriterCore::put`], [`WriterCore::stop`],
-//!   [`WriterCore::begin_session`];
+//! * command: [`WriterCore::send`], [`WriterCore::forget_commands`], [`WriterCore::put`],
+//!   [`WriterCore::stop`], [`WriterCore::begin_session`];
 //! * handle: [`WriterCore::handle_packet`], [`WriterCore::handle_timeout`];
 //! * poll, after each of them: [`WriterCore::poll_transmit`], [`WriterCore::poll_answer`],
 //!   [`WriterCore::poll_event`]; [`WriterCore::poll_timeout`].
@@ -74,8 +74,8 @@ pub struct Outgoing {
 /// Who waits for the answer to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    /// A call of [`Writer::execute`].
-    Caller,
+    /// Whoever sent it under this number.
+    Caller(usize),
     /// A file.
     Job(usize),
     /// Nobody: the session, or an attempt, is kept open.
@@ -101,8 +101,8 @@ pub struct WriterCore {
     producer: Producer,
     slots: Option<Slots>,
     jobs: BTreeMap<usize, Job>,
-    /// Answer to the command that the caller waits for.
-    answer: Option<Result<SiteAnswer, WriterError>>,
+    /// Answers to the caller's commands, by their numbers.
+    answers: VecDeque<(usize, Result<SiteAnswer, WriterError>)>,
     events: VecDeque<PutEvent>,
     replies: VecDeque<Outgoing>,
     /// When session and attempts are kept open for longer.
@@ -129,7 +129,7 @@ impl WriterCore {
             producer: Producer::default(),
             slots: None,
             jobs: BTreeMap::new(),
-            answer: None,
+            answers: VecDeque::new(),
             events: VecDeque::new(),
             replies: VecDeque::new(),
             renew_ns: u64::MAX,
@@ -148,19 +148,26 @@ impl WriterCore {
         self.renew_ns = now.now_ns.saturating_add(RENEW_NS);
     }
 
-    /// Sends a command that writes no content. One at a time; its answer comes by
+    /// Sends a command that writes no content, under a number of its own; its answer comes by
     /// [`WriterCore::poll_answer`].
     ///
     /// # Errors
     /// [`WriterError::Sign`] if it fits no packet.
-    pub fn send(&mut self, command: Command, now: Now) -> Result<(), WriterError> {
-        self.answer = None;
-        self.send_command(Owner::Caller, CommandPacket::new(None, command), now)
+    pub fn send(&mut self, number: usize, command: Command, now: Now) -> Result<(), WriterError> {
+        self.send_command(Owner::Caller(number), CommandPacket::new(None, command), now)
     }
 
-    /// The answer to what was sent last, once.
-    pub fn poll_answer(&mut self) -> Option<Result<SiteAnswer, WriterError>> {
-        self.answer.take()
+    /// An answer to a command that was sent, with its number.
+    pub fn poll_answer(&mut self) -> Option<(usize, Result<SiteAnswer, WriterError>)> {
+        self.answers.pop_front()
+    }
+
+    /// Forgets all commands that were sent: their answers are none to what is sent later.
+    pub fn forget_commands(&mut self) {
+        self.answers.clear();
+        let is_sent =
+            |about: &About| matches!(about, About::Command { owner: Owner::Caller(_), .. });
+        self.asks.retain(|about| !is_sent(about));
     }
 
     /// Begins to write a file, which has a number of its own.

@@ -25,9 +25,6 @@ const FIRST_PAUSE_MS: u64 = 4;
 /// Repetitions after which the disk is replaced.
 const REPETITIONS_MAX: u32 = 60;
 
-/// Checksums of no octets.
-const OF_NOTHING: Checksums = Checksums { adler32: 1, crc32c: 0 };
-
 /// Something for the driver to do.
 #[derive(Debug)]
 pub(crate) enum Action {
@@ -296,7 +293,7 @@ impl Job {
             content,
             size: self.source.size(),
             root: self.source.root(),
-            checksums: checksums.unwrap_or(OF_NOTHING),
+            checksums: checksums.unwrap_or(Checksums::EMPTY),
             modified_ns: self.keep_time.then(|| self.source.modified_ns()),
             receipts: Vec::new(),
         };

@@ -1,5 +1,9 @@
 //! The thread's loop: one connection, over which [`WriterCore`] writes.
 
+mod commands;
+
+pub use commands::CommandList;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +14,7 @@ use byname_face::{
 use byname_io::{Clock, Connection, Interest as Watch, Poller, Token, Waker};
 use byname_link::ReassemblyLimits;
 use byname_packet::lp::LpHeader;
-use byname_site::{SiteAnswer, Ticket};
+use byname_site::Ticket;
 
 use crate::core::{Now, Outgoing, WriterConfig, WriterCore};
 use crate::error::WriterError;
@@ -102,27 +106,6 @@ impl Writer {
                 Ok(())
             }
             _ => Err(WriterError::OtherAnswer),
-        }
-    }
-
-    /// Sends a command that writes no content and waits for its answer.
-    ///
-    /// # Errors
-    /// [`WriterError`]; [`WriterError::Refused`] if the catalog says no.
-    pub fn execute(
-        &mut self,
-        command: Command,
-        is_stopped: &dyn Fn() -> bool,
-    ) -> Result<Answer, WriterError> {
-        self.core.send(command, self.now())?;
-        loop {
-            if let Some(answer) = self.core.poll_answer() {
-                return match answer? {
-                    SiteAnswer::Plain(answer) => Ok(answer),
-                    SiteAnswer::Ticket(_) => Err(WriterError::OtherAnswer),
-                };
-            }
-            self.turn(is_stopped)?;
         }
     }
 

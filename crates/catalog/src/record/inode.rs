@@ -6,8 +6,8 @@ use crate::id::{DiskId, InodeId, TransactionNumber, Version};
 use crate::name::EntryName;
 use crate::view::Record;
 
-/// BLAKE3 of no octets at all.
-pub(crate) const EMPTY_ROOT: [u8; 32] = [
+/// Root of the hash tree of no octets: their BLAKE3.
+pub const EMPTY_ROOT: [u8; 32] = [
     0xaf, 0x13, 0x49, 0xb9, 0xf5, 0xf9, 0xa1, 0xa6, 0xa0, 0x40, 0x4d, 0xea, 0x36, 0xdc, 0xc9, 0x49,
     0x9b, 0xcb, 0x25, 0xc9, 0xad, 0xc1, 0x12, 0xb7, 0xcc, 0x9a, 0x93, 0xca, 0xe4, 0x1f, 0x32, 0x62,
 ];
@@ -74,7 +74,8 @@ pub struct Checksums {
 }
 
 impl Checksums {
-    pub(crate) const EMPTY: Self = Self { adler32: 1, crc32c: 0 };
+    /// Those of no octets.
+    pub const EMPTY: Self = Self { adler32: 1, crc32c: 0 };
 
     pub(crate) fn encode(self, encoder: &mut Encoder) {
         encoder.array(&self.adler32.to_be_bytes());

@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
 }
 
 /// A writer of an account, which is about to write under a name.
-pub(super) fn writer(
+pub(in crate::commands) fn writer(
     account: &Account,
     name: &Name,
     is_stopped: &dyn Fn() -> bool,

@@ -1,6 +1,7 @@
 //! `byname site`: making a site, and what its operators do.
 
 pub(crate) mod account;
+mod bench;
 pub(crate) mod defaults;
 mod disk;
 mod fsck;
@@ -45,6 +46,7 @@ enum SiteCommand {
     Space(space::Args),
     Log(report::LogArgs),
     Fsck(fsck::Args),
+    Bench(bench::Args),
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
@@ -58,6 +60,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Space(args) => space::run(args, paths),
         SiteCommand::Log(args) => report::log(args, paths),
         SiteCommand::Fsck(args) => fsck::run(args, paths),
+        SiteCommand::Bench(args) => bench::run(args, paths),
     }
 }
 

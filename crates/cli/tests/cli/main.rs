@@ -28,6 +28,7 @@ mod killed;
 mod library;
 mod links;
 mod manifests;
+mod measuring;
 mod mirrors;
 mod outages;
 mod packets;

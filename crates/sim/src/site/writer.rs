@@ -148,7 +148,7 @@ impl SiteWriter {
         let number = random.draw();
         let random = Box::new(move || random.draw());
         let mut core = WriterCore::new(config, number, CommandClock::new(), random);
-        let sent = core.send(Command::OpenSession, clock(now));
+        let sent = core.send(0, Command::OpenSession, clock(now));
         sent.expect("a command without elements fits a packet");
         (self.core, self.has_session, self.stage) = (Some(core), false, Stage::Opening);
     }
@@ -182,7 +182,7 @@ impl SiteWriter {
         let Some(core) = &mut self.core else { return };
         match core.poll_answer() {
             None => {}
-            Some(Ok(SiteAnswer::Plain(Answer::Session { session, .. }))) => {
+            Some((_, Ok(SiteAnswer::Plain(Answer::Session { session, .. })))) => {
                 core.begin_session(session, clock(now));
                 self.has_session = true;
                 self.pause(now);
@@ -216,9 +216,11 @@ impl SiteWriter {
             }
             Kind::Rename { from, to } => {
                 let rename = Rename { from: place(from), to: place(to), no_replace: false };
-                core.send(Command::Rename(rename), clock(now))
+                core.send(0, Command::Rename(rename), clock(now))
             }
-            Kind::Unlink { path } => core.send(Command::Unlink { place: place(path) }, clock(now)),
+            Kind::Unlink { path } => {
+                core.send(0, Command::Unlink { place: place(path) }, clock(now))
+            }
             Kind::Read { .. } => Ok(()),
         };
         if sent.is_err() {
@@ -232,7 +234,7 @@ impl SiteWriter {
             Some(PutEvent::Progress { .. }) => return self.take_outcome(number, now),
             Some(PutEvent::Done { result, .. }) => result.map(|_| ()),
             None => match core.poll_answer() {
-                Some(answer) => answer.map(|_| ()),
+                Some((_, answer)) => answer.map(|_| ()),
                 None => return,
             },
         };
@@ -273,7 +275,7 @@ impl SiteWriter {
     }
 }
 
-fn clock(now: Now) -> byname_writer::Now {
+pub(super) fn clock(now: Now) -> byname_writer::Now {
     byname_writer::Now { now_ns: now.now_ns, unix_ns: now.unix_ns }
 }
 

@@ -135,8 +135,8 @@ impl WriterCore {
         let number = match owner {
             Owner::Job(number) => number,
             Owner::Nobody => return Ok(()),
-            Owner::Caller => {
-                self.answer = Some(answer);
+            Owner::Caller(number) => {
+                self.answers.push_back((number, answer));
                 return Ok(());
             }
         };
