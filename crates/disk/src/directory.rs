@@ -97,7 +97,8 @@ impl DiskDirectory {
             ErrorKind::WouldBlock => DiskError::Locked { path: root.to_owned() },
             _ => DiskError::Io { path, source },
         })?;
-        let scan = scan::scan(&layout)?;
+        let is_read_only = layout.files.is_read_only(root).map_err(DiskError::at(root))?;
+        let scan = scan::scan(&layout, is_read_only)?;
         Ok((Self { layout, label, _lock: lock }, scan))
     }
 

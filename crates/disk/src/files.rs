@@ -11,7 +11,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FallocateFlags, FlockOperation};
+use rustix::fs::{FallocateFlags, FlockOperation, StatVfsMountFlags};
 use rustix::io::Errno;
 
 /// Facts about a file.
@@ -43,8 +43,10 @@ pub trait Files: Debug + Send + Sync {
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
     /// Octets that are free and octets in all.
     fn room(&self, path: &Path) -> io::Result<(u64, u64)>;
+    /// True if nothing in this file system can be changed.
+    fn is_read_only(&self, path: &Path) -> io::Result<bool>;
     /// Takes the lock that a file stands for, until the guard is dropped. `WouldBlock` if another
-    /// process has it.
+    /// process has it. It can be taken where nothing can be changed, too.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>>;
 }
 
@@ -115,8 +117,18 @@ impl Files for SystemFiles {
         Ok((octets(room.f_bavail), octets(room.f_blocks)))
     }
 
+    fn is_read_only(&self, path: &Path) -> io::Result<bool> {
+        Ok(rustix::fs::statvfs(path)?.f_flag.contains(StatVfsMountFlags::RDONLY))
+    }
+
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
-        let file = File::create(path)?;
+        let file = match File::create(path) {
+            // One that was never served has no such file: its directory stands for it.
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                File::open(path).or_else(|_| File::open(path.parent().unwrap_or(path)))?
+            }
+            created => created?,
+        };
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         Ok(Box::new(file))
     }

@@ -21,6 +21,7 @@ mod rereads;
 mod scan;
 mod server;
 mod service;
+mod shown;
 mod workers;
 
 pub use directory::DiskDirectory;

@@ -189,7 +189,7 @@ pub struct Machine {
     drops: BTreeMap<DropId, PendingDrop>,
     next_drop: u64,
     drops_done: VecDeque<(DropId, DropOutcome)>,
-    /// When to ask the head about which content.
+    /// When to ask the head about which content, or to try again to remove it.
     questions: BTreeSet<(u64, ContentId)>,
     asked: BTreeSet<ContentId>,
     unknown: BTreeSet<ContentId>,
@@ -205,12 +205,16 @@ impl Machine {
             let (kept, is_settled) = (Kept { size, root, checksums }, record.is_settled);
             (*content, State::Stored { kept, is_settled })
         });
+        let unremoved = scan.unremoved.iter().map(|content| (*content, State::Unremoved));
         let unsettled = scan.replicas.iter().filter(|(_, record)| !record.is_settled);
+        let again_ns = now_ns.saturating_add(limits.ask_again_ns);
+        let questions = unsettled.map(|(content, _)| (now_ns, *content));
+        let questions = questions.chain(scan.unremoved.iter().map(|it| (again_ns, *it)));
         Self {
             limits,
             epoch: scan.epoch,
             kept_epoch: scan.epoch,
-            contents: stored.collect(),
+            contents: stored.chain(unremoved).collect(),
             dropped: scan.dropped.clone(),
             waiting: VecDeque::new(),
             pulling: BTreeMap::new(),
@@ -218,7 +222,7 @@ impl Machine {
             drops: BTreeMap::new(),
             next_drop: 0,
             drops_done: VecDeque::new(),
-            questions: unsettled.map(|(content, _)| (now_ns, *content)).collect(),
+            questions: questions.collect(),
             asked: BTreeSet::new(),
             unknown: BTreeSet::new(),
             health: None,

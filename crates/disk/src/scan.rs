@@ -3,6 +3,8 @@
 //! A record without content is what a crash leaves before anybody was told: it is removed, as is
 //! all that was being written. Content without a sound record, and content that is not as long as
 //! its record says, are put into quarantine: nothing that may be somebody's data is deleted.
+//!
+//! On a file system that is read-only all of that stays where it is, and is not served.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -26,22 +28,30 @@ pub struct Scan {
     pub dropped: BTreeSet<ContentId>,
     /// The highest epoch seen.
     pub epoch: LeaseEpoch,
-    /// What was put into quarantine now.
+    /// What was put into quarantine now, or would be if the disk could be written to.
     pub quarantined: Vec<Quarantined>,
+    /// Nothing on the disk can be changed.
+    pub is_read_only: bool,
+    /// Contents that could not be put into quarantine.
+    pub unfit: BTreeSet<ContentId>,
+    /// Contents of which it is recorded that they are gone, and that could not be removed.
+    pub unremoved: BTreeSet<ContentId>,
 }
 
 /// A file that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quarantined {
-    /// Where it is now.
+    /// Path of the file now.
     pub path: PathBuf,
     /// The fault.
     pub why: &'static str,
 }
 
-pub(crate) fn scan(layout: &Layout) -> Result<Scan, DiskError> {
-    let mut scan = Scan { epoch: read_epoch(layout)?, ..Scan::default() };
-    empty(layout, &layout.incoming())?;
+pub(crate) fn scan(layout: &Layout, is_read_only: bool) -> Result<Scan, DiskError> {
+    let mut scan = Scan { epoch: read_epoch(layout)?, is_read_only, ..Scan::default() };
+    for path in layout.list(&layout.incoming())? {
+        remove(layout, &path, &scan)?;
+    }
     for path in layout.list(&layout.dropped())? {
         scan.dropped.extend(content_of(&path));
     }
@@ -54,7 +64,7 @@ pub(crate) fn scan(layout: &Layout) -> Result<Scan, DiskError> {
         for path in layout.list(&shard)? {
             let is_known = content_of(&path).is_some_and(|it| scan.replicas.contains_key(&it));
             if !is_known {
-                layout.files.remove(&path).map_err(DiskError::at(&path))?;
+                remove(layout, &path, &scan)?;
             }
         }
     }
@@ -69,7 +79,11 @@ fn take_object(layout: &Layout, path: &Path, scan: &mut Scan) -> Result<(), Disk
     };
     if scan.dropped.contains(&content) {
         // That it is gone was recorded; the removal did not come to its end.
-        return layout.files.remove(path).map_err(DiskError::at(path));
+        if scan.is_read_only {
+            scan.dropped.remove(&content);
+            scan.unremoved.insert(content);
+        }
+        return remove(layout, path, scan);
     }
     match read_record(layout, &layout.record(content))? {
         Some(record) if record.size == len => {
@@ -81,6 +95,20 @@ fn take_object(layout: &Layout, path: &Path, scan: &mut Scan) -> Result<(), Disk
     }
 }
 
+impl Scan {
+    /// Contents that are there and must not be served.
+    pub fn hidden(&self) -> impl Iterator<Item = &ContentId> {
+        self.unfit.iter().chain(&self.unremoved)
+    }
+}
+
+fn remove(layout: &Layout, path: &Path, scan: &Scan) -> Result<(), DiskError> {
+    match scan.is_read_only {
+        true => Ok(()),
+        false => layout.files.remove(path).map_err(DiskError::at(path)),
+    }
+}
+
 /// Moves content, and its record if there is one, to where people look.
 fn quarantine(
     layout: &Layout,
@@ -88,6 +116,11 @@ fn quarantine(
     why: &'static str,
     scan: &mut Scan,
 ) -> Result<(), DiskError> {
+    if scan.is_read_only {
+        scan.unfit.extend(content_of(path));
+        scan.quarantined.push(Quarantined { path: path.to_owned(), why });
+        return Ok(());
+    }
     let name = path.file_name().unwrap_or_default();
     let target = layout.quarantine().join(name);
     layout.files.rename(path, &target).map_err(DiskError::at(path))?;
@@ -128,13 +161,6 @@ fn read_epoch(layout: &Layout) -> Result<LeaseEpoch, DiskError> {
             epoch.map(LeaseEpoch).ok_or(DiskError::BadEpoch { path })
         }
     }
-}
-
-fn empty(layout: &Layout, directory: &Path) -> Result<(), DiskError> {
-    for path in layout.list(directory)? {
-        layout.files.remove(&path).map_err(DiskError::at(&path))?;
-    }
-    Ok(())
 }
 
 fn content_of(path: &Path) -> Option<ContentId> {

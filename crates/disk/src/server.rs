@@ -9,6 +9,7 @@ use byname_io::{Clock, Endpoint};
 use byname_security::cert::{Certificate, CertificateError};
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_site::{DiskName, SiteName};
+use byname_store::backend::Backend;
 use byname_store::backend::posix::Posix;
 use byname_store::{Exposure, FileServer, FileServerConfig, MountConfig, MountSource, StoreError};
 use byname_transfer::server::SharedSigner;
@@ -19,6 +20,7 @@ use crate::machine::{Limits, Machine};
 use crate::orders::Orders;
 use crate::scan::{Quarantined, Scan};
 use crate::service::{DiskReports, DiskService};
+use crate::shown::Shown;
 use crate::workers::{Shared, Workers};
 
 /// Reason for which a disk cannot be served.
@@ -71,6 +73,8 @@ pub struct DiskServerConfig {
     pub certificates: Vec<Vec<u8>>,
     /// The forwarder: the first of these that answers.
     pub endpoints: Vec<Endpoint>,
+    /// Where the file server keeps its state if it cannot be on the disk, which is read-only.
+    pub other_state: PathBuf,
 }
 
 /// A disk's server, ready to be attached to a forwarder.
@@ -111,9 +115,14 @@ impl OpenDisk {
         self.scan.replicas.len()
     }
 
-    /// What was put into quarantine now.
+    /// What was put into quarantine now, or would be if the disk could be written to.
     pub fn quarantined(&self) -> &[Quarantined] {
         &self.scan.quarantined
+    }
+
+    /// True if nothing on the disk can be changed: it serves what it has, and takes nothing.
+    pub fn is_read_only(&self) -> bool {
+        self.scan.is_read_only
     }
 
     /// Makes the server, and starts the threads of the disk.
@@ -123,7 +132,12 @@ impl OpenDisk {
     pub fn serve(self, config: DiskServerConfig) -> Result<DiskServer, DiskServerError> {
         let Self { root, directory, scan, site, name } = self;
         let validator = validator(&site, &directory, &root)?;
-        let mut server = file_server((&root, &directory), (&site, &name), &config)?;
+        let objects = contents((&root, &directory), &scan)?;
+        let state = match scan.is_read_only {
+            true => config.other_state.clone(),
+            false => directory.state(),
+        };
+        let mut server = file_server((objects, state), (&site, &name), &config)?;
         let (events, told) = channel();
         let orders = Orders {
             site: site.clone(),
@@ -166,22 +180,34 @@ fn validator(
     Ok(validator)
 }
 
-fn file_server(
+/// The contents, but for those that do not fit and could not be moved.
+fn contents(
     (root, directory): (&std::path::Path, &DiskDirectory),
-    (site, name): (&SiteName, &DiskName),
-    config: &DiskServerConfig,
-) -> Result<FileServer, DiskServerError> {
+    scan: &Scan,
+) -> Result<Arc<dyn Backend>, DiskServerError> {
     let failed = |source| DiskServerError::System { path: root.to_owned(), source };
     let state = directory.state().metadata().map_err(failed)?;
     // Contents are as private as whoever serves the disk has made them; all of them are served.
     let exposure = Exposure { private: true, ..Exposure::default() };
     let objects = Posix::new(&directory.objects(), exposure, (state.dev(), state.ino()));
+    let objects = objects.map_err(failed)?;
+    Ok(match scan.is_read_only {
+        false => Arc::new(objects),
+        true => Arc::new(Shown::new(objects, scan.hidden())),
+    })
+}
+
+fn file_server(
+    (objects, state): (Arc<dyn Backend>, PathBuf),
+    (site, name): (&SiteName, &DiskName),
+    config: &DiskServerConfig,
+) -> Result<FileServer, DiskServerError> {
     let mount = MountConfig {
         prefix: site.view().to_name(),
-        source: MountSource::Contents(Arc::new(objects.map_err(failed)?)),
+        source: MountSource::Contents(objects),
         signer: config.signer.clone(),
     };
-    let mut server = FileServerConfig::new(vec![mount], directory.state());
+    let mut server = FileServerConfig::new(vec![mount], state);
     server.also_register = vec![(site.disk(name), config.signer.clone())];
     server.certificates = config.certificates.clone();
     Ok(FileServer::new(server)?)

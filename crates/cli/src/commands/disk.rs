@@ -1,6 +1,6 @@
 //! `byname disk`: a disk of a site, attached to a forwarder.
 
-use super::daemon::Endings;
+use super::daemon::{Endings, state_name};
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::typed::endpoint;
 use crate::{forwarders, notify, output, settings};
@@ -66,9 +66,19 @@ pub(crate) struct Opened {
 /// Opens a disk with its key.
 pub(crate) fn open(dir: &Path, endpoints: Vec<Endpoint>, paths: &Paths) -> Outcome<Opened> {
     let disk = OpenDisk::open(dir.to_owned())?;
+    if disk.is_read_only() {
+        output::err_line(&format!(
+            "{} is on a read-only file system: what it has is served, nothing new is taken",
+            dir.display()
+        ));
+    }
+    let fate = match disk.is_read_only() {
+        true => "not served, and not put into quarantine",
+        false => "put into quarantine",
+    };
     for quarantined in disk.quarantined() {
         let (path, why) = (quarantined.path.display(), quarantined.why);
-        output::err_line(&format!("put into quarantine: {path}: {why}"));
+        output::err_line(&format!("{fate}: {path}: {why}"));
     }
     let prefix = disk.site().disk(disk.name());
     let shown = output::name(prefix.view());
@@ -86,6 +96,7 @@ pub(crate) fn open(dir: &Path, endpoints: Vec<Endpoint>, paths: &Paths) -> Outco
         signer: Arc::new(identity.signer),
         certificates: certificates.iter().map(|it| it.wire().to_vec()).collect(),
         endpoints,
+        other_state: paths.state.join("disk").join(state_name(&prefix)),
     };
     Ok(Opened { server: disk.serve(config)?, ready, allow })
 }

@@ -1,12 +1,12 @@
 //! A disk server: the production service, orders, machine and directory over a file system in
 //! memory. What its threads do is done here, in virtual time.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
-use byname_catalog::id::ContentId;
+use byname_catalog::id::{ContentId, LeaseEpoch};
 use byname_client::Stop;
 use byname_disk::machine::Limits;
 use byname_disk::orders::Orders;
@@ -21,6 +21,7 @@ use byname_security::cert::Certificate;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_site::{DiskName, SiteName, Stamp};
 use byname_store::Service;
+use byname_transfer::naming::content_path;
 use byname_transfer::server::{ListFailure, Listing, Located};
 
 use super::fetching::Fetching;
@@ -46,6 +47,8 @@ struct Running {
     events: Sender<Event>,
     directory: Arc<DiskDirectory>,
     serving: Serving,
+    /// Paths of contents that are there and must not be served.
+    hidden: BTreeSet<Vec<u8>>,
     pulls: BTreeMap<ContentId, PullInFlight>,
     /// Outcomes of what waits for the disk, by time and order.
     due: BTreeMap<(u64, u64), Event>,
@@ -127,9 +130,15 @@ impl SiteDisk {
         self.files.octets(&Self::object(content))
     }
 
+    /// The highest term that it keeps.
+    pub fn kept_epoch(&self) -> LeaseEpoch {
+        let octets = self.files.octets(&Path::new(ROOT).join("epoch")).unwrap_or_default();
+        LeaseEpoch(String::from_utf8_lossy(&octets).trim().parse().unwrap_or_default())
+    }
+
     /// Path of a content's octets in its file system.
     pub fn object(content: ContentId) -> PathBuf {
-        let path = byname_transfer::naming::content_path(content.inode.0, content.version.0);
+        let path = content_path(content.inode.0, content.version.0);
         Path::new(ROOT).join("objects").join(String::from_utf8_lossy(&path).into_owned())
     }
 
@@ -165,6 +174,7 @@ impl SiteDisk {
             events,
             directory: Arc::new(directory),
             serving: Serving::new(&self.site, self.identity.signer(), (certificate, true)),
+            hidden: scan.hidden().map(|it| content_path(it.inode.0, it.version.0)).collect(),
             pulls: BTreeMap::new(),
             due: BTreeMap::new(),
             torn: None,
@@ -338,10 +348,13 @@ impl Running {
 }
 
 /// The contents on a disk.
-struct Contents<'a>(&'a MemoryFiles);
+struct Contents<'a>(&'a MemoryFiles, &'a BTreeSet<Vec<u8>>);
 
 impl Objects for Contents<'_> {
     fn locate(&self, path: &[u8]) -> Object {
+        if self.1.contains(path) {
+            return Object::Other(Located::NotFound);
+        }
         let path = Path::new(ROOT).join("objects").join(String::from_utf8_lossy(path).as_ref());
         match self.0.octets(&path) {
             Some(octets) => Object::File(octets),
@@ -358,16 +371,16 @@ impl Program for SiteDisk {
     fn handle_frame(&mut self, frame: &[u8], now: Now) {
         let Ok(link) = LpPacket::decode(frame) else { return };
         self.take_answer(&link);
-        if let Some(Running { service, serving, pulls, .. }) = &mut self.running {
-            take_frame(&link, (service, serving), &Contents(&self.files), now);
+        if let Some(Running { service, serving, hidden, pulls, .. }) = &mut self.running {
+            take_frame(&link, (service, serving), &Contents(&self.files, hidden), now);
             pulls.values_mut().for_each(|one| one.fetching.handle_frame(&link, now));
         }
         self.work(now);
     }
 
     fn handle_timeout(&mut self, now: Now) {
-        if let Some(Running { serving, pulls, .. }) = &mut self.running {
-            serving.handle_timeout(&Contents(&self.files), now);
+        if let Some(Running { serving, hidden, pulls, .. }) = &mut self.running {
+            serving.handle_timeout(&Contents(&self.files, hidden), now);
             pulls.values_mut().for_each(|one| one.fetching.handle_timeout(now));
         }
         self.work(now);

@@ -273,6 +273,10 @@ impl Files for MemoryFiles {
         Ok((free_bytes, 1 << 40))
     }
 
+    fn is_read_only(&self, _path: &Path) -> io::Result<bool> {
+        Ok(self.state().trouble.is_read_only)
+    }
+
     fn lock(&self, _path: &Path) -> io::Result<Box<dyn LockGuard>> {
         match std::mem::replace(&mut self.state().is_locked, true) {
             true => Err(ErrorKind::WouldBlock.into()),
