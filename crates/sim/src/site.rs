@@ -16,23 +16,26 @@ mod play;
 pub mod promises;
 mod reader;
 mod serving;
+mod thief;
+mod upset;
 pub mod writer;
 
 pub use disk::SiteDisk;
 pub use head::SiteHead;
 pub use play::{Scenario, come_to_rest, play};
 pub use reader::SiteReader;
+pub use thief::SiteThief;
 pub use writer::SiteWriter;
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use byname_catalog::engine::MemoryEngine;
-use byname_catalog::id::SessionId;
+use byname_catalog::id::{ContentId, SessionId};
 use byname_catalog::{
-    AddDisk, AddKey, Answer, Caller, Catalog, Command, KeyHolder, Policy, Setup, Submission,
-    initialise,
+    AddDisk, AddKey, Answer, Caller, Catalog, Command, Failure, KeyHolder, Policy, Setup,
+    Submission, initialise,
 };
 use byname_forwarder::Config;
 use byname_packet::Name;
@@ -66,6 +69,8 @@ pub struct Shape {
     pub writers: Vec<VecDeque<Step>>,
     /// Paths that each reader reads, each after a pause.
     pub readers: Vec<VecDeque<(u8, u64)>>,
+    /// A user claims with his tickets what they are not for.
+    pub has_thief: bool,
 }
 
 /// A program with its host's link to the middle.
@@ -93,6 +98,14 @@ pub struct Site {
     pub writers: Vec<Member>,
     /// The readers.
     pub readers: Vec<Member>,
+    /// The user who claims what his tickets are not for.
+    pub thief: Option<Member>,
+    /// A host that is joined and has nobody yet.
+    spare: HostId,
+    /// Contents that a catalog which was made again cannot know: their disks keep them.
+    unknown: BTreeSet<ContentId>,
+    name: SiteName,
+    own: Identity,
     /// What clients were told.
     pub record: SharedRecord,
     /// Rows of the catalog.
@@ -156,7 +169,7 @@ fn found(shape: &Shape) -> Founding {
         disks.push((name, identity));
     }
     let mut users = Vec::new();
-    for number in 0..shape.writers.len() {
+    for number in 0..shape.writers.len() + usize::from(shape.has_thief) {
         let user = format!("u{number}");
         let identity = Identity::new(USER_KEYS + number as u8, &site.user(&user), Some(&own));
         let groups = vec!["ops".to_owned()];
@@ -179,21 +192,29 @@ struct Founder<'a> {
 impl<'a> Founder<'a> {
     fn new(catalog: &'a Catalog<MemoryEngine>) -> Self {
         let mut founder = Self { catalog, session: SessionId(0), sequence: 0 };
-        if let Answer::Session { session, .. } = founder.submit(None, Command::OpenSession) {
+        let opened = founder.submit(None, Command::OpenSession);
+        if let Ok(Answer::Session { session, .. }) = opened {
             founder.session = session;
         }
         founder
     }
 
-    fn submit(&self, request: Option<byname_catalog::Request>, command: Command) -> Answer {
+    fn submit(
+        &self,
+        request: Option<byname_catalog::Request>,
+        command: Command,
+    ) -> Result<Answer, Failure> {
         let caller = Caller::User(OPERATOR.to_owned());
         let submission = Submission { caller, request, command };
         let outcomes = self.catalog.execute(START_UNIX_NS, &[submission]).expect("it leads");
-        let outcome = outcomes.into_iter().next().expect("one command, one outcome");
-        outcome.expect("the operator may do it")
+        outcomes.into_iter().next().expect("one command, one outcome")
     }
 
     fn run(&mut self, command: Command) -> Answer {
+        self.attempt(command).expect("the operator may do it")
+    }
+
+    fn attempt(&mut self, command: Command) -> Result<Answer, Failure> {
         self.sequence += 1;
         let (session, sequence) = (self.session, self.sequence);
         let request = byname_catalog::Request { session, slot: 0, sequence, digest: [0; 32] };
@@ -213,7 +234,8 @@ impl Site {
         let founding = found(shape);
         let record: SharedRecord = Rc::new(RefCell::default());
         let mut world = World::new(seed);
-        let leaf_count = 1 + shape.disk_count + shape.writers.len() + shape.readers.len();
+        let clients = shape.writers.len() + shape.readers.len() + usize::from(shape.has_thief);
+        let leaf_count = 2 + shape.disk_count + clients;
         let mut network = Network::new(&mut world, leaf_count);
         let Founding { site, own, trust, engine, disks, users } = founding;
         let prefix = site.view().to_name();
@@ -227,12 +249,13 @@ impl Site {
             network.add(&mut world, disk, Some(&route))
         });
         let disks = disks.collect();
-        let writers = users.into_iter().zip(&shape.writers).zip(1_u64..);
-        let writers = writers.map(|(((user, identity), steps), number)| {
-            let route = site.user(&user);
-            let signer = identity.key_signer.clone();
+        let mut users = users.into_iter().map(|(user, identity)| {
             let (site, trust) = (site.clone(), trust.clone());
-            let config = WriterConfig { site, user, signer, trust };
+            let route = site.user(&user);
+            (WriterConfig { site, user, signer: identity.key_signer, trust }, route)
+        });
+        let writers = shape.writers.iter().zip(users.by_ref()).zip(1_u64..);
+        let writers = writers.map(|((steps, (config, route)), number)| {
             let writer_seed = seed ^ (number << 16);
             let writer = SiteWriter::new(config, record.clone(), steps.clone(), writer_seed);
             network.add(&mut world, writer, Some(&route))
@@ -244,13 +267,33 @@ impl Site {
             network.add(&mut world, reader, None)
         });
         let readers = readers.collect();
-        let (hub, receipt_count) = (network.topology.hosts[0], shape.policy.1);
-        Self { world, hub, head, disks, writers, readers, record, engine, receipt_count }
+        let thief = users.next().map(|(config, route)| {
+            network.add(&mut world, SiteThief::new(config, seed ^ (1 << 32)), Some(&route))
+        });
+        let (hub, spare) = (network.topology.hosts[0], network.topology.hosts[network.next]);
+        let (receipt_count, name) = (shape.policy.1, site);
+        Self {
+            world,
+            hub,
+            head,
+            disks,
+            writers,
+            readers,
+            thief,
+            spare,
+            unknown: BTreeSet::new(),
+            name,
+            own,
+            record,
+            engine,
+            receipt_count,
+        }
     }
 
     /// Everybody.
     pub fn members(&self) -> impl Iterator<Item = Member> + '_ {
         let others = self.disks.iter().chain(&self.writers).chain(&self.readers);
+        let others = others.chain(&self.thief);
         std::iter::once(self.head).chain(others.copied())
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use byname_catalog::engine::{Engine, MemoryEngine};
+use byname_catalog::id::LeaseEpoch;
 use byname_catalog::{Catalog, Command};
 use byname_head::{
     BatchQueues, CatalogBackend, CommandAnswer, Contents, Executor, HeadService, Order, Waiting,
@@ -84,9 +85,19 @@ impl SiteHead {
         head
     }
 
+    /// Its term, while it runs.
+    pub fn epoch(&self) -> Option<LeaseEpoch> {
+        Some(self.running.as_ref()?.executor.epoch())
+    }
+
     /// The rows.
     pub fn engine(&self) -> &MemoryEngine {
         &self.engine
+    }
+
+    /// Has another engine from its next start on.
+    pub(super) fn set_engine(&mut self, engine: MemoryEngine) {
+        self.engine = engine;
     }
 
     /// From now on its wall clock is so much later.

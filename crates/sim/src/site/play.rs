@@ -21,6 +21,8 @@ const WRITERS_NS: u64 = 600 * SECOND;
 const AHEAD_NS: u64 = 3 * 3600 * SECOND;
 /// Time for disks to ask and to be told, after that.
 const CLEANING_NS: u64 = 300 * SECOND;
+/// Makes what [`Scenario::draw`] adds independent of the rest.
+const WIDER: u64 = 0x7769_6465_7200_0000;
 /// Time for the last readings.
 const READING_NS: u64 = 120 * SECOND;
 
@@ -44,18 +46,37 @@ pub struct Scenario {
     crashes: Vec<(u64, u64, usize, Crash)>,
     cuts: Vec<(u64, u64, usize)>,
     spoils: Vec<Spoil>,
+    /// Chances of a frame to and from the head to be lost, and to come twice: more than that of
+    /// others.
+    head_faults: Option<(f64, f64)>,
+    /// After the storm another head takes over, and the first one goes on.
+    deposes_head: bool,
 }
 
 impl Scenario {
     /// The scenario of a seed.
     pub fn draw(seed: u64) -> Self {
+        let mut scenario = Self::draw_plain(seed);
+        let mut random = Random::new(seed ^ WIDER);
+        if random.chance(0.4) {
+            scenario.head_faults = Some((0.3, 0.3));
+        }
+        scenario.shape.has_thief = random.chance(0.5);
+        scenario.deposes_head = random.chance(0.3);
+        scenario
+    }
+
+    /// The same without what scenarios have learned since, so that seeds that once found something
+    /// mean what they meant.
+    pub fn draw_plain(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let disk_count = 3 + random.below(2) as usize;
         let replica_count = 1 + random.below(2) as u8 + u8::from(random.chance(0.2));
         let receipt_count = 1 + random.below(u64::from(replica_count)) as u8;
         let writers: Vec<_> = (0..2 + random.below(2)).map(|it| steps(it, &mut random)).collect();
         let readers: Vec<_> = (0..1 + random.below(2)).map(|_| readings(&mut random)).collect();
-        let shape = Shape { disk_count, policy: (replica_count, receipt_count), writers, readers };
+        let policy = (replica_count, receipt_count);
+        let shape = Shape { disk_count, policy, writers, readers, has_thief: false };
         let storm_end_ns = (20 + random.below(40)) * SECOND;
         let count = 1 + disk_count + shape.writers.len();
         let (mut crashes, mut cuts, mut spoils) = (Vec::new(), Vec::new(), Vec::new());
@@ -79,7 +100,8 @@ impl Scenario {
         spoils.sort_by_key(|spoil| spoil.at_ns);
         let mut chance = || if random.chance(0.5) { random.below(30) as f64 / 1000.0 } else { 0.0 };
         let faults = (chance(), chance(), chance());
-        Self { seed, shape, storm_end_ns, faults, crashes, cuts, spoils }
+        let (head_faults, deposes_head) = (None, false);
+        Self { seed, shape, storm_end_ns, faults, crashes, cuts, spoils, head_faults, deposes_head }
     }
 }
 
@@ -131,6 +153,9 @@ pub fn play(scenario: &Scenario) -> Report {
 
 fn run(scenario: &Scenario, site: &mut Site) -> Result<(), Fault> {
     storm(scenario, site)?;
+    if scenario.deposes_head {
+        site.depose_head()?;
+    }
     come_to_rest(site)
 }
 
@@ -187,6 +212,13 @@ fn storm(scenario: &Scenario, site: &mut Site) -> Result<(), Fault> {
             let faults = &mut line.faults;
             (faults.loss, faults.duplication, faults.disorder) = (loss, duplication, disorder);
             (faults.burst, faults.late_ns) = (1, 40 * MS);
+        });
+    }
+    if let Some((loss, duplication)) = scenario.head_faults {
+        let link = site.head.link;
+        site.world.set_line(link, |line| {
+            (line.faults.loss, line.faults.duplication) = (loss, duplication);
+            (line.faults.burst, line.faults.late_ns) = (1, 40 * MS);
         });
     }
     for (at_ns, until_ns, number, how) in scenario.crashes.iter().copied() {

@@ -63,14 +63,25 @@ fn replicas(engine: &dyn Engine) -> Result<BTreeMap<DiskId, BTreeSet<ContentId>>
     let rows = engine.snapshot()?.range(Table::Replica, Span::ALL, ROWS_MAX)?;
     let mut replicas: BTreeMap<DiskId, BTreeSet<ContentId>> = BTreeMap::new();
     for (key, _) in rows {
-        let number = |at: usize| {
-            let octets = key.get(at..at + 8).and_then(|octets| octets.try_into().ok());
-            octets.map_or(0, u64::from_be_bytes)
-        };
-        let content = ContentId { inode: InodeId(number(8)), version: Version(number(16)) };
-        replicas.entry(DiskId(number(0))).or_default().insert(content);
+        replicas.entry(DiskId(number(&key, 0))).or_default().insert(content(&key, 8));
     }
     Ok(replicas)
+}
+
+/// Contents that are being written.
+pub(super) fn attempts(engine: &dyn Engine) -> Result<BTreeSet<ContentId>, EngineError> {
+    let rows = engine.snapshot()?.range(Table::Attempt, Span::ALL, ROWS_MAX)?;
+    Ok(rows.iter().map(|(key, _)| content(key, 0)).collect())
+}
+
+/// A number in a key.
+fn number(key: &[u8], at: usize) -> u64 {
+    let octets = key.get(at..at + 8).and_then(|octets| octets.try_into().ok());
+    octets.map_or(0, u64::from_be_bytes)
+}
+
+fn content(key: &[u8], at: usize) -> ContentId {
+    ContentId { inode: InodeId(number(key, at)), version: Version(number(key, at + 8)) }
 }
 
 /// Root of a content, as the catalog has it.
@@ -136,7 +147,8 @@ pub fn cleaned(site: &Site) -> Result<(), Broken> {
     for number in 0..site.disks.len() {
         let disk = site.disk(number);
         let id = disk.name().id;
-        let wanted = replicas.get(&id).cloned().unwrap_or_default();
+        let mut wanted = replicas.get(&id).cloned().unwrap_or_default();
+        wanted.extend(&site.unknown);
         let name =
             |content: &ContentId| format!("{:016x}-{:016x}", content.inode.0, content.version.0);
         let wanted: BTreeSet<String> = wanted.iter().map(name).collect();

@@ -1,14 +1,17 @@
 //! Sites with the production head, disks and writers: a campaign, and the scenarios of the design
 //! that a network, crashes and disks take part in, each by name.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
-use byname_catalog::{Caller, Reader, Subject, Usage};
+use byname_catalog::engine::{Engine, Span, Table};
+use byname_catalog::{ATTEMPT_NS, Caller, Reader, Subject, Usage};
 use byname_sim::random::Random;
 use byname_sim::site::files::Trouble;
 use byname_sim::site::history::{Kind, Outcome};
 use byname_sim::site::writer::Step;
-use byname_sim::site::{Scenario, Shape, Site, SiteDisk, SiteHead, come_to_rest, play, promises};
+use byname_sim::site::{
+    Scenario, Shape, Site, SiteDisk, SiteHead, SiteThief, SiteWriter, come_to_rest, play, promises,
+};
 use byname_sim::{Crash, Incident, MS, SECOND};
 
 /// Seeds of the campaign that runs with the tests; `byname-sim campaign --sites` plays more.
@@ -31,7 +34,7 @@ fn sites_keep_their_promises_through_storms() {
 /// A full disk was told to drop content, could not, and had it for good.
 #[test]
 fn a_full_disk_drops_what_it_could_not_once_it_has_room() {
-    assert_eq!(play(&Scenario::draw(1215)).fault, None);
+    assert_eq!(play(&Scenario::draw_plain(1215)).fault, None);
 }
 
 #[test]
@@ -46,7 +49,8 @@ fn put(path: u8, content: u64, pause_ns: u64) -> Step {
 
 fn shape(writers: Vec<Vec<Step>>) -> Shape {
     let writers = writers.into_iter().map(VecDeque::from).collect();
-    Shape { disk_count: 3, policy: (2, 2), writers, readers: vec![VecDeque::new()] }
+    let readers = vec![VecDeque::new()];
+    Shape { disk_count: 3, policy: (2, 2), writers, readers, has_thief: false }
 }
 
 fn rest(mut site: Site, what: &str) -> Site {
@@ -60,6 +64,26 @@ fn rest(mut site: Site, what: &str) -> Site {
 fn usage(site: &Site, user: &str) -> Usage {
     let reader = Reader::new(&site.engine, &Caller::Head).expect("a snapshot");
     reader.usage(&Subject::User(user.to_owned())).expect("a user").0
+}
+
+/// What disks have: disk and name of the content.
+fn stored(site: &Site) -> BTreeSet<(usize, String)> {
+    let of_disk = |disk| site.disk(disk).replicas().into_keys().map(move |name| (disk, name));
+    (0..site.disks.len()).flat_map(of_disk).collect()
+}
+
+/// Contents that a catalog wants to be dropped, once for each disk.
+fn drops(engine: &dyn Engine) -> usize {
+    let rows = engine.snapshot().expect("memory");
+    rows.range(Table::Drop, Span::ALL, 1000).expect("memory").len()
+}
+
+/// All that has a name, with its attributes.
+fn files(site: &Site) -> Vec<String> {
+    let reader = Reader::new(&site.engine, &Caller::Head).expect("a snapshot");
+    let top = byname_catalog::Place::path("").expect("no names");
+    let listed = reader.list(&top, None, 100).expect("a directory");
+    listed.iter().map(|entry| format!("{:?} {:?}", entry.name, entry.inode)).collect()
 }
 
 fn outcomes(site: &Site) -> Vec<Option<Outcome>> {
@@ -105,6 +129,32 @@ fn scenario_2_a_disk_dies_around_each_sync_and_gives_no_false_receipt() {
         let site = rest(site, &format!("moment {moment}"));
         promises::replicated(&site).unwrap();
     }
+}
+
+/// Scenario 3: the head's clock jumps to where attempts end, around the time of the commit.
+#[test]
+fn scenario_3_a_commit_at_the_deadline_has_one_outcome_everywhere() {
+    let (mut committed, mut ended) = (0, 0);
+    for moment in 0..24 {
+        // The head looks for what is due once a second.
+        let steps = vec![put(0, 1, 0), put(0, 2, 1450 * MS + moment * 25 * MS)];
+        let mut site = Site::new(300 + moment, &shape(vec![steps]));
+        let jump_ns = site.world.now_ns() + 1950 * MS;
+        site.world.run(jump_ns, &|_| false).unwrap();
+        let program = site.head.program;
+        site.world.program_mut::<SiteHead>(program).unwrap().set_clock_ahead(ATTEMPT_NS);
+        site.world.run(jump_ns + 20 * SECOND, &|_| false).unwrap();
+        let told = outcomes(&site);
+        assert_eq!(told.first(), Some(&Some(Outcome::Done)));
+        match told.get(1) {
+            Some(Some(Outcome::Done)) => committed += 1,
+            // The commit was refused, and the attempt is gone everywhere.
+            Some(None) => ended += 1,
+            other => panic!("moment {moment}: {other:?}"),
+        }
+        rest(site, &format!("moment {moment}"));
+    }
+    assert!(committed > 0 && ended > 0, "{committed} in time, {ended} too late");
 }
 
 /// Scenario 4: most answers are lost on their way.
@@ -156,6 +206,95 @@ fn scenario_6_renames_and_removals_during_a_write_are_followed() {
         let writers = vec![vec![put(0, 1, 0), put(0, 2, 0), put(0, 3, 0)], vec![rename, unlink]];
         rest(Site::new(delay, &shape(writers)), &format!("after {delay}"));
     }
+}
+
+/// Scenario 7: a head is cut off with the catalog as it was, files are removed there, and it orders
+/// disks to drop them while another head is in charge.
+#[test]
+fn scenario_7_a_head_whose_term_is_over_is_not_obeyed() {
+    for seed in 0..3 {
+        let steps = (0..4).map(|path| put(path, 1 + u64::from(path), 0)).collect();
+        let mut site = Site::new(700 + seed, &shape(vec![steps]));
+        site.world.run(20 * SECOND, &|_| false).unwrap();
+        assert_eq!(outcomes(&site), [Some(Outcome::Done); 4]);
+        let before = stored(&site);
+        let deposed = site.depose_head().unwrap().expect("all disks have heard of the other head");
+        let ordered = site.world.program::<SiteHead>(deposed).unwrap();
+        assert_eq!(drops(ordered.engine()), before.len(), "it still wants all to be dropped");
+        assert_eq!(stored(&site), before, "seed {seed}");
+        rest(site, &format!("seed {seed}"));
+    }
+}
+
+/// Scenario 8: the catalog is put back to what it was a while ago, and a new epoch of numbers is
+/// begun.
+#[test]
+fn scenario_8_with_a_backup_older_than_the_disks_nothing_is_dropped_and_no_number_used_again() {
+    let steps = vec![put(0, 1, 0), put(1, 2, 10 * SECOND), put(0, 3, SECOND)];
+    let mut site = Site::new(8, &shape(vec![steps]));
+    site.world.run(8 * SECOND, &|_| false).unwrap();
+    let backup = site.engine.fork();
+    site.world.run(30 * SECOND, &|_| false).unwrap();
+    assert_eq!(outcomes(&site), [Some(Outcome::Done); 3]);
+    // The first version of f0 is dropped ten minutes after it was replaced, and the backup has it.
+    let before = stored(&site);
+    site.restore(backup, 77).unwrap();
+    let writer = site.writers[0].program;
+    let program = site.world.program_mut::<SiteWriter>(writer).unwrap();
+    // The first command is refused: the session is of the former epoch.
+    program.add(put(2, 4, SECOND));
+    program.add(put(2, 4, SECOND));
+    site.world.wake(writer);
+    let head = site.head.program;
+    site.world.run(60 * SECOND, &|_| false).unwrap();
+    site.world.program_mut::<SiteHead>(head).unwrap().set_clock_ahead(3 * HOUR);
+    site.world.run(400 * SECOND, &|_| false).unwrap();
+    assert_eq!(site.record.borrow().puts, [4, 1, 0]);
+    let after = stored(&site);
+    assert!(
+        before.is_subset(&after),
+        "what the backup does not know is kept: {before:?} {after:?}"
+    );
+    let newer: Vec<_> = after.difference(&before).collect();
+    assert_eq!(newer.len(), 2, "two replicas of the new file: {newer:?}");
+    let highest = before.iter().map(|(_, content)| content.clone()).max().unwrap();
+    assert!(newer.iter().all(|(_, content)| *content > highest), "{newer:?} {highest}");
+    promises::booked(&site).unwrap();
+    promises::stored(&site).unwrap();
+}
+
+/// Scenario 9: the catalog is made again from the rows that others follow from, while files are
+/// written. All promises hold as if the head had been started again.
+#[test]
+fn scenario_9_a_catalog_made_again_is_the_same() {
+    for moment in 0..8 {
+        let mut steps: Vec<Step> = (1..6).map(|it| put((it % 3) as u8, it, 300 * MS)).collect();
+        steps.push(Step { kind: Kind::Rename { from: 0, to: 3 }, size: 0, pause_ns: 0 });
+        steps.push(Step { kind: Kind::Unlink { path: 1 }, size: 0, pause_ns: 0 });
+        let mut site = Site::new(900 + moment, &shape(vec![steps]));
+        let at_ns = site.world.now_ns() + 300 * MS + moment * 170 * MS;
+        site.world.run(at_ns, &|_| false).unwrap();
+        let files = files(&site);
+        site.rebuild().unwrap();
+        assert_eq!(self::files(&site), files, "moment {moment}");
+        let site = rest(site, &format!("moment {moment}"));
+        assert!(site.record.borrow().puts[0] >= 4, "writers went on");
+    }
+}
+
+/// Scenario 10: who has tickets of his own claims the content of others, and of tickets that he has
+/// given back.
+#[test]
+fn scenario_10_tickets_of_other_files_and_old_tickets_are_refused() {
+    let steps = (1..8).map(|content| put(0, content, SECOND)).collect();
+    let shape = Shape { has_thief: true, ..shape(vec![steps]) };
+    let mut site = Site::new(10, &shape);
+    site.world.run(30 * SECOND, &|_| false).unwrap();
+    let thief = site.thief.unwrap().program;
+    let refused = site.world.program::<SiteThief>(thief).unwrap().refused();
+    assert!(refused >= 40, "disks have refused {refused} orders");
+    let site = rest(site, "a thief");
+    assert_eq!(outcomes(&site), [Some(Outcome::Done); 7], "he was in nobody's way");
 }
 
 /// Scenario 11: a full disk refuses, and what a disk has spoiled is read from another.
