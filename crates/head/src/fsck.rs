@@ -104,6 +104,7 @@ struct Scan {
     wire: Option<Vec<u8>>,
     silences: u32,
     listed: u64,
+    listed_bytes: u64,
     end: Option<Result<(), Unlisted>>,
 }
 
@@ -139,6 +140,7 @@ impl Fsck {
             wire: None,
             silences: 0,
             listed: 0,
+            listed_bytes: 0,
             end: (disk.state == DiskState::Off).then_some(Err(Unlisted::Off)),
         };
         Ok(Self {
@@ -255,6 +257,8 @@ impl Fsck {
             .map(|it| (it.content, it))
             .collect();
         scan.listed += listed.len() as u64;
+        let bytes = listed.values().map(|it| it.size);
+        scan.listed_bytes = bytes.fold(scan.listed_bytes, u64::saturating_add);
         for content in expected.iter().filter(|content| is_within(content)) {
             if !listed.contains_key(content)
                 && reader.resolution(disk, *content)? == Resolution::Keep
@@ -312,6 +316,7 @@ impl Fsck {
         let disks = self.scans.iter().map(|scan| ScannedDisk {
             id: scan.id,
             listed: scan.listed,
+            listed_bytes: scan.listed_bytes,
             end: scan.end,
         });
         let is_done = self.is_done();

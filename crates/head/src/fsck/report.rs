@@ -26,6 +26,7 @@ pub(crate) struct FsckReport {
 pub(crate) struct ScannedDisk {
     pub(crate) id: DiskId,
     pub(crate) listed: u64,
+    pub(crate) listed_bytes: u64,
     /// It has listed all, or why not.
     pub(crate) end: Option<Result<(), Unlisted>>,
 }

@@ -43,9 +43,15 @@ pub(super) fn state(reader: &Reader<'_>, reports: &FsckReports) -> Result<Vec<u8
     }))
 }
 
-fn disk_line(ScannedDisk { id, listed, end }: &ScannedDisk) -> Value {
+fn disk_line(ScannedDisk { id, listed, listed_bytes, end }: &ScannedDisk) -> Value {
     let failure = end.and_then(Result::err).map(|why| why.to_string());
-    json!({ "disk": id.0, "listed": listed, "done": end.is_some(), "failure": failure })
+    json!({
+        "disk": id.0,
+        "listed": listed,
+        "listed_bytes": listed_bytes,
+        "done": end.is_some(),
+        "failure": failure,
+    })
 }
 
 /// Findings behind the first so many.

@@ -5,6 +5,7 @@ use super::defaults::directory;
 use super::session::SiteSession;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
+use crate::progress::Bar;
 use byname_head::Head;
 use byname_packet::Name;
 use byname_profile::Paths;
@@ -87,14 +88,7 @@ fn compare(args: &Args, paths: &Paths) -> Outcome<bool> {
     if begun.first().is_some_and(|line| line["begun"] == false) {
         output::err_line("a comparison is running already: this is its outcome");
     }
-    let (state, disks) = loop {
-        let mut lines = session.query("fsck-state")?.into_iter();
-        let state = lines.next().unwrap_or_default();
-        if state["running"] != true {
-            break (state, lines.collect::<Vec<Value>>());
-        }
-        std::thread::sleep(PAUSE);
-    };
+    let (state, disks) = outcome(&mut session)?;
     if let Some(failure) = state["failure"].as_str() {
         return Err(Failure::new(Code::Other, output::one_line(failure)));
     }
@@ -117,6 +111,28 @@ fn compare(args: &Args, paths: &Paths) -> Outcome<bool> {
         output::out_line(&format!("{shown}: {files}, {replicas}: {verdict}"));
     }
     Ok(wrong == 0 && !disks.iter().any(|disk| is_unseen(&disk)))
+}
+
+/// Waits for the end, and shows how much the disks have listed of what the catalog has there.
+fn outcome(session: &mut SiteSession) -> Outcome<(Value, Vec<Value>)> {
+    let sum = |lines: &[Value], field: &str| -> u64 {
+        lines.iter().filter_map(|line| line[field].as_u64()).sum()
+    };
+    let used_bytes = sum(&session.query("disks")?, "used_bytes");
+    let mut bar = Bar::new(!tracing::enabled!(tracing::Level::WARN));
+    loop {
+        let mut lines = session.query("fsck-state")?.into_iter();
+        let state = lines.next().unwrap_or_default();
+        let disks: Vec<Value> = lines.collect();
+        if state["running"] != true {
+            bar.finish();
+            return Ok((state, disks));
+        }
+        let listed_bytes = sum(&disks, "listed_bytes");
+        // A disk may have more than the catalog knows of.
+        bar.show(listed_bytes, used_bytes.max(listed_bytes));
+        std::thread::sleep(PAUSE);
+    }
 }
 
 fn show(findings: &[Value], disks: &[Value]) {
