@@ -1,0 +1,267 @@
+//! Outcomes of lookups that are rare, what is counted of all, and values that are only handed on.
+
+use super::*;
+use crate::metadata::{Extras, Metadata};
+
+fn located(server: &mut Server, located: Located, now: Now) {
+    let (id, op) = op(server);
+    assert!(matches!(op, Op::Locate { .. }), "{op:?}");
+    server.handle_completion(id, Completion::Located(located), now);
+}
+
+fn recalled(server: &mut Server, now: Now) {
+    let (id, op) = op(server);
+    assert!(matches!(op, Op::Recall { .. }), "{op:?}");
+    server.handle_completion(id, Completion::Recalled(Recalled::default()), now);
+}
+
+fn described(sent: Option<Sent>) -> Metadata {
+    match sent {
+        Some(Sent::Answer(Answer::Metadata(metadata))) => metadata,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn absent(absence: Absence) -> Option<Sent> {
+    Some(Sent::Answer(Answer::Absence(absence)))
+}
+
+/// A list, with a version if whoever reads it gives them out.
+fn list(server: &mut Server, root: u8, version: Option<u64>, now: Now) {
+    let stat = FileStat { mode: 0o040_755, ..stat(0) };
+    located(server, Located::Directory { stat }, now);
+    let extras = Extras { binding: Some(3), ..Extras::default() };
+    let listing = Listing {
+        stat,
+        payload: vec![root; 9000],
+        root: [root; 32],
+        levels: Vec::new(),
+        versioned: version.map(|version| Box::new(VersionedListing { version, extras })),
+    };
+    let (id, op) = op(server);
+    assert!(matches!(op, Op::List { .. } | Op::Manifest { .. }), "{op:?}");
+    server.handle_completion(id, Completion::Listed(Ok(listing)), now);
+}
+
+#[test]
+fn only_a_directory_has_a_manifest() {
+    let link = Metadata::new("/t/f/v=5".parse().unwrap());
+    for closes in [true, false] {
+        let mut server = server(ServerConfig::default());
+        ask(&mut server, "/t/f/32=manifest/32=metadata", 4000, at(0));
+        let found = match closes {
+            true => Located::File { stat: stat(10), handle: Handle(3) },
+            false => Located::Described(Box::new(link.clone())),
+        };
+        located(&mut server, found, at(0));
+        assert_eq!(sent(&mut server), absent(Absence::NotFound));
+        let close = closes.then_some(Op::Close { handle: Handle(3) });
+        assert_eq!(server.poll_op().map(|(_, op)| op), close);
+    }
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    located(&mut server, Located::Described(Box::new(link.clone())), at(0));
+    assert_eq!(described(sent(&mut server)).name, link.name);
+}
+
+#[test]
+fn a_list_whose_record_cannot_be_kept_is_not_announced() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/d/32=metadata", 4000, at(0));
+    for _ in 0..2 {
+        list(&mut server, 3, None, at(0));
+        recalled(&mut server, at(0));
+        let (id, op) = op(&mut server);
+        assert!(matches!(op, Op::Announce { .. }), "{op:?}");
+        assert_eq!(sent(&mut server), None);
+        server.handle_completion(id, Completion::Announced(false), at(0));
+    }
+    assert_eq!(sent(&mut server), absent(Absence::Unreadable { code: 4 }));
+}
+
+#[test]
+fn a_list_that_is_the_same_keeps_its_version_whoever_gives_them_out() {
+    let mut server = server(ServerConfig::default());
+    let uri = "/t/d/32=metadata";
+    for (ms, root, version, expected) in [(0, 3, 9, 9), (5000, 3, 10, 9), (9000, 4, 11, 11)] {
+        ask(&mut server, uri, 4000, at(ms));
+        list(&mut server, root, Some(version), at(ms));
+        let metadata = described(sent(&mut server));
+        assert_eq!(
+            (metadata.version(), metadata.root),
+            (Some(expected), ContentRoot::Known([root; 32]))
+        );
+        assert_eq!((metadata.ctime_ns, metadata.mtime_ns), (Some(1235), Some(1234)));
+        assert_eq!((metadata.mode, metadata.listing_size), (Some(0o040_755), Some(9000)));
+        assert_eq!(metadata.attributes().binding, Some(3));
+    }
+    assert_eq!((server.counters().listings, server.counters().versions), (3, 0));
+}
+
+#[test]
+fn what_directories_cost_is_counted() {
+    let mut server = server(ServerConfig::default());
+    for (round, uri) in ["/t/d/32=metadata", "/t/d/32=manifest/32=metadata"].iter().enumerate() {
+        ask(&mut server, uri, 4000, at(0));
+        list(&mut server, 3, None, at(0));
+        recalled(&mut server, at(0));
+        let (id, _) = op(&mut server);
+        server.handle_completion(id, Completion::Announced(true), at(0));
+        assert_eq!(described(sent(&mut server)).version(), Some(1234));
+        assert_eq!(server.counters().versions, round as u64 + 1);
+    }
+    for segment in 0..2 {
+        ask(&mut server, &format!("/t/d/32=ls/v=1234/seg={segment}"), 4000, at(1));
+        assert_eq!(sent(&mut server), Some(Sent::Segment));
+    }
+    let counters = server.counters();
+    assert_eq!((counters.listings, counters.manifests, counters.listing_segments), (1, 1, 2));
+}
+
+#[test]
+fn results_of_other_operations_than_asked_for_are_counted() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    let (id, _) = op(&mut server);
+    server.handle_completion(id, Completion::Recalled(Recalled::default()), at(0));
+    assert_eq!(server.counters().strays, 1);
+    ask(&mut server, "/t/g/32=metadata", 4000, at(0));
+    let (id, _) = op(&mut server);
+    server.handle_completion(id, Completion::TreeOpened(None), at(0));
+    assert_eq!(server.counters().strays, 2);
+    ask(&mut server, "/other/32=metadata", 4000, at(0));
+    assert_eq!(sent(&mut server), Some(Sent::Nack(nack_reason::NONE)));
+    assert_eq!(server.counters().not_understood, 1);
+}
+
+/// A clock that was set back tells nothing; only watching does.
+#[test]
+fn a_file_from_the_future_is_announced_when_it_has_been_watched_in_one_state() {
+    let mut server = server(ServerConfig::default());
+    let future = |size| FileStat { ctime_ns: Some(2 * UNIX_NS + 1), ..stat(size) };
+    let look = |server: &mut Server, size, ms| {
+        located(server, Located::File { stat: future(size), handle: Handle(ms) }, at(ms));
+        recalled(server, at(ms));
+        let (_, op) = op(server);
+        op
+    };
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    assert_eq!(look(&mut server, 10, 0), Op::Close { handle: Handle(0) });
+    server.handle_timeout(at(100));
+    assert_eq!(look(&mut server, 11, 100), Op::Close { handle: Handle(100) }, "it changed");
+    server.handle_timeout(at(200));
+    let announced = look(&mut server, 11, 200);
+    assert!(matches!(announced, Op::Announce { .. }), "{announced:?}");
+}
+
+#[test]
+fn a_short_name_gets_no_certificate_that_lies_deep_below() {
+    let mut server = server(ServerConfig::default());
+    let name: Name = "/t/a/b/KEY/1/self/v=1".parse().unwrap();
+    let mut wire = Vec::new();
+    let builder = byname_packet::DataBuilder::new(name.view()).freshness_ms(3_600_000);
+    builder.encode(b"a certificate", &DigestSigner, &mut wire).unwrap();
+    server.add_fixed(FixedData { wire }).unwrap();
+    ask(&mut server, "/t/a", 4000, at(0));
+    assert_eq!(sent(&mut server), Some(Sent::Nack(nack_reason::NONE)));
+    assert_eq!(server.counters().fixed, 0);
+    ask(&mut server, "/t/a/b/KEY", 4000, at(0));
+    assert_eq!(sent(&mut server), Some(Sent::Segment));
+    assert_eq!(server.counters().fixed, 1);
+}
+
+#[test]
+fn nobody_waits_with_more_than_is_free() {
+    let mut server = server(ServerConfig { pending_max: 4, ..ServerConfig::default() });
+    for n in 0..4 {
+        ask(&mut server, &format!("/t/{n}/32=metadata"), 4000, at(0));
+        let refused = (n == 3).then_some(Sent::Nack(nack_reason::CONGESTION));
+        assert_eq!(sent(&mut server), refused, "{n}");
+    }
+    assert_eq!((server.levels().pending, server.counters().pending_full), (3, 1));
+}
+
+#[test]
+fn what_somebody_has_waiting_is_counted_down_one_by_one() {
+    let mut lookups = Lookups::default();
+    let asker = Asker { face: FaceId(7), behind: None };
+    (0..3).for_each(|_| lookups.note_waiting(asker));
+    for left in [2, 1, 0, 0] {
+        lookups.note_left(asker);
+        assert_eq!(lookups.held_by(asker), left);
+    }
+}
+
+/// Keys in the order opposite to that in which they came and were used.
+#[test]
+fn what_was_used_last_stays_whatever_its_key() {
+    let mut cache = Cache::new(8);
+    for key in (1..9).rev() {
+        assert!(cache.insert(vec![key], key, 1).is_empty());
+    }
+    assert_eq!(cache.insert(vec![0], 0, 1), [8, 7]);
+    let mut cache = Cache::new(8);
+    for key in 1..9 {
+        assert!(cache.insert(vec![key], key, 1).is_empty());
+    }
+    for key in [8, 7, 6, 5, 4, 3, 2, 1] {
+        assert!(cache.get(&[key]).is_some());
+    }
+    assert_eq!(cache.insert(vec![0], 0, 1), [8, 7]);
+}
+
+#[test]
+fn each_table_has_a_bound_that_it_may_reach_and_not_pass() {
+    let config = ServerConfig::default();
+    let nodes_bytes = config.nodes_bytes_max;
+    let pending = config.pending_max;
+    type Place = fn(&mut Levels) -> &mut usize;
+    let tables: [(&str, Place, usize); 10] = [
+        ("waiting Interests", |it| &mut it.pending, pending),
+        ("open files", |it| &mut it.open_files, config.open_max),
+        ("octets of listings", |it| &mut it.listing_bytes, config.listing_bytes_max),
+        ("roots being computed", |it| &mut it.hashing, config.hashes_max),
+        ("nodes being computed", |it| &mut it.nodes, config.nodes_max),
+        ("octets of nodes", |it| &mut it.node_bytes, nodes_bytes),
+        ("paths being looked at", |it| &mut it.paths, pending),
+        ("operations", |it| &mut it.operations, 2 * pending + config.hashes_max),
+        ("signed packets", |it| &mut it.answers, config.answers_max),
+        ("queues of clients", |it| &mut it.queues, pending),
+    ];
+    for (name, place, max) in tables {
+        let mut levels = Levels::default();
+        *place(&mut levels) = max;
+        assert_eq!(levels.overfull(&config), None, "{name}");
+        *place(&mut levels) = max + 1;
+        assert_eq!(levels.overfull(&config), Some((name, max + 1, max)));
+    }
+}
+
+#[test]
+fn nothing_is_kept_for_longer_than_it_is_fresh() {
+    let mut config = ServerConfig::default();
+    config.set_freshness_ms(400);
+    assert_eq!((config.metadata_freshness_ms, config.reuse_ns), (400, 400 * MS));
+    assert_eq!(config.relist_ns, 400 * MS);
+    config.set_freshness_ms(60_000);
+    assert_eq!((config.metadata_freshness_ms, config.relist_ns), (60_000, 400 * MS));
+}
+
+#[test]
+fn a_fingerprint_is_its_object_and_its_state() {
+    let fingerprint = Fingerprint::new([1; 16], [2; 24]);
+    assert_eq!((fingerprint.object(), fingerprint.state()), (&[1; 16], &[2; 24]));
+    assert_eq!(fingerprint.as_bytes()[15..17], [1, 2]);
+    assert_eq!(Fingerprint::from_bytes(*fingerprint.as_bytes()), fingerprint);
+    let text = format!("{fingerprint:?}");
+    assert_eq!(text, format!("Fingerprint({}{})", "01".repeat(16), "02".repeat(24)));
+}
+
+#[test]
+fn two_signers_are_the_same_if_they_are_one() {
+    let (one, other): (SharedSigner, SharedSigner) =
+        (Arc::new(DigestSigner), Arc::new(DigestSigner));
+    assert_eq!(SegmentSigner(one.clone()), SegmentSigner(one.clone()));
+    assert_ne!(SegmentSigner(one.clone()), SegmentSigner(other));
+    assert_eq!(format!("{:?}", SegmentSigner(one)), "SegmentSigner(0)");
+}
