@@ -11,6 +11,7 @@ use crate::metadata::{Absence, Answer, ContentRoot};
 
 mod contents;
 mod floods;
+mod mirrors;
 mod outcomes;
 
 const MS: u64 = 1_000_000;

@@ -1,0 +1,237 @@
+//! Mirrors: what was kept with a copy decides, as far as the copy agrees with it.
+
+use byname_packet::DataBuilder;
+
+use super::*;
+use crate::manifest;
+use crate::metadata::Metadata;
+use crate::naming;
+
+const ROOT: [u8; 32] = [5; 32];
+/// Half of what listings may take together.
+const BYTES_MAX: usize = 1 << 20;
+
+fn mirror() -> Server {
+    let config = ServerConfig { listing_bytes_max: 2 * BYTES_MAX, ..ServerConfig::default() };
+    let mut server = server(config);
+    server.mirror(0, MirrorOptions::default());
+    server
+}
+
+/// A packet of a publisher about the object at `path`.
+fn packet(path: &Name, metadata: &Metadata) -> KeptObject {
+    let name = naming::metadata_name(path.view()).with_version(UNIX_NS).with_segment(0);
+    let (mut content, mut packet) = (Vec::new(), Vec::new());
+    metadata.encode(&mut content);
+    let builder = DataBuilder::new(name.view()).freshness_ms(1000);
+    builder.encode(&content, &DigestSigner, &mut packet).unwrap();
+    KeptObject { packet, certificates: Vec::new(), listing: None }
+}
+
+fn file(path: &str, version: u64, size: u64) -> KeptObject {
+    let path: Name = path.parse().unwrap();
+    let name = naming::versioned_name(path.view(), false, version);
+    let metadata = Metadata {
+        size: Some(size),
+        segment_size: Some(8000),
+        mtime_ns: Some(1234),
+        mode: Some(0o100_644),
+        root: ContentRoot::Known(ROOT),
+        ..Metadata::new(name)
+    };
+    packet(&path, &metadata)
+}
+
+fn directory_stat() -> FileStat {
+    FileStat { mode: 0o040_755, ..stat(0) }
+}
+
+/// A manifest of `/t/d` with these files of 10 octets in version 8, announced with this root and
+/// so many octets more than it has.
+fn manifest(files: &[&str], root: u8, more: u64) -> KeptObject {
+    let mut payload = Vec::new();
+    manifest::write_header(&mut payload, files.len() as u64);
+    for name in files {
+        let version = manifest::Version { number: 8, segment_bytes: 8000, root: Some(ROOT) };
+        let entry = manifest::Entry {
+            name: name.as_bytes(),
+            mode: 0o100_644,
+            mtime_ns: Some(1234),
+            size: Some(10),
+            version: Some(version),
+            attributes: Default::default(),
+            content: None,
+        };
+        entry.encode(&mut payload);
+    }
+    let path: Name = "/t/d/32=manifest".parse().unwrap();
+    let metadata = Metadata {
+        mode: Some(0o040_755),
+        listing_size: Some(payload.len() as u64 + more),
+        listing_segment_size: Some(8000),
+        root: ContentRoot::Known([root; 32]),
+        ..Metadata::new(path.with_version(77))
+    };
+    let stat = directory_stat();
+    let listing = Listing { stat, payload, root: [9; 32], levels: Vec::new(), versioned: None };
+    KeptObject { listing: Some(listing), ..packet(&path, &metadata) }
+}
+
+fn complete(server: &mut Server, completion: Completion, now: Now) -> Op {
+    let (id, op) = op(server);
+    server.handle_completion(id, completion, now);
+    op
+}
+
+fn locate(server: &mut Server, size: u64, handle: u64, now: Now) {
+    let op = complete(server, found(stat(size), handle), now);
+    assert!(matches!(op, Op::Locate { .. }), "{op:?}");
+}
+
+/// Answers the question for what was kept, which must be of this kind and path.
+fn keep(server: &mut Server, (of, path): (KeptOf, &str), kept: Option<KeptObject>, now: Now) {
+    let op = complete(server, Completion::Kept(kept), now);
+    let path = path.as_bytes().to_vec();
+    let bytes_max = if matches!(of, KeptOf::File(_)) { 64 << 10 } else { BYTES_MAX };
+    assert_eq!(op, Op::ReadKept { mount: 0, path, of, bytes_max });
+}
+
+fn recall(server: &mut Server, root: [u8; 32], now: Now) {
+    let recalled = Recalled { root: Some(root), ..Recalled::default() };
+    let op = complete(server, Completion::Recalled(recalled), now);
+    assert!(matches!(op, Op::Recall { .. }), "{op:?}");
+}
+
+/// The name of the packet that was sent, or the reason of a Nack.
+fn reply(server: &mut Server) -> Result<Name, u64> {
+    let Outgoing { wire, .. } = server.poll_transmit().expect("an answer");
+    assert!(server.poll_transmit().is_none());
+    let link = LpPacket::decode(&wire).unwrap();
+    match (Packet::decode(link.fragment.unwrap()).unwrap(), link.header.nack) {
+        (_, Some(reason)) => Err(reason),
+        (Packet::Data(data), None) => Ok(data.name.to_name()),
+        other => panic!("{other:?}"),
+    }
+}
+
+const ELSEWHERE: Result<Name, u64> = Err(nack_reason::NO_ROUTE);
+
+#[test]
+fn a_copy_that_agrees_is_served_with_its_packet() {
+    let mut server = mirror();
+    ask(&mut server, "/t/d/f/32=metadata", 4000, at(0));
+    locate(&mut server, 10, 3, at(0));
+    keep(&mut server, (KeptOf::File(Handle(3)), "d/f"), Some(file("/t/d/f", 7, 10)), at(0));
+    recall(&mut server, ROOT, at(0));
+    let name: Name = "/t/d/f/32=metadata".parse().unwrap();
+    assert_eq!(reply(&mut server), Ok(name.with_version(UNIX_NS).with_segment(0)));
+    ask(&mut server, "/t/d/f/v=7/seg=0", 4000, at(0));
+    assert_eq!(server.poll_segments().map(|burst| burst.len()), Some(1));
+    let counters = server.counters();
+    assert_eq!((counters.mirror_metadata, counters.mirror_changed), (1, 0));
+}
+
+#[test]
+fn a_copy_with_another_root_is_hidden_and_counted() {
+    let mut server = mirror();
+    ask(&mut server, "/t/d/f/32=metadata", 4000, at(0));
+    locate(&mut server, 10, 3, at(0));
+    keep(&mut server, (KeptOf::File(Handle(3)), "d/f"), Some(file("/t/d/f", 7, 10)), at(0));
+    recall(&mut server, [6; 32], at(0));
+    assert_eq!(reply(&mut server), ELSEWHERE);
+    assert_eq!(op(&mut server).1, Op::Close { handle: Handle(3) });
+    assert_eq!((server.counters().mirror_changed, server.levels().open_files), (1, 0));
+}
+
+#[test]
+fn a_copy_of_another_size_is_looked_for_in_the_manifest_hidden_and_counted() {
+    let mut server = mirror();
+    ask(&mut server, "/t/d/f/32=metadata", 4000, at(0));
+    locate(&mut server, 11, 3, at(0));
+    keep(&mut server, (KeptOf::File(Handle(3)), "d/f"), Some(file("/t/d/f", 7, 10)), at(0));
+    keep(&mut server, (KeptOf::Manifest, "d"), None, at(0));
+    assert_eq!(reply(&mut server), ELSEWHERE);
+    assert_eq!(op(&mut server).1, Op::Close { handle: Handle(3) });
+    assert_eq!(server.counters().mirror_changed, 1);
+}
+
+/// The manifest at hand is used again, for a while and for other files too.
+#[test]
+fn a_version_that_only_the_manifest_announces_is_served() {
+    let mut server = mirror();
+    let files = ["e", "f", "g"];
+    for (file_name, ms, reads_manifest) in
+        [("f", 0, true), ("g", 10, false), ("e", 990, false), ("f", 1000, true)]
+    {
+        let path = format!("d/{file_name}");
+        let version = if ms == 1000 { 9 } else { 8 };
+        ask(&mut server, &format!("/t/{path}/v={version}/seg=0"), 4000, at(ms));
+        locate(&mut server, 10, ms, at(ms));
+        let own = Some(file(&format!("/t/{path}"), 7, 10));
+        keep(&mut server, (KeptOf::File(Handle(ms)), &path), own, at(ms));
+        if reads_manifest {
+            keep(&mut server, (KeptOf::Manifest, "d"), Some(manifest(&files, 9, 0)), at(ms));
+        }
+        if version == 9 {
+            assert_eq!(reply(&mut server), ELSEWHERE, "nobody has announced it");
+            continue;
+        }
+        recall(&mut server, ROOT, at(ms));
+        assert_eq!(server.poll_segments().map(|burst| burst.len()), Some(1), "{path}");
+    }
+    assert_eq!(server.counters().mirror_changed, 0);
+}
+
+#[test]
+fn a_version_of_the_own_packet_needs_no_manifest() {
+    let mut server = mirror();
+    ask(&mut server, "/t/d/f/v=7/seg=0", 4000, at(0));
+    locate(&mut server, 10, 3, at(0));
+    keep(&mut server, (KeptOf::File(Handle(3)), "d/f"), Some(file("/t/d/f", 7, 10)), at(0));
+    recall(&mut server, ROOT, at(0));
+    assert_eq!(server.poll_segments().map(|burst| burst.len()), Some(1));
+}
+
+fn locate_directory(server: &mut Server, stat: FileStat, now: Now) {
+    let op = complete(server, Completion::Located(Located::Directory { stat }), now);
+    assert!(matches!(op, Op::Locate { .. }), "{op:?}");
+}
+
+#[test]
+fn a_manifest_that_its_packet_does_not_describe_is_hidden_and_counted() {
+    let others = [(manifest(&["f"], 8, 0), 1), (manifest(&["f"], 9, 1), 1)];
+    let all = others.map(|(kept, count)| (Some(kept), count)).into_iter().chain([(None, 0)]);
+    for (kept, count) in all {
+        let mut server = mirror();
+        ask(&mut server, "/t/d/32=manifest/32=metadata", 4000, at(0));
+        locate_directory(&mut server, directory_stat(), at(0));
+        keep(&mut server, (KeptOf::Manifest, "d"), kept, at(0));
+        assert_eq!((reply(&mut server), server.counters().mirror_changed), (ELSEWHERE, count));
+    }
+}
+
+#[test]
+fn a_manifest_at_hand_is_served_until_the_directory_changes_or_a_second_has_passed() {
+    let mut server = mirror();
+    let changed = FileStat { mtime_ns: 1300, ..directory_stat() };
+    let same = directory_stat();
+    for (ms, stat, is_read) in
+        [(0, same, true), (900, same, false), (950, changed, true), (2000, same, true)]
+    {
+        ask(&mut server, "/t/d/32=manifest/32=metadata", 4000, at(ms));
+        locate_directory(&mut server, stat, at(ms));
+        if is_read {
+            let kept = Some(manifest(&["f"], 9, 0));
+            keep(&mut server, (KeptOf::Manifest, "d"), kept, at(ms));
+        }
+        assert!(reply(&mut server).is_ok(), "{ms}");
+    }
+}
+
+#[test]
+fn what_was_kept_is_no_answer_to_another_question() {
+    let mut server = mirror();
+    ask(&mut server, "/t/d/f/32=metadata", 4000, at(0));
+    complete(&mut server, Completion::Kept(None), at(0));
+    assert_eq!(server.counters().strays, 1);
+}
