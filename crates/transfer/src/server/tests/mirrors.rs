@@ -1,6 +1,6 @@
 //! Mirrors: what was kept with a copy decides, as far as the copy agrees with it.
 
-use byname_packet::DataBuilder;
+use byname_packet::{ContentType, DataBuilder};
 
 use super::*;
 use crate::manifest;
@@ -234,4 +234,74 @@ fn what_was_kept_is_no_answer_to_another_question() {
     ask(&mut server, "/t/d/f/32=metadata", 4000, at(0));
     complete(&mut server, Completion::Kept(None), at(0));
     assert_eq!(server.counters().strays, 1);
+}
+
+/// Asks with what is usual between forwarders, for the publisher's word of this moment or for any.
+fn ask_for(server: &mut Server, must_be_fresh: bool, now: Now) {
+    let name: Name = "/t/d/f/32=metadata".parse().unwrap();
+    let mut wire = Vec::new();
+    let builder = InterestBuilder::new(name.view()).can_be_prefix(true).lifetime_ms(4000);
+    builder.must_be_fresh(must_be_fresh).encode(&mut wire);
+    let interest = Interest::decode(&wire).unwrap();
+    let arrival = Arrival {
+        interest: &interest,
+        pit_token: None,
+        congestion_mark: None,
+        face: FaceId(7),
+        incoming_face_id: None,
+        path_trace: Some(b"a trace"),
+    };
+    server.handle_interest(&arrival, now);
+    locate(server, 10, 3, now);
+    keep(server, (KeptOf::File(Handle(3)), "d/f"), Some(file("/t/d/f", 7, 10)), now);
+    recall(server, ROOT, now);
+}
+
+/// A cache would take it for fresh from the moment it comes.
+#[test]
+fn an_old_word_of_the_publisher_is_no_fresh_one_and_not_to_be_kept() {
+    for (ms, must_be_fresh, is_answered, is_kept) in [
+        (0, true, true, true),
+        (1000, true, true, true),
+        (1001, true, false, true),
+        (1001, false, true, false),
+    ] {
+        let mut server = mirror();
+        ask_for(&mut server, must_be_fresh, at(ms));
+        let Outgoing { wire, .. } = server.poll_transmit().expect("an answer");
+        let header = LpPacket::decode(&wire).unwrap().header;
+        let nack = (!is_answered).then_some(nack_reason::NO_ROUTE);
+        assert_eq!((header.nack, header.cache_policy.is_none()), (nack, is_kept), "{ms}");
+        assert_eq!(header.path_trace, is_answered.then_some(&b"a trace"[..]));
+        let counters = server.counters();
+        let counted = (u64::from(is_answered), u64::from(!is_answered));
+        assert_eq!((counters.mirror_metadata, counters.mirror_unfresh), counted);
+    }
+}
+
+#[test]
+fn so_many_certificates_are_learnt_each_once_and_nothing_else() {
+    let packet = |number: u64, content_type: u64| {
+        let name: Name = format!("/t/KEY/{number}/self/v=1").parse().unwrap();
+        let mut wire = Vec::new();
+        let builder = DataBuilder::new(name.view()).content_type(content_type);
+        builder.encode(b"a certificate", &DigestSigner, &mut wire).unwrap();
+        wire
+    };
+    let mut server = mirror();
+    ask(&mut server, "/t/d/f/32=metadata", 4000, at(0));
+    locate(&mut server, 10, 3, at(0));
+    let others = [packet(1000, ContentType::BLOB), packet(0, ContentType::KEY)];
+    let mut kept = file("/t/d/f", 7, 10);
+    kept.certificates = (0..2).map(|number| packet(number, ContentType::KEY)).collect();
+    kept.certificates.extend(others);
+    kept.certificates.extend((2..80).map(|number| packet(number, ContentType::KEY)));
+    keep(&mut server, (KeptOf::File(Handle(3)), "d/f"), Some(kept), at(0));
+    assert_eq!(server.fixed.len(), 64);
+    assert!(
+        server
+            .fixed
+            .iter()
+            .all(|(name, _)| name.view() != "/t/KEY/1000/self/v=1".parse::<Name>().unwrap().view())
+    );
 }

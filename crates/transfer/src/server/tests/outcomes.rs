@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::metadata::{Extras, Metadata};
+use crate::server::snapshots::Snapshot;
 
 fn located(server: &mut Server, located: Located, now: Now) {
     let (id, op) = op(server);
@@ -264,4 +265,105 @@ fn two_signers_are_the_same_if_they_are_one() {
     assert_eq!(SegmentSigner(one.clone()), SegmentSigner(one.clone()));
     assert_ne!(SegmentSigner(one.clone()), SegmentSigner(other));
     assert_eq!(format!("{:?}", SegmentSigner(one)), "SegmentSigner(0)");
+}
+
+#[test]
+fn an_answer_is_signed_anew_when_it_has_been_used_for_so_long() {
+    let mut server = server(ServerConfig::default());
+    let name: Name = "/t/f/32=metadata".parse().unwrap();
+    let mut interest = Vec::new();
+    InterestBuilder::new(name.view()).can_be_prefix(true).encode(&mut interest);
+    for (ms, signatures, reused) in [(0, 1, 0), (999, 1, 1), (1000, 2, 1)] {
+        assert_eq!(server.answers.is_at_hand(&interest, at(ms).now_ns), ms == 999, "{ms}");
+        ask(&mut server, "/t/f/32=metadata", 4000, at(ms));
+        located(&mut server, Located::NotFound, at(ms));
+        assert_eq!(sent(&mut server), absent(Absence::NotFound));
+        let counters = server.counters();
+        assert_eq!((counters.signatures, counters.signatures_reused), (signatures, reused));
+    }
+    assert_eq!((server.counters().absences, server.levels().answers), (3, 1));
+    ask(&mut server, "/t/g/32=metadata", 4000, at(1000));
+    located(&mut server, Located::Failed, at(1000));
+    assert_eq!(sent(&mut server), absent(Absence::Unreadable { code: 4 }));
+    assert_eq!((server.counters().failed, server.levels().answers), (1, 2));
+}
+
+#[test]
+fn all_that_is_known_of_a_file_is_announced() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    announce(&mut server, 3 << 20, at(0));
+    let metadata = described(sent(&mut server));
+    assert_eq!((metadata.size, metadata.mode), (Some(3 << 20), Some(0o100_644)));
+    assert_eq!((metadata.ctime_ns, metadata.mtime_ns), (Some(1235), Some(1234)));
+    let segment_size = metadata.segment_size.expect("a size");
+    assert_eq!(metadata.last_segment, Some(((3 << 20) - 1) / segment_size));
+    assert_eq!((metadata.root, server.counters().root_pending), (ContentRoot::Pending, 1));
+    assert_eq!(server.counters().versions, 1);
+}
+
+#[test]
+fn a_file_being_written_is_counted_for_each_who_waited() {
+    let mut server = server(ServerConfig::default());
+    let young = FileStat { ctime_ns: Some(UNIX_NS + 1), mtime_ns: UNIX_NS + 1, ..stat(10) };
+    for _ in 0..2 {
+        ask(&mut server, "/t/f/32=metadata", 100, at(0));
+    }
+    located(&mut server, Located::File { stat: young, handle: Handle(1) }, at(0));
+    recalled(&mut server, at(0));
+    assert_eq!(op(&mut server).1, Op::Close { handle: Handle(1) });
+    server.handle_timeout(at(50));
+    for _ in 0..2 {
+        assert_eq!(sent(&mut server), absent(Absence::BeingWritten { retry_ms: 50 }));
+    }
+    assert_eq!(server.counters().being_written, 2);
+}
+
+/// As a directory of 300 KiB is asked about whose reading took a second.
+#[test]
+fn a_large_list_stands_for_twice_the_time_that_it_took_and_others_while_nothing_changed() {
+    const RELIST_NS: u64 = 1000 * MS;
+    let settled =
+        FileStat { mtime_ns: UNIX_NS - 60 * MS, ctime_ns: Some(UNIX_NS - 50 * MS), ..stat(0) };
+    let snapshot = |bytes: usize, stat: FileStat| {
+        let payload = vec![0; bytes];
+        let listing =
+            Listing { stat, payload, root: [0; 32], levels: vec![vec![0; 32]], versioned: None };
+        Snapshot { version: 1, listing, segment_size: 8000, read: at(0), took_ns: 1000 * MS }
+    };
+    let is_current = |snapshot: &Snapshot, found: &FileStat, ms: u64| {
+        snapshot.is_current(found, at(ms), RELIST_NS)
+    };
+    let (large, small) = (snapshot((256 << 10) + 1, settled), snapshot(256 << 10, settled));
+    let changed = FileStat { mtime_ns: UNIX_NS, ..settled };
+    assert!(is_current(&large, &changed, 1999) && !is_current(&large, &changed, 2000));
+    assert!(is_current(&small, &settled, 999) && !is_current(&small, &settled, 1000));
+    assert!(!is_current(&small, &changed, 0));
+    let fresh = FileStat { ctime_ns: Some(UNIX_NS - 50 * MS + 1), ..settled };
+    assert!(!is_current(&snapshot(10, fresh), &fresh, 0), "it may change within the same tick");
+    let unknown = FileStat { ctime_ns: None, ..settled };
+    assert!(is_current(&snapshot(10, unknown), &unknown, 0));
+    assert_eq!(small.weight(), (256 << 10) + 32 + 512);
+}
+
+#[test]
+fn two_versions_of_a_list_are_kept_and_counted() {
+    let mut snapshots = Snapshots::new(1 << 20);
+    let snapshot = |version: u64| {
+        let payload = vec![0; 100];
+        let listing =
+            Listing { stat: stat(0), payload, root: [0; 32], levels: Vec::new(), versioned: None };
+        Snapshot { version, listing, segment_size: 8000, read: at(0), took_ns: 0 }
+    };
+    for (version, kept) in [
+        (1, [true, false, false]),
+        (2, [true, true, false]),
+        (2, [true, true, false]),
+        (3, [false, true, true]),
+    ] {
+        snapshots.keep(b"d", snapshot(version));
+        assert_eq!([1, 2, 3].map(|version| snapshots.version(b"d", version).is_some()), kept);
+        assert_eq!(snapshots.current(b"d").map(|it| it.version), Some(version));
+        assert_eq!(snapshots.bytes(), kept.iter().filter(|is_kept| **is_kept).count() * 612);
+    }
 }
