@@ -15,6 +15,18 @@ pub(crate) struct Candidate {
     pub(crate) free_bytes: u64,
 }
 
+/// Candidates that have an older version already, on different servers.
+pub(crate) fn stay(candidates: &[Candidate], present: &[DiskId], count: usize) -> Vec<Candidate> {
+    let mut chosen: Vec<Candidate> = Vec::new();
+    for candidate in candidates.iter().filter(|candidate| present.contains(&candidate.id)) {
+        let (is_same_server, _) = shared(candidate, &chosen);
+        if chosen.len() < count && !is_same_server {
+            chosen.push(candidate.clone());
+        }
+    }
+    chosen
+}
+
 /// Adds disks to those that are chosen until there are `count`, or no more candidates.
 pub(crate) fn choose(
     mut candidates: Vec<Candidate>,
@@ -107,6 +119,24 @@ mod tests {
             assert_eq!(ids(&two), [1, 4], "another rack, however little room it has");
             assert_eq!(choose(all.clone(), vec![], 9, seed).len(), 4, "no more than there are");
         }
+    }
+
+    #[test]
+    fn a_file_stays_where_it_is_but_not_twice_on_one_server() {
+        let all = vec![
+            candidate(1, "a", "rack1", 1),
+            candidate(2, "a", "rack1", 1000),
+            candidate(3, "b", "rack1", 1000),
+            candidate(4, "c", "rack2", 1),
+        ];
+        let of = |present: &[u64], count| {
+            let present: Vec<DiskId> = present.iter().map(|id| DiskId(*id)).collect();
+            ids(&stay(&all, &present, count))
+        };
+        assert_eq!(of(&[4, 1], 2), [1, 4]);
+        assert_eq!(of(&[1, 2], 2), [1], "the other is on the same server");
+        assert_eq!(of(&[3, 4], 1), [3], "fewer are wanted now");
+        assert_eq!(of(&[9], 2), [0; 0], "takes nothing new, or is full");
     }
 
     #[test]

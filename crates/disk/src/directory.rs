@@ -3,6 +3,7 @@
 //! One process at a time has it open. Whatever answers an order is durable before these calls
 //! return.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -124,6 +125,11 @@ impl DiskDirectory {
     /// Where that file server keeps its state.
     pub fn state(&self) -> PathBuf {
         self.layout.state()
+    }
+
+    /// The octets of stored content, to be read.
+    pub fn object(&self, content: ContentId) -> Option<File> {
+        File::open(self.layout.object(content)).ok()
     }
 
     /// Begins to take content of `size` octets.

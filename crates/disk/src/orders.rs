@@ -150,6 +150,7 @@ impl Orders {
             writer: order.ticket.certificate().key_id(),
             ticket: order.ticket.wire().to_vec(),
             claim: order.claim,
+            older: None,
         }
     }
 

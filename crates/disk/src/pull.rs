@@ -42,6 +42,8 @@ pub struct Pull {
     pub ticket: Vec<u8>,
     /// The claim, to be kept.
     pub claim: Vec<u8>,
+    /// An older version that is stored here: what did not change is taken from it.
+    pub older: Option<ContentId>,
 }
 
 /// A content that is stored.
@@ -94,7 +96,8 @@ pub fn pull(
         watch.on_bytes(octets.len() as u64);
         Ok(())
     };
-    match client.fetch(pull.plan(), &mut sink) {
+    let older = pull.older.and_then(|older| directory.object(older));
+    match client.fetch(pull.plan(), older, &mut sink) {
         Ok(_) => receiving.finish(pull, &mut |step| watch.on_step(step)),
         Err(error) => Err(receiving.give_up(failure_of(&error))),
     }

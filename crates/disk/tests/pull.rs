@@ -32,6 +32,7 @@ struct Scene {
     disk: DiskDirectory,
     client: Client,
     writer: ServerHandle,
+    files: Arc<Memory>,
 }
 
 impl Drop for Scene {
@@ -47,17 +48,17 @@ fn scene(served: &[u8]) -> Scene {
     let label = Label { site: site.clone(), place, disk: DiskId(7), generation: 1 };
     DiskDirectory::format(&root, &label, b"").unwrap();
     let (disk, _) = DiskDirectory::open(&root).unwrap();
-    let files = Memory::new();
+    let files = Arc::new(Memory::new());
     let path = content_path(CONTENT.inode.0, CONTENT.version.0);
     files.put(std::str::from_utf8(&path).unwrap(), served).unwrap();
-    let source = MountSource::Contents(Arc::new(files));
+    let source = MountSource::Contents(files.clone());
     let mount = MountConfig { prefix: site, source, signer: Arc::new(DigestSigner) };
     let mut server = FileServer::new(FileServerConfig::new(vec![mount], state)).unwrap();
     let connection = server.connect_local().unwrap();
     let writer = server.handle();
     thread::spawn(move || server.run_alone());
     let client = Client::with_connection(connection, ClientConfig::default()).unwrap();
-    Scene { directory, disk, client, writer }
+    Scene { directory, disk, client, writer, files }
 }
 
 fn order(claimed: &[u8]) -> Pull {
@@ -72,6 +73,7 @@ fn order(claimed: &[u8]) -> Pull {
         writer: KeyId([3; 32]),
         ticket: vec![1; 10],
         claim: vec![2; 10],
+        older: None,
     }
 }
 
@@ -164,4 +166,43 @@ fn a_content_for_which_there_is_no_room_is_not_asked_for() {
     let huge = Pull { size: free.saturating_mul(2).min(1 << 45), ..order(&content) };
     let (outcome, seen) = scene.pull(&huge);
     assert_eq!((outcome, seen.bytes), (Err(StoreFailure::Full), 0));
+}
+
+/// Packets that a writer was asked for while a disk with an older version pulled a new one.
+fn asked_for(older: &[u8], newer: &[u8]) -> u64 {
+    let mut scene = scene(older);
+    scene.pull(&order(older)).0.unwrap();
+    let before = scene.writer.counters().interests;
+    let next = ContentId { version: Version(2), ..CONTENT };
+    let path = content_path(next.inode.0, next.version.0);
+    scene.files.put(std::str::from_utf8(&path).unwrap(), newer).unwrap();
+    let pulled = Pull {
+        content: next,
+        name: name("/site/32=file/seq=5/v=2"),
+        older: Some(CONTENT),
+        ..order(newer)
+    };
+    let (kept, seen) = scene.pull(&pulled);
+    assert_eq!((kept.unwrap().size, seen.bytes), (newer.len() as u64, newer.len() as u64));
+    let object = scene.directory.path().join("disk/objects/05");
+    let object = std::fs::read(object.join("0000000000000005-0000000000000002")).unwrap();
+    assert!(object == newer, "{} octets become {}", older.len(), newer.len());
+    scene.writer.counters().interests - before
+}
+
+#[test]
+fn what_an_older_version_has_is_not_asked_of_the_writer() {
+    let older = octets(6 << 20);
+    let all = asked_for(&[], &older);
+    assert!(all > 700, "{all}: content and tree");
+    let mut changed = older.clone();
+    changed[3_000_000] ^= 1;
+    let longer: Vec<u8> = older.iter().copied().chain(octets(100_000)).collect();
+    let cut = &older[..5_000_001];
+    for (newer, most) in [(&older[..], 8), (&changed, 10), (&longer, 24), (cut, 10)] {
+        let asked = asked_for(&older, newer);
+        assert!(asked <= most, "{asked} packets for {} octets", newer.len());
+    }
+    let other: Vec<u8> = older.iter().map(|octet| octet ^ 1).collect();
+    assert!(asked_for(&older, &other) < all + 16, "little more than without an older version");
 }

@@ -4,7 +4,7 @@ use crate::command::{Answer, Create, Publish, Ticket, TicketDisk};
 use crate::engine::{Rows, Span, Table};
 use crate::execution::{EntryPlace, Execution};
 use crate::id::{ContentId, DiskId, InodeId, Version};
-use crate::placement::{Candidate, choose};
+use crate::placement::{Candidate, choose, stay};
 use crate::quota::{Account, charge, credit};
 use crate::record::{
     Attempt, Content, Detail, Disk, DiskState, DiskUsage, Expiry, Inode, Policy, Target, Usage,
@@ -93,7 +93,11 @@ impl Execution<'_> {
     ) -> Result<Answer, Failure> {
         self.count_attempt()?;
         let content = ContentId { inode: id, version: Version(self.issue()?) };
-        let chosen = self.place(&inode.policy, size_max, content.version.0)?;
+        let present = match &inode.detail {
+            Detail::File(content) => content.replicas.as_slice(),
+            Detail::Directory { .. } | Detail::Symlink { .. } => &[],
+        };
+        let chosen = self.place(&inode.policy, size_max, present, content.version.0)?;
         let attempt = Attempt {
             user: self.caller.user.clone(),
             target,
@@ -131,13 +135,21 @@ impl Execution<'_> {
         }))
     }
 
-    /// Disks for content of a policy. Content without octets needs none.
-    fn place(&self, policy: &Policy, size: u64, seed: u64) -> Result<Vec<Candidate>, Failure> {
+    /// Disks for content of a policy, first those on which an older version is: there only what
+    /// changed has to be brought. Content without octets needs none.
+    fn place(
+        &self,
+        policy: &Policy,
+        size: u64,
+        present: &[DiskId],
+        seed: u64,
+    ) -> Result<Vec<Candidate>, Failure> {
         if size == 0 {
             return Ok(Vec::new());
         }
         let count = usize::from(policy.replica_count);
-        let chosen = choose(self.candidates(policy, size, &[])?, Vec::new(), count, seed);
+        let candidates = self.candidates(policy, size, &[])?;
+        let chosen = choose(candidates.clone(), stay(&candidates, present, count), count, seed);
         if chosen.len() < count { Err(Refusal::NoSpace.into()) } else { Ok(chosen) }
     }
 

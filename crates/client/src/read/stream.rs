@@ -1,6 +1,7 @@
 //! Reads bytes of an object for a caller: in order to a writer, or in any order to a sink.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 
@@ -13,6 +14,7 @@ use byname_transfer::request::{Context, Request};
 
 use crate::engine::job::Job;
 use crate::error::ClientError;
+use crate::read::older::OlderVersion;
 use crate::read::site_cache::SiteContent;
 use crate::read::stream_cache::{StreamCache, keep};
 
@@ -70,12 +72,15 @@ impl Outlet<'_> {
 pub(crate) struct StreamSource {
     pub(crate) plan: ObjectPlan,
     pub(crate) site: Option<SiteContent>,
+    /// An older version of it, in a file here.
+    pub(crate) older: Option<File>,
 }
 
 /// The job; done when everything was handed out or something failed.
 pub(crate) struct ReadJob<'a> {
     reader: Reader,
     site: Option<StreamCache>,
+    older: Option<OlderVersion>,
     outlet: Outlet<'a>,
     outcome: Option<Result<u64, ClientError>>,
 }
@@ -89,16 +94,21 @@ impl<'a> ReadJob<'a> {
         config: FetchConfig,
         sink: Box<Sink<'a>>,
     ) -> Self {
-        let StreamSource { plan, site } = source;
+        let StreamSource { plan, site, older } = source;
         let range = range.start..range.end.min(plan.size.unwrap_or(u64::MAX)).max(range.start);
         let site = site.filter(|_| !range.is_empty());
         let site = site.map(|site| StreamCache::new(site, plan.clone(), range.clone(), config));
-        let first = if site.is_some() { 0..0 } else { range.clone() };
-        let mut reader = Reader::new(plan, Selection::Bytes(first), config);
+        let older = older.zip(plan.size).map(|(file, size)| OlderVersion::new(file, size));
+        let selection = match &older {
+            Some(older) => Selection::Resume(older.units()),
+            None if site.is_some() => Selection::Bytes(0..0),
+            None => Selection::Bytes(range.clone()),
+        };
+        let mut reader = Reader::new(plan, selection, config);
         reader.buffer_spans();
         let (next, held, error) = (range.start, BTreeMap::new(), None);
         let outlet = Outlet { sink, range, is_ordered, next, held, held_bytes: 0, error, bytes: 0 };
-        let mut job = ReadJob { reader, site, outlet, outcome: None };
+        let mut job = ReadJob { reader, site, older, outlet, outcome: None };
         job.step();
         job
     }
@@ -120,6 +130,15 @@ impl<'a> ReadJob<'a> {
         site.poll(reader, now_ns, &mut |offset, bytes| outlet.take(offset, bytes));
         site.ask_for_more(reader, (next, held_bytes), now_ns);
         self.step();
+    }
+
+    /// Offers the reader what an older version has.
+    fn poll_older(&mut self, now_ns: u64) {
+        let ReadJob { reader, older: Some(older), outlet, .. } = self else { return };
+        if older.has_turn(reader, outlet.held_bytes) {
+            older.offer(reader, now_ns, &mut |offset, bytes| outlet.take(offset, bytes));
+            self.step();
+        }
     }
 
     fn step(&mut self) {
@@ -166,6 +185,7 @@ impl Job for ReadJob<'_> {
 
     fn poll_request(&mut self, context: &mut Context<'_>) -> Option<Request> {
         self.poll_site(context.now_ns);
+        self.poll_older(context.now_ns);
         if let Some(request) = self.reader.poll_request(context) {
             return Some(request);
         }
@@ -183,7 +203,9 @@ impl Job for ReadJob<'_> {
     }
 
     fn poll_deadline(&mut self, flow: &Flow) -> Option<u64> {
-        match self.reader.has_buffered_spans() {
+        let held_bytes = self.outlet.held_bytes;
+        let has_turn = |older: &OlderVersion| older.has_turn(&self.reader, held_bytes);
+        match self.reader.has_buffered_spans() || self.older.as_ref().is_some_and(has_turn) {
             true => Some(0),
             false => {
                 let site = self.site.as_ref().and_then(StreamCache::deadline);

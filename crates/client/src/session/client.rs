@@ -1,5 +1,6 @@
 //! The façade that runs every call on its caller's thread.
 
+use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -271,17 +272,19 @@ impl Client {
     }
 
     /// Reads a whole version whose plan is known without discovery, to `sink`, in ascending order:
-    /// verified by the root of the plan, from the replicas that it names. Returns the number of
-    /// bytes.
+    /// verified by the root of the plan, from the replicas that it names. Units that an older
+    /// version has, in the same place of a file here, are taken from that file. Returns the number
+    /// of bytes.
     ///
     /// # Errors
     /// As [`Client::read_range`].
     pub fn fetch<'a>(
         &mut self,
         plan: ObjectPlan,
+        older: Option<File>,
         sink: &'a mut Sink<'a>,
     ) -> Result<u64, ClientError> {
-        self.call(|call| Command::Fetch { plan, sink: Box::new(sink), call })
+        self.call(|call| Command::Fetch { plan, older, sink: Box::new(sink), call })
     }
 
     fn stream<'a>(

@@ -1,5 +1,6 @@
 //! Commands: what a façade asks of the [`executor`](super::executor), and who asks.
 
+use std::fs::File;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -128,6 +129,7 @@ pub(crate) enum Command<'a> {
     /// A whole version, of which somebody else has said what it is.
     Fetch {
         plan: ObjectPlan,
+        older: Option<File>,
         sink: Box<Sink<'a>>,
         call: Call<'a, u64>,
     },

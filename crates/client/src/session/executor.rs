@@ -10,6 +10,7 @@
 //! stop, costs nothing from the next turn on.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -149,7 +150,7 @@ impl<'a> Executor<'a> {
                 self.open(target, call, now_ns);
             }
             Command::Read { file, request, reply } => self.read(file, request, reply),
-            Command::Fetch { plan, sink, call } => self.fetch(plan, sink, call),
+            Command::Fetch { plan, older, sink, call } => self.fetch((plan, older), sink, call),
             Command::Stream { request, call } => self.stream(request, call),
             Command::Download { name, target, options, call } => {
                 self.download(name, target, options, call);
@@ -196,17 +197,23 @@ impl<'a> Executor<'a> {
         let StreamRequest { file, range, is_ordered, sink } = request;
         let Some(state) = self.state.files.state(file) else { return };
         let fetch = self.state.config.fetch_begun();
-        let source = StreamSource { plan: state.plan.clone(), site: state.site.clone() };
+        let source =
+            StreamSource { plan: state.plan.clone(), site: state.site.clone(), older: None };
         let job = ReadJob::new(source, range, is_ordered, fetch, sink);
         self.ready.push_back(ExecutorJob::Stream(Box::new(job), call));
     }
 
-    fn fetch(&mut self, plan: ObjectPlan, sink: Box<Sink<'a>>, call: Call<'a, u64>) {
+    fn fetch(
+        &mut self,
+        (plan, older): (ObjectPlan, Option<File>),
+        sink: Box<Sink<'a>>,
+        call: Call<'a, u64>,
+    ) {
         let config = &self.state.config;
         // Whoever is asked is named by the plan. If no route leads there any more, it is gone.
         let no_route_ns = config.fetch().no_route_ns;
         let fetch = FetchConfig { no_route_ns, ..config.fetch_begun() };
-        let source = StreamSource { plan, site: None };
+        let source = StreamSource { plan, site: None, older };
         let job = ReadJob::new(source, 0..u64::MAX, true, fetch, sink);
         self.ready.push_back(ExecutorJob::Stream(Box::new(job), call));
     }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use byname_catalog::id::ContentId;
+use byname_catalog::id::{ContentId, Version};
 use byname_security::key::KeyId;
 
 use super::{Action, Claimed, Machine, Progress, Refusal, State};
@@ -95,10 +95,19 @@ impl Machine {
             let Some(state) = self.contents.get_mut(&content) else { continue };
             let State::Waiting(pull) = state else { continue };
             self.pulling.insert(content, Pulling::of(pull, now_ns));
-            if let State::Waiting(pull) = std::mem::replace(state, State::Pulling) {
+            if let State::Waiting(mut pull) = std::mem::replace(state, State::Pulling) {
+                pull.older = self.older_than(content);
                 self.actions.push_back(Action::Pull(pull));
             }
         }
+    }
+
+    /// The newest stored version of a file before this one.
+    fn older_than(&self, content: ContentId) -> Option<ContentId> {
+        let first = ContentId { version: Version(0), ..content };
+        let mut older = self.contents.range(first..content).rev();
+        let stored = older.find(|(_, state)| matches!(state, State::Stored { .. }));
+        stored.map(|(older, _)| *older)
     }
 
     /// The first of whoever has the fewest places.

@@ -25,6 +25,7 @@ fn order(content: ContentId) -> Pull {
         writer: KeyId([0; 32]),
         ticket: vec![1],
         claim: vec![2],
+        older: None,
     }
 }
 
@@ -374,4 +375,28 @@ fn what_is_remembered_is_bounded() {
         machine.handle_removed(content(1000 + inode), Ok(()), 0);
     }
     assert_eq!((machine.contents.len(), machine.dropped.len()), (10, 10));
+}
+
+#[test]
+fn a_pull_knows_the_newest_stored_version_of_its_file() {
+    let version = |version| ContentId { version: Version(version), ..CONTENT };
+    let mut machine = machine();
+    for number in [1, 3] {
+        machine.handle_insert(order(version(number)), 0);
+        machine.handle_pulled(version(number), Ok(kept()), 0);
+    }
+    machine.handle_insert(order(version(2)), 0);
+    machine.handle_insert(order(version(5)), 0);
+    machine.handle_insert(order(content(6)), 0);
+    let older: Vec<_> = actions(&mut machine)
+        .into_iter()
+        .filter_map(|action| match action {
+            Action::Pull(pull) => Some((pull.content, pull.older)),
+            _ => None,
+        })
+        .skip(2)
+        .collect();
+    let expected =
+        [(version(2), Some(version(1))), (version(5), Some(version(3))), (content(6), None)];
+    assert_eq!(older, expected, "version 2 is not stored when 5 is pulled");
 }
