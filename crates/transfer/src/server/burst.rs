@@ -248,6 +248,7 @@ impl Forming {
 
 #[cfg(test)]
 mod tests {
+    use byname_packet::lp::LpPacket;
     use byname_packet::{Interest, InterestBuilder, Name};
 
     use super::super::Arrival;
@@ -347,5 +348,34 @@ mod tests {
             (burst.face(), burst.source(), offsets(&burst)),
             (FaceId(2), Handle(8), vec![5])
         );
+    }
+
+    #[test]
+    fn a_packet_is_as_long_as_its_headers_say() {
+        let mut forming = Forming::default();
+        assert_eq!(forming.face_count(), 0);
+        (1..3).for_each(|face| add(&mut forming, face, 7, 3));
+        assert_eq!(forming.face_count(), 2);
+        let mut burst = forming.pop().unwrap();
+        assert!(!burst.is_empty());
+        let name: Name = "/f/seg=3".parse().unwrap();
+        assert_eq!(burst.name(), Some(name.view()));
+        let plan = burst.segment(0);
+        let packet = [plan.header, &[7; 100], plan.trailer].concat();
+        assert_eq!(plan.packet_len(), packet.len());
+        let link = LpPacket::decode(&packet).unwrap();
+        assert_eq!(link.fragment.unwrap().len(), "<7.3>".len() + 100 + "</>".len());
+        let taken = burst.take_out(0..1);
+        assert_eq!((taken.face(), taken.source(), taken.len()), (FaceId(1), Handle(7), 1));
+        assert!(burst.is_empty() && burst.name().is_none());
+    }
+
+    #[test]
+    fn memory_of_bursts_is_used_again_up_to_a_bound() {
+        let mut forming = Forming::default();
+        (0..=SPARE_MAX).for_each(|_| forming.recycle(SegmentBurst::default()));
+        assert_eq!(forming.spare.len(), SPARE_MAX);
+        add(&mut forming, 1, 7, 3);
+        assert_eq!(forming.spare.len(), SPARE_MAX - 1);
     }
 }

@@ -6,6 +6,7 @@ use super::*;
 use crate::manifest;
 use crate::metadata::Metadata;
 use crate::naming;
+use crate::server::claims::{self, Claim};
 
 const ROOT: [u8; 32] = [5; 32];
 /// Half of what listings may take together.
@@ -304,4 +305,59 @@ fn so_many_certificates_are_learnt_each_once_and_nothing_else() {
             .iter()
             .all(|(name, _)| name.view() != "/t/KEY/1000/self/v=1".parse::<Name>().unwrap().view())
     );
+}
+
+#[test]
+fn a_copy_agrees_by_size_and_time_as_far_as_its_file_system_keeps_it() {
+    const CLAIMED: u64 = 5_500_000_000;
+    let claim = |mtime_ns| Claim {
+        packet: None,
+        version: 1,
+        size: 10,
+        mtime_ns,
+        root: ROOT,
+        segment_size: 8000,
+    };
+    let copy = |mtime_ns| FileStat { mtime_ns, ..stat(10) };
+    for (mtime_ns, agrees) in [
+        (CLAIMED, true),
+        (5_000_000_000, true),
+        (6_000_000_000, false),
+        (4_000_000_000, false),
+        (CLAIMED + 1, false),
+        (5_400_000_000, false),
+    ] {
+        assert_eq!(claim(Some(CLAIMED)).agrees(&copy(mtime_ns)), agrees, "{mtime_ns}");
+        assert!(claim(None).agrees(&copy(mtime_ns)));
+    }
+    assert!(!claim(Some(1234)).agrees(&stat(11)) && !claim(None).agrees(&stat(11)));
+}
+
+#[test]
+fn segments_have_an_octet_at_least_and_no_more_than_fit_a_packet() {
+    let largest = crate::numbers::SEGMENT_BYTES_MAX;
+    let sizes = [0, 1, largest as u64, largest as u64 + 1];
+    assert_eq!(sizes.map(claims::segment_size), [None, Some(1), Some(largest), None]);
+}
+
+#[test]
+fn a_packet_speaks_for_the_object_that_it_is_named_after_only() {
+    let name = |uri: &str| uri.parse::<Name>().unwrap();
+    let about = |path: &str, described: &str| {
+        let metadata = Metadata::new(naming::versioned_name(name(described).view(), false, 7));
+        packet(&name(path), &metadata).packet
+    };
+    let own = about("/t/d/f", "/t/d/f");
+    for (packet, path, is_about) in [
+        (&own, "/t/d/f", true),
+        (&own, "/t/d/g", false),
+        (&own, "/t/d", false),
+        (&own, "/t/d/f/g", false),
+        (&about("/t/d/f", "/t/d/g"), "/t/d/f", false),
+        (&about("/t/d/f", "/t/d/g"), "/t/d/g", false),
+        (&b"no packet".to_vec(), "/t/d/f", false),
+    ] {
+        let found = claims::described_by(packet, name(path).view());
+        assert_eq!(found.is_some(), is_about, "{path}");
+    }
 }

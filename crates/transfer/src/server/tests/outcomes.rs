@@ -1,5 +1,7 @@
 //! Outcomes of lookups that are rare, what is counted of all, and values that are only handed on.
 
+use byname_packet::Signer;
+
 use super::*;
 use crate::metadata::{Extras, Metadata};
 use crate::server::snapshots::Snapshot;
@@ -366,4 +368,59 @@ fn two_versions_of_a_list_are_kept_and_counted() {
         assert_eq!(snapshots.current(b"d").map(|it| it.version), Some(version));
         assert_eq!(snapshots.bytes(), kept.iter().filter(|is_kept| **is_kept).count() * 612);
     }
+}
+
+#[test]
+fn segments_are_signed_with_the_key_that_was_given_and_leave_room_for_it() {
+    let key = Arc::new(byname_security::key::KeyPair::ed25519_from_seed(&[1; 32]));
+    let locator: Name = "/t/KEY/1/self/v=1".parse().unwrap();
+    let signer: SharedSigner = Arc::new(byname_security::key::KeySigner::new(key, locator.clone()));
+    let mut server = server(ServerConfig::default());
+    assert_eq!((server.segment_signature_bytes(0), server.segment_signature_bytes(1)), (47, 0));
+    server.sign_segments(0, signer.clone());
+    let room = 15 + locator.view().wire_len() + signer.signature_len_max();
+    assert_eq!(server.segment_signature_bytes(0), room);
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    announce(&mut server, 10, at(0));
+    assert!(matches!(op(&mut server).1, Op::Hash { .. }));
+    ask(&mut server, "/t/f/v=1234/seg=0", 4000, at(0));
+    let (_, order) = op(&mut server);
+    let Op::SignSegment(order) = order else { panic!("{order:?}") };
+    assert_eq!(order.signer, SegmentSigner(signer));
+    assert!(server.poll_segments().is_none(), "nothing leaves unsigned");
+}
+
+#[test]
+fn lists_are_signed_with_that_key_too() {
+    for is_signed in [true, false] {
+        let mut server = server(ServerConfig::default());
+        if is_signed {
+            server.sign_segments(0, Arc::new(DigestSigner));
+        }
+        ask(&mut server, "/t/d/32=metadata", 4000, at(0));
+        list(&mut server, 3, Some(9), at(0));
+        assert!(sent(&mut server).is_some());
+        ask(&mut server, "/t/d/32=ls/v=9/seg=0", 4000, at(0));
+        let Outgoing { wire, .. } = server.poll_transmit().expect("a segment");
+        let link = LpPacket::decode(&wire).unwrap();
+        let Packet::Data(data) = Packet::decode(link.fragment.unwrap()).unwrap() else { panic!() };
+        let is_digest = data.signature_info.signature_type == DigestSigner.signature_type();
+        assert_eq!(is_digest, is_signed);
+    }
+}
+
+#[test]
+fn refused_segments_are_counted_by_their_reason() {
+    let mut server = server(ServerConfig { pending_max: 2, ..ServerConfig::default() });
+    ask(&mut server, "/t/f/32=metadata", 4000, at(0));
+    announce(&mut server, 3 << 20, at(0));
+    assert!(sent(&mut server).is_some());
+    ask(&mut server, "/t/f/v=1234/seg=99999", 4000, at(0));
+    assert_eq!(sent(&mut server), Some(Sent::Nack(0)));
+    assert_eq!((server.counters().stale, server.counters().pending_full), (1, 0));
+    for segment in 0..3 {
+        ask(&mut server, &format!("/t/f/v=1234/seg={segment}"), 4000, at(0));
+    }
+    assert_eq!(sent(&mut server), Some(Sent::Nack(nack_reason::CONGESTION)));
+    assert_eq!((server.counters().segments, server.counters().pending_full), (2, 1));
 }
