@@ -11,6 +11,7 @@ DISK, GENERATION, LIMIT, USER = 0xF622, 0xF624, 0xF626, 0xF628
 SPACE, POLICY = 0xF62C, 0xF63A
 EPOCH, DONE, REFUSED, FAILED, REASON = 0xF648, 0xF64A, 0xF64C, 0xF64E, 0xF650
 LISTED, LAST, REREAD = 0xF672, 0xF674, 0xF676
+EDITION, OFFSET, THROUGH, ROWS = 0xF678, 0xF67A, 0xF67C, 0xF67E
 MAX = (1 << 64) - 1
 
 
@@ -298,6 +299,13 @@ def good_packets():
     yield "list", "from the beginning", order(b"list", TERM + nni(GENERATION, 4))
     yield "list", "from a content on, reread", order(
         b"list", TERM + nni(GENERATION, 4) + tlv(REREAD) + CONTENT_ID)
+    place = nni(EDITION, 3) + nni(OFFSET, 70_000)
+    keep = TERM + nni(GENERATION, 4) + place
+    yield "keep", "rows", order(b"keep", keep + tlv(ROWS, b"rows"))
+    yield "keep", "no rows, complete", order(b"keep", keep + nni(THROUGH, 77) + tlv(ROWS))
+    yield "recall", "what there is", order(b"recall", b"")
+    yield "recall", "a copy", order(b"recall", place)
+    yield "recall", "a record", order(b"recall", CONTENT_ID)
 
 
 def bad_packets():
@@ -324,6 +332,13 @@ def bad_packets():
     yield "list", "without a generation", order(b"list", TERM + CONTENT_ID)
     yield "list", "after two contents", order(
         b"list", TERM + nni(GENERATION, 4) + CONTENT_ID * 2)
+    keep = TERM + nni(GENERATION, 4) + nni(EDITION, 3) + nni(OFFSET, 0)
+    yield "keep", "without rows", order(b"keep", keep)
+    yield "keep", "6145 octets", order(b"keep", keep + tlv(ROWS, b"r" * 6145))
+    yield "keep", "an element more", order(b"keep", keep + tlv(ROWS) + tlv(REREAD))
+    yield "recall", "an edition without a place", order(b"recall", nni(EDITION, 3))
+    yield "recall", "two things", order(
+        b"recall", nni(EDITION, 3) + nni(OFFSET, 0) + CONTENT_ID)
     yield "drop", "without a generation", order(b"drop", TERM + CONTENT_ID)
     yield "drop", "257 contents", order(b"drop", TERM + nni(GENERATION, 4) + CONTENT_ID * 257)
     yield "drop", "to no disk", order(

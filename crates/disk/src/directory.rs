@@ -6,10 +6,12 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use byname_catalog::id::{ContentId, LeaseEpoch};
+use byname_site::SiteName;
 
+use crate::copies::{Copies, Editions, KeepOrder};
 use crate::error::{DiskError, StoreFailure};
 use crate::files::{Files, LockGuard, SystemFiles, write_durably};
 use crate::incoming::Incoming;
@@ -23,6 +25,7 @@ use crate::scan::{self, Scan};
 pub struct DiskDirectory {
     layout: Layout,
     label: Label,
+    copies: Mutex<Copies>,
     _lock: Box<dyn LockGuard>,
 }
 
@@ -100,7 +103,10 @@ impl DiskDirectory {
         })?;
         let is_read_only = layout.files.is_read_only(root).map_err(DiskError::at(root))?;
         let scan = scan::scan(&layout, is_read_only)?;
-        Ok((Self { layout, label, _lock: lock }, scan))
+        let no_site = DiskError::BadLabel { path: layout.label(), what: "no name of a site" };
+        let site = SiteName::new(label.site.clone()).ok_or(no_site)?;
+        let copies = Copies::open(layout.files.clone(), layout.catalog(), &site)?;
+        Ok((Self { layout, label, copies: Mutex::new(copies), _lock: lock }, scan))
     }
 
     /// What disk it is.
@@ -205,6 +211,31 @@ impl DiskDirectory {
         write_durably(&**files, &path, &octets)
             .and_then(|()| files.rename(&path, &self.layout.record(content)))
             .map_err(|error| StoreFailure::of(&error))
+    }
+
+    /// Copies of the catalog's rows that are there.
+    pub fn editions(&self) -> Editions {
+        self.copies().editions()
+    }
+
+    /// Keeps rows of the catalog; they are on stable storage when this returns.
+    ///
+    /// # Errors
+    /// [`StoreFailure`]; nothing of these orders is kept then.
+    pub fn keep_rows(&self, orders: &[KeepOrder]) -> Result<(), StoreFailure> {
+        self.copies().keep(orders)
+    }
+
+    /// Octets of a copy from a place in it; none behind its end.
+    ///
+    /// # Errors
+    /// [`StoreFailure`].
+    pub fn read_copy(&self, edition: u64, offset: u64) -> Result<Vec<u8>, StoreFailure> {
+        self.copies().read(edition, offset).map_err(|error| StoreFailure::of(&error))
+    }
+
+    fn copies(&self) -> MutexGuard<'_, Copies> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Octets that are free and octets in all.

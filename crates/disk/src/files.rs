@@ -7,7 +7,7 @@
 use std::any::Any;
 use std::fmt::Debug;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,10 @@ pub trait Files: Debug + Send + Sync {
     fn create(&self, path: &Path) -> io::Result<Box<dyn OpenFile>>;
     /// Reads a file; fails with `FileTooLarge` above so many octets.
     fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>>;
+    /// Octets of a file from a place in it, at most so many; none behind its end.
+    fn read_at(&self, path: &Path, offset: u64, bytes_max: usize) -> io::Result<Vec<u8>>;
+    /// Opens a file to write behind its first `len` octets; what is behind them is cut off.
+    fn append(&self, path: &Path, len: u64) -> io::Result<Box<dyn OpenFile>>;
     /// Facts about a file, links not followed.
     fn facts(&self, path: &Path) -> io::Result<FileFacts>;
     /// Paths of all entries of a directory.
@@ -84,6 +88,21 @@ impl Files for SystemFiles {
             true => Err(io::ErrorKind::FileTooLarge.into()),
             false => Ok(octets),
         }
+    }
+
+    fn read_at(&self, path: &Path, offset: u64, bytes_max: usize) -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(offset))?;
+        let mut octets = Vec::new();
+        file.take(bytes_max as u64).read_to_end(&mut octets)?;
+        Ok(octets)
+    }
+
+    fn append(&self, path: &Path, len: u64) -> io::Result<Box<dyn OpenFile>> {
+        let mut file = File::options().write(true).open(path)?;
+        file.set_len(len)?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(Box::new(file))
     }
 
     fn facts(&self, path: &Path) -> io::Result<FileFacts> {

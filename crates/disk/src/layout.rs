@@ -8,6 +8,7 @@
 //! | `records/xx/<id>-<version>` | what is known of them |
 //! | `incoming/` | what is being written; emptied at each start |
 //! | `dropped/<id>-<version>` | contents that are gone for good: empty files |
+//! | `catalog/<edition>` | copies of the catalog's rows |
 //! | `quarantine/` | what does not fit together; for people |
 //! | `state/` | trees, kept by the file server |
 
@@ -71,6 +72,10 @@ impl Layout {
         self.root.join("dropped")
     }
 
+    pub(crate) fn catalog(&self) -> PathBuf {
+        self.root.join("catalog")
+    }
+
     pub(crate) fn state(&self) -> PathBuf {
         self.root.join("state")
     }
@@ -106,7 +111,8 @@ impl Layout {
         let tops = [self.objects(), self.records()];
         let shards = tops.iter().flat_map(|top| (0..SHARDS).map(|n| top.join(format!("{n:02x}"))));
         let shards: Vec<PathBuf> = shards.collect();
-        let others = [self.incoming(), self.dropped(), self.quarantine(), self.state()];
+        let others =
+            [self.incoming(), self.dropped(), self.catalog(), self.quarantine(), self.state()];
         tops.into_iter().chain(shards).chain(others).collect()
     }
 }

@@ -6,6 +6,8 @@
 //! is all of that beside a file server. One promise carries the rest: what a disk calls stored is
 //! whole, verified, and on stable storage, record and directory entries included.
 
+mod copies;
+mod copying;
 mod directory;
 mod error;
 mod files;
@@ -24,6 +26,8 @@ mod service;
 mod shown;
 mod workers;
 
+pub use copies::{Editions, KeepOrder};
+pub use copying::{Copied, CopyWork};
 pub use directory::DiskDirectory;
 pub use error::{DiskError, StoreFailure};
 pub use files::{FileFacts, Files, LockGuard, OpenFile, SystemFiles};

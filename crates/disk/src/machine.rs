@@ -194,6 +194,8 @@ pub struct Machine {
     asked: BTreeSet<ContentId>,
     unknown: BTreeSet<ContentId>,
     health: Option<StoreFailure>,
+    /// The highest number of a content that was there, or ordered.
+    highest: u64,
     actions: VecDeque<Action>,
 }
 
@@ -206,6 +208,7 @@ impl Machine {
             (*content, State::Stored { kept, is_settled })
         });
         let unremoved = scan.unremoved.iter().map(|content| (*content, State::Unremoved));
+        let seen = scan.replicas.keys().chain(&scan.dropped);
         let unsettled = scan.replicas.iter().filter(|(_, record)| !record.is_settled);
         let again_ns = now_ns.saturating_add(limits.ask_again_ns);
         let questions = unsettled.map(|(content, _)| (now_ns, *content));
@@ -226,6 +229,7 @@ impl Machine {
             asked: BTreeSet::new(),
             unknown: BTreeSet::new(),
             health: None,
+            highest: seen.map(number).max().unwrap_or_default(),
             actions: VecDeque::new(),
         }
     }
@@ -233,6 +237,11 @@ impl Machine {
     /// The highest epoch seen.
     pub fn epoch(&self) -> LeaseEpoch {
         self.epoch
+    }
+
+    /// The highest number of a content that the disk has, had, or was told to take.
+    pub fn highest(&self) -> u64 {
+        self.highest
     }
 
     /// The last failure of the disk, until something could be written.
@@ -267,6 +276,7 @@ impl Machine {
     /// An order to pull a content, verified. The same order again tells how it goes.
     pub fn handle_insert(&mut self, pull: Pull, now_ns: u64) -> Progress {
         let content = pull.content;
+        self.highest = self.highest.max(number(&content));
         if self.dropped.contains(&content) {
             return Progress::Refused(Refusal::Dropped);
         }
@@ -340,6 +350,11 @@ impl Machine {
         self.end_late_pulls(now_ns);
         self.ask_due(now_ns);
     }
+}
+
+/// Inodes and versions are counted together.
+fn number(content: &ContentId) -> u64 {
+    content.inode.0.max(content.version.0)
 }
 
 fn listed((content, state): (&ContentId, &State)) -> Option<Listed> {

@@ -3,17 +3,20 @@
 //!
 //! A receipt is signed anew whenever its order is repeated: what it says is in the record.
 
+mod copies;
+
 use byname_catalog::id::LeaseEpoch;
 use byname_catalog::{Answer, Receipt, Resolution};
 use byname_packet::{Data, Interest, Name, NameRef, SignError};
 use byname_security::trust::Validator;
 use byname_site::{
-    Authentic, Check, Claim, DiskName, DiskRefusal, DiskView, Drop, DropAnswer, Identity, Insert,
-    InsertAnswer, LISTED_MAX, List, ListAnswer, Listed, Outcome, Reply, SignedReceipt, SiteAnswer,
-    SiteName, check_data,
+    Authentic, Check, Claim, CopyAnswer, DiskName, DiskRefusal, DiskView, Drop, DropAnswer,
+    Identity, Insert, InsertAnswer, LISTED_MAX, List, ListAnswer, Listed, Outcome, Reply,
+    SignedReceipt, SiteAnswer, SiteName, check_data,
 };
 use byname_transfer::server::SharedSigner;
 
+use crate::copying::CopyWork;
 use crate::error::StoreFailure;
 use crate::machine::{DropId, DropOutcome, Machine, Progress, Refusal};
 use crate::pull::{Kept, Pull};
@@ -46,6 +49,8 @@ pub enum Handled {
     /// Read these contents anew, and answer with what they are ([`Orders::page`]); the flag says
     /// that none come after them.
     Reread(Vec<Listed>, bool),
+    /// Do this with the copies, and answer with what came of it ([`Orders::answer_copy`]).
+    Copy(CopyWork),
     /// Fetch this certificate, add it to the validator, and hand the Interest over again.
     NeedCertificate(Name),
     /// It is no order to this disk.
@@ -58,6 +63,7 @@ enum Decided {
     RefusedInsert(DiskRefusal),
     RefusedDrop(DiskRefusal),
     RefusedList(DiskRefusal),
+    RefusedCopy(DiskRefusal),
 }
 
 impl Orders {
@@ -86,6 +92,9 @@ impl Orders {
             Decided::RefusedList(why) => {
                 ListAnswer::Refused(why).encode(interest.name, &*self.signer)
             }
+            Decided::RefusedCopy(why) => {
+                CopyAnswer::Refused(why).encode(interest.name, &*self.signer)
+            }
         };
         refusal.map(Handled::Refused)
     }
@@ -104,6 +113,12 @@ impl Orders {
         }
         if self.site.parse_list(interest.name).as_ref() == Some(&self.disk) {
             return self.list(interest, machine, unix_s);
+        }
+        if self.site.parse_keep(interest.name).as_ref() == Some(&self.disk) {
+            return Ok(self.keep(interest, machine, unix_s));
+        }
+        if self.site.parse_recall(interest.name).as_ref() == Some(&self.disk) {
+            return Ok(self.recall(interest, unix_s));
         }
         Ok(Decided::Handled(Handled::NotForUs))
     }

@@ -13,6 +13,7 @@ use byname_site::{Check, Listed};
 use byname_store::Service;
 use byname_transfer::server::{Arrival, Echo, Now, Outgoing};
 
+use crate::copying::{Copied, CopyWork, Copying};
 use crate::error::StoreFailure;
 use crate::machine::{Action, Census, DropId, Machine};
 use crate::orders::{Handled, Orders};
@@ -68,6 +69,7 @@ pub struct DiskService {
     out: VecDeque<Outgoing>,
     refusals: RefusalBudget,
     rereads: Rereads,
+    copying: Copying,
     is_fetching: bool,
     fetch_after_ns: u64,
     probe_at_ns: u64,
@@ -93,6 +95,7 @@ impl DiskService {
             out: VecDeque::new(),
             refusals: RefusalBudget::default(),
             rereads: Rereads::default(),
+            copying: Copying::default(),
             is_fetching: false,
             fetch_after_ns: 0,
             probe_at_ns: 0,
@@ -133,6 +136,7 @@ impl DiskService {
             }
             Event::Resolved(content, wire) => self.handle_resolved(content, wire, now),
             Event::Reread(page) => self.handle_reread(*page),
+            Event::Copied(number, copied) => self.handle_copied(number, copied),
             Event::Certificate(wire) => {
                 self.is_fetching = false;
                 if let Some(Err(error)) =
@@ -170,6 +174,28 @@ impl DiskService {
                 self.out.extend(echoes.iter().map(|echo| echo.wrap(&wire)));
             }
             Err(error) => tracing::warn!(%error, "cannot sign an answer"),
+        }
+    }
+
+    fn handle_copied(&mut self, number: u64, copied: Copied) {
+        let Some((name, echo)) = self.copying.finish(number) else { return };
+        match self.orders.answer_copy(name.view(), &self.machine, copied) {
+            Ok(wire) => self.out.push_back(echo.wrap(&wire)),
+            Err(error) => tracing::warn!(%error, "cannot sign an answer"),
+        }
+    }
+
+    fn begin_copy(&mut self, name: NameRef<'_>, work: CopyWork, echo: Echo) {
+        match self.copying.begin(name.to_name(), echo) {
+            Some(number) => {
+                if self.workers.changes.send(Change::Copy(number, work)).is_err() {
+                    tracing::error!("a thread of the disk has ended");
+                }
+            }
+            None => match self.orders.busy_copy(name) {
+                Ok(wire) => self.out.push_back(echo.wrap(&wire)),
+                Err(error) => tracing::warn!(%error, "cannot sign an answer"),
+            },
         }
     }
 
@@ -251,7 +277,13 @@ impl DiskService {
 impl Service for DiskService {
     fn answers(&self, name: NameRef<'_>) -> bool {
         let Orders { site, disk, .. } = &self.orders;
-        let ordered = [site.parse_insert(name), site.parse_drop(name), site.parse_list(name)];
+        let ordered = [
+            site.parse_insert(name),
+            site.parse_drop(name),
+            site.parse_list(name),
+            site.parse_keep(name),
+            site.parse_recall(name),
+        ];
         ordered.contains(&Some(disk.clone()))
     }
 
@@ -277,6 +309,7 @@ impl Service for DiskService {
             Ok(Handled::Reread(contents, is_last)) => {
                 self.begin_reread(interest.name, (contents, is_last), echo);
             }
+            Ok(Handled::Copy(work)) => self.begin_copy(interest.name, work, echo),
             Ok(Handled::NeedCertificate(name)) => self.fetch_certificate(name, now.now_ns),
             Ok(Handled::NotForUs) => {
                 self.out.push_back(echo.nack(interest.wire(), nack_reason::NO_ROUTE));

@@ -17,6 +17,7 @@ use byname_site::{CommandPacket, Listed, SiteName, Stamp};
 use byname_store::ServerHandle;
 use byname_transfer::server::SharedSigner;
 
+use crate::copying::{Copied, CopyWork, KEPT_TOGETHER};
 use crate::directory::DiskDirectory;
 use crate::error::StoreFailure;
 use crate::pull::{Kept, Pull, Watch, pull};
@@ -49,6 +50,8 @@ pub enum Event {
     Resolved(ContentId, Option<Vec<u8>>),
     /// A certificate that was asked for, as received.
     Certificate(Option<Vec<u8>>),
+    /// What came of an order about copies.
+    Copied(u64, Copied),
     /// What the contents of a page are by now.
     Reread(Box<Page>),
 }
@@ -73,6 +76,8 @@ pub enum Change {
     Settle(ContentId),
     /// Try to write.
     Probe,
+    /// Carry out an order about copies, which has this number.
+    Copy(u64, CopyWork),
 }
 
 /// Work of the thread that asks.
@@ -97,8 +102,34 @@ impl Change {
                 None
             }
             Self::Probe => Some(Event::Probed(directory.probe())),
+            Self::Copy(number, work) => Some(Event::Copied(number, work.carry_out(directory))),
         }
     }
+
+    fn is_keep(&self) -> bool {
+        matches!(self, Self::Copy(_, CopyWork::Keep(_)))
+    }
+}
+
+/// Keeps rows of several orders, which are made durable together; anything else is done by itself.
+fn carry_out_all(changes: Vec<Change>, directory: &DiskDirectory) -> Vec<Event> {
+    let (mut numbers, mut orders, mut events) = (Vec::new(), Vec::new(), Vec::new());
+    for change in changes {
+        match change {
+            Change::Copy(number, CopyWork::Keep(order)) => {
+                numbers.push(number);
+                orders.push(*order);
+            }
+            other => events.extend(other.carry_out(directory)),
+        }
+    }
+    let kept = directory.keep_rows(&orders);
+    let copied = match kept {
+        Ok(()) => Copied::Editions(directory.editions()),
+        Err(failure) => Copied::Failed(failure),
+    };
+    events.extend(numbers.into_iter().map(|number| Event::Copied(number, copied.clone())));
+    events
 }
 
 impl Question {
@@ -257,8 +288,19 @@ impl Shared {
     }
 
     fn run_changes(&self, changes: &Receiver<Change>) {
-        while let Ok(change) = changes.recv() {
-            if let Some(event) = change.carry_out(&self.directory) {
+        let mut held = None;
+        while let Some(first) = held.take().or_else(|| changes.recv().ok()) {
+            let mut together = vec![first];
+            while together[0].is_keep() && together.len() < KEPT_TOGETHER {
+                match changes.try_recv() {
+                    Ok(next) if next.is_keep() => together.push(next),
+                    other => {
+                        held = other.ok();
+                        break;
+                    }
+                }
+            }
+            for event in carry_out_all(together, &self.directory) {
                 self.tell(event);
             }
         }

@@ -9,14 +9,15 @@ use byname_catalog::{Answer, Checksums, Resolution};
 use byname_disk::machine::{Action, Limits};
 use byname_disk::orders::{Handled, Orders};
 use byname_disk::pull::Kept;
-use byname_disk::{Machine, Scan, StoreFailure};
+use byname_disk::{Copied, CopyWork, Editions, Machine, Scan, StoreFailure};
 use byname_packet::{Data, Interest, Name, ValidityPeriod};
 use byname_security::cert::{Certificate, CertificateRequest};
 use byname_security::key::{KeyPair, KeySigner};
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_site::{
-    Check, Claim, DiskName, DiskRefusal, Drop, DropAnswer, Identity, Insert, InsertAnswer, Outcome,
-    Reply, SignedReceipt, SiteAnswer, SiteName, Stamp, Terms, TermsDisk, Ticket, check_data,
+    Check, Claim, CopyAnswer, DiskName, DiskRefusal, Drop, DropAnswer, Identity, Insert,
+    InsertAnswer, Keep, Outcome, Recall, Reply, SignedReceipt, SiteAnswer, SiteName, Stamp, Terms,
+    TermsDisk, Ticket, check_data,
 };
 
 const NOW_S: u64 = 1_800_000_000;
@@ -249,4 +250,61 @@ fn a_resolution_counts_only_if_the_site_has_signed_it() {
     let mut resolution = |wire: &[u8]| scene.orders.resolution(&Data::decode(wire).unwrap(), NOW_S);
     assert_eq!(resolution(&by_head), Check::Accepted(Some((EPOCH, Resolution::Drop))));
     assert_eq!(resolution(&by_user), Check::Refused(()));
+}
+
+/// What a disk says about copies, after the work that an order leads to.
+fn copy_answer(scene: &mut Scene, wire: &[u8]) -> CopyAnswer {
+    let answer = match scene.handle(wire) {
+        Handled::Refused(wire) => wire,
+        Handled::Copy(_) => {
+            let name = Interest::decode(wire).unwrap().name.to_name();
+            let copied = Copied::Editions(Editions::default());
+            scene.orders.answer_copy(name.view(), &scene.machine, copied).unwrap()
+        }
+        other => panic!("{other:?}"),
+    };
+    CopyAnswer::decode(&Data::decode(&answer).unwrap()).unwrap()
+}
+
+#[test]
+fn only_the_site_has_rows_kept_and_given_back() {
+    let mut scene = scene();
+    scene.orders.validator.add_certificate(scene.writer.certificate.wire()).unwrap();
+    let wire = scene.insert(&Arc::clone(&scene.writer.key));
+    scene.handle(&wire);
+    let keep = |generation, epoch| Keep {
+        epoch: LeaseEpoch(epoch),
+        generation,
+        edition: 1,
+        offset: 0,
+        through: None,
+        rows: b"rows".to_vec(),
+    };
+    let encode = |scene: &Scene, order: &Keep, signer: &KeySigner| {
+        order.encode(&scene.site, &disk_name(7), signer, stamp()).unwrap()
+    };
+    let wire = encode(&scene, &keep(4, 5), &scene.head.signer);
+    let Handled::Copy(CopyWork::Keep(kept)) = scene.handle(&wire) else { panic!("not kept") };
+    assert_eq!((kept.order, kept.wire), (keep(4, 5), wire.clone()));
+    let CopyAnswer::State(state) = copy_answer(&mut scene, &wire) else { panic!("no state") };
+    assert_eq!((state.generation, state.highest), (4, 300), "what was ordered was seen");
+    let refused = |scene: &mut Scene, wire: &[u8], why| {
+        assert_eq!(copy_answer(scene, wire), CopyAnswer::Refused(why));
+    };
+    let forged = encode(&scene, &keep(4, 5), &scene.writer.signer);
+    refused(&mut scene, &forged, DiskRefusal::NotAuthentic);
+    let foreign = encode(&scene, &keep(3, 5), &scene.head.signer);
+    refused(&mut scene, &foreign, DiskRefusal::OldGeneration);
+    let drop = Drop { epoch: LeaseEpoch(6), generation: 4, contents: vec![] };
+    let drop = drop.encode(&scene.site, &disk_name(7), &scene.head.signer, stamp()).unwrap();
+    scene.handle(&drop);
+    refused(&mut scene, &wire, DiskRefusal::OldEpoch);
+    for recall in [Recall::State, Recall::Copy { edition: 1, offset: 2 }, Recall::Record(CONTENT)] {
+        let encode = |signer: &KeySigner| {
+            recall.encode(&scene.site, &disk_name(7), signer, stamp()).unwrap()
+        };
+        let (own, forged) = (encode(&scene.head.signer), encode(&scene.writer.signer));
+        assert!(matches!(scene.handle(&own), Handled::Copy(_)), "{recall:?}");
+        refused(&mut scene, &forged, DiskRefusal::NotAuthentic);
+    }
 }

@@ -155,7 +155,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn bad_length(value: &[u8], tag: Tag) -> DecodeError {
+pub(crate) fn bad_length(value: &[u8], tag: Tag) -> DecodeError {
     DecodeError::BadLength { element: tag.name, len: value.len() }
 }
 

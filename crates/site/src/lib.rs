@@ -27,8 +27,9 @@ pub use claim::Claim;
 pub use command::{COMMAND_LIFETIME_MS, CommandPacket, RequestId, Stamp};
 pub use names::{DiskName, Identity, SiteName};
 pub use order::{
-    CONTENTS_MAX, DiskRefusal, DiskView, Drop, DropAnswer, Insert, InsertAnswer, LISTED_MAX, List,
-    ListAnswer, Listed,
+    CONTENTS_MAX, COPY_PAGE_BYTES, CatalogCopy, CopyAnswer, CopyState, DiskRefusal, DiskView, Drop,
+    DropAnswer, Frame, Insert, InsertAnswer, Keep, KeptRecord, LISTED_MAX, List, ListAnswer,
+    Listed, ROWS_BYTES_MAX, Recall, frame,
 };
 pub use receipt::SignedReceipt;
 pub use reply::{HeadFailure, Outcome, Reply, SiteAnswer};

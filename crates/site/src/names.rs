@@ -23,6 +23,8 @@ const RECEIPT: &[u8] = b"receipt";
 const INSERT: &[u8] = b"insert";
 const DROP: &[u8] = b"drop";
 const LIST: &[u8] = b"list";
+const KEEP: &[u8] = b"keep";
+const RECALL: &[u8] = b"recall";
 
 /// Longest prefix of a site, in octets of its TLV-VALUE: every name below it must leave room for
 /// whole segments.
@@ -116,6 +118,16 @@ impl SiteName {
         self.disk(disk).with_generic(LIST)
     }
 
+    /// Where a disk takes orders to keep rows of the catalog.
+    pub fn keep(&self, disk: &DiskName) -> Name {
+        self.disk(disk).with_generic(KEEP)
+    }
+
+    /// Where a disk takes orders to give back what a catalog is made again from.
+    pub fn recall(&self, disk: &DiskName) -> Name {
+        self.disk(disk).with_generic(RECALL)
+    }
+
     /// A user: the namespace of his keys.
     pub fn user(&self, user: &str) -> Name {
         self.0.with_keyword(USER).with_generic(user.as_bytes())
@@ -193,6 +205,16 @@ impl SiteName {
     /// The disk that an order to list is for; the name has its digest.
     pub fn parse_list(&self, name: NameRef<'_>) -> Option<DiskName> {
         self.parse_order(name, LIST)
+    }
+
+    /// The disk that an order to keep rows is for; the name has its digest.
+    pub fn parse_keep(&self, name: NameRef<'_>) -> Option<DiskName> {
+        self.parse_order(name, KEEP)
+    }
+
+    /// The disk that an order to give something back is for; the name has its digest.
+    pub fn parse_recall(&self, name: NameRef<'_>) -> Option<DiskName> {
+        self.parse_order(name, RECALL)
     }
 
     fn parse_order(&self, name: NameRef<'_>, word: &[u8]) -> Option<DiskName> {

@@ -101,4 +101,19 @@ tags! {
     LISTED 0xF672, "Listed";
     LAST 0xF674, "Last";
     REREAD 0xF676, "Reread";
+
+    EDITION 0xF678, "Edition";
+    OFFSET 0xF67A, "Offset";
+    THROUGH 0xF67C, "Through";
+    ROWS 0xF67E, "Rows";
+    COPIES 0xF680, "Copies";
+    HIGHEST 0xF682, "Highest";
+    COMPLETE 0xF684, "CompleteCopy";
+    BUILDING 0xF686, "BuildingCopy";
+    LENGTH 0xF688, "Length";
+    BASE 0xF68A, "Base";
+    STORED 0xF68C, "Stored";
+    OCTETS 0xF68E, "Octets";
+    RECORD 0xF690, "Record";
+    SETTLED 0xF692, "Settled";
 }

@@ -1,4 +1,5 @@
-//! Orders to disks, as signed Interests: *insert* by a writer, *drop* and *list* by the head.
+//! Orders to disks, as signed Interests: *insert* by a writer; *drop*, *list*, *keep* and *recall*
+//! by the head.
 //!
 //! ```text
 //! Interest  <disk>/insert/<digest>, signed with the key that the ticket is for
@@ -10,7 +11,9 @@
 //! An insert is repeated, the same octets but for the Nonce, until the disk has a receipt.
 
 mod answer;
+mod keep;
 mod list;
+mod recall;
 
 use byname_catalog::id::{ContentId, LeaseEpoch};
 use byname_packet::{
@@ -29,7 +32,9 @@ use crate::ticket::Ticket;
 
 pub use crate::parts::CONTENTS_MAX;
 pub use answer::{DiskRefusal, DropAnswer, InsertAnswer};
+pub use keep::{Frame, Keep, ROWS_BYTES_MAX, frame};
 pub use list::{LISTED_MAX, List, ListAnswer, Listed};
+pub use recall::{COPY_PAGE_BYTES, CatalogCopy, CopyAnswer, CopyState, KeptRecord, Recall};
 
 /// State of a disk that orders are compared with.
 #[derive(Debug, Clone, Copy)]

@@ -2,8 +2,8 @@
 
 use byname_packet::{Data, DataBuilder, Interest, InterestBuilder, Name, NullSigner, types};
 use byname_site::{
-    Claim, CommandPacket, Drop, DropAnswer, Insert, InsertAnswer, List, ListAnswer, Reply,
-    SignedReceipt, SiteName, Stamp, Ticket,
+    Claim, CommandPacket, CopyAnswer, Drop, DropAnswer, Insert, InsertAnswer, Keep, List,
+    ListAnswer, Recall, Reply, SignedReceipt, SiteName, Stamp, Ticket,
 };
 
 const OPERATIONS: [&str; 28] = [
@@ -106,6 +106,16 @@ fn orders(site: &SiteName, interest: &Interest<'_>) {
         let again = Interest::decode(&again).expect("our own");
         assert_eq!(again.application_parameters, interest.application_parameters);
     }
+    if let Ok((disk, order)) = Keep::decode(site, interest) {
+        let Ok(again) = order.encode(site, &disk, &NullSigner, STAMP) else { return };
+        let again = Interest::decode(&again).expect("our own");
+        assert_eq!(again.application_parameters, interest.application_parameters);
+    }
+    if let Ok((disk, order)) = Recall::decode(site, interest) {
+        let again = order.encode(site, &disk, &NullSigner, STAMP).expect("it fits");
+        let again = Interest::decode(&again).expect("our own");
+        assert_eq!(again.application_parameters, interest.application_parameters);
+    }
     if let Ok((disk, order)) = List::decode(site, interest) {
         let again = order.encode(site, &disk, &NullSigner, STAMP).expect("it fits");
         let again = Interest::decode(&again).expect("our own");
@@ -141,6 +151,11 @@ fn contents(site: &SiteName, data: &Data<'_>) {
         let wire = found.encode(data.name, &NullSigner).expect("it fits");
         let found = Ok(found);
         same(&wire, &|again| assert_eq!(DropAnswer::decode(again), found));
+    }
+    if let Ok(found) = CopyAnswer::decode(data) {
+        let Ok(wire) = found.encode(data.name, &NullSigner) else { return };
+        let found = Ok(found);
+        same(&wire, &|again| assert_eq!(CopyAnswer::decode(again), found));
     }
     if let Ok(found) = ListAnswer::decode(data) {
         let wire = found.encode(data.name, &NullSigner).expect("it fits");

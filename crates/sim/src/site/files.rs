@@ -212,6 +212,23 @@ impl Files for MemoryFiles {
         }
     }
 
+    fn read_at(&self, path: &Path, offset: u64, bytes_max: usize) -> io::Result<Vec<u8>> {
+        let state = self.state();
+        let octets = &state.nodes[&state.inode(path)?].octets;
+        let from = octets.len().min(offset as usize);
+        Ok(octets[from..].iter().copied().take(bytes_max).collect())
+    }
+
+    fn append(&self, path: &Path, len: u64) -> io::Result<Box<dyn OpenFile>> {
+        let mut state = self.state();
+        state.change()?;
+        let inode = state.inode(path)?;
+        let node = state.nodes.get_mut(&inode).ok_or(ErrorKind::NotFound)?;
+        node.octets.truncate(len as usize);
+        node.synced_bytes = node.synced_bytes.min(node.octets.len());
+        Ok(Box::new(MemoryFile { files: self.clone(), inode }))
+    }
+
     fn facts(&self, path: &Path) -> io::Result<FileFacts> {
         let state = self.state();
         let inode = state.inode(path)?;

@@ -1,12 +1,13 @@
 //! Orders to disks, and receipts: what a disk must refuse, whoever asks.
 
-use byname_catalog::id::{ContentId, InodeId, LeaseEpoch, Version};
+use byname_catalog::id::{ContentId, InodeId, LeaseEpoch, TransactionNumber, Version};
 use byname_catalog::{Checksums, Receipt};
 use byname_packet::{KeyLocator, Signer};
 use byname_security::key::KeySigner;
 use byname_site::{
-    CONTENTS_MAX, Check, Claim, DiskName, DiskRefusal, DiskView, Drop, DropAnswer, Identity,
-    Insert, InsertAnswer, SignedReceipt, Terms, Ticket, Untrusted, check_data,
+    CONTENTS_MAX, COPY_PAGE_BYTES, CatalogCopy, Check, Claim, CopyAnswer, CopyState, DiskName,
+    DiskRefusal, DiskView, Drop, DropAnswer, Identity, Insert, InsertAnswer, Keep, KeptRecord,
+    ROWS_BYTES_MAX, Recall, SignedReceipt, Terms, Ticket, Untrusted, check_data,
 };
 
 use crate::support::{
@@ -254,5 +255,73 @@ fn answers_of_disks_come_back_as_they_were() {
     for answer in answers {
         let wire = answer.encode(name.view(), &key.signer).unwrap();
         assert_eq!(DropAnswer::decode(&data(&wire)), Ok(answer));
+    }
+}
+
+#[test]
+fn orders_about_copies_come_back_as_they_were() {
+    let site = TestSite::new(1, "/cern/cms");
+    let signer = &site.head.signer;
+    let keep = |through, rows: &[u8]| Keep {
+        epoch: LeaseEpoch(9),
+        generation: 4,
+        edition: 3,
+        offset: 1 << 33,
+        through,
+        rows: rows.to_vec(),
+    };
+    let longest = vec![7; ROWS_BYTES_MAX];
+    for order in [keep(None, &longest), keep(Some(TransactionNumber(77)), b"")] {
+        let wire = order.encode(&site.name, &disk(1), signer, stamp(1)).unwrap();
+        assert_eq!(Keep::decode(&site.name, &interest(&wire)).unwrap(), (disk(1), order.clone()));
+        let validator = (&mut site.validator(&[]), NOW_S + 86_400 * 3);
+        let kept = Keep::check_kept(&site.name, &interest(&wire), validator);
+        assert_eq!(kept, Check::Accepted(()), "days after it was sent");
+    }
+    let longer = keep(None, &[longest.as_slice(), b"x"].concat());
+    let wire = longer.encode(&site.name, &disk(1), signer, stamp(1)).unwrap();
+    assert!(Keep::decode(&site.name, &interest(&wire)).is_err());
+    for order in [Recall::State, Recall::Copy { edition: 3, offset: 9 }, Recall::Record(CONTENT)] {
+        let wire = order.encode(&site.name, &disk(1), signer, stamp(1)).unwrap();
+        assert_eq!(Recall::decode(&site.name, &interest(&wire)).unwrap(), (disk(1), order));
+    }
+}
+
+#[test]
+fn answers_about_copies_come_back_as_they_were() {
+    let World { site, ticket, writer, .. } = world();
+    let copy = CatalogCopy {
+        edition: 3,
+        length: 5000,
+        base: 4000,
+        stored: 6000,
+        through: TransactionNumber(77),
+    };
+    let state = CopyState {
+        epoch: LeaseEpoch(9),
+        generation: 4,
+        highest: 301,
+        complete: Some(copy),
+        building: None,
+    };
+    let building = CopyState { complete: None, building: Some(copy), ..state };
+    let record = KeptRecord {
+        is_settled: true,
+        checksums: Checksums { adler32: 1, crc32c: 2 },
+        ticket: ticket.wire().to_vec(),
+        claim: claim(CONTENT, 5).encode(&site.name, &writer).unwrap(),
+    };
+    let answers = [
+        CopyAnswer::State(state),
+        CopyAnswer::State(building),
+        CopyAnswer::Octets(vec![1; COPY_PAGE_BYTES]),
+        CopyAnswer::Octets(Vec::new()),
+        CopyAnswer::Record(Box::new(record)),
+        CopyAnswer::Refused(DiskRefusal::ReadOnly),
+    ];
+    for answer in answers {
+        let name = site.name.recall(&disk(1));
+        let wire = answer.encode(name.view(), &site.disk_key(5, &disk(1)).signer).unwrap();
+        assert_eq!(CopyAnswer::decode(&data(&wire)).unwrap(), answer);
     }
 }

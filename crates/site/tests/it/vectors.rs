@@ -3,8 +3,8 @@
 use byname_catalog::id::{ContentId, DiskId, InodeId, LeaseEpoch, Version};
 use byname_packet::{DataBuilder, DecodeError, InterestBuilder, Name, NullSigner};
 use byname_site::{
-    Claim, CommandPacket, Drop, DropAnswer, Insert, InsertAnswer, List, ListAnswer, Reply,
-    SignedReceipt, Stamp, Ticket,
+    Claim, CommandPacket, Drop, DropAnswer, Insert, InsertAnswer, Keep, List, ListAnswer, Recall,
+    Reply, SignedReceipt, Stamp, Ticket,
 };
 use serde_json::Value;
 
@@ -138,6 +138,16 @@ fn packets() {
                 assert_eq!(parameters(&again), parameters(&wire));
                 wire.clone()
             }),
+            "keep" => Keep::decode(&site.name, &interest(&wire)).ok().map(|(disk, order)| {
+                let again = order.encode(&site.name, &disk, &NullSigner, stamp).unwrap();
+                assert_eq!(parameters(&again), parameters(&wire));
+                wire.clone()
+            }),
+            "recall" => Recall::decode(&site.name, &interest(&wire)).ok().map(|(disk, order)| {
+                let again = order.encode(&site.name, &disk, &NullSigner, stamp).unwrap();
+                assert_eq!(parameters(&again), parameters(&wire));
+                wire.clone()
+            }),
             "drop" => Drop::decode(&site.name, &interest(&wire)).ok().map(|(disk, order)| {
                 let is_empty = vector["name"] == "drop: nothing";
                 let contents = if is_empty { &[][..] } else { &[CONTENT_ID; 2] };
@@ -154,7 +164,7 @@ fn packets() {
             accepted.insert(kind.to_owned());
         }
     }
-    assert_eq!(accepted.len(), 4, "{accepted:?}");
+    assert_eq!(accepted.len(), 6, "{accepted:?}");
 }
 
 /// The terms are what stands in the packet, element by element.
@@ -185,6 +195,8 @@ fn names() {
         (site.name.insert(&disk), "/cern/cms/32=disk/rack1/seq=1/insert"),
         (site.name.drop(&disk), "/cern/cms/32=disk/rack1/seq=1/drop"),
         (site.name.list(&disk), "/cern/cms/32=disk/rack1/seq=1/list"),
+        (site.name.keep(&disk), "/cern/cms/32=disk/rack1/seq=1/keep"),
+        (site.name.recall(&disk), "/cern/cms/32=disk/rack1/seq=1/recall"),
         (
             site.name.receipt(&disk, CONTENT_ID),
             "/cern/cms/32=disk/rack1/seq=1/32=receipt/seq=300/v=7",
