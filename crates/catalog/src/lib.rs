@@ -40,7 +40,10 @@ pub use log::LogRecord;
 pub use name::{EntryName, LABEL_BYTES_MAX, NAME_BYTES_MAX, PATH_NAMES_MAX, Place};
 pub use ops::{ATTEMPT_NS, KEPT_NS, SESSION_NS, SLOT_COUNT};
 pub use query::{NamedEntry, PAGE_ROWS_MAX, Reader, Resolved};
-pub use rebuild::{BaseRow, Seen, export, rebuild};
+pub use rebuild::{
+    Adoption, BaseRow, FoundContent, FoundFile, MalformedChange, RowChange, Seen, Staging, adopt,
+    export, rebuild,
+};
 pub use record::{
     Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, EMPTY_ROOT, Inode,
     KeptVersion, Key, KeyHolder, Kind, Limits, Policy, Session, Site, Subject, Target, Times,

@@ -9,13 +9,22 @@
 //! what was seen, and nothing of former epochs counts as given out: a disk that asks about content
 //! which these rows do not have is told that it is unknown, and keeps it.
 
+mod adopt;
+mod changes;
+
+pub use adopt::{Adoption, FoundContent, FoundFile, adopt};
+pub use changes::{MalformedChange, RowChange, Staging};
+
 use crate::catalog::CatalogError;
 use crate::check::derive;
 use crate::engine::{Engine, EngineError, Rows, Span, Table, Writes};
-use crate::id::{LeaseEpoch, epoch_of, epoch_start};
-use crate::record::{COUNTERS_KEY, Counters, Expiry, LEASE_KEY, Lease, SITE_KEY, Site, User};
+use crate::id::{InodeId, LeaseEpoch, TransactionNumber, epoch_of, epoch_start};
+use crate::record::{
+    COUNTERS_KEY, Counters, Dentry, Expiry, Inode, LEASE_KEY, Lease, SITE_KEY, Site, User,
+    inode_key,
+};
 use crate::refusal::Refusal;
-use crate::view::{View, decoded, read};
+use crate::view::{View, decoded, prefixed, read};
 
 /// Tables whose rows are given out.
 const TABLES: [Table; 10] = [
@@ -123,6 +132,7 @@ pub fn rebuild(
     let numbers = numbers.into_iter().chain([old.0, seen.epoch.0]);
     let epoch = numbers.map(epoch_of).max().and_then(|epoch| epoch.checked_add(1));
     let start = epoch_start(epoch.ok_or(Refusal::CountersExhausted)?);
+    raise_bindings(engine, TransactionNumber(start))?;
     batch.record(|view| {
         let counters = Counters { transaction: start, issued: start, former: Vec::new() };
         view.set(COUNTERS_KEY.to_vec(), &counters);
@@ -132,6 +142,22 @@ pub fn rebuild(
     })?;
     batch.commit()?;
     Ok(())
+}
+
+/// Gives every place a binding that readers have not seen: what they saw of a lost future would
+/// otherwise make the site look like an older one. A place's binding is the highest on its way.
+fn raise_bindings(engine: &dyn Engine, binding: TransactionNumber) -> Result<(), EngineError> {
+    let rows = engine.snapshot()?;
+    let mut batch = Batch { engine, writes: Writes::default() };
+    let root_key = inode_key(InodeId::ROOT);
+    if let Some(root) = read::<Inode>(&*rows, &root_key)? {
+        batch.record(|view| view.set(root_key.clone(), &Inode { binding, ..root }))?;
+    }
+    for (key, value) in prefixed(&*rows, Table::Dentry, &root_key, usize::MAX)? {
+        let entry: Dentry = decoded(&value)?;
+        batch.record(|view| view.set(key, &Dentry { placed: binding, ..entry }))?;
+    }
+    batch.commit()
 }
 
 /// Rows that follow from those that are there; the highest number among them.

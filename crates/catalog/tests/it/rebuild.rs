@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use byname_catalog::engine::{Engine, MemoryEngine, Span, Table};
-use byname_catalog::id::{ContentId, InodeId, LeaseEpoch, Version};
+use byname_catalog::id::{ContentId, InodeId, LeaseEpoch, TransactionNumber, Version};
 use byname_catalog::{
-    BaseRow, Caller, Catalog, CatalogError, Command, Place, Reader, Resolution, Seen, SetXattr,
-    check, export, rebuild,
+    Adoption, BaseRow, Caller, Catalog, CatalogError, Checksums, Command, EntryName, FoundContent,
+    FoundFile, Inode, Place, Reader, Resolution, RowChange, Seen, SetXattr, Staging, adopt, check,
+    export, rebuild,
 };
 
 use crate::support::{HOUR_NS, TestSite};
@@ -41,9 +42,23 @@ fn table(engine: &dyn Engine, table: Table) -> BTreeMap<Vec<u8>, Vec<u8>> {
 /// disks and keys, and contradicts itself nowhere.
 pub(crate) fn assert_rebuilt(engine: &dyn Engine) {
     let new = rebuilt(engine, Seen::default());
+    // The top directory and its entries have new bindings, which readers have not seen.
+    let top = InodeId::ROOT.0.to_be_bytes();
+    for kept in [Table::Inode, Table::Dentry] {
+        let below = |engine: &dyn Engine| -> BTreeMap<Vec<u8>, Vec<u8>> {
+            table(engine, kept).into_iter().filter(|(key, _)| !key.starts_with(&top)).collect()
+        };
+        assert_eq!(below(engine), below(&*new), "{kept:?}");
+    }
+    let list = |engine: &dyn Engine| {
+        let reader = Reader::new(engine, &Caller::Head).unwrap();
+        let list = reader.list(&Place::path("").unwrap(), None, 1000).unwrap();
+        let top = reader.entry(&Place::path("").unwrap()).unwrap();
+        let entries: Vec<_> = list.into_iter().map(|it| (it.name, it.id, it.inode)).collect();
+        (Inode { binding: TransactionNumber(0), ..top.inode }, entries)
+    };
+    assert_eq!(list(engine), list(&*new));
     for kept in [
-        Table::Inode,
-        Table::Dentry,
         Table::Xattr,
         Table::Kept,
         Table::Limit,
@@ -90,11 +105,11 @@ fn a_rebuilt_catalog_has_the_same_tree_and_counts_the_same() {
     let caller = Caller::User("op".into());
     let (old_reader, new_reader) =
         (Reader::new(&engine, &caller).unwrap(), Reader::new(&*new, &caller).unwrap());
-    for path in ["", "dir"] {
-        let place = Place::path(path).unwrap();
-        let list = |reader: &Reader<'_>| reader.list(&place, None, 100).unwrap();
-        assert_eq!(list(&old_reader), list(&new_reader));
-    }
+    let dir = Place::path("dir").unwrap();
+    let list = |reader: &Reader<'_>| reader.list(&dir, None, 100).unwrap();
+    assert_eq!(list(&old_reader), list(&new_reader));
+    let binding = |reader: &Reader<'_>| reader.resolve(&dir).unwrap().binding();
+    assert!(binding(&old_reader) < binding(&new_reader), "readers take it for a later state");
     assert!(new_reader.attempt(open.content).is_err(), "what was open is written again");
 }
 
@@ -144,4 +159,85 @@ fn nothing_is_rebuilt_over_a_site_or_from_rows_without_one() {
     let foreign = BaseRow { table: Table::Usage, key: b"uop".to_vec(), value: vec![1] };
     let refused = rebuild(&MemoryEngine::default(), &mut [foreign].into_iter(), Seen::default(), 0);
     assert!(matches!(refused, Err(CatalogError::Engine(_))));
+}
+
+/// Rows read while others change them, and then the log: the same rows.
+#[test]
+fn changes_of_the_log_make_good_what_was_read_too_early() {
+    let (mut site, engine) = site();
+    let from = Reader::new(&engine, &Caller::Head).unwrap().last_transaction().unwrap();
+    let mut octets = Vec::new();
+    for row in exported(&engine, 5) {
+        // Each row is of another state.
+        let at = row.key.len() % 3;
+        site.put("op", &format!("late{at}"), 10 + octets.len() as u64 % 7);
+        RowChange::from(row).encode(&mut octets);
+    }
+    site.run("op", Command::Unlink { place: Place::path("late0").unwrap() }).map(drop).unwrap();
+    let records = Reader::new(&engine, &Caller::Head).unwrap().log_after(from, 1000).unwrap();
+    RowChange::of(&records).iter().for_each(|change| change.encode(&mut octets));
+    let staged = MemoryEngine::default();
+    let mut staging = Staging::new(&staged);
+    let mut rest = octets.as_slice();
+    while let Some((change, behind)) = RowChange::first(rest).unwrap() {
+        staging.apply(change).unwrap();
+        rest = behind;
+    }
+    assert!(rest.is_empty());
+    staging.flush().unwrap();
+    assert_eq!(exported(&staged, 1000), exported(&engine, 1000));
+    assert_eq!(RowChange::first(&octets[..9]).unwrap(), None, "not all there");
+    let foreign = RowChange { table: Table::Usage, key: vec![1], value: Some(vec![1]) };
+    let mut octets = Vec::new();
+    foreign.encode(&mut octets);
+    assert!(RowChange::first(&octets).is_err());
+}
+
+#[test]
+fn content_that_is_newer_than_the_rows_becomes_part_of_the_site_by_its_ticket() {
+    let (mut site, engine) = site();
+    let dir = Reader::new(&engine, &Caller::Head).unwrap();
+    let dir = dir.entry(&Place::path("dir").unwrap()).unwrap().id;
+    let rows = exported(&engine, 1000);
+    let known = site.put("op", "replaced", 44);
+    let staged = MemoryEngine::default();
+    let mut staging = Staging::new(&staged);
+    rows.into_iter().try_for_each(|row| staging.apply(row.into())).unwrap();
+    staging.flush().unwrap();
+    let found = |inode: u64, file: Option<(InodeId, &str)>| FoundContent {
+        content: ContentId { inode: InodeId(inode), version: Version(7_000 + inode) },
+        size: 44,
+        root: [4; 32],
+        checksums: Checksums { adler32: 1, crc32c: 2 },
+        disks: vec![site.disks[0]],
+        written_ns: 5_000 * HOUR_NS,
+        file: file.map(|(directory, name)| FoundFile {
+            directory,
+            name: EntryName::new(name).unwrap(),
+            owner: "anna".to_owned(),
+            group: "staff".to_owned(),
+            mode: 0o640,
+        }),
+    };
+    let fresh = InodeId(20_000);
+    let of_rewrite = FoundContent { content: known, ..found(1, None) };
+    let adopt = |found: &FoundContent| adopt(&staged, found, fresh).unwrap();
+    assert_eq!(adopt(&of_rewrite), Adoption::Rewritten);
+    assert_eq!(adopt(&of_rewrite), Adoption::Left, "it is there");
+    assert_eq!(adopt(&found(9_001, Some((dir, "new")))), Adoption::Placed);
+    assert_eq!(adopt(&found(9_002, Some((dir, "new")))), Adoption::Misplaced, "the name is taken");
+    assert_eq!(adopt(&found(9_003, Some((InodeId(9_999), "x")))), Adoption::Misplaced);
+    assert_eq!(adopt(&found(9_004, None)), Adoption::Left, "nothing says what file it is");
+    let new: Arc<dyn Engine> = Arc::new(MemoryEngine::default());
+    rebuild(&*new, &mut exported(&staged, 1000).into_iter(), Seen::default(), HOUR_NS).unwrap();
+    assert_eq!(check(&*new.snapshot().unwrap()).unwrap(), []);
+    let reader = Reader::new(&*new, &Caller::Head).unwrap();
+    let inode = |path: &str| reader.entry(&Place::path(path).unwrap()).unwrap().inode;
+    assert_eq!(inode("replaced").content().unwrap().version, known.version);
+    assert_eq!(inode("again").content().unwrap().version, known.version, "its other name");
+    let placed = inode("dir/new");
+    assert_eq!((placed.owner.as_str(), placed.mode, placed.size()), ("anna", 0o640, 44));
+    for name in ["232a-new", "232b-x"] {
+        assert_eq!(inode(&format!("lost+found/{name}")).size(), 44);
+    }
 }
