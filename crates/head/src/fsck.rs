@@ -21,7 +21,7 @@ use byname_packet::SignError;
 use byname_site::{DiskName, DiskRefusal, List, ListAnswer, Listed, SiteName, Stamp};
 use byname_transfer::server::SharedSigner;
 
-use files::Names;
+pub(crate) use files::Names;
 pub(crate) use report::{FsckReport, FsckReports, ScannedDisk};
 
 /// Rows of the catalog that are read at a time.

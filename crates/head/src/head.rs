@@ -19,7 +19,7 @@ use crate::service::{HeadCounters, HeadService};
 use crate::watch::{DiskWatch, Watch};
 
 /// File of the embedded engine.
-const ENGINE_FILE: &str = "catalog.redb";
+pub(crate) const ENGINE_FILE: &str = "catalog.redb";
 /// Directory of the file server's records.
 const SERVER_DIRECTORY: &str = "server";
 /// Name of the head of an embedded engine: there is one, and whoever opens the file is it.
@@ -212,7 +212,7 @@ fn site_name(name: Name) -> Result<SiteName, HeadError> {
 }
 
 /// For its owner alone: the catalog has everybody's names.
-fn make_directory(directory: &Path) -> Result<(), HeadError> {
+pub(crate) fn make_directory(directory: &Path) -> Result<(), HeadError> {
     use std::os::unix::fs::DirBuilderExt;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
     made.map_err(|source| HeadError::Directory { directory: directory.to_owned(), source })

@@ -9,8 +9,8 @@ use byname_security::cert::{Certificate, KEY_COMPONENT};
 use byname_security::key::PublicKey;
 use byname_security::trust::Validator;
 use byname_site::{
-    Authentic, Check, DiskName, DropAnswer, Identity, ListAnswer, SignedReceipt, SiteName,
-    Untrusted, check_data, check_interest,
+    Authentic, Check, CopyAnswer, DiskName, DropAnswer, Identity, ListAnswer, SignedReceipt,
+    SiteName, Untrusted, check_data, check_interest,
 };
 
 /// Components of a certificate's name behind `KEY`, at most.
@@ -120,6 +120,17 @@ impl<'a> Keys<'a> {
         let data = Data::decode(wire).map_err(|_| NotAuthentic::BadAnswer)?;
         self.check_disk(disk, &data)?;
         ListAnswer::decode(&data).map_err(|_| NotAuthentic::BadAnswer)
+    }
+
+    /// A disk's answer about its copies or a record, if that disk signed it.
+    pub(crate) fn copy_answer(
+        &self,
+        disk: &DiskName,
+        wire: &[u8],
+    ) -> Result<CopyAnswer, NotAuthentic> {
+        let data = Data::decode(wire).map_err(|_| NotAuthentic::BadAnswer)?;
+        self.check_disk(disk, &data)?;
+        CopyAnswer::decode(&data).map_err(|_| NotAuthentic::BadAnswer)
     }
 
     /// A packet counts if the key of this disk signed it.

@@ -7,6 +7,7 @@
 
 mod commands;
 mod contents;
+mod copies;
 mod describe;
 mod execute;
 mod fsck;
@@ -15,6 +16,7 @@ mod keys;
 mod observations;
 mod query;
 mod reading;
+pub mod rebuild;
 mod service;
 mod watch;
 
@@ -25,4 +27,4 @@ pub use execute::Executor;
 pub use head::{Head, HeadError, HeadServer, NewSite, init};
 pub use reading::CatalogBackend;
 pub use service::{BatchQueues, HeadCounters, HeadService};
-pub use watch::{DiskWatch, ListOrder, Order, Watch};
+pub use watch::{CopyOrders, DiskWatch, ListOrder, Order, Watch};

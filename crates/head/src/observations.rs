@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use byname_catalog::id::DiskId;
 use byname_site::DiskRefusal;
 
+use crate::copies::CopyReport;
 use crate::fsck::FsckReports;
 
 /// What a disk said last.
@@ -23,6 +24,7 @@ pub(crate) enum Observation {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observations {
     latest: Arc<Mutex<BTreeMap<DiskId, Observation>>>,
+    copies: Arc<Mutex<BTreeMap<DiskId, CopyReport>>>,
     /// What the latest comparison has found.
     pub(crate) fsck: FsckReports,
 }
@@ -31,6 +33,16 @@ impl Observations {
     /// What a disk said last, since the head runs.
     pub(crate) fn get(&self, disk: DiskId) -> Option<Observation> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner).get(&disk).copied()
+    }
+
+    /// What is known of a disk's copy of the catalog, since the head runs.
+    pub(crate) fn copy(&self, disk: DiskId) -> Option<CopyReport> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner).get(&disk).cloned()
+    }
+
+    /// Notes what is known of all copies.
+    pub(crate) fn set_copies(&self, copies: BTreeMap<DiskId, CopyReport>) {
+        *self.copies.lock().unwrap_or_else(PoisonError::into_inner) = copies;
     }
 
     /// Notes it.

@@ -137,8 +137,15 @@ fn disks(
     let mut rows = Vec::new();
     for (id, disk) in reader.disks()?.into_iter().filter(|(id, _)| id.0 > after).take(ROWS_MAX) {
         let usage = reader.disk_usage(id)?;
-        let observation = observations.get(id);
-        rows.push((id.0.to_string(), disk_line(id, &disk, usage, observation)));
+        let mut line = disk_line(id, &disk, usage, observations.get(id));
+        if let Some(copy) = observations.copy(id) {
+            line["catalog"] = json!({
+                "through": copy.through.0,
+                "bytes": copy.stored_bytes,
+                "problem": copy.problem,
+            });
+        }
+        rows.push((id.0.to_string(), line));
     }
     Ok(Lines::of(rows.into_iter()))
 }

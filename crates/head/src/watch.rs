@@ -8,8 +8,10 @@
 //! [`Watch`] is without I/O; [`DiskWatch`] runs it on a thread of its own.
 
 mod comparing;
+mod copying;
 
 pub use comparing::ListOrder;
+pub use copying::CopyOrders;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +25,7 @@ use byname_io::{Clock, ConnectError, Connection};
 use byname_site::{CONTENTS_MAX, DiskName, DiskRefusal, Drop, DropAnswer, SiteName, Stamp};
 use byname_transfer::server::SharedSigner;
 
+use crate::copies::Copies;
 use crate::execute::Executor;
 use crate::fsck::Fsck;
 use crate::keys::Keys;
@@ -36,6 +39,8 @@ const ROUND_PAUSE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Time that a comparison has between two rounds.
 const COMPARING_NS: u64 = 2 * SECOND_NS;
+/// Time that copies have between two rounds.
+const COPYING_NS: u64 = 2 * SECOND_NS;
 /// Orders in a row without answer after which a disk is down.
 const MISSES_MAX: u32 = 2;
 
@@ -67,6 +72,7 @@ pub struct Watch {
     misses: BTreeMap<DiskId, u32>,
     /// The comparison that is being made.
     fsck: Option<Fsck>,
+    copies: Copies,
 }
 
 impl Watch {
@@ -78,7 +84,16 @@ impl Watch {
         executor: &Executor,
     ) -> Self {
         let (epoch, observations) = (executor.epoch(), executor.observations());
-        Self { site, engine, signer, epoch, observations, misses: BTreeMap::new(), fsck: None }
+        Self {
+            site,
+            engine,
+            signer,
+            epoch,
+            observations,
+            misses: BTreeMap::new(),
+            fsck: None,
+            copies: Copies::default(),
+        }
     }
 
     /// Orders of one round: one to each disk that people want to be asked.
@@ -204,6 +219,7 @@ impl DiskWatch {
                     let _ = self.own.commands.send(command);
                 }
             }
+            self.copy(&mut stamp, &clock, &mut |wires| ask(wires, &mut exchange, &mut connect));
             let compares = self
                 .compare(&mut stamp, &clock, &mut |wires| ask(wires, &mut exchange, &mut connect));
             if !(compares || is_more && is_heard) {
@@ -214,6 +230,36 @@ impl DiskWatch {
 }
 
 impl DiskWatch {
+    /// Tells the disks what their copies of the catalog lack, until nothing does, or it is time for
+    /// the next round.
+    fn copy(
+        &mut self,
+        stamp: &mut dyn FnMut() -> Stamp,
+        clock: &Clock,
+        ask: &mut dyn FnMut(&[Vec<u8>]) -> Vec<Reply>,
+    ) {
+        let end_ns = clock.now_ns().saturating_add(COPYING_NS);
+        let copied = self.watch.begin_copying().and_then(|()| {
+            while clock.now_ns() < end_ns && self.own.head.strong_count() > 0 {
+                let Some(orders) = self.watch.copy_orders(stamp)? else { break };
+                let replies = ask(&orders.wires());
+                // Without a forwarder nobody was asked.
+                if replies.is_empty() {
+                    break;
+                }
+                let data = |reply| match reply {
+                    Reply::Data { wire, .. } => Some(wire),
+                    Reply::Nack(_) | Reply::Silence => None,
+                };
+                self.watch.handle_copies(orders, replies.into_iter().map(data), clock.unix_ns())?;
+            }
+            Ok(())
+        });
+        if let Err(error) = copied {
+            tracing::warn!(%error, "the rows for the disks cannot be read from the catalog");
+        }
+    }
+
     /// Goes on with a comparison until it is time for the next round; true if there is one.
     fn compare(
         &mut self,

@@ -6,6 +6,7 @@ pub(crate) mod defaults;
 mod disk;
 mod fsck;
 mod init;
+mod rebuild;
 mod replica;
 mod report;
 pub(crate) mod session;
@@ -47,6 +48,7 @@ enum SiteCommand {
     Log(report::LogArgs),
     Fsck(fsck::Args),
     Bench(bench::Args),
+    Rebuild(rebuild::Args),
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
@@ -61,6 +63,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Log(args) => report::log(args, paths),
         SiteCommand::Fsck(args) => fsck::run(args, paths),
         SiteCommand::Bench(args) => bench::run(args, paths),
+        SiteCommand::Rebuild(args) => rebuild::run(args, paths),
     }
 }
 

@@ -43,6 +43,7 @@ mod publishing;
 mod put_trees;
 mod puts;
 mod reading;
+mod rebuilding;
 mod refusals;
 #[path = "../../examples/tampering_relay/relay.rs"]
 mod relay;

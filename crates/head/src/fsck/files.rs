@@ -11,7 +11,7 @@ use super::{Finding, Fsck, Problem, ROWS, Stage};
 
 /// Entries by what they lead to: directories, and what has findings.
 #[derive(Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     wanted: BTreeSet<InodeId>,
     entries: BTreeMap<InodeId, (InodeId, EntryName)>,
 }
@@ -28,8 +28,7 @@ impl Fsck {
                 self.stage = match inodes.last() {
                     Some((last, _)) if inodes.len() == ROWS => Stage::Files { after: Some(*last) },
                     _ => {
-                        let wanted = self.findings.iter().map(|it| it.content.inode).collect();
-                        let names = Names { wanted, ..Names::default() };
+                        let names = Names::of(self.findings.iter().map(|it| it.content.inode));
                         Stage::Names { after: None, names }
                     }
                 };
@@ -87,14 +86,19 @@ impl Fsck {
 }
 
 impl Names {
-    fn take(&mut self, entry: NamedEntry) {
+    /// Of these.
+    pub(crate) fn of(wanted: impl IntoIterator<Item = InodeId>) -> Self {
+        Self { wanted: wanted.into_iter().collect(), entries: BTreeMap::new() }
+    }
+
+    pub(crate) fn take(&mut self, entry: NamedEntry) {
         if entry.is_directory || self.wanted.contains(&entry.id) {
             // Of several names of a file the first is as good as any.
             self.entries.entry(entry.id).or_insert((entry.directory, entry.name));
         }
     }
 
-    fn name_of(&self, id: InodeId, site: &SiteName) -> Option<String> {
+    pub(crate) fn name_of(&self, id: InodeId, site: &SiteName) -> Option<String> {
         let (mut id, mut parts) = (id, Vec::new());
         while id != InodeId::ROOT {
             // Entries are read page by page: while they are moved there may be a circle.

@@ -60,6 +60,7 @@ pub(super) fn status(args: &StatusArgs, paths: &Paths) -> Outcome {
             output::size(sum("capacity_bytes")),
         ));
         output::out_line(&format!("changes   {}", number("transaction")));
+        output::out_line(&format!("copies    {}", copies(&disks)));
         match problems.as_slice() {
             [] => output::out_line("OK"),
             problems => output::out_line(&problems.join("; ")),
@@ -68,6 +69,19 @@ pub(super) fn status(args: &StatusArgs, paths: &Paths) -> Outcome {
     match problems.is_empty() {
         true => Ok(()),
         false => Err(Failure::new(Code::Other, "")),
+    }
+}
+
+/// How far copies of the catalog on disks are.
+fn copies(disks: &[Value]) -> String {
+    let through = disks.iter().filter_map(|disk| disk["catalog"]["through"].as_u64());
+    let through: Vec<u64> = through.filter(|number| *number > 0).collect();
+    match through.iter().max() {
+        None => "none yet: no disk has the catalog's rows".to_owned(),
+        Some(newest) => {
+            let disks = output::count(through.len() as u64, "disk");
+            format!("{disks}; the newest has all changes up to {newest}")
+        }
     }
 }
 
@@ -86,6 +100,10 @@ fn problems(disks: &[Value]) -> Vec<String> {
         let answers = disk["answers"].as_str().unwrap_or_default();
         if !["well", "nothing yet", "not at all"].contains(&answers) {
             problems.push(format!("disk {number}: {}", output::one_line(answers)));
+        }
+        if let Some(problem) = disk["catalog"]["problem"].as_str() {
+            let problem = output::one_line(problem);
+            problems.push(format!("disk {number} keeps no copy of the catalog: {problem}"));
         }
         let bytes = |key: &str| disk[key].as_u64().unwrap_or_default();
         let taken = bytes("used_bytes").saturating_add(bytes("reserved_bytes"));

@@ -1,0 +1,202 @@
+//! Octets of a copy on their way to a disk: rows and changes, cut into orders.
+
+use std::collections::VecDeque;
+
+use byname_catalog::engine::{Engine, Table};
+use byname_catalog::id::{LeaseEpoch, TransactionNumber};
+use byname_catalog::{Caller, Failure, Reader, RowChange, export};
+use byname_packet::SignError;
+use byname_site::{CatalogCopy, DiskName, Keep, ROWS_BYTES_MAX, SiteName, Stamp};
+use byname_transfer::server::SharedSigner;
+
+/// Orders in flight to one disk.
+const WINDOW: usize = 32;
+/// Rows, or transactions, that are read at a time.
+const PAGE: usize = 256;
+/// Octets by which a copy may grow before it is as long as it began.
+const SLACK_BYTES: u64 = 1 << 20;
+
+/// Whoever sends orders.
+pub(crate) struct Sender<'a> {
+    pub(crate) site: &'a SiteName,
+    /// The head's term.
+    pub(crate) epoch: LeaseEpoch,
+    pub(crate) signer: &'a SharedSigner,
+}
+
+/// Reason for which a copy does not go on.
+#[derive(Debug)]
+pub(super) enum FeedError {
+    /// Transactions that are missing in it are not in the log any more.
+    Gap,
+    Unsigned(SignError),
+    Catalog(Failure),
+}
+
+impl From<Failure> for FeedError {
+    fn from(error: Failure) -> Self {
+        Self::Catalog(error)
+    }
+}
+
+/// An order that is in flight.
+struct Sent {
+    /// Octets of rows up to and with it.
+    end: u64,
+    through: Option<TransactionNumber>,
+    wire: Vec<u8>,
+}
+
+/// See the module.
+pub(super) struct Feed {
+    edition: u64,
+    /// Octets of rows that are in orders.
+    cut_bytes: u64,
+    /// Octets that are in none yet.
+    uncut: Vec<u8>,
+    /// The last row that was read, while all are being read.
+    base: Option<Option<(Table, Vec<u8>)>>,
+    /// The last transaction whose changes were read.
+    from: TransactionNumber,
+    /// The rows that were read are not complete before this.
+    until: TransactionNumber,
+    /// The last transaction that an order says to be complete.
+    marked: Option<TransactionNumber>,
+    sent: VecDeque<Sent>,
+}
+
+impl Feed {
+    /// A new copy.
+    pub(super) fn begin(engine: &dyn Engine, edition: u64) -> Result<Self, Failure> {
+        let from = Reader::new(engine, &Caller::Head)?.last_transaction()?;
+        Ok(Self {
+            edition,
+            cut_bytes: 0,
+            uncut: Vec::new(),
+            base: Some(None),
+            from,
+            until: from,
+            marked: None,
+            sent: VecDeque::new(),
+        })
+    }
+
+    /// A copy that goes on.
+    pub(super) fn resume(copy: &CatalogCopy) -> Self {
+        Self {
+            edition: copy.edition,
+            cut_bytes: copy.length,
+            uncut: Vec::new(),
+            base: None,
+            from: copy.through,
+            until: copy.through,
+            marked: Some(copy.through),
+            sent: VecDeque::new(),
+        }
+    }
+
+    pub(super) fn edition(&self) -> u64 {
+        self.edition
+    }
+
+    /// Makes orders until the window is full, or nothing is missing.
+    pub(super) fn fill(
+        &mut self,
+        engine: &dyn Engine,
+        sender: &Sender<'_>,
+        disk: (&DiskName, u64),
+        stamp: &mut dyn FnMut() -> Stamp,
+    ) -> Result<(), FeedError> {
+        while self.sent.len() < WINDOW {
+            let is_marked = self.read(engine)?;
+            while self.uncut.len() >= ROWS_BYTES_MAX {
+                self.cut((ROWS_BYTES_MAX, None), sender, disk, stamp())?;
+            }
+            if is_marked {
+                self.cut((self.uncut.len(), Some(self.from)), sender, disk, stamp())?;
+                self.marked = Some(self.from);
+            } else if self.base.is_none() && self.marked == Some(self.from) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads more; true if what was read is complete.
+    fn read(&mut self, engine: &dyn Engine) -> Result<bool, FeedError> {
+        if let Some(last) = self.base.take() {
+            let after = last.as_ref().map(|(table, key)| (*table, key.as_slice()));
+            let rows = engine.snapshot().map_err(Failure::from)?;
+            let page = export(&*rows, after, PAGE).map_err(Failure::from)?;
+            let is_last = page.len() < PAGE;
+            let end = page.last().map(|row| (row.table, row.key.clone()));
+            page.into_iter().for_each(|row| RowChange::from(row).encode(&mut self.uncut));
+            let reader = Reader::new(engine, &Caller::Head)?;
+            self.until = reader.last_transaction()?;
+            self.base = (!is_last).then_some(end);
+            return Ok(is_last && self.from == self.until);
+        }
+        let reader = Reader::new(engine, &Caller::Head)?;
+        let records = reader.log_after(self.from, PAGE)?;
+        let Some(last) = records.last() else {
+            return match self.from < reader.last_transaction()? {
+                true => Err(FeedError::Gap),
+                false => Ok(false),
+            };
+        };
+        let last = last.number;
+        if last.0 - self.from.0 != records.len() as u64 {
+            return Err(FeedError::Gap);
+        }
+        RowChange::of(&records).iter().for_each(|change| change.encode(&mut self.uncut));
+        self.from = last;
+        Ok(self.from >= self.until)
+    }
+
+    fn cut(
+        &mut self,
+        (bytes, through): (usize, Option<TransactionNumber>),
+        sender: &Sender<'_>,
+        (disk, generation): (&DiskName, u64),
+        stamp: Stamp,
+    ) -> Result<(), FeedError> {
+        let order = Keep {
+            epoch: sender.epoch,
+            generation,
+            edition: self.edition,
+            offset: self.cut_bytes,
+            through,
+            rows: self.uncut.drain(..bytes).collect(),
+        };
+        let wire = order.encode(sender.site, disk, &**sender.signer, stamp)?;
+        self.cut_bytes += bytes as u64;
+        self.sent.push_back(Sent { end: self.cut_bytes, through, wire });
+        Ok(())
+    }
+
+    /// Orders to be sent, or sent again.
+    pub(super) fn wires(&self) -> Vec<Vec<u8>> {
+        self.sent.iter().take(WINDOW).map(|sent| sent.wire.clone()).collect()
+    }
+
+    /// So much of it is kept: the number of orders that are not in flight any more. Answers may
+    /// overtake each other.
+    pub(super) fn acknowledge(&mut self, copy: &CatalogCopy) -> usize {
+        let is_kept = |sent: &Sent| {
+            sent.end <= copy.length && sent.through.is_none_or(|through| through <= copy.through)
+        };
+        let kept = self.sent.iter().take_while(|sent| is_kept(sent)).count();
+        self.sent.drain(..kept);
+        kept
+    }
+
+    /// True if all that was sent is kept.
+    pub(super) fn is_kept(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    /// True if it has grown so much that it is begun anew.
+    pub(super) fn is_overgrown(&self, copy: &CatalogCopy) -> bool {
+        self.sent.is_empty() && copy.base > 0 && copy.length > 2 * copy.base + SLACK_BYTES
+    }
+}

@@ -1,0 +1,280 @@
+//! Copies on disks of the test: they take what is next and nothing else, and lose answers.
+
+use std::sync::Arc;
+
+use byname_catalog::engine::{Engine, MemoryEngine};
+use byname_catalog::id::LeaseEpoch;
+use byname_catalog::{
+    AddDisk, BaseRow, Catalog, Command, DiskChanges, Place, Policy, RowChange, Setup, Staging,
+    Submission, export, initialise,
+};
+use byname_packet::{Interest, Name};
+use byname_security::key::{KeyPair, KeySigner};
+use byname_site::{Keep, SiteName};
+use byname_transfer::server::SharedSigner;
+
+use super::*;
+
+struct Site {
+    name: SiteName,
+    engine: Arc<dyn Engine>,
+    catalog: Catalog<Arc<dyn Engine>>,
+    signer: SharedSigner,
+    now_ns: u64,
+}
+
+impl Site {
+    /// With so many disks, two in each server.
+    fn new(disks: u64) -> Self {
+        let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::default());
+        let name: Name = "/lab".parse().unwrap();
+        let policy = Policy { space: "main".into(), replica_count: 1, receipt_count: 1 };
+        let setup = Setup {
+            site: name.view().value().to_vec(),
+            operator: "op".into(),
+            group: "ops".into(),
+            key: None,
+            policy,
+        };
+        initialise(&*engine, &setup, 1).unwrap();
+        let catalog = Catalog::lead(engine.clone(), "head", (1, u64::MAX)).unwrap();
+        let key = Arc::new(KeyPair::ed25519_from_seed(&[1; 32]));
+        let signer = Arc::new(KeySigner::new(key, "/lab/KEY/k/self/v=1".parse().unwrap()));
+        let name = SiteName::new(name).unwrap();
+        let mut site = Self { name, engine, catalog, signer, now_ns: 2 };
+        for number in 0..disks {
+            let server = format!("s{}", number / 2);
+            let (space, label) = ("main".into(), "hall".into());
+            site.run(Command::AddDisk(AddDisk { space, server, label, capacity_bytes: 1 << 40 }));
+        }
+        for (disk, _) in Reader::new(&*site.engine, &Caller::Head).unwrap().disks().unwrap() {
+            site.set_up(disk, true);
+        }
+        site
+    }
+
+    fn set_up(&mut self, disk: DiskId, is_up: bool) {
+        let changes = DiskChanges { is_up: Some(is_up), ..DiskChanges::default() };
+        let command = Command::SetDisk { disk, changes };
+        let submission = Submission { caller: Caller::Head, request: None, command };
+        self.catalog.execute(2, &[submission]).unwrap().remove(0).unwrap();
+    }
+
+    fn run(&mut self, command: Command) {
+        self.now_ns += 1;
+        let caller = Caller::User("op".into());
+        let submission = Submission { caller, request: None, command };
+        self.catalog.execute(self.now_ns, &[submission]).unwrap().remove(0).unwrap();
+    }
+
+    fn make_directories(&mut self, names: std::ops::Range<u32>) {
+        for name in names {
+            let place = Place::path(format!("directory-{name:0200}")).unwrap();
+            self.run(Command::MakeDirectory { place, mode: 0o755 });
+        }
+    }
+
+    fn latest(&self) -> TransactionNumber {
+        Reader::new(&*self.engine, &Caller::Head).unwrap().last_transaction().unwrap()
+    }
+
+    /// Rounds until all is as it should be. `answers` says which answers come.
+    fn round(
+        &self,
+        copies: &mut Copies,
+        disks: &mut BTreeMap<DiskId, FakeDisk>,
+        answers: &mut dyn FnMut() -> bool,
+    ) {
+        copies.begin_round(&*self.engine).unwrap();
+        let sender = Sender { site: &self.name, epoch: LeaseEpoch(1), signer: &self.signer };
+        let mut stamp = || Stamp { time_ms: 1, nonce: [1; 8] };
+        for _ in 0..10_000 {
+            let orders = copies.orders(&*self.engine, &sender, &mut stamp).unwrap();
+            if orders.is_empty() {
+                return;
+            }
+            for CopyOrder { disk, wire, .. } in orders {
+                let answer = disks.entry(disk).or_default().answer(&self.name, &wire);
+                let answer = answers().then_some(answer);
+                copies.handle(&*self.engine, disk, answer).unwrap();
+            }
+        }
+        panic!("a round has no end");
+    }
+}
+
+/// Keeps what is next of an edition.
+#[derive(Default)]
+struct FakeDisk {
+    editions: BTreeMap<u64, (CatalogCopy, Vec<u8>)>,
+    refuses: Option<DiskRefusal>,
+}
+
+impl FakeDisk {
+    fn answer(&mut self, site: &SiteName, wire: &[u8]) -> CopyAnswer {
+        if let Some(why) = self.refuses {
+            return CopyAnswer::Refused(why);
+        }
+        if let Ok((_, order)) = Keep::decode(site, &Interest::decode(wire).unwrap()) {
+            self.keep(&order);
+        }
+        let copies = || self.editions.values().map(|(copy, _)| *copy);
+        CopyAnswer::State(CopyState {
+            complete: copies().rfind(|copy| copy.base > 0),
+            building: copies().rfind(|copy| copy.base == 0),
+            ..CopyState::default()
+        })
+    }
+
+    fn keep(&mut self, order: &Keep) {
+        let last = self.editions.keys().max().copied().unwrap_or_default();
+        if order.offset == 0 && order.edition > last {
+            let copy = CatalogCopy { edition: order.edition, ..CatalogCopy::default() };
+            self.editions.insert(order.edition, (copy, Vec::new()));
+        }
+        let Some((copy, rows)) = self.editions.get_mut(&order.edition) else { return };
+        if copy.length == order.offset {
+            rows.extend_from_slice(&order.rows);
+            copy.length = rows.len() as u64;
+            if let Some(through) = order.through {
+                copy.through = through;
+                copy.base = if copy.base == 0 { copy.length } else { copy.base };
+            }
+        }
+    }
+
+    /// The newest complete state's rows, put together.
+    fn rows(&self) -> (TransactionNumber, Vec<BaseRow>) {
+        let (copy, octets) =
+            self.editions.values().rfind(|(copy, _)| copy.base > 0).expect("a complete copy");
+        let engine = MemoryEngine::default();
+        let (mut staging, mut rest) = (Staging::new(&engine), octets.as_slice());
+        while let Some((change, behind)) = RowChange::first(rest).unwrap() {
+            staging.apply(change).unwrap();
+            rest = behind;
+        }
+        assert!(rest.is_empty(), "it ends within a row");
+        staging.flush().unwrap();
+        (copy.through, all_rows(&engine))
+    }
+}
+
+fn all_rows(engine: &dyn Engine) -> Vec<BaseRow> {
+    export(&*engine.snapshot().unwrap(), None, 100_000).unwrap()
+}
+
+#[test]
+fn every_disk_gets_all_rows_and_then_the_changes() {
+    let mut site = Site::new(3);
+    site.make_directories(0..400);
+    let (mut copies, mut disks) = (Copies::default(), BTreeMap::new());
+    for more in [0..0, 400..401, 401..1000] {
+        site.make_directories(more);
+        site.round(&mut copies, &mut disks, &mut || true);
+        assert_eq!(disks.len(), 3);
+        for disk in disks.values() {
+            assert_eq!(disk.rows(), (site.latest(), all_rows(&*site.engine)));
+        }
+    }
+    let reports = copies.reports();
+    assert!(reports.values().all(|it| it.through == site.latest() && it.problem.is_none()));
+}
+
+#[test]
+fn answers_may_be_lost_and_heads_may_change() {
+    let mut site = Site::new(1);
+    site.make_directories(0..300);
+    let mut disks = BTreeMap::new();
+    let mut number = 0_u32;
+    // Of three answers one is lost; a head is started again every ten rounds.
+    for step in 0..6 {
+        let mut copies = Copies::default();
+        site.make_directories(300 + 20 * step..320 + 20 * step);
+        for _ in 0..10 {
+            let mut answers = || {
+                number = number.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+                (number >> 16) % 3 > 0
+            };
+            site.round(&mut copies, &mut disks, &mut answers);
+        }
+        site.round(&mut copies, &mut disks, &mut || true);
+    }
+    let mut copies = Copies::default();
+    site.round(&mut copies, &mut disks, &mut || true);
+    for disk in disks.values() {
+        assert_eq!(disk.rows(), (site.latest(), all_rows(&*site.engine)));
+    }
+}
+
+#[test]
+fn a_copy_that_has_grown_is_begun_anew() {
+    let mut site = Site::new(1);
+    let (mut copies, mut disks) = (Copies::default(), BTreeMap::new());
+    site.round(&mut copies, &mut disks, &mut || true);
+    for step in 0..40 {
+        // The same directories again and again.
+        for _ in 0..100 {
+            site.make_directories(0..1);
+            let place = Place::path(format!("directory-{:0200}", 0)).unwrap();
+            site.run(Command::RemoveDirectory { place });
+        }
+        site.round(&mut copies, &mut disks, &mut || true);
+        let disk = disks.values().next().unwrap();
+        assert_eq!(disk.rows(), (site.latest(), all_rows(&*site.engine)), "step {step}");
+    }
+    let editions = &disks.values().next().unwrap().editions;
+    assert!(editions.len() > 1, "it was never begun anew");
+    let longest = editions.values().map(|(copy, _)| copy.length).max().unwrap();
+    assert!(longest < 2 << 20, "{longest} octets for next to nothing");
+}
+
+#[test]
+fn what_a_later_catalog_has_told_a_disk_to_keep_stays() {
+    let mut site = Site::new(1);
+    site.make_directories(0..3);
+    let mut disks = BTreeMap::new();
+    site.round(&mut Copies::default(), &mut disks, &mut || true);
+    let before = disks.values().next().unwrap().rows();
+    // Another catalog of the same name that has come less far.
+    let other = Site::new(1);
+    let mut copies = Copies::default();
+    other.round(&mut copies, &mut disks, &mut || true);
+    assert_eq!(disks.values().next().unwrap().rows(), before);
+    let report = copies.reports().into_values().next().unwrap();
+    assert_eq!(report.problem.as_deref(), Some("it has rows of a later catalog"));
+}
+
+#[test]
+fn disks_that_refuse_are_let_alone_for_a_while_and_that_is_told() {
+    let site = Site::new(1);
+    let (mut copies, mut disks) = (Copies::default(), BTreeMap::new());
+    site.round(&mut copies, &mut disks, &mut || true);
+    let (id, disk) = disks.iter_mut().next().unwrap();
+    let id = *id;
+    *disk = FakeDisk { refuses: Some(DiskRefusal::Full), ..FakeDisk::default() };
+    let mut copies = Copies::default();
+    site.round(&mut copies, &mut disks, &mut || true);
+    assert_eq!(copies.reports()[&id].problem.as_deref(), Some("the disk is full"));
+    disks.get_mut(&id).unwrap().refuses = None;
+    for _ in 0..REST_ROUNDS {
+        site.round(&mut copies, &mut disks, &mut || true);
+    }
+    assert_eq!(copies.reports()[&id].problem, None);
+    assert_eq!(disks[&id].rows().0, site.latest());
+}
+
+#[test]
+fn disks_on_different_servers_come_first_and_those_that_are_down_not_at_all() {
+    let mut site = Site::new(20);
+    let ids = |site: &Site| {
+        let disks = Reader::new(&*site.engine, &Caller::Head).unwrap().disks().unwrap();
+        let all: Vec<DiskId> = disks.iter().map(|(id, _)| *id).collect();
+        let chosen: Vec<DiskId> = chosen(disks).into_iter().map(|(id, _)| id).collect();
+        (all, chosen)
+    };
+    let (all, first) = ids(&site);
+    assert_eq!(first, all.iter().copied().step_by(2).take(DISKS_MAX).collect::<Vec<_>>());
+    site.set_up(all[0], false);
+    let (_, chosen) = ids(&site);
+    assert_eq!((chosen.len(), chosen[0]), (DISKS_MAX, all[1]), "its neighbour in its place");
+}

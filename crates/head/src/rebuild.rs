@@ -1,0 +1,398 @@
+//! A site's catalog made again from its disks, after the head's state was lost.
+//!
+//! The rows come from the copy that is complete up to the latest transaction; every order in it is
+//! verified by the site's key, so no disk is believed (`copy`). Contents that are newer than the
+//! rows become part of the site by their own tickets and claims, which are verified, too
+//! (`contents`). The new catalog's numbers and terms are above all that any disk has seen, so the
+//! disks obey no head of before. It is put together beside the place where it belongs, checked, and
+//! moved there at the very end: whoever is interrupted begins again.
+
+mod contents;
+mod copy;
+mod remote;
+mod report;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use byname_catalog::engine::{EmbeddedEngine, Engine, EngineError};
+use byname_catalog::id::{ContentId, DiskId, InodeId, LeaseEpoch};
+use byname_catalog::{
+    BaseRow, Caller, CatalogError, Failure, KeyHolder, Reader, Seen, check, export,
+};
+use byname_packet::NameRef;
+use byname_security::cert::Certificate;
+use byname_security::trust::{TrustPolicy, Validator};
+use byname_site::{CopyState, DiskName, KeptRecord, Listed, SiteName};
+
+use crate::head::{ENGINE_FILE, Head, HeadError, make_directory};
+
+use contents::Contents;
+use copy::Walk;
+pub use remote::RemoteDisk;
+pub use report::{Finding, FindingKind, RebuildReport, RebuiltDisk};
+
+/// Where rows are put together.
+const ROWS_FILE: &str = "rebuild-rows.redb";
+/// Where the new catalog is.
+const NEW_FILE: &str = "rebuild-new.redb";
+/// Rows read at a time.
+const PAGE_ROWS: usize = 1024;
+
+/// A disk that things are read from. Nothing that it gives is believed without proof, but for what
+/// only the disk can know: the checksums of a content, and that it is there.
+pub trait DiskSource {
+    /// The disk.
+    fn name(&self) -> &DiskName;
+    /// From now on only what one of these certificates' keys has signed is from this disk. A disk
+    /// that is read directly signs nothing.
+    fn set_certificates(&mut self, _certificates: Vec<Certificate>) {}
+    /// What there is.
+    ///
+    /// # Errors
+    /// [`SourceError`].
+    fn state(&mut self) -> Result<CopyState, SourceError>;
+    /// What is stored of a copy from a place in it; nothing behind its end.
+    ///
+    /// # Errors
+    /// [`SourceError`].
+    fn read_copy(&mut self, edition: u64, offset: u64) -> Result<Vec<u8>, SourceError>;
+    /// Contents behind one of them, in order, and whether these are all.
+    ///
+    /// # Errors
+    /// [`SourceError`].
+    fn contents(&mut self, after: Option<ContentId>) -> Result<(Vec<Listed>, bool), SourceError>;
+    /// What is kept beside a content.
+    ///
+    /// # Errors
+    /// [`SourceError`].
+    fn record(&mut self, content: ContentId) -> Result<KeptRecord, SourceError>;
+}
+
+/// Reason for which a disk cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct SourceError(pub Box<dyn std::error::Error + Send + Sync>);
+
+/// Reason for which no catalog is made.
+#[derive(Debug, thiserror::Error)]
+pub enum RebuildError {
+    /// The directory.
+    #[error(transparent)]
+    Head(#[from] HeadError),
+    /// A disk.
+    #[error("disk {} cannot be read: {source}", disk.0)]
+    Source {
+        /// Which.
+        disk: DiskId,
+        /// Why.
+        source: SourceError,
+    },
+    /// No disk has all rows of any state.
+    #[error("no disk has a complete copy of the catalog that the key of {site} has signed")]
+    NoCopy {
+        /// The site.
+        site: String,
+    },
+    /// What a disk gave was something else the second time.
+    #[error("disk {}: its copy of the catalog changed while it was read", disk.0)]
+    Changed {
+        /// Which.
+        disk: DiskId,
+    },
+    /// The rows are of another site.
+    #[error("the rows are those of another site")]
+    OtherSite,
+    /// The rows contradict each other.
+    #[error("the rows contradict each other in {count} places; the first: {first}")]
+    Inconsistent {
+        /// How often.
+        count: usize,
+        /// The first contradiction.
+        first: &'static str,
+    },
+    /// Rows could not be written or read.
+    #[error(transparent)]
+    Catalog(#[from] CatalogError),
+    /// A row could not be read.
+    #[error(transparent)]
+    Reading(#[from] Failure),
+    /// The engine failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A file.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// What is made again, and where.
+pub struct Rebuild<'a> {
+    /// The site.
+    pub site: &'a SiteName,
+    /// The certificate of its key, which is believed.
+    pub certificate: &'a Certificate,
+    /// The head's directory.
+    pub directory: &'a Path,
+    /// The time.
+    pub unix_ns: u64,
+}
+
+impl Rebuild<'_> {
+    /// Looks at what the disks have, and puts a catalog together, without a change to the place
+    /// where it belongs; [`Rebuilt::place`] does that.
+    ///
+    /// # Errors
+    /// [`RebuildError`].
+    pub fn prepare(&self, disks: &mut [Box<dyn DiskSource>]) -> Result<Rebuilt, RebuildError> {
+        self.refuse_site()?;
+        make_directory(self.directory)?;
+        let mut report = RebuildReport::default();
+        let mut states = Vec::new();
+        for disk in disks.iter_mut() {
+            let state = disk.state().map_err(of(&**disk))?;
+            report.disks.push(RebuiltDisk::new(disk.name(), &state));
+            states.push(state);
+        }
+        let rows_path = self.fresh(ROWS_FILE)?;
+        let rows = EmbeddedEngine::open(&rows_path)?;
+        self.stage(disks, &states, &rows, &mut report)?;
+        let states = self.ask_again(disks, &rows)?;
+        let seen = self.take_contents(disks, &states, &rows, &mut report)?;
+        let new_path = self.fresh(NEW_FILE)?;
+        self.build(&rows, &new_path, seen)?;
+        drop(rows);
+        remove(&rows_path)?;
+        Ok(Rebuilt { report, new_path, directory: self.directory.to_owned() })
+    }
+
+    /// A catalog that is there stays as it is.
+    fn refuse_site(&self) -> Result<(), RebuildError> {
+        match Head::open(self.directory) {
+            Ok(_) => Err(HeadError::SiteExists { directory: self.directory.to_owned() }.into()),
+            Err(HeadError::NoSite { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The path of a file which is not there: what somebody left who was interrupted is removed.
+    fn fresh(&self, name: &str) -> Result<PathBuf, RebuildError> {
+        let path = self.directory.join(name);
+        remove(&path)?;
+        Ok(path)
+    }
+
+    fn validator(&self) -> Validator {
+        let mut policy = TrustPolicy::default();
+        policy.add_anchor(self.site.view().to_name(), self.certificate.key_id());
+        let mut validator = Validator::new(policy);
+        validator.give_certificate(self.certificate.clone());
+        validator
+    }
+
+    fn now_s(&self) -> u64 {
+        self.unix_ns / 1_000_000_000
+    }
+
+    /// Puts together the rows of the copy that is complete up to the latest transaction.
+    fn stage(
+        &self,
+        disks: &mut [Box<dyn DiskSource>],
+        states: &[CopyState],
+        rows: &dyn Engine,
+        report: &mut RebuildReport,
+    ) -> Result<(), RebuildError> {
+        let mut best: Option<(usize, Walk)> = None;
+        let mut order: Vec<usize> = (0..disks.len()).collect();
+        let told = |index: usize| states[index].complete.unwrap_or_default().through;
+        order.sort_by_key(|index| std::cmp::Reverse(told(*index)));
+        for index in order {
+            let Some(copy) = states[index].complete else { continue };
+            // No other copy is said to be as new as this one is.
+            if best.as_ref().is_some_and(|(_, walk)| walk.through() >= copy.through) {
+                break;
+            }
+            let mut walk = Walk::new(self.site, copy.edition);
+            let verifier = (&mut self.validator(), self.now_s());
+            walk.verify(&mut *disks[index], verifier).map_err(of(&*disks[index]))?;
+            let of_disk = &mut report.disks[index];
+            of_disk.verified = walk.through();
+            if walk.through() < copy.through {
+                of_disk.problem = Some(walk.problem());
+            }
+            if walk.is_complete() && best.as_ref().is_none_or(|it| it.1.through() < walk.through())
+            {
+                best = Some((index, walk));
+            }
+        }
+        let no_copy = || RebuildError::NoCopy { site: self.site.view().to_string() };
+        let (index, walk) = best.ok_or_else(no_copy)?;
+        walk.stage(&mut *disks[index], rows, (&mut self.validator(), self.now_s()))?;
+        let reader = Reader::new(rows, &Caller::Head)?;
+        if NameRef::from_value(&reader.site()?).ok() != Some(self.site.view()) {
+            return Err(RebuildError::OtherSite);
+        }
+        report.through = walk.through();
+        report.source = Some(disks[index].name().id);
+        Ok(())
+    }
+
+    /// The rows have the keys of all disks: what these say counts from here on.
+    fn ask_again(
+        &self,
+        disks: &mut [Box<dyn DiskSource>],
+        rows: &dyn Engine,
+    ) -> Result<Vec<CopyState>, RebuildError> {
+        let reader = Reader::new(rows, &Caller::Head)?;
+        let mut certificates: BTreeMap<DiskId, Vec<Certificate>> = BTreeMap::new();
+        let mut after = Vec::new();
+        loop {
+            let page = reader.keys(&after, PAGE_ROWS)?;
+            for (_, key) in &page {
+                if let (KeyHolder::Disk(disk), Ok(certificate)) =
+                    (&key.holder, Certificate::decode(&key.certificate))
+                {
+                    certificates.entry(*disk).or_default().push(certificate);
+                }
+            }
+            if page.len() < PAGE_ROWS {
+                break;
+            }
+            after = page.last().map(|(name, _)| name.clone()).unwrap_or_default();
+        }
+        let ask = |disk: &mut Box<dyn DiskSource>| {
+            disk.set_certificates(certificates.remove(&disk.name().id).unwrap_or_default());
+            disk.state().map_err(of(&**disk))
+        };
+        disks.iter_mut().map(ask).collect()
+    }
+
+    /// Looks at the contents of all disks; the highest numbers that were seen.
+    fn take_contents(
+        &self,
+        disks: &mut [Box<dyn DiskSource>],
+        states: &[CopyState],
+        rows: &dyn Engine,
+        report: &mut RebuildReport,
+    ) -> Result<Seen, RebuildError> {
+        let mut contents = Contents::default();
+        let reader = Reader::new(rows, &Caller::Head)?;
+        for (disk, of_disk) in disks.iter_mut().zip(&mut report.disks) {
+            of_disk.contents =
+                contents.list(&reader, &mut **disk).map_err(|error| match error {
+                    contents::ListError::Source(source) => of(&**disk)(source),
+                    contents::ListError::Catalog(error) => error.into(),
+                })?;
+        }
+        drop(reader);
+        let states = states.iter().map(|state| (state.highest, state.epoch));
+        let (highest, epochs): (Vec<u64>, Vec<LeaseEpoch>) = states.unzip();
+        let number = highest.into_iter().chain([contents.highest(), report.through.0]).max();
+        let number = number.unwrap_or_default();
+        let verifier = (self.site, &mut self.validator(), self.now_s());
+        let fresh = InodeId(number + 1);
+        contents.adopt(disks, verifier, (rows, fresh), report)?;
+        contents.find_lost(&Reader::new(rows, &Caller::Head)?, self.site, report)?;
+        let epoch = epochs.into_iter().max().unwrap_or_default();
+        Ok(Seen { number: fresh.0, epoch })
+    }
+
+    /// The catalog of the rows, checked.
+    fn build(&self, rows: &dyn Engine, path: &Path, seen: Seen) -> Result<(), RebuildError> {
+        let new = EmbeddedEngine::open(path)?;
+        let mut pages =
+            Pages { engine: rows, page: Vec::new().into_iter(), last: None, error: None };
+        let built = byname_catalog::rebuild(&new, &mut pages, seen, self.unix_ns);
+        if let Some(error) = pages.error {
+            return Err(error.into());
+        }
+        built?;
+        let found = check(&*new.snapshot()?)?;
+        match found.first() {
+            None => Ok(()),
+            Some(first) => {
+                Err(RebuildError::Inconsistent { count: found.len(), first: first.what })
+            }
+        }
+    }
+}
+
+/// A catalog that was put together.
+#[derive(Debug)]
+pub struct Rebuilt {
+    /// What is in it, and what is not.
+    pub report: RebuildReport,
+    new_path: PathBuf,
+    directory: PathBuf,
+}
+
+impl Rebuilt {
+    /// Moves it to where it belongs.
+    ///
+    /// # Errors
+    /// [`RebuildError`].
+    pub fn place(self) -> Result<RebuildReport, RebuildError> {
+        let Self { report, new_path, directory } = self;
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| RebuildError::File { path, source }
+        };
+        std::fs::rename(&new_path, directory.join(ENGINE_FILE)).map_err(failed(&new_path))?;
+        let opened = std::fs::File::open(&directory).and_then(|it| it.sync_all());
+        opened.map_err(failed(&directory))?;
+        Ok(report)
+    }
+
+    /// Removes it.
+    ///
+    /// # Errors
+    /// [`RebuildError`].
+    pub fn discard(self) -> Result<RebuildReport, RebuildError> {
+        remove(&self.new_path)?;
+        Ok(self.report)
+    }
+}
+
+fn of(disk: &dyn DiskSource) -> impl FnOnce(SourceError) -> RebuildError + use<> {
+    let disk = disk.name().id;
+    move |source| RebuildError::Source { disk, source }
+}
+
+fn remove(path: &Path) -> Result<(), RebuildError> {
+    match std::fs::remove_file(path) {
+        Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+            Err(RebuildError::File { path: path.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// All rows of an engine, page by page.
+struct Pages<'a> {
+    engine: &'a dyn Engine,
+    page: std::vec::IntoIter<BaseRow>,
+    last: Option<BaseRow>,
+    error: Option<EngineError>,
+}
+
+impl Iterator for Pages<'_> {
+    type Item = BaseRow;
+
+    fn next(&mut self) -> Option<BaseRow> {
+        let row = self.page.next().or_else(|| {
+            let after = self.last.as_ref().map(|row| (row.table, row.key.as_slice()));
+            let rows = self.engine.snapshot().and_then(|rows| export(&*rows, after, PAGE_ROWS));
+            match rows {
+                Ok(rows) => self.page = rows.into_iter(),
+                Err(error) => self.error = Some(error),
+            }
+            self.page.next()
+        })?;
+        self.last = Some(row.clone());
+        Some(row)
+    }
+}
