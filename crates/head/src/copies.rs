@@ -23,7 +23,7 @@ use byname_packet::SignError;
 use byname_site::{CatalogCopy, CopyAnswer, CopyState, DiskName, DiskRefusal, Recall, Stamp};
 
 pub(crate) use feed::Sender;
-use feed::{Feed, FeedError};
+use feed::{Addressee, Feed, FeedError};
 
 /// Disks that have a copy, as long as there are so many.
 const DISKS_MAX: usize = 8;
@@ -162,7 +162,8 @@ impl Keeper {
                 Ok(vec![wire?])
             }
             Stage::Feeding(feed) => {
-                feed.fill(engine, sender, (&self.name, self.generation), stamp)?;
+                let disk = Addressee { name: &self.name, generation: self.generation };
+                feed.fill(engine, sender, disk, stamp)?;
                 Ok(feed.wires())
             }
         }

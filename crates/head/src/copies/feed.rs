@@ -24,6 +24,13 @@ pub(crate) struct Sender<'a> {
     pub(crate) signer: &'a SharedSigner,
 }
 
+/// The disk that orders are for.
+#[derive(Clone, Copy)]
+pub(super) struct Addressee<'a> {
+    pub(super) name: &'a DiskName,
+    pub(super) generation: u64,
+}
+
 /// Reason for which a copy does not go on.
 #[derive(Debug)]
 pub(super) enum FeedError {
@@ -104,7 +111,7 @@ impl Feed {
         &mut self,
         engine: &dyn Engine,
         sender: &Sender<'_>,
-        disk: (&DiskName, u64),
+        disk: Addressee<'_>,
         stamp: &mut dyn FnMut() -> Stamp,
     ) -> Result<(), FeedError> {
         while self.sent.len() < WINDOW {
@@ -157,18 +164,18 @@ impl Feed {
         &mut self,
         (bytes, through): (usize, Option<TransactionNumber>),
         sender: &Sender<'_>,
-        (disk, generation): (&DiskName, u64),
+        disk: Addressee<'_>,
         stamp: Stamp,
     ) -> Result<(), FeedError> {
         let order = Keep {
             epoch: sender.epoch,
-            generation,
+            generation: disk.generation,
             edition: self.edition,
             offset: self.cut_bytes,
             through,
             rows: self.uncut.drain(..bytes).collect(),
         };
-        let wire = order.encode(sender.site, disk, &**sender.signer, stamp)?;
+        let wire = order.encode(sender.site, disk.name, &**sender.signer, stamp)?;
         self.cut_bytes += bytes as u64;
         self.sent.push_back(Sent { end: self.cut_bytes, through, wire });
         Ok(())
