@@ -42,8 +42,11 @@ fn rows(path: &Path) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
         .collect()
 }
 
+/// A user's name, groups, and whether he is an operator.
+type UserFacts = (String, Vec<String>, bool);
+
 /// The top directory and its entries, and all users.
-fn top(path: &Path) -> (Vec<Inode>, Vec<(String, Vec<String>, bool)>) {
+fn top(path: &Path) -> (Vec<Inode>, Vec<UserFacts>) {
     let engine = EmbeddedEngine::open(path).unwrap();
     let reader = Reader::new(&engine, &Caller::Head).unwrap();
     let place = Place::path("").unwrap();

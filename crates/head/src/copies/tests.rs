@@ -47,9 +47,8 @@ impl Site {
             let (space, label) = ("main".into(), "hall".into());
             site.run(Command::AddDisk(AddDisk { space, server, label, capacity_bytes: 1 << 40 }));
         }
-        for (disk, _) in Reader::new(&*site.engine, &Caller::Head).unwrap().disks().unwrap() {
-            site.set_up(disk, true);
-        }
+        let disks = Reader::new(&*site.engine, &Caller::Head).unwrap().disks().unwrap();
+        disks.into_iter().for_each(|(disk, _)| site.set_up(disk, true));
         site
     }
 
@@ -193,7 +192,7 @@ fn answers_may_be_lost_and_heads_may_change() {
         for _ in 0..10 {
             let mut answers = || {
                 number = number.wrapping_mul(1_103_515_245).wrapping_add(12_345);
-                (number >> 16) % 3 > 0
+                !(number >> 16).is_multiple_of(3)
             };
             site.round(&mut copies, &mut disks, &mut answers);
         }
