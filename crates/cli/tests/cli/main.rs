@@ -32,6 +32,7 @@ mod measuring;
 mod mirrors;
 mod outages;
 mod packets;
+mod pausing;
 mod pending;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../../transfer/tests/support/publisher.rs"]
