@@ -13,6 +13,42 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+/// The head of the site in this home.
+pub(crate) fn start_head(home: &Home, socket: &str) -> Daemon {
+    let args = ["catalog", "--dir", "site", "--keep-versions", "1s", "--connect", socket];
+    home.start(&args, "byname:/lab")
+}
+
+/// Writes a file, whether there is one or not, through a local one.
+pub(crate) fn put_from(
+    local: &Path,
+    writer: &mut Writer,
+    path: &str,
+    octets: &[u8],
+) -> Result<(), WriterError> {
+    std::fs::write(local, octets).unwrap();
+    let create = Create {
+        place: Place::path(path.as_bytes()).unwrap(),
+        mode: 0o644,
+        size_max: octets.len() as u64,
+        publish: Publish::AtCommit,
+        exclusive: false,
+    };
+    let source = Arc::new(Source::open(local, &|| false).unwrap());
+    let mut files = vec![(0, Put { create, keep_time: false, source })];
+    let mut outcome = None;
+    writer.put_all(
+        &mut || files.pop().map_or(Next::End, |(number, put)| Next::Put(number, put)),
+        &mut |event| {
+            if let PutEvent::Done { result, .. } = event {
+                outcome = Some(result.map(drop));
+            }
+        },
+        &|| false,
+    )?;
+    outcome.expect("each file ends")
+}
+
 /// A forwarder, a head, and disks that are registered there.
 pub(crate) struct Site {
     pub(crate) head: Option<Daemon>,
@@ -47,8 +83,7 @@ impl Site {
     }
 
     pub(crate) fn start_head(&self) -> Daemon {
-        let args = ["catalog", "--dir", "site", "--keep-versions", "1s", "--connect", &self.socket];
-        self.home.start(&args, "byname:/lab")
+        start_head(&self.home, &self.socket)
     }
 
     pub(crate) fn add_disk(&self, index: usize) {
@@ -93,28 +128,7 @@ impl Site {
 
     /// The same by a writer that is there.
     fn put_by(&self, writer: &mut Writer, path: &str, octets: &[u8]) -> Result<(), WriterError> {
-        let local = self.home.path().join("local");
-        std::fs::write(&local, octets).unwrap();
-        let create = Create {
-            place: Place::path(path.as_bytes()).unwrap(),
-            mode: 0o644,
-            size_max: octets.len() as u64,
-            publish: Publish::AtCommit,
-            exclusive: false,
-        };
-        let source = Arc::new(Source::open(&local, &|| false).unwrap());
-        let mut files = vec![(0, Put { create, keep_time: false, source })];
-        let mut outcome = None;
-        writer.put_all(
-            &mut || files.pop().map_or(Next::End, |(number, put)| Next::Put(number, put)),
-            &mut |event| {
-                if let PutEvent::Done { result, .. } = event {
-                    outcome = Some(result.map(drop));
-                }
-            },
-            &|| false,
-        )?;
-        outcome.expect("each file ends")
+        put_from(&self.home.path().join("local"), writer, path, octets)
     }
 
     /// Contents in the place where a disk serves them from.

@@ -22,6 +22,7 @@ mod flood;
 mod floods;
 mod forwarding;
 mod harness;
+mod histories;
 mod idle;
 mod keys;
 mod killed;
