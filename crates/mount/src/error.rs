@@ -58,6 +58,26 @@ pub enum MountError {
     /// What is mounted is no directory.
     #[error("only directories can be mounted, and this name is none")]
     TreeIsNoDirectory,
+    /// Too many trees for one mount, or none.
+    #[error("{count} trees: a mount has 1 to {}", crate::TREES_MAX)]
+    Count {
+        /// How many were wanted.
+        count: usize,
+    },
+    /// A tree cannot have this name in the mount.
+    #[error("{place:?} is no name for a tree's directory, or two trees have it")]
+    Place {
+        /// The name.
+        place: String,
+    },
+    /// One tree lies in the other.
+    #[error("{one} and {other} lie in one another: mount the outer one alone")]
+    Overlap {
+        /// The name of one.
+        one: String,
+        /// The name of the other.
+        other: String,
+    },
     /// The root did not answer.
     #[error(transparent)]
     Client(#[from] byname_client::ClientError),

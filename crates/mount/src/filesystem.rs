@@ -395,7 +395,7 @@ fn fill(tree: &Tree, inode: u64, snapshot: &Snapshot, offset: u64, reply: &mut R
     let inodes = tree.inodes();
     while let Some(entry) = snapshot.entry(at - DOTS) {
         at += 1;
-        let name = directory.name.with_generic(entry.name);
+        let name = tree.name_of(inode, &directory, entry.name);
         let number = inodes.number_of(&name, entry.attributes.as_ref());
         let shown = OsStr::from_bytes(entry.name);
         if reply.add(INodeNo(number), at as u64, file_type(entry.kind), shown) {
@@ -428,7 +428,7 @@ fn fill_plus(
     let mut inodes = tree.inodes();
     while let Some(entry) = snapshot.entry(at - DOTS) {
         at += 1;
-        let name = directory.name.with_generic(entry.name);
+        let name = tree.name_of(inode, &directory, entry.name);
         let number = inodes.number_of(&name, entry.attributes.as_ref());
         // An entry with the number 0 would not be shown at all.
         let (attributes, keep) = match entry.attributes {

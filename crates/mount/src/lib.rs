@@ -6,7 +6,7 @@
 //! inode stands for its name, so a shell's working directory survives changes.
 //!
 //! `inodes`, `attributes`, `snapshot`, `snapshots`, `owners` and `xattrs` are rules without I/O;
-//! `tree` asks the session by them; `filesystem` translates the kernel's requests into calls of
+//! `tree` asks the sessions of `sources` by them; `filesystem` translates the kernel's requests into calls of
 //! `tree`; `mounting` attaches it to a directory.
 //!
 //! Threads: fuser's threads take requests and answer at once what is in memory. A request that has
@@ -24,6 +24,7 @@ mod mounting;
 mod owners;
 mod snapshot;
 mod snapshots;
+mod sources;
 mod tasks;
 mod tree;
 mod xattrs;
@@ -31,3 +32,4 @@ mod xattrs;
 pub use error::MountError;
 pub use filesystem::OnEnd;
 pub use mounting::{Ending, Mount, MountOptions, unmount};
+pub use sources::{PublishedTree, TREES_MAX, Trees};

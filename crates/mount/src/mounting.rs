@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use byname_client::Stop;
 use byname_packet::Name;
@@ -27,6 +27,7 @@ use crate::error::MountError;
 use crate::filesystem::{Mounted, OnEnd, READ_BYTES_MAX};
 use crate::inodes::Inodes;
 use crate::owners::Owners;
+use crate::sources::{PublishedTree, Sources, Trees};
 use crate::tasks::Tasks;
 use crate::tree::{Change, Tree};
 
@@ -75,14 +76,13 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Mounts the tree below `name` at a directory.
+    /// Mounts trees at a directory.
     ///
     /// # Errors
     /// [`MountError`]: the tree does not answer, the mount point does not fit, or the system
     /// refuses.
     pub fn start(
-        session: byname_profile::Session,
-        name: &Name,
+        trees: Trees,
         mount_point: &Path,
         options: &MountOptions,
         ending: Ending,
@@ -90,20 +90,18 @@ impl Mount {
         check_system()?;
         let Ending { stop, on_end } = ending;
         let path = clear(mount_point)?;
-        let stat = session.stat(name)?;
-        let attributes = Attributes::of_stat(&stat);
-        if attributes.kind != Kind::Directory {
-            return Err(MountError::TreeIsNoDirectory);
-        }
+        let sources = Sources::new(trees)?;
+        let (name, attributes) = root(&sources)?;
+        let config = config(&sources, options);
         let (sender, receiver) = mpsc::sync_channel(CHANGES_MAX);
         let owners =
             Owners::new(rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
-        let inodes = Inodes::new(name.clone(), Arc::new(attributes), 0);
-        let tree = Arc::new(Tree::new(session, inodes, owners, options.freshness, sender));
+        let inodes = Inodes::new(name, Arc::new(attributes), 0);
+        let tree = Arc::new(Tree::new(sources, inodes, owners, options.freshness, sender));
         let tasks = Tasks::start().map_err(MountError::Thread)?;
         let refused = |source| MountError::Refused { path: path.clone(), source };
         let mounted = Mounted::new(Arc::clone(&tree), tasks, on_end);
-        let session = fuser::Session::new(mounted, &path, &config(name, options));
+        let session = fuser::Session::new(mounted, &path, &config);
         let session = session.map_err(refused)?.spawn().map_err(refused)?;
         let session = ManuallyDrop::new(session);
         let device = fs::metadata(&path).ok().map(|metadata| metadata.dev());
@@ -179,9 +177,28 @@ fn clear(mount_point: &Path) -> Result<PathBuf, MountError> {
     }
 }
 
-fn config(name: &Name, options: &MountOptions) -> Config {
+/// Name and attributes of the directory at the mount point, once all trees have answered.
+fn root(sources: &Sources) -> Result<(Name, Attributes), MountError> {
+    let mut only = None;
+    for PublishedTree { session, name } in sources.trees() {
+        let attributes = Attributes::of_stat(&session.stat(name)?);
+        if attributes.kind != Kind::Directory {
+            return Err(MountError::TreeIsNoDirectory);
+        }
+        only = Some((name.clone(), attributes));
+    }
+    if let (None, Some(only)) = (sources.top(), only) {
+        return Ok(only);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mtime_ns = u64::try_from(now.as_nanos()).unwrap_or(0);
+    Ok((Name::default(), Attributes { mtime_ns, ..Attributes::undescribed(Kind::Directory) }))
+}
+
+fn config(sources: &Sources, options: &MountOptions) -> Config {
+    let names = sources.trees().iter().map(|tree| tree.name.view().to_user());
     // A comma would begin another option.
-    let shown = name.view().to_user().replace(',', "%2C");
+    let shown = names.collect::<Vec<_>>().join("+").replace(',', "%2C");
     let mut config = Config::default();
     config.mount_options = vec![
         MountOption::FSName(shown),

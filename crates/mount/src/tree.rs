@@ -26,6 +26,7 @@ use crate::inodes::{Inode, Inodes, ROOT};
 use crate::owners::Owners;
 use crate::snapshot::{Snapshot, SnapshotEntry};
 use crate::snapshots::{SNAPSHOT_BYTES_MAX, Snapshots, Step};
+use crate::sources::Sources;
 
 /// Longest name of a directory entry, as in most file systems.
 const NAME_BYTES_MAX: usize = 255;
@@ -48,7 +49,7 @@ pub(crate) struct Found {
 
 /// The tree.
 pub(crate) struct Tree {
-    session: byname_profile::Session,
+    sources: Sources,
     inodes: Mutex<Inodes>,
     snapshots: Mutex<Snapshots>,
     files: Mutex<Files>,
@@ -61,7 +62,7 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) fn new(
-        session: byname_profile::Session,
+        sources: Sources,
         inodes: Inodes,
         owners: Owners,
         freshness: Option<Duration>,
@@ -69,7 +70,7 @@ impl Tree {
     ) -> Self {
         let bound = |bound: Duration| u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
         Tree {
-            session,
+            sources,
             inodes: Mutex::new(inodes),
             snapshots: Mutex::new(Snapshots::new(SNAPSHOT_BYTES_MAX)),
             files: Mutex::default(),
@@ -111,21 +112,23 @@ impl Tree {
 
     /// Keeps the versions seen so far, so that a later mount is not given older ones.
     pub(crate) fn keep_versions(&self) {
-        if let Err(error) = self.session.keep_versions() {
-            tracing::warn!(%error, "versions seen will not be remembered");
+        for source in self.sources.trees() {
+            if let Err(error) = source.session.keep_versions() {
+                tracing::warn!(%error, "versions seen will not be remembered");
+            }
         }
     }
 
     /// True if there is a site cache and a version may be in it.
     pub(crate) fn is_cacheable(&self, attributes: &Attributes) -> bool {
         let is_verified = attributes.publisher.key.is_some() && attributes.kind == Kind::File;
-        is_verified && self.session.cache().is_some()
+        is_verified && self.sources.cache().is_some()
     }
 
     /// The content of a cacheable version in the site cache; `None` before its publisher has
     /// announced the root, when nothing of it is kept.
     pub(crate) fn cached(&self, attributes: &Attributes) -> Option<Content> {
-        let (cache, root) = self.session.cache().zip(attributes.root)?;
+        let (cache, root) = self.sources.cache().zip(attributes.root)?;
         Some(cache.content(Hash(root), attributes.size))
     }
 
@@ -147,6 +150,19 @@ impl Tree {
         }
     }
 
+    /// True if a directory is the one at the top of several trees.
+    fn is_top(&self, number: u64) -> bool {
+        number == ROOT && self.sources.top().is_some()
+    }
+
+    /// The published name of an entry.
+    pub(crate) fn name_of(&self, number: u64, directory: &Inode, entry: &[u8]) -> Name {
+        match self.sources.at(entry).filter(|_| self.is_top(number)) {
+            Some(tree) => tree.clone(),
+            None => directory.name.with_generic(entry),
+        }
+    }
+
     /// The entry of a directory, to which the kernel holds one more reference from now on. `None`
     /// if there is none of that name.
     pub(crate) async fn lookup(&self, parent: u64, name: &[u8]) -> Result<Option<Found>, i32> {
@@ -156,6 +172,12 @@ impl Tree {
         let directory = self.directory(parent)?;
         if !is_safe_entry(name) {
             return Ok(None);
+        }
+        if self.is_top(parent) {
+            return match self.sources.at(name) {
+                Some(tree) => self.lookup_single(parent, tree.clone()).await,
+                None => Ok(None),
+            };
         }
         let full = directory.name.with_generic(name);
         match self.snapshot(parent).await {
@@ -178,7 +200,7 @@ impl Tree {
 
     async fn lookup_single(&self, parent: u64, name: Name) -> Result<Option<Found>, i32> {
         let now_ns = self.now_ns();
-        match self.session.stat_unhashed_later(&name).await {
+        match self.sources.session(&name).stat_unhashed_later(&name).await {
             Ok(stat) => self.refer(&name, parent, Attributes::of_stat(&stat), now_ns).map(Some),
             Err(ClientError::Read(ReadError::NotFound { .. })) => Ok(None),
             Err(error) => Err(self.errno(&name, &error)),
@@ -226,10 +248,11 @@ impl Tree {
 
     /// True if the attributes of the root should be asked for.
     pub(crate) fn is_root_old(&self) -> bool {
-        self.inodes().get(ROOT).is_some_and(|root| root.seen_ns < self.since_ns())
+        let is_old = |root: &Inode| root.seen_ns < self.since_ns();
+        !self.is_top(ROOT) && self.inodes().get(ROOT).is_some_and(is_old)
     }
 
-    /// Attributes of a directory as they are now.
+    /// Attributes of a published directory as they are now.
     pub(crate) async fn renewed(&self, number: u64) -> Result<Found, i32> {
         let Inode { name, parent, .. } = self.inode(number)?;
         let since_ns = self.since_ns();
@@ -237,7 +260,7 @@ impl Tree {
             return Ok(found);
         }
         let now_ns = self.now_ns();
-        let attributes = match self.session.stat_unhashed_later(&name).await {
+        let attributes = match self.sources.session(&name).stat_unhashed_later(&name).await {
             Ok(stat) if stat.is_directory() => Arc::new(Attributes::of_stat(&stat)),
             Ok(_) | Err(ClientError::Read(ReadError::NotFound { .. })) => {
                 return Err(Errno::STALE.raw_os_error());
@@ -271,6 +294,9 @@ impl Tree {
     pub(crate) async fn snapshot(&self, number: u64) -> Answer {
         let name = self.directory(number)?.name;
         let now_ns = self.now_ns();
+        if let Some(top) = self.sources.top().filter(|_| number == ROOT) {
+            return Ok((Arc::clone(top), now_ns));
+        }
         let step = self.snapshots().want(number, self.since_ns(), now_ns);
         let (flight, old) = match step {
             Step::Use(snapshot, seen_ns) => return Ok((snapshot, seen_ns)),
@@ -305,15 +331,16 @@ impl Tree {
         name: &Name,
         old: Option<&Arc<Snapshot>>,
     ) -> Result<Arc<Snapshot>, ClientError> {
-        if let Some(old) = old {
-            match self.session.lookup_later(&old.described_by()).await {
-                Ok(found) if found.version == old.version() => return Ok(Arc::clone(old)),
+        let session = self.sources.session(name);
+        if let Some((old, described_by)) = old.and_then(|old| Some((old, old.described_by()?))) {
+            match session.lookup_later(&described_by).await {
+                Ok(found) if Some(found.version) == old.version() => return Ok(Arc::clone(old)),
                 // Asking for the content would take as long again to say the same.
                 Err(error) if error.class() == ErrorClass::Retryable => return Err(error),
                 Ok(_) | Err(_) => {}
             }
         }
-        let listing = self.session.list_resolved_later(name).await?;
+        let listing = session.list_resolved_later(name).await?;
         Ok(Arc::new(Snapshot::new(listing)))
     }
 
@@ -357,9 +384,10 @@ impl Tree {
             true => self.resolved(&inode, since_ns),
             false => None,
         };
+        let session = self.sources.session(&inode.name);
         let opening = match &resolved {
-            Some(entry) => self.session.open_entry_later(entry),
-            None => self.session.open_later(&inode.name),
+            Some(entry) => session.open_entry_later(entry),
+            None => session.open_later(&inode.name),
         };
         let file = match opening.await {
             Ok(file) => file,

@@ -6,17 +6,19 @@
 
 mod background;
 mod options;
+mod trees;
 
 use crate::exit::{Code, Failure, Outcome};
 use crate::notify;
 use crate::settings;
 use crate::target::ReadArgs;
-use byname_mount::{Ending, Mount, MountError, MountOptions};
-use byname_profile::{OpenOptions, Paths, units};
+use byname_mount::{Ending, Mount, MountError, MountOptions, PublishedTree, Trees};
+use byname_profile::{OpenOptions, Paths, Profile, units};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
+use trees::Wanted;
 
 /// Seconds for which the step from a name to its version counts unless told otherwise.
 const FRESHNESS_S: f64 = 1.0;
@@ -30,15 +32,21 @@ const KEEP_PAUSE: Duration = Duration::from_secs(60);
   byname mount 'byname:/lab?via=…&key=…' /mnt/lab -o allow_other
   byname umount ~/run7
 
-Options for -o, as in /etc/fstab: allow_other, noexec, no_cache, fresh, offline, insecure,
+Several trees: mount LINK=seven LINK=eight DIR makes DIR/seven and DIR/eight.
+Options for -o, as in /etc/fstab: table, allow_other, noexec, no_cache, fresh, offline, insecure,
 freshness=SECONDS, timeout=SECONDS, retries=N, connect=URI, via=URI; what mount(8) knows itself is
 passed over.
 docs/mount.md has the rest.")]
 pub(crate) struct Args {
-    /// Name or link of a directory.
-    target: String,
+    /// Name or link of a directory. Of several, each with =DIRECTORY behind it: its place in the
+    /// mount.
+    #[arg(required = true, value_name = "TARGET")]
+    targets: Vec<String>,
     /// The mount point: a directory.
     directory: PathBuf,
+    /// TARGET is a file with a line for each tree: its directory in the mount, and its link.
+    #[arg(long)]
+    table: bool,
     /// Stay in the foreground.
     #[arg(long)]
     foreground: bool,
@@ -72,7 +80,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     if !merged.report {
         return foreground(&merged, paths, &|mount| {
             let shown = mount.path().display();
-            crate::output::err_line(&format!("{} is mounted at {shown}", merged.target));
+            crate::output::err_line(&format!("{} is mounted at {shown}", merged.shown()));
         });
     }
     // Signals of the terminal are not for it. It is no group leader, so this does not fail.
@@ -97,23 +105,44 @@ fn foreground(args: &Args, paths: &Paths, on_ready: &dyn Fn(&Mount)) -> Outcome 
         }
     });
     let profile = settings::profile(paths)?;
-    let link = profile.link(&args.target)?;
     let open = OpenOptions { cache: Some(!args.no_cache), ..args.read.open_options()? };
-    let session = profile.open_with(&link, &open, byname_client::SessionOptions::default())?;
+    let trees = open_trees(args, &profile, &open)?;
     let options = mount_options(args);
     let on_end = Box::new(move || {
         let _ = sender.send(());
     });
     let ending = Ending { stop: open.stop, on_end };
-    let mount = Mount::start(session, &link.name, &args.directory, &options, ending)?;
+    let mount = Mount::start(trees, &args.directory, &options, ending)?;
     on_ready(&mount);
-    notify::ready(&format!("{} at {}", args.target, mount.path().display()));
+    notify::ready(&format!("{} at {}", args.shown(), mount.path().display()));
     // Until a signal comes, or the end of the mount.
     while let Err(RecvTimeoutError::Timeout) = ends.recv_timeout(KEEP_PAUSE) {
         mount.keep_versions();
     }
     notify::stopping();
     Ok(mount.end()?)
+}
+
+/// A session for each tree.
+fn open_trees(args: &Args, profile: &Profile, open: &OpenOptions) -> Outcome<Trees> {
+    let mut several = Vec::new();
+    for Wanted { place, target } in trees::wanted(args)? {
+        let link = profile.link(&target)?;
+        let session = profile.open_with(&link, open, byname_client::SessionOptions::default())?;
+        let tree = PublishedTree { session, name: link.name };
+        match place {
+            Some(place) => several.push((place, tree)),
+            None => return Ok(Trees::One(tree)),
+        }
+    }
+    Ok(Trees::Several(several))
+}
+
+impl Args {
+    /// What is mounted, for messages.
+    fn shown(&self) -> String {
+        self.targets.join(" ")
+    }
 }
 
 fn mount_options(args: &Args) -> MountOptions {
@@ -146,6 +175,9 @@ impl From<MountError> for Failure {
             ),
             MountError::NotMounted { .. } | MountError::Busy { .. } => {
                 Failure::new(Code::LocalDisk, text)
+            }
+            MountError::Count { .. } | MountError::Place { .. } | MountError::Overlap { .. } => {
+                Failure::usage(text)
             }
             MountError::TreeIsNoDirectory | MountError::Thread(_) => {
                 Failure::new(Code::Other, text)

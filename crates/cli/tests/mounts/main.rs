@@ -18,3 +18,4 @@ mod programs;
 mod relay;
 mod scale;
 mod scene;
+mod several;

@@ -4,6 +4,7 @@
 //! Its log goes to a file of the state directory.
 
 use super::Args;
+use super::trees::{self, Wanted};
 use crate::exit::{Code, Failure, Outcome, chain};
 use crate::target::{Pace, Session};
 use byname_profile::Paths;
@@ -81,23 +82,25 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
         None => {
             abandon(&mut child, &args.directory);
             let seconds = PATIENCE.as_secs();
-            let message = format!("{}: no answer within {seconds} s", args.target);
+            let message = format!("{}: no answer within {seconds} s", args.shown());
             Err(Failure::new(Code::NoRoute, message)
                 .hint(format!("{} says how far it came", log.display())))
         }
     }
 }
 
-/// Asks for the tree as every command does: whoever is there may be asked about a key, and an error
+/// Asks for the trees as every command does: whoever is there may be asked about a key, and an error
 /// is said before anything is mounted.
 fn ask_first(args: &Args, paths: &Paths) -> Outcome {
     let read = args.read.clone().with_timeout_at_most(SILENCE_S);
-    let mut session = Session::open(&args.target, &read, Pace::default(), paths)?;
-    let found = session.run(|client, name| client.lookup(name))?;
-    match found.metadata.is_directory() {
-        true => Ok(()),
-        false => Err(byname_mount::MountError::TreeIsNoDirectory.into()),
+    for Wanted { target, .. } in trees::wanted(args)? {
+        let mut session = Session::open(&target, &read, Pace::default(), paths)?;
+        let found = session.run(|client, name| client.lookup(name))?;
+        if !found.metadata.is_directory() {
+            return Err(byname_mount::MountError::TreeIsNoDirectory.into());
+        }
     }
+    Ok(())
 }
 
 /// The log of the mount at this directory.

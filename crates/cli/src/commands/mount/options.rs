@@ -47,6 +47,7 @@ pub(super) fn apply(args: &mut Args) -> Outcome {
         };
         match (name, value) {
             ("allow_other", None) => args.allow_other = true,
+            ("table", None) => args.table = true,
             ("no_cache", None) => args.no_cache = true,
             ("freshness", Some(value)) => {
                 let wrong = |why| Failure::usage(format!("-o {option}: {why}"));
