@@ -16,6 +16,7 @@ PYNDNTOOLS = ROOT / "python/bin/pyndntools"
 PYNFDC = ROOT / "python/bin/pynfdc"
 UPROOT_PYTHON = ROOT / "uproot/bin/python"
 ROOT_PYTHON = ROOT / "root/bin/python"
+ANALYSIS_PYTHON = ROOT / "analysis/bin/python"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +61,7 @@ PEERS = {
         ),
         Peer("python-ndn", _pin("python-ndn/requirements.txt", r"python-ndn==(\S+)"), PYNDNTOOLS),
         Peer("uproot", _pin("xrootd/requirements.txt", r"uproot==(\S+)"), UPROOT_PYTHON),
+        Peer("analysis", _pin("mount/requirements.txt", r"h5py==(\S+)"), ANALYSIS_PYTHON),
         Peer("root", _pin("xrootd/requirements-root.txt", r"root==(\S+)"), ROOT_PYTHON, True),
     )
 }
