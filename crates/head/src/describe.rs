@@ -232,6 +232,7 @@ impl<'a> Describer<'a> {
         let versioned = VersionedListing { version: announced(version), extras: extras(directory) };
         Ok(Listing {
             stat,
+            changes: None,
             payload,
             root: *tree.root.as_bytes(),
             levels: tree.levels,

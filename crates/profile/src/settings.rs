@@ -156,6 +156,13 @@ pub const OPTIONS: &[Opt] = &[
         "freshness of metadata",
     ),
     opt(
+        "server.watch",
+        "BYNAME_WATCH",
+        Kind::Switch,
+        "false",
+        "watch published directories, hash new files ahead",
+    ),
+    opt(
         "server.quiet_ms",
         "BYNAME_QUIET_MS",
         Kind::Number,
@@ -322,6 +329,11 @@ impl Settings {
 
     fn get(&self, name: &str) -> Option<&Value> {
         self.values.get(name).map(|setting| &setting.value)
+    }
+
+    /// True if nobody has set an option.
+    pub fn is_default(&self, name: &str) -> bool {
+        self.values.get(name).is_none_or(|setting| setting.origin == Origin::Default)
     }
 
     /// A text; `None` when empty.

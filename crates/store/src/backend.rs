@@ -138,6 +138,13 @@ pub trait Directory: Debug + Send {
     /// True if it is still in the state in which it was located.
     fn is_unchanged(&self) -> bool;
 
+    /// Changes of it and of its entries that had been seen when it was located. `None` if nobody
+    /// watches it, or, once it was listed, if what it shows depends on other directories too. Never
+    /// 0.
+    fn changes(&self) -> Option<u64> {
+        None
+    }
+
     /// Opens a file that was listed.
     fn open(&self, name: &[u8]) -> Option<Arc<dyn BackendFile>>;
 

@@ -41,6 +41,9 @@ pub enum StoreError {
     /// A worker thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] std::io::Error),
+    /// The system gives out no more watches.
+    #[error("cannot watch directories: {0}")]
+    Watch(#[source] std::io::Error),
     /// The forwarder did not take the prefix.
     #[error(transparent)]
     Register(#[from] RegisterError),

@@ -210,7 +210,10 @@ impl Executor {
                 }
                 Located::File { stat: file.stat(), handle: self.keep(Open::File(file)) }
             }
-            Ok(Found::Directory(directory)) => Located::Directory { stat: directory.stat() },
+            Ok(Found::Directory(directory)) => {
+                let (stat, changes) = (directory.stat(), directory.changes());
+                Located::Directory { stat, changes }
+            }
             Ok(Found::Described(described)) => Located::Described(described),
             Err(LocateError::NotFound) => Located::NotFound,
             Err(LocateError::NoPermission) => Located::NoPermission,

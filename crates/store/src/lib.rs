@@ -20,6 +20,7 @@ mod segment_signing;
 mod server;
 mod stored_roots;
 mod summing;
+mod watch;
 mod workers;
 
 pub use backend::posix::Exposure;
@@ -32,3 +33,4 @@ pub use server::{
     ServerHandle, Service,
 };
 pub use state::StateDir;
+pub use watch::WatchLevels;

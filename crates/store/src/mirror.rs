@@ -65,6 +65,7 @@ fn decode(
             let root = *tree.root.as_bytes();
             Some(Listing {
                 stat,
+                changes: None,
                 payload: payload.to_vec(),
                 root,
                 levels: tree.levels,

@@ -30,18 +30,23 @@ use byname_transfer::server::{
     FaceId, FixedData, Mount, Now, SegmentBurst, SegmentSent, Server, SharedSigner,
 };
 
+type Backends = (Vec<Arc<dyn Backend>>, Option<AheadThread>);
+
 pub use access::{AccessRecord, AccessSink};
 pub use config::{FileServerConfig, MountConfig, MountSource};
 pub use handle::ServerHandle;
 pub use service::Service;
 
+use crate::backend::Backend;
 use crate::error::StoreError;
 use crate::executor::{Executor, Reading};
 use crate::mirror::NoKey;
 use crate::state::StateDir;
 use crate::summing::SummingThread;
+use crate::watch::ahead::{AheadThread, NewFiles};
 use crate::workers::Workers;
 use access::Accesses;
+use config::ForBackend;
 use faces::{Faces, PeerBounds};
 use service::Recipients;
 use upstream::Upstream;
@@ -77,6 +82,8 @@ pub struct FileServer {
     /// Answers what no files are behind.
     service: Option<Box<dyn Service>>,
     executor: Executor,
+    /// Hashes what is new in watched trees.
+    _ahead: Option<AheadThread>,
     poller: Poller,
     clock: Clock,
     prefixes: Vec<(Name, SharedSigner)>,
@@ -102,10 +109,9 @@ impl FileServer {
     /// runs.
     pub fn new(config: FileServerConfig) -> Result<Self, StoreError> {
         let state = Arc::new(StateDir::open(&config.state_dir, config.tree_bytes_max)?);
-        let (mut backends, mut mounts, mut prefixes) = (Vec::new(), Vec::new(), Vec::new());
-        let copies = config.mirror.as_ref().map(|mirror| mirror.copies.as_path());
+        let (backends, ahead) = backends(&config, &state)?;
+        let (mut mounts, mut prefixes) = (Vec::new(), Vec::new());
         for mount in config.mounts {
-            backends.push(mount.backend(state.identity(), copies)?);
             let contents = matches!(mount.source, MountSource::Contents(_));
             if !contents {
                 prefixes.push((mount.prefix.clone(), mount.signer.clone()));
@@ -135,7 +141,8 @@ impl FileServer {
         let summing = summing.transpose()?;
         let mut poller = Poller::new()?;
         let waker = poller.waker(WAKE)?;
-        let handle = ServerHandle::new(waker.clone());
+        let watched = ahead.as_ref().map(AheadThread::counters);
+        let handle = ServerHandle::new(waker.clone(), watched);
         let reading = Reading::new(config.reader, waker.clone())?;
         let workers =
             Workers::start(state, (config.worker_threads.max(1), config.attributes), waker)?;
@@ -153,6 +160,7 @@ impl FileServer {
             engine,
             service: None,
             executor,
+            _ahead: ahead,
             poller,
             clock: Clock::new(),
             prefixes: outermost(prefixes),
@@ -373,6 +381,25 @@ impl FileServer {
         self.handle.faces.store(self.faces.len(), Ordering::Relaxed);
         self.handle.handed_over.store(self.executor.handed_over(), Ordering::Relaxed);
     }
+}
+
+/// The back-ends of all mounts, and who hashes what is new in them if they are watched.
+fn backends(config: &FileServerConfig, state: &Arc<StateDir>) -> Result<Backends, StoreError> {
+    let is_watched = config.watch && config.mirror.is_none();
+    let new_files = is_watched.then(Arc::<NewFiles>::default);
+    let mut backends = Vec::new();
+    for (number, mount) in config.mounts.iter().enumerate() {
+        backends.push(mount.backend(&ForBackend {
+            number,
+            state: state.identity(),
+            copies: config.mirror.as_ref().map(|mirror| mirror.copies.as_path()),
+            new_files: new_files.as_ref(),
+        })?);
+    }
+    let ahead = new_files.map(|new_files| {
+        AheadThread::start(new_files, backends.clone(), state.clone(), config.attributes)
+    });
+    Ok((backends, ahead.transpose()?))
 }
 
 /// Without what another prefix covers.

@@ -31,19 +31,28 @@ pub fn read(backend: &dyn Backend, path: &[u8], bytes_max: usize) -> Result<List
     if let Some(versioned) = backend.versioned_listing(path, ListingKind::Names, bytes_max) {
         return versioned;
     }
-    let (stat, names) = read_settled(backend, path, |directory| {
+    let (state, names) = read_settled(backend, path, |directory| {
         let (octets, entries) = (Vec::new(), Vec::new());
         let mut names = Names { octets, entries, payload_bytes: 0, bytes_max };
         directory.list(false, &mut |entry| names.push(entry.name, entry.is_directory))?;
         Ok(names)
     })?;
-    Ok(listing(stat, names.into_payload()))
+    Ok(listing(state, names.into_payload()))
+}
+
+/// State of a directory before it was read.
+#[derive(Clone, Copy)]
+struct ReadState {
+    stat: FileStat,
+    /// See [`Directory::changes`].
+    changes: Option<u64>,
 }
 
 /// A payload with its tree.
-fn listing(stat: FileStat, payload: Vec<u8>) -> Listing {
+fn listing(read: ReadState, payload: Vec<u8>) -> Listing {
     let tree = Tree::of(&payload);
-    Listing { stat, payload, root: *tree.root.as_bytes(), levels: tree.levels, versioned: None }
+    let (root, levels) = (*tree.root.as_bytes(), tree.levels);
+    Listing { stat: read.stat, changes: read.changes, payload, root, levels, versioned: None }
 }
 
 /// Reads a directory once more if it changed meanwhile, a bounded number of times.
@@ -51,7 +60,7 @@ fn read_settled<T>(
     backend: &dyn Backend,
     path: &[u8],
     mut read_once: impl FnMut(&dyn Directory) -> Result<T, ListFailure>,
-) -> Result<(FileStat, T), ListFailure> {
+) -> Result<(ReadState, T), ListFailure> {
     let mut attempt = 1;
     loop {
         let directory = match backend.locate(path).map_err(|error| failure(&error))? {
@@ -60,7 +69,8 @@ fn read_settled<T>(
         };
         let read = read_once(&*directory)?;
         if directory.is_unchanged() || attempt == ATTEMPTS_MAX {
-            return Ok((directory.stat(), read));
+            let (stat, changes) = (directory.stat(), directory.changes());
+            return Ok((ReadState { stat, changes }, read));
         }
         attempt += 1;
     }

@@ -59,5 +59,7 @@ mod pending;
 mod requests;
 #[path = "serving/state.rs"]
 mod state;
+#[path = "serving/watching.rs"]
+mod watching;
 #[path = "serving/workers.rs"]
 mod workers;

@@ -21,7 +21,7 @@ const AFTER_IDENTITY: usize = 4;
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct MirrorArgs {
     /// Serve copies (`byname get`, `byname sign`) with what their publisher signed; needs no key.
-    #[arg(long, conflicts_with = "checksums")]
+    #[arg(long, conflicts_with_all = ["checksums", "watch"])]
     pub(crate) mirror: bool,
     /// Let the mirror answer readers who want the publisher's word of this moment with its word
     /// of another: for software that asks for nothing else. They cannot tell how old it is.

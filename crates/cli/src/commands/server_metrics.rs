@@ -4,7 +4,7 @@ use crate::exit::{Code, Failure, Outcome, chain};
 use crate::output;
 use byname_disk::{DiskReport, DiskReports};
 use byname_head::{CommandCounters, HeadCounters};
-use byname_store::ServerHandle;
+use byname_store::{ServerHandle, WatchLevels};
 use byname_transfer::server::Counters;
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -99,7 +99,32 @@ fn render(handles: &[ServerHandle]) -> String {
     let peers: usize = handles.iter().map(ServerHandle::peers).sum();
     head(&mut out, "byname_server_peers", "gauge", "peers that are connected");
     let _ = writeln!(out, "byname_server_peers {peers}");
+    render_watched(&mut out, handles);
     out
+}
+
+/// Numbers of watched directories, of servers that watch any.
+fn render_watched(out: &mut String, handles: &[ServerHandle]) {
+    let all: Vec<WatchLevels> = handles.iter().filter_map(ServerHandle::watched).collect();
+    if all.is_empty() {
+        return;
+    }
+    let sum = |of: fn(&WatchLevels) -> u64| all.iter().map(of).sum::<u64>();
+    for (name, help, value) in [
+        ("watched_directories", "directories that are watched", sum(|it| it.directories)),
+        ("unwatched_directories", "directories without a watch", sum(|it| it.unwatched)),
+    ] {
+        head(out, &format!("byname_server_{name}"), "gauge", help);
+        let _ = writeln!(out, "byname_server_{name} {value}");
+    }
+    let help = "times that changes were lost";
+    counter(out, "server_watch_overflows", help, sum(|it| it.overflows));
+    let help = "walks through a whole published tree";
+    counter(out, "server_watch_walks", help, sum(|it| it.walks));
+    let help = "files hashed before anybody asked";
+    counter(out, "server_hashed_ahead", help, sum(|it| it.hashed));
+    let help = "new files that are hashed only when asked for";
+    counter(out, "server_ahead_dropped", help, sum(|it| it.dropped));
 }
 
 fn render_commands(counters: &CommandCounters) -> String {

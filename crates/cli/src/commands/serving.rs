@@ -15,8 +15,15 @@ pub(crate) struct ServingArgs {
     /// Default: server.workers, 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=16))]
     workers: Option<u16>,
+    /// Watch the published directories: what is copied, renamed or removed is seen without being
+    /// asked for, metadata is fresh for 250 ms, and new files are hashed before anybody asks. Takes
+    /// a watch of the kernel (fs.inotify.max_user_watches) for each directory. Default:
+    /// server.watch.
+    #[arg(long)]
+    watch: bool,
     /// Time for which caches may answer with metadata: 200ms, 3s, 2m. After a change nobody who
-    /// asks for fresh answers sees the old version for longer. Default: server.freshness_ms, 1s.
+    /// asks for fresh answers sees the old version for longer. Default: server.freshness_ms, 1s;
+    /// 250ms with --watch.
     #[arg(long, value_name = "DURATION", value_parser = milliseconds)]
     freshness: Option<u64>,
     #[command(flatten)]
@@ -79,8 +86,17 @@ impl ServingArgs {
         config.data_workers = usize::try_from(workers.max(1)).unwrap_or(usize::MAX);
         config.attributes = self.attributes.are_used();
         config.checksums = self.checksums.algorithms();
-        let freshness_ms = self.freshness.unwrap_or_else(|| settings.number("server.freshness_ms"));
-        config.engine.set_freshness_ms(freshness_ms.min(FRESHNESS_MS_MAX));
+        config.watch = self.watch || settings.switch("server.watch");
+        let configured = || settings.number("server.freshness_ms");
+        match self.freshness {
+            None if config.watch && settings.is_default("server.freshness_ms") => {
+                config.engine.set_watched();
+            }
+            freshness => {
+                let freshness_ms = freshness.unwrap_or_else(configured);
+                config.engine.set_freshness_ms(freshness_ms.min(FRESHNESS_MS_MAX));
+            }
+        }
         config.engine.quiet_ns = settings.number("server.quiet_ms").saturating_mul(1_000_000);
         let open_files = settings.number("server.open_files").clamp(1, 1 << 20);
         config.engine.open_max = usize::try_from(open_files).unwrap_or(usize::MAX);

@@ -64,5 +64,6 @@ mod told;
 mod traces;
 mod traffic;
 mod trees;
+mod watching;
 mod ways;
 mod writing;

@@ -213,7 +213,7 @@ impl Publisher {
     fn locate(&mut self, path: &[u8]) -> Located {
         match self.disk.find(path) {
             None => match self.disk.find_directory(path) {
-                Some(stat) => Located::Directory { stat },
+                Some(stat) => Located::Directory { stat, changes: None },
                 None => Located::NotFound,
             },
             Some(file) => Located::File { stat: file.stat(), handle: self.keep(Open::File(file)) },

@@ -235,7 +235,9 @@ impl Objects for Paths {
     fn locate(&self, path: &[u8]) -> Object {
         Object::Other(match self.0.locate(path) {
             Ok(Found::Described(described)) => Located::Described(described),
-            Ok(Found::Directory(directory)) => Located::Directory { stat: directory.stat() },
+            Ok(Found::Directory(directory)) => {
+                Located::Directory { stat: directory.stat(), changes: None }
+            }
             Ok(Found::File(_)) | Err(LocateError::Failed(_)) => Located::Failed,
             Err(LocateError::NotFound) => Located::NotFound,
             Err(LocateError::NoPermission) => Located::NoPermission,

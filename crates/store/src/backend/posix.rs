@@ -7,6 +7,7 @@ mod attributes;
 mod directory;
 mod path_walk;
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::IoSliceMut;
@@ -22,14 +23,19 @@ pub use attributes::ROOT_ATTRIBUTE;
 pub use path_walk::Exposure;
 
 use super::{Backend, BackendFile, Content, Found, LocateError};
+use crate::error::StoreError;
+use crate::watch::Watch;
+use crate::watch::ahead::NewFiles;
 use directory::PosixDirectory;
-use path_walk::{Root, Walked, stat_open};
+use path_walk::stat_open;
+pub(crate) use path_walk::{Root, Walked, WalkedDirectory};
 
 /// A published directory.
 #[derive(Debug)]
 pub struct Posix {
     root: Arc<Root>,
     attachments: Option<Arc<Attachments>>,
+    watch: Option<Watch>,
 }
 
 /// An open regular file.
@@ -48,12 +54,27 @@ impl Posix {
     /// The error of the current directory.
     pub fn new(path: &Path, exposure: Exposure, state: (u64, u64)) -> std::io::Result<Self> {
         let root = Arc::new(Root::new(path, exposure, state)?);
-        Ok(Self { root, attachments: None })
+        Ok(Self { root, attachments: None, watch: None })
     }
 
     /// Copies were made there, and what file systems did not keep with them lies in `directory`.
     pub fn with_attachments(self, directory: PathBuf) -> Self {
         Self { attachments: Some(Arc::new(Attachments::new(directory))), ..self }
+    }
+}
+
+impl Posix {
+    /// Hears of changes from now on. `mount` is handed on to `new_files`.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the system does not tell of changes; then nothing is different.
+    pub(crate) fn watch(
+        &mut self,
+        mount: usize,
+        new_files: Arc<NewFiles>,
+    ) -> Result<(), StoreError> {
+        self.watch = Some(Watch::start(self.root.clone(), mount, new_files)?);
+        Ok(())
     }
 }
 
@@ -71,7 +92,10 @@ impl Backend for Posix {
             }
             Walked::Directory(found) => {
                 let (root, path) = (self.root.clone(), path.to_vec());
-                let directory = PosixDirectory { root, path, found, attachments };
+                let key = found.stat.state.fingerprint.object();
+                let changes = self.watch.as_ref().and_then(|watch| watch.changes(key));
+                let changes = Cell::new(changes);
+                let directory = PosixDirectory { root, path, found, attachments, changes };
                 Ok(Found::Directory(Box::new(directory)))
             }
         }

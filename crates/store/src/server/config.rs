@@ -14,6 +14,7 @@ use crate::backend::posix::{Exposure, Posix};
 use crate::error::StoreError;
 use crate::mirror::MirrorConfig;
 use crate::state::TREE_BYTES_MAX;
+use crate::watch::ahead::NewFiles;
 
 /// Most threads that hash and read directories unless configured otherwise.
 const WORKER_THREADS_MAX: usize = 8;
@@ -73,6 +74,9 @@ pub struct FileServerConfig {
     pub data_workers: usize,
     /// Octets of hash trees kept on disk.
     pub tree_bytes_max: u64,
+    /// Watch the directories that are published, and hash new files before anybody asks. Not of
+    /// copies ([`FileServerConfig::mirror`]).
+    pub watch: bool,
     /// Take roots from the files' attribute `user.byname.root`, and write them there.
     pub attributes: bool,
     /// Checksums that are computed in the background of each file that is asked for, and announced
@@ -107,6 +111,7 @@ impl FileServerConfig {
             worker_threads: cpus.min(WORKER_THREADS_MAX),
             data_workers: 1,
             tree_bytes_max: TREE_BYTES_MAX,
+            watch: false,
             attributes: false,
             checksums: Vec::new(),
             segment_signer: None,
@@ -119,14 +124,21 @@ impl FileServerConfig {
     }
 }
 
+/// What back-ends need besides their own configuration.
+pub(super) struct ForBackend<'a> {
+    /// Number of the mount.
+    pub(super) number: usize,
+    /// Device and inode of the state directory, which is never published.
+    pub(super) state: (u64, u64),
+    /// Where packets of copies lie, for a mirror.
+    pub(super) copies: Option<&'a Path>,
+    /// Takes new files, if directories are to be watched.
+    pub(super) new_files: Option<&'a Arc<NewFiles>>,
+}
+
 impl MountConfig {
-    /// Checks the name and opens the source. `state` is never published; `copies` is where packets
-    /// of copies lie, for a mirror.
-    pub(super) fn backend(
-        &self,
-        state: (u64, u64),
-        copies: Option<&Path>,
-    ) -> Result<Arc<dyn Backend>, StoreError> {
+    /// Checks the name and opens the source.
+    pub(super) fn backend(&self, given: &ForBackend<'_>) -> Result<Arc<dyn Backend>, StoreError> {
         if self.prefix.view().components().any(|component| component.typ != types::GENERIC) {
             return Err(StoreError::Prefix { prefix: self.prefix.to_string() });
         }
@@ -140,10 +152,20 @@ impl MountConfig {
         if !std::fs::metadata(directory).map_err(failed)?.is_dir() {
             return Err(failed(std::io::ErrorKind::NotADirectory.into()));
         }
-        let posix = Posix::new(directory, exposure, state).map_err(failed)?;
-        Ok(match copies {
-            Some(copies) => Arc::new(posix.with_attachments(copies.to_owned())),
-            None => Arc::new(posix),
-        })
+        let mut posix = Posix::new(directory, exposure, given.state).map_err(failed)?;
+        if let Some(copies) = given.copies {
+            posix = posix.with_attachments(copies.to_owned());
+        }
+        if let Some(new_files) = given.new_files
+            && let Err(error) = posix.watch(given.number, new_files.clone())
+        {
+            let directory = directory.display().to_string();
+            tracing::warn!(
+                directory, %error,
+                "not watched: directories are read again when they are asked for; a greater \
+                 fs.inotify.max_user_instances may help"
+            );
+        }
+        Ok(Arc::new(posix))
     }
 }

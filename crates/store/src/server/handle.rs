@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use byname_io::Waker;
 use byname_transfer::server::Counters;
 
+use crate::watch::{WatchCounters, WatchLevels};
+
 /// Stops a server and looks at it from other threads.
 #[derive(Clone)]
 pub struct ServerHandle {
@@ -18,10 +20,11 @@ pub struct ServerHandle {
     pub(super) connection_bytes: Arc<AtomicUsize>,
     pub(super) stalled: Arc<AtomicU64>,
     pub(super) unvalidated: Arc<AtomicU64>,
+    watched: Option<Arc<WatchCounters>>,
 }
 
 impl ServerHandle {
-    pub(super) fn new(waker: Waker) -> Self {
+    pub(super) fn new(waker: Waker, watched: Option<Arc<WatchCounters>>) -> Self {
         Self {
             is_over: Arc::default(),
             waker,
@@ -32,6 +35,7 @@ impl ServerHandle {
             connection_bytes: Arc::default(),
             stalled: Arc::default(),
             unvalidated: Arc::default(),
+            watched,
         }
     }
 
@@ -49,6 +53,11 @@ impl ServerHandle {
     /// Counters of the server, as of its last pause.
     pub fn counters(&self) -> Counters {
         *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is watched of the published directories; `None` if nothing is to be.
+    pub fn watched(&self) -> Option<WatchLevels> {
+        self.watched.as_ref().map(|counters| counters.levels())
     }
 
     /// Packets that carried a congestion mark.

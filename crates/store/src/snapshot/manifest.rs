@@ -33,6 +33,8 @@ const HASH_BYTES_BUDGET: u64 = 1 << 30;
 const HASH_TIME_BUDGET: Duration = Duration::from_secs(2);
 /// Mode of a link: a regular file that nobody executes or writes, for readers that know no links.
 const LINK_MODE: u16 = 0o100_444;
+/// A number of changes that no directory ever has.
+const NEVER_CURRENT: u64 = 0;
 /// Octets of an entry besides its name, checksums and target, at most.
 const ENTRY_BYTES_MAX: usize = 4 + 4 + 6 + 12 + 12 + 12 + 6 + 36;
 
@@ -87,15 +89,16 @@ pub(crate) fn read(
     }
     // Before anything is looked at: what changes from now on is too young for a version.
     let unix_ns = Clock::new().unix_ns();
-    let (stat, mut rows) =
+    let (mut directory, mut rows) =
         read_settled(&*order.backend, &order.path, |directory| collect(order, directory))?;
     rows.sort_unstable_by(|left, right| left.name.cmp(&right.name));
     describe(order, state, commit, &mut rows, unix_ns);
+    directory.changes = changes_that_show(directory.changes, &rows);
     let payload = encode(order, &rows);
     if payload.len() > order.bytes_max {
         return Err(ListFailure::TooLarge);
     }
-    Ok(listing(stat, payload))
+    Ok(listing(directory, payload))
 }
 
 fn collect(order: &ManifestOrder, directory: &dyn Directory) -> Result<Vec<Row>, ListFailure> {
@@ -155,6 +158,17 @@ fn describe(
             rows[place].version = None;
         }
     }
+}
+
+/// The number of changes that the manifest stands for. One with files that are too young for a
+/// version is made again when asked for, and one without some roots as if nobody watched: both come
+/// without a change of the directory.
+fn changes_that_show(changes: Option<u64>, rows: &[Row]) -> Option<u64> {
+    let mut files = rows.iter().filter(|row| row.is_file());
+    if files.clone().any(|file| file.version.is_none()) {
+        return changes.map(|_| NEVER_CURRENT);
+    }
+    changes.filter(|_| files.all(|file| file.root.is_some()))
 }
 
 /// The version of a file in this state; `None` while it is too young for one.

@@ -13,6 +13,7 @@ use byname_security::tree::Hash;
 use byname_store::backend::memory::Memory;
 use byname_store::{
     Exposure, FileServer, FileServerConfig, MountConfig, MountSource, ServerHandle, StoreError,
+    WatchLevels,
 };
 use byname_transfer::listing;
 use byname_transfer::metadata::{Absence, Answer, ContentRoot, Metadata};
@@ -163,6 +164,11 @@ impl Peer {
     /// Sends what was queued.
     pub(crate) fn flush(&mut self) {
         self.connection.flush().unwrap();
+    }
+
+    /// What the server watches.
+    pub(crate) fn watched(&self) -> WatchLevels {
+        self.handle.watched().unwrap()
     }
 
     /// Bursts that the server's serving thread left to others.

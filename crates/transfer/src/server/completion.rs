@@ -7,6 +7,7 @@ use super::arrival::Now;
 use super::finish::Known;
 use super::open_files::OpenFile;
 use super::ops::{Completion, Located, Op, OpId};
+use super::snapshots::FoundDirectory;
 use super::state::{Recalled, Record, RecordKey, Subject};
 use super::tasks::{FoundFile, Step};
 use super::versions::next_version;
@@ -102,7 +103,9 @@ impl Server {
                 self.finish_absent(id, Absence::NotFound, now);
             }
             Located::File { stat, handle } => self.on_file(id, FoundFile { stat, handle }, now),
-            Located::Directory { stat } => self.on_directory(id, stat, now),
+            Located::Directory { stat, changes } => {
+                self.on_directory(id, &FoundDirectory { stat, changes }, now);
+            }
             Located::Described(_) if is_manifest => self.finish_absent(id, Absence::NotFound, now),
             Located::Described(described) => self.finish_described(id, &described, now),
             Located::NotFound => self.finish_absent(id, Absence::NotFound, now),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use byname_packet::{Name, Signer};
 
 use super::versions::Quiet;
-use crate::numbers::METADATA_FRESHNESS_MS;
+use crate::numbers::{METADATA_FRESHNESS_MS, WATCHED_FRESHNESS_MS};
 
 /// A key that may be used from any thread.
 pub type SharedSigner = Arc<dyn Signer + Send + Sync>;
@@ -69,6 +69,9 @@ pub struct ServerConfig {
     pub reuse_ns: u64,
     /// A directory that seems unchanged is read again when asked after this time.
     pub relist_ns: u64,
+    /// The same of a directory that is watched and in which no change was seen: some changes cannot
+    /// be seen, such as a store through mmap.
+    pub relist_watched_ns: u64,
     /// Interests waiting for the disk, a root or a quiet file; also paths being looked at, of which
     /// a disk that does not answer would leave ever more behind when Interests expire.
     pub pending_max: usize,
@@ -103,6 +106,14 @@ impl ServerConfig {
         self.relist_ns = self.relist_ns.min(freshness_ns);
     }
 
+    /// Makes metadata fresh for as short as can be afforded where directories are watched, so that
+    /// a question costs no reading of one. What is not watched is read as often as otherwise.
+    pub fn set_watched(&mut self) {
+        let relist_ns = self.relist_ns;
+        self.set_freshness_ms(WATCHED_FRESHNESS_MS);
+        self.relist_ns = relist_ns;
+    }
+
     pub(super) fn quiet(&self) -> Quiet {
         Quiet { quiet_ns: self.quiet_ns, quiet_coarse_ns: self.quiet_coarse_ns }
     }
@@ -120,6 +131,7 @@ impl Default for ServerConfig {
             metadata_freshness_ms: METADATA_FRESHNESS_MS,
             reuse_ns: 1_000 * MS,
             relist_ns: 1_000 * MS,
+            relist_watched_ns: 10_000 * MS,
             // The executor makes requests wait before so many segments wait for the disk.
             pending_max: 16_384,
             open_max: 256,

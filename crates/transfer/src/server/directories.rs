@@ -13,8 +13,8 @@ use super::arrival::Now;
 use super::open_files::{Extent, segment_builder};
 use super::ops::{ListFailure, Listing, Op};
 use super::reply::{Echo, interest_name};
-use super::snapshots::Snapshot;
-use super::state::{FileStat, Recalled, Record, RecordKey, Subject};
+use super::snapshots::{FoundDirectory, Snapshot};
+use super::state::{Recalled, Record, RecordKey, Subject};
 use super::tasks::{FoundListing, Step};
 use super::versions::next_version;
 use super::waiters::Owner;
@@ -39,14 +39,14 @@ pub(super) struct ListingSegment {
 }
 
 impl Server {
-    pub(super) fn on_directory(&mut self, id: u64, stat: FileStat, now: Now) {
+    pub(super) fn on_directory(&mut self, id: u64, found: &FoundDirectory, now: Now) {
         if self.is_mirrored(id) {
-            return self.on_mirrored_directory(id, stat, now);
+            return self.on_mirrored_directory(id, found.stat, now);
         }
         let Some(task) = self.tasks.get(id) else { return };
         let path = task.path.clone();
         let current = self.snapshots.current(path.view().value());
-        if current.is_some_and(|kept| kept.is_current(&stat, now, self.config.relist_ns)) {
+        if current.is_some_and(|kept| kept.is_current(found, now, &self.config)) {
             return self.finish_listing(id, now);
         }
         task.step = Step::Listing { asked: now };

@@ -18,7 +18,7 @@ use super::claims::{CERTIFICATES_MAX, Claim, MirrorOptions, described_by, segmen
 use super::open_files::OpenFile;
 use super::ops::{KeptObject, KeptOf, Op};
 use super::reply::interest_name;
-use super::snapshots::Snapshot;
+use super::snapshots::{FoundDirectory, Snapshot};
 use super::state::{FileStat, Recalled, RecordKey};
 use super::tasks::{FoundFile, Step};
 use super::waiters::{Owner, Waiter, Wants};
@@ -54,8 +54,9 @@ impl Server {
         let Some(task) = self.tasks.get(id) else { return };
         let path = task.path.clone();
         let key = path.view().value();
+        let found = FoundDirectory { stat, changes: None };
         let is_current = self.snapshots.current(key).is_some_and(|kept| {
-            kept.listing.stat == stat && kept.is_current(&stat, now, self.config.relist_ns)
+            kept.listing.stat == stat && kept.is_current(&found, now, &self.config)
         });
         if is_current && let Some(packet) = self.mirrors.packets.get(key).cloned() {
             return self.finish_mirrored(id, Some(&packet), now);

@@ -220,6 +220,8 @@ pub enum Located {
     Directory {
         /// Its state and attributes.
         stat: FileStat,
+        /// Changes of it and of its entries that were seen so far. `None` if nobody watches it.
+        changes: Option<u64>,
     },
     /// A file or link that whoever located it describes whole: its content lies elsewhere
     /// (docs/protocol.md §2.1), and its versions are given out elsewhere.
@@ -237,6 +239,9 @@ pub enum Located {
 pub struct Listing {
     /// Of the directory, before it was read.
     pub stat: FileStat,
+    /// Changes of it and of its entries that had been seen before it was read. `None` if nobody
+    /// watches it, or if what it shows depends on other directories too.
+    pub changes: Option<u64>,
     /// Sorted entries, see [`crate::listing`].
     pub payload: Vec<u8>,
     /// Root of the payload.

@@ -4,6 +4,7 @@
 
 use super::arrival::Now;
 use super::cache::Cache;
+use super::config::ServerConfig;
 use super::ops::Listing;
 use super::state::FileStat;
 
@@ -13,6 +14,13 @@ const LARGE_BYTES: usize = 256 << 10;
 const SETTLE_NS: u64 = 50_000_000;
 /// Cost of a snapshot besides its payload.
 const SNAPSHOT_BYTES: usize = 512;
+
+/// A directory as it was found.
+pub(super) struct FoundDirectory {
+    pub(super) stat: FileStat,
+    /// As in [`super::ops::Located::Directory`].
+    pub(super) changes: Option<u64>,
+}
 
 pub(super) struct Snapshot {
     pub(super) version: u64,
@@ -40,17 +48,28 @@ impl Snapshot {
     }
 
     /// True if the snapshot may stand for the directory as it was found now.
-    pub(super) fn is_current(&self, found: &FileStat, now: Now, relist_ns: u64) -> bool {
+    pub(super) fn is_current(
+        &self,
+        found: &FoundDirectory,
+        now: Now,
+        config: &ServerConfig,
+    ) -> bool {
         let age_ns = now.now_ns.saturating_sub(self.read.now_ns);
+        let is_watched = found.changes.is_some();
         let is_large = self.listing.payload.len() > LARGE_BYTES;
-        if is_large && age_ns < 2 * self.took_ns {
+        if (is_large || is_watched) && age_ns < 2 * self.took_ns {
             return true;
+        }
+        if let (Some(seen), Some(changes)) = (self.listing.changes, found.changes) {
+            return seen == changes
+                && age_ns < config.relist_watched_ns
+                && self.listing.stat == found.stat;
         }
         let FileStat { mtime_ns, ctime_ns, .. } = self.listing.stat;
         let was_settled = ctime_ns.is_none_or(|ctime_ns| {
             mtime_ns.max(ctime_ns).saturating_add(SETTLE_NS) <= self.read.unix_ns
         });
-        age_ns < relist_ns && was_settled && self.listing.stat == *found
+        age_ns < config.relist_ns && was_settled && self.listing.stat == found.stat
     }
 }
 

@@ -379,7 +379,7 @@ fn a_list_that_takes_long_is_announced_as_being_made_and_then_fresh() {
     ask(&mut server, "/t/d/32=manifest/32=metadata", 4000, at(0));
     let (id, _) = op(&mut server);
     let stat = FileStat { mode: 0o040_755, ..stat(4096) };
-    let located = Located::Directory { stat };
+    let located = Located::Directory { stat, changes: None };
     server.handle_completion(id, Completion::Located(located), at(0));
     let (listing_op, list) = op(&mut server);
     assert!(matches!(list, Op::Manifest { .. }), "{list:?}");
@@ -393,7 +393,14 @@ fn a_list_that_takes_long_is_announced_as_being_made_and_then_fresh() {
         ask(&mut server, "/t/d/32=manifest/32=metadata", 4000, at(ms + 500));
     }
     let payload = vec![1; 10];
-    let listing = Listing { stat, payload, root: [7; 32], levels: Vec::new(), versioned: None };
+    let listing = Listing {
+        stat,
+        changes: None,
+        payload,
+        root: [7; 32],
+        levels: Vec::new(),
+        versioned: None,
+    };
     server.handle_completion(listing_op, Completion::Listed(Ok(listing)), at(2100));
     let (id, _) = op(&mut server);
     server.handle_completion(id, Completion::Recalled(Recalled::default()), at(2100));
@@ -442,11 +449,22 @@ fn listing_segments_come_from_the_snapshot() {
     ask(&mut server, "/t/d/32=metadata", 4000, at(0));
     let (id, _) = op(&mut server);
     let stat = FileStat { mode: 0o040_755, ..stat(0) };
-    server.handle_completion(id, Completion::Located(Located::Directory { stat }), at(0));
+    server.handle_completion(
+        id,
+        Completion::Located(Located::Directory { stat, changes: None }),
+        at(0),
+    );
     let (id, list) = op(&mut server);
     assert!(matches!(list, Op::List { .. }));
     let payload = b"a\0b/\0".to_vec();
-    let listing = Listing { stat, payload, root: [3; 32], levels: Vec::new(), versioned: None };
+    let listing = Listing {
+        stat,
+        changes: None,
+        payload,
+        root: [3; 32],
+        levels: Vec::new(),
+        versioned: None,
+    };
     server.handle_completion(id, Completion::Listed(Ok(listing)), at(1));
     let (id, _) = op(&mut server);
     server.handle_completion(id, Completion::Recalled(Recalled::default()), at(1));

@@ -59,7 +59,8 @@ fn whole(stat: FileStat, payload: Vec<u8>, bytes_max: usize) -> Result<Listing, 
         return Err(ListFailure::TooLarge);
     }
     let tree = Tree::of(&payload);
-    Ok(Listing { stat, payload, root: *tree.root.as_bytes(), levels: tree.levels, versioned: None })
+    let (root, levels) = (*tree.root.as_bytes(), tree.levels);
+    Ok(Listing { stat, changes: None, payload, root, levels, versioned: None })
 }
 
 /// The version of a file in its state, made durable; none while it is too young for one.

@@ -1,5 +1,6 @@
 //! Directories of this system: their entries, without what is not published.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -25,6 +26,8 @@ pub(super) struct PosixDirectory {
     pub(super) path: Vec<u8>,
     pub(super) found: WalkedDirectory,
     pub(super) attachments: Option<Arc<Attachments>>,
+    /// See [`Directory::changes`].
+    pub(super) changes: Cell<Option<u64>>,
 }
 
 /// A published entry.
@@ -74,6 +77,10 @@ impl Directory for PosixDirectory {
 
     fn is_unchanged(&self) -> bool {
         stat_open(&self.found.fd).is_ok_and(|stat| stat == self.found.stat)
+    }
+
+    fn changes(&self) -> Option<u64> {
+        self.changes.get()
     }
 
     /// Opens the entry, or the target of the link that it is.
@@ -141,8 +148,13 @@ impl PosixDirectory {
             Err(error) => return Err(failure(error.into())),
         };
         let seen = file_stat(&stat);
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        // What a link leads to, and a file with another name, may change elsewhere.
+        if kind == FileType::Symlink || (kind == FileType::RegularFile && stat.st_nlink > 1) {
+            self.changes.set(None);
+        }
         let is_shown = self.root.exposure().shows_mode(seen.mode);
-        Ok(match FileType::from_raw_mode(stat.st_mode) {
+        Ok(match kind {
             FileType::RegularFile if is_shown => Some(SeenEntry::new(false, Some(seen))),
             FileType::Directory if is_shown && !self.is_hidden(&seen.state) => {
                 Some(SeenEntry::new(true, Some(seen)))

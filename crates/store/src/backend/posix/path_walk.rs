@@ -44,7 +44,7 @@ pub struct Exposure {
 
 /// A published directory.
 #[derive(Debug, Clone)]
-pub(super) struct Root {
+pub(crate) struct Root {
     path: PathBuf,
     exposure: Exposure,
     /// The state directory, which is never published.
@@ -53,7 +53,7 @@ pub(super) struct Root {
 
 /// Target of a path.
 #[derive(Debug)]
-pub(super) enum Walked {
+pub(crate) enum Walked {
     /// A regular file, open for reading.
     File {
         /// The open file.
@@ -67,18 +67,18 @@ pub(super) enum Walked {
 
 /// A directory that a path leads to.
 #[derive(Debug)]
-pub(super) struct WalkedDirectory {
+pub(crate) struct WalkedDirectory {
     /// A descriptor that names it (`O_PATH`).
-    pub(super) fd: OwnedFd,
+    pub(crate) fd: OwnedFd,
     /// Its state and attributes.
-    pub(super) stat: FileStat,
+    pub(crate) stat: FileStat,
     /// The directories that its path names, from the root to itself.
     pub(super) lineage: Lineage,
 }
 
 /// Device and inode of each directory that a path names.
 #[derive(Debug, Default)]
-pub(super) struct Lineage(Vec<[u8; 16]>);
+pub(crate) struct Lineage(Vec<[u8; 16]>);
 
 impl Lineage {
     /// True if a directory is one of them, so that it cannot be published beneath them.
@@ -89,7 +89,7 @@ impl Lineage {
 
 /// Why a path leads to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum WalkError {
+pub(crate) enum WalkError {
     /// It does not exist, or it is not published.
     #[error("not found, or not published")]
     NotFound,
@@ -197,12 +197,12 @@ impl Root {
     }
 
     /// The published part.
-    pub(super) fn exposure(&self) -> Exposure {
+    pub(crate) fn exposure(&self) -> Exposure {
         self.exposure
     }
 
     /// Where it is.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -225,7 +225,7 @@ impl Root {
     ///
     /// # Errors
     /// [`WalkError`] of the first component that ends the walk.
-    pub(super) fn find(&self, relative: &[u8]) -> Result<Walked, WalkError> {
+    pub(crate) fn find(&self, relative: &[u8]) -> Result<Walked, WalkError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(&self.path, flags, Mode::empty())?;
         let stat = stat_open(&fd)?;

@@ -74,7 +74,7 @@ fn manifest(files: &[&str], root: u8, more: u64) -> KeptObject {
         ..Metadata::new(path.with_version(77))
     };
     let stat = directory_stat();
-    let listing = Listing { stat, payload, root: [9; 32], levels: Vec::new(), versioned: None };
+    let listing = Listing { stat, changes: None, payload, root: [9; 32], levels: Vec::new(), versioned: None };
     KeptObject { listing: Some(listing), ..packet(&path, &metadata) }
 }
 
@@ -194,7 +194,7 @@ fn a_version_of_the_own_packet_needs_no_manifest() {
 }
 
 fn locate_directory(server: &mut Server, stat: FileStat, now: Now) {
-    let op = complete(server, Completion::Located(Located::Directory { stat }), now);
+    let op = complete(server, Completion::Located(Located::Directory { stat, changes: None }), now);
     assert!(matches!(op, Op::Locate { .. }), "{op:?}");
 }
 

@@ -32,10 +32,11 @@ fn absent(absence: Absence) -> Option<Sent> {
 /// A list, with a version if whoever reads it gives them out.
 fn list(server: &mut Server, root: u8, version: Option<u64>, now: Now) {
     let stat = FileStat { mode: 0o040_755, ..stat(0) };
-    located(server, Located::Directory { stat }, now);
+    located(server, Located::Directory { stat, changes: None }, now);
     let extras = Extras { binding: Some(3), ..Extras::default() };
     let listing = Listing {
         stat,
+        changes: None,
         payload: vec![root; 9000],
         root: [root; 32],
         levels: Vec::new(),
@@ -330,7 +331,7 @@ fn a_large_list_stands_for_twice_the_time_that_it_took_and_others_while_nothing_
     let snapshot = |bytes: usize, stat: FileStat| {
         let payload = vec![0; bytes];
         let listing =
-            Listing { stat, payload, root: [0; 32], levels: vec![vec![0; 32]], versioned: None };
+            Listing { stat, changes: None, payload, root: [0; 32], levels: vec![vec![0; 32]], versioned: None };
         Snapshot { version: 1, listing, segment_size: 8000, read: at(0), took_ns: 1000 * MS }
     };
     let is_current = |snapshot: &Snapshot, found: &FileStat, ms: u64| {
@@ -354,7 +355,7 @@ fn two_versions_of_a_list_are_kept_and_counted() {
     let snapshot = |version: u64| {
         let payload = vec![0; 100];
         let listing =
-            Listing { stat: stat(0), payload, root: [0; 32], levels: Vec::new(), versioned: None };
+            Listing { stat: stat(0), changes: None, payload, root: [0; 32], levels: Vec::new(), versioned: None };
         Snapshot { version, listing, segment_size: 8000, read: at(0), took_ns: 0 }
     };
     for (version, kept) in [

@@ -1,0 +1,282 @@
+//! Files that are new in a watched tree, hashed before anybody asks.
+//!
+//! A file waits until it has not changed for a while, longer if it is large, so that one that keeps
+//! being written is not hashed again and again. Then a thread of the lowest priority hashes it as a
+//! worker would. What finds no room here, or changes meanwhile, is hashed when it is asked for.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use byname_io::Clock;
+use byname_transfer::server::{FileStat, OpId};
+
+use super::WatchCounters;
+use crate::backend::{Backend, BackendFile, Found};
+use crate::error::StoreError;
+use crate::hashing::{LargeFile, Turn, small_tree};
+use crate::state::{RootRecord, StateDir, is_small};
+use crate::stored_roots;
+
+/// Files that may wait, and octets of their paths.
+const FILES_MAX: usize = 1 << 16;
+const PATH_BYTES_MAX: usize = 16 << 20;
+/// Time for which a file has to be quiet.
+const QUIET: Duration = Duration::from_millis(300);
+/// Octets for which one more second of quiet is wanted: about as long as hashing them takes.
+const BYTES_A_SECOND: u64 = 512 << 20;
+/// Roots that are made durable together.
+const BATCH_MAX: usize = 256;
+/// Niceness of the thread: the lowest.
+const AHEAD_NICE: i32 = 19;
+
+/// A file: number of its tree, and its path there.
+type NewFile = (usize, Vec<u8>);
+
+/// Files that wait, by the time from which they may be quiet.
+#[derive(Debug, Default)]
+struct Queue {
+    due: BTreeMap<(Instant, u64), NewFile>,
+    known: HashSet<NewFile>,
+    path_bytes: usize,
+    pushed: u64,
+    is_over: bool,
+}
+
+/// New files of all watched trees.
+#[derive(Debug, Default)]
+pub(crate) struct NewFiles {
+    queue: Mutex<Queue>,
+    ready: Condvar,
+    counters: Arc<WatchCounters>,
+}
+
+impl NewFiles {
+    pub(crate) fn counters(&self) -> &Arc<WatchCounters> {
+        &self.counters
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A file was written or has come. Never waits.
+    pub(super) fn push(&self, mount: usize, path: Vec<u8>) {
+        self.push_after((mount, path), QUIET);
+    }
+
+    fn push_after(&self, file: NewFile, after: Duration) {
+        let mut queue = self.queue();
+        if queue.known.contains(&file) {
+            return;
+        }
+        let has_room = queue.known.len() < FILES_MAX && queue.path_bytes < PATH_BYTES_MAX;
+        if !has_room {
+            self.counters.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        queue.path_bytes += file.1.len();
+        queue.pushed += 1;
+        let at = (Instant::now() + after, queue.pushed);
+        queue.known.insert(file.clone());
+        queue.due.insert(at, file);
+        drop(queue);
+        self.ready.notify_one();
+    }
+
+    /// The next file whose time has come; `None` if none has and `is_patient` is false, or it is
+    /// over.
+    fn next(&self, is_patient: bool) -> Option<NewFile> {
+        let mut queue = self.queue();
+        loop {
+            if queue.is_over {
+                return None;
+            }
+            let now = Instant::now();
+            let due = queue.due.first_key_value().map(|((at, _), _)| *at);
+            if due.is_some_and(|due| due <= now) {
+                let (_, file) = queue.due.pop_first().expect("it was just seen");
+                queue.known.remove(&file);
+                queue.path_bytes -= file.1.len();
+                return Some(file);
+            }
+            if !is_patient {
+                return None;
+            }
+            queue = match due {
+                Some(due) => {
+                    let waited = self.ready.wait_timeout(queue, due - now);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.ready.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+}
+
+/// The thread that hashes. Dropping stops it.
+pub(crate) struct AheadThread {
+    new_files: Arc<NewFiles>,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl AheadThread {
+    /// `attributes`: roots that are stored with files count.
+    pub(crate) fn start(
+        new_files: Arc<NewFiles>,
+        backends: Vec<Arc<dyn Backend>>,
+        state: Arc<StateDir>,
+        attributes: bool,
+    ) -> Result<Self, StoreError> {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (over, files) = (is_over.clone(), new_files.clone());
+        let ahead = Ahead { new_files: files, backends, state, attributes, is_over: over };
+        let body = move || {
+            // Not allowed: it then reads as eagerly as others.
+            let _ = rustix::process::setpriority_process(None, AHEAD_NICE);
+            ahead.work();
+        };
+        let thread = Builder::new().name("byname-ahead".to_owned()).spawn(body);
+        let thread = Some(thread.map_err(StoreError::Thread)?);
+        Ok(Self { new_files, is_over, thread })
+    }
+}
+
+impl AheadThread {
+    pub(crate) fn counters(&self) -> Arc<WatchCounters> {
+        self.new_files.counters.clone()
+    }
+}
+
+impl Drop for AheadThread {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.new_files.queue().is_over = true;
+        self.new_files.ready.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Ahead {
+    new_files: Arc<NewFiles>,
+    backends: Vec<Arc<dyn Backend>>,
+    state: Arc<StateDir>,
+    attributes: bool,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Ahead {
+    fn work(&self) {
+        let mut roots = Vec::new();
+        loop {
+            let next = self.new_files.next(roots.is_empty());
+            let is_idle = next.is_none();
+            if let Some(file) = next {
+                roots.extend(self.hash(file));
+            }
+            if roots.len() >= BATCH_MAX || (is_idle && !roots.is_empty()) {
+                self.commit(&mut roots);
+            } else if is_idle {
+                return;
+            }
+        }
+    }
+
+    fn commit(&self, roots: &mut Vec<RootRecord>) {
+        match self.state.commit(&[], roots) {
+            Ok(_) => {
+                let hashed = &self.new_files.counters.hashed;
+                hashed.fetch_add(roots.len() as u64, Ordering::Relaxed);
+            }
+            Err(error) => tracing::error!(%error, "cannot keep roots"),
+        }
+        roots.clear();
+    }
+
+    /// The root of a file that is quiet and not hashed yet.
+    fn hash(&self, (mount, path): NewFile) -> Option<RootRecord> {
+        let Ok(Found::File(file)) = self.backends.get(mount)?.locate(&path) else { return None };
+        let stat = file.stat();
+        if self.state.digests(&stat.state).is_some() {
+            return None;
+        }
+        if let Some(left) = unquiet(&stat, Clock::new().unix_ns()) {
+            self.new_files.push_after((mount, path), left);
+            return None;
+        }
+        let root = match self.attributes.then(|| stored_roots::root_with_tree(&*file, &self.state))
+        {
+            Some(Some(root)) => root,
+            _ if is_small(stat.state.size) => *small_tree(&*file).ok()?.root.as_bytes(),
+            _ => return self.hash_large(file),
+        };
+        let record = RootRecord { fingerprint: stat.state.fingerprint, root };
+        self.state.remember(record);
+        Some(record)
+    }
+
+    fn hash_large(&self, file: Arc<dyn BackendFile>) -> Option<RootRecord> {
+        let tree = self.state.create_tree(&file.stat().state);
+        let tree = tree.inspect_err(|error| tracing::error!(%error, "cannot make a hash tree"));
+        let large = LargeFile::new(OpId(0), file, tree.ok()?, 1);
+        let mut buffer = Vec::new();
+        while large.turn(&mut buffer) == Turn::More {
+            if self.is_over.load(Ordering::Relaxed) {
+                large.give_up();
+            }
+        }
+        large.finish(&self.state).1
+    }
+}
+
+/// Time for which a file has to be quiet still.
+fn unquiet(stat: &FileStat, unix_ns: u64) -> Option<Duration> {
+    let wanted = QUIET + Duration::from_secs(stat.state.size / BYTES_A_SECOND);
+    let changed_ns = stat.mtime_ns.max(stat.ctime_ns.unwrap_or(0));
+    // A time that is yet to come says nothing.
+    let quiet = Duration::from_nanos(unix_ns.checked_sub(changed_ns)?);
+    wanted.checked_sub(quiet).filter(|left| !left.is_zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use byname_transfer::server::{FileState, Fingerprint};
+
+    fn stat(size: u64, changed_ns: u64) -> FileStat {
+        let state = FileState { fingerprint: Fingerprint::new([0; 16], [0; 24]), size };
+        FileStat { state, mode: 0o644, mtime_ns: changed_ns, ctime_ns: Some(changed_ns) }
+    }
+
+    #[test]
+    fn large_files_have_to_be_quiet_for_longer() {
+        const S: u64 = 1_000_000_000;
+        assert_eq!(unquiet(&stat(1, 10 * S), 11 * S), None);
+        assert_eq!(unquiet(&stat(1, 10 * S), 10 * S), Some(QUIET));
+        let gibibytes = stat(4 << 30, 10 * S);
+        assert_eq!(unquiet(&gibibytes, 11 * S), Some(QUIET + Duration::from_secs(7)));
+        assert_eq!(unquiet(&stat(1, 11 * S), 10 * S), None, "a clock that was set back");
+    }
+
+    #[test]
+    fn what_waits_is_bounded_and_there_once() {
+        let files = NewFiles::default();
+        for n in 0..FILES_MAX + 10 {
+            files.push(0, n.to_string().into_bytes());
+            files.push(0, n.to_string().into_bytes());
+        }
+        assert_eq!(files.queue().due.len(), FILES_MAX);
+        assert_eq!(files.counters.levels().dropped, 20);
+        let long = NewFiles::default();
+        for n in 0..100 {
+            long.push(n, vec![b'x'; PATH_BYTES_MAX / 10]);
+        }
+        assert_eq!(long.queue().due.len(), 10);
+    }
+}
