@@ -1,8 +1,10 @@
 //! A mount and the site cache: the second mount reads from the disk, and bad disks harm nobody.
 
-use crate::harness::noise;
+use crate::harness::{noise, signal, wait_for};
 use crate::scene::{Scene, can_mount, is_root, sh};
+use std::io::Write;
 use std::path::Path;
+use std::process::Command;
 
 const SIZE: usize = 6_000_001;
 
@@ -27,23 +29,28 @@ fn assert_same(scene: &Scene, name: &str) {
     assert!(read == std::fs::read(scene.source.join(name)).unwrap(), "{name}");
 }
 
+/// Reads a file that is not in the cache, until it is.
+fn warm(scene: &Scene, name: &str) {
+    let path = scene.mount.join(name);
+    assert_eq!(cached_bytes(&path), "0", "also before its publisher has hashed it");
+    let has_root = || {
+        std::fs::File::open(&path).unwrap();
+        attribute(&path, "user.byname.root").is_ok()
+    };
+    wait_for("the root of the file", has_root, || scene.log());
+    assert_eq!(cached_bytes(&path), "0");
+    assert_same(scene, name);
+    let is_cached = || cached_bytes(&path) == SIZE.to_string();
+    wait_for("units in the cache", is_cached, || scene.log());
+}
+
 #[test]
 fn a_second_mount_reads_from_the_cache_what_the_first_has_read() {
     if !can_mount("a_second_mount_reads_from_the_cache_what_the_first_has_read") {
         return;
     }
     let mut scene = Scene::new(large);
-    let large = scene.mount.join("large");
-    assert_eq!(cached_bytes(&large), "0", "also before its publisher has hashed it");
-    let has_root = || {
-        std::fs::File::open(&large).unwrap();
-        attribute(&large, "user.byname.root").is_ok()
-    };
-    crate::harness::wait_for("the root of the file", has_root, || scene.log());
-    assert_eq!(cached_bytes(&large), "0");
-    assert_same(&scene, "large");
-    let is_cached = || cached_bytes(&large) == SIZE.to_string();
-    crate::harness::wait_for("units in the cache", is_cached, || scene.log());
+    warm(&scene, "large");
     scene.umount();
     scene.mount(&[]);
     let open = std::fs::File::open(scene.mount.join("large")).unwrap();
@@ -94,4 +101,94 @@ impl Drop for Unmounted<'_> {
     fn drop(&mut self) {
         let _ = std::process::Command::new("umount").arg("-l").arg(self.0).status();
     }
+}
+
+/// True if a command succeeds; otherwise says that a test is skipped.
+fn succeeds(test: &str, script: &str, arguments: &[&Path]) -> bool {
+    let done = Command::new("sh").args(["-c", script, "sh"]).args(arguments).output().unwrap();
+    if !done.status.success() {
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {script}: {said}");
+    }
+    done.status.success()
+}
+
+/// Ends what a test has stopped, whatever becomes of it.
+struct Undone<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for Undone<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+#[test]
+fn a_cache_disk_that_is_frozen_holds_up_no_reader() {
+    const TEST: &str = "a_cache_disk_that_is_frozen_holds_up_no_reader";
+    if !is_root(TEST) {
+        return;
+    }
+    let scene = Scene::unmounted(&[], large);
+    let (cache, image) = (scene.reader.work("home/cache"), scene.reader.path().join("image"));
+    let made = "truncate -s 64M \"$1\" && mkfs.ext4 -q \"$1\" && mount -o loop \"$1\" \"$2\" && \
+                chmod 700 \"$2\"";
+    if !succeeds(TEST, made, &[&image, &cache]) {
+        return;
+    }
+    let unmounted = Unmounted(&cache);
+    scene.mount(&[]);
+    warm(&scene, "large");
+    sh("fsfreeze -f \"$1\"", &[&cache]);
+    let thawed = Undone(|| {
+        let _ = Command::new("fsfreeze").arg("-u").arg(&cache).status();
+    });
+    // What has to be written to the disk hangs from now on.
+    assert_same(&scene, "other");
+    scene.umount();
+    scene.mount(&[]);
+    assert_same(&scene, "large");
+    assert_same(&scene, "other");
+    scene.umount();
+    drop(thawed);
+    scene.mount(&[]);
+    assert_same(&scene, "large");
+    scene.umount();
+    drop(unmounted);
+}
+
+#[test]
+fn a_cache_disk_whose_file_system_is_stopped_holds_up_no_reader() {
+    const TEST: &str = "a_cache_disk_whose_file_system_is_stopped_holds_up_no_reader";
+    if !is_root(TEST) || !succeeds(TEST, "command -v rclone", &[]) {
+        return;
+    }
+    let scene = Scene::unmounted(&[], large);
+    let (cache, below) = (scene.reader.work("home/cache"), scene.reader.work("below"));
+    let mut rclone = Command::new("rclone")
+        .args(["mount", "--vfs-cache-mode", "full", "--cache-dir"])
+        .arg(scene.reader.work("rclone"))
+        .args([&below, &cache])
+        .spawn()
+        .unwrap();
+    let pid = rclone.id();
+    let ended = Undone(|| {
+        // In this order: what is stopped cannot be unmounted in peace.
+        let _ = Command::new("kill").args(["-CONT", &pid.to_string()]).status();
+        let _ = Command::new("umount").arg("-l").arg(&cache).status();
+        let _ = rclone.kill();
+        let _ = rclone.wait();
+    });
+    let is_mounted = || Command::new("mountpoint").arg("-q").arg(&cache).status().unwrap();
+    wait_for("rclone's mount", || is_mounted().success(), String::new);
+    scene.mount(&[]);
+    warm(&scene, "large");
+    signal(pid, "STOP");
+    assert_same(&scene, "other");
+    assert_same(&scene, "large");
+    scene.umount();
+    signal(pid, "CONT");
+    scene.mount(&[]);
+    assert_same(&scene, "other");
+    scene.umount();
+    drop(ended);
 }
