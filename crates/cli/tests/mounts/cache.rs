@@ -130,7 +130,7 @@ fn a_cache_disk_that_is_frozen_holds_up_no_reader() {
     }
     let scene = Scene::unmounted(&[], large);
     let (cache, image) = (scene.reader.work("home/cache"), scene.reader.path().join("image"));
-    let made = "truncate -s 64M \"$1\" && mkfs.ext4 -q \"$1\" && mount -o loop \"$1\" \"$2\" && \
+    let made = "truncate -s 4G \"$1\" && mkfs.ext4 -q \"$1\" && mount -o loop \"$1\" \"$2\" && \
                 chmod 700 \"$2\"";
     if !succeeds(TEST, made, &[&image, &cache]) {
         return;
