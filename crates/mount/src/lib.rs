@@ -6,8 +6,8 @@
 //! inode stands for its name, so a shell's working directory survives changes.
 //!
 //! `inodes`, `attributes`, `snapshot`, `snapshots`, `owners` and `xattrs` are rules without I/O;
-//! `tree` asks the sessions of `sources` by them; `filesystem` translates the kernel's requests into calls of
-//! `tree`; `mounting` attaches it to a directory.
+//! `tree` asks the sessions of `sources` by them; `filesystem` translates the kernel's requests
+//! into calls of `tree`; `mounting` attaches it to a directory.
 //!
 //! Threads: fuser's threads take requests and answer at once what is in memory. A request that has
 //! to wait becomes a task ([`tasks`]); the session's thread wakes it, two threads of this crate run

@@ -33,4 +33,4 @@ pub use server::{
     ServerHandle, Service,
 };
 pub use state::StateDir;
-pub use watch::WatchLevels;
+pub use watch::counters::WatchLevels;

@@ -21,13 +21,14 @@
 //! number is never given twice; memory is bounded by the number of watches.
 
 pub(crate) mod ahead;
+pub(crate) mod counters;
 mod directories;
 mod kernel;
+mod numbers;
 mod walk;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{Builder, JoinHandle};
 
 use byname_io::{Poller, Waker, poller};
@@ -35,70 +36,12 @@ use byname_io::{Poller, Waker, poller};
 use crate::backend::posix::Root;
 use crate::error::StoreError;
 use ahead::NewFiles;
+use directories::DirectoryKey;
 use kernel::Inotify;
+use numbers::Shared;
 use walk::{INOTIFY, Watcher};
 
 const WAKE: byname_io::Token = byname_io::Token(0);
-
-/// Counts of what is watched.
-#[derive(Debug, Default)]
-pub(crate) struct WatchCounters {
-    pub(crate) directories: AtomicU64,
-    pub(crate) unwatched: AtomicU64,
-    pub(crate) overflows: AtomicU64,
-    pub(crate) walks: AtomicU64,
-    pub(crate) hashed: AtomicU64,
-    pub(crate) dropped: AtomicU64,
-}
-
-/// Values of [`WatchCounters`] at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct WatchLevels {
-    /// Directories that are watched.
-    pub directories: u64,
-    /// Directories that could not be watched, in the last walk and since.
-    pub unwatched: u64,
-    /// Times that events were lost.
-    pub overflows: u64,
-    /// Walks through a whole tree that were completed.
-    pub walks: u64,
-    /// Files hashed before anybody asked.
-    pub hashed: u64,
-    /// New files for which there was no room to wait; they are hashed when they are asked for.
-    pub dropped: u64,
-}
-
-impl WatchCounters {
-    /// Values of this moment.
-    pub(crate) fn levels(&self) -> WatchLevels {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        WatchLevels {
-            directories: read(&self.directories),
-            unwatched: read(&self.unwatched),
-            overflows: read(&self.overflows),
-            walks: read(&self.walks),
-            hashed: read(&self.hashed),
-            dropped: read(&self.dropped),
-        }
-    }
-}
-
-/// Device and inode of a directory.
-pub(crate) type DirectoryKey = [u8; 16];
-
-/// State shared by the watching thread and whoever asks.
-#[derive(Debug)]
-struct Shared {
-    inotify: Inotify,
-    changes: Mutex<HashMap<DirectoryKey, u64>>,
-    /// The greatest number given so far.
-    given: AtomicU64,
-    /// Events have been taken from the kernel that do not count yet.
-    is_behind: AtomicBool,
-    /// Somebody asked about a directory that has no number.
-    was_missed: AtomicBool,
-    is_over: AtomicBool,
-}
 
 /// The watch of one published directory. Dropping ends it.
 #[derive(Debug)]
@@ -116,14 +59,7 @@ impl Watch {
         new_files: Arc<NewFiles>,
     ) -> Result<Self, StoreError> {
         let inotify = Inotify::new().map_err(StoreError::Watch)?;
-        let shared = Arc::new(Shared {
-            inotify,
-            changes: Mutex::default(),
-            given: AtomicU64::new(0),
-            is_behind: AtomicBool::new(false),
-            was_missed: AtomicBool::new(false),
-            is_over: AtomicBool::new(false),
-        });
+        let shared = Arc::new(Shared::new(inotify));
         let mut poller = Poller::new()?;
         let waker = poller.waker(WAKE)?;
         poller.add(&shared.inotify, INOTIFY, poller::Interest::READ)?;
@@ -158,16 +94,5 @@ impl Drop for Watch {
             // One that panicked has said so.
             let _ = thread.join();
         }
-    }
-}
-
-impl Shared {
-    fn numbers(&self) -> MutexGuard<'_, HashMap<DirectoryKey, u64>> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A number that nobody has.
-    fn next(&self) -> u64 {
-        self.given.fetch_add(1, Ordering::Relaxed) + 1
     }
 }

@@ -103,8 +103,8 @@ pub const LINK_RESERVE_BYTES: usize = 96;
 pub const SEGMENT_FRESHNESS_MS: u64 = 3_600_000;
 /// FreshnessPeriod of metadata unless configured otherwise.
 pub const METADATA_FRESHNESS_MS: u64 = 1_000;
-/// The same of a publisher that watches its directories. A file has a version when it has been quiet
-/// for 100 ms, so a cache answers with what was before for at most 150 ms after that.
+/// The same of a publisher that watches its directories. A file has a version when it has been
+/// quiet for 100 ms, so a cache answers with what was before for at most 150 ms after that.
 pub const WATCHED_FRESHNESS_MS: u64 = 250;
 /// FreshnessPeriod of metadata without the root that is being computed.
 pub const PENDING_FRESHNESS_MS: u64 = 50;

@@ -126,7 +126,7 @@ fn foreground(args: &Args, paths: &Paths, on_ready: &dyn Fn(&Mount)) -> Outcome 
 /// A session for each tree.
 fn open_trees(args: &Args, profile: &Profile, open: &OpenOptions) -> Outcome<Trees> {
     let mut several = Vec::new();
-    for Wanted { place, target } in trees::wanted(args)? {
+    for Wanted { place, target } in trees::wanted(&args.targets, args.table)? {
         let link = profile.link(&target)?;
         let session = profile.open_with(&link, open, byname_client::SessionOptions::default())?;
         let tree = PublishedTree { session, name: link.name };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use byname_io::Waker;
 use byname_transfer::server::Counters;
 
-use crate::watch::{WatchCounters, WatchLevels};
+use crate::watch::counters::{WatchCounters, WatchLevels};
 
 /// Stops a server and looks at it from other threads.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use byname_io::Clock;
 use byname_transfer::server::{FileStat, OpId};
 
-use super::WatchCounters;
+use super::counters::WatchCounters;
 use crate::backend::{Backend, BackendFile, Found};
 use crate::error::StoreError;
 use crate::hashing::{LargeFile, Turn, small_tree};
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(files.counters.levels().dropped, 20);
         let long = NewFiles::default();
         for n in 0..100 {
-            long.push(n, vec![b'x'; PATH_BYTES_MAX / 10]);
+            long.push(n, vec![b'x'; PATH_BYTES_MAX / 10 + 1]);
         }
         assert_eq!(long.queue().due.len(), 10);
     }

@@ -7,8 +7,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::DirectoryKey;
 use super::kernel::WatchId;
+
+/// Device and inode of a directory.
+pub(crate) type DirectoryKey = [u8; 16];
 
 /// Time that a directory may take from one place in the tree to another.
 const STRAY_MAX: Duration = Duration::from_secs(1);

@@ -15,9 +15,10 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::ahead::NewFiles;
-use super::directories::{Directories, Placed, Position};
+use super::counters::WatchCounters;
+use super::directories::{Directories, DirectoryKey, Placed, Position};
 use super::kernel::{self, Happened, WatchId};
-use super::{DirectoryKey, Shared, WatchCounters};
+use super::numbers::Shared;
 use crate::backend::posix::{Root, Walked, WalkedDirectory};
 
 pub(super) const INOTIFY: Token = Token(1);
@@ -302,7 +303,8 @@ impl Watcher {
             self.shared.numbers().insert(key, self.shared.next());
         }
         if let Err(error) = self.look_below(watch, &found, is_new && !was_left_over) {
-            tracing::warn!(directory = %self.root.path().join(OsStr::from_bytes(&path)).display(), %error, "cannot be watched");
+            let directory = self.root.path().join(OsStr::from_bytes(&path));
+            tracing::warn!(directory = %directory.display(), %error, "cannot be watched");
         }
     }
 

@@ -89,11 +89,11 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     }
 }
 
-/// Asks for the trees as every command does: whoever is there may be asked about a key, and an error
-/// is said before anything is mounted.
+/// Asks for the trees as every command does: whoever is there may be asked about a key, and an
+/// error is said before anything is mounted.
 fn ask_first(args: &Args, paths: &Paths) -> Outcome {
     let read = args.read.clone().with_timeout_at_most(SILENCE_S);
-    for Wanted { target, .. } in trees::wanted(args)? {
+    for Wanted { target, .. } in trees::wanted(&args.targets, args.table)? {
         let mut session = Session::open(&target, &read, Pace::default(), paths)?;
         let found = session.run(|client, name| client.lookup(name))?;
         if !found.metadata.is_directory() {

@@ -1,6 +1,5 @@
 //! Which trees are mounted: one, several on the command line, or those of a table.
 
-use super::Args;
 use crate::exit::{Failure, Outcome};
 use byname_mount::TREES_MAX;
 use std::io::Read;
@@ -18,11 +17,11 @@ pub(super) struct Wanted {
     pub(super) target: String,
 }
 
-/// The trees that arguments name.
-pub(super) fn wanted(args: &Args) -> Outcome<Vec<Wanted>> {
-    let wanted = match &args.targets[..] {
-        [table] if args.table => of_table(Path::new(table))?,
-        _ if args.table => return Err(Failure::usage("--table takes one file")),
+/// The trees that arguments name; `is_table`: they are one table.
+pub(super) fn wanted(targets: &[String], is_table: bool) -> Outcome<Vec<Wanted>> {
+    let wanted = match targets {
+        [table] if is_table => of_table(Path::new(table))?,
+        _ if is_table => return Err(Failure::usage("--table takes one file")),
         [target] => vec![Wanted { place: None, target: target.clone() }],
         several => several.iter().map(|target| placed(target)).collect::<Outcome<_>>()?,
     };
