@@ -15,7 +15,7 @@ use crate::attributes::{Attributes, Kind, Publisher, publisher_of};
 #[derive(Debug)]
 pub(crate) enum Snapshot {
     /// As it was published.
-    Listed { sorted: SortedListing, publisher: Arc<Publisher> },
+    Listed { sorted: Box<SortedListing>, publisher: Arc<Publisher> },
     /// The top of a mount of several trees: their names, in order.
     Top(Vec<Box<[u8]>>),
 }
@@ -32,7 +32,7 @@ pub(crate) struct SnapshotEntry<'a> {
 impl Snapshot {
     pub(crate) fn new(listing: Listing) -> Self {
         let publisher = publisher_of(&listing);
-        Self::Listed { sorted: SortedListing::new(listing), publisher }
+        Self::Listed { sorted: Box::new(SortedListing::new(listing)), publisher }
     }
 
     /// A directory of directories, that nobody publishes.
@@ -46,7 +46,7 @@ impl Snapshot {
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>()
             + match self {
-                Self::Listed { sorted, .. } => sorted.bytes(),
+                Self::Listed { sorted, .. } => sorted.bytes() + size_of::<SortedListing>(),
                 Self::Top(names) => names.iter().map(|name| name.len()).sum(),
             }
     }
