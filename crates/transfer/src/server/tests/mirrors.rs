@@ -74,7 +74,14 @@ fn manifest(files: &[&str], root: u8, more: u64) -> KeptObject {
         ..Metadata::new(path.with_version(77))
     };
     let stat = directory_stat();
-    let listing = Listing { stat, changes: None, payload, root: [9; 32], levels: Vec::new(), versioned: None };
+    let listing = Listing {
+        stat,
+        changes: None,
+        payload,
+        root: [9; 32],
+        levels: Vec::new(),
+        versioned: None,
+    };
     KeptObject { listing: Some(listing), ..packet(&path, &metadata) }
 }
 

@@ -4,7 +4,7 @@ use byname_packet::Signer;
 
 use super::*;
 use crate::metadata::{Extras, Metadata};
-use crate::server::snapshots::Snapshot;
+use crate::server::snapshots::{FoundDirectory, Snapshot};
 
 fn located(server: &mut Server, located: Located, now: Now) {
     let (id, op) = op(server);
@@ -325,17 +325,23 @@ fn a_file_being_written_is_counted_for_each_who_waited() {
 /// As a directory of 300 KiB is asked about whose reading took a second.
 #[test]
 fn a_large_list_stands_for_twice_the_time_that_it_took_and_others_while_nothing_changed() {
-    const RELIST_NS: u64 = 1000 * MS;
+    let config = ServerConfig { relist_ns: 1000 * MS, ..ServerConfig::default() };
     let settled =
         FileStat { mtime_ns: UNIX_NS - 60 * MS, ctime_ns: Some(UNIX_NS - 50 * MS), ..stat(0) };
     let snapshot = |bytes: usize, stat: FileStat| {
         let payload = vec![0; bytes];
-        let listing =
-            Listing { stat, changes: None, payload, root: [0; 32], levels: vec![vec![0; 32]], versioned: None };
+        let listing = Listing {
+            stat,
+            changes: None,
+            payload,
+            root: [0; 32],
+            levels: vec![vec![0; 32]],
+            versioned: None,
+        };
         Snapshot { version: 1, listing, segment_size: 8000, read: at(0), took_ns: 1000 * MS }
     };
     let is_current = |snapshot: &Snapshot, found: &FileStat, ms: u64| {
-        snapshot.is_current(found, at(ms), RELIST_NS)
+        snapshot.is_current(&FoundDirectory { stat: *found, changes: None }, at(ms), &config)
     };
     let (large, small) = (snapshot((256 << 10) + 1, settled), snapshot(256 << 10, settled));
     let changed = FileStat { mtime_ns: UNIX_NS, ..settled };
@@ -350,12 +356,42 @@ fn a_large_list_stands_for_twice_the_time_that_it_took_and_others_while_nothing_
 }
 
 #[test]
+fn a_watched_directory_is_current_while_its_number_is_the_same_and_not_for_ever() {
+    let config = ServerConfig::default();
+    let fresh = FileStat { ctime_ns: Some(UNIX_NS), mtime_ns: UNIX_NS, ..stat(0) };
+    let snapshot = |changes: Option<u64>| {
+        let (payload, levels) = (vec![0; 100], Vec::new());
+        let listing =
+            Listing { stat: fresh, changes, payload, root: [0; 32], levels, versioned: None };
+        Snapshot { version: 1, listing, segment_size: 8000, read: at(0), took_ns: 5 * MS }
+    };
+    let is_current = |kept: Option<u64>, found: Option<u64>, ms: u64| {
+        let found = FoundDirectory { stat: fresh, changes: found };
+        snapshot(kept).is_current(&found, at(ms), &config)
+    };
+    assert!(is_current(Some(7), Some(7), 9999) && !is_current(Some(7), Some(7), 10_000));
+    // A change counts at once, but for the time that one reading takes.
+    assert!(is_current(Some(7), Some(8), 9) && !is_current(Some(7), Some(8), 10));
+    // Without a number on either side the times of the directory decide: it is too young.
+    assert!(!is_current(None, Some(8), 10) && !is_current(Some(7), None, 0));
+    let mut watched = ServerConfig::default();
+    watched.set_watched();
+    assert_eq!((watched.metadata_freshness_ms, watched.relist_ns), (250, config.relist_ns));
+}
+
+#[test]
 fn two_versions_of_a_list_are_kept_and_counted() {
     let mut snapshots = Snapshots::new(1 << 20);
     let snapshot = |version: u64| {
         let payload = vec![0; 100];
-        let listing =
-            Listing { stat: stat(0), changes: None, payload, root: [0; 32], levels: Vec::new(), versioned: None };
+        let listing = Listing {
+            stat: stat(0),
+            changes: None,
+            payload,
+            root: [0; 32],
+            levels: Vec::new(),
+            versioned: None,
+        };
         Snapshot { version, listing, segment_size: 8000, read: at(0), took_ns: 0 }
     };
     for (version, kept) in [
