@@ -418,3 +418,22 @@ fn decode_name(body: &[u8]) -> Option<Record> {
     };
     Some(Record { subject, version: u64::from_be_bytes(*version) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// They are somebody's, and to start anew beside them would announce their versions again.
+    #[test]
+    fn records_that_are_in_use_are_refused_and_stay_where_they_are() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("records.redb");
+        let records = Records::open(&path).unwrap();
+        let entries = || std::fs::read_dir(home.path()).unwrap().count();
+        let before = entries();
+        assert!(Records::open(&path).is_err());
+        assert_eq!(entries(), before, "nothing is set aside");
+        drop(records);
+        Records::open(&path).unwrap();
+    }
+}

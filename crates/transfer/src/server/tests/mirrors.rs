@@ -362,6 +362,7 @@ fn a_packet_speaks_for_the_object_that_it_is_named_after_only() {
         (&own, "/t/d/f/g", false),
         (&about("/t/d/f", "/t/d/g"), "/t/d/f", false),
         (&about("/t/d/f", "/t/d/g"), "/t/d/g", false),
+        (&about("/t/d/f", "/t/d/f/g"), "/t/d/f", false),
         (&b"no packet".to_vec(), "/t/d/f", false),
     ] {
         let found = claims::described_by(packet, name(path).view());
