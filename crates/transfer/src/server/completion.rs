@@ -106,7 +106,6 @@ impl Server {
             Located::Directory { stat, changes } => {
                 self.on_directory(id, &FoundDirectory { stat, changes }, now);
             }
-            Located::Described(_) if is_manifest => self.finish_absent(id, Absence::NotFound, now),
             Located::Described(described) => self.finish_described(id, &described, now),
             Located::NotFound => self.finish_absent(id, Absence::NotFound, now),
             Located::NoPermission => self.finish_absent(id, Absence::NoPermission, now),

@@ -23,10 +23,6 @@ fn is_lowest_level(parsed: &ParsedName<'_>) -> bool {
     matches!(parsed.request, Request::Segment { part: Part::Tree(1), .. })
 }
 
-fn is_upper_level(parsed: &ParsedName<'_>) -> bool {
-    matches!(parsed.request, Request::Segment { part: Part::Tree(level), .. } if level > 1)
-}
-
 impl Server {
     /// Answers a segment request of an open version; false if the version is not open.
     pub(super) fn serve_segment(
@@ -209,8 +205,9 @@ impl Server {
                 Some(parsed) if is_open || is_ready && is_lowest_level(&parsed) => {
                     self.serve_segment(&wire, &parsed, echo);
                 }
-                // A reader who knows the root from elsewhere may have them once they are computed.
-                Some(parsed) if is_ready && is_upper_level(&parsed) => {
+                // A level above. A reader who knows the root from elsewhere may have it once it is
+                // computed.
+                Some(_) if is_ready => {
                     self.counters.root_pending += 1;
                     self.out.push_back(echo.nack(&wire, nack_reason::CONGESTION));
                 }

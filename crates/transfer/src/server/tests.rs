@@ -9,10 +9,12 @@ use super::*;
 use crate::attributes::Checksums;
 use crate::metadata::{Absence, Answer, ContentRoot};
 
+mod answers;
 mod contents;
 mod floods;
 mod mirrors;
 mod outcomes;
+mod segments;
 
 const MS: u64 = 1_000_000;
 /// A wall clock long after the files of these tests were changed.
@@ -548,6 +550,7 @@ fn nodes_being_made_and_signed_are_bounded() {
         ask(&mut server, &format!("{level}/seg={node}"), 4000, at(1));
     }
     assert_eq!(server.counters().signing_limited, 2, "six in a second");
+    assert_eq!(server.counters().failed, 4);
     let nacks: Vec<_> = std::iter::from_fn(|| sent(&mut server)).collect();
     let congestion = nacks.iter().filter(|nack| **nack == Sent::Nack(50)).count();
     assert_eq!((nacks.len(), congestion), (8, 4));

@@ -75,6 +75,8 @@ mod tests {
         assert_eq!(wait(at(1001, 1001), 1101), 0);
         assert_eq!(wait(at(5, 1001), 1050), 51, "a restored mtime does not hide the change");
         assert_eq!(wait(at(9_999_999, 1001), 1101), 0, "an mtime in the future is no change");
+        assert_eq!(wait(at(1050, 1001), 1050), 100, "one of this moment is one");
+        assert_eq!(quiet.unsettled_ns(&at(1001, 1001), 1001, 60), 100, "its own time says it");
         assert_eq!(wait(at(SECOND_NS, SECOND_NS), SECOND_NS + 1), 2999, "whole seconds");
     }
 

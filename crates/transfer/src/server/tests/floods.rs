@@ -156,3 +156,25 @@ fn what_expires_before_its_turn_costs_nothing_and_leaves_nothing() {
     (0..2).for_each(|it| ask_as(&mut server, READER, &format!("/t/{it}/32=metadata"), at(4000)));
     assert_eq!(find_nothing(&mut server, at(4000)), 2);
 }
+
+/// A second one who floods halves the queue of each.
+#[test]
+fn queues_are_shorter_the_more_wait() {
+    let mut server = server(ServerConfig { signatures_per_s: 100, ..ServerConfig::default() });
+    flood(&mut server, 0..1000, at(0));
+    assert_eq!(find_nothing(&mut server, at(0)), 100);
+    let waiting = server.levels().pending;
+    for number in 0..1000 {
+        ask_as(&mut server, READER, &format!("/t/other/{number}/32=metadata"), at(0));
+    }
+    assert_eq!((waiting, server.levels().pending), (50, 75));
+}
+
+/// To be called again at once and in vain would keep a processor busy.
+#[test]
+fn who_waits_for_the_disk_wants_no_call_for_signatures() {
+    let mut server = server(ServerConfig { lookups_max: 4, ..ServerConfig::default() });
+    flood(&mut server, 0..10, at(0));
+    assert_eq!(std::iter::from_fn(|| server.poll_op()).count(), 4);
+    assert_eq!(server.poll_timeout(), Some(at(4000).now_ns));
+}

@@ -50,6 +50,10 @@ fn directory_stat() -> FileStat {
 /// A manifest of `/t/d` with these files of 10 octets in version 8, announced with this root and
 /// so many octets more than it has.
 fn manifest(files: &[&str], root: u8, more: u64) -> KeptObject {
+    manifest_in_version(77, files, root, more)
+}
+
+fn manifest_in_version(number: u64, files: &[&str], root: u8, more: u64) -> KeptObject {
     let mut payload = Vec::new();
     manifest::write_header(&mut payload, files.len() as u64);
     for name in files {
@@ -71,7 +75,7 @@ fn manifest(files: &[&str], root: u8, more: u64) -> KeptObject {
         listing_size: Some(payload.len() as u64 + more),
         listing_segment_size: Some(8000),
         root: ContentRoot::Known([root; 32]),
-        ..Metadata::new(path.with_version(77))
+        ..Metadata::new(path.with_version(number))
     };
     let stat = directory_stat();
     let listing = Listing {
@@ -214,7 +218,9 @@ fn a_manifest_that_its_packet_does_not_describe_is_hidden_and_counted() {
         ask(&mut server, "/t/d/32=manifest/32=metadata", 4000, at(0));
         locate_directory(&mut server, directory_stat(), at(0));
         keep(&mut server, (KeptOf::Manifest, "d"), kept, at(0));
-        assert_eq!((reply(&mut server), server.counters().mirror_changed), (ELSEWHERE, count));
+        assert_eq!(reply(&mut server), ELSEWHERE);
+        let counters = server.counters();
+        assert_eq!((counters.mirror_changed, counters.mirror_elsewhere), (count, 1));
     }
 }
 
@@ -242,6 +248,63 @@ fn what_was_kept_is_no_answer_to_another_question() {
     ask(&mut server, "/t/d/f/32=metadata", 4000, at(0));
     complete(&mut server, Completion::Kept(None), at(0));
     assert_eq!(server.counters().strays, 1);
+}
+
+#[test]
+fn a_manifest_of_another_version_is_looked_up_by_its_own_entries() {
+    let mut server = mirror();
+    for (ms, number, files) in [(0, 77, &["f", "z"][..]), (1000, 78, &["a longer one", "f", "z"])] {
+        ask(&mut server, "/t/d/z/v=8/seg=0", 4000, at(ms));
+        locate(&mut server, 10, ms, at(ms));
+        keep(&mut server, (KeptOf::File(Handle(ms)), "d/z"), None, at(ms));
+        let kept = Some(manifest_in_version(number, files, 9, 0));
+        keep(&mut server, (KeptOf::Manifest, "d"), kept, at(ms));
+        recall(&mut server, ROOT, at(ms));
+        let burst = server.poll_segments().expect("a segment");
+        // So that it is looked for again.
+        server.handle_segments(burst, SegmentSent::Changed);
+        assert_eq!(reply(&mut server), Err(nack_reason::NONE));
+        assert_eq!(op(&mut server).1, Op::Close { handle: Handle(ms) });
+    }
+}
+
+/// Until its root is computed a copy may be anything. Nobody here can sign that it is pending.
+#[test]
+fn who_asks_for_a_copy_that_is_being_hashed_is_asked_to_come_again() {
+    let mut server = mirror();
+    for lifetime_ms in [4, 4, 4000] {
+        ask(&mut server, "/t/d/f/32=metadata", lifetime_ms, at(0));
+    }
+    locate(&mut server, 10, 3, at(0));
+    keep(&mut server, (KeptOf::File(Handle(3)), "d/f"), Some(file("/t/d/f", 7, 10)), at(0));
+    complete(&mut server, Completion::Recalled(Recalled::default()), at(0));
+    let ops: Vec<Op> = std::iter::from_fn(|| server.poll_op()).map(|(_, op)| op).collect();
+    let close = Op::Close { handle: Handle(3) };
+    assert_eq!(ops, [Op::Hash { file: Handle(3), state: state(10) }, close]);
+    for (due_ms, count) in [(2, 2), (5, 1)] {
+        assert_eq!(server.poll_timeout(), Some(due_ms * MS));
+        server.handle_timeout(at(due_ms));
+        let nacks: Vec<_> = std::iter::from_fn(|| sent(&mut server)).collect();
+        let expected = (0..count).map(|_| Sent::Nack(nack_reason::CONGESTION));
+        assert_eq!(nacks, expected.collect::<Vec<_>>());
+    }
+    assert_eq!((server.counters().root_pending, server.poll_timeout()), (3, None));
+}
+
+#[test]
+fn nodes_of_a_copy_without_its_tree_wait_for_the_root() {
+    let mut server = mirror();
+    ask(&mut server, "/t/d/f/v=7/seg=0", 4000, at(0));
+    locate(&mut server, 3 << 20, 3, at(0));
+    let kept = Some(file("/t/d/f", 7, 3 << 20));
+    keep(&mut server, (KeptOf::File(Handle(3)), "d/f"), kept, at(0));
+    recall(&mut server, ROOT, at(0));
+    ask(&mut server, "/t/d/f/v=7/32=tree-1/seg=0", 4000, at(0));
+    let open = complete(&mut server, Completion::TreeOpened(None), at(0));
+    assert!(matches!(open, Op::OpenTree { .. }), "{open:?}");
+    assert_eq!(reply(&mut server), Err(nack_reason::CONGESTION));
+    assert!(matches!(op(&mut server).1, Op::Hash { .. }));
+    assert_eq!((server.counters().root_pending, server.levels().pending), (1, 1));
 }
 
 /// Asks with what is usual between forwarders, for the publisher's word of this moment or for any.

@@ -39,11 +39,12 @@ fn list(server: &mut Server, root: u8, version: Option<u64>, now: Now) {
         changes: None,
         payload: vec![root; 9000],
         root: [root; 32],
-        levels: Vec::new(),
+        levels: vec![vec![11; 64], vec![12; 32]],
         versioned: version.map(|version| Box::new(VersionedListing { version, extras })),
     };
     let (id, op) = op(server);
-    assert!(matches!(op, Op::List { .. } | Op::Manifest { .. }), "{op:?}");
+    let (Op::List { bytes_max, .. } | Op::Manifest { bytes_max, .. }) = op else { panic!() };
+    assert_eq!(2 * bytes_max, ServerConfig::default().listing_bytes_max);
     server.handle_completion(id, Completion::Listed(Ok(listing)), now);
 }
 
@@ -97,9 +98,28 @@ fn a_list_that_is_the_same_keeps_its_version_whoever_gives_them_out() {
         );
         assert_eq!((metadata.ctime_ns, metadata.mtime_ns), (Some(1235), Some(1234)));
         assert_eq!((metadata.mode, metadata.listing_size), (Some(0o040_755), Some(9000)));
+        assert_eq!(metadata.listing_segment_size, Some(8192));
         assert_eq!(metadata.attributes().binding, Some(3));
     }
     assert_eq!((server.counters().listings, server.counters().versions), (3, 0));
+}
+
+#[test]
+fn a_list_that_is_on_record_has_the_version_there_and_another_one_the_next() {
+    for (root, version, is_announced) in [(3, 2000, false), (4, 2001, true)] {
+        let mut server = server(ServerConfig::default());
+        ask(&mut server, "/t/d/32=metadata", 4000, at(0));
+        list(&mut server, root, None, at(0));
+        let (id, _) = op(&mut server);
+        let record = Some(Record { subject: Subject::Listing([3; 32]), version: 2000 });
+        let recalled = Recalled { record, ..Recalled::default() };
+        server.handle_completion(id, Completion::Recalled(recalled), at(0));
+        assert_eq!(server.counters().versions, u64::from(is_announced));
+        if let Some((id, _)) = server.poll_op() {
+            server.handle_completion(id, Completion::Announced(true), at(0));
+        }
+        assert_eq!(described(sent(&mut server)).version(), Some(version));
+    }
 }
 
 #[test]
@@ -166,8 +186,10 @@ fn a_short_name_gets_no_certificate_that_lies_deep_below() {
     let builder = byname_packet::DataBuilder::new(name.view()).freshness_ms(3_600_000);
     builder.encode(b"a certificate", &DigestSigner, &mut wire).unwrap();
     server.add_fixed(FixedData { wire }).unwrap();
-    ask(&mut server, "/t/a", 4000, at(0));
-    assert_eq!(sent(&mut server), Some(Sent::Nack(nack_reason::NONE)));
+    for uri in ["/t/a", "/t/a/b"] {
+        ask(&mut server, uri, 4000, at(0));
+        assert_eq!(sent(&mut server), Some(Sent::Nack(nack_reason::NONE)), "{uri}");
+    }
     assert_eq!(server.counters().fixed, 0);
     ask(&mut server, "/t/a/b/KEY", 4000, at(0));
     assert_eq!(sent(&mut server), Some(Sent::Segment));
@@ -253,12 +275,12 @@ fn nothing_is_kept_for_longer_than_it_is_fresh() {
 
 #[test]
 fn a_fingerprint_is_its_object_and_its_state() {
-    let fingerprint = Fingerprint::new([1; 16], [2; 24]);
-    assert_eq!((fingerprint.object(), fingerprint.state()), (&[1; 16], &[2; 24]));
-    assert_eq!(fingerprint.as_bytes()[15..17], [1, 2]);
+    let fingerprint = Fingerprint::new([3; 16], [2; 24]);
+    assert_eq!((fingerprint.object(), fingerprint.state()), (&[3; 16], &[2; 24]));
+    assert_eq!(fingerprint.as_bytes()[15..17], [3, 2]);
     assert_eq!(Fingerprint::from_bytes(*fingerprint.as_bytes()), fingerprint);
     let text = format!("{fingerprint:?}");
-    assert_eq!(text, format!("Fingerprint({}{})", "01".repeat(16), "02".repeat(24)));
+    assert_eq!(text, format!("Fingerprint({}{})", "03".repeat(16), "02".repeat(24)));
 }
 
 #[test]
@@ -425,6 +447,40 @@ fn segments_are_signed_with_the_key_that_was_given_and_leave_room_for_it() {
     let Op::SignSegment(order) = order else { panic!("{order:?}") };
     assert_eq!(order.signer, SegmentSigner(signer));
     assert!(server.poll_segments().is_none(), "nothing leaves unsigned");
+}
+
+#[test]
+fn levels_of_a_list_lie_each_in_packets_of_its_own() {
+    let mut server = server(ServerConfig::default());
+    ask(&mut server, "/t/d/32=metadata", 4000, at(0));
+    list(&mut server, 3, Some(9), at(0));
+    assert!(sent(&mut server).is_some());
+    for (level, content) in [(1, vec![11; 64]), (2, vec![12; 32])] {
+        ask(&mut server, &format!("/t/d/32=ls/v=9/32=tree-{level}/seg=0"), 4000, at(0));
+        let Outgoing { wire, .. } = server.poll_transmit().expect("a level");
+        let link = LpPacket::decode(&wire).unwrap();
+        let Packet::Data(data) = Packet::decode(link.fragment.unwrap()).unwrap() else { panic!() };
+        assert_eq!(data.content, content, "{level}");
+    }
+    ask(&mut server, "/t/d/32=ls/v=9/32=tree-3/seg=0", 4000, at(0));
+    assert_eq!(sent(&mut server), Some(Sent::Nack(0)));
+    assert_eq!((server.counters().listing_segments, server.counters().stale), (2, 1));
+}
+
+#[test]
+fn so_many_segments_of_lists_are_signed_in_a_second() {
+    let mut server = server(ServerConfig { nodes_per_s: 2, ..ServerConfig::default() });
+    server.sign_segments(0, Arc::new(DigestSigner));
+    ask(&mut server, "/t/d/32=metadata", 4000, at(0));
+    list(&mut server, 3, Some(9), at(0));
+    assert!(sent(&mut server).is_some());
+    for (signed, limited) in [(1, 0), (2, 0), (2, 1)] {
+        ask(&mut server, "/t/d/32=ls/v=9/seg=0", 4000, at(0));
+        let refused = (limited == 1).then_some(Sent::Nack(nack_reason::CONGESTION));
+        assert_eq!(sent(&mut server), Some(refused.unwrap_or(Sent::Segment)));
+        let counters = server.counters();
+        assert_eq!((counters.listing_segments, counters.signing_limited), (signed, limited));
+    }
 }
 
 #[test]
