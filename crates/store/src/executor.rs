@@ -25,7 +25,7 @@ use sending::{AtOnce, send_ready};
 use crate::backend::{Backend, BackendFile, Found, LocateError};
 use crate::content::{Content, InMemory};
 use crate::error::StoreError;
-use crate::hashing::{LargeFile, flat, small_tree};
+use crate::hashing::{FILE_BYTES_MAX, LargeFile, flat, small_tree};
 use crate::segment_signing::SegmentSource;
 use crate::snapshot::manifest::ManifestOrder;
 use crate::state::{RootRecord, is_small};
@@ -204,6 +204,12 @@ impl Executor {
 
     fn located(&mut self, located: LocatedPath) -> Located {
         match located.found {
+            Ok(Found::File(file)) if file.stat().state.size > FILE_BYTES_MAX => {
+                let path = located.backend.describe(&located.path);
+                let bytes = file.stat().state.size;
+                tracing::warn!(path, bytes, "larger than files that are served (1 PiB)");
+                Located::Failed
+            }
             Ok(Found::File(file)) => {
                 if let Some(summing) = &self.summing {
                     summing.consider(&file);

@@ -9,14 +9,18 @@
 
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use byname_security::tree::{Folder, GROUP_BYTES, NODE_BYTES, Shape, Tree, UNIT_BYTES};
 use byname_transfer::server::{FileState, Hashed, OpId};
 
 use crate::backend::BackendFile;
 use crate::state::{RootRecord, StateDir, TREE_HEADER_BYTES, TreeWriter};
+
+/// A file above this is not served: its root would take weeks. Holes cost nothing, so anybody can
+/// make one of 8 EiB.
+pub(crate) const FILE_BYTES_MAX: u64 = 1 << 50;
 
 fn failure(error: &std::io::Error) -> Hashed {
     match error.kind() {
@@ -61,24 +65,40 @@ pub(crate) struct LargeFile {
     has_changed: AtomicBool,
 }
 
-/// One bit a group.
+/// One bit a group, in chunks that are made when they are needed: memory follows what was hashed,
+/// not what a file with holes says of its size.
 #[derive(Debug)]
-struct Bits(Box<[AtomicU64]>);
+struct Bits(Box<[OnceLock<BitChunk>]>);
+
+type BitChunk = Box<[AtomicU64; CHUNK_WORDS]>;
+
+/// A chunk has a page; its groups have 64 GiB.
+const CHUNK_WORDS: usize = 512;
+const CHUNK_BITS: u64 = CHUNK_WORDS as u64 * 64;
 
 impl Bits {
     fn new(count: u64) -> Self {
-        Self((0..count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+        Self((0..count.div_ceil(CHUNK_BITS)).map(|_| OnceLock::new()).collect())
     }
 
     /// Sets a bit; true if it was not set before.
     fn set(&self, at: u64) -> bool {
-        let bit = 1 << (at % 64);
-        self.0[(at / 64) as usize].fetch_or(bit, Ordering::AcqRel) & bit == 0
+        let chunk = self.0[(at / CHUNK_BITS) as usize]
+            .get_or_init(|| Box::new([const { AtomicU64::new(0) }; CHUNK_WORDS]));
+        let (word, bit) = place_in_chunk(at);
+        chunk[word].fetch_or(bit, Ordering::AcqRel) & bit == 0
     }
 
     fn get(&self, at: u64) -> bool {
-        self.0[(at / 64) as usize].load(Ordering::Acquire) & (1 << (at % 64)) != 0
+        let (word, bit) = place_in_chunk(at);
+        let chunk = self.0[(at / CHUNK_BITS) as usize].get();
+        chunk.is_some_and(|chunk| chunk[word].load(Ordering::Acquire) & bit != 0)
     }
+}
+
+/// The word of a bit in its chunk, and the bit in its word.
+fn place_in_chunk(at: u64) -> (usize, u64) {
+    ((at % CHUNK_BITS / 64) as usize, 1 << (at % 64))
 }
 
 /// State of a large file after a turn.
@@ -231,5 +251,21 @@ impl LargeFile {
         }
         written?;
         folder.finish().map(|root| *root.as_bytes()).map_err(invalid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_told_apart_and_cost_what_was_set() {
+        let bits = Bits::new(FILE_BYTES_MAX / GROUP_BYTES as u64);
+        let places = [0, 1, 63, 64, CHUNK_BITS - 1, CHUNK_BITS, (1 << 29) - 1];
+        for (count, at) in places.into_iter().enumerate() {
+            assert!(!bits.get(at) && bits.set(at) && !bits.set(at) && bits.get(at), "{at}");
+            assert_eq!(places.iter().filter(|at| bits.get(**at)).count(), count + 1);
+        }
+        assert_eq!(bits.0.iter().filter(|chunk| chunk.get().is_some()).count(), 3);
     }
 }

@@ -397,7 +397,8 @@ fn backends(config: &FileServerConfig, state: &Arc<StateDir>) -> Result<Backends
         })?);
     }
     let ahead = new_files.map(|new_files| {
-        AheadThread::start(new_files, backends.clone(), state.clone(), config.attributes)
+        let of = (config.engine.quiet(), config.attributes);
+        AheadThread::start(new_files, backends.clone(), state.clone(), of)
     });
     Ok((backends, ahead.transpose()?))
 }

@@ -11,12 +11,12 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 use byname_io::Clock;
-use byname_transfer::server::{FileStat, OpId};
+use byname_transfer::server::{FileStat, OpId, Quiet};
 
 use super::counters::WatchCounters;
 use crate::backend::{Backend, BackendFile, Found};
 use crate::error::StoreError;
-use crate::hashing::{LargeFile, Turn, small_tree};
+use crate::hashing::{FILE_BYTES_MAX, LargeFile, Turn, small_tree};
 use crate::state::{RootRecord, StateDir, is_small};
 use crate::stored_roots;
 
@@ -124,16 +124,16 @@ pub(crate) struct AheadThread {
 }
 
 impl AheadThread {
-    /// `attributes`: roots that are stored with files count.
+    /// `quiet`: of versions. `attributes`: roots that are stored with files count.
     pub(crate) fn start(
         new_files: Arc<NewFiles>,
         backends: Vec<Arc<dyn Backend>>,
         state: Arc<StateDir>,
-        attributes: bool,
+        (quiet, attributes): (Quiet, bool),
     ) -> Result<Self, StoreError> {
         let is_over = Arc::new(AtomicBool::new(false));
         let (over, files) = (is_over.clone(), new_files.clone());
-        let ahead = Ahead { new_files: files, backends, state, attributes, is_over: over };
+        let ahead = Ahead { new_files: files, backends, state, quiet, attributes, is_over: over };
         let body = move || {
             // Not allowed: it then reads as eagerly as others.
             let _ = rustix::process::setpriority_process(None, AHEAD_NICE);
@@ -167,6 +167,7 @@ struct Ahead {
     new_files: Arc<NewFiles>,
     backends: Vec<Arc<dyn Backend>>,
     state: Arc<StateDir>,
+    quiet: Quiet,
     attributes: bool,
     is_over: Arc<AtomicBool>,
 }
@@ -203,10 +204,11 @@ impl Ahead {
     fn hash(&self, (mount, path): NewFile) -> Option<RootRecord> {
         let Ok(Found::File(file)) = self.backends.get(mount)?.locate(&path) else { return None };
         let stat = file.stat();
-        if self.state.digests(&stat.state).is_some() {
+        if self.state.digests(&stat.state).is_some() || stat.state.size > FILE_BYTES_MAX {
             return None;
         }
-        if let Some(left) = unquiet(&stat, Clock::new().unix_ns()) {
+        let left = unquiet(&stat, Clock::new().unix_ns(), &self.quiet)?;
+        if !left.is_zero() {
             self.new_files.push_after((mount, path), left);
             return None;
         }
@@ -235,13 +237,21 @@ impl Ahead {
     }
 }
 
-/// Time for which a file has to be quiet still.
-fn unquiet(stat: &FileStat, unix_ns: u64) -> Option<Duration> {
+/// Time for which a file has to be quiet still; `None` if its times do not say whether it is.
+///
+/// At least what a version waits for: a root is of a state, and a file that changes again while its
+/// times stay the same would have the root of what it was.
+fn unquiet(stat: &FileStat, unix_ns: u64, quiet: &Quiet) -> Option<Duration> {
     let wanted = QUIET + Duration::from_secs(stat.state.size / BYTES_A_SECOND);
-    let changed_ns = stat.mtime_ns.max(stat.ctime_ns.unwrap_or(0));
-    // A time that is yet to come says nothing.
-    let quiet = Duration::from_nanos(unix_ns.checked_sub(changed_ns)?);
-    wanted.checked_sub(quiet).filter(|left| !left.is_zero())
+    let ctime_ns = stat.ctime_ns.unwrap_or(0);
+    if ctime_ns > unix_ns {
+        return None;
+    }
+    // An mtime that is yet to come was set by hand, and ctime tells when.
+    let mtime_ns = Some(stat.mtime_ns).filter(|mtime_ns| *mtime_ns <= unix_ns);
+    let quiet_for = Duration::from_nanos(unix_ns - ctime_ns.max(mtime_ns.unwrap_or(0)));
+    let settled = Duration::from_nanos(quiet.unsettled_ns(stat, unix_ns, 0));
+    Some(wanted.saturating_sub(quiet_for).max(settled))
 }
 
 #[cfg(test)]
@@ -254,14 +264,31 @@ mod tests {
         FileStat { state, mode: 0o644, mtime_ns: changed_ns, ctime_ns: Some(changed_ns) }
     }
 
+    const S: u64 = 1_000_000_000;
+    /// No multiple of a second.
+    const TIME: u64 = 10 * S + 1;
+    const OF_VERSIONS: Quiet = Quiet { quiet_ns: S / 10, quiet_coarse_ns: 2 * S };
+
     #[test]
     fn large_files_have_to_be_quiet_for_longer() {
-        const S: u64 = 1_000_000_000;
-        assert_eq!(unquiet(&stat(1, 10 * S), 11 * S), None);
-        assert_eq!(unquiet(&stat(1, 10 * S), 10 * S), Some(QUIET));
-        let gibibytes = stat(4 << 30, 10 * S);
-        assert_eq!(unquiet(&gibibytes, 11 * S), Some(QUIET + Duration::from_secs(7)));
-        assert_eq!(unquiet(&stat(1, 11 * S), 10 * S), None, "a clock that was set back");
+        let left = |size, unix_ns| unquiet(&stat(size, TIME), unix_ns, &OF_VERSIONS);
+        assert_eq!(left(1, TIME + S), Some(Duration::ZERO));
+        assert_eq!(left(1, TIME), Some(QUIET));
+        assert_eq!(left(4 << 30, TIME + S), Some(QUIET + Duration::from_secs(7)));
+    }
+
+    /// Within one tick of the file system's clock a file can change again and look the same.
+    #[test]
+    fn a_root_is_of_a_file_that_cannot_change_and_look_the_same() {
+        let coarse = stat(1, 10 * S);
+        let left = |stat: &FileStat, unix_ns| unquiet(stat, unix_ns, &OF_VERSIONS);
+        assert_eq!(left(&coarse, 10 * S + S / 2), Some(Duration::from_millis(1500)));
+        assert_eq!(left(&coarse, 12 * S), Some(Duration::ZERO));
+        let slow = Quiet { quiet_ns: 5 * S, ..OF_VERSIONS };
+        assert_eq!(unquiet(&stat(1, TIME), TIME + S, &slow), Some(Duration::from_secs(4)));
+        assert_eq!(left(&stat(1, TIME), TIME - 1), None, "a clock that was set back");
+        let of_tomorrow = FileStat { mtime_ns: u64::MAX, ..stat(1, TIME) };
+        assert_eq!(left(&of_tomorrow, TIME), Some(QUIET), "its ctime counts");
     }
 
     #[test]

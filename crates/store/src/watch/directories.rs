@@ -4,7 +4,7 @@
 //! however much lies below. One that was moved away stays as a stray until it turns up elsewhere in
 //! the tree, or for [`STRAY_MAX`] at most: then it has left.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::kernel::WatchId;
@@ -41,6 +41,8 @@ struct Node {
     key: DirectoryKey,
     position: Position,
     children: HashMap<Box<[u8]>, WatchId>,
+    /// Since when it is a stray.
+    stray_since: Option<Instant>,
 }
 
 /// All of them.
@@ -48,8 +50,9 @@ struct Node {
 pub(super) struct Directories {
     nodes: HashMap<WatchId, Node>,
     root: Option<WatchId>,
-    /// Moved away, and when it was.
-    strays: Vec<(WatchId, Instant)>,
+    /// Moved away, and when it was. Those that have turned up or are gone by now stay in here for
+    /// as long: whoever moves very many pays for each of them once.
+    strays: VecDeque<(WatchId, Instant)>,
 }
 
 impl Directories {
@@ -88,12 +91,11 @@ impl Directories {
         let placed = match self.nodes.get(&watch) {
             None => Placed::New,
             Some(node) if node.position == position => return Placed::Known,
-            Some(_) if !self.is_stray(watch) || self.is_above(watch, position.parent) => {
+            Some(node) if node.stray_since.is_none() || self.is_above(watch, position.parent) => {
                 return Placed::Elsewhere;
             }
             Some(_) => Placed::Known,
         };
-        self.strays.retain(|(stray, _)| *stray != watch);
         if let Some(parent) = position.parent.and_then(|parent| self.nodes.get_mut(&parent)) {
             parent.children.insert(position.name.clone(), watch);
         }
@@ -101,17 +103,17 @@ impl Directories {
             self.root = Some(watch);
         }
         match self.nodes.get_mut(&watch) {
-            Some(node) => node.position = position,
+            Some(node) => (node.position, node.stray_since) = (position, None),
             None => {
                 let children = HashMap::new();
-                self.nodes.insert(watch, Node { key, position, children });
+                self.nodes.insert(watch, Node { key, position, children, stray_since: None });
             }
         }
         placed
     }
 
-    fn is_stray(&self, watch: WatchId) -> bool {
-        self.strays.iter().any(|(stray, _)| *stray == watch)
+    fn is_stray_since(&self, watch: WatchId, since: Instant) -> bool {
+        self.nodes.get(&watch).is_some_and(|node| node.stray_since == Some(since))
     }
 
     fn is_above(&self, watch: WatchId, mut below: Option<WatchId>) -> bool {
@@ -157,24 +159,40 @@ impl Directories {
     /// An entry was moved away.
     pub(super) fn take_away(&mut self, watch: WatchId, name: &[u8], now: Instant) {
         let child = self.nodes.get_mut(&watch).and_then(|node| node.children.remove(name));
-        if let Some(child) = child {
-            self.strays.push((child, now));
+        let Some(child) = child else { return };
+        self.drop_found();
+        if let Some(node) = self.nodes.get_mut(&child) {
+            node.stray_since = Some(now);
+            self.strays.push_back((child, now));
+        }
+    }
+
+    /// Drops the eldest strays that are none any more.
+    fn drop_found(&mut self) {
+        while let Some((stray, since)) = self.strays.front().copied() {
+            if self.is_stray_since(stray, since) {
+                break;
+            }
+            self.strays.pop_front();
         }
     }
 
     /// When [`Directories::remove_strays`] has something to do.
     pub(super) fn strays_due(&self) -> Option<Instant> {
-        self.strays.first().map(|(_, since)| *since + STRAY_MAX)
+        self.strays.front().map(|(_, since)| *since + STRAY_MAX)
     }
 
     /// Forgets directories that have left the tree; gives their watches and keys.
     pub(super) fn remove_strays(&mut self, now: Instant) -> Vec<(WatchId, DirectoryKey)> {
         let mut removed = Vec::new();
-        while let Some((stray, since)) = self.strays.first().copied() {
+        while let Some((stray, since)) = self.strays.front().copied() {
             if since + STRAY_MAX > now {
                 break;
             }
-            self.remove(stray, &mut removed);
+            self.strays.pop_front();
+            if self.is_stray_since(stray, since) {
+                self.remove(stray, &mut removed);
+            }
         }
         removed
     }
@@ -188,7 +206,6 @@ impl Directories {
         {
             parent.children.remove(&name);
         }
-        self.strays.retain(|(stray, _)| *stray != watch);
         let mut waiting = vec![watch];
         while let Some(watch) = waiting.pop() {
             if let Some(node) = self.nodes.remove(&watch) {
@@ -232,6 +249,35 @@ mod tests {
         assert_eq!(tree.place(2, key(2), position(4, "x")), Placed::Known);
         assert_eq!(tree.path(3).unwrap(), b"c/x/b");
         assert!(tree.remove_strays(now + STRAY_MAX).is_empty());
+    }
+
+    /// As when somebody renames one directory to and fro for as long as he likes.
+    #[test]
+    fn what_was_moved_away_often_is_kept_in_mind_once() {
+        let mut tree = tree();
+        let now = Instant::now();
+        for (from, to) in [("a", "x"), ("x", "a")].into_iter().cycle().take(1000) {
+            tree.take_away(1, from.as_bytes(), now);
+            assert_eq!(tree.place(2, key(2), position(1, to)), Placed::Known);
+            assert!(tree.strays.len() <= 1);
+        }
+        assert!(tree.remove_strays(now + STRAY_MAX).is_empty());
+        assert_eq!((tree.len(), tree.strays_due()), (4, None));
+        assert_eq!(tree.path(3).unwrap(), b"a/b");
+    }
+
+    /// A stray that has turned up and left again has a second of its own.
+    #[test]
+    fn who_was_a_stray_before_is_waited_for_as_long_as_others() {
+        let mut tree = tree();
+        let (first, then) = (Instant::now(), Instant::now() + STRAY_MAX / 2);
+        tree.take_away(1, b"c", first);
+        tree.take_away(1, b"a", first);
+        assert_eq!(tree.place(2, key(2), position(1, "x")), Placed::Known);
+        tree.take_away(1, b"x", then);
+        assert_eq!(tree.remove_strays(first + STRAY_MAX), [(4, key(4))]);
+        assert_eq!(tree.strays_due(), Some(then + STRAY_MAX));
+        assert_eq!(tree.remove_strays(then + STRAY_MAX).len(), 2);
     }
 
     #[test]

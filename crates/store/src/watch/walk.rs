@@ -1,6 +1,6 @@
 //! The watching thread: hears what happened, and walks through directories that are new to it.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
@@ -24,6 +24,11 @@ use crate::backend::posix::{Root, Walked, WalkedDirectory};
 pub(super) const INOTIFY: Token = Token(1);
 /// Directories that are watched, and that may wait to be walked.
 const DIRECTORIES_MAX: usize = 1 << 20;
+/// Directories that have come and wait to be looked at. With so many, changes are left with the
+/// kernel, which loses them when it has too many: names can be changed faster than looked at.
+const ARRIVED_MAX: usize = 1 << 16;
+/// Of those, so many are looked at in a row; then it is the turn of what else there is to do.
+const ARRIVED_AT_ONCE: usize = 256;
 /// Pause between two looks whether the published directory is another one.
 const ROOT_CHECK: Duration = Duration::from_secs(1);
 /// Pause between two warnings about one thing.
@@ -43,7 +48,10 @@ pub(super) struct Watcher {
     mount: usize,
     new_files: Arc<NewFiles>,
     directories: Directories,
+    /// Found on a walk.
     waiting: Vec<Waiting>,
+    /// Told of by the kernel.
+    arrived: VecDeque<Waiting>,
     /// In a walk after events were lost: watches of before that it has not come by yet.
     left_over: HashSet<WatchId>,
     /// A walk of the whole tree has not ended.
@@ -75,6 +83,7 @@ impl Watcher {
             new_files,
             directories: Directories::default(),
             waiting: Vec::new(),
+            arrived: VecDeque::new(),
             left_over: HashSet::new(),
             is_walking: false,
             checked: None,
@@ -96,16 +105,13 @@ impl Watcher {
             if self.shared.is_over.load(Ordering::Relaxed) {
                 break;
             }
-            self.take_events();
+            if self.arrived.len() < ARRIVED_MAX {
+                self.take_events();
+            }
             self.check_root();
             let left = self.directories.remove_strays(Instant::now());
             self.forget(&left);
-            if let Some(next) = self.waiting.pop() {
-                self.walk(next);
-            }
-            if self.is_walking && self.waiting.is_empty() {
-                self.end_walk();
-            }
+            self.walk_next();
             self.count();
         }
         // Nobody is told any more what changes.
@@ -113,13 +119,31 @@ impl Watcher {
     }
 
     fn timeout(&self) -> Option<Duration> {
-        if !self.waiting.is_empty() || self.shared.inotify.has_events() {
+        if self.has_work() || self.shared.inotify.has_events() {
             return Some(Duration::ZERO);
         }
         let missed = self.shared.was_missed.load(Ordering::Relaxed);
         let check = missed.then(|| self.checked.map_or_else(Instant::now, |at| at + ROOT_CHECK));
         let due = [check, self.directories.strays_due()].into_iter().flatten().min()?;
         Some(due.saturating_duration_since(Instant::now()))
+    }
+
+    fn has_work(&self) -> bool {
+        !self.waiting.is_empty() || !self.arrived.is_empty()
+    }
+
+    /// Walks some of the directories that have come, and one of the others.
+    fn walk_next(&mut self) {
+        let count = self.arrived.len().min(ARRIVED_AT_ONCE);
+        for next in self.arrived.drain(..count).collect::<Vec<_>>() {
+            self.walk(next);
+        }
+        if let Some(next) = self.waiting.pop() {
+            self.walk(next);
+        }
+        if self.is_walking && !self.has_work() {
+            self.end_walk();
+        }
     }
 
     fn counters(&self) -> &WatchCounters {
@@ -143,6 +167,7 @@ impl Watcher {
         let before = std::mem::take(&mut self.directories);
         self.left_over.extend(before.watches());
         self.waiting.clear();
+        self.arrived.clear();
         self.count_unwatched(0);
         self.is_walking = true;
         let position = Position { parent: None, name: Box::default() };
@@ -213,8 +238,10 @@ impl Watcher {
     }
 
     fn take_file(&self, watch: WatchId, name: &[u8]) {
-        let is_shown = is_safe_entry(name) && self.root.exposure().shows_name(name);
-        if let Some(path) = self.directories.path_of(watch, name).filter(|_| is_shown) {
+        if !self.is_shown(name) {
+            return;
+        }
+        if let Some(path) = self.directories.path_of(watch, name) {
             self.new_files.push(self.mount, path);
         }
     }
@@ -226,13 +253,18 @@ impl Watcher {
         // Permissions may have changed, so that it is published from now on.
         let appears = flags.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO)
             || (flags.contains(ReadFlags::ATTRIB) && !self.directories.has_child(watch, name));
-        if appears {
-            self.push(watch, name, true);
+        if appears && self.is_shown(name) {
+            let position = Position { parent: Some(watch), name: name.into() };
+            self.arrived.push_back(Waiting { position, is_new: true });
         }
     }
 
+    fn is_shown(&self, name: &[u8]) -> bool {
+        is_safe_entry(name) && self.root.exposure().shows_name(name)
+    }
+
     fn push(&mut self, parent: WatchId, name: &[u8], is_new: bool) {
-        if !is_safe_entry(name) || !self.root.exposure().shows_name(name) {
+        if !self.is_shown(name) {
             return;
         }
         if self.waiting.len() >= DIRECTORIES_MAX {

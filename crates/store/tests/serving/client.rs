@@ -32,7 +32,15 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let home = TempDir::new().unwrap();
+        Self::at(TempDir::new().unwrap())
+    }
+
+    /// On a file system whose files can have as many octets as there are numbers for.
+    pub(crate) fn in_shared_memory() -> Self {
+        Self::at(TempDir::new_in("/dev/shm").unwrap())
+    }
+
+    fn at(home: TempDir) -> Self {
         std::fs::create_dir(home.path().join("tree")).unwrap();
         Self { home, memory: None }
     }

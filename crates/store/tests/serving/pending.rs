@@ -8,7 +8,7 @@ use byname_packet::lp::nack_reason;
 use byname_packet::{Data, InterestBuilder, NameRef, signature_type};
 use byname_security::key::HmacSigner;
 use byname_security::tree::{Hash, NodeId, Shape, Tree};
-use byname_transfer::metadata::{Answer, ContentRoot, Metadata};
+use byname_transfer::metadata::{Absence, Answer, ContentRoot, Metadata};
 use byname_transfer::naming::{self, Part};
 
 use super::client::{Peer, Reply, World, pattern};
@@ -162,4 +162,22 @@ fn segments_are_signed_for_foreign_readers_if_asked_for(world: World) {
     assert_eq!((&payload[..], signature), (&b"f\0"[..], signature_type::HMAC));
     world.write("d/f", b"changed");
     assert_eq!(signed(&mut peer, metadata.name.view(), Part::Content, 0), Err(0));
+}
+
+/// Holes cost nothing, so whoever may write in a published tree can make files of any size.
+#[test]
+fn a_file_that_nobody_could_hash_is_refused_before_anything_is_done_for_it() {
+    const LARGEST: u64 = 1 << 50;
+    let world = World::in_shared_memory();
+    world.write("f", b"other");
+    for (name, size) in [("largest", LARGEST), ("larger", LARGEST + 1), ("immense", 1 << 62)] {
+        File::create(world.path(name)).unwrap().set_len(size).unwrap();
+    }
+    let mut peer = Peer::start(&world);
+    for name in ["larger", "immense"] {
+        assert_eq!(peer.absence(&format!("/t/{name}")), Absence::Unreadable { code: 4 }, "{name}");
+    }
+    assert_eq!(pending(&mut peer, "/t/largest").size, Some(LARGEST));
+    let metadata = peer.metadata("/t/f");
+    assert_eq!(peer.fetch(&metadata), b"other");
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use byname_packet::Name;
 use byname_store::WatchLevels;
 use byname_transfer::manifest;
-use byname_transfer::metadata::ContentRoot;
+use byname_transfer::metadata::{Absence, ContentRoot};
 use byname_transfer::naming;
 
 use super::client::{Peer, World, pattern};
@@ -214,6 +214,52 @@ fn what_depends_on_other_directories_is_read_again_when_asked() {
     assert_eq!(peer.list("/t/d"), ["link"]);
     world.remove("target/f");
     assert_eq!(peer.list("/t/d"), Vec::<String>::new());
+}
+
+#[test]
+fn a_watched_directory_that_gives_way_to_a_link_is_no_way_out() {
+    let world = World::new();
+    world.write("d/e/f", b"inside");
+    std::fs::create_dir_all(world.beside("outside/e")).unwrap();
+    std::fs::write(world.beside("outside/e/f"), b"secret").unwrap();
+    let mut peer = watching(&world);
+    manifest_with(&mut peer, "/t/d/e", "f", b"inside");
+    for _ in 0..20 {
+        std::fs::rename(world.path("d"), world.beside("d")).unwrap();
+        symlink(world.beside("outside"), world.path("d")).unwrap();
+        assert_eq!(peer.absence("/t/d/e/f"), Absence::NotFound);
+        world.remove("d");
+        std::fs::rename(world.beside("d"), world.path("d")).unwrap();
+    }
+    manifest_with(&mut peer, "/t/d/e", "f", b"inside");
+    std::fs::rename(world.path("d"), world.beside("d")).unwrap();
+    symlink(world.beside("outside"), world.path("d")).unwrap();
+    until(&peer, |levels| levels.directories == 1);
+    std::fs::write(world.beside("outside/e/new"), b"secret").unwrap();
+    world.write("new", b"new");
+    until(&peer, |levels| levels.hashed == 1);
+    assert_eq!(peer.list("/t"), ["new"]);
+}
+
+/// One directory is renamed faster than anybody can look at, to and fro and to ever other names.
+#[test]
+fn a_storm_of_renames_ends_with_what_is_there() {
+    let world = World::new();
+    world.write("d/e/f", b"first");
+    let mut peer = watching(&world);
+    manifest_with(&mut peer, "/t/d/e", "f", b"first");
+    let mut at = world.path("d");
+    for n in 0..40_000 {
+        let to = if n % 2 == 0 { world.path(n.to_string()) } else { world.path("to") };
+        std::fs::rename(&at, &to).unwrap();
+        at = to;
+    }
+    std::fs::rename(&at, world.path("d")).unwrap();
+    manifest_with(&mut peer, "/t/d/e", "f", b"first");
+    until(&peer, |levels| levels.directories == 3);
+    world.write("d/e/f", b"then");
+    manifest_with(&mut peer, "/t/d/e", "f", b"then");
+    assert_eq!(peer.watched().unwatched, 0);
 }
 
 #[test]

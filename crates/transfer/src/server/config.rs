@@ -114,7 +114,8 @@ impl ServerConfig {
         self.relist_ns = relist_ns;
     }
 
-    pub(super) fn quiet(&self) -> Quiet {
+    /// Time that a file must have been as it is.
+    pub fn quiet(&self) -> Quiet {
         Quiet { quiet_ns: self.quiet_ns, quiet_coarse_ns: self.quiet_coarse_ns }
     }
 }

@@ -56,7 +56,7 @@ fn a_description_is_fresh_for_longer_than_what_will_soon_be_another() {
     located(&mut server, Located::NotFound, at(2));
     let absent_ms = facts(&mut server).freshness_ms;
     let expected = ServerConfig::default().metadata_freshness_ms;
-    assert!(PENDING_FRESHNESS_MS < expected && ABSENCE_FRESHNESS_MS < expected);
+    assert!([PENDING_FRESHNESS_MS, ABSENCE_FRESHNESS_MS].iter().all(|less| *less < expected));
     let found = (known_ms, pending_ms, absent_ms);
     assert_eq!(found, (expected, PENDING_FRESHNESS_MS, ABSENCE_FRESHNESS_MS));
     assert_eq!((server.counters().interests, server.counters().metadata), (3, 2));
