@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use byname_catalog::engine::{Engine, MemoryEngine};
-use byname_catalog::id::LeaseEpoch;
+use byname_catalog::id::{LeaseEpoch, SessionId};
 use byname_catalog::{
-    AddDisk, BaseRow, Catalog, Command, DiskChanges, Place, Policy, RowChange, Setup, Staging,
-    Submission, export, initialise,
+    AddDisk, Answer, BaseRow, Catalog, Command, DiskChanges, Place, Policy, Request, RowChange,
+    Setup, Staging, Submission, export, initialise,
 };
 use byname_packet::{Interest, Name};
 use byname_security::key::{KeyPair, KeySigner};
@@ -21,6 +21,8 @@ struct Site {
     catalog: Catalog<Arc<dyn Engine>>,
     signer: SharedSigner,
     now_ns: u64,
+    /// The operator's session, and its last request.
+    session: (SessionId, u64),
 }
 
 impl Site {
@@ -41,7 +43,13 @@ impl Site {
         let key = Arc::new(KeyPair::ed25519_from_seed(&[1; 32]));
         let signer = Arc::new(KeySigner::new(key, "/lab/KEY/k/self/v=1".parse().unwrap()));
         let name = SiteName::new(name).unwrap();
-        let mut site = Self { name, engine, catalog, signer, now_ns: 2 };
+        let caller = Caller::User("op".into());
+        let open = Submission { caller, request: None, command: Command::OpenSession };
+        let Ok(Answer::Session { session, .. }) = catalog.execute(2, &[open]).unwrap().remove(0)
+        else {
+            panic!("no session");
+        };
+        let mut site = Self { name, engine, catalog, signer, now_ns: 2, session: (session, 0) };
         for number in 0..disks {
             let server = format!("s{}", number / 2);
             let (space, label) = ("main".into(), "hall".into());
@@ -62,7 +70,10 @@ impl Site {
     fn run(&mut self, command: Command) {
         self.now_ns += 1;
         let caller = Caller::User("op".into());
-        let submission = Submission { caller, request: None, command };
+        self.session.1 += 1;
+        let (session, sequence) = self.session;
+        let request = Some(Request { session, slot: 0, sequence, digest: [0; 32] });
+        let submission = Submission { caller, request, command };
         self.catalog.execute(self.now_ns, &[submission]).unwrap().remove(0).unwrap();
     }
 
