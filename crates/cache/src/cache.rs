@@ -216,6 +216,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let shared = &self.shared;
         shared.reads.end();
+        shared.checks.end();
         shared.writes.end();
         if shared.health.is_usable(Direction::Write, &shared.counts) {
             shared.writes.wait_for_end(END_PATIENCE);

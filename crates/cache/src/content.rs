@@ -3,6 +3,7 @@
 //! No call here waits for the disk.
 
 use std::fmt;
+use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,7 +15,7 @@ use crate::counters::add;
 use crate::health::Direction;
 use crate::known::{ContentState, MAP_AGE_MAX, lock, runs};
 use crate::layout::ContentKey;
-use crate::reads::{Found, ReadWork};
+use crate::reads::{Found, ReadWork, UnitsWork, WholeWork};
 use crate::state::Shared;
 use crate::version::Description;
 use crate::writes::Work;
@@ -105,7 +106,17 @@ impl Content {
         answer: Box<dyn FnOnce(Found) + Send>,
     ) -> bool {
         let content = Arc::clone(&self.state);
-        reader::push(&self.shared, ReadWork { content, units, nodes, answer })
+        reader::push(&self.shared, ReadWork::Units(UnitsWork { content, units, nodes, answer }))
+    }
+
+    /// Asks for the file that has all of the content, if it was verified as a whole since this
+    /// machine started and nothing has changed it since: whoever reads it needs no verifier. What
+    /// is whole and was not verified is hashed from now on, for whoever asks later. `answer` is
+    /// called as that of [`Content::read`] is.
+    pub fn whole(&self, answer: impl FnOnce(Option<File>) + Send + 'static) -> bool {
+        let (content, answer) = (Arc::clone(&self.state), Box::new(answer));
+        self.shared.health.is_usable(Direction::Read, &self.shared.counts)
+            && reader::push(&self.shared, ReadWork::Whole(WholeWork { content, answer }))
     }
 
     /// Keeps verified units that came from elsewhere: whole ones, from `offset` on. What finds no

@@ -106,6 +106,11 @@ impl ContentState {
         Ok(opened)
     }
 
+    /// True if all units are there, by the map as it was last looked at.
+    pub(crate) fn is_whole(&self) -> bool {
+        lock(&self.units).present.count() == self.shape.unit_count()
+    }
+
     /// Makes the entry.
     pub(crate) fn create(&self, place: &Place) -> io::Result<Arc<Entry>> {
         let mut open = lock(&self.entry);

@@ -8,6 +8,7 @@
 //! | `…/tree` | nodes of the hash tree, level 1 first, sparse |
 //! | `…/names` | names and versions under which the content was seen |
 //! | `…/packet` | the publisher's signed packet of one of them |
+//! | `…/whole` | the state of the data in which all of it was verified |
 //! | `…/used` | its standing with the eviction policy |
 //! | `tree/NAME…` | whole files under their names: a copy that `serve --mirror` serves |
 //! | `pins`, `ghosts` | names that stay; entries removed a short while ago |
@@ -29,6 +30,7 @@ pub(crate) const TREE: &str = "tree";
 pub(crate) const NAMES: &str = "names";
 pub(crate) const PACKET: &str = "packet";
 pub(crate) const USED: &str = "used";
+pub(crate) const WHOLE: &str = "whole";
 
 /// Identity of an entry: equal ones have the same bytes at every offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

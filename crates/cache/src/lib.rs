@@ -15,6 +15,8 @@
 
 mod account;
 mod cache;
+mod checker;
+mod checks;
 mod config;
 mod content;
 mod counters;
@@ -40,6 +42,7 @@ mod scrub;
 mod standing;
 mod state;
 mod version;
+mod whole;
 mod writer;
 mod writes;
 

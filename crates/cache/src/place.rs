@@ -21,6 +21,9 @@ use crate::layout::{DATA, Layout, PACKET};
 use crate::names::Names;
 use crate::version::DirectoryPacket;
 
+/// Mode of a copy.
+const COPY_MODE: u32 = 0o644;
+
 /// Place of a name in the tree; `None` if it makes no safe path.
 pub(crate) fn path_of(layout: &Layout, name: NameRef<'_>) -> Option<PathBuf> {
     let relative = relative_path(name).filter(|path| !path.is_empty())?;
@@ -45,12 +48,19 @@ pub(crate) fn publish(layout: &Layout, copies: &Path, entry: &Path, names: &Name
 fn dress(copies: &Path, entry: &Path, data: &Path, names: &Names) -> io::Result<()> {
     let file = File::open(data)?;
     file.sync_data()?;
-    // The directory of the cache keeps others out; a mirror may show it.
-    rustix::fs::fchmod(&file, rustix::fs::Mode::from_raw_mode(0o644))?;
+    // The directory of the cache keeps others out; a mirror may show it. What is so already is left
+    // alone: each change ends what was noted about the file (`whole`).
+    if file.metadata()?.mode() & 0o7777 != COPY_MODE {
+        rustix::fs::fchmod(&file, rustix::fs::Mode::from_raw_mode(COPY_MODE))?;
+    }
     // Where attributes cannot be had, packets belong to a file of this time.
     set_time(&file, names)?;
     if let Ok(packet) = fs::read(entry.join(PACKET)) {
-        Attachments::new(copies.to_owned()).set(&file, FILE_SLOT, &packet)?;
+        let attachments = Attachments::new(copies.to_owned());
+        let attached = attachments.get(&file, FILE_SLOT, packet.len());
+        if attached.ok().flatten().as_ref() != Some(&packet) {
+            attachments.set(&file, FILE_SLOT, &packet)?;
+        }
     }
     Ok(())
 }
@@ -58,6 +68,11 @@ fn dress(copies: &Path, entry: &Path, data: &Path, names: &Names) -> io::Result<
 /// Sets the time of the last change as published; writing to the file has moved it.
 fn set_time(file: &File, names: &Names) -> io::Result<()> {
     let Some(mtime_ns) = names.iter().next().and_then(|seen| seen.mtime_ns) else { return Ok(()) };
+    let found = file.metadata()?;
+    let found_ns = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
+    if found_ns == i128::from(mtime_ns) {
+        return Ok(());
+    }
     let last_modification = Timespec {
         tv_sec: i64::try_from(mtime_ns / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: (mtime_ns % 1_000_000_000) as _,

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use byname_security::tree::NodeId;
 
+use crate::checker;
 use crate::counters::add;
 use crate::health::Direction;
 use crate::known::{ContentState, lock};
-use crate::reads::{Found, ReadWork};
+use crate::reads::{Found, ReadWork, UnitsWork, WholeWork};
 use crate::state::Shared;
+use crate::whole::{self, Data};
 
 /// Takes a request; false if there is no room for it.
 pub(crate) fn push(shared: &Arc<Shared>, work: ReadWork) -> bool {
@@ -29,14 +31,43 @@ pub(crate) fn push(shared: &Arc<Shared>, work: ReadWork) -> bool {
     }
 }
 
-fn run(shared: &Shared, caller: usize) {
+fn run(shared: &Arc<Shared>, caller: usize) {
     while let Some(work) = shared.reads.next() {
         carry_out(shared, work, caller);
     }
 }
 
-fn carry_out(shared: &Shared, work: ReadWork, caller: usize) {
-    let ReadWork { content, units, nodes, answer } = work;
+fn carry_out(shared: &Arc<Shared>, work: ReadWork, caller: usize) {
+    match work {
+        ReadWork::Units(work) => read_units(shared, work, caller),
+        ReadWork::Whole(work) => find_whole(shared, work, caller),
+    }
+}
+
+/// Looks for the file that has all of a content; one that is not verified will be hashed.
+fn find_whole(shared: &Arc<Shared>, work: WholeWork, caller: usize) {
+    let WholeWork { content, answer } = work;
+    let call = shared.health.begin(caller);
+    let found = whole::find(&content, &shared.place());
+    drop(call);
+    let file = match found {
+        Ok(Data::Verified(file)) => Some(file),
+        Ok(Data::Unverified) => {
+            checker::push(shared, &content);
+            None
+        }
+        Ok(Data::Partial) => None,
+        Err(error) => {
+            add(&shared.counts.failed_reads, 1);
+            shared.health.note_error(Direction::Read, &error, &shared.counts);
+            None
+        }
+    };
+    answer(file);
+}
+
+fn read_units(shared: &Shared, work: UnitsWork, caller: usize) {
+    let UnitsWork { content, units, nodes, answer } = work;
     let mut found = Found { units, ..Found::default() };
     let call = shared.health.begin(caller);
     match fill(shared, &content, &nodes, &mut found) {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::fs::File;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -25,17 +26,33 @@ pub struct Found {
     pub nodes: Vec<(NodeId, Vec<u8>)>,
 }
 
-/// A request.
-pub(crate) struct ReadWork {
+/// A request for units and nodes.
+pub(crate) struct UnitsWork {
     pub(crate) content: Arc<ContentState>,
     pub(crate) units: Range<u64>,
     pub(crate) nodes: Vec<NodeId>,
     pub(crate) answer: Box<dyn FnOnce(Found) + Send>,
 }
 
+/// A request for the file that has all of a content.
+pub(crate) struct WholeWork {
+    pub(crate) content: Arc<ContentState>,
+    pub(crate) answer: Box<dyn FnOnce(Option<File>) + Send>,
+}
+
+/// A request.
+pub(crate) enum ReadWork {
+    Units(UnitsWork),
+    Whole(WholeWork),
+}
+
 impl fmt::Debug for ReadWork {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("ReadWork").field("units", &self.units).finish_non_exhaustive()
+        let (kind, content) = match self {
+            ReadWork::Units(work) => ("Units", &work.content),
+            ReadWork::Whole(work) => ("Whole", &work.content),
+        };
+        out.debug_tuple(kind).field(&content.key).finish()
     }
 }
 

@@ -1,9 +1,11 @@
 //! Scrubbing: every unit that is there against the root that its entry is named by.
 //!
 //! Units whose nodes are not there cannot be judged without the network; a reader will judge them.
+//! What is whole and sound is noted as verified, so that the kernel may read it by itself.
 
 use std::io;
 use std::path::Path;
+use std::time::SystemTime;
 
 use byname_security::tree::{Check, Verifier};
 use byname_transfer::verify::UnitSet;
@@ -13,6 +15,7 @@ use crate::layout::ContentKey;
 use crate::names::Names;
 use crate::place;
 use crate::state::Shared;
+use crate::whole::{self, DataState};
 
 /// Nodes held while one entry is looked at.
 const NODES_MAX: usize = 64;
@@ -51,6 +54,7 @@ pub(crate) fn entry(
 ) -> io::Result<Option<ScrubReport>> {
     let Some(entry) = Entry::open(path, key, &shared.config.disk)? else { return Ok(None) };
     let units = entry.units()?;
+    let before = settled(path);
     let mut verifier = Verifier::new(key.root, key.size, NODES_MAX);
     let mut report = ScrubReport { entries: 1, ..ScrubReport::default() };
     let mut rotten = UnitSet::default();
@@ -73,7 +77,21 @@ pub(crate) fn entry(
         // It is no copy any more.
         place::withdraw(&shared.layout, path, &Names::load(path));
     }
+    if report.good_units == verifier.shape().unit_count()
+        && let Some(before) = before
+        && settled(path).as_ref() == Some(&before)
+    {
+        before.save(path)?;
+    }
     Ok(Some(report))
+}
+
+/// State of the data of an entry, if it is on the disk and another change would show.
+fn settled(path: &Path) -> Option<DataState> {
+    let file = whole::open_data(path).ok()?;
+    file.sync_data().ok()?;
+    let state = DataState::of(&file).ok()??;
+    state.unsettled(SystemTime::now()).is_zero().then_some(state)
 }
 
 /// Gives the verifier the nodes that prove a unit, as far as they are there and genuine.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
+use crate::checks::CheckQueue;
 use crate::config::CacheConfig;
 use crate::counters::Counts;
 use crate::health::Health;
@@ -23,6 +24,7 @@ pub(crate) struct Shared {
     pub(crate) health: Health,
     pub(crate) counts: Counts,
     pub(crate) reads: ReadQueue,
+    pub(crate) checks: CheckQueue,
     pub(crate) writes: WriteQueue,
     contents: Mutex<HashMap<ContentKey, Weak<ContentState>>>,
     directories: Mutex<Vec<(byname_packet::Name, DirectoryPacket)>>,
@@ -37,6 +39,7 @@ impl Shared {
             config,
             counts: Counts::default(),
             reads: ReadQueue::default(),
+            checks: CheckQueue::default(),
             contents: Mutex::default(),
             directories: Mutex::default(),
         }

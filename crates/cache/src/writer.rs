@@ -220,14 +220,10 @@ impl Writer<'_> {
         let is_placed = path.is_none_or(|path| path.exists());
         let is_new = write_description(&entry, description)?;
         // A process that was killed may not have come to it.
-        if (is_new || !is_placed) && self.is_whole(content) {
+        if (is_new || !is_placed) && content.is_whole() {
             self.publish(&entry);
         }
         Ok(())
-    }
-
-    fn is_whole(&self, content: &ContentState) -> bool {
-        lock(&content.units).present.count() == content.shape.unit_count()
     }
 
     /// Writes the bits of what was written, and places what is whole now.
@@ -239,7 +235,7 @@ impl Writer<'_> {
                 let mut units = lock(&content.units);
                 runs.into_iter().for_each(|run| units.add(run));
                 drop(units);
-                if writer.is_whole(&content) {
+                if content.is_whole() {
                     writer.publish(&entry);
                 }
                 Ok(())

@@ -497,3 +497,79 @@ fn parts_of_units_are_not_kept() {
     assert!(cache.flush(PATIENCE));
     assert!(!directory.path().join("cache/entries").exists());
 }
+
+/// The file of a content that needs no verifier.
+fn whole(content: &Content) -> Option<fs::File> {
+    let (sender, receiver) = mpsc::channel();
+    assert!(content.whole(move |file| sender.send(file).expect("awaited")));
+    receiver.recv_timeout(PATIENCE).expect("an answer")
+}
+
+fn wait_for_whole(content: &Content) -> fs::File {
+    let deadline = std::time::Instant::now() + PATIENCE;
+    loop {
+        match whole(content) {
+            Some(file) => return file,
+            None => assert!(std::time::Instant::now() < deadline, "never verified"),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn what_is_whole_is_given_when_it_was_hashed_and_not_after_a_change() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = File::new(51, 300 * UNIT_BYTES + 5);
+    let cache = Cache::new(config(directory.path()));
+    let content = file.open(&cache, "/lab/f");
+    content.insert(0, &file.bytes[..UNIT_BYTES]);
+    file.insert_nodes(&content);
+    assert!(cache.flush(PATIENCE));
+    assert!(whole(&content).is_none(), "a part");
+    file.insert_all(&cache);
+    assert!(whole(&content).is_none(), "nobody has hashed it");
+    let mut read = Vec::new();
+    io::Read::read_to_end(&mut wait_for_whole(&content), &mut read).expect("read");
+    assert_eq!(read, file.bytes);
+    let other = Cache::new(config(directory.path()));
+    assert!(whole(&file.content(&other)).is_some(), "another process need not hash it");
+    let path = entry_file(directory.path(), "data");
+    let data = fs::OpenOptions::new().write(true).open(path).expect("the data");
+    data.write_all_at(&[file.bytes[9000] ^ 1], 9000).expect("flipped");
+    assert!(whole(&content).is_none(), "somebody has written to it");
+    while cache.counters().rotten_units == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let found = cache.scrub(None, &mut |_, _| {}).expect("scrubbed");
+    assert_eq!((found.good_units, found.rotten_units), (300, 0), "it counts as missing");
+    assert!(whole(&file.content(&other)).is_none());
+}
+
+#[test]
+fn what_scrub_found_sound_is_given_at_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = File::new(53, 20 * UNIT_BYTES);
+    file.insert_all(&Cache::new(config(directory.path())));
+    let cache = Cache::new(config(directory.path()));
+    // What was written a moment ago could be written again in the same tick of the clock.
+    std::thread::sleep(Duration::from_millis(150));
+    assert_eq!(cache.scrub(None, &mut |_, _| {}).expect("scrubbed").good_units, 20);
+    assert!(whole(&file.content(&cache)).is_some());
+}
+
+#[test]
+fn what_others_may_write_to_is_never_given() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = File::new(57, 20 * UNIT_BYTES);
+    let cache = Cache::new(config(directory.path()));
+    file.insert_all(&cache);
+    wait_for_whole(&file.content(&cache));
+    let path = entry_file(directory.path(), "data");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).expect("changed");
+    std::thread::sleep(Duration::from_millis(150));
+    cache.scrub(None, &mut |_, _| {}).expect("scrubbed");
+    assert!(whole(&file.content(&cache)).is_none());
+    fs::remove_file(&path).expect("removed");
+    symlink(directory.path().join("elsewhere"), &path).expect("planted");
+    assert!(whole(&file.content(&Cache::new(config(directory.path())))).is_none());
+}

@@ -1,12 +1,14 @@
 //! Open files and directories, by the handles that the kernel has.
 //!
 //! All who have one version open share one file of the session, and with it transfers and what was
-//! read ahead.
+//! read ahead. If the first of them lets the kernel read a file of the cache by itself, all do, and
+//! otherwise none: the kernel wants one way for each inode as long as anybody has it open.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use byname_client::RemoteFile;
+use fuser::BackingId;
 
 use crate::snapshot::Snapshot;
 
@@ -15,8 +17,16 @@ pub(crate) const DIRECTORIES_OPEN_MAX: usize = 4096;
 
 #[derive(Debug)]
 struct Shared {
-    file: RemoteFile,
+    open: OpenFile,
     handles: usize,
+}
+
+/// An open version.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenFile {
+    pub(crate) file: RemoteFile,
+    /// The kernel's name of the file that it reads in place of this one.
+    pub(crate) backing: Option<Arc<BackingId>>,
 }
 
 /// The tables.
@@ -38,11 +48,11 @@ impl Files {
     }
 
     /// One more handle of a file that is open.
-    pub(crate) fn share(&mut self, inode: u64) -> Option<(u64, RemoteFile)> {
+    pub(crate) fn share(&mut self, inode: u64) -> Option<(u64, OpenFile)> {
         let shared = self.files.get_mut(&inode)?;
         shared.handles += 1;
-        let file = shared.file.clone();
-        Some((self.insert_handle(inode), file))
+        let open = shared.open.clone();
+        Some((self.insert_handle(inode), open))
     }
 
     fn insert_handle(&mut self, inode: u64) -> u64 {
@@ -52,28 +62,38 @@ impl Files {
     }
 
     /// A handle of a file that was opened now. If somebody was faster, theirs is used.
-    pub(crate) fn insert(&mut self, inode: u64, file: RemoteFile) -> (u64, RemoteFile) {
-        let shared = self.files.entry(inode).or_insert(Shared { file, handles: 0 });
+    pub(crate) fn insert(&mut self, inode: u64, open: OpenFile) -> (u64, OpenFile) {
+        let shared = self.files.entry(inode).or_insert(Shared { open, handles: 0 });
         shared.handles += 1;
-        let file = shared.file.clone();
-        (self.insert_handle(inode), file)
+        let open = shared.open.clone();
+        (self.insert_handle(inode), open)
     }
 
     /// The file of a handle.
     pub(crate) fn get(&self, handle: u64) -> Option<RemoteFile> {
         let inode = self.handles.get(&handle)?;
-        self.files.get(inode).map(|shared| shared.file.clone())
+        self.files.get(inode).map(|shared| shared.open.file.clone())
     }
 
     /// A handle is closed. Returns the file if that was the last one.
-    pub(crate) fn release(&mut self, handle: u64) -> Option<RemoteFile> {
+    pub(crate) fn release(&mut self, handle: u64) -> Option<OpenFile> {
         let inode = self.handles.remove(&handle)?;
         let shared = self.files.get_mut(&inode)?;
         shared.handles -= 1;
         if shared.handles > 0 {
             return None;
         }
-        self.files.remove(&inode).map(|shared| shared.file)
+        self.files.remove(&inode).map(|shared| shared.open)
+    }
+
+    /// True if the kernel reads an open version by itself.
+    pub(crate) fn is_passed_through(&self, inode: u64) -> bool {
+        self.files.get(&inode).is_some_and(|shared| shared.open.backing.is_some())
+    }
+
+    /// True if a version is open.
+    pub(crate) fn is_open(&self, inode: u64) -> bool {
+        self.files.contains_key(&inode)
     }
 
     /// A handle of a directory, of which nothing is known yet; `None` if too many are open.

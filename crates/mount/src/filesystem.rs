@@ -3,6 +3,7 @@
 //! Everything that would change something is `EROFS`. The mount is read-only, so the kernel says it
 //! first; this is for whoever remounts it.
 
+mod extended;
 mod long;
 mod read_only;
 
@@ -11,7 +12,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use byname_cache::Content;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
@@ -19,16 +19,18 @@ use fuser::{
 };
 
 use crate::attributes::{Attributes, Kind};
+use crate::files::OpenFile;
 use crate::inodes::ROOT;
 use crate::snapshot::Snapshot;
 use crate::tasks::Tasks;
 use crate::tree::{Found, Tree};
-use crate::xattrs;
 
 /// Octets that the kernel asks for at once, and reads ahead where it is allowed to.
 pub(crate) const READ_BYTES_MAX: u32 = 1 << 20;
 /// Requests of readahead that the kernel may have waiting.
 const BACKGROUND_MAX: u16 = 64;
+/// A file that is passed through lies on the cache's file system, which must lie on no other such.
+const STACK_DEPTH: u32 = 1;
 /// A version never changes.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const GENERATION: Generation = Generation(0);
@@ -40,16 +42,13 @@ pub type OnEnd = Box<dyn FnOnce() + Send + Sync>;
 
 /// The file system that fuser drives.
 pub(crate) struct Mounted {
-    tree: Arc<Tree>,
-    tasks: Tasks,
-    on_end: Option<OnEnd>,
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) tasks: Tasks,
+    pub(crate) passes_through: bool,
+    pub(crate) on_end: Option<OnEnd>,
 }
 
 impl Mounted {
-    pub(crate) fn new(tree: Arc<Tree>, tasks: Tasks, on_end: OnEnd) -> Self {
-        Mounted { tree, tasks, on_end: Some(on_end) }
-    }
-
     /// Runs a call with a tree of its own.
     fn run<F>(&self, call: impl FnOnce(Arc<Tree>) -> F)
     where
@@ -78,7 +77,7 @@ impl Mounted {
 
     fn close(&self, handle: FileHandle, reply: ReplyEmpty) {
         let last = self.tree.files().release(handle.0);
-        // Outside of the lock: it is told to the session's thread.
+        // Outside of the lock: it is told to the session's thread, and to the kernel.
         drop(last);
         reply.ok();
     }
@@ -169,6 +168,12 @@ impl Filesystem for Mounted {
         // It also bounds reads: the kernel makes no request of more pages.
         let _ = config.set_max_write(READ_BYTES_MAX);
         let _ = config.set_max_background(BACKGROUND_MAX);
+        let can_pass = self.passes_through
+            && config.add_capabilities(InitFlags::FUSE_PASSTHROUGH).is_ok()
+            && config.set_max_stack_depth(STACK_DEPTH).is_ok();
+        if can_pass {
+            self.tree.passing.begin();
+        }
         Ok(())
     }
 
@@ -235,8 +240,11 @@ impl Filesystem for Mounted {
             return reply.error(Errno::EROFS);
         }
         self.run(|tree| async move {
-            match tree.open(inode.0).await {
-                Ok((handle, file)) => {
+            match tree.open(inode.0, &|file| reply.open_backing(file)).await {
+                Ok((handle, OpenFile { backing: Some(backing), .. })) => {
+                    reply.opened_passthrough(FileHandle(handle), FopenFlags::empty(), &backing);
+                }
+                Ok((handle, OpenFile { file, backing: None })) => {
                     // Whoever does not say how long a file is has it read until it ends.
                     let flags = match file.size() {
                         Some(_) => FopenFlags::FOPEN_KEEP_CACHE,
@@ -314,51 +322,15 @@ impl Filesystem for Mounted {
     }
 
     fn getxattr(&self, _: &Request, inode: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        let inode = match self.tree.inode(inode.0) {
-            Ok(inode) => inode,
-            Err(errno) => return reply.error(number(errno)),
-        };
-        if name.as_bytes() == xattrs::CACHED.as_bytes() {
-            return match self.tree.cached(&inode.attributes) {
-                _ if !self.tree.is_cacheable(&inode.attributes) => reply.error(Errno::NO_XATTR),
-                Some(content) => reply_cached(content, size, reply),
-                None => reply_xattr(reply, b"0", size),
-            };
-        }
-        match xattrs::value(&inode.attributes, name.as_bytes()) {
-            Some(value) => reply_xattr(reply, value.as_bytes(), size),
-            None => reply.error(Errno::NO_XATTR),
-        }
+        extended::get(&self.tree, (inode.0, name.as_bytes()), size, reply);
     }
 
     fn listxattr(&self, _: &Request, inode: INodeNo, size: u32, reply: ReplyXattr) {
-        match self.tree.inode(inode.0) {
-            Ok(inode) => {
-                let is_cacheable = self.tree.is_cacheable(&inode.attributes);
-                reply_xattr(reply, &xattrs::names(&inode.attributes, is_cacheable), size);
-            }
-            Err(errno) => reply.error(number(errno)),
-        }
+        extended::list(&self.tree, inode.0, size, reply);
     }
 
     long::delegations!();
     read_only::refusals!();
-}
-
-/// Answers when the cache has looked; with EIO if its disk is not to be asked.
-fn reply_cached(content: Content, room: u32, reply: ReplyXattr) {
-    let asked = content.clone();
-    asked.read(0..0, Vec::new(), move |_| {
-        reply_xattr(reply, content.present_bytes().to_string().as_bytes(), room);
-    });
-}
-
-fn reply_xattr(reply: ReplyXattr, value: &[u8], room: u32) {
-    match value.len() {
-        bytes if room == 0 => reply.size(u32::try_from(bytes).unwrap_or(u32::MAX)),
-        bytes if bytes > room as usize => reply.error(Errno::ERANGE),
-        _ => reply.data(value),
-    }
 }
 
 /// What an open directory shows at an offset: what it is now if it is read from its beginning, and

@@ -22,6 +22,7 @@ mod flight;
 mod inodes;
 mod mounting;
 mod owners;
+mod passing;
 mod snapshot;
 mod snapshots;
 mod sources;

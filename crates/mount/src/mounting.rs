@@ -27,9 +27,10 @@ use crate::error::MountError;
 use crate::filesystem::{Mounted, OnEnd, READ_BYTES_MAX};
 use crate::inodes::Inodes;
 use crate::owners::Owners;
+use crate::passing::Passing;
 use crate::sources::{PublishedTree, Sources, Trees};
 use crate::tasks::Tasks;
-use crate::tree::{Change, Tree};
+use crate::tree::{Change, Rules, Tree};
 
 /// Entries that the kernel can be told of and was not yet.
 const CHANGES_MAX: usize = 1024;
@@ -48,12 +49,16 @@ pub struct MountOptions {
     pub allow_other: bool,
     /// Nothing there may be executed.
     pub no_exec: bool,
+    /// The kernel reads large files that are whole in the site cache by itself, if it can. Each
+    /// was verified as a whole since this machine started and was not written to since; what the
+    /// disk makes of it afterwards is not seen.
+    pub passes_through: bool,
 }
 
 impl Default for MountOptions {
     fn default() -> Self {
         let freshness = Some(Duration::from_secs(1));
-        MountOptions { freshness, allow_other: false, no_exec: false }
+        MountOptions { freshness, allow_other: false, no_exec: false, passes_through: true }
     }
 }
 
@@ -97,10 +102,16 @@ impl Mount {
         let owners =
             Owners::new(rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         let inodes = Inodes::new(name, Arc::new(attributes), 0);
-        let tree = Arc::new(Tree::new(sources, inodes, owners, options.freshness, sender));
         let tasks = Tasks::start().map_err(MountError::Thread)?;
+        let rules = Rules { freshness: options.freshness, passing: Passing::new(tasks.timers()) };
+        let tree = Arc::new(Tree::new(sources, inodes, owners, rules, sender));
         let refused = |source| MountError::Refused { path: path.clone(), source };
-        let mounted = Mounted::new(Arc::clone(&tree), tasks, on_end);
+        let mounted = Mounted {
+            tree: Arc::clone(&tree),
+            tasks,
+            passes_through: options.passes_through,
+            on_end: Some(on_end),
+        };
         let session = fuser::Session::new(mounted, &path, &config);
         let session = session.map_err(refused)?.spawn().map_err(refused)?;
         let session = ManuallyDrop::new(session);

@@ -2,22 +2,60 @@
 //!
 //! A task is polled once where it begins, so what is in memory is answered without a change of
 //! threads. Whoever wakes it only queues it; the threads here poll it. There are as many tasks as
-//! requests that the kernel waits for, so processes bound them.
+//! requests that the kernel waits for, so processes bound them. [`Timers`] wakes those that do not
+//! want to wait for ever.
 
-use std::collections::VecDeque;
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Instant;
 
 /// Threads that poll tasks. One copies pages to the kernel while another does the same.
 const THREADS: usize = 2;
 
+/// A time at which somebody is to be woken. The earliest is the greatest.
+struct Timer {
+    at: Instant,
+    waker: Waker,
+}
+
+impl Ord for Timer {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.at.cmp(&self.at)
+    }
+}
+
+impl PartialOrd for Timer {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Timer {
+    fn eq(&self, other: &Self) -> bool {
+        self.at == other.at
+    }
+}
+
+impl Eq for Timer {}
+
 #[derive(Default)]
 struct State {
     ready: VecDeque<Arc<Task>>,
+    timers: BinaryHeap<Timer>,
     is_over: bool,
+}
+
+impl State {
+    /// Whom to wake now.
+    fn due(&mut self) -> Option<Waker> {
+        let is_due = self.timers.peek().is_some_and(|timer| timer.at <= Instant::now());
+        is_due.then(|| self.timers.pop()).flatten().map(|timer| timer.waker)
+    }
 }
 
 #[derive(Default)]
@@ -51,10 +89,23 @@ impl Queue {
                 state = self.lock();
             } else if state.is_over {
                 return;
+            } else if let Some(waker) = state.due() {
+                drop(state);
+                waker.wake();
+                state = self.lock();
             } else {
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.wait(state);
             }
         }
+    }
+
+    /// Waits for something to do.
+    fn wait<'a>(&'a self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let Some(next) = state.timers.peek() else {
+            return self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        let left = next.at.saturating_duration_since(Instant::now());
+        self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
@@ -94,11 +145,28 @@ impl Tasks {
         Ok(tasks)
     }
 
+    /// Wakes tasks at times they choose.
+    pub(crate) fn timers(&self) -> Timers {
+        Timers(Arc::clone(&self.queue))
+    }
+
     /// Runs a task: as far as it goes on this thread, the rest when it is woken.
     pub(crate) fn run(&self, future: impl Future<Output = ()> + Send + 'static) {
         let future: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(future);
         let queue = Arc::clone(&self.queue);
         Arc::new(Task { future: Mutex::new(Some(future)), queue }).poll();
+    }
+}
+
+/// Wakes tasks at times they choose, as long as their threads run.
+#[derive(Clone)]
+pub(crate) struct Timers(Arc<Queue>);
+
+impl Timers {
+    /// Wakes somebody at that time.
+    pub(crate) fn wake_at(&self, at: Instant, waker: Waker) {
+        self.0.lock().timers.push(Timer { at, waker });
+        self.0.changed.notify_one();
     }
 }
 
@@ -145,5 +213,27 @@ mod tests {
         };
         waker.wake();
         receiver.recv().unwrap();
+    }
+
+    #[test]
+    fn timers_wake_everybody_and_nobody_before_their_time() {
+        struct Note(Instant, mpsc::Sender<(Instant, Instant)>);
+        impl Wake for Note {
+            fn wake(self: Arc<Self>) {
+                self.1.send((self.0, Instant::now())).unwrap();
+            }
+        }
+        let tasks = Tasks::start().unwrap();
+        let (sender, receiver) = mpsc::channel();
+        let begun = Instant::now();
+        for ms in [60, 5, 30] {
+            let at = begun + std::time::Duration::from_millis(ms);
+            let note = Note(at, sender.clone());
+            tasks.timers().wake_at(at, Waker::from(Arc::new(note)));
+        }
+        drop(sender);
+        let woken: Vec<_> = receiver.iter().collect();
+        assert_eq!(woken.len(), 3);
+        assert!(woken.iter().all(|(at, woken)| woken >= at));
     }
 }

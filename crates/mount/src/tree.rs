@@ -6,12 +6,14 @@
 //! current, once for all who want to know, so a thousand names in it cost one question. Versions
 //! are never asked for again: an inode of a file is one.
 
+mod opening;
+
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use byname_cache::Content;
-use byname_client::{ClientError, RemoteFile};
+use byname_client::ClientError;
 use byname_packet::Name;
 use byname_security::tree::Hash;
 use byname_transfer::error::{ErrorClass, ReadError};
@@ -24,6 +26,7 @@ use crate::files::Files;
 use crate::flight::{Answer, Landing};
 use crate::inodes::{Inode, Inodes, ROOT};
 use crate::owners::Owners;
+use crate::passing::Passing;
 use crate::snapshot::{Snapshot, SnapshotEntry};
 use crate::snapshots::{SNAPSHOT_BYTES_MAX, Snapshots, Step};
 use crate::sources::Sources;
@@ -58,6 +61,15 @@ pub(crate) struct Tree {
     freshness_ns: u64,
     changes: SyncSender<Change>,
     begun: Instant,
+    pub(crate) passing: Passing,
+}
+
+/// Rules of a mount.
+pub(crate) struct Rules {
+    /// Age up to which the step from a name to its version counts; `None` for any.
+    pub(crate) freshness: Option<Duration>,
+    /// Which files the kernel reads by itself.
+    pub(crate) passing: Passing,
 }
 
 impl Tree {
@@ -65,9 +77,10 @@ impl Tree {
         sources: Sources,
         inodes: Inodes,
         owners: Owners,
-        freshness: Option<Duration>,
+        rules: Rules,
         changes: SyncSender<Change>,
     ) -> Self {
+        let Rules { freshness, passing } = rules;
         let bound = |bound: Duration| u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
         Tree {
             sources,
@@ -79,6 +92,7 @@ impl Tree {
             freshness_ns: freshness.map_or(u64::MAX, bound),
             changes,
             begun: Instant::now(),
+            passing,
         }
     }
 
@@ -364,60 +378,6 @@ impl Tree {
     /// Not waited for: what cannot be said now ends by itself when its time is over.
     fn tell_change(&self, directory: u64, name: &[u8]) {
         let _ = self.changes.try_send((directory, name.to_vec()));
-    }
-
-    /// Opens the version that an inode stands for. ESTALE if another one is current: the kernel
-    /// then looks the name up again and opens what it finds.
-    pub(crate) async fn open(&self, number: u64) -> Result<(u64, RemoteFile), i32> {
-        let inode = self.inode(number)?;
-        match inode.attributes.kind {
-            Kind::File => {}
-            Kind::Directory => return Err(Errno::ISDIR.raw_os_error()),
-            Kind::Link => return Err(Errno::LOOP.raw_os_error()),
-        }
-        let (since_ns, now_ns) = (self.since_ns(), self.now_ns());
-        let is_current = inode.seen_ns >= since_ns;
-        if is_current && let Some(shared) = self.files().share(number) {
-            return Ok(shared);
-        }
-        let resolved = match is_current {
-            true => self.resolved(&inode, since_ns),
-            false => None,
-        };
-        let session = self.sources.session(&inode.name);
-        let opening = match &resolved {
-            Some(entry) => session.open_entry_later(entry),
-            None => session.open_later(&inode.name),
-        };
-        let file = match opening.await {
-            Ok(file) => file,
-            Err(ClientError::Read(ReadError::NotFound { .. })) => return Err(self.replaced(&inode)),
-            Err(error) => return Err(self.errno(&inode.name, &error)),
-        };
-        if Some(file.stat().version) != inode.attributes.version {
-            return Err(self.replaced(&inode));
-        }
-        if resolved.is_none() {
-            self.inodes().renew(number, Arc::new(Attributes::of_stat(file.stat())), now_ns);
-        }
-        Ok(self.files().insert(number, file))
-    }
-
-    /// The version of an inode as the manifest of its directory describes it.
-    fn resolved(&self, inode: &Inode, since_ns: u64) -> Option<byname_client::ResolvedEntry> {
-        let (snapshot, _) = self.snapshots().peek(inode.parent, since_ns)?;
-        let resolved = snapshot.resolve(inode.name.view().last()?.value)?;
-        (Some(resolved.stat().version) == inode.attributes.version).then_some(resolved)
-    }
-
-    /// The name of an inode stands for something else by now.
-    fn replaced(&self, inode: &Inode) -> i32 {
-        let now_ns = self.now_ns();
-        self.snapshots().expire(inode.parent, now_ns);
-        if let Some(last) = inode.name.view().last() {
-            self.tell_change(inode.parent, last.value);
-        }
-        Errno::STALE.raw_os_error()
     }
 }
 

@@ -9,6 +9,9 @@ use crate::attributes::Attributes;
 /// Bytes of a version that are in the site cache.
 pub(crate) const CACHED: &str = "user.byname.cached";
 
+/// Whether the kernel reads an open version by itself.
+pub(crate) const PASSED_THROUGH: &str = "user.byname.passed_through";
+
 /// Values by name, in the order in which they are listed. Only those that are known.
 pub(crate) fn all(attributes: &Attributes) -> Vec<(&'static str, String)> {
     let publisher = &attributes.publisher;
@@ -40,8 +43,8 @@ pub(crate) fn value(attributes: &Attributes, name: &[u8]) -> Option<String> {
 /// All names, each with a zero behind it.
 pub(crate) fn names(attributes: &Attributes, is_cacheable: bool) -> Vec<u8> {
     let mut names = Vec::new();
-    let cached = is_cacheable.then_some(CACHED);
-    for name in all(attributes).into_iter().map(|(name, _)| name).chain(cached) {
+    let of_cache = [CACHED, PASSED_THROUGH].into_iter().filter(|_| is_cacheable);
+    for name in all(attributes).into_iter().map(|(name, _)| name).chain(of_cache) {
         names.extend_from_slice(name.as_bytes());
         names.push(0);
     }

@@ -33,9 +33,9 @@ const KEEP_PAUSE: Duration = Duration::from_secs(60);
   byname umount ~/run7
 
 Several trees: mount LINK=seven LINK=eight DIR makes DIR/seven and DIR/eight.
-Options for -o, as in /etc/fstab: table, allow_other, noexec, no_cache, fresh, offline, insecure,
-freshness=SECONDS, timeout=SECONDS, retries=N, connect=URI, via=URI; what mount(8) knows itself is
-passed over.
+Options for -o, as in /etc/fstab: table, allow_other, noexec, no_cache, no_passthrough, fresh,
+offline, insecure, freshness=SECONDS, timeout=SECONDS, retries=N, connect=URI, via=URI; what
+mount(8) knows itself is passed over.
 docs/mount.md has the rest.")]
 pub(crate) struct Args {
     /// Name or link of a directory. Of several, each with =DIRECTORY behind it: its place in the
@@ -61,6 +61,9 @@ pub(crate) struct Args {
     /// Read nothing from the site cache and keep nothing in it.
     #[arg(long)]
     no_cache: bool,
+    /// Read every byte through the verifier, also of large files that are whole in the site cache.
+    #[arg(long)]
+    no_passthrough: bool,
     /// Options as /etc/fstab has them, separated by commas.
     #[arg(short, value_name = "OPTIONS")]
     options: Vec<String>,
@@ -152,7 +155,12 @@ fn mount_options(args: &Args) -> MountOptions {
         () if args.read.is_fresh() => Some(Duration::ZERO),
         () => Some(args.freshness.unwrap_or(default)),
     };
-    MountOptions { freshness, allow_other: args.allow_other, no_exec: options::has(args, "noexec") }
+    MountOptions {
+        freshness,
+        allow_other: args.allow_other,
+        no_exec: options::has(args, "noexec"),
+        passes_through: !args.no_passthrough,
+    }
 }
 
 impl From<MountError> for Failure {

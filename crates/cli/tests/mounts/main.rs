@@ -12,6 +12,7 @@ mod faults;
 #[allow(dead_code)]
 #[path = "../cli/harness.rs"]
 mod harness;
+mod passing;
 mod programs;
 #[allow(dead_code, reason = "the harness uses it for other tests")]
 #[path = "../../examples/tampering_relay/relay.rs"]

@@ -49,6 +49,7 @@ pub(super) fn apply(args: &mut Args) -> Outcome {
             ("allow_other", None) => args.allow_other = true,
             ("table", None) => args.table = true,
             ("no_cache", None) => args.no_cache = true,
+            ("no_passthrough", None) => args.no_passthrough = true,
             ("freshness", Some(value)) => {
                 let wrong = |why| Failure::usage(format!("-o {option}: {why}"));
                 args.freshness = Some(units::seconds(value).map_err(wrong)?);
