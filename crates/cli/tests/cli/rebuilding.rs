@@ -327,6 +327,10 @@ fn contents_that_are_newer_than_the_rows_are_taken_by_their_tickets() {
 #[test]
 fn a_lying_disk_is_found_out_and_another_believed() {
     let (mut site, _) = site(20);
+    // What the copies get after they are whole.
+    await_copies(&site, 3);
+    let set = ["xattr", "set", "/lab/run/d2/f2", "user.late", "bert"];
+    site.home.run(&[&set[..], &["--connect", &site.socket]].concat()).ok();
     let old = site.lose_copied_state(false, &["d0", "d1", "d2"]);
     let copy_of = |disk: usize| {
         let dir = site.home.path().join(format!("d{disk}/catalog"));
@@ -339,8 +343,8 @@ fn a_lying_disk_is_found_out_and_another_believed() {
     let mut rest = octets.as_slice();
     while let byname_site::Frame::Order(wire, behind) = byname_site::Frame::first(rest) {
         let mut wire = wire.to_vec();
-        if let Some(at) = wire.windows(8).position(|it| it == b"user.who") {
-            wire[at..at + 8].copy_from_slice(b"user.was");
+        if let Some(at) = wire.windows(8).position(|it| it == b"user.lat") {
+            wire[at..at + 8].copy_from_slice(b"user.tal");
         }
         forged.extend(byname_site::frame(&wire));
         rest = behind;
