@@ -42,7 +42,7 @@ pub use ops::{ATTEMPT_NS, KEPT_NS, SESSION_NS, SLOT_COUNT};
 pub use query::{NamedEntry, PAGE_ROWS_MAX, Reader, Resolved};
 pub use rebuild::{
     Adoption, BaseRow, FoundContent, FoundFile, MalformedChange, RowChange, Seen, Staging, adopt,
-    export, rebuild,
+    can_be_seen, export, rebuild,
 };
 pub use record::{
     Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, EMPTY_ROOT, Inode,

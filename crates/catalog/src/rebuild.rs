@@ -64,6 +64,15 @@ pub struct Seen {
     pub epoch: LeaseEpoch,
 }
 
+/// Epochs that the latest rows may be behind what a disk has seen. A catalog that is made again
+/// takes one, and there are 65 536 in all: whoever is believed more could use them up.
+const EPOCHS_AHEAD_MAX: u16 = 256;
+
+/// True if a disk can have seen this number, of which the rows know that one.
+pub fn can_be_seen(number: u64, known: u64) -> bool {
+    epoch_of(number) <= epoch_of(known).saturating_add(EPOCHS_AHEAD_MAX)
+}
+
 /// Rows behind one of them, by table and key, `limit` at most. A shorter page is the last.
 ///
 /// # Errors

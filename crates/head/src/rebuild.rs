@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use byname_catalog::engine::{EmbeddedEngine, Engine, EngineError};
 use byname_catalog::id::{ContentId, DiskId, InodeId, LeaseEpoch};
 use byname_catalog::{
-    BaseRow, Caller, CatalogError, Failure, KeyHolder, Reader, Seen, check, export,
+    BaseRow, Caller, CatalogError, Failure, KeyHolder, Reader, Seen, can_be_seen, check, export,
 };
 use byname_packet::NameRef;
 use byname_security::cert::Certificate;
@@ -27,7 +27,7 @@ use byname_site::{CopyState, DiskName, KeptRecord, Listed, SiteName};
 
 use crate::head::{ENGINE_FILE, Head, HeadError, make_directory};
 
-use contents::Contents;
+use contents::{Contents, ListError, NEWER_MAX};
 use copy::Walk;
 pub use remote::RemoteDisk;
 pub use report::{Finding, FindingKind, RebuildReport, RebuiltDisk};
@@ -99,6 +99,17 @@ pub enum RebuildError {
     Changed {
         /// Which.
         disk: DiskId,
+    },
+    /// A disk lists contents without end, or the rows are very old.
+    #[error(
+        "disk {} lists more than {max} contents that the rows do not have: leave it out, it lies",
+        disk.0
+    )]
+    TooMany {
+        /// Which.
+        disk: DiskId,
+        /// So many it may.
+        max: usize,
     },
     /// The rows are of another site.
     #[error("the rows are those of another site")]
@@ -279,25 +290,30 @@ impl Rebuild<'_> {
         rows: &dyn Engine,
         report: &mut RebuildReport,
     ) -> Result<Seen, RebuildError> {
-        let mut contents = Contents::default();
+        let known = report.through.0;
+        let mut contents = Contents::new(known, NEWER_MAX);
         let reader = Reader::new(rows, &Caller::Head)?;
         for (disk, of_disk) in disks.iter_mut().zip(&mut report.disks) {
             of_disk.contents =
                 contents.list(&reader, &mut **disk).map_err(|error| match error {
-                    contents::ListError::Source(source) => of(&**disk)(source),
-                    contents::ListError::Catalog(error) => error.into(),
+                    ListError::Source(source) => of(&**disk)(source),
+                    ListError::TooMany(max) => RebuildError::TooMany { disk: disk.name().id, max },
+                    ListError::Catalog(error) => error.into(),
                 })?;
         }
         drop(reader);
-        let states = states.iter().map(|state| (state.highest, state.epoch));
-        let (highest, epochs): (Vec<u64>, Vec<LeaseEpoch>) = states.unzip();
-        let number = highest.into_iter().chain([contents.highest(), report.through.0]).max();
-        let number = number.unwrap_or_default();
+        for (state, of_disk) in states.iter().zip(&mut report.disks) {
+            of_disk.look_at_numbers(state, known);
+        }
+        let can_be_seen = |number: &u64| can_be_seen(*number, known);
+        let highest = states.iter().map(|state| state.highest).filter(can_be_seen);
+        let epochs = states.iter().map(|state| state.epoch.0).filter(can_be_seen);
+        let number = highest.chain([contents.highest(), known]).max().unwrap_or_default();
         let verifier = (self.site, &mut self.validator(), self.now_s());
         let fresh = InodeId(number + 1);
         contents.adopt(disks, verifier, (rows, fresh), report)?;
         contents.find_lost(&Reader::new(rows, &Caller::Head)?, self.site, report)?;
-        let epoch = epochs.into_iter().max().unwrap_or_default();
+        let epoch = LeaseEpoch(epochs.max().unwrap_or_default());
         Ok(Seen { number: fresh.0, epoch })
     }
 

@@ -7,6 +7,7 @@ use byname_catalog::engine::Engine;
 use byname_catalog::id::{ContentId, DiskId, InodeId};
 use byname_catalog::{
     Adoption, Failure, FoundContent, FoundFile, Inode, NamedEntry, Reader, Refusal, adopt,
+    can_be_seen,
 };
 use byname_packet::Data;
 use byname_security::trust::Validator;
@@ -17,10 +18,14 @@ use super::{DiskSource, PAGE_ROWS, RebuildError, SourceError, of};
 use crate::fsck::Names;
 
 const SECOND_NS: u64 = 1_000_000_000;
+/// Contents that a disk may have and the rows have not; about 100 octets of memory each.
+pub(super) const NEWER_MAX: usize = 1 << 24;
 
 /// Reason for which contents cannot be listed.
 pub(super) enum ListError {
     Source(SourceError),
+    /// It lists more than that which the rows do not have.
+    TooMany(usize),
     Catalog(Failure),
 }
 
@@ -28,8 +33,10 @@ pub(super) enum ListError {
 type Verifier<'a> = (&'a SiteName, &'a mut Validator, u64);
 
 /// See the module.
-#[derive(Default)]
 pub(super) struct Contents {
+    /// One of the latest numbers of the rows.
+    known: u64,
+    newer_max: usize,
     /// Those that the rows have, by disk.
     present: BTreeMap<DiskId, BTreeSet<ContentId>>,
     /// Those that the rows do not have, with the places of their disks.
@@ -48,6 +55,20 @@ struct Proved {
 }
 
 impl Contents {
+    /// `known` is one of the latest numbers of the rows, of which `newer_max` contents of a disk
+    /// may be missing.
+    pub(super) fn new(known: u64, newer_max: usize) -> Self {
+        Self {
+            known,
+            newer_max,
+            present: BTreeMap::new(),
+            newer: BTreeMap::new(),
+            different: Vec::new(),
+            disks: 0,
+            highest: 0,
+        }
+    }
+
     /// The highest number of a content.
     pub(super) fn highest(&self) -> u64 {
         self.highest
@@ -62,13 +83,15 @@ impl Contents {
         let (id, place) = (disk.name().id, self.disks);
         self.disks += 1;
         self.present.entry(id).or_default();
-        let (mut after, mut count) = (None, 0);
+        let (mut after, mut count, mut newer) = (None, 0, 0);
         loop {
             let (page, is_last) = disk.contents(after).map_err(ListError::Source)?;
             for listed in &page {
                 let content = listed.content;
                 count += 1;
-                self.highest = self.highest.max(content.inode.0).max(content.version.0);
+                let numbers = [content.inode.0, content.version.0].into_iter();
+                let seen = numbers.filter(|number| can_be_seen(*number, self.known));
+                self.highest = seen.chain([self.highest]).max().unwrap_or_default();
                 match reader.content(content) {
                     Ok(wanted) if (wanted.size, wanted.root) == (listed.size, listed.root) => {
                         self.present.entry(id).or_default().insert(content);
@@ -80,11 +103,15 @@ impl Contents {
                     Err(Failure::Refused(Refusal::NoContent)) => {
                         let leaves = reader.is_leaving(id, content).map_err(ListError::Catalog)?;
                         if !leaves {
+                            newer += 1;
                             self.newer.entry(content).or_default().push(place);
                         }
                     }
                     Err(error) => return Err(ListError::Catalog(error)),
                 }
+            }
+            if newer > self.newer_max {
+                return Err(ListError::TooMany(self.newer_max));
             }
             after = page.last().map(|listed| listed.content);
             if is_last || after.is_none() {
@@ -146,11 +173,9 @@ impl Contents {
         content: ContentId,
         proofs: &[(DiskId, KeptRecord, Ticket, Claim)],
     ) -> Option<Proved> {
-        let (_, record, ticket, claim) = proofs.first()?;
-        let same = |it: &&(DiskId, KeptRecord, Ticket, Claim)| {
-            it.3 == *claim && it.1.checksums == record.checksums
-        };
-        let disks: Vec<DiskId> = proofs.iter().filter(same).map(|it| it.0).collect();
+        let agreed = agreed(proofs, |it| (&it.3, it.1.checksums));
+        let (_, record, ticket, claim) = agreed.first()?;
+        let disks: Vec<DiskId> = agreed.iter().map(|it| it.0).collect();
         let terms = ticket.terms();
         let others = terms.disks.iter().filter(|it| !self.present.contains_key(&it.name.id));
         let receipts = disks.len() + others.count();
@@ -172,7 +197,7 @@ impl Contents {
                 written_ns: issued_s(ticket).saturating_mul(SECOND_NS),
                 file,
             },
-            is_settled: proofs.iter().any(|it| it.1.is_settled),
+            is_settled: agreed.iter().any(|it| it.1.is_settled),
             may_be_committed: receipts >= usize::from(terms.receipt_count),
         })
     }
@@ -254,6 +279,17 @@ impl Contents {
     }
 }
 
+/// Those who say the same, the most of them: one disk that says something else does not keep the
+/// others from counting, wherever it was named. Of as many, those whose first one was named first.
+fn agreed<'a, T, K: PartialEq>(all: &'a [T], said: impl Fn(&'a T) -> K) -> Vec<&'a T> {
+    let with = |one: &'a T| -> Vec<&T> {
+        let of_one = said(one);
+        all.iter().filter(|other| said(other) == of_one).collect()
+    };
+    let groups = all.iter().map(with);
+    groups.rev().max_by_key(Vec::len).unwrap_or_default()
+}
+
 /// Ticket and claim of a record, if the site has given the one and its holder signed the other. A
 /// ticket may be over by now: it counts as of when it was issued.
 fn prove(
@@ -281,4 +317,72 @@ fn prove(
 /// When a ticket was issued: its version.
 fn issued_s(ticket: &Ticket) -> u64 {
     ticket.certificate().name().last().and_then(|last| last.version()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use byname_catalog::engine::MemoryEngine;
+    use byname_catalog::{Caller, Policy, Setup, initialise};
+    use byname_site::{CopyState, DiskName, Listed};
+
+    /// A disk that has a content of each number, for ever.
+    struct Endless(DiskName);
+
+    impl DiskSource for Endless {
+        fn name(&self) -> &DiskName {
+            &self.0
+        }
+
+        fn state(&mut self) -> Result<CopyState, SourceError> {
+            Ok(CopyState::default())
+        }
+
+        fn read_copy(&mut self, _edition: u64, _offset: u64) -> Result<Vec<u8>, SourceError> {
+            Ok(Vec::new())
+        }
+
+        fn contents(
+            &mut self,
+            after: Option<ContentId>,
+        ) -> Result<(Vec<Listed>, bool), SourceError> {
+            let inode = InodeId(after.map_or(2, |after| after.inode.0 + 1));
+            let content = ContentId { inode, version: Default::default() };
+            Ok((vec![Listed { content, size: 1, root: [0; 32] }], false))
+        }
+
+        fn record(&mut self, _content: ContentId) -> Result<KeptRecord, SourceError> {
+            unreachable!("nobody asks for it")
+        }
+    }
+
+    #[test]
+    fn a_disk_that_lists_without_end_is_named() {
+        let engine = MemoryEngine::default();
+        let setup = Setup {
+            site: Vec::new(),
+            operator: "op".into(),
+            group: "ops".into(),
+            key: None,
+            policy: Policy { space: "main".into(), replica_count: 1, receipt_count: 1 },
+        };
+        initialise(&engine, &setup, 0).unwrap();
+        let reader = Reader::new(&engine, &Caller::Head).unwrap();
+        let mut disk = Endless(DiskName { place: "rack".into(), id: DiskId(7) });
+        let mut contents = Contents::new(0, 100);
+        let listed = contents.list(&reader, &mut disk);
+        assert!(matches!(listed, Err(ListError::TooMany(100))));
+    }
+
+    #[test]
+    fn the_most_that_say_the_same_count_and_of_as_many_the_first() {
+        let said = |of: &(i32, char)| of.1;
+        let of = |all: &[(i32, char)]| -> Vec<i32> {
+            agreed(all, said).into_iter().map(|(disk, _)| *disk).collect()
+        };
+        assert_eq!(of(&[(1, 'x'), (2, 'a'), (3, 'a')]), [2, 3], "one that lies is named first");
+        assert_eq!(of(&[(1, 'a'), (2, 'b')]), [1]);
+        assert_eq!(of(&[(1, 'a'), (2, 'b'), (3, 'a')]), [1, 3]);
+        assert_eq!(of(&[]), Vec::<i32>::new());
+    }
 }

@@ -36,6 +36,28 @@ enum BadOrder {
     NotSigned,
 }
 
+/// Place in a copy: rows and state before it.
+#[derive(Debug, Default)]
+struct At {
+    length: u64,
+    through: TransactionNumber,
+}
+
+impl At {
+    /// Goes on behind an order, which must be the next and have something new: a disk could give
+    /// one without rows over and over.
+    fn pass(&mut self, order: &Keep, edition: u64) -> Result<(), BadOrder> {
+        let is_new = order.through.is_some_and(|through| self.through < through);
+        let is_next = (order.edition, order.offset) == (edition, self.length);
+        if !is_next || (order.rows.is_empty() && !is_new) {
+            return Err(BadOrder::Gap);
+        }
+        self.length += order.rows.len() as u64;
+        self.through = order.through.unwrap_or(self.through);
+        Ok(())
+    }
+}
+
 impl Walk {
     pub(super) fn new(site: &SiteName, edition: u64) -> Self {
         let site = site.clone();
@@ -66,15 +88,12 @@ impl Walk {
         (validator, now_s): (&mut Validator, u64),
     ) -> Result<(), SourceError> {
         let (edition, site) = (self.edition, self.site.clone());
-        let mut length = 0;
+        let mut at = At::default();
         let end = each_order(disk, edition, &mut |wire| {
             let order = verified(&site, wire, (validator, now_s))?;
-            if (order.edition, order.offset) != (edition, length) {
-                return Err(BadOrder::Gap);
-            }
-            length += order.rows.len() as u64;
+            at.pass(&order, edition)?;
             if let Some(through) = order.through {
-                (self.complete_bytes, self.through) = (length, Some(through));
+                (self.complete_bytes, self.through) = (at.length, Some(through));
             }
             Ok(true)
         })?;
@@ -91,24 +110,21 @@ impl Walk {
         (validator, now_s): (&mut Validator, u64),
     ) -> Result<(), RebuildError> {
         let mut staging = Staging::new(engine);
-        let (mut octets, mut length) = (Vec::new(), 0);
+        let (mut octets, mut at) = (Vec::new(), At::default());
         let mut failed = None;
         let read = each_order(disk, self.edition, &mut |wire| {
             let order = verified(&self.site, wire, (validator, now_s))?;
-            if (order.edition, order.offset) != (self.edition, length) {
-                return Err(BadOrder::Gap);
-            }
-            length += order.rows.len() as u64;
+            at.pass(&order, self.edition)?;
             octets.extend(order.rows);
             let applied = apply(&mut octets, &mut staging);
             failed = applied.err();
-            Ok(failed.is_none() && length < self.complete_bytes)
+            Ok(failed.is_none() && at.length < self.complete_bytes)
         });
         read.map_err(of(disk))?;
         if let Some(error) = failed {
             return Err(error);
         }
-        if length != self.complete_bytes {
+        if at.length != self.complete_bytes {
             return Err(RebuildError::Changed { disk: disk.name().id });
         }
         Ok(staging.flush()?)

@@ -1,5 +1,6 @@
 //! What was made again, and what could not be known.
 
+use byname_catalog::can_be_seen;
 use byname_catalog::id::{ContentId, DiskId, TransactionNumber};
 use byname_site::{CopyState, DiskName};
 
@@ -102,6 +103,16 @@ impl RebuiltDisk {
             verified: TransactionNumber::default(),
             contents: 0,
             problem: state.complete.is_none().then(|| "it has no complete copy".to_owned()),
+        }
+    }
+
+    /// Notes numbers that this disk cannot have seen, if one of the rows' latest is `known`.
+    pub(super) fn look_at_numbers(&mut self, state: &CopyState, known: u64) {
+        let is_honest = [state.highest, state.epoch.0].iter().all(|it| can_be_seen(*it, known));
+        if !is_honest {
+            let problem = "it says to have seen numbers that the site cannot have given: they are \
+                           not believed";
+            self.problem = Some(problem.to_owned());
         }
     }
 }

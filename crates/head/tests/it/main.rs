@@ -5,4 +5,5 @@
 mod commands;
 mod fsck;
 mod paths;
+mod rebuild;
 mod support;
