@@ -84,6 +84,13 @@ impl Site {
         }
     }
 
+    fn remove_directories(&mut self, names: std::ops::Range<u32>) {
+        for name in names {
+            let place = Place::path(format!("directory-{name:0200}")).unwrap();
+            self.run(Command::RemoveDirectory { place });
+        }
+    }
+
     fn latest(&self) -> TransactionNumber {
         Reader::new(&*self.engine, &Caller::Head).unwrap().last_transaction().unwrap()
     }
@@ -221,12 +228,11 @@ fn a_copy_that_has_grown_is_begun_anew() {
     let mut site = Site::new(1);
     let (mut copies, mut disks) = (Copies::default(), BTreeMap::new());
     site.round(&mut copies, &mut disks, &mut || true);
-    for step in 0..40 {
+    for step in 0..60 {
         // The same directories again and again.
-        for _ in 0..100 {
-            site.make_directories(0..1);
-            let place = Place::path(format!("directory-{:0200}", 0)).unwrap();
-            site.run(Command::RemoveDirectory { place });
+        match step % 2 {
+            0 => site.make_directories(0..100),
+            _ => site.remove_directories(0..100),
         }
         site.round(&mut copies, &mut disks, &mut || true);
         let disk = disks.values().next().unwrap();
