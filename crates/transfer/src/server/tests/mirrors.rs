@@ -253,7 +253,7 @@ fn what_was_kept_is_no_answer_to_another_question() {
 #[test]
 fn a_manifest_of_another_version_is_looked_up_by_its_own_entries() {
     let mut server = mirror();
-    for (ms, number, files) in [(0, 77, &["f", "z"][..]), (1000, 78, &["a longer one", "f", "z"])] {
+    for (ms, number, files) in [(0, 77, &["z"][..]), (1000, 78, &["a", "z"])] {
         ask(&mut server, "/t/d/z/v=8/seg=0", 4000, at(ms));
         locate(&mut server, 10, ms, at(ms));
         keep(&mut server, (KeptOf::File(Handle(ms)), "d/z"), None, at(ms));
