@@ -172,8 +172,13 @@ class BynameCold(Way):
         uri = f"unix://{node.path(label)}/forward.sock"
         forward = self.forward(label, uri, self.site.far(port))
         self.door = self.site.xrootd(f"{label}-door", "ofs.osslib $PLUGIN",
-                                     f"byname.link byname:{NAME}?via={uri}&key={key}")
+                                     f"byname.link byname:{NAME}?via={uri}&key={key}",
+                                     *self.lines(label))
         self.daemons = {"serve": serve, "forward": forward, "xrootd": self.door.daemon}
+
+    def lines(self, _label):
+        """Further lines of the door's configuration."""
+        return []
 
     def forward(self, label, uri, origin_port):
         """The site's forwarder; xrootd's user may use it."""
@@ -208,4 +213,19 @@ class BynameWarm(BynameCold):
         return 2 * os.path.getsize(site.file) // MIB + 64
 
 
-ALL = (Local, Far, XCacheCold, XCacheWarm, BynameCold, BynameWarm)
+class BynameDisk(BynameCold):
+    """The file is in the door's site cache, on its disk."""
+
+    title = "byname, on disk"
+    is_cold = False
+
+    def lines(self, label):
+        cache = xrootd.own(self.site.node.path(f"{label}-cache"))
+        cache.chmod(0o700)
+        config = self.site.node.path(f"{label}.toml")
+        config.write_text(f'[cache]\nenabled = true\ndirectory = "{cache}"\nfree_mib = 0\n')
+        config.chmod(0o644)
+        return [f"byname.config {config}"]
+
+
+ALL = (Local, Far, XCacheCold, XCacheWarm, BynameCold, BynameWarm, BynameDisk)
