@@ -25,6 +25,23 @@ pub struct Counters {
     pub bypasses: u64,
 }
 
+impl Counters {
+    /// Those of two caches together.
+    #[must_use]
+    pub fn plus(self, other: Counters) -> Counters {
+        Counters {
+            read_bytes: self.read_bytes + other.read_bytes,
+            written_bytes: self.written_bytes + other.written_bytes,
+            refused_bytes: self.refused_bytes + other.refused_bytes,
+            rotten_units: self.rotten_units + other.rotten_units,
+            failed_reads: self.failed_reads + other.failed_reads,
+            failed_writes: self.failed_writes + other.failed_writes,
+            evicted_entries: self.evicted_entries + other.evicted_entries,
+            bypasses: self.bypasses + other.bypasses,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) read_bytes: AtomicU64,

@@ -86,6 +86,12 @@ impl Files {
         self.files.remove(&inode).map(|shared| shared.open)
     }
 
+    /// Open versions, and those of them that the kernel reads by itself.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let passed_through = self.files.values().filter(|shared| shared.open.backing.is_some());
+        (self.files.len() as u64, passed_through.count() as u64)
+    }
+
     /// True if the kernel reads an open version by itself.
     pub(crate) fn is_passed_through(&self, inode: u64) -> bool {
         self.files.get(&inode).is_some_and(|shared| shared.open.backing.is_some())

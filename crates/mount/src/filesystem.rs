@@ -242,6 +242,7 @@ impl Filesystem for Mounted {
         self.run(|tree| async move {
             match tree.open(inode.0, &|file| reply.open_backing(file)).await {
                 Ok((handle, OpenFile { backing: Some(backing), .. })) => {
+                    tree.passing.count_open();
                     reply.opened_passthrough(FileHandle(handle), FopenFlags::empty(), &backing);
                 }
                 Ok((handle, OpenFile { file, backing: None })) => {

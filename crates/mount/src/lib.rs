@@ -20,6 +20,7 @@ mod files;
 mod filesystem;
 mod flight;
 mod inodes;
+mod levels;
 mod mounting;
 mod owners;
 mod passing;
@@ -32,5 +33,6 @@ mod xattrs;
 
 pub use error::MountError;
 pub use filesystem::OnEnd;
+pub use levels::{MountLevels, MountMeter};
 pub use mounting::{Ending, Mount, MountOptions, unmount};
 pub use sources::{PublishedTree, TREES_MAX, Trees};

@@ -26,6 +26,7 @@ use crate::attributes::{Attributes, Kind};
 use crate::error::MountError;
 use crate::filesystem::{Mounted, OnEnd, READ_BYTES_MAX};
 use crate::inodes::Inodes;
+use crate::levels::MountMeter;
 use crate::owners::Owners;
 use crate::passing::Passing;
 use crate::sources::{PublishedTree, Sources, Trees};
@@ -140,6 +141,11 @@ impl Mount {
     /// runs for long calls this now and then.
     pub fn keep_versions(&self) {
         self.tree.keep_versions();
+    }
+
+    /// Reads its numbers.
+    pub fn meter(&self) -> MountMeter {
+        MountMeter(Arc::clone(&self.tree))
     }
 
     /// Unmounts and ends. Calls that wait end with EIO, and so does what is open.

@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::future::poll_fn;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
@@ -53,12 +53,13 @@ impl Drop for Giver {
 /// See the module.
 pub(crate) struct Passing {
     is_on: AtomicBool,
+    opens: AtomicU64,
     timers: Timers,
 }
 
 impl Passing {
     pub(crate) fn new(timers: Timers) -> Self {
-        Passing { is_on: AtomicBool::new(false), timers }
+        Passing { is_on: AtomicBool::new(false), opens: AtomicU64::new(0), timers }
     }
 
     /// The kernel can do it.
@@ -68,6 +69,16 @@ impl Passing {
 
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Opens that let the kernel read by itself.
+    pub(crate) fn opens(&self) -> u64 {
+        self.opens.load(Ordering::Relaxed)
+    }
+
+    /// One more of them.
+    pub(crate) fn count_open(&self) {
+        self.opens.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The file that the kernel may read in place of a content, if there is one.

@@ -12,7 +12,7 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use byname_cache::Content;
+use byname_cache::{Cache, Content, Counters};
 use byname_client::ClientError;
 use byname_packet::Name;
 use byname_security::tree::Hash;
@@ -144,6 +144,12 @@ impl Tree {
     pub(crate) fn cached(&self, attributes: &Attributes) -> Option<Content> {
         let (cache, root) = self.sources.cache().zip(attributes.root)?;
         Some(cache.content(Hash(root), attributes.size))
+    }
+
+    /// Sums of what all trees read through the site cache; `None` without one.
+    pub(crate) fn cache_counters(&self) -> Option<Counters> {
+        let caches = self.sources.trees().iter().filter_map(|tree| tree.session.cache());
+        caches.map(Cache::counters).reduce(Counters::plus)
     }
 
     /// The errno of a call that failed.

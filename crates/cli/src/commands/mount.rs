@@ -5,6 +5,7 @@
 //! not. Forking instead would leave threads behind.
 
 mod background;
+mod metrics;
 mod options;
 mod trees;
 
@@ -15,6 +16,7 @@ use crate::target::ReadArgs;
 use byname_mount::{Ending, Mount, MountError, MountOptions, PublishedTree, Trees};
 use byname_profile::{OpenOptions, Paths, Profile, units};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -34,8 +36,8 @@ const KEEP_PAUSE: Duration = Duration::from_secs(60);
 
 Several trees: mount LINK=seven LINK=eight DIR makes DIR/seven and DIR/eight.
 Options for -o, as in /etc/fstab: table, allow_other, noexec, no_cache, no_passthrough, fresh,
-offline, insecure, freshness=SECONDS, timeout=SECONDS, retries=N, connect=URI, via=URI; what
-mount(8) knows itself is passed over.
+offline, insecure, freshness=SECONDS, timeout=SECONDS, retries=N, connect=URI, via=URI,
+metrics=ADDRESS:PORT; what mount(8) knows itself is passed over.
 docs/mount.md has the rest.")]
 pub(crate) struct Args {
     /// Name or link of a directory. Of several, each with =DIRECTORY behind it: its place in the
@@ -64,6 +66,9 @@ pub(crate) struct Args {
     /// Read every byte through the verifier, also of large files that are whole in the site cache.
     #[arg(long)]
     no_passthrough: bool,
+    /// Serve metrics for Prometheus at http://ADDRESS/metrics.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<SocketAddr>,
     /// Options as /etc/fstab has them, separated by commas.
     #[arg(short, value_name = "OPTIONS")]
     options: Vec<String>,
@@ -116,6 +121,12 @@ fn foreground(args: &Args, paths: &Paths, on_ready: &dyn Fn(&Mount)) -> Outcome 
     });
     let ending = Ending { stop: open.stop, on_end };
     let mount = Mount::start(trees, &args.directory, &options, ending)?;
+    if let Some(address) = args.metrics
+        && let Err(failure) = metrics::serve(address, mount.meter())
+    {
+        mount.end()?;
+        return Err(failure);
+    }
     on_ready(&mount);
     notify::ready(&format!("{} at {}", args.shown(), mount.path().display()));
     // Until a signal comes, or the end of the mount.

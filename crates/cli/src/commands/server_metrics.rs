@@ -35,7 +35,11 @@ pub(crate) fn serve_disk(
     serve_text(address, move || render(&handles) + &render_disk(&reports.get()))
 }
 
-fn serve_text(address: SocketAddr, render: impl Fn() -> String + Send + Sync + 'static) -> Outcome {
+/// Serves what `render` writes.
+pub(super) fn serve_text(
+    address: SocketAddr,
+    render: impl Fn() -> String + Send + Sync + 'static,
+) -> Outcome {
     let served = byname_web::serve(address, Box::new(move || Some(render())));
     let served = served.map_err(|error| {
         Failure::new(Code::Other, chain(&error)).hint("choose another address with --metrics")
@@ -94,11 +98,9 @@ fn render(handles: &[ServerHandle]) -> String {
     let stalled = handles.iter().map(ServerHandle::stalled_clients).sum();
     counter(&mut out, "server_stalled_clients", "readers closed while memory was short", stalled);
     let bytes: usize = handles.iter().map(ServerHandle::connection_bytes).sum();
-    head(&mut out, "byname_server_connection_bytes", "gauge", "memory of connections' buffers");
-    let _ = writeln!(out, "byname_server_connection_bytes {bytes}");
+    gauge(&mut out, "server_connection_bytes", "memory of connections' buffers", bytes as u64);
     let peers: usize = handles.iter().map(ServerHandle::peers).sum();
-    head(&mut out, "byname_server_peers", "gauge", "peers that are connected");
-    let _ = writeln!(out, "byname_server_peers {peers}");
+    gauge(&mut out, "server_peers", "peers that are connected", peers as u64);
     render_watched(&mut out, handles);
     out
 }
@@ -114,8 +116,7 @@ fn render_watched(out: &mut String, handles: &[ServerHandle]) {
         ("watched_directories", "directories that are watched", sum(|it| it.directories)),
         ("unwatched_directories", "directories without a watch", sum(|it| it.unwatched)),
     ] {
-        head(out, &format!("byname_server_{name}"), "gauge", help);
-        let _ = writeln!(out, "byname_server_{name} {value}");
+        gauge(out, &format!("server_{name}"), help, value);
     }
     let help = "times that changes were lost";
     counter(out, "server_watch_overflows", help, sum(|it| it.overflows));
@@ -177,9 +178,17 @@ fn head(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-fn counter(out: &mut String, name: &str, help: &str, value: u64) {
+/// Writes a counter.
+pub(super) fn counter(out: &mut String, name: &str, help: &str, value: u64) {
     let name = format!("byname_{name}_total");
     head(out, &name, "counter", help);
+    let _ = writeln!(out, "{name} {value}");
+}
+
+/// Writes a gauge.
+pub(super) fn gauge(out: &mut String, name: &str, help: &str, value: u64) {
+    let name = format!("byname_{name}");
+    head(out, &name, "gauge", help);
     let _ = writeln!(out, "{name} {value}");
 }
 

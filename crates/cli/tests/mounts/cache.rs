@@ -192,3 +192,44 @@ fn a_cache_disk_whose_file_system_is_stopped_holds_up_no_reader() {
     scene.umount();
     drop(ended);
 }
+
+/// What a power cut leaves of a cache: a copy of its disk, taken from below the file system while
+/// it is written to, so that nothing of it is there that was not written back.
+#[test]
+fn a_power_cut_below_the_file_system_costs_fetches_and_never_a_wrong_byte() {
+    const TEST: &str = "a_power_cut_below_the_file_system_costs_fetches_and_never_a_wrong_byte";
+    if !is_root(TEST) {
+        return;
+    }
+    let scene = Scene::unmounted(&[], large);
+    let (cache, image) = (scene.reader.work("home/cache"), scene.reader.path().join("image"));
+    let made = "truncate -s 4G \"$1\" && mkfs.ext4 -q \"$1\" && mount -o loop \"$1\" \"$2\" && \
+                chmod 700 \"$2\"";
+    if !succeeds(TEST, made, &[&image, &cache]) {
+        return;
+    }
+    let unmounted = Unmounted(&cache);
+    for is_synced in [false, true] {
+        scene.reader.run(&["cache", "drop", "--all"]).ok();
+        scene.mount(&[]);
+        warm(&scene, "large");
+        if is_synced {
+            // Of what follows some is written back, and not in the order in which it was written.
+            sh("sync -f \"$1\"", &[&cache]);
+        }
+        assert_same(&scene, "other");
+        let copy = scene.reader.path().join("copy");
+        sh("cp --sparse=always \"$1\" \"$2\"", &[&image, &copy]);
+        scene.umount();
+        sh(
+            "umount \"$2\" && mv \"$3\" \"$1\" && mount -o loop \"$1\" \"$2\"",
+            &[&image, &cache, &copy],
+        );
+        scene.mount(&[]);
+        assert_same(&scene, "large");
+        assert_same(&scene, "other");
+        scene.umount();
+    }
+    scene.reader.run(&["cache", "scrub"]).ok();
+    drop(unmounted);
+}

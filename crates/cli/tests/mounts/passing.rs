@@ -5,8 +5,10 @@ use crate::harness::{noise, wait_for};
 use crate::scene::{Scene, can_mount, is_root, sh};
 use std::fs::File;
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 const SIZE: usize = 6_000_001;
 /// Place of the bit that is flipped: in the middle of a page and of a unit.
@@ -87,10 +89,17 @@ fn whole(mut file: &File) -> Vec<u8> {
 #[test]
 fn a_whole_file_of_the_cache_is_read_by_the_kernel_itself() {
     let test = "a_whole_file_of_the_cache_is_read_by_the_kernel_itself";
-    let Some(mut scene) = warm(test, &[]) else { return };
+    let metrics = format!("127.0.0.1:{}", crate::harness::free_port());
+    let Some(mut scene) = warm(test, &["--metrics", &metrics]) else { return };
     let first = scene.open_passed_through();
     let second = scene.open();
     assert!(is_passed_through(&second), "all who have it open");
+    let mut stream = TcpStream::connect(&metrics).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    assert!(said.contains("byname_mount_passed_through_files 1\n"), "{said}");
+    assert!(said.contains("byname_cache_rotten_units_total 0\n"), "{said}");
     scene.up.daemon.kill();
     scene.reader.run(&["cache", "drop", "--all"]).ok();
     assert!(whole(&first) == content(), "the disk's file, which is open");
@@ -98,12 +107,12 @@ fn a_whole_file_of_the_cache_is_read_by_the_kernel_itself() {
     second.read_exact_at(&mut page, 4_500_000).unwrap();
     assert_eq!(page, content()[4_500_000..][..4096]);
     assert_eq!(second.read_at(&mut page, SIZE as u64).unwrap(), 0);
-    let mapped = "python3 -c 'import mmap, sys; f = open(sys.argv[1], \"rb\"); \
-                  print(mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)[5000000:5000004].hex())' \
-                  /proc/self/fd/0 <\"$1\"";
+    let script = "import mmap; m = mmap.mmap(0, 0, prot=mmap.PROT_READ); \
+                  print(m[5000000:5000004].hex(), end='')";
+    let mapped = Command::new("python3").args(["-c", script]).stdin(second).output().unwrap();
     let expected: String =
         content()[5_000_000..][..4].iter().map(|it| format!("{it:02x}")).collect();
-    assert_eq!(sh(mapped, &[&scene.mount.join("large")]).trim(), expected);
+    assert_eq!(String::from_utf8_lossy(&mapped.stdout), expected);
 }
 
 #[test]
