@@ -40,6 +40,7 @@ A, B = place(b"a"), place(b"b")
 B_C = place(b"b", b"c")
 CONTENT_ID = tlv(CONTENT, nni(INODE, 300), nni(VERSION, 7))
 THE_POLICY = tlv(POLICY, tlv(SPACE, b"main"), nni(0xF63C, 3), nni(0xF63E, 2))
+THE_CHANGES = tlv(0xF694, tlv(SPACE, b"tape"), nni(0xF63C, 3), nni(0xF63E, 1))
 THE_COMMIT = CONTENT_ID + nni(SIZE, 8193) + tlv(ROOT, b"\x03" * 32) + checksums() + nni(MTIME, 5)
 CERTIFICATE = tlv(6, tlv(7, tlv(8, b"k")))
 REQUEST_ID = tlv(REQUEST, nni(SESSION, 77), nni(SLOT, 63), nni(SEQUENCE, 1))
@@ -69,7 +70,7 @@ def good():
     yield "removexattr", "an extended attribute", A + tlv(0xF61A, b"user.x")
     yield "create", "published at commit", A + mode(0o644) + nni(0xF618, 1 << 40)
     yield "create", "at once, exclusive", (
-        A + mode(0o600) + nni(0xF618, 0) + tlv(0xF616) + tlv(0xF614))
+        A + mode(0o600) + nni(0xF618, 0) + tlv(0xF616) + tlv(0xF614) + THE_CHANGES)
     yield "extend", "an attempt", CONTENT_ID
     yield "commit", "without receipts", THE_COMMIT
     yield "abort", "an attempt", CONTENT_ID
@@ -92,6 +93,8 @@ def good():
         nni(DISK, 2) + nni(0xF634, 2) + nni(0xF636, 0) + nni(0xF632, 1) + tlv(0xF638))
     yield "set-disk", "nothing changes", nni(DISK, 2)
     yield "set-policy", "of a directory", A + THE_POLICY
+    yield "set-pattern", "nothing any more", tlv(0xF696, b"*.tmp")
+    yield "set-pattern", "a space and replicas", tlv(0xF696, b"*.root") + THE_CHANGES
     yield "set-limits", "of a user", tlv(USER, b"anna") + limits(1, 2)
     yield "set-limits", "of a group", tlv(GROUP, b"cms") + limits(MAX, MAX)
     yield "set-limits", "of a tree", nni(INODE, 7) + limits(MAX, MAX)
@@ -108,6 +111,8 @@ def bad():
     yield "mkdir", "the request behind the command", command + REQUEST_ID, "unexpected"
     yield "mkdir", "two commands", command + command, "unexpected"
     yield "mkdir", "cut short", command[:-1], "truncated"
+    yield "set-pattern", "changes that change nothing", (
+        tlv(COMMAND, tlv(0xF696, b"*") + tlv(0xF694))), "bad-value"
     yield "chdir", "no such operation", command, "bad-value"
     yield "mkdir", "no mode", tlv(COMMAND, A), "missing"
     yield "mkdir", "elements in another order", tlv(COMMAND, mode(0o755) + A), "missing"

@@ -13,7 +13,7 @@ use byname_catalog::engine::{EmbeddedEngine, Engine, MemoryEngine};
 use byname_catalog::id::{ContentId, SessionId};
 use byname_catalog::{
     Answer, Caller, Catalog, Checksums, Command, Commit, Create, EMPTY_ROOT, Place, Policy,
-    Publish, Reader, Rename, Request, SLOT_COUNT, Setup, Submission, initialise,
+    PolicyChanges, Publish, Reader, Rename, Request, SLOT_COUNT, Setup, Submission, initialise,
 };
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
@@ -182,7 +182,14 @@ fn place(number: usize, kind: &str) -> Outcome<Place> {
 
 fn create(place: Place) -> Command {
     let publish = Publish::AtCommit;
-    Command::Create(Create { place, mode: 0o644, size_max: 0, publish, exclusive: true })
+    Command::Create(Create {
+        place,
+        mode: 0o644,
+        size_max: 0,
+        publish,
+        exclusive: true,
+        policy: PolicyChanges::default(),
+    })
 }
 
 fn commit(content: ContentId) -> Command {

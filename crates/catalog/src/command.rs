@@ -7,7 +7,7 @@ pub(crate) use answer::{decode_outcome, encode_outcome};
 
 use crate::id::{ContentId, DiskId, InodeId, SessionId};
 use crate::name::{EntryName, Place};
-use crate::record::{Checksums, DiskState, KeyHolder, Limits, Policy, Subject};
+use crate::record::{Checksums, DiskState, KeyHolder, Limits, Policy, PolicyChanges, Subject};
 
 /// Who sends a command, as whoever carries it has verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,12 +175,19 @@ pub enum Command {
         /// What.
         changes: DiskChanges,
     },
-    /// Says where content made in a directory goes.
+    /// Says where content goes that is made in a directory, or the next versions of a file.
     SetPolicy {
-        /// The directory.
+        /// The directory or file.
         place: Place,
         /// The policy.
         policy: Policy,
+    },
+    /// Says where the content of new files goes whose names fit a pattern.
+    SetPattern {
+        /// The pattern of a name: `*` is anything, `?` one octet.
+        pattern: String,
+        /// How it differs from the directory's policy; none takes the pattern back.
+        changes: Option<PolicyChanges>,
     },
     /// Limits what somebody may use.
     SetLimits {
@@ -278,6 +285,8 @@ pub struct Create {
     pub publish: Publish,
     /// Refuse if there is something.
     pub exclusive: bool,
+    /// How its policy differs from the one it would have, or has.
+    pub policy: PolicyChanges,
 }
 
 /// Makes an attempt the current version.
@@ -385,6 +394,7 @@ impl Command {
             Self::AddDisk(_) => "add-disk",
             Self::SetDisk { .. } => "set-disk",
             Self::SetPolicy { .. } => "set-policy",
+            Self::SetPattern { .. } => "set-pattern",
             Self::SetLimits { .. } => "set-limits",
             Self::MakeTree { .. } => "make-tree",
             Self::TrimLog { .. } => "trim-log",

@@ -63,11 +63,13 @@ pub enum Table {
     Key = 19,
     /// Content that a disk has still to drop, by disk, id and version.
     Drop = 20,
+    /// Policy of new files by the pattern of their names.
+    Pattern = 21,
 }
 
 impl Table {
     /// All tables, in the order of their numbers.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Meta,
         Self::Inode,
         Self::Dentry,
@@ -88,6 +90,7 @@ impl Table {
         Self::Log,
         Self::Key,
         Self::Drop,
+        Self::Pattern,
     ];
 
     /// The table with this number.

@@ -39,14 +39,14 @@ pub use command::{
 pub use log::LogRecord;
 pub use name::{EntryName, LABEL_BYTES_MAX, NAME_BYTES_MAX, PATH_NAMES_MAX, Place};
 pub use ops::{ATTEMPT_NS, KEPT_NS, SESSION_NS, SLOT_COUNT};
-pub use query::{NamedEntry, PAGE_ROWS_MAX, Reader, Resolved};
+pub use query::{NamedEntry, PAGE_ROWS_MAX, Quota, Reader, Resolved};
 pub use rebuild::{
     Adoption, BaseRow, FoundContent, FoundFile, MalformedChange, RowChange, Seen, Staging, adopt,
     can_be_seen, export, rebuild,
 };
 pub use record::{
     Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, EMPTY_ROOT, Inode,
-    KeptVersion, Key, KeyHolder, Kind, Limits, Policy, Session, Site, Subject, Target, Times,
-    Usage, User,
+    KeptVersion, Key, KeyHolder, Kind, Limits, Policy, PolicyChanges, Session, Site, Subject,
+    Target, Times, Usage, User,
 };
 pub use refusal::{Failure, Refusal};

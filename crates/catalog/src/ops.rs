@@ -8,12 +8,14 @@ mod content;
 mod expiry;
 mod keys;
 mod namespace;
+mod policy;
 mod rename;
 mod session;
 mod xattr;
 
 pub use attempt::ATTEMPT_NS;
 pub use content::KEPT_NS;
+pub(crate) use policy::PATTERNS_MAX;
 pub use session::{SESSION_NS, SLOT_COUNT};
 
 use crate::command::{Answer, Caller, Command, Request};
@@ -88,6 +90,9 @@ fn run_for_operator(execution: &mut Execution<'_>, command: &Command) -> Result<
         Command::AddDisk(disk) => execution.add_disk(disk),
         Command::SetDisk { disk, changes } => execution.set_disk(*disk, *changes),
         Command::SetPolicy { place, policy } => execution.set_policy(place, policy),
+        Command::SetPattern { pattern, changes } => {
+            execution.set_pattern(pattern, changes.as_ref())
+        }
         Command::SetLimits { subject, limits } => execution.set_limits(subject, *limits),
         Command::MakeTree { place } => execution.make_tree(place),
         Command::TrimLog { below, limit } => execution.trim_log(*below, *limit),

@@ -1,8 +1,10 @@
 //! Reading the catalog: from one committed state, by whoever has the engine, the head or not.
 
 mod inventory;
+mod limits;
 
 pub use inventory::NamedEntry;
+pub use limits::Quota;
 
 use crate::catalog::credentials;
 use crate::codec::{Malformed, key, key_parts};

@@ -27,7 +27,7 @@ use crate::refusal::Refusal;
 use crate::view::{View, decoded, prefixed, read};
 
 /// Tables whose rows are given out.
-const TABLES: [Table; 10] = [
+const TABLES: [Table; 11] = [
     Table::Meta,
     Table::Inode,
     Table::Dentry,
@@ -38,6 +38,7 @@ const TABLES: [Table; 10] = [
     Table::Disk,
     Table::Key,
     Table::Drop,
+    Table::Pattern,
 ];
 /// Rows of one transaction, at most.
 const BATCH_ROWS: usize = 4096;

@@ -96,6 +96,8 @@ refusals! {
     61 BadKey INVAL "the name or the certificate of the key is too long, or empty";
     62 KeyOfAnother EXIST "the key is somebody else's";
     63 UnknownKey NOENT "the site does not know this key";
+    64 BadPattern INVAL "a pattern has 1 to 255 octets, no slash and no control character";
+    65 TooManyPatterns INVAL "the site has as many patterns as it can";
 }
 
 /// A command that did not come through: refused, or the engine failed.

@@ -116,4 +116,7 @@ tags! {
     OCTETS 0xF68E, "Octets";
     RECORD 0xF690, "Record";
     SETTLED 0xF692, "Settled";
+
+    POLICY_CHANGES 0xF694, "PolicyChanges";
+    PATTERN 0xF696, "Pattern";
 }

@@ -3,7 +3,7 @@
 use byname_catalog::id::{ContentId, DiskId, InodeId, TransactionNumber, Version};
 use byname_catalog::{
     Checksums, Content, Detail, DiskState, Entry, EntryName, Inode, PATH_NAMES_MAX, Place, Policy,
-    Resolution, Times,
+    PolicyChanges, Resolution, Times,
 };
 use byname_packet::DecodeError;
 use byname_transfer::attributes;
@@ -104,6 +104,40 @@ pub(crate) fn read_policy(fields: &mut Fields<'_>) -> Result<Policy, DecodeError
     };
     inner.end()?;
     Ok(policy)
+}
+
+/// Changes of a policy; no element if there are none.
+pub(crate) fn write_policy_changes(writer: &mut Writer, changes: &PolicyChanges) {
+    if changes.is_empty() {
+        return;
+    }
+    writer.nested(tag::POLICY_CHANGES, |writer| {
+        if let Some(space) = &changes.space {
+            writer.text(tag::SPACE, space);
+        }
+        if let Some(count) = changes.replica_count {
+            writer.number(tag::REPLICA_COUNT, count);
+        }
+        if let Some(count) = changes.receipt_count {
+            writer.number(tag::RECEIPT_COUNT, count);
+        }
+    });
+}
+
+pub(crate) fn read_policy_changes(fields: &mut Fields<'_>) -> Result<PolicyChanges, DecodeError> {
+    let Some(mut inner) = fields.optional_nested(tag::POLICY_CHANGES)? else {
+        return Ok(PolicyChanges::default());
+    };
+    let changes = PolicyChanges {
+        space: inner.optional_text(tag::SPACE)?,
+        replica_count: inner.optional_number(tag::REPLICA_COUNT)?,
+        receipt_count: inner.optional_number(tag::RECEIPT_COUNT)?,
+    };
+    inner.end()?;
+    match changes.is_empty() {
+        true => Err(bad_value(tag::POLICY_CHANGES)),
+        false => Ok(changes),
+    }
 }
 
 pub(crate) fn state_number(state: DiskState) -> u64 {

@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use byname_catalog::{Command, Place};
+use byname_catalog::{Command, Place, PolicyChanges};
 
 use crate::error::WriterError;
 use crate::writer::Writer;
@@ -24,7 +24,7 @@ const BATCH_MAX: usize = 1024;
 const OWNER_RIGHTS: u16 = 0o700;
 
 /// How an upload compares and writes.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct UploadOptions {
     /// Compare contents, also of files whose size and time are the same.
     pub reads_all: bool,
@@ -34,6 +34,8 @@ pub struct UploadOptions {
     pub prunes_empty: bool,
     /// Write nothing, but tell each [`Change`].
     pub is_dry: bool,
+    /// How the policy of files differs from the one they would have, or have.
+    pub policy: PolicyChanges,
 }
 
 /// A local entry below the directory that is uploaded.

@@ -1,4 +1,4 @@
-//! What operators of a site do: users, disks, policies, limits, trees, epochs.
+//! What operators of a site do: users, disks, limits, trees, epochs.
 
 use crate::codec::{key, key_parts};
 use crate::command::{AddDisk, Answer, DiskChanges};
@@ -8,8 +8,8 @@ use crate::id::{ContentId, DiskId, InodeId, LeaseEpoch, Version, epoch_of, epoch
 use crate::name::{Place, check_label};
 use crate::quota::{Account, settle};
 use crate::record::{
-    Detail, Disk, DiskState, Inode, KeptVersion, LEASE_KEY, Lease, Limits, Policy, Replica,
-    Subject, User, disk_key, inode_key,
+    Detail, Disk, DiskState, Inode, KeptVersion, LEASE_KEY, Lease, Limits, Replica, Subject, User,
+    disk_key, inode_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::view::decoded;
@@ -21,8 +21,6 @@ use super::namespace::ONE_INODE;
 pub(super) const DISKS_MAX: usize = 1024;
 /// Most groups of a user.
 const GROUPS_MAX: usize = 64;
-/// Most replicas of a file.
-const REPLICAS_MAX: u8 = 16;
 /// Most records that one command drops from the log, or replicas of a disk made anew.
 const PAGE_MAX: usize = 1024;
 
@@ -116,22 +114,6 @@ impl Execution<'_> {
             self.view.set(content.key(), &kept);
         }
         Ok(())
-    }
-
-    pub(super) fn set_policy(&mut self, place: &Place, policy: &Policy) -> Result<Answer, Failure> {
-        check_label(&policy.space)?;
-        let receipts = 1..=policy.replica_count;
-        if policy.replica_count > REPLICAS_MAX || !receipts.contains(&policy.receipt_count) {
-            return Err(Refusal::BadPolicy.into());
-        }
-        let (id, mut inode) = self.object(place)?;
-        if !inode.is_directory() {
-            return Err(Refusal::NotDirectory.into());
-        }
-        inode.policy = policy.clone();
-        self.touch(&mut inode);
-        self.set_inode(id, &inode);
-        Ok(Answer::Done)
     }
 
     pub(super) fn set_limits(

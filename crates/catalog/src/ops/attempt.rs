@@ -57,9 +57,10 @@ impl Execution<'_> {
     fn begin_new(&mut self, at: EntryPlace, create: &Create) -> Result<Answer, Failure> {
         let inode = InodeId(self.issue()?);
         let detail = Detail::File(Content::empty(Version(0)));
-        let model = self.new_inode(&at.inode, create.mode, detail);
+        let mut model = self.new_inode(&at.inode, create.mode, detail);
+        model.policy = self.policy_of_new(&at.name, &at.inode.policy, &create.policy)?;
         let target = Target::NewFile { directory: at.id, name: at.name, mode: model.mode };
-        self.open(inode, &model, (target, create.size_max))
+        self.open(inode, &model, (target, create))
     }
 
     /// A file that gets its name at once, and its content later.
@@ -67,10 +68,11 @@ impl Execution<'_> {
         let id = InodeId(self.issue()?);
         let base = Version(self.issue()?);
         let detail = Detail::File(Content::empty(base));
-        let inode = self.new_inode(&at.inode, create.mode, detail);
+        let mut inode = self.new_inode(&at.inode, create.mode, detail);
+        inode.policy = self.policy_of_new(&at.name, &at.inode.policy, &create.policy)?;
         charge(&mut self.view, &Account::of(&inode), ONE_INODE)?;
         self.enter(at, id, &inode);
-        self.open(id, &inode, (Target::NextVersion { base }, create.size_max))
+        self.open(id, &inode, (Target::NextVersion { base }, create))
     }
 
     /// The next version of a file.
@@ -81,23 +83,25 @@ impl Execution<'_> {
             Detail::Symlink { .. } => return Err(Refusal::SymbolicLink.into()),
         };
         self.caller.check(inode, WRITE)?;
+        create.policy.check()?;
         let target = Target::NextVersion { base: content.version };
-        self.open(id, inode, (target, create.size_max))
+        self.open(id, inode, (target, create))
     }
 
     fn open(
         &mut self,
         id: InodeId,
         inode: &Inode,
-        (target, size_max): (Target, u64),
+        (target, create): (Target, &Create),
     ) -> Result<Answer, Failure> {
         self.count_attempt()?;
+        let (size_max, policy) = (create.size_max, create.policy.of(&inode.policy));
         let content = ContentId { inode: id, version: Version(self.issue()?) };
         let present = match &inode.detail {
             Detail::File(content) => content.replicas.as_slice(),
             Detail::Directory { .. } | Detail::Symlink { .. } => &[],
         };
-        let chosen = self.place(&inode.policy, size_max, present, content.version.0)?;
+        let chosen = self.place(&policy, size_max, present, content.version.0)?;
         let attempt = Attempt {
             user: self.caller.user.clone(),
             target,
@@ -106,7 +110,8 @@ impl Execution<'_> {
             tree: inode.tree,
             reserved_bytes: size_max.saturating_sub(inode.charged_bytes()),
             size_max,
-            policy: inode.policy.clone(),
+            policy,
+            policy_is_own: !create.policy.is_empty(),
             disks: chosen.iter().map(|candidate| candidate.id).collect(),
             replaced: Vec::new(),
             expires_ns: self.now_ns.saturating_add(ATTEMPT_NS),

@@ -120,6 +120,9 @@ impl Execution<'_> {
         if !matches!(attempt.target, Target::NextVersion { base } if Some(base) == current) {
             return Err(Refusal::BaseChanged.into());
         }
+        if attempt.policy_is_own {
+            inode.policy = attempt.policy.clone();
+        }
         let before = bytes(inode.charged_bytes());
         self.replace_content(id, &mut inode, content)?;
         let after = bytes(inode.charged_bytes());

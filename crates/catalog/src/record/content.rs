@@ -47,6 +47,8 @@ pub struct Attempt {
     pub size_max: u64,
     /// Space, replicas and receipts.
     pub policy: Policy,
+    /// True if whoever opened it asked for another policy than the file's: it becomes the file's.
+    pub policy_is_own: bool,
     /// Disks that are asked to pull.
     pub disks: Vec<DiskId>,
     /// Disks that were given up.
@@ -84,9 +86,8 @@ impl Record for Attempt {
         encoder.number(self.tree);
         encoder.number(self.reserved_bytes);
         encoder.number(self.size_max);
-        encoder.octets(self.policy.space.as_bytes());
-        encoder.octet(self.policy.replica_count);
-        encoder.octet(self.policy.receipt_count);
+        self.policy.encode(encoder);
+        encoder.octet(self.policy_is_own.into());
         encode_disks(&self.disks, encoder);
         encode_disks(&self.replaced, encoder);
         encoder.number(self.expires_ns);
@@ -109,11 +110,8 @@ impl Record for Attempt {
             tree: InodeId::decode(decoder)?,
             reserved_bytes: decoder.number()?,
             size_max: decoder.number()?,
-            policy: Policy {
-                space: decoder.text()?,
-                replica_count: decoder.octet()?,
-                receipt_count: decoder.octet()?,
-            },
+            policy: Policy::decode(decoder)?,
+            policy_is_own: decoder.flag()?,
             disks: decoder.list(DiskId::decode)?,
             replaced: decoder.list(DiskId::decode)?,
             expires_ns: decoder.number()?,

@@ -4,6 +4,7 @@ use crate::codec::{Decoder, Encoder, Malformed, key};
 use crate::engine::Table;
 use crate::id::{DiskId, InodeId, TransactionNumber, Version};
 use crate::name::EntryName;
+use crate::record::Policy;
 use crate::view::Record;
 
 /// Root of the hash tree of no octets: their BLAKE3.
@@ -51,17 +52,6 @@ pub struct Times {
     pub modified_ns: u64,
     /// Last change of anything.
     pub changed_ns: u64,
-}
-
-/// Where new content goes. Inherited by what is made in a directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Policy {
-    /// Space whose disks take the replicas.
-    pub space: String,
-    /// Replicas that are asked for.
-    pub replica_count: u8,
-    /// Receipts that a commit needs, at most the replicas.
-    pub receipt_count: u8,
 }
 
 /// Checksums that other systems ask for.
@@ -225,9 +215,7 @@ impl Record for Inode {
         encoder.number(self.times.changed_ns);
         encoder.number(self.binding);
         encoder.number(self.tree);
-        encoder.octets(self.policy.space.as_bytes());
-        encoder.octet(self.policy.replica_count);
-        encoder.octet(self.policy.receipt_count);
+        self.policy.encode(encoder);
         encoder.octet(self.kind().number());
         match &self.detail {
             Detail::File(content) => content.encode(encoder),
@@ -249,11 +237,7 @@ impl Record for Inode {
             },
             binding: TransactionNumber::decode(decoder)?,
             tree: InodeId::decode(decoder)?,
-            policy: Policy {
-                space: decoder.text()?,
-                replica_count: decoder.octet()?,
-                receipt_count: decoder.octet()?,
-            },
+            policy: Policy::decode(decoder)?,
             detail: match Kind::from_number(decoder.octet()?)? {
                 Kind::File => Detail::File(Content::decode(decoder)?),
                 Kind::Directory => Detail::Directory { parent: InodeId::decode(decoder)? },

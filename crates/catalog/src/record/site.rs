@@ -283,6 +283,16 @@ impl Subject {
             Self::Tree(inode) => [b"t".as_slice(), &inode.0.to_be_bytes()].concat(),
         }
     }
+
+    pub(crate) fn of_key(key: &[u8]) -> Option<Self> {
+        let name = |octets: &[u8]| String::from_utf8(octets.to_vec()).ok();
+        match key.split_first()? {
+            (b'u', rest) => Some(Self::User(name(rest)?)),
+            (b'g', rest) => Some(Self::Group(name(rest)?)),
+            (b't', rest) => Some(Self::Tree(InodeId(u64::from_be_bytes(rest.try_into().ok()?)))),
+            _ => None,
+        }
+    }
 }
 
 /// What is counted for a subject: inodes that have a name, octets of files that have one, and what

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use byname_catalog::engine::{CommitFault, EmbeddedEngine, Engine, MemoryEngine};
 use byname_catalog::id::InodeId;
 use byname_catalog::{
-    ATTEMPT_NS, Answer, AttributeChanges, Command, Create, Kind, Limits, Place, Publish, Refusal,
-    Rename, Subject, Submission, Ticket,
+    ATTEMPT_NS, Answer, AttributeChanges, Command, Create, Kind, Limits, Place, PolicyChanges,
+    Publish, Refusal, Rename, Subject, Submission, Ticket,
 };
 use proptest::prelude::*;
 
@@ -335,6 +335,7 @@ fn command(op: &Op, tickets: &[Ticket]) -> Option<Command> {
             size_max: *size_max,
             publish: if *at_once { Publish::AtOnce } else { Publish::AtCommit },
             exclusive: *exclusive,
+            policy: PolicyChanges::default(),
         }),
         Op::Commit(index, size) => Command::Commit(commit(ticket(index)?, *size)),
         Op::Abort(index) => Command::Abort { content: ticket(index)?.content },

@@ -6,6 +6,7 @@
 mod engines;
 mod machine;
 mod model;
+mod policies;
 mod posix;
 mod rebuild;
 mod rules;

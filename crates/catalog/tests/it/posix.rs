@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use byname_catalog::{
-    Answer, AttributeChanges, Command, Create, Detail, Kind, Place, Publish, Refusal, Rename,
-    SetXattr,
+    Answer, AttributeChanges, Command, Create, Detail, Kind, Place, PolicyChanges, Publish,
+    Refusal, Rename, SetXattr,
 };
 use proptest::prelude::*;
 use rustix::fd::OwnedFd;
@@ -249,7 +249,14 @@ fn apply(site: &mut TestSite, op: &Op) -> Result<(), Refusal> {
     let create = |at: &Names, size: u64, exclusive| {
         let publish = if size == 0 { Publish::AtOnce } else { Publish::AtCommit };
         let (place, mode, size_max) = (place(at), 0o600, size);
-        Command::Create(Create { place, mode, size_max, publish, exclusive })
+        Command::Create(Create {
+            place,
+            mode,
+            size_max,
+            publish,
+            exclusive,
+            policy: PolicyChanges::default(),
+        })
     };
     let command = match op {
         Op::Mkdir(at) => Command::MakeDirectory { place: place(at), mode: 0o700 },

@@ -5,8 +5,8 @@ use byname_catalog::engine::{Engine, Table};
 use byname_catalog::id::{ContentId, DiskId, InodeId};
 use byname_catalog::{
     AddDisk, AddKey, Answer, AttributeChanges, Caller, Command, Create, DiskChanges, DiskState,
-    EntryName, Key, KeyHolder, Limits, Place, Policy, Publish, Reader, Refusal, Rename, SetXattr,
-    Subject, TimeChange,
+    EntryName, Key, KeyHolder, Limits, Place, Policy, PolicyChanges, Publish, Reader, Refusal,
+    Rename, SetXattr, Subject, TimeChange,
 };
 
 use crate::support::{TestSite, commit, place, refusal};
@@ -317,6 +317,7 @@ fn symbolic_links_are_not_followed() {
         size_max: 1,
         publish: Publish::AtOnce,
         exclusive: false,
+        policy: PolicyChanges::default(),
     };
     assert_eq!(site.run("op", Command::Create(create.clone())), Err(Refusal::IsDirectory));
     let exclusive = Create { exclusive: true, ..create };

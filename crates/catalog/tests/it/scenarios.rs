@@ -6,7 +6,8 @@ use byname_catalog::engine::{CommitFault, Engine, MemoryEngine, Span, Table, Wri
 use byname_catalog::id::{ContentId, DiskId, TransactionNumber, Version};
 use byname_catalog::{
     Answer, AttributeChanges, Caller, Catalog, CatalogError, Command, Create, DiskChanges, KEPT_NS,
-    Limits, Publish, Refusal, Rename, Request, Resolution, Subject, Submission, Ticket, Usage,
+    Limits, PolicyChanges, Publish, Refusal, Rename, Request, Resolution, Subject, Submission,
+    Ticket, Usage,
 };
 
 use crate::support::{HOUR_NS, TestSite, commit, place, refusal, setup};
@@ -124,6 +125,7 @@ fn an_answer_is_lost_and_the_command_is_applied_once_at_another_head() {
             size_max: 100,
             publish: Publish::AtCommit,
             exclusive: true,
+            policy: PolicyChanges::default(),
         };
         let submission = site.submission("anna", Command::Create(create));
         engine.fail_next_commit(fault);

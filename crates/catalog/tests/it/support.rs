@@ -8,8 +8,8 @@ use byname_catalog::engine::{Engine, MemoryEngine};
 use byname_catalog::id::{ContentId, DiskId, SessionId};
 use byname_catalog::{
     AddDisk, Answer, Caller, Catalog, CatalogError, Checksums, Command, Commit, Create, Entry,
-    Failure, Place, Policy, Publish, Reader, Receipt, Refusal, Request, SLOT_COUNT, Setup,
-    Submission, Ticket, check, initialise,
+    Failure, Place, Policy, PolicyChanges, Publish, Reader, Receipt, Refusal, Request, SLOT_COUNT,
+    Setup, Submission, Ticket, check, initialise,
 };
 
 pub(crate) const SITE: &[u8] = b"/test/site";
@@ -180,7 +180,14 @@ impl TestSite {
         (size_max, publish): (u64, Publish),
     ) -> Result<Ticket, Refusal> {
         let place = place(path);
-        let create = Create { place, mode: 0o644, size_max, publish, exclusive: false };
+        let create = Create {
+            place,
+            mode: 0o644,
+            size_max,
+            publish,
+            exclusive: false,
+            policy: PolicyChanges::default(),
+        };
         match self.run(user, Command::Create(create))? {
             Answer::Ticket(ticket) => Ok(ticket),
             other => panic!("{other:?}"),

@@ -1,7 +1,7 @@
 //! Sites that take files, with real processes: a forwarder, a head, disks, a writer.
 
 use crate::harness::{Daemon, Finished, Home, noise, wait_for};
-use byname_catalog::{Create, Place, Publish};
+use byname_catalog::{Create, Place, PolicyChanges, Publish};
 use byname_io::{Connection, Endpoint};
 use byname_keychain::Keychain;
 use byname_security::trust::TrustPolicy;
@@ -33,6 +33,7 @@ pub(crate) fn put_from(
         size_max: octets.len() as u64,
         publish: Publish::AtCommit,
         exclusive: false,
+        policy: PolicyChanges::default(),
     };
     let source = Arc::new(Source::open(local, &|| false).unwrap());
     let mut files = vec![(0, Put { create, keep_time: false, source })];

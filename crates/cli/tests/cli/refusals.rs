@@ -7,7 +7,7 @@ use crate::packets::Peer;
 use crate::puts::expect;
 use byname_catalog::id::{ContentId, SessionId};
 use byname_catalog::{
-    Answer, Checksums, Command, Commit, Create, Place, Publish, Receipt, Refusal,
+    Answer, Checksums, Command, Commit, Create, Place, PolicyChanges, Publish, Receipt, Refusal,
 };
 use byname_keychain::Keychain;
 use byname_packet::Data;
@@ -112,6 +112,7 @@ impl Commander {
             size_max: 1000,
             publish: Publish::AtCommit,
             exclusive: false,
+            policy: PolicyChanges::default(),
         };
         let (_, outcome) = self.command(Command::Create(create), Vec::new());
         match done(outcome.as_ref()) {
@@ -336,6 +337,7 @@ fn a_writer_that_serves_other_octets_than_it_signed_gets_nothing_stored() {
         size_max: 300_000,
         publish: Publish::AtCommit,
         exclusive: false,
+        policy: PolicyChanges::default(),
     };
     let mut files = vec![Put { create, keep_time: false, source }];
     let mut outcome = None;

@@ -2,7 +2,7 @@
 
 use byname_catalog::id::ContentId;
 use byname_catalog::{
-    Answer, Checksums, Command, Commit, Create, KeyHolder, Publish, Receipt, Refusal,
+    Answer, Checksums, Command, Commit, Create, KeyHolder, PolicyChanges, Publish, Receipt, Refusal,
 };
 use byname_site::{
     CommandPacket, HeadFailure, Identity, Outcome, Reply, SignedReceipt, SiteAnswer, Ticket,
@@ -132,6 +132,7 @@ pub(crate) fn create(head: &mut TestHead, path: &str) -> Ticket {
         size_max: SIZE,
         publish: Publish::AtCommit,
         exclusive: false,
+        policy: PolicyChanges::default(),
     };
     match done(head.run(true, Command::Create(create))) {
         SiteAnswer::Ticket(ticket) => ticket,

@@ -2,7 +2,8 @@
 
 use byname_catalog::id::{ContentId, DiskId};
 use byname_catalog::{
-    AttributeChanges, Checksums, Command, Commit, Create, DiskChanges, DiskState, Publish, Rename,
+    AttributeChanges, Checksums, Command, Commit, Create, DiskChanges, DiskState, PolicyChanges,
+    Publish, Rename,
 };
 use byname_head::{Described, Describer};
 use byname_security::tree::Tree;
@@ -55,6 +56,7 @@ fn put(head: &mut TestHead, path: &str, size: u64) -> ContentId {
         size_max: size,
         publish: Publish::AtCommit,
         exclusive: false,
+        policy: PolicyChanges::default(),
     };
     let SiteAnswer::Ticket(ticket) = head.done(Command::Create(create)) else { panic!() };
     let content = ticket.terms().content;

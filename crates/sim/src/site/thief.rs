@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use byname_catalog::id::{ContentId, InodeId, Version};
-use byname_catalog::{Answer, Command, Create, Place, Publish};
+use byname_catalog::{Answer, Command, Create, Place, PolicyChanges, Publish};
 use byname_face::CommandClock;
 use byname_packet::lp::LpPacket;
 use byname_packet::{Data, Interest, Packet};
@@ -118,6 +118,7 @@ impl SiteThief {
                     size_max: CLAIMED_BYTES,
                     publish: Publish::AtCommit,
                     exclusive: false,
+                    policy: PolicyChanges::default(),
                 })
             }
         };

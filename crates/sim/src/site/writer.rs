@@ -9,7 +9,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use byname_catalog::{Answer, Command, Create, Place, Publish, Refusal, Rename};
+use byname_catalog::{Answer, Command, Create, Place, PolicyChanges, Publish, Refusal, Rename};
 use byname_face::CommandClock;
 use byname_packet::lp::LpPacket;
 use byname_site::SiteAnswer;
@@ -210,6 +210,7 @@ impl SiteWriter {
                     size_max: step.size,
                     publish: Publish::AtCommit,
                     exclusive: false,
+                    policy: PolicyChanges::default(),
                 };
                 let put = Put { create, keep_time: false, source: Arc::new(source) };
                 core.put(number, put, clock(now))

@@ -11,7 +11,7 @@ use crate::codec::{Fields, bad_value};
 use crate::numbers::{self as tag, Tag};
 use crate::parts::{
     optional_bool, read_checksums, read_content_id, read_contents, read_place, read_policy,
-    state_of,
+    read_policy_changes, state_of,
 };
 
 /// Most groups of one user; the catalog takes fewer.
@@ -107,6 +107,10 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
         b"set-policy" => {
             Command::SetPolicy { place: read_place(fields)?, policy: read_policy(fields)? }
         }
+        b"set-pattern" => Command::SetPattern {
+            pattern: fields.text(tag::PATTERN)?,
+            changes: Some(read_policy_changes(fields)?).filter(|changes| !changes.is_empty()),
+        },
         b"set-limits" => Command::SetLimits {
             subject: read_subject(fields)?,
             limits: Limits {
@@ -155,6 +159,7 @@ fn read_create(fields: &mut Fields<'_>) -> Result<Create, DecodeError> {
             false => Publish::AtCommit,
         },
         exclusive: fields.flag(tag::EXCLUSIVE)?,
+        policy: read_policy_changes(fields)?,
     })
 }
 

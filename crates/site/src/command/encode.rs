@@ -7,7 +7,10 @@ use byname_catalog::{
 
 use crate::codec::Writer;
 use crate::numbers as tag;
-use crate::parts::{state_number, write_checksums, write_content_id, write_place, write_policy};
+use crate::parts::{
+    state_number, write_checksums, write_content_id, write_place, write_policy,
+    write_policy_changes,
+};
 
 pub(super) fn write(writer: &mut Writer, command: &Command) {
     match command {
@@ -94,6 +97,12 @@ fn write_administration(writer: &mut Writer, command: &Command) {
             write_place(writer, place);
             write_policy(writer, policy);
         }
+        Command::SetPattern { pattern, changes } => {
+            writer.text(tag::PATTERN, pattern);
+            if let Some(changes) = changes {
+                write_policy_changes(writer, changes);
+            }
+        }
         Command::SetLimits { subject, limits } => {
             match subject {
                 Subject::User(user) => writer.text(tag::USER, user),
@@ -148,6 +157,7 @@ fn write_create(writer: &mut Writer, create: &Create) {
     writer.number(tag::SIZE_MAX, create.size_max);
     writer.flag(tag::AT_ONCE, create.publish == Publish::AtOnce);
     writer.flag(tag::EXCLUSIVE, create.exclusive);
+    write_policy_changes(writer, &create.policy);
 }
 
 fn write_commit(writer: &mut Writer, commit: &Commit) {

@@ -4,8 +4,8 @@ use byname_catalog::engine::MemoryEngine;
 use byname_catalog::id::{DiskId, InodeId, SessionId};
 use byname_catalog::{
     AddDisk, AddKey, Answer, AttributeChanges, Caller, Catalog, Checksums, Command, Commit, Create,
-    DiskChanges, DiskState, EntryName, Failure, KeyHolder, Limits, Place, Policy, Publish, Refusal,
-    Rename, SetXattr, Setup, Subject, Submission, TimeChange, initialise,
+    DiskChanges, DiskState, EntryName, Failure, KeyHolder, Limits, Place, Policy, PolicyChanges,
+    Publish, Refusal, Rename, SetXattr, Setup, Subject, Submission, TimeChange, initialise,
 };
 use byname_packet::{InterestBuilder, tlv};
 use byname_security::command::{Replay, ReplayError};
@@ -80,6 +80,7 @@ fn of_content() -> Vec<Command> {
             size_max: 1 << 40,
             publish: Publish::AtCommit,
             exclusive: false,
+            policy: PolicyChanges::default(),
         }),
         Command::Create(Create {
             place: place("a"),
@@ -87,6 +88,7 @@ fn of_content() -> Vec<Command> {
             size_max: 0,
             publish: Publish::AtOnce,
             exclusive: true,
+            policy: changes(),
         }),
         Command::Extend { content },
         Command::Commit(Commit {
@@ -105,6 +107,11 @@ fn of_content() -> Vec<Command> {
         Command::OpenSession,
         Command::RenewSession,
     ]
+}
+
+fn changes() -> PolicyChanges {
+    let space = Some("tape".to_owned());
+    PolicyChanges { space, replica_count: Some(3), receipt_count: Some(1) }
 }
 
 /// A packet in the place of a certificate: who adds a key reads it, not who decodes the command.
@@ -144,6 +151,8 @@ fn of_operators() -> Vec<Command> {
         },
         Command::SetDisk { disk: DiskId(2), changes: DiskChanges::default() },
         Command::SetPolicy { place: place("a"), policy },
+        Command::SetPattern { pattern: "*.tmp".to_owned(), changes: None },
+        Command::SetPattern { pattern: "*.root".to_owned(), changes: Some(changes()) },
         Command::SetLimits {
             subject: Subject::User(user()),
             limits: Limits { inodes: 1, bytes: 2 },

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use byname_catalog::{AttributeChanges, Command, Create, Publish, Refusal, TimeChange};
 use byname_io::Waker;
 
-use super::{Batch, Change, Item, Published, Upload, UploadError, UploadEvent};
+use super::{Batch, Change, Item, Published, Upload, UploadError, UploadEvent, UploadOptions};
 use crate::error::WriterError;
 use crate::put::{Put, PutEvent};
 use crate::source::Source;
@@ -62,8 +62,7 @@ impl<E> Upload<'_, E> {
     ) -> Result<(), WriterError> {
         let state = RefCell::new(State {
             items,
-            exclusive: self.options.no_clobber,
-            is_dry: self.options.is_dry,
+            options: &self.options,
             hashed,
             received: BTreeMap::new(),
             retimed: Vec::new(),
@@ -121,10 +120,7 @@ fn hash(
 /// A batch while it is written.
 struct State<'a> {
     items: &'a [Item],
-    /// Nothing that is there is replaced.
-    exclusive: bool,
-    /// Nothing is written.
-    is_dry: bool,
+    options: &'a UploadOptions,
     hashed: Receiver<Hashed>,
     /// Octets that the slowest disk of a file has.
     received: BTreeMap<usize, u64>,
@@ -146,11 +142,11 @@ impl State<'_> {
                         self.found_same(number, &source);
                         continue;
                     }
-                    if self.is_dry {
+                    if self.options.is_dry {
                         self.would_write(item, &source);
                         continue;
                     }
-                    return Next::Put(number, put(item, source, self.exclusive));
+                    return Next::Put(number, put(item, source, self.options));
                 }
                 Ok((number, Err(error))) => self.fail(number, error),
                 Err(TryRecvError::Empty) => return Next::Later,
@@ -167,7 +163,7 @@ impl State<'_> {
         };
         let size = source.size();
         if source.keeps_time() && at != Some(source.modified_ns()) {
-            if self.is_dry {
+            if self.options.is_dry {
                 let (path, change) = (&item.path, Change::Time { size });
                 (self.on_event)(UploadEvent::Change { path, change });
             } else {
@@ -230,13 +226,14 @@ fn is_same(item: &Item, source: &Source) -> bool {
     }
 }
 
-fn put(item: &Item, source: Source, exclusive: bool) -> Put {
+fn put(item: &Item, source: Source, options: &UploadOptions) -> Put {
     let create = Create {
         place: item.place.clone(),
         mode: source.mode(),
         size_max: source.size(),
         publish: Publish::AtCommit,
-        exclusive,
+        exclusive: options.no_clobber,
+        policy: options.policy.clone(),
     };
     Put { create, keep_time: source.keeps_time(), source: Arc::new(source) }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use byname_catalog::engine::Engine;
-use byname_catalog::{Command, Create, Place, Publish, Refusal};
+use byname_catalog::{Command, Create, Place, PolicyChanges, Publish, Refusal};
 use byname_security::tree::Tree;
 use byname_site::DiskRefusal;
 use byname_writer::{Next, Put, PutEvent, Source, Writer, WriterError};
@@ -19,6 +19,7 @@ fn create(path: &str, size_max: u64) -> Create {
         size_max,
         publish: Publish::AtCommit,
         exclusive: false,
+        policy: PolicyChanges::default(),
     }
 }
 

@@ -4,7 +4,9 @@ use super::{Tree, about, each};
 use crate::commands::site::account::SiteArgs;
 use crate::commands::writing::without_umask;
 use crate::exit::Outcome;
-use byname_catalog::{AttributeChanges, Command, Create, Place, Publish, Refusal, TimeChange};
+use byname_catalog::{
+    AttributeChanges, Command, Create, Place, PolicyChanges, Publish, Refusal, TimeChange,
+};
 use byname_packet::Name;
 use byname_profile::Paths;
 use byname_site::SiteAnswer;
@@ -49,6 +51,7 @@ impl Tree {
             size_max: 0,
             publish: Publish::AtOnce,
             exclusive: true,
+            policy: PolicyChanges::default(),
         };
         match self.execute(Command::Create(create))? {
             Ok(SiteAnswer::Ticket(ticket)) => {

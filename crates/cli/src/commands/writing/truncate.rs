@@ -12,7 +12,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::target::watch_signals;
 use byname_catalog::id::ContentId;
-use byname_catalog::{AttributeChanges, Command, Create, Publish, Refusal};
+use byname_catalog::{AttributeChanges, Command, Create, PolicyChanges, Publish, Refusal};
 use byname_client::Stop;
 use byname_packet::Name;
 use byname_profile::{Paths, units};
@@ -105,6 +105,7 @@ impl Resize<'_> {
             size_max: self.size,
             publish: Publish::AtCommit,
             exclusive: false,
+            policy: PolicyChanges::default(),
         };
         let answer = self.tree.execute(Command::Create(create))?;
         let SiteAnswer::Ticket(ticket) = answer.map_err(|refusal| about(self.name, refusal))?

@@ -8,7 +8,8 @@ use crate::commands::writing::place;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use byname_catalog::{
-    Checksums, Command, Commit, Create, EMPTY_ROOT, EntryName, Place, Publish, Rename,
+    Checksums, Command, Commit, Create, EMPTY_ROOT, EntryName, Place, PolicyChanges, Publish,
+    Rename,
 };
 use byname_packet::Name;
 use byname_site::SiteAnswer;
@@ -157,6 +158,7 @@ impl Files<'_> {
                 size_max: 0,
                 publish: Publish::AtCommit,
                 exclusive: true,
+                policy: PolicyChanges::default(),
             }),
             Step::Rename => Command::Rename(Rename { from: old, to: new, no_replace: true }),
             Step::Remove => Command::Unlink { place: new },

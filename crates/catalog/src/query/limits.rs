@@ -1,0 +1,68 @@
+//! Who uses how much and may use how much, and which policies new files get by their names.
+
+use super::Reader;
+use crate::engine::{EngineError, Row, Span, Table};
+use crate::ops::PATTERNS_MAX;
+use crate::record::{Limits, PolicyChanges, Subject, Usage};
+use crate::refusal::Failure;
+use crate::view::{decoded, read};
+
+use super::PAGE_ROWS_MAX;
+
+/// What somebody uses, and may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Quota {
+    /// Who.
+    pub subject: Subject,
+    /// What he uses.
+    pub usage: Usage,
+    /// What he may use.
+    pub limits: Limits,
+}
+
+impl Reader<'_> {
+    /// Quotas of all who use something or have a limit, groups first, then trees, then users, each
+    /// in order, after one of them. A page that is shorter than `limit` and [`PAGE_ROWS_MAX`] is
+    /// the last.
+    pub fn quotas(&self, after: Option<&Subject>, limit: usize) -> Result<Vec<Quota>, Failure> {
+        let limit = limit.min(PAGE_ROWS_MAX);
+        let from = after.map_or_else(Vec::new, |last| [last.key().as_slice(), &[0]].concat());
+        let span = Span { from: &from, until: None };
+        let mut keys = Vec::new();
+        for table in [Table::Usage, Table::Limit] {
+            let rows = self.rows.range(table, span, limit)?;
+            keys.extend(rows.into_iter().map(|(key, _)| key));
+        }
+        keys.sort();
+        keys.dedup();
+        keys.truncate(limit);
+        let quota = |key: Vec<u8>| {
+            let what = "a malformed key";
+            let subject =
+                Subject::of_key(&key).ok_or(EngineError::Corrupt { table: Table::Usage, what })?;
+            let usage: Option<Usage> = read(&*self.rows, &key)?;
+            let limits: Option<Limits> = read(&*self.rows, &key)?;
+            let limits = limits.unwrap_or(Limits::NONE);
+            Ok(Quota { subject, usage: usage.unwrap_or_default(), limits })
+        };
+        keys.into_iter().map(quota).collect()
+    }
+
+    /// True if a quota concerns the caller: operators all, others theirs and those of trees.
+    pub fn concerns(&self, subject: &Subject) -> bool {
+        self.caller.is_operator
+            || match subject {
+                Subject::User(name) => *name == self.caller.user,
+                Subject::Group(name) => self.caller.is_in(name),
+                Subject::Tree(_) => true,
+            }
+    }
+
+    /// Patterns of names, each with how the policy of new files differs by it.
+    pub fn patterns(&self) -> Result<Vec<(String, PolicyChanges)>, Failure> {
+        let rows = self.rows.range(Table::Pattern, Span::ALL, PATTERNS_MAX)?;
+        let pattern =
+            |(key, value): Row| Ok((String::from_utf8_lossy(&key).into_owned(), decoded(&value)?));
+        rows.into_iter().map(pattern).collect()
+    }
+}
