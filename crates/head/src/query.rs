@@ -9,6 +9,8 @@
 //! says how to ask for the rest. Subjects about a path (`place`) are followed by its name as a URI.
 
 mod fsck;
+mod limits;
+mod lines;
 mod place;
 
 use byname_catalog::engine::Engine;
@@ -23,13 +25,10 @@ use serde_json::{Value, json};
 use crate::commands::CommandAnswer;
 use crate::observations::{Observation, Observations};
 
+use lines::{Lines, ROWS_MAX, number};
+
 /// The operation of queries.
 const OPERATION: &str = "query";
-/// Octets of an answer's content, at most: a packet has room for more.
-const CONTENT_BYTES_MAX: usize = 6144;
-/// Rows read for one answer, at most.
-const ROWS_MAX: usize = 256;
-
 /// True for the name of a query's Interest.
 pub(crate) fn is_query(site: &SiteName, name: NameRef<'_>) -> bool {
     let prefix = site.command(OPERATION);
@@ -51,6 +50,8 @@ pub(crate) fn answer(
         "disks" => disks(&reader, observations, after),
         "users" => users(&reader, after),
         "log" => log(&reader, after),
+        "quotas" => limits::quotas(&reader, after),
+        "patterns" => limits::patterns(&reader, after),
         "room" => place::room(&reader, &place::of(site, after)?),
         "replicas" => place::replicas(&reader, &place::of(site, after)?),
         "content" => place::content(&reader, &place::of(site, after)?),
@@ -78,38 +79,6 @@ pub(crate) fn packet(
             tracing::warn!(%error, "cannot sign an answer");
             CommandAnswer::Nack
         }
-    }
-}
-
-/// Lines of an answer, as many as there is room for.
-#[derive(Default)]
-struct Lines(Vec<u8>);
-
-impl Lines {
-    /// Adds a line; false if there is no room for it.
-    fn push(&mut self, line: &Value) -> bool {
-        let text = line.to_string();
-        if !self.0.is_empty() && self.0.len() + text.len() + 1 > CONTENT_BYTES_MAX {
-            return false;
-        }
-        self.0.extend_from_slice(text.as_bytes());
-        self.0.push(b'\n');
-        true
-    }
-
-    /// Rows with the keys that come after them.
-    fn of(rows: impl Iterator<Item = (String, Value)>) -> Vec<u8> {
-        let (mut lines, mut last) = (Self::default(), String::new());
-        for (count, (key, row)) in rows.enumerate() {
-            if count + 1 >= ROWS_MAX || !lines.push(&row) {
-                let more = json!({ "more": last });
-                lines.0.extend_from_slice(more.to_string().as_bytes());
-                lines.0.push(b'\n');
-                return lines.0;
-            }
-            last = key;
-        }
-        lines.0
     }
 }
 
@@ -205,8 +174,4 @@ fn log(reader: &Reader<'_>, after: &str) -> Result<Vec<u8>, Failure> {
         (number.to_string(), line)
     };
     Ok(Lines::of(records.into_iter().map(row)))
-}
-
-fn number(text: &str) -> Result<u64, Failure> {
-    Ok(text.parse().map_err(|_| Refusal::BadName)?)
 }

@@ -7,6 +7,7 @@ mod report;
 
 use super::filter::{Candidate, Filter, FilterArgs};
 use super::site::account::{Account, SiteArgs};
+use super::site::policy::PolicyArgs;
 use super::spool;
 use super::writing::{CACHED, Tree, without_umask};
 use crate::exit::{Code, Failure, Outcome};
@@ -32,6 +33,7 @@ use std::path::{Path, PathBuf};
   byname put -r run7 /lab/run7                     run it again: only what changed is written
   byname put -r run7 /lab/run7 --exclude '*.tmp' --delete --dry-run   what would change
   tar c run7 | byname put - /lab/run7.tar
+  byname put events.root /lab/run7/events.root --replicas 1
 
 A file is there whole, on as many disks as the site asks for, or not at all.")]
 pub(crate) struct Args {
@@ -61,6 +63,8 @@ pub(crate) struct Args {
     delete: bool,
     #[command(flatten)]
     filter: FilterArgs,
+    #[command(flatten)]
+    policy: PolicyArgs,
     #[command(flatten)]
     site: SiteArgs,
     /// One JSON object at the end; before it one per entry that changes in ways to be told.
@@ -141,6 +145,7 @@ fn options(args: &Args, filter: &Filter) -> UploadOptions {
         no_clobber: args.no_clobber,
         prunes_empty: filter.is_active(),
         is_dry: args.dry_run,
+        policy: args.policy.changes(),
     }
 }
 

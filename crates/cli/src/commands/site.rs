@@ -6,6 +6,8 @@ pub(crate) mod defaults;
 mod disk;
 mod fsck;
 mod init;
+pub(crate) mod policy;
+mod quota;
 mod rebuild;
 mod replica;
 mod report;
@@ -45,6 +47,8 @@ enum SiteCommand {
     Disk(disk::Args),
     Replica(replica::Args),
     Space(space::Args),
+    Policy(policy::Args),
+    Quota(quota::Args),
     Log(report::LogArgs),
     Fsck(fsck::Args),
     Bench(bench::Args),
@@ -60,6 +64,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Disk(args) => disk::run(args, paths),
         SiteCommand::Replica(args) => replica::run(args, paths),
         SiteCommand::Space(args) => space::run(args, paths),
+        SiteCommand::Policy(args) => policy::run(args, paths),
+        SiteCommand::Quota(args) => quota::run(args, paths),
         SiteCommand::Log(args) => report::log(args, paths),
         SiteCommand::Fsck(args) => fsck::run(args, paths),
         SiteCommand::Bench(args) => bench::run(args, paths),

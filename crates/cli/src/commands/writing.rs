@@ -4,6 +4,7 @@
 //! Each is one command to the head, or several, each of which happens whole or not at all.
 
 pub(crate) mod attributes;
+mod below;
 pub(crate) mod ln;
 pub(crate) mod mkdir;
 pub(crate) mod mv;
@@ -69,7 +70,7 @@ impl Tree {
     }
 
     /// The same where every refusal is a failure.
-    fn run(&mut self, name: &Name, command: Command) -> Outcome {
+    pub(super) fn run(&mut self, name: &Name, command: Command) -> Outcome {
         self.execute(command)?.map(drop).map_err(|refusal| about(name, refusal))
     }
 }

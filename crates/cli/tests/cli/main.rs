@@ -35,6 +35,7 @@ mod outages;
 mod packets;
 mod pausing;
 mod pending;
+mod policies;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../../transfer/tests/support/publisher.rs"]
 mod publisher;

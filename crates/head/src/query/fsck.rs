@@ -3,7 +3,7 @@
 use byname_catalog::{Failure, Reader, Refusal};
 use serde_json::{Value, json};
 
-use super::{Lines, ROWS_MAX, number};
+use super::lines::{Lines, ROWS_MAX, number};
 use crate::fsck::{Finding, FsckReport, FsckReports, Problem, ScannedDisk};
 
 /// Begins a comparison; one that is running goes on.

@@ -2,14 +2,16 @@
 //! Nothing of this is cached anywhere.
 
 use byname_catalog::{
-    Content, DiskState, EntryName, Failure, Inode, PATH_NAMES_MAX, Place, Reader, Refusal, Subject,
+    Content, DiskState, Entry, EntryName, Failure, Inode, PATH_NAMES_MAX, Place, Reader, Refusal,
+    Subject,
 };
 use byname_packet::Name;
 use byname_security::base64;
 use byname_site::SiteName;
 use serde_json::json;
 
-use super::{Lines, state_name};
+use super::lines::Lines;
+use super::state_name;
 
 /// Type of a generic component.
 const GENERIC: u16 = 8;
@@ -35,7 +37,7 @@ pub(super) fn of(site: &SiteName, name: &str) -> Result<Place, Failure> {
 
 /// Usage and limits of the tree that a place is in, and the disks of its space.
 pub(super) fn room(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failure> {
-    let inode = reader.entry(place)?.inode;
+    let Entry { id, inode } = reader.entry(place)?;
     let (usage, limits) = reader.usage(&Subject::Tree(inode.tree))?;
     let (mut count, mut capacity_bytes, mut free_bytes) = (0_u64, 0_u64, 0_u64);
     for (id, disk) in reader.disks()? {
@@ -54,6 +56,9 @@ pub(super) fn room(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failur
     lines.push(&json!({
         "space": inode.policy.space,
         "replicas": inode.policy.replica_count,
+        "receipts": inode.policy.receipt_count,
+        "inode": id.0,
+        "tree": inode.tree.0,
         "inodes": usage.inodes,
         "inodes_max": limits.inodes,
         "bytes": usage.bytes,

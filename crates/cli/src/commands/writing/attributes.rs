@@ -1,9 +1,8 @@
 //! `byname chmod`, `byname chown`: attributes of what a site has.
 
-use super::{CACHED, Failures, Tree, each, mode};
+use super::{CACHED, Tree, each, mode};
 use crate::commands::site::account::SiteArgs;
-use crate::exit::{Code, Failure, Outcome};
-use crate::target::Session;
+use crate::exit::{Failure, Outcome};
 use byname_catalog::{AttributeChanges, Command};
 use byname_packet::Name;
 use byname_profile::Paths;
@@ -95,61 +94,11 @@ impl Tree {
 
     /// Changes something and all that is in it; goes on after failures.
     fn change_below(&mut self, name: &Name, changes: &AttributeChanges) -> Outcome {
-        let mut reader = self.account.reader(name)?;
-        let is_directory = reader.run(|client, name| client.stat(name))?.is_directory();
-        if !is_directory {
-            return self.change(name, changes);
-        }
-        let (count, failures) = (0, Failures::default());
-        let mut walk = Walk { tree: self, reader: &mut reader, changes, count, failures };
-        walk.directory(name);
-        walk.failures.outcome(walk.count, "entries")
-    }
-}
-
-/// A tree whose attributes are being changed.
-struct Walk<'a> {
-    tree: &'a mut Tree,
-    reader: &'a mut Session,
-    changes: &'a AttributeChanges,
-    count: u64,
-    failures: Failures,
-}
-
-impl Walk<'_> {
-    fn directory(&mut self, name: &Name) {
-        // Whoever takes the right to walk through it from himself does so last.
-        let is_last = self.changes.mode.is_some_and(|mode| mode & OWNER_SEARCH == 0);
-        if !is_last {
-            self.change(name, false);
-        }
-        match self.reader.run(|client, _| client.list_resolved(name)) {
-            Ok(listing) => {
-                for listed in listing.listed() {
-                    let below = name.with_generic(listed.entry.name);
-                    let target = listed.details.and_then(|entry| entry.attributes.link_target);
-                    match listed.entry.is_directory {
-                        true => self.directory(&below),
-                        false => self.change(&below, target.is_some()),
-                    }
-                }
-            }
-            // Removed meanwhile.
-            Err(failure) if failure.code == Code::NotFound => {}
-            Err(failure) => self.failures.add(failure),
-        }
-        if is_last {
-            self.change(name, false);
-        }
-    }
-
-    fn change(&mut self, name: &Name, is_link: bool) {
-        if is_link && self.changes.mode.is_some() {
-            return;
-        }
-        self.count += 1;
-        if let Err(failure) = self.tree.change(name, self.changes) {
-            self.failures.add(failure);
-        }
+        // Whoever takes the right to walk through a directory from himself does so last.
+        let walks_first = changes.mode.is_some_and(|mode| mode & OWNER_SEARCH == 0);
+        self.each_below(name, walks_first, &mut |tree, name, is_link| match is_link {
+            true if changes.mode.is_some() => Ok(()),
+            _ => tree.change(name, changes),
+        })
     }
 }

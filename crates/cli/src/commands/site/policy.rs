@@ -1,0 +1,199 @@
+//! `byname site policy`: where the content of files goes, and how many replicas it gets.
+
+use super::account::SiteArgs;
+use super::session::SiteSession;
+use crate::commands::writing::{CACHED, Tree};
+use crate::exit::{Code, Failure, Outcome};
+use crate::output;
+use byname_catalog::{Command, Policy, PolicyChanges};
+use byname_packet::Name;
+use byname_profile::Paths;
+use serde_json::{Value, json};
+
+/// Where the content of files goes, and how many replicas it gets.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: PolicyCommand,
+}
+
+/// What a policy says.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(in crate::commands) struct PolicyArgs {
+    /// Replicas of each file.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=16))]
+    replicas: Option<u8>,
+    /// Receipts of disks that a file needs before it is there. Default: of all replicas.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u8).range(1..=16))]
+    receipts: Option<u8>,
+    /// Space whose disks take the replicas.
+    #[arg(long, value_name = "SPACE")]
+    space: Option<String>,
+}
+
+impl PolicyArgs {
+    pub(in crate::commands) fn changes(&self) -> PolicyChanges {
+        PolicyChanges {
+            space: self.space.clone(),
+            replica_count: self.replicas,
+            receipt_count: self.receipts,
+        }
+    }
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum PolicyCommand {
+    /// List the policies of names and, without names, those of patterns.
+    #[command(after_help = "Examples:
+  byname site policy ls /lab /lab/raw
+  byname site policy ls")]
+    Ls {
+        /// Names or links of directories and files. None: patterns.
+        #[arg(value_name = "NAME")]
+        names: Vec<String>,
+        #[command(flatten)]
+        site: SiteArgs,
+        /// One JSON object per name or pattern.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Set the policy of a directory, a file, or of new files whose names fit a pattern.
+    #[command(after_help = "Examples:
+  byname site policy set /lab/raw --replicas 3
+  byname site policy set /lab/scratch --replicas 1 -R     all that is below it, too
+  byname site policy set --pattern '*.raw' --space tape
+
+What is made in a directory inherits its policy. A pattern counts more, the longest of several that
+fit; options of `byname put` count more than both. What is there moves when it is written again.")]
+    Set {
+        /// Names or links of directories and files.
+        #[arg(value_name = "NAME", required_unless_present = "pattern")]
+        names: Vec<String>,
+        /// Pattern of the names of new files: `*` is anything, `?` one octet.
+        #[arg(long, value_name = "PATTERN", conflicts_with_all = ["names", "recursive"])]
+        pattern: Option<String>,
+        /// Set it for all that is in directories too.
+        #[arg(short = 'R', long)]
+        recursive: bool,
+        #[command(flatten)]
+        policy: PolicyArgs,
+        #[command(flatten)]
+        site: SiteArgs,
+    },
+    /// Take the policy of a pattern back.
+    Rm {
+        /// The pattern.
+        #[arg(long, value_name = "PATTERN")]
+        pattern: String,
+        #[command(flatten)]
+        site: SiteArgs,
+    },
+}
+
+pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
+    match &args.command {
+        PolicyCommand::Ls { names, site, json } if names.is_empty() => {
+            patterns(&mut SiteSession::open(site, paths)?, *json)
+        }
+        PolicyCommand::Ls { names, site, json } => {
+            let (mut tree, names) = Tree::open(site, names, paths)?;
+            list(&mut tree, &names, *json)
+        }
+        PolicyCommand::Set { names, pattern, recursive, policy, site } => {
+            let changes = policy.changes();
+            if changes.is_empty() {
+                return Err(Failure::usage("what? --replicas, --receipts or --space"));
+            }
+            if let Some(pattern) = pattern {
+                let (pattern, changes) = (pattern.clone(), Some(changes));
+                let command = Command::SetPattern { pattern, changes };
+                return SiteSession::open(site, paths)?.run(command).map(drop);
+            }
+            let (mut tree, names) = Tree::open(site, names, paths)?;
+            if *recursive {
+                std::thread::sleep(CACHED);
+            }
+            names.iter().try_for_each(|name| match recursive {
+                false => set(&mut tree, name, &changes),
+                true => tree.each_below(name, false, &mut |tree, name, is_link| match is_link {
+                    true => Ok(()),
+                    false => set(tree, name, &changes),
+                }),
+            })
+        }
+        PolicyCommand::Rm { pattern, site } => {
+            let command = Command::SetPattern { pattern: pattern.clone(), changes: None };
+            SiteSession::open(site, paths)?.run(command).map(drop)
+        }
+    }
+}
+
+/// Sets what is given; the rest stays as it is.
+fn set(tree: &mut Tree, name: &Name, changes: &PolicyChanges) -> Outcome {
+    let place = tree.place(name)?;
+    let policy = changes.of(&policy_of(&room(tree, name)?)?);
+    tree.run(name, Command::SetPolicy { place, policy })
+}
+
+fn room(tree: &mut Tree, name: &Name) -> Outcome<Value> {
+    let answer = tree.query("room", name)?;
+    answer.into_iter().next().ok_or_else(unexpected)
+}
+
+fn policy_of(room: &Value) -> Outcome<Policy> {
+    let count = |key: &str| room[key].as_u64().and_then(|count| u8::try_from(count).ok());
+    let space = room["space"].as_str().map(str::to_owned);
+    match (space, count("replicas"), count("receipts")) {
+        (Some(space), Some(replica_count), Some(receipt_count)) => {
+            Ok(Policy { space, replica_count, receipt_count })
+        }
+        _ => Err(unexpected()),
+    }
+}
+
+fn unexpected() -> Failure {
+    Failure::new(Code::Other, "the head answered something else than was asked")
+}
+
+fn list(tree: &mut Tree, names: &[Name], json: bool) -> Outcome {
+    let mut rows = Vec::new();
+    for name in names {
+        let policy = policy_of(&room(tree, name)?)?;
+        let shown = output::name(name.view());
+        let Policy { space, replica_count, receipt_count } = policy;
+        if json {
+            output::json_line(json!({
+                "name": shown,
+                "space": space,
+                "replicas": replica_count,
+                "receipts": receipt_count,
+            }));
+        } else {
+            let counts = [replica_count.to_string(), receipt_count.to_string()];
+            rows.push([&counts[..], &[output::one_line(&space), shown]].concat());
+        }
+    }
+    if !json {
+        output::table(&["REPLICAS", "RECEIPTS", "SPACE", "NAME"], &rows);
+    }
+    Ok(())
+}
+
+fn patterns(session: &mut SiteSession, json: bool) -> Outcome {
+    let patterns = session.query("patterns")?;
+    if json {
+        patterns.into_iter().for_each(output::json_line);
+        return Ok(());
+    }
+    let row = |pattern: &Value| {
+        let given = |key: &str| match &pattern[key] {
+            Value::String(text) => output::one_line(text),
+            Value::Number(number) => number.to_string(),
+            _ => String::new(),
+        };
+        ["replicas", "receipts", "space", "pattern"].map(given).to_vec()
+    };
+    let rows: Vec<_> = patterns.iter().map(row).collect();
+    output::table(&["REPLICAS", "RECEIPTS", "SPACE", "PATTERN"], &rows);
+    Ok(())
+}

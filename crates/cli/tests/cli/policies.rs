@@ -1,0 +1,118 @@
+//! Policies and quotas as an operator sets them and users meet them, with real processes.
+
+use serde_json::Value;
+
+use crate::disks::Site;
+use crate::harness::{Finished, noise, write};
+
+impl Site {
+    /// A command about names, by the operator.
+    fn op(&self, args: &[&str]) -> Finished {
+        self.home.run(&[args, &["--connect", &self.socket]].concat())
+    }
+
+    /// Replicas of a file: how many there are and are wanted.
+    fn replicas(&self, name: &str) -> (usize, u64) {
+        let listed = self.run(&["replica", "ls", name, "--json"]).ok().stdout();
+        let lines: Vec<Value> =
+            listed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        (lines.len(), lines[0]["wanted"].as_u64().unwrap())
+    }
+
+    fn quota(&self, kind: &str, name: &str) -> Value {
+        let listed = self.run(&["quota", "ls", "--json"]).ok().stdout();
+        let mut lines = listed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.find(|line| line["kind"] == kind && line["name"] == name).unwrap_or_default()
+    }
+}
+
+#[test]
+fn replicas_follow_the_tree_the_pattern_and_the_command() {
+    let mut site = Site::new(3, 2);
+    let local = site.home.work("w").join("f");
+    write(&local, &noise(20_000, 1));
+    let local = local.to_str().unwrap();
+    site.op(&["put", local, "/lab/plain"]).ok();
+    assert_eq!(site.replicas("/lab/plain"), (2, 2));
+    site.op(&["mkdir", "/lab/scratch"]).ok();
+    site.run(&["policy", "set", "/lab/scratch", "--replicas", "1"]).ok();
+    site.op(&["put", local, "/lab/scratch/f"]).ok();
+    assert_eq!(site.replicas("/lab/scratch/f"), (1, 1));
+    site.run(&["policy", "set", "--pattern", "*.raw", "--replicas", "3"]).ok();
+    site.op(&["put", local, "/lab/scratch/f.raw"]).ok();
+    assert_eq!(site.replicas("/lab/scratch/f.raw"), (3, 3));
+    site.op(&["put", local, "/lab/scratch/g.raw", "--replicas", "2"]).ok();
+    assert_eq!(site.replicas("/lab/scratch/g.raw"), (2, 2));
+    site.run(&["policy", "set", "/lab/scratch", "--replicas", "2", "-R"]).ok();
+    assert_eq!(site.replicas("/lab/scratch/f.raw"), (3, 2));
+    site.op(&["put", local, "/lab/scratch/f.raw"]).ok();
+    assert_eq!(site.replicas("/lab/scratch/f.raw"), (2, 2), "when it is written again");
+
+    let shown = site.run(&["policy", "ls", "/lab", "/lab/scratch"]).ok().stdout();
+    let rows: Vec<Vec<&str>> =
+        shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(
+        rows[1..],
+        [["2", "2", "main", "/lab"].to_vec(), ["2", "2", "main", "/lab/scratch"].to_vec(),]
+    );
+    let patterns = site.run(&["policy", "ls", "--json"]).ok().stdout();
+    let pattern: Value = serde_json::from_str(patterns.trim()).unwrap();
+    assert_eq!((&pattern["pattern"], &pattern["replicas"]), (&"*.raw".into(), &3.into()));
+    site.run(&["policy", "rm", "--pattern", "*.raw"]).ok();
+    assert_eq!(site.run(&["policy", "ls", "--json"]).ok().stdout(), "");
+
+    site.op(&["put", local, "/lab/f", "--space", "tape"]).fails_with(1, "not enough disks");
+    site.run(&["policy", "set", "/lab"]).fails_with(2, "--replicas, --receipts or --space");
+    site.run(&["policy", "set", "/lab", "--replicas", "17"]).fails_with(2, "17");
+    let contradicts = ["policy", "set", "/lab", "--replicas", "1", "--receipts", "2"];
+    site.run(&contradicts).ok();
+    assert!(site.run(&["policy", "ls", "/lab"]).ok().stdout().contains("1         1"));
+    site.run(&["policy", "set", "/lab/nothing", "--replicas", "1"]).fails_with(3, "/lab/nothing");
+    let wants = site.run(&["fsck", "--disks"]).fails_with(1, "").stdout();
+    assert!(wants.contains("under-replicated") && wants.contains("1 of 2"), "{wants}");
+    site.op(&["put", local, "/lab/scratch/f"]).ok();
+    site.run(&["fsck", "--disks", "--content"]).ok();
+    site.check();
+}
+
+#[test]
+fn quotas_are_set_listed_and_met() {
+    let mut site = Site::new(2, 1);
+    let local = site.home.work("w").join("f");
+    write(&local, &noise(60_000, 1));
+    let local = local.to_str().unwrap();
+    site.run(&["quota", "set", "user:op", "--bytes", "100K"]).ok();
+    site.op(&["put", local, "/lab/a"]).ok();
+    let refused = site.op(&["put", local, "/lab/b"]).fails_with(1, "quota of the user");
+    assert!(refused.stdout().is_empty());
+    let op = site.quota("user", "op");
+    assert_eq!((&op["bytes"], &op["bytes_max"]), (&60_000.into(), &102_400.into()));
+    assert_eq!((&op["bytes_reserved"], &op["entries_max"]), (&0.into(), &Value::Null));
+    site.run(&["quota", "set", "user:op", "--bytes", "none", "--entries", "4"]).ok();
+    site.op(&["put", local, "/lab/b"]).ok();
+    site.op(&["mkdir", "/lab/run8"]).ok();
+    site.op(&["put", local, "/lab/c"]).fails_with(1, "quota of the user");
+    site.run(&["quota", "set", "user:op", "--entries", "none"]).ok();
+
+    // A tree counts for itself.
+    site.run(&["quota", "set", "/lab/run8", "--bytes", "100K"]).ok();
+    site.op(&["put", local, "/lab/run8/a"]).ok();
+    site.op(&["put", local, "/lab/run8/b"]).fails_with(1, "quota of the tree");
+    site.op(&["put", local, "/lab/c"]).ok();
+    let tree = site.quota("tree", "/lab/run8");
+    assert_eq!((&tree["bytes"], &tree["bytes_max"]), (&60_000.into(), &102_400.into()));
+    site.run(&["quota", "set", "/lab/run8", "--entries", "9"]).ok();
+    assert_eq!(site.quota("tree", "/lab/run8")["bytes_max"], 102_400, "what is not given stays");
+    site.op(&["mkdir", "/lab/full"]).ok();
+    site.op(&["put", local, "/lab/full/a"]).ok();
+    let full = site.run(&["quota", "set", "/lab/full", "--bytes", "1M"]).fails_with(1, "not empty");
+    assert!(full.stderr().contains("only an empty directory"), "{}", full.stderr());
+    assert_eq!(site.quota("tree", "/lab")["bytes"], 240_000);
+    let shown = site.run(&["quota", "ls"]).ok().stdout();
+    let line = shown.lines().find(|line| line.ends_with("/lab/run8")).unwrap();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(words, ["tree", "58.6", "KiB", "100", "KiB", "2", "9", "/lab/run8"]);
+    site.run(&["quota", "set", "user:op"]).fails_with(2, "--bytes");
+    site.run(&["quota", "set", "user:op", "--entries", "many"]).fails_with(2, "many");
+    site.check();
+}
