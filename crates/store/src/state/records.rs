@@ -31,6 +31,8 @@ const FLOOR: &str = "version-floor";
 const CACHE_BYTES: usize = 16 << 20;
 /// Octets of the checksum in front of a value.
 const CHECK_BYTES: usize = 8;
+/// Roots that wait to be committed.
+const FRESH_MAX: usize = 1 << 16;
 
 /// The root of a file in one state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub(super) struct Records {
     database: RwLock<Option<Database>>,
     floor: AtomicU64,
     highest: HighestVersion,
-    /// Roots that are not committed yet.
+    /// Roots that are not committed yet: [`FRESH_MAX`] at most.
     fresh: Mutex<HashMap<Fingerprint, [u8; 32]>>,
 }
 
@@ -195,8 +197,13 @@ impl Records {
         (state == fingerprint.state()).then(|| root.try_into().ok())?
     }
 
+    /// Roots that cannot be written, and are too many, are computed again.
     pub(super) fn remember(&self, root: RootRecord) {
-        self.fresh().insert(root.fingerprint, root.root);
+        let mut fresh = self.fresh();
+        if fresh.len() >= FRESH_MAX {
+            fresh.clear();
+        }
+        fresh.insert(root.fingerprint, root.root);
     }
 
     pub(super) fn commit(
@@ -422,6 +429,22 @@ fn decode_name(body: &[u8]) -> Option<Record> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As on a full disk, to which nothing is written.
+    #[test]
+    fn roots_that_wait_to_be_written_are_bounded_and_the_last_is_there() {
+        let home = tempfile::tempdir().unwrap();
+        let records = Records::open(&home.path().join("records.redb")).unwrap();
+        for number in 0..=FRESH_MAX as u64 {
+            let mut state = [0; 24];
+            state[..8].copy_from_slice(&number.to_be_bytes());
+            let fingerprint = Fingerprint::new([1; 16], state);
+            records.remember(RootRecord { fingerprint, root: [3; 32] });
+            assert_eq!(records.root(&fingerprint), Some([3; 32]));
+            let first = Fingerprint::new([1; 16], [0; 24]);
+            assert_eq!(records.root(&first).is_some(), number < FRESH_MAX as u64);
+        }
+    }
 
     /// They are somebody's, and to start anew beside them would announce their versions again.
     #[test]
