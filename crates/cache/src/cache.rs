@@ -12,8 +12,10 @@ use crate::config::CacheConfig;
 use crate::content::Content;
 use crate::counters::Counters;
 use crate::error::{CacheError, at};
+use crate::ghosts::Ghosts;
 use crate::health::Direction;
 use crate::layout::ContentKey;
+use crate::limits::{LIMITS_MAX, Limit, Limits};
 use crate::names::Names;
 use crate::pins::Pins;
 use crate::scan::{self, EntryReport, Usage};
@@ -164,6 +166,36 @@ impl Cache {
             pins.save(&layout.pins())?;
         }
         Ok(has_changed)
+    }
+
+    /// The limits of names.
+    ///
+    /// # Errors
+    /// [`CacheError::Disk`], and [`CacheError::Limits`].
+    pub fn limits(&self) -> Result<Vec<Limit>, CacheError> {
+        Ok(Limits::load(&self.inner.shared.layout.limits())?.list)
+    }
+
+    /// What was seen under `name` or below it takes at most so many bytes from now on; `None` ends
+    /// the limit. What is too much already is removed, but for what is pinned.
+    ///
+    /// # Errors
+    /// [`CacheError::Disk`], [`CacheError::Limits`], and [`CacheError::TooManyLimits`].
+    pub fn limit(&self, name: &Name, bytes_max: Option<u64>) -> Result<(), CacheError> {
+        let shared = &self.inner.shared;
+        let layout = &shared.layout;
+        crate::files::make_directory(&layout.root).map_err(at(&layout.root))?;
+        layout.check_own().map_err(at(&layout.root))?;
+        let mut limits = Limits::load(&layout.limits())?;
+        let is_known = limits.list.iter().any(|limit| limit.name == *name);
+        if limits.set(name, bytes_max) {
+            limits.save(&layout.limits())?;
+        } else if bytes_max.is_some() && !is_known {
+            return Err(CacheError::TooManyLimits { max: LIMITS_MAX });
+        }
+        let mut ghosts = Ghosts::load(&layout.ghosts());
+        evict::keep_limits(shared, &mut ghosts).map_err(at(&layout.root))?;
+        Ok(())
     }
 
     /// Removes what was seen under `below` or a name below it, pinned or not; or everything.

@@ -27,6 +27,22 @@ pub enum CacheError {
         /// What stands there.
         text: String,
     },
+    /// The list of limits is not one.
+    #[error("{}:{line}: not a limit: {text:?}", path.display())]
+    Limits {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// There are so many limits already.
+    #[error("not more than {max} names may have a limit")]
+    TooManyLimits {
+        /// The most.
+        max: usize,
+    },
 }
 
 impl CacheError {
@@ -36,7 +52,10 @@ impl CacheError {
             CacheError::Disk { source, .. } => {
                 source.raw_os_error().unwrap_or(rustix::io::Errno::IO.raw_os_error())
             }
-            CacheError::Pins { .. } => rustix::io::Errno::UCLEAN.raw_os_error(),
+            CacheError::Pins { .. } | CacheError::Limits { .. } => {
+                rustix::io::Errno::UCLEAN.raw_os_error()
+            }
+            CacheError::TooManyLimits { .. } => rustix::io::Errno::DQUOT.raw_os_error(),
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Removing entries: to make room, or because somebody says so.
 //!
+//! There are two reasons for making room: the bounds of the cache, and the limit of a name.
+//!
 //! One process at a time removes. An entry leaves its place by a rename and is deleted afterwards,
 //! so nobody finds half of one; whoever has it open notices that it is gone.
 
+use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,6 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::disk::Step;
 use crate::ghosts::Ghosts;
 use crate::layout::{ContentKey, USED};
+use crate::limits::Limits;
 use crate::names::Names;
 use crate::pins::Pins;
 use crate::policy::{Policy, S3Fifo};
@@ -36,6 +40,58 @@ pub(crate) struct Removed {
     pub(crate) left: Usage,
 }
 
+/// Entries that may be removed, in the order of the policy.
+struct Round<'a> {
+    shared: &'a Shared,
+    ghosts: &'a mut Ghosts,
+    entries: Vec<(ContentKey, PathBuf, u64)>,
+    policy: S3Fifo,
+    left: Usage,
+    count: u64,
+}
+
+impl<'a> Round<'a> {
+    fn new(shared: &'a Shared, ghosts: &'a mut Ghosts) -> Self {
+        let (entries, policy, left) = Default::default();
+        Round { shared, ghosts, entries, policy, left, count: 0 }
+    }
+
+    /// Counts an entry; a pinned one stays.
+    fn add(&mut self, key: ContentKey, path: &Path, is_pinned: bool) {
+        let bytes = scan::disk_bytes(path);
+        self.left = self.left.plus(Usage { bytes, entries: 1 });
+        if !is_pinned {
+            self.policy.restore(self.entries.len(), bytes, scan::standing(path));
+            self.entries.push((key, path.to_owned(), bytes));
+        }
+    }
+
+    /// Removes as long as what is left is too much; `freed` hears of each entry's bytes.
+    fn remove_while(
+        &mut self,
+        mut is_too_much: impl FnMut(Usage) -> bool,
+        mut freed: impl FnMut(u64),
+    ) -> io::Result<()> {
+        let now_ns = scan::now_ns();
+        while is_too_much(self.left)
+            && let Some(victim) = self.policy.victim(now_ns)
+        {
+            let (key, path, bytes) = &self.entries[victim];
+            remove(self.shared, path)?;
+            self.ghosts.insert(key.short());
+            let Usage { bytes: held, entries } = self.left;
+            self.left = Usage { bytes: held - bytes, entries: entries - 1 };
+            self.count += 1;
+            freed(*bytes);
+        }
+        for (entry, standing) in self.policy.changed() {
+            // It may have been removed by hand meanwhile.
+            let _ = files::replace(&self.entries[entry].1.join(USED), standing.encode().as_bytes());
+        }
+        Ok(())
+    }
+}
+
 /// Removes what the policy names until the cache is below its low marks and so many bytes are free
 /// on the file system. `None` if another process is about it.
 pub(crate) fn remove_some(
@@ -48,40 +104,54 @@ pub(crate) fn remove_some(
     empty_trash(shared);
     // Pins that cannot be read hold everything: what a person wanted to keep is not removed.
     let pins = Pins::load(&shared.layout.pins()).map_err(io::Error::other)?;
-    let mut entries: Vec<(ContentKey, PathBuf, u64)> = Vec::new();
-    let mut policy = S3Fifo::default();
-    let mut left = Usage::default();
+    let mut round = Round::new(shared, ghosts);
     scan::for_each(&shared.layout, &shared.config.disk, &mut |key, path| {
-        let bytes = scan::disk_bytes(&path);
-        left = left.plus(Usage { bytes, entries: 1 });
-        if !pins.cover(&Names::load(&path)) {
-            policy.restore(entries.len(), bytes, scan::standing(&path));
-            entries.push((key, path, bytes));
-        }
+        round.add(key, &path, pins.cover(&Names::load(&path)));
     })?;
-    let now_ns = scan::now_ns();
-    let mut free_missing = missing_bytes(shared, free_wanted)?;
-    let mut count = 0;
-    let is_above = |left: Usage, free_missing: u64| {
-        left.bytes > low(shared.config.bytes_max)
-            || left.entries > low(shared.config.files_max)
-            || free_missing > 0
-    };
-    while is_above(left, free_missing)
-        && let Some(victim) = policy.victim(now_ns)
-    {
-        let (key, path, bytes) = &entries[victim];
-        remove(shared, path)?;
-        ghosts.insert(key.short());
-        left = Usage { bytes: left.bytes - bytes, entries: left.entries - 1 };
-        free_missing = free_missing.saturating_sub(*bytes);
-        count += 1;
+    let free_missing = Cell::new(missing_bytes(shared, free_wanted)?);
+    round.remove_while(
+        |left| {
+            left.bytes > low(shared.config.bytes_max)
+                || left.entries > low(shared.config.files_max)
+                || free_missing.get() > 0
+        },
+        |bytes| free_missing.set(free_missing.get().saturating_sub(bytes)),
+    )?;
+    let Round { count, left, .. } = round;
+    ghosts.save(&shared.layout.ghosts())?;
+    account::set_account(shared, left)?;
+    Ok(Some(Removed { count, left }))
+}
+
+/// Removes what the policy names of what has a limit of its own, down to nine tenths of it. `None`
+/// if nothing was removed, or another process is about it.
+pub(crate) fn keep_limits(shared: &Shared, ghosts: &mut Ghosts) -> io::Result<Option<Removed>> {
+    shared.layout.check_own()?;
+    let limits = Limits::load(&shared.layout.limits()).map_err(io::Error::other)?;
+    if limits.list.is_empty() {
+        return Ok(None);
     }
-    for (entry, standing) in policy.changed() {
-        // It may have been removed by hand meanwhile.
-        let _ = files::replace(&entries[entry].1.join(USED), standing.encode().as_bytes());
+    let Some(_lock) = take_lock(shared)? else { return Ok(None) };
+    let pins = Pins::load(&shared.layout.pins()).map_err(io::Error::other)?;
+    let mut count = 0;
+    for limit in &limits.list {
+        let mut round = Round::new(shared, ghosts);
+        scan::for_each(&shared.layout, &shared.config.disk, &mut |key, path| {
+            let names = Names::load(&path);
+            if limit.covers(&names) {
+                round.add(key, &path, pins.cover(&names));
+            }
+        })?;
+        if round.left.bytes > limit.bytes_max {
+            round.remove_while(|left| left.bytes > high(limit.bytes_max), |_| {})?;
+            count += round.count;
+        }
+    }
+    if count == 0 {
+        return Ok(None);
     }
     ghosts.save(&shared.layout.ghosts())?;
+    let left = scan::usage(&shared.layout, &shared.config.disk)?;
     account::set_account(shared, left)?;
     Ok(Some(Removed { count, left }))
 }

@@ -11,7 +11,8 @@
 //! | `…/whole` | the state of the data in which all of it was verified |
 //! | `…/used` | its standing with the eviction policy |
 //! | `tree/NAME…` | whole files under their names: a copy that `serve --mirror` serves |
-//! | `pins`, `ghosts` | names that stay; entries removed a short while ago |
+//! | `pins`, `limits` | names that stay; names that may have so many bytes |
+//! | `ghosts` | entries removed a short while ago |
 //! | `account` | bytes and entries held, as far as they were reported |
 //! | `lock`, `trash/` | held while entries are removed; what is being removed |
 
@@ -114,6 +115,10 @@ impl Layout {
 
     pub(crate) fn pins(&self) -> PathBuf {
         self.root.join("pins")
+    }
+
+    pub(crate) fn limits(&self) -> PathBuf {
+        self.root.join("limits")
     }
 
     pub(crate) fn ghosts(&self) -> PathBuf {

@@ -30,6 +30,8 @@ pub(crate) struct Room {
     is_file_system_full: bool,
     ghosts: Ghosts,
     removed: Option<Instant>,
+    /// When limits of names were looked at.
+    limited: Option<Instant>,
 }
 
 impl Room {
@@ -45,6 +47,7 @@ impl Room {
         if self.unreported.bytes >= REPORT_BYTES {
             self.report(shared)?;
             self.check_file_system(shared)?;
+            self.keep_limits(shared)?;
         }
         let is_due = self.is_file_system_full || self.is_above_mark(shared);
         let may_remove = self.removed.is_none_or(|at| at.elapsed() >= RETRY_PAUSE);
@@ -76,6 +79,19 @@ impl Room {
         Ok(())
     }
 
+    /// Removes what names with a limit have too much of, at most every few seconds.
+    fn keep_limits(&mut self, shared: &Shared) -> io::Result<()> {
+        if self.limited.is_some_and(|at| at.elapsed() < RETRY_PAUSE) {
+            return Ok(());
+        }
+        self.limited = Some(Instant::now());
+        if let Some(removed) = evict::keep_limits(shared, &mut self.ghosts)? {
+            add(&shared.counts.evicted_entries, removed.count);
+            self.usage = Some(removed.left);
+        }
+        Ok(())
+    }
+
     fn check_file_system(&mut self, shared: &Shared) -> io::Result<()> {
         let stat = rustix::fs::statvfs(&shared.config.directory)?;
         let free = stat.f_bavail.saturating_mul(stat.f_frsize);
@@ -102,6 +118,16 @@ impl Room {
     /// True if an entry of this content was removed a short while ago.
     pub(crate) fn is_ghost(&self, key: &ContentKey) -> bool {
         self.ghosts.contains(key.short())
+    }
+
+    /// Nothing more is written: reports, and keeps the limits of names.
+    pub(crate) fn settle(&mut self, shared: &Shared) -> io::Result<()> {
+        self.report(shared)?;
+        if self.usage.is_none() {
+            return Ok(());
+        }
+        self.limited = None;
+        self.keep_limits(shared)
     }
 
     /// Adds to the account what was written here, and learns what others wrote.

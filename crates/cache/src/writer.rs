@@ -87,7 +87,7 @@ fn run(shared: &Arc<Shared>) {
         writer.write_marks();
         shared.writes.settle(cost);
     }
-    writer.call(|writer| writer.room.report(writer.shared));
+    writer.call(|writer| writer.room.settle(writer.shared));
     shared.writes.end_thread();
 }
 

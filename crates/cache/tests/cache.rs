@@ -295,6 +295,43 @@ fn the_bounds_hold_and_pins_stay() {
 }
 
 #[test]
+fn a_name_with_a_limit_keeps_no_more_and_takes_nothing_from_others() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let cache = Cache::new(config(directory.path()));
+    let name = |text: &str| text.parse::<byname_packet::Name>().expect("a name");
+    let bytes_of = |below: &str| {
+        let listed = cache.entries(Some(name(below).view())).expect("listed");
+        listed.iter().map(|entry| entry.disk_bytes).sum::<u64>()
+    };
+    let limit = 20 * (64 << 10);
+    cache.pin(&name("/lab/scratch/keep")).expect("pinned");
+    cache.limit(&name("/lab/scratch"), Some(limit)).expect("limited");
+    let fill = |place: &str, seed: u64| {
+        // Another process each time: what it wrote counts when it ends.
+        let own = Cache::new(config(directory.path()));
+        for at in 0..40 {
+            let file = File::new(seed + at, 60_000);
+            let _open = file.open(&own, &format!("/lab/{place}/{at}"));
+            file.insert_all(&own);
+        }
+    };
+    fill("scratch/keep", 1000);
+    fill("other", 2000);
+    fill("scratch/rest", 3000);
+    let kept = bytes_of("/lab/scratch/keep");
+    assert!(kept > limit, "pins stay, also above it");
+    assert_eq!(bytes_of("/lab/scratch/rest"), 0, "there is room for nothing else");
+    assert!(bytes_of("/lab/other") > 40 * 60_000, "others are not looked at");
+    cache.unpin(&name("/lab/scratch/keep")).expect("unpinned");
+    cache.limit(&name("/lab/scratch"), Some(limit)).expect("limited");
+    assert!((1..=limit).contains(&bytes_of("/lab/scratch")));
+    assert_eq!(cache.limits().expect("listed").len(), 1);
+    cache.limit(&name("/lab/scratch"), None).expect("ended");
+    fill("scratch/rest", 3000);
+    assert!(bytes_of("/lab/scratch") > limit);
+}
+
+#[test]
 fn one_content_has_at_most_its_share_and_the_rest_is_counted() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = File::new(5, 4 << 20);

@@ -6,7 +6,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::{output, settings};
 use byname_cache::{Cache, CacheError, EntryReport};
 use byname_packet::{Name, NameRef};
-use byname_profile::{Paths, Profile};
+use byname_profile::{Paths, Profile, units};
 use serde_json::json;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,6 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
   byname cache warm /lab/run7                fetch it into the cache
   byname cache ls /lab
   byname cache pin /lab/run7                 never removed to make room
+  byname cache limit /lab/scratch 10G        at most so much of it
   byname cache scrub                         check everything against its roots")]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -44,6 +45,14 @@ enum CacheCommand {
         /// The name that was pinned.
         target: String,
     },
+    /// Keep at most so many bytes of what lies under a name, now and later.
+    Limit {
+        /// Name or link.
+        target: String,
+        /// Size, such as 10G or 500M; `none` ends the limit.
+        #[arg(value_parser = bytes_or_none)]
+        size: BytesMax,
+    },
     /// Check what lies under a name against its roots; without the network.
     Verify(Selection),
     /// Remove what lies under a name, or everything.
@@ -61,6 +70,17 @@ enum CacheCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// A limit; `None` for none.
+#[derive(Debug, Clone, Copy)]
+struct BytesMax(Option<u64>);
+
+fn bytes_or_none(text: &str) -> Result<BytesMax, units::UnitError> {
+    match text {
+        "none" => Ok(BytesMax(None)),
+        text => units::size(text).map(|bytes| BytesMax(Some(bytes))),
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -91,6 +111,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             true => Ok(()),
             false => Err(Failure::new(Code::NotFound, format!("{target} is not pinned"))),
         },
+        CacheCommand::Limit { target, size: BytesMax(bytes_max) } => {
+            Ok(cache.limit(&name(target)?, *bytes_max)?)
+        }
         CacheCommand::Verify(Selection { target, json }) => scrub(&cache, below(target)?, *json),
         CacheCommand::Drop { target, .. } => {
             let count = cache.remove(below(target)?.as_ref().map(Name::view))?;
@@ -161,6 +184,7 @@ fn shown(name: NameRef<'_>) -> String {
 
 fn status(profile: &Profile, cache: &Cache, json: bool) -> Outcome {
     let (usage, pins, config) = (cache.usage()?, cache.pins()?, cache.config());
+    let limits = cache.limits()?;
     let is_used = profile.settings().switch("cache.enabled");
     if json {
         output::json_line(json!({
@@ -171,6 +195,9 @@ fn status(profile: &Profile, cache: &Cache, json: bool) -> Outcome {
             "entries": usage.entries,
             "entries_max": config.files_max,
             "pins": pins.iter().map(|name| shown(name.view())).collect::<Vec<_>>(),
+            "limits": limits.iter().map(|limit| json!({
+                "name": shown(limit.name.view()), "bytes_max": limit.bytes_max,
+            })).collect::<Vec<_>>(),
         }));
         return Ok(());
     }
@@ -180,6 +207,10 @@ fn status(profile: &Profile, cache: &Cache, json: bool) -> Outcome {
     output::out_line(&format!("entries    {} of {}", usage.entries, config.files_max));
     for name in &pins {
         output::out_line(&format!("pinned     {}", shown(name.view())));
+    }
+    for limit in &limits {
+        let (bytes, name) = (output::size(limit.bytes_max), shown(limit.name.view()));
+        output::out_line(&format!("limited    {name} to {bytes}"));
     }
     let others = if is_used { "every reader" } else { "mounts only (cache.enabled is false)" };
     output::out_line(&format!("used by    {others}"));

@@ -81,6 +81,12 @@ fn what_is_warm_is_listed_pinned_checked_and_removed() {
     scene.assert_cat("sub/large");
     home.run(&["cache", "unpin", "/lab/d/sub"]).ok();
     home.run(&["cache", "unpin", "/lab/d/sub"]).fails_with(3, "not pinned");
+    home.run(&["cache", "limit", "/lab/d/sub", "1G"]).ok();
+    let status = home.run(&["cache", "status"]).ok().stdout();
+    assert!(status.contains("limited    /lab/d/sub to 1.00 GiB"), "{status}");
+    home.run(&["cache", "limit", "/lab/d/sub", "much"]).fails_with(2, "much");
+    home.run(&["cache", "limit", "/lab/d/sub", "none"]).ok();
+    assert!(!home.run(&["cache", "status"]).ok().stdout().contains("limited"));
     home.run(&["cache", "drop", "/lab/d/sub"]).ok();
     let listed = home.run(&["cache", "ls", "--json"]).ok().stdout();
     assert_eq!(listed.lines().count(), 1, "{listed}");
