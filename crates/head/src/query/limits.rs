@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 
 use super::lines::{Lines, ROWS_MAX, number};
 
+/// Pages of a directory that are searched for the name of a tree: any user may ask.
+const PAGES_MAX: usize = 64;
+
 /// Quotas behind one of them: of all for operators, for others their own and those of trees.
 pub(super) fn quotas(reader: &Reader<'_>, after: &str) -> Result<Vec<u8>, Failure> {
     let mut after = subject(after)?;
@@ -70,7 +73,7 @@ fn subject(key: &str) -> Result<Option<Subject>, Failure> {
 }
 
 /// The path of a directory below the site, as a URI without the site's name; of one that this user
-/// may not look up, its number.
+/// may not look up, or that is one of very many, its number.
 fn path(reader: &Reader<'_>, mut id: InodeId) -> Result<String, Failure> {
     let (mut names, asked) = (Vec::new(), id);
     while id != InodeId::ROOT {
@@ -94,7 +97,7 @@ fn name_in(
     id: InodeId,
 ) -> Result<Option<EntryName>, Failure> {
     let mut after: Option<EntryName> = None;
-    loop {
+    for _ in 0..PAGES_MAX {
         let page = match reader.list(&Place::inode(directory), after.as_ref(), ROWS_MAX) {
             Err(Failure::Refused(_)) => return Ok(None),
             page => page?,
@@ -107,6 +110,7 @@ fn name_in(
         }
         after = page.last().map(|entry| entry.name.clone());
     }
+    Ok(None)
 }
 
 /// Patterns of names, each with what differs for new files that fit it.
