@@ -43,6 +43,8 @@ fn run(shared: &Shared) {
     while let Some(content) = shared.checks.next() {
         if shared.health.is_usable(Direction::Read, &shared.counts)
             && let Err(error) = check(shared, &content)
+            // What is removed meanwhile need not be hashed.
+            && error.kind() != io::ErrorKind::NotFound
         {
             add(&shared.counts.failed_reads, 1);
             shared.health.note_error(Direction::Read, &error, &shared.counts);

@@ -112,8 +112,16 @@ pub(crate) enum Data {
     Partial,
 }
 
-/// Looks for the data of a content.
+/// Looks for the data of a content. One that is removed meanwhile is not there, which is no fault
+/// of the disk.
 pub(crate) fn find(content: &ContentState, place: &Place) -> io::Result<Data> {
+    look(content, place).or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(Data::Partial),
+        _ => Err(error),
+    })
+}
+
+fn look(content: &ContentState, place: &Place) -> io::Result<Data> {
     let Some(entry) = content.refresh(place)? else { return Ok(Data::Partial) };
     if !content.is_whole() {
         return Ok(Data::Partial);

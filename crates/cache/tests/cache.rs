@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -609,4 +609,37 @@ fn what_others_may_write_to_is_never_given() {
     fs::remove_file(&path).expect("removed");
     symlink(directory.path().join("elsewhere"), &path).expect("planted");
     assert!(whole(&file.content(&Cache::new(config(directory.path())))).is_none());
+}
+
+/// What another process removes while it is looked for or hashed is no fault of the disk: reads go
+/// on.
+#[test]
+fn an_entry_that_is_removed_while_it_is_hashed_ends_no_reading() {
+    for removed_at in 1..=8 {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (file, other) = (File::new(61, 300 * UNIT_BYTES), File::new(63, 9 * UNIT_BYTES));
+        let first = Cache::new(config(directory.path()));
+        file.insert_all(&first);
+        let entry = entry_file(directory.path(), "");
+        other.insert_all(&first);
+        drop(first);
+        let (removed, steps) = (entry.clone(), AtomicU64::new(0));
+        let disk = Disk::hooked(move |step, path| {
+            let is_counted = path.join("") == removed && matches!(step, Step::Open | Step::Read);
+            if is_counted && steps.fetch_add(1, Ordering::Relaxed) + 1 == removed_at {
+                fs::remove_dir_all(path).expect("removed");
+            }
+            Ok(())
+        });
+        let cache = Cache::new(CacheConfig { disk, ..config(directory.path()) });
+        let content = file.content(&cache);
+        while entry.exists() {
+            let _ = whole(&content);
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(whole(&content).is_none());
+        assert_eq!(other.verified(&read_all(&other, &cache)), other.units());
+        let counters = cache.counters();
+        assert_eq!((counters.failed_reads, counters.bypasses), (0, 0), "at {removed_at}");
+    }
 }
