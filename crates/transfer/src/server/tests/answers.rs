@@ -223,3 +223,20 @@ fn who_can_wait_longer_for_a_root_does() {
     }
     assert_eq!(server.counters().root_pending, 2);
 }
+
+#[test]
+fn a_root_that_nobody_waits_for_any_more_is_refused_to_nobody() {
+    for hashed in [Hashed::Failed, Hashed::Busy] {
+        for waits in [true, false] {
+            let mut server = server(ServerConfig::default());
+            ask(&mut server, "/t/f/32=metadata", if waits { 4000 } else { 4 }, at(0));
+            announce(&mut server, 10, at(0));
+            let (id, _) = op(&mut server);
+            server.handle_timeout(at(2));
+            assert_eq!(server.poll_transmit().is_some(), !waits);
+            server.handle_completion(id, Completion::Hashed(hashed), at(3));
+            let counters = server.counters();
+            assert_eq!(counters.failed + counters.hashes_full, u64::from(waits), "{hashed:?}");
+        }
+    }
+}
