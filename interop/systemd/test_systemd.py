@@ -10,6 +10,7 @@ from harness.lab import wait_until
 SYSTEMD = "/usr/lib/systemd/systemd"
 NAMESPACES = ("--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup")
 FORWARD, SERVE = "byname-forward", "byname-serve@run7"
+MOUNT, MOUNTED = "byname-mount@srv-mnt", "/srv/mnt"
 
 
 class Units(Case):
@@ -134,11 +135,34 @@ class Units(Case):
         wait_until(lambda: self.state(SERVE, "ActiveState") == "active", "the server to be ready")
         self.compare()
 
+    def test_a_mounted_tree_bears_a_kill_and_is_gone_when_it_is_stopped(self):
+        """The unit of a mount, and what mount(8) makes of the same link."""
+        self.there("systemctl", "start", FORWARD, SERVE)
+        self.there("sh", "-ec", 'mkdir -p /etc/byname/mounts && echo "SOURCE=$1" >"$2"', "sh",
+                   self.link(), "/etc/byname/mounts/srv-mnt.env")
+        self.there("systemctl", "start", MOUNT)
+        self.there("cmp", "/srv/run7/events", f"{MOUNTED}/events")
+        before = self.state(MOUNT, "MainPID")
+        self.there("systemctl", "kill", "-s", "KILL", MOUNT)
+        wait_until(lambda: self.state(MOUNT, "MainPID") not in (before, "0")
+                   and self.state(MOUNT, "ActiveState") == "active", "the mount to be back")
+        self.there("cmp", "/srv/run7/events", f"{MOUNTED}/events")
+        self.there("systemctl", "stop", MOUNT)
+        self.assertEqual(self.state(MOUNT, "Result"), "success")
+        self.assertNotEqual(self.run_there("mountpoint", "-q", MOUNTED).code, 0)
+        for kind in ("byname", "fuse.byname"):
+            self.there("mount", "-t", kind, "-o", "ro,freshness=2", self.link(), MOUNTED)
+            self.there("cmp", "/srv/run7/events", f"{MOUNTED}/events")
+            self.there("umount", MOUNTED)
+
+    def link(self):
+        """The link that the server has printed."""
+        self.wait_for_journal(SERVE, "byname:/")
+        return re.search(r"byname:/\S+", self.journal(SERVE, "byname:/")[-1]).group()
+
     def compare(self):
         """Reads what is published with the link of the journal, and compares it."""
-        self.wait_for_journal(SERVE, "byname:/")
-        link = re.search(r"byname:/\S+", self.journal(SERVE, "byname:/")[-1]).group()
-        copy = "/run/copy"
+        link, copy = self.link(), "/run/copy"
         self.there("env", "BYNAME_HOME=/run/reader", "byname", "get", "-r", link, "-o", copy,
                    "--checksum")
         self.there("cmp", "/srv/run7/events", f"{copy}/events")
