@@ -12,6 +12,9 @@ SPACE, POLICY = 0xF62C, 0xF63A
 EPOCH, DONE, REFUSED, FAILED, REASON = 0xF648, 0xF64A, 0xF64C, 0xF64E, 0xF650
 LISTED, LAST, REREAD = 0xF672, 0xF674, 0xF676
 EDITION, OFFSET, THROUGH, ROWS = 0xF678, 0xF67A, 0xF67C, 0xF67E
+COPIES, HIGHEST, COMPLETE, BUILDING = 0xF680, 0xF682, 0xF684, 0xF686
+LENGTH, BASE, STORED, OCTETS = 0xF688, 0xF68A, 0xF68C, 0xF68E
+RECORD, SETTLED, DIGEST, SINCE, LAST_ORDER = 0xF690, 0xF692, 0xF698, 0xF69A, 0xF69C
 MAX = (1 << 64) - 1
 
 
@@ -181,6 +184,16 @@ def entry(detail):
                nni(0xF654, 1), times, nni(0xF560, 9), nni(0xF656, 1), THE_POLICY, detail)
 
 
+def a_copy(*more):
+    return b"".join((nni(EDITION, 3), nni(LENGTH, 5000), nni(BASE, 4000), nni(STORED, 6000),
+                     nni(LAST_ORDER, 5900), *more))
+
+
+A_COPY = a_copy(tlv(DIGEST, b"\x05" * 32), nni(THROUGH, 77))
+DISK_STATE = TERM + nni(GENERATION, 4) + nni(HIGHEST, 301)
+A_PACKET = tlv(6, b"\x07\x00")
+
+
 def good_contents():
     yield "claim", "of a file", CLAIM, CLAIMED
     yield "claim", "of an empty file", CLAIM, nni(SIZE, 0) + tlv(ROOT, b"\x09" * 32)
@@ -209,6 +222,15 @@ def good_contents():
     yield "list-answer", "the last page", ANSWER, TERM + listed(300) + tlv(LAST)
     yield "list-answer", "nothing at all", ANSWER, TERM + tlv(LAST)
     yield "list-answer", "of another generation", ANSWER, nni(REFUSED, 4)
+    yield "copy-answer", "no copy", ANSWER, tlv(COPIES, DISK_STATE)
+    yield "copy-answer", "two copies", ANSWER, tlv(
+        COPIES, DISK_STATE, tlv(COMPLETE, A_COPY), tlv(BUILDING, A_COPY))
+    yield "copy-answer", "what is stored", ANSWER, tlv(OCTETS, b"o" * 6144)
+    yield "copy-answer", "nothing is stored there", ANSWER, tlv(OCTETS)
+    yield "copy-answer", "a record", ANSWER, tlv(RECORD, checksums(), A_PACKET * 2)
+    yield "copy-answer", "a settled record", ANSWER, tlv(
+        RECORD, tlv(SETTLED), checksums(), A_PACKET * 2)
+    yield "copy-answer", "refused", ANSWER, nni(REFUSED, 10)
 
 
 def bad_contents():
@@ -244,6 +266,13 @@ def bad_contents():
     yield "list-answer", "nothing, and more to come", ANSWER, TERM, "bad-value"
     yield "list-answer", "a content without a root", ANSWER, (
         TERM + tlv(LISTED, CONTENT_ID, nni(SIZE, 1))), "missing"
+    yield "copy-answer", "nothing", ANSWER, b"", "missing"
+    yield "copy-answer", "6145 octets", ANSWER, tlv(OCTETS, b"o" * 6145), "bad-length"
+    yield "copy-answer", "of no disk", ANSWER, tlv(COPIES, TERM), "missing"
+    without = tlv(COPIES, DISK_STATE, tlv(COMPLETE, a_copy(nni(THROUGH, 77))))
+    yield "copy-answer", "a copy without a digest", ANSWER, without, "missing"
+    yield "copy-answer", "a record without a claim", ANSWER, (
+        tlv(RECORD, checksums(), A_PACKET)), "missing"
 
 
 def contents():
@@ -305,7 +334,7 @@ def good_packets():
     yield "list", "from a content on, reread", order(
         b"list", TERM + nni(GENERATION, 4) + tlv(REREAD) + CONTENT_ID)
     place = nni(EDITION, 3) + nni(OFFSET, 70_000)
-    keep = TERM + nni(GENERATION, 4) + place
+    keep = TERM + nni(GENERATION, 4) + place + tlv(DIGEST, b"\x05" * 32) + nni(SINCE, 70)
     yield "keep", "rows", order(b"keep", keep + tlv(ROWS, b"rows"))
     yield "keep", "no rows, complete", order(b"keep", keep + nni(THROUGH, 77) + tlv(ROWS))
     yield "recall", "what there is", order(b"recall", b"")
@@ -337,8 +366,13 @@ def bad_packets():
     yield "list", "without a generation", order(b"list", TERM + CONTENT_ID)
     yield "list", "after two contents", order(
         b"list", TERM + nni(GENERATION, 4) + CONTENT_ID * 2)
-    keep = TERM + nni(GENERATION, 4) + nni(EDITION, 3) + nni(OFFSET, 0)
+    before = tlv(DIGEST, bytes(32)) + nni(SINCE, 0)
+    place = TERM + nni(GENERATION, 4) + nni(EDITION, 3) + nni(OFFSET, 0)
+    keep = place + before
     yield "keep", "without rows", order(b"keep", keep)
+    yield "keep", "without what is before it", order(b"keep", place + tlv(ROWS, b"rows"))
+    yield "keep", "a digest of 31 octets", order(
+        b"keep", place + tlv(DIGEST, bytes(31)) + nni(SINCE, 0) + tlv(ROWS, b"rows"))
     yield "keep", "6145 octets", order(b"keep", keep + tlv(ROWS, b"r" * 6145))
     yield "keep", "an element more", order(b"keep", keep + tlv(ROWS) + tlv(REREAD))
     yield "recall", "an edition without a place", order(b"recall", nni(EDITION, 3))

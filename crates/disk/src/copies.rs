@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use byname_packet::Interest;
-use byname_site::{COPY_PAGE_BYTES, CatalogCopy, Frame, Keep, SiteName, frame};
+use byname_site::{COPY_PAGE_BYTES, CatalogCopy, CopyPoint, Frame, Keep, SiteName, frame};
 use rustix::io::Errno;
 
 use crate::error::{DiskError, StoreFailure};
@@ -56,20 +56,20 @@ impl Editions {
     fn next_of(&mut self, order: &Keep) -> Option<&mut CatalogCopy> {
         let Self { complete, building } = self;
         let last = [*complete, *building].into_iter().flatten().map(|copy| copy.edition).max();
-        if order.offset == 0 && last.is_none_or(|last| last < order.edition) {
+        if order.at == CopyPoint::default() && last.is_none_or(|last| last < order.edition) {
             return Some(
                 building.insert(CatalogCopy { edition: order.edition, ..CatalogCopy::default() }),
             );
         }
         let copies = [complete, building].into_iter().flatten();
-        copies.filter(|copy| copy.edition == order.edition && copy.length == order.offset).find(
-            |copy| match order.through {
+        copies.filter(|copy| copy.edition == order.edition && copy.end() == order.at).find(|copy| {
+            match order.through {
                 // What has no rows and says nothing new is kept already.
                 Some(through) if order.rows.is_empty() => copy.through < through,
                 Some(through) => copy.through <= through,
                 None => !order.rows.is_empty(),
-            },
-        )
+            }
+        })
     }
 
     /// An edition that has a complete state takes the place of the one before.
@@ -86,13 +86,11 @@ impl Editions {
 
 /// Counts an order whose frame has so many octets.
 fn count(copy: &mut CatalogCopy, order: &Keep, frame_bytes: u64) {
-    copy.length += order.rows.len() as u64;
+    CopyPoint { length: copy.length, digest: copy.digest, through: copy.through } = order.end();
+    copy.last = copy.stored;
     copy.stored += frame_bytes;
-    if let Some(through) = order.through {
-        copy.through = through;
-        if copy.base == 0 {
-            copy.base = copy.length.max(1);
-        }
+    if order.through.is_some() && copy.base == 0 {
+        copy.base = copy.length.max(1);
     }
 }
 
@@ -256,7 +254,7 @@ fn scan(
             };
             let order = Interest::decode(wire).and_then(|it| Keep::decode(site, &it));
             match order {
-                Ok((_, order)) if (order.edition, order.offset) == (edition, copy.length) => {
+                Ok((_, order)) if (order.edition, order.at) == (edition, copy.end()) => {
                     count(&mut copy, &order, (rest.len() - behind.len()) as u64);
                 }
                 _ => return Ok(copy),

@@ -11,7 +11,7 @@ use byname_catalog::id::{DiskId, LeaseEpoch, TransactionNumber};
 use byname_disk::{DiskDirectory, Editions, KeepOrder, Label};
 use byname_packet::{Interest, Name};
 use byname_security::key::{KeyPair, KeySigner};
-use byname_site::{CatalogCopy, DiskName, Frame, Keep, SiteName, Stamp};
+use byname_site::{CatalogCopy, CopyPoint, DiskName, Frame, Keep, SiteName, Stamp, frame};
 
 fn site() -> SiteName {
     SiteName::new("/site".parse().unwrap()).unwrap()
@@ -33,14 +33,24 @@ fn open(root: &Path) -> DiskDirectory {
     DiskDirectory::open(root).unwrap().0
 }
 
+/// The beginning of an edition.
+fn begin(edition: u64, through: Option<u64>, rows: &[u8]) -> KeepOrder {
+    order(edition, CopyPoint::default(), through, rows)
+}
+
+/// What follows an order.
+fn next(before: &KeepOrder, through: Option<u64>, rows: &[u8]) -> KeepOrder {
+    order(before.order.edition, before.order.end(), through, rows)
+}
+
 /// Nobody verifies here: that is done before.
-fn order(edition: u64, offset: u64, through: Option<u64>, rows: &[u8]) -> KeepOrder {
+fn order(edition: u64, at: CopyPoint, through: Option<u64>, rows: &[u8]) -> KeepOrder {
     let key = Arc::new(KeyPair::ed25519_from_seed(&[1; 32]));
     let name: Name = "/site/KEY/k/self/v=1".parse().unwrap();
     let signer = KeySigner::new(key, name);
     let through = through.map(TransactionNumber);
     let rows = rows.to_vec();
-    let order = Keep { epoch: LeaseEpoch(1), generation: 1, edition, offset, through, rows };
+    let order = Keep { epoch: LeaseEpoch(1), generation: 1, edition, at, through, rows };
     let disk = DiskName { place: "hall".to_owned(), id: DiskId(7) };
     let stamp = Stamp { time_ms: 1, nonce: [1; 8] };
     let wire = order.encode(&site(), &disk, &signer, stamp).unwrap();
@@ -78,13 +88,20 @@ fn what_was_kept_is_found_again_and_goes_on() {
     let parent = tempfile::tempdir().unwrap();
     let root = new_disk(parent.path());
     let long = vec![7; 6144];
-    let first = [order(1, 0, None, &long), order(1, 6144, Some(40), b"ab")];
-    open(&root).keep_rows(&first).unwrap();
+    let first = begin(1, None, &long);
+    let second = next(&first, Some(40), b"ab");
+    open(&root).keep_rows(&[first, second.clone()]).unwrap();
     let disk = open(&root);
     assert_eq!(complete(&disk), Some((1, 6146, 40)));
-    disk.keep_rows(&[order(1, 6146, Some(41), b"cd")]).unwrap();
-    disk.keep_rows(&[order(1, 6148, Some(43), b"")]).unwrap();
+    let third = next(&second, Some(41), b"cd");
+    disk.keep_rows(std::slice::from_ref(&third)).unwrap();
+    let last = next(&third, Some(43), b"");
+    disk.keep_rows(std::slice::from_ref(&last)).unwrap();
     let before = disk.editions();
+    let copy = before.complete.unwrap();
+    assert_eq!(copy.end(), last.order.end());
+    let proof = disk.read_copy(1, copy.last).unwrap();
+    assert_eq!(proof, frame(&last.wire), "the last order is where it is said to be");
     drop(disk);
     let disk = open(&root);
     assert_eq!(disk.editions(), before);
@@ -97,16 +114,20 @@ fn orders_that_are_not_the_next_of_a_copy_change_nothing() {
     let parent = tempfile::tempdir().unwrap();
     let root = new_disk(parent.path());
     let disk = open(&root);
-    disk.keep_rows(&[order(3, 0, Some(40), b"abcd")]).unwrap();
+    let first = begin(3, Some(40), b"abcd");
+    disk.keep_rows(std::slice::from_ref(&first)).unwrap();
     let kept = disk.editions();
+    let end = first.order.end();
     let others = [
-        order(3, 0, Some(40), b"abcd"),
-        order(3, 2, Some(41), b"x"),
-        order(3, 5, Some(41), b"x"),
-        order(3, 4, Some(39), b"older"),
-        order(3, 4, Some(40), b""),
-        order(2, 0, Some(50), b"an edition that was begun before"),
-        order(4, 4, None, b"one that was never begun"),
+        first.clone(),
+        order(3, CopyPoint { length: 2, ..end }, Some(41), b"x"),
+        order(3, CopyPoint { length: 5, ..end }, Some(41), b"x"),
+        order(3, CopyPoint { digest: [0; 32], ..end }, Some(41), b"behind other rows"),
+        order(3, CopyPoint { through: TransactionNumber(39), ..end }, Some(41), b"x"),
+        next(&first, Some(39), b"older"),
+        next(&first, Some(40), b""),
+        begin(2, Some(50), b"an edition that was begun before"),
+        order(4, end, None, b"one that was never begun"),
     ];
     disk.keep_rows(&others).unwrap();
     assert_eq!(disk.editions(), kept);
@@ -119,17 +140,17 @@ fn a_new_edition_takes_the_place_of_the_old_one_when_it_is_complete() {
     let parent = tempfile::tempdir().unwrap();
     let root = new_disk(parent.path());
     let disk = open(&root);
-    disk.keep_rows(&[order(1, 0, Some(40), b"old")]).unwrap();
-    disk.keep_rows(&[order(2, 0, None, b"ne")]).unwrap();
+    let (old, new) = (begin(1, Some(40), b"old"), begin(2, None, b"ne"));
+    disk.keep_rows(&[old.clone(), new.clone()]).unwrap();
     assert_eq!(complete(&disk), Some((1, 3, 40)), "half of the new one");
     // The old one goes on meanwhile.
-    disk.keep_rows(&[order(1, 3, Some(41), b"er")]).unwrap();
+    disk.keep_rows(&[next(&old, Some(41), b"er")]).unwrap();
     drop(disk);
     let disk = open(&root);
     let Editions { complete: old, building } = disk.editions();
     assert_eq!(old.map(|copy| (copy.edition, copy.through.0)), Some((1, 41)));
     assert_eq!(building.map(|copy| (copy.edition, copy.length, copy.base)), Some((2, 2, 0)));
-    disk.keep_rows(&[order(2, 2, Some(42), b"w")]).unwrap();
+    disk.keep_rows(&[next(&new, Some(42), b"w")]).unwrap();
     assert_eq!((complete(&disk), disk.editions().building), (Some((2, 3, 42)), None));
     assert_eq!(rows(&disk, 2), b"new");
     let files: Vec<_> = fs::read_dir(root.join("catalog")).unwrap().collect();
@@ -140,7 +161,9 @@ fn a_new_edition_takes_the_place_of_the_old_one_when_it_is_complete() {
 fn what_is_torn_or_has_gone_bad_counts_only_up_to_there() {
     let parent = tempfile::tempdir().unwrap();
     let root = new_disk(parent.path());
-    open(&root).keep_rows(&[order(1, 0, Some(40), b"ab"), order(1, 2, Some(41), b"cd")]).unwrap();
+    let one = begin(1, Some(40), b"ab");
+    let two = next(&one, Some(41), b"cd");
+    open(&root).keep_rows(&[one, two.clone()]).unwrap();
     let path = root.join("catalog").join("0000000000000001");
     let whole = fs::read(&path).unwrap();
     let Frame::Order(_, behind) = Frame::first(&whole) else { panic!("an order") };
@@ -150,7 +173,7 @@ fn what_is_torn_or_has_gone_bad_counts_only_up_to_there() {
         fs::write(&path, torn).unwrap();
         let disk = open(&root);
         assert_eq!(complete(&disk), Some((1, 4, 41)));
-        disk.keep_rows(&[order(1, 4, Some(42), b"ef")]).unwrap();
+        disk.keep_rows(&[next(&two, Some(42), b"ef")]).unwrap();
         drop(disk);
         assert_eq!(rows(&open(&root), 1), b"abcdef", "what was torn is cut off");
     }
@@ -169,7 +192,7 @@ fn a_disk_made_before_there_were_copies_gets_one() {
     fs::remove_dir(root.join("catalog")).unwrap();
     let disk = open(&root);
     assert_eq!(disk.editions(), Editions::default());
-    disk.keep_rows(&[order(1, 0, Some(1), b"ab")]).unwrap();
+    disk.keep_rows(&[begin(1, Some(1), b"ab")]).unwrap();
     drop(disk);
     assert_eq!(complete(&open(&root)), Some((1, 2, 1)));
 }

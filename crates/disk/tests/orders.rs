@@ -15,7 +15,7 @@ use byname_security::cert::{Certificate, CertificateRequest};
 use byname_security::key::{KeyPair, KeySigner};
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_site::{
-    Check, Claim, CopyAnswer, DiskName, DiskRefusal, Drop, DropAnswer, Identity, Insert,
+    Check, Claim, CopyAnswer, CopyPoint, DiskName, DiskRefusal, Drop, DropAnswer, Identity, Insert,
     InsertAnswer, Keep, Outcome, Recall, Reply, SignedReceipt, SiteAnswer, SiteName, Stamp, Terms,
     TermsDisk, Ticket, check_data,
 };
@@ -276,7 +276,7 @@ fn only_the_site_has_rows_kept_and_given_back() {
         epoch: LeaseEpoch(epoch),
         generation,
         edition: 1,
-        offset: 0,
+        at: CopyPoint::default(),
         through: None,
         rows: b"rows".to_vec(),
     };

@@ -4,13 +4,15 @@
 //! A copy begins with all rows, read page by page while the site goes on, and grows by the changes
 //! of the log since. The octets of that are cut into orders which the disk keeps as they are. An
 //! order may say that the rows up to and with it are those after a transaction: only there is a
-//! copy complete. When it has grown to more than twice what it began with, another one is begun
+//! copy complete. A copy that is there already is gone on with only if its last order proves it
+//! (`proof`), whatever its disk says. When it has grown to more than twice what it began with, another one is begun
 //! beside it.
 //!
 //! Without I/O: [`Copies::orders`] until there are none, [`Copies::handle`] for each answer.
 //! Bounded: [`DISKS_MAX`] disks, for each a window of orders and a page of rows.
 
 mod feed;
+mod proof;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +26,8 @@ use byname_site::{CatalogCopy, CopyAnswer, CopyState, DiskName, DiskRefusal, Rec
 
 pub(crate) use feed::Sender;
 use feed::{Addressee, Feed, FeedError};
+pub(crate) use proof::OwnWord;
+use proof::{Proof, Proved};
 
 /// Disks that have a copy, as long as there are so many.
 const DISKS_MAX: usize = 8;
@@ -66,17 +70,24 @@ struct Keeper {
 enum Stage {
     /// It is asked what it has.
     Unknown,
+    /// It is asked to prove that.
+    Proving(Proof),
     /// It is told what it has not.
     Feeding(Box<Feed>),
 }
 
 /// See the module.
-#[derive(Default)]
 pub(crate) struct Copies {
+    own: OwnWord,
     keepers: BTreeMap<DiskId, Keeper>,
 }
 
 impl Copies {
+    /// Copies whose orders are signed by this head.
+    pub(crate) fn new(own: OwnWord) -> Self {
+        Self { own, keepers: BTreeMap::new() }
+    }
+
     /// A round begins: the disks that are to have copies are chosen anew.
     pub(crate) fn begin_round(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
         let chosen = chosen(Reader::new(engine, &Caller::Head)?.disks()?);
@@ -130,15 +141,18 @@ impl Copies {
     pub(crate) fn handle(
         &mut self,
         engine: &dyn Engine,
-        disk: DiskId,
-        answer: Option<CopyAnswer>,
+        (disk, answer): (DiskId, Option<CopyAnswer>),
+        now_s: u64,
     ) -> Result<(), Failure> {
         let Some(keeper) = self.keepers.get_mut(&disk) else { return Ok(()) };
         match answer {
             None => keeper.rest = keeper.rest.max(1),
             Some(CopyAnswer::Refused(why)) => keeper.handle_refusal(why),
             Some(CopyAnswer::State(state)) => keeper.handle_state(engine, state)?,
-            Some(_) => {}
+            Some(CopyAnswer::Octets(octets)) => {
+                keeper.handle_octets(engine, &octets, (&mut self.own, now_s))?;
+            }
+            Some(CopyAnswer::Record(_)) => {}
         }
         Ok(())
     }
@@ -157,9 +171,10 @@ impl Keeper {
         stamp: &mut dyn FnMut() -> Stamp,
     ) -> Result<Vec<Vec<u8>>, FeedError> {
         match &mut self.stage {
-            Stage::Unknown => {
-                let wire = Recall::State.encode(sender.site, &self.name, &**sender.signer, stamp());
-                Ok(vec![wire?])
+            Stage::Unknown => Ok(vec![self.recall(Recall::State, sender, stamp())?]),
+            Stage::Proving(proof) => {
+                let recall = proof.recall();
+                Ok(vec![self.recall(recall, sender, stamp())?])
             }
             Stage::Feeding(feed) => {
                 let disk = Addressee { name: &self.name, generation: self.generation };
@@ -167,6 +182,15 @@ impl Keeper {
                 Ok(feed.wires())
             }
         }
+    }
+
+    fn recall(
+        &self,
+        recall: Recall,
+        sender: &Sender<'_>,
+        stamp: Stamp,
+    ) -> Result<Vec<u8>, SignError> {
+        recall.encode(sender.site, &self.name, &**sender.signer, stamp)
     }
 
     fn begin_round(&mut self) {
@@ -194,14 +218,43 @@ impl Keeper {
             let building = state.building.map_or(0, |copy| copy.stored);
             (self.report.through, self.report.stored_bytes) = (through, stored + building);
         }
-        let Stage::Feeding(feed) = &mut self.stage else { return self.decide(engine, &state) };
+        let feed = match &mut self.stage {
+            Stage::Feeding(feed) => feed,
+            Stage::Unknown => return self.decide(engine, &state),
+            Stage::Proving(_) => {
+                self.rest = self.rest.max(1);
+                return Ok(());
+            }
+        };
         let mut copies = [state.complete, state.building].into_iter().flatten();
         let Some(copy) = copies.find(|copy| copy.edition == feed.edition()) else { return Ok(()) };
         if feed.acknowledge(&copy) > 0 {
             (self.report.problem, self.stuck) = (None, 0);
         }
         if feed.is_overgrown(&copy) {
-            self.stage = Stage::Feeding(Box::new(Feed::begin(engine, copy.edition + 1)?));
+            self.begin_behind(engine, copy.edition)?;
+        }
+        Ok(())
+    }
+
+    /// The copy goes on from the place that its last order proves.
+    fn handle_octets(
+        &mut self,
+        engine: &dyn Engine,
+        octets: &[u8],
+        (own, now_s): (&mut OwnWord, u64),
+    ) -> Result<(), Failure> {
+        let Stage::Proving(proof) = &mut self.stage else { return Ok(()) };
+        match proof.handle(octets, own, now_s) {
+            Proved::NotYet => {}
+            Proved::Yes(at) => {
+                self.stage = Stage::Feeding(Box::new(Feed::resume(proof.edition(), at)));
+            }
+            Proved::No => {
+                tracing::warn!(disk = self.name.id.0, "a disk's copy is not what it was told");
+                let edition = proof.edition_max();
+                self.begin_behind(engine, edition)?;
+            }
         }
         Ok(())
     }
@@ -220,26 +273,43 @@ impl Keeper {
         }
         let next = reader.log_after(copy.through, 1)?;
         let follows = next.first().is_none_or(|it| it.number.0 == copy.through.0 + 1);
-        if follows && (copy.through == latest || !next.is_empty()) {
-            self.stage = Stage::Feeding(Box::new(Feed::resume(&copy)));
-            return Ok(());
+        let proof = Proof::begin(copy, edition_max(state));
+        match proof.filter(|_| follows && (copy.through == latest || !next.is_empty())) {
+            Some(proof) => self.stage = Stage::Proving(proof),
+            None => self.begin(engine, state)?,
         }
-        self.begin(engine, state)
+        Ok(())
     }
 
     fn begin(&mut self, engine: &dyn Engine, state: &CopyState) -> Result<(), Failure> {
-        let copies = [state.complete, state.building].into_iter().flatten();
-        let last = copies.map(|copy| copy.edition).max().unwrap_or_default();
-        self.stage = Stage::Feeding(Box::new(Feed::begin(engine, last + 1)?));
+        self.begin_behind(engine, edition_max(state))
+    }
+
+    /// Begins a new copy behind an edition. One that nothing can be behind is what no head has told
+    /// the disk.
+    fn begin_behind(&mut self, engine: &dyn Engine, edition: u64) -> Result<(), Failure> {
+        match edition.checked_add(1) {
+            Some(next) => self.stage = Stage::Feeding(Box::new(Feed::begin(engine, next)?)),
+            None => {
+                self.report.problem = Some("it has a copy that cannot be".to_owned());
+                (self.rest, self.stage) = (REST_ROUNDS, Stage::Unknown);
+            }
+        }
         Ok(())
     }
 
     fn begin_anew(&mut self, engine: &dyn Engine) -> Result<(), Failure> {
-        if let Stage::Feeding(feed) = &self.stage {
-            self.stage = Stage::Feeding(Box::new(Feed::begin(engine, feed.edition() + 1)?));
+        match &self.stage {
+            Stage::Feeding(feed) => self.begin_behind(engine, feed.edition()),
+            _ => Ok(()),
         }
-        Ok(())
     }
+}
+
+/// The highest edition that a disk has.
+fn edition_max(state: &CopyState) -> u64 {
+    let copies = [state.complete, state.building].into_iter().flatten();
+    copies.map(|copy| copy.edition).max().unwrap_or_default()
 }
 
 impl From<SignError> for FeedError {

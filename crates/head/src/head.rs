@@ -192,13 +192,13 @@ impl Head {
             signer: signer.clone(),
         };
         let mut config = FileServerConfig::new(vec![mount], directory.join(SERVER_DIRECTORY));
-        config.certificates = certificates;
+        config.certificates.clone_from(&certificates);
         config.engine.answers_max = ANSWERS_MAX;
         config.engine.signatures_per_s = SIGNATURES_PER_S;
         let mut server = FileServer::new(config)?;
         let executor = Executor::new(catalog, site.clone(), signer.clone());
         let contents = Contents::new(site.clone(), engine.clone());
-        let watch = Watch::new(site, engine, signer, &executor);
+        let watch = Watch::new(site, engine, (signer, &certificates), &executor);
         let started = HeadService::start(executor, contents, server.handle());
         let (service, counters, own) = started.map_err(HeadError::Thread)?;
         server.add_service(Box::new(service));

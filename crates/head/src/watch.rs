@@ -25,7 +25,7 @@ use byname_io::{Clock, ConnectError, Connection};
 use byname_site::{CONTENTS_MAX, DiskName, DiskRefusal, Drop, DropAnswer, SiteName, Stamp};
 use byname_transfer::server::SharedSigner;
 
-use crate::copies::Copies;
+use crate::copies::{Copies, OwnWord};
 use crate::execute::Executor;
 use crate::fsck::Fsck;
 use crate::keys::Keys;
@@ -76,14 +76,16 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks after the disks during the executor's term.
+    /// Looks after the disks during the executor's term. `signer` is the site's key, and that key's
+    /// certificate is among `certificates`.
     pub fn new(
         site: SiteName,
         engine: Arc<dyn Engine>,
-        signer: SharedSigner,
+        (signer, certificates): (SharedSigner, &[Vec<u8>]),
         executor: &Executor,
     ) -> Self {
         let (epoch, observations) = (executor.epoch(), executor.observations());
+        let own = OwnWord::new(site.clone(), &signer, certificates);
         Self {
             site,
             engine,
@@ -92,7 +94,7 @@ impl Watch {
             observations,
             misses: BTreeMap::new(),
             fsck: None,
-            copies: Copies::default(),
+            copies: Copies::new(own),
         }
     }
 

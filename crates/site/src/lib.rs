@@ -27,9 +27,9 @@ pub use claim::Claim;
 pub use command::{COMMAND_LIFETIME_MS, CommandPacket, RequestId, Stamp};
 pub use names::{DiskName, Identity, SiteName};
 pub use order::{
-    CONTENTS_MAX, COPY_PAGE_BYTES, CatalogCopy, CopyAnswer, CopyState, DiskRefusal, DiskView, Drop,
-    DropAnswer, Frame, Insert, InsertAnswer, Keep, KeptRecord, LISTED_MAX, List, ListAnswer,
-    Listed, ROWS_BYTES_MAX, Recall, frame,
+    CONTENTS_MAX, COPY_PAGE_BYTES, CatalogCopy, CopyAnswer, CopyPoint, CopyState, DiskRefusal,
+    DiskView, Drop, DropAnswer, FRAME_BYTES_MAX, Frame, Insert, InsertAnswer, Keep, KeptRecord,
+    LISTED_MAX, List, ListAnswer, Listed, ROWS_BYTES_MAX, Recall, frame,
 };
 pub use receipt::SignedReceipt;
 pub use reply::{HeadFailure, Outcome, Reply, SiteAnswer};

@@ -119,4 +119,8 @@ tags! {
 
     POLICY_CHANGES 0xF694, "PolicyChanges";
     PATTERN 0xF696, "Pattern";
+
+    COPY_DIGEST 0xF698, "CopyDigest";
+    SINCE 0xF69A, "Since";
+    LAST_ORDER 0xF69C, "LastOrder";
 }

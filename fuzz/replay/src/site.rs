@@ -2,8 +2,8 @@
 
 use byname_packet::{Data, DataBuilder, Interest, InterestBuilder, Name, NullSigner, types};
 use byname_site::{
-    Claim, CommandPacket, CopyAnswer, Drop, DropAnswer, Insert, InsertAnswer, Keep, List,
-    ListAnswer, Recall, Reply, SignedReceipt, SiteName, Stamp, Ticket,
+    Claim, CommandPacket, CopyAnswer, Drop, DropAnswer, Frame, Insert, InsertAnswer, Keep, List,
+    ListAnswer, Recall, Reply, SignedReceipt, SiteName, Stamp, Ticket, frame,
 };
 
 const OPERATIONS: [&str; 28] = [
@@ -43,6 +43,7 @@ pub(crate) fn site(input: &[u8]) {
     let site = SiteName::new(Name::new().with_generic(b"cern").with_generic(b"cms"));
     let site = site.expect("a name");
     whole(&site, input);
+    kept(input);
     let Some((kind, content)) = input.split_first() else { return };
     let kind = usize::from(*kind);
     if let Some(operation) = OPERATIONS.get(kind) {
@@ -61,6 +62,22 @@ pub(crate) fn site(input: &[u8]) {
     let encoded = DataBuilder::new(name.view()).encode(content, &NullSigner, &mut wire);
     encoded.expect("the Null signature cannot fail");
     whole(&site, &wire);
+}
+
+/// What a disk reads from a file of orders, or a head from a disk.
+fn kept(octets: &[u8]) {
+    let mut rest = octets;
+    while let Frame::Order(order, behind) = Frame::first(rest) {
+        assert_eq!([frame(order).as_slice(), behind].concat(), rest);
+        rest = behind;
+    }
+    let kept = [frame(octets).as_slice(), octets].concat();
+    match Frame::first(&kept) {
+        Frame::Order(order, behind) => assert_eq!((order, behind), (octets, octets)),
+        // Nothing, or more than a packet.
+        Frame::Torn => assert!(octets.is_empty() || octets.len() > byname_packet::MAX_PACKET_BYTES),
+        Frame::Cut => panic!("it is all there"),
+    }
 }
 
 fn whole(site: &SiteName, wire: &[u8]) {

@@ -6,7 +6,7 @@ use byname_catalog::engine::{Engine, Table};
 use byname_catalog::id::{LeaseEpoch, TransactionNumber};
 use byname_catalog::{Caller, Failure, Reader, RowChange, export};
 use byname_packet::SignError;
-use byname_site::{CatalogCopy, DiskName, Keep, ROWS_BYTES_MAX, SiteName, Stamp};
+use byname_site::{CatalogCopy, CopyPoint, DiskName, Keep, ROWS_BYTES_MAX, SiteName, Stamp};
 use byname_transfer::server::SharedSigner;
 
 /// Orders in flight to one disk.
@@ -57,8 +57,8 @@ struct Sent {
 /// See the module.
 pub(super) struct Feed {
     edition: u64,
-    /// Octets of rows that are in orders.
-    cut_bytes: u64,
+    /// Where the next order begins.
+    at: CopyPoint,
     /// Octets that are in none yet.
     uncut: Vec<u8>,
     /// The last row that was read, while all are being read.
@@ -78,7 +78,7 @@ impl Feed {
         let from = Reader::new(engine, &Caller::Head)?.last_transaction()?;
         Ok(Self {
             edition,
-            cut_bytes: 0,
+            at: CopyPoint::default(),
             uncut: Vec::new(),
             base: Some(None),
             from,
@@ -88,16 +88,16 @@ impl Feed {
         })
     }
 
-    /// A copy that goes on.
-    pub(super) fn resume(copy: &CatalogCopy) -> Self {
+    /// A copy that goes on from a place that is proved.
+    pub(super) fn resume(edition: u64, at: CopyPoint) -> Self {
         Self {
-            edition: copy.edition,
-            cut_bytes: copy.length,
+            edition,
+            at,
             uncut: Vec::new(),
             base: None,
-            from: copy.through,
-            until: copy.through,
-            marked: Some(copy.through),
+            from: at.through,
+            until: at.through,
+            marked: Some(at.through),
             sent: VecDeque::new(),
         }
     }
@@ -171,13 +171,13 @@ impl Feed {
             epoch: sender.epoch,
             generation: disk.generation,
             edition: self.edition,
-            offset: self.cut_bytes,
+            at: self.at,
             through,
             rows: self.uncut.drain(..bytes).collect(),
         };
         let wire = order.encode(sender.site, disk.name, &**sender.signer, stamp)?;
-        self.cut_bytes += bytes as u64;
-        self.sent.push_back(Sent { end: self.cut_bytes, through, wire });
+        self.at = order.end();
+        self.sent.push_back(Sent { end: self.at.length, through, wire });
         Ok(())
     }
 

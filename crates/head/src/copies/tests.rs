@@ -8,9 +8,11 @@ use byname_catalog::{
     AddDisk, Answer, BaseRow, Catalog, Command, DiskChanges, Place, Policy, Request, RowChange,
     Setup, Staging, Submission, export, initialise,
 };
+use byname_packet::ValidityPeriod;
 use byname_packet::{Interest, Name};
+use byname_security::cert::{CertificateRequest, SELF_ISSUER};
 use byname_security::key::{KeyPair, KeySigner};
-use byname_site::{Keep, SiteName};
+use byname_site::{COPY_PAGE_BYTES, CopyPoint, Keep, SiteName, frame};
 use byname_transfer::server::SharedSigner;
 
 use super::*;
@@ -20,6 +22,7 @@ struct Site {
     engine: Arc<dyn Engine>,
     catalog: Catalog<Arc<dyn Engine>>,
     signer: SharedSigner,
+    certificate: Vec<u8>,
     now_ns: u64,
     /// The operator's session, and its last request.
     session: (SessionId, u64),
@@ -40,8 +43,7 @@ impl Site {
         };
         initialise(&*engine, &setup, 1).unwrap();
         let catalog = Catalog::lead(engine.clone(), "head", (1, u64::MAX)).unwrap();
-        let key = Arc::new(KeyPair::ed25519_from_seed(&[1; 32]));
-        let signer = Arc::new(KeySigner::new(key, "/lab/KEY/k/self/v=1".parse().unwrap()));
+        let (signer, certificate) = site_key(1);
         let name = SiteName::new(name).unwrap();
         let caller = Caller::User("op".into());
         let open = Submission { caller, request: None, command: Command::OpenSession };
@@ -49,7 +51,8 @@ impl Site {
         else {
             panic!("no session");
         };
-        let mut site = Self { name, engine, catalog, signer, now_ns: 2, session: (session, 0) };
+        let mut site =
+            Self { name, engine, catalog, signer, certificate, now_ns: 2, session: (session, 0) };
         for number in 0..disks {
             let server = format!("s{}", number / 2);
             let (space, label) = ("main".into(), "hall".into());
@@ -91,6 +94,12 @@ impl Site {
         }
     }
 
+    /// A head that begins.
+    fn copies(&self) -> Copies {
+        let certificates = [self.certificate.clone()];
+        Copies::new(OwnWord::new(self.name.clone(), &self.signer, &certificates))
+    }
+
     fn latest(&self) -> TransactionNumber {
         Reader::new(&*self.engine, &Caller::Head).unwrap().last_transaction().unwrap()
     }
@@ -113,18 +122,47 @@ impl Site {
             for CopyOrder { disk, wire, .. } in orders {
                 let answer = disks.entry(disk).or_default().answer(&self.name, &wire);
                 let answer = answers().then_some(answer);
-                copies.handle(&*self.engine, disk, answer).unwrap();
+                copies.handle(&*self.engine, (disk, answer), NOW_S).unwrap();
             }
         }
         panic!("a round has no end");
     }
 }
 
+const NOW_S: u64 = 1_800_000_000;
+
+/// A key of the site, and its certificate.
+fn site_key(seed: u8) -> (SharedSigner, Vec<u8>) {
+    let key = Arc::new(KeyPair::ed25519_from_seed(&[seed; 32]));
+    let (key_name, public_key) = (format!("/lab/KEY/{seed}").parse::<Name>(), key.public_key());
+    let key_name = key_name.unwrap();
+    let request = CertificateRequest {
+        key_name: key_name.view(),
+        public_key: &public_key,
+        issuer_id: SELF_ISSUER,
+        version: 1,
+        validity: ValidityPeriod { not_before_s: NOW_S - 9, not_after_s: NOW_S + 999_999 },
+    };
+    let signer = KeySigner::new(key.clone(), request.certificate_name());
+    let certificate = request.issue(&signer).unwrap().wire().to_vec();
+    (Arc::new(signer), certificate)
+}
+
 /// Keeps what is next of an edition.
 #[derive(Default)]
 struct FakeDisk {
-    editions: BTreeMap<u64, (CatalogCopy, Vec<u8>)>,
+    editions: BTreeMap<u64, FakeCopy>,
     refuses: Option<DiskRefusal>,
+    /// Changes what it says of its copies.
+    lie: Option<fn(&mut CatalogCopy)>,
+}
+
+#[derive(Default)]
+struct FakeCopy {
+    copy: CatalogCopy,
+    rows: Vec<u8>,
+    /// The orders, as they are read back.
+    stored: Vec<u8>,
 }
 
 impl FakeDisk {
@@ -132,10 +170,21 @@ impl FakeDisk {
         if let Some(why) = self.refuses {
             return CopyAnswer::Refused(why);
         }
-        if let Ok((_, order)) = Keep::decode(site, &Interest::decode(wire).unwrap()) {
-            self.keep(&order);
+        let interest = Interest::decode(wire).unwrap();
+        if let Ok((_, Recall::Copy { edition, offset })) = Recall::decode(site, &interest) {
+            let stored = &self.editions[&edition].stored;
+            let rest = stored.get(offset as usize..).unwrap_or_default();
+            return CopyAnswer::Octets(rest[..rest.len().min(COPY_PAGE_BYTES)].to_vec());
         }
-        let copies = || self.editions.values().map(|(copy, _)| *copy);
+        if let Ok((_, order)) = Keep::decode(site, &interest) {
+            self.keep(&order, wire);
+        }
+        let told = |copy: &FakeCopy| {
+            let mut copy = copy.copy;
+            self.lie.into_iter().for_each(|lie| lie(&mut copy));
+            copy
+        };
+        let copies = || self.editions.values().map(told);
         CopyAnswer::State(CopyState {
             complete: copies().rfind(|copy| copy.base > 0),
             building: copies().rfind(|copy| copy.base == 0),
@@ -143,18 +192,23 @@ impl FakeDisk {
         })
     }
 
-    fn keep(&mut self, order: &Keep) {
+    fn keep(&mut self, order: &Keep, wire: &[u8]) {
         let last = self.editions.keys().max().copied().unwrap_or_default();
-        if order.offset == 0 && order.edition > last {
+        if order.at == CopyPoint::default() && order.edition > last {
             let copy = CatalogCopy { edition: order.edition, ..CatalogCopy::default() };
-            self.editions.insert(order.edition, (copy, Vec::new()));
+            self.editions.insert(order.edition, FakeCopy { copy, ..FakeCopy::default() });
         }
-        let Some((copy, rows)) = self.editions.get_mut(&order.edition) else { return };
-        if copy.length == order.offset {
+        let Some(FakeCopy { copy, rows, stored }) = self.editions.get_mut(&order.edition) else {
+            return;
+        };
+        if copy.end() == order.at {
             rows.extend_from_slice(&order.rows);
-            copy.length = rows.len() as u64;
-            if let Some(through) = order.through {
-                copy.through = through;
+            copy.last = stored.len() as u64;
+            stored.extend(frame(wire));
+            copy.stored = stored.len() as u64;
+            let end = order.end();
+            (copy.length, copy.digest, copy.through) = (end.length, end.digest, end.through);
+            if order.through.is_some() {
                 copy.base = if copy.base == 0 { copy.length } else { copy.base };
             }
         }
@@ -162,8 +216,8 @@ impl FakeDisk {
 
     /// The newest complete state's rows, put together.
     fn rows(&self) -> (TransactionNumber, Vec<BaseRow>) {
-        let (copy, octets) =
-            self.editions.values().rfind(|(copy, _)| copy.base > 0).expect("a complete copy");
+        let complete = self.editions.values().rfind(|it| it.copy.base > 0);
+        let FakeCopy { copy, rows: octets, .. } = complete.expect("a complete copy");
         let engine = MemoryEngine::default();
         let (mut staging, mut rest) = (Staging::new(&engine), octets.as_slice());
         while let Some((change, behind)) = RowChange::first(rest).unwrap() {
@@ -184,7 +238,7 @@ fn all_rows(engine: &dyn Engine) -> Vec<BaseRow> {
 fn every_disk_gets_all_rows_and_then_the_changes() {
     let mut site = Site::new(3);
     site.make_directories(0..400);
-    let (mut copies, mut disks) = (Copies::default(), BTreeMap::new());
+    let (mut copies, mut disks) = (site.copies(), BTreeMap::new());
     for more in [0..0, 400..401, 401..1000] {
         site.make_directories(more);
         site.round(&mut copies, &mut disks, &mut || true);
@@ -205,7 +259,7 @@ fn answers_may_be_lost_and_heads_may_change() {
     let mut number = 0_u32;
     // Of three answers one is lost; a head is started again every ten rounds.
     for step in 0..6 {
-        let mut copies = Copies::default();
+        let mut copies = site.copies();
         site.make_directories(300 + 20 * step..320 + 20 * step);
         for _ in 0..10 {
             let mut answers = || {
@@ -216,7 +270,7 @@ fn answers_may_be_lost_and_heads_may_change() {
         }
         site.round(&mut copies, &mut disks, &mut || true);
     }
-    let mut copies = Copies::default();
+    let mut copies = site.copies();
     site.round(&mut copies, &mut disks, &mut || true);
     for disk in disks.values() {
         assert_eq!(disk.rows(), (site.latest(), all_rows(&*site.engine)));
@@ -226,7 +280,7 @@ fn answers_may_be_lost_and_heads_may_change() {
 #[test]
 fn a_copy_that_has_grown_is_begun_anew() {
     let mut site = Site::new(1);
-    let (mut copies, mut disks) = (Copies::default(), BTreeMap::new());
+    let (mut copies, mut disks) = (site.copies(), BTreeMap::new());
     site.round(&mut copies, &mut disks, &mut || true);
     for step in 0..60 {
         // The same directories again and again.
@@ -240,7 +294,7 @@ fn a_copy_that_has_grown_is_begun_anew() {
     }
     let editions = &disks.values().next().unwrap().editions;
     assert!(editions.len() > 1, "it was never begun anew");
-    let longest = editions.values().map(|(copy, _)| copy.length).max().unwrap();
+    let longest = editions.values().map(|it| it.copy.length).max().unwrap();
     assert!(longest < 2 << 20, "{longest} octets for next to nothing");
 }
 
@@ -249,11 +303,11 @@ fn what_a_later_catalog_has_told_a_disk_to_keep_stays() {
     let mut site = Site::new(1);
     site.make_directories(0..3);
     let mut disks = BTreeMap::new();
-    site.round(&mut Copies::default(), &mut disks, &mut || true);
+    site.round(&mut site.copies(), &mut disks, &mut || true);
     let before = disks.values().next().unwrap().rows();
     // Another catalog of the same name that has come less far.
     let other = Site::new(1);
-    let mut copies = Copies::default();
+    let mut copies = other.copies();
     other.round(&mut copies, &mut disks, &mut || true);
     assert_eq!(disks.values().next().unwrap().rows(), before);
     let report = copies.reports().into_values().next().unwrap();
@@ -263,12 +317,12 @@ fn what_a_later_catalog_has_told_a_disk_to_keep_stays() {
 #[test]
 fn disks_that_refuse_are_let_alone_for_a_while_and_that_is_told() {
     let site = Site::new(1);
-    let (mut copies, mut disks) = (Copies::default(), BTreeMap::new());
+    let (mut copies, mut disks) = (site.copies(), BTreeMap::new());
     site.round(&mut copies, &mut disks, &mut || true);
     let (id, disk) = disks.iter_mut().next().unwrap();
     let id = *id;
     *disk = FakeDisk { refuses: Some(DiskRefusal::Full), ..FakeDisk::default() };
-    let mut copies = Copies::default();
+    let mut copies = site.copies();
     site.round(&mut copies, &mut disks, &mut || true);
     assert_eq!(copies.reports()[&id].problem.as_deref(), Some("the disk is full"));
     disks.get_mut(&id).unwrap().refuses = None;
@@ -293,4 +347,59 @@ fn disks_on_different_servers_come_first_and_those_that_are_down_not_at_all() {
     site.set_up(all[0], false);
     let (_, chosen) = ids(&site);
     assert_eq!((chosen.len(), chosen[0]), (DISKS_MAX, all[1]), "its neighbour in its place");
+}
+
+/// The head is started again while a disk says something else than it has: what the new head signs
+/// continues what the disk has been told, or is a copy of its own.
+fn after_a_lie(lie: fn(&mut CatalogCopy)) {
+    let mut site = Site::new(1);
+    site.make_directories(0..300);
+    let mut disks = BTreeMap::new();
+    site.round(&mut site.copies(), &mut disks, &mut || true);
+    site.make_directories(300..310);
+    let disk = disks.values_mut().next().unwrap();
+    let before = disk.editions[&1].copy;
+    disk.lie = Some(lie);
+    let mut copies = site.copies();
+    site.round(&mut copies, &mut disks, &mut || true);
+    let disk = disks.values_mut().next().unwrap();
+    assert_eq!(disk.editions[&1].copy, before, "no order follows from what was said");
+    disk.lie = None;
+    for _ in 0..STUCK_ROUNDS + 3 {
+        site.round(&mut copies, &mut disks, &mut || true);
+    }
+    assert_eq!(disks.values().next().unwrap().rows(), (site.latest(), all_rows(&*site.engine)));
+}
+
+/// It would leave the changes between out, and have the site's signature under that.
+#[test]
+fn a_disk_that_says_it_has_later_changes_gets_no_order_that_follows_them() {
+    after_a_lie(|copy| copy.through.0 += 5);
+}
+
+#[test]
+fn a_disk_that_says_it_has_other_rows_gets_no_order_that_follows_them() {
+    after_a_lie(|copy| copy.digest[0] ^= 1);
+    after_a_lie(|copy| copy.length += 7);
+}
+
+#[test]
+fn a_disk_whose_last_order_is_nowhere_begins_anew() {
+    after_a_lie(|copy| copy.last = copy.stored);
+    after_a_lie(|copy| copy.last = 0);
+    after_a_lie(|copy| copy.stored = u64::MAX);
+}
+
+/// Whoever makes the catalog again has the key of today: what an earlier one has signed proves him
+/// nothing.
+#[test]
+fn a_new_key_of_the_site_begins_copies_anew() {
+    let mut site = Site::new(1);
+    let mut disks = BTreeMap::new();
+    site.round(&mut site.copies(), &mut disks, &mut || true);
+    (site.signer, site.certificate) = site_key(2);
+    site.round(&mut site.copies(), &mut disks, &mut || true);
+    let editions = &disks.values().next().unwrap().editions;
+    assert_eq!(editions.keys().copied().collect::<Vec<_>>(), [1, 2]);
+    assert!(editions[&2].copy.base > 0, "and it is complete");
 }

@@ -6,7 +6,7 @@ use byname_catalog::id::TransactionNumber;
 use byname_catalog::{MalformedChange, RowChange, Staging};
 use byname_packet::Interest;
 use byname_security::trust::Validator;
-use byname_site::{Check, Frame, Keep, SiteName};
+use byname_site::{COPY_PAGE_BYTES, Check, CopyPoint, Frame, Keep, SiteName};
 
 use super::{DiskSource, RebuildError, SourceError, of};
 
@@ -15,10 +15,8 @@ use super::{DiskSource, RebuildError, SourceError, of};
 pub(super) struct Walk {
     site: SiteName,
     edition: u64,
-    /// Octets of rows up to the last complete state.
-    complete_bytes: u64,
-    /// The transaction of that state.
-    through: Option<TransactionNumber>,
+    /// The place of the last complete state.
+    complete: Option<CopyPoint>,
     /// Where it cannot be read on, and why.
     end: Option<(u64, BadOrder)>,
 }
@@ -30,47 +28,25 @@ enum BadOrder {
     Torn,
     #[error("there is something else than an order to keep rows")]
     Malformed,
-    #[error("an order is missing")]
+    #[error("what is before it is not what an order says")]
     Gap,
     #[error("the site's key has not signed it")]
     NotSigned,
 }
 
-/// Place in a copy: rows and state before it.
-#[derive(Debug, Default)]
-struct At {
-    length: u64,
-    through: TransactionNumber,
-}
-
-impl At {
-    /// Goes on behind an order, which must be the next and have something new: a disk could give
-    /// one without rows over and over.
-    fn pass(&mut self, order: &Keep, edition: u64) -> Result<(), BadOrder> {
-        let is_new = order.through.is_some_and(|through| self.through < through);
-        let is_next = (order.edition, order.offset) == (edition, self.length);
-        if !is_next || (order.rows.is_empty() && !is_new) {
-            return Err(BadOrder::Gap);
-        }
-        self.length += order.rows.len() as u64;
-        self.through = order.through.unwrap_or(self.through);
-        Ok(())
-    }
-}
-
 impl Walk {
     pub(super) fn new(site: &SiteName, edition: u64) -> Self {
         let site = site.clone();
-        Self { site, edition, complete_bytes: 0, through: None, end: None }
+        Self { site, edition, complete: None, end: None }
     }
 
     /// The last transaction that it is complete up to.
     pub(super) fn through(&self) -> TransactionNumber {
-        self.through.unwrap_or_default()
+        self.complete.unwrap_or_default().through
     }
 
     pub(super) fn is_complete(&self) -> bool {
-        self.through.is_some()
+        self.complete.is_some()
     }
 
     /// Why it is not as complete as the disk says.
@@ -88,12 +64,15 @@ impl Walk {
         (validator, now_s): (&mut Validator, u64),
     ) -> Result<(), SourceError> {
         let (edition, site) = (self.edition, self.site.clone());
-        let mut at = At::default();
+        let mut at = CopyPoint::default();
         let end = each_order(disk, edition, &mut |wire| {
             let order = verified(&site, wire, (validator, now_s))?;
-            at.pass(&order, edition)?;
-            if let Some(through) = order.through {
-                (self.complete_bytes, self.through) = (at.length, Some(through));
+            if (order.edition, order.at) != (edition, at) {
+                return Err(BadOrder::Gap);
+            }
+            at = order.end();
+            if order.through.is_some() {
+                self.complete = Some(at);
             }
             Ok(true)
         })?;
@@ -110,21 +89,24 @@ impl Walk {
         (validator, now_s): (&mut Validator, u64),
     ) -> Result<(), RebuildError> {
         let mut staging = Staging::new(engine);
-        let (mut octets, mut at) = (Vec::new(), At::default());
+        let (mut octets, mut at) = (Vec::new(), CopyPoint::default());
         let mut failed = None;
         let read = each_order(disk, self.edition, &mut |wire| {
             let order = verified(&self.site, wire, (validator, now_s))?;
-            at.pass(&order, self.edition)?;
+            if (order.edition, order.at) != (self.edition, at) {
+                return Err(BadOrder::Gap);
+            }
+            at = order.end();
             octets.extend(order.rows);
             let applied = apply(&mut octets, &mut staging);
             failed = applied.err();
-            Ok(failed.is_none() && at.length < self.complete_bytes)
+            Ok(failed.is_none() && Some(at) != self.complete)
         });
         read.map_err(of(disk))?;
         if let Some(error) = failed {
             return Err(error);
         }
-        if at.length != self.complete_bytes {
+        if Some(at) != self.complete {
             return Err(RebuildError::Changed { disk: disk.name().id });
         }
         Ok(staging.flush()?)
@@ -178,6 +160,8 @@ fn each_order(
     let (mut octets, mut read_bytes) = (Vec::new(), 0);
     loop {
         let page = disk.read_copy(edition, read_bytes)?;
+        // A page is as long as it can be unless it is the last: nobody is drawn out octet by octet.
+        let is_last = page.len() < COPY_PAGE_BYTES;
         read_bytes += page.len() as u64;
         octets.extend_from_slice(&page);
         let mut rest = octets.as_slice();
@@ -185,7 +169,7 @@ fn each_order(
             let at = read_bytes - rest.len() as u64;
             let (wire, behind) = match Frame::first(rest) {
                 Frame::Order(wire, behind) => (wire, behind),
-                Frame::Cut if !page.is_empty() => break,
+                Frame::Cut if !is_last => break,
                 Frame::Cut if rest.is_empty() => return Ok(None),
                 Frame::Cut | Frame::Torn => return Ok(Some((at, BadOrder::Torn))),
             };

@@ -60,7 +60,8 @@ impl Watch {
                     None
                 }
             });
-            self.copies.handle(&*self.engine, order.disk, answer)?;
+            let now_s = unix_ns / SECOND_NS;
+            self.copies.handle(&*self.engine, (order.disk, answer), now_s)?;
         }
         self.observations.set_copies(self.copies.reports());
         Ok(())

@@ -17,7 +17,7 @@ use byname_site::{
     Check, CommandPacket, DiskName, Identity, Outcome, Reply, RequestId, SiteAnswer, SiteName,
     Stamp, check_data,
 };
-use byname_transfer::server::{Arrival, FaceId, Now};
+use byname_transfer::server::{Arrival, FaceId, Now, SharedSigner};
 
 pub(crate) const NOW_S: u64 = 1_800_000_000;
 pub(crate) const NOW_NS: u64 = NOW_S * 1_000_000_000;
@@ -132,8 +132,9 @@ impl TestHead {
 
     /// Looks after the disks.
     pub(crate) fn watch(&self) -> Watch {
-        let signer = Arc::new(self.own.signer.clone());
-        Watch::new(self.site.clone(), self.engine.clone(), signer, &self.executor)
+        let certificates = [self.own.certificate.wire().to_vec()];
+        let own: (SharedSigner, &[Vec<u8>]) = (Arc::new(self.own.signer.clone()), &certificates);
+        Watch::new(self.site.clone(), self.engine.clone(), own, &self.executor)
     }
 
     /// Ends what is due by then.

@@ -122,9 +122,10 @@ impl SiteHead {
         };
         let (site, signer) = (self.site.clone(), self.identity.signer());
         let executor = Executor::new(catalog, site.clone(), signer.clone());
-        let watch = Watch::new(site.clone(), engine.clone(), signer.clone(), &executor);
-        let (service, queues) = HeadService::new(Contents::new(site.clone(), engine));
         let certificate = self.identity.certificate();
+        let own = (signer.clone(), &[certificate.to_vec()][..]);
+        let watch = Watch::new(site.clone(), engine.clone(), own, &executor);
+        let (service, queues) = HeadService::new(Contents::new(site.clone(), engine));
         self.running = Some(Running {
             service,
             queues,

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! Interest  <disk>/keep/<digest>, signed by the site's key
-//! parameters = LeaseEpoch Generation Edition Offset [Through] Rows
+//! parameters = LeaseEpoch Generation Edition Offset CopyDigest Since [Through] Rows
 //! frame      = length:4 check:8 Interest       (numbers big endian)
 //! ```
 //! A disk keeps a *copy* of the catalog's rows: the orders themselves, one frame behind the other,
 //! so that what it gives back is proved by the site's signature, and not by the disk's. An order
-//! says where its rows begin: none can be left out, exchanged or moved within an edition.
-//! What the rows are is the catalog's matter; an order carries octets of them, cut anywhere.
+//! says what is before its rows, by digest: none can be left out or come from another copy, and the
+//! last one proves to a head what there is. What the rows are is the catalog's matter; an order carries octets of them, cut anywhere.
 
 use byname_catalog::id::{LeaseEpoch, TransactionNumber};
 use byname_packet::{DecodeError, Interest, InterestBuilder, SignError, Signer};
@@ -27,7 +27,19 @@ pub const ROWS_BYTES_MAX: usize = 6144;
 /// Octets before the packet in a frame.
 const HEADER_BYTES: usize = 12;
 /// No frame is longer.
-const FRAME_BYTES_MAX: usize = HEADER_BYTES + byname_packet::MAX_PACKET_BYTES;
+pub const FRAME_BYTES_MAX: usize = HEADER_BYTES + byname_packet::MAX_PACKET_BYTES;
+
+/// A place in a copy, and all that is before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CopyPoint {
+    /// Octets of rows before it.
+    pub length: u64,
+    /// Digest of these: BLAKE3 of the digest before the last order and that order's rows; zeros at
+    /// the beginning.
+    pub digest: [u8; 32],
+    /// The transaction of the last complete state before it; 0 if there is none.
+    pub through: TransactionNumber,
+}
 
 /// An order to keep rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +50,8 @@ pub struct Keep {
     pub generation: u64,
     /// Number of the copy: a later one is a new one from its beginning.
     pub edition: u64,
-    /// Octets of rows in the copy before these.
-    pub offset: u64,
+    /// Where in the copy these rows belong.
+    pub at: CopyPoint,
     /// The rows up to and with these are those of the catalog after this transaction.
     pub through: Option<TransactionNumber>,
     /// The rows.
@@ -47,6 +59,16 @@ pub struct Keep {
 }
 
 impl Keep {
+    /// The place behind these rows.
+    pub fn end(&self) -> CopyPoint {
+        let CopyPoint { length, digest, through } = self.at;
+        CopyPoint {
+            length: length.saturating_add(self.rows.len() as u64),
+            digest: Hash::of(&[&digest, self.rows.as_slice()].concat()).0,
+            through: self.through.unwrap_or(through),
+        }
+    }
+
     /// The Interest to one disk, signed by the site's key.
     ///
     /// # Errors
@@ -62,7 +84,9 @@ impl Keep {
         writer.number(tag::LEASE_EPOCH, self.epoch);
         writer.number(tag::GENERATION, self.generation);
         writer.number(tag::EDITION, self.edition);
-        writer.number(tag::OFFSET, self.offset);
+        writer.number(tag::OFFSET, self.at.length);
+        writer.octets(tag::COPY_DIGEST, &self.at.digest);
+        writer.number(tag::SINCE, self.at.through);
         if let Some(through) = self.through {
             writer.number(tag::THROUGH, through);
         }
@@ -85,7 +109,11 @@ impl Keep {
         let epoch = LeaseEpoch(fields.number(tag::LEASE_EPOCH)?);
         let generation = fields.number(tag::GENERATION)?;
         let edition = fields.number(tag::EDITION)?;
-        let offset = fields.number(tag::OFFSET)?;
+        let at = CopyPoint {
+            length: fields.number(tag::OFFSET)?,
+            digest: fields.array(tag::COPY_DIGEST)?,
+            through: TransactionNumber(fields.number(tag::SINCE)?),
+        };
         let through = fields.optional_number(tag::THROUGH)?.map(TransactionNumber);
         let rows = fields.octets(tag::ROWS)?;
         fields.end()?;
@@ -93,7 +121,7 @@ impl Keep {
             return Err(bad_length(rows, tag::ROWS));
         }
         let rows = rows.to_vec();
-        Ok((disk, Self { epoch, generation, edition, offset, through, rows }))
+        Ok((disk, Self { epoch, generation, edition, at, through, rows }))
     }
 
     /// Everything that can be checked without a look at the copy: that the site's key signed it,

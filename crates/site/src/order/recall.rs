@@ -15,7 +15,7 @@ use byname_packet::{Data, DecodeError, Interest, InterestBuilder, NameRef, SignE
 use byname_security::trust::Validator;
 
 use super::answer::{decode_refusal, sign};
-use super::{DiskRefusal, signed_by_head};
+use super::{CopyPoint, DiskRefusal, signed_by_head};
 use crate::authentic::Check;
 use crate::codec::{Fields, Writer, bad_length, bad_value};
 use crate::command::Stamp;
@@ -53,6 +53,10 @@ pub struct CatalogCopy {
     pub base: u64,
     /// Octets on the disk: the orders, as they are read back.
     pub stored: u64,
+    /// Where among these the last order begins.
+    pub last: u64,
+    /// Digest of the rows, as in [`CopyPoint`].
+    pub digest: [u8; 32],
     /// The transaction of the last complete state in it; 0 if there is none.
     pub through: TransactionNumber,
 }
@@ -96,6 +100,13 @@ pub enum CopyAnswer {
     Record(Box<KeptRecord>),
     /// It is not done.
     Refused(DiskRefusal),
+}
+
+impl CatalogCopy {
+    /// The place behind its last order.
+    pub fn end(&self) -> CopyPoint {
+        CopyPoint { length: self.length, digest: self.digest, through: self.through }
+    }
 }
 
 impl Recall {
@@ -210,13 +221,15 @@ fn write_state(writer: &mut Writer, state: &CopyState) {
     writer.number(tag::GENERATION, state.generation);
     writer.number(tag::HIGHEST, state.highest);
     for (tag, copy) in [(tag::COMPLETE, state.complete), (tag::BUILDING, state.building)] {
-        let Some(CatalogCopy { edition, length, base, stored, through }) = copy else { continue };
+        let Some(copy) = copy else { continue };
         writer.nested(tag, |writer| {
-            writer.number(tag::EDITION, edition);
-            writer.number(tag::LENGTH, length);
-            writer.number(tag::BASE, base);
-            writer.number(tag::STORED, stored);
-            writer.number(tag::THROUGH, through);
+            writer.number(tag::EDITION, copy.edition);
+            writer.number(tag::LENGTH, copy.length);
+            writer.number(tag::BASE, copy.base);
+            writer.number(tag::STORED, copy.stored);
+            writer.number(tag::LAST_ORDER, copy.last);
+            writer.octets(tag::COPY_DIGEST, &copy.digest);
+            writer.number(tag::THROUGH, copy.through);
         });
     }
 }
@@ -236,7 +249,9 @@ fn read_copy(mut fields: Fields<'_>) -> Result<CatalogCopy, DecodeError> {
     let length = fields.number(tag::LENGTH)?;
     let base = fields.number(tag::BASE)?;
     let stored = fields.number(tag::STORED)?;
+    let last = fields.number(tag::LAST_ORDER)?;
+    let digest = fields.array(tag::COPY_DIGEST)?;
     let through = TransactionNumber(fields.number(tag::THROUGH)?);
     fields.end_of_known()?;
-    Ok(CatalogCopy { edition, length, base, stored, through })
+    Ok(CatalogCopy { edition, length, base, stored, last, digest, through })
 }

@@ -5,9 +5,9 @@ use byname_catalog::{Checksums, Receipt};
 use byname_packet::{KeyLocator, Signer};
 use byname_security::key::KeySigner;
 use byname_site::{
-    CONTENTS_MAX, COPY_PAGE_BYTES, CatalogCopy, Check, Claim, CopyAnswer, CopyState, DiskName,
-    DiskRefusal, DiskView, Drop, DropAnswer, Identity, Insert, InsertAnswer, Keep, KeptRecord,
-    ROWS_BYTES_MAX, Recall, SignedReceipt, Terms, Ticket, Untrusted, check_data,
+    CONTENTS_MAX, COPY_PAGE_BYTES, CatalogCopy, Check, Claim, CopyAnswer, CopyPoint, CopyState,
+    DiskName, DiskRefusal, DiskView, Drop, DropAnswer, Identity, Insert, InsertAnswer, Keep,
+    KeptRecord, ROWS_BYTES_MAX, Recall, SignedReceipt, Terms, Ticket, Untrusted, check_data,
 };
 
 use crate::support::{
@@ -266,7 +266,7 @@ fn orders_about_copies_come_back_as_they_were() {
         epoch: LeaseEpoch(9),
         generation: 4,
         edition: 3,
-        offset: 1 << 33,
+        at: CopyPoint { length: 1 << 33, digest: [5; 32], through: TransactionNumber(70) },
         through,
         rows: rows.to_vec(),
     };
@@ -295,6 +295,8 @@ fn answers_about_copies_come_back_as_they_were() {
         length: 5000,
         base: 4000,
         stored: 6000,
+        last: 5900,
+        digest: [5; 32],
         through: TransactionNumber(77),
     };
     let state = CopyState {

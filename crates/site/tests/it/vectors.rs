@@ -3,8 +3,8 @@
 use byname_catalog::id::{ContentId, DiskId, InodeId, LeaseEpoch, Version};
 use byname_packet::{DataBuilder, DecodeError, InterestBuilder, Name, NullSigner};
 use byname_site::{
-    Claim, CommandPacket, Drop, DropAnswer, Insert, InsertAnswer, Keep, List, ListAnswer, Recall,
-    Reply, SignedReceipt, Stamp, Ticket,
+    Claim, CommandPacket, CopyAnswer, Drop, DropAnswer, Insert, InsertAnswer, Keep, List,
+    ListAnswer, Recall, Reply, SignedReceipt, Stamp, Ticket,
 };
 use serde_json::Value;
 
@@ -99,6 +99,8 @@ fn contents() {
                 .map(|answer| content(&answer.encode(data.name, &NullSigner).unwrap())),
             "list-answer" => outcome(&vector, ListAnswer::decode(&data))
                 .map(|answer| content(&answer.encode(data.name, &NullSigner).unwrap())),
+            "copy-answer" => outcome(&vector, CopyAnswer::decode(&data))
+                .map(|answer| content(&answer.encode(data.name, &NullSigner).unwrap())),
             other => panic!("{other}"),
         };
         if let Some(written) = written {
@@ -106,7 +108,7 @@ fn contents() {
             kinds.insert(kind.to_owned());
         }
     }
-    assert_eq!(kinds.len(), 6, "every kind has a vector that is accepted: {kinds:?}");
+    assert_eq!(kinds.len(), 7, "every kind has a vector that is accepted: {kinds:?}");
 }
 
 const CONTENT_ID: ContentId = ContentId { inode: InodeId(300), version: Version(7) };
