@@ -2,17 +2,18 @@
 
 use byname_catalog::engine::EmbeddedEngine;
 use byname_catalog::id::{ContentId, LeaseEpoch, TransactionNumber};
-use byname_catalog::{Caller, Reader, RowChange, export};
+use byname_catalog::{Caller, Command, Reader, RowChange, export};
 use byname_head::rebuild::{DiskSource, Rebuild, RebuildReport, SourceError};
 use byname_site::{
-    CatalogCopy, CopyState, DiskName, Keep, KeptRecord, Listed, ROWS_BYTES_MAX, frame,
+    COPY_PAGE_BYTES, CatalogCopy, CopyPoint, CopyState, DiskName, Keep, KeptRecord, Listed,
+    ROWS_BYTES_MAX, frame,
 };
 
-use crate::support::{NOW_NS, TestHead};
+use crate::support::{NOW_NS, TestHead, place};
 
 const EDITION: u64 = 7;
 /// Octets that a disk gives at a time.
-const PAGE_BYTES: usize = 5000;
+const PAGE_BYTES: usize = COPY_PAGE_BYTES;
 /// Whoever asks a disk as often as this does not come to an end.
 const PAGES_MAX: usize = 10_000;
 
@@ -33,18 +34,21 @@ impl Disk {
         for row in export(&*head.engine.snapshot().unwrap(), None, 1000).unwrap() {
             RowChange::from(row).encode(&mut rows);
         }
-        let (mut copy, mut offset) = (Vec::new(), 0);
+        let (mut copy, mut at) = (Vec::new(), CopyPoint::default());
         let parts: Vec<&[u8]> = rows.chunks(ROWS_BYTES_MAX).collect();
         for (place, part) in parts.iter().enumerate() {
             let through = (place + 1 == parts.len()).then_some(through);
-            copy.extend(signed(head, index, (offset, through), part));
-            offset += part.len() as u64;
+            let (order, end) = signed(head, index, (at, through), part);
+            copy.extend(order);
+            at = end;
         }
         let complete = CatalogCopy {
             edition: EDITION,
-            length: offset,
-            base: offset,
+            length: at.length,
+            base: at.length,
             stored: copy.len() as u64,
+            last: 0,
+            digest: at.digest,
             through,
         };
         let state = CopyState { complete: Some(complete), ..CopyState::default() };
@@ -52,18 +56,19 @@ impl Disk {
     }
 }
 
-/// A frame with an order of the site's.
+/// A frame with an order of the site's, and the place behind it.
 fn signed(
     head: &mut TestHead,
     disk: usize,
-    (offset, through): (u64, Option<TransactionNumber>),
+    (at, through): (CopyPoint, Option<TransactionNumber>),
     rows: &[u8],
-) -> Vec<u8> {
+) -> (Vec<u8>, CopyPoint) {
     let rows = rows.to_vec();
     let (epoch, generation) = (LeaseEpoch(1), 1);
-    let order = Keep { epoch, generation, edition: EDITION, offset, through, rows };
+    let order = Keep { epoch, generation, edition: EDITION, at, through, rows };
     let stamp = head.stamp();
-    frame(&order.encode(&head.site, &head.disks[disk].0, &head.own.signer, stamp).unwrap())
+    let wire = order.encode(&head.site, &head.disks[disk].0, &head.own.signer, stamp).unwrap();
+    (frame(&wire), order.end())
 }
 
 impl DiskSource for Disk {
@@ -143,9 +148,44 @@ fn a_disk_that_gives_one_order_over_and_over_holds_up_nobody() {
     let mut head = TestHead::new();
     let honest = Disk::new(&mut head, 0);
     let mut liar = Disk::new(&mut head, 1);
-    let CatalogCopy { length, through, .. } = liar.state.complete.unwrap();
-    liar.again = signed(&mut head, 1, (length, Some(through)), &[]);
+    let end = liar.state.complete.unwrap().end();
+    let through = end.through;
+    (liar.again, _) = signed(&mut head, 1, (end, Some(through)), &[]);
     let (report, _) = rebuilt(&head, vec![liar, honest]);
     assert_eq!(report.disks[0].verified, through);
     assert_eq!(report.through, through);
+}
+
+/// Whoever has lost what was changed in between, or wants it lost: that a key was removed, for
+/// example. The site has signed each of these orders.
+#[test]
+fn what_follows_a_gap_counts_for_nothing() {
+    let mut head = TestHead::new();
+    let end = Disk::new(&mut head, 0).state.complete.unwrap().end();
+    let disks = [Disk::new(&mut head, 0), Disk::new(&mut head, 1)];
+    let copies = disks.map(|disk| disk.copy);
+    let mut make_directory = |name| {
+        head.done(Command::MakeDirectory { place: place(name), mode: 0o755 });
+        head.reader().last_transaction().unwrap()
+    };
+    let (between, later) = (make_directory("left-out"), make_directory("later"));
+    for at in [
+        CopyPoint { through: between, ..end },
+        CopyPoint { digest: [7; 32], ..end },
+        CopyPoint { length: end.length + 1, ..end },
+    ] {
+        let (order, end_of_lie) = signed(&mut head, 0, (at, Some(later)), b"");
+        let [mut liar, mut honest] = [Disk::new(&mut head, 0), Disk::new(&mut head, 1)];
+        liar.copy = [copies[0].clone(), order].concat();
+        honest.copy.clone_from(&copies[1]);
+        for (disk, end) in [(&mut liar, end_of_lie), (&mut honest, end)] {
+            let complete = disk.state.complete.as_mut().unwrap();
+            (complete.length, complete.through) = (end.length, end.through);
+        }
+        let (report, _) = rebuilt(&head, vec![liar, honest]);
+        assert_eq!((report.through, report.disks[0].verified), (end.through, end.through));
+        let problem = report.disks[0].problem.as_deref().unwrap();
+        assert!(problem.contains("what is before it"), "{problem}");
+        assert_eq!(report.disks[1].problem, None);
+    }
 }
