@@ -5,6 +5,7 @@
 //! | `P/32=catalog/<op>/<digest>` | a command |
 //! | `P/32=file/seq=<id>/v=V` | content; `32=claim` below it is the writer's word |
 //! | `P/32=disk/<place>/seq=<disk>` | a disk; orders and `32=receipt/…` are below it |
+//! | `P/32=join/<text>` | nobody: the namespace of a key whose holder asks to become a disk |
 //! | `P/32=user/<u>` | a user; `32=at/seq=<n>` below it is one of his writers |
 //!
 //! The keys of users, disks and writers have these names as their namespaces, so the name of a
@@ -12,10 +13,12 @@
 
 use byname_catalog::id::{ContentId, DiskId, InodeId, Version};
 use byname_packet::{Component, Name, NameRef, NumberComponent, types};
+use byname_security::tree::Hash;
 use byname_transfer::naming::{self, ContentName};
 
 const CATALOG: &[u8] = b"catalog";
 const DISK: &[u8] = b"disk";
+const JOIN: &[u8] = b"join";
 const USER: &[u8] = b"user";
 const WRITER: &[u8] = b"at";
 const CLAIM: &[u8] = b"claim";
@@ -33,6 +36,9 @@ const SITE_BYTES_MAX: usize = 256;
 const SIGNATURE_RESERVE_BYTES: usize = 256;
 /// Longest name of a user or place, in octets.
 const LABEL_BYTES_MAX: usize = byname_catalog::LABEL_BYTES_MAX;
+
+/// Digits of the digest in the namespace of one who asks to become a disk.
+const APPLICANT_DIGITS: usize = 16;
 
 /// Name of a site: one or more generic components.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -126,6 +132,18 @@ impl SiteName {
     /// Where a disk takes orders to give back what a catalog is made again from.
     pub fn recall(&self, disk: &DiskName) -> Name {
         self.disk(disk).with_generic(RECALL)
+    }
+
+    /// Whoever asks that a directory becomes a disk: a namespace of nobody in the site.
+    pub fn applicant(&self, directory: &[u8]) -> Name {
+        let digest = Hash::of(directory).to_string();
+        self.0.with_keyword(JOIN).with_generic(&digest.as_bytes()[..APPLICANT_DIGITS])
+    }
+
+    /// True for a namespace of this kind.
+    pub fn is_applicant(&self, namespace: NameRef<'_>) -> bool {
+        let below = self.below(namespace).unwrap_or_default();
+        matches!(below.as_slice(), [keyword, _] if keyword.is_keyword(JOIN))
     }
 
     /// A user: the namespace of his keys.

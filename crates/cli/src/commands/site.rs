@@ -6,6 +6,7 @@ pub(crate) mod defaults;
 mod disk;
 mod fsck;
 mod init;
+mod join;
 pub(crate) mod policy;
 mod quota;
 mod rebuild;
@@ -25,7 +26,7 @@ use byname_profile::Paths;
 #[command(after_help = "Examples:
   byname site init /lab                    a site, its key and its first operator
   byname catalog /lab &                    its head
-  byname site user key --site /lab --user anna        anna's key; she gives it to an operator
+  byname site join byname:/lab,via=tcp://lab,key=SHA256:… > anna.cert   anna, on her machine
   byname site user add anna --group physics --key anna.cert
   byname site disk add /disks/1            a disk of this machine
   byname disk /disks/1 &                   its server
@@ -42,6 +43,7 @@ pub(crate) struct Args {
 enum SiteCommand {
     Up(up::Args),
     Init(init::Args),
+    Join(join::Args),
     Status(report::StatusArgs),
     User(user::Args),
     Disk(disk::Args),
@@ -59,6 +61,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
         SiteCommand::Up(args) => up::run(args, paths),
         SiteCommand::Init(args) => init::run(args, paths),
+        SiteCommand::Join(args) => join::run(args, paths),
         SiteCommand::Status(args) => report::status(args, paths),
         SiteCommand::User(args) => user::run(args, paths),
         SiteCommand::Disk(args) => disk::run(args, paths),

@@ -1,5 +1,7 @@
 //! `byname site disk`: the disks of a site.
 
+mod admit;
+
 use super::account::SiteArgs;
 use super::session::SiteSession;
 use super::user::add_key;
@@ -17,9 +19,9 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// Place of a disk, unless another is given.
-const PLACE: &str = "here";
+pub(super) const PLACE: &str = "here";
 /// Space of a disk, unless another is given.
-const SPACE: &str = "main";
+pub(super) const SPACE: &str = "main";
 
 /// The disks of a site.
 #[derive(Debug, clap::Args)]
@@ -59,6 +61,15 @@ enum DiskCommand {
         /// One JSON object.
         #[arg(long)]
         json: bool,
+    },
+    /// Add the disk that another machine asks for (`byname site join LINK DIR`), and print its
+    /// admission.
+    Admit {
+        /// The request.
+        #[arg(value_name = "FILE")]
+        request: PathBuf,
+        #[command(flatten)]
+        site: SiteArgs,
     },
     /// Change a disk.
     Set {
@@ -100,6 +111,9 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
                 output::out_line(&id.0.to_string());
             }
             Ok(())
+        }
+        DiskCommand::Admit { request, site } => {
+            admit::run(&mut SiteSession::open(site, paths)?, request)
         }
         DiskCommand::Set { disk, state, capacity, site } => {
             let capacity_bytes = capacity.as_deref().map(bytes).transpose()?;
@@ -151,9 +165,7 @@ pub(super) fn add(
     paths: &Paths,
 ) -> Outcome<DiskId> {
     let place = disk.label.clone();
-    let SiteAnswer::Plain(Answer::Disk(id)) = session.run(Command::AddDisk(disk))? else {
-        return Err(Failure::new(Code::Other, "the head answered something else"));
-    };
+    let id = disk_of(session, disk)?;
     let name = DiskName { place: place.clone(), id };
     let keychain = Keychain::open(&paths.keys)?;
     let prefix = session.site().disk(&name);
@@ -162,9 +174,8 @@ pub(super) fn add(
     add_key(session, KeyHolder::Disk(id), &identity.certificate)?;
     let site = session.site().view().to_name();
     let label = Label { site, place, disk: id, generation: 1 };
-    let unknown = || Failure::new(Code::UnknownKey, "the certificate of the site is not known");
-    let certificate = session.site_certificate().ok_or_else(unknown)?;
-    DiskDirectory::format(dir, &label, &certificate)?;
+    let certificate = session.site_certificate()?;
+    DiskDirectory::format(dir, &label, certificate.wire())?;
     let shown = output::name(prefix.view());
     output::err_line(&format!(
         "{} is {shown}; its key is in {}",
@@ -172,6 +183,14 @@ pub(super) fn add(
         paths.keys.display()
     ));
     Ok(id)
+}
+
+/// Has the site add a disk; its number.
+fn disk_of(session: &mut SiteSession, disk: AddDisk) -> Outcome<DiskId> {
+    match session.run(Command::AddDisk(disk))? {
+        SiteAnswer::Plain(Answer::Disk(id)) => Ok(id),
+        _ => Err(Failure::new(Code::Other, "the head answered something else")),
+    }
 }
 
 /// Octets of the file system that a directory is in.

@@ -11,6 +11,7 @@ use byname_io::Clock;
 use byname_keychain::Identity;
 use byname_packet::{Data, Interest, InterestBuilder, Name, NameRef, SignatureExtra, Signer};
 use byname_profile::Paths;
+use byname_security::cert::{Certificate, CertificateRequest};
 use byname_security::trust::Validator;
 use byname_site::{
     Check, CommandPacket, HeadFailure, Outcome as CommandOutcome, Reply, RequestId, SiteAnswer,
@@ -222,9 +223,29 @@ impl SiteSession {
     }
 
     /// The certificate of the key that signs the head's answers, once one was verified.
-    pub(super) fn site_certificate(&mut self) -> Option<Vec<u8>> {
-        let name = self.signed_by.as_ref()?;
-        Some(self.validator.certificate(name.view())?.wire().to_vec())
+    pub(super) fn site_certificate(&mut self) -> Outcome<Certificate> {
+        let name = self.signed_by.as_ref();
+        let certificate = name.and_then(|name| self.validator.certificate(name.view()));
+        certificate.cloned().ok_or_else(|| {
+            Failure::new(Code::UnknownKey, "the certificate of the site is not known")
+        })
+    }
+
+    /// A certificate by the user's key for the key of another one, under another name.
+    pub(super) fn certify(
+        &self,
+        key_name: NameRef<'_>,
+        other: &Certificate,
+    ) -> Outcome<Certificate> {
+        let request = CertificateRequest {
+            key_name,
+            public_key: other.public_key(),
+            issuer_id: self.user.certificate.key_component().value,
+            version: self.clock.unix_ns() / 1_000_000,
+            validity: other.validity(),
+        };
+        let issued = request.issue(&self.user.signer);
+        issued.map_err(|error| Failure::new(Code::Other, chain(&error)))
     }
 
     fn fetch_certificate(&mut self, name: NameRef<'_>) -> Outcome {

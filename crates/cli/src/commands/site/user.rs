@@ -11,7 +11,7 @@ use byname_profile::Paths;
 use byname_security::cert::Certificate;
 use byname_security::foreign;
 use byname_security::key::Algorithm;
-use byname_site::Identity;
+use byname_site::{Identity, SiteName};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -136,9 +136,15 @@ fn own_key(args: &SiteArgs, paths: &Paths) -> Outcome {
     let keychain = Keychain::open(&paths.keys)?;
     let site = args.site(paths)?;
     let user = args.user(&site, &keychain)?;
+    print_key(&site, &user, paths)
+}
+
+/// Prints the certificate of a user's key, which is made if there is none.
+pub(super) fn print_key(site: &SiteName, user: &str, paths: &Paths) -> Outcome {
+    let keychain = Keychain::open(&paths.keys)?;
     let now_ns = Clock::new().unix_ns();
     let identity =
-        keychain.create_identity(site.user(&user).view(), Algorithm::default(), now_ns)?;
+        keychain.create_identity(site.user(user).view(), Algorithm::default(), now_ns)?;
     let certificate = keychain.export_certificate(identity.certificate.key_id())?;
     output::err_line(&format!("an operator adds it with: byname site user add {user} --key FILE"));
     output::out_line(certificate.trim_end());
