@@ -102,6 +102,7 @@ pub struct Site {
     pub thief: Option<Member>,
     /// A host that is joined and has nobody yet.
     spare: HostId,
+    topology: Topology,
     /// Contents that a catalog which was made again cannot know: their disks keep them.
     unknown: BTreeSet<ContentId>,
     name: SiteName,
@@ -271,7 +272,7 @@ impl Site {
             network.add(&mut world, SiteThief::new(config, seed ^ (1 << 32)), Some(&route))
         });
         let (hub, spare) = (network.topology.hosts[0], network.topology.hosts[network.next]);
-        let (receipt_count, name) = (shape.policy.1, site);
+        let (receipt_count, name, topology) = (shape.policy.1, site, network.topology);
         Self {
             world,
             hub,
@@ -281,6 +282,7 @@ impl Site {
             readers,
             thief,
             spare,
+            topology,
             unknown: BTreeSet::new(),
             name,
             own,

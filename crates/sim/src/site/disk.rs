@@ -113,6 +113,26 @@ impl SiteDisk {
         disk
     }
 
+    /// The same disk once more, with what it has now, and a process of its own.
+    pub(super) fn cloned(&self, now_ns: u64) -> Self {
+        let files = MemoryFiles::default();
+        files.restore(self.files.moment());
+        files.unlock();
+        let mut clone = Self {
+            name: self.name.clone(),
+            site: self.site.clone(),
+            identity: self.identity.clone(),
+            files,
+            running: None,
+            random: Random::new(now_ns),
+            number: 0,
+            out: VecDeque::new(),
+            fault: None,
+        };
+        clone.start(now_ns);
+        clone
+    }
+
     /// Its name.
     pub fn name(&self) -> &DiskName {
         &self.name

@@ -93,7 +93,7 @@ impl Scenario {
             let (at_ns, until_ns) = span(storm_end_ns, &mut random);
             let disk = random.below(disk_count as u64) as usize;
             let is_full = random.chance(0.7);
-            let trouble = Trouble { is_full, is_read_only: !is_full };
+            let trouble = Trouble { is_full, is_read_only: !is_full, lies: false };
             spoils.push(Spoil { at_ns, disk, trouble });
             spoils.push(Spoil { at_ns: until_ns, disk, trouble: Trouble::default() });
         }

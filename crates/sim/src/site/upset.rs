@@ -2,7 +2,8 @@
 //!
 //! A head whose term is over and that does not know: it has a copy of the catalog of its own, at
 //! which files are removed, and tells disks to drop them. No disk may obey. Then, a catalog that is
-//! put back to an older state, and one that is made again from its rows.
+//! put back to an older state, and one that is made again from its rows. And disks that are there
+//! twice.
 
 use byname_catalog::engine::{Engine, MemoryEngine};
 use byname_catalog::id::LeaseEpoch;
@@ -66,6 +67,17 @@ impl Site {
 
     fn epoch(&self) -> Option<LeaseEpoch> {
         self.world.program::<SiteHead>(self.head.program)?.epoch()
+    }
+
+    /// A copy of a disk, octet by octet, as a copied block device: it has the disk's name and key,
+    /// and is served beside it from now on. No label tells the two apart.
+    pub fn clone_disk(&mut self, number: usize) -> ProgramId {
+        let clone = self.disk(number).cloned(self.world.now_ns());
+        let prefix = self.name.disk(clone.name());
+        let program = self.world.add_program(self.spare, clone);
+        self.topology.route(&mut self.world, &prefix, self.spare);
+        self.world.route_to(program, &prefix);
+        program
     }
 
     /// Puts the catalog back to an older state, and begins a new epoch of numbers.
