@@ -7,10 +7,8 @@ use byname_keychain::Keychain;
 use byname_security::trust::TrustPolicy;
 use byname_site::SiteName;
 use byname_writer::{Next, Put, PutEvent, Source, Writer, WriterConfig, WriterError};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The head of the site in this home.
@@ -128,7 +126,12 @@ impl Site {
     }
 
     /// The same by a writer that is there.
-    fn put_by(&self, writer: &mut Writer, path: &str, octets: &[u8]) -> Result<(), WriterError> {
+    pub(crate) fn put_by(
+        &self,
+        writer: &mut Writer,
+        path: &str,
+        octets: &[u8],
+    ) -> Result<(), WriterError> {
         put_from(&self.home.path().join("local"), writer, path, octets)
     }
 
@@ -221,92 +224,6 @@ fn a_dead_disk_blocks_nobody_and_is_cleaned_when_it_is_back() {
     wait_for("the old version to go", || site.contents(dead).is_empty(), || site.log_of(dead));
     assert!(site.read("f").ok().bytes() == second);
     site.await_status("OK");
-    site.check();
-}
-
-/// What may be in a file: what was acknowledged last, or what was tried after that.
-type Expected = BTreeMap<String, Vec<u64>>;
-
-fn round_content(number: u64) -> Vec<u8> {
-    noise(1000 + (number as usize * 7919) % 300_000, number)
-}
-
-/// Writes files until it is told to stop, whatever is killed meanwhile.
-fn write_on(site: &Site, expected: &Mutex<Expected>, acknowledged: &AtomicU64, over: &AtomicBool) {
-    let mut writer = site.writer();
-    for number in 1.. {
-        if over.load(Ordering::Relaxed) {
-            return;
-        }
-        let path = format!("f{}", number % 8);
-        expected.lock().unwrap().entry(path.clone()).or_default().push(number);
-        if site.put_by(&mut writer, &path, &round_content(number)).is_ok() {
-            expected.lock().unwrap().insert(path, vec![number]);
-            acknowledged.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Ends the writing, also when a check fails: the scope waits for it.
-struct Ending<'a>(&'a AtomicBool);
-
-impl Drop for Ending<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Octets on a disk, and what the catalog has for it.
-fn booked(site: &Site, disk: usize) -> (u64, u64) {
-    let lengths = site.contents(disk).into_iter().filter_map(|path| path.metadata().ok());
-    let rows = site.run(&["disk", "ls", "--json"]).stdout();
-    let row = rows.lines().find(|row| row.contains(&format!("\"server\":\"s{disk}\"")));
-    let row: serde_json::Value = serde_json::from_str(row.unwrap_or("{}")).unwrap();
-    (lengths.map(|it| it.len()).sum(), row["used_bytes"].as_u64().unwrap_or(u64::MAX))
-}
-
-/// Disks and the head are killed at any moment while files are written: what was acknowledged is
-/// there, nothing is half there, and no replica is left that the catalog does not know.
-/// `scripts/kill-site` plays more rounds.
-#[test]
-fn nothing_acknowledged_is_lost_when_disks_and_the_head_are_killed() {
-    let number = |name: &str, default: u64| {
-        std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
-    };
-    let (rounds, seed) = (number("KILL_ROUNDS", 20), number("KILL_SEED", 1));
-    let mut site = Site::new(3, 2);
-    let mut daemons: Vec<Daemon> =
-        site.disks.iter_mut().chain([&mut site.head]).map(|it| it.take().unwrap()).collect();
-    let (expected, acknowledged) = (Mutex::new(Expected::new()), AtomicU64::new(0));
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| write_on(&site, &expected, &acknowledged, &over));
-        let _ending = Ending(&over);
-        for (round, draw) in noise(rounds as usize * 2, seed).chunks(2).enumerate() {
-            std::thread::sleep(Duration::from_millis(20 + u64::from(draw[1])));
-            let victim = usize::from(draw[0]) % 4;
-            let before = acknowledged.load(Ordering::Relaxed);
-            daemons[victim].kill();
-            daemons[victim] = if victim == 3 { site.start_head() } else { site.start_disk(victim) };
-            let goes_on = || acknowledged.load(Ordering::Relaxed) > before;
-            wait_for("file after the kill", goes_on, || format!("round {round}, {victim}"));
-        }
-    });
-    for (path, candidates) in expected.into_inner().unwrap() {
-        let found = site.read(&path).ok();
-        let is_one = |number: &u64| found.bytes() == round_content(*number);
-        assert!(candidates.iter().any(is_one), "{path}: none of {candidates:?}, seed {seed}");
-    }
-    // A disk asks at its start about what it had no answer for.
-    for (disk, daemon) in daemons.iter_mut().enumerate().take(3) {
-        daemon.kill();
-        *daemon = site.start_disk(disk);
-    }
-    for disk in 0..3 {
-        let is_even = || matches!(booked(&site, disk), (on_disk, used) if on_disk == used);
-        wait_for("replicas as booked", is_even, || format!("{:?}", booked(&site, disk)));
-    }
-    site.head = daemons.pop();
     site.check();
 }
 
