@@ -154,7 +154,7 @@ def site():
             kind = operations.index(vector["operation"])
             yield bytes([kind]) + bytes.fromhex(vector["hex"])
     for vector in json.loads((VECTORS / "site/content.json").read_text()):
-        kind = 29 if vector["kind"] == "receipt" else 28
+        kind = 201 if vector["kind"] == "receipt" else 200
         yield bytes([kind]) + bytes.fromhex(vector["hex"])
 
 

@@ -95,6 +95,7 @@ def good():
     yield "set-disk", "everything changes", (
         nni(DISK, 2) + nni(0xF634, 2) + nni(0xF636, 0) + nni(0xF632, 1) + tlv(0xF638))
     yield "set-disk", "nothing changes", nni(DISK, 2)
+    yield "remove-disk", "a disk", nni(DISK, 2)
     yield "set-policy", "of a directory", A + THE_POLICY
     yield "set-pattern", "nothing any more", tlv(0xF696, b"*.tmp")
     yield "set-pattern", "a space and replicas", tlv(0xF696, b"*.root") + THE_CHANGES
@@ -141,6 +142,7 @@ def bad():
     yield "remove-key", "a name of 1025 octets", (
         tlv(COMMAND, tlv(0xF670, b"k" * 1025))), "bad-length"
     yield "set-user", "an empty name", tlv(COMMAND, tlv(USER)), "bad-length"
+    yield "remove-disk", "without its number", tlv(COMMAND), "missing"
     yield "set-disk", "no such state", tlv(COMMAND, nni(DISK, 2) + nni(0xF634, 4)), "bad-value"
     yield "setxattr", "a flag of two", tlv(COMMAND, (
         A + tlv(0xF61A, b"user.x") + tlv(0xF61C) + nni(0xF61E, 2))), "bad-value"

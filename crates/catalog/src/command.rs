@@ -175,6 +175,11 @@ pub enum Command {
         /// What.
         changes: DiskChanges,
     },
+    /// Removes a disk that is off and has nothing.
+    RemoveDisk {
+        /// Which.
+        disk: DiskId,
+    },
     /// Says where content goes that is made in a directory, or the next versions of a file.
     SetPolicy {
         /// The directory or file.
@@ -393,6 +398,7 @@ impl Command {
             Self::RemoveKey { .. } => "remove-key",
             Self::AddDisk(_) => "add-disk",
             Self::SetDisk { .. } => "set-disk",
+            Self::RemoveDisk { .. } => "remove-disk",
             Self::SetPolicy { .. } => "set-policy",
             Self::SetPattern { .. } => "set-pattern",
             Self::SetLimits { .. } => "set-limits",

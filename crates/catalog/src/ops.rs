@@ -89,6 +89,7 @@ fn run_for_operator(execution: &mut Execution<'_>, command: &Command) -> Result<
         Command::RemoveKey { name } => execution.remove_key(name),
         Command::AddDisk(disk) => execution.add_disk(disk),
         Command::SetDisk { disk, changes } => execution.set_disk(*disk, *changes),
+        Command::RemoveDisk { disk } => execution.remove_disk(*disk),
         Command::SetPolicy { place, policy } => execution.set_policy(place, policy),
         Command::SetPattern { pattern, changes } => {
             execution.set_pattern(pattern, changes.as_ref())

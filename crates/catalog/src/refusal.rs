@@ -85,7 +85,7 @@ refusals! {
     50 TooManyHolds AGAIN "the session holds too many versions";
     51 NeedsSession INVAL "only a session can do this";
     52 NoSuchDisk NODEV "the site has no such disk";
-    53 DiskInUse BUSY "the disk still has replicas";
+    53 DiskInUse BUSY "the disk is not off, or still has replicas";
     54 OldEpoch STALE "the epoch must be above all that were";
     55 CountersExhausted OVERFLOW "the epoch has no numbers left";
     56 TooManyDisks INVAL "the site has as many disks as it can";

@@ -6,7 +6,8 @@ use byname_site::{
     ListAnswer, Recall, Reply, SignedReceipt, SiteName, Stamp, Ticket, frame,
 };
 
-const OPERATIONS: [&str; 28] = [
+/// In the order of the vectors.
+const OPERATIONS: [&str; 33] = [
     "mkdir",
     "rmdir",
     "unlink",
@@ -27,10 +28,15 @@ const OPERATIONS: [&str; 28] = [
     "open-session",
     "renew-session",
     "expire",
+    "dropped",
     "set-user",
+    "add-key",
+    "remove-key",
     "add-disk",
     "set-disk",
+    "remove-disk",
     "set-policy",
+    "set-pattern",
     "set-limits",
     "make-tree",
     "trim-log",

@@ -8,8 +8,8 @@ use crate::id::{ContentId, DiskId, InodeId, LeaseEpoch, Version, epoch_of, epoch
 use crate::name::{Place, check_label};
 use crate::quota::{Account, settle};
 use crate::record::{
-    Detail, Disk, DiskState, Inode, KeptVersion, LEASE_KEY, Lease, Limits, Replica, Subject, User,
-    disk_key, inode_key,
+    Detail, Disk, DiskState, DiskUsage, Inode, KeptVersion, Key, KeyHolder, LEASE_KEY, Lease,
+    Limits, Replica, Subject, User, disk_key, inode_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::view::decoded;
@@ -77,6 +77,29 @@ impl Execution<'_> {
         disk.is_up = changes.is_up.unwrap_or(disk.is_up);
         disk.capacity_bytes = changes.capacity_bytes.unwrap_or(disk.capacity_bytes);
         self.view.set(disk_key(id), &disk);
+        Ok(Answer::Done)
+    }
+
+    /// Removes a disk that people have turned off and that has no replica: its keys count no more,
+    /// and what it was still to drop is forgotten. Its number is never given again.
+    pub(super) fn remove_disk(&mut self, id: DiskId) -> Result<Answer, Failure> {
+        let (disk, row) = (self.disk(id)?, disk_key(id));
+        let usage: DiskUsage = self.view.record(&row)?.unwrap_or_default();
+        let has_replica = !self.view.prefixed(Table::Replica, &row, 1)?.is_empty();
+        let drops = self.view.prefixed(Table::Drop, &row, PAGE_MAX + 1)?;
+        let is_idle = usage.reserved_bytes == 0 && drops.len() <= PAGE_MAX;
+        if disk.state != DiskState::Off || has_replica || !is_idle {
+            return Err(Refusal::DiskInUse.into());
+        }
+        for (name, value) in self.view.range(Table::Key, Span::ALL, usize::MAX)? {
+            let key: Key = decoded(&value)?;
+            if key.holder == KeyHolder::Disk(id) {
+                self.view.delete(Table::Key, name);
+            }
+        }
+        drops.into_iter().for_each(|(key, _)| self.view.delete(Table::Drop, key));
+        self.view.delete(Table::DiskUsage, row.clone());
+        self.view.delete(Table::Disk, row);
         Ok(Answer::Done)
     }
 

@@ -5,8 +5,8 @@ use byname_catalog::engine::{Engine, Table};
 use byname_catalog::id::{ContentId, DiskId, InodeId};
 use byname_catalog::{
     AddDisk, AddKey, Answer, AttributeChanges, Caller, Command, Create, DiskChanges, DiskState,
-    EntryName, Key, KeyHolder, Limits, Place, Policy, PolicyChanges, Publish, Reader, Refusal,
-    Rename, SetXattr, Subject, TimeChange,
+    EntryName, KEPT_NS, Key, KeyHolder, Limits, Place, Policy, PolicyChanges, Publish, Reader,
+    Refusal, Rename, SetXattr, Subject, TimeChange,
 };
 
 use crate::support::{TestSite, commit, place, refusal};
@@ -236,6 +236,43 @@ fn a_disk_made_anew_has_no_replicas_any_more() {
             assert!(!replicas.contains(&disk), "current or kept");
         }
     }
+}
+
+#[test]
+fn a_disk_is_removed_once_it_is_off_and_has_nothing() {
+    let mut site = site();
+    let (holder, certificate) = (|disk| KeyHolder::Disk(disk), b"certificate".to_vec());
+    let add = AddDisk {
+        space: "main".into(),
+        server: "more".into(),
+        label: "hall".into(),
+        capacity_bytes: 1 << 40,
+    };
+    let Ok(Answer::Disk(unused)) = site.run("op", Command::AddDisk(add)) else { panic!("a disk") };
+    let remove = |disk| Command::RemoveDisk { disk };
+    let turn_off = |disk| {
+        let changes = DiskChanges { state: Some(DiskState::Off), ..DiskChanges::default() };
+        Command::SetDisk { disk, changes }
+    };
+    let name = b"/more/KEY/1".to_vec();
+    let key = AddKey { holder: holder(unused), name: name.clone(), certificate };
+    site.run("op", Command::AddKey(key)).unwrap();
+    assert_eq!(site.run("op", remove(unused)), Err(Refusal::DiskInUse), "it takes content");
+    site.run("op", turn_off(unused)).unwrap();
+    site.run("op", remove(unused)).unwrap();
+    assert_eq!(site.run("op", remove(unused)), Err(Refusal::NoSuchDisk));
+    assert_eq!(site.reader("op").key(&name).unwrap(), None, "its key is nobody's");
+    // One that has replicas stays, also while they are kept for readers of before.
+    let content = site.put("op", "f", 100);
+    let used = site.reader("op").content(content).unwrap().replicas[0];
+    site.run("op", turn_off(used)).unwrap();
+    assert_eq!(site.run("op", remove(used)), Err(Refusal::DiskInUse));
+    site.run("op", Command::Unlink { place: place("f") }).unwrap();
+    assert_eq!(site.run("op", remove(used)), Err(Refusal::DiskInUse), "for ten minutes");
+    site.pass(2 * KEPT_NS);
+    assert_ne!(site.reader("op").drops(used, 10).unwrap(), [], "it would be told");
+    site.run("op", remove(used)).unwrap();
+    assert!(site.reader("op").disks().unwrap().iter().all(|(disk, _)| *disk != used));
 }
 
 #[test]

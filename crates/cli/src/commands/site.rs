@@ -26,7 +26,7 @@ use byname_profile::Paths;
 #[command(after_help = "Examples:
   byname site init /lab                    a site, its key and its first operator
   byname catalog /lab &                    its head
-  byname site join byname:/lab,via=tcp://lab,key=SHA256:… > anna.cert   anna, on her machine
+  byname site join byname:/lab,via=tcp://host,key=SHA256:… > anna.cert   anna, on her machine
   byname site user add anna --group physics --key anna.cert
   byname site disk add /disks/1            a disk of this machine
   byname disk /disks/1 &                   its server

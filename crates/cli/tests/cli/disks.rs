@@ -228,6 +228,31 @@ fn a_dead_disk_blocks_nobody_and_is_cleaned_when_it_is_back() {
 }
 
 #[test]
+fn a_disk_that_has_nothing_is_removed_and_its_server_commands_nothing_more() {
+    let mut site = Site::new(2, 1);
+    let listed = site.run(&["disk", "ls", "--json"]).ok().stdout();
+    let of_second = listed.lines().find(|line| line.contains("\"server\":\"s1\"")).unwrap();
+    let row: serde_json::Value = serde_json::from_str(of_second).unwrap();
+    let number = row["disk"].to_string();
+    site.run(&["disk", "rm", "9999", "--yes"]).fails_with(3, "no disk 9999");
+    site.run(&["disk", "rm", &number, "--yes"]).fails_with(2, "it is not off");
+    site.run(&["disk", "set", &number, "--state", "off"]).ok();
+    site.run(&["disk", "rm", &number]).fails_with(2, "it was not removed");
+    site.run(&["disk", "rm", &number, "--yes"]).ok();
+    assert_eq!(site.run(&["disk", "ls", "--json"]).ok().stdout().lines().count(), 1);
+    site.put("f", b"on the other").unwrap();
+    assert_eq!(site.holders(), [0]);
+    site.await_status("OK");
+    // One that has a file stays.
+    let listed = site.run(&["disk", "ls", "--json"]).ok().stdout();
+    let row: serde_json::Value = serde_json::from_str(listed.trim()).unwrap();
+    let number = row["disk"].to_string();
+    site.run(&["disk", "set", &number, "--state", "off"]).ok();
+    site.run(&["disk", "rm", &number, "--yes"]).fails_with(1, "still has replicas");
+    site.check();
+}
+
+#[test]
 fn a_whole_site_runs_in_one_process_and_starts_again_after_a_kill() {
     let home = Home::new();
     let up = ["site", "up", "d0", "d1", "--name", "/lab", "--capacity", "1G", "--replicas", "2"];

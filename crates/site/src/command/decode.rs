@@ -104,6 +104,7 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
             disk: DiskId(fields.number(tag::DISK_ID)?),
             changes: read_disk_changes(fields)?,
         },
+        b"remove-disk" => Command::RemoveDisk { disk: DiskId(fields.number(tag::DISK_ID)?) },
         b"set-policy" => {
             Command::SetPolicy { place: read_place(fields)?, policy: read_policy(fields)? }
         }

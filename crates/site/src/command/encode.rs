@@ -93,6 +93,7 @@ fn write_administration(writer: &mut Writer, command: &Command) {
             writer.number(tag::DISK_ID, *disk);
             write_disk_changes(writer, *changes);
         }
+        Command::RemoveDisk { disk } => writer.number(tag::DISK_ID, *disk),
         Command::SetPolicy { place, policy } => {
             write_place(writer, place);
             write_policy(writer, policy);

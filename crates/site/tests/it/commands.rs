@@ -150,6 +150,7 @@ fn of_operators() -> Vec<Command> {
             },
         },
         Command::SetDisk { disk: DiskId(2), changes: DiskChanges::default() },
+        Command::RemoveDisk { disk: DiskId(2) },
         Command::SetPolicy { place: place("a"), policy },
         Command::SetPattern { pattern: "*.tmp".to_owned(), changes: None },
         Command::SetPattern { pattern: "*.root".to_owned(), changes: Some(changes()) },

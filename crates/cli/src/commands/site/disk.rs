@@ -71,6 +71,16 @@ enum DiskCommand {
         #[command(flatten)]
         site: SiteArgs,
     },
+    /// Remove a disk that is off and has no content. Its number is not given again.
+    Rm {
+        /// Its number.
+        disk: u64,
+        /// Remove it. Without this nothing is changed.
+        #[arg(short, long)]
+        yes: bool,
+        #[command(flatten)]
+        site: SiteArgs,
+    },
     /// Change a disk.
     Set {
         /// Its number.
@@ -114,6 +124,9 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
         }
         DiskCommand::Admit { request, site } => {
             admit::run(&mut SiteSession::open(site, paths)?, request)
+        }
+        DiskCommand::Rm { disk, yes, site } => {
+            remove(&mut SiteSession::open(site, paths)?, *disk, *yes)
         }
         DiskCommand::Set { disk, state, capacity, site } => {
             let capacity_bytes = capacity.as_deref().map(bytes).transpose()?;
@@ -191,6 +204,29 @@ fn disk_of(session: &mut SiteSession, disk: AddDisk) -> Outcome<DiskId> {
         SiteAnswer::Plain(Answer::Disk(id)) => Ok(id),
         _ => Err(Failure::new(Code::Other, "the head answered something else")),
     }
+}
+
+/// Removes a disk, and says which one that is.
+fn remove(session: &mut SiteSession, number: u64, is_sure: bool) -> Outcome {
+    let disks = session.query("disks")?;
+    let disk = disks.iter().find(|disk| disk["disk"] == number);
+    let disk = disk.ok_or_else(|| {
+        Failure::new(Code::NotFound, format!("the site has no disk {number}"))
+            .hint("byname site disk ls")
+    })?;
+    let text = |key: &str| output::one_line(disk[key].as_str().unwrap_or_default());
+    let used = output::size(disk["used_bytes"].as_u64().unwrap_or_default());
+    let shown = format!("disk {number} in {} ({}), {used} used", text("server"), text("space"));
+    if text("state") != "off" {
+        return Err(Failure::usage(format!("{shown}: it is not off"))
+            .hint(format!("byname site disk set {number} --state off")));
+    }
+    if !is_sure {
+        return Err(Failure::usage(format!("{shown}: it was not removed")).hint("say --yes"));
+    }
+    session.run(Command::RemoveDisk { disk: DiskId(number) })?;
+    output::err_line(&format!("removed {shown}"));
+    Ok(())
 }
 
 /// Octets of the file system that a directory is in.

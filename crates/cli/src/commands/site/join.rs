@@ -27,8 +27,8 @@ use std::path::{Path, PathBuf};
 /// Make this machine part of a site that is made elsewhere: as a user's, or with a disk.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  byname site join byname:/lab,via=tcp://lab,key=SHA256:… > anna.cert
-  byname site join byname:/lab,via=tcp://lab,key=SHA256:… /disks/2 > disk.request
+  byname site join byname:/lab,via=tcp://host,key=SHA256:… > anna.cert
+  byname site join byname:/lab,via=tcp://host,key=SHA256:… /disks/2 > disk.request
 
 A user gives the operator what is printed: `byname site user add NAME --key FILE`.
 A disk: `byname site disk admit FILE` prints an admission for its request, and with this
