@@ -216,7 +216,8 @@ impl Keeper {
     fn handle_state(&mut self, engine: &dyn Engine, state: CopyState) -> Result<(), Failure> {
         if let Some(CatalogCopy { through, stored, .. }) = state.complete {
             let building = state.building.map_or(0, |copy| copy.stored);
-            (self.report.through, self.report.stored_bytes) = (through, stored + building);
+            (self.report.through, self.report.stored_bytes) =
+                (through, stored.saturating_add(building));
         }
         let feed = match &mut self.stage {
             Stage::Feeding(feed) => feed,
@@ -244,7 +245,10 @@ impl Keeper {
         octets: &[u8],
         (own, now_s): (&mut OwnWord, u64),
     ) -> Result<(), Failure> {
-        let Stage::Proving(proof) = &mut self.stage else { return Ok(()) };
+        let Stage::Proving(proof) = &mut self.stage else {
+            self.rest = self.rest.max(1);
+            return Ok(());
+        };
         match proof.handle(octets, own, now_s) {
             Proved::NotYet => {}
             Proved::Yes(at) => {

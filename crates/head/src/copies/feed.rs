@@ -204,6 +204,8 @@ impl Feed {
 
     /// True if it has grown so much that it is begun anew.
     pub(super) fn is_overgrown(&self, copy: &CatalogCopy) -> bool {
-        self.sent.is_empty() && copy.base > 0 && copy.length > 2 * copy.base + SLACK_BYTES
+        self.sent.is_empty()
+            && copy.base > 0
+            && copy.length > copy.base.saturating_mul(2).saturating_add(SLACK_BYTES)
     }
 }

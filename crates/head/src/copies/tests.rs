@@ -388,6 +388,7 @@ fn a_disk_whose_last_order_is_nowhere_begins_anew() {
     after_a_lie(|copy| copy.last = copy.stored);
     after_a_lie(|copy| copy.last = 0);
     after_a_lie(|copy| copy.stored = u64::MAX);
+    after_a_lie(|copy| (copy.base, copy.last) = (u64::MAX, copy.stored));
 }
 
 /// Whoever makes the catalog again has the key of today: what an earlier one has signed proves him
