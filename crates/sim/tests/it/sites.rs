@@ -325,11 +325,11 @@ fn scenario_11_a_full_disk_is_replaced_and_a_lying_one_is_passed_by() {
 fn read_all(site: &mut Site, files: std::ops::Range<u8>) -> u64 {
     let before = site.record.borrow().reads[0];
     let reader = site.readers[0].program;
-    let program = site.world.program_mut::<byname_sim::site::SiteReader>(reader).unwrap();
-    program.read_in_calm(files);
+    let program = site.world.program_mut::<byname_sim::site::SiteReader>(reader);
+    program.expect("it is a reader").read_in_calm(files);
     site.world.wake(reader);
     let end_ns = site.world.now_ns() + 120 * SECOND;
-    site.world.run(end_ns, &|_| false).unwrap();
+    site.world.run(end_ns, &|_| false).expect("no promise is broken");
     site.record.borrow().reads[0] - before
 }
 
