@@ -5,8 +5,8 @@
 //! of the log since. The octets of that are cut into orders which the disk keeps as they are. An
 //! order may say that the rows up to and with it are those after a transaction: only there is a
 //! copy complete. A copy that is there already is gone on with only if its last order proves it
-//! (`proof`), whatever its disk says. When it has grown to more than twice what it began with, another one is begun
-//! beside it.
+//! (`proof`), whatever its disk says. When it has grown to more than twice what it began with,
+//! another one is begun beside it.
 //!
 //! Without I/O: [`Copies::orders`] until there are none, [`Copies::handle`] for each answer.
 //! Bounded: [`DISKS_MAX`] disks, for each a window of orders and a page of rows.

@@ -8,7 +8,8 @@
 //! A disk keeps a *copy* of the catalog's rows: the orders themselves, one frame behind the other,
 //! so that what it gives back is proved by the site's signature, and not by the disk's. An order
 //! says what is before its rows, by digest: none can be left out or come from another copy, and the
-//! last one proves to a head what there is. What the rows are is the catalog's matter; an order carries octets of them, cut anywhere.
+//! last one proves to a head what there is. What the rows are is the catalog's matter; an order
+//! carries octets of them, cut anywhere.
 
 use byname_catalog::id::{LeaseEpoch, TransactionNumber};
 use byname_packet::{DecodeError, Interest, InterestBuilder, SignError, Signer};
