@@ -222,7 +222,9 @@ fn a_power_cut_below_the_file_system_costs_fetches_and_never_a_wrong_byte() {
         sh("cp --sparse=always \"$1\" \"$2\"", &[&image, &copy]);
         scene.umount();
         sh(
-            "umount \"$2\" && mv \"$3\" \"$1\" && mount -o loop \"$1\" \"$2\"",
+            // Whoever was just told to end may still have something open.
+            "for _ in $(seq 100); do umount \"$2\" 2>/dev/null && break; sleep 0.1; done
+             ! mountpoint -q \"$2\" && mv \"$3\" \"$1\" && mount -o loop \"$1\" \"$2\"",
             &[&image, &cache, &copy],
         );
         scene.mount(&[]);

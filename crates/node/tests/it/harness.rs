@@ -120,7 +120,11 @@ impl Client {
             .unwrap();
         let deadline = Instant::now() + PATIENCE;
         while self.connection.wants_write() && Instant::now() < deadline {
-            self.connection.flush().unwrap();
+            // The node may have ended meanwhile: then nothing comes any more, either.
+            if self.connection.flush().is_err() {
+                self.closed = true;
+                return;
+            }
         }
     }
 
