@@ -2,6 +2,7 @@
 
 use crate::harness::{noise, write};
 use crate::scene::{Scene, can_mount, sh};
+use std::io::Write;
 use std::path::Path;
 
 /// Some thousand files of all sizes around the units and pages, in directories of directories.
@@ -126,4 +127,34 @@ fn a_database_is_queried_where_it_lies() {
     let seen = sh(query, &[&scene.mount]);
     assert_eq!(seen, sh(query, &[&scene.source]));
     assert!(seen.ends_with("ok\n"), "{seen}");
+}
+
+/// fio checks each block against the sum that it has written into it.
+#[test]
+fn fio_finds_in_all_its_patterns_what_it_has_written() {
+    const TEST: &str = "fio_finds_in_all_its_patterns_what_it_has_written";
+    if !can_mount(TEST) {
+        return;
+    }
+    let has_fio = std::process::Command::new("fio").arg("--version").output().is_ok();
+    if !has_fio {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {TEST}: there is no fio");
+        return;
+    }
+    let written = "fio --name=w --filename=\"$1/data\" --size=8m --rw=write --bs=4k \
+                   --ioengine=psync --verify=crc32c --do_verify=0 --verify_state_save=0 --minimal";
+    let scene = Scene::new(|source| drop(sh(written, &[source])));
+    for (pattern, engine) in [
+        ("read", "psync"),
+        ("randread", "psync"),
+        ("read:16k", "psync"),
+        ("read", "mmap"),
+        ("randread", "mmap"),
+    ] {
+        let read = format!(
+            "fio --name=r --filename=\"$1/data\" --size=8m --readonly --rw={pattern} --bs=4k \
+             --ioengine={engine} --numjobs=2 --thread --verify=crc32c --minimal"
+        );
+        sh(&read, &[&scene.mount]);
+    }
 }
