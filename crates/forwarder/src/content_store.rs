@@ -84,6 +84,15 @@ fn cost_bytes(wire_bytes: usize, name_bytes: usize) -> usize {
     buffer_bytes(wire_bytes) + name_bytes + OVERHEAD_BYTES
 }
 
+/// A packet that answers an Interest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Match<'a> {
+    /// The packet.
+    pub(crate) packet: &'a [u8],
+    /// It came no longer ago than its FreshnessPeriod says.
+    pub(crate) is_fresh: bool,
+}
+
 /// The store.
 #[derive(Debug)]
 pub(crate) struct ContentStore {
@@ -226,7 +235,7 @@ impl ContentStore {
         prefixes: &Prefixes,
         asking: FaceId,
         now_ns: u64,
-    ) -> Option<&[u8]> {
+    ) -> Option<Match<'_>> {
         if !self.serves || self.len() == 0 {
             return None;
         }
@@ -256,7 +265,7 @@ impl ContentStore {
         self.policy.on_hit(index);
         let entry = self.entries.get_mut(index)?;
         (entry.used_ns, entry.used) = (now_ns, used);
-        Some(&entry.wire)
+        Some(Match { packet: &entry.wire, is_fresh: now_ns < entry.fresh_until_ns })
     }
 
     /// The packet whose name and digest `name` spells out.

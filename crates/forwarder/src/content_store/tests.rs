@@ -154,6 +154,7 @@ impl Pair {
                 self.hasher.prefixes(interest.name, &mut prefixes);
                 let found = self.store.find_match(&interest, &prefixes, FACE, self.now_ns);
                 let expected = self.model.find(&interest, self.now_ns);
+                let found = found.map(|found| found.packet);
                 assert_eq!(found, expected.as_deref(), "{interest:?}");
             }
         }
@@ -291,7 +292,7 @@ fn a_closed_store_finds_nothing_and_says_so() {
     let interest = Interest::decode(&wire).unwrap();
     let mut prefixes = Prefixes::default();
     pair.hasher.prefixes(name.view(), &mut prefixes);
-    assert_eq!(pair.store.find_match(&interest, &prefixes, FACE, 0), None);
+    assert!(pair.store.find_match(&interest, &prefixes, FACE, 0).is_none());
 }
 
 #[test]
@@ -324,7 +325,8 @@ fn packets_that_wait_to_be_ordered_are_found_whatever_has_gone_before() {
         let interest = Interest::decode(&wire).unwrap();
         let mut prefixes = Prefixes::default();
         pair.hasher.prefixes(prefix.view(), &mut prefixes);
-        let found = pair.store.find_match(&interest, &prefixes, FACE, 0).map(<[u8]>::to_vec);
+        let found =
+            pair.store.find_match(&interest, &prefixes, FACE, 0).map(|it| it.packet.to_vec());
         assert_eq!(found, pair.model.find(&interest, 0));
         assert!(found.is_some());
     }

@@ -1,12 +1,13 @@
 //! The Interest pipeline: checks, content store, PIT, strategy.
 
 use byname_packet::Interest;
-use byname_packet::lp::{LpHeader, nack_reason};
+use byname_packet::lp::{CACHE_POLICY_NO_CACHE, LpHeader, nack_reason};
 
 use super::choice::Lookup;
 use super::end::NackSender;
 use super::sending::Sending;
 use super::{Arrival, Handled, Pipeline};
+use crate::content_store::Match;
 use crate::counters::DropReason;
 use crate::face::{FaceId, LinkType};
 use crate::hash::Prefixes;
@@ -195,7 +196,7 @@ impl Pipeline {
             return false;
         }
         let found = self.cs.find_match(interest, prefixes, arrival.face, arrival.now_ns);
-        let Some(packet) = found else {
+        let Some(Match { packet, is_fresh }) = found else {
             self.counters.cs_misses += 1;
             return false;
         };
@@ -207,6 +208,10 @@ impl Pipeline {
         if let Some(to) = self.faces.get_mut(arrival.face) {
             let header = LpHeader {
                 pit_token: accepted.token.get(),
+                // The next store counts the freshness from when the packet comes: it would answer
+                // with it who asks for what is said now.
+                cache_policy: (interest.can_be_prefix && !is_fresh)
+                    .then_some(CACHE_POLICY_NO_CACHE),
                 path_trace: is_traced.then(|| self.tracer.trace_for(to.info.local)),
                 incoming_face_id: to.options.local_fields.then_some(CONTENT_STORE_FACE_ID),
                 ..LpHeader::default()

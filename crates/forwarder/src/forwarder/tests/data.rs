@@ -102,6 +102,23 @@ fn what_must_not_be_cached_is_not() {
     assert_eq!(faces(&bench.interest(consumer, "/a/1", 2)), [producer]);
 }
 
+/// Whoever asks what there is, however old, gets what this store has; the next store on the way
+/// would count its freshness anew.
+#[test]
+fn what_is_stale_is_no_answer_for_other_stores_to_keep() {
+    let (mut bench, consumer, producer) = bench();
+    let ask = |bench: &mut Bench, nonce, name: &str, is_prefix| {
+        bench.interest_with(consumer, name, nonce, |i| i.can_be_prefix(is_prefix))
+    };
+    ask(&mut bench, 1, "/a/f", true);
+    bench.packet(producer, &LpHeader::default(), &data("/a/f/v=1", 1000));
+    assert_eq!(ask(&mut bench, 2, "/a/f", true)[0].cache_policy, None, "it is fresh");
+    bench.wait_ms(1000);
+    assert_eq!(ask(&mut bench, 3, "/a/f", true)[0].cache_policy, Some(CACHE_POLICY_NO_CACHE));
+    let exact = ask(&mut bench, 4, "/a/f/v=1", false);
+    assert_eq!(exact[0].cache_policy, None, "by its whole name it is the same for ever");
+}
+
 #[test]
 fn unsolicited_data_is_not_cached() {
     let (mut bench, consumer, producer) = bench();
