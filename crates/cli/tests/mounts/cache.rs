@@ -3,7 +3,7 @@
 use crate::harness::{noise, signal, wait_for};
 use crate::scene::{Scene, can_mount, is_root, sh};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const SIZE: usize = 6_000_001;
@@ -122,6 +122,15 @@ impl<F: FnMut()> Drop for Undone<F> {
     }
 }
 
+/// A file system of its own for the reader's cache, and the image that it is in; `None` where none
+/// can be made.
+fn disk_for_the_cache(test: &str, scene: &Scene) -> Option<(PathBuf, PathBuf)> {
+    let (cache, image) = (scene.reader.work("home/cache"), scene.reader.path().join("image"));
+    let made = "truncate -s 4G \"$1\" && mkfs.ext4 -q \"$1\" && mount -o loop \"$1\" \"$2\" && \
+                chmod 700 \"$2\"";
+    succeeds(test, made, &[&image, &cache]).then_some((cache, image))
+}
+
 #[test]
 fn a_cache_disk_that_is_frozen_holds_up_no_reader() {
     const TEST: &str = "a_cache_disk_that_is_frozen_holds_up_no_reader";
@@ -129,12 +138,7 @@ fn a_cache_disk_that_is_frozen_holds_up_no_reader() {
         return;
     }
     let scene = Scene::unmounted(&[], large);
-    let (cache, image) = (scene.reader.work("home/cache"), scene.reader.path().join("image"));
-    let made = "truncate -s 4G \"$1\" && mkfs.ext4 -q \"$1\" && mount -o loop \"$1\" \"$2\" && \
-                chmod 700 \"$2\"";
-    if !succeeds(TEST, made, &[&image, &cache]) {
-        return;
-    }
+    let Some((cache, _)) = disk_for_the_cache(TEST, &scene) else { return };
     let unmounted = Unmounted(&cache);
     scene.mount(&[]);
     warm(&scene, "large");
@@ -202,12 +206,7 @@ fn a_power_cut_below_the_file_system_costs_fetches_and_never_a_wrong_byte() {
         return;
     }
     let scene = Scene::unmounted(&[], large);
-    let (cache, image) = (scene.reader.work("home/cache"), scene.reader.path().join("image"));
-    let made = "truncate -s 4G \"$1\" && mkfs.ext4 -q \"$1\" && mount -o loop \"$1\" \"$2\" && \
-                chmod 700 \"$2\"";
-    if !succeeds(TEST, made, &[&image, &cache]) {
-        return;
-    }
+    let Some((cache, image)) = disk_for_the_cache(TEST, &scene) else { return };
     let unmounted = Unmounted(&cache);
     for is_synced in [false, true] {
         scene.reader.run(&["cache", "drop", "--all"]).ok();
