@@ -56,6 +56,12 @@ class Local:
     def fill(self):
         """Has all of the large file on the disk, if it keeps any."""
 
+    def settle(self, path):
+        """Waits until the large file is read as it will be from now on."""
+
+    def own_file(self):
+        """The file in which it keeps the large file on the disk, or None."""
+
     def unmount(self):
         """Unmounts, and waits until that is done."""
 
@@ -110,6 +116,8 @@ class Mounted(Local):
         return self.path
 
     def unmount(self):
+        if not is_mounted(self.path):
+            return
         subprocess.run(["umount", str(self.path)], check=True)
         if self.client:
             self.client.process.wait(COMMAND_S)
@@ -158,9 +166,23 @@ class Byname(Mounted):
         self.run([BIN, "cache", "warm", self.link.replace(NAME, f"{NAME}/big", 1)], self.env)
         self.run([BIN, "cache", "verify", f"{NAME}/big"], self.env)
 
+    def settle(self, path):
+        def is_passed_through():
+            with open(path, "rb"):
+                return os.getxattr(path, "user.byname.passed_through") == b"yes"
+
+        wait_until(is_passed_through, "the kernel to read the file by itself")
+
+    def own_file(self):
+        files = self.cache.glob("entries/*/*/data")
+        return next((it for it in files if it.stat().st_size == self.ground.big_bytes), None)
+
 
 class Verified(Byname):
     """The same, and every byte goes through the verifier."""
+
+    def settle(self, path):
+        pass
 
     name = "byname, no passthrough"
     flags = ("--no-passthrough",)
@@ -174,6 +196,27 @@ class Uncached(Byname):
 
     def fill(self):
         pass
+
+    def settle(self, path):
+        pass
+
+    def own_file(self):
+        return None
+
+
+class Floor(Mounted):
+    """A FUSE file system that answers with zeros: what FUSE itself takes."""
+
+    name = "FUSE floor"
+    program = HERE / "target/release/examples/fuse_floor"
+
+    @classmethod
+    def missing(cls):
+        is_there = os.access(cls.program, os.X_OK)
+        return None if is_there else f"{cls.program} (cargo build --release --examples)"
+
+    def mount(self):
+        return self.mount_in_foreground([self.program, self.path, self.ground.big_bytes >> 20])
 
 
 class Rclone(Mounted):
@@ -249,4 +292,4 @@ class Xrootdfs(Mounted):
                                         xrootd.CLIENT_ENV)
 
 
-ALL = (Local, Byname, Verified, Uncached, Rclone, Sshfs, Xrootdfs)
+ALL = (Local, Floor, Byname, Verified, Uncached, Rclone, Sshfs, Xrootdfs)

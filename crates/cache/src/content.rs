@@ -58,7 +58,7 @@ impl Content {
         if loaded.elapsed() >= MAP_AGE_MAX && !units.is_refreshing {
             units.is_refreshing = true;
             drop(units);
-            self.push_read(0..0, Vec::new(), Box::new(|_| {}));
+            self.refresh_later();
         }
         Probe::Absent
     }
@@ -97,6 +97,13 @@ impl Content {
     ) -> bool {
         self.shared.health.is_usable(Direction::Read, &self.shared.counts)
             && self.push_read(units, nodes, Box::new(answer))
+    }
+
+    /// Has the map looked at, and the entry let go of if it was removed.
+    pub(crate) fn refresh_later(&self) {
+        if !self.push_read(0..0, Vec::new(), Box::new(|_| {})) {
+            lock(&self.state.units).is_refreshing = false;
+        }
     }
 
     fn push_read(

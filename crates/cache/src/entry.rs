@@ -26,7 +26,7 @@ pub(crate) struct Entry {
     shape: Shape,
     pub(crate) data: File,
     map: File,
-    tree: File,
+    pub(crate) tree: File,
     disk: Disk,
 }
 
@@ -120,7 +120,7 @@ impl Entry {
     }
 
     /// Place and length of a node in the file of nodes.
-    fn place(&self, node: NodeId) -> Option<(u64, usize)> {
+    pub(crate) fn place(&self, node: NodeId) -> Option<(u64, usize)> {
         let length = self.shape.node_len(node)?;
         let below: u64 = (1..node.level).map(|level| self.shape.level_bytes(level)).sum();
         Some((below + node.index * NODE_BYTES as u64, length))

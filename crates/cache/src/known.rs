@@ -2,7 +2,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use byname_security::tree::Shape;
@@ -104,6 +104,15 @@ impl ContentState {
         let opened = Entry::open(&path, self.key, &place.disk)?.map(Arc::new);
         open.clone_from(&opened);
         Ok(opened)
+    }
+
+    /// The entry, if it is open and nobody is opening it or asking the disk about it.
+    pub(crate) fn open_entry(&self) -> Option<Arc<Entry>> {
+        match self.entry.try_lock() {
+            Ok(open) => open.clone(),
+            Err(TryLockError::Poisoned(open)) => open.into_inner().clone(),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// True if all units are there, by the map as it was last looked at.

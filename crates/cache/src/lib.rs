@@ -32,6 +32,7 @@ mod layout;
 mod limits;
 mod map;
 mod names;
+mod nowait;
 mod pins;
 mod place;
 pub mod policy;

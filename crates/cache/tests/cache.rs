@@ -152,6 +152,43 @@ fn what_one_process_kept_another_finds() {
     }
 }
 
+/// A directory whose files are in memory and can be told to be, on whatever the others lie.
+fn directory_in_memory() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    tempfile::tempdir_in(place).expect("a directory")
+}
+
+#[test]
+fn what_is_in_memory_is_read_without_a_thread_until_it_is_removed() {
+    let directory = directory_in_memory();
+    let file = File::new(5, 300 * UNIT_BYTES - 7);
+    let cache = Cache::new(config(directory.path()));
+    let content = file.content(&cache);
+    let mut bytes = vec![0; 2 * UNIT_BYTES];
+    assert!(!content.read_nowait(3..5, &mut bytes), "nobody has looked yet");
+    file.insert_all(&cache);
+    read_all(&file, &cache);
+    assert!(content.read_nowait(3..5, &mut bytes));
+    assert_eq!(bytes, file.bytes[3 * UNIT_BYTES..5 * UNIT_BYTES]);
+    bytes.truncate(UNIT_BYTES - 7);
+    assert!(content.read_nowait(299..300, &mut bytes));
+    assert_eq!(bytes, file.bytes[299 * UNIT_BYTES..]);
+    for node in file.nodes() {
+        assert_eq!(content.read_node_nowait(node).as_deref(), file.tree.node(node));
+    }
+    content.note_rotten(299);
+    assert!(!content.read_nowait(299..300, &mut bytes), "it is fetched anew");
+    let other = Cache::new(config(directory.path()));
+    assert_eq!(other.remove(None).expect("removed"), 1);
+    let until = std::time::Instant::now() + PATIENCE;
+    let mut unit = vec![0; UNIT_BYTES];
+    while content.read_nowait(0..1, &mut unit) {
+        assert!(std::time::Instant::now() < until, "the entry is never let go of");
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn two_processes_that_write_one_content_lose_none_of_each_others_bits() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -3,11 +3,12 @@
 //! [`open_file`] is the job of an open file; [`operation`] is one call on it, [`scheduler`] decides
 //! what to ask for next, [`cache`] keeps units for the next read of any file, [`prefetch`] runs
 //! ahead of a pattern and [`unread`] counts what of that is not read yet. [`stream`] hands a long
-//! range to a sink. [`site_cache`] is how both find units on a local disk, [`older`] how a stream
-//! finds those that an older version has, too.
+//! range to a sink. [`site_cache`] is how both find units on a local disk, [`nowait`] how a caller
+//! finds them by itself in memory, [`older`] how a stream finds those that an older version has.
 
 pub(crate) mod cache;
 pub(crate) mod counters;
+pub(crate) mod nowait;
 pub(crate) mod older;
 pub(crate) mod open_file;
 pub(crate) mod operation;

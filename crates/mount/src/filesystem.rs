@@ -7,11 +7,13 @@ mod extended;
 mod long;
 mod read_only;
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use byname_client::RemoteFile;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
@@ -63,8 +65,10 @@ impl Mounted {
         let Some(file) = self.tree.files().get(handle.0) else {
             return reply.error(Errno::EBADF);
         };
+        let size = size.min(READ_BYTES_MAX) as usize;
+        let Err(reply) = answer_nowait(&file, offset, size, reply) else { return };
         self.run(|tree| async move {
-            let buffer = vec![0; size.min(READ_BYTES_MAX) as usize];
+            let buffer = vec![0; size];
             match file.read_at_later(buffer, offset).await {
                 Ok(read) => {
                     let filled = read.filled.first().copied().unwrap_or(0);
@@ -81,6 +85,27 @@ impl Mounted {
         drop(last);
         reply.ok();
     }
+}
+
+thread_local! {
+    /// Of each thread of fuser; as long as the longest read and two units.
+    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Answers a read with what is in memory; hands the reply back if that is not all.
+fn answer_nowait(
+    file: &RemoteFile,
+    offset: u64,
+    size: usize,
+    reply: ReplyData,
+) -> Result<(), ReplyData> {
+    SCRATCH.with_borrow_mut(|scratch| match file.read_nowait(scratch, offset, size) {
+        Some(range) => {
+            reply.data(&scratch[range]);
+            Ok(())
+        }
+        None => Err(reply),
+    })
 }
 
 fn number(errno: i32) -> Errno {
@@ -183,11 +208,11 @@ impl Filesystem for Mounted {
         }
     }
 
-    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let name = name.as_bytes().to_vec();
+    fn lookup(&self, request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let (caller, name) = (request.pid(), name.as_bytes().to_vec());
         self.run(|tree| async move {
             let asked_ns = tree.now_ns();
-            match tree.lookup(parent.0, &name).await {
+            match tree.interrupts.watch(caller, tree.lookup(parent.0, &name)).await {
                 Ok(Some(found)) => {
                     let attr = file_attr(&tree, found.inode, &found.attributes);
                     let attributes = keep_attributes(&tree, &found);
@@ -207,9 +232,10 @@ impl Filesystem for Mounted {
         self.tree.forget(inode.0, count);
     }
 
-    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+    fn getattr(&self, request: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        let caller = request.pid();
         self.run(|tree| async move {
-            match tree.attributes(inode.0).await {
+            match tree.interrupts.watch(caller, tree.attributes(inode.0)).await {
                 Ok(found) => {
                     let attr = file_attr(&tree, found.inode, &found.attributes);
                     reply.attr(&keep_attributes(&tree, &found), &attr);
@@ -235,12 +261,14 @@ impl Filesystem for Mounted {
         }
     }
 
-    fn open(&self, _: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+    fn open(&self, request: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         if flags.acc_mode() != fuser::OpenAccMode::O_RDONLY {
             return reply.error(Errno::EROFS);
         }
+        let caller = request.pid();
         self.run(|tree| async move {
-            match tree.open(inode.0, &|file| reply.open_backing(file)).await {
+            let register = |file| reply.open_backing(file);
+            match tree.interrupts.watch(caller, tree.open(inode.0, &register)).await {
                 Ok((handle, OpenFile { backing: Some(backing), .. })) => {
                     tree.passing.count_open();
                     reply.opened_passthrough(FileHandle(handle), FopenFlags::empty(), &backing);
@@ -268,14 +296,16 @@ impl Filesystem for Mounted {
 
     fn readdir(
         &self,
-        _: &Request,
+        request: &Request,
         inode: INodeNo,
         handle: FileHandle,
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
+        let caller = request.pid();
         self.run(|tree| async move {
-            match listed(&tree, inode.0, handle.0, offset).await {
+            let listed = listed(&tree, inode.0, handle.0, offset);
+            match tree.interrupts.watch(caller, listed).await {
                 Ok(snapshot) => {
                     fill(&tree, inode.0, &snapshot, offset, &mut reply);
                     reply.ok();
@@ -287,14 +317,16 @@ impl Filesystem for Mounted {
 
     fn readdirplus(
         &self,
-        _: &Request,
+        request: &Request,
         inode: INodeNo,
         handle: FileHandle,
         offset: u64,
         mut reply: ReplyDirectoryPlus,
     ) {
+        let caller = request.pid();
         self.run(|tree| async move {
-            match listed(&tree, inode.0, handle.0, offset).await {
+            let listed = listed(&tree, inode.0, handle.0, offset);
+            match tree.interrupts.watch(caller, listed).await {
                 Ok(snapshot) => {
                     fill_plus(&tree, inode.0, &snapshot, offset, &mut reply);
                     reply.ok();

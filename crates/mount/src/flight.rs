@@ -4,8 +4,6 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use rustix::io::Errno;
-
 use crate::snapshot::Snapshot;
 
 /// The answer: a snapshot and the time at which it was current, or an errno.
@@ -13,18 +11,9 @@ pub(crate) type Answer = Result<(Arc<Snapshot>, u64), i32>;
 
 #[derive(Debug, Default)]
 struct State {
-    answer: Option<Answer>,
+    /// What came; inside `None` if whoever asked was interrupted.
+    answer: Option<Option<Answer>>,
     waiting: Vec<Waker>,
-}
-
-/// Lands a flight when dropped, should nobody have done so.
-#[derive(Debug)]
-pub(crate) struct Landing(pub(crate) Arc<Flight>);
-
-impl Drop for Landing {
-    fn drop(&mut self) {
-        self.0.land(Err(Errno::IO.raw_os_error()));
-    }
 }
 
 /// A question in flight. Whoever made it lands it.
@@ -49,7 +38,7 @@ impl Flight {
     }
 
     /// Gives the answer to all who wait.
-    pub(crate) fn land(&self, answer: Answer) {
+    pub(crate) fn land(&self, answer: Option<Answer>) {
         let mut state = self.lock();
         state.answer.get_or_insert(answer);
         let waiting = std::mem::take(&mut state.waiting);
@@ -57,8 +46,8 @@ impl Flight {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Waits for the answer.
-    pub(crate) async fn landed(&self) -> Answer {
+    /// Waits for the answer; `None` if whoever asked does not wait for it any more.
+    pub(crate) async fn landed(&self) -> Option<Answer> {
         poll_fn(|context| {
             let mut state = self.lock();
             if let Some(answer) = &state.answer {

@@ -20,6 +20,8 @@ mod files;
 mod filesystem;
 mod flight;
 mod inodes;
+mod interrupts;
+mod landing;
 mod levels;
 mod mounting;
 mod owners;

@@ -26,6 +26,7 @@ use crate::attributes::{Attributes, Kind};
 use crate::error::MountError;
 use crate::filesystem::{Mounted, OnEnd, READ_BYTES_MAX};
 use crate::inodes::Inodes;
+use crate::interrupts::Interrupts;
 use crate::levels::MountMeter;
 use crate::owners::Owners;
 use crate::passing::Passing;
@@ -104,7 +105,8 @@ impl Mount {
             Owners::new(rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
         let inodes = Inodes::new(name, Arc::new(attributes), 0);
         let tasks = Tasks::start().map_err(MountError::Thread)?;
-        let rules = Rules { freshness: options.freshness, passing: Passing::new(tasks.timers()) };
+        let (passing, interrupts) = (Passing::new(tasks.timers()), Interrupts::new(tasks.timers()));
+        let rules = Rules { freshness: options.freshness, passing, interrupts };
         let tree = Arc::new(Tree::new(sources, inodes, owners, rules, sender));
         let refused = |source| MountError::Refused { path: path.clone(), source };
         let mounted = Mounted {

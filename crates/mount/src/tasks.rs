@@ -165,8 +165,14 @@ pub(crate) struct Timers(Arc<Queue>);
 impl Timers {
     /// Wakes somebody at that time.
     pub(crate) fn wake_at(&self, at: Instant, waker: Waker) {
-        self.0.lock().timers.push(Timer { at, waker });
-        self.0.changed.notify_one();
+        let mut state = self.0.lock();
+        let is_first = state.timers.peek().is_none_or(|first| at < first.at);
+        state.timers.push(Timer { at, waker });
+        drop(state);
+        // Otherwise a thread waits for an earlier one already, or is at work.
+        if is_first {
+            self.0.changed.notify_one();
+        }
     }
 }
 

@@ -23,8 +23,10 @@ use rustix::io::Errno;
 use crate::attributes::{Attributes, Kind};
 use crate::complaints::Complaints;
 use crate::files::Files;
-use crate::flight::{Answer, Landing};
+use crate::flight::Answer;
 use crate::inodes::{Inode, Inodes, ROOT};
+use crate::interrupts::Interrupts;
+use crate::landing::Landing;
 use crate::owners::Owners;
 use crate::passing::Passing;
 use crate::snapshot::{Snapshot, SnapshotEntry};
@@ -62,6 +64,7 @@ pub(crate) struct Tree {
     changes: SyncSender<Change>,
     begun: Instant,
     pub(crate) passing: Passing,
+    pub(crate) interrupts: Interrupts,
 }
 
 /// Rules of a mount.
@@ -70,6 +73,8 @@ pub(crate) struct Rules {
     pub(crate) freshness: Option<Duration>,
     /// Which files the kernel reads by itself.
     pub(crate) passing: Passing,
+    /// Which calls end early.
+    pub(crate) interrupts: Interrupts,
 }
 
 impl Tree {
@@ -80,7 +85,7 @@ impl Tree {
         rules: Rules,
         changes: SyncSender<Change>,
     ) -> Self {
-        let Rules { freshness, passing } = rules;
+        let Rules { freshness, passing, interrupts } = rules;
         let bound = |bound: Duration| u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
         Tree {
             sources,
@@ -93,6 +98,7 @@ impl Tree {
             changes,
             begun: Instant::now(),
             passing,
+            interrupts,
         }
     }
 
@@ -317,13 +323,21 @@ impl Tree {
         if let Some(top) = self.sources.top().filter(|_| number == ROOT) {
             return Ok((Arc::clone(top), now_ns));
         }
-        let step = self.snapshots().want(number, self.since_ns(), now_ns);
-        let (flight, old) = match step {
-            Step::Use(snapshot, seen_ns) => return Ok((snapshot, seen_ns)),
-            Step::Join(flight) => return flight.landed().await,
-            Step::Ask(flight, old) => (flight, old),
+        let (landing, old) = loop {
+            let step = self.snapshots().want(number, self.since_ns(), now_ns);
+            match step {
+                Step::Use(snapshot, seen_ns) => return Ok((snapshot, seen_ns)),
+                Step::Join(flight) => {
+                    // Without an answer whoever asked was interrupted.
+                    if let Some(answer) = flight.landed().await {
+                        return answer;
+                    }
+                }
+                Step::Ask(flight, old) => {
+                    break (Landing::new(&self.snapshots, number, flight), old);
+                }
+            }
         };
-        let _landing = Landing(Arc::clone(&flight));
         let answer = match self.ask(&name, old.as_ref()).await {
             Ok(snapshot) => Ok((snapshot, now_ns)),
             Err(error) => Err(self.errno(&name, &error)),
@@ -332,8 +346,8 @@ impl Tree {
         if let (Some(old), Some(new)) = (&old, &new) {
             self.tell_changes(number, old, new);
         }
-        self.snapshots().settle(number, &flight, new, now_ns);
-        flight.land(answer.clone());
+        self.snapshots().settle(number, landing.flight(), new, now_ns);
+        landing.flight().land(Some(answer.clone()));
         answer
     }
 

@@ -26,7 +26,7 @@ fn list(directory: &Path) -> std::io::Result<()> {
 }
 
 /// The publisher again, on the same port and with the same state.
-fn restart(scene: &Scene) -> Daemon {
+pub(crate) fn restart(scene: &Scene) -> Daemon {
     let listen = format!("tcp://127.0.0.1:{}", scene.up.port);
     let source = scene.source.to_str().unwrap();
     let args = ["up", source, "--name", "/lab/tree", "--listen", &listen];
@@ -190,18 +190,22 @@ fn read_on(mount: &Path, seed: u64, stop: &AtomicBool, good: &AtomicU64) {
 }
 
 /// A forwarder between the mount and the publisher.
-struct Between {
+pub(crate) struct Between {
     home: Home,
     socket: String,
     daemon: Daemon,
 }
 
 impl Between {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let home = Home::new();
         let socket = format!("unix://{}", home.work("run").join("f.sock").display());
         let daemon = home.start(&["forward", "--listen", &socket], "listening");
         Between { home, socket, daemon }
+    }
+
+    pub(crate) fn socket(&self) -> &str {
+        &self.socket
     }
 
     fn restart(&mut self) {
@@ -210,7 +214,7 @@ impl Between {
     }
 
     /// The way to the publisher, which either may have forgotten.
-    fn route(&self, scene: &Scene) {
+    pub(crate) fn route(&self, scene: &Scene) {
         let args = ["route", "add", "/lab/tree", &scene.up.uri(), "--connect", &self.socket];
         self.home.run(&args).ok();
     }

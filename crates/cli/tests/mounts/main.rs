@@ -9,9 +9,11 @@ mod calls;
 mod changes;
 mod command;
 mod faults;
+mod freshness;
 #[allow(dead_code)]
 #[path = "../cli/harness.rs"]
 mod harness;
+mod interrupts;
 mod passing;
 mod programs;
 #[allow(dead_code, reason = "the harness uses it for other tests")]

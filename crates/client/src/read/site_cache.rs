@@ -69,6 +69,12 @@ pub(crate) struct SiteContent {
     waker: Arc<Waker>,
 }
 
+impl SiteContent {
+    pub(crate) fn content(&self) -> &Content {
+        &self.content
+    }
+}
+
 /// Answers that have come.
 type Mailbox = Arc<Mutex<Vec<Found>>>;
 

@@ -21,6 +21,7 @@ use crate::error::ClientError;
 use crate::lookup::listing::Listing;
 use crate::lookup::resolved::ResolvedEntry;
 use crate::read::counters::Counters;
+use crate::read::nowait::NowaitReads;
 use crate::read::operation::{RangesRead, ReadRequest};
 use crate::read::stream::Sink;
 use crate::session::queue;
@@ -157,6 +158,7 @@ pub(crate) struct Opened {
     pub(crate) size: Option<u64>,
     pub(crate) guard: FileGuard,
     pub(crate) counters: Arc<Counters>,
+    pub(crate) nowait: Option<NowaitReads>,
 }
 
 /// Files of a caller's own thread that are to be closed before its next call.

@@ -16,9 +16,10 @@ use crate::engine::completion::Reply;
 use crate::error::{ClientError, Limit};
 use crate::read::cache::memory::MemoryCache;
 use crate::read::cache::{ContentCache, ContentId, UnitCache};
+use crate::read::nowait::{NodeBudget, NowaitReads};
 use crate::read::open_file::{FileReads, FileState, Share};
 use crate::read::operation::{Operation, RangesRead, ReadRequest};
-use crate::read::site_cache::SiteCache;
+use crate::read::site_cache::{SiteCache, SiteContent};
 use crate::session::command::{FileCloser, FileId, Opened};
 
 /// Files that may be open at once.
@@ -73,6 +74,7 @@ pub(crate) struct OpenFiles {
     /// Outlives the files.
     cache: Rc<RefCell<dyn UnitCache>>,
     site_cache: Option<SiteCache>,
+    node_budget: Arc<NodeBudget>,
     files: BTreeMap<FileId, OpenFile>,
     next: FileId,
 }
@@ -81,7 +83,8 @@ impl OpenFiles {
     pub(crate) fn new(options: SessionOptions, fetch: FetchConfig, closer: FileCloser) -> Self {
         let cache = Rc::new(RefCell::new(MemoryCache::new(options.cache_bytes_max)));
         let (files, site_cache) = (BTreeMap::new(), None);
-        OpenFiles { options, fetch, closer, cache, site_cache, files, next: 0 }
+        let node_budget = Arc::new(NodeBudget(options.node_bytes_max / NODE_BYTES));
+        OpenFiles { options, fetch, closer, cache, site_cache, node_budget, files, next: 0 }
     }
 
     /// Looks there for what is not in memory, and keeps there what came.
@@ -115,11 +118,18 @@ impl OpenFiles {
         let site_cache = self.site_cache.as_ref();
         let site = site_cache.and_then(|cache| cache.open(&name, &discovered, &plan));
         let state = FileState { plan, inbox, cache, site, counters };
-        let counters = Arc::clone(&state.counters);
+        let (counters, nowait) = (Arc::clone(&state.counters), self.nowait(&state));
         let job = Some(self.job_for(id, &state));
         self.files.insert(id, OpenFile { state, job });
         self.share_out();
-        Ok(Opened { discovered, name, size, guard, counters })
+        Ok(Opened { discovered, name, size, guard, counters, nowait })
+    }
+
+    fn nowait(&self, state: &FileState) -> Option<NowaitReads> {
+        let (content, root) =
+            state.site.as_ref().map(SiteContent::content).zip(state.plan.root())?;
+        let (budget, counters) = (Arc::clone(&self.node_budget), Arc::clone(&state.counters));
+        Some(NowaitReads::new(content.clone(), root, budget, counters))
     }
 
     /// Takes a call; the job to run if it does not run yet.

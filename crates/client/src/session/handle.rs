@@ -340,6 +340,19 @@ impl RemoteFile {
         Ok(completion.wait().unwrap_or_else(|| Err(queue.lost()))?.filled)
     }
 
+    /// The place in `scratch` of the verified bytes from `offset` on, fewer than `length` only at
+    /// the end of the file, if the site cache has them in memory. Reads and hashes on the caller's
+    /// thread, and waits for nothing; `None` means that [`read_at`](RemoteFile::read_at) has to be
+    /// asked.
+    pub fn read_nowait(
+        &self,
+        scratch: &mut Vec<u8>,
+        offset: u64,
+        length: usize,
+    ) -> Option<Range<usize>> {
+        self.inner.opened.nowait.as_ref()?.read(scratch, offset, length)
+    }
+
     /// [`read_at`](RemoteFile::read_at) without waiting, into a buffer that comes back.
     pub fn read_at_later(&self, buffer: Vec<u8>, offset: u64) -> Pending<RangesRead> {
         self.read_later(ReadRequest::filling(buffer, offset))

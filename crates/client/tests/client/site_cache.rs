@@ -164,6 +164,42 @@ fn a_session_with_readahead_finds_all_of_it_on_the_disk() {
     assert_eq!(asked.lock().expect("no panic").as_slice(), []);
 }
 
+/// A directory whose files are in memory and can be told to be, on whatever the others lie.
+fn directory_in_memory() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    tempfile::tempdir_in(place).expect("a directory")
+}
+
+#[test]
+fn what_the_disk_has_in_memory_is_verified_on_the_callers_thread_alone() {
+    let directory = directory_in_memory();
+    let mut first = Reader::new(directory.path());
+    first.stream();
+    assert!(first.cache.flush(PATIENCE));
+    let data = fs::OpenOptions::new().write(true).open(entry_file(directory.path(), "data"));
+    data.expect("the data").write_all_at(b"rot", 300 * UNIT as u64 + 600).expect("written");
+    let Reader { client, cache, name, bytes, _server, .. } = Reader::new(directory.path());
+    let session = Session::start(client, SessionOptions::default()).expect("a thread");
+    let file = session.open(&name).expect("it is there");
+    let mut scratch = Vec::new();
+    assert_eq!(file.read_nowait(&mut scratch, 0, 10), None, "nobody has looked what is there");
+    file.read_at(&mut [0; 10], 0).expect("now somebody has");
+    for (offset, length) in [(0, 10), (8191, 2), (3 * UNIT, 500_000), (SIZE - 20_000, 4096)] {
+        let place = file.read_nowait(&mut scratch, offset as u64, length).expect("it is there");
+        assert!(scratch[place] == bytes[offset..offset + length], "{length} from {offset}");
+    }
+    for (offset, length) in [(SIZE - 5, 5), (SIZE, 0), (SIZE + UNIT, 0)] {
+        let place = file.read_nowait(&mut scratch, offset as u64, 4096).expect("the end");
+        assert!(scratch[place] == bytes[offset.min(SIZE)..][..length]);
+    }
+    assert_eq!(file.read_nowait(&mut scratch, 300 * UNIT as u64, 4096), None, "a rotten unit");
+    assert_eq!(cache.counters().rotten_units, 1);
+    let mut fetched = [0; 4096];
+    file.read_at(&mut fetched, 300 * UNIT as u64).expect("it is fetched anew");
+    assert!(fetched == bytes[300 * UNIT..][..4096]);
+}
+
 #[test]
 fn what_the_disk_has_is_read_also_when_its_publisher_is_gone() {
     let directory = tempfile::tempdir().expect("a directory");
