@@ -43,9 +43,12 @@ class SiteCache(DoorCase):
         return opens[-1]["received_bytes"]
 
     def fill(self, door):
-        """Copies until nothing has to be received: the disk is behind the readers."""
+        """Copies until nothing has to be received, and all of it is noted: the disk is behind the
+        readers."""
         self.assertGreaterEqual(self.copy(door), FILE_BYTES)
         wait_until(lambda: self.copy(door) == 0, "a copy from the disk", 30)
+        tree = self.node.path("site-cache") / "tree"
+        wait_until(lambda: any(tree.rglob("large.bin")), "the whole file in the cache's tree", 30)
 
     def test_a_door_finds_on_the_disk_what_another_has_read(self):
         link = self.publish(self.folder)
