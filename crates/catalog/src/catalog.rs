@@ -81,7 +81,9 @@ pub fn initialise(engine: &dyn Engine, setup: &Setup, now_ns: u64) -> Result<(),
         .into_iter()
         .try_for_each(|name| check_label(name))?;
     let transaction = engine.begin()?;
-    if read::<Site>(&*transaction, SITE_KEY)?.is_some() {
+    // The rows of a catalog that was moved away are there still.
+    let is_used = read::<Counters>(&*transaction, COUNTERS_KEY)?.is_some();
+    if is_used || read::<Site>(&*transaction, SITE_KEY)?.is_some() {
         return Err(CatalogError::SiteExists);
     }
     let mut view = View::new(&*transaction);
@@ -182,15 +184,18 @@ impl<E: Engine> Catalog<E> {
             let transaction = self.engine.begin()?;
             self.check_lease(&*transaction)?;
             let mut batch = View::new(&*transaction);
-            let outcomes = submissions
+            let outcomes: Vec<_> = submissions
                 .iter()
                 .map(|submission| self.execute_one(&mut batch, submission, now_ns))
                 .collect();
+            tries += 1;
+            if outcomes.iter().any(is_conflict) && tries < TRIES_MAX {
+                continue;
+            }
             let writes = batch.into_writes();
             if writes.is_empty() {
                 return Ok(outcomes);
             }
-            tries += 1;
             match transaction.commit(&writes) {
                 Ok(()) => return Ok(outcomes),
                 Err(EngineError::Conflict) if tries < TRIES_MAX => {}
@@ -257,6 +262,11 @@ impl<E: Engine> Catalog<E> {
         view.set(crate::codec::key([number.0]), &record);
         view.into_writes()
     }
+}
+
+/// True if a command met rows that another transaction has changed since the batch began.
+fn is_conflict(outcome: &Result<Answer, Failure>) -> bool {
+    matches!(outcome, Err(Failure::Engine(EngineError::Conflict)))
 }
 
 /// The names that somebody acts under.

@@ -135,7 +135,8 @@ pub trait Transaction: Rows {
 
 /// Whatever keeps the rows.
 pub trait Engine: Send + Sync {
-    /// The last committed state.
+    /// The last committed state that this process knows of. What several processes commit to may
+    /// answer [`EngineError::Conflict`] for a row that has changed since: begin anew.
     fn snapshot(&self) -> Result<Box<dyn Rows + '_>, EngineError>;
 
     /// A transaction on the last committed state. Waits for its turn where there is one writer.

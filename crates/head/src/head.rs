@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use byname_catalog::engine::{EmbeddedEngine, Engine, EngineError};
+use byname_catalog::engine::{Engine, EngineError};
 use byname_catalog::{
     Caller, Catalog, CatalogError, Failure, Inconsistency, Policy, Reader, Setup, check, initialise,
 };
@@ -13,13 +13,12 @@ use byname_store::{FileServer, FileServerConfig, MountConfig, MountSource, Store
 use byname_transfer::server::SharedSigner;
 
 use crate::contents::Contents;
+use crate::engine::{AddressError, EngineAddress};
 use crate::execute::Executor;
 use crate::reading::CatalogBackend;
 use crate::service::{HeadCounters, HeadService};
 use crate::watch::{DiskWatch, Watch};
 
-/// File of the embedded engine.
-pub(crate) const ENGINE_FILE: &str = "catalog.redb";
 /// Directory of the file server's records.
 const SERVER_DIRECTORY: &str = "server";
 /// Name of the head of an embedded engine: there is one, and whoever opens the file is it.
@@ -63,9 +62,12 @@ pub enum HeadError {
     /// What the engine has for a name is none.
     #[error("the site's name in the catalog is malformed: {0}")]
     StoredName(#[from] DecodeError),
-    /// The engine failed.
-    #[error("the catalog in {} cannot be used: {source}", directory.display())]
-    Engine {
+    /// The engine cannot be used.
+    #[error(transparent)]
+    Engine(#[from] AddressError),
+    /// The catalog cannot be read.
+    #[error("the catalog in {} cannot be read: {source}", directory.display())]
+    Unreadable {
         /// The directory.
         directory: PathBuf,
         /// Why.
@@ -102,10 +104,16 @@ pub struct NewSite {
 ///
 /// # Errors
 /// [`HeadError`]; a site that is there already stays as it is.
-pub fn init(directory: &Path, site: &NewSite, unix_ns: u64) -> Result<(), HeadError> {
+pub fn init(
+    (directory, address): (&Path, &EngineAddress),
+    site: &NewSite,
+    unix_ns: u64,
+) -> Result<(), HeadError> {
     let name = site_name(site.name.clone())?;
     make_directory(directory)?;
-    let engine = open_engine(directory)?;
+    let engine = address.open(directory)?.alone()?;
+    // Interrupted after this there is no site there yet, and whoever makes it goes on.
+    address.note(directory)?;
     let (operator, group) = site.operator.clone();
     let (key, certificate) = &site.operator_key;
     let setup = Setup {
@@ -115,7 +123,7 @@ pub fn init(directory: &Path, site: &NewSite, unix_ns: u64) -> Result<(), HeadEr
         key: Some((key.view().value().to_vec(), certificate.clone())),
         policy: site.policy.clone(),
     };
-    initialise(&engine, &setup, unix_ns).map_err(|error| match error {
+    initialise(&*engine, &setup, unix_ns).map_err(|error| match error {
         CatalogError::SiteExists => HeadError::SiteExists { directory: directory.to_owned() },
         other => other.into(),
     })
@@ -145,10 +153,17 @@ impl Head {
     /// [`HeadError`]; `Engine` if another process has it open.
     pub fn open(directory: &Path) -> Result<Self, HeadError> {
         let no_site = || HeadError::NoSite { directory: directory.to_owned() };
-        if !directory.join(ENGINE_FILE).is_file() {
-            return Err(no_site());
-        }
-        let engine: Arc<dyn Engine> = Arc::new(open_engine(directory)?);
+        Self::open_in(directory, &EngineAddress::of(directory)?.ok_or_else(no_site)?)
+    }
+
+    /// Opens a site in an engine, with a directory for what its server keeps.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn open_in(directory: &Path, address: &EngineAddress) -> Result<Self, HeadError> {
+        let no_site = || HeadError::NoSite { directory: directory.to_owned() };
+        make_directory(directory)?;
+        let engine = address.open(directory)?.alone()?;
         let reader = Reader::new(&*engine, &Caller::Head)?;
         let octets = reader.site().map_err(|_| no_site())?;
         drop(reader);
@@ -166,7 +181,7 @@ impl Head {
     /// # Errors
     /// [`HeadError`] if it cannot be read.
     pub fn check(&self) -> Result<Vec<Inconsistency>, HeadError> {
-        let failed = |source| HeadError::Engine { directory: self.directory.clone(), source };
+        let failed = |source| HeadError::Unreadable { directory: self.directory.clone(), source };
         let rows = self.engine.snapshot().map_err(failed)?;
         check(&*rows).map_err(failed)
     }
@@ -216,9 +231,4 @@ pub(crate) fn make_directory(directory: &Path) -> Result<(), HeadError> {
     use std::os::unix::fs::DirBuilderExt;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
     made.map_err(|source| HeadError::Directory { directory: directory.to_owned(), source })
-}
-
-fn open_engine(directory: &Path) -> Result<EmbeddedEngine, HeadError> {
-    EmbeddedEngine::open(&directory.join(ENGINE_FILE))
-        .map_err(|source| HeadError::Engine { directory: directory.to_owned(), source })
 }

@@ -25,7 +25,8 @@ use byname_security::cert::Certificate;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_site::{CopyState, DiskName, KeptRecord, Listed, SiteName};
 
-use crate::head::{ENGINE_FILE, Head, HeadError, make_directory};
+use crate::engine::ENGINE_FILE;
+use crate::head::{Head, HeadError, make_directory};
 
 use contents::{Contents, ListError, NEWER_MAX};
 use copy::Walk;

@@ -10,7 +10,7 @@ use crate::sources::{Source, line_where};
 const RULE: &str = "layering";
 
 /// Each room with the rooms it may use. Rooms that are not named here do not exist yet.
-const MAY_USE: [(&str, &[&str]); 24] = [
+const MAY_USE: [(&str, &[&str]); 25] = [
     ("packet", &[]),
     ("io", &[]),
     ("retry", &[]),
@@ -29,8 +29,12 @@ const MAY_USE: [(&str, &[&str]); 24] = [
     ("mount", &["cache", "client", "packet", "profile", "security", "transfer"]),
     ("traffic", &["face", "io", "link", "packet"]),
     ("catalog", &[]),
+    ("postgres", &["catalog"]),
     ("site", &["catalog", "packet", "security", "transfer"]),
-    ("head", &["catalog", "face", "io", "packet", "security", "site", "store", "transfer"]),
+    (
+        "head",
+        &["catalog", "face", "io", "packet", "postgres", "security", "site", "store", "transfer"],
+    ),
     (
         "disk",
         &["catalog", "client", "face", "io", "packet", "security", "site", "store", "transfer"],

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use byname_catalog::engine::{CommitFault, EmbeddedEngine, Engine, MemoryEngine};
+use byname_catalog::engine::{CommitFault, Engine};
 use byname_catalog::id::InodeId;
 use byname_catalog::{
     ATTEMPT_NS, Answer, AttributeChanges, Command, Create, Kind, Limits, Place, PolicyChanges,
@@ -14,10 +14,9 @@ use byname_catalog::{
 use proptest::prelude::*;
 
 use crate::model::{Ask, Counted, Model, Node, NodeId, TOP, TREE, Who};
-use crate::storage::PowerDisk;
 use crate::support::{TestSite, commit, place};
 
-type Names = Vec<&'static str>;
+pub(crate) type Names = Vec<&'static str>;
 
 const PEOPLE: [Who; 3] = [
     Who { user: "op", groups: &["ops"] },
@@ -26,7 +25,7 @@ const PEOPLE: [Who; 3] = [
 ];
 
 #[derive(Debug, Clone)]
-enum Op {
+pub(crate) enum Op {
     Mkdir(Names, u16),
     Rmdir(Names),
     Unlink(Names),
@@ -51,7 +50,7 @@ enum Op {
 
 /// What befalls the head that executes a batch.
 #[derive(Debug, Clone, Copy)]
-enum Fate {
+pub(crate) enum Fate {
     Lives,
     Pauses(u64),
     Dies(CommitFault),
@@ -100,65 +99,21 @@ fn fate() -> impl Strategy<Value = Fate> {
     ]
 }
 
-fn batches() -> impl Strategy<Value = Vec<(Vec<(usize, Op)>, Fate)>> {
+/// Commands of one transaction, each with the place of its user, and what befalls their head.
+pub(crate) type Batch = (Vec<(usize, Op)>, Fate);
+
+pub(crate) fn batches() -> impl Strategy<Value = Vec<Batch>> {
     let ops = proptest::collection::vec((0..PEOPLE.len(), op()), 1..5);
     proptest::collection::vec((ops, fate()), 1..30)
 }
 
 /// An engine that can be made to fail.
-trait Fragile {
+pub(crate) trait Fragile {
     fn engine(&self) -> Arc<dyn Engine>;
     /// Arranges for what the fate says.
     fn prepare(&self, fate: Fate);
     /// What the next head finds.
     fn restart(&mut self, fate: Fate);
-}
-
-impl Fragile for MemoryEngine {
-    fn engine(&self) -> Arc<dyn Engine> {
-        Arc::new(self.clone())
-    }
-
-    fn prepare(&self, fate: Fate) {
-        match fate {
-            Fate::Dies(fault) => self.fail_next_commit(fault),
-            Fate::LosesPower(_, bits) if bits & 1 == 0 => self.fail_next_commit(CommitFault::Lost),
-            Fate::LosesPower(..) => self.fail_next_commit(CommitFault::Unanswered),
-            Fate::Lives | Fate::Pauses(_) => {}
-        }
-    }
-
-    fn restart(&mut self, _: Fate) {}
-}
-
-struct Embedded {
-    disk: PowerDisk,
-    engine: Arc<dyn Engine>,
-}
-
-impl Embedded {
-    fn new(disk: PowerDisk) -> Self {
-        Self { engine: Arc::new(EmbeddedEngine::on(disk.clone()).unwrap()), disk }
-    }
-}
-
-impl Fragile for Embedded {
-    fn engine(&self) -> Arc<dyn Engine> {
-        Arc::clone(&self.engine)
-    }
-
-    fn prepare(&self, fate: Fate) {
-        match fate {
-            Fate::LosesPower(after, _) => self.disk.cut_after(after),
-            Fate::Dies(_) => self.disk.cut_after(0),
-            Fate::Lives | Fate::Pauses(_) => {}
-        }
-    }
-
-    fn restart(&mut self, fate: Fate) {
-        let survives = if let Fate::LosesPower(_, survives) = fate { survives } else { 0 };
-        *self = Self::new(self.disk.restart(survives));
-    }
 }
 
 struct Machine<F> {
@@ -371,23 +326,9 @@ fn play(
     }
 }
 
-fn run(fragile: impl Fragile, batches: &[(Vec<(usize, Op)>, Fate)]) -> Result<(), TestCaseError> {
+/// Plays batches on an engine, which is given back.
+pub(crate) fn run<F: Fragile>(fragile: F, batches: &[Batch]) -> Result<F, TestCaseError> {
     let mut machine = Machine::new(fragile);
     batches.iter().try_for_each(|(ops, fate)| machine.step(ops, *fate))?;
-    crate::rebuild::assert_rebuilt(&*machine.fragile.engine());
-    Ok(())
-}
-
-proptest! {
-    #![proptest_config(crate::support::cases(96))]
-
-    #[test]
-    fn the_engine_in_memory_does_what_the_model_does(batches in batches()) {
-        run(MemoryEngine::default(), &batches)?;
-    }
-
-    #[test]
-    fn the_embedded_engine_does_what_the_model_does_whenever_power_fails(batches in batches()) {
-        run(Embedded::new(PowerDisk::default()), &batches)?;
-    }
+    Ok(machine.fragile)
 }

@@ -5,11 +5,14 @@
 
 mod engines;
 mod machine;
+mod machines;
 mod model;
+mod moving;
 mod policies;
 mod posix;
 mod rebuild;
 mod rules;
 mod scenarios;
 mod storage;
+mod suite;
 mod support;

@@ -6,7 +6,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::typed::endpoint;
 use crate::{forwarders, notify, settings};
-use byname_head::{Head, HeadServer};
+use byname_head::{EngineAddress, Head, HeadServer};
 use byname_io::Clock;
 use byname_keychain::Keychain;
 use byname_profile::{Link, Paths, Profile, units};
@@ -33,6 +33,9 @@ pub(crate) struct Args {
     /// Its directory.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// The engine, if this machine's directory does not say: see `byname site init`.
+    #[arg(long, value_name = "ENGINE", env = "BYNAME_ENGINE", hide_env_values = true)]
+    engine: Option<EngineAddress>,
     /// Forwarder to attach to.
     #[arg(long, value_name = "URI")]
     connect: Option<String>,
@@ -47,7 +50,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let profile = settings::profile(paths)?;
     let directory = defaults::directory(args.site.as_deref(), args.dir.as_deref(), paths)?;
-    let (server, link) = open(&profile, &directory, args.keep_versions)?;
+    let head = match &args.engine {
+        Some(engine) => Head::open_in(&directory, engine)?,
+        None => Head::open(&directory)?,
+    };
+    let (server, link) = open(&profile, head, args.keep_versions)?;
     let HeadServer { server, counters, watch } = server;
     let candidates = match &args.connect {
         Some(uri) => vec![endpoint(uri)?],
@@ -74,13 +81,12 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     outcome
 }
 
-/// Opens the head of a site, with the link that readers and users give.
+/// The head's server, with the link that readers and users give.
 pub(crate) fn open(
     profile: &Profile,
-    directory: &std::path::Path,
+    head: Head,
     keep_versions: Duration,
 ) -> Outcome<(HeadServer, String)> {
-    let head = Head::open(directory)?;
     let name = head.site().view().to_name();
     let keychain = Keychain::open(&profile.paths().keys)?;
     let shown = output::name(name.view());

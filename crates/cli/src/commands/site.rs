@@ -7,6 +7,7 @@ mod disk;
 mod fsck;
 mod init;
 mod join;
+mod moving;
 pub(crate) mod policy;
 mod quota;
 mod rebuild;
@@ -18,7 +19,7 @@ mod up;
 mod user;
 
 use crate::exit::{Failure, Outcome};
-use byname_head::HeadError;
+use byname_head::{AddressError, HeadError};
 use byname_profile::Paths;
 
 /// Make and administer a site: one name space on many disks.
@@ -55,6 +56,7 @@ enum SiteCommand {
     Fsck(fsck::Args),
     Bench(bench::Args),
     Rebuild(rebuild::Args),
+    MoveEngine(moving::Args),
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
@@ -73,6 +75,24 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Fsck(args) => fsck::run(args, paths),
         SiteCommand::Bench(args) => bench::run(args, paths),
         SiteCommand::Rebuild(args) => rebuild::run(args, paths),
+        SiteCommand::MoveEngine(args) => moving::run(args, paths),
+    }
+}
+
+impl From<AddressError> for Failure {
+    fn from(error: AddressError) -> Self {
+        use crate::exit::{Code, chain};
+        let text = chain(&error);
+        match error {
+            AddressError::Malformed(_) => Self::usage(text),
+            AddressError::Directory { .. } => Self::new(Code::LocalDisk, text),
+            AddressError::File { .. } => {
+                Self::new(Code::LocalDisk, text).hint("is another `byname catalog` running?")
+            }
+            AddressError::Database(_) => {
+                Self::new(Code::LocalDisk, text).hint("docs/site.md says what it has to be")
+            }
+        }
     }
 }
 
@@ -87,9 +107,7 @@ impl From<HeadError> for Failure {
             HeadError::SiteExists { .. } => {
                 Self::new(Code::LocalDisk, text).hint("`byname catalog` serves it")
             }
-            HeadError::Engine { .. } => {
-                Self::new(Code::LocalDisk, text).hint("is another `byname catalog` running?")
-            }
+            HeadError::Engine(error) => error.into(),
             HeadError::Directory { .. } => Self::new(Code::LocalDisk, text),
             HeadError::Name { .. } => Self::usage(text),
             HeadError::Store(error) => error.into(),

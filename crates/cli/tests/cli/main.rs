@@ -7,8 +7,12 @@ mod broken_disks;
 mod c_interface;
 mod cache;
 mod choosing;
+#[allow(dead_code)]
+#[path = "../../../postgres/tests/it/cluster.rs"]
+mod cluster;
 mod commanding;
 mod comparing;
+mod databases;
 mod dead_holder;
 mod direct;
 mod disks;

@@ -17,10 +17,16 @@ pub(crate) struct Site {
 
 impl Site {
     pub(crate) fn new() -> Self {
+        Self::in_engine("embedded")
+    }
+
+    pub(crate) fn in_engine(engine: &str) -> Self {
         let home = Home::new();
         let socket = format!("unix://{}", home.work("run").join("f.sock").display());
         let forwarder = home.start(&["forward", "--listen", &socket], "listening");
-        let made = home.run(&["site", "init", "/lab", "--operator", "op", "--dir", "site"]).ok();
+        let made = home
+            .run(&["site", "init", "/lab", "--operator", "op", "--dir", "site", "--engine", engine])
+            .ok();
         let link = made.stdout().trim().to_owned();
         let mut site = Self { head: None, _forwarder: forwarder, socket, link, home };
         site.head = Some(site.start_head());

@@ -5,7 +5,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::typed::name;
 use byname_catalog::Policy;
-use byname_head::{Head, HeadError, NewSite};
+use byname_head::{EngineAddress, Head, HeadError, NewSite};
 use byname_io::Clock;
 use byname_keychain::Keychain;
 use byname_packet::Name;
@@ -20,12 +20,22 @@ pub(super) const GROUP: &str = "operators";
 
 /// Make a site in a directory of this machine.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  byname site init /lab
+  byname site init /lab --replicas 2 --operator anna
+  byname site init /lab --engine 'postgres:host=/run/postgresql dbname=lab'
+
+With a database several machines can have a head each; docs/site.md.")]
 pub(super) struct Args {
     /// Its name, for example /lab.
     name: String,
     /// Where its catalog is kept. Default: a directory of the user's state.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+    /// Where its rows are: a file in that directory, or a PostgreSQL database, as in
+    /// 'postgres:host=/run/postgresql dbname=lab'.
+    #[arg(long, value_name = "ENGINE", default_value = "embedded")]
+    engine: EngineAddress,
     /// Its first operator. Default: the user who runs this.
     #[arg(long, value_name = "USER")]
     operator: Option<String>,
@@ -46,6 +56,7 @@ pub(super) struct Begin<'a> {
     pub(super) operator: &'a str,
     pub(super) group: &'a str,
     pub(super) replicas: u8,
+    pub(super) engine: &'a EngineAddress,
 }
 
 /// A site that was made.
@@ -56,7 +67,7 @@ pub(super) struct Made {
 
 /// Makes a site: its keys, its catalog, and its first operator with his group.
 pub(super) fn make(text: &str, dir: &Path, begin: &Begin<'_>, paths: &Paths) -> Outcome<Made> {
-    let Begin { operator, group, replicas } = *begin;
+    let Begin { operator, group, replicas, engine } = *begin;
     let site_name = name(text)?;
     let site = SiteName::new(site_name.clone())
         .ok_or_else(|| Failure::usage(format!("{text} cannot be the name of a site")))?;
@@ -84,14 +95,15 @@ pub(super) fn make(text: &str, dir: &Path, begin: &Begin<'_>, paths: &Paths) -> 
             receipt_count: replicas,
         },
     };
-    byname_head::init(dir, &new, now_ns)?;
+    byname_head::init((dir, engine), &new, now_ns)?;
     Ok(Made { name: site_name, key: own.certificate.key_id() })
 }
 
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     let dir = directory(Some(&args.name), args.dir.as_deref(), paths)?;
     let operator = args.operator.clone().unwrap_or_else(own_user);
-    let begin = Begin { operator: &operator, group: &args.group, replicas: args.replicas };
+    let (group, engine) = (&args.group, &args.engine);
+    let begin = Begin { operator: &operator, group, replicas: args.replicas, engine };
     let Made { name: site_name, key } = make(&args.name, &dir, &begin, paths)?;
     let link = Link { key: Some(key), ..Link::of_name(site_name.clone()) }.to_string();
     let shown = output::name(site_name.view());

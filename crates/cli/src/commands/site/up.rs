@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     let endings = Endings::watch_signals()?;
     let (forwarder, endpoint) = forwarder(&endings, &args.listen, (&profile, paths))?;
     let mut running = Running { endings, forwarder, servers: Vec::new() };
-    let (head, link) = catalog::open(&profile, &directory, args.keep_versions)?;
+    let (head, link) = catalog::open(&profile, Head::open(&directory)?, args.keep_versions)?;
     let HeadServer { server, watch, .. } = head;
     running.serve((server, String::new()), &endpoint, "the head")?;
     let capacity = args.capacity.as_deref();
@@ -104,7 +104,8 @@ fn link_for_all(link: &str, listen: &[String]) -> Outcome<String> {
 /// Makes the site, as `site init` does.
 fn make(site: &str, directory: &Path, replicas: u8, paths: &Paths) -> Outcome {
     let operator = defaults::own_user();
-    let begin = init::Begin { operator: &operator, group: init::GROUP, replicas };
+    let engine = &byname_head::EngineAddress::Embedded;
+    let begin = init::Begin { operator: &operator, group: init::GROUP, replicas, engine };
     let made = init::make(site, directory, &begin, paths)?;
     let at = directory.display();
     output::err_line(&format!("made the site {site} in {at}; its operator is {operator}"));

@@ -1,0 +1,90 @@
+//! Sites whose catalog is in PostgreSQL.
+
+use crate::cluster::Cluster;
+use crate::harness::{Daemon, Home};
+use crate::sites::Site;
+
+/// The engine's address of a new database.
+fn engine(cluster: &Cluster) -> String {
+    format!("postgres:{}", cluster.database())
+}
+
+#[test]
+fn a_site_in_a_database_is_served_and_goes_on_when_the_server_is_killed() {
+    let cluster = Cluster::start();
+    let engine = engine(&cluster);
+    let mut site = Site::in_engine(&engine);
+    site.home
+        .run(&["site", "init", "/lab", "--dir", "site", "--engine", &engine])
+        .fails_with(7, "another process has this catalog open");
+    site.run(&["user", "add", "anna", "--group", "physics"]).ok();
+    cluster.kill();
+    cluster.start_again();
+    // The command waits for the server, or is repeated until it is back.
+    site.run(&["user", "add", "bert", "--group", "physics", "--timeout", "60"]).ok();
+    let users = site.run(&["user", "ls", "--timeout", "60"]).ok().stdout();
+    assert!(users.contains("anna") && users.contains("bert"), "{users}");
+
+    let second = ["catalog", "--dir", "site", "--connect", &site.socket];
+    site.home.run(&second).fails_with(7, "another process has this catalog open");
+    let head: Daemon = site.head.take().unwrap();
+    drop(head);
+    site.home.run(&["site", "fsck", "--dir", "site"]).ok();
+    site.home.run(&["site", "init", "/lab", "--dir", "site"]).fails_with(7, "already");
+    let elsewhere = Home::new();
+    let from_here = ["site", "init", "/lab", "--dir", "other", "--engine", &engine];
+    elsewhere.run(&from_here).fails_with(7, "already");
+}
+
+#[test]
+fn an_engine_that_is_none_is_named() {
+    let home = Home::new();
+    let init =
+        |engine: &str| home.run(&["site", "init", "/lab", "--dir", "site", "--engine", engine]);
+    init("mysql:lab").fails_with(2, "an engine is `embedded` or `postgres:`");
+    init("postgres:host").fails_with(7, "does not say where a database is");
+    init("postgres:host=/nowhere dbname=lab").fails_with(7, "cannot be used");
+}
+
+/// All names of the site and the log of its changes, as its operator sees them.
+fn says(site: &Site) -> (String, String) {
+    let tree = site.home.run(&["find", "/lab", "--connect", &site.socket]).ok().stdout();
+    (tree, site.run(&["log"]).ok().stdout())
+}
+
+#[test]
+fn a_catalog_is_moved_to_a_database_and_back_and_says_the_same() {
+    let cluster = Cluster::shared();
+    let (engine, other) = (engine(&cluster), engine(&cluster));
+    let mut site = Site::new();
+    site.run(&["user", "add", "anna", "--group", "physics"]).ok();
+    for name in ["/lab/a", "/lab/a/b", "/lab/c"] {
+        site.home.run(&["mkdir", name, "--connect", &site.socket]).ok();
+    }
+    let before = says(&site);
+    let moves = |site: &Site, to: &str| {
+        site.home.run(&["site", "move-engine", "/lab", to, "--dir", "site", "--json"])
+    };
+    moves(&site, &engine).fails_with(7, "is another `byname catalog` running?");
+    site.head = None;
+    let there = moves(&site, &engine).ok().stdout();
+    assert!(there.contains("\"engine\":\"postgres\"") && there.contains("\"digest\":"), "{there}");
+    moves(&site, &engine).fails_with(2, "in that engine already");
+    site.head = Some(site.start_head());
+    assert_eq!(says(&site), before);
+    moves(&site, "embedded").fails_with(7, "another process has this catalog open");
+    site.home.run(&["mkdir", "/lab/d", "--connect", &site.socket]).ok();
+    let later = says(&site);
+    site.head = None;
+
+    // What was left behind is no catalog, and is none for a new site either.
+    let init = ["site", "init", "/lab", "--dir", "site"];
+    site.home.run(&init).fails_with(7, "already");
+    // A copy that was begun from an older state is brought up to date.
+    moves(&site, "embedded").ok();
+    moves(&site, &other).ok();
+    moves(&site, "embedded").ok();
+    site.home.run(&["site", "fsck", "--dir", "site"]).ok();
+    site.head = Some(site.start_head());
+    assert_eq!(says(&site), later);
+}

@@ -1,0 +1,86 @@
+//! Connections that are kept for the next who asks.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tokio_postgres::{Client, Config, Error};
+
+use super::{READ_PATIENCE, RETRY_PAUSE};
+use crate::error::PostgresError;
+use crate::link::Link;
+use crate::sql::Statements;
+
+/// Connections that are open at a time.
+const LINKS_MAX: usize = 4;
+
+#[derive(Default)]
+struct Links {
+    idle: Vec<Link>,
+    taken: usize,
+}
+
+/// A few connections.
+pub(super) struct Pool {
+    config: Config,
+    links: Mutex<Links>,
+    returned: Condvar,
+}
+
+impl Pool {
+    pub(super) fn new(config: Config) -> Self {
+        Self { config, links: Mutex::default(), returned: Condvar::new() }
+    }
+
+    /// A connection of its own.
+    pub(super) fn connect(&self) -> Result<Link, PostgresError> {
+        Link::connect(&self.config)
+    }
+
+    /// Asks once over a connection that is kept, and again over new ones while the server does not
+    /// answer but may soon: it is being started, or another takes its place.
+    pub(super) fn ask<T>(
+        &self,
+        work: impl AsyncFn(&Client, &Statements) -> Result<T, Error>,
+    ) -> Result<T, PostgresError> {
+        let deadline = Instant::now() + READ_PATIENCE;
+        loop {
+            match self.ask_once(&work) {
+                Err(error) if !error.is_final() && Instant::now() < deadline => {
+                    std::thread::sleep(RETRY_PAUSE);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    fn ask_once<T>(
+        &self,
+        work: &impl AsyncFn(&Client, &Statements) -> Result<T, Error>,
+    ) -> Result<T, PostgresError> {
+        let idle = {
+            let mut links = self.lock();
+            while links.taken >= LINKS_MAX {
+                links = self.returned.wait(links).unwrap_or_else(PoisonError::into_inner);
+            }
+            links.taken += 1;
+            links.idle.pop()
+        };
+        let link = idle.map_or_else(|| self.connect(), Ok);
+        let result = link.and_then(|mut link| {
+            let result = link.call(work);
+            // What went wrong half-way may leave an answer behind for the next.
+            let is_usable = result.as_ref().err().is_none_or(PostgresError::is_final);
+            Ok((result?, is_usable.then_some(link)))
+        });
+        let mut links = self.lock();
+        links.taken -= 1;
+        self.returned.notify_one();
+        let (value, link) = result?;
+        links.idle.extend(link.filter(Link::is_open));
+        Ok(value)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Links> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

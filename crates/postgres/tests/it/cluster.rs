@@ -1,0 +1,176 @@
+//! A PostgreSQL server of this test's own, in a temporary directory, on a Unix socket. It ends with
+//! the test, also with one that is killed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The user that is the server's, where the tests are run by root: it refuses to be root.
+const SERVER_USER: &str = "postgres";
+
+/// A server.
+pub(crate) struct Cluster {
+    directory: tempfile::TempDir,
+    /// Ends the server when this process is gone.
+    keeper: Child,
+}
+
+impl Cluster {
+    /// A new server, which runs.
+    pub(crate) fn start() -> Self {
+        let directory = tempfile::Builder::new().prefix("byname-pg").tempdir().unwrap();
+        if rustix::process::getuid().is_root() {
+            let chown = Command::new("chown").arg(SERVER_USER).arg(directory.path()).status();
+            assert!(chown.unwrap().success());
+        }
+        let data = directory.path().join("data");
+        let stop = format!(
+            "read line; '{}' -D '{}' -m immediate stop",
+            program("pg_ctl").display(),
+            data.display()
+        );
+        let mut keeper = as_server("sh");
+        keeper.args(["-c", &stop]).stdin(Stdio::piped()).stdout(Stdio::null());
+        let keeper = keeper.stderr(Stdio::null()).spawn().unwrap();
+        let cluster = Self { directory, keeper };
+        let mut initdb = as_server(program("initdb"));
+        initdb.arg("-D").arg(&data).args(["-A", "trust", "-U", "byname", "-E", "UTF8"]);
+        run(initdb.args(["--locale=C", "--no-sync"]));
+        cluster.start_again();
+        cluster
+    }
+
+    /// The one server of the tests that run at this time.
+    pub(crate) fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.upgrade().unwrap_or_else(|| {
+            let cluster = Arc::new(Self::start());
+            *shared = Arc::downgrade(&cluster);
+            cluster
+        })
+    }
+
+    /// Starts the server that was stopped, and waits until it takes connections.
+    pub(crate) fn start_again(&self) {
+        let mut start = as_server(program("pg_ctl"));
+        start.arg("-D").arg(self.data()).arg("-l").arg(self.path().join("log"));
+        let options = format!(
+            "-c listen_addresses= -c unix_socket_directories={} -c shared_buffers=32MB",
+            self.path().display()
+        );
+        run(start.args(["-w", "-o", &options, "start"]));
+    }
+
+    /// Kills the server and all that works for it, at once.
+    pub(crate) fn kill(&self) {
+        let lines = fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
+        let server: i32 = lines.lines().next().unwrap().parse().unwrap();
+        let mut family = children(server);
+        family.insert(0, server);
+        for pid in &family {
+            // One that has just ended by itself is as good.
+            let _ = kill_process(Pid::from_raw(*pid).unwrap(), Signal::KILL);
+        }
+        while family.iter().any(|pid| is_alive(*pid)) {
+            std::thread::yield_now();
+        }
+        // Where nobody asks how a process ended its number stays taken, and the next server would
+        // believe that this one still runs.
+        for lock in [self.data().join("postmaster.pid"), self.path().join(".s.PGSQL.5432.lock")] {
+            fs::remove_file(lock).unwrap();
+        }
+    }
+
+    /// Says where a new database is.
+    pub(crate) fn database(&self) -> String {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let name = format!("site{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let mut createdb = as_server(program("createdb"));
+        run(createdb.arg("-h").arg(self.path()).args(["-U", "byname", "-T", "template0", &name]));
+        format!("host={} user=byname dbname={name}", self.path().display())
+    }
+
+    /// Asks a database with words of one's own.
+    pub(crate) fn psql(&self, database: &str, statement: &str) -> String {
+        let mut psql = as_server(program("psql"));
+        let output = psql.args(["-Atqc", statement, database]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn data(&self) -> PathBuf {
+        self.path().join("data")
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        // The directory goes after the server.
+        let _ = self.keeper.wait();
+    }
+}
+
+/// State and parent of a process, from what follows its title.
+fn state_of(pid: i32) -> Option<(String, i32)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut words = stat.rsplit_once(')')?.1.split_whitespace();
+    Some((words.next()?.to_owned(), words.next()?.parse().ok()?))
+}
+
+fn is_alive(pid: i32) -> bool {
+    state_of(pid).is_some_and(|(state, _)| state != "Z")
+}
+
+fn children(parent: i32) -> Vec<i32> {
+    let all = fs::read_dir("/proc").unwrap();
+    let pids = all.filter_map(|it| it.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| state_of(*pid).is_some_and(|(_, of)| of == parent)).collect()
+}
+
+/// The latest of this machine's servers.
+fn program(name: &str) -> PathBuf {
+    let versions = fs::read_dir("/usr/lib/postgresql").expect("PostgreSQL: scripts/setup has it");
+    let mut found: Vec<PathBuf> =
+        versions.map(|it| it.unwrap().path().join("bin").join(name)).collect();
+    found.retain(|path| path.exists());
+    found.sort();
+    found.pop().expect("PostgreSQL: scripts/setup has it")
+}
+
+fn as_server(program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let mut command = if rustix::process::getuid().is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", SERVER_USER, "--regid", SERVER_USER, "--init-groups", "--"]);
+        command.arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command.current_dir("/");
+    command
+}
+
+fn run(command: &mut Command) {
+    // Into a file, not a pipe: the server inherits it, and a pipe would not end.
+    let output = tempfile::tempfile().unwrap();
+    let shown = output.try_clone().unwrap();
+    let errors = output.try_clone().unwrap();
+    let status = command.stdin(Stdio::null()).stdout(output).stderr(errors).status().unwrap();
+    if !status.success() {
+        use std::io::{Read, Seek};
+        let (mut text, mut shown) = (String::new(), shown);
+        shown.rewind().unwrap();
+        shown.read_to_string(&mut text).unwrap();
+        panic!("{command:?}: {status}\n{text}");
+    }
+}
