@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use byname_catalog::engine::{Engine, EngineError};
 use byname_catalog::{
-    Caller, Catalog, CatalogError, Failure, Inconsistency, Policy, Reader, Setup, check, initialise,
+    Caller, Catalog, CatalogError, Failure, Inconsistency, Policy, Reader, Setup, check,
+    initialise, site_of,
 };
 use byname_packet::{DecodeError, Name, NameRef};
 use byname_site::SiteName;
@@ -13,7 +14,7 @@ use byname_store::{FileServer, FileServerConfig, MountConfig, MountSource, Store
 use byname_transfer::server::SharedSigner;
 
 use crate::contents::Contents;
-use crate::engine::{AddressError, EngineAddress};
+use crate::engine::{AddressError, ENGINE_FILE, EngineAddress};
 use crate::execute::Executor;
 use crate::reading::CatalogBackend;
 use crate::service::{HeadCounters, HeadService};
@@ -127,6 +128,22 @@ pub fn init(
         CatalogError::SiteExists => HeadError::SiteExists { directory: directory.to_owned() },
         other => other.into(),
     })
+}
+
+/// Refuses an engine that has a site already, before anything is made for a new one.
+///
+/// # Errors
+/// [`HeadError::SiteExists`], or what kept it from being looked at.
+pub fn refuse_site((directory, address): (&Path, &EngineAddress)) -> Result<(), HeadError> {
+    if *address == EngineAddress::Embedded && !directory.join(ENGINE_FILE).is_file() {
+        return Ok(());
+    }
+    let engine = address.open(directory)?.alone()?;
+    let failed = |source| HeadError::Unreadable { directory: directory.to_owned(), source };
+    match site_of(&*engine).map_err(failed)? {
+        Some(_) => Err(HeadError::SiteExists { directory: directory.to_owned() }),
+        None => Ok(()),
+    }
 }
 
 /// A site's directory, locked by this process.

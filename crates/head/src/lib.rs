@@ -27,7 +27,7 @@ pub use contents::Contents;
 pub use describe::{Described, Describer};
 pub use engine::{AddressError, BadAddress, EngineAddress};
 pub use execute::Executor;
-pub use head::{Head, HeadError, HeadServer, NewSite, init};
+pub use head::{Head, HeadError, HeadServer, NewSite, init, refuse_site};
 pub use moving::{MoveError, Moved, move_engine};
 pub use reading::CatalogBackend;
 pub use service::{BatchQueues, HeadCounters, HeadService};

@@ -116,14 +116,16 @@ impl PostgresEngine {
     /// server does not answer.
     fn at(&self) -> Result<At, PostgresError> {
         let now = Instant::now();
-        {
+        let is_patient = {
             let state = self.state();
             let age = now.saturating_duration_since(state.fresh_at);
             if age < FRESH || now < state.ask_from && age < STALE_MAX {
                 return Ok(state.cache.now());
             }
-        }
-        let looked = self.catch_up();
+            age >= STALE_MAX
+        };
+        // Nobody waits for a server while there is something to go on with.
+        let looked = self.catch_up_with(is_patient);
         let mut state = self.state();
         match looked {
             Err(error) if error.is_final() || state.fresh_at.elapsed() >= STALE_MAX => Err(error),
@@ -138,9 +140,14 @@ impl PostgresEngine {
 
     /// Brings what is known to the server's stand.
     fn catch_up(&self) -> Result<(), PostgresError> {
+        self.catch_up_with(true)
+    }
+
+    fn catch_up_with(&self, is_patient: bool) -> Result<(), PostgresError> {
         let asked_at = Instant::now();
         let known = self.state().cache.stand();
-        let seen = self.links.ask(async |client, sql| look(client, sql, known).await)?;
+        let work = async |client: &Client, sql: &Statements| look(client, sql, known).await;
+        let seen = if is_patient { self.links.ask(work) } else { self.links.ask_once(&work) }?;
         let mut state = self.state();
         state.fresh_at = state.fresh_at.max(asked_at);
         follow(&mut state.cache, known, seen);
@@ -155,7 +162,9 @@ impl PostgresEngine {
         let deadline = Instant::now() + COMMIT_PATIENCE;
         let mut is_doubtful = false;
         loop {
-            let sent = self.links.ask(async |client, sql| commit.send(client, sql).await);
+            let sent = self.links.ask_once(&async |client: &Client, sql: &Statements| {
+                commit.send(client, sql).await
+            });
             match sent {
                 Ok(true) => break,
                 Ok(false) if is_doubtful && self.has_happened(base, next)? => break,

@@ -53,7 +53,8 @@ impl Pool {
         }
     }
 
-    fn ask_once<T>(
+    /// Asks once: an answer that is lost is not asked for again.
+    pub(super) fn ask_once<T>(
         &self,
         work: &impl AsyncFn(&Client, &Statements) -> Result<T, Error>,
     ) -> Result<T, PostgresError> {

@@ -21,8 +21,6 @@ pub(super) const GROUP: &str = "operators";
 /// Make a site in a directory of this machine.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  byname site init /lab
-  byname site init /lab --replicas 2 --operator anna
   byname site init /lab --engine 'postgres:host=/run/postgresql dbname=lab'
 
 With a database several machines can have a head each; docs/site.md.")]
@@ -77,6 +75,7 @@ pub(super) fn make(text: &str, dir: &Path, begin: &Begin<'_>, paths: &Paths) -> 
         Err(HeadError::NoSite { .. }) => {}
         Err(error) => return Err(error.into()),
     }
+    byname_head::refuse_site((dir, engine))?;
     let keychain = Keychain::open(&paths.keys)?;
     let now_ns = Clock::new().unix_ns();
     let own = keychain.create_identity(site.view(), Algorithm::default(), now_ns)?;
