@@ -38,7 +38,7 @@ pub use command::{
     TicketDisk, TimeChange,
 };
 pub use log::LogRecord;
-pub use moving::{adopt_site, copy_rows, each_row_but_site, give_up_site, site_of};
+pub use moving::{TakeRow, adopt_site, copy_rows, each_row_but_site, give_up_site, site_of};
 pub use name::{EntryName, LABEL_BYTES_MAX, NAME_BYTES_MAX, PATH_NAMES_MAX, Place};
 pub use ops::{ATTEMPT_NS, KEPT_NS, SESSION_NS, SLOT_COUNT};
 pub use query::{NamedEntry, PAGE_ROWS_MAX, Quota, Reader, Resolved};

@@ -10,6 +10,9 @@ use crate::engine::{Engine, EngineError, Span, Table, Writes};
 use crate::record::{SITE_KEY, Site};
 use crate::view::read;
 
+/// Takes the rows of an engine one by one: table, key, value.
+pub type TakeRow<'a> = dyn FnMut(Table, &[u8], &[u8]) + 'a;
+
 /// Rows of one transaction, at most.
 const PAGE_ROWS: usize = 2048;
 
@@ -43,10 +46,7 @@ pub fn copy_rows(
 ///
 /// # Errors
 /// [`EngineError`].
-pub fn each_row_but_site(
-    engine: &dyn Engine,
-    take: &mut dyn FnMut(Table, &[u8], &[u8]),
-) -> Result<(), EngineError> {
+pub fn each_row_but_site(engine: &dyn Engine, take: &mut TakeRow<'_>) -> Result<(), EngineError> {
     for table in Table::ALL {
         pages(engine, table, &mut |page| {
             page.rows.iter().for_each(|(key, value)| take(table, key, value));
