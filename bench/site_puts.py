@@ -267,12 +267,14 @@ def measure(directory, options):
     network = Network(options.mtu, directory)
     try:
         for _ in range(options.rounds):
-            yield from copied(network, inputs, directory)
-            if xrootd_is_here():
+            if "cp" in options.programs:
+                yield from copied(network, inputs, directory)
+            if "xrdcp" in options.programs and xrootd_is_here():
                 yield from put_by_xrootd(network, inputs)
             for replicas in options.replicas:
-                yield from put_by_name(options, network, directory, inputs, replicas)
-                if options.hdfs:
+                if "byname" in options.programs:
+                    yield from put_by_name(options, network, directory, inputs, replicas)
+                if "hdfs" in options.programs and options.hdfs:
                     yield from put_by_hdfs(network, inputs, replicas)
     finally:
         network.lab.close()

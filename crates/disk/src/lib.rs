@@ -11,6 +11,7 @@ mod copying;
 mod directory;
 mod error;
 mod files;
+mod held;
 mod incoming;
 mod label;
 mod layout;

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
 use byname_catalog::id::{ContentId, LeaseEpoch};
-use byname_site::Listed;
+use byname_site::{Claim, Listed};
 
 use crate::error::StoreFailure;
 use crate::pull::{Kept, Pull};
@@ -275,41 +275,50 @@ impl Machine {
 
     /// An order to pull a content, verified. The same order again tells how it goes.
     pub fn handle_insert(&mut self, pull: Pull, now_ns: u64) -> Progress {
-        let content = pull.content;
-        self.highest = self.highest.max(number(&content));
-        if self.dropped.contains(&content) {
-            return Progress::Refused(Refusal::Dropped);
+        self.highest = self.highest.max(number(&pull.content));
+        match self.known(pull.content, Claimed::of(&pull), now_ns) {
+            Some(progress) => progress,
+            None => self.queue_pull(pull, now_ns),
         }
-        match self.contents.get(&content) {
-            Some(State::Stored { kept, .. }) => {
-                let has = Claimed { size: kept.size, root: kept.root };
-                return match has == Claimed::of(&pull) {
-                    true => Progress::Stored(*kept),
-                    false => Progress::Refused(Refusal::OtherClaim),
-                };
-            }
-            Some(State::Waiting(other)) => return self.progress(0, Claimed::of(other), &pull),
-            Some(State::Removing | State::Unremoved) => {
-                return Progress::Refused(Refusal::Dropped);
-            }
-            Some(State::Pulling) => {
-                return match self.pulling.get(&content) {
-                    Some(Pulling { is_unwanted: false, received_bytes, claim, .. }) => {
-                        self.progress(*received_bytes, *claim, &pull)
-                    }
-                    _ => Progress::Refused(Refusal::Dropped),
-                };
-            }
-            Some(State::Refused { why, until_ns }) if now_ns < *until_ns => {
-                return Progress::Refused(Refusal::Store(*why));
-            }
-            Some(State::Refused { .. }) | None => {}
-        }
-        self.queue_pull(pull, now_ns)
     }
 
-    fn progress(&self, received_bytes: u64, claim: Claimed, pull: &Pull) -> Progress {
-        match claim == Claimed::of(pull) {
+    /// How it goes with a content that was ordered. Whoever is told that it is being done asks
+    /// again, and if it is not any more, orders it anew by that.
+    pub fn progress_of(&self, claim: &Claim, now_ns: u64) -> Progress {
+        let Claim { content, size, root } = *claim;
+        let known = self.known(content, Claimed { size, root }, now_ns);
+        known.unwrap_or(Progress::Pulling { received_bytes: 0, again_ms: self.limits.again_ms })
+    }
+
+    fn known(&self, content: ContentId, claimed: Claimed, now_ns: u64) -> Option<Progress> {
+        if self.dropped.contains(&content) {
+            return Some(Progress::Refused(Refusal::Dropped));
+        }
+        Some(match self.contents.get(&content)? {
+            State::Stored { kept, .. } => {
+                let has = Claimed { size: kept.size, root: kept.root };
+                match has == claimed {
+                    true => Progress::Stored(*kept),
+                    false => Progress::Refused(Refusal::OtherClaim),
+                }
+            }
+            State::Waiting(other) => self.progress(0, Claimed::of(other), claimed),
+            State::Removing | State::Unremoved => Progress::Refused(Refusal::Dropped),
+            State::Pulling => match self.pulling.get(&content) {
+                Some(Pulling { is_unwanted: false, received_bytes, claim, .. }) => {
+                    self.progress(*received_bytes, *claim, claimed)
+                }
+                _ => Progress::Refused(Refusal::Dropped),
+            },
+            State::Refused { why, until_ns } if now_ns < *until_ns => {
+                Progress::Refused(Refusal::Store(*why))
+            }
+            State::Refused { .. } => return None,
+        })
+    }
+
+    fn progress(&self, received_bytes: u64, claim: Claimed, claimed: Claimed) -> Progress {
+        match claim == claimed {
             true => Progress::Pulling { received_bytes, again_ms: self.limits.again_ms },
             false => Progress::Refused(Refusal::OtherClaim),
         }

@@ -46,6 +46,9 @@ pub enum Handled {
     Unsigned,
     /// Answer when this drop has come to its end ([`Orders::answer_drop`]).
     Later(DropId),
+    /// Answer when this content is stored, or cannot be, or after a while
+    /// ([`Orders::answer_insert`]).
+    Pulling(Claim),
     /// Read these contents anew, and answer with what they are ([`Orders::page`]); the flag says
     /// that none come after them.
     Reread(Vec<Listed>, bool),
@@ -144,14 +147,32 @@ impl Orders {
         };
         let pull = self.pull_of(order, &claim);
         let answer = match machine.handle_insert(pull, now_ns) {
-            Progress::Pulling { received_bytes, again_ms } => {
-                InsertAnswer::Pulling { received_bytes, again_ms }
-            }
+            Progress::Pulling { .. } => return Ok(Decided::Handled(Handled::Pulling(claim))),
             Progress::Stored(kept) => InsertAnswer::Stored(self.receipt(&claim, &kept)?),
             Progress::Refused(why) => return Ok(Decided::RefusedInsert(refusal(why))),
         };
         let answer = answer.encode(interest.name, &*self.signer)?;
         Ok(Decided::Handled(Handled::Answer(answer)))
+    }
+
+    /// Says how an insert goes that was taken: stored, refused, or that it is being done.
+    ///
+    /// # Errors
+    /// [`SignError`] of the disk's key.
+    pub fn answer_insert(
+        &self,
+        name: NameRef<'_>,
+        claim: &Claim,
+        (machine, now_ns): (&Machine, u64),
+    ) -> Result<Vec<u8>, SignError> {
+        let answer = match machine.progress_of(claim, now_ns) {
+            Progress::Pulling { received_bytes, again_ms } => {
+                InsertAnswer::Pulling { received_bytes, again_ms }
+            }
+            Progress::Stored(kept) => InsertAnswer::Stored(self.receipt(claim, &kept)?),
+            Progress::Refused(why) => InsertAnswer::Refused(refusal(why)),
+        };
+        answer.encode(name, &*self.signer)
     }
 
     fn pull_of(&self, order: Insert, claim: &Claim) -> Pull {

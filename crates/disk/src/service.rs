@@ -15,6 +15,7 @@ use byname_transfer::server::{Arrival, Echo, Now, Outgoing};
 
 use crate::copying::{Copied, CopyWork, Copying};
 use crate::error::StoreFailure;
+use crate::held::{Held, HeldInserts};
 use crate::machine::{Action, Census, DropId, Machine};
 use crate::orders::{Handled, Orders};
 use crate::refusal_budget::RefusalBudget;
@@ -66,6 +67,7 @@ pub struct DiskService {
     stops: BTreeMap<ContentId, Stop>,
     /// Drops that are being carried out: the name to answer, and whom.
     drops: BTreeMap<DropId, (Name, Echo)>,
+    held: HeldInserts,
     out: VecDeque<Outgoing>,
     refusals: RefusalBudget,
     rereads: Rereads,
@@ -92,6 +94,7 @@ impl DiskService {
             events,
             stops: BTreeMap::new(),
             drops: BTreeMap::new(),
+            held: HeldInserts::default(),
             out: VecDeque::new(),
             refusals: RefusalBudget::default(),
             rereads: Rereads::default(),
@@ -122,6 +125,8 @@ impl DiskService {
                     Err(_) => self.report.failed += 1,
                 }
                 self.machine.handle_pulled(content, outcome, now_ns);
+                let ended = self.held.take(content);
+                self.answer_inserts(ended, now_ns);
             }
             Event::EpochKept(epoch, outcome) => self.machine.handle_epoch_kept(epoch, outcome),
             Event::Removed(content, outcome) => {
@@ -144,6 +149,16 @@ impl DiskService {
                 {
                     tracing::debug!(%error, "no certificate");
                 }
+            }
+        }
+    }
+
+    /// Says how inserts go that were held.
+    fn answer_inserts(&mut self, held: Vec<Held>, now_ns: u64) {
+        for Held { name, claim, echo } in held {
+            match self.orders.answer_insert(name.view(), &claim, (&self.machine, now_ns)) {
+                Ok(wire) => self.out.push_back(echo.wrap(&wire)),
+                Err(error) => tracing::warn!(%error, "cannot sign an answer"),
             }
         }
     }
@@ -306,6 +321,11 @@ impl Service for DiskService {
             Ok(Handled::Later(id)) => {
                 self.drops.insert(id, (interest.name.to_name(), echo));
             }
+            Ok(Handled::Pulling(claim)) => {
+                let held = Held { name: interest.name.to_name(), claim, echo };
+                let full = self.held.hold(held, now.now_ns);
+                self.answer_inserts(full.into_iter().collect(), now.now_ns);
+            }
             Ok(Handled::Reread(contents, is_last)) => {
                 self.begin_reread(interest.name, (contents, is_last), echo);
             }
@@ -324,6 +344,8 @@ impl Service for DiskService {
             self.handle_event(event, now);
         }
         self.machine.handle_timeout(now.now_ns);
+        let due = self.held.take_due(now.now_ns);
+        self.answer_inserts(due, now.now_ns);
         if now.now_ns >= self.probe_at_ns {
             self.probe_at_ns = now.now_ns.saturating_add(PROBE_NS);
             let _ = self.workers.changes.send(Change::Probe);
@@ -337,6 +359,6 @@ impl Service for DiskService {
 
     fn poll_timeout(&self) -> Option<u64> {
         let asks = self.machine.poll_timeout().unwrap_or(u64::MAX);
-        Some(asks.min(self.probe_at_ns))
+        Some(asks.min(self.probe_at_ns).min(self.held.due_ns()))
     }
 }

@@ -9,7 +9,9 @@ use byname_catalog::{Answer, Checksums, Resolution};
 use byname_disk::machine::{Action, Limits};
 use byname_disk::orders::{Handled, Orders};
 use byname_disk::pull::Kept;
-use byname_disk::{Copied, CopyWork, Editions, Machine, Scan, StoreFailure};
+use byname_disk::{
+    Copied, CopyWork, DiskService, Editions, Event, Machine, Scan, StoreFailure, Workers,
+};
 use byname_packet::{Data, Interest, Name, ValidityPeriod};
 use byname_security::cert::{Certificate, CertificateRequest};
 use byname_security::key::{KeyPair, KeySigner};
@@ -19,6 +21,8 @@ use byname_site::{
     InsertAnswer, Keep, Outcome, Recall, Reply, SignedReceipt, SiteAnswer, SiteName, Stamp, Terms,
     TermsDisk, Ticket, check_data,
 };
+use byname_store::Service;
+use byname_transfer::server::{Arrival, FaceId, Now};
 
 const NOW_S: u64 = 1_800_000_000;
 const CONTENT: ContentId = ContentId { inode: InodeId(300), version: Version(7) };
@@ -117,12 +121,77 @@ impl Scene {
     fn ask(&mut self) -> InsertAnswer {
         let wire = self.insert(&Arc::clone(&self.writer.key));
         match self.handle(&wire) {
-            Handled::Answer(wire) | Handled::Refused(wire) => {
-                InsertAnswer::decode(&Data::decode(&wire).unwrap()).unwrap()
+            Handled::Answer(wire) | Handled::Refused(wire) => decoded(&wire),
+            Handled::Pulling(claim) => {
+                let name = Interest::decode(&wire).unwrap().name.to_name();
+                let at = (&self.machine, 0);
+                decoded(&self.orders.answer_insert(name.view(), &claim, at).unwrap())
             }
             other => panic!("{other:?}"),
         }
     }
+}
+
+fn decoded(wire: &[u8]) -> InsertAnswer {
+    InsertAnswer::decode(&Data::decode(wire).unwrap()).unwrap()
+}
+
+/// One order, one answer: nobody has to ask again and again how far it is.
+#[test]
+fn an_order_to_pull_is_answered_when_it_is_done_or_after_a_second() {
+    let scene = scene();
+    let wire = scene.insert(&Arc::clone(&scene.writer.key));
+    let interest = Interest::decode(&wire).unwrap();
+    let arrival = Arrival {
+        interest: &interest,
+        pit_token: None,
+        congestion_mark: None,
+        face: FaceId(1),
+        incoming_face_id: None,
+        path_trace: None,
+    };
+    let Scene { orders, machine, .. } = scene;
+    let (workers, _queues) = Workers::queues();
+    let (tell, told) = std::sync::mpsc::channel();
+    let mut service = DiskService::new(orders, machine, workers, told);
+    let now = |ms: u64| Now { now_ns: ms * 1_000_000, unix_ns: NOW_S * 1_000_000_000 };
+    let answer = |service: &mut DiskService| {
+        let sent = service.poll_transmit()?;
+        Some(decoded(&sent.wire))
+    };
+    service.handle_interest(&arrival, now(0));
+    service.handle_timeout(now(999));
+    assert_eq!(answer(&mut service), None);
+    assert_eq!(service.poll_timeout(), Some(now(1000).now_ns));
+    service.handle_timeout(now(1000));
+    assert!(matches!(answer(&mut service), Some(InsertAnswer::Pulling { .. })));
+    service.handle_interest(&arrival, now(1100));
+    tell.send(Event::Pulled(CONTENT, Ok(KEPT))).unwrap();
+    service.handle_timeout(now(1200));
+    assert!(matches!(answer(&mut service), Some(InsertAnswer::Stored(_))));
+    service.handle_interest(&arrival, now(1300));
+    assert!(matches!(answer(&mut service), Some(InsertAnswer::Stored(_))), "at once");
+}
+
+/// A pull that fails, or gives way to another writer's, is told at once, too.
+#[test]
+fn an_order_that_is_held_hears_of_the_failure() {
+    let mut scene = scene();
+    let wire = scene.insert(&Arc::clone(&scene.writer.key));
+    let Handled::Pulling(claim) = scene.handle(&wire) else { panic!() };
+    let name = Interest::decode(&wire).unwrap().name.to_name();
+    scene.machine.handle_pulled(CONTENT, Err(StoreFailure::Full), 0);
+    let answer = scene.orders.answer_insert(name.view(), &claim, (&scene.machine, 0)).unwrap();
+    assert_eq!(decoded(&answer), InsertAnswer::Refused(DiskRefusal::Full));
+    let over = 3_000_000_000;
+    let answer = scene.orders.answer_insert(name.view(), &claim, (&scene.machine, over)).unwrap();
+    assert!(matches!(decoded(&answer), InsertAnswer::Pulling { received_bytes: 0, .. }));
+    let mut scene = self::scene();
+    let other = Claim { root: [2; 32], ..claim };
+    scene.ask();
+    scene.machine.handle_pulled(CONTENT, Ok(KEPT), 0);
+    let answer = scene.orders.answer_insert(name.view(), &other, (&scene.machine, 0)).unwrap();
+    assert_eq!(decoded(&answer), InsertAnswer::Refused(DiskRefusal::OtherClaim));
 }
 
 #[test]
@@ -176,7 +245,7 @@ fn a_refusal_is_not_signed_unless_it_may_be() {
     let wire = scene.insert(&Arc::clone(&scene.writer.key));
     let interest = Interest::decode(&wire).unwrap();
     let handled = scene.orders.handle(&interest, &mut scene.machine, (0, NOW_S), false).unwrap();
-    assert!(matches!(handled, Handled::Answer(_)));
+    assert!(matches!(handled, Handled::Pulling(_)));
 }
 
 #[test]
