@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from generator import (
-    data, forwarding, interest, kept, lp, manifest, metadata, mgmt, names, pending, signature, site,
-    tree,
+    data, forwarding, interest, kept, lp, manifest, metadata, mgmt, names, pending, session,
+    signature, site, tree,
 )
 
 FILES = {
@@ -36,6 +36,7 @@ FILES = {
     "site/command.json": site.commands,
     "site/content.json": site.contents,
     "site/packet.json": site.packets,
+    "site/session.json": lambda: list(session.vectors()),
     "mgmt/control-parameters.json": mgmt.control_parameters,
     "mgmt/control-response.json": mgmt.control_response,
     "mgmt/general-status.json": mgmt.general_status,

@@ -74,6 +74,8 @@ def good():
     yield "create", "published at commit", A + mode(0o644) + nni(0xF618, 1 << 40)
     yield "create", "at once, exclusive", (
         A + mode(0o600) + nni(0xF618, 0) + tlv(0xF616) + tlv(0xF614) + THE_CHANGES)
+    yield "create", "without octets, exclusive", (
+        A + mode(0o644) + nni(0xF618, 0) + tlv(0xF6C2) + tlv(0xF614))
     yield "extend", "an attempt", CONTENT_ID
     yield "commit", "without receipts", THE_COMMIT
     yield "abort", "an attempt", CONTENT_ID
@@ -210,9 +212,11 @@ def good_contents():
         ("a disk", nni(DISK, 9)),
         ("what becomes of content", nni(0xF660, 2)),
         ("a count", nni(0xF662, 4096)),
+        ("a share of a session's keys", tlv(0xF6C0, b"\x03" * 32) + nni(0xF65E, MAX)),
     ):
         yield "reply", label, ANSWER, TERM + tlv(DONE, answer)
     yield "reply", "refused", ANSWER, TERM + nni(REFUSED, 30)
+    yield "reply", "without the keys", ANSWER, TERM + nni(FAILED, 8) + tlv(REASON)
     yield "reply", "failed", ANSWER, TERM + nni(FAILED, 2) + tlv(REASON, b"4096 wait")
     pulling = tlv(0xF66A, nni(0xF66C, 1 << 40), nni(0xF66E, 60_000))
     yield "insert-answer", "pulling", ANSWER, pulling
@@ -254,6 +258,9 @@ def bad_contents():
         TERM + nni(FAILED, 2) + tlv(REASON, b"a" * 256)), "bad-value"
     disks = b"".join(nni(DISK, n) for n in range(17))
     many = entry(tlv(0xF658, nni(VERSION, 7) + CLAIMED + checksums() + disks))
+    yield "reply", "a share of 31 octets", ANSWER, (
+        TERM + tlv(DONE, tlv(0xF6C0, b"\x03" * 31) + nni(0xF65E, 1))), "bad-length"
+    yield "reply", "a share for ever", ANSWER, TERM + tlv(DONE, tlv(0xF6C0, b"\x03" * 32)), "missing"
     yield "reply", "17 replicas", ANSWER, TERM + tlv(DONE, many), "bad-value"
     yield "reply", "a ticket that is none", ANSWER, TERM + tlv(DONE, tlv(6)), "bad-value"
     late = tlv(0xF66A, nni(0xF66C, 0), nni(0xF66E, 60_001))

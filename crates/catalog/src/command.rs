@@ -275,6 +275,9 @@ pub enum Publish {
     AtCommit,
     /// At once, empty.
     AtOnce,
+    /// At once, and that is all of it: a file, or a version, without octets. There is no attempt,
+    /// and the answer is an [`Answer::Entry`].
+    Whole,
 }
 
 /// Opens an attempt to write a version.

@@ -11,12 +11,13 @@ use crate::codec::{Malformed, key, key_parts};
 use crate::command::{Caller, Entry, ListedEntry};
 use crate::engine::{Engine, EngineError, Row, Rows, Span, Table};
 use crate::execution::{MISSING_COUNTERS, Walked, walk};
-use crate::id::{ContentId, DiskId, InodeId, TransactionNumber, Version};
+use crate::id::{ContentId, DiskId, InodeId, SessionId, TransactionNumber, Version};
 use crate::log::LogRecord;
 use crate::name::{EntryName, Place};
 use crate::record::{
     Attempt, COUNTERS_KEY, Content, Counters, Dentry, Disk, DiskUsage, Inode, KeptVersion, Key,
-    Limits, SITE_KEY, Site, Subject, Usage, User, dentry_key, disk_key, inode_key, xattr_key,
+    Limits, SITE_KEY, Session, Site, Subject, Usage, User, dentry_key, disk_key, inode_key,
+    session_key, xattr_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{Credentials, READ};
@@ -194,6 +195,12 @@ impl<'a> Reader<'a> {
     /// A key by its name.
     pub fn key(&self, name: &[u8]) -> Result<Option<Key>, Failure> {
         Ok(read(&*self.rows, name)?)
+    }
+
+    /// Whose a session is, if it is open.
+    pub fn session_user(&self, session: SessionId) -> Result<Option<String>, Failure> {
+        let row: Option<Session> = read(&*self.rows, &session_key(session))?;
+        Ok(row.map(|session| session.user))
     }
 
     /// Keys after a name, in the order of their names.

@@ -2,6 +2,11 @@
 //!
 //! The row is the authority: operators added it, and when they remove it the key counts no more,
 //! whatever certificates say. Rows are read for every packet, so nothing has to be told to forget.
+//! What is kept is the work on a certificate: it is taken apart and verified once, and again if the
+//! row has another one.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 use byname_catalog::{Caller, Failure, Key, KeyHolder, Reader};
 use byname_packet::{Data, Interest, KeyLocator, NameRef};
@@ -15,6 +20,12 @@ use byname_site::{
 
 /// Components of a certificate's name behind `KEY`, at most.
 const BEHIND_KEY_MAX: usize = 3;
+/// Certificates that are kept verified, at most.
+const KNOWN_MAX: usize = 512;
+
+/// Certificates of rows, verified, by the names of their keys.
+#[derive(Debug, Default)]
+pub(crate) struct KnownKeys(RefCell<BTreeMap<Vec<u8>, (Vec<u8>, Validator)>>);
 
 /// Reason for which a signature does not count.
 #[derive(Debug, thiserror::Error)]
@@ -68,18 +79,26 @@ pub(crate) struct Keys<'a> {
     site: &'a SiteName,
     reader: &'a Reader<'a>,
     now_s: u64,
+    known: Option<&'a KnownKeys>,
 }
 
 impl<'a> Keys<'a> {
     pub(crate) fn new(site: &'a SiteName, reader: &'a Reader<'a>, now_s: u64) -> Self {
-        Self { site, reader, now_s }
+        Self { site, reader, now_s, known: None }
+    }
+
+    /// Uses what was found out about certificates before.
+    pub(crate) fn with_known(self, known: &'a KnownKeys) -> Self {
+        Self { known: Some(known), ..self }
     }
 
     /// Who sent an Interest.
     pub(crate) fn sender(&self, interest: &Interest<'_>) -> Result<Sender, NotAuthentic> {
         let locator = interest.signature_info.as_ref().and_then(|info| info.key_name());
-        let (mut validator, row) = self.validator(locator.ok_or(NotAuthentic::Unsigned)?)?;
-        let checked = check_interest(self.site, interest, &mut validator, self.now_s);
+        let locator_name = locator.ok_or(NotAuthentic::Unsigned)?;
+        let (checked, row) = self.with_validator(locator_name, |validator| {
+            check_interest(self.site, interest, validator, self.now_s)
+        })?;
         let Authentic { identity, key, .. } = accepted(checked)?;
         let caller = match (&row.holder, identity) {
             (KeyHolder::User(user), Identity::User(name)) if *user == name => Caller::User(name),
@@ -89,6 +108,16 @@ impl<'a> Keys<'a> {
             _ => return Err(other_holder(locator)),
         };
         Ok(Sender { caller, key })
+    }
+
+    /// The certificate of the key that an Interest names.
+    pub(crate) fn certificate(&self, interest: &Interest<'_>) -> Result<Certificate, NotAuthentic> {
+        let locator = interest.signature_info.as_ref().and_then(|info| info.key_name());
+        let name = locator.and_then(key_name).ok_or(NotAuthentic::Unsigned)?;
+        let row = self.reader.key(name.value())?;
+        let row = row.ok_or_else(|| NotAuthentic::UnknownKey { key: name.to_string() })?;
+        let certificate = Certificate::decode(&row.certificate);
+        certificate.map_err(|_| NotAuthentic::BadCertificate { key: name.to_string() })
     }
 
     /// The receipt in a packet, if the disk that it names signed it.
@@ -139,8 +168,9 @@ impl<'a> Keys<'a> {
             Some(KeyLocator::Name(locator)) => locator,
             _ => return Err(NotAuthentic::Unsigned),
         };
-        let (mut validator, row) = self.validator(locator)?;
-        let checked = check_data(self.site, data, &mut validator, self.now_s);
+        let (checked, row) = self.with_validator(locator, |validator| {
+            check_data(self.site, data, validator, self.now_s)
+        })?;
         let Authentic { identity, .. } = accepted(checked)?;
         let is_of_disk = row.holder == KeyHolder::Disk(disk.id);
         match identity {
@@ -149,19 +179,41 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// A validator for one key.
-    fn validator(&self, locator: NameRef<'_>) -> Result<(Validator, Key), NotAuthentic> {
+    /// What a validator for one key says, and the row of that key.
+    fn with_validator<T>(
+        &self,
+        locator: NameRef<'_>,
+        check: impl FnOnce(&mut Validator) -> T,
+    ) -> Result<(T, Key), NotAuthentic> {
         let name = key_name(locator).ok_or(NotAuthentic::Unsigned)?;
         let row = self.reader.key(name.value())?;
         let row = row.ok_or_else(|| NotAuthentic::UnknownKey { key: name.to_string() })?;
-        let certificate = Certificate::decode(&row.certificate)
-            .map_err(|_| NotAuthentic::BadCertificate { key: name.to_string() })?;
-        let mut validator = Validator::default();
-        let (namespace, key) = (certificate.identity().to_name(), certificate.key_id());
-        validator.policy_mut().add_anchor(namespace, key);
-        validator.give_certificate(certificate);
-        Ok((validator, row))
+        let Some(KnownKeys(known)) = self.known else {
+            return Ok((check(&mut validator(name, &row)?), row));
+        };
+        let mut known = known.borrow_mut();
+        let is_kept = |(wire, _): &(Vec<u8>, Validator)| *wire == row.certificate;
+        if !known.get(name.value()).is_some_and(is_kept) {
+            if known.len() >= KNOWN_MAX {
+                known.clear();
+            }
+            let kept = (row.certificate.clone(), validator(name, &row)?);
+            known.insert(name.value().to_vec(), kept);
+        }
+        let kept = known.get_mut(name.value()).map(|(_, validator)| validator);
+        Ok((check(kept.ok_or(NotAuthentic::Unsigned)?), row))
     }
+}
+
+/// A validator that trusts the certificate of a row.
+fn validator(name: NameRef<'_>, row: &Key) -> Result<Validator, NotAuthentic> {
+    let certificate = Certificate::decode(&row.certificate)
+        .map_err(|_| NotAuthentic::BadCertificate { key: name.to_string() })?;
+    let mut validator = Validator::default();
+    let (namespace, key) = (certificate.identity().to_name(), certificate.key_id());
+    validator.policy_mut().add_anchor(namespace, key);
+    validator.give_certificate(certificate);
+    Ok(validator)
 }
 
 fn accepted(checked: Check<Authentic>) -> Result<Authentic, NotAuthentic> {

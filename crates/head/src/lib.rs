@@ -20,6 +20,7 @@ mod query;
 mod reading;
 pub mod rebuild;
 mod service;
+mod sessions;
 mod watch;
 
 pub use commands::{CommandAnswer, CommandCounters, Commands, Waiting};

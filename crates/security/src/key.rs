@@ -317,6 +317,11 @@ impl HmacSigner {
     pub fn new(secret: &[u8], locator: Name) -> Self {
         Self { key: hmac::Key::new(hmac::HMAC_SHA256, secret), locator }
     }
+
+    /// True if `value` is the whole code, in constant time, of the concatenated `parts`.
+    pub fn verify(&self, parts: &[&[u8]], value: &[u8]) -> bool {
+        hmac::verify(&self.key, &contiguous(parts), value).is_ok()
+    }
 }
 
 impl Signer for HmacSigner {

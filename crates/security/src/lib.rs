@@ -9,6 +9,7 @@
 pub mod base64;
 pub mod cert;
 pub mod command;
+pub mod exchange;
 pub mod foreign;
 pub mod key;
 pub mod safe_bag;

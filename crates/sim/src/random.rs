@@ -23,6 +23,13 @@ impl Random {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
+    /// Octets that a private number may be made from.
+    pub fn seed(&mut self) -> [u8; 32] {
+        let mut seed = [0; 32];
+        seed.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&self.draw().to_be_bytes()));
+        seed
+    }
+
     /// True with this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         probability > 0.0 && (self.draw() >> 11) as f64 / ((1u64 << 53) as f64) < probability

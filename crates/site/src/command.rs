@@ -16,6 +16,7 @@ use byname_packet::{
     DecodeError, Interest, InterestBuilder, SignError, SignatureExtra, Signer, sha256,
 };
 
+use crate::agreement::SessionKeys;
 use crate::codec::{Fields, Writer, bad_value};
 use crate::names::SiteName;
 use crate::numbers as tag;
@@ -54,14 +55,22 @@ impl Stamp {
         builder: &InterestBuilder<'_>,
         signer: &dyn Signer,
     ) -> Result<Vec<u8>, SignError> {
-        let mut wire = Vec::new();
-        let extra =
-            SignatureExtra { nonce: Some(&self.nonce), time_ms: Some(self.time_ms), seq_num: None };
-        let builder = builder.clone().must_be_fresh(true);
-        builder.lifetime_ms(COMMAND_LIFETIME_MS).encode_signed(signer, extra, &mut wire)?;
-        let (len, max) = (wire.len(), byname_packet::MAX_PACKET_BYTES);
-        if len > max { Err(SignError::TooLarge { len, max }) } else { Ok(wire) }
+        let (nonce, time_ms) = (Some(&self.nonce[..]), Some(self.time_ms));
+        sign_with(builder, signer, SignatureExtra { nonce, time_ms, seq_num: None })
     }
+}
+
+/// A signed Interest to a head or a disk.
+pub(crate) fn sign_with(
+    builder: &InterestBuilder<'_>,
+    signer: &dyn Signer,
+    extra: SignatureExtra<'_>,
+) -> Result<Vec<u8>, SignError> {
+    let mut wire = Vec::new();
+    let builder = builder.clone().must_be_fresh(true);
+    builder.lifetime_ms(COMMAND_LIFETIME_MS).encode_signed(signer, extra, &mut wire)?;
+    let (len, max) = (wire.len(), byname_packet::MAX_PACKET_BYTES);
+    if len > max { Err(SignError::TooLarge { len, max }) } else { Ok(wire) }
 }
 
 /// A command as it travels.
@@ -109,6 +118,27 @@ impl CommandPacket {
         signer: &dyn Signer,
         stamp: Stamp,
     ) -> Result<Vec<u8>, SignError> {
+        let (name, parameters) = (site.command(self.command.name()), self.parameters());
+        let builder = InterestBuilder::new(name.view()).application_parameters(&parameters);
+        stamp.sign(&builder, signer)
+    }
+
+    /// The Interest under the keys of a session, without Nonce; each has a number of its own.
+    ///
+    /// # Errors
+    /// [`SignError`]; `TooLarge` for what fits no packet.
+    pub fn encode_sealed(
+        &self,
+        site: &SiteName,
+        keys: &SessionKeys,
+        number: u64,
+    ) -> Result<Vec<u8>, SignError> {
+        let (name, parameters) = (site.command(self.command.name()), self.parameters());
+        let builder = InterestBuilder::new(name.view()).application_parameters(&parameters);
+        keys.seal(&builder, number)
+    }
+
+    fn parameters(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         if let Some(RequestId { session, slot, sequence }) = self.request {
             writer.nested(tag::REQUEST_ID, |writer| {
@@ -118,9 +148,7 @@ impl CommandPacket {
             });
         }
         writer.0.extend_from_slice(&self.body());
-        let name = site.command(self.command.name());
-        let builder = InterestBuilder::new(name.view()).application_parameters(&writer.0);
-        stamp.sign(&builder, signer)
+        writer.0
     }
 
     /// Takes a command's Interest apart. Nothing is verified.

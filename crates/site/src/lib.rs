@@ -10,6 +10,7 @@
 //! repeated or out of place is refused, because half of it must not be done. In what is only read
 //! (replies, claims, receipts, tickets) unknown non-critical elements may follow the known ones.
 
+mod agreement;
 pub mod authentic;
 mod claim;
 mod codec;
@@ -22,6 +23,7 @@ mod receipt;
 mod reply;
 mod ticket;
 
+pub use agreement::{Agree, SealedBy, SeedSource, SessionKeys, library_seeds, sealed_by};
 pub use authentic::{Authentic, Check, Untrusted, check_data, check_interest};
 pub use claim::Claim;
 pub use command::{COMMAND_LIFETIME_MS, CommandPacket, RequestId, Stamp};

@@ -6,12 +6,13 @@
 //! | `P/32=file/seq=<id>/v=V` | content; `32=claim` below it is the writer's word |
 //! | `P/32=disk/<place>/seq=<disk>` | a disk; orders and `32=receipt/…` are below it |
 //! | `P/32=join/<text>` | nobody: the namespace of a key whose holder asks to become a disk |
+//! | `P/32=session/seq=<id>/<key id>` | the keys of a session, in KeyLocators |
 //! | `P/32=user/<u>` | a user; `32=at/seq=<n>` below it is one of his writers |
 //!
 //! The keys of users, disks and writers have these names as their namespaces, so the name of a
 //! signer's certificate says who signed ([`SiteName::identity`]).
 
-use byname_catalog::id::{ContentId, DiskId, InodeId, Version};
+use byname_catalog::id::{ContentId, DiskId, InodeId, SessionId, Version};
 use byname_packet::{Component, Name, NameRef, NumberComponent, types};
 use byname_security::tree::Hash;
 use byname_transfer::naming::{self, ContentName};
@@ -19,6 +20,7 @@ use byname_transfer::naming::{self, ContentName};
 const CATALOG: &[u8] = b"catalog";
 const DISK: &[u8] = b"disk";
 const JOIN: &[u8] = b"join";
+const SESSION: &[u8] = b"session";
 const USER: &[u8] = b"user";
 const WRITER: &[u8] = b"at";
 const CLAIM: &[u8] = b"claim";
@@ -98,6 +100,26 @@ impl SiteName {
                 if keyword.is_keyword(CATALOG) && operation.typ == types::GENERIC =>
             {
                 Some(operation.value)
+            }
+            _ => None,
+        }
+    }
+
+    /// Keys of a session.
+    pub fn session_keys(&self, session: SessionId, key_id: &[u8; 8]) -> Name {
+        let name = self.0.with_keyword(SESSION).with(sequence(session.0).as_component());
+        name.with_generic(key_id)
+    }
+
+    /// The session that a KeyLocator names keys of.
+    pub fn parse_session_keys(&self, name: NameRef<'_>) -> Option<SessionId> {
+        match self.below(name)?.as_slice() {
+            [keyword, number, key_id]
+                if keyword.is_keyword(SESSION)
+                    && key_id.typ == types::GENERIC
+                    && key_id.value.len() == 8 =>
+            {
+                number.sequence().map(SessionId)
             }
             _ => None,
         }

@@ -121,6 +121,9 @@ tags! {
     PATTERN 0xF696, "Pattern";
 
     COPY_DIGEST 0xF698, "CopyDigest";
+
+    KEY_SHARE 0xF6C0, "KeyShare";
+    WHOLE 0xF6C2, "Whole";
     SINCE 0xF69A, "Since";
     LAST_ORDER 0xF69C, "LastOrder";
 }

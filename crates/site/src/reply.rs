@@ -9,6 +9,7 @@
 use byname_catalog::id::{DiskId, LeaseEpoch, SessionId};
 use byname_catalog::{Answer, Refusal};
 use byname_packet::{Data, DataBuilder, DecodeError, NameRef, SignError, Signer};
+use byname_security::exchange::SHARE_BYTES;
 
 use crate::codec::{Fields, Writer, bad_value};
 use crate::names::SiteName;
@@ -55,6 +56,13 @@ pub enum SiteAnswer {
     Plain(Answer),
     /// Leave to write content.
     Ticket(Ticket),
+    /// The head's share of a session's keys.
+    Agreed {
+        /// The share.
+        share: [u8; SHARE_BYTES],
+        /// When the keys end, in nanoseconds of the head's clock.
+        expires_ns: u64,
+    },
 }
 
 macro_rules! failures {
@@ -90,6 +98,7 @@ failures! {
     5 NotAuthentic false "the signature does not count";
     6 Clock false "the command was signed too long ago, or ahead of time";
     7 Replayed false "a command without a request id came twice";
+    8 NoKeys false "the head does not have these keys of the session";
 }
 
 impl Reply {
@@ -98,24 +107,29 @@ impl Reply {
     /// # Errors
     /// [`SignError`] of the signer.
     pub fn encode(&self, name: NameRef<'_>, signer: &dyn Signer) -> Result<Vec<u8>, SignError> {
+        let is_failure = matches!(self.outcome, Outcome::Failed { .. });
+        let freshness_ms = if is_failure { 0 } else { OUTCOME_FRESHNESS_MS };
+        let mut wire = Vec::new();
+        let builder = DataBuilder::new(name).freshness_ms(freshness_ms);
+        builder.encode(&self.content(), signer, &mut wire)?;
+        Ok(wire)
+    }
+
+    /// The content of the packet.
+    pub fn content(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         writer.number(tag::LEASE_EPOCH, self.epoch);
-        let mut freshness_ms = OUTCOME_FRESHNESS_MS;
         match &self.outcome {
             Outcome::Done(answer) => {
                 writer.nested(tag::DONE, |writer| write_answer(writer, answer));
             }
             Outcome::Refused(refusal) => writer.number(tag::REFUSED, *refusal as u8),
             Outcome::Failed { failure, reason } => {
-                freshness_ms = 0;
                 writer.number(tag::FAILED, *failure as u8);
                 writer.octets(tag::REASON, shortened(reason).as_bytes());
             }
         }
-        let mut wire = Vec::new();
-        let builder = DataBuilder::new(name).freshness_ms(freshness_ms);
-        builder.encode(&writer.0, signer, &mut wire)?;
-        Ok(wire)
+        writer.0
     }
 
     /// Takes a reply apart. Nothing is verified.
@@ -155,6 +169,10 @@ fn shortened(text: &str) -> &str {
 fn write_answer(writer: &mut Writer, answer: &SiteAnswer) {
     match answer {
         SiteAnswer::Ticket(ticket) => writer.0.extend_from_slice(ticket.wire()),
+        SiteAnswer::Agreed { share, expires_ns } => {
+            writer.octets(tag::KEY_SHARE, share);
+            writer.number(tag::EXPIRES, *expires_ns);
+        }
         // The ticket that travels is the certificate.
         SiteAnswer::Plain(Answer::Done | Answer::Ticket(_)) => {}
         SiteAnswer::Plain(Answer::Entry(entry)) => write_entry(writer, entry),
@@ -179,6 +197,12 @@ fn read_answer(site: &SiteName, mut fields: Fields<'_>) -> Result<SiteAnswer, De
             let ticket = ticket.map_err(|_| bad_value(tag::DATA))?;
             fields.end_of_known()?;
             return Ok(SiteAnswer::Ticket(ticket));
+        }
+        Some(typ) if typ == tag::KEY_SHARE.typ => {
+            let share = fields.array(tag::KEY_SHARE)?;
+            let expires_ns = fields.number(tag::EXPIRES)?;
+            fields.end_of_known()?;
+            return Ok(SiteAnswer::Agreed { share, expires_ns });
         }
         Some(typ) if typ == tag::ENTRY.typ => {
             Answer::Entry(read_entry(fields.octets(tag::ENTRY)?)?)

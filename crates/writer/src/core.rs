@@ -8,6 +8,7 @@
 //!
 //! [`Writer`](crate::Writer) runs it over a connection, the simulator in virtual time.
 
+mod keyring;
 mod receiving;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,9 +21,11 @@ use byname_packet::Name;
 use byname_security::key::KeySigner;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_site::{
-    Claim, CommandPacket, DiskName, Insert, RequestId, SiteAnswer, SiteName, Stamp, Ticket,
+    Claim, CommandPacket, DiskName, Insert, SeedSource, SiteAnswer, SiteName, Stamp, Ticket,
+    library_seeds,
 };
 
+use self::keyring::Keyring;
 use crate::asks::Asks;
 use crate::error::WriterError;
 use crate::job::{Action, Job};
@@ -85,8 +88,17 @@ enum Owner {
 /// What an Interest in flight is about.
 #[derive(Debug, Clone)]
 enum About {
-    Command { owner: Owner, request: Option<RequestId>, what: &'static str },
-    Insert { job: usize, disk: DiskName },
+    Command {
+        owner: Owner,
+        packet: Arc<CommandPacket>,
+        /// Which keys of the session it is under, unless it is signed.
+        sealed: Option<u64>,
+    },
+    Agree,
+    Insert {
+        job: usize,
+        disk: DiskName,
+    },
     Certificate,
 }
 
@@ -100,6 +112,7 @@ pub struct WriterCore {
     asks: Asks<About>,
     producer: Producer,
     slots: Option<Slots>,
+    keyring: Keyring,
     jobs: BTreeMap<usize, Job>,
     /// Answers to the caller's commands, by their numbers.
     answers: VecDeque<(usize, Result<SiteAnswer, WriterError>)>,
@@ -128,6 +141,7 @@ impl WriterCore {
             asks: Asks::new(),
             producer: Producer::default(),
             slots: None,
+            keyring: Keyring::new(library_seeds()),
             jobs: BTreeMap::new(),
             answers: VecDeque::new(),
             events: VecDeque::new(),
@@ -135,6 +149,21 @@ impl WriterCore {
             renew_ns: u64::MAX,
             is_head_known: false,
         }
+    }
+
+    /// Draws private numbers of sessions from somewhere else than the cryptographic library.
+    pub fn draw_seeds_from(&mut self, seeds: SeedSource) {
+        self.keyring.draw_seeds_from(seeds);
+    }
+
+    /// Agrees upon keys of the session after so many commands; with `u32::MAX`, never.
+    pub fn agree_after(&mut self, commands: u32) {
+        self.keyring.agree_after(commands);
+    }
+
+    /// True while commands are under keys of the session.
+    pub fn has_keys(&self) -> bool {
+        self.keyring.has_keys()
     }
 
     /// Prefix under which the writer is asked for what it writes.
@@ -264,14 +293,39 @@ impl WriterCore {
         now: Now,
     ) -> Result<(), WriterError> {
         packet.request = self.slots.as_mut().and_then(Slots::take);
-        let what = packet.command.name();
-        let stamp = self.stamp(now);
-        let wire = packet.encode(&self.config.site, &self.config.signer, stamp)?;
-        let about = About::Command { owner, request: packet.request, what };
+        self.express(owner, Arc::new(packet), now)?;
+        self.agree(now)
+    }
+
+    /// Sends a command, under the session's keys if there are any.
+    fn express(
+        &mut self,
+        owner: Owner,
+        packet: Arc<CommandPacket>,
+        now: Now,
+    ) -> Result<(), WriterError> {
+        let (wire, sealed) = match self.keyring.seal(&self.config.site, &packet) {
+            Some(sealed) => sealed.map(|(wire, keys)| (wire, Some(keys)))?,
+            None => {
+                let stamp = self.stamp(now);
+                (packet.encode(&self.config.site, &self.config.signer, stamp)?, None)
+            }
+        };
+        let about = About::Command { owner, packet, sealed };
         match self.is_head_known {
             true => self.asks.ask_known(about, wire, now.now_ns),
             false => self.asks.ask(about, wire, now.now_ns),
         }
+        Ok(())
+    }
+
+    /// Asks for keys of the session when it is time.
+    fn agree(&mut self, now: Now) -> Result<(), WriterError> {
+        let Some(session) = self.slots.as_ref().map(Slots::session) else { return Ok(()) };
+        let Some(agree) = self.keyring.begin(session, now.now_ns) else { return Ok(()) };
+        let stamp = self.stamp(now);
+        let wire = agree.encode(&self.config.site, &self.config.signer, stamp)?;
+        self.asks.ask_known(About::Agree, wire, now.now_ns);
         Ok(())
     }
 

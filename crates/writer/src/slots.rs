@@ -18,6 +18,10 @@ impl Slots {
         Self { session, sequences, free: (0..SLOT_COUNT).rev().collect() }
     }
 
+    pub(crate) fn session(&self) -> SessionId {
+        self.session
+    }
+
     /// An identity for the next command; `None` while all slots are taken.
     pub(crate) fn take(&mut self) -> Option<RequestId> {
         let slot = self.free.pop()?;

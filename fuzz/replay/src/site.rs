@@ -2,8 +2,8 @@
 
 use byname_packet::{Data, DataBuilder, Interest, InterestBuilder, Name, NullSigner, types};
 use byname_site::{
-    Claim, CommandPacket, CopyAnswer, Drop, DropAnswer, Frame, Insert, InsertAnswer, Keep, List,
-    ListAnswer, Recall, Reply, SignedReceipt, SiteName, Stamp, Ticket, frame,
+    Agree, Claim, CommandPacket, CopyAnswer, Drop, DropAnswer, Frame, Insert, InsertAnswer, Keep,
+    List, ListAnswer, Recall, Reply, SignedReceipt, SiteName, Stamp, Ticket, frame,
 };
 
 /// In the order of the vectors.
@@ -108,6 +108,11 @@ fn whole(site: &SiteName, wire: &[u8]) {
 }
 
 fn commands(site: &SiteName, interest: &Interest<'_>) {
+    if let Ok(found) = Agree::decode(site, interest) {
+        let again = found.encode(site, &NullSigner, STAMP).expect("it fits");
+        let again = Interest::decode(&again).expect("our own");
+        assert_eq!(again.application_parameters, interest.application_parameters);
+    }
     let Ok(found) = CommandPacket::decode(site, interest) else { return };
     assert!(found.receipts.len() <= 16);
     // Nothing is lost and nothing passed over, so the parameters are the same octet for octet.

@@ -1,14 +1,14 @@
 //! Attempts: opened with everything reserved that they may need, then committed or given up.
 
-use crate::command::{Answer, Create, Publish, Ticket, TicketDisk};
+use crate::command::{Answer, Commit, Create, Entry, Publish, Ticket, TicketDisk};
 use crate::engine::{Rows, Span, Table};
 use crate::execution::{EntryPlace, Execution};
 use crate::id::{ContentId, DiskId, InodeId, Version};
 use crate::placement::{Candidate, choose, stay};
 use crate::quota::{Account, charge, credit};
 use crate::record::{
-    Attempt, Content, Detail, Disk, DiskState, DiskUsage, Expiry, Inode, Policy, Target, Usage,
-    User, disk_key,
+    Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, EMPTY_ROOT, Expiry, Inode,
+    Policy, Target, Usage, User, disk_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::WRITE;
@@ -31,6 +31,9 @@ impl Execution<'_> {
         if create.size_max > FILE_BYTES_MAX {
             return Err(Refusal::TooLarge.into());
         }
+        if create.publish == Publish::Whole && create.size_max > 0 {
+            return Err(Refusal::TooLarge.into());
+        }
         if create.place.names.is_empty() {
             if create.exclusive {
                 return Err(Refusal::Exists.into());
@@ -44,6 +47,7 @@ impl Execution<'_> {
             return match create.publish {
                 Publish::AtCommit => self.begin_new(at, create),
                 Publish::AtOnce => self.begin_named(at, create),
+                Publish::Whole => self.make_empty(at, create),
             };
         };
         if create.exclusive {
@@ -65,6 +69,21 @@ impl Execution<'_> {
 
     /// A file that gets its name at once, and its content later.
     fn begin_named(&mut self, at: EntryPlace, create: &Create) -> Result<Answer, Failure> {
+        let (id, inode, base) = self.enter_empty(at, create)?;
+        self.open(id, &inode, (Target::NextVersion { base }, create))
+    }
+
+    /// A file that stays without content.
+    fn make_empty(&mut self, at: EntryPlace, create: &Create) -> Result<Answer, Failure> {
+        let (id, inode, _) = self.enter_empty(at, create)?;
+        Ok(Answer::Entry(Entry { id, inode }))
+    }
+
+    fn enter_empty(
+        &mut self,
+        at: EntryPlace,
+        create: &Create,
+    ) -> Result<(InodeId, Inode, Version), Failure> {
         let id = InodeId(self.issue()?);
         let base = Version(self.issue()?);
         let detail = Detail::File(Content::empty(base));
@@ -72,7 +91,7 @@ impl Execution<'_> {
         inode.policy = self.policy_of_new(&at.name, &at.inode.policy, &create.policy)?;
         charge(&mut self.view, &Account::of(&inode), ONE_INODE)?;
         self.enter(at, id, &inode);
-        self.open(id, &inode, (Target::NextVersion { base }, create))
+        Ok((id, inode, base))
     }
 
     /// The next version of a file.
@@ -85,7 +104,18 @@ impl Execution<'_> {
         self.caller.check(inode, WRITE)?;
         create.policy.check()?;
         let target = Target::NextVersion { base: content.version };
-        self.open(id, inode, (target, create))
+        let opened = self.open(id, inode, (target, create))?;
+        match opened {
+            Answer::Ticket(ticket) if create.publish == Publish::Whole => self.commit(&Commit {
+                content: ticket.content,
+                size: 0,
+                root: EMPTY_ROOT,
+                checksums: Checksums::EMPTY,
+                modified_ns: None,
+                receipts: Vec::new(),
+            }),
+            opened => Ok(opened),
+        }
     }
 
     fn open(

@@ -43,6 +43,7 @@ pub(crate) enum Op {
         at_once: bool,
         exclusive: bool,
     },
+    Whole(Names, u16, bool),
     /// The attempt by its place among those that were opened.
     Commit(usize, u64),
     Abort(usize),
@@ -84,6 +85,8 @@ fn op() -> impl Strategy<Value = Op> {
                 at, mode, size_max, at_once, exclusive
             }
         ),
+        2 => (names(), modes(), any::<bool>())
+            .prop_map(|(at, mode, exclusive)| Op::Whole(at, mode, exclusive)),
         6 => (any::<usize>(), 0..700_u64).prop_map(|(index, size)| Op::Commit(index, size)),
         1 => any::<usize>().prop_map(Op::Abort),
     ]
@@ -292,6 +295,14 @@ fn command(op: &Op, tickets: &[Ticket]) -> Option<Command> {
             exclusive: *exclusive,
             policy: PolicyChanges::default(),
         }),
+        Op::Whole(at, mode, exclusive) => Command::Create(Create {
+            place: place(at),
+            mode: *mode,
+            size_max: 0,
+            publish: Publish::Whole,
+            exclusive: *exclusive,
+            policy: PolicyChanges::default(),
+        }),
         Op::Commit(index, size) => Command::Commit(commit(ticket(index)?, *size)),
         Op::Abort(index) => Command::Abort { content: ticket(index)?.content },
     })
@@ -320,6 +331,11 @@ fn play(
             let (mode, size_max) = (*mode, *size_max);
             let (at_once, exclusive) = (*at_once, *exclusive);
             model.create(who, at, Ask { mode, size_max, at_once, exclusive, expires_ns })
+        }
+        Op::Whole(at, mode, exclusive) => {
+            let (mode, size_max, exclusive) = (*mode, 0, *exclusive);
+            let (at_once, expires_ns) = (true, now_ns + ATTEMPT_NS);
+            model.make_empty(who, at, Ask { mode, size_max, at_once, exclusive, expires_ns })
         }
         Op::Commit(index, size) => model.commit(who, index % known, *size),
         Op::Abort(index) => model.abort(who, index % known),

@@ -456,6 +456,16 @@ impl Model {
         Ok(())
     }
 
+    /// A create that is a commit of nothing, too.
+    pub(crate) fn make_empty(&mut self, who: Who, names: &Names, ask: Ask) -> Done {
+        let nodes = self.nodes.len();
+        self.create(who, names, ask)?;
+        let is_new = self.nodes.len() > nodes;
+        let made = if is_new { Ok(()) } else { self.commit(who, self.attempts.len() - 1, 0) };
+        self.attempts.pop();
+        made
+    }
+
     pub(crate) fn own_attempt(&self, who: Who, index: usize) -> Result<&Attempt, Refusal> {
         let attempt = &self.attempts[index];
         if !attempt.is_open {

@@ -270,6 +270,11 @@ fn apply(site: &mut TestSite, op: &Op) -> Result<(), Refusal> {
         Op::Symlink { at, target } => {
             Command::MakeSymlink { place: place(at), target: target.as_bytes().to_vec() }
         }
+        // One command that leaves nothing to be done.
+        Op::Create { at, exclusive: true } => {
+            let Command::Create(create) = create(at, 0, true) else { panic!("no create") };
+            Command::Create(Create { publish: Publish::Whole, ..create })
+        }
         Op::Create { at, exclusive } => {
             let Answer::Ticket(ticket) = site.run("op", create(at, 0, *exclusive))? else {
                 panic!("no ticket")

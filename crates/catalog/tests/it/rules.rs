@@ -361,6 +361,35 @@ fn symbolic_links_are_not_followed() {
     assert_eq!(site.run("op", Command::Create(exclusive)), Err(Refusal::Exists));
 }
 
+/// One command and one transaction, and nothing is left open.
+#[test]
+fn a_file_without_octets_is_made_at_once() {
+    let mut site = site();
+    let create = |path: &str, exclusive, size_max| {
+        Command::Create(Create {
+            place: place(path),
+            mode: 0o640,
+            size_max,
+            publish: Publish::Whole,
+            exclusive,
+            policy: PolicyChanges::default(),
+        })
+    };
+    let Ok(Answer::Entry(made)) = site.run("op", create("f", true, 0)) else { panic!("no entry") };
+    assert_eq!((made.inode.size(), made.inode.mode), (0, 0o640));
+    assert_eq!(site.entry("f").unwrap(), made);
+    assert_eq!(site.run("op", create("f", true, 0)), Err(Refusal::Exists));
+    assert_eq!(site.run("op", create("g", true, 1)), Err(Refusal::TooLarge));
+    // Another version without octets; whoever is writing one knows that he has lost.
+    site.put("op", "f", 10);
+    let writing = site.create("op", "f", 10).unwrap();
+    let Ok(Answer::Entry(emptied)) = site.run("op", create("f", false, 0)) else { panic!() };
+    assert_eq!((emptied.id, emptied.inode.size()), (made.id, 0));
+    assert_eq!(site.commit("op", &writing, 10), Err(Refusal::BaseChanged));
+    let (usage, _) = site.reader("op").usage(&Subject::User("op".into())).unwrap();
+    assert_eq!((usage.bytes, usage.reserved_bytes, usage.reserved_inodes), (0, 0, 0));
+}
+
 /// A directory with older entries takes the place of one with newer ones: readers of a path in it
 /// must not take the entry for one from before.
 #[test]

@@ -6,4 +6,5 @@ mod commands;
 mod fsck;
 mod paths;
 mod rebuild;
+mod sessions;
 mod support;

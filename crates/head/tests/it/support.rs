@@ -63,6 +63,8 @@ pub(crate) struct TestHead {
     /// Session of the operator and of anna, with the last sequence.
     sessions: [Option<(SessionId, u64)>; 2],
     pub(crate) stamps: u64,
+    /// The head's clock is later by this.
+    pub(crate) later_ns: u64,
 }
 
 impl TestHead {
@@ -93,6 +95,7 @@ impl TestHead {
             executor,
             sessions: [None; 2],
             stamps: 0,
+            later_ns: 0,
         };
         let groups = vec!["users".to_owned()];
         head.done(Command::SetUser { user: "anna".into(), groups, is_operator: false });
@@ -127,7 +130,18 @@ impl TestHead {
 
     /// Another head takes over.
     pub(crate) fn restart(&mut self) {
-        self.executor = executor(&self.site, &self.own, &self.engine);
+        drop(self.take_over());
+    }
+
+    /// Another head takes over, and the first one goes on.
+    pub(crate) fn take_over(&mut self) -> Executor {
+        let next = executor(&self.site, &self.own, &self.engine);
+        std::mem::replace(&mut self.executor, next)
+    }
+
+    /// Commands reach this head from now on.
+    pub(crate) fn speak_to(&mut self, executor: Executor) {
+        self.executor = executor;
     }
 
     /// Looks after the disks.
@@ -144,7 +158,8 @@ impl TestHead {
 
     pub(crate) fn stamp(&mut self) -> Stamp {
         self.stamps += 1;
-        Stamp { time_ms: NOW_S * 1000 + self.stamps, nonce: self.stamps.to_be_bytes() }
+        let now_ms = NOW_S * 1000 + self.later_ns / 1_000_000;
+        Stamp { time_ms: now_ms + self.stamps, nonce: self.stamps.to_be_bytes() }
     }
 
     /// The next request of a user.
@@ -199,6 +214,16 @@ impl TestHead {
     }
 
     pub(crate) fn send_for_data(&mut self, wire: &[u8]) -> Vec<u8> {
+        let packet = self.answered(wire);
+        let decoded = Data::decode(&packet).unwrap();
+        let checked = check_data(&self.site, &decoded, &mut self.validator(), NOW_S);
+        let Check::Accepted(found) = checked else { panic!("{checked:?}") };
+        assert_eq!(found.identity, Identity::Site);
+        packet
+    }
+
+    /// The same; the answer may be under keys of a session.
+    pub(crate) fn answered(&mut self, wire: &[u8]) -> Vec<u8> {
         let interest = Interest::decode(wire).unwrap();
         let arrival = Arrival {
             interest: &interest,
@@ -208,10 +233,10 @@ impl TestHead {
             incoming_face_id: None,
             path_trace: None,
         };
-        let now = Now { now_ns: 0, unix_ns: NOW_NS };
+        let now = Now { now_ns: 0, unix_ns: NOW_NS + self.later_ns };
         self.commands.handle_interest(&arrival, now);
         let batch = self.commands.poll_batch(now).unwrap();
-        let answers = self.executor.execute(&batch, NOW_NS);
+        let answers = self.executor.execute(&batch, now.unix_ns);
         let [CommandAnswer::Data(data)] = answers.as_slice() else { panic!("{answers:?}") };
         let packet = data.clone();
         self.commands.handle_answers(answers);
@@ -219,9 +244,6 @@ impl TestHead {
         assert!(sent.wire.ends_with(&packet));
         let decoded = Data::decode(&packet).unwrap();
         assert!(interest.matches(&decoded));
-        let checked = check_data(&self.site, &decoded, &mut self.validator(), NOW_S);
-        let Check::Accepted(found) = checked else { panic!("{checked:?}") };
-        assert_eq!(found.identity, Identity::Site);
         packet
     }
 

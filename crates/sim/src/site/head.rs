@@ -121,7 +121,9 @@ impl SiteHead {
             }
         };
         let (site, signer) = (self.site.clone(), self.identity.signer());
-        let executor = Executor::new(catalog, site.clone(), signer.clone());
+        let mut executor = Executor::new(catalog, site.clone(), signer.clone());
+        let mut seeds = Random::new(self.random.draw());
+        executor.draw_seeds_from(Box::new(move || Some(seeds.seed())));
         let certificate = self.identity.certificate();
         let own = (signer.clone(), &[certificate.to_vec()][..]);
         let watch = Watch::new(site.clone(), engine.clone(), own, &executor);

@@ -51,6 +51,8 @@ pub struct Scenario {
     head_faults: Option<(f64, f64)>,
     /// After the storm another head takes over, and the first one goes on.
     deposes_head: bool,
+    /// At the end a writer loses his key.
+    removes_key: bool,
 }
 
 impl Scenario {
@@ -63,6 +65,7 @@ impl Scenario {
         }
         scenario.shape.has_thief = random.chance(0.5);
         scenario.deposes_head = random.chance(0.3);
+        scenario.removes_key = random.chance(0.3);
         scenario
     }
 
@@ -100,8 +103,18 @@ impl Scenario {
         spoils.sort_by_key(|spoil| spoil.at_ns);
         let mut chance = || if random.chance(0.5) { random.below(30) as f64 / 1000.0 } else { 0.0 };
         let faults = (chance(), chance(), chance());
-        let (head_faults, deposes_head) = (None, false);
-        Self { seed, shape, storm_end_ns, faults, crashes, cuts, spoils, head_faults, deposes_head }
+        Self {
+            seed,
+            shape,
+            storm_end_ns,
+            faults,
+            crashes,
+            cuts,
+            spoils,
+            head_faults: None,
+            deposes_head: false,
+            removes_key: false,
+        }
     }
 }
 
@@ -156,7 +169,11 @@ fn run(scenario: &Scenario, site: &mut Site) -> Result<(), Fault> {
     if scenario.deposes_head {
         site.depose_head()?;
     }
-    come_to_rest(site)
+    come_to_rest(site)?;
+    if scenario.removes_key {
+        site.remove_key_of_writer()?;
+    }
+    Ok(())
 }
 
 /// Lets a site come to rest, in which all promises have to hold: writers end, what ends by itself

@@ -88,7 +88,7 @@ impl SiteThief {
                     core.begin_session(session, clock(now));
                 }
                 Ok(SiteAnswer::Ticket(ticket)) => self.steal(ticket, now),
-                Ok(SiteAnswer::Plain(_)) => {}
+                Ok(SiteAnswer::Plain(_) | SiteAnswer::Agreed { .. }) => {}
                 Err(_) => self.core = None,
             }
         }
@@ -104,9 +104,13 @@ impl SiteThief {
             None => {
                 let mut random = Random::new(self.random.draw());
                 let number = random.draw();
+                let mut seeds = Random::new(random.draw());
                 let random = Box::new(move || random.draw());
                 let config = self.config.clone();
-                self.core = Some(WriterCore::new(config, number, CommandClock::new(), random));
+                let mut core = WriterCore::new(config, number, CommandClock::new(), random);
+                core.draw_seeds_from(Box::new(move || Some(seeds.seed())));
+                core.agree_after(1);
+                self.core = Some(core);
                 Command::OpenSession
             }
             Some(_) => {

@@ -2,18 +2,19 @@
 //!
 //! A head whose term is over and that does not know: it has a copy of the catalog of its own, at
 //! which files are removed, and tells disks to drop them. No disk may obey. Then, a catalog that is
-//! put back to an older state, and one that is made again from its rows. And disks that are there
-//! twice.
+//! put back to an older state, and one that is made again from its rows. Disks that are there twice.
+//! And a user whose key is removed while he writes.
 
 use byname_catalog::engine::{Engine, MemoryEngine};
 use byname_catalog::id::LeaseEpoch;
 use byname_catalog::{Catalog, Command, Place, Seen, export, rebuild};
 
+use super::history::{Kind, Operation, Outcome};
 use super::promises::{self, PATHS};
-use super::writer::path;
-use super::{Founder, Member, Site, SiteDisk, SiteHead};
+use super::writer::{Step, path};
+use super::{Founder, Member, Site, SiteDisk, SiteHead, SiteWriter};
 use crate::program::{Crash, Now};
-use crate::world::{Fault, Incident, MS, ProgramId, SECOND, START_UNIX_NS};
+use crate::world::{Fault, Incident, MS, ProgramId, SECOND, START_UNIX_NS, World};
 
 /// Later by this, versions that were replaced are kept no more.
 const AHEAD_NS: u64 = 3 * 3600 * SECOND;
@@ -21,6 +22,10 @@ const AHEAD_NS: u64 = 3 * 3600 * SECOND;
 const HEARD_NS: u64 = 120 * SECOND;
 /// Rows of a catalog, at most.
 const ROWS_MAX: usize = 1 << 16;
+/// Commands by which a writer has keys of a session.
+const SIGNED: usize = 8;
+/// Time for a writer to do them, and for a key to be removed.
+const REMOVAL_NS: u64 = 60 * SECOND;
 /// Time for the deposed one to do harm.
 const HARM_NS: u64 = 60 * SECOND;
 
@@ -63,6 +68,61 @@ impl Site {
         self.world.plan(end_ns, Incident::CrashProgram { program, how: Crash::Process });
         self.world.run(end_ns + MS, &|_| false)?;
         Ok(Some(program))
+    }
+
+    /// One writer, who has keys of a session by then, loses his own key by the word of another. What
+    /// he wants after that is not done.
+    ///
+    /// # Errors
+    /// The promise that was broken.
+    pub fn remove_key_of_writer(&mut self) -> Result<(), Fault> {
+        let [victim, operator] = [0, 1].map(|number| self.writers[number].program);
+        let unlink = |pause_ns| Step { kind: Kind::Unlink { path: 0 }, size: 0, pause_ns };
+        let key = self.world.program::<SiteWriter>(victim).map(SiteWriter::key_name);
+        let Some(key) = key else { return Ok(()) };
+        // Commands without a request id count by their time.
+        if let Some(head) = self.world.program_mut::<SiteHead>(self.head.program) {
+            head.set_clock_ahead(0);
+        }
+        self.give(victim, |writer| (0..SIGNED).for_each(|_| writer.add(unlink(100 * MS))));
+        self.until(|world| world.program::<SiteWriter>(victim).is_none_or(SiteWriter::is_done))?;
+        self.give(operator, |writer| writer.remove_key(key));
+        self.until(|world| {
+            let operator = world.program::<SiteWriter>(operator);
+            operator.is_none_or(|writer| writer.key_removed_ns().is_some())
+        })?;
+        let operator = self.world.program::<SiteWriter>(operator);
+        let Some(removed_ns) = operator.and_then(SiteWriter::key_removed_ns) else {
+            return Ok(());
+        };
+        self.give(victim, |writer| (0..SIGNED).for_each(|_| writer.add(unlink(100 * MS))));
+        self.until(|world| world.program::<SiteWriter>(victim).is_none_or(SiteWriter::is_done))?;
+        // Whoever writes beside him has nothing to do any more: what began then is his.
+        let is_done = |operation: &Operation| {
+            operation.from_ns > removed_ns
+                && matches!(operation.outcome, Outcome::Done | Outcome::Absent)
+        };
+        let obeyed = self.record.borrow().operations.iter().flatten().any(is_done);
+        match obeyed {
+            true => Err(Fault {
+                at_ns: self.world.now_ns(),
+                host: "the site".to_owned(),
+                what: "a key that was removed commands nothing".to_owned(),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn give(&mut self, program: ProgramId, more: impl FnOnce(&mut SiteWriter)) {
+        if let Some(writer) = self.world.program_mut::<SiteWriter>(program) {
+            more(writer);
+        }
+        self.world.wake(program);
+    }
+
+    fn until(&mut self, is_over: impl Fn(&World) -> bool) -> Result<(), Fault> {
+        let end_ns = self.world.now_ns() + REMOVAL_NS;
+        self.world.run(end_ns, &is_over)
     }
 
     fn epoch(&self) -> Option<LeaseEpoch> {

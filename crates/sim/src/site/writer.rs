@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use byname_catalog::{Answer, Command, Create, Place, PolicyChanges, Publish, Refusal, Rename};
 use byname_face::CommandClock;
+use byname_packet::Signer;
 use byname_packet::lp::LpPacket;
 use byname_site::SiteAnswer;
 use byname_writer::{Put, PutEvent, Source, WriterConfig, WriterCore, WriterError};
@@ -24,6 +25,8 @@ use crate::world::{MS, SECOND};
 
 /// Pause after something that ends a process, until it is started again.
 const AGAIN_NS: u64 = SECOND;
+/// Commands that it signs before it agrees upon keys are fewer.
+const SIGNED_MAX: u64 = 5;
 
 /// What all clients were told so far, and the numbers of contents by their roots.
 #[derive(Default)]
@@ -72,6 +75,8 @@ enum Stage {
     Pausing(u64),
     /// Waiting for a session.
     Opening,
+    /// Waiting for a key to be removed.
+    Removing,
     /// Waiting for the answer to an operation of the record.
     Waiting(usize),
 }
@@ -87,6 +92,8 @@ pub struct SiteWriter {
     random: Random,
     lives: u64,
     is_down: bool,
+    /// A key that is to be removed; then, when that was acknowledged.
+    removal: Option<(Vec<u8>, Option<u64>)>,
     out: VecDeque<Vec<u8>>,
 }
 
@@ -127,13 +134,44 @@ impl SiteWriter {
             random: Random::new(seed),
             lives: 0,
             is_down: false,
+            removal: None,
             out: VecDeque::new(),
         }
     }
 
     /// True if nothing is left to do, or nobody to do it.
     pub fn is_done(&self) -> bool {
-        self.is_down || self.steps.is_empty() && !matches!(self.stage, Stage::Waiting(_))
+        self.is_down
+            || self.steps.is_empty()
+                && !self.is_removing()
+                && !matches!(self.stage, Stage::Waiting(_))
+    }
+
+    /// True while its commands are under keys of its session.
+    pub fn has_keys(&self) -> bool {
+        self.core.as_ref().is_some_and(WriterCore::has_keys)
+    }
+
+    /// How often it was started.
+    pub fn lives(&self) -> u64 {
+        self.lives
+    }
+
+    /// Name of its user's key.
+    pub fn key_name(&self) -> Vec<u8> {
+        let locator = self.config.signer.key_locator();
+        let name = locator.map(|name| name.without_last(2).value().to_vec());
+        name.unwrap_or_default()
+    }
+
+    /// Has a key removed before anything else is done; the writer is an operator.
+    pub fn remove_key(&mut self, name: Vec<u8>) {
+        self.removal = Some((name, None));
+    }
+
+    /// When it was told that the key is gone.
+    pub fn key_removed_ns(&self) -> Option<u64> {
+        self.removal.as_ref()?.1
     }
 
     /// Gives it more to do.
@@ -146,8 +184,12 @@ impl SiteWriter {
         let config = self.config.clone();
         let mut random = Random::new(self.random.draw());
         let number = random.draw();
+        let mut seeds = Random::new(random.draw());
+        let commands_before = random.below(SIGNED_MAX) as u32;
         let random = Box::new(move || random.draw());
         let mut core = WriterCore::new(config, number, CommandClock::new(), random);
+        core.draw_seeds_from(Box::new(move || Some(seeds.seed())));
+        core.agree_after(commands_before);
         let sent = core.send(0, Command::OpenSession, clock(now));
         sent.expect("a command without elements fits a packet");
         (self.core, self.has_session, self.stage) = (Some(core), false, Stage::Opening);
@@ -166,10 +208,11 @@ impl SiteWriter {
         }
         match self.stage {
             Stage::Pausing(at_ns) if at_ns > now.now_ns => {}
-            Stage::Pausing(_) if self.steps.is_empty() => {}
+            Stage::Pausing(_) if self.steps.is_empty() && !self.is_removing() => {}
             Stage::Pausing(_) if self.core.is_none() => self.begin_life(now),
             Stage::Pausing(_) => self.begin_step(now),
             Stage::Opening => self.take_session(now),
+            Stage::Removing => self.take_removal(now),
             Stage::Waiting(number) => self.take_outcome(number, now),
         }
         let Some(core) = &mut self.core else { return };
@@ -191,12 +234,36 @@ impl SiteWriter {
         }
     }
 
+    fn is_removing(&self) -> bool {
+        matches!(self.removal, Some((_, None)))
+    }
+
+    fn take_removal(&mut self, now: Now) {
+        let Some((_, answer)) = self.core.as_mut().and_then(WriterCore::poll_answer) else {
+            return;
+        };
+        let is_gone = matches!(answer, Ok(_) | Err(WriterError::Refused(Refusal::UnknownKey)));
+        if !is_gone {
+            return self.end_life(now);
+        }
+        if let Some((_, at_ns)) = &mut self.removal {
+            *at_ns = Some(now.now_ns);
+        }
+        self.pause(now);
+    }
+
     fn pause(&mut self, now: Now) {
         let pause_ns = self.steps.front().map_or(0, |step| step.pause_ns);
         self.stage = Stage::Pausing(now.now_ns + pause_ns);
     }
 
     fn begin_step(&mut self, now: Now) {
+        if let (Some(core), Some((name, None))) = (&mut self.core, &self.removal) {
+            let sent = core.send(0, Command::RemoveKey { name: name.clone() }, clock(now));
+            sent.expect("a short name fits a packet");
+            self.stage = Stage::Removing;
+            return;
+        }
         let (Some(core), Some(step)) = (&mut self.core, self.steps.pop_front()) else { return };
         let number = self.record.borrow_mut().begin(step.kind, now.now_ns);
         self.stage = Stage::Waiting(number);
@@ -258,6 +325,10 @@ impl SiteWriter {
                 record.end(number, Outcome::Absent, now.now_ns);
                 false
             }
+            // A catalog that was made again has no sessions: what was repeated may have happened.
+            Err(WriterError::Refused(Refusal::UnknownSession)) => {
+                WriterError::Refused(Refusal::UnknownSession).ends_all()
+            }
             Err(WriterError::Refused(refusal)) => {
                 record.operations[number] = None;
                 WriterError::Refused(refusal).ends_all()
@@ -310,7 +381,7 @@ impl Program for SiteWriter {
         }
         let core = self.core.as_ref().map(WriterCore::poll_timeout);
         let own = match self.stage {
-            Stage::Pausing(at_ns) if !self.steps.is_empty() => Some(at_ns),
+            Stage::Pausing(at_ns) if !self.steps.is_empty() || self.is_removing() => Some(at_ns),
             _ => None,
         };
         [core, own].into_iter().flatten().filter(|at_ns| *at_ns != u64::MAX).min()

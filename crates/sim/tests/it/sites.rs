@@ -389,6 +389,37 @@ fn scenario_11_a_disk_that_is_there_twice_spoils_no_file() {
     assert!(differ > 0, "both were told something");
 }
 
+fn writer(site: &Site) -> &SiteWriter {
+    site.world.program(site.writers[0].program).unwrap()
+}
+
+/// A head that was started again knows no keys: what was under them is signed, others are agreed
+/// upon, and whoever writes hears nothing of it.
+#[test]
+fn a_head_that_is_started_again_ends_no_writer_s_session() {
+    let steps = (0..24).map(|it| put(it % 4, 1 + u64::from(it), 500 * MS)).collect();
+    let mut site = Site::new(21, &shape(vec![steps]));
+    site.world.run(6 * SECOND, &|_| false).unwrap();
+    assert!(writer(&site).has_keys());
+    let program = site.head.program;
+    site.world.plan(7 * SECOND, Incident::CrashProgram { program, how: Crash::Process });
+    site.world.plan(8 * SECOND, Incident::RestartProgram { program });
+    site.world.run(60 * SECOND, &|_| false).unwrap();
+    assert_eq!(outcomes(&site), [Some(Outcome::Done); 24]);
+    assert!(writer(&site).has_keys() && writer(&site).lives() == 1);
+    rest(site, "a head without keys");
+}
+
+/// Keys of a session are worth no more than the key of their user.
+#[test]
+fn who_has_lost_his_key_commands_nothing_under_keys_that_he_has() {
+    let steps = vec![vec![put(0, 1, 0)], vec![put(1, 2, 0)]];
+    let mut site = rest(Site::new(22, &shape(steps)), "two writers");
+    site.remove_key_of_writer().unwrap();
+    let name = writer(&site).key_name();
+    assert!(Reader::new(&site.engine, &Caller::Head).unwrap().key(&name).unwrap().is_none());
+}
+
 /// Scenario 12.
 #[test]
 fn scenario_12_a_dead_replica_blocks_no_rewrite_and_is_cleaned_when_it_returns() {

@@ -155,9 +155,11 @@ fn read_create(fields: &mut Fields<'_>) -> Result<Create, DecodeError> {
         place: read_place(fields)?,
         mode: fields.pair(tag::MODE)?,
         size_max: fields.number(tag::SIZE_MAX)?,
-        publish: match fields.flag(tag::AT_ONCE)? {
-            true => Publish::AtOnce,
-            false => Publish::AtCommit,
+        publish: match (fields.flag(tag::AT_ONCE)?, fields.flag(tag::WHOLE)?) {
+            (true, true) => return Err(bad_value(tag::WHOLE)),
+            (true, false) => Publish::AtOnce,
+            (false, true) => Publish::Whole,
+            (false, false) => Publish::AtCommit,
         },
         exclusive: fields.flag(tag::EXCLUSIVE)?,
         policy: read_policy_changes(fields)?,

@@ -157,6 +157,7 @@ fn write_create(writer: &mut Writer, create: &Create) {
     writer.pair(tag::MODE, create.mode);
     writer.number(tag::SIZE_MAX, create.size_max);
     writer.flag(tag::AT_ONCE, create.publish == Publish::AtOnce);
+    writer.flag(tag::WHOLE, create.publish == Publish::Whole);
     writer.flag(tag::EXCLUSIVE, create.exclusive);
     write_policy_changes(writer, &create.policy);
 }

@@ -90,6 +90,14 @@ fn of_content() -> Vec<Command> {
             exclusive: true,
             policy: changes(),
         }),
+        Command::Create(Create {
+            place: place("a"),
+            mode: 0o644,
+            size_max: 0,
+            publish: Publish::Whole,
+            exclusive: true,
+            policy: PolicyChanges::default(),
+        }),
         Command::Extend { content },
         Command::Commit(Commit {
             content,

@@ -56,6 +56,8 @@ fn every_reply_comes_back_as_it_was() {
         .map(|answer| Outcome::Done(Box::new(SiteAnswer::Plain(answer))))
         .collect();
     outcomes.push(Outcome::Done(Box::new(SiteAnswer::Ticket(ticket))));
+    let agreed = SiteAnswer::Agreed { share: [3; 32], expires_ns: u64::MAX };
+    outcomes.push(Outcome::Done(Box::new(agreed)));
     outcomes.extend((1..=60).map(|number| Outcome::Refused(Refusal::from_number(number).unwrap())));
     let reason = "the disk is full".to_owned();
     outcomes.push(Outcome::Failed { failure: HeadFailure::Engine, reason });

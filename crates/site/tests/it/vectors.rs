@@ -1,10 +1,11 @@
 //! Golden octets of vectors/site, which another encoder wrote.
 
-use byname_catalog::id::{ContentId, DiskId, InodeId, LeaseEpoch, Version};
-use byname_packet::{DataBuilder, DecodeError, InterestBuilder, Name, NullSigner};
+use byname_catalog::id::{ContentId, DiskId, InodeId, LeaseEpoch, SessionId, Version};
+use byname_packet::{DataBuilder, DecodeError, InterestBuilder, Name, NameRef, NullSigner};
+use byname_security::exchange::Exchange;
 use byname_site::{
     Claim, CommandPacket, CopyAnswer, Drop, DropAnswer, Insert, InsertAnswer, Keep, List,
-    ListAnswer, Recall, Reply, SignedReceipt, Stamp, Ticket,
+    ListAnswer, Recall, Reply, SessionKeys, SignedReceipt, Stamp, Ticket,
 };
 use serde_json::Value;
 
@@ -167,6 +168,38 @@ fn packets() {
         }
     }
     assert_eq!(accepted.len(), 6, "{accepted:?}");
+}
+
+/// Keys that both ends derive, and what counts under them.
+#[test]
+fn sessions() {
+    const SESSION: &str = include_str!("../../../../vectors/site/session.json");
+    let site = TestSite::new(1, "/cern/cms");
+    let vectors = vectors(SESSION);
+    let agreement = &vectors[0]["expect"];
+    let octets = |key: &str| unhex(agreement[key].as_str().unwrap());
+    let exchange = |key: &str| Exchange::from_seed(&octets(key).try_into().unwrap()).unwrap();
+    let (user, head) = (exchange("user"), exchange("head"));
+    assert_eq!(user.share().to_vec(), octets("user_share"));
+    assert_eq!(head.share().to_vec(), octets("head_share"));
+    let session = SessionId(agreement["session"].as_u64().unwrap());
+    let (name, content) = (octets("name"), octets("content"));
+    let name = NameRef::from_value(&name).unwrap();
+    let derive = |own, peer: &str| {
+        let peer: [u8; 32] = octets(peer).try_into().unwrap();
+        SessionKeys::derive(&site.name, session, (own, &peer), (name, &content)).unwrap()
+    };
+    let (of_user, of_head) = (derive(user, "head_share"), derive(head, "user_share"));
+    assert_eq!(of_user.name().value(), octets("locator"));
+    assert_eq!(site.name.parse_session_keys(of_user.name()), Some(session));
+    for vector in &vectors[1..] {
+        let wire = unhex(vector["hex"].as_str().unwrap());
+        let counts = match vector["name"].as_str().unwrap().split_once(':').unwrap().0 {
+            "command" => of_head.opened(&interest(&wire)) == Some(258),
+            _ => of_user.is_answer(&data(&wire)),
+        };
+        assert_eq!(counts, vector["accept"] == true, "{}", vector["name"]);
+    }
 }
 
 /// The terms are what stands in the packet, element by element.

@@ -1,10 +1,12 @@
 //! What comes in: disks ask, the head answers, disks answer, or nobody does.
 
+use std::sync::Arc;
+
 use byname_packet::lp::nack_reason;
 use byname_packet::{Data, Interest, InterestBuilder, Name, Packet};
 use byname_site::{
-    Authentic, Check, DiskName, Identity, InsertAnswer, Outcome, Reply, RequestId, SiteAnswer,
-    check_data,
+    Authentic, Check, CommandPacket, DiskName, HeadFailure, Identity, InsertAnswer, Outcome, Reply,
+    SealedBy, SiteAnswer, check_data, sealed_by,
 };
 
 use super::{About, MS_NS, Now, Outgoing, Owner, WriterCore};
@@ -47,8 +49,12 @@ impl WriterCore {
 
     fn handle_data(&mut self, data: &Data<'_>, now: Now) -> Result<(), WriterError> {
         match self.asks.about(data.name).cloned() {
-            Some(About::Command { owner, request, .. }) => {
-                self.handle_reply(data, (owner, request), now)
+            Some(About::Command { owner, packet, sealed }) => {
+                self.handle_reply(data, (owner, &packet, sealed), now)
+            }
+            Some(About::Agree) => {
+                self.handle_agreement(data, now);
+                Ok(())
             }
             Some(About::Insert { job, disk }) => {
                 self.asks.finish(data.name);
@@ -77,41 +83,81 @@ impl WriterCore {
     fn handle_reply(
         &mut self,
         data: &Data<'_>,
-        (owner, request): (Owner, Option<RequestId>),
+        (owner, packet, sealed): (Owner, &Arc<CommandPacket>, Option<u64>),
         now: Now,
     ) -> Result<(), WriterError> {
-        let now_s = now.unix_ns / 1_000_000_000;
-        let site = &self.config.site;
-        let answer = match check_data(site, data, &mut self.validator, now_s) {
-            Check::Accepted(Authentic { identity: Identity::Site, .. }) => {
-                match Reply::decode(site, data).map_err(WriterError::from) {
-                    Ok(Reply { outcome: Outcome::Done(answer), .. }) => Ok(*answer),
-                    Ok(Reply { outcome: Outcome::Refused(refusal), .. }) => Err(refusal.into()),
-                    // Nothing has happened yet: the Interest stays, and is sent again.
-                    Ok(Reply { outcome: Outcome::Failed { failure, .. }, .. })
-                        if failure.is_retryable() =>
-                    {
-                        return Ok(());
-                    }
-                    Ok(Reply { outcome: Outcome::Failed { failure, reason }, .. }) => {
-                        Err(WriterError::Head { failure, reason })
-                    }
-                    Err(error) => Err(error),
-                }
-            }
-            Check::Accepted(_) => Err(byname_site::Untrusted::NoAnchor.into()),
-            Check::Refused(error) => Err(error.into()),
-            Check::NeedCertificate(name) => {
-                self.fetch_certificate(&name, now);
+        let reply = match sealed_by(data) {
+            // Whoever has not the keys has answered nothing: the Interest stays.
+            SealedBy::Keys(_) if !self.keyring.is_answer(data, sealed) => return Ok(()),
+            SealedBy::Keys(_) => Ok(Reply::decode(&self.config.site, data)?),
+            SealedBy::Signature => match self.verified(data, now) {
+                Some(reply) => reply,
+                None => return Ok(()),
+            },
+        };
+        let answer = match reply {
+            Ok(Reply { outcome: Outcome::Done(answer), .. }) => Ok(*answer),
+            Ok(Reply { outcome: Outcome::Refused(refusal), .. }) => Err(refusal.into()),
+            // Nothing has happened yet: the Interest stays, and is sent again.
+            Ok(Reply { outcome: Outcome::Failed { failure, .. }, .. })
+                if failure.is_retryable() =>
+            {
                 return Ok(());
             }
+            // Nothing has happened: the same command is signed.
+            Ok(Reply { outcome: Outcome::Failed { failure, .. }, .. })
+                if matches!(failure, HeadFailure::NoKeys | HeadFailure::Replayed)
+                    && sealed.is_some() =>
+            {
+                sealed.into_iter().for_each(|keys| self.keyring.lost(keys, now.now_ns));
+                self.asks.finish(data.name);
+                return self.express(owner, Arc::clone(packet), now);
+            }
+            Ok(Reply { outcome: Outcome::Failed { failure, reason }, .. }) => {
+                Err(WriterError::Head { failure, reason })
+            }
+            Err(error) => Err(error),
         };
         self.is_head_known |= !matches!(answer, Err(WriterError::Untrusted(_)));
         self.asks.finish(data.name);
-        if let (Some(slots), Some(request)) = (&mut self.slots, request) {
+        if let (Some(slots), Some(request)) = (&mut self.slots, packet.request) {
             slots.give_back(request);
         }
         self.deliver(owner, answer, now)
+    }
+
+    /// What the site has signed; `None` while its certificate is being fetched.
+    fn verified(&mut self, data: &Data<'_>, now: Now) -> Option<Result<Reply, WriterError>> {
+        let now_s = now.unix_ns / 1_000_000_000;
+        let site = &self.config.site;
+        match check_data(site, data, &mut self.validator, now_s) {
+            Check::Accepted(Authentic { identity: Identity::Site, .. }) => {
+                Some(Reply::decode(site, data).map_err(WriterError::from))
+            }
+            Check::Accepted(_) => Some(Err(byname_site::Untrusted::NoAnchor.into())),
+            Check::Refused(error) => Some(Err(error.into())),
+            Check::NeedCertificate(name) => {
+                self.fetch_certificate(&name, now);
+                None
+            }
+        }
+    }
+
+    /// The head has agreed upon keys, or not.
+    fn handle_agreement(&mut self, data: &Data<'_>, now: Now) {
+        let Some(reply) = self.verified(data, now) else { return };
+        match reply {
+            Ok(Reply { outcome: Outcome::Done(answer), .. }) => {
+                self.keyring.agreed(&self.config.site, (data, &answer), now.now_ns);
+            }
+            Ok(Reply { outcome: Outcome::Failed { failure, .. }, .. })
+                if failure.is_retryable() =>
+            {
+                return;
+            }
+            _ => self.keyring.refused(),
+        }
+        self.asks.finish(data.name);
     }
 
     /// Asks for a certificate; the answer that needs it comes again when it is there.
@@ -167,7 +213,8 @@ impl WriterCore {
         now: Now,
     ) -> Result<(), WriterError> {
         match about {
-            About::Command { owner, what, .. } => {
+            About::Command { owner, packet, .. } => {
+                let what = packet.command.name();
                 let waited_ms = PATIENCE_NS / MS_NS;
                 let error = match why {
                     GivenUp::NoRoute => WriterError::NoRoute,
@@ -176,6 +223,10 @@ impl WriterCore {
                 self.deliver(owner, Err(error), now)
             }
             About::Insert { job, disk } => self.handle_disk((job, &disk), None, now),
+            About::Agree => {
+                self.keyring.refused();
+                Ok(())
+            }
             About::Certificate => Ok(()),
         }
     }

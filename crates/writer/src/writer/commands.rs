@@ -33,7 +33,7 @@ impl Writer {
         self.execute_all(&mut one, 1, is_stopped)?;
         match one.answer.ok_or(WriterError::OtherAnswer)?? {
             SiteAnswer::Plain(answer) => Ok(answer),
-            SiteAnswer::Ticket(_) => Err(WriterError::OtherAnswer),
+            SiteAnswer::Ticket(_) | SiteAnswer::Agreed { .. } => Err(WriterError::OtherAnswer),
         }
     }
 

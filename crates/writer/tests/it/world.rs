@@ -25,9 +25,9 @@ use byname_security::key::{KeyPair, KeySigner};
 use byname_security::tree::Tree;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_site::{
-    Check, Claim, CommandPacket, DiskName, DiskRefusal, DiskView, Identity, Insert, InsertAnswer,
-    Outcome, Reply, SignedReceipt, SiteAnswer, SiteName, Terms, TermsDisk, Ticket, check_data,
-    check_interest,
+    Agree, Check, Claim, CommandPacket, DiskName, DiskRefusal, DiskView, HeadFailure, Identity,
+    Insert, InsertAnswer, Outcome, Reply, SignedReceipt, SiteAnswer, SiteName, Terms, TermsDisk,
+    Ticket, check_data, check_interest,
 };
 use byname_writer::WriterConfig;
 
@@ -280,6 +280,10 @@ impl World {
         let check = check_interest(&self.site, interest, &mut validator, Self::now_s());
         let Check::Accepted(who) = check else { panic!("{check:?}") };
         let Identity::User(user) = &who.identity else { panic!("{who:?}") };
+        // This head knows nothing of keys of sessions: its writers go on signing.
+        if Agree::is_named(&self.site, interest.name) {
+            return self.malformed(interest);
+        }
         let mut packet = CommandPacket::decode(&self.site, interest).unwrap();
         let request = packet.catalog_request();
         if let Command::Commit(commit) = &mut packet.command {
@@ -329,6 +333,13 @@ impl World {
         if !self.faults.loses_replies || !self.answered.insert(operation) {
             self.outgoing.push(wire);
         }
+    }
+
+    fn malformed(&mut self, interest: &Interest<'_>) {
+        let (failure, reason) = (HeadFailure::Malformed, String::new());
+        let epoch = self.catalog.lock().unwrap().epoch();
+        let reply = Reply { epoch, outcome: Outcome::Failed { failure, reason } };
+        self.outgoing.push(reply.encode(interest.name, &self.head.signer).unwrap());
     }
 
     fn insert(&mut self, interest: &Interest<'_>, disk: &DiskName) {

@@ -1,9 +1,8 @@
 //! `byname site bench`: rates of what a catalog does, in the way of mdtest.
 //!
 //! Each client has a connection, a session and a directory of its own, and does one thing after the
-//! other with empty files, all clients at a time: create, stat, list, rename, remove. A create is
-//! two commands, as for every file: the create, and the commit. What is read is verified as by any
-//! reader.
+//! other with empty files, all clients at a time: create, stat, list, rename, remove. What is read is
+//! verified as by any reader.
 
 mod client;
 mod many;

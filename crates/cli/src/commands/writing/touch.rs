@@ -9,7 +9,6 @@ use byname_catalog::{
 };
 use byname_packet::Name;
 use byname_profile::Paths;
-use byname_site::SiteAnswer;
 
 /// Set the time of files of a site to now; make those that are missing, empty.
 #[derive(Debug, clap::Args)]
@@ -43,22 +42,18 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 }
 
 impl Tree {
-    /// Makes an empty file: it has its name at once, and the attempt to write it is given up.
+    /// Makes an empty file.
     fn make_empty(&mut self, name: &Name, place: Place) -> Outcome {
         let create = Create {
             place,
             mode: without_umask(0o666),
             size_max: 0,
-            publish: Publish::AtOnce,
+            publish: Publish::Whole,
             exclusive: true,
             policy: PolicyChanges::default(),
         };
         match self.execute(Command::Create(create))? {
-            Ok(SiteAnswer::Ticket(ticket)) => {
-                let content = ticket.terms().content;
-                self.run(name, Command::Abort { content })
-            }
-            // Somebody else has made it meanwhile.
+            // Or somebody else has made it meanwhile.
             Ok(_) | Err(Refusal::Exists) => Ok(()),
             Err(refusal) => Err(about(name, refusal)),
         }

@@ -7,10 +7,7 @@ use crate::commands::site::account::Account;
 use crate::commands::writing::place;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
-use byname_catalog::{
-    Checksums, Command, Commit, Create, EMPTY_ROOT, EntryName, Place, PolicyChanges, Publish,
-    Rename,
-};
+use byname_catalog::{Command, Create, EntryName, Place, PolicyChanges, Publish, Rename};
 use byname_packet::Name;
 use byname_site::SiteAnswer;
 use byname_writer::{CommandList, Writer, WriterError};
@@ -156,7 +153,7 @@ impl Files<'_> {
                 place: old,
                 mode: 0o644,
                 size_max: 0,
-                publish: Publish::AtCommit,
+                publish: Publish::Whole,
                 exclusive: true,
                 policy: PolicyChanges::default(),
             }),
@@ -188,15 +185,7 @@ impl CommandList for Files<'_> {
                 self.error.get_or_insert(error);
                 None
             }
-            Ok(SiteAnswer::Ticket(ticket)) => Some(Command::Commit(Commit {
-                content: ticket.terms().content,
-                size: 0,
-                root: EMPTY_ROOT,
-                checksums: Checksums::EMPTY,
-                modified_ns: None,
-                receipts: Vec::new(),
-            })),
-            Ok(SiteAnswer::Plain(_)) => {
+            Ok(_) => {
                 let began = self.began.get_mut(number).and_then(Option::take);
                 self.times_ns.extend(began.map(nanoseconds));
                 None

@@ -1,0 +1,191 @@
+//! Who sent a command, and whether it may be executed: by a signature, or by keys of a session.
+
+use std::sync::Arc;
+
+use byname_catalog::{Caller, Command, Reader, Refusal, Submission};
+use byname_packet::Interest;
+use byname_security::exchange::Exchange;
+use byname_site::{Agree, CommandPacket, HeadFailure, Outcome, Reply, SessionKeys, SiteAnswer};
+
+use super::{
+    CLOCK_MS_MAX, Executor, MS_NS, REMEMBERED_MAX, Refused, SECOND_NS, Step, Verified, refused,
+    unreadable,
+};
+use crate::commands::{CommandAnswer, Waiting};
+use crate::keys::{Keys, NotAuthentic, Sender};
+use crate::query;
+use crate::sessions::{Agreement, Holder, LIFE_NS, NotOpened, Opened, is_sealed};
+
+/// One committed state, and the time.
+pub(super) type At<'a> = (&'a Reader<'a>, u64);
+
+impl Executor {
+    pub(super) fn verify(&mut self, wire: &[u8], at: At<'_>) -> Step {
+        let Ok(interest) = Interest::decode(wire) else {
+            return Step::Answered(CommandAnswer::Nack);
+        };
+        let opened = match is_sealed(&interest) {
+            true => self.open(&interest, at).map(Some),
+            false => Ok(None),
+        };
+        let (opened, keys) = match opened {
+            Ok(opened) => {
+                let keys = opened.as_ref().map(|opened| Arc::clone(&opened.keys));
+                (Ok(opened), keys)
+            }
+            Err(refused) => (Err(refused), None),
+        };
+        let step = opened.and_then(|opened| self.verified(&interest, opened, at));
+        step.unwrap_or_else(|Refused(failure, reason)| {
+            let outcome = Outcome::Failed { failure, reason };
+            Step::Answered(self.reply(&interest, outcome, keys.as_deref()))
+        })
+    }
+
+    /// Answers when nothing can be read.
+    pub(super) fn none_verified(&self, batch: &[Waiting], why: &Refused) -> Vec<Step> {
+        let Refused(failure, reason) = why;
+        let answer = |waiting: &Waiting| match Interest::decode(&waiting.wire) {
+            Ok(interest) => {
+                let outcome = Outcome::Failed { failure: *failure, reason: reason.clone() };
+                self.reply(&interest, outcome, None)
+            }
+            Err(_) => CommandAnswer::Nack,
+        };
+        batch.iter().map(|waiting| Step::Answered(answer(waiting))).collect()
+    }
+
+    fn open(&mut self, interest: &Interest<'_>, at: At<'_>) -> Result<Opened, Refused> {
+        let opened = self.sessions.open(&self.site, interest, at);
+        opened.map_err(NotAuthentic::from)?.map_err(|why| match why {
+            NotOpened::Unknown | NotOpened::Revoked => {
+                Refused(HeadFailure::NoKeys, why.to_string())
+            }
+            NotOpened::Number => Refused(HeadFailure::Replayed, why.to_string()),
+        })
+    }
+
+    fn verified(
+        &mut self,
+        interest: &Interest<'_>,
+        opened: Option<Opened>,
+        (reader, unix_ns): At<'_>,
+    ) -> Result<Step, Refused> {
+        let keys = Keys::new(&self.site, reader, unix_ns / SECOND_NS).with_known(&self.known);
+        let Sender { caller, key } = match &opened {
+            Some(opened) => opened.sender.clone(),
+            None => keys.sender(interest)?,
+        };
+        if query::is_query(&self.site, interest.name) {
+            return self.answer_query(interest, (&caller, opened), unix_ns).map(Step::Answered);
+        }
+        if Agree::is_named(&self.site, interest.name) {
+            let holder = holder(Sender { caller, key }, opened.as_ref(), &keys, interest)?;
+            return self.agree(interest, holder, (reader, unix_ns)).map(Step::Answered);
+        }
+        let packet = CommandPacket::decode(&self.site, interest)?;
+        let request = packet.catalog_request();
+        if let Some(opened) = &opened
+            && request.as_ref().map(|request| request.session) != Some(opened.session)
+        {
+            let reason = "the keys are those of another session".to_owned();
+            return Err(Refused(HeadFailure::NotAuthentic, reason));
+        }
+        let mut unidentified_ms = None;
+        if request.is_none() && matches!(packet.command, Command::OpenSession) {
+            let signed_ms = signed_ms(interest, unix_ns)?;
+            let name = interest.name.value().to_vec();
+            if let Some(remembered) = self.remembered.get(&(signed_ms, name)) {
+                return Ok(Step::Answered(remembered.answer.clone()));
+            }
+            if !self.may_open(&caller) {
+                let reason = "too many sessions are being opened".to_owned();
+                return Err(Refused(HeadFailure::Busy, reason));
+            }
+            unidentified_ms = Some(signed_ms);
+        }
+        let mut command = packet.command;
+        if let Command::Commit(commit) = &mut command {
+            let receipts = packet.receipts.iter().map(|receipt| keys.receipt(receipt));
+            commit.receipts = receipts.collect::<Result<_, _>>()?;
+        }
+        let submission = Submission { caller, request, command };
+        let sealed = opened.map(|opened| opened.keys);
+        Ok(Step::Execute(Box::new(Verified { submission, key, unidentified_ms, sealed })))
+    }
+
+    /// Nobody has more than is free, so whoever comes next finds room.
+    fn may_open(&self, caller: &Caller) -> bool {
+        let has = self.remembered.values().filter(|of| of.caller == *caller).count();
+        has < REMEMBERED_MAX.saturating_sub(self.remembered.len())
+    }
+
+    /// Agrees upon keys of a session with its user.
+    fn agree(
+        &mut self,
+        interest: &Interest<'_>,
+        holder: Holder,
+        (reader, unix_ns): At<'_>,
+    ) -> Result<CommandAnswer, Refused> {
+        let Agree { session, share } = Agree::decode(&self.site, interest)?;
+        let signed_ms = signed_ms(interest, unix_ns)?;
+        if let Some(answer) = self.sessions.repeated(session, interest.name) {
+            return Ok(answer);
+        }
+        if reader.session_user(session).map_err(unreadable)?.as_ref() != Some(&holder.user) {
+            let refused = Outcome::Refused(Refusal::UnknownSession);
+            return Ok(self.reply(interest, refused, None));
+        }
+        if !self.sessions.is_latest(session, signed_ms) {
+            let reason = "keys were agreed upon later than this".to_owned();
+            return Err(Refused(HeadFailure::Replayed, reason));
+        }
+        let own = self.exchange()?;
+        let expires_ns = unix_ns.saturating_add(LIFE_NS);
+        let agreed = SiteAnswer::Agreed { share: *own.share(), expires_ns };
+        let reply = Reply { epoch: self.catalog.epoch(), outcome: Outcome::Done(Box::new(agreed)) };
+        let content = reply.content();
+        let keys =
+            SessionKeys::derive(&self.site, session, (own, &share), (interest.name, &content));
+        let malformed = || Refused(HeadFailure::Malformed, "the share is none".to_owned());
+        let keys = keys.ok_or_else(malformed)?;
+        let answer = self.reply(interest, reply.outcome, None);
+        let name = interest.name.value().to_vec();
+        let agreement = Agreement { keys, holder, signed_ms, name, answer: answer.clone() };
+        self.sessions.insert(session, agreement, unix_ns);
+        Ok(answer)
+    }
+
+    fn exchange(&mut self) -> Result<Exchange, Refused> {
+        let seed = (self.seeds)();
+        let own = seed.and_then(|seed| Exchange::from_seed(&seed).ok());
+        own.ok_or_else(|| Refused(HeadFailure::Engine, "there are no random numbers".to_owned()))
+    }
+}
+
+/// Whoever signs for himself, and by which certificate. Keys of a session vouch for no others.
+fn holder(
+    sender: Sender,
+    opened: Option<&Opened>,
+    keys: &Keys<'_>,
+    interest: &Interest<'_>,
+) -> Result<Holder, Refused> {
+    let Caller::User(user) = sender.caller else { return Err(refused(Refusal::NeedsSession)) };
+    if opened.is_some() {
+        let reason = "keys are agreed upon under a signature".to_owned();
+        return Err(Refused(HeadFailure::NotAuthentic, reason));
+    }
+    Ok(Holder { user, certificate: keys.certificate(interest)? })
+}
+
+/// When an Interest was signed, if that is near to now.
+pub(super) fn signed_ms(interest: &Interest<'_>, unix_ns: u64) -> Result<u64, Refused> {
+    let signed_ms = interest.signature_info.as_ref().and_then(|info| info.time_ms);
+    let signed_ms =
+        signed_ms.ok_or_else(|| Refused(HeadFailure::Clock, "it has no time".to_owned()))?;
+    if signed_ms.abs_diff(unix_ns / MS_NS) > CLOCK_MS_MAX {
+        let reason = format!("it was signed at {signed_ms} ms by another clock");
+        return Err(Refused(HeadFailure::Clock, reason));
+    }
+    Ok(signed_ms)
+}
