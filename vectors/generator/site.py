@@ -260,7 +260,8 @@ def bad_contents():
     many = entry(tlv(0xF658, nni(VERSION, 7) + CLAIMED + checksums() + disks))
     yield "reply", "a share of 31 octets", ANSWER, (
         TERM + tlv(DONE, tlv(0xF6C0, b"\x03" * 31) + nni(0xF65E, 1))), "bad-length"
-    yield "reply", "a share for ever", ANSWER, TERM + tlv(DONE, tlv(0xF6C0, b"\x03" * 32)), "missing"
+    yield "reply", "a share for ever", ANSWER, (
+        TERM + tlv(DONE, tlv(0xF6C0, b"\x03" * 32))), "missing"
     yield "reply", "17 replicas", ANSWER, TERM + tlv(DONE, many), "bad-value"
     yield "reply", "a ticket that is none", ANSWER, TERM + tlv(DONE, tlv(6)), "bad-value"
     late = tlv(0xF66A, nni(0xF66C, 0), nni(0xF66E, 60_001))

@@ -1,5 +1,5 @@
-//! Orders to pull that are answered when the content is stored, so that nobody has to ask how far it
-//! is: a small file takes one order, and its writer goes on as soon as it is there.
+//! Orders to pull that are answered when the content is stored, so that nobody has to ask how far
+//! it is: a small file takes one order, and its writer goes on as soon as it is there.
 
 use std::collections::{BTreeMap, VecDeque};
 

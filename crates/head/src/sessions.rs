@@ -1,10 +1,10 @@
 //! Keys of sessions at this head, and who speaks under them.
 //!
 //! Keys live in memory alone and for one term: a head that was started again knows none, says so,
-//! and the user signs and agrees anew. What they stand for is looked up for every packet: they count
-//! as long as the row of the user's key is there and is the one under which they were agreed, and as
-//! long as its certificate does. Whether a command was executed already the request id says, here as
-//! for signatures; the window of numbers keeps packets from being answered for ever.
+//! and the user signs and agrees anew. What they stand for is looked up for every packet: they
+//! count as long as the row of the user's key is there and is the one under which they were agreed,
+//! and as long as its certificate does. Whether a command was executed already the request id says,
+//! here as for signatures; the window of numbers keeps packets from being answered for ever.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

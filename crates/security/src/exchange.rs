@@ -1,10 +1,10 @@
 //! Keys of a session between two who have signed what they said to each other: X25519 and HKDF with
 //! SHA-256.
 //!
-//! Each side draws a private number for one agreement, sends its *share*, and derives keys from both
-//! shares and from a digest of all that was said. Nothing here proves who the other side is: the
-//! packets that carry the shares are signed, and their digest is the salt, so that keys are equal
-//! only where both have seen the same signed packets.
+//! Each side draws a private number for one agreement, sends its *share*, and derives keys from
+//! both shares and from a digest of all that was said. Nothing here proves who the other side is:
+//! the packets that carry the shares are signed, and their digest is the salt, so that keys are
+//! equal only where both have seen the same signed packets.
 
 use std::fmt;
 

@@ -19,9 +19,9 @@ use byname_security::exchange::{EXCHANGE_SEED_BYTES, Exchange, SHARE_BYTES, rand
 use byname_security::key::HmacSigner;
 
 use crate::codec::{Fields, Writer, bad_value};
-use crate::command::{Stamp, sign_with};
 use crate::names::SiteName;
 use crate::numbers as tag;
+use crate::stamp::{Stamp, sign_with};
 
 /// The operation of an agreement.
 const OPERATION: &str = "agree";
@@ -46,6 +46,15 @@ pub struct Agree {
     pub session: SessionId,
     /// The user's share.
     pub share: [u8; SHARE_BYTES],
+}
+
+/// What both ends have seen, under signatures.
+#[derive(Debug, Clone, Copy)]
+pub struct Transcript<'a> {
+    /// Name of the Interest, with the digest of its parameters.
+    pub name: NameRef<'a>,
+    /// Content of its answer.
+    pub content: &'a [u8],
 }
 
 /// Keys of a session, the same at both ends.
@@ -102,9 +111,11 @@ impl SessionKeys {
     pub fn derive(
         site: &SiteName,
         session: SessionId,
-        (own, peer): (Exchange, &[u8; SHARE_BYTES]),
-        (name, content): (NameRef<'_>, &[u8]),
+        own: Exchange,
+        peer: &[u8; SHARE_BYTES],
+        transcript: Transcript<'_>,
     ) -> Option<Self> {
+        let Transcript { name, content } = transcript;
         let secret = own.agree(peer, &sha256(&[name.value(), content]))?;
         let id = secret.derive(KEY_ID).ok()?;
         let locator = site.session_keys(session, id.first_chunk()?);

@@ -21,12 +21,15 @@ mod order;
 mod parts;
 mod receipt;
 mod reply;
+mod stamp;
 mod ticket;
 
-pub use agreement::{Agree, SealedBy, SeedSource, SessionKeys, library_seeds, sealed_by};
+pub use agreement::{
+    Agree, SealedBy, SeedSource, SessionKeys, Transcript, library_seeds, sealed_by,
+};
 pub use authentic::{Authentic, Check, Untrusted, check_data, check_interest};
 pub use claim::Claim;
-pub use command::{COMMAND_LIFETIME_MS, CommandPacket, RequestId, Stamp};
+pub use command::{CommandPacket, RequestId};
 pub use names::{DiskName, Identity, SiteName};
 pub use order::{
     CONTENTS_MAX, COPY_PAGE_BYTES, CatalogCopy, CopyAnswer, CopyPoint, CopyState, DiskRefusal,
@@ -35,6 +38,7 @@ pub use order::{
 };
 pub use receipt::SignedReceipt;
 pub use reply::{HeadFailure, Outcome, Reply, SiteAnswer};
+pub use stamp::{COMMAND_LIFETIME_MS, Stamp};
 pub use ticket::{
     Origin, Terms, TermsDisk, Ticket, TicketError, VALIDITY_AFTER_S, VALIDITY_BEFORE_S,
 };

@@ -24,10 +24,10 @@ use byname_security::trust::Validator;
 use crate::authentic::{Authentic, Check, Untrusted, check_data, check_interest};
 use crate::claim::Claim;
 use crate::codec::{Fields, Writer, bad_value};
-use crate::command::Stamp;
 use crate::names::{DiskName, Identity, SiteName};
 use crate::numbers as tag;
 use crate::parts::{read_contents, write_content_id};
+use crate::stamp::Stamp;
 use crate::ticket::Ticket;
 
 pub use crate::parts::CONTENTS_MAX;

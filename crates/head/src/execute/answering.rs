@@ -1,5 +1,5 @@
-//! Answers: outcomes of commands, tickets and what was asked, signed by the site or under the keys of
-//! a session.
+//! Answers: outcomes of commands, tickets and what was asked, signed by the site or under the keys
+//! of a session.
 
 use byname_catalog::engine::EngineError;
 use byname_catalog::id::ContentId;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use byname_catalog::{Caller, Command, Reader, Refusal, Submission};
 use byname_packet::Interest;
 use byname_security::exchange::Exchange;
-use byname_site::{Agree, CommandPacket, HeadFailure, Outcome, Reply, SessionKeys, SiteAnswer};
+use byname_site::{
+    Agree, CommandPacket, HeadFailure, Outcome, Reply, SessionKeys, SiteAnswer, Transcript,
+};
 
 use super::{
     CLOCK_MS_MAX, Executor, MS_NS, REMEMBERED_MAX, Refused, SECOND_NS, Step, Verified, refused,
@@ -145,8 +147,8 @@ impl Executor {
         let agreed = SiteAnswer::Agreed { share: *own.share(), expires_ns };
         let reply = Reply { epoch: self.catalog.epoch(), outcome: Outcome::Done(Box::new(agreed)) };
         let content = reply.content();
-        let keys =
-            SessionKeys::derive(&self.site, session, (own, &share), (interest.name, &content));
+        let transcript = Transcript { name: interest.name, content: &content };
+        let keys = SessionKeys::derive(&self.site, session, own, &share, transcript);
         let malformed = || Refused(HeadFailure::Malformed, "the share is none".to_owned());
         let keys = keys.ok_or_else(malformed)?;
         let answer = self.reply(interest, reply.outcome, None);

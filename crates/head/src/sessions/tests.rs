@@ -1,3 +1,5 @@
+//! The window of numbers, beside a set of all that came.
+
 use std::collections::BTreeSet;
 
 use super::*;

@@ -6,6 +6,7 @@ use byname_packet::{Data, Interest, InterestBuilder, SignatureExtra};
 use byname_security::exchange::Exchange;
 use byname_site::{
     Agree, CommandPacket, HeadFailure, Outcome, Reply, RequestId, SessionKeys, SiteAnswer,
+    Transcript,
 };
 
 use crate::support::{Holder, TestHead, add_key, done, place};
@@ -45,8 +46,8 @@ fn agreed(head: &TestHead, session: SessionId, own: Exchange, answer: &[u8]) -> 
     let SiteAnswer::Agreed { share, .. } = done(Reply::decode(&head.site, &data).unwrap()) else {
         panic!("no share")
     };
-    let said = (data.name, data.content);
-    SessionKeys::derive(&head.site, session, (own, &share), said).unwrap()
+    let transcript = Transcript { name: data.name, content: data.content };
+    SessionKeys::derive(&head.site, session, own, &share, transcript).unwrap()
 }
 
 impl Client {

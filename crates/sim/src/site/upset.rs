@@ -2,8 +2,8 @@
 //!
 //! A head whose term is over and that does not know: it has a copy of the catalog of its own, at
 //! which files are removed, and tells disks to drop them. No disk may obey. Then, a catalog that is
-//! put back to an older state, and one that is made again from its rows. Disks that are there twice.
-//! And a user whose key is removed while he writes.
+//! put back to an older state, and one that is made again from its rows. Disks that are there
+//! twice. And a user whose key is removed while he writes.
 
 use byname_catalog::engine::{Engine, MemoryEngine};
 use byname_catalog::id::LeaseEpoch;
@@ -70,8 +70,8 @@ impl Site {
         Ok(Some(program))
     }
 
-    /// One writer, who has keys of a session by then, loses his own key by the word of another. What
-    /// he wants after that is not done.
+    /// One writer, who has keys of a session by then, loses his own key by the word of another.
+    /// What he wants after that is not done.
     ///
     /// # Errors
     /// The promise that was broken.

@@ -1,3 +1,5 @@
+//! Both ends, and what is cut, swapped or changed between them.
+
 use byname_packet::{DataBuilder, Name};
 
 use super::*;
@@ -35,7 +37,8 @@ fn both(name: &Name, content: &[u8]) -> (SessionKeys, SessionKeys) {
     let [user, head] = [1, 2].map(|seed| Exchange::from_seed(&[seed; 32]).expect("a number"));
     let (of_user, of_head) = (*user.share(), *head.share());
     let derive = |own, peer: &[u8; SHARE_BYTES]| {
-        SessionKeys::derive(&site(), SessionId(7), (own, peer), (name.view(), content))
+        let transcript = Transcript { name: name.view(), content };
+        SessionKeys::derive(&site(), SessionId(7), own, peer, transcript)
     };
     let (user, head) = (derive(user, &of_head), derive(head, &of_user));
     (user.expect("a share"), head.expect("a share"))

@@ -19,9 +19,9 @@ use byname_security::trust::Validator;
 use super::{DiskRefusal, DiskView, signed_by_head};
 use crate::authentic::Check;
 use crate::codec::{Fields, Writer, bad_length, bad_value};
-use crate::command::Stamp;
 use crate::names::{DiskName, SiteName};
 use crate::numbers as tag;
+use crate::stamp::Stamp;
 
 /// Most octets of rows in an order.
 pub const ROWS_BYTES_MAX: usize = 6144;

@@ -16,10 +16,10 @@ use super::answer::{decode_refusal, sign};
 use super::{DiskRefusal, DiskView, signed_by_head};
 use crate::authentic::Check;
 use crate::codec::{Fields, Writer, bad_value};
-use crate::command::Stamp;
 use crate::names::{DiskName, SiteName};
 use crate::numbers as tag;
 use crate::parts::{read_content_id, write_content_id};
+use crate::stamp::Stamp;
 
 /// Most contents in a page.
 pub const LISTED_MAX: usize = 64;

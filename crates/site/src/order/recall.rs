@@ -18,10 +18,10 @@ use super::answer::{decode_refusal, sign};
 use super::{CopyPoint, DiskRefusal, signed_by_head};
 use crate::authentic::Check;
 use crate::codec::{Fields, Writer, bad_length, bad_value};
-use crate::command::Stamp;
 use crate::names::{DiskName, SiteName};
 use crate::numbers as tag;
 use crate::parts::{read_checksums, read_content_id, write_checksums, write_content_id};
+use crate::stamp::Stamp;
 
 /// Most octets of a copy in an answer.
 pub const COPY_PAGE_BYTES: usize = 6144;

@@ -5,7 +5,7 @@ use byname_packet::{DataBuilder, DecodeError, InterestBuilder, Name, NameRef, Nu
 use byname_security::exchange::Exchange;
 use byname_site::{
     Claim, CommandPacket, CopyAnswer, Drop, DropAnswer, Insert, InsertAnswer, Keep, List,
-    ListAnswer, Recall, Reply, SessionKeys, SignedReceipt, Stamp, Ticket,
+    ListAnswer, Recall, Reply, SessionKeys, SignedReceipt, Stamp, Ticket, Transcript,
 };
 use serde_json::Value;
 
@@ -187,7 +187,8 @@ fn sessions() {
     let name = NameRef::from_value(&name).unwrap();
     let derive = |own, peer: &str| {
         let peer: [u8; 32] = octets(peer).try_into().unwrap();
-        SessionKeys::derive(&site.name, session, (own, &peer), (name, &content)).unwrap()
+        let transcript = Transcript { name, content: &content };
+        SessionKeys::derive(&site.name, session, own, &peer, transcript).unwrap()
     };
     let (of_user, of_head) = (derive(user, "head_share"), derive(head, "user_share"));
     assert_eq!(of_user.name().value(), octets("locator"));

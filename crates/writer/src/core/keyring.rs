@@ -1,12 +1,14 @@
 //! Keys of the writer's session. Whoever sends few commands signs each; whoever sends many agrees
-//! upon keys with the head meanwhile, and seals what comes after. When a head does not know the keys
-//! (it was started again, the user's key is no more), the command is signed: nobody who asks the
-//! writer notices.
+//! upon keys with the head meanwhile, and seals what comes after. When a head does not know the
+//! keys (it was started again, the user's key is no more), the command is signed: nobody who asks
+//! the writer notices.
 
 use byname_catalog::id::SessionId;
 use byname_packet::{Data, SignError};
 use byname_security::exchange::Exchange;
-use byname_site::{Agree, CommandPacket, SeedSource, SessionKeys, SiteAnswer, SiteName};
+use byname_site::{
+    Agree, CommandPacket, SeedSource, SessionKeys, SiteAnswer, SiteName, Transcript,
+};
 
 /// Commands after which keys are worth their agreement.
 const COMMANDS_BEFORE: u32 = 16;
@@ -95,8 +97,9 @@ impl Keyring {
     ) {
         let Some((session, own)) = self.asked.take() else { return };
         let SiteAnswer::Agreed { share, .. } = answer else { return };
-        let said = (data.name, data.content);
-        let Some(keys) = SessionKeys::derive(site, session, (own, share), said) else { return };
+        let transcript = Transcript { name: data.name, content: data.content };
+        let keys = SessionKeys::derive(site, session, own, share, transcript);
+        let Some(keys) = keys else { return };
         self.keys = Some(Keys { keys, number: 0 });
         self.generation += 1;
         self.ask_ns = now_ns.saturating_add(RENEW_NS);

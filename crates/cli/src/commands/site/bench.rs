@@ -1,8 +1,8 @@
 //! `byname site bench`: rates of what a catalog does, in the way of mdtest.
 //!
 //! Each client has a connection, a session and a directory of its own, and does one thing after the
-//! other with empty files, all clients at a time: create, stat, list, rename, remove. What is read is
-//! verified as by any reader.
+//! other with empty files, all clients at a time: create, stat, list, rename, remove. What is read
+//! is verified as by any reader.
 
 mod client;
 mod many;
