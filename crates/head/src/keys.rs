@@ -25,7 +25,14 @@ const KNOWN_MAX: usize = 512;
 
 /// Certificates of rows, verified, by the names of their keys.
 #[derive(Debug, Default)]
-pub(crate) struct KnownKeys(RefCell<BTreeMap<Vec<u8>, (Vec<u8>, Validator)>>);
+pub(crate) struct KnownKeys(RefCell<BTreeMap<Vec<u8>, KnownKey>>);
+
+/// A certificate as its row has it, and what trusts it.
+#[derive(Debug)]
+struct KnownKey {
+    certificate: Vec<u8>,
+    validator: Validator,
+}
 
 /// Reason for which a signature does not count.
 #[derive(Debug, thiserror::Error)]
@@ -192,16 +199,16 @@ impl<'a> Keys<'a> {
             return Ok((check(&mut validator(name, &row)?), row));
         };
         let mut known = known.borrow_mut();
-        let is_kept = |(wire, _): &(Vec<u8>, Validator)| *wire == row.certificate;
+        let is_kept = |known: &KnownKey| known.certificate == row.certificate;
         if !known.get(name.value()).is_some_and(is_kept) {
             if known.len() >= KNOWN_MAX {
                 known.clear();
             }
-            let kept = (row.certificate.clone(), validator(name, &row)?);
-            known.insert(name.value().to_vec(), kept);
+            let (certificate, validator) = (row.certificate.clone(), validator(name, &row)?);
+            known.insert(name.value().to_vec(), KnownKey { certificate, validator });
         }
-        let kept = known.get_mut(name.value()).map(|(_, validator)| validator);
-        Ok((check(kept.ok_or(NotAuthentic::Unsigned)?), row))
+        let kept = known.get_mut(name.value()).ok_or(NotAuthentic::Unsigned)?;
+        Ok((check(&mut kept.validator), row))
     }
 }
 
