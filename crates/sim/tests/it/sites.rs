@@ -390,7 +390,7 @@ fn scenario_11_a_disk_that_is_there_twice_spoils_no_file() {
 }
 
 fn writer(site: &Site) -> &SiteWriter {
-    site.world.program(site.writers[0].program).unwrap()
+    site.world.program(site.writers[0].program).expect("it is a writer")
 }
 
 /// A head that was started again knows no keys: what was under them is signed, others are agreed
