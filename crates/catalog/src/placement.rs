@@ -1,11 +1,11 @@
-//! Choice of disks: those with the most room more often, on different servers, then under
-//! different labels, as far as there are any.
+//! Choice of disks: those with the most room more often, those that are busy less often, on
+//! different servers, then under different labels, as far as there are any.
 //!
 //! The choice depends on its arguments alone. The attempt's number takes the place of chance, so a
 //! command that is executed again chooses alike.
 
 use crate::id::DiskId;
-use crate::record::Disk;
+use crate::record::{DISK_LOAD_MAX, Disk};
 
 /// A disk that may be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,10 +56,14 @@ fn shared(candidate: &Candidate, chosen: &[Candidate]) -> (bool, bool) {
     (server, label)
 }
 
-/// One of the indices, with a chance in proportion to its free room.
+/// One of the indices, with a chance in proportion to its free room, halved by each step of load.
 fn weighted(candidates: &[Candidate], indices: &[usize], draw: u64) -> usize {
     // One more, so that disks without any room have some weight for content without octets.
-    let weight = |index: usize| u128::from(candidates[index].free_bytes) + 1;
+    let weight = |index: usize| {
+        let Candidate { disk, free_bytes, .. } = &candidates[index];
+        // Scaled, so that no step leaves nothing.
+        (u128::from(*free_bytes) + 1) << DISK_LOAD_MAX.saturating_sub(disk.load)
+    };
     let total: u128 = indices.iter().map(|index| weight(*index)).sum();
     // 48 bits of the draw: the product of many large disks still fits.
     let mut left = (u128::from(draw >> 16) * total) >> 48;
@@ -94,6 +98,7 @@ mod tests {
             state: DiskState::ReadWrite,
             is_up: true,
             capacity_bytes: free_bytes,
+            load: 0,
         };
         Candidate { id: DiskId(id), disk, free_bytes }
     }
@@ -146,5 +151,29 @@ mod tests {
         assert!((8_800..9_200).contains(&count), "{count} of 10000");
         let empty = vec![candidate(1, "a", "x", 0)];
         assert_eq!(ids(&choose(empty, vec![], 1, 7)), [1]);
+    }
+
+    #[test]
+    fn load_weighs_and_never_leaves_a_disk_out() {
+        let with = |load| {
+            let mut all = vec![candidate(1, "a", "x", 1000), candidate(2, "b", "y", 1000)];
+            all[1].disk.load = load;
+            (0..10_000).filter(|s| ids(&choose(all.clone(), vec![], 1, *s)) == [2]).count()
+        };
+        // One of two, of three, of five, of nine, of seventeen.
+        for (load, expected) in [5000, 3333, 2000, 1111, 588].into_iter().enumerate() {
+            let count = with(load as u8);
+            assert!(count.abs_diff(expected) < 150, "step {load}: {count} of 10000");
+        }
+        assert_eq!(with(u8::MAX), with(DISK_LOAD_MAX), "no step beyond the last");
+        let mut only = vec![candidate(1, "a", "x", 0)];
+        only[0].disk.load = DISK_LOAD_MAX;
+        assert_eq!(ids(&choose(only, vec![], 1, 7)), [1]);
+        // It decides among disks that are as good otherwise: servers count more.
+        let mut all = vec![candidate(1, "a", "x", 1000), candidate(2, "b", "y", 1000)];
+        all[1].disk.load = DISK_LOAD_MAX;
+        for seed in 0..100 {
+            assert_eq!(choose(all.clone(), vec![], 2, seed).len(), 2);
+        }
     }
 }

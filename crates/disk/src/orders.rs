@@ -266,7 +266,7 @@ impl Orders {
         ListAnswer::Refused(DiskRefusal::Busy).encode(name, &*self.signer)
     }
 
-    /// The answer to a drop that has come to its end.
+    /// The answer to a drop that has come to its end, with the load in hundredths.
     ///
     /// # Errors
     /// [`SignError`] of the disk's key.
@@ -274,9 +274,10 @@ impl Orders {
         &self,
         name: NameRef<'_>,
         outcome: DropOutcome,
+        load: u64,
     ) -> Result<Vec<u8>, SignError> {
         let answer = match outcome {
-            Ok(epoch) => DropAnswer::Done { epoch },
+            Ok(epoch) => DropAnswer::Done { epoch, load },
             Err(why) => DropAnswer::Refused(refusal(Refusal::Store(why))),
         };
         answer.encode(name, &*self.signer)

@@ -78,6 +78,8 @@ pub trait Watch {
     fn on_bytes(&mut self, bytes: u64);
     /// A step towards stable storage was taken.
     fn on_step(&mut self, _step: Step) {}
+    /// Something that waits for the file system begins, or has ended.
+    fn on_waiting(&mut self, _is_begin: bool) {}
 }
 
 /// Brings the content and stores it.
@@ -90,17 +92,25 @@ pub fn pull(
     client: &mut Client,
     watch: &mut dyn Watch,
 ) -> Result<Kept, StoreFailure> {
-    let mut receiving = Receiving::begin(pull, directory)?;
+    let mut receiving = waiting(watch, |_| Receiving::begin(pull, directory))?;
     let mut sink = |_, octets: &[u8]| {
-        receiving.write(octets)?;
+        waiting(watch, |_| receiving.write(octets))?;
         watch.on_bytes(octets.len() as u64);
         Ok(())
     };
     let older = pull.older.and_then(|older| directory.object(older));
     match client.fetch(pull.plan(), older, &mut sink) {
-        Ok(_) => receiving.finish(pull, &mut |step| watch.on_step(step)),
+        Ok(_) => waiting(watch, |watch| receiving.finish(pull, &mut |step| watch.on_step(step))),
         Err(error) => Err(receiving.give_up(failure_of(&error))),
     }
+}
+
+/// Does something that waits for the file system.
+fn waiting<T>(watch: &mut dyn Watch, work: impl FnOnce(&mut dyn Watch) -> T) -> T {
+    watch.on_waiting(true);
+    let done = work(watch);
+    watch.on_waiting(false);
+    done
 }
 
 /// A content that comes in, octet by octet.

@@ -16,6 +16,7 @@ use byname_transfer::server::SharedSigner;
 
 use crate::directory::DiskDirectory;
 use crate::error::DiskError;
+use crate::load::LoadMeter;
 use crate::machine::{Limits, Machine};
 use crate::orders::Orders;
 use crate::scan::{Quarantined, Scan};
@@ -149,6 +150,7 @@ impl OpenDisk {
         let limits = Limits::default();
         let machine = Machine::new(limits, &scan, Clock::new().now_ns());
         let shared = Shared {
+            load: LoadMeter::default(),
             directory: Arc::new(directory),
             site,
             signer: config.signer,

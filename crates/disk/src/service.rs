@@ -251,7 +251,7 @@ impl DiskService {
         }
         while let Some((id, outcome)) = self.machine.poll_drop() {
             let Some((name, echo)) = self.drops.remove(&id) else { continue };
-            match self.orders.answer_drop(name.view(), outcome) {
+            match self.orders.answer_drop(name.view(), outcome, self.workers.load.hundredths()) {
                 Ok(wire) => self.out.push_back(echo.wrap(&wire)),
                 Err(error) => tracing::warn!(%error, "cannot sign an answer"),
             }

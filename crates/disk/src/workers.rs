@@ -20,6 +20,7 @@ use byname_transfer::server::SharedSigner;
 use crate::copying::{Copied, CopyWork, KEPT_TOGETHER};
 use crate::directory::DiskDirectory;
 use crate::error::StoreFailure;
+use crate::load::LoadMeter;
 use crate::pull::{Kept, Pull, Watch, pull};
 use crate::rereads::reread;
 
@@ -181,6 +182,7 @@ pub(crate) struct Shared {
     pub(crate) endpoints: Vec<Endpoint>,
     pub(crate) server: ServerHandle,
     pub(crate) events: Sender<Event>,
+    pub(crate) load: LoadMeter,
 }
 
 /// Queues to the threads, which end when these are dropped.
@@ -189,6 +191,7 @@ pub struct Workers {
     pub(crate) changes: Sender<Change>,
     pub(crate) questions: Sender<Question>,
     pub(crate) rereads: Sender<Page>,
+    pub(crate) load: LoadMeter,
 }
 
 /// The other ends of these queues: work that is to be done.
@@ -206,7 +209,8 @@ pub struct WorkQueues {
 impl Workers {
     /// Starts the threads; so many of them pull.
     pub(crate) fn start(shared: &Shared, pull_threads: usize) -> std::io::Result<Self> {
-        let (workers, queues) = Self::queues();
+        let (mut workers, queues) = Self::queues();
+        workers.load = shared.load.clone();
         let to_pull = Arc::new(Mutex::new(queues.pulls));
         for _ in 0..pull_threads {
             let (shared, to_pull) = (shared.clone(), to_pull.clone());
@@ -229,7 +233,7 @@ impl Workers {
         let (rereads, to_read) = channel();
         let queues =
             WorkQueues { pulls: to_pull, changes: to_change, questions: to_ask, rereads: to_read };
-        (Self { pulls, changes, questions, rereads }, queues)
+        (Self { pulls, changes, questions, rereads, load: LoadMeter::default() }, queues)
     }
 }
 
@@ -300,7 +304,8 @@ impl Shared {
                     }
                 }
             }
-            for event in carry_out_all(together, &self.directory) {
+            let events = self.load.during(|| carry_out_all(together, &self.directory));
+            for event in events {
                 self.tell(event);
             }
         }
@@ -373,6 +378,13 @@ struct Progress<'a> {
 }
 
 impl Watch for Progress<'_> {
+    fn on_waiting(&mut self, is_begin: bool) {
+        match is_begin {
+            true => self.shared.load.begin(),
+            false => self.shared.load.end(),
+        }
+    }
+
     fn on_bytes(&mut self, bytes: u64) {
         self.untold_bytes += bytes;
         self.left_bytes = self.left_bytes.saturating_sub(bytes);

@@ -13,7 +13,10 @@ use crate::fsck::FsckReports;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Observation {
     /// It does what it is told.
-    Well,
+    Well {
+        /// Threads of it that wait for its file system at a time, on average, in hundredths.
+        load: u64,
+    },
     /// It answers, and does not.
     Refuses(DiskRefusal),
     /// It does not answer, or what answers is not the disk.

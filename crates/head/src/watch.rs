@@ -19,7 +19,9 @@ use std::time::Duration;
 
 use byname_catalog::engine::Engine;
 use byname_catalog::id::{ContentId, DiskId, LeaseEpoch};
-use byname_catalog::{Caller, Command, Disk, DiskChanges, DiskState, Failure, Reader};
+use byname_catalog::{
+    Caller, Command, DISK_LOAD_MAX, Disk, DiskChanges, DiskState, Failure, Reader,
+};
 use byname_face::{CommandClock, Exchange, Reply, random_u64};
 use byname_io::{Clock, ConnectError, Connection};
 use byname_site::{CONTENTS_MAX, DiskName, DiskRefusal, Drop, DropAnswer, SiteName, Stamp};
@@ -49,6 +51,7 @@ pub struct Order {
     id: DiskId,
     name: DiskName,
     is_up: bool,
+    load: u8,
     contents: Vec<ContentId>,
     wire: Vec<u8>,
 }
@@ -121,11 +124,11 @@ impl Watch {
         contents: Vec<ContentId>,
         stamp: Stamp,
     ) -> Option<Order> {
-        let Disk { label: place, generation, is_up, .. } = disk;
+        let Disk { label: place, generation, is_up, load, .. } = disk;
         let name = DiskName { place, id };
         let drop = Drop { epoch: self.epoch, generation, contents };
         match drop.encode(&self.site, &name, &*self.signer, stamp) {
-            Ok(wire) => Some(Order { id, name, is_up, contents: drop.contents, wire }),
+            Ok(wire) => Some(Order { id, name, is_up, load, contents: drop.contents, wire }),
             Err(error) => {
                 tracing::warn!(%error, disk = id.0, "cannot sign an order");
                 None
@@ -135,10 +138,10 @@ impl Watch {
 
     /// What the catalog is told after an answer, or none.
     pub fn handle(&mut self, order: Order, data: Option<&[u8]>, unix_ns: u64) -> Vec<Command> {
-        let Order { id, name, is_up, contents, .. } = order;
+        let Order { id, name, is_up, load, contents, .. } = order;
         let answer = data.and_then(|wire| self.verified(&name, wire, unix_ns));
         let observation = match answer {
-            Some(DropAnswer::Done { .. }) => Observation::Well,
+            Some(DropAnswer::Done { load, .. }) => Observation::Well { load },
             Some(DropAnswer::Refused(why)) => Observation::Refuses(why),
             None => Observation::Silent,
         };
@@ -151,12 +154,21 @@ impl Watch {
         if observation == Observation::Refuses(DiskRefusal::OldEpoch) {
             tracing::warn!(disk = id.0, "a disk has heard of a later head than this one");
         }
+        let is_well = matches!(observation, Observation::Well { .. });
+        let load_now = match observation {
+            Observation::Well { load: hundredths } => load_step(load, hundredths),
+            _ => load,
+        };
         let mut commands = Vec::new();
-        if is_up_now != is_up {
-            let changes = DiskChanges { is_up: Some(is_up_now), ..DiskChanges::default() };
+        if is_up_now != is_up || load_now != load {
+            let changes = DiskChanges {
+                is_up: Some(is_up_now).filter(|is_up_now| *is_up_now != is_up),
+                load: Some(load_now).filter(|load_now| *load_now != load),
+                ..DiskChanges::default()
+            };
             commands.push(Command::SetDisk { disk: id, changes });
         }
-        if observation == Observation::Well && !contents.is_empty() {
+        if is_well && !contents.is_empty() {
             commands.push(Command::Dropped { disk: id, contents });
         }
         commands
@@ -173,6 +185,17 @@ impl Watch {
             }
         }
     }
+}
+
+/// Step of a disk's load, of which it says the hundredths: it goes up at these, and down again
+/// where it is clearly less, so that the catalog is not changed for nothing.
+fn load_step(step: u8, hundredths: u64) -> u8 {
+    const UP: [u64; DISK_LOAD_MAX as usize] = [50, 150, 300, 600];
+    let reached = |bounds: &dyn Fn(u64) -> u64| {
+        UP.iter().filter(|bound| hundredths >= bounds(**bound)).count() as u8
+    };
+    let (up, down) = (reached(&|bound| bound), reached(&|bound| bound * 2 / 3));
+    step.clamp(up, down)
 }
 
 /// Looks after the disks of a site while its head runs.
@@ -310,5 +333,24 @@ fn ask(
             tracing::info!(%error, "the connection to the forwarder is lost");
             Vec::new()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::load_step;
+
+    #[test]
+    fn a_load_that_wavers_changes_nothing() {
+        let follow = |loads: &[u64]| {
+            let steps = loads.iter().scan(0, |step, load| {
+                *step = load_step(*step, *load);
+                Some(*step)
+            });
+            steps.collect::<Vec<_>>()
+        };
+        assert_eq!(follow(&[0, 49, 50, 49, 40, 34, 33, 32]), [0, 0, 1, 1, 1, 1, 1, 0]);
+        assert_eq!(follow(&[149, 150, 120, 100, 99, 10_000, 399, 0]), [1, 2, 2, 2, 1, 4, 3, 0]);
+        assert_eq!(load_step(u8::MAX, u64::MAX), 4);
     }
 }

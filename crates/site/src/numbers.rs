@@ -126,4 +126,6 @@ tags! {
     WHOLE 0xF6C2, "Whole";
     SINCE 0xF69A, "Since";
     LAST_ORDER 0xF69C, "LastOrder";
+
+    LOAD 0xF69E, "Load";
 }

@@ -124,6 +124,9 @@ impl Record for User {
     }
 }
 
+/// Most that a disk is said to be busy.
+pub const DISK_LOAD_MAX: u8 = 4;
+
 /// What people want of a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskState {
@@ -154,6 +157,8 @@ pub struct Disk {
     pub is_up: bool,
     /// Octets that content may take.
     pub capacity_bytes: u64,
+    /// How busy it is, from 0 to [`DISK_LOAD_MAX`]: each step halves its chance to get new content.
+    pub load: u8,
 }
 
 impl Record for Disk {
@@ -172,6 +177,7 @@ impl Record for Disk {
         });
         encoder.octet(self.is_up.into());
         encoder.number(self.capacity_bytes);
+        encoder.octet(self.load);
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
@@ -189,6 +195,8 @@ impl Record for Disk {
             },
             is_up: decoder.flag()?,
             capacity_bytes: decoder.number()?,
+            // Rows of before disks said so end here.
+            load: if decoder.0.is_empty() { 0 } else { decoder.octet()? },
         })
     }
 }

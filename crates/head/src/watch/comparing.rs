@@ -58,7 +58,8 @@ impl Watch {
             let reader = Reader::new(&*self.engine, &Caller::Head)?;
             let keys = Keys::new(&self.site, &reader, unix_ns / SECOND_NS);
             let answer = wire.and_then(|wire| verified(&keys, &order.name, &wire));
-            let is_well = self.observations.get(order.disk) == Some(Observation::Well);
+            let is_well =
+                matches!(self.observations.get(order.disk), Some(Observation::Well { .. }));
             match &mut self.fsck {
                 Some(fsck) => fsck.handle(&reader, (order.disk, is_well), answer),
                 None => Ok(()),

@@ -34,6 +34,8 @@ pub enum DropAnswer {
     Done {
         /// The epoch that the disk obeys from now on.
         epoch: LeaseEpoch,
+        /// Threads of the disk that wait for its file system at a time, on average, in hundredths.
+        load: u64,
     },
     /// It is not done.
     Refused(DiskRefusal),
@@ -139,7 +141,10 @@ impl DropAnswer {
     pub fn encode(&self, name: NameRef<'_>, signer: &dyn Signer) -> Result<Vec<u8>, SignError> {
         let mut writer = Writer::default();
         match self {
-            Self::Done { epoch } => writer.number(tag::LEASE_EPOCH, *epoch),
+            Self::Done { epoch, load } => {
+                writer.number(tag::LEASE_EPOCH, *epoch);
+                writer.number(tag::LOAD, *load);
+            }
             Self::Refused(refusal) => writer.number(tag::REFUSED, *refusal as u8),
         }
         sign(name, true, &writer, signer)
@@ -154,7 +159,8 @@ impl DropAnswer {
         let answer = if let Some(refusal) = decode_refusal(&mut fields)? {
             Self::Refused(refusal)
         } else {
-            Self::Done { epoch: LeaseEpoch(fields.number(tag::LEASE_EPOCH)?) }
+            let epoch = LeaseEpoch(fields.number(tag::LEASE_EPOCH)?);
+            Self::Done { epoch, load: fields.optional_number(tag::LOAD)?.unwrap_or(0) }
         };
         fields.end_of_known()?;
         Ok(answer)

@@ -249,7 +249,7 @@ fn answers_of_disks_come_back_as_they_were() {
     let wire = endless.encode(name.view(), &key.signer).unwrap();
     assert!(InsertAnswer::decode(&data(&wire)).is_err());
     let answers = [
-        DropAnswer::Done { epoch: LeaseEpoch(1 << 50) },
+        DropAnswer::Done { epoch: LeaseEpoch(1 << 50), load: 250 },
         DropAnswer::Refused(DiskRefusal::OldEpoch),
     ];
     for answer in answers {
