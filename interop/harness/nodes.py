@@ -145,6 +145,26 @@ def byname_serve(lab, forwarder, directory, name, scheme="unix", flags=()):
     return daemon
 
 
+def byname_site(lab, forwarder, name, files):
+    """Starts a site with one disk, and puts files into it."""
+    env = {"BYNAME_HOME": str(lab.path("site/home"))}
+    catalog, disk = str(lab.path("site/catalog")), str(lab.path("site/disk"))
+    at = ["--connect", forwarder.uri()]
+    os.makedirs(disk, exist_ok=True)
+
+    def run(*argv):
+        result = lab.run([byname_binary(), *argv], env)
+        assert result.code == 0, f"{argv}: {result}"
+
+    run("site", "init", name, "--operator", "op", "--dir", catalog)
+    head = lab.start("byname-catalog", [byname_binary(), "catalog", "--dir", catalog, *at], env)
+    wait_published(forwarder.uri(), name, head)
+    run("site", "disk", "add", disk, "--capacity", "1G", *at)
+    lab.start("byname-disk", [byname_binary(), "disk", disk, *at], env)
+    for file in files:
+        run("put", str(file), f"{name}/{file.name}", *at)
+
+
 def ndnd_put(lab, forwarder, file, name, scheme="unix", flags=()):
     """Publishes one file with `ndnd put`."""
     with open(file, "rb") as content:

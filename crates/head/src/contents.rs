@@ -2,24 +2,27 @@
 //! certificates of the keys it knows.
 //!
 //! Links and empty files have no disk, and readers that know neither ask for their only segment
-//! all the same. Content that lies on disks is asked for here by readers who send no hint: they get
-//! Nack NoRoute, because another way may lead there.
+//! all the same. Content that lies on disks is asked for here by readers who send no hint: the
+//! gateway asks a disk in their place. What nobody has gets Nack NoRoute, because another way may
+//! lead there.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use byname_catalog::engine::Engine;
+use byname_catalog::id::ContentId;
 use byname_catalog::{Caller, Reader};
 use byname_packet::lp::nack_reason;
 use byname_packet::{
-    Component, Data, DataBuilder, Interest, NameRef, NullSigner, NumberComponent, types,
+    Component, Data, DataBuilder, Interest, Name, NameRef, NullSigner, NumberComponent, types,
 };
 use byname_site::SiteName;
 use byname_transfer::naming;
 use byname_transfer::numbers::SEGMENT_FRESHNESS_MS;
-use byname_transfer::server::{Arrival, Echo, Outgoing};
+use byname_transfer::server::{Arrival, Echo, Now, Outgoing};
 
 use crate::describe::Describer;
+use crate::gateway::{Gateway, segment_of};
 use crate::keys::key_name;
 
 const CATALOG: &[u8] = b"catalog";
@@ -32,12 +35,13 @@ pub struct Contents {
     site: SiteName,
     engine: Arc<dyn Engine>,
     out: VecDeque<Outgoing>,
+    gateway: Gateway,
 }
 
 impl Contents {
     /// Contents of a site.
     pub fn new(site: SiteName, engine: Arc<dyn Engine>) -> Self {
-        Self { site, engine, out: VecDeque::new() }
+        Self { site, engine, out: VecDeque::new(), gateway: Gateway::default() }
     }
 
     /// True for names of commands and queries.
@@ -59,16 +63,50 @@ impl Contents {
     }
 
     /// Takes an Interest with such a name.
-    pub(crate) fn handle_interest(&mut self, arrival: &Arrival<'_>) {
+    pub(crate) fn handle_interest(&mut self, arrival: &Arrival<'_>, now: Now) {
         let (echo, interest) = (Echo::of(arrival), arrival.interest);
         let found = match self.keyword(interest.name) {
             Some(FILE) => self.segment(interest),
             _ => self.certificate(interest),
         };
+        if found.is_none()
+            && let Some((content, segment, disks)) = self.elsewhere(interest.name)
+        {
+            let wanted = (content, segment);
+            return self.gateway.handle_interest(arrival, wanted, disks, now.now_ns);
+        }
         self.out.push_back(match found {
             Some(packet) => echo.wrap(&packet),
             None => echo.nack(interest.wire(), nack_reason::NO_ROUTE),
         });
+    }
+
+    /// Content and segment that a name is of, if disks have it, and the names of these.
+    fn elsewhere(&self, name: NameRef<'_>) -> Option<(ContentId, u64, Vec<Name>)> {
+        let (content, segment) = segment_of(&self.site, name)?;
+        let reader = Reader::new(&*self.engine, &Caller::Head).ok()?;
+        let replicas = reader.content(content).ok()?.replicas;
+        let disks = Describer::new(&self.site, &reader).replicas(&replicas).ok()?;
+        Some((content, segment, disks))
+    }
+
+    /// Takes what was asked for at disks.
+    pub(crate) fn handle_data(&mut self, data: &Data<'_>) {
+        self.gateway.handle_data(data);
+    }
+
+    /// Takes the Nack of one.
+    pub(crate) fn handle_nack(&mut self, name: NameRef<'_>, now: Now) {
+        self.gateway.handle_nack(name, now.now_ns);
+    }
+
+    /// Asks other disks where one has not answered.
+    pub(crate) fn handle_timeout(&mut self, now: Now) {
+        self.gateway.handle_timeout(now.now_ns);
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<u64> {
+        self.gateway.poll_timeout()
     }
 
     fn segment(&self, interest: &Interest<'_>) -> Option<Vec<u8>> {
@@ -106,6 +144,6 @@ impl Contents {
 
     /// The next packet to send.
     pub(crate) fn poll_transmit(&mut self) -> Option<Outgoing> {
-        self.out.pop_front()
+        self.out.pop_front().or_else(|| self.gateway.poll_transmit())
     }
 }

@@ -167,7 +167,8 @@ impl<'a> Describer<'a> {
 
     /// Names of the disks that have content. Those that do not answer, or are not to be asked, are
     /// left out while there are others.
-    fn replicas(&self, replicas: &[DiskId]) -> Result<Vec<Name>, Failure> {
+    /// Names of disks that content is on: of those that answer, if any does.
+    pub(crate) fn replicas(&self, replicas: &[DiskId]) -> Result<Vec<Name>, Failure> {
         let (mut asked, mut others) = (Vec::new(), Vec::new());
         for id in replicas {
             let disk = self.reader.disk(*id)?;

@@ -12,6 +12,7 @@ mod describe;
 mod engine;
 mod execute;
 mod fsck;
+mod gateway;
 mod head;
 mod keys;
 mod moving;

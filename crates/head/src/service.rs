@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use byname_catalog::Command;
-use byname_packet::NameRef;
+use byname_packet::{Data, NameRef};
 use byname_store::{ServerHandle, Service};
 use byname_transfer::server::{Arrival, Now, Outgoing};
 
@@ -108,13 +108,22 @@ impl Service for HeadService {
 
     fn handle_interest(&mut self, arrival: &Arrival<'_>, now: Now) {
         if !self.contents.is_command(arrival.interest.name) {
-            return self.contents.handle_interest(arrival);
+            return self.contents.handle_interest(arrival, now);
         }
         self.commands.handle_interest(arrival, now);
         self.begin_batch(now);
     }
 
+    fn handle_data(&mut self, data: &Data<'_>, _now: Now) {
+        self.contents.handle_data(data);
+    }
+
+    fn handle_nack(&mut self, name: NameRef<'_>, now: Now) {
+        self.contents.handle_nack(name, now);
+    }
+
     fn handle_timeout(&mut self, now: Now) {
+        self.contents.handle_timeout(now);
         while let Ok(answers) = self.answers.try_recv() {
             self.commands.handle_answers(answers);
         }
@@ -127,7 +136,7 @@ impl Service for HeadService {
 
     /// The catalog's thread wakes the serving one.
     fn poll_timeout(&self) -> Option<u64> {
-        None
+        self.contents.poll_timeout()
     }
 }
 

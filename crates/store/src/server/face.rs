@@ -460,9 +460,15 @@ fn take_frame(
             Ok(())
         }
         (Ok(Packet::Interest(interest)), Some(reason)) => {
+            if let Some(service) = &mut to.service {
+                service.handle_nack(interest.name, now);
+            }
             registrar.map_or(Ok(()), |registrar| registrar.handle_nack(interest.name, reason))
         }
         (Ok(Packet::Data(data)), _) => {
+            if let Some(service) = &mut to.service {
+                service.handle_data(&data, now);
+            }
             registrar.map_or(Ok(()), |registrar| registrar.handle_data(&data))
         }
         (Err(_), _) => Ok(()),

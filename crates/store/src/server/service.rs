@@ -1,6 +1,6 @@
 //! Names on the same faces that no files are behind.
 
-use byname_packet::NameRef;
+use byname_packet::{Data, NameRef};
 use byname_transfer::server::{Arrival, Now, Outgoing, Server};
 
 /// Answers names of its own, beside the files of the server that it is given to
@@ -17,6 +17,12 @@ pub trait Service: Send {
 
     /// Takes an Interest with such a name. Each is answered by one packet, or counted as expired.
     fn handle_interest(&mut self, arrival: &Arrival<'_>, now: Now);
+
+    /// Takes Data that came in answer to an Interest which the service has sent.
+    fn handle_data(&mut self, _data: &Data<'_>, _now: Now) {}
+
+    /// Takes the Nack of such an Interest.
+    fn handle_nack(&mut self, _name: NameRef<'_>, _now: Now) {}
 
     /// Does what is due, and takes what its threads have done.
     fn handle_timeout(&mut self, now: Now);
