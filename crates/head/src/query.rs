@@ -16,9 +16,12 @@ mod place;
 use byname_catalog::engine::Engine;
 use byname_catalog::id::{DiskId, InodeId, TransactionNumber};
 use byname_catalog::{
-    Caller, Disk, DiskState, DiskUsage, Failure, LogRecord, Reader, Refusal, Subject, User,
+    Caller, Disk, DiskState, DiskUsage, Failure, KeyHolder, LogRecord, PAGE_ROWS_MAX, Reader,
+    Refusal, Subject, User,
 };
 use byname_packet::{DataBuilder, Interest, NameRef, Signer};
+use byname_security::base64;
+use byname_security::cert::Certificate;
 use byname_site::SiteName;
 use serde_json::{Value, json};
 
@@ -48,6 +51,7 @@ pub(crate) fn answer(
     match subject {
         "status" => status(&reader),
         "disks" => disks(&reader, observations, after),
+        "disk-of-key" => disk_of_key(&reader, after),
         "users" => users(&reader, after),
         "log" => log(&reader, after),
         "quotas" => limits::quotas(&reader, after),
@@ -55,6 +59,7 @@ pub(crate) fn answer(
         "room" => place::room(&reader, &place::of(site, after)?),
         "replicas" => place::replicas(&reader, &place::of(site, after)?),
         "content" => place::content(&reader, &place::of(site, after)?),
+        "lease" => place::lease(&reader, &place::of(site, after)?),
         "xattrs" => {
             let (name, after) = after.split_once(' ').unwrap_or((after, ""));
             place::xattrs(&reader, &place::of(site, name)?, after)
@@ -119,6 +124,31 @@ fn disks(
     Ok(Lines::of(rows.into_iter()))
 }
 
+/// The disk that the key with this digest signs for, and its certificate. Names of keys are what
+/// whoever made them chose, so they say nothing.
+fn disk_of_key(reader: &Reader<'_>, digest: &str) -> Result<Vec<u8>, Failure> {
+    let (mut lines, mut after) = (Lines::default(), Vec::new());
+    loop {
+        let rows = reader.keys(&after, PAGE_ROWS_MAX)?;
+        for (_, key) in &rows {
+            let KeyHolder::Disk(disk) = key.holder else { continue };
+            let certificate = Certificate::decode(&key.certificate).ok();
+            if certificate.is_some_and(|certificate| certificate.key_id().to_string() == digest) {
+                lines.push(&json!({
+                    "disk": disk.0,
+                    "place": reader.disk(disk)?.label,
+                    "certificate": base64::encode_url(&key.certificate),
+                }));
+                return Ok(lines.0);
+            }
+        }
+        match rows.last() {
+            Some((name, _)) if rows.len() == PAGE_ROWS_MAX => after = name.clone(),
+            _ => return Ok(lines.0),
+        }
+    }
+}
+
 fn disk_line(id: DiskId, disk: &Disk, usage: DiskUsage, observation: Option<Observation>) -> Value {
     json!({
         "disk": id.0,
@@ -130,9 +160,13 @@ fn disk_line(id: DiskId, disk: &Disk, usage: DiskUsage, observation: Option<Obse
         "up": disk.is_up,
         "answers": match observation {
             None => "nothing yet".to_owned(),
-            Some(Observation::Well) => "well".to_owned(),
+            Some(Observation::Well { .. }) => "well".to_owned(),
             Some(Observation::Silent) => "not at all".to_owned(),
             Some(Observation::Refuses(why)) => why.to_string(),
+        },
+        "load": match observation {
+            Some(Observation::Well { load }) => Some(load as f64 / 100.0),
+            _ => None,
         },
         "capacity_bytes": disk.capacity_bytes,
         "used_bytes": usage.used_bytes,

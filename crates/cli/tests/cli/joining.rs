@@ -117,4 +117,10 @@ fn requests_and_admissions_count_for_what_they_are_and_for_nobody_else() {
     let impostor = other.run(&["site", "init", "/lab", "--dir", "site"]).ok().stdout();
     admitted(&machine, impostor.trim(), "disk").fails_with(5, "another key than the one");
     admitted(&machine, &link, "disk").ok();
+
+    // Whoever sends his request once more is no other disk, also if it is in use by now.
+    let again = site.run(&["disk", "admit", &request]).ok();
+    assert!(again.stderr().contains("it was admitted before, as disk"), "{}", again.stderr());
+    assert_eq!(again.stdout(), std::fs::read_to_string(&admission).unwrap(), "what he had");
+    assert_eq!(site.run(&["disk", "ls", "--json"]).ok().stdout().lines().count(), 1);
 }

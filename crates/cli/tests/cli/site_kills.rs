@@ -3,6 +3,7 @@
 
 use crate::disks::Site;
 use crate::harness::{Daemon, noise, wait_for, write};
+use byname_writer::Writer;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -34,8 +35,10 @@ fn is_told(expected: &Mutex<Expected>, path: &str, number: u64) {
 }
 
 /// Writes files until it is told to stop, whatever is killed meanwhile.
-fn write_on(site: &Site, expected: &Mutex<Expected>, acknowledged: &AtomicU64, over: &AtomicBool) {
-    let mut writer = site.writer();
+fn write_on(
+    (site, mut writer): (&Site, Writer),
+    (expected, acknowledged, over): (&Mutex<Expected>, &AtomicU64, &AtomicBool),
+) {
     for number in 1.. {
         if over.load(Ordering::Relaxed) {
             return;
@@ -127,7 +130,9 @@ fn nothing_acknowledged_is_lost_when_writers_disks_and_the_head_are_killed() {
     let (expected, acknowledged) = (Mutex::new(Expected::new()), AtomicU64::new(0));
     let (over, mut kills, mut longest) = (AtomicBool::new(false), [0; DISKS + 2], Duration::ZERO);
     std::thread::scope(|scope| {
-        scope.spawn(|| write_on(&site, &expected, &acknowledged, &over));
+        // It has a session before anything is killed: without one there may be nobody to open it.
+        let (by, told) = ((&site, site.writer()), (&expected, &acknowledged, &over));
+        scope.spawn(move || write_on(by, told));
         let _ending = Ending(&over);
         for (draw, round) in noise(rounds as usize * 2, seed).chunks(2).zip(1..) {
             let moment = Duration::from_millis(20 + u64::from(draw[1]));

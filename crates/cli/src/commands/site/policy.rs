@@ -70,7 +70,8 @@ fit; options of `byname put` count more than both. What is there moves when it i
         #[arg(value_name = "NAME", required_unless_present = "pattern")]
         names: Vec<String>,
         /// Pattern of the names of new files: `*` is anything, `?` one octet.
-        #[arg(long, value_name = "PATTERN", conflicts_with_all = ["names", "recursive"])]
+        #[arg(long, value_name = "PATTERN", conflicts_with_all = ["names", "recursive"],
+            value_parser = clap::builder::NonEmptyStringValueParser::new())]
         pattern: Option<String>,
         /// Set it for all that is in directories too.
         #[arg(short = 'R', long)]

@@ -66,6 +66,10 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
                 bytes: bytes.unwrap_or(old.bytes),
             };
             match Whose::of(whose) {
+                Whose::Tree if !whose.contains(['/', ':']) => {
+                    let hint = format!("user:{whose}, group:{whose}, or the name of a directory");
+                    Err(Failure::usage(format!("{whose}: whose quota?")).hint(hint))
+                }
                 Whose::Tree => set_tree(site, whose, &change, paths),
                 Whose::Somebody(subject) => {
                     let mut session = SiteSession::open(site, paths)?;
