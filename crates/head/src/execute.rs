@@ -153,19 +153,24 @@ impl Executor {
         answers
     }
 
-    /// Ends what is due; true if more is.
+    /// Ends what is due and collects what was removed; true if there is more.
     ///
     /// # Errors
-    /// [`CatalogError`]; nothing ended then.
+    /// [`CatalogError`]; nothing ended then, or nothing was collected.
     pub fn expire(&mut self, unix_ns: u64) -> Result<bool, CatalogError> {
-        let command = Command::Expire { limit: EXPIRE_ROWS };
-        let submission = Submission { caller: Caller::Head, request: None, command };
-        let outcomes = self.catalog.execute(unix_ns, &[submission])?;
-        match outcomes.into_iter().next() {
-            Some(Ok(Answer::Count(count))) => Ok(count >= EXPIRE_ROWS),
-            Some(Err(Failure::Engine(error))) => Err(error.into()),
-            _ => Ok(false),
+        let duties =
+            [Command::Expire { limit: EXPIRE_ROWS }, Command::Collect { limit: EXPIRE_ROWS }];
+        let submissions =
+            duties.map(|command| Submission { caller: Caller::Head, request: None, command });
+        let mut is_more = false;
+        for outcome in self.catalog.execute(unix_ns, &submissions)? {
+            match outcome {
+                Ok(Answer::Count(count)) => is_more |= count >= EXPIRE_ROWS,
+                Err(Failure::Engine(error)) => return Err(error.into()),
+                _ => {}
+            }
         }
+        Ok(is_more)
     }
 
     /// Executes commands of the head's own.

@@ -34,8 +34,8 @@ use std::rc::Rc;
 use byname_catalog::engine::MemoryEngine;
 use byname_catalog::id::{ContentId, SessionId};
 use byname_catalog::{
-    AddDisk, AddKey, Answer, Caller, Catalog, Command, Failure, KeyHolder, Policy, Setup,
-    Submission, initialise,
+    AddDisk, AddKey, Answer, Caller, Catalog, Command, EntryName, Failure, KeyHolder, Policy,
+    Setup, Submission, initialise,
 };
 use byname_forwarder::Config;
 use byname_packet::Name;
@@ -71,6 +71,8 @@ pub struct Shape {
     pub readers: Vec<VecDeque<(u8, u64)>>,
     /// A user claims with his tickets what they are not for.
     pub has_thief: bool,
+    /// There is a directory with so many symbolic links, which writers may remove as a whole.
+    pub tree: Option<u64>,
 }
 
 /// A program with its host's link to the middle.
@@ -178,6 +180,9 @@ fn found(shape: &Shape) -> Founding {
         founder.add_key(KeyHolder::User(user.clone()), &identity);
         users.push((user, identity));
     }
+    if let Some(link_count) = shape.tree {
+        founder.make_tree(link_count);
+    }
     let mut trust = TrustPolicy::default();
     trust.add_anchor(name, own.issued.key_id());
     Founding { site, own, trust, engine, disks, users }
@@ -220,6 +225,18 @@ impl<'a> Founder<'a> {
         let (session, sequence) = (self.session, self.sequence);
         let request = byname_catalog::Request { session, slot: 0, sequence, digest: [0; 32] };
         self.submit(Some(request), command)
+    }
+
+    /// A directory with links; they make it worth more than one step to be taken apart.
+    fn make_tree(&mut self, link_count: u64) {
+        let place = writer::tree();
+        self.run(Command::MakeDirectory { place: place.clone(), mode: 0o755 });
+        for number in 0..link_count {
+            let mut place = place.clone();
+            let name = EntryName::new(format!("link{number}").into_bytes());
+            place.names.push(name.expect("a short name"));
+            self.run(Command::MakeSymlink { place, target: b"f0".to_vec() });
+        }
     }
 
     fn add_key(&mut self, holder: KeyHolder, identity: &Identity) {

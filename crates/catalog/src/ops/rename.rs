@@ -1,7 +1,7 @@
 //! Moving an entry, in POSIX's meaning and in Linux's order of checks.
 
 use crate::command::{Answer, Rename};
-use crate::engine::{EngineError, Table};
+use crate::engine::Table;
 use crate::execution::{EntryPlace, Execution};
 use crate::id::InodeId;
 use crate::quota::{Account, settle};
@@ -9,11 +9,8 @@ use crate::record::{Dentry, Detail, Inode, Usage};
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{SEARCH, WRITE};
 
+use super::DEPTH_MAX;
 use super::namespace::{LINKS_MAX, ONE_INODE};
-
-/// Deepest chain of directories that is walked upwards: more than names allow to make at once, so
-/// that only a damaged catalog is deeper.
-const DEPTH_MAX: usize = 1 << 20;
 
 impl Execution<'_> {
     pub(super) fn rename(&mut self, rename: &Rename) -> Result<Answer, Failure> {
@@ -145,7 +142,6 @@ impl Execution<'_> {
                 _ => return Ok(false),
             }
         }
-        let what = "directories in a circle";
-        Err(EngineError::Corrupt { table: Table::Inode, what }.into())
+        Err(Refusal::TooDeep.into())
     }
 }

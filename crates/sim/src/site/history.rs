@@ -33,6 +33,10 @@ pub enum Kind {
         /// The path.
         path: u8,
     },
+    /// Removes the directory with all paths in it.
+    RemoveTree,
+    /// Makes that directory again.
+    MakeTree,
     /// Reads a path.
     Read {
         /// The path.
@@ -77,18 +81,31 @@ struct Event {
     after: Option<usize>,
 }
 
+/// Paths from this one on are in the directory.
+pub const TREE_PATHS: u8 = 4;
+
 /// A file and its version.
 type FileState = (u16, u16, u64);
 
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Site {
+    /// Number of the directory, if there is one.
+    tree: Option<u16>,
+
     /// File by path.
     names: BTreeMap<u8, u16>,
     /// Version and content by file.
     files: BTreeMap<u16, (u16, u64)>,
-    /// What look-ups found: file and version, if there was one.
-    bases: BTreeMap<usize, Option<(u16, u16)>>,
+    /// What look-ups found: file and version, if there was one, and the directory.
+    bases: BTreeMap<usize, (Option<(u16, u16)>, Option<u16>)>,
     next: u16,
+}
+
+impl Default for Site {
+    fn default() -> Self {
+        let (names, files, bases) = Default::default();
+        Self { tree: Some(0), names, files, bases, next: 1 }
+    }
 }
 
 impl Site {
@@ -103,15 +120,17 @@ impl Site {
         match (event.kind, event.after) {
             (Kind::Put { path, .. }, None) => {
                 let base = self.file(path).map(|(file, version, _)| (file, version));
-                next.bases.insert(number, base);
+                (path < TREE_PATHS || self.tree.is_some()).then_some(())?;
+                next.bases.insert(number, (base, self.tree));
             }
             (Kind::Put { path, content }, Some(looked)) => match next.bases.remove(&looked)? {
-                Some((file, version)) => {
+                (Some((file, version)), _) => {
                     let is_base = self.files.get(&file).is_some_and(|has| has.0 == version);
                     is_base.then(|| next.files.insert(file, (version + 1, content)))?;
                 }
-                None => {
+                (None, tree) => {
                     (!self.names.contains_key(&path)).then_some(())?;
+                    (path < TREE_PATHS || self.tree == tree).then_some(())?;
                     next.names.insert(path, next.next);
                     next.files.insert(next.next, (0, content));
                     next.next += 1;
@@ -132,6 +151,19 @@ impl Site {
                 }
                 _ => return None,
             },
+            (Kind::RemoveTree, _) => match (self.tree, event.outcome) {
+                (None, Outcome::Absent) => {}
+                (Some(_), Outcome::Done | Outcome::Unknown) => {
+                    next.tree = None;
+                    next.names.retain(|path, _| *path < TREE_PATHS);
+                }
+                _ => return None,
+            },
+            (Kind::MakeTree, _) => {
+                (self.tree.is_none() && event.outcome != Outcome::Absent).then_some(())?;
+                next.tree = Some(self.next);
+                next.next += 1;
+            }
             (Kind::Read { path, content }, _) => {
                 let found = self.file(path).map(|(_, _, content)| content);
                 (found == content).then_some(())?;
@@ -269,6 +301,27 @@ mod tests {
         check(&[first, second, moved, read(2, Some(8))]).unwrap();
         check(&[first, second, moved, read(1, Some(8)), read(2, None)]).unwrap_err();
         check(&[first, second, moved, read(1, Some(8)), read(2, Some(7))]).unwrap();
+    }
+
+    #[test]
+    fn a_removed_tree_is_never_seen_half_and_takes_no_file() {
+        let put = |path, from_ns, until_ns| {
+            operation(Kind::Put { path, content: path.into() }, from_ns, until_ns)
+        };
+        let read = |path: u8, is_there: bool, at| {
+            let content = is_there.then_some(path.into());
+            operation(Kind::Read { path, content }, at, at + 1)
+        };
+        let removed = [put(4, 0, 5), put(5, 0, 5), operation(Kind::RemoveTree, 20, 90)];
+        let and = |more: &[Operation]| check(&[&removed, more].concat());
+        and(&[read(4, true, 30), read(5, false, 40), read(4, false, 50)]).unwrap();
+        and(&[read(4, false, 30), read(5, true, 40)]).unwrap_err();
+        and(&[put(5, 95, 99)]).unwrap_err();
+        let made = operation(Kind::MakeTree, 95, 99);
+        and(&[made, put(5, 100, 110), read(5, true, 120)]).unwrap();
+        and(&[made, put(5, 92, 110)]).unwrap();
+        and(&[operation(Kind::MakeTree, 95, 99), put(5, 15, 110)]).unwrap();
+        check(&[made]).unwrap_err();
     }
 
     #[test]

@@ -66,7 +66,28 @@ impl Scenario {
         scenario.shape.has_thief = random.chance(0.5);
         scenario.deposes_head = random.chance(0.3);
         scenario.removes_key = random.chance(0.3);
+        if random.chance(0.4) {
+            scenario.add_tree(&mut random);
+        }
         scenario
+    }
+
+    /// Has writers put into a directory, remove it as a whole, and make it again.
+    fn add_tree(&mut self, random: &mut Random) {
+        self.shape.tree = Some(random.below(300));
+        for (writer, steps) in (0..).zip(&mut self.shape.writers) {
+            for number in 0..5 {
+                let path = PATHS as u8 + random.below(2) as u8;
+                let kind = match random.below(10) {
+                    0..=5 => Kind::Put { path, content: 1 + writer * 100 + 50 + number },
+                    6..=7 => Kind::RemoveTree,
+                    _ => Kind::MakeTree,
+                };
+                let size = 1 + random.below(9000);
+                let step = Step { kind, size, pause_ns: random.below(3 * SECOND) };
+                steps.insert(random.below(steps.len() as u64 + 1) as usize, step);
+            }
+        }
     }
 
     /// The same without what scenarios have learned since, so that seeds that once found something
@@ -79,7 +100,7 @@ impl Scenario {
         let writers: Vec<_> = (0..2 + random.below(2)).map(|it| steps(it, &mut random)).collect();
         let readers: Vec<_> = (0..1 + random.below(2)).map(|_| readings(&mut random)).collect();
         let policy = (replica_count, receipt_count);
-        let shape = Shape { disk_count, policy, writers, readers, has_thief: false };
+        let shape = Shape { disk_count, policy, writers, readers, has_thief: false, tree: None };
         let storm_end_ns = (20 + random.below(40)) * SECOND;
         let count = 1 + disk_count + shape.writers.len();
         let (mut crashes, mut cuts, mut spoils) = (Vec::new(), Vec::new(), Vec::new());
@@ -204,7 +225,8 @@ pub fn come_to_rest(site: &mut Site) -> Result<(), Fault> {
     }
     let end_ns = site.world.now_ns() + CLEANING_NS;
     site.world.run(end_ns, &|_| false)?;
-    for check in [promises::booked, promises::stored, promises::cleaned] {
+    let checks = [promises::booked, promises::stored, promises::cleaned, promises::collected];
+    for check in checks {
         hold(site, check)?;
     }
     read_all(site)?;
@@ -264,7 +286,7 @@ fn storm(scenario: &Scenario, site: &mut Site) -> Result<(), Fault> {
 fn read_all(site: &mut Site) -> Result<(), Fault> {
     for member in site.readers.clone() {
         if let Some(reader) = site.world.program_mut::<SiteReader>(member.program) {
-            reader.read_in_calm(0..promises::PATHS);
+            reader.read_in_calm(0..promises::ALL_PATHS);
         }
         site.world.wake(member.program);
     }

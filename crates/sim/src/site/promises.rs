@@ -9,10 +9,13 @@ use byname_catalog::{Caller, Failure, Inconsistency, Place, Reader, check};
 use byname_security::tree::Tree;
 
 use super::Site;
+use super::history::TREE_PATHS;
 use super::writer::path;
 
-/// Paths that clients use.
-pub const PATHS: u8 = 4;
+/// Paths in the top directory.
+pub const PATHS: u8 = TREE_PATHS;
+/// All paths: the others are in a directory that is removed as a whole.
+pub const ALL_PATHS: u8 = PATHS + 2;
 /// Rows of a table that are read.
 const ROWS_MAX: usize = 1 << 16;
 
@@ -49,6 +52,12 @@ pub enum Broken {
         content: String,
         /// The disk.
         disk: DiskId,
+    },
+    /// A removed tree was not taken apart.
+    #[error("what was removed is collected: {count} directories are left")]
+    Uncollected {
+        /// Directories.
+        count: usize,
     },
     /// The catalog cannot be read.
     #[error(transparent)]
@@ -126,7 +135,7 @@ pub fn stored(site: &Site) -> Result<(), Broken> {
 /// The first file that has fewer than a commit needs.
 pub fn replicated(site: &Site) -> Result<(), Broken> {
     let reader = Reader::new(&site.engine, &Caller::Head)?;
-    for number in 0..PATHS {
+    for number in 0..ALL_PATHS {
         let place = Place::path(path(number)).map_err(Failure::from)?;
         let Ok(entry) = reader.entry(&place) else { continue };
         let count = entry.inode.content().map_or(0, |content| content.replicas.len());
@@ -136,6 +145,15 @@ pub fn replicated(site: &Site) -> Result<(), Broken> {
         }
     }
     Ok(())
+}
+
+/// Looks for directories that were removed.
+///
+/// # Errors
+/// Their count.
+pub fn collected(site: &Site) -> Result<(), Broken> {
+    let count = site.engine.snapshot()?.range(Table::Detached, Span::ALL, ROWS_MAX)?.len();
+    if count == 0 { Ok(()) } else { Err(Broken::Uncollected { count }) }
 }
 
 /// Compares disks with the catalog: what is no replica is not there.

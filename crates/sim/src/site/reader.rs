@@ -92,7 +92,9 @@ impl SiteReader {
             && let Some((number, _)) = self.steps.pop_front()
         {
             self.current = (number, now.now_ns);
-            let name = self.prefix.with_generic(path(number).as_bytes());
+            let path = path(number);
+            let entries = path.split('/').map(str::as_bytes);
+            let name = entries.fold(self.prefix.clone(), |name, entry| name.with_generic(entry));
             let discovery = Discovery::new(name, DiscoveryConfig::default(), now.now_ns);
             self.stage = Stage::Discovering(Box::new(discovery));
         }

@@ -16,13 +16,15 @@ use byname_packet::lp::LpPacket;
 use byname_site::SiteAnswer;
 use byname_writer::{Put, PutEvent, Source, WriterConfig, WriterCore, WriterError};
 
-use super::history::{Kind, Operation, Outcome};
+use super::history::{Kind, Operation, Outcome, TREE_PATHS};
 use super::serving::frame;
 use crate::disk::content;
 use crate::program::{Crash, Now, Program};
 use crate::random::Random;
 use crate::world::{MS, SECOND};
 
+/// Name of the directory that some paths are in.
+const TREE: &str = "d";
 /// Pause after something that ends a process, until it is started again.
 const AGAIN_NS: u64 = SECOND;
 /// Commands that it signs before it agrees upon keys are fewer.
@@ -99,7 +101,15 @@ pub struct SiteWriter {
 
 /// Path of a number.
 pub fn path(number: u8) -> String {
-    format!("f{number}")
+    match number < TREE_PATHS {
+        true => format!("f{number}"),
+        false => format!("{TREE}/f{number}"),
+    }
+}
+
+/// The directory that some paths are in.
+pub(super) fn tree() -> Place {
+    Place::path(TREE).expect("a short name")
 }
 
 fn place(number: u8) -> Place {
@@ -288,6 +298,10 @@ impl SiteWriter {
             }
             Kind::Unlink { path } => {
                 core.send(0, Command::Unlink { place: place(path) }, clock(now))
+            }
+            Kind::RemoveTree => core.send(0, Command::RemoveAll { place: tree() }, clock(now)),
+            Kind::MakeTree => {
+                core.send(0, Command::MakeDirectory { place: tree(), mode: 0o755 }, clock(now))
             }
             Kind::Read { .. } => Ok(()),
         };

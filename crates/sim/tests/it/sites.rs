@@ -50,7 +50,7 @@ fn put(path: u8, content: u64, pause_ns: u64) -> Step {
 fn shape(writers: Vec<Vec<Step>>) -> Shape {
     let writers = writers.into_iter().map(VecDeque::from).collect();
     let readers = vec![VecDeque::new()];
-    Shape { disk_count: 3, policy: (2, 2), writers, readers, has_thief: false }
+    Shape { disk_count: 3, policy: (2, 2), writers, readers, has_thief: false, tree: None }
 }
 
 fn rest(mut site: Site, what: &str) -> Site {
@@ -205,6 +205,39 @@ fn scenario_6_renames_and_removals_during_a_write_are_followed() {
         let unlink = Step { kind: Kind::Unlink { path: 1 }, size: 0, pause_ns: 30 * MS };
         let writers = vec![vec![put(0, 1, 0), put(0, 2, 0), put(0, 3, 0)], vec![rename, unlink]];
         rest(Site::new(delay, &shape(writers)), &format!("after {delay}"));
+    }
+}
+
+/// A tree of 600 entries takes three steps; the head dies between two of them, and after each.
+#[test]
+fn a_removed_tree_is_collected_whenever_the_head_dies() {
+    let left = |engine: &dyn Engine| {
+        let rows = engine.snapshot().expect("memory");
+        rows.range(Table::Dentry, Span::ALL, 10_000).expect("memory").len()
+    };
+    for step in 0..4 {
+        let remove = Step { kind: Kind::RemoveTree, size: 0, pause_ns: SECOND };
+        let steps = vec![put(4, 1, 0), remove, put(5, 2, 0), put(0, 3, 0)];
+        let shape = Shape { tree: Some(600), ..shape(vec![steps]) };
+        let mut site = Site::new(600 + step, &shape);
+        let (engine, program) = (site.engine.clone(), site.head.program);
+        // The last file is beside it, and may be there by then.
+        let until = 601_usize.saturating_sub(256 * step as usize).max(1);
+        let is_there = |engine: &dyn Engine| {
+            let tree = byname_catalog::Place::path("d").expect("a name");
+            Reader::new(engine, &Caller::Head).expect("a snapshot").entry(&tree).is_ok()
+        };
+        let end_ns = site.world.now_ns() + 20 * SECOND;
+        site.world.run(end_ns, &|_| !is_there(&engine) && left(&engine) <= until).unwrap();
+        assert!(site.world.now_ns() < end_ns, "step {step}");
+        let at_ns = site.world.now_ns();
+        site.world.plan(at_ns, Incident::CrashProgram { program, how: Crash::Power });
+        site.world.plan(at_ns + SECOND, Incident::RestartProgram { program });
+        let site = rest(site, &format!("step {step}"));
+        assert_eq!(left(&engine), 1, "the file beside it stays");
+        assert_eq!(usage(&site, "u0").inodes, 1);
+        let done = Some(Outcome::Done);
+        assert_eq!(outcomes(&site), [done, done, None, done], "nothing is put into it any more");
     }
 }
 

@@ -18,7 +18,9 @@ const ROUNDS: u32 = 5;
   byname rm /lab/run7/a.root
   byname rm -r /lab/run7
 
-Whoever reads a removed file at that moment has ten minutes to finish.")]
+A directory is out of sight at once, with all that is in it. Its quota is free when the head has
+taken it apart, some seconds later where there are many files. Whoever reads a removed file at that
+moment has ten minutes to finish.")]
 pub(crate) struct Args {
     /// Names or links.
     #[arg(value_name = "NAME", required = true)]
@@ -37,12 +39,16 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let (mut tree, names) = Tree::open(&args.site, &args.names, paths)?;
     each(&names, |name| {
         let place = tree.place(name)?;
-        match tree.execute(Command::Unlink { place })? {
+        let command = match args.recursive {
+            true => Command::RemoveAll { place },
+            false => Command::Unlink { place },
+        };
+        match tree.execute(command)? {
             Ok(_) => Ok(()),
             Err(Refusal::NotFound) if args.force => Ok(()),
-            Err(Refusal::IsDirectory) if args.recursive => {
+            Err(Refusal::TreeTooLarge) => {
                 let mut reader = tree.account.reader(name)?;
-                tree.remove_directory(name, &mut reader)
+                tree.remove_in_parts(name, &mut reader)
             }
             Err(Refusal::IsDirectory) => {
                 let hint = "to remove it with all that is in it: byname rm -r";
@@ -54,18 +60,19 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 }
 
 impl Tree {
-    /// Removes a directory with all that is in it.
-    fn remove_directory(&mut self, name: &Name, reader: &mut Session) -> Outcome {
+    /// Removes a directory with all that is in it, where the head will not find out at once whether
+    /// this user may.
+    fn remove_in_parts(&mut self, name: &Name, reader: &mut Session) -> Outcome {
         for round in 0..ROUNDS {
             if round > 0 {
                 std::thread::sleep(CACHED);
             }
             self.empty(name, reader)?;
             let place = self.place(name)?;
-            match self.execute(Command::RemoveDirectory { place })? {
+            match self.execute(Command::RemoveAll { place })? {
                 Ok(_) | Err(Refusal::NotFound) => return Ok(()),
                 // Somebody adds to it, or the list was not the newest.
-                Err(Refusal::NotEmpty) => {}
+                Err(Refusal::TreeTooLarge) => {}
                 Err(refusal) => return Err(about(name, refusal)),
             }
         }
@@ -81,13 +88,10 @@ impl Tree {
         };
         for listed in listing.listed() {
             let below = name.with_generic(listed.entry.name);
-            if listed.entry.is_directory {
-                self.remove_directory(&below, reader)?;
-                continue;
-            }
             let place = self.place(&below)?;
-            match self.execute(Command::Unlink { place })? {
+            match self.execute(Command::RemoveAll { place })? {
                 Ok(_) | Err(Refusal::NotFound) => {}
+                Err(Refusal::TreeTooLarge) => self.remove_in_parts(&below, reader)?,
                 Err(refusal) => return Err(about(&below, refusal)),
             }
         }
