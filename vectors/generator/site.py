@@ -59,6 +59,7 @@ def good():
     yield "mkdir", "a directory", place(b"a", b"b c") + mode(0o1755)
     yield "rmdir", "by its number alone", place(base=1 << 48)
     yield "unlink", "a name of 255 octets", place(b"\xff" * 255, base=9)
+    yield "remove-all", "whatever is there", B_C
     yield "rename", "refused if there is something", A + B_C + tlv(0xF612)
     yield "rename", "over what is there", A + B_C
     yield "link", "another name", A + B
@@ -83,9 +84,12 @@ def good():
     yield "resolve", "of a disk", nni(GENERATION, 4) + CONTENT_ID
     yield "hold", "a version", CONTENT_ID
     yield "release", "a version", CONTENT_ID
+    yield "lease", "of a file", A
+    yield "end-lease", "of a file by its number", place(base=7)
     yield "open-session", "nothing in it", b""
     yield "renew-session", "nothing in it", b""
     yield "expire", "ten rows", nni(LIMIT, 10)
+    yield "collect", "ten entries", nni(LIMIT, 10)
     yield "dropped", "a content", nni(DISK, 2) + CONTENT_ID
     yield "set-user", "an operator", tlv(USER, b"anna") + tlv(GROUP, b"cms") + tlv(0xF62A)
     key = tlv(0xF670, tlv(8, b"k"))
@@ -95,7 +99,8 @@ def good():
     yield "add-disk", "a disk", (
         tlv(SPACE, b"main") + tlv(0xF62E, b"d1") + tlv(0xF630, b"rack1") + nni(0xF632, 1 << 44))
     yield "set-disk", "everything changes", (
-        nni(DISK, 2) + nni(0xF634, 2) + nni(0xF636, 0) + nni(0xF632, 1) + tlv(0xF638))
+        nni(DISK, 2) + nni(0xF634, 2) + nni(0xF636, 0) + nni(0xF632, 1) + tlv(0xF638)
+        + nni(0xF69E, 3))
     yield "set-disk", "nothing changes", nni(DISK, 2)
     yield "remove-disk", "a disk", nni(DISK, 2)
     yield "set-policy", "of a directory", A + THE_POLICY

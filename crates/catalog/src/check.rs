@@ -12,7 +12,7 @@ use crate::engine::{EngineError, Rows, Span, Table};
 use crate::id::{ContentId, InodeId, Version};
 use crate::record::{
     Attempt, COUNTERS_KEY, Counters, Dentry, DiskUsage, Expiry, Inode, KeptVersion, Replica,
-    Session, Usage, User,
+    Session, Usage, User, WriteLease, session_key,
 };
 use crate::view::{Record, decoded, read};
 
@@ -55,6 +55,7 @@ pub fn check(rows: &dyn Rows) -> Result<Vec<Inconsistency>, EngineError> {
         }
         Ok(())
     })?;
+    check_leases(rows, &mut found)?;
     check_due(rows, tally.due, &mut found)?;
     check_counters(rows, tally.highest, &mut found)?;
     found.sort();
@@ -66,6 +67,10 @@ pub(crate) fn derive(rows: &dyn Rows) -> Result<Tally, EngineError> {
     let mut tally = Tally::default();
     each(rows, |key, inode: Inode| tally.inode(key, inode))?;
     each(rows, |key, dentry: Dentry| tally.dentry(key, dentry))?;
+    each_row(rows, Table::Detached, |key, _| {
+        tally.detached(key);
+        Ok(())
+    })?;
     each(rows, |key, attempt: Attempt| tally.attempt(key, &attempt))?;
     each(rows, |key, kept: KeptVersion| tally.kept(key, &kept))?;
     each(rows, |key, session: Session| tally.session(key, &session))?;
@@ -121,6 +126,37 @@ fn compare<R: Record + PartialEq>(
     for key in expected.keys() {
         report(found, R::TABLE, key, "is missing");
     }
+    Ok(())
+}
+
+/// Leases are of files, of open sessions, and counted there.
+fn check_leases(rows: &dyn Rows, found: &mut Vec<Inconsistency>) -> Result<(), EngineError> {
+    let mut counts: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
+    each_row(rows, Table::SessionLease, |key, _| {
+        let (session, file) = key.split_at(key.len().min(8));
+        *counts.entry(session.to_vec()).or_default() += 1;
+        let lease: Option<WriteLease> = read(rows, file)?;
+        if lease.is_none_or(|lease| session_key(lease.session) != session) {
+            report(found, Table::SessionLease, key, "is no lease of this session");
+        }
+        Ok(())
+    })?;
+    each_row(rows, Table::WriteLease, |key, value| {
+        let lease: WriteLease = decoded(value)?;
+        let of_session = [session_key(lease.session).as_slice(), key].concat();
+        let file: Option<Inode> = read(rows, key)?;
+        let is_file = file.is_some_and(|file| file.content().is_some());
+        if !is_file || rows.get(Table::SessionLease, &of_session)?.is_none() {
+            report(found, Table::WriteLease, key, "is of no file, or nobody's");
+        }
+        Ok(())
+    })?;
+    each(rows, |key, session: Session| {
+        if counts.remove(key).unwrap_or_default() != session.lease_count {
+            report(found, Table::Session, key, "leases are miscounted");
+        }
+    })?;
+    counts.keys().for_each(|key| report(found, Table::SessionLease, key, "of no session"));
     Ok(())
 }
 

@@ -64,6 +64,11 @@ pub enum Command {
         /// The name.
         place: Place,
     },
+    /// Removes whatever has this name, a directory with all that is in it.
+    RemoveAll {
+        /// The name.
+        place: Place,
+    },
     /// Moves an entry.
     Rename(Rename),
     /// Gives a file another name.
@@ -134,6 +139,16 @@ pub enum Command {
         /// The version.
         content: ContentId,
     },
+    /// Lets the session alone write a file.
+    Lease {
+        /// The file.
+        place: Place,
+    },
+    /// Ends that.
+    EndLease {
+        /// The file.
+        place: Place,
+    },
     /// Opens a session.
     OpenSession,
     /// Keeps the request's session open for longer.
@@ -141,6 +156,11 @@ pub enum Command {
     /// Ends what is due.
     Expire {
         /// Most rows to look at.
+        limit: usize,
+    },
+    /// Takes away what is in removed directories. The head alone does.
+    Collect {
+        /// Most entries to take away.
         limit: usize,
     },
     /// Notes that a disk has dropped contents. The head alone does.
@@ -369,6 +389,8 @@ pub struct DiskChanges {
     pub capacity_bytes: Option<u64>,
     /// It was made anew: all that it had is gone.
     pub is_new_generation: bool,
+    /// How busy it is, in steps: each halves its chance to get new content.
+    pub load: Option<u8>,
 }
 
 impl Command {
@@ -378,6 +400,7 @@ impl Command {
             Self::MakeDirectory { .. } => "mkdir",
             Self::RemoveDirectory { .. } => "rmdir",
             Self::Unlink { .. } => "unlink",
+            Self::RemoveAll { .. } => "remove-all",
             Self::Rename(_) => "rename",
             Self::Link { .. } => "link",
             Self::MakeSymlink { .. } => "symlink",
@@ -392,9 +415,12 @@ impl Command {
             Self::Resolve { .. } => "resolve",
             Self::Hold { .. } => "hold",
             Self::Release { .. } => "release",
+            Self::Lease { .. } => "lease",
+            Self::EndLease { .. } => "end-lease",
             Self::OpenSession => "open-session",
             Self::RenewSession => "renew-session",
             Self::Expire { .. } => "expire",
+            Self::Collect { .. } => "collect",
             Self::Dropped { .. } => "dropped",
             Self::SetUser { .. } => "set-user",
             Self::AddKey(_) => "add-key",

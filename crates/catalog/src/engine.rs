@@ -65,11 +65,17 @@ pub enum Table {
     Drop = 20,
     /// Policy of new files by the pattern of their names.
     Pattern = 21,
+    /// Removed directory whose entries are still to be taken away, by id.
+    Detached = 22,
+    /// Who may write a file, by id.
+    WriteLease = 23,
+    /// Leases by session and id.
+    SessionLease = 24,
 }
 
 impl Table {
     /// All tables, in the order of their numbers.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 24] = [
         Self::Meta,
         Self::Inode,
         Self::Dentry,
@@ -91,6 +97,9 @@ impl Table {
         Self::Key,
         Self::Drop,
         Self::Pattern,
+        Self::Detached,
+        Self::WriteLease,
+        Self::SessionLease,
     ];
 
     /// The table with this number.

@@ -1,5 +1,6 @@
 //! One command at work: rows as it sees them, the names it acts under, the numbers it takes.
 
+use crate::attached::check_attached;
 use crate::engine::{EngineError, Table};
 use crate::id::{InodeId, TransactionNumber, following};
 use crate::name::{EntryName, Place};
@@ -113,6 +114,9 @@ pub(crate) fn walk(
 ) -> Result<Walked, Failure> {
     let read = |id: InodeId| view.record::<Inode>(&inode_key(id));
     let (mut id, mut inode) = (base, read(base)?.ok_or(Refusal::NotFound)?);
+    if base != InodeId::ROOT && inode.is_directory() {
+        check_attached(view, (base, &inode))?;
+    }
     let mut placed = TransactionNumber::default();
     for name in names {
         check_searchable(caller, &inode)?;

@@ -10,6 +10,7 @@
 //! * An [`Attempt`] to write a version is open, or it is not; receipts of disks decide about its
 //!   commit, in one transaction.
 
+mod attached;
 mod catalog;
 mod check;
 mod codec;
@@ -47,8 +48,8 @@ pub use rebuild::{
     can_be_seen, export, rebuild,
 };
 pub use record::{
-    Attempt, Checksums, Content, Detail, Disk, DiskState, DiskUsage, EMPTY_ROOT, Inode,
-    KeptVersion, Key, KeyHolder, Kind, Limits, Policy, PolicyChanges, Session, Site, Subject,
-    Target, Times, Usage, User,
+    Attempt, Checksums, Content, DISK_LOAD_MAX, Detail, Disk, DiskState, DiskUsage, EMPTY_ROOT,
+    Inode, KeptVersion, Key, KeyHolder, Kind, Limits, Policy, PolicyChanges, Session, Site,
+    Subject, Target, Times, Usage, User, WriteLease,
 };
 pub use refusal::{Failure, Refusal};

@@ -7,8 +7,10 @@ mod commit;
 mod content;
 mod expiry;
 mod keys;
+mod lease;
 mod namespace;
 mod policy;
+mod removal;
 mod rename;
 mod session;
 mod xattr;
@@ -34,6 +36,7 @@ pub(crate) fn run(
             execution.resolve(*disk, *generation, *content)
         }
         (Caller::Head, Command::Expire { limit }) => execution.expire(*limit),
+        (Caller::Head, Command::Collect { limit }) => execution.collect(*limit),
         (Caller::Head, Command::Dropped { disk, contents }) => {
             Ok(execution.dropped(*disk, contents))
         }
@@ -57,19 +60,24 @@ fn run_for_user(
         Command::MakeDirectory { place, mode } => execution.make_directory(place, *mode),
         Command::RemoveDirectory { place } => execution.remove_directory(place),
         Command::Unlink { place } => execution.unlink(place),
+        Command::RemoveAll { place } => execution.remove_all(place),
         Command::Rename(rename) => execution.rename(rename),
         Command::Link { existing, place } => execution.link(existing, place),
         Command::MakeSymlink { place, target } => execution.make_symlink(place, target),
-        Command::SetAttributes { place, changes } => execution.set_attributes(place, changes),
+        Command::SetAttributes { place, changes } => {
+            execution.set_attributes(request.session, place, changes)
+        }
         Command::SetXattr(set) => execution.set_xattr(set),
         Command::RemoveXattr { place, name } => execution.remove_xattr(place, name),
-        Command::Create(create) => execution.create(create),
+        Command::Create(create) => execution.create(request.session, create),
         Command::Extend { content } => execution.extend(*content),
-        Command::Commit(commit) => execution.commit(commit),
+        Command::Commit(commit) => execution.commit(request.session, commit),
         Command::Abort { content } => execution.abort(*content),
         Command::ReplaceDisk { content, disk } => execution.replace_disk(*content, *disk),
         Command::Hold { content } => execution.hold(request.session, *content),
         Command::Release { content } => execution.release(request.session, *content),
+        Command::Lease { place } => execution.lease(request.session, place),
+        Command::EndLease { place } => execution.end_lease(request.session, place),
         Command::RenewSession => execution.renew_session(request.session),
         administration => {
             if !execution.caller.is_operator {

@@ -16,8 +16,8 @@ use crate::log::LogRecord;
 use crate::name::{EntryName, Place};
 use crate::record::{
     Attempt, COUNTERS_KEY, Content, Counters, Dentry, Disk, DiskUsage, Inode, KeptVersion, Key,
-    Limits, SITE_KEY, Session, Site, Subject, Usage, User, dentry_key, disk_key, inode_key,
-    session_key, xattr_key,
+    Limits, SITE_KEY, Session, Site, Subject, Usage, User, WriteLease, dentry_key, disk_key,
+    inode_key, session_key, xattr_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{Credentials, READ};
@@ -141,6 +141,16 @@ impl<'a> Reader<'a> {
     /// An open attempt.
     pub fn attempt(&self, content: ContentId) -> Result<Attempt, Failure> {
         Ok(read(&*self.rows, &content.key())?.ok_or(Refusal::AttemptEnded)?)
+    }
+
+    /// Who alone may write a file, and when the session ends unless it is renewed.
+    pub fn lease(&self, file: InodeId) -> Result<Option<(WriteLease, u64)>, Failure> {
+        let Some(lease) = read::<WriteLease>(&*self.rows, &inode_key(file))? else {
+            return Ok(None);
+        };
+        let session: Option<Session> = read(&*self.rows, &session_key(lease.session))?;
+        let until_ns = session.map_or(0, |session| session.expires_ns);
+        Ok(Some((lease, until_ns)))
     }
 
     /// What somebody uses, and may use.

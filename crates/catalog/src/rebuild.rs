@@ -27,7 +27,7 @@ use crate::refusal::Refusal;
 use crate::view::{View, decoded, prefixed, read};
 
 /// Tables whose rows are given out.
-const TABLES: [Table; 11] = [
+const TABLES: [Table; 12] = [
     Table::Meta,
     Table::Inode,
     Table::Dentry,
@@ -39,6 +39,7 @@ const TABLES: [Table; 11] = [
     Table::Key,
     Table::Drop,
     Table::Pattern,
+    Table::Detached,
 ];
 /// Rows of one transaction, at most.
 const BATCH_ROWS: usize = 4096;

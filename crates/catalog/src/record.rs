@@ -9,11 +9,15 @@ mod site;
 pub use content::{Attempt, KeptVersion, Target};
 pub use inode::{Checksums, Content, Detail, EMPTY_ROOT, Inode, Kind, Times};
 pub use policy::{Policy, PolicyChanges};
-pub use session::Session;
-pub use site::{Disk, DiskState, DiskUsage, Key, KeyHolder, Limits, Site, Subject, Usage, User};
+pub use session::{Session, WriteLease};
+pub use site::{
+    DISK_LOAD_MAX, Disk, DiskState, DiskUsage, Key, KeyHolder, Limits, Site, Subject, Usage, User,
+};
 
 pub(crate) use content::{Expiry, Replica};
 pub(crate) use inode::{Dentry, dentry_key, inode_key, xattr_key};
 pub(crate) use policy::{check_pattern, fits};
-pub(crate) use session::{Slot, hold_key, session_hold_key, session_key, slot_key};
+pub(crate) use session::{
+    Slot, hold_key, session_hold_key, session_key, session_lease_key, slot_key,
+};
 pub(crate) use site::{COUNTERS_KEY, Counters, LEASE_KEY, Lease, SITE_KEY, disk_key};

@@ -98,6 +98,11 @@ refusals! {
     63 UnknownKey NOENT "the site does not know this key";
     64 BadPattern INVAL "a pattern has 1 to 255 octets, no slash and no control character";
     65 TooManyPatterns INVAL "the site has as many patterns as it can";
+    66 TreeTooLarge TOOBIG "more is in the directory than one command looks at";
+    67 Leased BUSY "somebody else has the file for writing";
+    68 LeaseLost STALE "the lease of the file has ended or is somebody else's by now";
+    69 TooManyLeases AGAIN "the session has too many files for writing";
+    70 TooDeep NAMETOOLONG "more directories are above it than anybody may go through";
 }
 
 /// A command that did not come through: refused, or the engine failed.

@@ -18,6 +18,7 @@ struct Named {
     link_count: u32,
     parent: Option<InodeId>,
     counted: u32,
+    is_detached: bool,
 }
 
 #[derive(Debug, Default)]
@@ -54,7 +55,7 @@ impl Tally {
             self.book([&inode.owner, &inode.group], inode.tree, used);
         }
         let (kind, link_count) = (inode.kind(), inode.link_count);
-        self.inodes.insert(id, Named { kind, link_count, parent, counted: 0 });
+        self.inodes.insert(id, Named { kind, link_count, parent, counted: 0, is_detached: false });
     }
 
     pub(super) fn dentry(&mut self, key: &[u8], dentry: Dentry) {
@@ -81,14 +82,30 @@ impl Tally {
         }
     }
 
+    pub(super) fn detached(&mut self, key: &[u8]) {
+        let id = key_parts(key).ok().map(|[id]| InodeId(id));
+        match id.and_then(|id| self.inodes.get_mut(&id).map(|named| (id, named))) {
+            Some((id, named)) if named.kind == Kind::Directory && named.parent == Some(id) => {
+                // What leads to it is the row that has it collected.
+                named.is_detached = true;
+            }
+            _ => report(&mut self.found, Table::Detached, key, "is no directory without a name"),
+        }
+    }
+
     /// Names are counted when all entries are known. A directory has its own `.` beside, and the
     /// top one has `..` in place of a name.
     pub(super) fn finish_names(&mut self) {
         for (id, named) in &self.inodes {
             let is_directory = named.kind == Kind::Directory;
-            let own = u32::from(is_directory) + u32::from(*id == InodeId::ROOT);
+            let own =
+                u32::from(is_directory) + u32::from(*id == InodeId::ROOT || named.is_detached);
             if named.counted + own != named.link_count {
                 report(&mut self.found, Table::Inode, &inode_key(*id), "links are miscounted");
+            }
+            let is_own_parent = named.parent == Some(*id) && *id != InodeId::ROOT;
+            if is_own_parent != named.is_detached {
+                report(&mut self.found, Table::Inode, &inode_key(*id), "nothing collects it");
             }
         }
     }

@@ -8,8 +8,8 @@ use crate::id::{ContentId, DiskId, InodeId, LeaseEpoch, Version, epoch_of, epoch
 use crate::name::{Place, check_label};
 use crate::quota::{Account, settle};
 use crate::record::{
-    Detail, Disk, DiskState, DiskUsage, Inode, KeptVersion, Key, KeyHolder, LEASE_KEY, Lease,
-    Limits, Replica, Subject, User, disk_key, inode_key,
+    DISK_LOAD_MAX, Detail, Disk, DiskState, DiskUsage, Inode, KeptVersion, Key, KeyHolder,
+    LEASE_KEY, Lease, Limits, Replica, Subject, User, disk_key, inode_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::view::decoded;
@@ -62,6 +62,7 @@ impl Execution<'_> {
             state: DiskState::ReadWrite,
             is_up: true,
             capacity_bytes: add.capacity_bytes,
+            load: 0,
         };
         self.view.set(disk_key(id), &disk);
         Ok(Answer::Disk(id))
@@ -76,6 +77,7 @@ impl Execution<'_> {
         disk.state = changes.state.unwrap_or(disk.state);
         disk.is_up = changes.is_up.unwrap_or(disk.is_up);
         disk.capacity_bytes = changes.capacity_bytes.unwrap_or(disk.capacity_bytes);
+        disk.load = changes.load.map_or(disk.load, |load| load.min(DISK_LOAD_MAX));
         self.view.set(disk_key(id), &disk);
         Ok(Answer::Done)
     }

@@ -3,7 +3,7 @@
 use crate::command::{Answer, Commit, Create, Entry, Publish, Ticket, TicketDisk};
 use crate::engine::{Rows, Span, Table};
 use crate::execution::{EntryPlace, Execution};
-use crate::id::{ContentId, DiskId, InodeId, Version};
+use crate::id::{ContentId, DiskId, InodeId, SessionId, Version};
 use crate::placement::{Candidate, choose, stay};
 use crate::quota::{Account, charge, credit};
 use crate::record::{
@@ -26,7 +26,11 @@ const ATTEMPTS_PER_USER_MAX: u32 = 65_536;
 const FILE_BYTES_MAX: u64 = 32 << 40;
 
 impl Execution<'_> {
-    pub(super) fn create(&mut self, create: &Create) -> Result<Answer, Failure> {
+    pub(super) fn create(
+        &mut self,
+        session: SessionId,
+        create: &Create,
+    ) -> Result<Answer, Failure> {
         check_mode(create.mode)?;
         if create.size_max > FILE_BYTES_MAX {
             return Err(Refusal::TooLarge.into());
@@ -39,7 +43,7 @@ impl Execution<'_> {
                 return Err(Refusal::Exists.into());
             }
             let (id, inode) = self.object(&create.place)?;
-            return self.rewrite(id, &inode, create);
+            return self.rewrite((id, &inode), session, create);
         }
         let at = self.directory_of(&create.place)?;
         let Some(entry) = self.dentry(at.id, &at.name)? else {
@@ -54,7 +58,7 @@ impl Execution<'_> {
             return Err(Refusal::Exists.into());
         }
         let inode = self.inode(entry.inode)?;
-        self.rewrite(entry.inode, &inode, create)
+        self.rewrite((entry.inode, &inode), session, create)
     }
 
     /// A file that gets its name with its content.
@@ -64,13 +68,13 @@ impl Execution<'_> {
         let mut model = self.new_inode(&at.inode, create.mode, detail);
         model.policy = self.policy_of_new(&at.name, &at.inode.policy, &create.policy)?;
         let target = Target::NewFile { directory: at.id, name: at.name, mode: model.mode };
-        self.open(inode, &model, (target, create))
+        self.open((inode, &model), (target, None), create)
     }
 
     /// A file that gets its name at once, and its content later.
     fn begin_named(&mut self, at: EntryPlace, create: &Create) -> Result<Answer, Failure> {
         let (id, inode, base) = self.enter_empty(at, create)?;
-        self.open(id, &inode, (Target::NextVersion { base }, create))
+        self.open((id, &inode), (Target::NextVersion { base }, None), create)
     }
 
     /// A file that stays without content.
@@ -95,7 +99,12 @@ impl Execution<'_> {
     }
 
     /// The next version of a file.
-    fn rewrite(&mut self, id: InodeId, inode: &Inode, create: &Create) -> Result<Answer, Failure> {
+    fn rewrite(
+        &mut self,
+        (id, inode): (InodeId, &Inode),
+        session: SessionId,
+        create: &Create,
+    ) -> Result<Answer, Failure> {
         let content = match &inode.detail {
             Detail::File(content) => content,
             Detail::Directory { .. } => return Err(Refusal::IsDirectory.into()),
@@ -103,26 +112,30 @@ impl Execution<'_> {
         };
         self.caller.check(inode, WRITE)?;
         create.policy.check()?;
+        let lease = self.check_lease(session, id)?;
         let target = Target::NextVersion { base: content.version };
-        let opened = self.open(id, inode, (target, create))?;
+        let opened = self.open((id, inode), (target, lease), create)?;
         match opened {
-            Answer::Ticket(ticket) if create.publish == Publish::Whole => self.commit(&Commit {
-                content: ticket.content,
-                size: 0,
-                root: EMPTY_ROOT,
-                checksums: Checksums::EMPTY,
-                modified_ns: None,
-                receipts: Vec::new(),
-            }),
+            Answer::Ticket(ticket) if create.publish == Publish::Whole => self.commit(
+                session,
+                &Commit {
+                    content: ticket.content,
+                    size: 0,
+                    root: EMPTY_ROOT,
+                    checksums: Checksums::EMPTY,
+                    modified_ns: None,
+                    receipts: Vec::new(),
+                },
+            ),
             opened => Ok(opened),
         }
     }
 
     fn open(
         &mut self,
-        id: InodeId,
-        inode: &Inode,
-        (target, create): (Target, &Create),
+        (id, inode): (InodeId, &Inode),
+        (target, lease): (Target, Option<u64>),
+        create: &Create,
     ) -> Result<Answer, Failure> {
         self.count_attempt()?;
         let (size_max, policy) = (create.size_max, create.policy.of(&inode.policy));
@@ -145,6 +158,7 @@ impl Execution<'_> {
             disks: chosen.iter().map(|candidate| candidate.id).collect(),
             replaced: Vec::new(),
             expires_ns: self.now_ns.saturating_add(ATTEMPT_NS),
+            lease,
         };
         charge(&mut self.view, &Account::of_attempt(&attempt), reserved(&attempt))?;
         for disk in &attempt.disks {

@@ -2,7 +2,7 @@
 
 use crate::command::{Answer, AttributeChanges, Entry, TimeChange};
 use crate::execution::Execution;
-use crate::id::{InodeId, Version};
+use crate::id::{InodeId, SessionId, Version};
 use crate::name::{Place, check_label};
 use crate::quota::{Account, credit, settle};
 use crate::record::{Content, Detail, Inode, Kind, Usage};
@@ -15,12 +15,13 @@ use super::namespace::{ONE_INODE, check_mode};
 impl Execution<'_> {
     pub(super) fn set_attributes(
         &mut self,
+        session: SessionId,
         place: &Place,
         changes: &AttributeChanges,
     ) -> Result<Answer, Failure> {
         let (id, mut inode) = self.object(place)?;
         if let Some(size) = changes.size {
-            self.set_size(id, &mut inode, size)?;
+            self.set_size(session, (id, &mut inode), size)?;
         }
         if changes.owner.is_some() || changes.group.is_some() {
             self.set_owner(&mut inode, changes)?;
@@ -36,13 +37,19 @@ impl Execution<'_> {
         Ok(Answer::Entry(Entry { id, inode }))
     }
 
-    fn set_size(&mut self, id: InodeId, inode: &mut Inode, size: u64) -> Result<(), Failure> {
+    fn set_size(
+        &mut self,
+        session: SessionId,
+        (id, inode): (InodeId, &mut Inode),
+        size: u64,
+    ) -> Result<(), Failure> {
         let current = match &inode.detail {
             Detail::File(content) => content.size,
             Detail::Directory { .. } => return Err(Refusal::IsDirectory.into()),
             Detail::Symlink { .. } => return Err(Refusal::NotFile.into()),
         };
         self.caller.check(inode, WRITE)?;
+        self.check_lease(session, id)?;
         if size != current {
             if size != 0 {
                 return Err(Refusal::SizeNeedsContent.into());

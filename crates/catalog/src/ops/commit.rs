@@ -4,9 +4,10 @@
 //! exactly the content that the writer signed are counted, each disk once; a single one that does
 //! not fit refuses all, because then somebody is wrong about what is being committed.
 
+use crate::attached::check_attached;
 use crate::command::{Answer, Commit, Entry, Receipt};
 use crate::execution::{EntryPlace, Execution};
-use crate::id::{ContentId, DiskId};
+use crate::id::{ContentId, DiskId, SessionId};
 use crate::quota::{Account, settle};
 use crate::record::{
     Attempt, Checksums, Content, Detail, EMPTY_ROOT, Inode, SITE_KEY, Site, Target, Times, Usage,
@@ -18,7 +19,11 @@ use super::attempt::{receipts_needed, reserved};
 use super::namespace::ONE_INODE;
 
 impl Execution<'_> {
-    pub(super) fn commit(&mut self, commit: &Commit) -> Result<Answer, Failure> {
+    pub(super) fn commit(
+        &mut self,
+        session: SessionId,
+        commit: &Commit,
+    ) -> Result<Answer, Failure> {
         let attempt = self.own_attempt(commit.content)?;
         if commit.size > attempt.size_max {
             return Err(Refusal::TooLarge.into());
@@ -42,7 +47,10 @@ impl Execution<'_> {
         self.add_replicas(commit.content.inode, &content)?;
         let inode = match &attempt.target {
             Target::NewFile { .. } => self.publish(commit, &attempt, content)?,
-            Target::NextVersion { .. } => self.supersede(commit, &attempt, content)?,
+            Target::NextVersion { .. } => {
+                self.check_unchanged_lease(session, commit.content.inode, &attempt)?;
+                self.supersede(commit, &attempt, content)?
+            }
         };
         Ok(Answer::Entry(Entry { id: commit.content.inode, inode }))
     }
@@ -80,6 +88,10 @@ impl Execution<'_> {
         };
         let above: Option<Inode> = self.view.record(&crate::record::inode_key(*directory))?;
         let above = above.ok_or(Refusal::DirectoryGone)?;
+        match check_attached(&self.view, (*directory, &above)) {
+            Err(Failure::Refused(_)) => return Err(Refusal::DirectoryGone.into()),
+            attached => attached?,
+        }
         if self.dentry(*directory, name)?.is_some() {
             return Err(Refusal::NameTaken.into());
         }

@@ -79,6 +79,7 @@ impl Execution<'_> {
             if let Some(content) = inode.content() {
                 self.drop_replicas(id, content)?;
             }
+            self.forget_lease(id)?;
             self.forget_inode(id)?;
         }
         Ok(None)

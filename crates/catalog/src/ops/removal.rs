@@ -16,7 +16,7 @@ use crate::name::Place;
 use crate::record::{Dentry, Detail, Inode, Kind, inode_key};
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{READ, SEARCH, STICKY, WRITE};
-use crate::view::{after_prefix, decoded, read};
+use crate::view::{after_prefix, decoded};
 
 /// Most entries that are read to find out whether somebody may remove a tree.
 const LOOKED_MAX: usize = 4096;
@@ -24,9 +24,6 @@ const LOOKED_MAX: usize = 4096;
 const PAGE_ROWS: usize = 1024;
 /// Most entries that one command collects.
 const COLLECT_MAX: usize = 256;
-/// Deepest directory that is looked for from below. A path has 256 names; deeper ones are made by
-/// number, and nobody may make others wait by how deep they are.
-pub(crate) const DEPTH_MAX: usize = 4096;
 const BAD_KEY: EngineError =
     EngineError::Corrupt { table: Table::Detached, what: "a malformed key" };
 
@@ -166,27 +163,4 @@ impl Execution<'_> {
         self.set_inode(id, &directory);
         Ok(entries.len())
     }
-}
-
-/// Checks that a directory is below the top one: it may be in a tree that is being collected.
-pub(crate) fn check_attached(
-    rows: &dyn Rows,
-    (id, inode): (InodeId, &Inode),
-) -> Result<(), Failure> {
-    if rows.range(Table::Detached, Span::ALL, 1)?.is_empty() {
-        return Ok(());
-    }
-    let (mut id, mut detail) = (id, inode.detail.clone());
-    for _ in 0..DEPTH_MAX {
-        if id == InodeId::ROOT {
-            return Ok(());
-        }
-        match detail {
-            Detail::Directory { parent } if parent != id => id = parent,
-            _ => return Err(Refusal::NotFound.into()),
-        }
-        let above: Option<Inode> = read(rows, &inode_key(id))?;
-        detail = above.ok_or(Refusal::NotFound)?.detail;
-    }
-    Err(Refusal::TooDeep.into())
 }

@@ -1,5 +1,6 @@
 //! Moving an entry, in POSIX's meaning and in Linux's order of checks.
 
+use crate::attached::DEPTH_MAX;
 use crate::command::{Answer, Rename};
 use crate::engine::Table;
 use crate::execution::{EntryPlace, Execution};
@@ -9,7 +10,6 @@ use crate::record::{Dentry, Detail, Inode, Usage};
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{SEARCH, WRITE};
 
-use super::DEPTH_MAX;
 use super::namespace::{LINKS_MAX, ONE_INODE};
 
 impl Execution<'_> {

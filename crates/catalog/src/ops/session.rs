@@ -31,7 +31,8 @@ impl Execution<'_> {
         self.view.set(key, &user);
         let session = SessionId(self.issue()?);
         let expires_ns = self.now_ns.saturating_add(SESSION_NS);
-        let record = Session { user: self.caller.user.clone(), expires_ns, hold_count: 0 };
+        let record =
+            Session { user: self.caller.user.clone(), expires_ns, hold_count: 0, lease_count: 0 };
         self.view.set(session_key(session), &record);
         self.view.mark(Table::Expiry, Expiry::Session(session).key(expires_ns));
         Ok(Answer::Session { session, expires_ns })
@@ -44,7 +45,7 @@ impl Execution<'_> {
         Ok(Answer::Session { session: id, expires_ns: session.expires_ns })
     }
 
-    fn session(&self, id: SessionId) -> Result<Session, Failure> {
+    pub(super) fn session(&self, id: SessionId) -> Result<Session, Failure> {
         Ok(self.view.record(&session_key(id))?.ok_or(Refusal::UnknownSession)?)
     }
 
@@ -95,6 +96,7 @@ impl Execution<'_> {
             self.view.delete(Table::SessionHold, key);
             self.view.delete(Table::Hold, hold_key(content, id));
         }
+        self.forget_leases(id)?;
         for slot in 0..SLOT_COUNT {
             self.view.delete(Table::Slot, slot_key(id, slot));
         }

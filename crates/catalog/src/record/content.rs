@@ -55,6 +55,8 @@ pub struct Attempt {
     pub replaced: Vec<DiskId>,
     /// When it may be aborted by anyone, in nanoseconds of the head's clock.
     pub expires_ns: u64,
+    /// Number of the write lease under which it was opened.
+    pub lease: Option<u64>,
 }
 
 impl Attempt {
@@ -91,6 +93,7 @@ impl Record for Attempt {
         encode_disks(&self.disks, encoder);
         encode_disks(&self.replaced, encoder);
         encoder.number(self.expires_ns);
+        encoder.number(self.lease.unwrap_or(0));
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
@@ -115,6 +118,11 @@ impl Record for Attempt {
             disks: decoder.list(DiskId::decode)?,
             replaced: decoder.list(DiskId::decode)?,
             expires_ns: decoder.number()?,
+            // Rows of before there were leases end here; no lease has the number 0.
+            lease: match decoder.0 {
+                [] => None,
+                _ => Some(decoder.number()?).filter(|number| *number != 0),
+            },
         })
     }
 }

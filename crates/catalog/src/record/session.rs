@@ -2,7 +2,7 @@
 
 use crate::codec::{Decoder, Encoder, Malformed, key};
 use crate::engine::Table;
-use crate::id::{ContentId, SessionId};
+use crate::id::{ContentId, InodeId, SessionId};
 use crate::view::Record;
 
 /// A session of a user, door or disk.
@@ -14,6 +14,8 @@ pub struct Session {
     pub expires_ns: u64,
     /// Versions it holds.
     pub hold_count: u32,
+    /// Files that it alone may write.
+    pub lease_count: u32,
 }
 
 impl Record for Session {
@@ -23,6 +25,7 @@ impl Record for Session {
         encoder.octets(self.user.as_bytes());
         encoder.number(self.expires_ns);
         encoder.number(self.hold_count);
+        encoder.number(self.lease_count);
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
@@ -30,6 +33,8 @@ impl Record for Session {
             user: decoder.text()?,
             expires_ns: decoder.number()?,
             hold_count: decoder.narrow()?,
+            // Rows of before there were leases end here.
+            lease_count: if decoder.0.is_empty() { 0 } else { decoder.narrow()? },
         })
     }
 }
@@ -65,6 +70,36 @@ impl Record for Slot {
 
 pub(crate) fn slot_key(session: SessionId, slot: u16) -> Vec<u8> {
     key([session.0, slot.into()])
+}
+
+/// Who alone may write a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteLease {
+    /// The session.
+    pub session: SessionId,
+    /// Whose it is.
+    pub user: String,
+    /// Tells this lease from those before and after it.
+    pub number: u64,
+}
+
+impl Record for WriteLease {
+    const TABLE: Table = Table::WriteLease;
+
+    fn encode(&self, encoder: &mut Encoder) {
+        encoder.number(self.session);
+        encoder.octets(self.user.as_bytes());
+        encoder.number(self.number);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        let session = SessionId::decode(decoder)?;
+        Ok(Self { session, user: decoder.text()?, number: decoder.number()? })
+    }
+}
+
+pub(crate) fn session_lease_key(session: SessionId, file: InodeId) -> Vec<u8> {
+    key([session.0, file.0])
 }
 
 pub(crate) fn hold_key(content: ContentId, session: SessionId) -> Vec<u8> {

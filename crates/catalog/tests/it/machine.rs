@@ -8,8 +8,8 @@ use std::sync::Arc;
 use byname_catalog::engine::{CommitFault, Engine};
 use byname_catalog::id::InodeId;
 use byname_catalog::{
-    ATTEMPT_NS, Answer, AttributeChanges, Command, Create, Kind, Limits, Place, PolicyChanges,
-    Publish, Refusal, Rename, Subject, Submission, Ticket,
+    ATTEMPT_NS, Answer, AttributeChanges, Caller, Command, Create, Kind, Limits, Place,
+    PolicyChanges, Publish, Refusal, Rename, SESSION_NS, Subject, Submission, Ticket,
 };
 use proptest::prelude::*;
 
@@ -29,6 +29,9 @@ pub(crate) enum Op {
     Mkdir(Names, u16),
     Rmdir(Names),
     Unlink(Names),
+    RemoveAll(Names),
+    Lease(Names),
+    EndLease(Names),
     Rename(Names, Names, bool),
     Link(Names, Names),
     Symlink(Names),
@@ -54,6 +57,8 @@ pub(crate) enum Op {
 pub(crate) enum Fate {
     Lives,
     Pauses(u64),
+    /// It collects so much at a time, and somebody else takes over after each step.
+    Collects(usize),
     Dies(CommitFault),
     /// Power fails after so many writes; what survives of the others.
     LosesPower(u64, u64),
@@ -73,6 +78,9 @@ fn op() -> impl Strategy<Value = Op> {
         4 => (names(), modes()).prop_map(|(at, mode)| Op::Mkdir(at, mode)),
         1 => names().prop_map(Op::Rmdir),
         2 => names().prop_map(Op::Unlink),
+        2 => names().prop_map(Op::RemoveAll),
+        2 => names().prop_map(Op::Lease),
+        1 => names().prop_map(Op::EndLease),
         4 => (names(), names(), any::<bool>()).prop_map(|(a, b, flag)| Op::Rename(a, b, flag)),
         2 => (names(), names()).prop_map(|(a, b)| Op::Link(a, b)),
         1 => names().prop_map(Op::Symlink),
@@ -97,6 +105,7 @@ fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![
         6 => Just(Fate::Lives),
         1 => (0..2 * ATTEMPT_NS).prop_map(Fate::Pauses),
+        2 => (1..4_usize).prop_map(Fate::Collects),
         2 => proptest::sample::select(fault).prop_map(Fate::Dies),
         2 => (0..12_u64, any::<u64>()).prop_map(|(after, bits)| Fate::LosesPower(after, bits)),
     ]
@@ -172,6 +181,9 @@ impl<F: Fragile> Machine<F> {
         if let Fate::Pauses(nanoseconds) = fate {
             self.pause(nanoseconds);
         }
+        if let Fate::Collects(limit) = fate {
+            self.collect(limit);
+        }
         // Sessions are open before anything fails.
         PEOPLE.iter().for_each(|who| drop(self.site.run(who.user, Command::RenewSession)));
         let (submissions, expected) = self.batch(ops);
@@ -206,9 +218,21 @@ impl<F: Fragile> Machine<F> {
 
     fn pause(&mut self, nanoseconds: u64) {
         self.site.pass(nanoseconds);
+        self.model.collect();
+        if nanoseconds >= SESSION_NS {
+            self.model.end_leases();
+        }
         for attempt in &mut self.model.attempts {
             attempt.is_open &= attempt.expires_ns > self.site.now_ns;
         }
+    }
+
+    fn collect(&mut self, limit: usize) {
+        let collect = Command::Collect { limit };
+        while self.site.run_as(Caller::Head, collect.clone()) != Ok(Answer::Count(0)) {
+            self.site.take_over(self.fragile.engine());
+        }
+        self.model.collect();
     }
 
     fn compare(&self) -> Result<(), TestCaseError> {
@@ -277,6 +301,9 @@ fn command(op: &Op, tickets: &[Ticket]) -> Option<Command> {
         Op::Mkdir(at, mode) => Command::MakeDirectory { place: place(at), mode: *mode },
         Op::Rmdir(at) => Command::RemoveDirectory { place: place(at) },
         Op::Unlink(at) => Command::Unlink { place: place(at) },
+        Op::Lease(at) => Command::Lease { place: place(at) },
+        Op::EndLease(at) => Command::EndLease { place: place(at) },
+        Op::RemoveAll(at) => Command::RemoveAll { place: place(at) },
         Op::Rename(from, to, no_replace) => {
             let (from, to) = (place(from), place(to));
             Command::Rename(Rename { from, to, no_replace: *no_replace })
@@ -319,6 +346,9 @@ fn play(
         Op::Mkdir(at, mode) => model.mkdir(who, at, *mode),
         Op::Rmdir(at) => model.remove(who, at, Kind::Directory),
         Op::Unlink(at) => model.remove(who, at, Kind::File),
+        Op::Lease(at) => model.lease(who, at),
+        Op::EndLease(at) => model.end_lease(who, at),
+        Op::RemoveAll(at) => model.remove_all(who, at),
         Op::Rename(from, to, no_replace) => model.rename(who, (from, to), *no_replace),
         Op::Link(existing, at) => model.link(who, existing, at),
         Op::Symlink(at) => model.symlink(who, at),

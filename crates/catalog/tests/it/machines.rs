@@ -20,7 +20,7 @@ impl Fragile for MemoryEngine {
             Fate::Dies(fault) => self.fail_next_commit(fault),
             Fate::LosesPower(_, bits) if bits & 1 == 0 => self.fail_next_commit(CommitFault::Lost),
             Fate::LosesPower(..) => self.fail_next_commit(CommitFault::Unanswered),
-            Fate::Lives | Fate::Pauses(_) => {}
+            Fate::Lives | Fate::Pauses(_) | Fate::Collects(_) => {}
         }
     }
 
@@ -47,7 +47,7 @@ impl Fragile for Embedded {
         match fate {
             Fate::LosesPower(after, _) => self.disk.cut_after(after),
             Fate::Dies(_) => self.disk.cut_after(0),
-            Fate::Lives | Fate::Pauses(_) => {}
+            Fate::Lives | Fate::Pauses(_) | Fate::Collects(_) => {}
         }
     }
 

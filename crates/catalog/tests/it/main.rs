@@ -11,6 +11,7 @@ mod moving;
 mod policies;
 mod posix;
 mod rebuild;
+mod removal;
 mod rules;
 mod scenarios;
 mod storage;

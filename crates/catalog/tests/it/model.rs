@@ -71,6 +71,8 @@ pub(crate) struct Attempt {
     reserved: u64,
     pub(crate) is_open: bool,
     pub(crate) expires_ns: u64,
+    /// Number of the lease it was opened under.
+    lease: Option<u32>,
 }
 
 /// User, group or tree.
@@ -81,10 +83,15 @@ pub(crate) enum Counted {
     Tree(NodeId),
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Model {
     pub(crate) nodes: Vec<Node>,
     pub(crate) attempts: Vec<Attempt>,
+    /// Directories that were removed with all that is in them, which counts until it is collected.
+    detached: Vec<NodeId>,
+    /// Who alone may write a file, with a number of its own.
+    leases: BTreeMap<NodeId, (&'static str, u32)>,
+    lease_count: u32,
     /// Inodes and octets.
     pub(crate) limits: Vec<(Counted, (u64, u64))>,
 }
@@ -107,7 +114,7 @@ impl Model {
         };
         let top = directory("op", "ops", 0o777, TOP);
         let tree = directory("op", "ops", 0o777, TREE);
-        let mut model = Self { nodes: vec![top, tree], attempts: Vec::new(), limits };
+        let mut model = Self { nodes: vec![top, tree], limits, ..Self::default() };
         model.nodes[TOP].entries.insert("t", TREE);
         model
     }
@@ -178,7 +185,7 @@ impl Model {
     }
 
     fn is_there(&self, id: NodeId) -> bool {
-        id == TOP || self.names_of(id) > 0
+        id == TOP || self.names_of(id) > 0 || self.detached.contains(&id)
     }
 
     pub(crate) fn links(&self, id: NodeId) -> u32 {
@@ -196,6 +203,11 @@ impl Model {
         let holds = |node: &Node| node.entries.values().any(|to| *to == id);
         id == above
             || self.nodes.iter().position(holds).is_some_and(|parent| self.is_within(parent, above))
+    }
+
+    /// True if the top directory leads there.
+    fn is_attached(&self, id: NodeId) -> bool {
+        self.is_within(id, TOP)
     }
 
     pub(crate) fn walk(&self, who: Who, names: &Names) -> Result<NodeId, Refusal> {
@@ -311,6 +323,40 @@ impl Model {
         Ok(())
     }
 
+    /// Removes whatever is there, a directory with all that is in it.
+    pub(crate) fn remove_all(&mut self, who: Who, names: &Names) -> Done {
+        let (parent, name) = self.parent(who, names)?;
+        let id = *self.nodes[parent].entries.get(name).ok_or(Refusal::NotFound)?;
+        self.check_removal(who, parent, id)?;
+        self.check_emptying(who, id)?;
+        self.nodes[parent].entries.remove(name);
+        if !self.nodes[id].entries.is_empty() {
+            self.detached.push(id);
+        }
+        Ok(())
+    }
+
+    /// Removes everything below a node on trial, one after the other.
+    fn check_emptying(&self, who: Who, id: NodeId) -> Done {
+        let node = &self.nodes[id];
+        for below in node.entries.values() {
+            // What is in a directory has to be listed first.
+            who.may(node, 7)?;
+            self.check_removal(who, id, *below).map_err(|_| Refusal::AccessDenied)?;
+            self.check_emptying(who, *below)?;
+        }
+        Ok(())
+    }
+
+    /// What was removed with its directory is gone.
+    pub(crate) fn collect(&mut self) {
+        while let Some(id) = self.detached.pop() {
+            let entries = std::mem::take(&mut self.nodes[id].entries);
+            let is_directory = |id: &NodeId| self.nodes[*id].kind == Kind::Directory;
+            self.detached.extend(entries.into_values().filter(is_directory));
+        }
+    }
+
     pub(crate) fn rename(
         &mut self,
         who: Who,
@@ -407,6 +453,9 @@ impl Model {
             Kind::Symlink => return Err(Refusal::NotFile),
             Kind::File => who.may(node, 2)?,
         }
+        if self.leases.get(&id).is_some_and(|(user, _)| *user != who.user) {
+            return Err(Refusal::Leased);
+        }
         if node.size != 0 {
             node.content += 1;
             node.size = 0;
@@ -417,8 +466,43 @@ impl Model {
         Ok(())
     }
 
+    pub(crate) fn lease(&mut self, who: Who, names: &Names) -> Done {
+        let id = self.walk(who, names)?;
+        match self.nodes[id].kind {
+            Kind::Directory => return Err(Refusal::IsDirectory),
+            Kind::Symlink => return Err(Refusal::SymbolicLink),
+            Kind::File => who.may(&self.nodes[id], 2)?,
+        }
+        match self.leases.get(&id) {
+            Some((user, _)) if *user != who.user => return Err(Refusal::Leased),
+            Some(_) => {}
+            None => {
+                self.lease_count += 1;
+                self.leases.insert(id, (who.user, self.lease_count));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end_lease(&mut self, who: Who, names: &Names) -> Done {
+        let id = self.walk(who, names)?;
+        if let Some((user, _)) = self.leases.get(&id) {
+            if *user != who.user && !who.owns(&self.nodes[id]) {
+                return Err(Refusal::NotOwner);
+            }
+            self.leases.remove(&id);
+        }
+        Ok(())
+    }
+
+    /// The sessions of all have ended.
+    pub(crate) fn end_leases(&mut self) {
+        self.leases.clear();
+    }
+
     pub(crate) fn create(&mut self, who: Who, names: &Names, ask: Ask) -> Done {
         let (parent, name) = self.parent(who, names)?;
+        let mut lease = None;
         let (model, goal) = match self.nodes[parent].entries.get(name).copied() {
             Some(_) if ask.exclusive => return Err(Refusal::Exists),
             Some(node) => {
@@ -426,6 +510,10 @@ impl Model {
                     Kind::Directory => return Err(Refusal::IsDirectory),
                     Kind::Symlink => return Err(Refusal::SymbolicLink),
                     Kind::File => who.may(&self.nodes[node], 2)?,
+                }
+                match self.leases.get(&node) {
+                    Some((user, _)) if *user != who.user => return Err(Refusal::Leased),
+                    own => lease = own.map(|(_, number)| *number),
                 }
                 let base = self.nodes[node].content;
                 (self.nodes[node].clone(), Goal::Next { node, base })
@@ -452,6 +540,7 @@ impl Model {
             reserved: ask.size_max.saturating_sub(model.size),
             is_open: true,
             expires_ns: ask.expires_ns,
+            lease,
         });
         Ok(())
     }
@@ -491,7 +580,7 @@ impl Model {
         self.attempts[index].is_open = false;
         match attempt.goal {
             Goal::New { directory, name, mode } => {
-                if !self.is_there(directory) {
+                if !self.is_attached(directory) {
                     return Err(Refusal::DirectoryGone);
                 }
                 if self.nodes[directory].entries.contains_key(name) {
@@ -510,6 +599,14 @@ impl Model {
                 self.enter(directory, name, node);
             }
             Goal::Next { node, base } => {
+                let is_unchanged = match (attempt.lease, self.leases.get(&node)) {
+                    (None, None) => true,
+                    (None, Some((user, _))) => *user == who.user,
+                    (Some(old), now) => now.is_some_and(|(_, now)| *now == old),
+                };
+                if !is_unchanged {
+                    return Err(Refusal::LeaseLost);
+                }
                 let node = &mut self.nodes[node];
                 if node.content != base {
                     return Err(Refusal::BaseChanged);

@@ -66,6 +66,7 @@ pub(crate) fn assert_rebuilt(engine: &dyn Engine) {
         Table::Key,
         Table::Drop,
         Table::Replica,
+        Table::Detached,
     ] {
         assert_eq!(table(engine, kept), table(&*new, kept), "{kept:?}");
     }

@@ -4,9 +4,9 @@
 use byname_catalog::engine::{Engine, Table};
 use byname_catalog::id::{ContentId, DiskId, InodeId};
 use byname_catalog::{
-    AddDisk, AddKey, Answer, AttributeChanges, Caller, Command, Create, DiskChanges, DiskState,
-    EntryName, KEPT_NS, Key, KeyHolder, Limits, Place, Policy, PolicyChanges, Publish, Reader,
-    Refusal, Rename, SetXattr, Subject, TimeChange,
+    AddDisk, AddKey, Answer, AttributeChanges, Caller, Command, Create, DISK_LOAD_MAX, DiskChanges,
+    DiskState, EntryName, KEPT_NS, Key, KeyHolder, Limits, Place, Policy, PolicyChanges, Publish,
+    Reader, Refusal, Rename, SetXattr, Subject, TimeChange,
 };
 
 use crate::support::{TestSite, commit, place, refusal};
@@ -153,6 +153,7 @@ fn users_administer_nothing_and_disks_only_ask_for_their_own() {
         Command::TrimLog { below: 9, limit: 9 },
         Command::RaiseEpoch { epoch: 9 },
         Command::Expire { limit: 9 },
+        Command::Collect { limit: 9 },
         Command::Dropped { disk: DiskId(1), contents: Vec::new() },
         Command::Resolve { generation: 1, content },
     ];
@@ -184,6 +185,20 @@ fn content_goes_to_disks_of_the_policy_that_take_it() {
         disks.sort();
         assert_eq!(disks, [b, c]);
     }
+    // A busy one gets less, and what it gets is the same whoever executes the command again.
+    let busy = DiskChanges { load: Some(200), ..DiskChanges::default() };
+    site.run("op", set(a, state(DiskState::ReadWrite))).unwrap();
+    site.run("op", set(c, busy)).unwrap();
+    assert_eq!(site.reader("op").disk(c).unwrap().load, DISK_LOAD_MAX, "no step beyond the last");
+    let mut on_busy = 0;
+    for index in 0..60 {
+        let ticket = site.create("op", &format!("l{index}"), 100).unwrap();
+        on_busy += ticket.disks.iter().filter(|disk| disk.disk == c).count();
+        site.run("op", Command::Abort { content: ticket.content }).unwrap();
+    }
+    assert!((1..20).contains(&on_busy), "{on_busy} of 60, and not 40");
+    site.run("op", set(c, DiskChanges { load: Some(0), ..DiskChanges::default() })).unwrap();
+    site.run("op", set(a, state(DiskState::ReadOnly))).unwrap();
     let small = DiskChanges { capacity_bytes: Some(1100), ..DiskChanges::default() };
     site.run("op", set(b, small)).unwrap();
     assert_eq!(site.create("op", "g", 101), Err(Refusal::NoSpace), "1000 are reserved");

@@ -6,8 +6,8 @@ use byname_catalog::engine::{CommitFault, Engine, MemoryEngine, Span, Table, Wri
 use byname_catalog::id::{ContentId, DiskId, TransactionNumber, Version};
 use byname_catalog::{
     Answer, AttributeChanges, Caller, Catalog, CatalogError, Command, Create, DiskChanges, KEPT_NS,
-    Limits, PolicyChanges, Publish, Refusal, Rename, Request, Resolution, Subject, Submission,
-    Ticket, Usage,
+    Limits, PolicyChanges, Publish, Refusal, Rename, Request, Resolution, SESSION_NS, Subject,
+    Submission, Ticket, Usage,
 };
 
 use crate::support::{HOUR_NS, TestSite, commit, place, refusal, setup};
@@ -520,4 +520,70 @@ fn a_damaged_row_holds_up_no_other_command() {
     let outcomes = site.catalog.execute(site.now_ns, &[bad, good]).unwrap();
     assert!(matches!(outcomes[0], Err(byname_catalog::Failure::Engine(_))), "{outcomes:?}");
     assert!(outcomes[1].is_ok());
+}
+
+/// Scenario 5, with a lease: who has it is the only one, and who has lost it is told.
+#[test]
+fn of_two_rewriters_the_one_with_the_lease_wins_and_the_other_knows_at_once() {
+    let (mut site, _) = site();
+    site.put("anna", "f", 1000);
+    let shared = AttributeChanges { mode: Some(0o666), ..AttributeChanges::default() };
+    site.run("anna", Command::SetAttributes { place: place("f"), changes: shared }).unwrap();
+    let lease = || Command::Lease { place: place("f") };
+    let end = || Command::EndLease { place: place("f") };
+    let cut = |size| {
+        let changes = AttributeChanges { size: Some(size), ..AttributeChanges::default() };
+        Command::SetAttributes { place: place("f"), changes }
+    };
+    // Bert has begun; anna takes the lease, twice over; bert neither ends nor begins anything.
+    let early = site.create("bert", "f", 10).unwrap();
+    for _ in 0..2 {
+        let Ok(Answer::Entry(entry)) = site.run("anna", lease()) else { panic!("a lease") };
+        assert_eq!(entry.inode.size(), 1000);
+    }
+    assert_eq!(site.run("bert", lease()), Err(Refusal::Leased));
+    assert_eq!(site.create("bert", "f", 10), Err(Refusal::Leased));
+    assert_eq!(site.run("bert", cut(0)), Err(Refusal::Leased));
+    assert_eq!(site.commit("bert", &early, 10), Err(Refusal::LeaseLost));
+    assert_eq!(site.run("bert", end()), Err(Refusal::NotOwner));
+    // Names are not what it is about: anna commits where the file is by then.
+    let ticket = site.create("anna", "f", 2000).unwrap();
+    let rename = Rename { from: place("f"), to: place("g"), no_replace: false };
+    site.run("anna", Command::Rename(rename)).unwrap();
+    site.commit("anna", &ticket, 2000).unwrap();
+    let back = Rename { from: place("g"), to: place("f"), no_replace: false };
+    site.run("anna", Command::Rename(back)).unwrap();
+    // It lasts over commits, as long as the session does.
+    let ticket = site.create("anna", "f", 3000).unwrap();
+    site.pass(SESSION_NS / 2);
+    site.run("anna", Command::RenewSession).unwrap();
+    site.pass(SESSION_NS / 2 + 1);
+    assert_eq!(site.create("bert", "f", 10), Err(Refusal::Leased));
+    site.pass(SESSION_NS);
+    let other = site.create("bert", "f", 10).unwrap();
+    assert_eq!(site.commit("anna", &ticket, 3000), Err(Refusal::LeaseLost), "it has ended");
+    site.commit("bert", &other, 10).unwrap();
+    // One that was ended by somebody else and taken again is another one.
+    site.run("bert", lease()).unwrap();
+    let under = site.create("bert", "f", 20).unwrap();
+    site.run("op", end()).unwrap();
+    site.run("bert", lease()).unwrap();
+    assert_eq!(site.commit("bert", &under, 20), Err(Refusal::LeaseLost));
+    let again = site.create("bert", "f", 20).unwrap();
+    site.commit("bert", &again, 20).unwrap();
+    site.run("anna", end()).unwrap();
+    site.create("anna", "f", 10).unwrap();
+    // Directories and links have none; a file that goes takes its lease along.
+    site.mkdir("anna", "d").unwrap();
+    let of_directory = Command::Lease { place: place("d") };
+    assert_eq!(site.run("anna", of_directory), Err(Refusal::IsDirectory));
+    site.run("anna", lease()).unwrap();
+    site.run("anna", Command::Unlink { place: place("f") }).unwrap();
+    for _ in 0..20 {
+        site.pass(SESSION_NS / 2);
+        site.run("anna", Command::RenewSession).unwrap();
+    }
+    let rows = site.catalog.engine().snapshot().unwrap();
+    let left = |table| rows.range(table, Span::ALL, 9).unwrap().len();
+    assert_eq!((left(Table::WriteLease), left(Table::SessionLease)), (0, 0));
 }

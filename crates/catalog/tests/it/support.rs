@@ -155,6 +155,13 @@ impl TestSite {
     pub(crate) fn pass(&mut self, nanoseconds: u64) {
         self.now_ns += nanoseconds;
         while self.run_as(Caller::Head, Command::Expire { limit: 256 }) == Ok(Answer::Count(256)) {}
+        self.collect();
+    }
+
+    /// Collects all that was removed.
+    pub(crate) fn collect(&mut self) {
+        let collect = Command::Collect { limit: 256 };
+        while self.run_as(Caller::Head, collect.clone()) != Ok(Answer::Count(0)) {}
     }
 
     pub(crate) fn reader(&self, user: &str) -> Reader<'_> {

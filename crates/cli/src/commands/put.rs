@@ -13,14 +13,15 @@ use super::writing::{CACHED, Tree, without_umask};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::target::{Session, watch_signals};
-use byname_catalog::{EntryName, Place};
+use byname_catalog::id::InodeId;
+use byname_catalog::{Answer, Command, EntryName, Place, Refusal};
 use byname_client::{FileKind, ListedEntry, Stop};
 use byname_packet::Name;
 use byname_profile::Paths;
 use byname_site::SiteName;
 use byname_writer::{
     LocalEntry, Published, PublishedEntries, Source, Upload, UploadError, UploadOptions, Writer,
-    WriterConfig,
+    WriterConfig, WriterError,
 };
 use extra::Removal;
 use report::Report;
@@ -34,6 +35,7 @@ use std::path::{Path, PathBuf};
   byname put -r run7 /lab/run7 --exclude '*.tmp' --delete --dry-run   what would change
   tar c run7 | byname put - /lab/run7.tar
   byname put events.root /lab/run7/events.root --replicas 1
+  byname put events.root /lab/run7/events.root --lease        nobody else writes it meanwhile
 
 A file is there whole, on as many disks as the site asks for, or not at all.")]
 pub(crate) struct Args {
@@ -55,6 +57,10 @@ pub(crate) struct Args {
     /// Leave alone what the site has already, whatever is in it.
     #[arg(long)]
     no_clobber: bool,
+    /// Nobody else writes the file meanwhile: who begins to is told at once, who has begun when he
+    /// comes to the end. Without it the first who comes to the end wins.
+    #[arg(long, conflicts_with = "recursive")]
+    lease: bool,
     /// With -r, only list what would change: new, changed and, with --delete, deleted entries.
     #[arg(long, requires = "recursive")]
     dry_run: bool,
@@ -95,6 +101,10 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
             published(&mut reader)?
         }
     };
+    let leased = match args.lease {
+        true => lease(&mut writer, (&place, name), &is_stopped)?,
+        false => None,
+    };
     let mut filter = Filter::new(&args.filter)?;
     let options = options(args, &filter);
     let mut report = Report::new(quiet, args);
@@ -110,6 +120,10 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
         Local::File(source) => upload.source(*source, place, None),
         Local::Directory(local) => tree_of(&mut upload, (&local, name), &place, published),
     };
+    if let Some(file) = leased {
+        // What it was for is done or not; it ends with the session too.
+        let _ = writer.execute(Command::EndLease { place: Place::inode(file) }, &|| false);
+    }
     let removed = match ended {
         Ok(()) => remove(args, (&mut tree, &mut reader), &mut filter, &mut report),
         Err(_) => Ok(()),
@@ -121,6 +135,20 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
     })?;
     removed?;
     report.outcome(name)
+}
+
+/// Has a file for writing alone, if it is there; its number, whatever it is called later.
+fn lease(
+    writer: &mut Writer,
+    (place, name): (&Place, &Name),
+    is_stopped: &dyn Fn() -> bool,
+) -> Outcome<Option<InodeId>> {
+    match writer.execute(Command::Lease { place: place.clone() }, is_stopped) {
+        Ok(Answer::Entry(entry)) => Ok(Some(entry.id)),
+        Ok(_) => Err(failure::of(name, WriterError::OtherAnswer)),
+        Err(WriterError::Refused(Refusal::NotFound)) => Ok(None),
+        Err(error) => Err(failure::of(name, error)),
+    }
 }
 
 /// A writer of an account, which is about to write under a name.

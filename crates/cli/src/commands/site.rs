@@ -7,6 +7,7 @@ mod disk;
 mod fsck;
 mod init;
 mod join;
+mod lease;
 mod moving;
 pub(crate) mod policy;
 mod quota;
@@ -52,6 +53,7 @@ enum SiteCommand {
     Space(space::Args),
     Policy(policy::Args),
     Quota(quota::Args),
+    Lease(lease::Args),
     Log(report::LogArgs),
     Fsck(fsck::Args),
     Bench(bench::Args),
@@ -71,6 +73,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Space(args) => space::run(args, paths),
         SiteCommand::Policy(args) => policy::run(args, paths),
         SiteCommand::Quota(args) => quota::run(args, paths),
+        SiteCommand::Lease(args) => lease::run(args, paths),
         SiteCommand::Log(args) => report::log(args, paths),
         SiteCommand::Fsck(args) => fsck::run(args, paths),
         SiteCommand::Bench(args) => bench::run(args, paths),

@@ -148,7 +148,7 @@ impl Site {
         (0..self.disks.len()).filter(|disk| !self.contents(*disk).is_empty()).collect()
     }
 
-    fn log_of(&self, disk: usize) -> String {
+    pub(crate) fn log_of(&self, disk: usize) -> String {
         self.disks[disk].as_ref().map(Daemon::log).unwrap_or_default()
     }
 

@@ -31,6 +31,7 @@ mod idle;
 mod joining;
 mod keys;
 mod killed;
+mod leases;
 mod library;
 mod links;
 mod manifests;

@@ -1,3 +1,5 @@
+//! Who is asked in whose place, how often, and how much of it there is.
+
 use byname_catalog::id::{InodeId, Version};
 use byname_packet::lp::LpPacket;
 use byname_packet::{DataBuilder, NullSigner, Packet};

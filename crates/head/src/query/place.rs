@@ -85,6 +85,15 @@ pub(super) fn content(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Fai
     Ok(lines.0)
 }
 
+/// Who alone may write a file, if there is somebody, and until when if he does nothing more.
+pub(super) fn lease(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failure> {
+    let mut lines = Lines::default();
+    if let Some((lease, until_ns)) = reader.lease(reader.entry(place)?.id)? {
+        lines.push(&json!({ "user": lease.user, "until_ns": until_ns }));
+    }
+    Ok(lines.0)
+}
+
 /// Extended attributes with names behind `after`: both in base64, as they are any octets.
 pub(super) fn xattrs(reader: &Reader<'_>, place: &Place, after: &str) -> Result<Vec<u8>, Failure> {
     let after = base64::decode_url(after).map_err(|_| Refusal::BadName)?;

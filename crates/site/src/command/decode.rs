@@ -31,6 +31,7 @@ pub(super) fn read(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command,
         }
         b"rmdir" => Command::RemoveDirectory { place: read_place(fields)? },
         b"unlink" => Command::Unlink { place: read_place(fields)? },
+        b"remove-all" => Command::RemoveAll { place: read_place(fields)? },
         b"rename" => Command::Rename(Rename {
             from: read_place(fields)?,
             to: read_place(fields)?,
@@ -68,6 +69,8 @@ pub(super) fn read(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command,
         },
         b"hold" => Command::Hold { content: read_content_id(fields)? },
         b"release" => Command::Release { content: read_content_id(fields)? },
+        b"lease" => Command::Lease { place: read_place(fields)? },
+        b"end-lease" => Command::EndLease { place: read_place(fields)? },
         b"open-session" => Command::OpenSession,
         b"renew-session" => Command::RenewSession,
         _ => return read_administration(operation, fields),
@@ -77,6 +80,7 @@ pub(super) fn read(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command,
 fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command, DecodeError> {
     Ok(match operation {
         b"expire" => Command::Expire { limit: fields.number(tag::LIMIT)? },
+        b"collect" => Command::Collect { limit: fields.number(tag::LIMIT)? },
         b"dropped" => Command::Dropped {
             disk: DiskId(fields.number(tag::DISK_ID)?),
             contents: read_contents(fields)?,
@@ -194,6 +198,7 @@ fn read_disk_changes(fields: &mut Fields<'_>) -> Result<DiskChanges, DecodeError
         is_up: optional_bool(fields, tag::IS_UP)?,
         capacity_bytes: fields.optional_number(tag::CAPACITY)?,
         is_new_generation: fields.flag(tag::NEW_GENERATION)?,
+        load: fields.optional_number(tag::LOAD)?,
     })
 }
 

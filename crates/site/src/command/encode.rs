@@ -20,6 +20,9 @@ pub(super) fn write(writer: &mut Writer, command: &Command) {
         }
         Command::RemoveDirectory { place }
         | Command::Unlink { place }
+        | Command::RemoveAll { place }
+        | Command::Lease { place }
+        | Command::EndLease { place }
         | Command::MakeTree { place } => write_place(writer, place),
         Command::Rename(Rename { from, to, no_replace }) => {
             write_place(writer, from);
@@ -64,7 +67,9 @@ pub(super) fn write(writer: &mut Writer, command: &Command) {
 
 fn write_administration(writer: &mut Writer, command: &Command) {
     match command {
-        Command::Expire { limit } => writer.number(tag::LIMIT, *limit as u64),
+        Command::Expire { limit } | Command::Collect { limit } => {
+            writer.number(tag::LIMIT, *limit as u64);
+        }
         Command::Dropped { disk, contents } => {
             writer.number(tag::DISK_ID, *disk);
             contents.iter().for_each(|content| write_content_id(writer, *content));
@@ -173,7 +178,7 @@ fn write_commit(writer: &mut Writer, commit: &Commit) {
 }
 
 fn write_disk_changes(writer: &mut Writer, changes: DiskChanges) {
-    let DiskChanges { state, is_up, capacity_bytes, is_new_generation } = changes;
+    let DiskChanges { state, is_up, capacity_bytes, is_new_generation, load } = changes;
     if let Some(state) = state {
         writer.number(tag::DISK_STATE, state_number(state));
     }
@@ -184,4 +189,7 @@ fn write_disk_changes(writer: &mut Writer, changes: DiskChanges) {
         writer.number(tag::CAPACITY, capacity_bytes);
     }
     writer.flag(tag::NEW_GENERATION, is_new_generation);
+    if let Some(load) = load {
+        writer.number(tag::LOAD, load);
+    }
 }

@@ -33,6 +33,7 @@ fn of_namespace() -> Vec<Command> {
         Command::Unlink {
             place: Place::entry(InodeId(9), EntryName::new(vec![0xff; 255]).unwrap()),
         },
+        Command::RemoveAll { place: place("b/c") },
         Command::Rename(Rename { from: place("a"), to: place("b/c"), no_replace: true }),
         Command::Rename(Rename { from: place("a"), to: place("b/c"), no_replace: false }),
         Command::Link { existing: place("a"), place: place("b") },
@@ -112,6 +113,8 @@ fn of_content() -> Vec<Command> {
         Command::Resolve { generation: 4, content },
         Command::Hold { content },
         Command::Release { content },
+        Command::Lease { place: place("a") },
+        Command::EndLease { place: Place::inode(InodeId(7)) },
         Command::OpenSession,
         Command::RenewSession,
     ]
@@ -129,6 +132,7 @@ fn of_operators() -> Vec<Command> {
     let policy = Policy { space: "main".to_owned(), replica_count: 3, receipt_count: 2 };
     vec![
         Command::Expire { limit: 10 },
+        Command::Collect { limit: 10 },
         Command::Dropped { disk: DiskId(2), contents: vec![CONTENT] },
         Command::SetUser { user: user(), groups: vec!["cms".to_owned()], is_operator: true },
         Command::AddKey(AddKey {
@@ -155,6 +159,7 @@ fn of_operators() -> Vec<Command> {
                 is_up: Some(false),
                 capacity_bytes: Some(1),
                 is_new_generation: true,
+                load: Some(3),
             },
         },
         Command::SetDisk { disk: DiskId(2), changes: DiskChanges::default() },

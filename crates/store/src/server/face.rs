@@ -460,15 +460,11 @@ fn take_frame(
             Ok(())
         }
         (Ok(Packet::Interest(interest)), Some(reason)) => {
-            if let Some(service) = &mut to.service {
-                service.handle_nack(interest.name, now);
-            }
+            to.handle_nack(interest.name, now);
             registrar.map_or(Ok(()), |registrar| registrar.handle_nack(interest.name, reason))
         }
         (Ok(Packet::Data(data)), _) => {
-            if let Some(service) = &mut to.service {
-                service.handle_data(&data, now);
-            }
+            to.handle_data(&data, now);
             registrar.map_or(Ok(()), |registrar| registrar.handle_data(&data))
         }
         (Err(_), _) => Ok(()),

@@ -43,6 +43,18 @@ pub(super) struct Recipients<'a> {
 }
 
 impl Recipients<'_> {
+    pub(super) fn handle_data(&mut self, data: &Data<'_>, now: Now) {
+        if let Some(service) = &mut self.service {
+            service.handle_data(data, now);
+        }
+    }
+
+    pub(super) fn handle_nack(&mut self, name: NameRef<'_>, now: Now) {
+        if let Some(service) = &mut self.service {
+            service.handle_nack(name, now);
+        }
+    }
+
     pub(super) fn handle_interest(&mut self, arrival: &Arrival<'_>, now: Now) {
         match &mut self.service {
             Some(service) if service.answers(arrival.interest.name) => {

@@ -86,6 +86,10 @@ fn refused(name: &Name, refusal: Refusal) -> Failure {
             failure.hint(format!("name the file in it: {last}/…"))
         }
         Refusal::NoSpace => failure.hint("disks and their room: byname site disk ls"),
+        Refusal::Leased | Refusal::LeaseLost => {
+            let name = output::name(name.view());
+            failure.hint(format!("who has it: byname site lease ls {name}"))
+        }
         Refusal::UserQuota | Refusal::GroupQuota | Refusal::TreeQuota => {
             failure.hint("what is removed counts no more: byname rm")
         }

@@ -1,0 +1,35 @@
+//! Directories that the top one leads to, and those that it does not: those of a tree that was
+//! removed and is being collected.
+
+use crate::engine::{Rows, Span, Table};
+use crate::id::InodeId;
+use crate::record::{Detail, Inode, inode_key};
+use crate::refusal::{Failure, Refusal};
+use crate::view::read;
+
+/// Deepest directory that is looked for from below. A path has 256 names; deeper ones are made by
+/// number, and nobody may make others wait by how deep they are.
+pub(crate) const DEPTH_MAX: usize = 4096;
+
+/// Checks that a directory is below the top one: it may be in a tree that is being collected.
+pub(crate) fn check_attached(
+    rows: &dyn Rows,
+    (id, inode): (InodeId, &Inode),
+) -> Result<(), Failure> {
+    if rows.range(Table::Detached, Span::ALL, 1)?.is_empty() {
+        return Ok(());
+    }
+    let (mut id, mut detail) = (id, inode.detail.clone());
+    for _ in 0..DEPTH_MAX {
+        if id == InodeId::ROOT {
+            return Ok(());
+        }
+        match detail {
+            Detail::Directory { parent } if parent != id => id = parent,
+            _ => return Err(Refusal::NotFound.into()),
+        }
+        let above: Option<Inode> = read(rows, &inode_key(id))?;
+        detail = above.ok_or(Refusal::NotFound)?.detail;
+    }
+    Err(Refusal::TooDeep.into())
+}
