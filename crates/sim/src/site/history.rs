@@ -87,6 +87,9 @@ pub const TREE_PATHS: u8 = 4;
 /// A file and its version.
 type FileState = (u16, u16, u64);
 
+/// A look-up's findings: file and version, if there was one, and the directory.
+type Base = (Option<(u16, u16)>, Option<u16>);
+
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Site {
     /// Number of the directory, if there is one.
@@ -96,8 +99,7 @@ struct Site {
     names: BTreeMap<u8, u16>,
     /// Version and content by file.
     files: BTreeMap<u16, (u16, u64)>,
-    /// What look-ups found: file and version, if there was one, and the directory.
-    bases: BTreeMap<usize, (Option<(u16, u16)>, Option<u16>)>,
+    bases: BTreeMap<usize, Base>,
     next: u16,
 }
 
