@@ -36,7 +36,6 @@ mod serving;
 mod shell;
 mod sign;
 mod site;
-mod spool;
 mod stat;
 mod status;
 mod strategy;

@@ -84,11 +84,6 @@ impl Exchange {
         }
     }
 
-    /// Sends an Interest that is signed already, and waits for the Data of its very name.
-    pub(crate) fn signed(&mut self, wire: &[u8], timeout: Duration) -> Outcome<Reply> {
-        self.ask(wire, false, timeout)
-    }
-
     fn ask(&mut self, wire: &[u8], is_traced: bool, timeout: Duration) -> Outcome<Reply> {
         let reply = self.exchange.ask_one(wire, is_traced, timeout);
         reply.map_err(|error| Failure::new(Code::NoRoute, chain(&error)))

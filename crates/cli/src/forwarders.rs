@@ -44,7 +44,11 @@ pub(crate) fn connect_any(endpoints: &[Endpoint]) -> Result<Connection, ConnectE
 
 /// Nobody answers at any of them.
 pub(crate) fn failure(refused: Vec<ConnectError>) -> Failure {
-    let error = Refusals::new(refused)
-        .map_or(ClientError::NoEndpoint, |tried| ClientError::NoForwarder { tried });
+    none_answers(Refusals::new(refused))
+}
+
+/// The same of those that were tried, if there were any.
+pub(crate) fn none_answers(tried: Option<Refusals>) -> Failure {
+    let error = tried.map_or(ClientError::NoEndpoint, |tried| ClientError::NoForwarder { tried });
     Failure::from(error).hint("start one: `byname forward`, or publish with `byname up`")
 }

@@ -62,6 +62,24 @@ impl<'a> Describer<'a> {
         }
     }
 
+    /// What is known of a file, link or directory, in the form in which readers know it. A directory
+    /// has the name of the site in place of its own, and no listing.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn metadata(&self, found: &Resolved) -> Result<Metadata, Failure> {
+        if !found.inode.is_directory() {
+            return self.object(found);
+        }
+        Ok(Metadata {
+            mode: Some(DIRECTORY | found.inode.mode),
+            ctime_ns: Some(found.inode.times.changed_ns),
+            mtime_ns: Some(found.inode.times.modified_ns),
+            extras: Some(Box::new(extras(found))),
+            ..Metadata::new(self.site.view().to_name())
+        })
+    }
+
     /// The names in a directory.
     ///
     /// # Errors

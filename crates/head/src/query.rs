@@ -58,6 +58,11 @@ pub(crate) fn answer(
         "patterns" => limits::patterns(&reader, after),
         "room" => place::room(&reader, &place::of(site, after)?),
         "replicas" => place::replicas(&reader, &place::of(site, after)?),
+        "describe" => place::describe(&reader, site, after),
+        "entries" => {
+            let (name, after) = after.split_once(' ').unwrap_or((after, ""));
+            place::entries(&reader, site, (name, after))
+        }
         "content" => place::content(&reader, &place::of(site, after)?),
         "lease" => place::lease(&reader, &place::of(site, after)?),
         "xattrs" => {

@@ -41,6 +41,13 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     ),
     ("web", &["retry"]),
     (
+        "access",
+        &[
+            "catalog", "client", "face", "io", "keychain", "packet", "profile", "security", "site",
+            "transfer", "writer",
+        ],
+    ),
+    (
         "writer",
         &["catalog", "face", "io", "link", "packet", "retry", "security", "site", "transfer"],
     ),

@@ -6,13 +6,13 @@ mod plan;
 mod report;
 
 use super::filter::{Candidate, Filter, FilterArgs};
-use super::site::account::{Account, SiteArgs};
+use super::site::account::SiteArgs;
 use super::site::policy::PolicyArgs;
-use super::spool;
-use super::writing::{CACHED, Tree, without_umask};
+use super::writing::{CACHED, open_tree, without_umask};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::target::{Session, watch_signals};
+use byname_access::{Tree, spool};
 use byname_catalog::id::InodeId;
 use byname_catalog::{Answer, Command, EntryName, Place, Refusal};
 use byname_client::{FileKind, ListedEntry, Stop};
@@ -21,7 +21,7 @@ use byname_profile::Paths;
 use byname_site::SiteName;
 use byname_writer::{
     LocalEntry, Published, PublishedEntries, Source, Upload, UploadError, UploadOptions, Writer,
-    WriterConfig, WriterError,
+    WriterError,
 };
 use extra::Removal;
 use report::Report;
@@ -82,16 +82,16 @@ pub(crate) fn run(args: &Args, paths: &Paths, quiet: bool) -> Outcome {
     let stop = Stop::default();
     watch_signals(&stop)?;
     let source = Local::of(args, &stop)?;
-    let (mut tree, names) = Tree::open(&args.site, std::slice::from_ref(&args.name), paths)?;
+    let (mut tree, names) = open_tree(&args.site, std::slice::from_ref(&args.name), paths)?;
     let [name] = names.as_slice() else { return Err(Failure::usage("one name")) };
     let place = tree.place(name)?;
     if let Some((above, _)) = name.view().split_last().filter(|_| args.parents && !args.dry_run) {
         tree.make_path(&above.to_name(), without_umask(0o777))?;
     }
-    let mut reader = tree.account.reader(name)?;
-    let account = &tree.account;
+    let account = tree.account().clone();
+    let mut reader = args.site.reader(&account, name)?;
     let is_stopped = || stop.is_requested();
-    let mut writer = writer(account, name, &is_stopped)?;
+    let mut writer = account.writer(name, &is_stopped)?;
     let published = match source {
         Local::File(_) => None,
         Local::Directory(_) => {
@@ -149,22 +149,6 @@ fn lease(
         Err(WriterError::Refused(Refusal::NotFound)) => Ok(None),
         Err(error) => Err(failure::of(name, error)),
     }
-}
-
-/// A writer of an account, which is about to write under a name.
-pub(in crate::commands) fn writer(
-    account: &Account,
-    name: &Name,
-    is_stopped: &dyn Fn() -> bool,
-) -> Outcome<Writer> {
-    let config = WriterConfig {
-        site: account.site.clone(),
-        user: account.user.clone(),
-        signer: account.identity.signer.clone(),
-        trust: account.trust.clone(),
-    };
-    let connected = Writer::connect(account.connect()?, config, is_stopped);
-    connected.map_err(|error| failure::connecting(name, account, error))
 }
 
 fn options(args: &Args, filter: &Filter) -> UploadOptions {
@@ -235,7 +219,7 @@ impl Local {
             if args.recursive {
                 return Err(Failure::usage("stdin is no directory"));
             }
-            let file = spool::spooled(std::io::stdin().lock(), stop)?;
+            let file = spool::spooled(Path::new("stdin"), std::io::stdin().lock(), stop)?;
             let source = Source::of_file(local, file, &is_stopped).map_err(failed)?;
             return Ok(Self::File(Box::new(source.made_now(without_umask(0o666)))));
         }

@@ -4,6 +4,7 @@ pub(crate) mod account;
 mod bench;
 pub(crate) mod defaults;
 mod disk;
+pub(crate) mod failure;
 mod fsck;
 mod init;
 mod join;

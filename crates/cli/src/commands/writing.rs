@@ -13,96 +13,30 @@ pub(crate) mod touch;
 pub(crate) mod truncate;
 pub(crate) mod xattr;
 
+pub(crate) use super::site::failure::about;
+pub(super) use below::each_below;
 pub(super) use mkdir::without_umask;
 
-use super::site::account::{Account, SiteArgs};
-use super::site::session::{SiteSession, refused};
+use super::site::account::SiteArgs;
 use crate::exit::{Code, Failure, Outcome};
-use crate::output;
-use byname_catalog::{Command, EntryName, NAME_BYTES_MAX, PATH_NAMES_MAX, Place, Refusal};
-use byname_packet::{Name, NameRef};
+use byname_access::Tree;
+use byname_packet::Name;
 use byname_profile::Paths;
-use byname_site::{SiteAnswer, SiteName};
-use serde_json::Value;
 use std::time::Duration;
 
-/// Type of a generic component.
-const GENERIC: u16 = 8;
 /// Failures that are shown; more are counted.
 const FAILURES_MAX: usize = 100;
 /// Time for which caches keep what a site says, and a little more: a list is as old at most.
 pub(super) const CACHED: Duration = Duration::from_millis(1100);
 
-/// A user at the site above the names that a command is about.
-pub(super) struct Tree {
-    pub(super) account: Account,
-    session: SiteSession,
-}
-
-impl Tree {
-    pub(super) fn open(
-        args: &SiteArgs,
-        targets: &[String],
-        paths: &Paths,
-    ) -> Outcome<(Self, Vec<Name>)> {
-        let (account, names) = args.account_above(targets, paths)?;
-        let session = SiteSession::of(&account)?;
-        Ok((Self { account, session }, names))
-    }
-
-    pub(super) fn place(&self, name: &Name) -> Outcome<Place> {
-        place(&self.account.site, name.view())
-    }
-
-    /// Lines of a query about a name, which no cache answers.
-    pub(super) fn query(&mut self, subject: &str, name: &Name) -> Outcome<Vec<Value>> {
-        self.place(name)?;
-        let lines = self.session.query(&format!("{subject} {name}"));
-        lines.map_err(|failure| {
-            let message = format!("{}: {}", output::name(name.view()), failure.message);
-            Failure { message, ..failure }
-        })
-    }
-
-    /// Sends a command about a name.
-    pub(super) fn execute(&mut self, command: Command) -> Outcome<Result<SiteAnswer, Refusal>> {
-        self.session.execute(command)
-    }
-
-    /// The same where every refusal is a failure.
-    pub(super) fn run(&mut self, name: &Name, command: Command) -> Outcome {
-        self.execute(command)?.map(drop).map_err(|refusal| about(name, refusal))
-    }
-}
-
-/// The place of a name of a site.
-pub(super) fn place(site: &SiteName, name: NameRef<'_>) -> Outcome<Place> {
-    let bad = |refusal| about(&name.to_name(), refusal);
-    let below = name.suffix(site.view().count());
-    let mut place = Place::path("").map_err(bad)?;
-    for component in below.components() {
-        if component.typ != GENERIC {
-            return Err(bad(Refusal::BadName));
-        }
-        place.names.push(EntryName::new(component.value).map_err(bad)?);
-    }
-    if place.names.len() > PATH_NAMES_MAX {
-        return Err(bad(Refusal::NameTooLong));
-    }
-    Ok(place)
-}
-
-/// A refusal that concerns a name.
-pub(crate) fn about(name: &Name, refusal: Refusal) -> Failure {
-    let failure = refused(refusal);
-    let message = format!("{}: {}", output::name(name.view()), failure.message);
-    let failure = Failure { message, ..failure };
-    match refusal {
-        Refusal::NameTooLong => failure.hint(format!(
-            "a name has at most {NAME_BYTES_MAX} octets, a path at most {PATH_NAMES_MAX} names"
-        )),
-        _ => failure,
-    }
+/// A user at the site above the names that a command is about, and these names.
+pub(super) fn open_tree(
+    args: &SiteArgs,
+    targets: &[String],
+    paths: &Paths,
+) -> Outcome<(Tree, Vec<Name>)> {
+    let (account, names) = args.account_above(targets, paths)?;
+    Ok((Tree::open(account)?, names))
 }
 
 /// Failures of some of many things that are done one after the other.

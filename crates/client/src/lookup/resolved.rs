@@ -16,9 +16,16 @@ use crate::lookup::stat::Stat;
 pub struct ResolvedEntry {
     name: Name,
     discovered: Discovered,
+    /// Nobody has said anything newer.
+    is_current: bool,
 }
 
 impl ResolvedEntry {
+    /// What the publisher has just said to the caller alone, who has verified it.
+    pub fn stated(name: Name, discovered: Discovered) -> Self {
+        ResolvedEntry { name, discovered, is_current: true }
+    }
+
     /// The status that the manifest gives.
     pub fn stat(&self) -> Stat {
         Stat::new(self.name.clone(), &self.discovered)
@@ -26,7 +33,8 @@ impl ResolvedEntry {
 
     /// True if something newer was seen since it was resolved.
     pub(crate) fn is_older(&self, versions: &VersionMemory) -> bool {
-        versions.check(self.name.view(), self.discovered.version).is_err()
+        let check = || versions.check(self.name.view(), self.discovered.version);
+        !self.is_current && check().is_err()
     }
 
     /// The name without version, and what a lookup of it would have found.
@@ -62,6 +70,6 @@ impl Listing {
             is_fresh: *is_fresh,
             age_ns: *age_ns,
         };
-        Some(ResolvedEntry { name, discovered })
+        Some(ResolvedEntry { name, discovered, is_current: false })
     }
 }

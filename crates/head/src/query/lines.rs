@@ -24,14 +24,19 @@ impl Lines {
         true
     }
 
+    /// Adds the last line: there are rows behind this one.
+    pub(super) fn push_more(&mut self, last: &str) {
+        let more = json!({ "more": last });
+        self.0.extend_from_slice(more.to_string().as_bytes());
+        self.0.push(b'\n');
+    }
+
     /// Rows with the keys that come after them.
     pub(super) fn of(rows: impl Iterator<Item = (String, Value)>) -> Vec<u8> {
         let (mut lines, mut last) = (Self::default(), String::new());
         for (count, (key, row)) in rows.enumerate() {
             if count + 1 >= ROWS_MAX || !lines.push(&row) {
-                let more = json!({ "more": last });
-                lines.0.extend_from_slice(more.to_string().as_bytes());
-                lines.0.push(b'\n');
+                lines.push_more(&last);
                 return lines.0;
             }
             last = key;

@@ -1,18 +1,22 @@
-//! What a path leads to, for those who change it: its room, its version, its extended attributes.
+//! What a path leads to, for those who change it: its state, its room, its extended attributes.
 //! Nothing of this is cached anywhere.
 
 use byname_catalog::{
-    Content, DiskState, Entry, EntryName, Failure, Inode, PATH_NAMES_MAX, Place, Reader, Refusal,
-    Subject,
+    Content, DiskState, Entry, EntryName, Failure, Inode, ListedEntry, PATH_NAMES_MAX, Place,
+    Reader, Refusal, Resolved, Subject,
 };
 use byname_packet::Name;
 use byname_security::base64;
 use byname_site::SiteName;
-use serde_json::json;
+use serde_json::{Value, json};
+
+use crate::describe::Describer;
 
 use super::lines::Lines;
 use super::state_name;
 
+/// Entries that are read for one answer: hardly more have room in it.
+const PAGE_ENTRIES_MAX: usize = 24;
 /// Type of a generic component.
 const GENERIC: u16 = 8;
 
@@ -69,6 +73,67 @@ pub(super) fn room(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failur
         "free_bytes": free_bytes,
     }));
     Ok(lines.0)
+}
+
+/// What a name leads to: the line that `entries` has of it.
+pub(super) fn describe(
+    reader: &Reader<'_>,
+    site: &SiteName,
+    name: &str,
+) -> Result<Vec<u8>, Failure> {
+    let found = reader.resolve(&of(site, name)?)?;
+    let mut lines = Lines::default();
+    lines.push(&described(&Describer::new(site, reader), &found)?);
+    Ok(lines.0)
+}
+
+/// Entries of a directory behind `after`, each with what is known of it: names, and metadata as
+/// readers know them, in base64.
+pub(super) fn entries(
+    reader: &Reader<'_>,
+    site: &SiteName,
+    (name, after): (&str, &str),
+) -> Result<Vec<u8>, Failure> {
+    let directory = reader.resolve(&of(site, name)?)?;
+    let after = match after {
+        "" => None,
+        after => {
+            let octets = base64::decode_url(after).map_err(|_| Refusal::BadName)?;
+            Some(EntryName::new(octets)?)
+        }
+    };
+    let describer = Describer::new(site, reader);
+    let page = reader.list(&Place::inode(directory.id), after.as_ref(), PAGE_ENTRIES_MAX)?;
+    let (mut lines, mut last, is_full) =
+        (Lines::default(), String::new(), page.len() == PAGE_ENTRIES_MAX);
+    let mut has_room = true;
+    for entry in page {
+        let ListedEntry { name, id, inode, placed } = entry;
+        let found = Resolved { id, inode, placed: directory.placed.max(placed) };
+        let name = base64::encode_url(name.as_bytes());
+        let mut line = described(&describer, &found)?;
+        line["name"] = name.clone().into();
+        has_room = lines.push(&line);
+        if !has_room {
+            break;
+        }
+        last = name;
+    }
+    if is_full || !has_room {
+        lines.push_more(&last);
+    }
+    Ok(lines.0)
+}
+
+fn described(describer: &Describer<'_>, found: &Resolved) -> Result<Value, Failure> {
+    let mut metadata = Vec::new();
+    describer.metadata(found)?.encode(&mut metadata);
+    Ok(json!({
+        "inode": found.id.0,
+        "binding": found.binding().0.max(1),
+        "replicas": found.inode.policy.replica_count,
+        "metadata": base64::encode_url(&metadata),
+    }))
 }
 
 /// Number, version, size and mode of a file.

@@ -5,6 +5,7 @@
 mod commands;
 mod fsck;
 mod paths;
+mod queries;
 mod rebuild;
 mod sessions;
 mod support;

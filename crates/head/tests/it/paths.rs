@@ -49,7 +49,7 @@ fn rename(head: &mut TestHead, from: &str, to: &str) {
 }
 
 /// Puts a file of some size on both disks.
-fn put(head: &mut TestHead, path: &str, size: u64) -> ContentId {
+pub(crate) fn put(head: &mut TestHead, path: &str, size: u64) -> ContentId {
     let create = Create {
         place: place(path),
         mode: 0o640,

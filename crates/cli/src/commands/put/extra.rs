@@ -2,9 +2,10 @@
 
 use super::list;
 use crate::commands::filter::{Candidate, Filter};
-use crate::commands::writing::{Tree, about};
+use crate::commands::writing::about;
 use crate::exit::Outcome;
 use crate::target::Session;
+use byname_access::Tree;
 use byname_catalog::{Command, Refusal};
 use byname_packet::Name;
 use byname_writer::Published;
@@ -52,7 +53,8 @@ impl Removal<'_> {
         let place = self.tree.place(&name)?;
         if is_directory {
             let mut is_empty = true;
-            for (entry, published) in list(self.reader, &self.tree.account.site, &place)? {
+            for (entry, published) in list(self.reader, &self.tree.account().site.clone(), &place)?
+            {
                 let path = path.join(OsStr::from_bytes(&entry));
                 is_empty &= self.remove(top, &Extra { path, published })?;
             }

@@ -1,11 +1,9 @@
 //! Exit codes and advice for what goes wrong while files are written.
 
-use crate::commands::site::account::Account;
 use crate::commands::writing::about;
 use crate::exit::{Code, Failure, chain};
 use crate::output;
 use byname_catalog::Refusal;
-use byname_face::{FaceError, RegisterError};
 use byname_packet::Name;
 use byname_site::{DiskRefusal, HeadFailure, Untrusted};
 use byname_writer::WriterError;
@@ -48,24 +46,6 @@ pub(crate) fn of(name: &Name, error: WriterError) -> Failure {
         WriterError::Face(_) => Failure::new(Code::NoRoute, text).hint(AGAIN),
         WriterError::Stopped => Failure::new(Code::Interrupted, "interrupted").hint(AGAIN),
     }
-}
-
-/// The end of a command whose writer was not let in at its forwarder: what would let it in.
-pub(super) fn connecting(name: &Name, account: &Account, error: WriterError) -> Failure {
-    let WriterError::Face(FaceError::Register(
-        RegisterError::Refused { is_local: false, code: 401 | 403, .. }
-        | RegisterError::Silent { is_local: false, .. },
-    )) = &error
-    else {
-        return of(name, error);
-    };
-    let (user, key) = (&account.user, account.identity.certificate.key_id());
-    let prefix = output::name(account.site.user(user).view());
-    let text = format!("{}: this forwarder takes no files of {user}", output::name(name.view()));
-    Failure::new(Code::NoRoute, text).hint(format!(
-        "disks ask whoever writes for the file, by name; for that its operator starts it with \
-         --allow-register '{prefix}={key}'"
-    ))
 }
 
 /// A local file that cannot be read.

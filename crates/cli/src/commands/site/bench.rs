@@ -8,9 +8,9 @@ mod client;
 mod many;
 
 use super::account::{Account, SiteArgs};
-use crate::commands::writing::place;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
+use byname_access::place;
 use byname_catalog::{Command, EntryName, Place};
 use byname_packet::Name;
 use byname_profile::Paths;
@@ -61,7 +61,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     let targets = [args.name.clone()];
     let (account, names) = args.site.account_above(&targets, paths)?;
     let [top] = names.as_slice() else { return Err(Failure::usage("one name")) };
-    let mut first = Client::open(&account, top, (0, 1))?;
+    let mut first = Client::open((&args.site, &account), top, (0, 1))?;
     let at = place(&account.site, top.view())?;
     first.run(Command::MakeDirectory { place: at.clone(), mode: 0o755 })?;
     let measured = directories(args, &account, (top, &at), &mut first);
@@ -84,7 +84,7 @@ fn directories(
         place.names.push(name.map_err(|error| Failure::new(Code::Other, error))?);
         first.run(Command::MakeDirectory { place, mode: 0o755 })?;
         let name = top.with_generic(component.as_bytes());
-        clients.push(Client::open(account, &name, (args.files, args.in_flight))?);
+        clients.push(Client::open((&args.site, account), &name, (args.files, args.in_flight))?);
     }
     let mut rows = Vec::new();
     let measured = PHASES.iter().try_for_each(|(phase, work)| {

@@ -107,12 +107,12 @@ enum StateArg {
 
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
-        DiskCommand::Ls { site, json } => list(&mut SiteSession::open(site, paths)?, *json),
+        DiskCommand::Ls { site, json } => list(&mut site.session(paths)?, *json),
         DiskCommand::Add { dir, capacity, server, place, space, site, json } => {
             DiskDirectory::prepare(dir)?;
             let (capacity, server) = (capacity.as_deref(), server.as_deref());
             let disk = Properties { capacity, server, place, space }.in_directory(dir)?;
-            let id = add(&mut SiteSession::open(site, paths)?, dir, disk, paths)?;
+            let id = add(&mut site.session(paths)?, dir, disk, paths)?;
             let dir = dir.display();
             if *json {
                 output::json_line(json!({ "disk": id.0, "place": place, "dir": dir.to_string() }));
@@ -122,12 +122,8 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
             }
             Ok(())
         }
-        DiskCommand::Admit { request, site } => {
-            admit::run(&mut SiteSession::open(site, paths)?, request)
-        }
-        DiskCommand::Rm { disk, yes, site } => {
-            remove(&mut SiteSession::open(site, paths)?, *disk, *yes)
-        }
+        DiskCommand::Admit { request, site } => admit::run(&mut site.session(paths)?, request),
+        DiskCommand::Rm { disk, yes, site } => remove(&mut site.session(paths)?, *disk, *yes),
         DiskCommand::Set { disk, state, capacity, site } => {
             let capacity_bytes = capacity.as_deref().map(bytes).transpose()?;
             let state = state.map(|state| match state {
@@ -138,7 +134,7 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
             });
             let changes = DiskChanges { state, capacity_bytes, ..DiskChanges::default() };
             let command = Command::SetDisk { disk: DiskId(*disk), changes };
-            SiteSession::open(site, paths)?.run(command).map(drop)
+            Ok(site.session(paths)?.run(command).map(drop)?)
         }
     }
 }

@@ -83,7 +83,7 @@ fn check(args: &Args, paths: &Paths) -> Outcome<bool> {
 
 /// The catalog and the disks, by the head.
 fn compare(args: &Args, paths: &Paths) -> Outcome<bool> {
-    let mut session = SiteSession::open(&args.site, paths)?;
+    let mut session = args.site.session(paths)?;
     let begun = session.page("fsck-begin", if args.content { "content" } else { "" })?;
     if begun.first().is_some_and(|line| line["begun"] == false) {
         output::err_line("a comparison is running already: this is its outcome");

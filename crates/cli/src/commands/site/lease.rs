@@ -1,7 +1,7 @@
 //! `byname site lease`: who alone may write a file.
 
 use super::account::SiteArgs;
-use crate::commands::writing::Tree;
+use crate::commands::writing::open_tree;
 use crate::exit::Outcome;
 use crate::output;
 use byname_catalog::Command;
@@ -49,17 +49,17 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
         LeaseCommand::Ls { names, site, json } => list(names, site, *json, paths),
         LeaseCommand::End { names, site } => {
-            let (mut tree, names) = Tree::open(site, names, paths)?;
+            let (mut tree, names) = open_tree(site, names, paths)?;
             names.iter().try_for_each(|name| {
                 let place = tree.place(name)?;
-                tree.run(name, Command::EndLease { place })
+                Ok(tree.run(name, Command::EndLease { place })?)
             })
         }
     }
 }
 
 fn list(names: &[String], site: &SiteArgs, is_json: bool, paths: &Paths) -> Outcome {
-    let (mut tree, names) = Tree::open(site, names, paths)?;
+    let (mut tree, names) = open_tree(site, names, paths)?;
     let mut rows = Vec::new();
     for name in &names {
         let shown = output::name(name.view());

@@ -2,10 +2,11 @@
 
 use super::account::SiteArgs;
 use super::session::SiteSession;
-use crate::commands::writing::{CACHED, Tree};
-use crate::exit::{Code, Failure, Outcome};
+use crate::commands::writing::{each_below, open_tree};
+use crate::exit::{Failure, Outcome};
 use crate::output;
-use byname_catalog::{Command, Policy, PolicyChanges};
+use byname_access::{Room, Tree};
+use byname_catalog::{Command, PolicyChanges};
 use byname_packet::Name;
 use byname_profile::Paths;
 use serde_json::{Value, json};
@@ -94,10 +95,10 @@ fit; options of `byname put` count more than both. What is there moves when it i
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
         PolicyCommand::Ls { names, site, json } if names.is_empty() => {
-            patterns(&mut SiteSession::open(site, paths)?, *json)
+            patterns(&mut site.session(paths)?, *json)
         }
         PolicyCommand::Ls { names, site, json } => {
-            let (mut tree, names) = Tree::open(site, names, paths)?;
+            let (mut tree, names) = open_tree(site, names, paths)?;
             list(&mut tree, &names, *json)
         }
         PolicyCommand::Set { names, pattern, recursive, policy, site } => {
@@ -108,69 +109,46 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
             if let Some(pattern) = pattern {
                 let (pattern, changes) = (pattern.clone(), Some(changes));
                 let command = Command::SetPattern { pattern, changes };
-                return SiteSession::open(site, paths)?.run(command).map(drop);
+                return Ok(site.session(paths)?.run(command).map(drop)?);
             }
-            let (mut tree, names) = Tree::open(site, names, paths)?;
-            if *recursive {
-                std::thread::sleep(CACHED);
-            }
+            let (mut tree, names) = open_tree(site, names, paths)?;
             names.iter().try_for_each(|name| match recursive {
                 false => set(&mut tree, name, &changes),
-                true => tree.each_below(name, false, &mut |tree, name, is_link| match is_link {
-                    true => Ok(()),
-                    false => set(tree, name, &changes),
-                }),
+                true => {
+                    let act = &mut |tree: &mut Tree, name: &Name, is_link| match is_link {
+                        true => Ok(()),
+                        false => set(tree, name, &changes),
+                    };
+                    each_below((&mut tree, name), false, act)
+                }
             })
         }
         PolicyCommand::Rm { pattern, site } => {
             let command = Command::SetPattern { pattern: pattern.clone(), changes: None };
-            SiteSession::open(site, paths)?.run(command).map(drop)
+            Ok(site.session(paths)?.run(command).map(drop)?)
         }
     }
 }
 
 /// Sets what is given; the rest stays as it is.
 fn set(tree: &mut Tree, name: &Name, changes: &PolicyChanges) -> Outcome {
-    let place = tree.place(name)?;
-    let policy = changes.of(&policy_of(&room(tree, name)?)?);
-    tree.run(name, Command::SetPolicy { place, policy })
-}
-
-fn room(tree: &mut Tree, name: &Name) -> Outcome<Value> {
-    let answer = tree.query("room", name)?;
-    answer.into_iter().next().ok_or_else(unexpected)
-}
-
-fn policy_of(room: &Value) -> Outcome<Policy> {
-    let count = |key: &str| room[key].as_u64().and_then(|count| u8::try_from(count).ok());
-    let space = room["space"].as_str().map(str::to_owned);
-    match (space, count("replicas"), count("receipts")) {
-        (Some(space), Some(replica_count), Some(receipt_count)) => {
-            Ok(Policy { space, replica_count, receipt_count })
-        }
-        _ => Err(unexpected()),
-    }
-}
-
-fn unexpected() -> Failure {
-    Failure::new(Code::Other, "the head answered something else than was asked")
+    Ok(tree.set_policy(name, changes)?)
 }
 
 fn list(tree: &mut Tree, names: &[Name], json: bool) -> Outcome {
     let mut rows = Vec::new();
     for name in names {
-        let policy = policy_of(&room(tree, name)?)?;
+        let Room { space, replicas, receipts, .. } = tree.room(name)?;
         let shown = output::name(name.view());
-        let Policy { space, replica_count, receipt_count } = policy;
         if json {
             output::json_line(json!({
                 "name": shown,
                 "space": space,
-                "replicas": replica_count,
-                "receipts": receipt_count,
+                "replicas": replicas,
+                "receipts": receipts,
             }));
         } else {
-            let counts = [replica_count.to_string(), receipt_count.to_string()];
+            let counts = [replicas.to_string(), receipts.to_string()];
             rows.push([&counts[..], &[output::one_line(&space), shown]].concat());
         }
     }

@@ -2,9 +2,10 @@
 
 use super::account::SiteArgs;
 use super::session::SiteSession;
-use crate::commands::writing::{Tree, about};
+use crate::commands::writing::{about, open_tree};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
+use byname_access::Tree;
 use byname_catalog::id::InodeId;
 use byname_catalog::{Command, Limits, Refusal, Subject};
 use byname_packet::Name;
@@ -57,7 +58,7 @@ A directory becomes a tree with a quota of its own while it is empty; the top di
 
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
-        QuotaCommand::Ls { site, json } => list(&mut SiteSession::open(site, paths)?, *json),
+        QuotaCommand::Ls { site, json } => list(&mut site.session(paths)?, *json),
         QuotaCommand::Set { whose, bytes, entries, site } => {
             let bytes = bytes.as_deref().map(|text| limit(text, octets)).transpose()?;
             let entries = entries.as_deref().map(|text| limit(text, count)).transpose()?;
@@ -72,9 +73,9 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
                 }
                 Whose::Tree => set_tree(site, whose, &change, paths),
                 Whose::Somebody(subject) => {
-                    let mut session = SiteSession::open(site, paths)?;
+                    let mut session = site.session(paths)?;
                     let limits = change(limits_of(&mut session, &subject)?);
-                    session.run(Command::SetLimits { subject, limits }).map(drop)
+                    Ok(session.run(Command::SetLimits { subject, limits }).map(drop)?)
                 }
             }
         }
@@ -132,7 +133,7 @@ fn set_tree(
     change: &dyn Fn(Limits) -> Limits,
     paths: &Paths,
 ) -> Outcome {
-    let (mut tree, names) = Tree::open(site, &[whose.to_owned()], paths)?;
+    let (mut tree, names) = open_tree(site, &[whose.to_owned()], paths)?;
     let [name] = names.as_slice() else { return Err(Failure::usage("one name")) };
     let room = tree.query("room", name)?.into_iter().next().unwrap_or_default();
     let (Some(inode), Some(top)) = (room["inode"].as_u64(), room["tree"].as_u64()) else {
@@ -146,7 +147,7 @@ fn set_tree(
         }
     };
     let subject = Subject::Tree(InodeId(inode));
-    tree.run(name, Command::SetLimits { subject, limits: change(old) })
+    Ok(tree.run(name, Command::SetLimits { subject, limits: change(old) })?)
 }
 
 fn make_tree(tree: &mut Tree, name: &Name) -> Outcome {

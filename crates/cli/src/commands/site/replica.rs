@@ -1,7 +1,7 @@
 //! `byname site replica`: the disks that files are on.
 
 use super::account::SiteArgs;
-use crate::commands::writing::Tree;
+use crate::commands::writing::open_tree;
 use crate::exit::Outcome;
 use crate::output;
 use byname_profile::Paths;
@@ -37,7 +37,7 @@ have what the catalog says is found by `byname site fsck --disks`.")]
 
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     let ReplicaCommand::Ls { names, site, json } = &args.command;
-    let (mut tree, names) = Tree::open(site, names, paths)?;
+    let (mut tree, names) = open_tree(site, names, paths)?;
     let mut rows = Vec::new();
     for name in &names {
         let shown = output::name(name.view());

@@ -1,7 +1,6 @@
 //! `byname site status` and `log`.
 
 use super::account::SiteArgs;
-use super::session::SiteSession;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use byname_profile::Paths;
@@ -35,7 +34,7 @@ pub(super) struct LogArgs {
 }
 
 pub(super) fn status(args: &StatusArgs, paths: &Paths) -> Outcome {
-    let mut session = SiteSession::open(&args.site, paths)?;
+    let mut session = args.site.session(paths)?;
     let lines = session.query("status")?;
     let disks = session.query("disks")?;
     let state = lines.first().cloned().unwrap_or_default();
@@ -115,7 +114,7 @@ fn problems(disks: &[Value]) -> Vec<String> {
 }
 
 pub(super) fn log(args: &LogArgs, paths: &Paths) -> Outcome {
-    let mut session = SiteSession::open(&args.site, paths)?;
+    let mut session = args.site.session(paths)?;
     let mut after = args.after.to_string();
     loop {
         let (mut is_more, mut last) = (false, None);

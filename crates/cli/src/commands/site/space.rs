@@ -1,7 +1,6 @@
 //! `byname site space`: the spaces that a site's disks make up.
 
 use super::account::SiteArgs;
-use super::session::SiteSession;
 use crate::exit::Outcome;
 use crate::output;
 use byname_profile::Paths;
@@ -44,7 +43,7 @@ struct Space {
 
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     let SpaceCommand::Ls { site, json } = &args.command;
-    let disks = SiteSession::open(site, paths)?.query("disks")?;
+    let disks = site.session(paths)?.query("disks")?;
     let spaces = spaces(&disks);
     if *json {
         for (name, space) in &spaces {

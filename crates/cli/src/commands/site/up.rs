@@ -1,7 +1,6 @@
 //! `byname site up`: a whole site in one process, from nothing: forwarder, head and disks.
 
 use super::account::SiteArgs;
-use super::session::SiteSession;
 use super::{defaults, disk as site_disk, init};
 use crate::commands::daemon::{self, Endings};
 use crate::commands::{catalog, disk, reachable, up};
@@ -153,7 +152,7 @@ fn make_disk(
     }
     let of_disk = site_disk::Properties { capacity, ..site_disk::Properties::default() };
     let args = SiteArgs::of(site, endpoint);
-    let mut session = SiteSession::open(&args, paths)?;
+    let mut session = args.session(paths)?;
     site_disk::add(&mut session, dir, of_disk.in_directory(dir)?, paths).map(drop)
 }
 

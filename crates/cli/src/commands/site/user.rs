@@ -75,9 +75,9 @@ enum UserCommand {
 
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
-        UserCommand::Ls { site, json } => list(&mut SiteSession::open(site, paths)?, *json),
+        UserCommand::Ls { site, json } => list(&mut site.session(paths)?, *json),
         UserCommand::Add { name, group, operator, key, site } => {
-            let mut session = SiteSession::open(site, paths)?;
+            let mut session = site.session(paths)?;
             let certificate = key.as_deref().map(read_certificate).transpose()?;
             if let Some(certificate) = &certificate {
                 check_owner(&session, certificate, name)?;
@@ -92,11 +92,11 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
         }
         UserCommand::Key { site } => own_key(site, paths),
         UserCommand::Group { name, groups, site } => {
-            set(&mut SiteSession::open(site, paths)?, name, groups, None)
+            set(&mut site.session(paths)?, name, groups, None)
         }
         UserCommand::Revoke { key, site } => {
             let name = read_certificate(key)?.key_name().value().to_vec();
-            SiteSession::open(site, paths)?.run(Command::RemoveKey { name }).map(drop)
+            Ok(site.session(paths)?.run(Command::RemoveKey { name }).map(drop)?)
         }
     }
 }
@@ -129,7 +129,7 @@ fn set(
     let was_operator = old.is_some_and(|user| user["operator"] == true);
     let is_operator = is_operator.unwrap_or(was_operator);
     let command = Command::SetUser { user: name.to_owned(), groups, is_operator };
-    session.run(command).map(drop)
+    Ok(session.run(command).map(drop)?)
 }
 
 fn own_key(args: &SiteArgs, paths: &Paths) -> Outcome {
@@ -162,7 +162,7 @@ pub(super) fn add_key(
         name: certificate.key_name().value().to_vec(),
         certificate: certificate.wire().to_vec(),
     };
-    session.run(Command::AddKey(add)).map(drop)
+    Ok(session.run(Command::AddKey(add)).map(drop)?)
 }
 
 /// The certificate in a file.

@@ -1,9 +1,10 @@
 //! `byname chmod`, `byname chown`: attributes of what a site has.
 
-use super::{CACHED, Tree, each, mode};
+use super::{each, each_below, mode, open_tree};
 use crate::commands::site::account::SiteArgs;
 use crate::exit::{Failure, Outcome};
-use byname_catalog::{AttributeChanges, Command};
+use byname_access::Tree;
+use byname_catalog::AttributeChanges;
 use byname_packet::Name;
 use byname_profile::Paths;
 
@@ -76,29 +77,23 @@ fn change(
     (changes, recursive): (&AttributeChanges, bool),
     paths: &Paths,
 ) -> Outcome {
-    let (mut tree, names) = Tree::open(site, names, paths)?;
-    if recursive {
-        std::thread::sleep(CACHED);
-    }
+    let (mut tree, names) = open_tree(site, names, paths)?;
     each(&names, |name| match recursive {
-        true => tree.change_below(name, changes),
-        false => tree.change(name, changes),
+        true => set_below(&mut tree, name, changes),
+        false => set(&mut tree, name, changes),
     })
 }
 
-impl Tree {
-    fn change(&mut self, name: &Name, changes: &AttributeChanges) -> Outcome {
-        let place = self.place(name)?;
-        self.run(name, Command::SetAttributes { place, changes: changes.clone() })
-    }
+fn set(tree: &mut Tree, name: &Name, changes: &AttributeChanges) -> Outcome {
+    Ok(tree.set_attributes(name, changes.clone())?)
+}
 
-    /// Changes something and all that is in it; goes on after failures.
-    fn change_below(&mut self, name: &Name, changes: &AttributeChanges) -> Outcome {
-        // Whoever takes the right to walk through a directory from himself does so last.
-        let walks_first = changes.mode.is_some_and(|mode| mode & OWNER_SEARCH == 0);
-        self.each_below(name, walks_first, &mut |tree, name, is_link| match is_link {
-            true if changes.mode.is_some() => Ok(()),
-            _ => tree.change(name, changes),
-        })
-    }
+/// Changes something and all that is in it; goes on after failures.
+fn set_below(tree: &mut Tree, name: &Name, changes: &AttributeChanges) -> Outcome {
+    // Whoever takes the right to walk through a directory from himself does so last.
+    let walks_first = changes.mode.is_some_and(|mode| mode & OWNER_SEARCH == 0);
+    each_below((tree, name), walks_first, &mut |tree, name, is_link| match is_link {
+        true if changes.mode.is_some() => Ok(()),
+        _ => set(tree, name, changes),
+    })
 }

@@ -1,8 +1,9 @@
 //! `byname ln`: a second name for a file of a site, or a symbolic link.
 
-use super::{Tree, about};
+use super::{about, open_tree};
 use crate::commands::site::account::SiteArgs;
-use crate::exit::{Code, Outcome};
+use crate::exit::Outcome;
+use byname_access::Tree;
 use byname_catalog::{Command, Refusal};
 use byname_packet::Name;
 use byname_profile::Paths;
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     if !args.symbolic {
         targets.push(args.target.clone());
     }
-    let (mut tree, names) = Tree::open(&args.site, &targets, paths)?;
+    let (mut tree, names) = open_tree(&args.site, &targets, paths)?;
     let place = tree.place(&names[0])?;
     let command = match names.get(1) {
         Some(existing) => Command::Link { existing: tree.place(existing)?, place },
@@ -40,25 +41,20 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     match tree.execute(command)? {
         Ok(_) => Ok(()),
         Err(refusal) => {
-            let existing = names.get(1).filter(|existing| tree.is_about(existing, refusal));
+            let existing = names.get(1).filter(|existing| is_about(&mut tree, existing, refusal));
             Err(about(existing.unwrap_or(&names[0]), refusal))
         }
     }
 }
 
-impl Tree {
-    /// True if a refusal to give a file another name is about the file.
-    fn is_about(&self, existing: &Name, refusal: Refusal) -> bool {
-        match refusal {
-            Refusal::LinkToDirectory | Refusal::TooManyLinks => true,
-            Refusal::NotFound | Refusal::NotDirectory => {
-                let found = self
-                    .account
-                    .reader(existing)
-                    .and_then(|mut reader| reader.run(|client, name| client.stat(name)).map(drop));
-                found.is_err_and(|failure| failure.code == Code::NotFound)
-            }
-            _ => false,
+/// True if a refusal to give a file another name is about the file.
+fn is_about(tree: &mut Tree, existing: &Name, refusal: Refusal) -> bool {
+    match refusal {
+        Refusal::LinkToDirectory | Refusal::TooManyLinks => true,
+        Refusal::NotFound | Refusal::NotDirectory => {
+            let found = tree.describe(existing);
+            found.is_err_and(|error| error.refusal() == Some(Refusal::NotFound))
         }
+        _ => false,
     }
 }

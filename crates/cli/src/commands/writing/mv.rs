@@ -1,10 +1,9 @@
 //! `byname mv`: another name for a file or directory of a site.
 
-use super::{Tree, about, each};
+use super::{about, each, open_tree};
 use crate::commands::site::account::SiteArgs;
 use crate::exit::{Failure, Outcome};
-use byname_catalog::{Command, Refusal, Rename};
-use byname_packet::Name;
+use byname_catalog::Refusal;
 use byname_profile::Paths;
 
 /// Rename files and directories of a site. No content moves.
@@ -29,7 +28,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
-    let (mut tree, mut names) = Tree::open(&args.site, &args.names, paths)?;
+    let (mut tree, mut names) = open_tree(&args.site, &args.names, paths)?;
     let target = names.pop().ok_or_else(|| Failure::usage("where to?"))?;
     if args.no_target_directory && names.len() > 1 {
         return Err(Failure::usage("-T renames one thing"));
@@ -50,11 +49,4 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             moved => moved.map_err(|why| about(name, why)),
         }
     })
-}
-
-impl Tree {
-    fn rename(&mut self, from: &Name, to: &Name, no_replace: bool) -> Outcome<Result<(), Refusal>> {
-        let rename = Rename { from: self.place(from)?, to: self.place(to)?, no_replace };
-        Ok(self.execute(Command::Rename(rename))?.map(drop))
-    }
 }

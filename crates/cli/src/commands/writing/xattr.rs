@@ -1,10 +1,10 @@
 //! `byname xattr`: extended attributes of files and directories of a site.
 
-use super::{Tree, about};
+use super::open_tree;
 use crate::commands::site::account::SiteArgs;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
-use byname_catalog::{Command, Refusal, SetXattr};
+use byname_access::Tree;
 use byname_packet::Name;
 use byname_profile::Paths;
 use byname_security::base64;
@@ -85,7 +85,7 @@ impl Attribute {
 }
 
 fn open(site: &SiteArgs, name: &str, paths: &Paths) -> Outcome<(Tree, Name)> {
-    let (tree, mut names) = Tree::open(site, &[name.to_owned()], paths)?;
+    let (tree, mut names) = open_tree(site, &[name.to_owned()], paths)?;
     let name = names.pop().ok_or_else(|| Failure::usage("which name?"))?;
     Ok((tree, name))
 }
@@ -100,14 +100,11 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
             };
             let (mut tree, name) = of.open(paths)?;
             let must_exist = (*create || *replace).then_some(*replace);
-            let (place, attribute) = (tree.place(&name)?, of.attribute.clone().into_bytes());
-            let set = SetXattr { place, name: attribute, value, must_exist };
-            tree.run(&name, Command::SetXattr(set))
+            Ok(tree.set_xattr(&name, (of.attribute.as_bytes(), &value), must_exist)?)
         }
         Verb::Rm { of } => {
             let (mut tree, name) = of.open(paths)?;
-            let (place, attribute) = (tree.place(&name)?, of.attribute.clone().into_bytes());
-            tree.run(&name, Command::RemoveXattr { place, name: attribute })
+            Ok(tree.remove_xattr(&name, of.attribute.as_bytes())?)
         }
         Verb::Ls { name, site, json } => list((site, name), *json, paths),
     }
@@ -125,8 +122,7 @@ fn read_value() -> Outcome<Vec<u8>> {
 
 fn get(of: &Attribute, paths: &Paths) -> Outcome {
     let (mut tree, name) = of.open(paths)?;
-    let found = tree.xattrs(&name)?.into_iter().find(|(key, _)| key == of.attribute.as_bytes());
-    let (_, value) = found.ok_or_else(|| about(&name, Refusal::NoAttribute))?;
+    let value = tree.xattr(&name, of.attribute.as_bytes())?;
     let mut out = std::io::stdout().lock();
     match out.write_all(&value).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -154,17 +150,4 @@ fn list((site, name): (&SiteArgs, &str), as_json: bool, paths: &Paths) -> Outcom
         });
     }
     Ok(())
-}
-
-impl Tree {
-    /// Names and values of extended attributes, in order.
-    fn xattrs(&mut self, name: &Name) -> Outcome<Vec<(Vec<u8>, Vec<u8>)>> {
-        let malformed = || Failure::new(Code::Other, "the head answered something else");
-        let lines = self.query("xattrs", name)?;
-        let octets = |text: Option<&str>| base64::decode_url(text?).ok();
-        let pairs = lines
-            .iter()
-            .map(|line| Some((octets(line["name"].as_str())?, octets(line["value"].as_str())?)));
-        pairs.collect::<Option<Vec<_>>>().ok_or_else(malformed)
-    }
 }

@@ -2,11 +2,10 @@
 
 use super::many::each_of_many;
 use crate::commands::put::failure;
-use crate::commands::put::writer;
-use crate::commands::site::account::Account;
-use crate::commands::writing::place;
+use crate::commands::site::account::{Account, SiteArgs};
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
+use byname_access::place;
 use byname_catalog::{Command, Create, EntryName, Place, PolicyChanges, Publish, Rename};
 use byname_packet::Name;
 use byname_site::SiteAnswer;
@@ -33,13 +32,13 @@ enum Step {
 impl Client {
     /// Connects twice: to write, and to read.
     pub(super) fn open(
-        account: &Account,
+        (args, account): (&SiteArgs, &Account),
         directory: &Name,
         (file_count, in_flight): (u32, u16),
     ) -> Outcome<Self> {
         Ok(Self {
-            writer: writer(account, directory, &|| false)?,
-            reader: account.reader(directory)?.into_client()?,
+            writer: account.writer(directory, &|| false)?,
+            reader: args.reader(account, directory)?.into_client()?,
             directory: directory.clone(),
             at: place(&account.site, directory.view())?,
             file_count: file_count as usize,

@@ -1,0 +1,24 @@
+//! A user's access to a site: whose key signs, commands to its head, questions that no cache
+//! answers, files that are read and written.
+//!
+//! An [`Account`] says who acts and who is asked. A [`HeadSession`] sends commands and queries, one
+//! at a time; a [`Tree`] does with them what users do with files and directories.
+//!
+//! Whoever asks the head by a query is told what is true now: a signed Interest is answered by
+//! nobody else, so that what was just written is there for whoever wrote it.
+
+mod account;
+mod described;
+mod error;
+mod head;
+mod place;
+mod tree;
+
+pub mod spool;
+
+pub use account::{Account, AccountOptions};
+pub use described::{Described, Entries};
+pub use error::AccessError;
+pub use head::HeadSession;
+pub use place::place;
+pub use tree::{Room, Tree};

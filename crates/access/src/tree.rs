@@ -1,0 +1,140 @@
+//! What users do with the files and directories of a site.
+//!
+//! Each is one command to the head, or several, each of which happens whole or not at all.
+
+mod attributes;
+mod make;
+mod remove;
+mod resize;
+
+pub use attributes::Room;
+
+use byname_catalog::{Command, Place, Refusal, Rename};
+use byname_client::Stop;
+use byname_packet::Name;
+use byname_site::SiteAnswer;
+use serde_json::Value;
+
+use crate::account::Account;
+use crate::described::{Described, Entries};
+use crate::error::AccessError;
+use crate::head::HeadSession;
+use crate::place::place;
+
+/// A user at the site above the names that something is done with.
+pub struct Tree {
+    account: Account,
+    head: HeadSession,
+    stop: Stop,
+}
+
+impl Tree {
+    /// Connects to a forwarder. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`AccessError::NoForwarder`].
+    pub fn open(account: Account) -> Result<Self, AccessError> {
+        let head = HeadSession::open(&account)?;
+        Ok(Self { account, head, stop: Stop::default() })
+    }
+
+    /// Gives up when this says so.
+    #[must_use]
+    pub fn stopped_by(self, stop: &Stop) -> Self {
+        Self { head: self.head.stopped_by(stop.clone()), stop: stop.clone(), ..self }
+    }
+
+    /// Who acts.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// The place of a name.
+    ///
+    /// # Errors
+    /// As [`place`].
+    pub fn place(&self, name: &Name) -> Result<Place, AccessError> {
+        place(&self.account.site, name.view())
+    }
+
+    /// Lines of a query about a name, which no cache answers.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub fn query(&mut self, subject: &str, name: &Name) -> Result<Vec<Value>, AccessError> {
+        self.place(name)?;
+        self.head.query(&format!("{subject} {name}")).map_err(|error| error.about(name))
+    }
+
+    /// Sends a command.
+    ///
+    /// # Errors
+    /// [`AccessError`] of what is no outcome.
+    pub fn execute(
+        &mut self,
+        command: Command,
+    ) -> Result<Result<SiteAnswer, Refusal>, AccessError> {
+        self.head.execute(command)
+    }
+
+    /// Sends a command about a name; every refusal is a failure.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub fn run(&mut self, name: &Name, command: Command) -> Result<(), AccessError> {
+        self.head.run(command).map(drop).map_err(|error| error.about(name))
+    }
+
+    /// What a name leads to, as the head has it now.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub fn describe(&mut self, name: &Name) -> Result<Described, AccessError> {
+        let lines = self.query("describe", name)?;
+        let line = lines.first().ok_or(AccessError::OtherAnswer)?;
+        Described::of(name.clone(), line, self.head.trusted()?)
+    }
+
+    /// Entries of a directory as the head has them now, behind what an answer before has said.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub fn entries(&mut self, name: &Name, after: &str) -> Result<Entries, AccessError> {
+        self.place(name)?;
+        let page = self.head.query_after(&format!("entries {name}"), after);
+        let (lines, more) = page.map_err(|error| error.about(name))?;
+        let entries = Described::entries(name, &lines, &self.head.trusted()?)?;
+        Ok(Entries { entries, more })
+    }
+
+    /// All entries of a directory.
+    pub(crate) fn all_entries(
+        &mut self,
+        name: &Name,
+    ) -> Result<Vec<(Vec<u8>, Described)>, AccessError> {
+        let (mut all, mut after) = (Vec::new(), String::new());
+        loop {
+            let Entries { entries, more } = self.entries(name, &after)?;
+            all.extend(entries);
+            match more {
+                Some(next) => after = next,
+                None => return Ok(all),
+            }
+        }
+    }
+
+    /// Gives an entry another name. What has it is replaced, unless `no_replace`: a directory only
+    /// if it is empty.
+    ///
+    /// # Errors
+    /// [`AccessError`] of what is no outcome.
+    pub fn rename(
+        &mut self,
+        from: &Name,
+        to: &Name,
+        no_replace: bool,
+    ) -> Result<Result<(), Refusal>, AccessError> {
+        let rename = Rename { from: self.place(from)?, to: self.place(to)?, no_replace };
+        Ok(self.execute(Command::Rename(rename))?.map(drop))
+    }
+}

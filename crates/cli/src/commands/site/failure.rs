@@ -1,0 +1,101 @@
+//! Exit codes and advice for what cannot be done at a site.
+
+use crate::commands::put::failure as writing;
+use crate::exit::{Code, Failure, chain};
+use crate::{forwarders, output};
+use byname_access::AccessError;
+use byname_catalog::{NAME_BYTES_MAX, PATH_NAMES_MAX, Refusal};
+use byname_packet::Name;
+use byname_site::HeadFailure;
+
+const MAKE_KEY: &str = "make one: byname site user key --site SITE, and have an operator add it";
+
+impl From<AccessError> for Failure {
+    fn from(error: AccessError) -> Self {
+        let text = error.to_string();
+        match error {
+            AccessError::Refused(refusal) => refused(refusal),
+            AccessError::At { name, refusal } => about(&name, refusal),
+            AccessError::Head { failure: HeadFailure::NotAuthentic, .. } => {
+                Failure::new(Code::UnknownKey, text)
+            }
+            AccessError::NoHead { site } => Failure::new(Code::NoRoute, text)
+                .hint(format!("is it running? byname catalog {}", output::name(site.view()))),
+            AccessError::NoCertificate { .. } | AccessError::Face(_) => {
+                Failure::new(Code::NoRoute, text)
+            }
+            AccessError::Certificate(error) => Failure::new(Code::NotVerified, chain(&error)),
+            AccessError::Untrusted { site, source } => {
+                let shown = output::name(site.view());
+                Failure::new(Code::UnknownKey, chain(&source)).hint(format!(
+                    "trust the site's key: byname trust add LINK, or --site LINK ({shown})"
+                ))
+            }
+            AccessError::OtherSigner => Failure::new(Code::NotVerified, text),
+            AccessError::NoForwarder { tried } => forwarders::none_answers(tried),
+            AccessError::NoKey { site, user } => {
+                let shown = output::name(site.view());
+                Failure::new(Code::UnknownKey, text).hint(format!(
+                    "make one: byname site user key --site {shown} --user {user}, and have an \
+                     operator add it"
+                ))
+            }
+            AccessError::NoSiteAbove { .. } => Failure::new(Code::UnknownKey, text).hint(MAKE_KEY),
+            AccessError::NoAnswerYet => Failure::new(Code::UnknownKey, text),
+            AccessError::WhichSite { count: 0 } => {
+                Failure::usage("which site? --site NAME, or --site LINK")
+            }
+            AccessError::WhichSite { .. } => {
+                Failure::usage("which site? There are keys for several: --site NAME")
+            }
+            AccessError::WhichUser { users, .. } => {
+                Failure::usage(format!("which user? --user {}", users.join(" or --user ")))
+            }
+            AccessError::NoSiteName { .. } | AccessError::NotInSite { .. } => Failure::usage(text),
+            AccessError::Profile(error) => error.into(),
+            AccessError::NotAdmitted { user, prefix, key, .. } => Failure::new(Code::NoRoute, text)
+                .hint(format!(
+                    "disks ask {user} for the file, by name; for that the forwarder's operator \
+                     starts it with --allow-register '{}={key}'",
+                    output::name(prefix.view())
+                )),
+            AccessError::Write { name, source } => writing::of(&name, source),
+            AccessError::Read { source, .. } => source.into(),
+            AccessError::Spool { path, source } => Failure::disk(&path, source),
+            AccessError::Stopped => Failure::new(Code::Interrupted, text),
+            AccessError::Head { .. }
+            | AccessError::Issue(_)
+            | AccessError::Malformed(_)
+            | AccessError::Line(_)
+            | AccessError::OtherAnswer
+            | AccessError::Sign(_)
+            | AccessError::KeepsChanging { .. } => Failure::new(Code::Other, chain(&error)),
+        }
+    }
+}
+
+/// A refusal as the end of a command.
+fn refused(refusal: Refusal) -> Failure {
+    let code = match refusal {
+        Refusal::NotFound | Refusal::NoAttribute | Refusal::NoSuchDisk | Refusal::UnknownKey => {
+            Code::NotFound
+        }
+        Refusal::UnknownUser => Code::UnknownKey,
+        Refusal::AccessDenied | Refusal::NotOwner | Refusal::NotOperator => Code::LocalDisk,
+        _ => Code::Other,
+    };
+    Failure::new(code, refusal)
+}
+
+/// A refusal that concerns a name.
+pub(crate) fn about(name: &Name, refusal: Refusal) -> Failure {
+    let failure = refused(refusal);
+    let message = format!("{}: {}", output::name(name.view()), failure.message);
+    let failure = Failure { message, ..failure };
+    match refusal {
+        Refusal::NameTooLong => failure.hint(format!(
+            "a name has at most {NAME_BYTES_MAX} octets, a path at most {PATH_NAMES_MAX} names"
+        )),
+        _ => failure,
+    }
+}
