@@ -7,7 +7,7 @@
 
 // Numbers in the order of the machine, digests as they are printed, then texts, each behind its
 // length, which is -1 if there is none. Record.java has the same order.
-enum { kNumbers = 6, kDigests = 32 + 4 };
+enum { kNumbers = 7, kDigests = 32 + 4 };
 
 static size_t text_bytes(const char *text) {
   return sizeof(int32_t) + (text == NULL ? 0 : strlen(text));
@@ -32,7 +32,7 @@ static char *put_text(char *at, const char *text) {
 static char *put_record(char *at, const char *name, const byname_attributes *from) {
   const int64_t numbers[kNumbers] = {from->kind,          from->present,
                                      (int64_t)from->version, (int64_t)from->size,
-                                     (int64_t)from->mtime_ns, from->mode};
+                                     (int64_t)from->mtime_ns, from->mode, from->replicas};
   at = put(at, numbers, sizeof numbers);
   at = put(at, from->root, sizeof from->root);
   at = put(at, from->crc32c, sizeof from->crc32c);

@@ -27,8 +27,8 @@ pub struct Described {
 pub struct Entries {
     /// In the order of their names.
     pub entries: Vec<(Vec<u8>, Described)>,
-    /// Where the next answer begins; `None` if these are the last.
-    pub more: Option<String>,
+    /// True if there are none behind them.
+    pub is_last: bool,
 }
 
 impl Described {

@@ -235,11 +235,10 @@ impl AccessError {
                     .as_ref()
                     .map_or(Errno::HOSTUNREACH.raw_os_error(), |tried| tried.telling().errno());
             }
-            Self::NoAnswerYet
-            | Self::NoKey { .. }
-            | Self::NoSiteAbove { .. }
-            | Self::WhichUser { .. } => Errno::NOKEY,
-            Self::WhichSite { .. } | Self::NoSiteName { .. } => Errno::INVAL,
+            Self::NoAnswerYet | Self::NoKey { .. } | Self::NoSiteAbove { .. } => Errno::NOKEY,
+            Self::WhichSite { .. } | Self::WhichUser { .. } | Self::NoSiteName { .. } => {
+                Errno::INVAL
+            }
             Self::NotAdmitted { .. } => Errno::ACCESS,
             Self::NotInSite { .. } => Errno::XDEV,
             Self::Profile(error) => return error.errno(),
@@ -278,7 +277,7 @@ impl AccessError {
 
 fn of_head(failure: HeadFailure) -> Errno {
     match failure {
-        HeadFailure::NotLeading | HeadFailure::Busy => Errno::AGAIN,
+        HeadFailure::NotLeading | HeadFailure::Busy | HeadFailure::NoKeys => Errno::AGAIN,
         HeadFailure::Engine | HeadFailure::Malformed | HeadFailure::Replayed => Errno::REMOTEIO,
         HeadFailure::NotAuthentic => Errno::ACCESS,
         HeadFailure::Clock => Errno::KEYREJECTED,

@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use byname_catalog::id::SessionId;
 use byname_catalog::{Answer, Command, Refusal, SESSION_NS};
 use byname_client::Stop;
-use byname_face::{Exchange, Reply as Packet, random_u64};
+use byname_face::{Exchange, FaceError, Reply as Packet, random_u64};
 use byname_io::Clock;
-use byname_keychain::Identity;
 use byname_packet::{Data, Interest, InterestBuilder, Name, NameRef, SignatureExtra, Signer};
 use byname_security::cert::{Certificate, CertificateRequest};
 use byname_security::trust::{Anchor, Trusted, Validator};
@@ -30,14 +29,12 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// A user at a site.
 pub struct HeadSession {
+    account: Account,
     exchange: Exchange,
     clock: Clock,
-    site: SiteName,
-    user: Identity,
     validator: Validator,
     /// The key that signs the head's answers.
     signed_by: Option<Authentic>,
-    patience: Duration,
     stop: Stop,
     session: Option<OpenSession>,
 }
@@ -61,13 +58,11 @@ impl HeadSession {
     pub fn open(account: &Account) -> Result<Self, AccessError> {
         let exchange = Exchange::new(account.connect()?)?;
         Ok(Self {
+            account: account.clone(),
             exchange,
             clock: Clock::new(),
-            site: account.site.clone(),
-            user: account.identity.clone(),
             validator: Validator::new(account.trust.clone()),
             signed_by: None,
-            patience: account.patience,
             stop: Stop::default(),
             session: None,
         })
@@ -81,7 +76,7 @@ impl HeadSession {
 
     /// The site.
     pub fn site(&self) -> &SiteName {
-        &self.site
+        &self.account.site
     }
 
     /// Sends a command until it has an outcome.
@@ -161,7 +156,7 @@ impl HeadSession {
     /// # Errors
     /// [`AccessError`].
     pub fn page(&mut self, subject: &str, after: &str) -> Result<Vec<Value>, AccessError> {
-        let name = self.site.command("query");
+        let name = self.account.site.command("query");
         let parameters = format!("{subject} {after}");
         let mut sign = |this: &Self| {
             let stamp = this.stamp();
@@ -175,12 +170,12 @@ impl HeadSession {
                 .must_be_fresh(true)
                 .application_parameters(parameters.trim_end().as_bytes())
                 .nonce(nonce())
-                .encode_signed(&this.user.signer, extra, &mut wire)?;
+                .encode_signed(&this.account.identity.signer, extra, &mut wire)?;
             Ok(wire)
         };
         let answer = self.answered(&mut sign)?;
         let data = Data::decode(&answer)?;
-        if let Ok(reply) = Reply::decode(&self.site, &data) {
+        if let Ok(reply) = Reply::decode(&self.account.site, &data) {
             return Err(failed(reply.outcome));
         }
         let text = String::from_utf8_lossy(data.content).into_owned();
@@ -201,10 +196,10 @@ impl HeadSession {
             Some(wire) => with_new_nonce(wire),
             None => this.sign(packet),
         };
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.account.patience;
         loop {
             let answer = self.answered(&mut sign)?;
-            let reply = Reply::decode(&self.site, &Data::decode(&answer)?)?;
+            let reply = Reply::decode(&self.account.site, &Data::decode(&answer)?)?;
             match reply.outcome {
                 Outcome::Done(answer) => return Ok(Ok(*answer)),
                 Outcome::Refused(refusal) => return Ok(Err(refusal)),
@@ -220,8 +215,8 @@ impl HeadSession {
     }
 
     fn sign(&self, packet: &CommandPacket) -> Result<Vec<u8>, AccessError> {
-        let signer: &dyn Signer = &self.user.signer;
-        Ok(packet.encode(&self.site, signer, self.stamp())?)
+        let signer: &dyn Signer = &self.account.identity.signer;
+        Ok(packet.encode(&self.account.site, signer, self.stamp())?)
     }
 
     fn stamp(&self) -> Stamp {
@@ -235,12 +230,19 @@ impl HeadSession {
 
     /// The verified Data that answers an Interest, which is made for each attempt.
     fn answered(&mut self, sign: &mut Sign<'_>) -> Result<Vec<u8>, AccessError> {
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.account.patience;
         loop {
             self.check_stop()?;
             let wire = sign(self)?;
             let left = deadline.saturating_duration_since(Instant::now());
-            match self.exchange.ask_one(&wire, false, ATTEMPT.min(left))? {
+            let reply = match self.exchange.ask_one(&wire, false, ATTEMPT.min(left)) {
+                Err(error) if Instant::now() < deadline => {
+                    self.reconnect(error)?;
+                    continue;
+                }
+                reply => reply?,
+            };
+            match reply {
                 Packet::Data { wire: data, .. } => {
                     self.verify(&data)?;
                     return Ok(data);
@@ -248,17 +250,27 @@ impl HeadSession {
                 Packet::Nack(_) if Instant::now() < deadline => std::thread::sleep(PAUSE),
                 Packet::Silence if Instant::now() < deadline => {}
                 Packet::Nack(_) | Packet::Silence => {
-                    return Err(AccessError::NoHead { site: self.site.clone() });
+                    return Err(AccessError::NoHead { site: self.account.site.clone() });
                 }
             }
         }
+    }
+
+    /// Connects anew after a failure; whoever has waited does not say so twice.
+    fn reconnect(&mut self, failure: FaceError) -> Result<(), AccessError> {
+        std::thread::sleep(PAUSE);
+        match self.account.connect() {
+            Ok(connection) => self.exchange = Exchange::new(connection)?,
+            Err(_) => return Err(failure.into()),
+        }
+        Ok(())
     }
 
     fn verify(&mut self, wire: &[u8]) -> Result<(), AccessError> {
         let data = Data::decode(wire)?;
         let now_s = self.clock.unix_ns() / 1_000_000_000;
         loop {
-            match check_data(&self.site, &data, &mut self.validator, now_s) {
+            match check_data(&self.account.site, &data, &mut self.validator, now_s) {
                 Check::Accepted(found) if found.identity == byname_site::Identity::Site => {
                     self.signed_by = Some(found);
                     return Ok(());
@@ -266,7 +278,7 @@ impl HeadSession {
                 Check::Accepted(_) => return Err(AccessError::OtherSigner),
                 Check::NeedCertificate(name) => self.fetch_certificate(name.view())?,
                 Check::Refused(source) => {
-                    return Err(AccessError::Untrusted { site: self.site.clone(), source });
+                    return Err(AccessError::Untrusted { site: self.account.site.clone(), source });
                 }
             }
         }
@@ -286,7 +298,10 @@ impl HeadSession {
     pub(crate) fn trusted(&self) -> Result<Trusted, AccessError> {
         let signer = self.signed_by.as_ref().ok_or(AccessError::NoAnswerYet)?;
         let key = signer.key_id();
-        Ok(Trusted::Anchored { key, anchor: Anchor { prefix: self.site.view().to_name(), key } })
+        Ok(Trusted::Anchored {
+            key,
+            anchor: Anchor { prefix: self.account.site.view().to_name(), key },
+        })
     }
 
     /// A certificate by the user's key for the key of another one, under another name.
@@ -301,11 +316,11 @@ impl HeadSession {
         let request = CertificateRequest {
             key_name,
             public_key: other.public_key(),
-            issuer_id: self.user.certificate.key_component().value,
+            issuer_id: self.account.identity.certificate.key_component().value,
             version: self.clock.unix_ns() / 1_000_000,
             validity: other.validity(),
         };
-        Ok(request.issue(&self.user.signer)?)
+        Ok(request.issue(&self.account.identity.signer)?)
     }
 
     fn fetch_certificate(&mut self, name: NameRef<'_>) -> Result<(), AccessError> {

@@ -2,7 +2,8 @@
 //! answers, files that are read and written.
 //!
 //! An [`Account`] says who acts and who is asked. A [`HeadSession`] sends commands and queries, one
-//! at a time; a [`Tree`] does with them what users do with files and directories.
+//! at a time; a [`Tree`] does with them what users do with files and directories. A [`SharedSite`]
+//! does it for many threads.
 //!
 //! Whoever asks the head by a query is told what is true now: a signed Interest is answered by
 //! nobody else, so that what was just written is there for whoever wrote it.
@@ -12,6 +13,7 @@ mod described;
 mod error;
 mod head;
 mod place;
+mod shared;
 mod tree;
 
 pub mod spool;
@@ -21,4 +23,5 @@ pub use described::{Described, Entries};
 pub use error::AccessError;
 pub use head::HeadSession;
 pub use place::place;
-pub use tree::{Room, Tree};
+pub use shared::{PutOptions, SharedSite};
+pub use tree::{Room, Tree, Xattr};

@@ -12,6 +12,7 @@ pub use attributes::Room;
 use byname_catalog::{Command, Place, Refusal, Rename};
 use byname_client::Stop;
 use byname_packet::Name;
+use byname_security::base64;
 use byname_site::SiteAnswer;
 use serde_json::Value;
 
@@ -95,16 +96,18 @@ impl Tree {
         Described::of(name.clone(), line, self.head.trusted()?)
     }
 
-    /// Entries of a directory as the head has them now, behind what an answer before has said.
+    /// Entries of a directory as the head has them now, in the order of their names, behind one of
+    /// them; from the beginning behind none.
     ///
     /// # Errors
     /// [`AccessError`].
-    pub fn entries(&mut self, name: &Name, after: &str) -> Result<Entries, AccessError> {
+    pub fn entries(&mut self, name: &Name, after: &[u8]) -> Result<Entries, AccessError> {
         self.place(name)?;
-        let page = self.head.query_after(&format!("entries {name}"), after);
+        let after = base64::encode_url(after);
+        let page = self.head.query_after(&format!("entries {name}"), &after);
         let (lines, more) = page.map_err(|error| error.about(name))?;
         let entries = Described::entries(name, &lines, &self.head.trusted()?)?;
-        Ok(Entries { entries, more })
+        Ok(Entries { entries, is_last: more.is_none() })
     }
 
     /// All entries of a directory.
@@ -112,13 +115,13 @@ impl Tree {
         &mut self,
         name: &Name,
     ) -> Result<Vec<(Vec<u8>, Described)>, AccessError> {
-        let (mut all, mut after) = (Vec::new(), String::new());
+        let mut all: Vec<(Vec<u8>, Described)> = Vec::new();
         loop {
-            let Entries { entries, more } = self.entries(name, &after)?;
+            let after = all.last().map(|(name, _)| name.clone()).unwrap_or_default();
+            let Entries { entries, is_last } = self.entries(name, &after)?;
             all.extend(entries);
-            match more {
-                Some(next) => after = next,
-                None => return Ok(all),
+            if is_last {
+                return Ok(all);
             }
         }
     }

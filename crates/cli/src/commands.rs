@@ -19,6 +19,7 @@ mod filter;
 mod find;
 mod forward;
 mod get;
+mod hadoop_conf;
 mod key;
 mod ls;
 mod mirror;
@@ -72,6 +73,7 @@ pub(crate) enum Command {
     Cache(cache::Args),
     Mount(Box<mount::Args>),
     Umount(umount::Args),
+    HadoopConf(hadoop_conf::Args),
     Serve(serve::Args),
     Sign(sign::Args),
     Site(site::Args),
@@ -123,6 +125,7 @@ impl Command {
             Self::Cache(args) => cache::run(args, &paths),
             Self::Mount(args) => mount::run(args, &paths),
             Self::Umount(args) => umount::run(args),
+            Self::HadoopConf(args) => hadoop_conf::run(args, &paths),
             Self::Prepare(args) => prepare::run(args, &paths, quiet),
             Self::Serve(args) => serve::run(args, &paths),
             Self::Sign(args) => sign::run(args, &paths),

@@ -5,7 +5,7 @@
 // same with a text; it may be NULL. It belongs to whoever passes it: no function touches it after
 // it has returned.
 //
-// Handles (byname_session, byname_file, byname_listing, byname_call) are numbers above 0. One that
+// Handles (byname_session, byname_site, byname_file, byname_listing, byname_call) are numbers above 0. One that
 // was closed, was never given, or is of another kind is refused with EBADF, whatever its bits are.
 // Any thread may use any handle at any time, also to close it: calls on a file or listing that have
 // begun come to their end.
@@ -25,6 +25,13 @@
 // Structs begin with their size, which the caller sets: byname_stat's attributes are made by
 // `byname_attributes attributes = BYNAME_INIT(byname_attributes);`. Later versions add members at
 // the end, and fill only what there is room for.
+//
+// Sites. byname_site_open makes of a session a user at the site above a path, whose key is in the
+// key directory of the session's home: byname_site_* functions are signed with it. They block, ask
+// the head of the site, and are answered by no cache: what was told to be done is seen by the next
+// one. Paths are those of the session. A user that the head refuses gets the number of its refusal,
+// such as EACCES, ENOENT, EEXIST, ENOTEMPTY, EDQUOT, ENOSPC, EXDEV (another quota or site), ESTALE
+// (somebody else was faster). ENOKEY: there is no key here for a site above the path.
 //
 // After fork() a child cannot use the library (ENOTSUP) if it was used before; after exec() it can.
 
@@ -133,6 +140,9 @@ inline Struct byname_init() {
 // The publisher says so now, not a cache or mirror.
 #define BYNAME_IS_FRESH 8192
 
+// See BYNAME_HAS_VERSION.
+#define BYNAME_HAS_REPLICAS 16384
+
 // Keys that nobody has said to trust are refused.
 #define BYNAME_UNKNOWN_KEYS_REFUSE 0
 
@@ -151,6 +161,24 @@ inline Struct byname_init() {
 // The publisher is not asked: what caches and mirrors have counts.
 #define BYNAME_FRESHNESS_OFFLINE 2
 
+// byname_site_mkdir, byname_site_put: make what is missing above, too.
+#define BYNAME_SITE_PARENTS 1
+
+// byname_site_put, byname_site_rename, byname_site_set_xattr: fail with EEXIST if it is there.
+#define BYNAME_SITE_EXCLUSIVE 2
+
+// byname_site_remove: a directory with all that is in it.
+#define BYNAME_SITE_RECURSIVE 4
+
+// byname_site_set_xattr: fail with ENODATA if it is not there.
+#define BYNAME_SITE_REPLACE 8
+
+// Bits of `byname_site_changes.wanted`: the member of that name is a new value.
+#define BYNAME_CHANGE_MODE 1
+
+// See BYNAME_CHANGE_MODE.
+#define BYNAME_CHANGE_MTIME 2
+
 // For sizes in `byname_session_options` where 0 means the default: none at all.
 #define BYNAME_NONE UINT64_MAX
 
@@ -162,6 +190,9 @@ inline Struct byname_init() {
 
 // Sessions of a process (EMFILE).
 #define BYNAME_SESSIONS_MAX 1024
+
+// Sites of a process (EMFILE).
+#define BYNAME_SITES_MAX 1024
 
 // Open files of a session (EMFILE).
 #define BYNAME_FILES_MAX 4096
@@ -334,6 +365,10 @@ typedef struct byname_attributes {
   // URI of the name that the key speaks for; in `text` with a NUL at its end, or NULL. Entries
   // of a listing have none: it is that of the listing.
   const char *publisher;
+  // Replicas that a file of a site shall have; of a directory those of what is made in it.
+  uint32_t replicas;
+  // 0.
+  uint32_t reserved;
 } byname_attributes;
 
 // Hears that a started call has ended. `error` is never NULL, is valid during this call, and its
@@ -403,6 +438,85 @@ typedef struct byname_range {
   // Set by the library: octets read. Fewer than wanted only where the file ends.
   uint64_t filled_bytes;
 } byname_range;
+
+// A user at a site: commands, questions that no cache answers, files that are written.
+typedef int64_t byname_site;
+
+// Wishes for a site. What is 0 or NULL follows from the keys that are here.
+typedef struct byname_site_options {
+  // sizeof(byname_site_options), set by the caller.
+  uint32_t struct_size;
+  // 0.
+  uint32_t reserved;
+  // User of the site to act as, whose key is here.
+  const char *user;
+  // Silence that counts as failure.
+  uint64_t timeout_ms;
+} byname_site_options;
+
+// New attributes.
+typedef struct byname_site_changes {
+  // sizeof(byname_site_changes), set by the caller.
+  uint32_t struct_size;
+  // BYNAME_CHANGE_*.
+  uint32_t wanted;
+  // Permission bits.
+  uint32_t mode;
+  // 0.
+  uint32_t reserved;
+  // Time of last modification, nanoseconds since the Unix epoch.
+  uint64_t mtime_ns;
+  // Owner; NULL if it stays.
+  const char *owner;
+  // Group; NULL if it stays.
+  const char *group;
+} byname_site_changes;
+
+// An extended attribute.
+typedef struct byname_site_xattr {
+  // sizeof(byname_site_xattr), set by the caller.
+  uint32_t struct_size;
+  // To set it: 0, BYNAME_SITE_EXCLUSIVE or BYNAME_SITE_REPLACE.
+  uint32_t flags;
+  // Its name, which begins with `user.`.
+  const char *name;
+  // Its value, or room for it. Nothing is written to it when it is set.
+  void *value;
+  // Octets of the value, or of the room.
+  uint64_t value_bytes;
+} byname_site_xattr;
+
+// Room below a name, in octets of files.
+typedef struct byname_site_room {
+  // sizeof(byname_site_room), set by the caller.
+  uint32_t struct_size;
+  // Replicas of each file.
+  uint32_t replicas;
+  // Octets that there can be, by quota and disks.
+  uint64_t size_bytes;
+  // Octets of the files there.
+  uint64_t used_bytes;
+  // Octets that are left.
+  uint64_t free_bytes;
+  // Entries there.
+  uint64_t entries;
+  // Most octets of files by quota; BYNAME_NONE for no limit.
+  uint64_t quota_bytes;
+  // Most entries by quota; BYNAME_NONE for no limit.
+  uint64_t quota_entries;
+} byname_site_room;
+
+// How a file is written.
+typedef struct byname_put_options {
+  // sizeof(byname_put_options), set by the caller.
+  uint32_t struct_size;
+  // BYNAME_SITE_PARENTS, BYNAME_SITE_EXCLUSIVE.
+  uint32_t flags;
+  // Permission bits of a new file.
+  uint32_t mode;
+  // Replicas; 0 for as many as the site says.
+  uint32_t replicas;
+} byname_put_options;
 
 #ifdef __cplusplus
 extern "C" {
@@ -548,10 +662,137 @@ byname_call byname_read_ranges_start(byname_file file,
                                      const struct byname_completion *completion,
                                      struct byname_error *error);
 
+// Makes of a session a user at the site above a path, whose key is here. `options` may be NULL.
+// Asks nobody. Its calls end when the session is closed.
+byname_site byname_site_open(byname_session session,
+                             const char *path,
+                             const struct byname_site_options *options,
+                             struct byname_error *error);
+
+// Closes a site. Calls that have begun come to their end, files that were opened stay open.
+int32_t byname_site_close(byname_site site, struct byname_error *error);
+
+// The user's name and then the site's as a URI, each with a NUL. Returns the octets that both
+// need; what does not fit is not written. Asks nobody.
+int64_t byname_site_names(byname_site site,
+                          char *buffer,
+                          uint64_t buffer_size,
+                          struct byname_error *error);
+
+// Status of a file or directory as the head has it now. A symbolic link is not followed.
+int32_t byname_site_stat(byname_site site,
+                         const char *path,
+                         struct byname_attributes *attributes,
+                         struct byname_error *error);
+
+// Fills a page with the entries of a directory as the head has them now, ascending by name, behind
+// the entry `after`; from the beginning if that is NULL or empty. Returns 1 if there may be more.
+int32_t byname_site_entries(byname_site site,
+                            const char *path,
+                            const char *after,
+                            struct byname_page *page,
+                            struct byname_error *error);
+
+// Makes a directory. With BYNAME_SITE_PARENTS what is missing above it, too, and one that is there
+// already is fine.
+int32_t byname_site_mkdir(byname_site site,
+                          const char *path,
+                          uint32_t mode,
+                          uint32_t flags,
+                          struct byname_error *error);
+
+// Gives a file or directory another name, in one step. What has that name is replaced, a directory
+// only if it is empty; with BYNAME_SITE_EXCLUSIVE nothing is.
+int32_t byname_site_rename(byname_site site,
+                           const char *from,
+                           const char *to,
+                           uint32_t flags,
+                           struct byname_error *error);
+
+// Removes a file, a symbolic link or an empty directory; with BYNAME_SITE_RECURSIVE a directory
+// with all that is in it.
+int32_t byname_site_remove(byname_site site,
+                           const char *path,
+                           uint32_t flags,
+                           struct byname_error *error);
+
+// Changes attributes.
+int32_t byname_site_change(byname_site site,
+                           const char *path,
+                           const struct byname_site_changes *changes,
+                           struct byname_error *error);
+
+// Says how many replicas a file gets when it is written again, or what is made in a directory.
+int32_t byname_site_set_replicas(byname_site site,
+                                 const char *path,
+                                 uint32_t replicas,
+                                 struct byname_error *error);
+
+// Sets an extended attribute.
+int32_t byname_site_set_xattr(byname_site site,
+                              const char *path,
+                              const struct byname_site_xattr *xattr,
+                              struct byname_error *error);
+
+// Writes the value of an extended attribute to the room in `xattr`; ENODATA if there is none.
+// Returns its octets; if there is less room, nothing is written.
+int64_t byname_site_get_xattr(byname_site site,
+                              const char *path,
+                              const struct byname_site_xattr *xattr,
+                              struct byname_error *error);
+
+// Names of all extended attributes, each with a NUL. Returns the octets that they need; what does
+// not fit is not written.
+int64_t byname_site_list_xattrs(byname_site site,
+                                const char *path,
+                                char *buffer,
+                                uint64_t buffer_size,
+                                struct byname_error *error);
+
+// Removes an extended attribute; ENODATA if there is none.
+int32_t byname_site_remove_xattr(byname_site site,
+                                 const char *path,
+                                 const char *name,
+                                 struct byname_error *error);
+
+// The room that is left below a path, by the quota of its tree and the disks of its space.
+int32_t byname_site_room_below(byname_site site,
+                               const char *path,
+                               struct byname_site_room *room,
+                               struct byname_error *error);
+
+// Opens a file in the version that the head has now. It is closed by byname_file_close.
+byname_file byname_site_open_file(byname_site site, const char *path, struct byname_error *error);
+
+// Writes the octets of a regular file that is open for reading, all of them, wherever it stands.
+// The new version is there whole when as many disks have it as the site asks for, or not at all.
+// The descriptor stays the caller's; nobody may write to the file meanwhile. `options` may be
+// NULL: mode 644, and what is there is replaced.
+int32_t byname_site_put(byname_site site,
+                        const char *path,
+                        int local_file,
+                        const struct byname_put_options *options,
+                        struct byname_error *error);
+
+// Makes a file shorter or longer; what is added are zeros. A size other than 0 is a new version,
+// for which what stays is read and written anew.
+int32_t byname_site_truncate(byname_site site,
+                             const char *path,
+                             uint64_t size,
+                             struct byname_error *error);
+
+// The servers whose disks have the file and answer, each with a NUL. Returns the octets that they
+// need; what does not fit is not written. An empty file is on none.
+int64_t byname_site_servers(byname_site site,
+                            const char *path,
+                            char *buffer,
+                            uint64_t buffer_size,
+                            struct byname_error *error);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
 
 #endif  /* BYNAME_H */
 
-// Digest of sources and text: d86d375754e51d9b
+// Digest of sources and text: 8a7ee0fa520eb1b5

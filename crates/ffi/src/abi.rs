@@ -68,6 +68,9 @@ pub const BYNAME_ROOT_PENDING: u32 = 0x1000;
 /// The publisher says so now, not a cache or mirror.
 pub const BYNAME_IS_FRESH: u32 = 0x2000;
 
+/// See BYNAME_HAS_VERSION.
+pub const BYNAME_HAS_REPLICAS: u32 = 0x4000;
+
 /// Keys that nobody has said to trust are refused.
 pub const BYNAME_UNKNOWN_KEYS_REFUSE: u32 = 0;
 /// They are taken for names that no trusted key covers; they are not kept.
@@ -82,6 +85,20 @@ pub const BYNAME_FRESHNESS_REQUIRED: u32 = 1;
 /// The publisher is not asked: what caches and mirrors have counts.
 pub const BYNAME_FRESHNESS_OFFLINE: u32 = 2;
 
+/// byname_site_mkdir, byname_site_put: make what is missing above, too.
+pub const BYNAME_SITE_PARENTS: u32 = 0x01;
+/// byname_site_put, byname_site_rename, byname_site_set_xattr: fail with EEXIST if it is there.
+pub const BYNAME_SITE_EXCLUSIVE: u32 = 0x02;
+/// byname_site_remove: a directory with all that is in it.
+pub const BYNAME_SITE_RECURSIVE: u32 = 0x04;
+/// byname_site_set_xattr: fail with ENODATA if it is not there.
+pub const BYNAME_SITE_REPLACE: u32 = 0x08;
+
+/// Bits of `byname_site_changes.wanted`: the member of that name is a new value.
+pub const BYNAME_CHANGE_MODE: u32 = 0x01;
+/// See BYNAME_CHANGE_MODE.
+pub const BYNAME_CHANGE_MTIME: u32 = 0x02;
+
 /// For sizes in `byname_session_options` where 0 means the default: none at all.
 pub const BYNAME_NONE: u64 = u64::MAX;
 
@@ -91,6 +108,8 @@ pub const BYNAME_RANGES_MAX: u64 = 65_536;
 pub const BYNAME_PATH_BYTES_MAX: u64 = 4096;
 /// Sessions of a process (EMFILE).
 pub const BYNAME_SESSIONS_MAX: u64 = 1024;
+/// Sites of a process (EMFILE).
+pub const BYNAME_SITES_MAX: u64 = 1024;
 /// Open files of a session (EMFILE).
 pub const BYNAME_FILES_MAX: u64 = 4096;
 /// Open listings of a session (EMFILE).
@@ -104,6 +123,8 @@ pub const BYNAME_TEXT_BYTES: u64 = 8192;
 
 /// A connection to who has the files, with whom to trust, memory and a thread.
 pub type Session = i64;
+/// A user at a site: commands, questions that no cache answers, files that are written.
+pub type Site = i64;
 /// One version of a file, open for reading.
 pub type File = i64;
 /// One version of a directory.
@@ -235,6 +256,96 @@ pub struct Attributes {
     /// URI of the name that the key speaks for; in `text` with a NUL at its end, or NULL. Entries
     /// of a listing have none: it is that of the listing.
     pub publisher: *const c_char,
+    /// Replicas that a file of a site shall have; of a directory those of what is made in it.
+    pub replicas: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+/// Wishes for a site. What is 0 or NULL follows from the keys that are here.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SiteOptions {
+    /// sizeof(byname_site_options), set by the caller.
+    pub struct_size: u32,
+    /// 0.
+    pub reserved: u32,
+    /// User of the site to act as, whose key is here.
+    pub user: *const c_char,
+    /// Silence that counts as failure.
+    pub timeout_ms: u64,
+}
+
+/// How a file is written.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct PutOptions {
+    /// sizeof(byname_put_options), set by the caller.
+    pub struct_size: u32,
+    /// BYNAME_SITE_PARENTS, BYNAME_SITE_EXCLUSIVE.
+    pub flags: u32,
+    /// Permission bits of a new file.
+    pub mode: u32,
+    /// Replicas; 0 for as many as the site says.
+    pub replicas: u32,
+}
+
+/// New attributes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SiteChanges {
+    /// sizeof(byname_site_changes), set by the caller.
+    pub struct_size: u32,
+    /// BYNAME_CHANGE_*.
+    pub wanted: u32,
+    /// Permission bits.
+    pub mode: u32,
+    /// 0.
+    pub reserved: u32,
+    /// Time of last modification, nanoseconds since the Unix epoch.
+    pub mtime_ns: u64,
+    /// Owner; NULL if it stays.
+    pub owner: *const c_char,
+    /// Group; NULL if it stays.
+    pub group: *const c_char,
+}
+
+/// An extended attribute.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SiteXattr {
+    /// sizeof(byname_site_xattr), set by the caller.
+    pub struct_size: u32,
+    /// To set it: 0, BYNAME_SITE_EXCLUSIVE or BYNAME_SITE_REPLACE.
+    pub flags: u32,
+    /// Its name, which begins with `user.`.
+    pub name: *const c_char,
+    /// Its value, or room for it. Nothing is written to it when it is set.
+    pub value: *mut c_void,
+    /// Octets of the value, or of the room.
+    pub value_bytes: u64,
+}
+
+/// Room below a name, in octets of files.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SiteRoom {
+    /// sizeof(byname_site_room), set by the caller.
+    pub struct_size: u32,
+    /// Replicas of each file.
+    pub replicas: u32,
+    /// Octets that there can be, by quota and disks.
+    pub size_bytes: u64,
+    /// Octets of the files there.
+    pub used_bytes: u64,
+    /// Octets that are left.
+    pub free_bytes: u64,
+    /// Entries there.
+    pub entries: u64,
+    /// Most octets of files by quota; BYNAME_NONE for no limit.
+    pub quota_bytes: u64,
+    /// Most entries by quota; BYNAME_NONE for no limit.
+    pub quota_entries: u64,
 }
 
 /// One entry of a directory.

@@ -52,6 +52,13 @@ impl Described {
         }
     }
 
+    /// The same, of a site that wants so many replicas.
+    pub(crate) fn with_replicas(mut self, replicas: u8) -> Self {
+        self.fixed.present |= abi::BYNAME_HAS_REPLICAS;
+        self.fixed.replicas = u32::from(replicas);
+        self
+    }
+
     /// The status that a listing gives of an entry.
     pub(crate) fn of_entry(listing: &Listing, listed: &ListedEntry<'_>) -> Self {
         let mut made = Members::default();

@@ -9,3 +9,5 @@ pub mod calls;
 pub mod files;
 pub mod listings;
 pub mod sessions;
+pub mod site_files;
+pub mod sites;

@@ -3,9 +3,11 @@
 //! What went wrong with a name, the network or the disk has the number that `byname-profile` gives
 //! it. Misuse has numbers of its own kind here, and a text that names the argument.
 
+use byname_access::AccessError;
 use byname_client::ClientError;
 use byname_profile::{ConfigError, LinkError, ProfileError, UnknownKey};
 use byname_transfer::error::ErrorClass;
+use byname_writer::WriterError;
 use thiserror::Error;
 
 use crate::abi;
@@ -60,12 +62,28 @@ pub(crate) enum Fault {
     Cancelled,
     #[error("no thread for call-backs: {0}")]
     Thread(std::io::Error),
+    #[error("local_file is no open file: {error}")]
+    Descriptor { error: std::io::Error },
     #[error("a bug of byname: {message}")]
     Panic { message: String },
     #[error(transparent)]
     Profile(#[from] ProfileError),
     #[error(transparent)]
     Client(ClientError),
+    #[error(transparent)]
+    Access(AccessError),
+}
+
+impl From<AccessError> for Fault {
+    fn from(error: AccessError) -> Self {
+        match error {
+            // As of a read: the session is being closed.
+            AccessError::Stopped
+            | AccessError::Write { source: WriterError::Stopped, .. }
+            | AccessError::Read { source: ClientError::Interrupted, .. } => Fault::Cancelled,
+            error => Fault::Access(error),
+        }
+    }
 }
 
 impl From<ClientError> for Fault {
@@ -112,9 +130,11 @@ impl Fault {
             Fault::AbiVersion { .. } | Fault::Forked => libc::ENOTSUP,
             Fault::Cancelled => libc::ECANCELED,
             Fault::Thread(error) => error.raw_os_error().unwrap_or(libc::EAGAIN),
+            Fault::Descriptor { error } => error.raw_os_error().unwrap_or(libc::EBADF),
             Fault::Panic { .. } => abi::BYNAME_EINTERNAL,
             Fault::Profile(error) => error.errno(),
             Fault::Client(error) => error.errno(),
+            Fault::Access(error) => error.errno(),
         }
     }
 
@@ -133,6 +153,7 @@ impl Fault {
             | Fault::Buffer { .. }
             | Fault::TextRoom { .. }
             | Fault::CloseFromDone
+            | Fault::Descriptor { .. }
             | Fault::AbiVersion { .. }
             | Fault::Forked => abi::BYNAME_CLASS_MISUSE,
             Fault::TooLong { .. } | Fault::NoEntry { .. } => abi::BYNAME_CLASS_PERMANENT,
@@ -144,11 +165,17 @@ impl Fault {
             Fault::Panic { .. } => abi::BYNAME_CLASS_INTERNAL,
             Fault::Profile(ProfileError::Client(error)) | Fault::Client(error) => of(error.class()),
             Fault::Profile(_) => abi::BYNAME_CLASS_PERMANENT,
+            Fault::Access(AccessError::Read { source, .. }) => of(source.class()),
+            Fault::Access(error) if error.is_retryable() => abi::BYNAME_CLASS_RETRYABLE,
+            Fault::Access(_) => abi::BYNAME_CLASS_PERMANENT,
         }
     }
 
     /// The text: what went wrong, and for a key that is not trusted what to do about it.
     pub(crate) fn message(&self) -> String {
+        if let Fault::Access(error) = self {
+            return of_access(error);
+        }
         let unknown = match self {
             Fault::Client(error) | Fault::Profile(ProfileError::Client(error)) => {
                 UnknownKey::of(error)
@@ -156,6 +183,19 @@ impl Fault {
             _ => None,
         };
         unknown.map_or_else(|| self.to_string(), |key| key.to_string())
+    }
+}
+
+/// The text of an error at a site, with what to do about a key that is missing.
+fn of_access(error: &AccessError) -> String {
+    match error {
+        AccessError::NoKey { .. } | AccessError::NoSiteAbove { .. } => {
+            format!("{error}; make one: byname site join LINK")
+        }
+        AccessError::Untrusted { .. } => {
+            format!("{error}; trust the site's key: byname trust add LINK")
+        }
+        error => error.to_string(),
     }
 }
 

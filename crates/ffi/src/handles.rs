@@ -20,6 +20,7 @@ pub(crate) enum Kind {
     File = 2,
     Listing = 3,
     Call = 4,
+    Site = 5,
 }
 
 impl Kind {
@@ -30,11 +31,12 @@ impl Kind {
             Kind::File => "file",
             Kind::Listing => "listing",
             Kind::Call => "call",
+            Kind::Site => "site",
         }
     }
 
     fn of(handle: i64) -> Option<Self> {
-        let all = [Kind::Session, Kind::File, Kind::Listing, Kind::Call];
+        let all = [Kind::Session, Kind::File, Kind::Listing, Kind::Call, Kind::Site];
         all.into_iter().find(|kind| handle >> KIND_SHIFT == *kind as i64)
     }
 }

@@ -4,7 +4,9 @@
 //! not NULL leads to what `byname.h` says, for as long as `byname.h` says. Everything that can be
 //! checked is checked: NULL, sizes, UTF-8.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fs::File;
+use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
 use crate::abi;
@@ -47,6 +49,27 @@ unsafe impl Sized32 for abi::Counters {
 // SAFETY: as `abi::Error`.
 unsafe impl Sized32 for abi::Source {
     const NAME: &'static str = "source";
+}
+
+// SAFETY: as `abi::Error`, with raw pointers.
+unsafe impl Sized32 for abi::SiteOptions {
+    const NAME: &'static str = "options";
+}
+// SAFETY: as `abi::Error`.
+unsafe impl Sized32 for abi::PutOptions {
+    const NAME: &'static str = "options";
+}
+// SAFETY: as `abi::Error`, with raw pointers.
+unsafe impl Sized32 for abi::SiteChanges {
+    const NAME: &'static str = "changes";
+}
+// SAFETY: as `abi::Error`, with raw pointers.
+unsafe impl Sized32 for abi::SiteXattr {
+    const NAME: &'static str = "xattr";
+}
+// SAFETY: as `abi::Error`.
+unsafe impl Sized32 for abi::SiteRoom {
+    const NAME: &'static str = "room";
 }
 
 /// A struct of zeros and NULL.
@@ -150,6 +173,40 @@ pub(crate) unsafe fn optional_text<'a>(
     text.to_str().map(Some).map_err(|_| Fault::NotText { argument })
 }
 
+/// Octets of the caller's.
+///
+/// # Safety
+/// A pointer that is not NULL leads to so many octets, which do not change during `'a`.
+pub(crate) unsafe fn octets<'a>(
+    pointer: *const c_void,
+    bytes: u64,
+    argument: &'static str,
+) -> Result<&'a [u8], Fault> {
+    if bytes > isize::MAX as u64 {
+        return Err(Fault::Buffer { bytes });
+    }
+    match (pointer.is_null(), bytes) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(Fault::Null { argument }),
+        // SAFETY: as promised; any octets are a value of `u8`.
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts(pointer.cast(), bytes as usize) }),
+    }
+}
+
+/// A descriptor of our own for a file that the caller has open.
+///
+/// # Safety
+/// The caller does not close the descriptor before this returns.
+pub(crate) unsafe fn descriptor(number: c_int) -> Result<File, Fault> {
+    if number < 0 {
+        return Err(Fault::Descriptor { error: std::io::Error::from_raw_os_error(libc::EBADF) });
+    }
+    // SAFETY: as promised; the system refuses numbers that are none.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    let owned = borrowed.try_clone_to_owned();
+    owned.map(File::from).map_err(|error| Fault::Descriptor { error })
+}
+
 /// Room for texts, one behind the other, each with a NUL at its end.
 pub(crate) struct TextRoom {
     start: *mut c_char,
@@ -183,6 +240,21 @@ impl TextRoom {
     pub(crate) fn rewind(&mut self, used: u64) {
         self.used = used;
         self.needed = used;
+    }
+
+    /// Copies octets without a NUL, if there is room for them.
+    pub(crate) fn push_octets(&mut self, octets: &[u8]) {
+        let bytes = octets.len() as u64;
+        self.needed += bytes;
+        if bytes > self.size - self.used {
+            return;
+        }
+        // SAFETY: as in `push`.
+        unsafe {
+            let place = self.start.add(self.used as usize);
+            std::ptr::copy_nonoverlapping(octets.as_ptr().cast(), place, octets.len());
+        }
+        self.used += bytes;
     }
 
     /// Copies a text; NULL if there is no room for it.

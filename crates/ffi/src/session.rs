@@ -10,6 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use byname_client::{CALLS_MAX, ReadCounters, SessionOptions as Memory, Stop};
+use byname_io::Endpoint;
 use byname_packet::Name;
 use byname_profile::{Environment, Link, OpenOptions, Paths, Profile};
 use byname_security::trust::UnknownKeys;
@@ -64,8 +65,12 @@ pub(crate) struct SessionState {
     pub(crate) session: byname_profile::Session,
     pub(crate) totals: Totals,
     pub(crate) dispatcher: Dispatcher,
-    prefix: Name,
-    stop: Stop,
+    /// What it was opened with, for sites.
+    pub(crate) profile: Profile,
+    pub(crate) link: Link,
+    pub(crate) connect: Option<Endpoint>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) stop: Stop,
     activity: Mutex<Activity>,
     is_idle: Condvar,
 }
@@ -102,8 +107,9 @@ impl SessionState {
             None => Link::of_name(Name::new()),
         };
         let stop = Stop::default();
+        let connect = wishes.connect.map(str::parse).transpose().map_err(endpoint)?;
         let options = OpenOptions {
-            connect: wishes.connect.map(str::parse).transpose().map_err(endpoint)?,
+            connect: connect.clone(),
             unknown_keys: wishes.unknown_keys,
             freshness: wishes.freshness,
             timeout: wishes.timeout,
@@ -117,7 +123,10 @@ impl SessionState {
             session,
             totals: Totals::default(),
             dispatcher: Dispatcher::default(),
-            prefix: link.name,
+            profile,
+            link,
+            connect,
+            timeout: wishes.timeout,
             stop,
             activity: Mutex::default(),
             is_idle: Condvar::new(),
@@ -144,7 +153,7 @@ impl SessionState {
         if bytes > max {
             return Err(Fault::TooLong { what: "the path", bytes, max });
         }
-        let mut name = self.prefix.clone();
+        let mut name = self.link.name.clone();
         for part in path.to_bytes().split(|octet| *octet == b'/').filter(|part| !part.is_empty()) {
             if matches!(part, b"." | b"..") {
                 let given = String::from_utf8_lossy(part).into_owned();

@@ -62,7 +62,7 @@ impl<'a> Describer<'a> {
         }
     }
 
-    /// What is known of a file, link or directory, in the form in which readers know it. A directory
+    /// Facts about a file, link or directory, in the form in which readers know them. A directory
     /// has the name of the site in place of its own, and no listing.
     ///
     /// # Errors

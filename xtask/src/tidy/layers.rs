@@ -10,7 +10,7 @@ use crate::sources::{Source, line_where};
 const RULE: &str = "layering";
 
 /// Each room with the rooms it may use. Rooms that are not named here do not exist yet.
-const MAY_USE: [(&str, &[&str]); 25] = [
+const MAY_USE: [(&str, &[&str]); 26] = [
     ("packet", &[]),
     ("io", &[]),
     ("retry", &[]),
@@ -25,7 +25,13 @@ const MAY_USE: [(&str, &[&str]); 25] = [
     ("cache", &["io", "packet", "security", "transfer"]),
     ("client", &["cache", "face", "io", "link", "packet", "retry", "security", "transfer"]),
     ("profile", &["cache", "client", "io", "keychain", "packet", "security", "transfer"]),
-    ("ffi", &["client", "io", "packet", "profile", "security", "transfer"]),
+    (
+        "ffi",
+        &[
+            "access", "catalog", "client", "io", "packet", "profile", "security", "transfer",
+            "writer",
+        ],
+    ),
     ("mount", &["cache", "client", "packet", "profile", "security", "transfer"]),
     ("traffic", &["face", "io", "link", "packet"]),
     ("catalog", &[]),

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::disks::Site;
 use crate::harness::{Home, Up, noise, wait_for, write};
 
 /// The crate that has the interface.
@@ -76,7 +77,7 @@ impl Bench {
     fn build_tests(&self, options: &[&str]) -> PathBuf {
         let names = ["main", "basics", "listings", "started", "cancel", "misuse", "threads"];
         let file = |name: &&str| ffi().join(format!("tests/c/{name}.c"));
-        let sources: Vec<PathBuf> = names.iter().chain(&["leaks"]).map(file).collect();
+        let sources: Vec<PathBuf> = names.iter().chain(&["leaks", "site"]).map(file).collect();
         self.build(&[&["cc", "-std=c11", "-D_DEFAULT_SOURCE"], options].concat(), &sources)
     }
 
@@ -183,6 +184,20 @@ fn misuse_of_any_function_is_an_error() {
 #[test]
 fn hundreds_of_threads_share_a_session() {
     passes(&["threads"]);
+}
+
+#[test]
+fn c_programs_write_to_a_site_and_see_what_they_wrote() {
+    let bench = Bench::new();
+    let program = bench.build_tests(&["-fsanitize=address,undefined"]);
+    let site = Site::new(3, 2);
+    let mut command = Command::new(&program);
+    command.env("LD_LIBRARY_PATH", bench.reader.path());
+    let link = site.link();
+    let key = link.split_once("key=").map(|(_, key)| key).expect("a key");
+    let link = format!("byname:/lab?via={}&key={key}", site.socket);
+    command.args(["site", &link]).arg(bench.reader.path()).arg(site.home.path().join("home"));
+    assert_eq!(run(&mut command), "site: passed\n");
 }
 
 #[test]

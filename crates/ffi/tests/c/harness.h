@@ -115,5 +115,6 @@ void test_cancel(const struct tree *tree);
 void test_misuse(const struct tree *tree);
 void test_threads(const struct tree *tree);
 void test_leaks(const struct tree *tree);
+void test_site(const struct tree *tree);
 
 #endif

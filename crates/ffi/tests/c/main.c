@@ -7,7 +7,7 @@ static const struct {
 } tests[] = {
     {"basics", test_basics}, {"listings", test_listings}, {"started", test_started},
     {"cancel", test_cancel}, {"misuse", test_misuse},     {"threads", test_threads},
-    {"leaks", test_leaks},
+    {"leaks", test_leaks},   {"site", test_site},
 };
 
 int main(int argc, char **argv) {

@@ -53,19 +53,19 @@ impl Walk<'_, '_> {
     }
 
     fn entries(&mut self, name: &Name) -> Result<(), AccessError> {
-        let mut after = String::new();
+        let mut after = Vec::new();
         loop {
-            let Entries { entries, more } = self.tree.entries(name, &after)?;
+            let Entries { entries, is_last } = self.tree.entries(name, &after)?;
             for (entry, described) in entries {
                 let below = name.with_generic(&entry);
                 match described.stat().kind {
                     FileKind::Directory => self.directory(&below),
                     kind => self.act(&below, kind == FileKind::Symlink),
                 }
+                after = entry;
             }
-            match more {
-                Some(next) => after = next,
-                None => return Ok(()),
+            if is_last {
+                return Ok(());
             }
         }
     }

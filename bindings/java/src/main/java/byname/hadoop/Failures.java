@@ -9,8 +9,10 @@ import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import org.apache.hadoop.fs.ChecksumException;
 import org.apache.hadoop.fs.FSExceptionMessages;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.PathIOException;
+import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
 import org.apache.hadoop.security.AccessControlException;
 
 /**
@@ -45,6 +47,10 @@ final class Failures {
       case Errno.ENOTDIR:
       case Errno.EISDIR:
         return new FileNotFoundException(text);
+      case Errno.EEXIST:
+        return new FileAlreadyExistsException(text);
+      case Errno.ENOTEMPTY:
+        return new PathIsNotEmptyDirectoryException(path.toString());
       case Errno.EACCES:
       case Errno.EPERM:
       case Errno.ENOKEY:

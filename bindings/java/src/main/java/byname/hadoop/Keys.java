@@ -15,6 +15,9 @@ final class Keys {
   static final String CACHE_BYTES = "fs.ndn.cache";
   static final String NODE_BYTES = "fs.ndn.nodes";
   static final String READAHEAD_BYTES = "fs.ndn.readahead";
+  static final String IDENTITY = "fs.ndn.identity";
+  static final String SPOOL = "fs.ndn.spool.dir";
+  static final String REPLICATION = "fs.ndn.replication";
   static final String BLOCK_BYTES = "fs.ndn.block.size";
   static final String BUFFER_BYTES = "fs.ndn.buffer";
   static final String THREADS = "fs.ndn.threads";
@@ -23,6 +26,9 @@ final class Keys {
   static final long BLOCK_BYTES_DEFAULT = 128L << 20;
   static final int BUFFER_BYTES_DEFAULT = 64 << 10;
   static final int THREADS_DEFAULT = 16;
+
+  /** Value of {@link #IDENTITY} for who only reads. */
+  static final String IDENTITY_NONE = "none";
 
   private Keys() {}
 }

@@ -57,4 +57,73 @@ final class Native {
   static native boolean fileCounters(long file, long[] into);
 
   static native void fileClose(long file);
+
+  /** Makes of a session a user at the site above a path; null for the one whose key is here. */
+  static native long siteOpen(long session, byte[] path, byte[] user) throws NativeException;
+
+  static native void siteClose(long site);
+
+  /** The user and the URI of the site, each with a NUL behind it. */
+  static native byte[] siteNames(long site) throws NativeException;
+
+  /** Status as the head has it now, as a {@link Record}. */
+  static native byte[] siteStat(long site, byte[] path) throws NativeException;
+
+  /**
+   * Entries behind the one of this name, as a page of {@link Record}s. The number becomes 1 if there
+   * may be more.
+   */
+  static native byte[] siteEntries(long site, byte[] path, byte[] after, long[] more)
+      throws NativeException;
+
+  /** Opens a file in the version that the head has now. */
+  static native long siteOpenFile(long site, byte[] path) throws NativeException;
+
+  /** Makes a directory and what is missing above it. */
+  static native void siteMakePath(long site, byte[] path, int mode) throws NativeException;
+
+  static native void siteRename(long site, byte[] from, byte[] to, boolean isExclusive)
+      throws NativeException;
+
+  static native void siteRemove(long site, byte[] path, boolean isRecursive)
+      throws NativeException;
+
+  /** Changes what is not null, a mode of -1 and a time of -1 (in nanoseconds) staying. */
+  static native void siteChange(
+      long site, byte[] path, int mode, long timeNanos, byte[] owner, byte[] group)
+      throws NativeException;
+
+  static native void siteSetReplicas(long site, byte[] path, int replicas) throws NativeException;
+
+  /** Sets an attribute: 0 in any case, 1 if it is not there, 2 if it is. */
+  static native void siteSetXattr(long site, byte[] path, byte[] name, byte[] value, int when)
+      throws NativeException;
+
+  static native byte[] siteGetXattr(long site, byte[] path, byte[] name) throws NativeException;
+
+  /** Names of attributes, each with a NUL behind it. */
+  static native byte[] siteListXattrs(long site, byte[] path) throws NativeException;
+
+  static native void siteRemoveXattr(long site, byte[] path, byte[] name) throws NativeException;
+
+  /** Octets that there can be, are, and are left. */
+  static native long[] siteRoom(long site, byte[] path) throws NativeException;
+
+  /** Servers that have the file, each with a NUL behind it. */
+  static native byte[] siteServers(long site, byte[] path) throws NativeException;
+
+  static native void siteTruncate(long site, byte[] path, long size) throws NativeException;
+
+  /** Writes what was spooled as a file. */
+  static native void sitePut(
+      long site, byte[] path, int spool, int mode, int replicas, boolean isExclusive)
+      throws NativeException;
+
+  /** An empty file in a directory that nobody else sees, and that goes when it is closed. */
+  static native int spoolOpen(byte[] directory) throws NativeException;
+
+  static native void spoolWrite(int spool, byte[] from, int position, int length)
+      throws NativeException;
+
+  static native void spoolClose(int spool);
 }

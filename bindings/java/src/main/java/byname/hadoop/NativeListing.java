@@ -6,10 +6,11 @@ import java.util.List;
 import org.apache.hadoop.fs.Path;
 
 /** One version of a directory, read by pages. Closed when it is forgotten, too. */
-final class NativeListing implements AutoCloseable {
+final class NativeListing implements NdnListing.Pages {
   private final Path path;
   private final long handle;
   private final Cleaner.Cleanable closing;
+  private long next;
 
   NativeListing(Path path, long handle) {
     this.path = path;
@@ -17,10 +18,12 @@ final class NativeListing implements AutoCloseable {
     this.closing = NativeSession.closeWith(this, handle, Native::listingClose);
   }
 
-  /** Entries from an index on, as many as fit in a page; none at the end. */
-  List<Record> page(long next) throws IOException {
+  @Override
+  public List<Record> next() throws IOException {
     try {
-      return Record.page(Native.listingPage(handle, next));
+      List<Record> page = Record.page(Native.listingPage(handle, next));
+      next += page.size();
+      return page;
     } catch (NativeException e) {
       throw Failures.of(path, e);
     }

@@ -90,7 +90,7 @@ final class NativeSession implements AutoCloseable {
   }
 
   /** The octets of a text; refuses what has none, or a NUL among them. */
-  private static byte[] octets(Path path, String text) throws IOException {
+  static byte[] octets(Path path, String text) throws IOException {
     if (text == null) {
       return null;
     }
@@ -105,8 +105,20 @@ final class NativeSession implements AutoCloseable {
     }
   }
 
-  private static byte[] octets(Path path) throws IOException {
+  static byte[] octets(Path path) throws IOException {
     return octets(path, path.toUri().getPath());
+  }
+
+  /** The user at the site above a path; null if there is no key here for one. */
+  NativeSite site(Path path, String user) throws IOException {
+    try {
+      return new NativeSite(Native.siteOpen(handle, octets(path), octets(path, user)));
+    } catch (NativeException e) {
+      if (e.errno() == Errno.ENOKEY && user == null) {
+        return null;
+      }
+      throw Failures.of(path, e);
+    }
   }
 
   Record stat(Path path) throws IOException {

@@ -15,7 +15,7 @@ final class NdnFileStatus extends FileStatus implements EtagSource {
     super(
         record.length(),
         record.isDirectory(),
-        record.isDirectory() ? 0 : 1,
+        record.isDirectory() ? 0 : record.replicas(),
         record.isDirectory() ? 0 : blockBytes,
         record.modificationMillis(),
         0,

@@ -38,12 +38,13 @@ import org.apache.hadoop.util.functional.RemoteIterators;
 
 /**
  * Files by name: {@code ndn:///lab/run7/x} is the name {@code /lab/run7/x}, and {@code ndn://lab/x}
- * is {@code /x} below the link that {@code fs.ndn.link.lab} has. Read-only. Every octet that is
- * delivered was verified against its publisher's signature.
+ * is {@code /x} below the link that {@code fs.ndn.link.lab} has. Every octet that is delivered was
+ * verified against its publisher's signature. In a site for which there is a key here, files are
+ * written, too, and what is read is what the head of the site says now.
  *
  * <p>An instance has one session of the native library, with its connection, caches and trust.
  */
-public class NdnFileSystem extends ReadOnlyFileSystem implements IOStatisticsSource {
+public class NdnFileSystem extends SiteFileSystem implements IOStatisticsSource {
   /** The scheme of these URIs. */
   public static final String SCHEME = "ndn";
 
@@ -63,6 +64,7 @@ public class NdnFileSystem extends ReadOnlyFileSystem implements IOStatisticsSou
   private URI uri;
   private Path workingDirectory;
   private NativeSession session;
+  private Sites sites;
   private ThreadPoolExecutor executor;
   private long blockBytes;
   private int bufferBytes;
@@ -88,6 +90,7 @@ public class NdnFileSystem extends ReadOnlyFileSystem implements IOStatisticsSou
     }
     checksumKind = checksumKind(conf);
     session = NativeSession.open(workingDirectory, link(authority, conf), conf);
+    sites = new Sites(session, workingDirectory, authority != null, conf);
     executor = executor(Math.max(conf.getInt(Keys.THREADS, Keys.THREADS_DEFAULT), 1));
   }
 
@@ -184,13 +187,44 @@ public class NdnFileSystem extends ReadOnlyFileSystem implements IOStatisticsSou
   @Override
   public FSDataInputStream open(Path path, int bufferSize) throws IOException {
     Path name = begin(StoreStatisticNames.OP_OPEN, path);
-    NativeFile file = session.open(name);
+    NativeFile file = openNative(name);
     try {
       return new FSDataInputStream(new NdnInputStream(name, file, file.stat(), this));
     } catch (IOException | RuntimeException e) {
       file.close();
       throw e;
     }
+  }
+
+  private NativeFile openNative(Path name) throws IOException {
+    NativeSite site = site(name);
+    if (site == null || site.stat(name).isSymlink()) {
+      return session.open(name);
+    }
+    return site.open(name);
+  }
+
+  /** What is known of a path: by the head of its site, or by who publishes it. */
+  private Record record(Path name) throws IOException {
+    NativeSite site = site(name);
+    if (site == null) {
+      return session.stat(name);
+    }
+    Record record = site.stat(name);
+    return record.isSymlink() ? session.stat(name) : record;
+  }
+
+  @Override
+  NativeSite site(Path path) throws IOException {
+    checkPath(path);
+    return sites.of(makeQualified(path));
+  }
+
+  @Override
+  Path beginWrite(Path path) throws IOException {
+    checkOpen();
+    statistics.incrementWriteOps(1);
+    return makeQualified(path);
   }
 
   /** Opens the version of a status that was given, or fails if it is not the current one. */
@@ -229,7 +263,7 @@ public class NdnFileSystem extends ReadOnlyFileSystem implements IOStatisticsSou
   /** The status of a path, asked for. */
   NdnFileStatus statusOf(Path path) throws IOException {
     Path name = begin(StoreStatisticNames.OP_GET_FILE_STATUS, path);
-    return status(name, session.stat(name));
+    return status(name, record(name));
   }
 
   /** The status that a record of a path stands for. */
@@ -271,15 +305,17 @@ public class NdnFileSystem extends ReadOnlyFileSystem implements IOStatisticsSou
 
   private RemoteIterator<NdnFileStatus> entries(Path path) throws IOException {
     Path name = begin(StoreStatisticNames.OP_LIST_STATUS, path);
-    NativeListing listing = session.list(name);
+    NativeSite site = site(name);
+    NdnListing.Pages listing = site == null ? session.list(name) : site.list(name);
     return listing == null
         ? RemoteIterators.remoteIteratorFromSingleton(statusOf(name))
         : new NdnListing(this, name, listing);
   }
 
   /**
-   * Blocks of {@code fs.ndn.block.size} without hosts: whoever has the data answers, so no machine
-   * is the right one to read at, and schedulers must not wait for one of a name.
+   * Blocks of {@code fs.ndn.block.size}: of a site with the servers of the disks that have the
+   * file, otherwise without hosts, since whoever has the data answers and no machine is the right
+   * one to read at.
    */
   @Override
   public BlockLocation[] getFileBlockLocations(FileStatus status, long start, long length)
@@ -290,21 +326,29 @@ public class NdnFileSystem extends ReadOnlyFileSystem implements IOStatisticsSou
     return blocks(status, start, length);
   }
 
-  private BlockLocation[] blocks(FileStatus status, long start, long length) {
+  private BlockLocation[] blocks(FileStatus status, long start, long length) throws IOException {
     List<BlockLocation> found = new ArrayList<>();
+    String[] hosts = status.getLen() == 0 ? new String[0] : hosts(status.getPath());
     long end = length > status.getLen() - start ? status.getLen() : start + length;
     for (long at = start - start % blockBytes; at < end; at += blockBytes) {
       long octets = Math.min(blockBytes, status.getLen() - at);
-      found.add(new BlockLocation(new String[0], new String[0], at, octets));
+      found.add(new BlockLocation(hosts, hosts, at, octets));
     }
     return found.toArray(new BlockLocation[0]);
+  }
+
+  private String[] hosts(Path path) throws IOException {
+    NativeSite site = site(path);
+    return site == null
+        ? new String[0]
+        : site.servers(makeQualified(path)).toArray(new String[0]);
   }
 
   /** What the publisher has signed of the whole content; null of a part, or if there is none. */
   @Override
   public FileChecksum getFileChecksum(Path path, long length) throws IOException {
     Path name = begin(StoreStatisticNames.OP_GET_FILE_CHECKSUM, path);
-    Record record = session.stat(name);
+    Record record = record(name);
     if (record.isDirectory()) {
       throw new FileNotFoundException(name + ": is a directory (EISDIR)");
     }
@@ -324,9 +368,15 @@ public class NdnFileSystem extends ReadOnlyFileSystem implements IOStatisticsSou
   public boolean hasPathCapability(Path path, String capability) throws IOException {
     switch (capability.toLowerCase(Locale.ROOT)) {
       case CommonPathCapabilities.FS_CHECKSUMS:
-      case CommonPathCapabilities.FS_READ_ONLY_CONNECTOR:
       case CommonPathCapabilities.ETAGS_AVAILABLE:
         return true;
+      case CommonPathCapabilities.FS_READ_ONLY_CONNECTOR:
+        return site(path) == null;
+      case CommonPathCapabilities.ETAGS_PRESERVED_IN_RENAME:
+      case CommonPathCapabilities.FS_PERMISSIONS:
+      case CommonPathCapabilities.FS_TRUNCATE:
+      case CommonPathCapabilities.FS_XATTRS:
+        return site(path) != null;
       default:
         return super.hasPathCapability(makeQualified(path), capability);
     }
@@ -358,7 +408,7 @@ public class NdnFileSystem extends ReadOnlyFileSystem implements IOStatisticsSou
     }
   }
 
-  /** Octets of the buffer of a stream. */
+  @Override
   int bufferBytes() {
     return bufferBytes;
   }
@@ -373,11 +423,15 @@ public class NdnFileSystem extends ReadOnlyFileSystem implements IOStatisticsSou
     return statistics;
   }
 
-  private Path begin(String operation, Path path) throws IOException {
-    checkPath(path);
+  private void checkOpen() throws IOException {
     if (isClosed) {
       throw new IOException(uri + ": Filesystem closed");
     }
+  }
+
+  private Path begin(String operation, Path path) throws IOException {
+    checkPath(path);
+    checkOpen();
     counts.incrementCounter(operation, 1);
     statistics.incrementReadOps(1);
     return makeQualified(path);

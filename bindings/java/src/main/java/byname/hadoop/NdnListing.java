@@ -16,20 +16,26 @@ import org.apache.hadoop.fs.RemoteIterator;
  * its last entry, or when it is closed or forgotten.
  */
 final class NdnListing implements RemoteIterator<NdnFileStatus>, Closeable {
+  /** The entries of a directory, some at a time; none at the end. */
+  interface Pages {
+    List<Record> next() throws IOException;
+
+    default void close() {}
+  }
+
   private static final System.Logger LOG = System.getLogger(NdnListing.class.getName());
 
   private final NdnFileSystem fileSystem;
   private final Path directory;
-  private final NativeListing listing;
+  private final Pages pages;
   private Iterator<Record> page = Collections.emptyIterator();
-  private long next;
   private boolean isAtEnd;
   private NdnFileStatus found;
 
-  NdnListing(NdnFileSystem fileSystem, Path directory, NativeListing listing) {
+  NdnListing(NdnFileSystem fileSystem, Path directory, Pages pages) {
     this.fileSystem = fileSystem;
     this.directory = directory;
-    this.listing = listing;
+    this.pages = pages;
   }
 
   @Override
@@ -54,7 +60,7 @@ final class NdnListing implements RemoteIterator<NdnFileStatus>, Closeable {
   public void close() {
     isAtEnd = true;
     page = Collections.emptyIterator();
-    listing.close();
+    pages.close();
   }
 
   private boolean hasRecord() throws IOException {
@@ -64,8 +70,7 @@ final class NdnListing implements RemoteIterator<NdnFileStatus>, Closeable {
     if (isAtEnd) {
       return false;
     }
-    List<Record> records = listing.page(next);
-    next += records.size();
+    List<Record> records = pages.next();
     page = records.iterator();
     if (records.isEmpty()) {
       close();

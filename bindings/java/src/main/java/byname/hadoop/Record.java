@@ -18,6 +18,7 @@ final class Record {
   private static final int HAS_MODE = 8;
   private static final int HAS_ROOT = 16;
   private static final int HAS_CRC32C = 512;
+  private static final int HAS_REPLICAS = 0x4000;
 
   private static final int ROOT_BYTES = 32;
   private static final int CRC_BYTES = 4;
@@ -29,8 +30,10 @@ final class Record {
   private final long size;
   private final long mtimeNanos;
   private final int mode;
+  private final int replicas;
   private final byte[] root = new byte[ROOT_BYTES];
   private final byte[] crc32c = new byte[CRC_BYTES];
+  private final byte[] nameOctets;
   private final String name;
   private final String owner;
   private final String group;
@@ -43,11 +46,13 @@ final class Record {
     size = from.getLong();
     mtimeNanos = from.getLong();
     mode = (int) from.getLong();
+    replicas = (int) from.getLong();
     from.get(root);
     from.get(crc32c);
-    name = text(from);
-    owner = text(from);
-    group = text(from);
+    nameOctets = octets(from);
+    name = text(nameOctets);
+    owner = text(octets(from));
+    group = text(octets(from));
   }
 
   static Record one(byte[] octets) {
@@ -64,17 +69,23 @@ final class Record {
     return records;
   }
 
-  // A text that is no UTF-8 is one that Java has no string for: null.
-  private static String text(ByteBuffer from) {
+  private static byte[] octets(ByteBuffer from) {
     int length = from.getInt();
     if (length < 0) {
       return null;
     }
-    ByteBuffer octets = from.duplicate();
-    octets.limit(from.position() + length);
-    from.position(from.position() + length);
+    byte[] octets = new byte[length];
+    from.get(octets);
+    return octets;
+  }
+
+  // A text that is no UTF-8 is one that Java has no string for: null.
+  private static String text(byte[] octets) {
+    if (octets == null) {
+      return null;
+    }
     try {
-      return StandardCharsets.UTF_8.newDecoder().decode(octets).toString();
+      return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(octets)).toString();
     } catch (CharacterCodingException e) {
       return null;
     }
@@ -83,6 +94,11 @@ final class Record {
   /** Name of an entry of a listing, null if it is no UTF-8. */
   String name() {
     return name;
+  }
+
+  /** Name of an entry of a listing, whatever octets it has. */
+  byte[] nameOctets() {
+    return nameOctets;
   }
 
   boolean isDirectory() {
@@ -97,6 +113,15 @@ final class Record {
   /** Octets of a file; a directory has none, as in HDFS. */
   long length() {
     return isDirectory() ? 0 : size;
+  }
+
+  boolean isSymlink() {
+    return kind == KIND_SYMLINK;
+  }
+
+  /** Replicas that a site shall have of a file; 1 of what is published otherwise. */
+  int replicas() {
+    return has(HAS_REPLICAS) ? replicas : 1;
   }
 
   long version() {

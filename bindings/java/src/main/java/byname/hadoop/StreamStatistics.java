@@ -1,11 +1,11 @@
 package byname.hadoop;
 
-import static org.apache.hadoop.fs.statistics.IOStatisticsSupport.snapshotIOStatistics;
+import static org.apache.hadoop.fs.statistics.impl.IOStatisticsBinding.dynamicIOStatistics;
 import static org.apache.hadoop.fs.statistics.impl.IOStatisticsBinding.iostatisticsStore;
 
 import org.apache.hadoop.fs.statistics.IOStatistics;
-import org.apache.hadoop.fs.statistics.IOStatisticsSnapshot;
 import org.apache.hadoop.fs.statistics.StreamStatisticNames;
+import org.apache.hadoop.fs.statistics.impl.DynamicIOStatisticsBuilder;
 import org.apache.hadoop.fs.statistics.impl.IOStatisticsStore;
 
 /** Counts of one stream: calls and octets here, Interests and octets on the wire in the library. */
@@ -29,9 +29,11 @@ final class StreamStatistics {
 
   // What the library had counted when the file was closed.
   private volatile long[] last = new long[NATIVE.length];
+  private final IOStatistics current;
 
   StreamStatistics(NativeFile file) {
     this.file = file;
+    this.current = live();
   }
 
   void increment(String counter, long by) {
@@ -43,13 +45,21 @@ final class StreamStatistics {
     nativeCounts();
   }
 
+  /** The counts, which go on. */
   IOStatistics current() {
-    IOStatisticsSnapshot snapshot = snapshotIOStatistics(counted);
-    long[] counts = nativeCounts();
-    for (int at = 0; at < NATIVE.length; at++) {
-      snapshot.counters().put(NATIVE[at], counts[at]);
+    return current;
+  }
+
+  private IOStatistics live() {
+    DynamicIOStatisticsBuilder builder = dynamicIOStatistics();
+    for (String key : counted.counters().keySet()) {
+      builder.withAtomicLongCounter(key, counted.getCounterReference(key));
     }
-    return snapshot;
+    for (int at = 0; at < NATIVE.length; at++) {
+      int index = at;
+      builder.withLongFunctionCounter(NATIVE[at], key -> nativeCounts()[index]);
+    }
+    return builder.build();
   }
 
   private long[] nativeCounts() {

@@ -1,0 +1,437 @@
+package byname.hadoop;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.fs.CreateFlag;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.FsStatus;
+import org.apache.hadoop.fs.Options;
+import org.apache.hadoop.fs.ParentNotDirectoryException;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
+import org.apache.hadoop.fs.XAttrSetFlag;
+import org.apache.hadoop.fs.permission.FsAction;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.security.AccessControlException;
+import org.apache.hadoop.util.Progressable;
+
+/**
+ * Changes of a site, as the user whose key is here. Each is one step at the site's head, or several
+ * of which each happens whole or not at all. Where there is no key, everything is refused.
+ *
+ * <p>What programs rely on is what HDFS does: a rename moves into a directory that is there, replaces
+ * nothing, and says false where it cannot be.
+ */
+abstract class SiteFileSystem extends ReadOnlyFileSystem {
+  private static final int PERMISSIONS = 01777;
+  private static final long NANOS_IN_MILLI = 1_000_000;
+
+  /** The site above a path; null if it can only be read. */
+  abstract NativeSite site(Path path) throws IOException;
+
+  /** Counts an operation on a path, and makes the path whole. */
+  abstract Path beginWrite(Path path) throws IOException;
+
+  /** Octets of the buffer of a stream. */
+  abstract int bufferBytes();
+
+  private int mode(FsPermission permission) {
+    return permission.applyUMask(FsPermission.getUMask(getConf())).toShort() & PERMISSIONS;
+  }
+
+  @Override
+  public FSDataOutputStream create(
+      Path path,
+      FsPermission permission,
+      boolean isOverwrite,
+      int bufferSize,
+      short replication,
+      long blockSize,
+      Progressable progress)
+      throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      return super.create(
+          path, permission, isOverwrite, bufferSize, replication, blockSize, progress);
+    }
+    return create(site, beginWrite(path), permission, isOverwrite, true);
+  }
+
+  @Override
+  public FSDataOutputStream createNonRecursive(
+      Path path,
+      FsPermission permission,
+      EnumSet<CreateFlag> flags,
+      int bufferSize,
+      short replication,
+      long blockSize,
+      Progressable progress)
+      throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      return super.createNonRecursive(
+          path, permission, flags, bufferSize, replication, blockSize, progress);
+    }
+    if (flags.contains(CreateFlag.APPEND)) {
+      return append(path, bufferSize, progress);
+    }
+    return create(
+        site, beginWrite(path), permission, flags.contains(CreateFlag.OVERWRITE), false);
+  }
+
+  private FSDataOutputStream create(
+      NativeSite site, Path name, FsPermission permission, boolean isOverwrite, boolean makesPath)
+      throws IOException {
+    Record there = find(site, name);
+    if (there != null && there.isDirectory()) {
+      throw new FileAlreadyExistsException(name + ": is a directory");
+    }
+    if (there != null && !isOverwrite) {
+      throw new FileAlreadyExistsException(name + ": there is something of this name");
+    }
+    if (there == null) {
+      prepareParent(site, name, makesPath);
+    }
+    String directory = getConf().get(Keys.SPOOL, System.getProperty("java.io.tmpdir"));
+    int replicas = getConf().getInt(Keys.REPLICATION, 0);
+    NdnOutputStream.WriteOptions options =
+        new NdnOutputStream.WriteOptions(
+            mode(permission), replicas, !isOverwrite, bufferBytes());
+    Spool spool = new Spool(name, directory);
+    return new FSDataOutputStream(new NdnOutputStream(name, site, options, spool), statistics);
+  }
+
+  private void prepareParent(NativeSite site, Path name, boolean makesPath) throws IOException {
+    Path parent = name.getParent();
+    if (parent == null) {
+      return;
+    }
+    if (makesPath) {
+      mkdirs(parent, FsPermission.getDirDefault());
+      return;
+    }
+    if (!site.stat(parent).isDirectory()) {
+      throw new ParentNotDirectoryException(parent + ": is not a directory");
+    }
+  }
+
+  // Nothing is beneath a file, and that is said as such.
+  private static Record find(NativeSite site, Path name) throws IOException {
+    try {
+      return site.stat(name);
+    } catch (IOException e) {
+      switch (NativeSite.errno(e)) {
+        case Errno.ENOENT:
+          return null;
+        case Errno.ENOTDIR:
+          throw new ParentNotDirectoryException(name + ": there is a file above it");
+        default:
+          throw e;
+      }
+    }
+  }
+
+  @Override
+  public FSDataOutputStream append(Path path, int bufferSize, Progressable progress)
+      throws IOException {
+    if (site(path) == null) {
+      return super.append(path, bufferSize, progress);
+    }
+    throw new UnsupportedOperationException(
+        "append to " + path + ": a version of a file never changes; write it anew");
+  }
+
+  @Override
+  public boolean mkdirs(Path path, FsPermission permission) throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      return super.mkdirs(path, permission);
+    }
+    Path name = beginWrite(path);
+    try {
+      site.makePath(name, mode(permission));
+      return true;
+    } catch (IOException e) {
+      if (NativeSite.errno(e) == Errno.ENOTDIR) {
+        throw new ParentNotDirectoryException(name + ": there is a file above it");
+      }
+      throw e;
+    }
+  }
+
+  @Override
+  public boolean delete(Path path, boolean isRecursive) throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      return super.delete(path, isRecursive);
+    }
+    Path name = beginWrite(path);
+    if (name.isRoot()) {
+      // As in HDFS: the root stays, with all that is in it.
+      if (!isRecursive && listStatusIterator(name).hasNext()) {
+        throw new PathIsNotEmptyDirectoryException(name.toString());
+      }
+      return false;
+    }
+    try {
+      site.remove(name, isRecursive);
+      return true;
+    } catch (IOException e) {
+      int errno = NativeSite.errno(e);
+      if (errno == Errno.ENOENT || errno == Errno.ENOTDIR) {
+        return false;
+      }
+      throw e;
+    }
+  }
+
+  @Override
+  public boolean rename(Path from, Path to) throws IOException {
+    NativeSite site = site(from);
+    if (site == null) {
+      return super.rename(from, to);
+    }
+    Path source = beginWrite(from);
+    Path target = makeQualified(to);
+    Record moved = source.isRoot() ? null : site.find(source);
+    if (moved == null) {
+      return false;
+    }
+    Record there = site.find(target);
+    if (there != null && there.isDirectory()) {
+      target = NdnFileSystem.child(target, source.getName());
+      there = site.find(target);
+    }
+    if (source.equals(target)) {
+      return !moved.isDirectory();
+    }
+    if (there != null) {
+      return false;
+    }
+    try {
+      site.rename(source, target, true);
+      return true;
+    } catch (IOException e) {
+      switch (NativeSite.errno(e)) {
+        case Errno.ENOENT:
+        case Errno.ENOTDIR:
+        case Errno.EEXIST:
+        case Errno.EINVAL:
+          return false;
+        default:
+          throw e;
+      }
+    }
+  }
+
+  /** The rename of {@code FileContext}: exactly to that path, with a reason where it cannot be. */
+  @Override
+  @SuppressWarnings("deprecation")
+  protected void rename(Path from, Path to, Options.Rename... options) throws IOException {
+    if (site(from) == null) {
+      super.rename(from, to, options);
+      return;
+    }
+    boolean isOverwrite = false;
+    for (Options.Rename option : options) {
+      isOverwrite |= option == Options.Rename.OVERWRITE;
+    }
+    renameTo(from, to, isOverwrite);
+  }
+
+  final void renameTo(Path from, Path to, boolean isOverwrite) throws IOException {
+    NativeSite site = site(from);
+    if (site == null) {
+      rename(from, to);
+      return;
+    }
+    Path source = beginWrite(from);
+    Path target = makeQualified(to);
+    Record moved = site.stat(source);
+    Record there = site.find(target);
+    if (there == null) {
+      Path parent = target.getParent();
+      if (parent != null && !site.stat(parent).isDirectory()) {
+        throw new ParentNotDirectoryException(parent + ": is not a directory");
+      }
+    } else if (source.equals(target)) {
+      throw new FileAlreadyExistsException(source + ": is the same as its new name");
+    } else if (moved.isDirectory() != there.isDirectory()) {
+      throw new IOException(
+          source + " and " + target + " must both be directories, or none of them");
+    } else if (!isOverwrite) {
+      throw new FileAlreadyExistsException(target + ": there is something of this name");
+    }
+    site.rename(source, target, !isOverwrite);
+  }
+
+  @Override
+  public boolean truncate(Path path, long size) throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      return super.truncate(path, size);
+    }
+    Path name = beginWrite(path);
+    Record there = site.stat(name);
+    if (there.isDirectory()) {
+      throw new FileNotFoundException(name + ": is a directory");
+    }
+    if (size < 0 || size > there.length()) {
+      throw new IllegalArgumentException(
+          "cannot truncate " + name + " of " + there.length() + " octets to " + size);
+    }
+    site.truncate(name, size);
+    return true;
+  }
+
+  /** Takes effect when the file is written again. */
+  @Override
+  public boolean setReplication(Path path, short replication) throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      return super.setReplication(path, replication);
+    }
+    Path name = beginWrite(path);
+    Record there = site.find(name);
+    if (there == null || there.isDirectory()) {
+      return false;
+    }
+    site.setReplicas(name, replication);
+    return true;
+  }
+
+  @Override
+  public void setPermission(Path path, FsPermission permission) throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      super.setPermission(path, permission);
+      return;
+    }
+    site.setMode(beginWrite(path), permission.toShort() & PERMISSIONS);
+  }
+
+  @Override
+  public void setOwner(Path path, String owner, String group) throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      super.setOwner(path, owner, group);
+      return;
+    }
+    site.setOwner(beginWrite(path), owner, group);
+  }
+
+  /** Sets the time of modification; there is none of access. */
+  @Override
+  public void setTimes(Path path, long modification, long access) throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      super.setTimes(path, modification, access);
+      return;
+    }
+    Path name = beginWrite(path);
+    if (modification < 0) {
+      site.stat(name);
+      return;
+    }
+    site.setTime(name, Math.multiplyExact(modification, NANOS_IN_MILLI));
+  }
+
+  /** Decides by what the status says; the head decides by itself. */
+  @Override
+  public void access(Path path, FsAction action) throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      super.access(path, action);
+      return;
+    }
+    Path name = makeQualified(path);
+    Record there = site.stat(name);
+    FsPermission permission = new FsPermission((short) there.permissions());
+    boolean isAllowed =
+        there.owner().equals(site.user())
+            ? permission.getUserAction().implies(action)
+            // Groups of a user are the head's affair.
+            : permission.getGroupAction().or(permission.getOtherAction()).implies(action);
+    if (!isAllowed) {
+      throw new AccessControlException(
+          site.user() + " may not " + action + " " + name + " of " + there.owner());
+    }
+  }
+
+  @Override
+  public FsStatus getStatus(Path path) throws IOException {
+    Path name = path == null ? new Path(getUri()) : makeQualified(path);
+    NativeSite site = site(name);
+    if (site == null) {
+      return super.getStatus(path);
+    }
+    long[] room = site.room(name);
+    return new FsStatus(room[0], room[1], room[2]);
+  }
+
+  @Override
+  public void setXAttr(Path path, String name, byte[] value, EnumSet<XAttrSetFlag> flags)
+      throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      super.setXAttr(path, name, value, flags);
+      return;
+    }
+    byte[] octets = value == null ? new byte[0] : value;
+    boolean mayCreate = flags.contains(XAttrSetFlag.CREATE);
+    boolean mayReplace = flags.contains(XAttrSetFlag.REPLACE);
+    if (!mayCreate && !mayReplace) {
+      throw new IOException("setXAttr: neither CREATE nor REPLACE");
+    }
+    site.setXattr(beginWrite(path), name, octets, mayCreate, mayReplace);
+  }
+
+  @Override
+  public byte[] getXAttr(Path path, String name) throws IOException {
+    NativeSite site = site(path);
+    return site == null ? super.getXAttr(path, name) : site.xattr(makeQualified(path), name);
+  }
+
+  @Override
+  public Map<String, byte[]> getXAttrs(Path path) throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      return super.getXAttrs(path);
+    }
+    return getXAttrs(path, site.xattrs(makeQualified(path)));
+  }
+
+  @Override
+  public Map<String, byte[]> getXAttrs(Path path, List<String> names) throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      return super.getXAttrs(path, names);
+    }
+    Map<String, byte[]> found = new HashMap<>();
+    for (String name : names) {
+      found.put(name, site.xattr(makeQualified(path), name));
+    }
+    return found;
+  }
+
+  @Override
+  public List<String> listXAttrs(Path path) throws IOException {
+    NativeSite site = site(path);
+    return site == null ? super.listXAttrs(path) : site.xattrs(makeQualified(path));
+  }
+
+  @Override
+  public void removeXAttr(Path path, String name) throws IOException {
+    NativeSite site = site(path);
+    if (site == null) {
+      super.removeXAttr(path, name);
+      return;
+    }
+    site.removeXattr(beginWrite(path), name);
+  }
+}

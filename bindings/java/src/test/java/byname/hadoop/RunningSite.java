@@ -1,0 +1,162 @@
+package byname.hadoop;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileUtil;
+
+/** A real site, {@code byname site up}, with a user who may write everywhere in it. */
+final class RunningSite implements AutoCloseable {
+  /** The authority that stands for the site. */
+  static final String AUTHORITY = "site";
+
+  /** The user whose key is used; nobody who runs the site. */
+  static final String USER = "anna";
+
+  private static final int STOP_SECONDS = 20;
+  private static final Pattern KEY = Pattern.compile("key=SHA256:[A-Za-z0-9_-]+");
+
+  private final Path folder;
+  private final String name;
+  private Process process;
+  private String link;
+
+  private RunningSite(Path folder, String name) {
+    this.folder = folder;
+    this.name = name;
+  }
+
+  /** A site with so many disks and replicas, and groups for its user; the first is her own. */
+  static RunningSite begin(String name, int disks, int replicas, List<String> groups)
+      throws IOException {
+    RunningSite site = new RunningSite(Files.createTempDirectory("byname-site-test"), name);
+    site.start(disks, replicas);
+    String certificate = site.user("site", "join", site.link, "--user", USER);
+    Path file = Files.writeString(site.folder.resolve("anna.cert"), certificate);
+    List<String> add = new ArrayList<>(Arrays.asList("site", "user", "add", USER));
+    for (String group : groups) {
+      add.addAll(Arrays.asList("--group", group));
+    }
+    add.addAll(Arrays.asList("--key", file.toString()));
+    site.operator(add.toArray(new String[0]));
+    site.operator("chmod", "777", name);
+    return site;
+  }
+
+  private void start(int disks, int replicas) throws IOException {
+    List<String> command = new ArrayList<>(Arrays.asList("site", "up"));
+    for (int disk = 0; disk < disks; disk++) {
+      command.add(folder.resolve("disk" + disk).toString());
+    }
+    command.addAll(
+        Arrays.asList(
+            "--name", name, "--capacity", "2G", "--replicas", Integer.toString(replicas),
+            "--listen", endpoint()));
+    ProcessBuilder builder = builder("head", command.toArray(new String[0]));
+    builder.redirectError(folder.resolve("site.log").toFile());
+    process = builder.start();
+    BufferedReader out =
+        new BufferedReader(
+            new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
+    String printed = out.readLine();
+    if (printed == null || !printed.startsWith("byname:")) {
+      throw new IOException("no link: " + Files.readString(folder.resolve("site.log")));
+    }
+    Matcher key = KEY.matcher(printed);
+    if (!key.find()) {
+      throw new IOException("no key in " + printed);
+    }
+    link = "byname:" + name + "?via=" + endpoint() + "&" + key.group();
+  }
+
+  private String endpoint() {
+    return "unix://" + folder.resolve("socket");
+  }
+
+  private ProcessBuilder builder(String home, String... arguments) {
+    List<String> command = new ArrayList<>();
+    command.add(System.getProperty("byname.program"));
+    command.addAll(Arrays.asList(arguments));
+    ProcessBuilder builder = new ProcessBuilder(command);
+    builder.environment().put("BYNAME_HOME", folder.resolve(home).toString());
+    builder.environment().put("USER", "operator");
+    return builder;
+  }
+
+  private String run(String home, String... arguments) throws IOException {
+    ProcessBuilder builder = builder(home, arguments);
+    Path log = folder.resolve("command.log");
+    builder.redirectError(log.toFile());
+    Process command = builder.start();
+    String out = new String(command.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+    try {
+      if (command.waitFor() != 0) {
+        throw new IOException(Arrays.toString(arguments) + ": " + Files.readString(log));
+      }
+    } catch (InterruptedException e) {
+      throw new IOException(e);
+    }
+    return out;
+  }
+
+  /** What a command of the operator prints. */
+  String operator(String... arguments) throws IOException {
+    return run("head", connected(arguments));
+  }
+
+  /** What a command of the user prints. */
+  String user(String... arguments) throws IOException {
+    return run("user", connected(arguments));
+  }
+
+  private String[] connected(String... arguments) {
+    if (arguments[0].equals("site") && arguments[1].equals("join")) {
+      return arguments;
+    }
+    List<String> all = new ArrayList<>(Arrays.asList(arguments));
+    all.addAll(Arrays.asList("--connect", endpoint()));
+    return all.toArray(new String[0]);
+  }
+
+  Path scratch() {
+    return folder;
+  }
+
+  /** A configuration of the user's. */
+  Configuration conf() {
+    Configuration conf = new Configuration();
+    conf.set("fs.ndn.link." + AUTHORITY, link);
+    conf.set("fs.ndn.home", folder.resolve("user").toString());
+    conf.set("fs.ndn.connect", endpoint());
+    conf.set("fs.AbstractFileSystem.ndn.impl", NdnFs.class.getName());
+    return conf;
+  }
+
+  /** A URI in the site. */
+  static org.apache.hadoop.fs.Path path(String path) {
+    return new org.apache.hadoop.fs.Path("ndn", AUTHORITY, "/" + path);
+  }
+
+  @Override
+  public void close() {
+    process.destroy();
+    try {
+      if (!process.waitFor(STOP_SECONDS, TimeUnit.SECONDS)) {
+        process.destroyForcibly();
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    FileUtil.fullyDelete(folder.toFile());
+  }
+}

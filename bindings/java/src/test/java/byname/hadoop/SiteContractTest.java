@@ -1,0 +1,245 @@
+package byname.hadoop;
+
+import static org.junit.Assert.assertThrows;
+
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.contract.AbstractContractBulkDeleteTest;
+import org.apache.hadoop.fs.contract.AbstractContractContentSummaryTest;
+import org.apache.hadoop.fs.contract.AbstractContractCopyFromLocalTest;
+import org.apache.hadoop.fs.contract.AbstractContractCreateTest;
+import org.apache.hadoop.fs.contract.AbstractContractDeleteTest;
+import org.apache.hadoop.fs.contract.AbstractContractEtagTest;
+import org.apache.hadoop.fs.contract.AbstractContractGetEnclosingRoot;
+import org.apache.hadoop.fs.contract.AbstractContractGetFileStatusTest;
+import org.apache.hadoop.fs.contract.AbstractContractMkdirTest;
+import org.apache.hadoop.fs.contract.AbstractContractOpenTest;
+import org.apache.hadoop.fs.contract.AbstractContractRenameTest;
+import org.apache.hadoop.fs.contract.AbstractContractRootDirectoryTest;
+import org.apache.hadoop.fs.contract.AbstractContractSeekTest;
+import org.apache.hadoop.fs.contract.AbstractContractSetTimesTest;
+import org.apache.hadoop.fs.contract.AbstractContractStreamIOStatisticsTest;
+import org.apache.hadoop.fs.contract.AbstractContractUnbufferTest;
+import org.apache.hadoop.fs.contract.AbstractContractVectoredReadTest;
+import org.apache.hadoop.fs.contract.AbstractFSContract;
+import org.junit.runner.RunWith;
+import org.junit.runners.Suite;
+
+/** Hadoop's own suites against a site that is written to. */
+@RunWith(Suite.class)
+@Suite.SuiteClasses({
+  SiteContractTest.BulkDelete.class,
+  SiteContractTest.ContentSummary.class,
+  SiteContractTest.CopyFromLocal.class,
+  SiteContractTest.Create.class,
+  SiteContractTest.Delete.class,
+  SiteContractTest.Etag.class,
+  SiteContractTest.GetEnclosingRoot.class,
+  SiteContractTest.GetFileStatus.class,
+  SiteContractTest.Mkdir.class,
+  SiteContractTest.Open.class,
+  SiteContractTest.Rename.class,
+  SiteContractTest.RootDirectory.class,
+  SiteContractTest.Seek.class,
+  SiteContractTest.SetTimes.class,
+  SiteContractTest.StreamIOStatistics.class,
+  SiteContractTest.Unbuffer.class,
+  SiteContractTest.VectoredRead.class
+})
+public class SiteContractTest {
+  /** Hadoop's own suite. */
+  public static final class BulkDelete extends AbstractContractBulkDeleteTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+
+    // A page has one path, which the suite skips tests for.
+    private void refusesTwo(String one, String other) throws IOException {
+      assertEquals(1, pageSize);
+      List<Path> paths = Arrays.asList(new Path(basePath, one), new Path(basePath, other));
+      org.apache.hadoop.fs.BulkDelete bulk = fs.createBulkDelete(basePath);
+      assertThrows(IllegalArgumentException.class, () -> bulk.bulkDelete(paths));
+    }
+
+    /** Refused. */
+    @Override
+    public void testDeletePathsDirectory() throws IOException {
+      refusesTwo("directory", "directory/file");
+    }
+
+    /** Refused. */
+    @Override
+    public void testDeleteSamePathsMoreThanOnce() throws IOException {
+      refusesTwo("file", "file");
+    }
+
+    /** Refused. */
+    @Override
+    public void testChildPaths() throws IOException {
+      refusesTwo("parent", "parent/child");
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class ContentSummary extends AbstractContractContentSummaryTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class CopyFromLocal extends AbstractContractCopyFromLocalTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class Create extends AbstractContractCreateTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+
+    // A file is there when it is closed, and not before: the suite skips tests for that.
+    private void isThereWhenItIsClosed(boolean flushes) throws IOException {
+      Path path = path("later-" + flushes);
+      try (FSDataOutputStream out = getFileSystem().create(path, true)) {
+        out.write(1);
+        if (flushes) {
+          out.flush();
+        }
+        assertFalse(getFileSystem().exists(path));
+      }
+      assertEquals(1, getFileSystem().getFileStatus(path).getLen());
+    }
+
+    /** Not before it is closed. */
+    @Override
+    public void testCreatedFileIsImmediatelyVisible() throws IOException {
+      isThereWhenItIsClosed(false);
+    }
+
+    /** Not before it is closed. */
+    @Override
+    public void testCreatedFileIsVisibleOnFlush() throws IOException {
+      isThereWhenItIsClosed(true);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class Delete extends AbstractContractDeleteTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class Etag extends AbstractContractEtagTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class GetEnclosingRoot extends AbstractContractGetEnclosingRoot {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class GetFileStatus extends AbstractContractGetFileStatusTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class Mkdir extends AbstractContractMkdirTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class Open extends AbstractContractOpenTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class Rename extends AbstractContractRenameTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class RootDirectory extends AbstractContractRootDirectoryTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class Seek extends AbstractContractSeekTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class SetTimes extends AbstractContractSetTimesTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class StreamIOStatistics extends AbstractContractStreamIOStatisticsTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class Unbuffer extends AbstractContractUnbufferTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class VectoredRead extends AbstractContractVectoredReadTest {
+    /** One of the two kinds of buffers. */
+    public VectoredRead(String bufferType) {
+      super(bufferType);
+    }
+
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+  }
+}

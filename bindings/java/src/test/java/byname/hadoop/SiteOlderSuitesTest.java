@@ -1,0 +1,201 @@
+package byname.hadoop;
+
+import static org.junit.Assert.assertEquals;
+import static org.junit.Assert.assertTrue;
+
+import java.io.IOException;
+import java.util.EnumSet;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CreateFlag;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FSMainOperationsBaseTest;
+import org.apache.hadoop.fs.FileContext;
+import org.apache.hadoop.fs.FileContextCreateMkdirBaseTest;
+import org.apache.hadoop.fs.FileContextMainOperationsBaseTest;
+import org.apache.hadoop.fs.FileContextPermissionBase;
+import org.apache.hadoop.fs.FileContextTestHelper;
+import org.apache.hadoop.fs.FileContextURIBase;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FileSystemContractBaseTest;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.test.LambdaTestUtils;
+import org.junit.Before;
+import org.junit.runner.RunWith;
+import org.junit.runners.Suite;
+
+/** Hadoop's older suites against a site that is written to. */
+@RunWith(Suite.class)
+@Suite.SuiteClasses({
+  SiteOlderSuitesTest.FileSystemContract.class,
+  SiteOlderSuitesTest.MainOperations.class,
+  SiteOlderSuitesTest.ContextMainOperations.class,
+  SiteOlderSuitesTest.ContextUris.class,
+  SiteOlderSuitesTest.ContextCreateMkdir.class,
+  SiteOlderSuitesTest.ContextPermissions.class
+})
+public class SiteOlderSuitesTest {
+  private static FileContext first;
+
+  // Each with a working directory of its own, over one file system.
+  private static synchronized FileContext context() throws IOException {
+    Configuration conf = SiteContract.site().conf();
+    if (first == null) {
+      first = FileContext.getFileContext(RunningSite.path("").toUri(), conf);
+    }
+    return FileContext.getFileContext(first.getDefaultFileSystem(), conf);
+  }
+
+  /** Hadoop's own suite. */
+  public static final class FileSystemContract extends FileSystemContractBaseTest {
+    /** Opens a file system. */
+    @Before
+    public void setUp() throws IOException {
+      fs = SiteContract.fileSystem();
+    }
+
+    // Nobody has a home but the root.
+    @Override
+    protected String getDefaultWorkingDirectory() {
+      return "/";
+    }
+
+    @Override
+    protected Path getTestBaseDir() {
+      return RunningSite.path("FileSystemContractBaseTest");
+    }
+
+    @Override
+    protected boolean rootDirTestEnabled() {
+      return true;
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class MainOperations extends FSMainOperationsBaseTest {
+    /** In the site. */
+    public MainOperations() {
+      super("/main");
+    }
+
+    @Override
+    protected FileSystem createFileSystem() throws IOException {
+      return SiteContract.fileSystem();
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class ContextMainOperations extends FileContextMainOperationsBaseTest {
+    @Override
+    public void setUp() throws Exception {
+      fc = context();
+      super.setUp();
+    }
+
+    @Override
+    protected FileContextTestHelper createFileContextHelper() {
+      return new FileContextTestHelper("/context");
+    }
+
+    @Override
+    protected boolean listCorruptedBlocksSupported() {
+      return false;
+    }
+
+    private interface Open {
+      FSDataOutputStream stream(Path path) throws Exception;
+    }
+
+    // A version never changes: what is there is told so, and stays.
+    private void refusesToAppend(Open open) throws Exception {
+      Path path = getTestRootPath("appended");
+      createFile(path);
+      long bytes = fc.getFileStatus(path).getLen();
+      LambdaTestUtils.intercept(
+          UnsupportedOperationException.class, "append", () -> open.stream(path));
+      assertEquals(bytes, fc.getFileStatus(path).getLen());
+    }
+
+    private Path getTestRootPath(String name) {
+      return fileContextTestHelper.getTestRootPath(fc, name);
+    }
+
+    /** Refused. */
+    @Override
+    public void testCreateFlagAppendExistingFile() throws IOException {
+      unchecked(path -> fc.create(path, EnumSet.of(CreateFlag.APPEND)));
+    }
+
+    /** Refused. */
+    @Override
+    public void testCreateFlagCreateAppendExistingFile() throws IOException {
+      unchecked(path -> fc.create(path, EnumSet.of(CreateFlag.CREATE, CreateFlag.APPEND)));
+    }
+
+    /** Refused. */
+    @Override
+    public void testBuilderCreateAppendExistingFile() throws IOException {
+      unchecked(path -> fc.create(path).append().build());
+    }
+
+    private void unchecked(Open open) throws IOException {
+      try {
+        refusesToAppend(open);
+      } catch (IOException | RuntimeException e) {
+        throw e;
+      } catch (Exception e) {
+        throw new IOException(e);
+      }
+    }
+
+    /** The suite asks this of a file that is being written, and so is not there yet. */
+    @Override
+    public void testSetVerifyChecksum() throws IOException {
+      Path path = getTestRootPath("checksum");
+      createFile(path);
+      fc.setVerifyChecksum(true, path);
+      assertTrue(fc.util().exists(path));
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class ContextUris extends FileContextURIBase {
+    @Override
+    public void setUp() throws Exception {
+      fc1 = context();
+      fc2 = fc1;
+      super.setUp();
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class ContextCreateMkdir extends FileContextCreateMkdirBaseTest {
+    @Override
+    public void setUp() throws Exception {
+      fc = context();
+      super.setUp();
+    }
+
+    @Override
+    protected FileContextTestHelper createFileContextHelper() {
+      return new FileContextTestHelper("/mkdirs");
+    }
+  }
+
+  /** Hadoop's own suite. */
+  public static final class ContextPermissions extends FileContextPermissionBase {
+    @Override
+    protected FileContext getFileContext() throws IOException {
+      return context();
+    }
+
+    @Override
+    protected FileContextTestHelper getFileContextHelper() {
+      return new FileContextTestHelper("/permissions");
+    }
+
+    /** The root of what is tested. */
+    Path root() throws IOException {
+      return getFileContextHelper().getTestRootPath(context());
+    }
+  }
+}

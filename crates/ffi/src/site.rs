@@ -1,0 +1,166 @@
+//! Sites behind the handles: a user at a site, and the session whose paths she uses.
+
+use std::ffi::CStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use byname_access::{AccessError, AccountOptions, Described, SharedSite, Tree};
+use byname_packet::Name;
+
+use crate::abi;
+use crate::attributes::Described as Flat;
+use crate::fault::Fault;
+use crate::file::{self};
+use crate::handles::{Kind, Table};
+use crate::memory::{Place, TextRoom};
+use crate::session::{ActiveCall, SessionState};
+
+/// The sites of this process.
+pub(crate) static SITES: Table<SiteState> = Table::new(Kind::Site, abi::BYNAME_SITES_MAX as usize);
+
+/// A user at a site.
+pub(crate) struct SiteState {
+    session: Arc<SessionState>,
+    shared: SharedSite,
+}
+
+/// A call at a site, and the name that it is about.
+pub(crate) struct SiteCall {
+    site: Arc<SiteState>,
+    active: ActiveCall,
+    pub(crate) name: Name,
+}
+
+impl SiteState {
+    /// The user at the site above a path.
+    pub(crate) fn open(
+        session: &Arc<SessionState>,
+        path: &CStr,
+        (user, timeout_ms): (Option<&str>, u64),
+    ) -> Result<Self, Fault> {
+        let active = session.begin()?;
+        let name = active.name(path)?;
+        let mut options = AccountOptions {
+            user: user.map(str::to_owned),
+            connect: session.connect.clone(),
+            ..AccountOptions::default()
+        };
+        let wanted = (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms));
+        options.patience = wanted.or(session.timeout).unwrap_or(options.patience);
+        let account = options.account_of(&name, &session.link, &session.profile)?;
+        let shared = SharedSite::new(account, session.stop.clone());
+        drop(active);
+        Ok(SiteState { session: Arc::clone(session), shared })
+    }
+
+    /// The user and the site, as texts.
+    pub(crate) fn names(&self) -> (String, String) {
+        let account = self.shared.account();
+        (account.user.clone(), account.site.view().to_string())
+    }
+}
+
+impl SiteCall {
+    /// Begins a call about a path.
+    pub(crate) fn begin(site: i64, path: &CStr) -> Result<Self, Fault> {
+        let site = SITES.get(site)?;
+        let active = site.session.begin()?;
+        let name = active.name(path)?;
+        Ok(SiteCall { site, active, name })
+    }
+
+    /// The name of another path.
+    pub(crate) fn other(&self, path: &CStr) -> Result<Name, Fault> {
+        self.active.name(path)
+    }
+
+    pub(crate) fn shared(&self) -> &SharedSite {
+        &self.site.shared
+    }
+
+    /// Does something with the name.
+    pub(crate) fn act<T>(
+        &self,
+        act: impl FnOnce(&mut Tree, &Name) -> Result<T, AccessError>,
+    ) -> Result<T, Fault> {
+        Ok(self.site.shared.with(|tree| act(tree, &self.name))?)
+    }
+
+    /// The same for what has no result.
+    pub(crate) fn run(
+        &self,
+        act: impl FnOnce(&mut Tree, &Name) -> Result<(), AccessError>,
+    ) -> Result<i64, Fault> {
+        self.act(act).map(|()| 0)
+    }
+
+    /// Opens the file in the version that the head has now.
+    pub(crate) fn open(self) -> Result<i64, Fault> {
+        let described = self.act(Tree::describe)?;
+        let pending = self.active.session.open_entry_later(&described.entry());
+        file::open(self.active, pending).wait()
+    }
+
+    /// Fills a page with the entries of the directory behind one of them.
+    pub(crate) fn fill(&self, after: &[u8], place: &Place<abi::Page>) -> Result<i64, Fault> {
+        let mut page = place.read();
+        page.count = 0;
+        if (page.entry_size as usize) < size_of::<abi::Entry>() {
+            let (given, least) = (page.entry_size, size_of::<abi::Entry>());
+            return Err(Fault::StructSize { argument: "page.entries", given, least });
+        }
+        if page.entries.is_null() && page.entries_max > 0 {
+            return Err(Fault::Null { argument: "page.entries" });
+        }
+        // SAFETY: byname.h demands that `text` has `text_size` octets and is left alone.
+        let mut room = unsafe { TextRoom::new(page.text, page.text_size) };
+        let mut after = after.to_vec();
+        let has_more = 'page: loop {
+            let answer = self.act(|tree, name| tree.entries(name, &after))?;
+            for (name, described) in answer.entries {
+                if page.count >= page.entries_max {
+                    break 'page true;
+                }
+                let used = room.used();
+                let entry = entry(&name, &described, &mut room);
+                if room.used() < room.needed() {
+                    if page.count == 0 {
+                        let (given, needed) = (page.text_size, room.needed());
+                        return Err(Fault::TextRoom { given, needed });
+                    }
+                    room.rewind(used);
+                    break 'page true;
+                }
+                // SAFETY: byname.h demands that `entries` has room for `entries_max` entries of
+                // `entry_size` octets each, and `count` is less.
+                unsafe {
+                    let offset = page.entry_size as usize * page.count as usize;
+                    page.entries.byte_add(offset).write_unaligned(entry);
+                }
+                page.count += 1;
+                after = name;
+            }
+            if answer.is_last {
+                break false;
+            }
+        };
+        page.next += page.count;
+        place.write(page);
+        Ok(has_more.into())
+    }
+}
+
+/// The status that the head gives.
+pub(crate) fn flat(described: &Described) -> Flat {
+    Flat::of_stat(&described.stat()).with_replicas(described.replica_count)
+}
+
+fn entry(name: &[u8], described: &Described, room: &mut TextRoom) -> abi::Entry {
+    abi::Entry {
+        name: room.push(name),
+        name_bytes: name.len() as u64,
+        is_resolved: 0,
+        reserved: 0,
+        attributes: flat(described).with_texts(room),
+    }
+}
