@@ -237,7 +237,7 @@ impl Account {
                 prefix: self.site.user(&self.user),
                 key: self.identity.certificate.key_id(),
             },
-            source => AccessError::Write { name: name.clone(), source },
+            source => AccessError::write(name, source),
         })
     }
 }

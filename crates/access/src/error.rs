@@ -63,7 +63,7 @@ pub enum AccessError {
         /// The site.
         site: SiteName,
         /// Why.
-        source: Untrusted,
+        source: Box<Untrusted>,
     },
     /// The answer is not the site's.
     #[error("the answer is signed by somebody else than the site")]
@@ -136,7 +136,7 @@ pub enum AccessError {
     },
     /// Configuration, keys or trust cannot be read.
     #[error(transparent)]
-    Profile(#[from] ProfileError),
+    Profile(Box<ProfileError>),
     /// The forwarder takes nothing of the user: disks could not ask for what is written.
     #[error("{}: this forwarder takes no files of {user}", name.view().to_user())]
     NotAdmitted {
@@ -155,7 +155,7 @@ pub enum AccessError {
         /// The file.
         name: Name,
         /// Why.
-        source: WriterError,
+        source: Box<WriterError>,
     },
     /// A file could not be read.
     #[error("{}: {source}", name.view().to_user())]
@@ -163,7 +163,7 @@ pub enum AccessError {
         /// The file.
         name: Name,
         /// Why.
-        source: ClientError,
+        source: Box<ClientError>,
     },
     /// Content cannot be kept on the local disk until it is written.
     #[error("{}: {source}", path.display())]
@@ -184,9 +184,15 @@ pub enum AccessError {
     Stopped,
 }
 
+impl From<ProfileError> for AccessError {
+    fn from(error: ProfileError) -> Self {
+        Self::Profile(Box::new(error))
+    }
+}
+
 impl From<KeychainError> for AccessError {
     fn from(error: KeychainError) -> Self {
-        Self::Profile(error.into())
+        ProfileError::from(error).into()
     }
 }
 
@@ -194,6 +200,11 @@ impl AccessError {
     /// A refusal about a name.
     pub fn at(name: NameRef<'_>, refusal: Refusal) -> Self {
         Self::At { name: name.to_name(), refusal }
+    }
+
+    /// A file that was not written.
+    pub(crate) fn write(name: &Name, source: WriterError) -> Self {
+        Self::Write { name: name.clone(), source: Box::new(source) }
     }
 
     /// The same error, about a name if it is a refusal.
@@ -208,9 +219,11 @@ impl AccessError {
     /// The refusal, if the catalog refused.
     pub fn refusal(&self) -> Option<Refusal> {
         match self {
-            Self::Refused(refusal)
-            | Self::At { refusal, .. }
-            | Self::Write { source: WriterError::Refused(refusal), .. } => Some(*refusal),
+            Self::Refused(refusal) | Self::At { refusal, .. } => Some(*refusal),
+            Self::Write { source, .. } => match **source {
+                WriterError::Refused(refusal) => Some(refusal),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -261,7 +274,7 @@ impl AccessError {
             | Self::KeepsChanging { .. }
             | Self::Stopped => true,
             Self::Head { failure, .. } => failure.is_retryable(),
-            Self::Write { source, .. } => match source {
+            Self::Write { source, .. } => match &**source {
                 WriterError::Head { failure, .. } => failure.is_retryable(),
                 WriterError::NoAnswer { .. }
                 | WriterError::NoRoute

@@ -278,7 +278,8 @@ impl HeadSession {
                 Check::Accepted(_) => return Err(AccessError::OtherSigner),
                 Check::NeedCertificate(name) => self.fetch_certificate(name.view())?,
                 Check::Refused(source) => {
-                    return Err(AccessError::Untrusted { site: self.account.site.clone(), source });
+                    let (site, source) = (self.account.site.clone(), Box::new(source));
+                    return Err(AccessError::Untrusted { site, source });
                 }
             }
         }

@@ -95,7 +95,7 @@ impl SharedSite {
     /// # Errors
     /// [`AccessError`].
     pub fn put(&self, name: &Name, file: File, options: &PutOptions) -> Result<(), AccessError> {
-        let failed = |source| AccessError::Write { name: name.clone(), source };
+        let failed = |source| AccessError::write(name, source);
         let is_stopped = || self.stop.is_requested();
         let place = place(&self.account.site, name.view())?;
         let source = Source::of_file(Path::new("the local file"), file, &is_stopped);

@@ -7,7 +7,7 @@ mod make;
 mod remove;
 mod resize;
 
-pub use attributes::Room;
+pub use attributes::{Room, Xattr};
 
 use byname_catalog::{Command, Place, Refusal, Rename};
 use byname_client::Stop;

@@ -795,4 +795,4 @@ int64_t byname_site_servers(byname_site site,
 
 #endif  /* BYNAME_H */
 
-// Digest of sources and text: 8a7ee0fa520eb1b5
+// Digest of sources and text: aaaa40093a3ef0e4

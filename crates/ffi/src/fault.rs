@@ -76,13 +76,14 @@ pub(crate) enum Fault {
 
 impl From<AccessError> for Fault {
     fn from(error: AccessError) -> Self {
-        match error {
-            // As of a read: the session is being closed.
-            AccessError::Stopped
-            | AccessError::Write { source: WriterError::Stopped, .. }
-            | AccessError::Read { source: ClientError::Interrupted, .. } => Fault::Cancelled,
-            error => Fault::Access(error),
-        }
+        let is_stopped = match &error {
+            AccessError::Stopped => true,
+            AccessError::Write { source, .. } => matches!(**source, WriterError::Stopped),
+            AccessError::Read { source, .. } => matches!(**source, ClientError::Interrupted),
+            _ => false,
+        };
+        // As of a read: the session is being closed.
+        if is_stopped { Fault::Cancelled } else { Fault::Access(error) }
     }
 }
 

@@ -8,6 +8,9 @@ use super::Tree;
 use crate::described::octets;
 use crate::error::AccessError;
 
+/// Name and value of an extended attribute.
+pub type Xattr = (Vec<u8>, Vec<u8>);
+
 /// Room at one name, in octets of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Room {
@@ -106,7 +109,7 @@ impl Tree {
     ///
     /// # Errors
     /// [`AccessError`].
-    pub fn xattrs(&mut self, name: &Name) -> Result<Vec<(Vec<u8>, Vec<u8>)>, AccessError> {
+    pub fn xattrs(&mut self, name: &Name) -> Result<Vec<Xattr>, AccessError> {
         let lines = self.query("xattrs", name)?;
         let pairs =
             lines.iter().map(|line| Some((octets(&line["name"])?, octets(&line["value"])?)));

@@ -93,7 +93,7 @@ impl Resize<'_> {
         match writer.put_into(ticket, Arc::new(source), &is_stopped) {
             Ok(_) => Ok(true),
             Err(WriterError::Refused(Refusal::BaseChanged)) => Ok(false),
-            Err(source) => Err(AccessError::Write { name: self.name.clone(), source }),
+            Err(source) => Err(AccessError::write(self.name, source)),
         }
     }
 
@@ -122,7 +122,7 @@ impl Resize<'_> {
         let source = Source::of_file(&path, file, &|| stop.is_requested());
         let source = source.map_err(|error| match error {
             WriterError::Local { source, .. } => spool::failed(source),
-            source => AccessError::Write { name: self.name.clone(), source },
+            source => AccessError::write(self.name, source),
         })?;
         Ok(Some(source.made_now(current.stat().mode.unwrap_or_default() & PERMISSIONS)))
     }
@@ -133,7 +133,8 @@ impl Resize<'_> {
         if kept_bytes == 0 {
             return Ok(());
         }
-        let failed = |source| AccessError::Read { name: self.name.clone(), source };
+        let failed =
+            |source| AccessError::Read { name: self.name.clone(), source: Box::new(source) };
         let mut client = self.client()?;
         let opened = client.open_entry(&current.entry()).map_err(failed)?;
         let mut sink = |offset: u64, octets: &[u8]| file.write_all_at(octets, offset);

@@ -27,7 +27,7 @@ impl From<AccessError> for Failure {
             AccessError::Certificate(error) => Failure::new(Code::NotVerified, chain(&error)),
             AccessError::Untrusted { site, source } => {
                 let shown = output::name(site.view());
-                Failure::new(Code::UnknownKey, chain(&source)).hint(format!(
+                Failure::new(Code::UnknownKey, chain(&*source)).hint(format!(
                     "trust the site's key: byname trust add LINK, or --site LINK ({shown})"
                 ))
             }
@@ -52,15 +52,15 @@ impl From<AccessError> for Failure {
                 Failure::usage(format!("which user? --user {}", users.join(" or --user ")))
             }
             AccessError::NoSiteName { .. } | AccessError::NotInSite { .. } => Failure::usage(text),
-            AccessError::Profile(error) => error.into(),
+            AccessError::Profile(error) => (*error).into(),
             AccessError::NotAdmitted { user, prefix, key, .. } => Failure::new(Code::NoRoute, text)
                 .hint(format!(
                     "disks ask {user} for the file, by name; for that the forwarder's operator \
                      starts it with --allow-register '{}={key}'",
                     output::name(prefix.view())
                 )),
-            AccessError::Write { name, source } => writing::of(&name, source),
-            AccessError::Read { source, .. } => source.into(),
+            AccessError::Write { name, source } => writing::of(&name, *source),
+            AccessError::Read { source, .. } => (*source).into(),
             AccessError::Spool { path, source } => Failure::disk(&path, source),
             AccessError::Stopped => Failure::new(Code::Interrupted, text),
             AccessError::Head { .. }

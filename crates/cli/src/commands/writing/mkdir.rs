@@ -29,10 +29,11 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let (mut tree, names) = open_tree(&args.site, &args.names, paths)?;
     let mode = args.mode.unwrap_or_else(|| without_umask(0o777));
     each(&names, |name| {
-        Ok(match args.parents {
+        match args.parents {
             true => tree.make_path(name, mode)?,
             false => tree.make_directory(name, mode)?,
-        })
+        }
+        Ok(())
     })
 }
 
