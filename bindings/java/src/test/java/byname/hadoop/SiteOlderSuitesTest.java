@@ -53,10 +53,21 @@ public class SiteOlderSuitesTest {
       fs = SiteContract.fileSystem();
     }
 
-    // Nobody has a home but the root.
+    /** The suite goes above the directory that it begins in, which is the root here. */
     @Override
-    protected String getDefaultWorkingDirectory() {
-      return "/";
+    public void testWorkingDirectory() throws IOException {
+      try (FileSystem own = SiteContract.newFileSystem()) {
+        assertEquals(RunningSite.path(""), own.getWorkingDirectory());
+        Path below = RunningSite.path("FileSystemContractBaseTest/hadoop");
+        own.setWorkingDirectory(below);
+        assertEquals(below, own.getWorkingDirectory());
+        own.setWorkingDirectory(own.makeQualified(new Path(".")));
+        assertEquals(below, own.getWorkingDirectory());
+        own.setWorkingDirectory(own.makeQualified(new Path("..")));
+        assertEquals(below.getParent(), own.getWorkingDirectory());
+        own.setWorkingDirectory(own.makeQualified(new Path("hadoop")));
+        assertEquals(below, own.getWorkingDirectory());
+      }
     }
 
     @Override
