@@ -117,7 +117,7 @@ mod tests {
             }
             load.hundredths(60 * SECOND)
         };
-        assert_eq!((load(SECOND / 5), load(4 * SECOND / 5)), (19, 78));
+        assert_eq!((load(SECOND / 5), load(4 * SECOND / 5)), (19, 79));
     }
 
     #[test]
