@@ -4,6 +4,7 @@ from .tlv import nni, tlv
 
 LINK_TARGET, OWNER, GROUP, CHECKSUMS, BINDING = 0xF558, 0xF55A, 0xF55C, 0xF55E, 0xF560
 ADLER32, CRC32, CRC32C, MD5, SHA256 = 0xF566, 0xF568, 0xF56A, 0xF56C, 0xF56E
+MEDIA_TYPE = 0xF572
 UNKNOWN, UNKNOWN_ODD = 0xF5FE, 0xF5FF
 
 LENGTHS = {"adler32": (ADLER32, 4), "crc32": (CRC32, 4), "crc32c": (CRC32C, 4), "md5": (MD5, 16),
@@ -20,8 +21,10 @@ def sums(*kinds):
 
 ALL_SUMS, ALL_SUMS_SHOWN = sums(*LENGTHS)
 OWNED = tlv(OWNER, "Zo\u00eb".encode()) + tlv(GROUP, b"cms")
-FULL = OWNED + ALL_SUMS + nni(BINDING, 1 << 40)
-FULL_SHOWN = {"owner": "Zo\u00eb", "group": "cms", **ALL_SUMS_SHOWN, "binding": 1 << 40}
+TYPED = tlv(MEDIA_TYPE, b"text/plain; charset=utf-8")
+FULL = OWNED + ALL_SUMS + nni(BINDING, 1 << 40) + TYPED
+FULL_SHOWN = {"owner": "Zo\u00eb", "group": "cms", **ALL_SUMS_SHOWN, "binding": 1 << 40,
+              "media_type": "text/plain; charset=utf-8"}
 
 
 def accepted():
@@ -32,6 +35,8 @@ def accepted():
     wire, shown = sums("adler32", "crc32c")
     yield "some checksums", wire, shown
     yield "a binding", nni(BINDING, (1 << 64) - 1), {"binding": (1 << 64) - 1}
+    longest = "a/" + "b" * 253
+    yield "a media type", tlv(MEDIA_TYPE, longest.encode()), {"media_type": longest}
 
 
 def accepted_leniently():
@@ -52,6 +57,13 @@ def refused():
     yield "a group with a control character of two octets", tlv(GROUP, b"\xc2\x9b"), "bad-value"
     yield "a binding of 0", nni(BINDING, 0), "bad-value"
     yield "a binding of three octets", tlv(BINDING, b"\0\0\1"), "bad-length"
+    yield "an empty media type", tlv(MEDIA_TYPE), "bad-length"
+    yield "a media type of 256 octets", tlv(MEDIA_TYPE, b"a/" + b"b" * 254), "bad-length"
+    for label, octets in (("without a subtype", b"text"), ("that ends with a slash", b"text/"),
+                          ("that begins with a slash", b"/plain"),
+                          ("with a line feed", b"text/plain\n"),
+                          ("that is not ASCII", "te\u00e4t/plain".encode())):
+        yield f"a media type {label}", tlv(MEDIA_TYPE, octets), "bad-value"
     for kind, (number, length) in LENGTHS.items():
         short = tlv(CHECKSUMS, tlv(number, bytes(length - 1)))
         yield f"a short {kind}", short, "bad-length"

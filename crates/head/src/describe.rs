@@ -22,7 +22,7 @@ use byname_transfer::naming::{self, ContentName};
 use byname_transfer::server::{
     FileStat, FileState, Fingerprint, ListFailure, Listing, VersionedListing,
 };
-use byname_transfer::{listing, manifest};
+use byname_transfer::{listing, manifest, media_type};
 
 const REGULAR: u16 = 0o100_000;
 const DIRECTORY: u16 = 0o040_000;
@@ -58,7 +58,14 @@ impl<'a> Describer<'a> {
         let found = self.reader.resolve(&Place::path(path)?)?;
         match found.inode.detail {
             Detail::Directory { .. } => Ok(Described::Directory(self.directory_stat(&found)?)),
-            _ => Ok(Described::Object(Box::new(self.object(&found)?))),
+            _ => {
+                let mut object = self.object(&found)?;
+                let name = path.rsplit(|octet| *octet == b'/').next().unwrap_or(path);
+                if let (Detail::File(_), Some(extras)) = (&found.inode.detail, &mut object.extras) {
+                    extras.media_type = media_type::of_name(name).map(str::to_owned);
+                }
+                Ok(Described::Object(Box::new(object)))
+            }
         }
     }
 
@@ -290,8 +297,10 @@ impl<'a> Describer<'a> {
                     segment_bytes: self.segment_bytes(id),
                     root: Some(content.root),
                 };
+                let (checksums, media_type) =
+                    (checksums(content), media_type::of_name(name.as_bytes()));
+                let attributes = Attributes { checksums, media_type, ..attributes };
                 let name = ContentName { prefix: self.site.view(), id: found.id.0 };
-                let attributes = Attributes { checksums: checksums(content), ..attributes };
                 let content = manifest::Content { name, version };
                 let size = Some(inode.size());
                 let file = manifest::Entry { size, content: Some(content), attributes, ..entry };

@@ -39,6 +39,7 @@ pub(crate) struct Attributes {
     pub(crate) group: Option<Box<str>>,
     pub(crate) link_target: Option<Box<[u8]>>,
     pub(crate) checksums: Checksums,
+    pub(crate) media_type: Option<Box<str>>,
     pub(crate) publisher: Arc<Publisher>,
 }
 
@@ -63,6 +64,7 @@ impl Attributes {
             group: stat.group.as_deref().map(Box::from),
             link_target,
             checksums: stat.checksums,
+            media_type: stat.media_type.as_deref().map(Box::from),
             publisher: Arc::new(publisher),
         }
     }
@@ -97,6 +99,7 @@ impl Attributes {
             group: entry.attributes.group.map(Box::from),
             link_target: link_target.map(Box::from),
             checksums: entry.attributes.checksums,
+            media_type: entry.attributes.media_type.map(Box::from),
             publisher: Arc::clone(publisher),
         })
     }
@@ -117,6 +120,7 @@ impl Attributes {
             group: None,
             link_target: None,
             checksums: Checksums::default(),
+            media_type: None,
             publisher: Arc::new(Publisher { key: None, trust: TrustLevel::Insecure }),
         }
     }

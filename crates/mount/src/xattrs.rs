@@ -31,6 +31,8 @@ pub(crate) fn all(attributes: &Attributes) -> Vec<(&'static str, String)> {
         ("user.byname.crc32c", checksums.crc32c.map(|sum| hex(&sum))),
         ("user.byname.md5", checksums.md5.map(|sum| hex(&sum))),
         ("user.byname.sha256", checksums.sha256.map(|sum| hex(&sum))),
+        // The name by which desktops and web servers know it.
+        ("user.mime_type", attributes.media_type.as_deref().map(str::to_owned)),
     ];
     values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }

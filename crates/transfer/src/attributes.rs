@@ -1,5 +1,5 @@
 //! Attributes that metadata and manifest entries share: link target, owner, group, checksums,
-//! binding.
+//! binding, media type.
 //!
 //! They are non-critical, so readers that do not know them pass over them. Those that do refuse
 //! what breaks a rule instead of guessing. Views borrow; nothing is allocated.
@@ -10,12 +10,14 @@ pub use checksums::{Algorithm, Checksums};
 
 use byname_packet::{DecodeError, tlv};
 
-use crate::numbers::{BINDING, CHECKSUMS, GROUP, LINK_TARGET, OWNER};
+use crate::numbers::{BINDING, CHECKSUMS, GROUP, LINK_TARGET, MEDIA_TYPE, OWNER};
 
 /// Octets of a link target, as in a path of Linux.
 pub const LINK_TARGET_BYTES_MAX: usize = 4095;
 /// Octets of the name of an owner or a group.
 pub const PRINCIPAL_BYTES_MAX: usize = 255;
+/// Octets of a media type.
+pub const MEDIA_TYPE_BYTES_MAX: usize = 255;
 
 /// Kinds of objects that a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,6 +43,8 @@ pub struct Attributes<'a> {
     pub checksums: Checksums,
     /// Number of the transaction that last changed the path or its attributes; never 0.
     pub binding: Option<u64>,
+    /// Media type of the content, as its publisher calls it.
+    pub media_type: Option<&'a str>,
 }
 
 impl<'a> Attributes<'a> {
@@ -59,6 +63,9 @@ impl<'a> Attributes<'a> {
         self.checksums.encode(out);
         if let Some(binding) = self.binding {
             tlv::write_nni(out, BINDING, binding);
+        }
+        if let Some(media_type) = self.media_type {
+            tlv::write_element(out, MEDIA_TYPE, media_type.as_bytes());
         }
     }
 
@@ -79,6 +86,7 @@ impl<'a> Attributes<'a> {
                 }
             }
             BINDING => self.binding = self.binding.or(Some(binding(value)?)),
+            MEDIA_TYPE => self.media_type = self.media_type.or(Some(media_type(value)?)),
             _ => return Ok(false),
         }
         Ok(true)
@@ -111,6 +119,21 @@ fn binding(value: &[u8]) -> Result<u64, DecodeError> {
         0 => Err(DecodeError::BadValue { element: "Binding" }),
         binding => Ok(binding),
     }
+}
+
+/// A type and a subtype, perhaps with parameters: printable ASCII with a `/` inside.
+fn media_type(value: &[u8]) -> Result<&str, DecodeError> {
+    const ELEMENT: &str = "MediaType";
+    if value.is_empty() || value.len() > MEDIA_TYPE_BYTES_MAX {
+        return Err(DecodeError::BadLength { element: ELEMENT, len: value.len() });
+    }
+    let text = std::str::from_utf8(value).ok();
+    let is_printable = |text: &&str| text.chars().all(|it| it.is_ascii_graphic() || it == ' ');
+    let has_both = |text: &&str| {
+        text.split_once('/').is_some_and(|(kind, rest)| !kind.is_empty() && !rest.is_empty())
+    };
+    let text = text.filter(is_printable).filter(has_both);
+    text.ok_or(DecodeError::BadValue { element: ELEMENT })
 }
 
 #[cfg(test)]

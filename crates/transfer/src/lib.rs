@@ -13,6 +13,7 @@ pub mod flow;
 pub mod freshness;
 pub mod listing;
 pub mod manifest;
+pub mod media_type;
 pub mod metadata;
 pub mod naming;
 pub mod numbers;

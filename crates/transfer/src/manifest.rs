@@ -18,7 +18,7 @@ use thiserror::Error;
 use crate::naming::is_safe_entry;
 use crate::numbers::{
     BINDING, CHECKSUMS, CONTENT_NAME, CONTENT_ROOT, ENTRY_COUNT, ENTRY_VERSION, GROUP, LINK_TARGET,
-    MANIFEST_ENTRY, MANIFEST_HEADER, MODE, MTIME, OWNER, SEGMENT_SIZE, SIZE,
+    MANIFEST_ENTRY, MANIFEST_HEADER, MEDIA_TYPE, MODE, MTIME, OWNER, SEGMENT_SIZE, SIZE,
 };
 
 /// An entry has at least a name of one octet and a mode.
@@ -132,6 +132,7 @@ fn pass(typ: u32, within: &'static str) -> Result<(), DecodeError> {
             | GROUP
             | CHECKSUMS
             | BINDING
+            | MEDIA_TYPE
             | CONTENT_NAME
             | MANIFEST_ENTRY
             | MANIFEST_HEADER

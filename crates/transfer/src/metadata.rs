@@ -65,6 +65,8 @@ pub struct Extras {
     pub checksums: Checksums,
     /// Number of the transaction that last changed the path or its attributes.
     pub binding: Option<u64>,
+    /// Media type of the content.
+    pub media_type: Option<String>,
     /// Where replicas of the content are.
     pub forwarding_hint: Vec<Name>,
 }
@@ -77,6 +79,7 @@ impl Extras {
             group: attributes.group.map(str::to_owned),
             checksums: attributes.checksums,
             binding: attributes.binding,
+            media_type: attributes.media_type.map(str::to_owned),
             forwarding_hint,
         }
     }
@@ -160,6 +163,7 @@ impl Metadata {
             group: extras.group.as_deref(),
             checksums: extras.checksums,
             binding: extras.binding,
+            media_type: extras.media_type.as_deref(),
         }
     }
 

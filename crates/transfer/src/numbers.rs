@@ -69,6 +69,8 @@ pub const GROUP: u32 = 0xF55C;
 pub const CHECKSUMS: u32 = 0xF55E;
 /// Number of the transaction that last changed the path or its attributes.
 pub const BINDING: u32 = 0xF560;
+/// Media type of the content.
+pub const MEDIA_TYPE: u32 = 0xF572;
 /// In a manifest's entry: where the content is, if not under the entry's own name.
 pub const CONTENT_NAME: u32 = 0xF562;
 /// In metadata: delegations towards replicas.

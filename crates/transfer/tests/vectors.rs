@@ -99,6 +99,7 @@ fn shown_attributes(attributes: &Attributes<'_>) -> Value {
         "md5": checksums.md5.map(|octets| hex(&octets)),
         "sha256": checksums.sha256.map(|octets| hex(&octets)),
         "binding": attributes.binding,
+        "media_type": attributes.media_type,
     });
     let all = all.as_object().unwrap().clone();
     all.into_iter().filter(|(_, value)| !value.is_null()).collect()

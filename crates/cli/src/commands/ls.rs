@@ -110,6 +110,7 @@ impl Details {
             "version": entry.version.map(|version| version.number),
             "segment_bytes": entry.version.map(|version| version.segment_bytes),
             "root": root.map(|root| Hash(root).to_string()),
+            "media_type": entry.attributes.media_type,
         }));
         let link_target = entry.attributes.link_target.map(<[u8]>::to_vec);
         let (mode, size, mtime_ns) = (Some(entry.mode), entry.size, entry.mtime_ns);
@@ -171,6 +172,7 @@ pub(crate) fn describe(found: &Discovered) -> Value {
         "version": metadata.version(),
         "segment_bytes": metadata.segment_size.or(metadata.listing_segment_size),
         "root": root,
+        "media_type": metadata.attributes().media_type,
     });
     for algorithm in Algorithm::ALL {
         fields[algorithm.name()] = metadata.attributes().checksums.get(algorithm).map(hex).into();

@@ -156,3 +156,31 @@ fn symbolic_links_are_links_and_lead_where_they_lead() {
     let list = "cd \"$1\" && find . -type l -printf '%p %l\\n' | sort";
     assert_eq!(sh(list, &[&scene.mount]), sh(list, &[&scene.source]));
 }
+
+#[test]
+fn media_types_are_published_by_extension_and_shown_everywhere() {
+    if !can_mount("media_types_are_published_by_extension_and_shown_everywhere") {
+        return;
+    }
+    let scene = Scene::new(|source| {
+        write(&source.join("notes.txt"), b"\x89PNG is no text");
+        write(&source.join("run7"), b"text");
+        std::fs::create_dir(source.join("dir.txt")).unwrap();
+    });
+    let of_mount = |name: &str| {
+        let mut value = [0; 100];
+        let length =
+            rustix::fs::getxattr(scene.mount.join(name), "user.mime_type", &mut value[..])?;
+        rustix::io::Result::Ok(String::from_utf8(value[..length].to_vec()).unwrap())
+    };
+    assert_eq!(of_mount("notes.txt").as_deref(), Ok("text/plain"));
+    for name in ["run7", "dir.txt"] {
+        assert_eq!(of_mount(name), Err(rustix::io::Errno::NODATA), "{name}");
+    }
+    let typed = "\"media_type\":\"text/plain\"";
+    let stat = scene.reader.run(&["stat", &scene.up.link_to("notes.txt"), "--json"]).ok();
+    assert!(stat.stdout().contains(typed), "{}", stat.stdout());
+    let listed = scene.reader.run(&["ls", "-l", &scene.up.link, "--json"]).ok().stdout();
+    assert_eq!(listed.matches("media_type").count(), 1, "{listed}");
+    assert!(listed.lines().any(|line| line.contains("notes.txt") && line.contains(typed)));
+}

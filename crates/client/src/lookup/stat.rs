@@ -60,6 +60,8 @@ pub struct Stat {
     pub group: Option<String>,
     /// Checksums of the content, for software that knows no BLAKE3.
     pub checksums: Checksums,
+    /// Media type of the content, as its publisher calls it.
+    pub media_type: Option<String>,
     /// Bytes in every segment but the last.
     pub segment_bytes: Option<u64>,
     /// Digest of the public key that signed the status; `None` if nothing was checked.
@@ -109,6 +111,7 @@ impl Stat {
             owner: attributes.owner.map(str::to_owned),
             group: attributes.group.map(str::to_owned),
             checksums: attributes.checksums,
+            media_type: attributes.media_type.map(str::to_owned),
             segment_bytes: metadata.segment_size.or(metadata.listing_segment_size),
             publisher_key,
             publisher_name,

@@ -16,6 +16,7 @@ use byname_packet::Name;
 use byname_security::tree::Hash;
 use byname_transfer::attributes::{Attributes, Checksums};
 use byname_transfer::manifest::{self, Entry, Version};
+use byname_transfer::media_type;
 use byname_transfer::naming;
 use byname_transfer::server::{
     FileStat, ListFailure, Listing, Quiet, Recalled, Record, RecordKey, Subject, next_version,
@@ -35,7 +36,7 @@ const HASH_TIME_BUDGET: Duration = Duration::from_secs(2);
 const LINK_MODE: u16 = 0o100_444;
 /// A number of changes that no directory ever has.
 const NEVER_CURRENT: u64 = 0;
-/// Octets of an entry besides its name, checksums and target, at most.
+/// Octets of an entry besides its name, checksums, media type and target, at most.
 const ENTRY_BYTES_MAX: usize = 4 + 4 + 6 + 12 + 12 + 12 + 6 + 36;
 
 /// Makes records and roots durable; says for each record whether it counts.
@@ -264,7 +265,11 @@ impl Row {
             mtime_ns: self.stat.map(|stat| stat.mtime_ns),
             size,
             version: self.version.and_then(|number| self.version(order, number)),
-            attributes: Attributes { checksums: self.checksums, ..Attributes::default() },
+            attributes: Attributes {
+                checksums: self.checksums,
+                media_type: media_type::of_name(&self.name).filter(|_| !self.is_directory),
+                ..Attributes::default()
+            },
             ..Entry::new(&self.name, mode)
         }
     }

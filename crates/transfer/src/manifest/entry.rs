@@ -7,7 +7,8 @@ use crate::attributes::{Attributes, ObjectKind};
 use crate::naming::ContentName;
 use crate::numbers::{
     BINDING, CHECKSUMS, CONTENT_NAME, CONTENT_ROOT, ENTRY_VERSION, GROUP, LINK_TARGET,
-    MANIFEST_ENTRY, MODE, MTIME, OWNER, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SEGMENT_SIZE, SIZE,
+    MANIFEST_ENTRY, MEDIA_TYPE, MODE, MTIME, OWNER, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN,
+    SEGMENT_SIZE, SIZE,
 };
 
 const TYPE_MASK: u16 = 0o170_000;
@@ -122,7 +123,7 @@ impl<'a> Entry<'a> {
             None => None,
         };
         let mut attributes = Attributes::default();
-        for typ in [LINK_TARGET, OWNER, GROUP, CHECKSUMS, BINDING] {
+        for typ in [LINK_TARGET, OWNER, GROUP, CHECKSUMS, BINDING, MEDIA_TYPE] {
             if let Some(element) = fields.take(typ)? {
                 attributes.take(element)?;
             }

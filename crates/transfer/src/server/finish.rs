@@ -11,7 +11,7 @@ use super::tasks::Step;
 use super::waiters::{Waiter, Wants};
 use crate::attributes::Checksums;
 use crate::metadata::{Absence, ContentRoot, Extras, Metadata};
-use crate::{naming, numbers};
+use crate::{media_type, naming, numbers};
 
 const MS: u64 = 1_000_000;
 
@@ -24,8 +24,10 @@ pub(super) struct Known {
 /// The description of a version of a file.
 fn describe_file(versioned: Name, stat: &FileStat, known: &Known, segment_size: usize) -> Metadata {
     let segment_size = segment_size as u64;
-    let has_checksums = known.checksums != Checksums::default();
-    let extras = || Box::new(Extras { checksums: known.checksums, ..Extras::default() });
+    let media_type = media_type_of(&versioned);
+    let has_extras = known.checksums != Checksums::default() || media_type.is_some();
+    let checksums = known.checksums;
+    let extras = || Box::new(Extras { checksums, media_type, ..Extras::default() });
     Metadata {
         last_segment: Some(naming::last_segment(stat.state.size, segment_size)),
         segment_size: Some(segment_size),
@@ -34,9 +36,14 @@ fn describe_file(versioned: Name, stat: &FileStat, known: &Known, segment_size: 
         ctime_ns: stat.ctime_ns,
         mtime_ns: Some(stat.mtime_ns),
         root: known.root,
-        extras: has_checksums.then(extras),
+        extras: has_extras.then(extras),
         ..Metadata::new(versioned)
     }
+}
+
+fn media_type_of(versioned: &Name) -> Option<String> {
+    let last = versioned.view().without_last(1).last()?;
+    media_type::of_name(last.value).map(str::to_owned)
 }
 
 impl Server {
