@@ -112,7 +112,7 @@ class Mounted(Local):
         self.client = self.ground.topology["site"].start(f"{self.slug}-client", argv, env)
         wait_until(lambda: is_mounted(self.path), f"the mount of {self.name}", daemon=self.client)
         # One that hangs is let go; the umount of a lab's end wakes whoever waits for it.
-        self.run(["timeout", "--signal=KILL", str(READY_S), "ls", self.path])
+        self.run(["timeout", "--signal=KILL", str(READY_S), "stat", self.path])
         return self.path
 
     def unmount(self):

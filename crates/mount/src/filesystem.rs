@@ -36,6 +36,9 @@ const STACK_DEPTH: u32 = 1;
 /// A version never changes.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const GENERATION: Generation = Generation(0);
+/// Entries that the kernel is told to let go of for each time that it reads a directory: more than
+/// one answer has.
+const TRIMMED_PER_PAGE: usize = 512;
 /// Positions of `.` and `..`, before all entries.
 const DOTS: usize = 2;
 
@@ -179,8 +182,10 @@ impl Filesystem for Mounted {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
         // Whatever this kernel does not have it does without.
         let wanted = [
+            // Not FUSE_READDIRPLUS_AUTO: with that only the first entries of a directory come with
+            // attributes for programs that read all of it before they look at any (find, tar), and
+            // each of the others costs a lookup.
             InitFlags::FUSE_DO_READDIRPLUS,
-            InitFlags::FUSE_READDIRPLUS_AUTO,
             InitFlags::FUSE_PARALLEL_DIROPS,
             InitFlags::FUSE_CACHE_SYMLINKS,
         ];
@@ -330,6 +335,7 @@ impl Filesystem for Mounted {
                 Ok(snapshot) => {
                     fill_plus(&tree, inode.0, &snapshot, offset, &mut reply);
                     reply.ok();
+                    tree.trim(TRIMMED_PER_PAGE);
                 }
                 Err(errno) => reply.error(number(errno)),
             }

@@ -9,17 +9,19 @@
 //! Invariant: an inode is here exactly as long as the kernel holds references to it, and the root
 //! always.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock};
 
+use blake3::hazmat::{ContextKey, HasherExt, hash_derive_key_context};
 use byname_packet::Name;
 
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, Kind};
 
 /// The number of the root, by the protocol.
 pub(crate) const ROOT: u64 = 1;
 /// Context of the hash that makes numbers. A change changes all numbers.
 const CONTEXT: &str = "byname mount 2026-11 inode number";
+static CONTEXT_KEY: LazyLock<ContextKey> = LazyLock::new(|| hash_derive_key_context(CONTEXT));
 
 /// The object that a number stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -44,7 +46,9 @@ pub(crate) struct Inode {
 /// All inodes.
 #[derive(Debug)]
 pub(crate) struct Inodes {
-    inodes: HashMap<u64, Inode>,
+    inodes: BTreeMap<u64, Inode>,
+    /// Number from which on surplus ones are looked for.
+    cursor: u64,
     /// Those whose own number was taken.
     displaced: HashMap<Identity, u64>,
     hash: fn(&Name, Option<u64>, u8) -> u64,
@@ -54,7 +58,8 @@ impl Inodes {
     /// The root alone.
     pub(crate) fn new(root: Name, attributes: Arc<Attributes>, now_ns: u64) -> Self {
         let root = Inode { name: root, parent: ROOT, attributes, seen_ns: now_ns, lookups: 1 };
-        Inodes { inodes: HashMap::from([(ROOT, root)]), displaced: HashMap::new(), hash: number }
+        let (inodes, displaced) = (BTreeMap::from([(ROOT, root)]), HashMap::new());
+        Inodes { inodes, cursor: 0, displaced, hash: number }
     }
 
     /// An inode that the kernel holds.
@@ -65,6 +70,26 @@ impl Inodes {
     /// Count of inodes.
     pub(crate) fn count(&self) -> usize {
         self.inodes.len()
+    }
+
+    /// Directory and name of some entries that the kernel should let go of, if it holds more inodes
+    /// than `held_max`: other ones each time, in the order of their numbers, which is none.
+    /// Directories are not among them.
+    pub(crate) fn surplus(&mut self, held_max: usize, count: usize) -> Vec<(u64, Vec<u8>)> {
+        if self.inodes.len() <= held_max {
+            return Vec::new();
+        }
+        let mut last = None;
+        let looked_at = self.inodes.range(self.cursor..).take(count);
+        let found = looked_at.filter_map(|(number, inode)| {
+            last = Some(*number);
+            let is_entry = inode.attributes.kind != Kind::Directory;
+            let name = inode.name.view().last().filter(|_| is_entry)?;
+            Some((inode.parent, name.value.to_vec()))
+        });
+        let found = found.collect();
+        self.cursor = last.and_then(|last| last.checked_add(1)).unwrap_or(0);
+        found
     }
 
     /// The number that an object has, or would get now.
@@ -172,7 +197,7 @@ fn identity(name: &Name, attributes: Option<&Attributes>) -> Identity {
 }
 
 fn number(name: &Name, of_identity: Option<u64>, attempt: u8) -> u64 {
-    let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
+    let mut hasher = blake3::Hasher::new_from_context_key(&CONTEXT_KEY);
     hasher.update(&[attempt, u8::from(of_identity.is_some())]);
     hasher.update(&of_identity.unwrap_or(0).to_be_bytes());
     hasher.update(name.view().value());

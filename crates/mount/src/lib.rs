@@ -36,5 +36,5 @@ mod xattrs;
 pub use error::MountError;
 pub use filesystem::OnEnd;
 pub use levels::{MountLevels, MountMeter};
-pub use mounting::{Ending, Mount, MountOptions, unmount};
+pub use mounting::{Ending, INODES_HELD_MAX, Mount, MountOptions, unmount};
 pub use sources::{PublishedTree, TREES_MAX, Trees};

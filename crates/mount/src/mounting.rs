@@ -55,12 +55,24 @@ pub struct MountOptions {
     /// was verified as a whole since this machine started and was not written to since; what the
     /// disk makes of it afterwards is not seen.
     pub passes_through: bool,
+    /// Inodes that the kernel may hold; beyond that it is told to let go of some. Each takes about
+    /// 500 octets here, and twice that in the kernel.
+    pub inodes_held_max: usize,
 }
+
+/// Inodes that the kernel may hold unless told otherwise.
+pub const INODES_HELD_MAX: usize = 262_144;
 
 impl Default for MountOptions {
     fn default() -> Self {
         let freshness = Some(Duration::from_secs(1));
-        MountOptions { freshness, allow_other: false, no_exec: false, passes_through: true }
+        MountOptions {
+            freshness,
+            allow_other: false,
+            no_exec: false,
+            passes_through: true,
+            inodes_held_max: INODES_HELD_MAX,
+        }
     }
 }
 
@@ -106,7 +118,8 @@ impl Mount {
         let inodes = Inodes::new(name, Arc::new(attributes), 0);
         let tasks = Tasks::start().map_err(MountError::Thread)?;
         let (passing, interrupts) = (Passing::new(tasks.timers()), Interrupts::new(tasks.timers()));
-        let rules = Rules { freshness: options.freshness, passing, interrupts };
+        let MountOptions { freshness, inodes_held_max, .. } = *options;
+        let rules = Rules { freshness, passing, interrupts, inodes_held_max };
         let tree = Arc::new(Tree::new(sources, inodes, owners, rules, sender));
         let refused = |source| MountError::Refused { path: path.clone(), source };
         let mounted = Mounted {

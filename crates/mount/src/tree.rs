@@ -40,6 +40,9 @@ const KEEP_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Entries of a directory beyond which changed ones are not looked for, to tell the kernel.
 const COMPARED_MAX: usize = 10_000;
 
+/// Entries that the kernel is told to let go of for each one that it looked up.
+const TRIMMED_PER_LOOKUP: usize = 4;
+
 /// A directory entry that may be different by now: the directory's inode and the entry's name.
 pub(crate) type Change = (u64, Vec<u8>);
 
@@ -65,6 +68,7 @@ pub(crate) struct Tree {
     begun: Instant,
     pub(crate) passing: Passing,
     pub(crate) interrupts: Interrupts,
+    inodes_held_max: usize,
 }
 
 /// Rules of a mount.
@@ -75,6 +79,8 @@ pub(crate) struct Rules {
     pub(crate) passing: Passing,
     /// Which calls end early.
     pub(crate) interrupts: Interrupts,
+    /// Inodes beyond which the kernel is told to let go of some.
+    pub(crate) inodes_held_max: usize,
 }
 
 impl Tree {
@@ -85,7 +91,7 @@ impl Tree {
         rules: Rules,
         changes: SyncSender<Change>,
     ) -> Self {
-        let Rules { freshness, passing, interrupts } = rules;
+        let Rules { freshness, passing, interrupts, inodes_held_max } = rules;
         let bound = |bound: Duration| u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
         Tree {
             sources,
@@ -99,6 +105,7 @@ impl Tree {
             begun: Instant::now(),
             passing,
             interrupts,
+            inodes_held_max,
         }
     }
 
@@ -243,7 +250,16 @@ impl Tree {
         let attributes = Arc::new(attributes);
         let inode = self.inodes().refer(name, parent, &attributes, seen_ns);
         let inode = inode.ok_or(Errno::IO.raw_os_error())?;
+        self.trim(TRIMMED_PER_LOOKUP);
         Ok(Found { inode, attributes, seen_ns })
+    }
+
+    /// Tells the kernel to let go of some entries, if it holds too many. What is open stays.
+    pub(crate) fn trim(&self, count: usize) {
+        let surplus = self.inodes().surplus(self.inodes_held_max, count);
+        for (directory, name) in surplus {
+            self.tell_change(directory, &name);
+        }
     }
 
     /// The kernel drops references.

@@ -36,7 +36,7 @@ const KEEP_PAUSE: Duration = Duration::from_secs(60);
 
 Several trees: mount LINK=seven LINK=eight DIR makes DIR/seven and DIR/eight.
 Options for -o, as in /etc/fstab: table, allow_other, noexec, no_cache, no_passthrough, fresh,
-offline, insecure, freshness=SECONDS, timeout=SECONDS, retries=N, connect=URI, via=URI,
+offline, insecure, freshness=SECONDS, timeout=SECONDS, retries=N, connect=URI, via=URI, inodes=N,
 metrics=ADDRESS:PORT; what mount(8) knows itself is passed over.
 docs/mount.md has the rest.")]
 pub(crate) struct Args {
@@ -66,6 +66,9 @@ pub(crate) struct Args {
     /// Read every byte through the verifier, also of large files that are whole in the site cache.
     #[arg(long)]
     no_passthrough: bool,
+    /// Names that the system may hold in memory; beyond that it is told to let go of some.
+    #[arg(long, value_name = "N", default_value_t = byname_mount::INODES_HELD_MAX)]
+    inodes: usize,
     /// Serve metrics for Prometheus at http://ADDRESS/metrics.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
@@ -171,6 +174,7 @@ fn mount_options(args: &Args) -> MountOptions {
         allow_other: args.allow_other,
         no_exec: options::has(args, "noexec"),
         passes_through: !args.no_passthrough,
+        inodes_held_max: args.inodes,
     }
 }
 

@@ -73,6 +73,31 @@ fn a_sparse_file_of_a_terabyte_is_read_here_and_there() {
 }
 
 #[test]
+fn the_kernel_lets_go_of_more_names_than_it_may_hold() {
+    if !can_mount("the_kernel_lets_go_of_more_names_than_it_may_hold") {
+        return;
+    }
+    let scene = Scene::with(&[], &["--inodes", "1000"], |source| {
+        for directory in 0..5 {
+            let directory = source.join(directory.to_string());
+            fs::create_dir(&directory).unwrap();
+            (0..2000).for_each(|index| write(&directory.join(index.to_string()), b""));
+        }
+    });
+    let open = fs::File::open(scene.mount.join("3/7")).unwrap();
+    // Named by nobody else: what `df -i` shows as used.
+    let held = || rustix::fs::statvfs(&scene.mount).map(|it| it.f_files).unwrap();
+    let walk = || {
+        let counted = sh("find \"$1\" -type f -size 0 -printf . | wc -c", &[&scene.mount]);
+        assert_eq!(counted, "10000\n");
+        held() < 2500
+    };
+    crate::harness::wait_for("the kernel to let go", walk, || format!("{} held", held()));
+    assert_eq!(open.metadata().unwrap().len(), 0, "what is open stays");
+    assert_eq!(fs::read(scene.mount.join("4/1999")).unwrap(), b"");
+}
+
+#[test]
 fn a_directory_of_a_hundred_thousand_entries_is_listed_and_looked_at() {
     if !can_mount("a_directory_of_a_hundred_thousand_entries_is_listed_and_looked_at") {
         return;

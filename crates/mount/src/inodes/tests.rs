@@ -18,6 +18,7 @@ fn attributes(kind: Kind, version: Option<u64>) -> Arc<Attributes> {
         group: None,
         link_target: None,
         checksums: Checksums::default(),
+        media_type: None,
         publisher,
     })
 }
@@ -125,4 +126,23 @@ fn a_link_is_its_target() {
     };
     assert_eq!(to("a", None), to("a", Some(3)));
     assert_ne!(to("a", None), to("b", None));
+}
+
+#[test]
+fn of_too_many_other_ones_are_named_each_time_and_no_directories() {
+    let mut table = inodes();
+    for index in 0..10 {
+        refer(&mut table, &format!("/lab/f{index}"), Kind::File, 1);
+        refer(&mut table, &format!("/lab/d{index}"), Kind::Directory, 1);
+    }
+    assert_eq!(table.surplus(21, 100), []);
+    let mut named = Vec::new();
+    while named.len() < 10 {
+        let surplus = table.surplus(20, 6);
+        assert!(surplus.len() <= 6 && surplus.iter().all(|(directory, _)| *directory == ROOT));
+        named.extend(surplus.into_iter().map(|(_, name)| name));
+    }
+    named.sort();
+    let files: Vec<Vec<u8>> = (0..10).map(|index| format!("f{index}").into_bytes()).collect();
+    assert_eq!(named, files);
 }

@@ -58,6 +58,10 @@ pub(super) fn apply(args: &mut Args) -> Outcome {
                 let wrong = |why| Failure::usage(format!("-o {option}: {why}"));
                 args.metrics = Some(value.parse().map_err(wrong)?);
             }
+            ("inodes", Some(value)) => {
+                let wrong = |why| Failure::usage(format!("-o {option}: {why}"));
+                args.inodes = value.parse().map_err(wrong)?;
+            }
             (name, None) if PASSED_OVER.contains(&name) => {}
             (name, _) if name.starts_with("x-") || name == "comment" => {}
             (name, value) => {
