@@ -2,6 +2,7 @@
 //! ones.
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use byname_cache::Cache;
@@ -18,6 +19,8 @@ pub struct Session {
     client: byname_client::Session,
     seen: Mutex<SeenVersions>,
     cache: Option<Cache>,
+    /// Versions were kept before.
+    has_kept: AtomicBool,
 }
 
 impl Session {
@@ -27,7 +30,8 @@ impl Session {
         seen: SeenVersions,
         cache: Option<Cache>,
     ) -> Self {
-        Self { name, client, seen: Mutex::new(seen), cache }
+        let has_kept = AtomicBool::new(false);
+        Self { name, client, seen: Mutex::new(seen), cache, has_kept }
     }
 
     /// The name that was opened: what to list, and what names of files begin with.
@@ -50,7 +54,9 @@ impl Session {
         let kept = seen.kept();
         // Copied: the disk must not hold up the session's thread.
         let learned = self.client.with_versions(move |memory| snapshot(memory, kept))?;
-        Ok(learned.map_or(Ok(()), |learned| seen.save_snapshot(learned))?)
+        learned.map_or(Ok(()), |learned| seen.save_snapshot(learned))?;
+        self.has_kept.store(true, Ordering::Relaxed);
+        Ok(())
     }
 }
 
@@ -64,8 +70,13 @@ impl Deref for Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if let Err(error) = self.keep_versions() {
-            tracing::warn!(%error, "versions seen will not be remembered");
+        match self.keep_versions() {
+            Ok(()) => {}
+            // Whoever stops a session keeps them before; afterwards it cannot be asked.
+            Err(error) if self.has_kept.load(Ordering::Relaxed) => {
+                tracing::debug!(%error, "versions seen are not kept again");
+            }
+            Err(error) => tracing::warn!(%error, "versions seen will not be remembered"),
         }
     }
 }

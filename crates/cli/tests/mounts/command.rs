@@ -118,6 +118,7 @@ fn a_mount_in_the_foreground_ends_with_its_signal() {
     let mut daemon = scene.reader.start(&args, "is mounted at");
     assert_eq!(fs::read(scene.mount.join("sub/inner")).unwrap(), b"inner");
     assert_eq!(daemon.interrupt(), Some(0));
+    assert!(!daemon.log().contains("will not be remembered"), "{}", daemon.log());
     assert_eq!(errno(fs::read(scene.mount.join("file"))), 2, "it is unmounted");
 }
 
