@@ -102,6 +102,7 @@ proptest! {
         group in proptest::option::of("[^\\p{Cc}]{1,60}"),
         checksums in checksums(),
         binding in proptest::option::of(1u64..),
+        media_type in proptest::option::of("[!-.0-~]{1,20}/[ -~]{1,40}"),
     ) {
         let attributes = Attributes {
             link_target: target.as_deref(),
@@ -109,6 +110,7 @@ proptest! {
             group: group.as_deref(),
             checksums,
             binding,
+            media_type: media_type.as_deref(),
         };
         let mut wire = Vec::new();
         attributes.encode(&mut wire);
