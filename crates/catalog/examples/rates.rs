@@ -16,7 +16,7 @@ use byname_catalog::{
     PolicyChanges, Publish, Reader, Rename, Request, SLOT_COUNT, Setup, Submission, initialise,
 };
 
-type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+pub(crate) type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 /// Files of a directory.
 const DIRECTORY: usize = 1000;
@@ -42,7 +42,7 @@ fn main() -> Outcome {
     }
 }
 
-fn core<E: Engine>(engine: E, count: &str, batch: &str) -> Outcome {
+pub(crate) fn core<E: Engine>(engine: E, count: &str, batch: &str) -> Outcome {
     let setup = Setup {
         site: b"\x08\x03lab".to_vec(),
         operator: "op".to_owned(),

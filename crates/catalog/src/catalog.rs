@@ -5,7 +5,7 @@
 
 use crate::command::{Answer, Caller, Command, Request, Submission};
 use crate::command::{decode_outcome, encode_outcome};
-use crate::engine::{Engine, EngineError, Rows, Table, Writes};
+use crate::engine::{Engine, EngineError, Rows, Table, Transaction, Writes};
 use crate::execution::{Execution, MISSING_COUNTERS};
 use crate::id::{InodeId, LeaseEpoch, TransactionNumber, epoch_of, following};
 use crate::log::LogRecord;
@@ -139,10 +139,32 @@ impl<E: Engine> Catalog<E> {
             }
             Some(lease) => LeaseEpoch(following(lease.epoch.0).ok_or(Refusal::CountersExhausted)?),
         };
-        let mut view = View::new(&*transaction);
-        view.set(LEASE_KEY.to_vec(), &Lease { epoch, head: head.to_owned(), until_ns });
-        let writes = view.into_writes();
-        transaction.commit(&writes)?;
+        take_lease(transaction, Lease { epoch, head: head.to_owned(), until_ns })?;
+        Ok(Self { engine, head: head.to_owned(), epoch, kept_ns: KEPT_NS })
+    }
+
+    /// Takes the lease from whoever is seen to have it, whatever its end: the caller knows that it
+    /// has not been renewed, or that whoever had it is gone. If it is not as it was seen any more,
+    /// that is [`CatalogError::LeaseHeld`].
+    pub fn take_over(
+        engine: E,
+        head: &str,
+        seen: Option<&Lease>,
+        until_ns: u64,
+    ) -> Result<Self, CatalogError> {
+        let transaction = engine.begin()?;
+        let counters: Option<Counters> = read(&*transaction, COUNTERS_KEY)?;
+        counters.ok_or(CatalogError::NoSite)?;
+        let old: Option<Lease> = read(&*transaction, LEASE_KEY)?;
+        let epoch = match old {
+            Some(lease) if seen != Some(&lease) => {
+                let Lease { head, until_ns, .. } = lease;
+                return Err(CatalogError::LeaseHeld { head, until_ns });
+            }
+            Some(lease) => LeaseEpoch(following(lease.epoch.0).ok_or(Refusal::CountersExhausted)?),
+            None => LeaseEpoch(1),
+        };
+        take_lease(transaction, Lease { epoch, head: head.to_owned(), until_ns })?;
         Ok(Self { engine, head: head.to_owned(), epoch, kept_ns: KEPT_NS })
     }
 
@@ -262,6 +284,13 @@ impl<E: Engine> Catalog<E> {
         view.set(crate::codec::key([number.0]), &record);
         view.into_writes()
     }
+}
+
+fn take_lease(transaction: Box<dyn Transaction + '_>, lease: Lease) -> Result<(), EngineError> {
+    let mut view = View::new(&*transaction);
+    view.set(LEASE_KEY.to_vec(), &lease);
+    let writes = view.into_writes();
+    transaction.commit(&writes)
 }
 
 /// True if a command met rows that another transaction has changed since the batch began.

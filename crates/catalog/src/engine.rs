@@ -150,6 +150,18 @@ pub trait Engine: Send + Sync {
 
     /// A transaction on the last committed state. Waits for its turn where there is one writer.
     fn begin(&self) -> Result<Box<dyn Transaction + '_>, EngineError>;
+
+    /// Claims to be the one that leads, for as long as this process is connected: true if nobody
+    /// else who is connected has the claim. It tells others at once that a head is gone; what keeps
+    /// two heads apart is the lease. An engine that one process has is always claimed.
+    fn claim(&self) -> Result<bool, EngineError> {
+        Ok(true)
+    }
+
+    /// Takes the claim away from whoever has it and does not use it any more.
+    fn end_claim(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
 }
 
 impl<E: Engine + ?Sized> Engine for Arc<E> {
@@ -159,6 +171,14 @@ impl<E: Engine + ?Sized> Engine for Arc<E> {
 
     fn begin(&self) -> Result<Box<dyn Transaction + '_>, EngineError> {
         (**self).begin()
+    }
+
+    fn claim(&self) -> Result<bool, EngineError> {
+        (**self).claim()
+    }
+
+    fn end_claim(&self) -> Result<(), EngineError> {
+        (**self).end_claim()
     }
 }
 

@@ -49,7 +49,7 @@ pub use rebuild::{
 };
 pub use record::{
     Attempt, Checksums, Content, DISK_LOAD_MAX, Detail, Disk, DiskState, DiskUsage, EMPTY_ROOT,
-    Inode, KeptVersion, Key, KeyHolder, Kind, Limits, Policy, PolicyChanges, Session, Site,
+    Inode, KeptVersion, Key, KeyHolder, Kind, Lease, Limits, Policy, PolicyChanges, Session, Site,
     Subject, Target, Times, Usage, User, WriteLease,
 };
 pub use refusal::{Failure, Refusal};

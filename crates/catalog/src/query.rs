@@ -16,8 +16,8 @@ use crate::log::LogRecord;
 use crate::name::{EntryName, Place};
 use crate::record::{
     Attempt, COUNTERS_KEY, Content, Counters, Dentry, Disk, DiskUsage, Inode, KeptVersion, Key,
-    Limits, SITE_KEY, Session, Site, Subject, Usage, User, WriteLease, dentry_key, disk_key,
-    inode_key, session_key, xattr_key,
+    LEASE_KEY, Lease, Limits, SITE_KEY, Session, Site, Subject, Usage, User, WriteLease,
+    dentry_key, disk_key, inode_key, session_key, xattr_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{Credentials, READ};
@@ -64,6 +64,11 @@ impl<'a> Reader<'a> {
         let rows = engine.snapshot()?;
         let caller = credentials(&*rows, caller)?;
         Ok(Self { rows, caller })
+    }
+
+    /// Who leads, or has led last; none if nobody has yet.
+    pub fn head_lease(&self) -> Result<Option<Lease>, Failure> {
+        Ok(read(&*self.rows, LEASE_KEY)?)
     }
 
     /// An inode by its place.

@@ -11,7 +11,8 @@ pub use inode::{Checksums, Content, Detail, EMPTY_ROOT, Inode, Kind, Times};
 pub use policy::{Policy, PolicyChanges};
 pub use session::{Session, WriteLease};
 pub use site::{
-    DISK_LOAD_MAX, Disk, DiskState, DiskUsage, Key, KeyHolder, Limits, Site, Subject, Usage, User,
+    DISK_LOAD_MAX, Disk, DiskState, DiskUsage, Key, KeyHolder, Lease, Limits, Site, Subject, Usage,
+    User,
 };
 
 pub(crate) use content::{Expiry, Replica};
@@ -20,4 +21,4 @@ pub(crate) use policy::{check_pattern, fits};
 pub(crate) use session::{
     Slot, hold_key, session_hold_key, session_key, session_lease_key, slot_key,
 };
-pub(crate) use site::{COUNTERS_KEY, Counters, LEASE_KEY, Lease, SITE_KEY, disk_key};
+pub(crate) use site::{COUNTERS_KEY, Counters, LEASE_KEY, SITE_KEY, disk_key};

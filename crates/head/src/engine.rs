@@ -168,8 +168,19 @@ impl OpenEngine {
             // The lock on the file says so.
             Self::Embedded(engine) => Ok(engine),
             Self::Postgres(engine) => {
-                engine.claim()?;
+                engine.use_alone()?;
                 Ok(engine)
+            }
+        }
+    }
+
+    /// A head, which may have others beside it: the engine, and whether that is so.
+    pub(crate) fn for_heads(self) -> Result<(Arc<dyn Engine>, bool), AddressError> {
+        match self {
+            Self::Embedded(engine) => Ok((engine, false)),
+            Self::Postgres(engine) => {
+                engine.use_shared()?;
+                Ok((engine, true))
             }
         }
     }

@@ -48,6 +48,8 @@ pub struct Executor {
     sessions: SessionTable,
     seeds: SeedSource,
     known: KnownKeys,
+    /// Another head has taken the lease.
+    is_over: bool,
 }
 
 /// A command without request id.
@@ -99,7 +101,8 @@ impl Executor {
     pub fn new(catalog: Catalog<Arc<dyn Engine>>, site: SiteName, signer: SharedSigner) -> Self {
         let (remembered, observations, sessions, known) = Default::default();
         let seeds = library_seeds();
-        Self { catalog, site, signer, remembered, observations, sessions, seeds, known }
+        let is_over = false;
+        Self { catalog, site, signer, remembered, observations, sessions, seeds, known, is_over }
     }
 
     /// Draws private numbers of sessions from somewhere else.
@@ -131,6 +134,10 @@ impl Executor {
         let mut outcomes = match outcomes {
             Ok(outcomes) => outcomes.into_iter().map(Ok).collect::<Vec<_>>(),
             Err(error) => {
+                if self.ends_term(&error) {
+                    // Forwarders ask the next head.
+                    return batch.iter().map(|_| CommandAnswer::Nack).collect();
+                }
                 let reason = failed(&error);
                 submissions.iter().map(|_| Err(reason.clone())).collect()
             }
@@ -163,7 +170,8 @@ impl Executor {
         let submissions =
             duties.map(|command| Submission { caller: Caller::Head, request: None, command });
         let mut is_more = false;
-        for outcome in self.catalog.execute(unix_ns, &submissions)? {
+        let outcomes = self.catalog.execute(unix_ns, &submissions);
+        for outcome in self.noticed(outcomes)? {
             match outcome {
                 Ok(Answer::Count(count)) => is_more |= count >= EXPIRE_ROWS,
                 Err(Failure::Engine(error)) => return Err(error.into()),
@@ -179,12 +187,40 @@ impl Executor {
             .into_iter()
             .map(|command| Submission { caller: Caller::Head, request: None, command })
             .collect();
-        for outcome in self.catalog.execute(unix_ns, &submissions)? {
+        let outcomes = self.catalog.execute(unix_ns, &submissions);
+        for outcome in self.noticed(outcomes)? {
             if let Err(failure) = outcome {
                 tracing::warn!(%failure, "a command of the head's own was refused");
             }
         }
         Ok(())
+    }
+
+    /// Keeps the lease until a later time.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn renew(&mut self, until_ns: u64) -> Result<(), CatalogError> {
+        let renewed = self.catalog.renew(until_ns);
+        self.noticed(renewed)
+    }
+
+    /// True once it was seen that another head has taken the lease.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    fn noticed<T>(&mut self, result: Result<T, CatalogError>) -> Result<T, CatalogError> {
+        if let Err(error) = &result {
+            self.ends_term(error);
+        }
+        result
+    }
+
+    fn ends_term(&mut self, error: &CatalogError) -> bool {
+        let is_lost = matches!(error, CatalogError::LeaseLost);
+        self.is_over |= is_lost;
+        is_lost
     }
 
     /// The head's term.

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 
 use byname_catalog::engine::{Engine, EngineError};
 use byname_catalog::{
-    Caller, Catalog, CatalogError, Failure, Inconsistency, Policy, Reader, Setup, check,
-    initialise, site_of,
+    Caller, CatalogError, Failure, Inconsistency, Policy, Reader, Setup, check, initialise, site_of,
 };
+use byname_io::Clock;
 use byname_packet::{DecodeError, Name, NameRef};
 use byname_site::SiteName;
 use byname_store::{FileServer, FileServerConfig, MountConfig, MountSource, StoreError};
@@ -15,17 +16,16 @@ use byname_transfer::server::SharedSigner;
 
 use crate::contents::Contents;
 use crate::engine::{AddressError, ENGINE_FILE, EngineAddress};
-use crate::execute::Executor;
 use crate::reading::CatalogBackend;
 use crate::service::{HeadCounters, HeadService};
-use crate::watch::{DiskWatch, Watch};
+use crate::succession::Succession;
+use crate::term::{Candidate, Clocks, FOREVER_NS, OnRole};
+use crate::watch::DiskWatch;
 
 /// Directory of the file server's records.
 const SERVER_DIRECTORY: &str = "server";
 /// Name of the head of an embedded engine: there is one, and whoever opens the file is it.
 const EMBEDDED_HEAD: &str = "embedded";
-/// The lease of that head never ends: the lock on the file says who has it.
-const FOREVER_NS: u64 = u64::MAX;
 /// Signed packets kept for reuse.
 const ANSWERS_MAX: usize = 16_384;
 /// Signatures made in a second. The paths of a site need no other work.
@@ -130,6 +130,18 @@ pub fn init(
     })
 }
 
+/// What a head leads with.
+pub struct LeadConfig {
+    /// Now, since 1970.
+    pub unix_ns: u64,
+    /// Time for which versions stay that were replaced.
+    pub kept_ns: u64,
+    /// Time after which another head takes a lease that is not renewed.
+    pub lease_ns: u64,
+    /// Called at each change, if there may be other heads.
+    pub on_role: OnRole,
+}
+
 /// Refuses an engine that has a site already, before anything is made for a new one.
 ///
 /// # Errors
@@ -146,10 +158,11 @@ pub fn refuse_site((directory, address): (&Path, &EngineAddress)) -> Result<(), 
     }
 }
 
-/// A site's directory, locked by this process.
+/// A site's directory, and its engine: for this process alone, or beside other heads.
 pub struct Head {
     directory: PathBuf,
     engine: Arc<dyn Engine>,
+    has_others: bool,
     site: SiteName,
 }
 
@@ -164,28 +177,44 @@ pub struct HeadServer {
 }
 
 impl Head {
-    /// Opens a site's directory.
+    /// Opens a site's directory, with an engine that nobody else has.
     ///
     /// # Errors
     /// [`HeadError`]; `Engine` if another process has it open.
     pub fn open(directory: &Path) -> Result<Self, HeadError> {
         let no_site = || HeadError::NoSite { directory: directory.to_owned() };
-        Self::open_in(directory, &EngineAddress::of(directory)?.ok_or_else(no_site)?)
+        let address = EngineAddress::of(directory)?.ok_or_else(no_site)?;
+        Self::of(directory, (address.open(directory)?.alone()?, false))
     }
 
-    /// Opens a site in an engine, with a directory for what its server keeps.
+    /// Opens a site to serve it, if its engine allows that beside other heads. The engine is that
+    /// of the directory, unless another is given.
     ///
     /// # Errors
-    /// Those of [`Self::open`].
-    pub fn open_in(directory: &Path, address: &EngineAddress) -> Result<Self, HeadError> {
+    /// [`HeadError`]; `Engine` if another process has it for itself.
+    pub fn open_to_serve(
+        directory: &Path,
+        address: Option<&EngineAddress>,
+    ) -> Result<Self, HeadError> {
         let no_site = || HeadError::NoSite { directory: directory.to_owned() };
+        let address = match address {
+            Some(address) => address.clone(),
+            None => EngineAddress::of(directory)?.ok_or_else(no_site)?,
+        };
         make_directory(directory)?;
-        let engine = address.open(directory)?.alone()?;
+        Self::of(directory, address.open(directory)?.for_heads()?)
+    }
+
+    fn of(
+        directory: &Path,
+        (engine, has_others): (Arc<dyn Engine>, bool),
+    ) -> Result<Self, HeadError> {
+        let no_site = || HeadError::NoSite { directory: directory.to_owned() };
         let reader = Reader::new(&*engine, &Caller::Head)?;
         let octets = reader.site().map_err(|_| no_site())?;
         drop(reader);
         let site = site_name(NameRef::from_value(&octets)?.to_name())?;
-        Ok(Self { directory: directory.to_owned(), engine, site })
+        Ok(Self { directory: directory.to_owned(), engine, has_others, site })
     }
 
     /// The site.
@@ -203,8 +232,9 @@ impl Head {
         check(&*rows).map_err(failed)
     }
 
-    /// Takes the lease and makes the server. `signer` is the site's key, `certificates` those that
-    /// lead from it to what readers trust; versions that were replaced stay for `kept_ns`.
+    /// Makes the server, and takes the lease unless another head has it; then it answers what is
+    /// read, and leads when the lease is not renewed. `signer` is the site's key, `certificates`
+    /// those that lead from it to what readers trust.
     ///
     /// # Errors
     /// [`HeadError`].
@@ -212,29 +242,50 @@ impl Head {
         self,
         signer: SharedSigner,
         certificates: Vec<Vec<u8>>,
-        (unix_ns, kept_ns): (u64, u64),
+        config: LeadConfig,
     ) -> Result<HeadServer, HeadError> {
-        let Self { directory, engine, site } = self;
-        let mut catalog = Catalog::lead(engine.clone(), EMBEDDED_HEAD, (unix_ns, FOREVER_NS))?;
-        catalog.keep_versions(kept_ns);
+        let Self { directory, engine, has_others, site } = self;
+        let (name, lease_ns) = match has_others {
+            true => (format!("{:016x}", byname_face::random_u64()), config.lease_ns),
+            // The lock on the file says who has it.
+            false => (EMBEDDED_HEAD.to_owned(), FOREVER_NS),
+        };
+        let (terms, to_watch) = channel();
+        let mut candidate = Candidate {
+            engine: engine.clone(),
+            site: site.clone(),
+            signer: signer.clone(),
+            certificates: certificates.clone(),
+            name,
+            kept_ns: config.kept_ns,
+            lease_ns,
+            succession: Succession::new(lease_ns),
+            clock: Clock::new(),
+            on_role: if has_others { config.on_role } else { Box::new(|_| {}) },
+            terms,
+        };
+        let now_ns = candidate.clock.now_ns();
+        let term = match candidate.try_lead(Clocks { unix_ns: config.unix_ns, now_ns }) {
+            // Another head came first.
+            Err(_) if has_others => None,
+            term => term?,
+        };
         let backend = CatalogBackend::new(site.clone(), engine.clone());
         let mount = MountConfig {
             prefix: site.view().to_name(),
             source: MountSource::Backend(Arc::new(backend)),
             signer: signer.clone(),
         };
-        let mut config = FileServerConfig::new(vec![mount], directory.join(SERVER_DIRECTORY));
-        config.certificates.clone_from(&certificates);
-        config.engine.answers_max = ANSWERS_MAX;
-        config.engine.signatures_per_s = SIGNATURES_PER_S;
-        let mut server = FileServer::new(config)?;
-        let executor = Executor::new(catalog, site.clone(), signer.clone());
-        let contents = Contents::new(site.clone(), engine.clone());
-        let watch = Watch::new(site, engine, (signer, &certificates), &executor);
-        let started = HeadService::start(executor, contents, server.handle());
-        let (service, counters, own) = started.map_err(HeadError::Thread)?;
+        let mut serving = FileServerConfig::new(vec![mount], directory.join(SERVER_DIRECTORY));
+        serving.certificates = certificates;
+        serving.engine.answers_max = ANSWERS_MAX;
+        serving.engine.signatures_per_s = SIGNATURES_PER_S;
+        let mut server = FileServer::new(serving)?;
+        let contents = Contents::new(site, engine);
+        let started = HeadService::start(candidate, term, contents, server.handle());
+        let (service, counters) = started.map_err(HeadError::Thread)?;
         server.add_service(Box::new(service));
-        Ok(HeadServer { server, counters, watch: DiskWatch { watch, own } })
+        Ok(HeadServer { server, counters, watch: DiskWatch { terms: to_watch } })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use byname_catalog::engine::Engine;
+use byname_catalog::engine::{Engine, EngineError};
 use byname_catalog::{Caller, Failure, Reader, Refusal};
 use byname_site::SiteName;
 use byname_store::backend::{
@@ -12,6 +12,24 @@ use byname_store::backend::{
 use byname_transfer::server::{FileStat, ListFailure, Listing};
 
 use crate::describe::{Described, Describer};
+
+/// Times that a state is read while another head changes it.
+const TRIES_MAX: u32 = 4;
+
+/// Reads from one committed state; anew, if another head has changed meanwhile what is asked for.
+pub(crate) fn steady<T>(
+    engine: &dyn Engine,
+    read: impl Fn(&Reader<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match Reader::new(engine, &Caller::Head).and_then(|reader| read(&reader)) {
+            Err(Failure::Engine(EngineError::Conflict)) if tries < TRIES_MAX => {}
+            result => return result,
+        }
+    }
+}
 
 /// The tree of a site. Names and attributes are there for whoever asks: the head reads.
 pub struct CatalogBackend {
@@ -26,8 +44,7 @@ impl CatalogBackend {
     }
 
     fn described(&self, path: &[u8]) -> Result<Described, Failure> {
-        let reader = Reader::new(&*self.engine, &Caller::Head)?;
-        Describer::new(&self.site, &reader).path(path)
+        steady(&*self.engine, |reader| Describer::new(&self.site, reader).path(path))
     }
 }
 
@@ -59,14 +76,19 @@ impl Backend for CatalogBackend {
         kind: ListingKind,
         bytes_max: usize,
     ) -> Option<Result<Listing, ListFailure>> {
-        let Ok(reader) = Reader::new(&*self.engine, &Caller::Head) else {
-            return Some(Err(ListFailure::Failed));
-        };
-        let describer = Describer::new(&self.site, &reader);
-        Some(match kind {
-            ListingKind::Names => describer.listing(path, bytes_max),
-            ListingKind::Manifest => describer.manifest(path, bytes_max),
-        })
+        // What another head changed meanwhile is read again.
+        for _ in 0..TRIES_MAX {
+            let Ok(reader) = Reader::new(&*self.engine, &Caller::Head) else { break };
+            let describer = Describer::new(&self.site, &reader);
+            let listed = match kind {
+                ListingKind::Names => describer.listing(path, bytes_max),
+                ListingKind::Manifest => describer.manifest(path, bytes_max),
+            };
+            if !matches!(listed, Err(ListFailure::Failed)) {
+                return Some(listed);
+            }
+        }
+        Some(Err(ListFailure::Failed))
     }
 
     fn describe(&self, path: &[u8]) -> String {

@@ -2,27 +2,24 @@
 //! of its own.
 //!
 //! The serving thread takes commands and sends answers, and never waits. The catalog's thread
-//! verifies a batch, makes it durable, signs the answers and wakes the other. It also ends what is
-//! due, once a second.
+//! verifies a batch, makes it durable, signs the answers and wakes the other. It also waits for the
+//! lease while another head has it, renews it, and ends what is due, once a second.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use byname_catalog::Command;
 use byname_packet::{Data, NameRef};
 use byname_store::{ServerHandle, Service};
 use byname_transfer::server::{Arrival, Now, Outgoing};
 
 use crate::commands::{CommandAnswer, CommandCounters, Commands, Waiting};
 use crate::contents::Contents;
-use crate::execute::Executor;
+use crate::term::{Candidate, Clocks, Term};
 
-/// Pause between two looks at what is due.
-const EXPIRE_PAUSE: Duration = Duration::from_secs(1);
-
-/// The head's own commands in one transaction, at most.
-const OWN_COMMANDS_MAX: usize = 256;
+/// Pause between two looks at the lease of another head.
+const LOOK_PAUSE_NS: u64 = 200_000_000;
 
 /// Answers commands, and names that the catalog has the content of.
 pub struct HeadService {
@@ -31,8 +28,6 @@ pub struct HeadService {
     batches: SyncSender<Vec<Waiting>>,
     answers: Receiver<Vec<CommandAnswer>>,
     counters: Arc<Mutex<CommandCounters>>,
-    /// Others see by it that there is a head.
-    life: Arc<()>,
 }
 
 /// Batches of commands to be executed, and the way back for their answers.
@@ -43,40 +38,44 @@ pub struct BatchQueues {
     pub answers: SyncSender<Vec<CommandAnswer>>,
 }
 
-/// Commands of the head's own, for its catalog's thread; each is executed within a second.
-pub(crate) struct OwnCommands {
-    pub(crate) commands: Sender<Command>,
-    pub(crate) head: Weak<()>,
-}
-
 /// Counters of a running head, for other threads.
 #[derive(Debug, Clone, Default)]
-pub struct HeadCounters(Arc<Mutex<CommandCounters>>);
+pub struct HeadCounters {
+    commands: Arc<Mutex<CommandCounters>>,
+    leads: Arc<AtomicBool>,
+}
 
 impl HeadCounters {
     /// The counters, as of the last batch.
     pub fn get(&self) -> CommandCounters {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if this head leads, as far as it knows.
+    pub fn leads(&self) -> bool {
+        self.leads.load(Ordering::Relaxed)
     }
 }
 
 impl HeadService {
-    /// Starts the catalog's thread, which ends when the service is dropped.
+    /// Starts the catalog's thread, which ends when the service is dropped. It leads already if
+    /// there is a term.
     ///
     /// # Errors
     /// [`std::io::Error`] if there can be no thread.
     pub(crate) fn start(
-        executor: Executor,
+        candidate: Candidate,
+        term: Option<Term>,
         contents: Contents,
         server: ServerHandle,
-    ) -> std::io::Result<(Self, HeadCounters, OwnCommands)> {
+    ) -> std::io::Result<(Self, HeadCounters)> {
         let (service, queues) = Self::new(contents);
-        let (own, to_carry_out) = channel();
-        let work = move || run(executor, &queues, &to_carry_out, &server);
+        let leads = Arc::new(AtomicBool::new(term.is_some()));
+        let counters = HeadCounters { commands: service.counters.clone(), leads: leads.clone() };
+        let mut catalog = CatalogThread { candidate, term, leads, next_look_ns: 0 };
+        let work = move || catalog.run(&queues, &server);
         std::thread::Builder::new().name("catalog".into()).spawn(work)?;
-        let counters = HeadCounters(service.counters.clone());
-        let own = OwnCommands { commands: own, head: Arc::downgrade(&service.life) };
-        Ok((service, counters, own))
+        Ok((service, counters))
     }
 
     /// A service whose batches are executed by somebody else.
@@ -84,8 +83,8 @@ impl HeadService {
         // One batch is in flight at most, so neither queue is ever full.
         let (batches, to_execute) = sync_channel(1);
         let (executed, answers) = sync_channel(1);
-        let (life, commands, counters) = Default::default();
-        let service = Self { life, commands, contents, batches, answers, counters };
+        let (commands, counters) = Default::default();
+        let service = Self { commands, contents, batches, answers, counters };
         (service, BatchQueues { batches: to_execute, answers: executed })
     }
 
@@ -140,47 +139,56 @@ impl Service for HeadService {
     }
 }
 
-fn run(
-    mut executor: Executor,
-    queues: &BatchQueues,
-    own: &Receiver<Command>,
-    server: &ServerHandle,
-) {
-    let mut next_look = Instant::now();
-    loop {
-        let left = next_look.saturating_duration_since(Instant::now());
-        match queues.batches.recv_timeout(left) {
-            Ok(batch) => {
-                if queues.answers.send(executor.execute(&batch, unix_ns())).is_err() {
-                    return;
-                }
-                server.wake();
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return,
-        }
-        let commands: Vec<Command> = own.try_iter().take(OWN_COMMANDS_MAX).collect();
-        if !commands.is_empty()
-            && let Err(error) = executor.carry_out(commands, unix_ns())
-        {
-            tracing::warn!(%error, "what the disks say is not noted");
-        }
-        if Instant::now() >= next_look {
-            next_look = Instant::now() + pause_after(executor.expire(unix_ns()));
-        }
-    }
+/// The thread that executes, and leads when it may.
+struct CatalogThread {
+    candidate: Candidate,
+    term: Option<Term>,
+    leads: Arc<AtomicBool>,
+    next_look_ns: u64,
 }
 
-/// How long nothing is due, as far as one look tells.
-fn pause_after(looked: Result<bool, byname_catalog::CatalogError>) -> Duration {
-    match looked {
-        // Commands come between two looks.
-        Ok(true) => Duration::ZERO,
-        Ok(false) => EXPIRE_PAUSE,
-        Err(error) => {
-            tracing::warn!(%error, "cannot end what is due");
-            EXPIRE_PAUSE
+impl CatalogThread {
+    fn run(&mut self, queues: &BatchQueues, server: &ServerHandle) {
+        loop {
+            let due_ns = self.term.as_ref().map_or(self.next_look_ns, Term::due_ns);
+            let left_ns = due_ns.saturating_sub(self.candidate.clock.now_ns());
+            match queues.batches.recv_timeout(Duration::from_nanos(left_ns)) {
+                Ok(batch) => {
+                    if queues.answers.send(self.answer(&batch)).is_err() {
+                        return;
+                    }
+                    server.wake();
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.look();
         }
+    }
+
+    /// A head that does not lead has no answers; forwarders ask the next one.
+    fn answer(&mut self, batch: &[Waiting]) -> Vec<CommandAnswer> {
+        match &mut self.term {
+            Some(term) => term.execute(batch, unix_ns()),
+            None => batch.iter().map(|_| CommandAnswer::Nack).collect(),
+        }
+    }
+
+    fn look(&mut self) {
+        let clocks = Clocks { unix_ns: unix_ns(), now_ns: self.candidate.clock.now_ns() };
+        if let Some(term) = &mut self.term {
+            if !term.do_duties(clocks, &*self.candidate.engine) {
+                self.term = None;
+                self.candidate.stand_down();
+            }
+        } else if clocks.now_ns >= self.next_look_ns {
+            self.next_look_ns = clocks.now_ns + LOOK_PAUSE_NS;
+            self.term = self.candidate.try_lead(clocks).unwrap_or_else(|error| {
+                tracing::info!(%error, "the lease cannot be had");
+                None
+            });
+        }
+        self.leads.store(self.term.is_some(), Ordering::Relaxed);
     }
 }
 

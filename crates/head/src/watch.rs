@@ -15,6 +15,7 @@ pub use copying::CopyOrders;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use byname_catalog::engine::Engine;
@@ -32,7 +33,7 @@ use crate::execute::Executor;
 use crate::fsck::Fsck;
 use crate::keys::Keys;
 use crate::observations::{Observation, Observations};
-use crate::service::OwnCommands;
+use crate::own::OwnCommands;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Pause between two rounds.
@@ -198,11 +199,16 @@ fn load_step(step: u8, hundredths: u64) -> u8 {
     step.clamp(up, down)
 }
 
-/// Looks after the disks of a site while its head runs.
-pub struct DiskWatch {
+/// What a head looks after the disks with, during a term.
+pub(crate) struct WatchTerm {
     pub(crate) watch: Watch,
     /// To the catalog's thread.
     pub(crate) own: OwnCommands,
+}
+
+/// Looks after the disks of a site while its head leads.
+pub struct DiskWatch {
+    pub(crate) terms: Receiver<WatchTerm>,
 }
 
 impl DiskWatch {
@@ -212,12 +218,14 @@ impl DiskWatch {
     /// [`std::io::Error`] if there can be no thread.
     pub fn start(
         self,
-        connect: impl FnMut() -> Result<Connection, ConnectError> + Send + 'static,
+        mut connect: impl FnMut() -> Result<Connection, ConnectError> + Send + 'static,
     ) -> std::io::Result<()> {
-        let work = move || self.run(connect);
+        let work = move || self.terms.iter().for_each(|term| term.run(&mut connect));
         std::thread::Builder::new().name("disks".into()).spawn(work).map(std::mem::drop)
     }
+}
 
+impl WatchTerm {
     fn run(mut self, mut connect: impl FnMut() -> Result<Connection, ConnectError>) {
         let (clock, command_clock) = (Clock::new(), CommandClock::new());
         let mut stamp = || Stamp {
@@ -225,7 +233,7 @@ impl DiskWatch {
             nonce: random_u64().to_be_bytes(),
         };
         let mut exchange = None;
-        while self.own.head.strong_count() > 0 {
+        while self.own.term.strong_count() > 0 {
             let orders = self.watch.orders(&mut stamp).unwrap_or_else(|error| {
                 tracing::warn!(%error, "the disks cannot be read from the catalog");
                 Vec::new()
@@ -240,7 +248,7 @@ impl DiskWatch {
                     Reply::Nack(_) | Reply::Silence => None,
                 };
                 for command in self.watch.handle(order, data, clock.unix_ns()) {
-                    // If there is no head any more, the loop ends.
+                    // If the term is over, the loop ends.
                     let _ = self.own.commands.send(command);
                 }
             }
@@ -254,7 +262,7 @@ impl DiskWatch {
     }
 }
 
-impl DiskWatch {
+impl WatchTerm {
     /// Tells the disks what their copies of the catalog lack, until nothing does, or it is time for
     /// the next round.
     fn copy(
@@ -265,7 +273,7 @@ impl DiskWatch {
     ) {
         let end_ns = clock.now_ns().saturating_add(COPYING_NS);
         let copied = self.watch.begin_copying().and_then(|()| {
-            while clock.now_ns() < end_ns && self.own.head.strong_count() > 0 {
+            while clock.now_ns() < end_ns && self.own.term.strong_count() > 0 {
                 let Some(orders) = self.watch.copy_orders(stamp)? else { break };
                 let replies = ask(&orders.wires());
                 // Without a forwarder nobody was asked.
@@ -293,7 +301,7 @@ impl DiskWatch {
         ask: &mut dyn FnMut(&[Vec<u8>]) -> Vec<Reply>,
     ) -> bool {
         let end_ns = clock.now_ns().saturating_add(COMPARING_NS);
-        while clock.now_ns() < end_ns && self.own.head.strong_count() > 0 {
+        while clock.now_ns() < end_ns && self.own.term.strong_count() > 0 {
             let Some(orders) = self.watch.lists(stamp) else { return false };
             if orders.is_empty() {
                 continue;

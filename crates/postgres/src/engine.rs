@@ -4,6 +4,7 @@
 //! What is known is behind one lock, which nobody keeps while he waits for the server.
 
 mod pool;
+mod presence;
 mod rows;
 
 use std::fmt;
@@ -16,9 +17,10 @@ use tokio_postgres::{Client, Config, Row as SqlRow};
 use crate::cache::{At, Cache, Stand};
 use crate::changes::{self, Change};
 use crate::error::PostgresError;
-use crate::link::{self, Link};
+use crate::link;
 use crate::sql::{CHANGES_KEPT, CHANGES_MAX, Statements};
-use pool::Pool;
+use pool::{Pool, RETRY_PAUSE};
+use presence::{Presence, Use};
 use rows::{PostgresRows, PostgresTransaction};
 
 /// Octets of rows that are kept in memory.
@@ -27,12 +29,8 @@ const CACHE_BYTES: usize = 256 << 20;
 const FRESH: Duration = Duration::from_millis(50);
 /// Time for which what is known is read while the server does not answer.
 const STALE_MAX: Duration = Duration::from_secs(5);
-/// Time that a read waits for a server that is started again.
-const READ_PATIENCE: Duration = Duration::from_secs(3);
 /// Time that a commit waits for one.
 const COMMIT_PATIENCE: Duration = Duration::from_secs(10);
-/// Pause between two tries.
-const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// Pause after a server did not answer in which it is not asked again what others committed.
 const AILING_PAUSE: Duration = Duration::from_secs(1);
 
@@ -40,8 +38,7 @@ const AILING_PAUSE: Duration = Duration::from_secs(1);
 pub struct PostgresEngine {
     links: Pool,
     state: Mutex<State>,
-    /// The connection whose end tells others that this process is gone.
-    claim: Mutex<Option<Link>>,
+    presence: Mutex<Presence>,
 }
 
 struct State {
@@ -84,28 +81,27 @@ impl PostgresEngine {
         let now = Instant::now();
         let cache = Cache::new(asked.stand, cache_bytes);
         let state = State { cache, fresh_at: now, ask_from: now };
-        Ok(Self { links, state: Mutex::new(state), claim: Mutex::new(None) })
+        Ok(Self { links, state: Mutex::new(state), presence: Mutex::default() })
     }
 
-    /// Claims the database for this process, until it ends or the connection breaks.
+    /// Keeps all others from the database, until this process ends or the connection breaks.
     ///
     /// # Errors
-    /// [`PostgresError::InUse`] if another process has claimed it.
-    pub fn claim(&self) -> Result<(), PostgresError> {
-        let mut claim = self.claim.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(link) = claim.as_mut()
-            && link.call(async |client, _| client.batch_execute("SELECT 1").await).is_ok()
-        {
-            return Ok(());
-        }
-        *claim = None;
-        let mut link = self.links.connect()?;
-        let row = link.call(async |client, _| client.query_one(CLAIM, &[]).await)?;
-        if !row.try_get::<_, bool>(0)? {
-            return Err(PostgresError::InUse);
-        }
-        *claim = Some(link);
-        Ok(())
+    /// [`PostgresError::InUse`] if another process uses it.
+    pub fn use_alone(&self) -> Result<(), PostgresError> {
+        self.presence().be_there(&self.links, Use::Alone)
+    }
+
+    /// Uses the database beside others who do so. A connection that breaks is made again.
+    ///
+    /// # Errors
+    /// [`PostgresError::InUse`] if another process uses it alone.
+    pub fn use_shared(&self) -> Result<(), PostgresError> {
+        self.presence().be_there(&self.links, Use::Shared)
+    }
+
+    fn presence(&self) -> MutexGuard<'_, Presence> {
+        self.presence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -210,11 +206,15 @@ impl Engine for PostgresEngine {
         let rows = PostgresRows { engine: self, at };
         Ok(Box::new(PostgresTransaction { rows, base }))
     }
-}
 
-/// One claim for each schema of a database.
-const CLAIM: &str =
-    "SELECT pg_try_advisory_lock(hashtextextended('byname-catalog ' || current_schema(), 0))";
+    fn claim(&self) -> Result<bool, EngineError> {
+        Ok(self.presence().claim(&self.links)?)
+    }
+
+    fn end_claim(&self) -> Result<(), EngineError> {
+        Ok(self.presence().end_claim(&self.links)?)
+    }
+}
 
 /// The server's stand, and the transactions that led there from one that is known.
 struct Seen {

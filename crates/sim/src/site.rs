@@ -21,7 +21,7 @@ mod upset;
 pub mod writer;
 
 pub use disk::SiteDisk;
-pub use head::SiteHead;
+pub use head::{LEASE_NS as HEAD_LEASE_NS, SiteHead};
 pub use play::{Scenario, come_to_rest, play};
 pub use reader::SiteReader;
 pub use thief::SiteThief;

@@ -69,10 +69,13 @@ impl Record for Counters {
 
 /// The head that executes commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Lease {
-    pub(crate) epoch: LeaseEpoch,
-    pub(crate) head: String,
-    pub(crate) until_ns: u64,
+pub struct Lease {
+    /// Its term.
+    pub epoch: LeaseEpoch,
+    /// Its name.
+    pub head: String,
+    /// The end in nanoseconds of its clock, unless it is renewed.
+    pub until_ns: u64,
 }
 
 impl Record for Lease {

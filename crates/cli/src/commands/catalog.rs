@@ -6,7 +6,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::typed::endpoint;
 use crate::{forwarders, notify, settings};
-use byname_head::{EngineAddress, Head, HeadServer};
+use byname_head::{EngineAddress, Head, HeadServer, LeadConfig};
 use byname_io::Clock;
 use byname_keychain::Keychain;
 use byname_profile::{Link, Paths, Profile, units};
@@ -17,6 +17,11 @@ use std::time::Duration;
 
 /// Longest time for which content can be asked to stay.
 const KEPT_MAX: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Leases that can be asked for.
+const LEASES: std::ops::RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(300);
+/// The lease where there are no other heads.
+pub(crate) const LEASE: Duration = Duration::from_secs(5);
 
 /// Serve a site's catalog: its paths and the commands that change them.
 #[derive(Debug, clap::Args)]
@@ -42,6 +47,10 @@ pub(crate) struct Args {
     /// Time for which content stays that nothing leads to any more: 10m, 2h.
     #[arg(long, value_name = "DURATION", value_parser = kept, default_value = "10m")]
     keep_versions: Duration,
+    /// Time after which another head of the site leads when this one does not renew its lease: a
+    /// second or more. The same for all heads of a site.
+    #[arg(long, value_name = "DURATION", value_parser = lease, default_value = "5s")]
+    lease: Duration,
     /// Serve metrics for Prometheus at http://ADDRESS/metrics.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
@@ -50,11 +59,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let profile = settings::profile(paths)?;
     let directory = defaults::directory(args.site.as_deref(), args.dir.as_deref(), paths)?;
-    let head = match &args.engine {
-        Some(engine) => Head::open_in(&directory, engine)?,
-        None => Head::open(&directory)?,
-    };
-    let (server, link) = open(&profile, head, args.keep_versions)?;
+    let head = Head::open_to_serve(&directory, args.engine.as_ref())?;
+    let (server, link) = open(&profile, head, (args.keep_versions, args.lease))?;
     let HeadServer { server, counters, watch } = server;
     let candidates = match &args.connect {
         Some(uri) => vec![endpoint(uri)?],
@@ -85,7 +91,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 pub(crate) fn open(
     profile: &Profile,
     head: Head,
-    keep_versions: Duration,
+    (keep_versions, lease): (Duration, Duration),
 ) -> Outcome<(HeadServer, String)> {
     let name = head.site().view().to_name();
     let keychain = Keychain::open(&profile.paths().keys)?;
@@ -99,18 +105,31 @@ pub(crate) fn open(
     let certificates = certificates.iter().map(|it| it.wire().to_vec()).collect();
     let key = Some(identity.certificate.key_id());
     let link = Link { key, ..Link::of_name(name) };
-    let kept_ns = u64::try_from(keep_versions.as_nanos()).unwrap_or(u64::MAX);
-    let times = (Clock::new().unix_ns(), kept_ns);
-    let server = head.lead(Arc::new(identity.signer), certificates, times)?;
+    let nanoseconds = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+    let (kept_ns, lease_ns) = (nanoseconds(keep_versions), nanoseconds(lease));
+    let on_role = Box::new(|leads: bool| {
+        output::err_line(if leads { "this head leads" } else { "another head leads" });
+    });
+    let config = LeadConfig { unix_ns: Clock::new().unix_ns(), kept_ns, lease_ns, on_role };
+    let server = head.lead(Arc::new(identity.signer), certificates, config)?;
     Ok((server, link.to_string()))
+}
+
+/// Reads how long a lease is.
+fn lease(text: &str) -> Result<Duration, BadDuration> {
+    let is_fit = |span: &Duration| LEASES.contains(span);
+    units::age(text).ok().filter(is_fit).ok_or(BadDuration("a duration of 1s to 5m"))
 }
 
 /// Reads how long content is kept.
 pub(crate) fn kept(text: &str) -> Result<Duration, BadDuration> {
-    units::age(text).ok().filter(|span| *span <= KEPT_MAX).ok_or(BadDuration)
+    units::age(text)
+        .ok()
+        .filter(|span| *span <= KEPT_MAX)
+        .ok_or(BadDuration("a duration up to 30d"))
 }
 
 /// A text that is no duration.
 #[derive(Debug, thiserror::Error)]
-#[error("a duration up to 30d is wanted, such as 10m or 2h")]
-pub(crate) struct BadDuration;
+#[error("{0} is wanted, such as 10m or 30s")]
+pub(crate) struct BadDuration(&'static str);

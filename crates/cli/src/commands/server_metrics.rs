@@ -22,7 +22,9 @@ pub(crate) fn serve_head(
     commands: HeadCounters,
 ) -> Outcome {
     let handles = [server];
-    serve_text(address, move || render(&handles) + &render_commands(&commands.get()))
+    serve_text(address, move || {
+        render(&handles) + &render_commands(&commands.get(), commands.leads())
+    })
 }
 
 /// Serves the numbers of a disk.
@@ -128,8 +130,9 @@ fn render_watched(out: &mut String, handles: &[ServerHandle]) {
     counter(out, "server_ahead_dropped", help, sum(|it| it.dropped));
 }
 
-fn render_commands(counters: &CommandCounters) -> String {
+fn render_commands(counters: &CommandCounters, leads: bool) -> String {
     let mut out = String::new();
+    gauge(&mut out, "head_leads", "1 if this head leads the catalog", u64::from(leads));
     counter(&mut out, "head_commands", "commands and queries taken", counters.commands);
     counter(&mut out, "head_batches", "transactions of commands", counters.batches);
     family(

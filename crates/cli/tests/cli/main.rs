@@ -63,6 +63,7 @@ mod rollback;
 mod scale;
 mod service;
 mod sessions;
+mod several_heads;
 mod site_kills;
 mod sites;
 mod surroundings;

@@ -1,15 +1,18 @@
 //! Connections that are kept for the next who asks.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio_postgres::{Client, Config, Error};
 
-use super::{READ_PATIENCE, RETRY_PAUSE};
 use crate::error::PostgresError;
 use crate::link::Link;
 use crate::sql::Statements;
 
+/// Time that a read waits for a server that is started again.
+const READ_PATIENCE: Duration = Duration::from_secs(3);
+/// Pause between two tries.
+pub(super) const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// Connections that are open at a time.
 const LINKS_MAX: usize = 4;
 

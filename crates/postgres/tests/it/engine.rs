@@ -77,19 +77,37 @@ fn who_was_away_for_long_reads_anew() {
 }
 
 #[test]
-fn a_database_is_claimed_by_one() {
+fn a_database_is_used_by_one_alone_or_by_several_of_which_one_leads() {
     let cluster = Cluster::shared();
     let database = cluster.database();
     let [one, other] = [(); 2].map(|()| PostgresEngine::open(&database).unwrap());
-    one.claim().unwrap();
-    one.claim().unwrap();
-    let refused = other.claim();
+    one.use_alone().unwrap();
+    one.use_alone().unwrap();
+    let refused = other.use_alone();
+    assert!(matches!(refused, Err(PostgresError::InUse)), "{refused:?}");
+    let refused = other.use_shared();
     assert!(matches!(refused, Err(PostgresError::InUse)), "{refused:?}");
     drop(one);
     // The server notices the end of a connection a moment after it.
-    while other.claim().is_err() {
+    while other.use_shared().is_err() {
         std::thread::yield_now();
     }
+    let third = PostgresEngine::open(&database).unwrap();
+    third.use_shared().unwrap();
+    assert!(other.claim().unwrap() && other.claim().unwrap());
+    assert!(!third.claim().unwrap(), "whoever has the claim is connected");
+    drop(other);
+    while !third.claim().unwrap() {
+        std::thread::yield_now();
+    }
+    // One that is stopped has it taken away, and cannot have it back.
+    let last = PostgresEngine::open(&database).unwrap();
+    assert!(!last.claim().unwrap());
+    last.end_claim().unwrap();
+    while !last.claim().unwrap() {
+        std::thread::yield_now();
+    }
+    assert!(!third.claim().unwrap());
 }
 
 #[test]

@@ -70,6 +70,33 @@ impl Site {
         Ok(Some(program))
     }
 
+    /// Another head over the same engine, which waits for the lease of the first.
+    pub fn add_head(&mut self) -> ProgramId {
+        let now_ns = self.world.now_ns();
+        let now = Now { now_ns, unix_ns: START_UNIX_NS + now_ns };
+        let (own, engine) = (self.own.clone(), self.engine.clone());
+        let second = SiteHead::beside_another(&self.name, own, engine, (2, now));
+        let prefix = self.name.view().to_name();
+        let program = self.world.add_program(self.spare, second);
+        self.topology.route(&mut self.world, &prefix, self.spare);
+        self.world.route_to(program, &prefix);
+        if let Some(head) = self.world.program_mut::<SiteHead>(self.head.program) {
+            head.set_name("head-1");
+        }
+        [self.head.program, program].into_iter().for_each(|program| self.world.wake(program));
+        program
+    }
+
+    /// Stops the process of a head where it is, or lets it go on.
+    pub fn pause_head(&mut self, program: ProgramId, is_paused: bool) {
+        let now_ns = self.world.now_ns();
+        let now = Now { now_ns, unix_ns: START_UNIX_NS + now_ns };
+        if let Some(head) = self.world.program_mut::<SiteHead>(program) {
+            if is_paused { head.pause() } else { head.resume(now) }
+        }
+        self.world.wake(program);
+    }
+
     /// One writer, who has keys of a session by then, loses his own key by the word of another.
     /// What he wants after that is not done.
     ///

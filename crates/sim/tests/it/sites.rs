@@ -10,7 +10,8 @@ use byname_sim::site::files::Trouble;
 use byname_sim::site::history::{Kind, Outcome};
 use byname_sim::site::writer::Step;
 use byname_sim::site::{
-    Scenario, Shape, Site, SiteDisk, SiteHead, SiteThief, SiteWriter, come_to_rest, play, promises,
+    HEAD_LEASE_NS, Scenario, Shape, Site, SiteDisk, SiteHead, SiteThief, SiteWriter, come_to_rest,
+    play, promises,
 };
 use byname_sim::{Crash, Incident, MS, SECOND};
 
@@ -255,6 +256,41 @@ fn scenario_7_a_head_whose_term_is_over_is_not_obeyed() {
         let ordered = site.world.program::<SiteHead>(deposed).unwrap();
         assert_eq!(drops(ordered.engine()), before.len(), "it still wants all to be dropped");
         assert_eq!(stored(&site), before, "seed {seed}");
+        rest(site, &format!("seed {seed}"));
+    }
+}
+
+/// Scenario 7, with two heads: the one that leads is stopped, the other takes over, and writers go
+/// on; when the first goes on with what it was at, engine and disks refuse it, and it waits. Then
+/// the second dies, and the first leads again.
+#[test]
+fn scenario_7_a_paused_head_resumes_after_a_take_over_and_is_refused() {
+    for seed in 0..3 {
+        let files =
+            |content: u64| (0..8).map(move |path| put(path, content + u64::from(path), SECOND));
+        let mut site = Site::new(750 + seed, &shape(vec![files(1).chain(files(101)).collect()]));
+        let (first, second) = (site.head.program, site.add_head());
+        let epoch = |site: &Site, program| site.world.program::<SiteHead>(program).unwrap().epoch();
+        site.world.run(4 * SECOND, &|_| false).unwrap();
+        let old = epoch(&site, first).expect("it leads");
+        assert_eq!(epoch(&site, second), None, "there is one");
+        let done = outcomes(&site).len();
+        site.pause_head(first, true);
+        let paused_ns = site.world.now_ns();
+        site.world.run(paused_ns + HEAD_LEASE_NS + 8 * SECOND, &|_| false).unwrap();
+        let new = epoch(&site, second).expect("it has taken over");
+        assert!(new > old && epoch(&site, first) == Some(old), "the first knows nothing yet");
+        assert!(outcomes(&site).len() > done, "writers went on by themselves");
+        site.pause_head(first, false);
+        let resumed_ns = site.world.now_ns();
+        site.world.run(resumed_ns + 3 * SECOND, &|_| false).unwrap();
+        assert_eq!((epoch(&site, first), epoch(&site, second)), (None, Some(new)));
+        let crash = Incident::CrashProgram { program: second, how: Crash::Process };
+        site.world.plan(site.world.now_ns() + MS, crash);
+        site.world.run(site.world.now_ns() + HEAD_LEASE_NS + 2 * SECOND, &|_| false).unwrap();
+        assert!(epoch(&site, first) > Some(new), "it leads again");
+        site.world.run(120 * SECOND, &|_| false).unwrap();
+        assert_eq!(outcomes(&site), [Some(Outcome::Done); 16], "seed {seed}");
         rest(site, &format!("seed {seed}"));
     }
 }

@@ -73,7 +73,11 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     let endings = Endings::watch_signals()?;
     let (forwarder, endpoint) = forwarder(&endings, &args.listen, (&profile, paths))?;
     let mut running = Running { endings, forwarder, servers: Vec::new() };
-    let (head, link) = catalog::open(&profile, Head::open(&directory)?, args.keep_versions)?;
+    let (head, link) = catalog::open(
+        &profile,
+        Head::open_to_serve(&directory, None)?,
+        (args.keep_versions, catalog::LEASE),
+    )?;
     let HeadServer { server, watch, .. } = head;
     running.serve((server, String::new()), &endpoint, "the head")?;
     let capacity = args.capacity.as_deref();

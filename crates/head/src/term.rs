@@ -1,0 +1,169 @@
+//! A head's terms: waiting for the lease, leading with it, and waiting again.
+//!
+//! [`Candidate`] takes the lease when it may; [`Term`] is what a head does while it has it. All of
+//! it is the catalog's thread's.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use byname_catalog::engine::Engine;
+use byname_catalog::{Caller, Catalog, CatalogError, Command, Reader};
+use byname_io::Clock;
+use byname_site::SiteName;
+use byname_transfer::server::SharedSigner;
+
+use crate::commands::{CommandAnswer, Waiting};
+use crate::execute::Executor;
+use crate::own::OwnCommands;
+use crate::succession::Succession;
+use crate::watch::{Watch, WatchTerm};
+
+/// The head's own commands in one transaction, at most.
+const OWN_COMMANDS_MAX: usize = 256;
+/// Renewals in the time of a lease.
+const RENEWALS: u64 = 5;
+/// Pause between two looks at what is due.
+const EXPIRE_PAUSE_NS: u64 = 1_000_000_000;
+/// A lease that is never over: of an engine that one head has.
+pub(crate) const FOREVER_NS: u64 = u64::MAX;
+
+/// Hears that a head leads, or that another does.
+pub type OnRole = Box<dyn FnMut(bool) + Send>;
+
+/// The time by two clocks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clocks {
+    /// Since 1970.
+    pub(crate) unix_ns: u64,
+    /// Of a clock that never goes back.
+    pub(crate) now_ns: u64,
+}
+
+/// A head that wants to lead.
+pub(crate) struct Candidate {
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) site: SiteName,
+    pub(crate) signer: SharedSigner,
+    pub(crate) certificates: Vec<Vec<u8>>,
+    /// Its name in the lease, which no other head has.
+    pub(crate) name: String,
+    pub(crate) kept_ns: u64,
+    pub(crate) lease_ns: u64,
+    pub(crate) succession: Succession,
+    pub(crate) clock: Clock,
+    pub(crate) on_role: OnRole,
+    /// To whoever looks after the disks.
+    pub(crate) terms: Sender<WatchTerm>,
+}
+
+impl Candidate {
+    /// Takes the lease if it may be taken.
+    ///
+    /// # Errors
+    /// [`CatalogError`]; another head may have come first.
+    pub(crate) fn try_lead(&mut self, clocks: Clocks) -> Result<Option<Term>, CatalogError> {
+        let seen = Reader::new(&*self.engine, &Caller::Head)?.head_lease()?;
+        let has_claim = self.engine.claim()?;
+        if !self.succession.handle(seen.clone(), has_claim, clocks.now_ns) {
+            return Ok(None);
+        }
+        if !has_claim {
+            // Whoever has it does not renew the lease, and would hide from others who leads.
+            self.engine.end_claim()?;
+        }
+        let until_ns = clocks.unix_ns.saturating_add(self.lease_ns);
+        let engine = self.engine.clone();
+        let mut catalog = Catalog::take_over(engine, &self.name, seen.as_ref(), until_ns)?;
+        catalog.keep_versions(self.kept_ns);
+        (self.on_role)(true);
+        Ok(Some(self.term(catalog, clocks)))
+    }
+
+    fn term(&self, catalog: Catalog<Arc<dyn Engine>>, clocks: Clocks) -> Term {
+        let (site, signer) = (self.site.clone(), self.signer.clone());
+        let executor = Executor::new(catalog, site.clone(), signer.clone());
+        let own = (signer, &self.certificates[..]);
+        let watch = Watch::new(site, self.engine.clone(), own, &executor);
+        let (commands, to_carry_out) = channel();
+        let life = Arc::new(());
+        let own = OwnCommands { commands, term: Arc::downgrade(&life) };
+        // Nobody looks after disks where that was not started.
+        let _ = self.terms.send(WatchTerm { watch, own });
+        Term {
+            executor,
+            own: to_carry_out,
+            _life: life,
+            lease_ns: self.lease_ns,
+            renew_ns: clocks.now_ns.saturating_add(self.lease_ns / RENEWALS),
+            expire_ns: clocks.now_ns,
+        }
+    }
+
+    /// The head leads no more: another has the lease.
+    pub(crate) fn stand_down(&mut self) {
+        (self.on_role)(false);
+        self.succession = Succession::new(self.lease_ns);
+        if let Err(error) = self.engine.end_claim() {
+            tracing::info!(%error, "the claim is not given back yet");
+        }
+    }
+}
+
+/// The time in which a head leads.
+pub(crate) struct Term {
+    executor: Executor,
+    own: Receiver<Command>,
+    /// Others see by it that the term is not over.
+    _life: Arc<()>,
+    lease_ns: u64,
+    renew_ns: u64,
+    expire_ns: u64,
+}
+
+impl Term {
+    /// Answers a batch.
+    pub(crate) fn execute(&mut self, batch: &[Waiting], unix_ns: u64) -> Vec<CommandAnswer> {
+        self.executor.execute(batch, unix_ns)
+    }
+
+    /// What the head does by itself: renews the lease, notes what the disks say, ends what is due.
+    /// False if the term is over.
+    pub(crate) fn do_duties(&mut self, clocks: Clocks, engine: &dyn Engine) -> bool {
+        if clocks.now_ns >= self.renew_ns {
+            self.renew_ns = clocks.now_ns.saturating_add(self.lease_ns / RENEWALS);
+            let until_ns = clocks.unix_ns.saturating_add(self.lease_ns);
+            noted(self.executor.renew(until_ns), "the lease is not renewed");
+            // The connection that shows that this head is there may have broken.
+            noted(engine.claim(), "the engine cannot be told who leads");
+        }
+        let commands: Vec<Command> = self.own.try_iter().take(OWN_COMMANDS_MAX).collect();
+        if !commands.is_empty() {
+            let carried = self.executor.carry_out(commands, clocks.unix_ns);
+            noted(carried, "what the disks say is not noted");
+        }
+        if clocks.now_ns >= self.expire_ns {
+            let looked = noted(self.executor.expire(clocks.unix_ns), "cannot end what is due");
+            // If there is more, commands come between two looks.
+            let pause_ns = if looked == Some(true) { 0 } else { EXPIRE_PAUSE_NS };
+            self.expire_ns = clocks.now_ns.saturating_add(pause_ns);
+        }
+        !self.executor.is_over()
+    }
+
+    /// When there is something to do.
+    pub(crate) fn due_ns(&self) -> u64 {
+        self.expire_ns.min(self.renew_ns)
+    }
+}
+
+/// The outcome, if there is one; what failed is tried again.
+fn noted<T, E: Into<CatalogError>>(result: Result<T, E>, what: &'static str) -> Option<T> {
+    match result.map_err(Into::into) {
+        Ok(value) => Some(value),
+        Err(CatalogError::LeaseLost) => None,
+        Err(error) => {
+            tracing::warn!(%error, "{what}");
+            None
+        }
+    }
+}
