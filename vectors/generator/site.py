@@ -228,6 +228,7 @@ def good_contents():
     yield "insert-answer", "stored", ANSWER, tlv(6, b"\x07\x00")
     yield "insert-answer", "the disk is full", ANSWER, nni(REFUSED, 9)
     yield "drop-answer", "done", ANSWER, TERM
+    yield "drop-answer", "done, of a busy disk", ANSWER, TERM + nni(0xF69E, 250)
     yield "drop-answer", "of an old head", ANSWER, nni(REFUSED, 5)
     yield "list-answer", "a page", ANSWER, TERM + listed(300) + listed(301)
     yield "list-answer", "the last page", ANSWER, TERM + listed(300) + tlv(LAST)

@@ -2,6 +2,7 @@
 
 use byname_catalog::id::SessionId;
 use byname_catalog::{Answer, Command, KeyHolder, Refusal};
+use byname_head::CommandAnswer;
 use byname_packet::{Data, Interest, InterestBuilder, SignatureExtra};
 use byname_security::exchange::Exchange;
 use byname_site::{
@@ -267,7 +268,12 @@ fn a_head_that_was_started_again_has_no_keys() {
     renewed.sequence = op.sequence;
     assert!(renewed.run(&mut head, "b").1);
     head.speak_to(deposed);
-    assert_eq!(failure(op.run(&mut head, "c")), (Some(HeadFailure::NotLeading), true));
+    let packet = op.packet("c");
+    let wire = op.sealed(&head, &packet);
+    let of_the_old = head.executed(&wire);
+    assert!(matches!(of_the_old.as_slice(), [CommandAnswer::Nack]), "{of_the_old:?}");
+    head.commands.handle_answers(of_the_old);
+    head.commands.poll_transmit().unwrap();
     assert_eq!(failure(renewed.run(&mut head, "c")), NO_KEYS);
     assert!(head.reader().entry(&place("c")).is_err());
 }

@@ -224,6 +224,19 @@ impl TestHead {
 
     /// The same; the answer may be under keys of a session.
     pub(crate) fn answered(&mut self, wire: &[u8]) -> Vec<u8> {
+        let answers = self.executed(wire);
+        let [CommandAnswer::Data(data)] = answers.as_slice() else { panic!("{answers:?}") };
+        let packet = data.clone();
+        self.commands.handle_answers(answers);
+        let sent = self.commands.poll_transmit().unwrap();
+        assert!(sent.wire.ends_with(&packet));
+        let decoded = Data::decode(&packet).unwrap();
+        assert!(Interest::decode(wire).unwrap().matches(&decoded));
+        packet
+    }
+
+    /// What comes of a command, before it is sent.
+    pub(crate) fn executed(&mut self, wire: &[u8]) -> Vec<CommandAnswer> {
         let interest = Interest::decode(wire).unwrap();
         let arrival = Arrival {
             interest: &interest,
@@ -236,15 +249,7 @@ impl TestHead {
         let now = Now { now_ns: 0, unix_ns: NOW_NS + self.later_ns };
         self.commands.handle_interest(&arrival, now);
         let batch = self.commands.poll_batch(now).unwrap();
-        let answers = self.executor.execute(&batch, now.unix_ns);
-        let [CommandAnswer::Data(data)] = answers.as_slice() else { panic!("{answers:?}") };
-        let packet = data.clone();
-        self.commands.handle_answers(answers);
-        let sent = self.commands.poll_transmit().unwrap();
-        assert!(sent.wire.ends_with(&packet));
-        let decoded = Data::decode(&packet).unwrap();
-        assert!(interest.matches(&decoded));
-        packet
+        self.executor.execute(&batch, now.unix_ns)
     }
 
     /// What everybody trusts: the site's key.

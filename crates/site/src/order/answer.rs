@@ -143,7 +143,9 @@ impl DropAnswer {
         match self {
             Self::Done { epoch, load } => {
                 writer.number(tag::LEASE_EPOCH, *epoch);
-                writer.number(tag::LOAD, *load);
+                if *load > 0 {
+                    writer.number(tag::LOAD, *load);
+                }
             }
             Self::Refused(refusal) => writer.number(tag::REFUSED, *refusal as u8),
         }
