@@ -19,7 +19,7 @@ fn rates_of_a_catalog_are_measured_and_nothing_is_left() {
     }
     let log = site.run(&["log"]).ok().stdout();
     let done = |what: &str| log.matches(&format!("\"command\":\"{what}\"")).count();
-    assert_eq!((done("commit"), done("rename"), done("unlink")), (280, 280, 280));
+    assert_eq!((done("create"), done("rename"), done("unlink")), (280, 280, 280));
     run(&site, &["mkdir", "/lab/rates"]).ok();
     run(&site, &bench).fails_with(1, "there is something of this name");
     site.check();
