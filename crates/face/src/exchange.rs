@@ -84,6 +84,14 @@ impl Exchange {
         Ok(replies.into_iter().next().unwrap_or(Reply::Silence))
     }
 
+    /// Sends an Interest that nobody waits for, as far as there is room for it at once.
+    pub fn tell(&mut self, wire: &[u8]) {
+        if matches!(self.send(wire, 0, false), Ok(Some(_))) {
+            // Whoever is told by nobody finds out by himself.
+            let _ = self.face.flush();
+        }
+    }
+
     /// Wall clock, nanoseconds since the Unix epoch.
     pub fn unix_ns(&self) -> u64 {
         self.clock.unix_ns()

@@ -18,9 +18,11 @@ use std::time::Duration;
 
 use byname_io::{Clock, Interest as Watch, Poller, Token};
 use byname_packet::lp::LpHeader;
-use byname_packet::mgmt::{ControlParameters, ControlResponse, ROUTE_FLAG_CHILD_INHERIT};
-use byname_packet::mgmt::{route_origin, status_code};
-use byname_packet::{Data, DigestSigner, Interest, Name, NameRef, Signer};
+use byname_packet::mgmt::{
+    ControlParameters, ControlResponse, ROUTE_FLAG_CAPTURE, ROUTE_FLAG_CHILD_INHERIT, route_origin,
+    status_code,
+};
+use byname_packet::{Data, DigestSigner, Interest, Name, NameRef, Signer, types};
 use byname_retry::BackOff;
 
 use crate::command::{CommandClock, ControlCommand};
@@ -62,19 +64,27 @@ pub struct RegisterOptions {
     pub answer_ns: u64,
     /// Commands that wait for an answer at a time.
     pub in_flight_max: usize,
+    /// Time after which the forwarder forgets the route unless it is registered again.
+    pub lasting_ns: Option<u64>,
 }
 
 impl RegisterOptions {
     /// At the forwarder of this machine.
     pub const fn local() -> Self {
         let origin = route_origin::CLIENT;
-        Self { is_local: true, origin, answer_ns: SECOND_NS, in_flight_max: 64 }
+        Self { is_local: true, origin, answer_ns: SECOND_NS, in_flight_max: 64, lasting_ns: None }
     }
 
     /// At another machine's, where certificates are fetched before the answer.
     pub const fn remote() -> Self {
         let origin = route_origin::CLIENT;
-        Self { is_local: false, origin, answer_ns: 4 * SECOND_NS, in_flight_max: 1 }
+        Self {
+            is_local: false,
+            origin,
+            answer_ns: 4 * SECOND_NS,
+            in_flight_max: 1,
+            lasting_ns: None,
+        }
     }
 }
 
@@ -242,7 +252,8 @@ impl Registrar {
             face_id: route.face_id,
             origin: Some(self.options.origin),
             cost: Some(0),
-            flags: Some(ROUTE_FLAG_CHILD_INHERIT),
+            flags: Some(flags_of(route.prefix.view())),
+            expiration_period_ms: self.options.lasting_ns.map(|ns| ns / 1_000_000),
             ..ControlParameters::default()
         };
         let command = ControlCommand {
@@ -260,6 +271,16 @@ impl Registrar {
             .sign(&DigestSigner, time_ms, random)
             .map_err(|source| RegisterError::Sign { prefix: route.prefix.clone(), source })
     }
+}
+
+/// Flags of a route. A prefix with a keyword is a place within somebody else's prefix: a disk or a
+/// writer of a site. Whoever has the shorter one has nothing of what is below, so its routes must
+/// not be inherited there: half of the Interests would go astray, and be lost behind a forwarder
+/// that knows no Nacks.
+fn flags_of(prefix: NameRef<'_>) -> u64 {
+    let is_within = prefix.components().any(|component| component.typ == types::KEYWORD);
+    let capture = if is_within { ROUTE_FLAG_CAPTURE } else { 0 };
+    ROUTE_FLAG_CHILD_INHERIT | capture
 }
 
 /// Registers over a face until all is done, or `is_stopped`.

@@ -89,6 +89,9 @@ impl Forwarder {
     pub fn set_face_up(&mut self, face: FaceId, up: bool) {
         let Some(known) = self.pipeline.faces.get_mut(face) else { return };
         if std::mem::replace(&mut known.up, up) != up {
+            if !up {
+                self.pipeline.lose_upstream(face);
+            }
             self.note_face_event(if up { face_event::UP } else { face_event::DOWN }, face);
             self.record_face(face);
         }

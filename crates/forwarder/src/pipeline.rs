@@ -55,6 +55,8 @@ pub(crate) struct Pipeline {
     shard_token: Option<[u8; SHARD_TOKEN_BYTES]>,
     rng: Rng,
     scratch: Scratch,
+    /// Entries that wait for an answer from a face that is gone.
+    forsaken: Vec<PitIndex>,
 }
 
 /// Buffers that are filled anew for each packet.
@@ -106,6 +108,7 @@ impl Pipeline {
             shard_token: config.shard.map(|place| place.token(config.seed)),
             rng: Rng::new(config.seed[2]),
             scratch: Scratch::default(),
+            forsaken: Vec::new(),
         }
     }
 
@@ -154,6 +157,7 @@ impl Pipeline {
 
     /// Removes a face with what only it waits for; false if there was none.
     pub(crate) fn remove_face(&mut self, face: FaceId) -> bool {
+        self.lose_upstream(face);
         if !self.faces.remove(face) {
             return false;
         }

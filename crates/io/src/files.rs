@@ -25,30 +25,50 @@ const RAMFS_MAGIC: u64 = 0x8584_58F6;
 /// Fills the places one after the other with what the page cache has from `offset` on; says how
 /// many octets that were, before something would have had to wait or the file ended.
 ///
-/// Zero octets of a non-empty list mean the end of the file.
+/// Zero octets of a non-empty list mean the end of the file. File systems that cannot tell are read
+/// only if the file [is in memory](is_in_memory) anyway. Who calls says that: to ask the file
+/// system may hang, if it is another process or another machine.
 ///
 /// # Errors
 /// [`ErrorKind::WouldBlock`] if the first octet is not there; that is also the answer for file
-/// systems that cannot tell, unless they live in memory anyway. Others as from the system.
+/// systems that cannot tell. Others as from the system.
+pub fn read_nowait(
+    file: &File,
+    is_in_memory: bool,
+    places: &mut [IoSliceMut<'_>],
+    offset: u64,
+) -> std::io::Result<usize> {
+    read_what_is_there(file, || is_in_memory, places, offset)
+}
+
+/// As [`read_nowait`], but asks the file system whether the file is in memory.
+///
+/// # Errors
+/// As [`read_nowait`].
 pub fn read_cached(
     file: &File,
     places: &mut [IoSliceMut<'_>],
     offset: u64,
 ) -> std::io::Result<usize> {
-    loop {
-        match rustix::io::preadv2(file, places, offset, ReadWriteFlags::NOWAIT) {
-            Ok(count) => return Ok(count),
-            Err(Errno::INTR) => {}
-            Err(Errno::OPNOTSUPP) if is_in_memory(file) => {
-                return Ok(rustix::io::preadv(file, places, offset)?);
-            }
-            Err(Errno::OPNOTSUPP | Errno::AGAIN) => return Err(ErrorKind::WouldBlock.into()),
-            Err(error) => return Err(error.into()),
-        }
+    read_what_is_there(file, || is_in_memory(file), places, offset)
+}
+
+fn read_what_is_there(
+    file: &File,
+    is_in_memory: impl FnOnce() -> bool,
+    places: &mut [IoSliceMut<'_>],
+    offset: u64,
+) -> std::io::Result<usize> {
+    let read = || rustix::io::preadv2(file, &mut *places, offset, ReadWriteFlags::NOWAIT);
+    match rustix::io::retry_on_intr(read) {
+        Err(Errno::OPNOTSUPP) if is_in_memory() => Ok(rustix::io::preadv(file, places, offset)?),
+        Err(Errno::OPNOTSUPP | Errno::AGAIN) => Err(ErrorKind::WouldBlock.into()),
+        read => Ok(read?),
     }
 }
 
-fn is_in_memory(file: impl AsFd) -> bool {
+/// True if the file lies on a file system that has no disk behind it. That asks the file system.
+pub fn is_in_memory(file: impl AsFd) -> bool {
     rustix::fs::fstatfs(file).is_ok_and(|about| {
         let magic = about.f_type as u64;
         magic == TMPFS_MAGIC || magic == RAMFS_MAGIC

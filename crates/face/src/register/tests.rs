@@ -56,6 +56,22 @@ fn the_command_is_what_nfd_expects() {
     assert_eq!((parameters.origin, parameters.face_id), (Some(0), Some(9)));
 }
 
+/// A disk of a site behind NDNd lost every other order to the site's head, whose prefix is shorter.
+#[test]
+fn a_place_within_a_prefix_inherits_no_routes_of_it() {
+    let flags = |uri: &'static str| {
+        let routes = routes(Box::leak(Box::new([uri])));
+        let mut registrar = Registrar::new(routes, RegisterOptions::local(), CommandClock::new());
+        let wire = poll(&mut registrar, 1).unwrap();
+        let parameters = Interest::decode(&wire).unwrap().name.get(4).unwrap().value;
+        ControlParameters::decode(parameters).unwrap().flags
+    };
+    assert_eq!(flags("/lab/run"), Some(ROUTE_FLAG_CHILD_INHERIT));
+    for within in ["/lab/32=disk/here/seq=3", "/lab/32=user/op/32=at/seq=9"] {
+        assert_eq!(flags(within), Some(ROUTE_FLAG_CHILD_INHERIT | ROUTE_FLAG_CAPTURE), "{within}");
+    }
+}
+
 #[test]
 fn success_ends_it_and_other_data_does_not() {
     let mut registrar = registrar(RegisterOptions::local());

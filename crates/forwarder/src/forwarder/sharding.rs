@@ -48,6 +48,9 @@ impl Forwarder {
     pub fn apply(&mut self, change: Change) {
         match change {
             Change::Face { face: id, info, options, up } => {
+                if !up {
+                    self.pipeline.lose_upstream(id);
+                }
                 let info = Arc::unwrap_or_clone(info);
                 match self.pipeline.faces.get_mut(id) {
                     Some(face) => (face.info, face.options, face.up) = (info, options, up),

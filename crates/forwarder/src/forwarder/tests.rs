@@ -202,6 +202,32 @@ fn what_was_sent_over_a_lost_link_is_asked_elsewhere_or_refused() {
 }
 
 #[test]
+fn what_a_face_was_asked_that_goes_is_asked_elsewhere_or_refused_at_once() {
+    let mut bench = Bench::new();
+    let (consumer, first, second) = (bench.local(), bench.remote(), bench.remote());
+    bench.route("/a", first, 0);
+    bench.route("/a", second, 10);
+    assert_eq!(faces(&bench.interest(consumer, "/a/1", 1)), [first]);
+    bench.forwarder.remove_face(first);
+    assert_eq!(bench.forwarder.poll_timeout(), Some(0));
+    assert_eq!(faces(&bench.after_ms(0)), [second]);
+    bench.forwarder.set_face_up(second, false);
+    let sent = bench.after_ms(0);
+    assert_eq!((sent[0].face, sent[0].nack), (consumer, Some(nack_reason::NO_ROUTE)));
+    assert_eq!(bench.forwarder.pending_count(), 0);
+    // Two were asked: the other one may still answer.
+    bench.forwarder.set_face_up(second, true);
+    let third = bench.remote();
+    bench.route("/a", third, 20);
+    bench.interest(consumer, "/a/2", 2);
+    bench.wait_ms(500);
+    assert_eq!(faces(&bench.interest(consumer, "/a/2", 3)), [third]);
+    bench.forwarder.remove_face(second);
+    assert_eq!(bench.after_ms(0), []);
+    assert_eq!(faces(&bench.data(third, "/a/2", 0)), [consumer]);
+}
+
+#[test]
 fn lifetimes_end_and_are_told_in_advance() {
     let mut bench = Bench::new();
     let (consumer, producer) = (bench.local(), bench.local());

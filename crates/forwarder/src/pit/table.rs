@@ -222,6 +222,15 @@ impl Pit {
         Some(Shed::Stays)
     }
 
+    /// Entries that wait for an answer from a face. Looks at all entries.
+    pub(crate) fn asked_of(&self, face: FaceId) -> impl Iterator<Item = PitIndex> {
+        let entries = self.by_name.iter().map(|(_, index)| *index);
+        entries.filter(move |index| {
+            let entry = self.entries.get(*index);
+            entry.and_then(|entry| entry.records.out_record(face)).is_some()
+        })
+    }
+
     /// Sets when the entry expires: when its last in-record does.
     pub(crate) fn reschedule(&mut self, index: PitIndex) {
         let Some(entry) = self.entries.get_mut(index) else { return };

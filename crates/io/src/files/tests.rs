@@ -194,3 +194,25 @@ fn what_is_cached_is_read_at_once_and_what_is_not_is_refused() {
     let end = read_cached(&file, &mut [IoSliceMut::new(&mut buffer)], LEN as u64).unwrap();
     assert_eq!(end, 0);
 }
+
+#[test]
+fn a_file_system_that_cannot_tell_is_not_asked_what_it_is() {
+    let memory =
+        File::from(rustix::fs::memfd_create("f", rustix::fs::MemfdFlags::CLOEXEC).unwrap());
+    (&memory).write_all(b"octets").unwrap();
+    let mut octets = [0; 6];
+    let flags = ReadWriteFlags::NOWAIT;
+    let kernel = rustix::io::preadv2(&memory, &mut [IoSliceMut::new(&mut octets)], 0, flags);
+    let read = read_nowait(&memory, false, &mut [IoSliceMut::new(&mut octets)], 0);
+    match kernel {
+        Err(Errno::OPNOTSUPP) => assert_eq!(read.unwrap_err().kind(), ErrorKind::WouldBlock),
+        told => assert_eq!(read.unwrap(), told.unwrap()),
+    }
+    assert!(is_in_memory(&memory));
+    octets = [0; 6];
+    assert_eq!(read_cached(&memory, &mut [IoSliceMut::new(&mut octets)], 0).unwrap(), 6);
+    assert_eq!(&octets, b"octets");
+    octets = [0; 6];
+    assert_eq!(read_nowait(&memory, true, &mut [IoSliceMut::new(&mut octets)], 0).unwrap(), 6);
+    assert_eq!(&octets, b"octets");
+}
