@@ -27,6 +27,11 @@ pub struct CacheConfig {
     pub queue_bytes_max: usize,
     /// Time after which a call to the disk counts as hanging, and the disk is passed by.
     pub patience: Duration,
+    /// Socket of the machine's service to use in place of the directory.
+    pub service: Option<PathBuf>,
+    /// Set by a service: the most that each of its users may have brought, in bytes. Files are lent
+    /// to others then, so they are emptied when they are removed.
+    pub user_bytes_max: Option<u64>,
     /// The disk, and what may get between in tests.
     pub disk: Disk,
 }
@@ -42,6 +47,8 @@ impl CacheConfig {
             free_bytes_min: 1 << 30,
             queue_bytes_max: 32 << 20,
             patience: Duration::from_secs(2),
+            service: None,
+            user_bytes_max: None,
             disk: Disk::default(),
         }
     }

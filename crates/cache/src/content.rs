@@ -1,12 +1,14 @@
 //! A content of the cache, as a reader sees it: what is there, what is wanted, what has come.
 //!
-//! No call here waits for the disk.
+//! No call here waits for the disk, but for [`Content::wait_until_whole`].
 
 use std::fmt;
 use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use byname_security::tree::{NodeId, UNIT_BYTES};
 use byname_transfer::verify::UnitSet;
@@ -20,6 +22,9 @@ use crate::state::Shared;
 use crate::version::Description;
 use crate::writes::Work;
 use crate::{reader, writer};
+
+/// Pause between two looks at what a service has.
+const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Presence of a unit in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +79,12 @@ impl Content {
         let mut present = UnitSet::default();
         runs(&known.present, units).for_each(|run| present.insert_run(run));
         present
+    }
+
+    /// The first run of units from `unit` on that are there, by the map as it was last looked at.
+    pub(crate) fn next_run(&self, unit: u64) -> Option<Range<u64>> {
+        let (known, unit_count) = (lock(&self.state.units), self.state.shape.unit_count());
+        runs(&known.present, unit..unit_count).next()
     }
 
     /// Bytes of the content that are there, by the map as it was last looked at.
@@ -143,6 +154,10 @@ impl Content {
 
     /// Keeps a verified node of the tree.
     pub fn insert_node(&self, node: NodeId, bytes: &[u8]) {
+        if let Some(service) = &self.shared.service {
+            // Also while the service is passed by: what comes later is proved by it.
+            service.keep_proof(&self.state.key, node, bytes);
+        }
         let content = Arc::clone(&self.state);
         self.push(Work::Node { content, node, bytes: bytes.to_vec() });
     }
@@ -152,6 +167,48 @@ impl Content {
     pub fn describe(&self, description: Description) {
         let content = Arc::clone(&self.state);
         self.push(Work::Describe { content, description });
+    }
+
+    /// Says whose entry it is if one has to be made for what comes next: a service counts it to
+    /// whoever brought the first of it.
+    pub(crate) fn own(&self, description: Description) {
+        *lock(&self.state.described) = Some(description);
+    }
+
+    /// One more use of what is there, without a name.
+    pub(crate) fn touch(&self) {
+        self.push(Work::Touch { content: Arc::clone(&self.state) });
+    }
+
+    /// Waits until all of it is there, at most for so long, and for the disk. True if it is. A
+    /// service writes what it was brought in its own time; a cache of one's own has it once it was
+    /// flushed.
+    pub fn wait_until_whole(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        loop {
+            if self.state.is_whole() {
+                return true;
+            }
+            lock(&self.state.units).loaded = None;
+            let is_there = self.look().is_ok() && self.state.is_whole();
+            if is_there || self.shared.service.is_none() || Instant::now() >= until {
+                return is_there;
+            }
+            std::thread::sleep(LOOK_PAUSE);
+        }
+    }
+
+    /// Looks which units are there, waiting for the disk. False if there is no entry.
+    pub(crate) fn look(&self) -> io::Result<bool> {
+        Ok(self.state.refresh(&self.shared.place())?.is_some())
+    }
+
+    /// A node of the tree, waiting for the disk.
+    pub(crate) fn read_node(&self, node: NodeId) -> io::Result<Option<Vec<u8>>> {
+        match self.state.refresh(&self.shared.place())? {
+            Some(entry) => entry.read_node(node),
+            None => Ok(None),
+        }
     }
 
     fn push(&self, work: Work) {
@@ -174,7 +231,7 @@ impl Content {
     }
 
     /// Time within which a reader should have its answer; after that it asks elsewhere.
-    pub fn patience(&self) -> std::time::Duration {
+    pub fn patience(&self) -> Duration {
         self.shared.config.patience
     }
 }

@@ -6,16 +6,20 @@
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use byname_io::files;
 use byname_security::tree::{NODE_BYTES, NodeId, Shape, UNIT_BYTES};
 use byname_transfer::verify::UnitSet;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Advice, Mode, OFlags};
 
 use crate::disk::{Disk, Step};
 use crate::layout::{ContentKey, DATA, MAP, TREE};
+use crate::lending::link::{Lent, ServiceLink};
 use crate::map;
 
 /// See the module.
@@ -25,9 +29,19 @@ pub(crate) struct Entry {
     key: ContentKey,
     shape: Shape,
     pub(crate) data: File,
-    map: File,
+    map: Map,
     pub(crate) tree: File,
+    /// Found out here, where the disk is watched: nobody who must not wait may ask.
+    pub(crate) is_in_memory: bool,
     disk: Disk,
+}
+
+/// Where it is said which units are there.
+#[derive(Debug)]
+enum Map {
+    File(File),
+    /// With a service, which also writes: the files here can only be read.
+    Service(Arc<ServiceLink>),
 }
 
 impl Entry {
@@ -36,7 +50,28 @@ impl Entry {
         match Self::open_files(path, key, disk, OFlags::empty()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
-            Ok(entry) => Ok(map::is_of(&entry.map, &key).then_some(entry)),
+            Ok(entry) => Ok(map::is_of(entry.map()?, &key).then_some(entry)),
+        }
+    }
+
+    /// Opens the files of an entry that a service has; `None` if it has none.
+    pub(crate) fn borrow(
+        service: &Arc<ServiceLink>,
+        key: ContentKey,
+        disk: &Disk,
+    ) -> io::Result<Option<Self>> {
+        let Some(Lent { data, tree }) = service.open(&key)? else { return Ok(None) };
+        let (path, shape, disk) = (PathBuf::new(), Shape::new(key.size), disk.clone());
+        let map = Map::Service(Arc::clone(service));
+        let is_in_memory = files::is_in_memory(&data);
+        Ok(Some(Entry { path, key, shape, data, map, tree, is_in_memory, disk }))
+    }
+
+    /// The file of the map; an entry that is lent has none.
+    fn map(&self) -> io::Result<&File> {
+        match &self.map {
+            Map::File(file) => Ok(file),
+            Map::Service(_) => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
         }
     }
 
@@ -44,10 +79,14 @@ impl Entry {
     pub(crate) fn create(path: &Path, key: ContentKey, disk: &Disk) -> io::Result<Self> {
         crate::files::make_directory(path)?;
         let entry = Self::open_files(path, key, disk, OFlags::CREATE)?;
-        if entry.data.metadata()?.len() != key.size {
-            entry.data.set_len(key.size)?;
+        if entry.data.metadata()?.len() != key.size
+            && let Err(error) = entry.data.set_len(key.size)
+        {
+            // Too large for this file system: no empty files are left, which nobody would count.
+            let _ = std::fs::remove_dir_all(path);
+            return Err(error);
         }
-        map::begin(&entry.map, &key)?;
+        map::begin(entry.map()?, &key)?;
         Ok(entry)
     }
 
@@ -66,20 +105,29 @@ impl Entry {
             }
             opened => opened,
         };
-        let (data, map, tree) = (open(DATA)?.into(), open(MAP)?.into(), open(TREE)?.into());
+        let (data, tree): (File, _) = (open(DATA)?.into(), open(TREE)?.into());
+        let is_in_memory = files::is_in_memory(&data);
+        let map = Map::File(open(MAP)?.into());
         let (path, shape, disk) = (path.to_owned(), Shape::new(key.size), disk.clone());
-        Ok(Entry { path, key, shape, data, map, tree, disk })
+        Ok(Entry { path, key, shape, data, map, tree, is_in_memory, disk })
     }
 
     /// True if somebody has removed it.
     pub(crate) fn is_gone(&self) -> io::Result<bool> {
-        Ok(rustix::fs::fstat(&self.map)?.st_nlink == 0)
+        let file = match &self.map {
+            Map::File(file) => file,
+            Map::Service(_) => &self.data,
+        };
+        Ok(rustix::fs::fstat(file)?.st_nlink == 0)
     }
 
     /// The units that are there, by the map.
     pub(crate) fn units(&self) -> io::Result<UnitSet> {
         self.disk.announce(Step::Read, &self.path)?;
-        map::load(&self.map, &self.key)
+        match &self.map {
+            Map::File(file) => map::load(file, &self.key),
+            Map::Service(service) => service.units(&self.key),
+        }
     }
 
     /// Bytes of neighbouring units; fewer if the file is shorter than it should be.
@@ -91,6 +139,14 @@ impl Entry {
         let count = read_full(&self.data, &mut bytes, start)?;
         bytes.truncate(count);
         Ok(bytes)
+    }
+
+    /// Has the kernel read neighbouring units into memory, without waiting for them.
+    pub(crate) fn bring_ahead(&self, units: &Range<u64>) {
+        let (start, end) = (units.start * UNIT_BYTES as u64, units.end * UNIT_BYTES as u64);
+        let length = NonZeroU64::new(end - start);
+        // A file system that does not know this advice is none the worse for it.
+        let _ = rustix::fs::fadvise(&self.data, start, length, Advice::WillNeed);
     }
 
     pub(crate) fn write_units(&self, first: u64, bytes: &[u8]) -> io::Result<()> {
@@ -116,7 +172,7 @@ impl Entry {
     /// Notes which units are there, or not any more.
     pub(crate) fn mark(&self, runs: &[Range<u64>], is_present: bool) -> io::Result<()> {
         self.disk.announce(Step::Write, &self.path)?;
-        map::change(&self.map, runs, is_present)
+        map::change(self.map()?, runs, is_present)
     }
 
     /// Place and length of a node in the file of nodes.

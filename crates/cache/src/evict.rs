@@ -6,16 +6,18 @@
 //! so nobody finds half of one; whoever has it open notices that it is gone.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use byname_packet::Name;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::disk::Step;
 use crate::ghosts::Ghosts;
-use crate::layout::{ContentKey, USED};
-use crate::limits::Limits;
+use crate::layout::{ContentKey, DATA, TREE, USED};
+use crate::limits::{Limit, Limits};
 use crate::names::Names;
 use crate::pins::Pins;
 use crate::policy::{Policy, S3Fifo};
@@ -127,7 +129,10 @@ pub(crate) fn remove_some(
 /// if nothing was removed, or another process is about it.
 pub(crate) fn keep_limits(shared: &Shared, ghosts: &mut Ghosts) -> io::Result<Option<Removed>> {
     shared.layout.check_own()?;
-    let limits = Limits::load(&shared.layout.limits()).map_err(io::Error::other)?;
+    let mut limits = Limits::load(&shared.layout.limits()).map_err(io::Error::other)?;
+    if let Some(bytes_max) = shared.config.user_bytes_max {
+        limits.list.extend(limits_of_users(shared, bytes_max)?);
+    }
     if limits.list.is_empty() {
         return Ok(None);
     }
@@ -156,6 +161,18 @@ pub(crate) fn keep_limits(shared: &Shared, ghosts: &mut Ghosts) -> io::Result<Op
     Ok(Some(Removed { count, left }))
 }
 
+/// The limit of each user of a service who has brought more than it.
+fn limits_of_users(shared: &Shared, bytes_max: u64) -> io::Result<Vec<Limit>> {
+    let mut held = HashMap::<Name, u64>::new();
+    scan::for_each(&shared.layout, &shared.config.disk, &mut |_, path| {
+        for seen in Names::load(&path).iter() {
+            *held.entry(seen.name.clone()).or_default() += scan::disk_bytes(&path);
+        }
+    })?;
+    let too_much = held.into_iter().filter(|(_, bytes)| *bytes > bytes_max);
+    Ok(too_much.map(|(name, _)| Limit { name, bytes_max }).collect())
+}
+
 /// Bytes that have to be freed until so many are free, and a tenth more.
 fn missing_bytes(shared: &Shared, free_wanted: u64) -> io::Result<u64> {
     let stat = rustix::fs::statvfs(&shared.config.directory)?;
@@ -182,10 +199,27 @@ pub(crate) fn remove(shared: &Shared, path: &Path) -> io::Result<()> {
     files::make_directory(&shared.layout.trash())?;
     let gone = files::beside(&shared.layout.trash().join("entry"));
     match fs::rename(path, &gone) {
-        Ok(()) => fs::remove_dir_all(&gone),
+        Ok(()) => {
+            if shared.config.user_bytes_max.is_some() {
+                empty(&gone)?;
+            }
+            fs::remove_dir_all(&gone)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Gives the disk back what an entry had. Who was lent its files may keep them open.
+fn empty(gone: &Path) -> io::Result<()> {
+    for name in [DATA, TREE] {
+        match OpenOptions::new().write(true).open(gone.join(name)) {
+            Ok(file) => file.set_len(0)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// What a process that was killed had begun to remove.

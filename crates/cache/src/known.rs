@@ -11,6 +11,8 @@ use byname_transfer::verify::UnitSet;
 use crate::disk::Disk;
 use crate::entry::Entry;
 use crate::layout::{ContentKey, Layout};
+use crate::lending::link::ServiceLink;
+use crate::streams::Streams;
 use crate::version::Description;
 
 /// Age at which what is known of a map is looked at again: others may have added to it.
@@ -20,11 +22,13 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Directory and disk of a cache.
+/// Directory and disk of a cache, or the service that has them.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) layout: Layout,
     pub(crate) disk: Disk,
+    /// The service that has the directory in this one's place.
+    pub(crate) service: Option<Arc<ServiceLink>>,
 }
 
 /// What is known here of the units of a content.
@@ -77,14 +81,16 @@ pub(crate) struct ContentState {
     pub(crate) shape: Shape,
     pub(crate) units: Mutex<Units>,
     entry: Mutex<Option<Arc<Entry>>>,
+    /// Who reads on from where, without waiting.
+    pub(crate) streams: Mutex<Streams>,
     /// To be written when there is an entry.
     pub(crate) described: Mutex<Option<Description>>,
 }
 
 impl ContentState {
     pub(crate) fn new(key: ContentKey) -> Self {
-        let (units, entry, described) = Default::default();
-        ContentState { key, shape: Shape::new(key.size), units, entry, described }
+        let (units, entry, streams, described) = Default::default();
+        ContentState { key, shape: Shape::new(key.size), units, entry, streams, described }
     }
 
     /// The open entry, if there is one on the disk.
@@ -99,9 +105,14 @@ impl ContentState {
             // Somebody has removed it; what stands there now has units of its own.
             lock(&self.units).forget();
         }
-        place.layout.check_own()?;
-        let path = place.layout.entry(&self.key);
-        let opened = Entry::open(&path, self.key, &place.disk)?.map(Arc::new);
+        let opened = match &place.service {
+            Some(service) => Entry::borrow(service, self.key, &place.disk)?,
+            None => {
+                place.layout.check_own()?;
+                Entry::open(&place.layout.entry(&self.key), self.key, &place.disk)?
+            }
+        };
+        let opened = opened.map(Arc::new);
         open.clone_from(&opened);
         Ok(opened)
     }

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 
 use byname_security::tree::Shape;
 use byname_transfer::verify::UnitSet;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, SeekFrom, flock};
 
 use crate::layout::ContentKey;
 
@@ -72,6 +72,16 @@ pub(crate) fn load(file: &File, key: &ContentKey) -> io::Result<UnitSet> {
     let mut chunk = vec![0; CHUNK_BYTES];
     let (mut at, end) = (0, unit_count.div_ceil(8));
     while at < end {
+        // Holes are passed over: a huge file with a few units has a map as quick as a short one.
+        match rustix::fs::seek(file, SeekFrom::Data(HEADER_BYTES as u64 + at)) {
+            Ok(data) => at = at.max(data.saturating_sub(HEADER_BYTES as u64)),
+            Err(rustix::io::Errno::NXIO) => break,
+            // A file system that does not know of holes.
+            Err(_) => {}
+        }
+        if at >= end {
+            break;
+        }
         let length = chunk.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
         let read = file.read_at(&mut chunk[..length], HEADER_BYTES as u64 + at)?;
         if read == 0 {
@@ -83,7 +93,8 @@ pub(crate) fn load(file: &File, key: &ContentKey) -> io::Result<UnitSet> {
     Ok(units)
 }
 
-fn add_bits(units: &mut UnitSet, octets: &[u8], first: u64, unit_count: u64) {
+/// Adds the units whose bits are set in `octets`, the first of which is that of `first`.
+pub(crate) fn add_bits(units: &mut UnitSet, octets: &[u8], first: u64, unit_count: u64) {
     let mut run: Option<Range<u64>> = None;
     let mut flush = |run: &mut Option<Range<u64>>| {
         if let Some(run) = run.take() {
@@ -92,6 +103,17 @@ fn add_bits(units: &mut UnitSet, octets: &[u8], first: u64, unit_count: u64) {
     };
     for (index, octet) in octets.iter().enumerate() {
         let base = first + index as u64 * 8;
+        match (octet, &mut run) {
+            (0, run) => {
+                flush(run);
+                continue;
+            }
+            (0xff, Some(run)) if base + 8 <= unit_count => {
+                run.end = base + 8;
+                continue;
+            }
+            _ => {}
+        }
         for bit in 0..8 {
             let unit = base + bit;
             let is_set = octet >> bit & 1 == 1 && unit < unit_count;
@@ -166,6 +188,17 @@ mod tests {
             let loaded = load(&file, &key).expect("it is read");
             prop_assert!(loaded.iter().eq(model.iter()));
         }
+    }
+
+    #[test]
+    fn the_map_of_a_huge_file_is_read_where_something_is() {
+        let (file, key) = scene(15 << 40);
+        let unit_count = Shape::new(key.size).unit_count();
+        let runs = [7..8, 900_000_000..900_000_031, unit_count - 1..unit_count];
+        change(&file, &runs, true).expect("it is changed");
+        assert!(file.metadata().expect("a file").len() > 200 << 20);
+        let loaded = load(&file, &key).expect("it is read");
+        assert!(loaded.iter().eq(runs.into_iter().flatten()));
     }
 
     #[test]

@@ -7,8 +7,9 @@
 use std::fs::File;
 use std::io::IoSliceMut;
 use std::ops::Range;
+use std::sync::Arc;
 
-use byname_io::files::read_cached;
+use byname_io::files;
 use byname_security::tree::{NodeId, UNIT_BYTES};
 
 use crate::content::Content;
@@ -16,6 +17,8 @@ use crate::counters::add;
 use crate::entry::Entry;
 use crate::health::Direction;
 use crate::known::{MAP_AGE_MAX, lock};
+use crate::reader;
+use crate::reads::{AheadWork, ReadWork};
 
 impl Content {
     /// Fills `buffer` with the bytes of `units`, one behind the other, if all of them are there and
@@ -25,6 +28,7 @@ impl Content {
         if !self.has_known(&units) {
             return false;
         }
+        self.look_ahead(&units);
         let Some(entry) = self.state.open_entry() else { return false };
         let is_read = entry.read_nowait(units.start * UNIT_BYTES as u64, buffer);
         if is_read {
@@ -36,6 +40,17 @@ impl Content {
     /// A node of the tree, if it is there and in the kernel's memory.
     pub fn read_node_nowait(&self, node: NodeId) -> Option<Vec<u8>> {
         self.state.open_entry()?.read_node_nowait(node)
+    }
+
+    /// Has the kernel bring into memory what comes next, if these units are read one after the
+    /// other.
+    fn look_ahead(&self, units: &Range<u64>) {
+        let Some(next) = lock(&self.state.streams).note(units) else { return };
+        let units = next.start..next.end.min(self.state.shape.unit_count());
+        if !units.is_empty() {
+            let content = Arc::clone(&self.state);
+            reader::push(&self.shared, ReadWork::Ahead(AheadWork { content, units }));
+        }
     }
 
     /// True if the map says that all of these units are there. One that is old is looked at again
@@ -59,19 +74,20 @@ impl Content {
 
 impl Entry {
     fn read_nowait(&self, offset: u64, buffer: &mut [u8]) -> bool {
-        is_read_nowait(&self.data, buffer, offset)
+        self.is_read_nowait(&self.data, buffer, offset)
     }
 
     fn read_node_nowait(&self, node: NodeId) -> Option<Vec<u8>> {
         let (offset, length) = self.place(node)?;
         let mut bytes = vec![0; length];
-        is_read_nowait(&self.tree, &mut bytes, offset).then_some(bytes)
+        self.is_read_nowait(&self.tree, &mut bytes, offset).then_some(bytes)
     }
-}
 
-/// Fills a buffer; false if something of it is not in memory, or not there.
-fn is_read_nowait(file: &File, buffer: &mut [u8], offset: u64) -> bool {
-    let length = buffer.len();
-    let read = read_cached(file, &mut [IoSliceMut::new(buffer)], offset);
-    read.is_ok_and(|count| count == length)
+    /// Fills a buffer; false if something of it is not in memory, or not there.
+    fn is_read_nowait(&self, file: &File, buffer: &mut [u8], offset: u64) -> bool {
+        let length = buffer.len();
+        let places = &mut [IoSliceMut::new(buffer)];
+        let read = files::read_nowait(file, self.is_in_memory, places, offset);
+        read.is_ok_and(|count| count == length)
+    }
 }

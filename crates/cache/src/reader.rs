@@ -10,7 +10,7 @@ use crate::checker;
 use crate::counters::add;
 use crate::health::Direction;
 use crate::known::{ContentState, lock};
-use crate::reads::{Found, ReadWork, UnitsWork, WholeWork};
+use crate::reads::{AheadWork, Found, ReadWork, UnitsWork, WholeWork};
 use crate::state::Shared;
 use crate::whole::{self, Data};
 
@@ -41,6 +41,7 @@ fn carry_out(shared: &Arc<Shared>, work: ReadWork, caller: usize) {
     match work {
         ReadWork::Units(work) => read_units(shared, work, caller),
         ReadWork::Whole(work) => find_whole(shared, work, caller),
+        ReadWork::Ahead(work) => bring_ahead(shared, &work, caller),
     }
 }
 
@@ -64,6 +65,17 @@ fn find_whole(shared: &Arc<Shared>, work: WholeWork, caller: usize) {
         }
     };
     answer(file);
+}
+
+/// Has the kernel bring what is there of some units into memory. Whoever reads them is told of
+/// errors.
+fn bring_ahead(shared: &Shared, work: &AheadWork, caller: usize) {
+    let AheadWork { content, units } = work;
+    let _call = shared.health.begin(caller);
+    let Ok(Some(entry)) = content.refresh(&shared.place()) else { return };
+    for run in present_runs(content, units.clone()) {
+        entry.bring_ahead(&run);
+    }
 }
 
 fn read_units(shared: &Shared, work: UnitsWork, caller: usize) {

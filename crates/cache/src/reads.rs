@@ -40,10 +40,17 @@ pub(crate) struct WholeWork {
     pub(crate) answer: Box<dyn FnOnce(Option<File>) + Send>,
 }
 
+/// Units that somebody will read soon.
+pub(crate) struct AheadWork {
+    pub(crate) content: Arc<ContentState>,
+    pub(crate) units: Range<u64>,
+}
+
 /// A request.
 pub(crate) enum ReadWork {
     Units(UnitsWork),
     Whole(WholeWork),
+    Ahead(AheadWork),
 }
 
 impl fmt::Debug for ReadWork {
@@ -51,6 +58,7 @@ impl fmt::Debug for ReadWork {
         let (kind, content) = match self {
             ReadWork::Units(work) => ("Units", &work.content),
             ReadWork::Whole(work) => ("Whole", &work.content),
+            ReadWork::Ahead(work) => ("Ahead", &work.content),
         };
         out.debug_tuple(kind).field(&content.key).finish()
     }

@@ -9,6 +9,7 @@ use crate::counters::Counts;
 use crate::health::Health;
 use crate::known::{ContentState, Place, lock};
 use crate::layout::{ContentKey, Layout};
+use crate::lending::link::ServiceLink;
 use crate::reads::ReadQueue;
 use crate::version::DirectoryPacket;
 use crate::writes::WriteQueue;
@@ -21,6 +22,7 @@ const DIRECTORIES_MAX: usize = 256;
 pub(crate) struct Shared {
     pub(crate) config: CacheConfig,
     pub(crate) layout: Layout,
+    pub(crate) service: Option<Arc<ServiceLink>>,
     pub(crate) health: Health,
     pub(crate) counts: Counts,
     pub(crate) reads: ReadQueue,
@@ -34,6 +36,7 @@ impl Shared {
     pub(crate) fn new(config: CacheConfig) -> Self {
         Shared {
             layout: Layout::new(&config.directory),
+            service: config.service.as_deref().map(|socket| Arc::new(ServiceLink::new(socket))),
             health: Health::new(config.patience),
             writes: WriteQueue::new(config.queue_bytes_max),
             config,
@@ -47,7 +50,8 @@ impl Shared {
 
     /// Where entries are.
     pub(crate) fn place(&self) -> Place {
-        Place { layout: self.layout.clone(), disk: self.config.disk.clone() }
+        let (layout, disk) = (self.layout.clone(), self.config.disk.clone());
+        Place { layout, disk, service: self.service.clone() }
     }
 
     /// The state of a content, one for all who read it.

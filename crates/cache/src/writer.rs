@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use byname_security::tree::{NodeId, UNIT_BYTES};
 
@@ -28,6 +29,10 @@ use crate::{files, place, scan};
 const NICE: i32 = 10;
 /// Work done before the bits of it are written.
 const BATCH_BYTES: usize = 8 << 20;
+/// Time after which the bits are written although more work waits: others see what is there.
+const BATCH_AGE_MAX: Duration = Duration::from_millis(250);
+/// Time for which units wait for the node that proves them.
+const PROOF_PAUSE: Duration = Duration::from_millis(5);
 /// Share of the cache that one content may have.
 const CONTENT_DIVISOR: u64 = 4;
 /// Uses that follow each other faster are one.
@@ -83,6 +88,10 @@ fn run(shared: &Arc<Shared>) {
     let _ = rustix::process::setpriority_process(None, NICE);
     let mut writer = Writer { shared, room: Room::default(), marks: HashMap::new() };
     while let Some(work) = shared.writes.next() {
+        if shared.service.is_some() {
+            writer.bring_all(work);
+            continue;
+        }
         let cost = work.cost() + writer.carry_out(work);
         writer.write_marks();
         shared.writes.settle(cost);
@@ -94,9 +103,11 @@ fn run(shared: &Arc<Shared>) {
 impl Writer<'_> {
     /// Carries out a piece of work and what follows it; returns the cost of what followed.
     fn carry_out(&mut self, work: Work) -> usize {
+        let begun = Instant::now();
         self.carry_out_one(work);
         let mut cost = 0;
         while cost < BATCH_BYTES
+            && begun.elapsed() < BATCH_AGE_MAX
             && let Some(work) = self.shared.writes.try_next()
         {
             cost += work.cost();
@@ -105,7 +116,40 @@ impl Writer<'_> {
         cost
     }
 
+    /// Brings a service what waits, until nothing does.
+    ///
+    /// It keeps only what is proved, and readers hand on units just before the node that proves
+    /// them. So units wait a moment, and nodes that have come by then go first.
+    fn bring_all(&mut self, work: Work) {
+        let mut ripe = vec![work];
+        self.take_waiting(&mut ripe);
+        while !ripe.is_empty() {
+            std::thread::sleep(PROOF_PAUSE);
+            let mut fresh = Vec::new();
+            self.take_waiting(&mut fresh);
+            let (units, others) = fresh.into_iter().partition(|work| work.is_proved_later());
+            ripe.extend::<Vec<Work>>(others);
+            ripe.sort_by_key(Work::proof_order);
+            for work in std::mem::replace(&mut ripe, units) {
+                let cost = work.cost();
+                self.carry_out_one(work);
+                self.shared.writes.settle(cost);
+            }
+        }
+    }
+
+    fn take_waiting(&self, batch: &mut Vec<Work>) {
+        let mut cost = 0;
+        while cost < BATCH_BYTES
+            && let Some(work) = self.shared.writes.try_next()
+        {
+            cost += work.cost();
+            batch.push(work);
+        }
+    }
+
     fn carry_out_one(&mut self, work: Work) {
+        let shared = self.shared;
         let bytes = match &work {
             Work::Units { bytes, .. } => bytes.len() as u64,
             _ => 0,
@@ -114,11 +158,35 @@ impl Writer<'_> {
             return add(&self.shared.counts.refused_bytes, bytes);
         }
         self.call(|writer| match work {
-            Work::Units { content, first, bytes } => writer.write_units(&content, first, &bytes),
+            work if shared.service.is_some() => writer.bring(work),
+            Work::Units { content, first, bytes } => {
+                let written = writer.write_units(&content, first, &bytes);
+                shared.writes.recycle(bytes);
+                written
+            }
             Work::Node { content, node, bytes } => writer.write_node(&content, node, &bytes),
             Work::Describe { content, description } => writer.describe(&content, description),
             Work::Directory { name, packet } => writer.keep_directory(name, packet),
+            Work::Touch { content } => match content.refresh(&shared.place())? {
+                Some(entry) => touch(&entry),
+                None => Ok(()),
+            },
         });
+    }
+
+    /// Has the service keep it, which takes no names.
+    fn bring(&self, work: Work) -> io::Result<()> {
+        let Some(service) = &self.shared.service else { return Ok(()) };
+        match work {
+            Work::Units { content, first, bytes } => {
+                service.bring_units(&content.key, first, &bytes)?;
+                add(&self.shared.counts.written_bytes, bytes.len() as u64);
+                self.shared.writes.recycle(bytes);
+                Ok(())
+            }
+            Work::Node { content, node, .. } => service.bring_node(&content.key, node),
+            Work::Describe { .. } | Work::Directory { .. } | Work::Touch { .. } => Ok(()),
+        }
     }
 
     /// Asks the disk for something, and takes note of how that ended.
@@ -210,12 +278,7 @@ impl Writer<'_> {
             *lock(&content.described) = Some(description);
             return Ok(());
         };
-        let now_ns = scan::now_ns();
-        let mut standing = scan::standing(&entry.path);
-        if now_ns.saturating_sub(standing.used_ns) >= REUSE_NS {
-            standing.touch(now_ns);
-            files::replace(&entry.path.join(USED), standing.encode().as_bytes())?;
-        }
+        touch(&entry)?;
         let path = place::path_of(&self.shared.layout, description.name.view());
         let is_placed = path.is_none_or(|path| path.exists());
         let is_new = write_description(&entry, description)?;
@@ -245,6 +308,10 @@ impl Writer<'_> {
 
     fn publish(&self, entry: &Entry) {
         let shared = self.shared;
+        if shared.config.user_bytes_max.is_some() {
+            // A service has no names of what it keeps.
+            return;
+        }
         let names = Names::load(&entry.path);
         place::publish(&shared.layout, &shared.config.copies, &entry.path, &names);
         for seen in names.iter() {
@@ -259,6 +326,17 @@ impl Writer<'_> {
         self.shared.keep_directory(name, packet);
         Ok(())
     }
+}
+
+/// Notes one more use of an entry.
+fn touch(entry: &Entry) -> io::Result<()> {
+    let now_ns = scan::now_ns();
+    let mut standing = scan::standing(&entry.path);
+    if now_ns.saturating_sub(standing.used_ns) >= REUSE_NS {
+        standing.touch(now_ns);
+        files::replace(&entry.path.join(USED), standing.encode().as_bytes())?;
+    }
+    Ok(())
 }
 
 /// Writes a name, and the packet that goes with it. True if the name is a new one.

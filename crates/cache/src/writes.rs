@@ -1,7 +1,7 @@
 //! What waits to be written: bounded by bytes, and filled without waiting.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use byname_packet::Name;
@@ -14,14 +14,42 @@ use crate::version::{Description, DirectoryPacket};
 const MERGED_BYTES_MAX: usize = 1 << 20;
 /// Memory that a piece of work takes besides its bytes, roughly.
 const OVERHEAD_BYTES: usize = 128;
+/// Less work than this waits for more, for so long: the thread that writes then wakes for each
+/// two of the longest pieces, not for each unit, and takes less from those who read.
+const BATCH_BYTES_MIN: usize = 2 * MERGED_BYTES_MAX;
+const LINGER: Duration = Duration::from_millis(20);
+/// Octets from which a run of units gets a buffer of the greatest length.
+const LONG_RUN_BYTES: usize = 64 << 10;
+/// Buffers kept for further runs, as many as may wait, until nothing has come for a while. A new
+/// one costs the kernel a page for each 4 KiB.
+const SPARES_MAX: usize = 32;
+const SPARES_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// A piece of work.
 #[derive(Debug)]
 pub(crate) enum Work {
-    Units { content: Arc<ContentState>, first: u64, bytes: Vec<u8> },
-    Node { content: Arc<ContentState>, node: NodeId, bytes: Vec<u8> },
-    Describe { content: Arc<ContentState>, description: Description },
-    Directory { name: Name, packet: DirectoryPacket },
+    Units {
+        content: Arc<ContentState>,
+        first: u64,
+        bytes: Vec<u8>,
+    },
+    Node {
+        content: Arc<ContentState>,
+        node: NodeId,
+        bytes: Vec<u8>,
+    },
+    Describe {
+        content: Arc<ContentState>,
+        description: Description,
+    },
+    Directory {
+        name: Name,
+        packet: DirectoryPacket,
+    },
+    /// One more use of an entry, if there is one.
+    Touch {
+        content: Arc<ContentState>,
+    },
 }
 
 impl Work {
@@ -33,30 +61,66 @@ impl Work {
                     description.packet.as_ref().map_or(0, Vec::len)
                 }
                 Work::Directory { packet, .. } => packet.octets.len(),
+                Work::Touch { .. } => 0,
             }
     }
 
-    /// Appends units of the same content that follow these.
-    fn merge(&mut self, other: &Arc<ContentState>, next: u64, more: &[u8]) -> bool {
-        let Work::Units { content, first, bytes } = self else { return false };
+    /// True for what a node proves that may come after it.
+    pub(crate) fn is_proved_later(&self) -> bool {
+        matches!(self, Work::Units { .. })
+    }
+
+    /// Smaller for what proves others: nodes from the top down, then units.
+    pub(crate) fn proof_order(&self) -> u8 {
+        match self {
+            Work::Node { node, .. } => u8::MAX - 1 - node.level,
+            _ => u8::MAX,
+        }
+    }
+
+    /// The bytes of units of this content, if these follow them and there is room.
+    fn merged_with(
+        &mut self,
+        other: &Arc<ContentState>,
+        next: u64,
+        length: usize,
+    ) -> Option<&mut Vec<u8>> {
+        let Work::Units { content, first, bytes } = self else { return None };
         let follows = bytes.len().is_multiple_of(UNIT_BYTES)
             && *first + (bytes.len() / UNIT_BYTES) as u64 == next;
-        let fits = bytes.len() + more.len() <= MERGED_BYTES_MAX;
-        let is_merged = follows && fits && Arc::ptr_eq(content, other);
-        if is_merged {
-            bytes.extend_from_slice(more);
-        }
-        is_merged
+        let fits = bytes.len() + length <= MERGED_BYTES_MAX;
+        (follows && fits && Arc::ptr_eq(content, other)).then_some(bytes)
     }
 }
 
 #[derive(Debug, Default)]
 struct QueueState {
     work: VecDeque<Work>,
+    /// Empty, and as long as a run of units may be.
+    spares: Vec<Vec<u8>>,
     /// Of what waits and of what is being written.
     bytes: usize,
     has_thread: bool,
     is_over: bool,
+}
+
+impl QueueState {
+    /// Appends units to those that were queued last, if they follow them.
+    fn merge(&mut self, content: &Arc<ContentState>, first: u64, more: &[u8]) -> bool {
+        let Self { work, spares, bytes: waiting, .. } = self;
+        let last = work.back_mut();
+        let Some(bytes) = last.and_then(|last| last.merged_with(content, first, more.len())) else {
+            return false;
+        };
+        if bytes.len() + more.len() > bytes.capacity() && bytes.len() >= LONG_RUN_BYTES {
+            let mut long = spares.pop().unwrap_or_else(|| Vec::with_capacity(MERGED_BYTES_MAX));
+            long.extend_from_slice(bytes);
+            *bytes = long;
+        }
+        bytes.extend_from_slice(more);
+        *waiting += more.len();
+        true
+    }
 }
 
 /// See the module.
@@ -80,8 +144,7 @@ impl WriteQueue {
         if state.is_over || state.bytes + bytes.len() + OVERHEAD_BYTES > self.bytes_max {
             return false;
         }
-        if state.work.back_mut().is_some_and(|last| last.merge(content, first, bytes)) {
-            state.bytes += bytes.len();
+        if state.merge(content, first, bytes) {
             return true;
         }
         let (content, bytes) = (Arc::clone(content), bytes.to_vec());
@@ -100,7 +163,9 @@ impl WriteQueue {
     fn add(&self, state: &mut QueueState, work: Work) {
         state.bytes += work.cost();
         state.work.push_back(work);
-        self.has_work.notify_one();
+        if state.work.len() == 1 || state.bytes >= BATCH_BYTES_MIN {
+            self.has_work.notify_one();
+        }
     }
 
     /// True once, when there is work and no thread for it: the caller starts one.
@@ -111,17 +176,50 @@ impl WriteQueue {
         is_wanted
     }
 
-    /// The next piece of work, waited for; `None` when there is none and none will come.
+    /// The next piece of work, waited for; `None` when there is none and none will come. Little
+    /// work waits a moment for more.
     pub(crate) fn next(&self) -> Option<Work> {
         let mut state = lock(&self.state);
+        let mut until = None;
         loop {
-            if let Some(work) = state.work.pop_front() {
-                return Some(work);
+            if state.work.is_empty() {
+                if state.is_over {
+                    return None;
+                }
+                state = self.wait_for_work(state);
+                continue;
             }
-            if state.is_over {
-                return None;
+            let until = *until.get_or_insert_with(|| Instant::now() + LINGER);
+            let left = until.saturating_duration_since(Instant::now());
+            if state.is_over || state.bytes >= BATCH_BYTES_MIN || left.is_zero() {
+                return state.work.pop_front();
             }
-            state = self.has_work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let waited = self.has_work.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits for work, and lets go of spare buffers if none comes.
+    fn wait_for_work<'a>(&self, state: MutexGuard<'a, QueueState>) -> MutexGuard<'a, QueueState> {
+        if state.spares.is_empty() {
+            return self.has_work.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let waited = self.has_work.wait_timeout(state, SPARES_AGE_MAX);
+        let (mut state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() && state.work.is_empty() {
+            state.spares.clear();
+        }
+        state
+    }
+
+    /// Takes back the buffer of units that were written.
+    pub(crate) fn recycle(&self, mut bytes: Vec<u8>) {
+        if bytes.capacity() >= MERGED_BYTES_MAX {
+            bytes.clear();
+            let mut state = lock(&self.state);
+            if state.spares.len() < SPARES_MAX {
+                state.spares.push(bytes);
+            }
         }
     }
 
@@ -142,6 +240,7 @@ impl WriteQueue {
         let mut state = lock(&self.state);
         state.has_thread = false;
         state.work.clear();
+        state.spares.clear();
         state.bytes = 0;
         self.is_drained.notify_all();
     }

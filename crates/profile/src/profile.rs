@@ -226,7 +226,7 @@ impl Profile {
             traces: options.traces,
             freshness: options.freshness,
             copies: options.keeps_packets.then(|| Arc::new(self.copies())),
-            cache: self.wants_cache(options).then(|| self.cache()),
+            cache: self.wants_cache(options).then(|| self.cache_to_read()),
             stop: options.stop.clone(),
             ..ClientConfig::default()
         })
@@ -241,7 +241,18 @@ impl Profile {
         options.cache.unwrap_or(self.settings.switch("cache.enabled"))
     }
 
-    /// The user's site cache.
+    /// The site cache that is read through: the machine's service, if there is one, or the user's.
+    pub fn cache_to_read(&self) -> Cache {
+        let own = self.cache();
+        match self.settings.text("cache.service") {
+            Some(socket) => {
+                Cache::new(CacheConfig { service: Some(socket.into()), ..own.config().clone() })
+            }
+            None => own,
+        }
+    }
+
+    /// The user's own site cache.
     pub fn cache(&self) -> Cache {
         let mib = |name| self.settings.number(name).saturating_mul(1 << 20);
         let configured = self.settings.text("cache.directory").map(PathBuf::from);

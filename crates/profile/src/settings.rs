@@ -117,6 +117,13 @@ pub const OPTIONS: &[Opt] = &[
         "1024",
         "room that the cache leaves free on its file system",
     ),
+    opt(
+        "cache.service",
+        "BYNAME_CACHE_SERVICE",
+        Kind::Text,
+        "",
+        "socket of the machine's site cache, in place of one's own",
+    ),
     opt("forwarder.listen", "BYNAME_LISTEN", Kind::List, "", "addresses to listen on (URIs)"),
     opt(
         "forwarder.content_store_mib",

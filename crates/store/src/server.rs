@@ -87,6 +87,8 @@ pub struct FileServer {
     poller: Poller,
     clock: Clock,
     prefixes: Vec<(Name, SharedSigner)>,
+    /// Time for which they are registered.
+    registered_ns: Option<u64>,
     /// Of the commands that register them, however often the forwarder comes back.
     command_clock: CommandClock,
     handle: ServerHandle,
@@ -141,8 +143,7 @@ impl FileServer {
         let summing = summing.transpose()?;
         let mut poller = Poller::new()?;
         let waker = poller.waker(WAKE)?;
-        let watched = ahead.as_ref().map(AheadThread::counters);
-        let handle = ServerHandle::new(waker.clone(), watched);
+        let handle = ServerHandle::new(waker.clone(), ahead.as_ref().map(AheadThread::counters));
         let reading = Reading::new(config.reader, waker.clone())?;
         let workers =
             Workers::start(state, (config.worker_threads.max(1), config.attributes), waker)?;
@@ -164,6 +165,7 @@ impl FileServer {
             poller,
             clock: Clock::new(),
             prefixes: outermost(prefixes),
+            registered_ns: config.registered_ns,
             command_clock: CommandClock::new(),
             handle,
             sent: Vec::new(),

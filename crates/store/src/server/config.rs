@@ -65,6 +65,11 @@ pub struct FileServerConfig {
     pub certificates: Vec<Vec<u8>>,
     /// Prefixes registered besides those of the mounts, with the keys that may.
     pub also_register: Vec<(Name, SharedSigner)>,
+    /// Time for which forwarders keep the routes of the prefixes, which are registered again in
+    /// time while the service says so ([`Service::is_able`](super::Service::is_able)): so nothing
+    /// is sent any more to a server that was stopped. Without it they last as long as the
+    /// connection.
+    pub registered_ns: Option<u64>,
     /// Times and bounds of the engine.
     pub engine: ServerConfig,
     /// Threads that hash and read directories.
@@ -107,6 +112,7 @@ impl FileServerConfig {
             state_dir,
             certificates: Vec::new(),
             also_register: Vec::new(),
+            registered_ns: None,
             engine: ServerConfig::default(),
             worker_threads: cpus.min(WORKER_THREADS_MAX),
             data_workers: 1,

@@ -24,6 +24,14 @@ pub trait Service: Send {
     /// Takes the Nack of such an Interest.
     fn handle_nack(&mut self, _name: NameRef<'_>, _now: Now) {}
 
+    /// False while it has no answers: routes that end by themselves are then not renewed.
+    fn is_able(&self) -> bool {
+        true
+    }
+
+    /// The forwarder has taken the prefixes, for the first time or again.
+    fn handle_registered(&mut self) {}
+
     /// Does what is due, and takes what its threads have done.
     fn handle_timeout(&mut self, now: Now);
 

@@ -80,10 +80,14 @@ impl NewFiles {
         queue.path_bytes += file.1.len();
         queue.pushed += 1;
         let at = (Instant::now() + after, queue.pushed);
+        // Otherwise the thread wakes in time for an earlier one.
+        let is_first = queue.due.first_key_value().is_none_or(|(first, _)| at < *first);
         queue.known.insert(file.clone());
         queue.due.insert(at, file);
         drop(queue);
-        self.ready.notify_one();
+        if is_first {
+            self.ready.notify_one();
+        }
     }
 
     /// The next file whose time has come; `None` if none has and `is_patient` is false, or it is

@@ -29,6 +29,9 @@ const DIRECTORIES_MAX: usize = 1 << 20;
 const ARRIVED_MAX: usize = 1 << 16;
 /// Of those, so many are looked at in a row; then it is the turn of what else there is to do.
 const ARRIVED_AT_ONCE: usize = 256;
+/// Pause between two readings of what happened. What waits meanwhile counts as changed already; a
+/// thread that woke for each of ten thousand files would take time from those who write them.
+const READING_PAUSE: Duration = Duration::from_millis(2);
 /// Pause between two looks whether the published directory is another one.
 const ROOT_CHECK: Duration = Duration::from_secs(1);
 /// Pause between two warnings about one thing.
@@ -57,6 +60,8 @@ pub(super) struct Watcher {
     /// A walk of the whole tree has not ended.
     is_walking: bool,
     checked: Option<Instant>,
+    /// When events were read last.
+    read: Option<Instant>,
     warned_overflow: Option<Instant>,
     warned_unwatched: Option<Instant>,
     /// Added to the counters, which several trees share.
@@ -87,6 +92,7 @@ impl Watcher {
             left_over: HashSet::new(),
             is_walking: false,
             checked: None,
+            read: None,
             warned_overflow: None,
             warned_unwatched: None,
             counted: Counted::default(),
@@ -106,6 +112,7 @@ impl Watcher {
                 break;
             }
             if self.arrived.len() < ARRIVED_MAX {
+                self.rest();
                 self.take_events();
             }
             self.check_root();
@@ -116,6 +123,16 @@ impl Watcher {
         }
         // Nobody is told any more what changes.
         self.shared.numbers().clear();
+    }
+
+    /// Waits if events were read a moment ago and there is nothing else to do.
+    fn rest(&mut self) {
+        let left =
+            self.read.map_or(Duration::ZERO, |at| READING_PAUSE.saturating_sub(at.elapsed()));
+        if !left.is_zero() && !self.has_work() {
+            std::thread::sleep(left);
+        }
+        self.read = Some(Instant::now());
     }
 
     fn timeout(&self) -> Option<Duration> {
