@@ -13,8 +13,8 @@ use crate::name::check_label;
 use crate::ops::{self, KEPT_NS, SLOT_COUNT};
 use crate::quota::{Account, charge};
 use crate::record::{
-    COUNTERS_KEY, Counters, Detail, Inode, Key, KeyHolder, LEASE_KEY, Lease, Policy, SITE_KEY,
-    Session, Site, Slot, Times, Usage, User, inode_key, session_key, slot_key,
+    Acls, COUNTERS_KEY, Counters, Detail, Inode, Key, KeyHolder, LEASE_KEY, Lease, Policy,
+    SITE_KEY, Session, Site, Slot, Times, Usage, User, inode_key, session_key, slot_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::Credentials;
@@ -100,6 +100,7 @@ pub fn initialise(engine: &dyn Engine, setup: &Setup, now_ns: u64) -> Result<(),
         tree: InodeId::ROOT,
         policy: setup.policy.clone(),
         detail: Detail::Directory { parent: InodeId::ROOT },
+        acls: Acls::default(),
     };
     view.set(inode_key(InodeId::ROOT), &root);
     charge(&mut view, &Account::of(&root), Usage { inodes: 1, ..Usage::default() })?;
@@ -258,7 +259,11 @@ impl<E: Engine> Catalog<E> {
             batch.absorb(writes);
             answer
         });
-        if let Some(Request { session, slot, sequence, digest }) = submission.request {
+        // A session that has ended keeps no answers: whoever asks again is told that it is over.
+        let has_ended = outcome.is_ok() && matches!(submission.command, Command::EndSession);
+        if let Some(Request { session, slot, sequence, digest }) = submission.request
+            && !has_ended
+        {
             let answer = encode_outcome(&outcome);
             batch.set(slot_key(session, slot), &Slot { sequence, digest, answer });
         }

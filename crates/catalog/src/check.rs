@@ -55,6 +55,15 @@ pub fn check(rows: &dyn Rows) -> Result<Vec<Inconsistency>, EngineError> {
         }
         Ok(())
     })?;
+    each_row(rows, Table::UserSession, |key, _| {
+        if !tally.user_sessions.remove(key) {
+            report(&mut found, Table::UserSession, key, "of no session");
+        }
+        Ok(())
+    })?;
+    for key in &tally.user_sessions {
+        report(&mut found, Table::UserSession, key, "is missing");
+    }
     check_leases(rows, &mut found)?;
     check_due(rows, tally.due, &mut found)?;
     check_counters(rows, tally.highest, &mut found)?;
@@ -77,12 +86,12 @@ pub(crate) fn derive(rows: &dyn Rows) -> Result<Tally, EngineError> {
     Ok(tally)
 }
 
-fn report(found: &mut Vec<Inconsistency>, table: Table, key: &[u8], what: &'static str) {
+pub(crate) fn report(found: &mut Vec<Inconsistency>, table: Table, key: &[u8], what: &'static str) {
     found.push(Inconsistency { table, key: key.to_vec(), what });
 }
 
 /// Every row of a table, in pages.
-fn each_row(
+pub(crate) fn each_row(
     rows: &dyn Rows,
     table: Table,
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), EngineError>,
@@ -100,7 +109,10 @@ fn each_row(
     }
 }
 
-fn each<R: Record>(rows: &dyn Rows, mut visit: impl FnMut(&[u8], R)) -> Result<(), EngineError> {
+pub(crate) fn each<R: Record>(
+    rows: &dyn Rows,
+    mut visit: impl FnMut(&[u8], R),
+) -> Result<(), EngineError> {
     each_row(rows, R::TABLE, |key, value| {
         visit(key, decoded(value)?);
         Ok(())
@@ -115,13 +127,18 @@ fn compare<R: Record + PartialEq>(
     counts: impl Fn(&R) -> bool,
 ) -> Result<(), EngineError> {
     expected.retain(|_, record| counts(record));
-    each(rows, |key, record: R| {
+    each_row(rows, R::TABLE, |key, value| {
         let wanted = expected.remove(key);
+        let Ok(record) = decoded::<R>(value) else {
+            report(found, R::TABLE, key, "malformed");
+            return Ok(());
+        };
         if counts(&record) && wanted.as_ref() != Some(&record) {
             report(found, R::TABLE, key, "is not what the inodes and attempts add up to");
         } else if !counts(&record) && wanted.is_some() {
             report(found, R::TABLE, key, "is empty");
         }
+        Ok(())
     })?;
     for key in expected.keys() {
         report(found, R::TABLE, key, "is missing");

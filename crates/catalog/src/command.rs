@@ -1,13 +1,17 @@
 //! Commands, which change the catalog, and their answers.
 
+mod acl;
 mod answer;
+mod disk;
 
+pub use acl::SetAcl;
 pub use answer::{Answer, Entry, Resolution, Ticket, TicketDisk};
 pub(crate) use answer::{decode_outcome, encode_outcome};
+pub use disk::{AddDisk, DiskChanges};
 
 use crate::id::{ContentId, DiskId, InodeId, SessionId};
 use crate::name::{EntryName, Place};
-use crate::record::{Checksums, DiskState, KeyHolder, Limits, Policy, PolicyChanges, Subject};
+use crate::record::{Checksums, KeyHolder, Limits, Policy, PolicyChanges, Subject};
 
 /// Who sends a command, as whoever carries it has verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +105,8 @@ pub enum Command {
         /// Its name.
         name: Vec<u8>,
     },
+    /// Sets or removes an access control list.
+    SetAcl(SetAcl),
     /// Opens an attempt to write a version.
     Create(Create),
     /// Keeps an attempt open for longer.
@@ -153,6 +159,8 @@ pub enum Command {
     OpenSession,
     /// Keeps the request's session open for longer.
     RenewSession,
+    /// Ends the request's session with all it holds.
+    EndSession,
     /// Ends what is due.
     Expire {
         /// Most rows to look at.
@@ -168,6 +176,22 @@ pub enum Command {
         /// Which.
         disk: DiskId,
         /// What it was told to drop.
+        contents: Vec<ContentId>,
+    },
+    /// Notes that a disk has a replica more, in place of another one. The head alone does.
+    MoveReplica(MoveReplica),
+    /// Lets a replica go; another disk that answers has to have the content.
+    DropReplica {
+        /// The content.
+        content: ContentId,
+        /// The disk.
+        disk: DiskId,
+    },
+    /// Has a disk drop what it has and nothing leads to. The head alone does.
+    Discard {
+        /// Which.
+        disk: DiskId,
+        /// What it was seen to have. What is a replica by now, or may become one, stays.
         contents: Vec<ContentId>,
     },
     /// Adds a user or changes one.
@@ -354,6 +378,15 @@ pub struct Receipt {
     pub checksums: Checksums,
 }
 
+/// A replica in place of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MoveReplica {
+    /// The word of the disk that has it now.
+    pub receipt: Receipt,
+    /// The disk that it leaves.
+    pub from: Option<DiskId>,
+}
+
 /// Lets a key sign for somebody. The operator has verified whose it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddKey {
@@ -363,34 +396,6 @@ pub struct AddKey {
     pub name: Vec<u8>,
     /// Its certificate, a whole packet.
     pub certificate: Vec<u8>,
-}
-
-/// Adds a disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AddDisk {
-    /// Space it belongs to.
-    pub space: String,
-    /// Disk server it is in.
-    pub server: String,
-    /// Rack, room or place.
-    pub label: String,
-    /// Octets that content may take.
-    pub capacity_bytes: u64,
-}
-
-/// New properties of a disk; what is absent stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct DiskChanges {
-    /// What people want of it.
-    pub state: Option<DiskState>,
-    /// True if it answers.
-    pub is_up: Option<bool>,
-    /// Octets that content may take.
-    pub capacity_bytes: Option<u64>,
-    /// It was made anew: all that it had is gone.
-    pub is_new_generation: bool,
-    /// How busy it is, in steps: each halves its chance to get new content.
-    pub load: Option<u8>,
 }
 
 impl Command {
@@ -407,6 +412,7 @@ impl Command {
             Self::SetAttributes { .. } => "setattr",
             Self::SetXattr(_) => "setxattr",
             Self::RemoveXattr { .. } => "removexattr",
+            Self::SetAcl(_) => "set-acl",
             Self::Create(_) => "create",
             Self::Extend { .. } => "extend",
             Self::Commit(_) => "commit",
@@ -419,9 +425,13 @@ impl Command {
             Self::EndLease { .. } => "end-lease",
             Self::OpenSession => "open-session",
             Self::RenewSession => "renew-session",
+            Self::EndSession => "end-session",
             Self::Expire { .. } => "expire",
             Self::Collect { .. } => "collect",
             Self::Dropped { .. } => "dropped",
+            Self::MoveReplica(_) => "move-replica",
+            Self::DropReplica { .. } => "drop-replica",
+            Self::Discard { .. } => "discard",
             Self::SetUser { .. } => "set-user",
             Self::AddKey(_) => "add-key",
             Self::RemoveKey { .. } => "remove-key",

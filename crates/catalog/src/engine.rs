@@ -71,11 +71,13 @@ pub enum Table {
     WriteLease = 23,
     /// Leases by session and id.
     SessionLease = 24,
+    /// Session by user, end and number.
+    UserSession = 25,
 }
 
 impl Table {
     /// All tables, in the order of their numbers.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Meta,
         Self::Inode,
         Self::Dentry,
@@ -100,6 +102,7 @@ impl Table {
         Self::Detached,
         Self::WriteLease,
         Self::SessionLease,
+        Self::UserSession,
     ];
 
     /// The table with this number.
@@ -162,6 +165,12 @@ pub trait Engine: Send + Sync {
     fn end_claim(&self) -> Result<(), EngineError> {
         Ok(())
     }
+
+    /// Makes what is committed quick to open, however the process ends: for when nothing was asked
+    /// for a while, and for the end. Changes nothing that anybody sees.
+    fn rest(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
 }
 
 impl<E: Engine + ?Sized> Engine for Arc<E> {
@@ -179,6 +188,10 @@ impl<E: Engine + ?Sized> Engine for Arc<E> {
 
     fn end_claim(&self) -> Result<(), EngineError> {
         (**self).end_claim()
+    }
+
+    fn rest(&self) -> Result<(), EngineError> {
+        (**self).rest()
     }
 }
 

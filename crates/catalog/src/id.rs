@@ -64,6 +64,28 @@ impl ContentId {
     }
 }
 
+impl TransactionNumber {
+    /// How often the catalog was restored or made again before this transaction.
+    pub fn epoch(self) -> u16 {
+        epoch_of(self.0)
+    }
+
+    /// Its number among those since then.
+    pub fn count(self) -> u64 {
+        self.0 - epoch_start(self.epoch())
+    }
+}
+
+/// For people: the count, and the epoch if there was one before.
+impl std::fmt::Display for TransactionNumber {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.epoch() {
+            0 => write!(f, "{}", self.count()),
+            epoch => write!(f, "{} of epoch {epoch}", self.count()),
+        }
+    }
+}
+
 /// The number after this one; `None` if the next would run into the epoch's bits.
 pub(crate) fn following(number: u64) -> Option<u64> {
     number.checked_add(1).filter(|next| next >> COUNT_BITS == number >> COUNT_BITS)
@@ -82,6 +104,13 @@ pub(crate) fn epoch_start(epoch: u16) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_transactions_are_told_as_people_count() {
+        let told = |number| TransactionNumber(number).to_string();
+        assert_eq!(told(17), "17");
+        assert_eq!(told(epoch_start(2) + 17), "17 of epoch 2");
+    }
 
     #[test]
     fn counting_never_runs_into_the_epoch() {

@@ -1,5 +1,6 @@
 //! The commands. Each reads through its execution and leaves its changes there.
 
+mod acl;
 mod admin;
 mod attempt;
 mod attributes;
@@ -12,13 +13,14 @@ mod namespace;
 mod policy;
 mod removal;
 mod rename;
+mod replicas;
 mod session;
 mod xattr;
 
 pub use attempt::ATTEMPT_NS;
 pub use content::KEPT_NS;
 pub(crate) use policy::PATTERNS_MAX;
-pub use session::{SESSION_NS, SLOT_COUNT};
+pub use session::{SESSION_IDLE_NS, SESSION_NS, SLOT_COUNT};
 
 use crate::command::{Answer, Caller, Command, Request};
 use crate::execution::Execution;
@@ -40,6 +42,11 @@ pub(crate) fn run(
         (Caller::Head, Command::Dropped { disk, contents }) => {
             Ok(execution.dropped(*disk, contents))
         }
+        (Caller::Head, Command::MoveReplica(moved)) => execution.move_replica(moved),
+        (Caller::Head, Command::DropReplica { content, disk }) => {
+            execution.drop_replica(*content, *disk)
+        }
+        (Caller::Head, Command::Discard { disk, contents }) => execution.discard(*disk, contents),
         (Caller::Head, Command::TrimLog { below, limit }) => execution.trim_log(*below, *limit),
         (Caller::Head, Command::SetDisk { disk, changes }) => execution.set_disk(*disk, *changes),
         (Caller::User(_), Command::OpenSession) => execution.open_session(),
@@ -69,6 +76,7 @@ fn run_for_user(
         }
         Command::SetXattr(set) => execution.set_xattr(set),
         Command::RemoveXattr { place, name } => execution.remove_xattr(place, name),
+        Command::SetAcl(set) => execution.set_acl(set),
         Command::Create(create) => execution.create(request.session, create),
         Command::Extend { content } => execution.extend(*content),
         Command::Commit(commit) => execution.commit(request.session, commit),
@@ -79,6 +87,7 @@ fn run_for_user(
         Command::Lease { place } => execution.lease(request.session, place),
         Command::EndLease { place } => execution.end_lease(request.session, place),
         Command::RenewSession => execution.renew_session(request.session),
+        Command::EndSession => execution.close_session(request.session),
         administration => {
             if !execution.caller.is_operator {
                 return Err(Refusal::NotOperator.into());
@@ -98,6 +107,7 @@ fn run_for_operator(execution: &mut Execution<'_>, command: &Command) -> Result<
         Command::AddDisk(disk) => execution.add_disk(disk),
         Command::SetDisk { disk, changes } => execution.set_disk(*disk, *changes),
         Command::RemoveDisk { disk } => execution.remove_disk(*disk),
+        Command::DropReplica { content, disk } => execution.drop_replica(*content, *disk),
         Command::SetPolicy { place, policy } => execution.set_policy(place, policy),
         Command::SetPattern { pattern, changes } => {
             execution.set_pattern(pattern, changes.as_ref())

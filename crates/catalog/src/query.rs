@@ -1,5 +1,6 @@
 //! Reading the catalog: from one committed state, by whoever has the engine, the head or not.
 
+mod homes;
 mod inventory;
 mod limits;
 

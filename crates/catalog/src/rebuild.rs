@@ -12,6 +12,8 @@
 mod adopt;
 mod changes;
 
+pub(crate) use adopt::{LOST_AND_FOUND, lost_and_found};
+
 pub use adopt::{Adoption, FoundContent, FoundFile, adopt};
 pub use changes::{MalformedChange, RowChange, Staging};
 

@@ -1,11 +1,13 @@
 //! What the tables hold, and where: each record has its format and its key here.
 
+mod acl;
 mod content;
 mod inode;
 mod policy;
 mod session;
 mod site;
 
+pub use acl::{ACL_NAMES_MAX, Acl, AclEntry, AclWho, Acls, Named};
 pub use content::{Attempt, KeptVersion, Target};
 pub use inode::{Checksums, Content, Detail, EMPTY_ROOT, Inode, Kind, Times};
 pub use policy::{Policy, PolicyChanges};
@@ -19,6 +21,7 @@ pub(crate) use content::{Expiry, Replica};
 pub(crate) use inode::{Dentry, dentry_key, inode_key, xattr_key};
 pub(crate) use policy::{check_pattern, fits};
 pub(crate) use session::{
-    Slot, hold_key, session_hold_key, session_key, session_lease_key, slot_key,
+    Slot, hold_key, session_hold_key, session_key, session_lease_key, slot_key, user_session_key,
+    user_sessions_prefix,
 };
 pub(crate) use site::{COUNTERS_KEY, Counters, LEASE_KEY, SITE_KEY, disk_key};

@@ -103,6 +103,10 @@ refusals! {
     68 LeaseLost STALE "the lease of the file has ended or is somebody else's by now";
     69 TooManyLeases AGAIN "the session has too many files for writing";
     70 TooDeep NAMETOOLONG "more directories are above it than anybody may go through";
+    71 BadAcl INVAL "this is no access control list, or it names too many";
+    72 DefaultOfFile ACCESS "only a directory has a default access control list";
+    73 AclOfLink OPNOTSUPP "a symbolic link has no access control list";
+    74 LastReplica BUSY "no other disk that answers has the content";
 }
 
 /// A command that did not come through: refused, or the engine failed.

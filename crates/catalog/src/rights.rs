@@ -35,20 +35,37 @@ impl Credentials {
         self.is_operator || self.user == inode.owner
     }
 
-    /// Checks permission bits by the first class that fits: owner, group, others.
+    /// Checks permission bits by the first class that fits: owner, named users, groups, others.
     pub(crate) fn check(&self, inode: &Inode, wanted: u16) -> Result<(), Refusal> {
-        let granted = if self.user == inode.owner {
-            inode.mode >> 6
-        } else if self.is_in(&inode.group) {
-            inode.mode >> 3
-        } else {
-            inode.mode
-        };
-        if self.is_operator || granted & wanted == wanted {
-            Ok(())
-        } else {
-            Err(Refusal::AccessDenied)
+        let is_granted =
+            self.is_operator || self.classes(inode).any(|granted| granted & wanted == wanted);
+        if is_granted { Ok(()) } else { Err(Refusal::AccessDenied) }
+    }
+
+    /// Rights of the first class that fits. Only that of groups has several, of which each that
+    /// fits counts by itself: one has to grant all that is wanted.
+    fn classes(&self, inode: &Inode) -> impl Iterator<Item = u16> {
+        let (owner, mask, other) = (inode.mode >> 6, inode.mode >> 3, inode.mode);
+        let mut fits = Vec::new();
+        if self.user == inode.owner {
+            return vec![owner].into_iter();
         }
+        let Some(named) = inode.acls.access.as_deref() else {
+            fits.push(if self.is_in(&inode.group) { mask } else { other });
+            return fits.into_iter();
+        };
+        if let Some((_, rights)) = named.users.iter().find(|(name, _)| *name == self.user) {
+            return vec![u16::from(*rights) & mask].into_iter();
+        }
+        if self.is_in(&inode.group) {
+            fits.push(u16::from(named.group) & mask);
+        }
+        let groups = named.groups.iter().filter(|(name, _)| self.is_in(name));
+        fits.extend(groups.map(|(_, rights)| u16::from(*rights) & mask));
+        if fits.is_empty() {
+            fits.push(other);
+        }
+        fits.into_iter()
     }
 
     /// Checks that an entry may be taken out of a directory.

@@ -1,6 +1,6 @@
 //! Counts made anew from inodes, entries, attempts, versions and sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Inconsistency, content_of, report};
 use crate::codec::key_parts;
@@ -8,7 +8,7 @@ use crate::engine::Table;
 use crate::id::{ContentId, DiskId, InodeId, SessionId};
 use crate::record::{
     Attempt, Content, Dentry, Detail, DiskUsage, Expiry, Inode, KeptVersion, Kind, Replica,
-    Session, Subject, Usage, disk_key, inode_key,
+    Session, Subject, Usage, disk_key, inode_key, user_session_key,
 };
 
 /// An inode, as far as names are concerned.
@@ -27,8 +27,9 @@ pub(crate) struct Tally {
     pub(crate) usage: BTreeMap<Vec<u8>, Usage>,
     pub(crate) disks: BTreeMap<Vec<u8>, DiskUsage>,
     pub(crate) replicas: BTreeMap<Vec<u8>, Replica>,
-    pub(super) sessions: BTreeMap<Vec<u8>, u32>,
-    pub(super) attempts: BTreeMap<Vec<u8>, u32>,
+    pub(crate) sessions: BTreeMap<Vec<u8>, u32>,
+    pub(crate) user_sessions: BTreeSet<Vec<u8>>,
+    pub(crate) attempts: BTreeMap<Vec<u8>, u32>,
     pub(crate) due: Vec<Expiry>,
     pub(crate) highest: u64,
     pub(super) found: Vec<Inconsistency>,
@@ -140,7 +141,9 @@ impl Tally {
         let Ok([id]) = key_parts(key) else {
             return report(&mut self.found, Table::Session, key, "a malformed key");
         };
+        self.highest = self.highest.max(id);
         *self.sessions.entry(session.user.as_bytes().to_vec()).or_default() += 1;
+        self.user_sessions.insert(user_session_key(SessionId(id), session));
         self.due.push(Expiry::Session(SessionId(id)));
     }
 

@@ -3,11 +3,17 @@
 //! A row's key in the file is the table's number and the key, all in one table of redb, so that a
 //! transaction opens one tree. A transaction holds redb's writer from its begin, and reads the
 //! last committed state, which nobody else can change meanwhile.
+//!
+//! Which pages are free is in memory, and in the file only after [`Engine::rest`]: else the next
+//! who opens it reads all of it. To write that with each commit would take a second sync.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use redb::{
-    Database, ReadOnlyTable, ReadableDatabase, StorageBackend, TableDefinition, WriteTransaction,
+    Builder, Database, DatabaseError, ReadOnlyTable, ReadableDatabase, StorageBackend,
+    TableDefinition, WriteTransaction,
 };
 
 use super::{Engine, EngineError, Row, Rows, Span, Table, Transaction, Writes};
@@ -21,27 +27,42 @@ const CACHE_BYTES: usize = 256 << 20;
 #[derive(Debug)]
 pub struct EmbeddedEngine {
     database: Database,
+    was_at_rest: bool,
+    /// Nothing was committed since [`Engine::rest`].
+    is_at_rest: AtomicBool,
 }
 
 impl EmbeddedEngine {
     /// Opens the file, which is made if it is missing. Nobody else may have it open.
     pub fn open(path: &Path) -> Result<Self, EngineError> {
-        let database = Database::builder().set_cache_size(CACHE_BYTES).create(path);
-        Self::prepared(database.map_err(failed)?)
+        Self::prepared(|builder| builder.create(path))
     }
 
     /// Opens rows on other storage than a file.
     pub fn on(storage: impl StorageBackend) -> Result<Self, EngineError> {
-        let database = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(storage);
-        Self::prepared(database.map_err(failed)?)
+        Self::prepared(|builder| builder.create_with_backend(storage))
+    }
+
+    /// False if all of the file was read to open it, because it was not left at rest.
+    pub fn was_at_rest(&self) -> bool {
+        self.was_at_rest
     }
 
     /// The table is there before anybody reads.
-    fn prepared(database: Database) -> Result<Self, EngineError> {
+    fn prepared(
+        open: impl FnOnce(&Builder) -> Result<Database, DatabaseError>,
+    ) -> Result<Self, EngineError> {
+        let is_read = Arc::new(AtomicBool::new(false));
+        let note = is_read.clone();
+        let mut builder = Database::builder();
+        builder.set_cache_size(CACHE_BYTES);
+        builder.set_repair_callback(move |_| note.store(true, Ordering::Relaxed));
+        let database = open(&builder).map_err(failed)?;
         let write = database.begin_write().map_err(failed)?;
         write.open_table(ROWS).map_err(failed)?;
         write.commit().map_err(failed)?;
-        Ok(Self { database })
+        let was_at_rest = !is_read.load(Ordering::Relaxed);
+        Ok(Self { database, was_at_rest, is_at_rest: AtomicBool::new(false) })
     }
 
     fn rows(&self) -> Result<EmbeddedRows, EngineError> {
@@ -57,7 +78,26 @@ impl Engine for EmbeddedEngine {
 
     fn begin(&self) -> Result<Box<dyn Transaction + '_>, EngineError> {
         let write = self.database.begin_write().map_err(failed)?;
-        Ok(Box::new(EmbeddedTransaction { rows: self.rows()?, write }))
+        Ok(Box::new(EmbeddedTransaction {
+            rows: self.rows()?,
+            write,
+            is_at_rest: &self.is_at_rest,
+        }))
+    }
+
+    fn rest(&self) -> Result<(), EngineError> {
+        if self.is_at_rest.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let write = |mut write: WriteTransaction| {
+            write.set_quick_repair(true);
+            write.commit().map_err(failed)
+        };
+        let rested = self.database.begin_write().map_err(failed).and_then(write);
+        if rested.is_err() {
+            self.is_at_rest.store(false, Ordering::Relaxed);
+        }
+        rested
     }
 }
 
@@ -84,12 +124,13 @@ impl Rows for EmbeddedRows {
     }
 }
 
-struct EmbeddedTransaction {
+struct EmbeddedTransaction<'a> {
     rows: EmbeddedRows,
     write: WriteTransaction,
+    is_at_rest: &'a AtomicBool,
 }
 
-impl Rows for EmbeddedTransaction {
+impl Rows for EmbeddedTransaction<'_> {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, EngineError> {
         self.rows.get(table, key)
     }
@@ -99,8 +140,10 @@ impl Rows for EmbeddedTransaction {
     }
 }
 
-impl Transaction for EmbeddedTransaction {
+impl Transaction for EmbeddedTransaction<'_> {
     fn commit(self: Box<Self>, writes: &Writes) -> Result<(), EngineError> {
+        // While this holds the writer, so that a rest comes before or after both.
+        self.is_at_rest.store(false, Ordering::Relaxed);
         let mut rows = self.write.open_table(ROWS).map_err(failed)?;
         for (table, key, value) in writes.iter() {
             let key = key_of(table, key);

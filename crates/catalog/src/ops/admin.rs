@@ -88,9 +88,8 @@ impl Execution<'_> {
         let (disk, row) = (self.disk(id)?, disk_key(id));
         let usage: DiskUsage = self.view.record(&row)?.unwrap_or_default();
         let has_replica = !self.view.prefixed(Table::Replica, &row, 1)?.is_empty();
-        let drops = self.view.prefixed(Table::Drop, &row, PAGE_MAX + 1)?;
-        let is_idle = usage.reserved_bytes == 0 && drops.len() <= PAGE_MAX;
-        if disk.state != DiskState::Off || has_replica || !is_idle {
+        let drops = self.view.prefixed(Table::Drop, &row, usize::MAX)?;
+        if disk.state != DiskState::Off || has_replica || usage.reserved_bytes != 0 {
             return Err(Refusal::DiskInUse.into());
         }
         for (name, value) in self.view.range(Table::Key, Span::ALL, usize::MAX)? {

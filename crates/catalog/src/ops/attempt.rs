@@ -159,6 +159,7 @@ impl Execution<'_> {
             replaced: Vec::new(),
             expires_ns: self.now_ns.saturating_add(ATTEMPT_NS),
             lease,
+            access: inode.acls.access.clone(),
         };
         charge(&mut self.view, &Account::of_attempt(&attempt), reserved(&attempt))?;
         for disk in &attempt.disks {

@@ -10,7 +10,8 @@ use crate::execution::{EntryPlace, Execution};
 use crate::id::{ContentId, DiskId, SessionId};
 use crate::quota::{Account, settle};
 use crate::record::{
-    Attempt, Checksums, Content, Detail, EMPTY_ROOT, Inode, SITE_KEY, Site, Target, Times, Usage,
+    Acls, Attempt, Checksums, Content, Detail, EMPTY_ROOT, Inode, SITE_KEY, Site, Target, Times,
+    Usage,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{GROUP_EXECUTE, SET_GROUP, SET_USER};
@@ -109,6 +110,7 @@ impl Execution<'_> {
             tree: above.tree,
             policy: attempt.policy.clone(),
             detail: Detail::File(content),
+            acls: Acls { access: attempt.access.clone(), default: None },
         };
         let used = Usage { bytes: commit.size, ..ONE_INODE };
         let booked = (&Account::of_attempt(attempt), reserved(attempt));

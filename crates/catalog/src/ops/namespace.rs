@@ -7,7 +7,7 @@ use crate::id::InodeId;
 use crate::name::Place;
 use crate::quota::{Account, charge, credit};
 use crate::record::{
-    Dentry, Detail, Expiry, Inode, Kind, Subject, Times, Usage, inode_key, xattr_key,
+    Acls, Dentry, Detail, Expiry, Inode, Kind, Subject, Times, Usage, inode_key, xattr_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::rights::{GROUP_EXECUTE, MODE_BITS, SEARCH, SET_GROUP, STICKY, WRITE};
@@ -133,7 +133,9 @@ impl Execution<'_> {
             tree: directory.tree,
             policy: directory.policy.clone(),
             detail,
+            acls: Acls::default(),
         }
+        .inheriting(directory)
     }
 
     /// Gives a new inode its number and name, and books it.

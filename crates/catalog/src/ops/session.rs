@@ -2,31 +2,41 @@
 
 use crate::codec::key_parts;
 use crate::command::Answer;
-use crate::engine::Table;
+use crate::engine::{EngineError, Table};
 use crate::execution::Execution;
 use crate::id::{ContentId, InodeId, SessionId, Version};
 use crate::record::{
     Expiry, Inode, KeptVersion, Session, User, hold_key, inode_key, session_hold_key, session_key,
-    slot_key,
+    user_session_key, user_sessions_prefix,
 };
 use crate::refusal::{Failure, Refusal};
 
 /// Nanoseconds that a session stays open unless it is renewed.
 pub const SESSION_NS: u64 = 600_000_000_000;
+/// Nanoseconds without a renewal after which a session counts as idle: its user's next one may take
+/// its place. Whoever uses a session renews it more often than that.
+pub const SESSION_IDLE_NS: u64 = 200_000_000_000;
 /// Slots of a session: commands of it that may be in flight.
 pub const SLOT_COUNT: u16 = 64;
 /// Most open sessions of one user.
 const SESSIONS_PER_USER_MAX: u32 = 1024;
+/// Idle sessions that are looked at for one that holds nothing.
+const IDLE_ROWS: usize = 16;
 /// Most versions that one session holds.
 const HOLDS_MAX: u32 = 4096;
+
+const BAD_USER_SESSION: EngineError =
+    EngineError::Corrupt { table: Table::UserSession, what: "a malformed key" };
 
 impl Execution<'_> {
     pub(super) fn open_session(&mut self) -> Result<Answer, Failure> {
         let key = self.caller.user.as_bytes().to_vec();
-        let mut user: User = self.view.record(&key)?.ok_or(Refusal::UnknownUser)?;
-        if user.session_count >= SESSIONS_PER_USER_MAX {
+        let count = |user: &User| user.session_count;
+        let is_full = self.user()?.as_ref().map(count) >= Some(SESSIONS_PER_USER_MAX);
+        if is_full && !self.end_idle_session()? {
             return Err(Refusal::TooManySessions.into());
         }
+        let mut user = self.user()?.ok_or(Refusal::UnknownUser)?;
         user.session_count += 1;
         self.view.set(key, &user);
         let session = SessionId(self.issue()?);
@@ -34,15 +44,50 @@ impl Execution<'_> {
         let record =
             Session { user: self.caller.user.clone(), expires_ns, hold_count: 0, lease_count: 0 };
         self.view.set(session_key(session), &record);
+        self.view.mark(Table::UserSession, user_session_key(session, &record));
         self.view.mark(Table::Expiry, Expiry::Session(session).key(expires_ns));
         Ok(Answer::Session { session, expires_ns })
     }
 
+    fn user(&self) -> Result<Option<User>, Failure> {
+        Ok(self.view.record(self.caller.user.as_bytes())?)
+    }
+
+    /// Ends the caller's session that was renewed the longest ago, if it is idle and holds nothing;
+    /// sessions of others are not looked at. False if there is none.
+    fn end_idle_session(&mut self) -> Result<bool, Failure> {
+        let prefix = user_sessions_prefix(&self.caller.user);
+        for (row, _) in self.view.prefixed(Table::UserSession, &prefix, IDLE_ROWS)? {
+            let parts = key_parts(row.get(prefix.len()..).unwrap_or_default());
+            let [expires_ns, id] = parts.map_err(|_| BAD_USER_SESSION)?;
+            let is_idle = expires_ns <= self.now_ns.saturating_add(SESSION_NS - SESSION_IDLE_NS);
+            if !is_idle {
+                return Ok(false);
+            }
+            let id = SessionId(id);
+            let session = self.session(id)?;
+            if session.hold_count == 0 && session.lease_count == 0 {
+                self.forget_session(id, &session)?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     pub(super) fn renew_session(&mut self, id: SessionId) -> Result<Answer, Failure> {
         let mut session = self.session(id)?;
+        self.view.delete(Table::UserSession, user_session_key(id, &session));
         session.expires_ns = session.expires_ns.max(self.now_ns.saturating_add(SESSION_NS));
         self.view.set(session_key(id), &session);
+        self.view.mark(Table::UserSession, user_session_key(id, &session));
         Ok(Answer::Session { session: id, expires_ns: session.expires_ns })
+    }
+
+    /// Ends a session because its user says so. The row that looks at its end finds nothing then.
+    pub(super) fn close_session(&mut self, id: SessionId) -> Result<Answer, Failure> {
+        let session = self.session(id)?;
+        self.forget_session(id, &session)?;
+        Ok(Answer::Done)
     }
 
     pub(super) fn session(&self, id: SessionId) -> Result<Session, Failure> {
@@ -97,9 +142,11 @@ impl Execution<'_> {
             self.view.delete(Table::Hold, hold_key(content, id));
         }
         self.forget_leases(id)?;
-        for slot in 0..SLOT_COUNT {
-            self.view.delete(Table::Slot, slot_key(id, slot));
+        let slots = usize::from(SLOT_COUNT);
+        for (slot, _) in self.view.prefixed(Table::Slot, &session_key(id), slots)? {
+            self.view.delete(Table::Slot, slot);
         }
+        self.view.delete(Table::UserSession, user_session_key(id, session));
         self.view.delete(Table::Session, session_key(id));
         let key = session.user.as_bytes().to_vec();
         if let Some(mut user) = self.view.record::<User>(&key)? {

@@ -95,6 +95,12 @@ impl Reader<'_> {
         Ok(inodes)
     }
 
+    /// Whose an inode is, if there is one.
+    pub fn owner(&self, id: InodeId) -> Result<Option<String>, Failure> {
+        let inode: Option<Inode> = read(&*self.rows, &inode_key(id))?;
+        Ok(inode.map(|inode| inode.owner))
+    }
+
     /// Entries of all directories after one of them, by directory and name. A page that is shorter
     /// than `limit` and [`PAGE_ROWS_MAX`] is the last.
     pub fn entries(

@@ -3,8 +3,9 @@
 use super::Reader;
 use crate::engine::{EngineError, Row, Span, Table};
 use crate::ops::PATTERNS_MAX;
-use crate::record::{Limits, PolicyChanges, Subject, Usage};
+use crate::record::{Inode, Limits, PolicyChanges, Subject, Usage};
 use crate::refusal::Failure;
+use crate::rights::SET_GROUP;
 use crate::view::{decoded, read};
 
 use super::PAGE_ROWS_MAX;
@@ -46,6 +47,24 @@ impl Reader<'_> {
             Ok(Quota { subject, usage: usage.unwrap_or_default(), limits })
         };
         keys.into_iter().map(quota).collect()
+    }
+
+    /// Whose quotas, besides that of its tree, what the caller adds at an inode counts for: in a
+    /// directory his own and his group's, or what the directory gives; of a file its owner's.
+    pub fn counted_at(&self, inode: &Inode) -> Vec<Subject> {
+        let own_group = self.caller.groups.first();
+        let (user, group) = match inode.is_directory() {
+            true if inode.mode & SET_GROUP != 0 => (&self.caller.user, Some(&inode.group)),
+            true => (&self.caller.user, own_group),
+            false => (&inode.owner, Some(&inode.group)),
+        };
+        let user = Some(Subject::User(user.clone()));
+        user.into_iter().chain(group.map(|group| Subject::Group(group.clone()))).collect()
+    }
+
+    /// The user who reads, his groups, and whether he runs the site.
+    pub fn who(&self) -> (&str, &[String], bool) {
+        (&self.caller.user, &self.caller.groups, self.caller.is_operator)
     }
 
     /// True if a quota concerns the caller: operators all, others theirs and those of trees.

@@ -5,12 +5,13 @@ use crate::engine::{Engine, EngineError};
 use crate::id::{ContentId, DiskId, InodeId, TransactionNumber};
 use crate::name::{EntryName, NAME_BYTES_MAX};
 use crate::record::{
-    Checksums, Content, Dentry, Detail, Inode, KeptVersion, Kind, Times, dentry_key, inode_key,
+    Acls, Checksums, Content, Dentry, Detail, Inode, KeptVersion, Kind, Times, dentry_key,
+    inode_key,
 };
 use crate::view::View;
 
 /// Where files go whose place is not known.
-const LOST_AND_FOUND: &[u8] = b"lost+found";
+pub(crate) const LOST_AND_FOUND: &[u8] = b"lost+found";
 
 /// A content, and where its ticket says that it belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,9 +137,11 @@ fn place(
         times: times(found.written_ns),
         binding: TransactionNumber(0),
         tree: above.tree,
-        policy: above.policy,
+        policy: above.policy.clone(),
         detail: Detail::File(found.to_content()),
-    };
+        acls: Acls::default(),
+    }
+    .inheriting(&above);
     let id = found.content.inode;
     view.set(inode_key(id), &inode);
     let entry = Dentry { inode: id, kind: Kind::File, placed: TransactionNumber(0) };
@@ -147,7 +150,7 @@ fn place(
 }
 
 /// The directory for what has no place, which is made; `None` if something else has its name.
-fn lost_and_found(
+pub(crate) fn lost_and_found(
     view: &mut View<'_>,
     now_ns: u64,
     fresh: InodeId,
@@ -168,6 +171,7 @@ fn lost_and_found(
         times: times(now_ns),
         binding: TransactionNumber(0),
         detail: Detail::Directory { parent: InodeId::ROOT },
+        acls: Acls::default(),
         ..root.clone()
     };
     let root = Inode { link_count: root.link_count + 1, ..root };

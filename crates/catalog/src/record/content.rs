@@ -2,7 +2,7 @@
 //! it was replaced. Beside it the replicas of all, and what has to be looked at when.
 
 use super::inode::encode_disks;
-use super::{Content, Policy};
+use super::{Content, Named, Policy};
 use crate::codec::{Decoder, Encoder, Malformed, key};
 use crate::engine::Table;
 use crate::id::{ContentId, DiskId, InodeId, SessionId, Version};
@@ -57,6 +57,8 @@ pub struct Attempt {
     pub expires_ns: u64,
     /// Number of the write lease under which it was opened.
     pub lease: Option<u64>,
+    /// Rights of a new file beyond those of its mode.
+    pub access: Option<Box<Named>>,
 }
 
 impl Attempt {
@@ -94,6 +96,7 @@ impl Record for Attempt {
         encode_disks(&self.replaced, encoder);
         encoder.number(self.expires_ns);
         encoder.number(self.lease.unwrap_or(0));
+        self.access.iter().for_each(|named| named.encode(encoder));
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
@@ -122,6 +125,10 @@ impl Record for Attempt {
             lease: match decoder.0 {
                 [] => None,
                 _ => Some(decoder.number()?).filter(|number| *number != 0),
+            },
+            access: match decoder.0 {
+                [] => None,
+                _ => Some(Box::new(Named::decode(decoder)?)),
             },
         })
     }

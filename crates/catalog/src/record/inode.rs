@@ -4,7 +4,7 @@ use crate::codec::{Decoder, Encoder, Malformed, key};
 use crate::engine::Table;
 use crate::id::{DiskId, InodeId, TransactionNumber, Version};
 use crate::name::EntryName;
-use crate::record::Policy;
+use crate::record::{Acl, Acls, Policy};
 use crate::view::Record;
 
 /// Root of the hash tree of no octets: their BLAKE3.
@@ -162,6 +162,8 @@ pub struct Inode {
     pub policy: Policy,
     /// The rest, by type.
     pub detail: Detail,
+    /// Rights beyond those of the mode.
+    pub acls: Acls,
 }
 
 impl Inode {
@@ -196,6 +198,11 @@ impl Inode {
         }
     }
 
+    /// Who may do what: the mode and what is beside it.
+    pub fn access_acl(&self) -> Acl {
+        Acl::of_mode(self.mode, self.acls.access.as_deref())
+    }
+
     /// Octets that count for quota: those of files that have a name.
     pub(crate) fn charged_bytes(&self) -> u64 {
         if self.link_count == 0 { 0 } else { self.content().map_or(0, |content| content.size) }
@@ -222,6 +229,7 @@ impl Record for Inode {
             Detail::Directory { parent } => encoder.number(*parent),
             Detail::Symlink { target } => encoder.octets(target),
         }
+        self.acls.encode_tail(encoder);
     }
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
@@ -243,6 +251,7 @@ impl Record for Inode {
                 Kind::Directory => Detail::Directory { parent: InodeId::decode(decoder)? },
                 Kind::Symlink => Detail::Symlink { target: decoder.octets()?.to_vec() },
             },
+            acls: Acls::decode_tail(decoder)?,
         })
     }
 }
@@ -291,6 +300,21 @@ pub(crate) fn xattr_key(id: InodeId, name: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Octets of a directory as they were written before there were lists.
+    #[test]
+    fn rows_of_before_there_were_lists_are_read_and_written_as_they_were() {
+        let mut row = vec![0xed, 0x03, 2];
+        row.extend_from_slice(b"op\x03ops\x02\x01\x02\x03\x07\x01\x04main\x02\x02\x02\x01");
+        let mut decoder = Decoder(&row);
+        let inode = Inode::decode(&mut decoder).unwrap();
+        assert!(decoder.0.is_empty());
+        assert_eq!((inode.mode, inode.owner.as_str()), (0o755, "op"));
+        assert_eq!(inode.acls, Acls::default());
+        let mut encoder = Encoder::default();
+        inode.encode(&mut encoder);
+        assert_eq!(encoder.0, row);
+    }
 
     #[test]
     fn the_root_of_nothing_is_blake3_of_nothing() {

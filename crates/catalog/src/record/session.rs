@@ -43,6 +43,15 @@ pub(crate) fn session_key(session: SessionId) -> Vec<u8> {
     key([session.0])
 }
 
+/// Sessions of a user, those first that were renewed the longest ago. No name of a user has a zero.
+pub(crate) fn user_session_key(id: SessionId, session: &Session) -> Vec<u8> {
+    [user_sessions_prefix(&session.user), key([session.expires_ns, id.0])].concat()
+}
+
+pub(crate) fn user_sessions_prefix(user: &str) -> Vec<u8> {
+    [user.as_bytes(), &[0]].concat()
+}
+
 /// The last command of a slot, and its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Slot {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use byname_catalog::engine::{EmbeddedEngine, Engine, EngineError, MemoryEngine, Span, Table};
 use proptest::prelude::*;
 
+use crate::mending;
 use crate::storage::PowerDisk;
 use crate::suite::{self, puts};
 
@@ -24,6 +25,11 @@ fn ranges_stay_in_their_table_and_span() {
 }
 
 #[test]
+fn each_damage_of_rows_is_found_and_mended() {
+    mending::each_damage_is_found_and_mended(&|| Arc::new(MemoryEngine::default()));
+}
+
+#[test]
 fn overlapping_transactions_in_memory_conflict() {
     let engine = MemoryEngine::default();
     let (first, second) = (engine.begin().unwrap(), engine.begin().unwrap());
@@ -32,6 +38,32 @@ fn overlapping_transactions_in_memory_conflict() {
     assert!(matches!(refused, Err(EngineError::Conflict)), "{refused:?}");
     let value = engine.snapshot().unwrap().get(Table::Inode, b"a").unwrap();
     assert_eq!(value.as_deref(), Some(b"1".as_slice()));
+}
+
+/// A process that is killed leaves its file as it is. All of that is read at the next start, unless
+/// nothing was committed since it came to rest.
+#[test]
+fn a_file_at_rest_is_not_read_whole() {
+    let disk = PowerDisk::default();
+    let engine = EmbeddedEngine::on(disk.clone()).unwrap();
+    let commit = |value: &[u8]| {
+        let transaction = engine.begin().unwrap();
+        transaction.commit(&puts(&[(Table::Inode, b"a", value)])).unwrap();
+    };
+    let killed = || EmbeddedEngine::on(disk.restart(0)).unwrap();
+    commit(b"1");
+    assert!(!killed().was_at_rest());
+    for _ in 0..2 {
+        engine.rest().unwrap();
+        let again = killed();
+        assert!(again.was_at_rest());
+        let value = again.snapshot().unwrap().get(Table::Inode, b"a").unwrap();
+        assert_eq!(value.as_deref(), Some(b"1".as_slice()));
+    }
+    commit(b"2");
+    assert!(!killed().was_at_rest(), "what it says of free pages is old");
+    engine.rest().unwrap();
+    assert!(killed().was_at_rest());
 }
 
 proptest! {

@@ -3,17 +3,21 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod acls;
 mod engines;
 mod machine;
 mod machines;
+mod mending;
 mod model;
 mod moving;
 mod policies;
 mod posix;
 mod rebuild;
 mod removal;
+mod replicas;
 mod rules;
 mod scenarios;
+mod sessions;
 mod storage;
 mod suite;
 mod support;

@@ -1,6 +1,6 @@
 //! Rates of the catalog's core over PostgreSQL, as those of the other engines are measured.
 //!
-//!     rates ADDRESS COUNT BATCH     a new catalog in an empty database
+//!     database_rates ADDRESS COUNT BATCH     a new catalog in an empty database
 //!
 //! See the example of byname-catalog.
 
@@ -14,6 +14,6 @@ fn main() -> catalog::Outcome {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.as_slice() {
         [address, count, batch] => catalog::core(PostgresEngine::open(address)?, count, batch),
-        _ => Err("usage: rates ADDRESS COUNT BATCH".into()),
+        _ => Err("usage: database_rates ADDRESS COUNT BATCH".into()),
     }
 }
