@@ -72,6 +72,9 @@ def good():
     yield "setxattr", "only if it is not there", (
         A + tlv(0xF61A, b"user.x") + tlv(0xF61C) + nni(0xF61E, 0))
     yield "removexattr", "an extended attribute", A + tlv(0xF61A, b"user.x")
+    yield ("set-acl", "a default list",
+        A + tlv(0xF6E0) + tlv(0xF6E2, b"u::rwx,u:anna:r--,g::r-x,g:cms:rw-,m::rwx,o::---"))
+    yield "set-acl", "no list", A
     yield "create", "published at commit", A + mode(0o644) + nni(0xF618, 1 << 40)
     yield "create", "at once, exclusive", (
         A + mode(0o600) + nni(0xF618, 0) + tlv(0xF616) + tlv(0xF614) + THE_CHANGES)
@@ -88,9 +91,11 @@ def good():
     yield "end-lease", "of a file by its number", place(base=7)
     yield "open-session", "nothing in it", b""
     yield "renew-session", "nothing in it", b""
+    yield "end-session", "nothing in it", b""
     yield "expire", "ten rows", nni(LIMIT, 10)
     yield "collect", "ten entries", nni(LIMIT, 10)
     yield "dropped", "a content", nni(DISK, 2) + CONTENT_ID
+    yield "drop-replica", "of a disk", CONTENT_ID + nni(DISK, 2)
     yield "set-user", "an operator", tlv(USER, b"anna") + tlv(GROUP, b"cms") + tlv(0xF62A)
     key = tlv(0xF670, tlv(8, b"k"))
     yield "add-key", "of a user", tlv(USER, b"anna") + key + CERTIFICATE

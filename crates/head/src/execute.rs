@@ -6,6 +6,8 @@
 mod answering;
 mod verifying;
 
+use answering::Executed;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use byname_security::key::PublicKey;
 use byname_site::{HeadFailure, SeedSource, SessionKeys, SiteName, library_seeds};
 use byname_transfer::server::SharedSigner;
 
+use crate::audit::{Audit, AuditFiles};
 use crate::commands::{CommandAnswer, Waiting};
 use crate::keys::{KnownKeys, NotAuthentic};
 use crate::observations::Observations;
@@ -48,6 +51,10 @@ pub struct Executor {
     sessions: SessionTable,
     seeds: SeedSource,
     known: KnownKeys,
+    /// Who asked for what since it was last taken; nobody takes it where that is not written.
+    audit: Option<Audit>,
+    /// Commands and questions that a user may send a second.
+    user_rate: Option<u64>,
     /// Another head has taken the lease.
     is_over: bool,
 }
@@ -101,8 +108,41 @@ impl Executor {
     pub fn new(catalog: Catalog<Arc<dyn Engine>>, site: SiteName, signer: SharedSigner) -> Self {
         let (remembered, observations, sessions, known) = Default::default();
         let seeds = library_seeds();
-        let is_over = false;
-        Self { catalog, site, signer, remembered, observations, sessions, seeds, known, is_over }
+        let (audit, user_rate, is_over) = (None, None, false);
+        Self {
+            catalog,
+            site,
+            signer,
+            remembered,
+            observations,
+            sessions,
+            seeds,
+            known,
+            audit,
+            user_rate,
+            is_over,
+        }
+    }
+
+    /// Notes who asks for what, for these files: whoever executes has to write what is noted.
+    pub(crate) fn audit_in(&mut self, files: Arc<AuditFiles>) {
+        self.audit = Some(Audit::default());
+        self.observations.audit = Some(files);
+    }
+
+    /// What was noted since.
+    pub(crate) fn take_audit(&mut self) -> Vec<serde_json::Value> {
+        self.audit.as_mut().map(Audit::take).unwrap_or_default()
+    }
+
+    /// Lets no user send more commands and questions a second.
+    pub fn limit_users(&mut self, per_s: Option<u64>) {
+        self.user_rate = per_s;
+    }
+
+    /// What was executed since the last call took so long, for whom it may concern.
+    pub fn end_batch(&self, took_ns: u64) {
+        self.observations.traffic.end_batch(took_ns);
     }
 
     /// Draws private numbers of sessions from somewhere else.
@@ -150,6 +190,7 @@ impl Executor {
                 Step::Answered(answer) => answer,
                 Step::Execute(verified) => match outcomes.next() {
                     Some(outcome) => {
+                        self.note(&verified.submission, &outcome, unix_ns);
                         let at = (reader.as_ref(), unix_ns);
                         self.answer(&waiting.wire, (&verified, outcome), at)
                     }
@@ -158,6 +199,16 @@ impl Executor {
             });
         }
         answers
+    }
+
+    fn note(&mut self, submission: &Submission, outcome: &Executed, at_ns: u64) {
+        let epoch = self.catalog.epoch();
+        let has_failed = !matches!(outcome, Ok(Ok(_)));
+        self.observations.traffic.note(submission.command.name(), has_failed);
+        if let Some(audit) = &mut self.audit {
+            let outcome = outcome.as_ref().map_err(|Refused(_, reason)| reason.as_str());
+            audit.executed((&self.site, epoch, at_ns), submission, outcome);
+        }
     }
 
     /// Ends what is due and collects what was removed; true if there is more.

@@ -11,6 +11,8 @@
 //! names of directories at the end. A disk that lists without end is ended by turning it off.
 
 mod files;
+mod finding;
+mod remedies;
 mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,10 +20,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use byname_catalog::id::{ContentId, DiskId, InodeId, LeaseEpoch};
 use byname_catalog::{DiskState, Failure, NamedEntry, Reader, Refusal, Resolution};
 use byname_packet::SignError;
-use byname_site::{DiskName, DiskRefusal, List, ListAnswer, Listed, SiteName, Stamp};
+use byname_site::{DiskName, List, ListAnswer, Listed, SiteName, Stamp};
 use byname_transfer::server::SharedSigner;
 
 pub(crate) use files::Names;
+pub(crate) use finding::{Finding, Problem, Unlisted, Wanted};
 pub(crate) use report::{FsckReport, FsckReports, ScannedDisk};
 
 /// Rows of the catalog that are read at a time.
@@ -32,64 +35,6 @@ const FINDINGS_MAX: usize = 100_000;
 const SILENCES_MAX: u32 = 3;
 /// The same for a disk that answers other orders, and is reading.
 const READING_SILENCES_MAX: u32 = 3600;
-
-/// Something that is not as it should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Problem {
-    /// No replica of a file is left.
-    Lost,
-    /// All replicas of a file that may be left are on disks that do not answer.
-    OutOfReach,
-    /// A disk has no replica that it should have.
-    Missing,
-    /// A replica has another size.
-    Size,
-    /// A replica has another content.
-    Content,
-    /// A file has fewer replicas than its policy wants.
-    Under,
-    /// A file has more.
-    Over,
-    /// A disk has content that nothing leads to.
-    Orphaned,
-    /// The same, but the catalog has not given it out, so it is kept.
-    Unknown,
-    /// The disk is told to drop it, so it goes by itself.
-    Leaving,
-}
-
-/// Reason for which a disk has not listed all that it has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Unlisted {
-    /// Nobody wants it to be asked.
-    #[error("it is off")]
-    Off,
-    /// It does not answer, or what answers is not the disk.
-    #[error("it does not answer")]
-    Silent,
-    /// It does not do it.
-    #[error("{0}")]
-    Refused(DiskRefusal),
-    /// Its pages begin where others ended.
-    #[error("it does not list on from where it was asked to")]
-    Stuck,
-    /// The head's key fails.
-    #[error("its order cannot be signed")]
-    Unsigned,
-}
-
-/// One finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finding {
-    pub(crate) problem: Problem,
-    pub(crate) content: ContentId,
-    pub(crate) disk: Option<DiskId>,
-    pub(crate) size: u64,
-    /// Replicas that are there, and that should be.
-    pub(crate) replicas: Option<(u64, u64)>,
-    /// The name of the file, if it has one.
-    pub(crate) name: Option<String>,
-}
 
 /// A disk that is being listed.
 struct Scan {
@@ -118,6 +63,8 @@ enum Stage {
 /// See the module.
 pub(crate) struct Fsck {
     is_reread: bool,
+    /// What was found is mended as far as it can be.
+    pub(crate) is_repaired: bool,
     scans: Vec<Scan>,
     stage: Stage,
     findings: Vec<Finding>,
@@ -129,7 +76,10 @@ pub(crate) struct Fsck {
 
 impl Fsck {
     /// Begins; `is_reread` has the disks read all octets anew.
-    pub(crate) fn new(reader: &Reader<'_>, is_reread: bool) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        reader: &Reader<'_>,
+        Wanted { is_reread, is_repaired }: Wanted,
+    ) -> Result<Self, Failure> {
         let scan = |(id, disk): (DiskId, byname_catalog::Disk)| Scan {
             id,
             name: DiskName { place: disk.label, id },
@@ -145,6 +95,7 @@ impl Fsck {
         };
         Ok(Self {
             is_reread,
+            is_repaired,
             scans: reader.disks()?.into_iter().map(scan).collect(),
             stage: Stage::Disks,
             findings: Vec::new(),
@@ -346,12 +297,6 @@ impl Scan {
     ) -> Result<Vec<u8>, SignError> {
         let Self { generation, after, .. } = *self;
         List { epoch, generation, is_reread, after }.encode(site, &self.name, &**signer, stamp)
-    }
-}
-
-impl Finding {
-    fn on_disk(problem: Problem, disk: DiskId, (content, size): (ContentId, u64)) -> Self {
-        Self { problem, content, disk: Some(disk), size, replicas: None, name: None }
     }
 }
 

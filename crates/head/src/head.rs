@@ -6,7 +6,8 @@ use std::sync::mpsc::channel;
 
 use byname_catalog::engine::{Engine, EngineError};
 use byname_catalog::{
-    Caller, CatalogError, Failure, Inconsistency, Policy, Reader, Setup, check, initialise, site_of,
+    Caller, CatalogError, Failure, Inconsistency, Policy, Reader, Setup, check, initialise, mend,
+    site_of,
 };
 use byname_io::Clock;
 use byname_packet::{DecodeError, Name, NameRef};
@@ -14,10 +15,13 @@ use byname_site::SiteName;
 use byname_store::{FileServer, FileServerConfig, MountConfig, MountSource, StoreError};
 use byname_transfer::server::SharedSigner;
 
+use crate::audit::AuditFiles;
 use crate::contents::Contents;
 use crate::engine::{AddressError, ENGINE_FILE, EngineAddress};
+use crate::pulse::Pulses;
 use crate::reading::CatalogBackend;
-use crate::service::{HeadCounters, HeadService};
+use crate::repair::RepairConfig;
+use crate::service::{HeadCounters, HeadService, leave};
 use crate::succession::Succession;
 use crate::term::{Candidate, Clocks, FOREVER_NS, OnRole};
 use crate::watch::DiskWatch;
@@ -138,6 +142,10 @@ pub struct LeadConfig {
     pub kept_ns: u64,
     /// Time after which another head takes a lease that is not renewed.
     pub lease_ns: u64,
+    /// How replicas are made elsewhere.
+    pub repair: RepairConfig,
+    /// Commands and questions that a user may send a second; none is no bound.
+    pub user_rate: Option<u64>,
     /// Called at each change, if there may be other heads.
     pub on_role: OnRole,
 }
@@ -174,6 +182,18 @@ pub struct HeadServer {
     pub counters: HeadCounters,
     /// Looks after the disks, once it is started.
     pub watch: DiskWatch,
+    /// The catalog, for when the server has ended.
+    pub rest: CatalogRest,
+}
+
+/// A catalog that is not asked any more.
+pub struct CatalogRest(Arc<dyn Engine>);
+
+impl CatalogRest {
+    /// Leaves it so that the next start need not read all of it.
+    pub fn begin(&self) {
+        leave(&*self.0);
+    }
 }
 
 impl Head {
@@ -232,6 +252,14 @@ impl Head {
         check(&*rows).map_err(failed)
     }
 
+    /// Mends what contradicts itself in the catalog, or says what that would be if `is_dry`.
+    ///
+    /// # Errors
+    /// [`HeadError`] if rows cannot be read from which others follow.
+    pub fn mend(&self, now_ns: u64, is_dry: bool) -> Result<Vec<Inconsistency>, HeadError> {
+        Ok(mend(&*self.engine, now_ns, is_dry)?)
+    }
+
     /// Makes the server, and takes the lease unless another head has it; then it answers what is
     /// read, and leads when the lease is not renewed. `signer` is the site's key, `certificates`
     /// those that lead from it to what readers trust.
@@ -258,10 +286,14 @@ impl Head {
             certificates: certificates.clone(),
             name,
             kept_ns: config.kept_ns,
+            repair: config.repair,
+            user_rate: config.user_rate,
+            audit: Arc::new(AuditFiles::new(&directory)),
             lease_ns,
             succession: Succession::new(lease_ns),
             clock: Clock::new(),
             on_role: if has_others { config.on_role } else { Box::new(|_| {}) },
+            pulses: has_others.then(|| Arc::new(Pulses::new(lease_ns))),
             terms,
         };
         let now_ns = candidate.clock.now_ns();
@@ -278,14 +310,17 @@ impl Head {
         };
         let mut serving = FileServerConfig::new(vec![mount], directory.join(SERVER_DIRECTORY));
         serving.certificates = certificates;
+        // A head that was stopped is asked nothing any more when another one leads.
+        serving.registered_ns = has_others.then_some(lease_ns);
         serving.engine.answers_max = ANSWERS_MAX;
         serving.engine.signatures_per_s = SIGNATURES_PER_S;
         let mut server = FileServer::new(serving)?;
+        let rest = CatalogRest(engine.clone());
         let contents = Contents::new(site, engine);
         let started = HeadService::start(candidate, term, contents, server.handle());
         let (service, counters) = started.map_err(HeadError::Thread)?;
         server.add_service(Box::new(service));
-        Ok(HeadServer { server, counters, watch: DiskWatch { terms: to_watch } })
+        Ok(HeadServer { server, counters, watch: DiskWatch { terms: to_watch }, rest })
     }
 }
 

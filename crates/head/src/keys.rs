@@ -14,8 +14,8 @@ use byname_security::cert::{Certificate, KEY_COMPONENT};
 use byname_security::key::PublicKey;
 use byname_security::trust::Validator;
 use byname_site::{
-    Authentic, Check, CopyAnswer, DiskName, DropAnswer, Identity, ListAnswer, SignedReceipt,
-    SiteName, Untrusted, check_data, check_interest,
+    Authentic, Check, CopyAnswer, DiskName, DropAnswer, Identity, InsertAnswer, ListAnswer,
+    SignedReceipt, SiteName, Untrusted, check_data, check_interest,
 };
 
 /// Components of a certificate's name behind `KEY`, at most.
@@ -145,6 +145,17 @@ impl<'a> Keys<'a> {
         let data = Data::decode(wire).map_err(|_| NotAuthentic::BadAnswer)?;
         self.check_disk(disk, &data)?;
         DropAnswer::decode(&data).map_err(|_| NotAuthentic::BadAnswer)
+    }
+
+    /// A disk's answer to an order to pull, if that disk signed it.
+    pub(crate) fn insert_answer(
+        &self,
+        disk: &DiskName,
+        wire: &[u8],
+    ) -> Result<InsertAnswer, NotAuthentic> {
+        let data = Data::decode(wire).map_err(|_| NotAuthentic::BadAnswer)?;
+        self.check_disk(disk, &data)?;
+        InsertAnswer::decode(&data).map_err(|_| NotAuthentic::BadAnswer)
     }
 
     /// A disk's answer to an order to list, if that disk signed it.

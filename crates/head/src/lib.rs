@@ -5,6 +5,7 @@
 //! without I/O but the engine's; [`HeadService`] puts them beside the file server, with a thread
 //! for the catalog. [`Head`] opens a site's directory and puts all of it together.
 
+mod audit;
 mod commands;
 mod contents;
 mod copies;
@@ -18,13 +19,16 @@ mod keys;
 mod moving;
 mod observations;
 mod own;
+mod pulse;
 mod query;
 mod reading;
 pub mod rebuild;
+mod repair;
 mod service;
 mod sessions;
 mod succession;
 mod term;
+mod traffic;
 mod watch;
 
 pub use commands::{CommandAnswer, CommandCounters, Commands, Waiting};
@@ -32,10 +36,11 @@ pub use contents::Contents;
 pub use describe::{Described, Describer};
 pub use engine::{AddressError, BadAddress, EngineAddress};
 pub use execute::Executor;
-pub use head::{Head, HeadError, HeadServer, LeadConfig, NewSite, init, refuse_site};
+pub use head::{CatalogRest, Head, HeadError, HeadServer, LeadConfig, NewSite, init, refuse_site};
 pub use moving::{MoveError, Moved, move_engine};
 pub use reading::CatalogBackend;
+pub use repair::RepairConfig;
 pub use service::{BatchQueues, HeadCounters, HeadService};
 pub use succession::Succession;
 pub use term::OnRole;
-pub use watch::{CopyOrders, DiskWatch, ListOrder, Order, Watch};
+pub use watch::{CopyOrders, DiskWatch, ListOrder, Order, RepairOrders, Watch};

@@ -6,8 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use byname_catalog::id::DiskId;
 use byname_site::DiskRefusal;
 
+use crate::audit::AuditFiles;
 use crate::copies::CopyReport;
 use crate::fsck::FsckReports;
+use crate::repair::RepairDesk;
+use crate::traffic::Traffic;
 
 /// What a disk said last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +31,14 @@ pub(crate) enum Observation {
 pub(crate) struct Observations {
     latest: Arc<Mutex<BTreeMap<DiskId, Observation>>>,
     copies: Arc<Mutex<BTreeMap<DiskId, CopyReport>>>,
+    /// Where it is written who asked for what, if it is.
+    pub(crate) audit: Option<Arc<AuditFiles>>,
     /// What the latest comparison has found.
     pub(crate) fsck: FsckReports,
+    /// What operators want of replicas, and what was moved.
+    pub(crate) repairs: RepairDesk,
+    /// What the head is asked for, and by whom.
+    pub(crate) traffic: Traffic,
 }
 
 impl Observations {

@@ -12,6 +12,8 @@ mod fsck;
 mod limits;
 mod lines;
 mod place;
+mod repairs;
+mod top;
 
 use byname_catalog::engine::Engine;
 use byname_catalog::id::{DiskId, InodeId, TransactionNumber};
@@ -25,6 +27,7 @@ use byname_security::cert::Certificate;
 use byname_site::SiteName;
 use serde_json::{Value, json};
 
+use crate::audit::Position;
 use crate::commands::CommandAnswer;
 use crate::observations::{Observation, Observations};
 
@@ -38,6 +41,17 @@ pub(crate) fn is_query(site: &SiteName, name: NameRef<'_>) -> bool {
     prefix.view().is_prefix_of(name) && name.count() == prefix.view().count() + 1
 }
 
+/// What a query is about, as `top` counts it.
+pub(crate) fn subject(interest: &Interest<'_>) -> String {
+    let parameters = interest.application_parameters.unwrap_or_default();
+    let text = std::str::from_utf8(parameters).unwrap_or_default();
+    let subject = text.split(' ').next().unwrap_or_default();
+    // Whoever makes one up is told apart from nobody.
+    let is_plain =
+        subject.len() <= 16 && subject.bytes().all(|it| it.is_ascii_lowercase() || it == b'-');
+    format!("{OPERATION} {}", if is_plain { subject } else { "others" })
+}
+
 /// The lines that answer a query.
 pub(crate) fn answer(
     (engine, observations): (&dyn Engine, &Observations),
@@ -49,7 +63,10 @@ pub(crate) fn answer(
     let (subject, after) = text.split_once(' ').unwrap_or((text, ""));
     let reader = Reader::new(engine, caller)?;
     match subject {
-        "status" => status(&reader),
+        "status" => status(&reader, observations),
+        "replicate" => repairs::replicate(&reader, &observations.repairs, after),
+        "balance" => repairs::balance(&reader, &observations.repairs, after),
+        "fill" => repairs::fill(&reader, &observations.repairs, after),
         "disks" => disks(&reader, observations, after),
         "disk-of-key" => disk_of_key(&reader, after),
         "users" => users(&reader, after),
@@ -69,6 +86,10 @@ pub(crate) fn answer(
             let (name, after) = after.split_once(' ').unwrap_or((after, ""));
             place::xattrs(&reader, &place::of(site, name)?, after)
         }
+        "top" => top::top(&reader, observations),
+        "audit" => audit(&reader, observations, after),
+        "whoami" => whoami((&reader, engine), after),
+        "acl" => place::acl(&reader, &place::of(site, after)?),
         "fsck-begin" => fsck::begin(&reader, &observations.fsck, after),
         "fsck-state" => fsck::state(&reader, &observations.fsck),
         "fsck" => fsck::findings(&reader, &observations.fsck, after),
@@ -92,8 +113,49 @@ pub(crate) fn packet(
     }
 }
 
-fn status(reader: &Reader<'_>) -> Result<Vec<u8>, Failure> {
+/// Who asks, as the catalog knows him; operators ask about others, too.
+fn whoami((reader, engine): (&Reader<'_>, &dyn Engine), user: &str) -> Result<Vec<u8>, Failure> {
+    let other = match user {
+        "" => None,
+        _ if !reader.is_operator() => return Err(Refusal::NotOperator.into()),
+        user => Some(Reader::new(engine, &Caller::User(user.to_owned()))?),
+    };
+    let (user, groups, is_operator) = other.as_ref().unwrap_or(reader).who();
+    let mut lines = Lines::default();
+    lines.push(&json!({ "user": user, "groups": groups, "operator": is_operator }));
+    Ok(lines.0)
+}
+
+/// Lines of the audit log behind a place, each with the place behind it, for operators.
+fn audit(
+    reader: &Reader<'_>,
+    observations: &Observations,
+    after: &str,
+) -> Result<Vec<u8>, Failure> {
+    if !reader.is_operator() {
+        return Err(Refusal::NotOperator.into());
+    }
+    let after = Position::read(after).ok_or(Refusal::BadName)?;
+    let (mut lines, mut last, mut is_more) = (Lines::default(), after, false);
+    let Some(files) = &observations.audit else { return Ok(lines.0) };
+    let read = files.read(after, |mut line, at| {
+        line["at"] = at.to_string().into();
+        is_more = !lines.push(&line);
+        last = if is_more { last } else { at };
+        !is_more
+    });
+    if let Err(error) = read {
+        tracing::warn!(%error, "the audit log cannot be read");
+    }
+    if is_more {
+        lines.push_more(&last.to_string());
+    }
+    Ok(lines.0)
+}
+
+fn status(reader: &Reader<'_>, observations: &Observations) -> Result<Vec<u8>, Failure> {
     let (usage, limits) = reader.usage(&Subject::Tree(InodeId::ROOT))?;
+    let files = observations.repairs.report().files;
     let mut lines = Lines::default();
     lines.push(&json!({
         "transaction": reader.last_transaction()?.0,
@@ -103,6 +165,9 @@ fn status(reader: &Reader<'_>) -> Result<Vec<u8>, Failure> {
         "inodes_max": limits.inodes,
         "bytes_max": limits.bytes,
         "disks": reader.disks()?.len(),
+        "files_short": files.map(|files| files.short),
+        "files_out_of_reach": files.map(|files| files.out_of_reach),
+        "files_lost": files.map(|files| files.lost),
     }));
     Ok(lines.0)
 }

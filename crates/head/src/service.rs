@@ -10,16 +10,20 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use byname_catalog::engine::Engine;
 use byname_packet::{Data, NameRef};
 use byname_store::{ServerHandle, Service};
 use byname_transfer::server::{Arrival, Now, Outgoing};
 
 use crate::commands::{CommandAnswer, CommandCounters, Commands, Waiting};
 use crate::contents::Contents;
+use crate::pulse::Pulses;
 use crate::term::{Candidate, Clocks, Term};
 
 /// Pause between two looks at the lease of another head.
 const LOOK_PAUSE_NS: u64 = 200_000_000;
+/// Time without a command after which the engine may rest, and between two rests.
+const REST_PAUSE_NS: u64 = 10_000_000_000;
 
 /// Answers commands, and names that the catalog has the content of.
 pub struct HeadService {
@@ -28,6 +32,8 @@ pub struct HeadService {
     batches: SyncSender<Vec<Waiting>>,
     answers: Receiver<Vec<CommandAnswer>>,
     counters: Arc<Mutex<CommandCounters>>,
+    /// Where the head stands, if others may take its place.
+    pulses: Option<Arc<Pulses>>,
 }
 
 /// Batches of commands to be executed, and the way back for their answers.
@@ -72,7 +78,8 @@ impl HeadService {
         let (service, queues) = Self::new(contents);
         let leads = Arc::new(AtomicBool::new(term.is_some()));
         let counters = HeadCounters { commands: service.counters.clone(), leads: leads.clone() };
-        let mut catalog = CatalogThread { candidate, term, leads, next_look_ns: 0 };
+        let service = Self { pulses: candidate.pulses.clone(), ..service };
+        let mut catalog = CatalogThread { candidate, term, leads, next_look_ns: 0, rest_ns: 0 };
         let work = move || catalog.run(&queues, &server);
         std::thread::Builder::new().name("catalog".into()).spawn(work)?;
         Ok((service, counters))
@@ -84,7 +91,7 @@ impl HeadService {
         let (batches, to_execute) = sync_channel(1);
         let (executed, answers) = sync_channel(1);
         let (commands, counters) = Default::default();
-        let service = Self { commands, contents, batches, answers, counters };
+        let service = Self { commands, contents, batches, answers, counters, pulses: None };
         (service, BatchQueues { batches: to_execute, answers: executed })
     }
 
@@ -133,6 +140,16 @@ impl Service for HeadService {
         self.contents.poll_transmit().or_else(|| self.commands.poll_transmit())
     }
 
+    fn is_able(&self) -> bool {
+        self.pulses.as_ref().is_none_or(|pulses| pulses.engine.is_there())
+    }
+
+    fn handle_registered(&mut self) {
+        if let Some(pulses) = &self.pulses {
+            pulses.forwarder.beat();
+        }
+    }
+
     /// The catalog's thread wakes the serving one.
     fn poll_timeout(&self) -> Option<u64> {
         self.contents.poll_timeout()
@@ -145,6 +162,8 @@ struct CatalogThread {
     term: Option<Term>,
     leads: Arc<AtomicBool>,
     next_look_ns: u64,
+    /// When the engine may rest, if nothing is asked until then.
+    rest_ns: u64,
 }
 
 impl CatalogThread {
@@ -158,6 +177,7 @@ impl CatalogThread {
                         return;
                     }
                     server.wake();
+                    self.rest_ns = self.candidate.clock.now_ns() + REST_PAUSE_NS;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
@@ -189,6 +209,17 @@ impl CatalogThread {
             });
         }
         self.leads.store(self.term.is_some(), Ordering::Relaxed);
+        if clocks.now_ns >= self.rest_ns {
+            self.rest_ns = clocks.now_ns + REST_PAUSE_NS;
+            leave(&*self.candidate.engine);
+        }
+    }
+}
+
+/// Leaves the engine as whoever opens it next likes to find it.
+pub(crate) fn leave(engine: &dyn Engine) {
+    if let Err(error) = engine.rest() {
+        tracing::warn!(%error, "the next start will read all of the catalog");
     }
 }
 

@@ -117,6 +117,11 @@ impl SessionTable {
         self.entries.insert(session, entry);
     }
 
+    /// The session is over.
+    pub(crate) fn forget(&mut self, session: SessionId) {
+        self.entries.remove(&session);
+    }
+
     /// Whoever has the most loses what he has not used for the longest: who opens many sessions
     /// ends his own.
     fn make_room(&mut self, user: &str) {

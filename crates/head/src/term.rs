@@ -12,16 +12,17 @@ use byname_io::Clock;
 use byname_site::SiteName;
 use byname_transfer::server::SharedSigner;
 
+use crate::audit::AuditFiles;
 use crate::commands::{CommandAnswer, Waiting};
 use crate::execute::Executor;
 use crate::own::OwnCommands;
+use crate::pulse::{Pulses, RENEWALS};
+use crate::repair::RepairConfig;
 use crate::succession::Succession;
 use crate::watch::{Watch, WatchTerm};
 
 /// The head's own commands in one transaction, at most.
 const OWN_COMMANDS_MAX: usize = 256;
-/// Renewals in the time of a lease.
-const RENEWALS: u64 = 5;
 /// Pause between two looks at what is due.
 const EXPIRE_PAUSE_NS: u64 = 1_000_000_000;
 /// A lease that is never over: of an engine that one head has.
@@ -48,10 +49,17 @@ pub(crate) struct Candidate {
     /// Its name in the lease, which no other head has.
     pub(crate) name: String,
     pub(crate) kept_ns: u64,
+    pub(crate) repair: RepairConfig,
+    /// Commands and questions that a user may send a second.
+    pub(crate) user_rate: Option<u64>,
+    /// Where it is written who asked for what.
+    pub(crate) audit: Arc<AuditFiles>,
     pub(crate) lease_ns: u64,
     pub(crate) succession: Succession,
     pub(crate) clock: Clock,
     pub(crate) on_role: OnRole,
+    /// Where it stands, if others may take its place.
+    pub(crate) pulses: Option<Arc<Pulses>>,
     /// To whoever looks after the disks.
     pub(crate) terms: Sender<WatchTerm>,
 }
@@ -63,6 +71,13 @@ impl Candidate {
     /// [`CatalogError`]; another head may have come first.
     pub(crate) fn try_lead(&mut self, clocks: Clocks) -> Result<Option<Term>, CatalogError> {
         let seen = Reader::new(&*self.engine, &Caller::Head)?.head_lease()?;
+        if let Some(pulses) = &self.pulses {
+            // First this: routes are registered again by who has an engine.
+            pulses.engine.beat();
+            if !pulses.forwarder.is_there() {
+                return Ok(None);
+            }
+        }
         let has_claim = self.engine.claim()?;
         if !self.succession.handle(seen.clone(), has_claim, clocks.now_ns) {
             return Ok(None);
@@ -81,9 +96,11 @@ impl Candidate {
 
     fn term(&self, catalog: Catalog<Arc<dyn Engine>>, clocks: Clocks) -> Term {
         let (site, signer) = (self.site.clone(), self.signer.clone());
-        let executor = Executor::new(catalog, site.clone(), signer.clone());
+        let mut executor = Executor::new(catalog, site.clone(), signer.clone());
+        executor.audit_in(self.audit.clone());
+        executor.limit_users(self.user_rate);
         let own = (signer, &self.certificates[..]);
-        let watch = Watch::new(site, self.engine.clone(), own, &executor);
+        let watch = Watch::new(site, self.engine.clone(), own, &executor).repairing(self.repair);
         let (commands, to_carry_out) = channel();
         let life = Arc::new(());
         let own = OwnCommands { commands, term: Arc::downgrade(&life) };
@@ -91,7 +108,10 @@ impl Candidate {
         let _ = self.terms.send(WatchTerm { watch, own });
         Term {
             executor,
+            pulses: self.pulses.clone(),
+            audit: self.audit.clone(),
             own: to_carry_out,
+            clock: self.clock,
             _life: life,
             lease_ns: self.lease_ns,
             renew_ns: clocks.now_ns.saturating_add(self.lease_ns / RENEWALS),
@@ -112,7 +132,10 @@ impl Candidate {
 /// The time in which a head leads.
 pub(crate) struct Term {
     executor: Executor,
+    pulses: Option<Arc<Pulses>>,
+    audit: Arc<AuditFiles>,
     own: Receiver<Command>,
+    clock: Clock,
     /// Others see by it that the term is not over.
     _life: Arc<()>,
     lease_ns: u64,
@@ -123,7 +146,16 @@ pub(crate) struct Term {
 impl Term {
     /// Answers a batch.
     pub(crate) fn execute(&mut self, batch: &[Waiting], unix_ns: u64) -> Vec<CommandAnswer> {
-        self.executor.execute(batch, unix_ns)
+        let began_ns = self.clock.now_ns();
+        let answers = self.executor.execute(batch, unix_ns);
+        self.executor.end_batch(self.clock.now_ns().saturating_sub(began_ns));
+        let lines = self.executor.take_audit();
+        if !lines.is_empty()
+            && let Err(error) = self.audit.write(&lines)
+        {
+            tracing::warn!(%error, count = lines.len(), "lines of the audit log are lost");
+        }
+        answers
     }
 
     /// What the head does by itself: renews the lease, notes what the disks say, ends what is due.
@@ -132,7 +164,10 @@ impl Term {
         if clocks.now_ns >= self.renew_ns {
             self.renew_ns = clocks.now_ns.saturating_add(self.lease_ns / RENEWALS);
             let until_ns = clocks.unix_ns.saturating_add(self.lease_ns);
-            noted(self.executor.renew(until_ns), "the lease is not renewed");
+            let renewed = noted(self.executor.renew(until_ns), "the lease is not renewed");
+            if let Some(pulses) = self.pulses.as_ref().filter(|_| renewed.is_some()) {
+                pulses.engine.beat();
+            }
             // The connection that shows that this head is there may have broken.
             noted(engine.claim(), "the engine cannot be told who leads");
         }
@@ -147,7 +182,19 @@ impl Term {
             let pause_ns = if looked == Some(true) { 0 } else { EXPIRE_PAUSE_NS };
             self.expire_ns = clocks.now_ns.saturating_add(pause_ns);
         }
-        !self.executor.is_over()
+        !self.executor.is_over() && self.is_reached()
+    }
+
+    /// False if nobody can reach this head any more: another one shall lead.
+    fn is_reached(&self) -> bool {
+        let is_reached = self.pulses.as_ref().is_none_or(|pulses| {
+            // Without its engine it lets its routes end itself, and waits for it.
+            pulses.forwarder.is_there() || !pulses.engine.is_there()
+        });
+        if !is_reached {
+            tracing::warn!("no forwarder has this head's routes: another head may lead");
+        }
+        is_reached
     }
 
     /// When there is something to do.

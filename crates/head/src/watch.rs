@@ -9,9 +9,11 @@
 
 mod comparing;
 mod copying;
+mod repairing;
 
 pub use comparing::ListOrder;
 pub use copying::CopyOrders;
+pub use repairing::RepairOrders;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +36,7 @@ use crate::fsck::Fsck;
 use crate::keys::Keys;
 use crate::observations::{Observation, Observations};
 use crate::own::OwnCommands;
+use crate::repair::{RepairConfig, Repairs};
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// Pause between two rounds.
@@ -44,6 +47,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const COMPARING_NS: u64 = 2 * SECOND_NS;
 /// Time that copies have between two rounds.
 const COPYING_NS: u64 = 2 * SECOND_NS;
+/// Time that repairs have between two rounds.
+const REPAIRING_NS: u64 = 2 * SECOND_NS;
+/// Pause while there is no allowance to move anything.
+const ALLOWANCE_PAUSE: Duration = Duration::from_millis(20);
 /// Orders in a row without answer after which a disk is down.
 const MISSES_MAX: u32 = 2;
 
@@ -76,7 +83,10 @@ pub struct Watch {
     misses: BTreeMap<DiskId, u32>,
     /// The comparison that is being made.
     fsck: Option<Fsck>,
+    /// What is to be done about what the last comparison has found.
+    remedies: Vec<Command>,
     copies: Copies,
+    repairs: Repairs,
 }
 
 impl Watch {
@@ -90,6 +100,7 @@ impl Watch {
     ) -> Self {
         let (epoch, observations) = (executor.epoch(), executor.observations());
         let own = OwnWord::new(site.clone(), &signer, certificates);
+        let repairs = Repairs::new(RepairConfig::default(), observations.repairs.clone());
         Self {
             site,
             engine,
@@ -98,8 +109,17 @@ impl Watch {
             observations,
             misses: BTreeMap::new(),
             fsck: None,
+            remedies: Vec::new(),
             copies: Copies::new(own),
+            repairs,
         }
+    }
+
+    /// Makes replicas elsewhere in this way.
+    #[must_use]
+    pub fn repairing(self, config: RepairConfig) -> Self {
+        let repairs = Repairs::new(config, self.observations.repairs.clone());
+        Self { repairs, ..self }
     }
 
     /// Orders of one round: one to each disk that people want to be asked.
@@ -255,7 +275,9 @@ impl WatchTerm {
             self.copy(&mut stamp, &clock, &mut |wires| ask(wires, &mut exchange, &mut connect));
             let compares = self
                 .compare(&mut stamp, &clock, &mut |wires| ask(wires, &mut exchange, &mut connect));
-            if !(compares || is_more && is_heard) {
+            let repairs = self
+                .repair(&mut stamp, &clock, &mut |wires| ask(wires, &mut exchange, &mut connect));
+            if !(compares || repairs || is_more && is_heard) {
                 std::thread::sleep(ROUND_PAUSE);
             }
         }
@@ -293,6 +315,50 @@ impl WatchTerm {
         }
     }
 
+    /// Has replicas made elsewhere until it is time for the next round; true if there is more.
+    fn repair(
+        &mut self,
+        stamp: &mut dyn FnMut() -> Stamp,
+        clock: &Clock,
+        ask: &mut dyn FnMut(&[Vec<u8>]) -> Vec<Reply>,
+    ) -> bool {
+        let end_ns = clock.now_ns().saturating_add(REPAIRING_NS);
+        let clocks = || (clock.now_ns(), clock.unix_ns());
+        let repaired = loop {
+            if clock.now_ns() >= end_ns || self.own.term.strong_count() == 0 {
+                return true;
+            }
+            let orders = match self.watch.repair_orders(stamp, clocks()) {
+                Ok(Some(orders)) if orders.is_empty() => {
+                    std::thread::sleep(ALLOWANCE_PAUSE);
+                    continue;
+                }
+                Ok(Some(orders)) => orders,
+                Ok(None) => return false,
+                Err(error) => break error,
+            };
+            let replies = ask(&orders.wires());
+            // Without a forwarder nobody was asked.
+            if replies.is_empty() {
+                return false;
+            }
+            let data = |reply| match reply {
+                Reply::Data { wire, .. } => Some(wire),
+                Reply::Nack(_) | Reply::Silence => None,
+            };
+            let answers = replies.into_iter().map(data);
+            match self.watch.handle_repairs(orders, answers, clocks()) {
+                Ok(commands) => commands.into_iter().for_each(|command| {
+                    // If the term is over, the loop ends.
+                    let _ = self.own.commands.send(command);
+                }),
+                Err(error) => break error,
+            }
+        };
+        tracing::warn!(error = %repaired, "what is to be repaired cannot be read from the catalog");
+        false
+    }
+
     /// Goes on with a comparison until it is time for the next round; true if there is one.
     fn compare(
         &mut self,
@@ -302,7 +368,12 @@ impl WatchTerm {
     ) -> bool {
         let end_ns = clock.now_ns().saturating_add(COMPARING_NS);
         while clock.now_ns() < end_ns && self.own.term.strong_count() > 0 {
-            let Some(orders) = self.watch.lists(stamp) else { return false };
+            let orders = self.watch.lists(stamp);
+            for command in self.watch.remedies() {
+                // If the term is over, the loop ends.
+                let _ = self.own.commands.send(command);
+            }
+            let Some(orders) = orders else { return false };
             if orders.is_empty() {
                 continue;
             }

@@ -172,6 +172,20 @@ impl SessionKeys {
     }
 }
 
+/// A signed question to the head, without Nonce.
+///
+/// # Errors
+/// [`SignError`]; `TooLarge` for what fits no packet.
+pub fn sign_question(
+    site: &SiteName,
+    question: &[u8],
+    signer: &dyn Signer,
+    stamp: Stamp,
+) -> Result<Vec<u8>, SignError> {
+    let name = site.command(QUERY);
+    stamp.sign(&InterestBuilder::new(name.view()).application_parameters(question), signer)
+}
+
 /// What an answer of a head is signed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SealedBy<'a> {

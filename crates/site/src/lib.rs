@@ -15,6 +15,7 @@ pub mod authentic;
 mod claim;
 mod codec;
 mod command;
+mod keyring;
 mod names;
 mod numbers;
 mod order;
@@ -25,11 +26,12 @@ mod stamp;
 mod ticket;
 
 pub use agreement::{
-    Agree, SealedBy, SeedSource, SessionKeys, Transcript, library_seeds, sealed_by,
+    Agree, SealedBy, SeedSource, SessionKeys, Transcript, library_seeds, sealed_by, sign_question,
 };
 pub use authentic::{Authentic, Check, Untrusted, check_data, check_interest};
 pub use claim::Claim;
 pub use command::{CommandPacket, RequestId};
+pub use keyring::Keyring;
 pub use names::{DiskName, Identity, SiteName};
 pub use order::{
     CONTENTS_MAX, COPY_PAGE_BYTES, CatalogCopy, CopyAnswer, CopyPoint, CopyState, DiskRefusal,

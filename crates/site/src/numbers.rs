@@ -128,4 +128,7 @@ tags! {
     LAST_ORDER 0xF69C, "LastOrder";
 
     LOAD 0xF69E, "Load";
+
+    DEFAULT_ACL 0xF6E0, "DefaultAcl";
+    ACL 0xF6E2, "Acl";
 }

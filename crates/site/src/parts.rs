@@ -2,8 +2,8 @@
 
 use byname_catalog::id::{ContentId, DiskId, InodeId, TransactionNumber, Version};
 use byname_catalog::{
-    Checksums, Content, Detail, DiskState, Entry, EntryName, Inode, PATH_NAMES_MAX, Place, Policy,
-    PolicyChanges, Resolution, Times,
+    Acls, Checksums, Content, Detail, DiskState, Entry, EntryName, Inode, PATH_NAMES_MAX, Place,
+    Policy, PolicyChanges, Resolution, Times,
 };
 use byname_packet::DecodeError;
 use byname_transfer::attributes;
@@ -230,6 +230,7 @@ pub(crate) fn read_entry(value: &[u8]) -> Result<Entry, DecodeError> {
         tree: InodeId(inner.number(tag::TREE)?),
         policy: read_policy(&mut inner)?,
         detail: read_detail(&mut inner)?,
+        acls: Acls::default(),
     };
     inner.end_of_known()?;
     Ok(Entry { id, inode })

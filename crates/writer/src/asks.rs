@@ -10,6 +10,9 @@ use byname_retry::BackOff;
 const MS_NS: u64 = 1_000_000;
 /// Pauses before an Interest that nobody answers is sent again. Disks may take a second.
 const SILENCE: BackOff = BackOff { min_ns: 2500 * MS_NS, max_ns: 8000 * MS_NS };
+/// The same for a command: another head may have come. One that is at work on it takes the
+/// repetition for what it is.
+const HEAD_SILENCE: BackOff = BackOff { min_ns: 1000 * MS_NS, max_ns: 1500 * MS_NS };
 /// Pauses after a Nack.
 const NACK: BackOff = BackOff { min_ns: 100 * MS_NS, max_ns: 1000 * MS_NS };
 /// Time after which nobody is expected to answer any more.
@@ -35,6 +38,7 @@ struct Ask<T> {
     about: T,
     wire: Vec<u8>,
     failures: u32,
+    silence: BackOff,
     since_ns: u64,
     due_ns: u64,
     /// Since when there has been no route.
@@ -54,7 +58,9 @@ impl<T: Clone> Asks<T> {
         let name = interest.name.to_name();
         let (since_ns, due_ns) = (now_ns, now_ns);
         let (no_route_ns, no_route_max_ns) = (None, NO_ROUTE_NS);
-        let ask = Ask { about, wire, failures: 0, since_ns, due_ns, no_route_ns, no_route_max_ns };
+        let (failures, silence) = (0, SILENCE);
+        let ask =
+            Ask { about, wire, failures, silence, since_ns, due_ns, no_route_ns, no_route_max_ns };
         self.asks.insert(name, ask);
     }
 
@@ -66,6 +72,20 @@ impl<T: Clone> Asks<T> {
         self.ask(about, wire, now_ns);
         if let Some(ask) = self.asks.get_mut(&name) {
             ask.no_route_max_ns = PATIENCE_NS;
+        }
+    }
+
+    /// Sends a command. A head that has answered before is waited for as long as anybody who is
+    /// silent, though there is no route meanwhile.
+    pub(crate) fn ask_head(&mut self, about: T, wire: Vec<u8>, (now_ns, is_known): (u64, bool)) {
+        let Ok(interest) = Interest::decode(&wire) else { return };
+        let name = interest.name.to_name();
+        self.ask(about, wire, now_ns);
+        if let Some(ask) = self.asks.get_mut(&name) {
+            ask.silence = HEAD_SILENCE;
+            if is_known {
+                ask.no_route_max_ns = PATIENCE_NS;
+            }
         }
     }
 
@@ -122,7 +142,7 @@ impl<T: Clone> Asks<T> {
     pub(crate) fn poll_send(&mut self, now_ns: u64, random: u64) -> Option<Vec<u8>> {
         let ask = self.asks.values_mut().find(|ask| ask.due_ns <= now_ns)?;
         ask.failures += 1;
-        ask.due_ns = now_ns + SILENCE.pause_ns(ask.failures, random);
+        ask.due_ns = now_ns + ask.silence.pause_ns(ask.failures, random);
         let mut out = Vec::with_capacity(ask.wire.len() + 8);
         let nonce = (random as u32).to_be_bytes();
         Interest::decode(&ask.wire).ok()?.encode_forwarded(nonce, None, &mut out);

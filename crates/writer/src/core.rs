@@ -1,14 +1,15 @@
 //! The writer without I/O: commands, orders and files in flight.
 //!
-//! * command: [`WriterCore::send`], [`WriterCore::forget_commands`], [`WriterCore::put`],
-//!   [`WriterCore::stop`], [`WriterCore::begin_session`];
+//! * command: [`WriterCore::send`], [`WriterCore::ask`], [`WriterCore::forget_commands`],
+//!   [`WriterCore::put`], [`WriterCore::stop`], [`WriterCore::begin_session`],
+//!   [`WriterCore::end_session`];
 //! * handle: [`WriterCore::handle_packet`], [`WriterCore::handle_timeout`];
 //! * poll, after each of them: [`WriterCore::poll_transmit`], [`WriterCore::poll_answer`],
 //!   [`WriterCore::poll_event`]; [`WriterCore::poll_timeout`].
 //!
 //! [`Writer`](crate::Writer) runs it over a connection, the simulator in virtual time.
 
-mod keyring;
+mod questions;
 mod receiving;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -17,15 +18,15 @@ use std::sync::Arc;
 use byname_catalog::id::SessionId;
 use byname_catalog::{Command, Entry};
 use byname_face::CommandClock;
-use byname_packet::Name;
+use byname_packet::{Interest, Name};
 use byname_security::key::KeySigner;
 use byname_security::trust::{TrustPolicy, Validator};
 use byname_site::{
-    Claim, CommandPacket, DiskName, Insert, SeedSource, SiteAnswer, SiteName, Stamp, Ticket,
-    library_seeds,
+    Claim, CommandPacket, DiskName, Insert, Keyring, SeedSource, SiteAnswer, SiteName, Stamp,
+    Ticket, library_seeds,
 };
 
-use self::keyring::Keyring;
+use self::questions::Told;
 use crate::asks::Asks;
 use crate::error::WriterError;
 use crate::job::{Action, Job};
@@ -94,6 +95,12 @@ enum About {
         /// Which keys of the session it is under, unless it is signed.
         sealed: Option<u64>,
     },
+    Question {
+        number: usize,
+        question: Arc<[u8]>,
+        /// As of a command.
+        sealed: Option<u64>,
+    },
     Agree,
     Insert {
         job: usize,
@@ -116,6 +123,8 @@ pub struct WriterCore {
     jobs: BTreeMap<usize, Job>,
     /// Answers to the caller's commands, by their numbers.
     answers: VecDeque<(usize, Result<SiteAnswer, WriterError>)>,
+    /// The same for questions.
+    told: VecDeque<Told>,
     events: VecDeque<PutEvent>,
     replies: VecDeque<Outgoing>,
     /// When session and attempts are kept open for longer.
@@ -144,6 +153,7 @@ impl WriterCore {
             keyring: Keyring::new(library_seeds()),
             jobs: BTreeMap::new(),
             answers: VecDeque::new(),
+            told: VecDeque::new(),
             events: VecDeque::new(),
             replies: VecDeque::new(),
             renew_ns: u64::MAX,
@@ -177,6 +187,16 @@ impl WriterCore {
         self.renew_ns = now.now_ns.saturating_add(RENEW_NS);
     }
 
+    /// The Interest that ends the session, if there is one. Nobody waits for its answer.
+    pub fn end_session(&mut self, now: Now) -> Option<Vec<u8>> {
+        let request = self.slots.take()?.take();
+        let packet = CommandPacket::new(request, Command::EndSession);
+        let (wire, _) = self.encoded(&packet, now).ok()?;
+        let (mut out, nonce) = (Vec::with_capacity(wire.len() + 8), (self.random)() as u32);
+        Interest::decode(&wire).ok()?.encode_forwarded(nonce.to_be_bytes(), None, &mut out);
+        Some(out)
+    }
+
     /// Sends a command that writes no content, under a number of its own; its answer comes by
     /// [`WriterCore::poll_answer`].
     ///
@@ -191,11 +211,15 @@ impl WriterCore {
         self.answers.pop_front()
     }
 
-    /// Forgets all commands that were sent: their answers are none to what is sent later.
+    /// Forgets all commands and questions that were sent: their answers are none to what is sent
+    /// later.
     pub fn forget_commands(&mut self) {
         self.answers.clear();
-        let is_sent =
-            |about: &About| matches!(about, About::Command { owner: Owner::Caller(_), .. });
+        self.told.clear();
+        let is_sent = |about: &About| {
+            let is_command = matches!(about, About::Command { owner: Owner::Caller(_), .. });
+            is_command || matches!(about, About::Question { .. })
+        };
         self.asks.retain(|about| !is_sent(about));
     }
 
@@ -304,28 +328,35 @@ impl WriterCore {
         packet: Arc<CommandPacket>,
         now: Now,
     ) -> Result<(), WriterError> {
-        let (wire, sealed) = match self.keyring.seal(&self.config.site, &packet) {
-            Some(sealed) => sealed.map(|(wire, keys)| (wire, Some(keys)))?,
-            None => {
-                let stamp = self.stamp(now);
-                (packet.encode(&self.config.site, &self.config.signer, stamp)?, None)
-            }
-        };
+        let (wire, sealed) = self.encoded(&packet, now)?;
         let about = About::Command { owner, packet, sealed };
-        match self.is_head_known {
-            true => self.asks.ask_known(about, wire, now.now_ns),
-            false => self.asks.ask(about, wire, now.now_ns),
-        }
+        self.asks.ask_head(about, wire, (now.now_ns, self.is_head_known));
         Ok(())
+    }
+
+    /// A command under the session's keys, and which these are, or signed.
+    fn encoded(
+        &mut self,
+        packet: &CommandPacket,
+        now: Now,
+    ) -> Result<(Vec<u8>, Option<u64>), WriterError> {
+        if let Some(sealed) = self.keyring.seal(&self.config.site, packet) {
+            return Ok(sealed.map(|(wire, keys)| (wire, Some(keys)))?);
+        }
+        let stamp = self.stamp(now);
+        Ok((packet.encode(&self.config.site, &self.config.signer, stamp)?, None))
     }
 
     /// Asks for keys of the session when it is time.
     fn agree(&mut self, now: Now) -> Result<(), WriterError> {
         let Some(session) = self.slots.as_ref().map(Slots::session) else { return Ok(()) };
+        if !self.keyring.note_sent(now.now_ns) {
+            return Ok(());
+        }
         let Some(agree) = self.keyring.begin(session, now.now_ns) else { return Ok(()) };
         let stamp = self.stamp(now);
         let wire = agree.encode(&self.config.site, &self.config.signer, stamp)?;
-        self.asks.ask_known(About::Agree, wire, now.now_ns);
+        self.asks.ask_head(About::Agree, wire, (now.now_ns, true));
         Ok(())
     }
 

@@ -29,4 +29,4 @@ pub use upload::{
     Accept, Change, List, LocalEntry, Published, PublishedEntries, Upload, UploadError,
     UploadEvent, UploadOptions,
 };
-pub use writer::{CommandList, FILES_IN_FLIGHT_MAX, Next, Writer};
+pub use writer::{CommandList, FILES_IN_FLIGHT_MAX, Next, QuestionList, Writer};

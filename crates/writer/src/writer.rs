@@ -2,7 +2,7 @@
 
 mod commands;
 
-pub use commands::CommandList;
+pub use commands::{CommandList, QuestionList};
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -232,5 +232,15 @@ impl Writer {
             self.core.handle_packet((nack, token.as_deref()), &wire, now)?;
         }
         if status.closed { Err(FaceError::Closed.into()) } else { Ok(()) }
+    }
+}
+
+impl Drop for Writer {
+    /// Ends the session, should somebody listen: the head ends it by itself otherwise.
+    fn drop(&mut self) {
+        let now = self.now();
+        let Some(wire) = self.core.end_session(now) else { return };
+        let ended = Outgoing { wire, is_reply: true, pit_token: None, nack: None };
+        let _ = self.transmit(&ended, now.now_ns).map(|()| self.face.flush());
     }
 }

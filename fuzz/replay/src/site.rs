@@ -7,7 +7,7 @@ use byname_site::{
 };
 
 /// In the order of the vectors.
-const OPERATIONS: [&str; 33] = [
+const OPERATIONS: [&str; 34] = [
     "mkdir",
     "rmdir",
     "unlink",
@@ -27,6 +27,7 @@ const OPERATIONS: [&str; 33] = [
     "release",
     "open-session",
     "renew-session",
+    "end-session",
     "expire",
     "dropped",
     "set-user",

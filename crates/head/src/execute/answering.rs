@@ -3,7 +3,7 @@
 
 use byname_catalog::engine::EngineError;
 use byname_catalog::id::ContentId;
-use byname_catalog::{Answer, Caller, Failure, Reader, Target};
+use byname_catalog::{Answer, Caller, Command, Failure, Reader, Target};
 use byname_packet::{Interest, Signer};
 use byname_site::{
     DiskName, HeadFailure, Origin, Outcome, Reply, SessionKeys, SiteAnswer, Terms, TermsDisk,
@@ -37,6 +37,10 @@ impl Executor {
             Ok(Err(Failure::Engine(error))) => engine_failed(&error),
             Err(Refused(failure, reason)) => Outcome::Failed { failure, reason },
         };
+        if let (Outcome::Done(_), Command::EndSession) = (&outcome, &verified.submission.command) {
+            let request = verified.submission.request.as_ref();
+            request.into_iter().for_each(|request| self.sessions.forget(request.session));
+        }
         let is_outcome = !matches!(outcome, Outcome::Failed { .. });
         let answer = self.reply(&interest, outcome, verified.sealed.as_deref());
         if let Some(signed_ms) = verified.unidentified_ms.filter(|_| is_outcome) {
@@ -106,7 +110,9 @@ impl Executor {
         }
         let keys = opened.as_ref().map(|opened| &*opened.keys);
         let by = (&self.site, caller);
-        match query::answer((self.catalog.engine(), &self.observations), by, interest) {
+        let answered = query::answer((self.catalog.engine(), &self.observations), by, interest);
+        self.observations.traffic.note(&query::subject(interest), answered.is_err());
+        match answered {
             Ok(content) => Ok(query::packet(interest, &content, self.signer_of(keys))),
             Err(Failure::Refused(refusal)) => {
                 Ok(self.reply(interest, Outcome::Refused(refusal), keys))

@@ -39,6 +39,10 @@ impl Executor {
         };
         let step = opened.and_then(|opened| self.verified(&interest, opened, at));
         step.unwrap_or_else(|Refused(failure, reason)| {
+            let (epoch, name) = (self.catalog.epoch(), &interest.name);
+            if let Some(audit) = &mut self.audit {
+                audit.unknown((epoch, at.1), name.to_string(), (failure, &reason));
+            }
             let outcome = Outcome::Failed { failure, reason };
             Step::Answered(self.reply(&interest, outcome, keys.as_deref()))
         })
@@ -78,7 +82,13 @@ impl Executor {
             Some(opened) => opened.sender.clone(),
             None => keys.sender(interest)?,
         };
-        if query::is_query(&self.site, interest.name) {
+        let is_question = query::is_query(&self.site, interest.name);
+        let rate = (is_question, self.user_rate);
+        if !self.observations.traffic.admit(&caller, rate, unix_ns) {
+            let reason = "you ask for more than the head does for one user".to_owned();
+            return Err(Refused(HeadFailure::Busy, reason));
+        }
+        if is_question {
             return self.answer_query(interest, (&caller, opened), unix_ns).map(Step::Answered);
         }
         if Agree::is_named(&self.site, interest.name) {

@@ -7,7 +7,8 @@ use byname_catalog::{EntryName, Failure, Inode, NamedEntry, Reader};
 use byname_packet::Name;
 use byname_site::SiteName;
 
-use super::{Finding, Fsck, Problem, ROWS, Stage};
+use super::finding::{Finding, Problem, Remedy};
+use super::{Fsck, ROWS, Stage};
 
 /// Entries by what they lead to: directories, and what has findings.
 #[derive(Default)]
@@ -39,7 +40,7 @@ impl Fsck {
                 entries.into_iter().for_each(|entry| names.take(entry));
                 match after {
                     Some(_) => self.stage = Stage::Names { after, names },
-                    None => self.finish(&names, site),
+                    None => self.finish(&names, reader, site)?,
                 }
             }
             other => self.stage = other,
@@ -73,15 +74,32 @@ impl Fsck {
             size: content.size,
             replicas: Some((counts as u64, wanted as u64)),
             name: None,
+            owner: None,
+            remedy: Remedy::People,
         });
     }
 
-    fn finish(&mut self, names: &Names, site: &SiteName) {
-        for finding in &mut self.findings {
+    fn finish(
+        &mut self,
+        names: &Names,
+        reader: &Reader<'_>,
+        site: &SiteName,
+    ) -> Result<(), Failure> {
+        let mut findings = std::mem::take(&mut self.findings);
+        for finding in &mut findings {
             finding.name = names.name_of(finding.content.inode, site);
+            finding.owner = reader.owner(finding.content.inode)?;
+            let replicas = match reader.content(finding.content) {
+                Ok(content) => content.replicas,
+                Err(Failure::Refused(_)) => Vec::new(),
+                Err(error) => return Err(error),
+            };
+            finding.remedy = self.remedy(finding, &replicas);
         }
+        self.findings = findings;
         self.findings.sort_by_key(|it| (it.problem, it.name.clone(), it.content, it.disk));
         self.stage = Stage::Done;
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use byname_catalog::id::DiskId;
 
-use super::{Finding, Unlisted};
+use super::finding::{Finding, Unlisted, Wanted};
 
 /// A comparison, as far as it has come.
 #[derive(Debug, Clone, Default)]
@@ -33,8 +33,8 @@ pub(crate) struct ScannedDisk {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Somebody wants one to begin; true if all octets are to be read anew.
-    wanted: Option<bool>,
+    /// Somebody wants one to begin.
+    wanted: Option<Wanted>,
     report: FsckReport,
 }
 
@@ -48,19 +48,19 @@ impl FsckReports {
     }
 
     /// Asks for a new one; false if one is running.
-    pub(crate) fn begin(&self, is_reread: bool) -> bool {
+    pub(crate) fn begin(&self, wanted: Wanted) -> bool {
         self.with(|shared| {
             if shared.report.is_running {
                 return false;
             }
-            shared.wanted = Some(is_reread);
+            shared.wanted = Some(wanted);
             shared.report = FsckReport { is_running: true, ..FsckReport::default() };
             true
         })
     }
 
     /// What is asked for, once.
-    pub(crate) fn take_wanted(&self) -> Option<bool> {
+    pub(crate) fn take_wanted(&self) -> Option<Wanted> {
         self.with(|shared| shared.wanted.take())
     }
 

@@ -33,7 +33,11 @@ fn ask_with(gateway: &mut Gateway, asker: u64, number: u64, (now_ns, hint): (u64
         .nonce([1; 4])
         .lifetime_ms(4000)
         .encode(&mut wire);
-    let interest = Interest::decode(&wire).unwrap();
+    give(gateway, &wire, (asker, number), now_ns);
+}
+
+fn give(gateway: &mut Gateway, wire: &[u8], (asker, number): (u64, u64), now_ns: u64) {
+    let interest = Interest::decode(wire).unwrap();
     let arrival = Arrival {
         interest: &interest,
         pit_token: Some(&[asker as u8; 6]),
@@ -141,15 +145,20 @@ fn nobody_is_asked_for_who_does_not_wait_any_more() {
     assert_eq!(sent(&mut gateway), [Sent::Nack(nack_reason::NO_ROUTE, Some(4))]);
 }
 
+/// Padded in its name: a hint would have it refused for that.
 #[test]
 fn a_padded_interest_does_not_wait_here() {
-    let (mut gateway, name, mut wire) = (Gateway::default(), segment(0), Vec::new());
-    let hints: Vec<Name> = (0..100).map(|it| format!("/pad/{it:020}").parse().unwrap()).collect();
-    InterestBuilder::new(name.view()).forwarding_hint(&hints).nonce([1; 4]).encode(&mut wire);
-    assert!(wire.len() > INTEREST_BYTES_MAX);
-    ask_with(&mut gateway, 4, 0, (0, &hints));
-    assert_eq!(sent(&mut gateway), [Sent::Nack(nack_reason::NO_ROUTE, Some(4))]);
-    assert!(gateway.pending.is_empty());
+    for (padding, is_taken) in [(INTEREST_BYTES_MAX / 2, true), (INTEREST_BYTES_MAX, false)] {
+        let (mut gateway, mut wire) = (Gateway::default(), Vec::new());
+        let name = segment(0).with_generic(&vec![b'a'; padding]);
+        InterestBuilder::new(name.view()).nonce([1; 4]).encode(&mut wire);
+        assert_eq!(wire.len() <= INTEREST_BYTES_MAX, is_taken);
+        give(&mut gateway, &wire, (4, 0), 0);
+        let sent = sent(&mut gateway);
+        assert_eq!(matches!(sent[..], [Sent::Interest(_)]), is_taken, "{sent:?}");
+        assert_eq!(sent == [Sent::Nack(nack_reason::NO_ROUTE, Some(4))], !is_taken);
+        assert_eq!(gateway.pending.is_empty(), !is_taken);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use byname_catalog::{Failure, Reader, Refusal};
 use serde_json::{Value, json};
 
 use super::lines::{Lines, ROWS_MAX, number};
-use crate::fsck::{Finding, FsckReport, FsckReports, Problem, ScannedDisk};
+use crate::fsck::{Finding, FsckReport, FsckReports, Problem, ScannedDisk, Wanted};
 
 /// Begins a comparison; one that is running goes on.
 pub(super) fn begin(
@@ -15,12 +15,14 @@ pub(super) fn begin(
     if !reader.is_operator() {
         return Err(Refusal::NotOperator.into());
     }
-    let is_reread = match mode {
-        "" => false,
-        "content" => true,
+    let (is_reread, is_repaired) = match mode {
+        "" => (false, false),
+        "content" => (true, false),
+        "repair" => (false, true),
+        "content-repair" => (true, true),
         _ => return Err(Refusal::BadName.into()),
     };
-    let has_begun = reports.begin(is_reread);
+    let has_begun = reports.begin(Wanted { is_reread, is_repaired });
     Ok(Lines::of([(String::new(), json!({ "begun": has_begun }))].into_iter()))
 }
 
@@ -71,7 +73,7 @@ pub(super) fn findings(
 }
 
 fn line(finding: &Finding) -> Value {
-    let Finding { problem, content, disk, size, replicas, name } = finding;
+    let Finding { problem, content, disk, size, replicas, name, owner, remedy } = finding;
     json!({
         "problem": match problem {
             Problem::Lost => "lost",
@@ -92,5 +94,7 @@ fn line(finding: &Finding) -> Value {
         "replicas": replicas.map(|(there, _)| there),
         "wanted": replicas.map(|(_, wanted)| wanted),
         "name": name,
+        "owner": owner,
+        "remedy": remedy.text(),
     })
 }

@@ -2,8 +2,8 @@
 //! Nothing of this is cached anywhere.
 
 use byname_catalog::{
-    Content, DiskState, Entry, EntryName, Failure, Inode, ListedEntry, PATH_NAMES_MAX, Place,
-    Reader, Refusal, Resolved, Subject,
+    Content, DiskState, Entry, EntryName, Failure, Inode, Limits, ListedEntry, PATH_NAMES_MAX,
+    Place, Reader, Refusal, Resolved, Subject,
 };
 use byname_packet::Name;
 use byname_security::base64;
@@ -39,7 +39,8 @@ pub(super) fn of(site: &SiteName, name: &str) -> Result<Place, Failure> {
     }
 }
 
-/// Usage and limits of the tree that a place is in, and the disks of its space.
+/// Usage and limits of the tree that a place is in and of whom else it counts for who asks, as far
+/// as they have limits, and the disks of its space.
 pub(super) fn room(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failure> {
     let Entry { id, inode } = reader.entry(place)?;
     let (usage, limits) = reader.usage(&Subject::Tree(inode.tree))?;
@@ -56,8 +57,30 @@ pub(super) fn room(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failur
             free_bytes = free_bytes.saturating_add(disk.capacity_bytes.saturating_sub(taken));
         }
     }
+    let mut quotas = Vec::new();
+    for subject in reader.counted_at(&inode) {
+        let (usage, limits) = reader.usage(&subject)?;
+        let (kind, name) = match subject {
+            Subject::User(name) => ("user", name),
+            Subject::Group(name) => ("group", name),
+            Subject::Tree(_) => continue,
+        };
+        if limits == Limits::NONE {
+            continue;
+        }
+        quotas.push(json!({
+            "kind": kind,
+            "name": name,
+            "inodes": usage.inodes.saturating_add(usage.reserved_inodes),
+            "inodes_max": limits.inodes,
+            "bytes": usage.bytes,
+            "reserved_bytes": usage.reserved_bytes,
+            "bytes_max": limits.bytes,
+        }));
+    }
     let mut lines = Lines::default();
     lines.push(&json!({
+        "quotas": quotas,
         "space": inode.policy.space,
         "replicas": inode.policy.replica_count,
         "receipts": inode.policy.receipt_count,
@@ -171,9 +194,24 @@ pub(super) fn xattrs(reader: &Reader<'_>, place: &Place, after: &str) -> Result<
     Ok(Lines::of(rows.into_iter()))
 }
 
+/// Who may do what with something, and what is made in it begins with.
+pub(super) fn acl(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failure> {
+    let inode = reader.entry(place)?.inode;
+    let mut lines = Lines::default();
+    lines.push(&json!({
+        "owner": inode.owner,
+        "group": inode.group,
+        "mode": inode.mode,
+        "directory": inode.is_directory(),
+        "access": inode.access_acl().to_string(),
+        "default": inode.acls.default.as_ref().map(|acl| acl.to_string()),
+    }));
+    Ok(lines.0)
+}
+
 /// The disks that a file is on, each with what else is known of it. An empty file is on none.
 pub(super) fn replicas(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Failure> {
-    let inode = reader.entry(place)?.inode;
+    let Entry { id: file, inode } = reader.entry(place)?;
     let content = content_of(&inode)?;
     let mut lines = Lines::default();
     for id in &content.replicas {
@@ -187,6 +225,8 @@ pub(super) fn replicas(reader: &Reader<'_>, place: &Place) -> Result<Vec<u8>, Fa
             "up": disk.is_up,
             "bytes": content.size,
             "wanted": inode.policy.replica_count,
+            "inode": file.0,
+            "version": content.version.0,
         }));
     }
     Ok(lines.0)

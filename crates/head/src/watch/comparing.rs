@@ -1,7 +1,7 @@
 //! A comparison of the catalog with the disks, a step between two rounds of orders.
 
 use byname_catalog::id::DiskId;
-use byname_catalog::{Caller, Failure, Reader};
+use byname_catalog::{Caller, Command, Failure, Reader};
 use byname_site::{DiskName, ListAnswer, Stamp};
 
 use super::{SECOND_NS, Watch};
@@ -44,10 +44,10 @@ impl Watch {
 
     fn begin_comparing(&mut self) -> Result<(), Failure> {
         if self.fsck.is_none()
-            && let Some(is_reread) = self.observations.fsck.take_wanted()
+            && let Some(wanted) = self.observations.fsck.take_wanted()
         {
             let reader = Reader::new(&*self.engine, &Caller::Head)?;
-            self.fsck = Some(Fsck::new(&reader, is_reread)?);
+            self.fsck = Some(Fsck::new(&reader, wanted)?);
         }
         Ok(())
     }
@@ -80,8 +80,17 @@ impl Watch {
             .ok()
     }
 
+    /// What the catalog is told of a comparison that has come to its end, once.
+    pub fn remedies(&mut self) -> Vec<Command> {
+        std::mem::take(&mut self.remedies)
+    }
+
     fn tell(&mut self) {
         if let Some(fsck) = &mut self.fsck {
+            // Who hears that it is over finds that what is to be done was begun.
+            if fsck.is_done() && fsck.is_repaired {
+                self.remedies = fsck.remedies();
+            }
             self.observations.fsck.set(fsck.report());
             if fsck.is_done() {
                 self.fsck = None;

@@ -127,3 +127,36 @@ fn entries_come_in_pages_with_any_names_and_only_to_those_who_may_list() {
     let data = asked(&mut head, false, "entries /test/site/d");
     assert!(Reply::decode(&head.site, &Data::decode(&data).unwrap()).is_err());
 }
+
+#[test]
+fn a_client_in_a_loop_is_held_back_and_nobody_else() {
+    let mut head = TestHead::new();
+    let mkdir = |path| Command::MakeDirectory { place: place(path), mode: 0o755 };
+    head.run(false, mkdir("x"));
+    head.limit_users(10);
+    head.later_ns += 5_000_000_000;
+    let is_answered = |head: &mut TestHead, is_operator| {
+        let data = asked(head, is_operator, "status");
+        Data::decode(&data).unwrap().content.first() == Some(&b'{')
+    };
+    let answered = (0..100).filter(|_| is_answered(&mut head, false)).count();
+    assert!((1..=20).contains(&answered), "{answered} at 10 a second");
+    // Commands count, too, and are not executed: nothing is lost by it.
+    let outcome = head.run(false, mkdir("x")).outcome;
+    let is_busy = |outcome: &Outcome| {
+        matches!(outcome, Outcome::Failed { failure: byname_site::HeadFailure::Busy, .. })
+    };
+    assert!(is_busy(&outcome), "{outcome:?}");
+    assert!(is_answered(&mut head, true), "somebody else");
+    head.done(mkdir("y"));
+    head.later_ns += 5_000_000_000;
+    assert!(is_answered(&mut head, false));
+    let outcome = head.run(false, mkdir("x")).outcome;
+    assert!(!is_busy(&outcome), "{outcome:?}");
+    let top = lines(&mut head, "top");
+    let anna = top.iter().find(|line| line["kind"] == "user" && line["name"] == "anna").unwrap();
+    assert!(anna["held_back"].as_u64().unwrap() >= 80, "{anna}");
+    let reply = asked(&mut head, false, "top");
+    let reply = Reply::decode(&head.site, &Data::decode(&reply).unwrap()).unwrap();
+    assert_eq!(reply.outcome, Outcome::Refused(byname_catalog::Refusal::NotOperator));
+}

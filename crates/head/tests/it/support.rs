@@ -144,6 +144,11 @@ impl TestHead {
         self.executor = executor;
     }
 
+    /// Lets no user send more a second.
+    pub(crate) fn limit_users(&mut self, per_s: u64) {
+        self.executor.limit_users(Some(per_s));
+    }
+
     /// Looks after the disks.
     pub(crate) fn watch(&self) -> Watch {
         let certificates = [self.own.certificate.wire().to_vec()];

@@ -2,8 +2,8 @@
 
 use byname_catalog::id::{DiskId, InodeId};
 use byname_catalog::{
-    AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder, Limits,
-    Publish, Rename, SetXattr, Subject, TimeChange,
+    Acl, AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder,
+    Limits, Publish, Rename, SetAcl, SetXattr, Subject, TimeChange,
 };
 use byname_packet::DecodeError;
 
@@ -55,6 +55,11 @@ pub(super) fn read(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command,
             place: read_place(fields)?,
             name: bounded(fields, tag::XATTR_NAME, XATTR_NAME_BYTES_MAX)?,
         },
+        b"set-acl" => Command::SetAcl(SetAcl {
+            place: read_place(fields)?,
+            is_default: fields.flag(tag::DEFAULT_ACL)?,
+            acl: fields.optional_text(tag::ACL)?.map(|acl| read_acl(&acl)).transpose()?,
+        }),
         b"create" => Command::Create(read_create(fields)?),
         b"extend" => Command::Extend { content: read_content_id(fields)? },
         b"commit" => Command::Commit(read_commit(fields)?),
@@ -73,6 +78,7 @@ pub(super) fn read(operation: &[u8], fields: &mut Fields<'_>) -> Result<Command,
         b"end-lease" => Command::EndLease { place: read_place(fields)? },
         b"open-session" => Command::OpenSession,
         b"renew-session" => Command::RenewSession,
+        b"end-session" => Command::EndSession,
         _ => return read_administration(operation, fields),
     })
 }
@@ -84,6 +90,10 @@ fn read_administration(operation: &[u8], fields: &mut Fields<'_>) -> Result<Comm
         b"dropped" => Command::Dropped {
             disk: DiskId(fields.number(tag::DISK_ID)?),
             contents: read_contents(fields)?,
+        },
+        b"drop-replica" => Command::DropReplica {
+            content: read_content_id(fields)?,
+            disk: DiskId(fields.number(tag::DISK_ID)?),
         },
         b"set-user" => Command::SetUser {
             user: fields.text(tag::USER)?,
@@ -139,6 +149,12 @@ fn bounded(fields: &mut Fields<'_>, tag: Tag, bytes_max: usize) -> Result<Vec<u8
         return Err(DecodeError::BadLength { element: tag.name, len: value.len() });
     }
     Ok(value.to_vec())
+}
+
+/// A list as text has one way to be written: what is signed is what is executed.
+fn read_acl(text: &str) -> Result<Acl, DecodeError> {
+    let acl: Acl = text.parse().map_err(|_| bad_value(tag::ACL))?;
+    if acl.to_string() == text { Ok(acl) } else { Err(bad_value(tag::ACL)) }
 }
 
 fn read_changes(fields: &mut Fields<'_>) -> Result<AttributeChanges, DecodeError> {

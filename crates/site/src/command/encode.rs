@@ -2,7 +2,7 @@
 
 use byname_catalog::{
     AddDisk, AddKey, AttributeChanges, Command, Commit, Create, DiskChanges, KeyHolder, Publish,
-    Rename, SetXattr, Subject, TimeChange,
+    Rename, SetAcl, SetXattr, Subject, TimeChange,
 };
 
 use crate::codec::Writer;
@@ -46,6 +46,13 @@ pub(super) fn write(writer: &mut Writer, command: &Command) {
             write_place(writer, place);
             writer.octets(tag::XATTR_NAME, name);
         }
+        Command::SetAcl(SetAcl { place, is_default, acl }) => {
+            write_place(writer, place);
+            writer.flag(tag::DEFAULT_ACL, *is_default);
+            if let Some(acl) = acl {
+                writer.text(tag::ACL, &acl.to_string());
+            }
+        }
         Command::Create(create) => write_create(writer, create),
         Command::Extend { content }
         | Command::Abort { content }
@@ -60,7 +67,7 @@ pub(super) fn write(writer: &mut Writer, command: &Command) {
             writer.number(tag::GENERATION, *generation);
             write_content_id(writer, *content);
         }
-        Command::OpenSession | Command::RenewSession => {}
+        Command::OpenSession | Command::RenewSession | Command::EndSession => {}
         administration => write_administration(writer, administration),
     }
 }
@@ -73,6 +80,10 @@ fn write_administration(writer: &mut Writer, command: &Command) {
         Command::Dropped { disk, contents } => {
             writer.number(tag::DISK_ID, *disk);
             contents.iter().for_each(|content| write_content_id(writer, *content));
+        }
+        Command::DropReplica { content, disk } => {
+            write_content_id(writer, *content);
+            writer.number(tag::DISK_ID, *disk);
         }
         Command::SetUser { user, groups, is_operator } => {
             writer.text(tag::USER, user);

@@ -5,7 +5,7 @@ use byname_catalog::id::{DiskId, InodeId, SessionId};
 use byname_catalog::{
     AddDisk, AddKey, Answer, AttributeChanges, Caller, Catalog, Checksums, Command, Commit, Create,
     DiskChanges, DiskState, EntryName, Failure, KeyHolder, Limits, Place, Policy, PolicyChanges,
-    Publish, Refusal, Rename, SetXattr, Setup, Subject, Submission, TimeChange, initialise,
+    Publish, Refusal, Rename, SetAcl, SetXattr, Setup, Subject, Submission, TimeChange, initialise,
 };
 use byname_packet::{InterestBuilder, tlv};
 use byname_security::command::{Replay, ReplayError};
@@ -68,6 +68,12 @@ fn of_attributes() -> Vec<Command> {
             must_exist: Some(false),
         }),
         Command::RemoveXattr { place: place("a"), name: b"user.x".to_vec() },
+        Command::SetAcl(SetAcl {
+            place: place("a"),
+            is_default: true,
+            acl: Some("u::rwx,u:anna:r--,g::r-x,g:cms:rw-,m::rwx,o::---".parse().unwrap()),
+        }),
+        Command::SetAcl(SetAcl { place: place("a"), is_default: false, acl: None }),
     ]
 }
 
@@ -117,6 +123,7 @@ fn of_content() -> Vec<Command> {
         Command::EndLease { place: Place::inode(InodeId(7)) },
         Command::OpenSession,
         Command::RenewSession,
+        Command::EndSession,
     ]
 }
 
@@ -134,6 +141,7 @@ fn of_operators() -> Vec<Command> {
         Command::Expire { limit: 10 },
         Command::Collect { limit: 10 },
         Command::Dropped { disk: DiskId(2), contents: vec![CONTENT] },
+        Command::DropReplica { content: CONTENT, disk: DiskId(2) },
         Command::SetUser { user: user(), groups: vec!["cms".to_owned()], is_operator: true },
         Command::AddKey(AddKey {
             holder: KeyHolder::User(user()),

@@ -2,7 +2,7 @@
 
 use byname_catalog::id::{DiskId, InodeId, LeaseEpoch, SessionId, TransactionNumber, Version};
 use byname_catalog::{
-    Answer, Checksums, Content, Detail, Entry, Inode, Policy, Refusal, Resolution, Times,
+    Acls, Answer, Checksums, Content, Detail, Entry, Inode, Policy, Refusal, Resolution, Times,
 };
 use byname_packet::{DataBuilder, NullSigner};
 use byname_site::{HeadFailure, Outcome, Reply, SiteAnswer};
@@ -20,6 +20,7 @@ fn inode(detail: Detail) -> Entry {
         tree: InodeId(1),
         policy: Policy { space: "main".to_owned(), replica_count: 3, receipt_count: 2 },
         detail,
+        acls: Acls::default(),
     };
     Entry { id: InodeId(300), inode }
 }

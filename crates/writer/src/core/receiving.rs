@@ -52,6 +52,9 @@ impl WriterCore {
             Some(About::Command { owner, packet, sealed }) => {
                 self.handle_reply(data, (owner, &packet, sealed), now)
             }
+            Some(About::Question { number, question, sealed }) => {
+                self.handle_told(data, (number, &question, sealed), now)
+            }
             Some(About::Agree) => {
                 self.handle_agreement(data, now);
                 Ok(())
@@ -128,12 +131,15 @@ impl WriterCore {
 
     /// What the site has signed; `None` while its certificate is being fetched.
     fn verified(&mut self, data: &Data<'_>, now: Now) -> Option<Result<Reply, WriterError>> {
+        let checked = self.checked(data, now)?;
+        Some(checked.and_then(|()| Ok(Reply::decode(&self.config.site, data)?)))
+    }
+
+    /// True of what the site has signed; `None` while its certificate is being fetched.
+    pub(super) fn checked(&mut self, data: &Data<'_>, now: Now) -> Option<Result<(), WriterError>> {
         let now_s = now.unix_ns / 1_000_000_000;
-        let site = &self.config.site;
-        match check_data(site, data, &mut self.validator, now_s) {
-            Check::Accepted(Authentic { identity: Identity::Site, .. }) => {
-                Some(Reply::decode(site, data).map_err(WriterError::from))
-            }
+        match check_data(&self.config.site, data, &mut self.validator, now_s) {
+            Check::Accepted(Authentic { identity: Identity::Site, .. }) => Some(Ok(())),
             Check::Accepted(_) => Some(Err(byname_site::Untrusted::NoAnchor.into())),
             Check::Refused(error) => Some(Err(error.into())),
             Check::NeedCertificate(name) => {
@@ -155,7 +161,7 @@ impl WriterCore {
             {
                 return;
             }
-            _ => self.keyring.refused(),
+            _ => self.keyring.refused(now.now_ns),
         }
         self.asks.finish(data.name);
     }
@@ -222,9 +228,19 @@ impl WriterCore {
                 };
                 self.deliver(owner, Err(error), now)
             }
+            About::Question { number, .. } => {
+                let error = match why {
+                    GivenUp::NoRoute => WriterError::NoRoute,
+                    GivenUp::Silence => {
+                        WriterError::NoAnswer { what: "query", waited_ms: PATIENCE_NS / MS_NS }
+                    }
+                };
+                self.told.push_back((number, Err(error)));
+                Ok(())
+            }
             About::Insert { job, disk } => self.handle_disk((job, &disk), None, now),
             About::Agree => {
-                self.keyring.refused();
+                self.keyring.refused(now.now_ns);
                 Ok(())
             }
             About::Certificate => Ok(()),

@@ -6,6 +6,9 @@ use byname_site::SiteAnswer;
 use super::Writer;
 use crate::error::WriterError;
 
+/// Most questions in flight: heads remember the numbers of more than these.
+const QUESTIONS_MAX: usize = 256;
+
 /// Commands that are sent several at a time.
 pub trait CommandList {
     /// The next command, under a number that no other in flight has; `None` if there is none.
@@ -19,7 +22,62 @@ pub trait CommandList {
     ) -> Option<Command>;
 }
 
+/// Questions that are asked several at a time.
+pub trait QuestionList {
+    /// The next question, under a number that no other in flight has; `None` if there is none.
+    fn next(&mut self) -> Option<(usize, Vec<u8>)>;
+
+    /// Takes what the head says to a question.
+    fn handle_told(&mut self, number: usize, told: Result<Vec<u8>, WriterError>);
+}
+
 impl Writer {
+    /// Asks the head questions, `in_flight` at a time, until there are none any more and all are
+    /// answered.
+    ///
+    /// # Errors
+    /// What ends all of them: the connection, or a wish to stop. What ends one is its answer.
+    pub fn ask_all(
+        &mut self,
+        list: &mut dyn QuestionList,
+        in_flight: usize,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), WriterError> {
+        let asked = self.send_questions(list, in_flight.clamp(1, QUESTIONS_MAX), is_stopped);
+        if asked.is_err() {
+            self.core.forget_commands();
+        }
+        asked
+    }
+
+    fn send_questions(
+        &mut self,
+        list: &mut dyn QuestionList,
+        in_flight: usize,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), WriterError> {
+        let (mut count, mut is_last) = (0, false);
+        loop {
+            while let Some((number, told)) = self.core.poll_told() {
+                list.handle_told(number, told);
+                count -= 1;
+            }
+            while !is_last && count < in_flight {
+                match list.next() {
+                    Some((number, question)) => {
+                        self.core.ask(number, &question, self.now())?;
+                        count += 1;
+                    }
+                    None => is_last = true,
+                }
+            }
+            if count == 0 {
+                return Ok(());
+            }
+            self.turn(is_stopped)?;
+        }
+    }
+
     /// Sends a command that writes no content and waits for its answer.
     ///
     /// # Errors

@@ -189,3 +189,26 @@ fn refusals_and_forged_answers_are_errors() {
     let error = connect(&mut forged).err().unwrap();
     assert!(matches!(error, WriterError::Untrusted(_)), "{error}");
 }
+
+#[test]
+fn a_writer_that_ends_ends_its_session() {
+    let mut running = start(2, Faults::default());
+    let of_anna = |running: &Running| {
+        let catalog = running.catalog.lock().unwrap();
+        let reader =
+            byname_catalog::Reader::new(catalog.engine(), &byname_catalog::Caller::Head).unwrap();
+        let (_, user) = reader.users(None, 9).unwrap().remove(0);
+        user.session_count
+    };
+    let before = of_anna(&running);
+    let writer = connect(&mut running).unwrap();
+    // This head opens one for each request that comes, a repeated one too.
+    let opened = of_anna(&running);
+    assert!(opened > before);
+    drop(writer);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while of_anna(&running) == opened {
+        assert!(std::time::Instant::now() < deadline, "the session is there still");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}

@@ -1,0 +1,254 @@
+//! Who asked for what, and what came of it: a line of JSON for each command, refused ones too.
+//!
+//! Lines of commands whose sender is known are all written. Of what proves no sender there are so
+//! many a second at most, with the number of others: a stranger cannot fill the log, nor drive out
+//! of it what others did.
+
+mod files;
+
+pub(crate) use files::{AuditFiles, Position};
+
+use byname_catalog::id::{InodeId, LeaseEpoch};
+use byname_catalog::{
+    AddKey, Answer, AttributeChanges, Caller, Command, Create, Failure, KeyHolder, Place, Rename,
+    SetAcl, SetXattr, Subject, Submission,
+};
+use byname_packet::Name;
+use byname_site::{HeadFailure, SiteName};
+use serde_json::{Map, Value, json};
+
+/// Lines of nobody knows whom, in one second.
+const UNKNOWN_PER_S: u32 = 10;
+/// Characters of one value, at most: all of a line has to fit a packet.
+const VALUE_CHARS_MAX: usize = 1000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Lines that are to be written.
+#[derive(Debug, Default)]
+pub(crate) struct Audit {
+    lines: Vec<Value>,
+    /// The second, lines of it about nobody knows whom, and how many more there were.
+    unknown: (u64, u32, u64),
+}
+
+impl Audit {
+    /// Notes what came of a command.
+    pub(crate) fn executed(
+        &mut self,
+        (site, epoch, at_ns): (&SiteName, LeaseEpoch, u64),
+        submission: &Submission,
+        outcome: Result<&Result<Answer, Failure>, &str>,
+    ) {
+        // Those of disks and of sessions that go on are many and change nothing that anybody asks.
+        if matches!(submission.caller, Caller::Head)
+            || matches!(submission.command, Command::RenewSession | Command::Resolve { .. })
+        {
+            return;
+        }
+        let mut line = Map::new();
+        line.insert("at_ns".into(), at_ns.into());
+        line.insert("term".into(), epoch.0.into());
+        match &submission.caller {
+            Caller::User(user) => line.insert("user".into(), user.as_str().into()),
+            Caller::Disk(disk) => line.insert("disk".into(), disk.0.into()),
+            Caller::Head => None,
+        };
+        if let Some(request) = &submission.request {
+            line.insert("session".into(), request.session.0.into());
+        }
+        line.insert("command".into(), submission.command.name().into());
+        describe(site, &submission.command, &mut line);
+        let (outcome, reason) = match outcome {
+            Ok(Ok(_)) => ("done", None),
+            Ok(Err(Failure::Refused(refusal))) => ("refused", Some(refusal.to_string())),
+            Ok(Err(failure)) => ("failed", Some(failure.to_string())),
+            Err(reason) => ("failed", Some(reason.to_owned())),
+        };
+        line.insert("outcome".into(), outcome.into());
+        if let Some(reason) = reason {
+            line.insert("reason".into(), bounded(reason).into());
+        }
+        self.lines.push(Value::Object(line));
+    }
+
+    /// Notes what was refused before anybody knew whose it was.
+    pub(crate) fn unknown(
+        &mut self,
+        (epoch, at_ns): (LeaseEpoch, u64),
+        name: String,
+        (failure, reason): (HeadFailure, &str),
+    ) {
+        // These are asked for again by clients themselves, with other keys or at another head.
+        if matches!(failure, HeadFailure::NoKeys | HeadFailure::NotLeading) {
+            return;
+        }
+        let second = at_ns / SECOND_NS;
+        let (of, count, more) = &mut self.unknown;
+        if *of != second {
+            (*of, *count) = (second, 0);
+        }
+        if *count >= UNKNOWN_PER_S {
+            *more += 1;
+            return;
+        }
+        *count += 1;
+        let mut line = json!({
+            "at_ns": at_ns,
+            "term": epoch.0,
+            "name": bounded(name),
+            "outcome": "refused",
+            "reason": bounded(reason.to_owned()),
+        });
+        if *more > 0 {
+            line["not_shown"] = std::mem::take(more).into();
+        }
+        self.lines.push(line);
+    }
+
+    /// What is to be written.
+    pub(crate) fn take(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.lines)
+    }
+}
+
+fn bounded(text: String) -> String {
+    match text.char_indices().nth(VALUE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// A place as the name by which it is read, or, below a number, as far as it is known.
+fn shown(site: &SiteName, place: &Place) -> Value {
+    let is_path = place.base == InodeId::ROOT;
+    let mut name = if is_path { site.view().to_name() } else { Name::default() };
+    for entry in &place.names {
+        name = name.with_generic(entry.as_bytes());
+    }
+    match (is_path, place.names.is_empty()) {
+        (true, _) => bounded(name.to_string()).into(),
+        (false, true) => format!("inode {}", place.base.0).into(),
+        (false, false) => bounded(format!("inode {}{name}", place.base.0)).into(),
+    }
+}
+
+/// What a command is about.
+fn describe(site: &SiteName, command: &Command, line: &mut Map<String, Value>) {
+    let mut put = |key: &str, value: Value| drop(line.insert(key.to_owned(), value));
+    match command {
+        Command::MakeDirectory { place, mode } => {
+            put("name", shown(site, place));
+            put("mode", format!("{mode:o}").into());
+        }
+        Command::RemoveDirectory { place }
+        | Command::Unlink { place }
+        | Command::RemoveAll { place }
+        | Command::Lease { place }
+        | Command::EndLease { place }
+        | Command::MakeTree { place }
+        | Command::SetPolicy { place, .. }
+        | Command::MakeSymlink { place, .. }
+        | Command::SetXattr(SetXattr { place, .. })
+        | Command::RemoveXattr { place, .. } => put("name", shown(site, place)),
+        Command::Rename(Rename { from, to, .. }) | Command::Link { existing: from, place: to } => {
+            put("name", shown(site, from));
+            put("to", shown(site, to));
+        }
+        Command::SetAttributes { place, changes } => {
+            put("name", shown(site, place));
+            describe_changes(changes, &mut put);
+        }
+        Command::SetAcl(SetAcl { place, is_default, acl }) => {
+            put("name", shown(site, place));
+            let acl = acl.as_ref().map(|acl| bounded(acl.to_string()));
+            put(if *is_default { "default_acl" } else { "acl" }, acl.into());
+        }
+        Command::Create(Create { place, size_max, .. }) => {
+            put("name", shown(site, place));
+            put("size_max", (*size_max).into());
+        }
+        Command::Commit(commit) => {
+            put(
+                "content",
+                format!("{}/{}", commit.content.inode.0, commit.content.version.0).into(),
+            );
+            put("size", commit.size.into());
+        }
+        Command::Extend { content } | Command::Abort { content } => {
+            put("content", format!("{}/{}", content.inode.0, content.version.0).into());
+        }
+        administration => describe_administration(administration, &mut put),
+    }
+}
+
+fn describe_changes(changes: &AttributeChanges, put: &mut impl FnMut(&str, Value)) {
+    let AttributeChanges { mode, owner, group, size, .. } = changes;
+    if let Some(mode) = mode {
+        put("mode", format!("{mode:o}").into());
+    }
+    for (key, value) in [("owner", owner), ("group", group)] {
+        if let Some(value) = value {
+            put(key, value.as_str().into());
+        }
+    }
+    if let Some(size) = size {
+        put("size", (*size).into());
+    }
+}
+
+fn describe_administration(command: &Command, put: &mut impl FnMut(&str, Value)) {
+    match command {
+        Command::SetUser { user, groups, is_operator } => {
+            put("of_user", user.as_str().into());
+            put("groups", groups.clone().into());
+            put("operator", (*is_operator).into());
+        }
+        Command::AddKey(AddKey { holder, .. }) => match holder {
+            KeyHolder::User(user) => put("of_user", user.as_str().into()),
+            KeyHolder::Disk(disk) => put("of_disk", disk.0.into()),
+        },
+        Command::AddDisk(disk) => put("server", disk.server.as_str().into()),
+        Command::SetDisk { disk, .. } | Command::RemoveDisk { disk } => {
+            put("of_disk", disk.0.into());
+        }
+        Command::DropReplica { disk, .. } => put("of_disk", disk.0.into()),
+        Command::SetPattern { pattern, .. } => put("pattern", pattern.as_str().into()),
+        Command::SetLimits { subject, limits } => {
+            match subject {
+                Subject::User(user) => put("of_user", user.as_str().into()),
+                Subject::Group(group) => put("of_group", group.as_str().into()),
+                Subject::Tree(inode) => put("of_inode", inode.0.into()),
+            }
+            put("inodes_max", limits.inodes.into());
+            put("bytes_max", limits.bytes.into());
+        }
+        Command::RaiseEpoch { epoch } => put("epoch", (*epoch).into()),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_have_a_bounded_share_and_are_counted() {
+        let mut audit = Audit::default();
+        let mut note = |at_ns: u64| {
+            let at = (LeaseEpoch(1), at_ns);
+            audit.unknown(at, "/x".into(), (HeadFailure::NotAuthentic, "no"));
+        };
+        (0..500).for_each(|n| note(7 * SECOND_NS + n));
+        note(8 * SECOND_NS);
+        let lines = audit.take();
+        assert_eq!(lines.len(), 11);
+        assert_eq!(lines[10]["not_shown"], 490);
+        assert!(audit.take().is_empty());
+    }
+
+    #[test]
+    fn long_names_are_cut_so_that_a_line_fits_a_packet() {
+        let text = bounded("ä".repeat(5000));
+        assert_eq!(text.chars().count(), VALUE_CHARS_MAX + 1);
+    }
+}
