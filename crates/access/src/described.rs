@@ -74,6 +74,11 @@ impl Described {
         &self.name
     }
 
+    /// Its version; of a directory the number of its last change.
+    pub fn version(&self) -> u64 {
+        self.discovered.version
+    }
+
     /// Its status.
     pub fn stat(&self) -> Stat {
         Stat::new(self.name.clone(), &self.discovered)

@@ -1,29 +1,33 @@
-//! Commands and queries to the head of a site, one at a time, answered by name.
+//! Commands and queries to the head of a site, one at a time, answered by name: each is signed, or
+//! under keys of the session once there were many.
+
+mod session;
 
 use std::time::{Duration, Instant};
 
-use byname_catalog::id::SessionId;
-use byname_catalog::{Answer, Command, Refusal, SESSION_NS};
+use byname_catalog::{Command, Refusal};
 use byname_client::Stop;
 use byname_face::{Exchange, FaceError, Reply as Packet, random_u64};
 use byname_io::Clock;
-use byname_packet::{Data, Interest, InterestBuilder, Name, NameRef, SignatureExtra, Signer};
+use byname_packet::{Data, InterestBuilder, Name, NameRef, Signer};
 use byname_security::cert::{Certificate, CertificateRequest};
 use byname_security::trust::{Anchor, Trusted, Validator};
 use byname_site::{
-    Authentic, Check, CommandPacket, Outcome, Reply, RequestId, SiteAnswer, SiteName, Stamp,
-    check_data,
+    Authentic, Check, CommandPacket, HeadFailure, Keyring, Outcome, Reply, SealedBy, SiteAnswer,
+    SiteName, Stamp, check_data, library_seeds, sealed_by, sign_question,
 };
 use serde_json::Value;
 
 use crate::account::Account;
 use crate::error::AccessError;
 
+use session::OpenSession;
+
 /// Time that one attempt waits for its answer.
 const ATTEMPT: Duration = Duration::from_secs(4);
-/// Age at which another session is opened, well before the head ends this one: so no command is
-/// sent again in a session that is over.
-const SESSION_AGE: Duration = Duration::from_nanos(SESSION_NS / 2);
+/// Time after which its Interest is sent again: another head may have come. One that is at work on
+/// it takes the repetition for what it is.
+const SILENCE: Duration = Duration::from_secs(1);
 /// Pause before a command that was refused for the moment is sent again.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -37,18 +41,22 @@ pub struct HeadSession {
     signed_by: Option<Authentic>,
     stop: Stop,
     session: Option<OpenSession>,
+    keyring: Keyring,
 }
 
-/// A session of the catalog.
-struct OpenSession {
-    id: SessionId,
-    /// Last sequence of its slot.
-    sequence: u64,
-    opened: Instant,
-}
+/// An Interest, and which keys of the session it is under, unless it is signed.
+type Made = (Vec<u8>, Option<u64>);
+/// Makes an Interest for each attempt.
+type Make<'a> = dyn FnMut(&mut HeadSession) -> Result<Made, AccessError> + 'a;
 
-/// An Interest for each attempt.
-type Sign<'a> = dyn FnMut(&HeadSession) -> Result<Vec<u8>, AccessError> + 'a;
+/// What a packet says that came as an answer.
+enum Verdict {
+    Answer,
+    /// Nothing: it is under other keys than what was asked.
+    Nothing,
+    /// The head does not take these keys.
+    NoKeys(u64),
+}
 
 impl HeadSession {
     /// Connects to a forwarder. Nothing is sent yet.
@@ -65,13 +73,15 @@ impl HeadSession {
             signed_by: None,
             stop: Stop::default(),
             session: None,
+            keyring: Keyring::new(library_seeds()),
         })
     }
 
     /// Gives up when this says so.
     #[must_use]
-    pub fn stopped_by(self, stop: Stop) -> Self {
-        Self { stop, ..self }
+    pub fn stopped_by(mut self, stop: Stop) -> Self {
+        self.stop = stop;
+        self
     }
 
     /// The site.
@@ -95,26 +105,9 @@ impl HeadSession {
         &mut self,
         command: Command,
     ) -> Result<Result<SiteAnswer, Refusal>, AccessError> {
-        let young = self.session.take().filter(|session| session.opened.elapsed() < SESSION_AGE);
-        let mut session = match young {
-            Some(session) => session,
-            None => {
-                let (opened, id) = (Instant::now(), self.open_session()?);
-                OpenSession { id, sequence: 0, opened }
-            }
-        };
-        session.sequence += 1;
-        let request = RequestId { session: session.id, slot: 0, sequence: session.sequence };
-        self.session = Some(session);
+        self.agree_in_time()?;
+        let request = self.next_request()?;
         self.outcome(&CommandPacket::new(Some(request), command))
-    }
-
-    fn open_session(&mut self) -> Result<SessionId, AccessError> {
-        let packet = CommandPacket::new(None, Command::OpenSession);
-        match self.outcome(&packet)?? {
-            SiteAnswer::Plain(Answer::Session { session, .. }) => Ok(session),
-            _ => Err(AccessError::OtherAnswer),
-        }
     }
 
     /// All lines of a query, in order.
@@ -156,30 +149,27 @@ impl HeadSession {
     /// # Errors
     /// [`AccessError`].
     pub fn page(&mut self, subject: &str, after: &str) -> Result<Vec<Value>, AccessError> {
-        let name = self.account.site.command("query");
-        let parameters = format!("{subject} {after}");
-        let mut sign = |this: &Self| {
-            let stamp = this.stamp();
-            let extra = SignatureExtra {
-                nonce: Some(&stamp.nonce),
-                time_ms: Some(stamp.time_ms),
-                seq_num: None,
-            };
-            let mut wire = Vec::new();
-            InterestBuilder::new(name.view())
-                .must_be_fresh(true)
-                .application_parameters(parameters.trim_end().as_bytes())
-                .nonce(nonce())
-                .encode_signed(&this.account.identity.signer, extra, &mut wire)?;
-            Ok(wire)
-        };
-        let answer = self.answered(&mut sign)?;
-        let data = Data::decode(&answer)?;
-        if let Ok(reply) = Reply::decode(&self.account.site, &data) {
-            return Err(failed(reply.outcome));
+        self.agree_in_time()?;
+        let question = format!("{subject} {after}");
+        let question = question.trim_end().as_bytes();
+        let deadline = Instant::now() + self.account.patience;
+        loop {
+            let answer = self.answered(&mut |this| this.make_question(question))?;
+            let data = Data::decode(&answer)?;
+            match Reply::decode(&self.account.site, &data).map(|reply| reply.outcome) {
+                Ok(Outcome::Failed { failure, .. })
+                    if failure.is_retryable() && Instant::now() < deadline =>
+                {
+                    self.check_stop()?;
+                    std::thread::sleep(PAUSE);
+                }
+                Ok(outcome) => return Err(failed(outcome)),
+                Err(_) => {
+                    let text = String::from_utf8_lossy(data.content).into_owned();
+                    return Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?);
+                }
+            }
         }
-        let text = String::from_utf8_lossy(data.content).into_owned();
-        Ok(text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?)
     }
 
     /// Sends a command, signed anew each time, until there is an outcome.
@@ -189,16 +179,16 @@ impl HeadSession {
     ) -> Result<Result<SiteAnswer, Refusal>, AccessError> {
         // What has no request id is the same command only as the same Interest.
         let fixed = match packet.request {
-            None => Some(self.sign(packet)?),
+            None => Some((self.sign(packet)?, None)),
             Some(_) => None,
         };
-        let mut sign = |this: &Self| match &fixed {
-            Some(wire) => with_new_nonce(wire),
-            None => this.sign(packet),
+        let mut make = |this: &mut Self| match &fixed {
+            Some(made) => Ok(made.clone()),
+            None => this.make(packet),
         };
         let deadline = Instant::now() + self.account.patience;
         loop {
-            let answer = self.answered(&mut sign)?;
+            let answer = self.answered(&mut make)?;
             let reply = Reply::decode(&self.account.site, &Data::decode(&answer)?)?;
             match reply.outcome {
                 Outcome::Done(answer) => return Ok(Ok(*answer)),
@@ -212,6 +202,24 @@ impl HeadSession {
                 other => return Err(failed(other)),
             }
         }
+    }
+
+    /// A command under the session's keys, or signed.
+    fn make(&mut self, packet: &CommandPacket) -> Result<Made, AccessError> {
+        match self.keyring.seal(&self.account.site, packet).transpose()? {
+            Some((wire, keys)) => Ok((wire, Some(keys))),
+            None => Ok((self.sign(packet)?, None)),
+        }
+    }
+
+    /// A question under the session's keys, or signed.
+    fn make_question(&mut self, question: &[u8]) -> Result<Made, AccessError> {
+        let site = &self.account.site;
+        if let Some((wire, keys)) = self.keyring.seal_question(site, question).transpose()? {
+            return Ok((wire, Some(keys)));
+        }
+        let signer: &dyn Signer = &self.account.identity.signer;
+        Ok((sign_question(site, question, signer, self.stamp())?, None))
     }
 
     fn sign(&self, packet: &CommandPacket) -> Result<Vec<u8>, AccessError> {
@@ -229,13 +237,15 @@ impl HeadSession {
     }
 
     /// The verified Data that answers an Interest, which is made for each attempt.
-    fn answered(&mut self, sign: &mut Sign<'_>) -> Result<Vec<u8>, AccessError> {
+    fn answered(&mut self, make: &mut Make<'_>) -> Result<Vec<u8>, AccessError> {
         let deadline = Instant::now() + self.account.patience;
         loop {
             self.check_stop()?;
-            let wire = sign(self)?;
+            let (wire, keys) = make(self)?;
             let left = deadline.saturating_duration_since(Instant::now());
-            let reply = match self.exchange.ask_one(&wire, false, ATTEMPT.min(left)) {
+            // Under keys a question counts once, also if its answer was lost.
+            let pause = if keys.is_some() { ATTEMPT } else { SILENCE };
+            let reply = match ask(&mut self.exchange, &wire, (ATTEMPT.min(left), pause)) {
                 Err(error) if Instant::now() < deadline => {
                     self.reconnect(error)?;
                     continue;
@@ -243,10 +253,12 @@ impl HeadSession {
                 reply => reply?,
             };
             match reply {
-                Packet::Data { wire: data, .. } => {
-                    self.verify(&data)?;
-                    return Ok(data);
-                }
+                Packet::Data { wire: data, .. } => match self.judge(&data, keys)? {
+                    Verdict::Answer => return Ok(data),
+                    Verdict::NoKeys(keys) => self.keyring.lost(keys, self.clock.now_ns()),
+                    Verdict::Nothing if Instant::now() < deadline => std::thread::sleep(PAUSE),
+                    Verdict::Nothing => return Err(AccessError::OtherSigner),
+                },
                 Packet::Nack(_) if Instant::now() < deadline => std::thread::sleep(PAUSE),
                 Packet::Silence if Instant::now() < deadline => {}
                 Packet::Nack(_) | Packet::Silence => {
@@ -264,6 +276,23 @@ impl HeadSession {
             Err(_) => return Err(failure.into()),
         }
         Ok(())
+    }
+
+    /// Looks at who vouches for an answer: the site, or whoever has the keys it was asked under.
+    fn judge(&mut self, wire: &[u8], keys: Option<u64>) -> Result<Verdict, AccessError> {
+        let data = Data::decode(wire)?;
+        if let SealedBy::Keys(_) = sealed_by(&data) {
+            let is_answer = self.keyring.is_answer(&data, keys);
+            return Ok(if is_answer { Verdict::Answer } else { Verdict::Nothing });
+        }
+        self.verify(wire)?;
+        let Some(keys) = keys else { return Ok(Verdict::Answer) };
+        Ok(match Reply::decode(&self.account.site, &data).map(|reply| reply.outcome) {
+            Ok(Outcome::Failed {
+                failure: HeadFailure::NoKeys | HeadFailure::Replayed, ..
+            }) => Verdict::NoKeys(keys),
+            _ => Verdict::Answer,
+        })
     }
 
     fn verify(&mut self, wire: &[u8]) -> Result<(), AccessError> {
@@ -339,20 +368,28 @@ impl HeadSession {
     }
 }
 
+/// Sends an Interest, and again while it is not answered.
+fn ask(
+    exchange: &mut Exchange,
+    wire: &[u8],
+    (patience, pause): (Duration, Duration),
+) -> Result<Packet, FaceError> {
+    let deadline = Instant::now() + patience;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let reply = exchange.ask_one(wire, false, pause.min(left))?;
+        if reply != Packet::Silence || Instant::now() >= deadline {
+            return Ok(reply);
+        }
+    }
+}
+
 fn failed(outcome: Outcome) -> AccessError {
     match outcome {
         Outcome::Refused(refusal) => refusal.into(),
         Outcome::Failed { failure, reason } => AccessError::Head { failure, reason },
         Outcome::Done(_) => AccessError::OtherAnswer,
     }
-}
-
-/// The same Interest, which no forwarder takes for a loop.
-fn with_new_nonce(wire: &[u8]) -> Result<Vec<u8>, AccessError> {
-    let interest = Interest::decode(wire)?;
-    let mut out = Vec::with_capacity(wire.len());
-    interest.encode_forwarded(nonce(), interest.hop_limit, &mut out);
-    Ok(out)
 }
 
 fn nonce() -> [u8; 4] {

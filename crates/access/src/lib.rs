@@ -9,6 +9,7 @@
 //! nobody else, so that what was just written is there for whoever wrote it.
 
 mod account;
+mod acl;
 mod described;
 mod error;
 mod head;
@@ -19,6 +20,7 @@ mod tree;
 pub mod spool;
 
 pub use account::{Account, AccountOptions};
+pub use acl::{AccessLists, AclChanges};
 pub use described::{Described, Entries};
 pub use error::AccessError;
 pub use head::HeadSession;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use byname_catalog::{Command, Create, PolicyChanges, Publish};
+use byname_catalog::{Command, Create, Entry, PolicyChanges, Publish};
 use byname_client::Stop;
 use byname_packet::Name;
 use byname_writer::{Next, Put, PutEvent, Source, Writer, WriterError};
@@ -38,6 +38,8 @@ pub struct PutOptions {
     pub is_exclusive: bool,
     /// How its policy differs from the one it would have.
     pub policy: PolicyChanges,
+    /// The version that it takes the place of: whatever else is there by now stays.
+    pub base: Option<u64>,
 }
 
 /// A user at a site. See the module.
@@ -90,11 +92,11 @@ impl SharedSite {
     }
 
     /// Writes a local file, whose octets are those that it has now. It is there whole, on as many
-    /// disks as the site asks for, or not at all.
+    /// disks as the site asks for, or not at all. Returns its version.
     ///
     /// # Errors
-    /// [`AccessError`].
-    pub fn put(&self, name: &Name, file: File, options: &PutOptions) -> Result<(), AccessError> {
+    /// [`AccessError`]; `BaseChanged` if the version is not there that it shall take the place of.
+    pub fn put(&self, name: &Name, file: File, options: &PutOptions) -> Result<u64, AccessError> {
         let failed = |source| AccessError::write(name, source);
         let is_stopped = || self.stop.is_requested();
         let place = place(&self.account.site, name.view())?;
@@ -110,21 +112,21 @@ impl SharedSite {
         };
         let mut taken = self.writers.take(&self.stop)?;
         let mut connected = self.connected(taken.take(), name)?;
-        let mut put = Some(Put { create, keep_time: false, source });
-        let mut next = || put.take().map_or(Next::End, |put| Next::Put(0, put));
-        let mut outcome = None;
-        let mut on_event = |event| {
-            if let PutEvent::Done { result, .. } = event {
-                outcome = Some(result);
+        let writer = &mut connected.writer;
+        let outcome = match options.base {
+            None => put_one(writer, Put { create, keep_time: false, source }, &is_stopped),
+            Some(base) => {
+                let ticket = self.with(|tree| tree.begin_after(name, create, base))?;
+                writer.put_into(ticket, source, &is_stopped)
             }
         };
-        let ended = connected.writer.put_all(&mut next, &mut on_event, &is_stopped);
-        let result = ended.and_then(|()| outcome.unwrap_or(Err(WriterError::OtherAnswer)));
         connected.used = Instant::now();
-        if result.as_ref().err().is_none_or(|error| !error.ends_all()) {
+        if outcome.as_ref().err().is_none_or(|error| !error.ends_all()) {
             taken.put_back(connected);
         }
-        result.map(drop).map_err(failed)
+        let entry = outcome.map_err(failed)?;
+        let content = entry.inode.content().ok_or(AccessError::OtherAnswer)?;
+        Ok(content.version.0)
     }
 
     /// A writer that is connected: the idle one, if it still is.
@@ -141,6 +143,23 @@ impl SharedSite {
         let writer = self.account.writer(name, &is_stopped)?;
         Ok(Connected { writer, since: Instant::now(), used: Instant::now() })
     }
+}
+
+/// Writes one file.
+fn put_one(
+    writer: &mut Writer,
+    put: Put,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<Box<Entry>, WriterError> {
+    let (mut put, mut outcome) = (Some(put), None);
+    let mut next = || put.take().map_or(Next::End, |put| Next::Put(0, put));
+    let mut on_event = |event| {
+        if let PutEvent::Done { result, .. } = event {
+            outcome = Some(result);
+        }
+    };
+    writer.put_all(&mut next, &mut on_event, is_stopped)?;
+    outcome.unwrap_or(Err(WriterError::OtherAnswer))
 }
 
 /// Connections that are not in use, and how many there are.

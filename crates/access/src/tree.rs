@@ -2,6 +2,7 @@
 //!
 //! Each is one command to the head, or several, each of which happens whole or not at all.
 
+mod attempt;
 mod attributes;
 mod make;
 mod remove;
@@ -65,6 +66,14 @@ impl Tree {
     pub fn query(&mut self, subject: &str, name: &Name) -> Result<Vec<Value>, AccessError> {
         self.place(name)?;
         self.head.query(&format!("{subject} {name}")).map_err(|error| error.about(name))
+    }
+
+    /// Lines of a query about the site.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub fn ask(&mut self, question: &str) -> Result<Vec<Value>, AccessError> {
+        self.head.query(question)
     }
 
     /// Sends a command.

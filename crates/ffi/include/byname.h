@@ -516,6 +516,11 @@ typedef struct byname_put_options {
   uint32_t mode;
   // Replicas; 0 for as many as the site says.
   uint32_t replicas;
+  // The version that it takes the place of: if another one is there by now, ESTALE. 0 for
+  // whatever is there.
+  uint64_t base_version;
+  // Where the new version is written; may be NULL.
+  uint64_t *version;
 } byname_put_options;
 
 #ifdef __cplusplus
@@ -795,4 +800,4 @@ int64_t byname_site_servers(byname_site site,
 
 #endif  /* BYNAME_H */
 
-// Digest of sources and text: aaaa40093a3ef0e4
+// Digest of sources and text: 1e78f4e79bdb87cd

@@ -288,6 +288,11 @@ pub struct PutOptions {
     pub mode: u32,
     /// Replicas; 0 for as many as the site says.
     pub replicas: u32,
+    /// The version that it takes the place of: if another one is there by now, ESTALE. 0 for
+    /// whatever is there.
+    pub base_version: u64,
+    /// Where the new version is written; may be NULL.
+    pub version: *mut u64,
 }
 
 /// New attributes.

@@ -24,6 +24,7 @@ mod guard;
 mod handles;
 mod listing;
 mod memory;
+mod page;
 mod session;
 mod site;
 mod symbols;

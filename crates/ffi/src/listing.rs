@@ -11,6 +11,7 @@ use crate::call::Work;
 use crate::fault::Fault;
 use crate::handles::{Kind, Table};
 use crate::memory::{Place, TextRoom};
+use crate::page::PageRoom;
 use crate::session::{ActiveCall, SessionState};
 
 /// The open listings of this process.
@@ -91,43 +92,18 @@ impl ListingState {
 
     /// Fills a page.
     pub(crate) fn fill(&self, place: &Place<abi::Page>) -> Result<i64, Fault> {
-        let mut page = place.read();
-        page.count = 0;
-        if (page.entry_size as usize) < size_of::<abi::Entry>() {
-            let (given, least) = (page.entry_size, size_of::<abi::Entry>());
-            return Err(Fault::StructSize { argument: "page.entries", given, least });
-        }
-        if page.entries.is_null() && page.entries_max > 0 {
-            return Err(Fault::Null { argument: "page.entries" });
-        }
-        // SAFETY: byname.h demands that `text` has `text_size` octets and is left alone.
-        let mut room = unsafe { TextRoom::new(page.text, page.text_size) };
-        let first = usize::try_from(page.next).unwrap_or(usize::MAX).min(self.sorted.count());
+        let mut page = PageRoom::new(place)?;
+        let first = usize::try_from(page.next()).unwrap_or(usize::MAX).min(self.sorted.count());
         for index in first..self.sorted.count() {
-            if page.count >= page.entries_max {
+            if page.is_full() {
                 break;
             }
             let Some(listed) = self.sorted.entry(index) else { break };
-            let used = room.used();
-            let entry = self.entry(&listed, &mut room);
-            if room.used() < room.needed() {
-                if page.count == 0 {
-                    let (given, needed) = (page.text_size, room.needed());
-                    return Err(Fault::TextRoom { given, needed });
-                }
-                room.rewind(used);
+            if !page.push(|room| self.entry(&listed, room))? {
                 break;
             }
-            // SAFETY: byname.h demands that `entries` has room for `entries_max` entries of
-            // `entry_size` octets each, and `count` is less.
-            unsafe {
-                let offset = page.entry_size as usize * page.count as usize;
-                page.entries.byte_add(offset).write_unaligned(entry);
-            }
-            page.count += 1;
         }
-        page.next = first as u64 + page.count;
-        place.write(page);
+        page.finish(first as u64, place);
         Ok(0)
     }
 

@@ -55,7 +55,7 @@ unsafe impl Sized32 for abi::Source {
 unsafe impl Sized32 for abi::SiteOptions {
     const NAME: &'static str = "options";
 }
-// SAFETY: as `abi::Error`.
+// SAFETY: as `abi::Error`, with raw pointers.
 unsafe impl Sized32 for abi::PutOptions {
     const NAME: &'static str = "options";
 }

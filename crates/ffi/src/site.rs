@@ -13,6 +13,7 @@ use crate::fault::Fault;
 use crate::file::{self};
 use crate::handles::{Kind, Table};
 use crate::memory::{Place, TextRoom};
+use crate::page::PageRoom;
 use crate::session::{ActiveCall, SessionState};
 
 /// The sites of this process.
@@ -103,49 +104,22 @@ impl SiteCall {
 
     /// Fills a page with the entries of the directory behind one of them.
     pub(crate) fn fill(&self, after: &[u8], place: &Place<abi::Page>) -> Result<i64, Fault> {
-        let mut page = place.read();
-        page.count = 0;
-        if (page.entry_size as usize) < size_of::<abi::Entry>() {
-            let (given, least) = (page.entry_size, size_of::<abi::Entry>());
-            return Err(Fault::StructSize { argument: "page.entries", given, least });
-        }
-        if page.entries.is_null() && page.entries_max > 0 {
-            return Err(Fault::Null { argument: "page.entries" });
-        }
-        // SAFETY: byname.h demands that `text` has `text_size` octets and is left alone.
-        let mut room = unsafe { TextRoom::new(page.text, page.text_size) };
+        let mut page = PageRoom::new(place)?;
         let mut after = after.to_vec();
         let has_more = 'page: loop {
             let answer = self.act(|tree, name| tree.entries(name, &after))?;
             for (name, described) in answer.entries {
-                if page.count >= page.entries_max {
+                if page.is_full() || !page.push(|room| entry(&name, &described, room))? {
                     break 'page true;
                 }
-                let used = room.used();
-                let entry = entry(&name, &described, &mut room);
-                if room.used() < room.needed() {
-                    if page.count == 0 {
-                        let (given, needed) = (page.text_size, room.needed());
-                        return Err(Fault::TextRoom { given, needed });
-                    }
-                    room.rewind(used);
-                    break 'page true;
-                }
-                // SAFETY: byname.h demands that `entries` has room for `entries_max` entries of
-                // `entry_size` octets each, and `count` is less.
-                unsafe {
-                    let offset = page.entry_size as usize * page.count as usize;
-                    page.entries.byte_add(offset).write_unaligned(entry);
-                }
-                page.count += 1;
                 after = name;
             }
             if answer.is_last {
                 break false;
             }
         };
-        page.next += page.count;
-        place.write(page);
+        let first = page.next();
+        page.finish(first, place);
         Ok(has_more.into())
     }
 }

@@ -5,6 +5,7 @@ use byname_packet::Name;
 use serde_json::Value;
 
 use super::Tree;
+use crate::acl::AccessLists;
 use crate::described::octets;
 use crate::error::AccessError;
 
@@ -22,11 +23,11 @@ pub struct Room {
     pub receipts: u64,
     /// Disks of the space.
     pub disks: u64,
-    /// Entries in the tree that has a quota.
+    /// Entries that count for the quota of the fewest left: of the tree, the user or the group.
     pub inodes: u64,
     /// Most entries; `u64::MAX` for no limit.
     pub inodes_max: u64,
-    /// Octets of the files there.
+    /// Octets that count for the quota with the least room.
     pub used_bytes: u64,
     /// Octets that files may have there; `u64::MAX` for no limit.
     pub bytes_max: u64,
@@ -36,20 +37,55 @@ pub struct Room {
     pub free_bytes: u64,
 }
 
+/// What somebody uses and may use.
+struct Quota {
+    inodes: (u64, u64),
+    bytes: (u64, u64),
+    reserved_bytes: u64,
+}
+
+impl Quota {
+    /// That of the tree, and those of the user and the group as far as they have limits.
+    fn all(answer: &Value) -> Option<Vec<Self>> {
+        let others = answer["quotas"].as_array().map_or(&[][..], Vec::as_slice);
+        let quota = |line: &Value| {
+            let number = |key: &str| line[key].as_u64();
+            Some(Self {
+                inodes: (number("inodes")?, number("inodes_max")?),
+                bytes: (number("bytes")?, number("bytes_max")?),
+                reserved_bytes: number("reserved_bytes")?,
+            })
+        };
+        std::iter::once(answer).chain(others).map(quota).collect()
+    }
+
+    /// What is left, used, and the limit.
+    fn bytes_left(&self) -> (u64, u64, u64) {
+        let (used, limit) = self.bytes;
+        (limit.saturating_sub(used).saturating_sub(self.reserved_bytes), used, limit)
+    }
+
+    fn inodes_left(&self) -> (u64, u64, u64) {
+        let (used, limit) = self.inodes;
+        (limit.saturating_sub(used), used, limit)
+    }
+}
+
 impl Room {
     fn of(answer: &Value) -> Option<Self> {
         let number = |key: &str| answer[key].as_u64();
         let replicas = number("replicas")?.max(1);
-        let limit = number("bytes_max")?;
-        let (used_bytes, reserved) = (number("bytes")?, number("reserved_bytes")?);
-        let left = limit.saturating_sub(used_bytes).saturating_sub(reserved);
+        let quotas = Quota::all(answer)?;
+        let (_, used_bytes, limit) = quotas.iter().map(Quota::bytes_left).min()?;
+        let left = quotas.iter().map(|quota| quota.bytes_left().0).min()?;
+        let (_, inodes, inodes_max) = quotas.iter().map(Quota::inodes_left).min()?;
         Some(Self {
             space: answer["space"].as_str()?.to_owned(),
             replicas,
             receipts: number("receipts")?,
             disks: number("disks")?,
-            inodes: number("inodes")?,
-            inodes_max: number("inodes_max")?,
+            inodes,
+            inodes_max,
             used_bytes,
             bytes_max: limit,
             size_bytes: (number("capacity_bytes")? / replicas).min(limit),
@@ -126,6 +162,25 @@ impl Tree {
         Ok(value)
     }
 
+    /// Access control lists.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub fn access_lists(&mut self, name: &Name) -> Result<AccessLists, AccessError> {
+        let lines = self.query("acl", name)?;
+        let lists = |line: &Value| {
+            Some(AccessLists {
+                owner: line["owner"].as_str()?.to_owned(),
+                group: line["group"].as_str()?.to_owned(),
+                mode: u16::try_from(line["mode"].as_u64()?).ok()?,
+                is_directory: line["directory"].as_bool()?,
+                access: line["access"].as_str()?.parse().ok()?,
+                default: line["default"].as_str().map(str::parse).transpose().ok()?,
+            })
+        };
+        lines.first().and_then(lists).ok_or(AccessError::OtherAnswer)
+    }
+
     /// The room that is left below a name, by the quota of its tree and by the disks of its space.
     ///
     /// # Errors
@@ -169,5 +224,15 @@ mod tests {
         assert_eq!(room(1000, 10), (1000, 5), "the disks have less");
         assert_eq!(room(120, 3000), (120, 0), "more is used than may be");
         assert_eq!(Room::of(&json!({})), None);
+        // Whoever has less than the tree has that.
+        let mut own = answer(1000, 3000);
+        own["quotas"] = json!([
+            { "inodes": 9, "inodes_max": 10, "bytes": 70, "reserved_bytes": 10, "bytes_max": 90 },
+            { "inodes": 5, "inodes_max": u64::MAX, "bytes": 0, "reserved_bytes": 0,
+              "bytes_max": 5000 },
+        ]);
+        let room = Room::of(&own).unwrap();
+        assert_eq!((room.size_bytes, room.used_bytes, room.free_bytes), (90, 70, 10));
+        assert_eq!((room.inodes, room.inodes_max), (9, 10));
     }
 }

@@ -13,7 +13,6 @@ use byname_catalog::{AttributeChanges, Command, Create, PolicyChanges, Publish, 
 use byname_client::Client;
 use byname_packet::Name;
 use byname_profile::OpenOptions;
-use byname_site::SiteAnswer;
 use byname_transfer::freshness::Freshness;
 use byname_writer::{Source, WriterError};
 
@@ -74,10 +73,7 @@ impl Resize<'_> {
             exclusive: false,
             policy: PolicyChanges::default(),
         };
-        let SiteAnswer::Ticket(ticket) = self.tree.execute(Command::Create(create))?.map_err(at)?
-        else {
-            return Err(AccessError::OtherAnswer);
-        };
+        let ticket = self.tree.begin(self.name, create)?;
         let content = ticket.terms().content;
         let source = match self.source(content) {
             Ok(Some(source)) => source,
@@ -104,7 +100,7 @@ impl Resize<'_> {
     }
 
     fn abort(&mut self, content: ContentId) -> Result<(), AccessError> {
-        self.tree.run(self.name, Command::Abort { content })
+        self.tree.abort(self.name, content)
     }
 
     /// The new content, of the version that an attempt replaces; `None` if it cannot be had any

@@ -48,11 +48,13 @@ pub unsafe extern "C" fn byname_site_put(
         // SAFETY: as the contract of the interface says.
         let (path, file) = unsafe { (c_text(path, "path")?, descriptor(local_file)?) };
         let (mut flags, mut wishes) = (0, Wishes { mode: 0o644, ..Wishes::default() });
+        let mut version = std::ptr::null_mut();
         if !options.is_null() {
             // SAFETY: as the contract of the interface says.
             let options = unsafe { read_struct(options) }?;
             flags = checked(options.flags, abi::BYNAME_SITE_PARENTS | abi::BYNAME_SITE_EXCLUSIVE)?;
             wishes = wishes_of(&options)?;
+            version = options.version;
         }
         let call = SiteCall::begin(site, path)?;
         if flags & abi::BYNAME_SITE_PARENTS != 0
@@ -61,7 +63,11 @@ pub unsafe extern "C" fn byname_site_put(
             let above = above.to_name();
             call.run(|tree, _| tree.make_path(&above, PARENT_MODE))?;
         }
-        call.shared().put(&call.name, file, &wishes).map_err(Fault::from)?;
+        let made = call.shared().put(&call.name, file, &wishes).map_err(Fault::from)?;
+        if !version.is_null() {
+            // SAFETY: as the contract of the interface says.
+            unsafe { version.write(made) };
+        }
         Ok(0)
     };
     // SAFETY: as the contract of the interface says.
@@ -76,7 +82,8 @@ fn wishes_of(options: &PutOptions) -> Result<Wishes, Fault> {
     let is_exclusive = options.flags & abi::BYNAME_SITE_EXCLUSIVE != 0;
     let replica_count = (replicas > 0).then_some(replicas);
     let policy = PolicyChanges { replica_count, ..PolicyChanges::default() };
-    Ok(Wishes { mode, is_exclusive, policy })
+    let base = (options.base_version != 0).then_some(options.base_version);
+    Ok(Wishes { mode, is_exclusive, policy, base })
 }
 
 /// Makes a file shorter or longer; what is added are zeros. A size other than 0 is a new version,

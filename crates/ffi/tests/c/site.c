@@ -17,9 +17,10 @@ static byname_site open_site(byname_session session) {
 
 // An anonymous local file with these octets.
 static int local_with(const void *octets, size_t bytes) {
-  char path[] = "/tmp/byname-c-XXXXXX";
-  const int file = mkstemp(path);
-  CHECK(file >= 0 && unlink(path) == 0);
+  FILE *stream = tmpfile();
+  CHECK(stream != NULL);
+  const int file = dup(fileno(stream));
+  CHECK(file >= 0 && fclose(stream) == 0);
   CHECK(write(file, octets, bytes) == (ssize_t)bytes);
   return file;
 }
@@ -76,12 +77,30 @@ static void check_files(byname_site site) {
   close(file);
   CHECK_ERROR(byname_site_put(site, "d/x", -1, NULL, &error), EBADF, error);
 
+  // In the place of a version that is there, and not of one that was.
+  options = BYNAME_INIT(byname_put_options);
+  options.base_version = first.version;
+  const int next = local_with("third", 5);
+  CHECK_ERROR(byname_site_put(site, "d/e/a", next, &options, &error), ESTALE, error);
+  CHECK_ERROR(byname_site_put(site, "d/e/none", next, &options, &error), ESTALE, error);
+  CHECK_ERROR(byname_site_open_file(site, "d/e/none", &error), ENOENT, error);
+  reads(site, "d/e/a", "second and longer");
+  uint64_t version = 0;
+  options.base_version = second.version;
+  options.version = &version;
+  CHECK_OK(byname_site_put(site, "d/e/a", next, &options, &error), error);
+  close(next);
+  reads(site, "d/e/a", "third");
+  CHECK(version > second.version && stat_of(site, "d/e/a").version == version);
+  put(site, "d/e/a", "second and longer", 0);
+  const byname_attributes last = stat_of(site, "d/e/a");
+
   put(site, "d/e/b 100%:", "other", 0);
   CHECK_ERROR(byname_site_rename(site, "d/e/a", "d/e/b 100%:", BYNAME_SITE_EXCLUSIVE, &error),
               EEXIST, error);
   CHECK_OK(byname_site_rename(site, "d/e/a", "d/e/b 100%:", 0, &error), error);
   reads(site, "d/e/b 100%:", "second and longer");
-  CHECK(stat_of(site, "d/e/b 100%:").version == second.version);
+  CHECK(stat_of(site, "d/e/b 100%:").version == last.version);
   CHECK_ERROR(byname_site_open_file(site, "d/e/a", &error), ENOENT, error);
 
   CHECK_OK(byname_site_truncate(site, "d/e/b 100%:", 6, &error), error);

@@ -10,6 +10,7 @@ final class Keys {
   static final String CONNECT = "fs.ndn.connect";
   static final String UNKNOWN_KEYS = "fs.ndn.unknown-keys";
   static final String FRESHNESS = "fs.ndn.freshness";
+  static final String CONNECT_WAIT = "fs.ndn.connect.wait";
   static final String TIMEOUT = "fs.ndn.timeout";
   static final String RETRIES = "fs.ndn.retries";
   static final String CACHE_BYTES = "fs.ndn.cache";
@@ -22,6 +23,9 @@ final class Keys {
   static final String BUFFER_BYTES = "fs.ndn.buffer";
   static final String THREADS = "fs.ndn.threads";
   static final String CHECKSUM = "fs.ndn.checksum";
+
+  /** Seconds: tasks begin while a forwarder is started again. */
+  static final long CONNECT_WAIT_DEFAULT = 5;
 
   static final long BLOCK_BYTES_DEFAULT = 128L << 20;
   static final int BUFFER_BYTES_DEFAULT = 64 << 10;

@@ -114,9 +114,12 @@ final class Native {
 
   static native void siteTruncate(long site, byte[] path, long size) throws NativeException;
 
-  /** Writes what was spooled as a file. */
-  static native void sitePut(
-      long site, byte[] path, int spool, int mode, int replicas, boolean isExclusive)
+  /**
+   * Writes what was spooled as a file, in the place of a version unless that is 0. Returns the new
+   * version.
+   */
+  static native long sitePut(
+      long site, byte[] path, int spool, int mode, int replicas, boolean isExclusive, long base)
       throws NativeException;
 
   /** An empty file in a directory that nobody else sees, and that goes when it is closed. */

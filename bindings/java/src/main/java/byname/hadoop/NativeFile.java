@@ -20,11 +20,17 @@ final class NativeFile implements AutoCloseable {
 
   private static final int COUNTERS = 4;
 
+  // Closed when it is forgotten, and not before what was opened with it.
+  @SuppressWarnings("unused")
+  private final Object owner;
+
   private final Path path;
   private final long handle;
   private final Cleaner.Cleanable closing;
 
-  NativeFile(Path path, long handle) {
+  /** A file of a session or a site. */
+  NativeFile(Object owner, Path path, long handle) {
+    this.owner = owner;
     this.path = path;
     this.handle = handle;
     this.closing = NativeSession.closeWith(this, handle, Native::fileClose);

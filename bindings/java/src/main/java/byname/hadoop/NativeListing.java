@@ -7,12 +7,17 @@ import org.apache.hadoop.fs.Path;
 
 /** One version of a directory, read by pages. Closed when it is forgotten, too. */
 final class NativeListing implements NdnListing.Pages {
+  // Closed when it is forgotten, and not before what was opened with it.
+  @SuppressWarnings("unused")
+  private final NativeSession session;
+
   private final Path path;
   private final long handle;
   private final Cleaner.Cleanable closing;
   private long next;
 
-  NativeListing(Path path, long handle) {
+  NativeListing(NativeSession session, Path path, long handle) {
+    this.session = session;
     this.path = path;
     this.handle = handle;
     this.closing = NativeSession.closeWith(this, handle, Native::listingClose);

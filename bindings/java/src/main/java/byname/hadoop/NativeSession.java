@@ -1,6 +1,7 @@
 package byname.hadoop;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
@@ -24,6 +25,8 @@ final class NativeSession implements AutoCloseable {
 
   /** BYNAME_NONE: where 0 would mean the default. */
   private static final long NONE = -1;
+
+  private static final long CONNECT_PAUSE_MS = 100;
 
   private final long handle;
   private final Cleaner.Cleanable closing;
@@ -52,10 +55,29 @@ final class NativeSession implements AutoCloseable {
       size(conf, Keys.NODE_BYTES),
       size(conf, Keys.READAHEAD_BYTES),
     };
+    long wait =
+        conf.getTimeDuration(
+            Keys.CONNECT_WAIT, Keys.CONNECT_WAIT_DEFAULT, TimeUnit.SECONDS, TimeUnit.NANOSECONDS);
+    long start = System.nanoTime();
+    while (true) {
+      try {
+        return new NativeSession(Native.sessionOpen(texts, numbers));
+      } catch (NativeException e) {
+        boolean isRestart = e.errno() == Errno.ECONNREFUSED || e.errno() == Errno.ECONNRESET;
+        if (!isRestart || System.nanoTime() - start >= wait) {
+          throw Failures.of(root, e);
+        }
+      }
+      pause();
+    }
+  }
+
+  private static void pause() throws InterruptedIOException {
     try {
-      return new NativeSession(Native.sessionOpen(texts, numbers));
-    } catch (NativeException e) {
-      throw Failures.of(root, e);
+      TimeUnit.MILLISECONDS.sleep(CONNECT_PAUSE_MS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("interrupted while waiting for the forwarder");
     }
   }
 
@@ -112,7 +134,7 @@ final class NativeSession implements AutoCloseable {
   /** The user at the site above a path; null if there is no key here for one. */
   NativeSite site(Path path, String user) throws IOException {
     try {
-      return new NativeSite(Native.siteOpen(handle, octets(path), octets(path, user)));
+      return new NativeSite(this, Native.siteOpen(handle, octets(path), octets(path, user)));
     } catch (NativeException e) {
       if (e.errno() == Errno.ENOKEY && user == null) {
         return null;
@@ -131,7 +153,7 @@ final class NativeSession implements AutoCloseable {
 
   NativeFile open(Path path) throws IOException {
     try {
-      return new NativeFile(path, Native.open(handle, octets(path)));
+      return new NativeFile(this, path, Native.open(handle, octets(path)));
     } catch (NativeException e) {
       throw Failures.of(path, e);
     }
@@ -140,7 +162,7 @@ final class NativeSession implements AutoCloseable {
   /** Opens a listing; null if the path is a file. */
   NativeListing list(Path path) throws IOException {
     try {
-      return new NativeListing(path, Native.list(handle, octets(path)));
+      return new NativeListing(this, path, Native.list(handle, octets(path)));
     } catch (NativeException e) {
       if (e.errno() == Errno.ENOTDIR) {
         return null;

@@ -13,12 +13,17 @@ final class NativeSite implements AutoCloseable {
   private static final int ONLY_NEW = 1;
   private static final int ONLY_OLD = 2;
 
+  // Closed when it is forgotten, and not before what was opened with it.
+  @SuppressWarnings("unused")
+  private final NativeSession session;
+
   private final long handle;
   private final Cleaner.Cleanable closing;
   private final String user;
   private final String name;
 
-  NativeSite(long handle) throws NativeException {
+  NativeSite(NativeSession session, long handle) throws NativeException {
+    this.session = session;
     this.handle = handle;
     this.closing = NativeSession.closeWith(this, handle, Native::siteClose);
     List<String> names = texts(Native.siteNames(handle));
@@ -152,7 +157,7 @@ final class NativeSite implements AutoCloseable {
   }
 
   NativeFile open(Path path) throws IOException {
-    return call(path, () -> new NativeFile(path, Native.siteOpenFile(handle, octets(path))));
+    return call(path, () -> new NativeFile(this, path, Native.siteOpenFile(handle, octets(path))));
   }
 
   void makePath(Path path, int mode) throws IOException {
@@ -219,13 +224,14 @@ final class NativeSite implements AutoCloseable {
     act(path, () -> Native.siteTruncate(handle, octets(path), size));
   }
 
-  void put(Path path, Spool spool, int mode, int replicas, boolean isExclusive)
+  /** Returns the new version, which has taken the place of {@code base} unless that is 0. */
+  long put(Path path, Spool spool, int mode, int replicas, boolean isExclusive, long base)
       throws IOException {
-    act(
+    return call(
         path,
         () ->
             Native.sitePut(
-                handle, octets(path), spool.descriptor(), mode, replicas, isExclusive));
+                handle, octets(path), spool.descriptor(), mode, replicas, isExclusive, base));
   }
 
   @Override

@@ -373,6 +373,7 @@ public class NdnFileSystem extends SiteFileSystem implements IOStatisticsSource 
       case CommonPathCapabilities.FS_READ_ONLY_CONNECTOR:
         return site(path) == null;
       case CommonPathCapabilities.ETAGS_PRESERVED_IN_RENAME:
+      case CommonPathCapabilities.FS_APPEND:
       case CommonPathCapabilities.FS_PERMISSIONS:
       case CommonPathCapabilities.FS_TRUNCATE:
       case CommonPathCapabilities.FS_XATTRS:

@@ -16,7 +16,8 @@ import org.apache.hadoop.fs.statistics.impl.IOStatisticsStore;
 
 /**
  * A file that is being written: it is kept here, and is there whole when the stream is closed, or
- * not at all. Until then nobody sees anything of it, so nothing can be flushed to readers.
+ * not at all. {@code hsync} makes a version of what there is by then. Between those nobody sees
+ * anything, so nothing can be flushed to readers.
  */
 final class NdnOutputStream extends OutputStream
     implements Syncable, StreamCapabilities, IOStatisticsSource {
@@ -24,7 +25,6 @@ final class NdnOutputStream extends OutputStream
   private final NativeSite site;
   private final int mode;
   private final int replicas;
-  private final boolean isExclusive;
   private final Spool spool;
   private final byte[] buffer;
   private final IOStatisticsStore counts =
@@ -33,6 +33,11 @@ final class NdnOutputStream extends OutputStream
               StreamStatisticNames.STREAM_WRITE_BYTES, StreamStatisticNames.STREAM_WRITE_EXCEPTIONS)
           .build();
   private int buffered;
+  private boolean isExclusive;
+  // The version that the next one takes the place of; 0 for whatever is there.
+  private long base;
+  // Whether there is more than that version has, or no version yet.
+  private boolean isChanged;
   private boolean isClosed;
   private boolean isBroken;
 
@@ -42,6 +47,8 @@ final class NdnOutputStream extends OutputStream
     this.mode = options.mode;
     this.replicas = options.replicas;
     this.isExclusive = options.isExclusive;
+    this.base = options.base;
+    this.isChanged = options.base == 0;
     this.spool = spool;
     this.buffer = new byte[options.bufferBytes];
   }
@@ -51,10 +58,23 @@ final class NdnOutputStream extends OutputStream
     private final int mode;
     private final int replicas;
     private final boolean isExclusive;
+    private final long base;
     private final int bufferBytes;
 
-    WriteOptions(int mode, int replicas, boolean isExclusive, int bufferBytes) {
+    /** A file of which nothing is there yet, unless another one is to be replaced. */
+    static WriteOptions create(int mode, int replicas, boolean isExclusive, int bufferBytes) {
+      return new WriteOptions(mode, replicas, isExclusive, 0, bufferBytes);
+    }
+
+    /** The next version of one that was spooled. */
+    static WriteOptions after(long base, int mode, int bufferBytes) {
+      return new WriteOptions(mode, 0, false, base, bufferBytes);
+    }
+
+    private WriteOptions(
+        int mode, int replicas, boolean isExclusive, long base, int bufferBytes) {
       this.mode = mode;
+      this.base = base;
       this.replicas = replicas;
       this.isExclusive = isExclusive;
       this.bufferBytes = bufferBytes;
@@ -74,6 +94,7 @@ final class NdnOutputStream extends OutputStream
       empty();
     }
     buffer[buffered++] = (byte) octet;
+    isChanged = true;
     counts.incrementCounter(StreamStatisticNames.STREAM_WRITE_BYTES, 1);
   }
 
@@ -81,6 +102,7 @@ final class NdnOutputStream extends OutputStream
   public synchronized void write(byte[] from, int position, int length) throws IOException {
     checkOpen();
     Objects.checkFromIndexSize(position, length, from.length);
+    isChanged |= length > 0;
     counts.incrementCounter(StreamStatisticNames.STREAM_WRITE_BYTES, length);
     if (length > buffer.length - buffered) {
       empty();
@@ -117,22 +139,34 @@ final class NdnOutputStream extends OutputStream
 
   @Override
   public void hflush() throws IOException {
-    throw refuse("hflush");
+    throw new UnsupportedOperationException(
+        "hflush: of " + path + " others see what hsync or close has made a version of");
   }
 
+  /** A version of all that was written is on as many disks as the site asks for, synced. */
   @Override
-  public void hsync() throws IOException {
-    throw refuse("hsync");
+  public synchronized void hsync() throws IOException {
+    checkOpen();
+    commit();
   }
 
-  private UnsupportedOperationException refuse(String what) {
-    return new UnsupportedOperationException(
-        what + ": " + path + " is there when it is closed, and not before");
+  // Who changes the file meanwhile makes this fail: nothing of his is lost.
+  private void commit() throws IOException {
+    if (isBroken) {
+      throw new IOException(path + ": not written, since an earlier write failed");
+    }
+    empty();
+    if (isChanged) {
+      base = site.put(path, spool, mode, replicas, isExclusive, base);
+      isExclusive = false;
+      isChanged = false;
+    }
   }
 
   @Override
   public boolean hasCapability(String capability) {
-    return StreamCapabilities.IOSTATISTICS.equalsIgnoreCase(capability);
+    return StreamCapabilities.HSYNC.equalsIgnoreCase(capability)
+        || StreamCapabilities.IOSTATISTICS.equalsIgnoreCase(capability);
   }
 
   @Override
@@ -147,11 +181,7 @@ final class NdnOutputStream extends OutputStream
     }
     isClosed = true;
     try {
-      if (isBroken) {
-        throw new IOException(path + ": not written, since an earlier write failed");
-      }
-      empty();
-      site.put(path, spool, mode, replicas, isExclusive);
+      commit();
     } finally {
       spool.close();
     }

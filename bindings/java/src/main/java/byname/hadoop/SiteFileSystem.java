@@ -1,5 +1,6 @@
 package byname.hadoop;
 
+import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.EnumSet;
@@ -29,6 +30,7 @@ import org.apache.hadoop.util.Progressable;
  */
 abstract class SiteFileSystem extends ReadOnlyFileSystem {
   private static final int PERMISSIONS = 01777;
+  private static final int PIECE_BYTES = 1 << 20;
   private static final long NANOS_IN_MILLI = 1_000_000;
 
   /** The site above a path; null if it can only be read. */
@@ -97,13 +99,16 @@ abstract class SiteFileSystem extends ReadOnlyFileSystem {
     if (there == null) {
       prepareParent(site, name, makesPath);
     }
-    String directory = getConf().get(Keys.SPOOL, System.getProperty("java.io.tmpdir"));
     int replicas = getConf().getInt(Keys.REPLICATION, 0);
     NdnOutputStream.WriteOptions options =
-        new NdnOutputStream.WriteOptions(
+        NdnOutputStream.WriteOptions.create(
             mode(permission), replicas, !isOverwrite, bufferBytes());
-    Spool spool = new Spool(name, directory);
-    return new FSDataOutputStream(new NdnOutputStream(name, site, options, spool), statistics);
+    return new FSDataOutputStream(
+        new NdnOutputStream(name, site, options, spool(name)), statistics);
+  }
+
+  private Spool spool(Path name) throws IOException {
+    return new Spool(name, getConf().get(Keys.SPOOL, System.getProperty("java.io.tmpdir")));
   }
 
   private void prepareParent(NativeSite site, Path name, boolean makesPath) throws IOException {
@@ -142,8 +147,40 @@ abstract class SiteFileSystem extends ReadOnlyFileSystem {
     if (site(path) == null) {
       return super.append(path, bufferSize, progress);
     }
-    throw new UnsupportedOperationException(
-        "append to " + path + ": a version of a file never changes; write it anew");
+    NativeSite site = site(path);
+    Path name = beginWrite(path);
+    Record there = site.stat(name);
+    if (there.isDirectory()) {
+      throw new FileNotFoundException(name + ": is a directory");
+    }
+    NdnOutputStream.WriteOptions options =
+        NdnOutputStream.WriteOptions.after(there.version(), there.permissions(), bufferBytes());
+    Spool spool = spool(name);
+    try {
+      fetch(site, name, there, spool);
+    } catch (IOException | RuntimeException e) {
+      spool.close();
+      throw e;
+    }
+    return new FSDataOutputStream(
+        new NdnOutputStream(name, site, options, spool), statistics, there.length());
+  }
+
+  // What is there already, verified: the next version is written as a whole.
+  private static void fetch(NativeSite site, Path name, Record there, Spool spool)
+      throws IOException {
+    try (NativeFile file = site.open(name)) {
+      byte[] piece = new byte[PIECE_BYTES];
+      long at = 0;
+      while (at < there.length()) {
+        int count = file.read(at, piece, 0, (int) Math.min(piece.length, there.length() - at));
+        if (count <= 0) {
+          throw new EOFException(name + ": ends at " + at + " of " + there.length() + " octets");
+        }
+        spool.write(piece, 0, count);
+        at += count;
+      }
+    }
   }
 
   @Override

@@ -8,6 +8,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.contract.AbstractContractEtagTest;
 import org.apache.hadoop.fs.contract.AbstractFSContract;
 import org.apache.hadoop.fs.contract.ContractTestUtils;
+import org.junit.Test;
 
 /** Hadoop's own suite. */
 public class ContractEtagTest extends AbstractContractEtagTest {
@@ -18,6 +19,7 @@ public class ContractEtagTest extends AbstractContractEtagTest {
 
   /** Not promised, and said so: the suite would skip it. */
   @Override
+  @Test
   public void testEtagConsistencyAcrossRename() throws Throwable {
     Path path = path("preserved");
     ContractTestUtils.touch(getFileSystem(), path);

@@ -10,6 +10,7 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.test.LambdaTestUtils;
+import org.junit.Test;
 
 /**
  * Hadoop's older suite. What it looks at comes by name: status, listings, filters, patterns,
@@ -44,6 +45,7 @@ public class MainOperationsTest extends FSMainOperationsBaseTest {
 
   /** Not there, where the suite expects a refusal. */
   @Override
+  @Test
   public void testListStatusThrowsExceptionForUnreadableDir() throws Exception {
     withHidden(
         hidden ->
@@ -53,6 +55,7 @@ public class MainOperationsTest extends FSMainOperationsBaseTest {
 
   /** Not there, where the suite expects a refusal. */
   @Override
+  @Test
   public void testGlobStatusThrowsExceptionForUnreadableDir() throws Exception {
     withHidden(hidden -> assertEquals(0, fSys.globStatus(new Path(hidden, "*")).length));
   }

@@ -8,14 +8,19 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileUtil;
 
-/** A real site, {@code byname site up}, with a user who may write everywhere in it. */
+/**
+ * A real site, {@code byname site up}, with a user who may write everywhere in it. It can be taken
+ * apart into the processes that a site of several machines has.
+ */
 final class RunningSite implements AutoCloseable {
   /** The authority that stands for the site. */
   static final String AUTHORITY = "site";
@@ -28,7 +33,7 @@ final class RunningSite implements AutoCloseable {
 
   private final Path folder;
   private final String name;
-  private Process process;
+  private final Map<String, Process> processes = new LinkedHashMap<>();
   private String link;
 
   private RunningSite(Path folder, String name) {
@@ -39,8 +44,15 @@ final class RunningSite implements AutoCloseable {
   /** A site with so many disks and replicas, and groups for its user; the first is her own. */
   static RunningSite begin(String name, int disks, int replicas, List<String> groups)
       throws IOException {
+    return begin(name, disks, "2G", replicas, groups);
+  }
+
+  /** The same with disks that have so much room each. */
+  static RunningSite begin(
+      String name, int disks, String capacity, int replicas, List<String> groups)
+      throws IOException {
     RunningSite site = new RunningSite(Files.createTempDirectory("byname-site-test"), name);
-    site.start(disks, replicas);
+    site.start(disks, capacity, replicas);
     String certificate = site.user("site", "join", site.link, "--user", USER);
     Path file = Files.writeString(site.folder.resolve("anna.cert"), certificate);
     List<String> add = new ArrayList<>(Arrays.asList("site", "user", "add", USER));
@@ -53,18 +65,19 @@ final class RunningSite implements AutoCloseable {
     return site;
   }
 
-  private void start(int disks, int replicas) throws IOException {
+  private void start(int disks, String capacity, int replicas) throws IOException {
     List<String> command = new ArrayList<>(Arrays.asList("site", "up"));
     for (int disk = 0; disk < disks; disk++) {
       command.add(folder.resolve("disk" + disk).toString());
     }
     command.addAll(
         Arrays.asList(
-            "--name", name, "--capacity", "2G", "--replicas", Integer.toString(replicas),
+            "--name", name, "--capacity", capacity, "--replicas", Integer.toString(replicas),
             "--listen", endpoint()));
     ProcessBuilder builder = builder("head", command.toArray(new String[0]));
     builder.redirectError(folder.resolve("site.log").toFile());
-    process = builder.start();
+    Process process = builder.start();
+    processes.put("site", process);
     BufferedReader out =
         new BufferedReader(
             new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8));
@@ -77,6 +90,48 @@ final class RunningSite implements AutoCloseable {
       throw new IOException("no key in " + printed);
     }
     link = "byname:" + name + "?via=" + endpoint() + "&" + key.group();
+  }
+
+  /** Goes on as a forwarder, a head and so many disks, each a process of its own. */
+  void takeApart(int disks) throws IOException {
+    kill("site");
+    processes.remove("site");
+    startPart("forwarder");
+    startPart("head");
+    for (int disk = 0; disk < disks; disk++) {
+      startPart("disk" + disk);
+    }
+  }
+
+  /** Starts a part again. It is there when it says so, or somewhat later. */
+  void startPart(String part) throws IOException {
+    String[] command;
+    switch (part) {
+      case "forwarder":
+        command = new String[] {"forward", "--listen", endpoint()};
+        break;
+      case "head":
+        command = connected("catalog", name);
+        break;
+      default:
+        command = connected("disk", folder.resolve(part).toString());
+    }
+    ProcessBuilder builder = builder("head", command);
+    Path log = folder.resolve(part + ".log");
+    builder.redirectErrorStream(true);
+    builder.redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()));
+    processes.put(part, builder.start());
+  }
+
+  /** Ends a part at once, as if its machine had lost power. */
+  void kill(String part) {
+    Process process = processes.get(part);
+    process.destroyForcibly();
+    try {
+      process.waitFor(STOP_SECONDS, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   private String endpoint() {
@@ -149,10 +204,12 @@ final class RunningSite implements AutoCloseable {
 
   @Override
   public void close() {
-    process.destroy();
+    processes.values().forEach(Process::destroy);
     try {
-      if (!process.waitFor(STOP_SECONDS, TimeUnit.SECONDS)) {
-        process.destroyForcibly();
+      for (Process process : processes.values()) {
+        if (!process.waitFor(STOP_SECONDS, TimeUnit.SECONDS)) {
+          process.destroyForcibly();
+        }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

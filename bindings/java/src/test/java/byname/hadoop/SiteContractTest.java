@@ -8,6 +8,7 @@ import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.contract.AbstractContractAppendTest;
 import org.apache.hadoop.fs.contract.AbstractContractBulkDeleteTest;
 import org.apache.hadoop.fs.contract.AbstractContractContentSummaryTest;
 import org.apache.hadoop.fs.contract.AbstractContractCopyFromLocalTest;
@@ -26,12 +27,16 @@ import org.apache.hadoop.fs.contract.AbstractContractStreamIOStatisticsTest;
 import org.apache.hadoop.fs.contract.AbstractContractUnbufferTest;
 import org.apache.hadoop.fs.contract.AbstractContractVectoredReadTest;
 import org.apache.hadoop.fs.contract.AbstractFSContract;
+import org.apache.hadoop.fs.contract.ContractTestUtils;
+import org.apache.hadoop.test.LambdaTestUtils;
+import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.junit.runners.Suite;
 
 /** Hadoop's own suites against a site that is written to. */
 @RunWith(Suite.class)
 @Suite.SuiteClasses({
+  SiteContractTest.Append.class,
   SiteContractTest.BulkDelete.class,
   SiteContractTest.ContentSummary.class,
   SiteContractTest.CopyFromLocal.class,
@@ -52,6 +57,29 @@ import org.junit.runners.Suite;
 })
 public class SiteContractTest {
   /** Hadoop's own suite. */
+  public static final class Append extends AbstractContractAppendTest {
+    @Override
+    protected AbstractFSContract createContract(Configuration conf) {
+      return new SiteContract(conf);
+    }
+
+    /** The next version is one of the name: under another name nothing is lost, and it is said. */
+    @Override
+    @Test
+    public void testRenameFileBeingAppended() throws Throwable {
+      Path path = path("appended");
+      Path renamed = path("renamed");
+      ContractTestUtils.createFile(getFileSystem(), path, true, new byte[] {1});
+      FSDataOutputStream out = getFileSystem().append(path);
+      out.write(2);
+      assertTrue(getFileSystem().rename(path, renamed));
+      LambdaTestUtils.intercept(IOException.class, out::close);
+      assertPathDoesNotExist("made again", path);
+      assertEquals(1, getFileSystem().getFileStatus(renamed).getLen());
+    }
+  }
+
+  /** Hadoop's own suite. */
   public static final class BulkDelete extends AbstractContractBulkDeleteTest {
     @Override
     protected AbstractFSContract createContract(Configuration conf) {
@@ -68,18 +96,21 @@ public class SiteContractTest {
 
     /** Refused. */
     @Override
+    @Test
     public void testDeletePathsDirectory() throws IOException {
       refusesTwo("directory", "directory/file");
     }
 
     /** Refused. */
     @Override
+    @Test
     public void testDeleteSamePathsMoreThanOnce() throws IOException {
       refusesTwo("file", "file");
     }
 
     /** Refused. */
     @Override
+    @Test
     public void testChildPaths() throws IOException {
       refusesTwo("parent", "parent/child");
     }
@@ -123,12 +154,14 @@ public class SiteContractTest {
 
     /** Not before it is closed. */
     @Override
+    @Test
     public void testCreatedFileIsImmediatelyVisible() throws IOException {
       isThereWhenItIsClosed(false);
     }
 
     /** Not before it is closed. */
     @Override
+    @Test
     public void testCreatedFileIsVisibleOnFlush() throws IOException {
       isThereWhenItIsClosed(true);
     }

@@ -8,6 +8,7 @@ import static org.junit.Assert.assertTrue;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.lang.ref.WeakReference;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -198,16 +199,12 @@ public class SiteFileSystemTest {
   public void whatCannotBeIsRefusedInSoManyWords() throws Exception {
     Path path = below(directory("refused"), "a");
     write(fs, path, "x");
-    LambdaTestUtils.intercept(UnsupportedOperationException.class, "append", () -> fs.append(path));
     LambdaTestUtils.intercept(
         UnsupportedOperationException.class, () -> fs.concat(path, new Path[] {path}));
     try (FSDataOutputStream out = fs.create(path, true)) {
       assertFalse(out.hasCapability("hflush"));
-      assertFalse(out.hasCapability("hsync"));
       LambdaTestUtils.intercept(UnsupportedOperationException.class, "hflush", out::hflush);
-      LambdaTestUtils.intercept(UnsupportedOperationException.class, "hsync", out::hsync);
     }
-    assertFalse(fs.hasPathCapability(path, CommonPathCapabilities.FS_APPEND));
     assertFalse(fs.hasPathCapability(path, CommonPathCapabilities.FS_CONCAT));
     assertFalse(fs.hasPathCapability(path, CommonPathCapabilities.FS_READ_ONLY_CONNECTOR));
     assertTrue(fs.hasPathCapability(path, CommonPathCapabilities.FS_PERMISSIONS));
@@ -216,6 +213,96 @@ public class SiteFileSystemTest {
         FileAlreadyExistsException.class, () -> fs.create(path, false).close());
     LambdaTestUtils.intercept(
         FileNotFoundException.class, () -> fs.setTimes(below(path.getParent(), "none"), 1, -1));
+  }
+
+  @Test
+  public void aStreamOutlivesTheFileSystemThatNobodyHasAnyMore() throws Exception {
+    Path path = below(directory("forgotten"), "a");
+    // Hadoop's cache would remember it.
+    Configuration conf = SiteContract.site().conf();
+    conf.setBoolean("fs.ndn.impl.disable.cache", true);
+    FileSystem own = FileSystem.get(path.toUri(), conf);
+    write(own, path, "first");
+    FSDataInputStream in = own.open(path);
+    FSDataOutputStream out = own.create(path, true);
+    WeakReference<FileSystem> forgotten = new WeakReference<>(own);
+    own = null;
+    LambdaTestUtils.await(
+        60_000,
+        50,
+        () -> {
+          System.gc();
+          return forgotten.get() == null;
+        });
+    out.writeBytes("second");
+    out.close();
+    assertEquals("second", read(path));
+    assertEquals("first", new String(in.readAllBytes(), StandardCharsets.UTF_8));
+    in.close();
+  }
+
+  @Test
+  public void whatIsSyncedIsThereForOthersBeforeTheStreamIsClosed() throws Exception {
+    Path path = below(directory("synced"), "a");
+    try (FSDataOutputStream out = fs.create(path, false)) {
+      assertTrue(out.hasCapability("hsync"));
+      out.writeBytes("one ");
+      assertFalse(fs.exists(path));
+      out.hsync();
+      assertEquals("one ", read(path));
+      out.writeBytes("two");
+      assertEquals("one ", read(path));
+      out.hsync();
+      long synced = fs.getFileStatus(path).getModificationTime();
+      out.hsync();
+      assertEquals("nothing new", synced, fs.getFileStatus(path).getModificationTime());
+      assertEquals("one two", read(path));
+    }
+    assertEquals("one two", read(path));
+  }
+
+  @Test
+  public void whoWritesAFileAnewMakesThoseFailThatGoOnWithTheOldOne() throws Exception {
+    Path path = below(directory("overtaken"), "a");
+    FSDataOutputStream out = fs.create(path, false);
+    out.writeBytes("mine");
+    out.hsync();
+    write(fs, path, "theirs");
+    out.writeBytes(" and more");
+    LambdaTestUtils.intercept(IOException.class, path.toString(), out::hsync);
+    LambdaTestUtils.intercept(IOException.class, path.toString(), out::close);
+    assertEquals("theirs", read(path));
+  }
+
+  @Test
+  public void whatIsAppendedComesBehindAllThatWasThere() throws Exception {
+    Path path = below(directory("appended"), "a");
+    byte[] content = NdnFileSystemTest.pattern(3_000_001);
+    try (FSDataOutputStream out = fs.create(path)) {
+      out.write(content, 0, 2_500_000);
+    }
+    try (FSDataOutputStream out = fs.append(path)) {
+      assertEquals(2_500_000, out.getPos());
+      out.write(content, 2_500_000, 500_001);
+      assertEquals(2_500_000, fs.getFileStatus(path).getLen());
+    }
+    try (FSDataInputStream in = fs.open(path)) {
+      assertArrayEquals(content, in.readAllBytes());
+    }
+    assertTrue(fs.hasPathCapability(path, CommonPathCapabilities.FS_APPEND));
+  }
+
+  @Test
+  public void ofTwoWhoAppendOneIsToldThatTheOtherWasFaster() throws Exception {
+    Path path = below(directory("appended by two"), "a");
+    write(fs, path, "0");
+    FSDataOutputStream slow = fs.append(path);
+    slow.writeBytes("slow");
+    try (FSDataOutputStream fast = fs.append(path)) {
+      fast.writeBytes("fast");
+    }
+    LambdaTestUtils.intercept(IOException.class, path.toString(), slow::close);
+    assertEquals("0fast", read(path));
   }
 
   @Test

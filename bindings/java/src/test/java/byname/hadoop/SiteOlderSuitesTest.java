@@ -4,10 +4,7 @@ import static org.junit.Assert.assertEquals;
 import static org.junit.Assert.assertTrue;
 
 import java.io.IOException;
-import java.util.EnumSet;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.CreateFlag;
-import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FSMainOperationsBaseTest;
 import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileContextCreateMkdirBaseTest;
@@ -18,8 +15,8 @@ import org.apache.hadoop.fs.FileContextURIBase;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FileSystemContractBaseTest;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.test.LambdaTestUtils;
 import org.junit.Before;
+import org.junit.Test;
 import org.junit.runner.RunWith;
 import org.junit.runners.Suite;
 
@@ -55,6 +52,7 @@ public class SiteOlderSuitesTest {
 
     /** The suite goes above the directory that it begins in, which is the root here. */
     @Override
+    @Test
     public void testWorkingDirectory() throws IOException {
       try (FileSystem own = SiteContract.newFileSystem()) {
         assertEquals(RunningSite.path(""), own.getWorkingDirectory());
@@ -97,6 +95,7 @@ public class SiteOlderSuitesTest {
   /** Hadoop's own suite. */
   public static final class ContextMainOperations extends FileContextMainOperationsBaseTest {
     @Override
+    @Before
     public void setUp() throws Exception {
       fc = context();
       super.setUp();
@@ -112,54 +111,13 @@ public class SiteOlderSuitesTest {
       return false;
     }
 
-    private interface Open {
-      FSDataOutputStream stream(Path path) throws Exception;
-    }
-
-    // A version never changes: what is there is told so, and stays.
-    private void refusesToAppend(Open open) throws Exception {
-      Path path = getTestRootPath("appended");
-      createFile(path);
-      long bytes = fc.getFileStatus(path).getLen();
-      LambdaTestUtils.intercept(
-          UnsupportedOperationException.class, "append", () -> open.stream(path));
-      assertEquals(bytes, fc.getFileStatus(path).getLen());
-    }
-
     private Path getTestRootPath(String name) {
       return fileContextTestHelper.getTestRootPath(fc, name);
     }
 
-    /** Refused. */
-    @Override
-    public void testCreateFlagAppendExistingFile() throws IOException {
-      unchecked(path -> fc.create(path, EnumSet.of(CreateFlag.APPEND)));
-    }
-
-    /** Refused. */
-    @Override
-    public void testCreateFlagCreateAppendExistingFile() throws IOException {
-      unchecked(path -> fc.create(path, EnumSet.of(CreateFlag.CREATE, CreateFlag.APPEND)));
-    }
-
-    /** Refused. */
-    @Override
-    public void testBuilderCreateAppendExistingFile() throws IOException {
-      unchecked(path -> fc.create(path).append().build());
-    }
-
-    private void unchecked(Open open) throws IOException {
-      try {
-        refusesToAppend(open);
-      } catch (IOException | RuntimeException e) {
-        throw e;
-      } catch (Exception e) {
-        throw new IOException(e);
-      }
-    }
-
     /** The suite asks this of a file that is being written, and so is not there yet. */
     @Override
+    @Test
     public void testSetVerifyChecksum() throws IOException {
       Path path = getTestRootPath("checksum");
       createFile(path);
@@ -171,6 +129,7 @@ public class SiteOlderSuitesTest {
   /** Hadoop's own suite. */
   public static final class ContextUris extends FileContextURIBase {
     @Override
+    @Before
     public void setUp() throws Exception {
       fc1 = context();
       fc2 = fc1;
@@ -181,6 +140,7 @@ public class SiteOlderSuitesTest {
   /** Hadoop's own suite. */
   public static final class ContextCreateMkdir extends FileContextCreateMkdirBaseTest {
     @Override
+    @Before
     public void setUp() throws Exception {
       fc = context();
       super.setUp();
