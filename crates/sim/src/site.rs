@@ -2,7 +2,7 @@
 //! one forwarder in the middle.
 //!
 //! What survives a crash is the catalog's rows and the disks' file systems ([`files`]). Clients
-//! write down what they were told ([`writer::Record`]); [`history`] says whether one order of
+//! write down what they were told ([`record::Record`]); [`history`] says whether one order of
 //! events explains it, [`promises`] compares the catalog with what the disks have. [`play()`] is a
 //! scenario from a seed.
 
@@ -15,6 +15,7 @@ mod identity;
 mod play;
 pub mod promises;
 mod reader;
+pub mod record;
 mod serving;
 mod thief;
 mod upset;
@@ -49,7 +50,8 @@ use crate::queue::{Discipline, QueueConfig};
 use crate::topology::Topology;
 use crate::world::{HostId, LinkConfig, LinkId, MS, ProgramId, START_UNIX_NS, World};
 use identity::Identity;
-use writer::{SharedRecord, Step};
+use record::SharedRecord;
+use writer::Step;
 
 const PREFIX: &str = "/cern/cms";
 const OPERATOR: &str = "op";

@@ -69,7 +69,17 @@ impl Scenario {
         if random.chance(0.4) {
             scenario.add_tree(&mut random);
         }
+        if random.chance(0.4) {
+            scenario.add_leases(&mut random);
+        }
         scenario
+    }
+
+    /// Has writers take some files for writing alone; the others write them all the same.
+    fn add_leases(&mut self, random: &mut Random) {
+        for step in self.shape.writers.iter_mut().flatten() {
+            step.has_lease = random.chance(0.4);
+        }
     }
 
     /// Has writers put into a directory, remove it as a whole, and make it again.
@@ -84,7 +94,7 @@ impl Scenario {
                     _ => Kind::MakeTree,
                 };
                 let size = 1 + random.below(9000);
-                let step = Step { kind, size, pause_ns: random.below(3 * SECOND) };
+                let step = Step { size, ..Step::new(kind, random.below(3 * SECOND)) };
                 steps.insert(random.below(steps.len() as u64 + 1) as usize, step);
             }
         }
@@ -160,7 +170,7 @@ fn steps(writer: u64, random: &mut Random) -> VecDeque<Step> {
         };
         let size =
             if random.chance(0.3) { 1 + random.below(200_000) } else { 1 + random.below(9000) };
-        Step { kind, size, pause_ns: random.below(3 * SECOND) }
+        Step { size, ..Step::new(kind, random.below(3 * SECOND)) }
     };
     (0..count).map(step).collect()
 }
@@ -217,7 +227,8 @@ pub fn come_to_rest(site: &mut Site) -> Result<(), Fault> {
     if site.world.now_ns() >= end_ns {
         return Err(broken(site, "writers come to their end".to_owned()));
     }
-    for check in [promises::stored, promises::booked, promises::replicated] {
+    let checks = [promises::stored, promises::booked, promises::replicated, promises::leased];
+    for check in checks {
         hold(site, check)?;
     }
     if let Some(head) = site.world.program_mut::<SiteHead>(site.head.program) {

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use byname_catalog::engine::{Engine, EngineError, Span, Table};
-use byname_catalog::id::{ContentId, DiskId, InodeId, Version};
-use byname_catalog::{Caller, Failure, Inconsistency, Place, Reader, check};
+use byname_catalog::id::{ContentId, DiskId, InodeId, TransactionNumber, Version};
+use byname_catalog::{Caller, Failure, Inconsistency, PAGE_ROWS_MAX, Place, Reader, check};
 use byname_security::tree::Tree;
 
 use super::Site;
@@ -58,6 +58,16 @@ pub enum Broken {
     Uncollected {
         /// Directories.
         count: usize,
+    },
+    /// Somebody wrote what another had for writing alone.
+    #[error("a file is written by who has it for writing alone: {by} wrote {file:?} of {of}")]
+    NotLeased {
+        /// Who wrote.
+        by: String,
+        /// The file.
+        file: InodeId,
+        /// Whose lease it was.
+        of: String,
     },
     /// The catalog cannot be read.
     #[error(transparent)]
@@ -145,6 +155,41 @@ pub fn replicated(site: &Site) -> Result<(), Broken> {
         }
     }
     Ok(())
+}
+
+/// Reads the change log: whoever has a file for writing alone is the only one whose commits count.
+///
+/// # Errors
+/// The first commit of somebody else.
+pub fn leased(site: &Site) -> Result<(), Broken> {
+    let reader = Reader::new(&site.engine, &Caller::Head)?;
+    let mut leases: BTreeMap<Vec<u8>, String> = BTreeMap::new();
+    let mut after = TransactionNumber(0);
+    loop {
+        let page = reader.log_after(after, PAGE_ROWS_MAX)?;
+        for record in &page {
+            for (table, key, value) in record.writes.iter() {
+                match (table, value.is_some(), leases.get(key)) {
+                    (Table::WriteLease, true, _) => {
+                        leases.insert(key.to_vec(), record.user.clone());
+                    }
+                    (Table::WriteLease, false, _) => drop(leases.remove(key)),
+                    (Table::Inode, _, Some(of))
+                        if record.command == "commit" && *of != record.user =>
+                    {
+                        let (by, of, file) =
+                            (record.user.clone(), of.clone(), InodeId(number(key, 0)));
+                        return Err(Broken::NotLeased { by, file, of });
+                    }
+                    _ => {}
+                }
+            }
+        }
+        match page.last() {
+            Some(last) => after = last.number,
+            None => return Ok(()),
+        }
+    }
 }
 
 /// Looks for directories that were removed.

@@ -19,7 +19,8 @@ use byname_transfer::versions::VersionMemory;
 
 use super::fetching::Fetching;
 use super::history::{Kind, Outcome};
-use super::writer::{SharedRecord, path};
+use super::record::SharedRecord;
+use super::writer::path;
 use crate::program::{Now, Program};
 use crate::programs::interest;
 use crate::random::Random;

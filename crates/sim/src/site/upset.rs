@@ -104,7 +104,7 @@ impl Site {
     /// The promise that was broken.
     pub fn remove_key_of_writer(&mut self) -> Result<(), Fault> {
         let [victim, operator] = [0, 1].map(|number| self.writers[number].program);
-        let unlink = |pause_ns| Step { kind: Kind::Unlink { path: 0 }, size: 0, pause_ns };
+        let unlink = |pause_ns| Step::new(Kind::Unlink { path: 0 }, pause_ns);
         let key = self.world.program::<SiteWriter>(victim).map(SiteWriter::key_name);
         let Some(key) = key else { return Ok(()) };
         // Commands without a request id count by their time.

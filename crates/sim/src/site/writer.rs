@@ -1,8 +1,7 @@
 //! A writer: the production core of `byname_writer`, doing one thing after another. What it is
 //! told goes into the history.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -16,7 +15,8 @@ use byname_packet::lp::LpPacket;
 use byname_site::SiteAnswer;
 use byname_writer::{Put, PutEvent, Source, WriterConfig, WriterCore, WriterError};
 
-use super::history::{Kind, Operation, Outcome, TREE_PATHS};
+use super::history::{Kind, Outcome, TREE_PATHS};
+use super::record::SharedRecord;
 use super::serving::frame;
 use crate::disk::content;
 use crate::program::{Crash, Now, Program};
@@ -30,37 +30,6 @@ const AGAIN_NS: u64 = SECOND;
 /// Commands that it signs before it agrees upon keys are fewer.
 const SIGNED_MAX: u64 = 5;
 
-/// What all clients were told so far, and the numbers of contents by their roots.
-#[derive(Default)]
-pub struct Record {
-    /// Calls and returns; what was refused is taken back.
-    pub operations: Vec<Option<Operation>>,
-    /// Number of the content with this root.
-    pub contents: BTreeMap<[u8; 32], u64>,
-    /// Writes that were acknowledged, refused, and neither.
-    pub puts: [u64; 3],
-    /// Files read to the end, and readings that failed.
-    pub reads: [u64; 2],
-}
-
-/// A record that several programs write into.
-pub type SharedRecord = Rc<RefCell<Record>>;
-
-impl Record {
-    /// Notes a call.
-    pub(super) fn begin(&mut self, kind: Kind, from_ns: u64) -> usize {
-        let (outcome, until_ns) = (Outcome::Unknown, u64::MAX);
-        self.operations.push(Some(Operation { kind, outcome, from_ns, until_ns }));
-        self.operations.len() - 1
-    }
-
-    fn end(&mut self, number: usize, outcome: Outcome, now_ns: u64) {
-        if let Some(Some(operation)) = self.operations.get_mut(number) {
-            (operation.outcome, operation.until_ns) = (outcome, now_ns);
-        }
-    }
-}
-
 /// Something to do: an operation after a pause, with octets if it writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
@@ -70,6 +39,15 @@ pub struct Step {
     pub size: u64,
     /// Pause before it.
     pub pause_ns: u64,
+    /// The file is had for writing alone meanwhile, if it is there already.
+    pub has_lease: bool,
+}
+
+impl Step {
+    /// An operation after a pause, which writes nothing.
+    pub fn new(kind: Kind, pause_ns: u64) -> Self {
+        Self { kind, size: 0, pause_ns, has_lease: false }
+    }
 }
 
 enum Stage {
@@ -79,6 +57,10 @@ enum Stage {
     Opening,
     /// Waiting for a key to be removed.
     Removing,
+    /// Waiting for the lease of the file that this writes.
+    Leasing(Step),
+    /// Waiting for the end of a lease.
+    Returning,
     /// Waiting for the answer to an operation of the record.
     Waiting(usize),
 }
@@ -90,6 +72,8 @@ pub struct SiteWriter {
     has_session: bool,
     stage: Stage,
     steps: VecDeque<Step>,
+    /// Path of the file that it has for writing alone.
+    leased: Option<u8>,
     record: SharedRecord,
     random: Random,
     lives: u64,
@@ -140,6 +124,7 @@ impl SiteWriter {
             has_session: false,
             stage: Stage::Pausing(0),
             steps,
+            leased: None,
             record,
             random: Random::new(seed),
             lives: 0,
@@ -154,7 +139,7 @@ impl SiteWriter {
         self.is_down
             || self.steps.is_empty()
                 && !self.is_removing()
-                && !matches!(self.stage, Stage::Waiting(_))
+                && matches!(self.stage, Stage::Pausing(_) | Stage::Opening | Stage::Removing)
     }
 
     /// True while its commands are under keys of its session.
@@ -207,7 +192,7 @@ impl SiteWriter {
 
     /// The process ends, as it does when a command says so; another one is started later.
     fn end_life(&mut self, now: Now) {
-        self.core = None;
+        (self.core, self.leased) = (None, None);
         self.out.clear();
         self.stage = Stage::Pausing(now.now_ns + AGAIN_NS);
     }
@@ -223,6 +208,8 @@ impl SiteWriter {
             Stage::Pausing(_) => self.begin_step(now),
             Stage::Opening => self.take_session(now),
             Stage::Removing => self.take_removal(now),
+            Stage::Leasing(step) => self.take_lease(step, now),
+            Stage::Returning => self.take_return(now),
             Stage::Waiting(number) => self.take_outcome(number, now),
         }
         let Some(core) = &mut self.core else { return };
@@ -275,6 +262,44 @@ impl SiteWriter {
             return;
         }
         let (Some(core), Some(step)) = (&mut self.core, self.steps.pop_front()) else { return };
+        match step.kind {
+            Kind::Put { path, .. } if step.has_lease => {
+                let sent = core.send(0, Command::Lease { place: place(path) }, clock(now));
+                sent.expect("a short name fits a packet");
+                self.stage = Stage::Leasing(step);
+            }
+            _ => self.begin_operation(step, now),
+        }
+    }
+
+    fn take_lease(&mut self, step: Step, now: Now) {
+        let Some((_, answer)) = self.core.as_mut().and_then(WriterCore::poll_answer) else {
+            return;
+        };
+        match answer {
+            Ok(_) => {
+                self.leased = match step.kind {
+                    Kind::Put { path, .. } => Some(path),
+                    _ => None,
+                };
+                self.begin_operation(step, now);
+            }
+            // There is no such file, or somebody else has it: the write is tried all the same.
+            Err(error) if !error.ends_all() => self.begin_operation(step, now),
+            Err(_) => self.end_life(now),
+        }
+    }
+
+    fn take_return(&mut self, now: Now) {
+        match self.core.as_mut().and_then(WriterCore::poll_answer) {
+            None => {}
+            Some((_, Err(error))) if error.ends_all() => self.end_life(now),
+            Some(_) => self.pause(now),
+        }
+    }
+
+    fn begin_operation(&mut self, step: Step, now: Now) {
+        let Some(core) = &mut self.core else { return };
         let number = self.record.borrow_mut().begin(step.kind, now.now_ns);
         self.stage = Stage::Waiting(number);
         let sent = match step.kind {
@@ -320,16 +345,17 @@ impl SiteWriter {
                 None => return,
             },
         };
-        let record = &mut *self.record.borrow_mut();
+        let shared = Rc::clone(&self.record);
+        let record = &mut *shared.borrow_mut();
         let is_put = record.operations.get(number).is_some_and(|it| {
             it.is_some_and(|operation| matches!(operation.kind, Kind::Put { .. }))
         });
-        let place = match &result {
+        let column = match &result {
             Ok(()) => 0,
             Err(WriterError::Refused(_)) => 1,
             Err(_) => 2,
         };
-        record.puts[place] += u64::from(is_put);
+        record.puts[column] += u64::from(is_put);
         let ends = match result {
             Ok(()) => {
                 record.end(number, Outcome::Done, now.now_ns);
@@ -350,14 +376,17 @@ impl SiteWriter {
             // Whether it happened is not known.
             Err(error) => error.ends_all(),
         };
-        if ends {
-            self.core = None;
-            self.out.clear();
-            self.stage = Stage::Pausing(now.now_ns + AGAIN_NS);
-            return;
+        match self.leased.take() {
+            _ if ends => self.end_life(now),
+            None => self.pause(now),
+            // By the name that it had: should it have another by now, the lease ends with the
+            // session.
+            Some(path) => {
+                let sent = core.send(0, Command::EndLease { place: place(path) }, clock(now));
+                sent.expect("a short name fits a packet");
+                self.stage = Stage::Returning;
+            }
         }
-        let pause_ns = self.steps.front().map_or(0, |step| step.pause_ns);
-        self.stage = Stage::Pausing(now.now_ns + pause_ns);
     }
 }
 

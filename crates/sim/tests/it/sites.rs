@@ -45,7 +45,7 @@ fn a_seed_gives_one_history() {
 }
 
 fn put(path: u8, content: u64, pause_ns: u64) -> Step {
-    Step { kind: Kind::Put { path, content }, size: 40_000, pause_ns }
+    Step { size: 40_000, ..Step::new(Kind::Put { path, content }, pause_ns) }
 }
 
 fn shape(writers: Vec<Vec<Step>>) -> Shape {
@@ -132,6 +132,16 @@ fn scenario_2_a_disk_dies_around_each_sync_and_gives_no_false_receipt() {
     }
 }
 
+/// Name of the content that the first path has, as disks have it; whether it is the second one that
+/// was put there.
+fn version_of_f0(site: &Site) -> (String, bool) {
+    let reader = Reader::new(&site.engine, &Caller::Head).expect("a snapshot");
+    let entry = reader.entry(&byname_catalog::Place::path("f0").expect("a name")).expect("a file");
+    let content = entry.inode.content().expect("a file");
+    let name = format!("{:016x}-{:016x}", entry.id.0, content.version.0);
+    (name, site.record.borrow().contents.get(&content.root) == Some(&2))
+}
+
 /// Scenario 3: the head's clock jumps to where attempts end, around the time of the commit.
 #[test]
 fn scenario_3_a_commit_at_the_deadline_has_one_outcome_everywhere() {
@@ -147,14 +157,21 @@ fn scenario_3_a_commit_at_the_deadline_has_one_outcome_everywhere() {
         site.world.run(jump_ns + 20 * SECOND, &|_| false).unwrap();
         let told = outcomes(&site);
         assert_eq!(told.first(), Some(&Some(Outcome::Done)));
-        match told.get(1) {
-            Some(Some(Outcome::Done)) => committed += 1,
-            // The commit was refused, and the attempt is gone everywhere. The clock ends the
-            // writer's session as well, and then he is not told.
-            Some(None | Some(Outcome::Unknown)) => ended += 1,
+        let told = told.get(1).copied().expect("it was begun");
+        let site = rest(site, &format!("moment {moment}"));
+        let (content, is_second) = version_of_f0(&site);
+        match told {
+            Some(Outcome::Done) => assert!(is_second, "moment {moment}: it was acknowledged"),
+            None => assert!(!is_second, "moment {moment}: it was refused"),
+            // The clock ends the writer's session as well, and then he is not told.
+            Some(Outcome::Unknown) => {}
             other => panic!("moment {moment}: {other:?}"),
         }
-        rest(site, &format!("moment {moment}"));
+        // What the head has is what the disks have: both replicas, and nothing of the other.
+        let on_disks: Vec<(usize, String)> = stored(&site).into_iter().collect();
+        let is_of_it = |(_, name): &(usize, String)| *name == content;
+        assert!(on_disks.len() == 2 && on_disks.iter().all(is_of_it), "{moment}: {on_disks:?}");
+        if is_second { committed += 1 } else { ended += 1 }
     }
     assert!(committed > 0 && ended > 0, "{committed} in time, {ended} too late");
 }
@@ -162,8 +179,8 @@ fn scenario_3_a_commit_at_the_deadline_has_one_outcome_everywhere() {
 /// Scenario 4: most answers are lost on their way.
 #[test]
 fn scenario_4_commands_whose_answers_are_lost_are_applied_once() {
-    let rename = Step { kind: Kind::Rename { from: 0, to: 1 }, size: 0, pause_ns: 0 };
-    let unlink = Step { kind: Kind::Unlink { path: 1 }, size: 0, pause_ns: 0 };
+    let rename = Step::new(Kind::Rename { from: 0, to: 1 }, 0);
+    let unlink = Step::new(Kind::Unlink { path: 1 }, 0);
     let steps = vec![put(0, 1, 0), rename, put(0, 2, 0), unlink];
     for seed in 0..4 {
         let mut site = Site::new(seed, &shape(vec![steps.clone()]));
@@ -203,8 +220,8 @@ fn scenario_5_of_two_rewriters_one_wins_and_the_other_knows() {
 fn scenario_6_renames_and_removals_during_a_write_are_followed() {
     for delay in 0..6 {
         let at = 300 * MS + delay * 15 * MS;
-        let rename = Step { kind: Kind::Rename { from: 0, to: 1 }, size: 0, pause_ns: at };
-        let unlink = Step { kind: Kind::Unlink { path: 1 }, size: 0, pause_ns: 30 * MS };
+        let rename = Step::new(Kind::Rename { from: 0, to: 1 }, at);
+        let unlink = Step::new(Kind::Unlink { path: 1 }, 30 * MS);
         let writers = vec![vec![put(0, 1, 0), put(0, 2, 0), put(0, 3, 0)], vec![rename, unlink]];
         rest(Site::new(delay, &shape(writers)), &format!("after {delay}"));
     }
@@ -218,7 +235,7 @@ fn a_removed_tree_is_collected_whenever_the_head_dies() {
         rows.range(Table::Dentry, Span::ALL, 10_000).expect("memory").len()
     };
     for step in 0..4 {
-        let remove = Step { kind: Kind::RemoveTree, size: 0, pause_ns: SECOND };
+        let remove = Step::new(Kind::RemoveTree, SECOND);
         let steps = vec![put(4, 1, 0), remove, put(5, 2, 0), put(0, 3, 0)];
         let shape = Shape { tree: Some(600), ..shape(vec![steps]) };
         let mut site = Site::new(600 + step, &shape);
@@ -339,8 +356,8 @@ fn scenario_8_with_a_backup_older_than_the_disks_nothing_is_dropped_and_no_numbe
 fn scenario_9_a_catalog_made_again_is_the_same() {
     for moment in 0..8 {
         let mut steps: Vec<Step> = (1..6).map(|it| put((it % 3) as u8, it, 300 * MS)).collect();
-        steps.push(Step { kind: Kind::Rename { from: 0, to: 3 }, size: 0, pause_ns: 0 });
-        steps.push(Step { kind: Kind::Unlink { path: 1 }, size: 0, pause_ns: 0 });
+        steps.push(Step::new(Kind::Rename { from: 0, to: 3 }, 0));
+        steps.push(Step::new(Kind::Unlink { path: 1 }, 0));
         let mut site = Site::new(900 + moment, &shape(vec![steps]));
         let at_ns = site.world.now_ns() + 300 * MS + moment * 170 * MS;
         site.world.run(at_ns, &|_| false).unwrap();
