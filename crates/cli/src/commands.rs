@@ -3,6 +3,7 @@
 use byname_profile::{Environment, Paths};
 mod bench;
 mod cache;
+mod cached;
 mod cat;
 mod catalog;
 mod config;
@@ -67,10 +68,13 @@ pub(crate) enum Command {
     Ln(writing::ln::Args),
     Chmod(writing::attributes::ChmodArgs),
     Chown(writing::attributes::ChownArgs),
+    Getfacl(writing::acl::GetArgs),
+    Setfacl(writing::acl::SetArgs),
     Touch(writing::touch::Args),
     Truncate(writing::truncate::Args),
     Xattr(writing::xattr::Args),
     Cache(cache::Args),
+    Cached(cached::Args),
     Mount(Box<mount::Args>),
     Umount(umount::Args),
     HadoopConf(hadoop_conf::Args),
@@ -119,10 +123,13 @@ impl Command {
             Self::Ln(args) => writing::ln::run(args, &paths),
             Self::Chmod(args) => writing::attributes::chmod(args, &paths),
             Self::Chown(args) => writing::attributes::chown(args, &paths),
+            Self::Getfacl(args) => writing::acl::getfacl(args, &paths),
+            Self::Setfacl(args) => writing::acl::setfacl(args, &paths),
             Self::Touch(args) => writing::touch::run(args, &paths),
             Self::Truncate(args) => writing::truncate::run(args, &paths),
             Self::Xattr(args) => writing::xattr::run(args, &paths),
             Self::Cache(args) => cache::run(args, &paths),
+            Self::Cached(args) => cached::run(args, &paths),
             Self::Mount(args) => mount::run(args, &paths),
             Self::Umount(args) => umount::run(args),
             Self::HadoopConf(args) => hadoop_conf::run(args, &paths),

@@ -97,6 +97,12 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let name = |target: &str| -> Outcome<Name> { Ok(profile.link(target)?.name) };
     let below = |target: &Option<String>| target.as_deref().map(name).transpose();
     let cache = profile.cache();
+    if let Some(socket) = profile.settings().text("cache.service")
+        && !matches!(args.command, CacheCommand::Warm(_) | CacheCommand::Status { .. })
+    {
+        let own = cache.directory().display();
+        output::err_line(&format!("this is about {own}; readers use the service at {socket}"));
+    }
     match &args.command {
         CacheCommand::Ls(Selection { target, json }) => list(&cache, below(target)?, *json),
         CacheCommand::Status { json } => status(&profile, &cache, *json),
@@ -189,6 +195,7 @@ fn status(profile: &Profile, cache: &Cache, json: bool) -> Outcome {
     if json {
         output::json_line(json!({
             "directory": cache.directory().to_string_lossy(),
+            "service": profile.settings().text("cache.service"),
             "enabled": is_used,
             "bytes": usage.bytes,
             "bytes_max": config.bytes_max,
@@ -214,6 +221,11 @@ fn status(profile: &Profile, cache: &Cache, json: bool) -> Outcome {
     }
     let others = if is_used { "every reader" } else { "mounts only (cache.enabled is false)" };
     output::out_line(&format!("used by    {others}"));
+    if let Some(socket) = profile.settings().text("cache.service") {
+        output::out_line(&format!(
+            "service    {socket}: used in place of a directory of one's own"
+        ));
+    }
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use crate::exit::{Code, Failure, Outcome};
 use crate::output;
 use crate::typed::endpoint;
 use crate::{forwarders, notify, settings};
-use byname_head::{EngineAddress, Head, HeadServer, LeadConfig};
+use byname_head::{EngineAddress, Head, HeadServer, LeadConfig, RepairConfig};
 use byname_io::Clock;
 use byname_keychain::Keychain;
 use byname_profile::{Link, Paths, Profile, units};
@@ -51,17 +51,60 @@ pub(crate) struct Args {
     /// second or more. The same for all heads of a site.
     #[arg(long, value_name = "DURATION", value_parser = lease, default_value = "5s")]
     lease: Duration,
+    /// Octets a second that replicas may take which are made elsewhere: of disks that are drained,
+    /// or gone.
+    #[arg(long, value_name = "SIZE", value_parser = units::size, default_value = "100M")]
+    repair_rate: u64,
+    /// Time for which a disk does not answer, or is off, until its replicas are made elsewhere.
+    #[arg(long, value_name = "DURATION", value_parser = kept, default_value = "1h")]
+    repair_after: Duration,
+    /// Commands and questions that a user may send a second, whatever the connections; more have to
+    /// wait. No bound unless it is given.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    user_rate: Option<u64>,
     /// Serve metrics for Prometheus at http://ADDRESS/metrics.
     #[arg(long, value_name = "ADDRESS:PORT")]
     metrics: Option<SocketAddr>,
+}
+
+/// Times and bounds of a head.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// Time for which content stays that nothing leads to any more.
+    pub(crate) keep_versions: Duration,
+    /// Time after which another head leads.
+    pub(crate) lease: Duration,
+    /// Time after which replicas of a disk that is gone are made elsewhere.
+    pub(crate) repair_after: Duration,
+    /// Octets a second that this may take.
+    pub(crate) repair_rate: u64,
+    /// Commands and questions that a user may send a second.
+    pub(crate) user_rate: Option<u64>,
+}
+
+impl Times {
+    /// Those of a head on which people did not say much.
+    pub(crate) fn keeping(keep_versions: Duration) -> Self {
+        let (lease, repair) = (LEASE, RepairConfig::default());
+        let repair_after = Duration::from_nanos(repair.after_ns);
+        let repair_rate = repair.bytes_per_s;
+        Self { keep_versions, lease, repair_after, repair_rate, user_rate: None }
+    }
+}
+
+impl Args {
+    fn times(&self) -> Times {
+        let Self { keep_versions, lease, repair_after, repair_rate, user_rate, .. } = *self;
+        Times { keep_versions, lease, repair_after, repair_rate, user_rate }
+    }
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let profile = settings::profile(paths)?;
     let directory = defaults::directory(args.site.as_deref(), args.dir.as_deref(), paths)?;
     let head = Head::open_to_serve(&directory, args.engine.as_ref())?;
-    let (server, link) = open(&profile, head, (args.keep_versions, args.lease))?;
-    let HeadServer { server, counters, watch } = server;
+    let (server, link) = open(&profile, head, args.times())?;
+    let HeadServer { server, counters, watch, rest } = server;
     let candidates = match &args.connect {
         Some(uri) => vec![endpoint(uri)?],
         None => profile.forwarders(true)?,
@@ -84,6 +127,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     handle.stop();
     // One that panicked has said so.
     let _ = thread.join();
+    rest.begin();
     outcome
 }
 
@@ -91,7 +135,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
 pub(crate) fn open(
     profile: &Profile,
     head: Head,
-    (keep_versions, lease): (Duration, Duration),
+    Times { keep_versions, lease, repair_after, repair_rate, user_rate }: Times,
 ) -> Outcome<(HeadServer, String)> {
     let name = head.site().view().to_name();
     let keychain = Keychain::open(&profile.paths().keys)?;
@@ -108,9 +152,15 @@ pub(crate) fn open(
     let nanoseconds = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
     let (kept_ns, lease_ns) = (nanoseconds(keep_versions), nanoseconds(lease));
     let on_role = Box::new(|leads: bool| {
-        output::err_line(if leads { "this head leads" } else { "another head leads" });
+        output::err_line(if leads {
+            "this head leads"
+        } else {
+            "this head does not lead any more"
+        });
     });
-    let config = LeadConfig { unix_ns: Clock::new().unix_ns(), kept_ns, lease_ns, on_role };
+    let repair = RepairConfig { bytes_per_s: repair_rate, after_ns: nanoseconds(repair_after) };
+    let unix_ns = Clock::new().unix_ns();
+    let config = LeadConfig { unix_ns, kept_ns, lease_ns, repair, user_rate, on_role };
     let server = head.lead(Arc::new(identity.signer), certificates, config)?;
     Ok((server, link.to_string()))
 }

@@ -17,6 +17,7 @@ mod replica;
 mod report;
 pub(crate) mod session;
 mod space;
+mod top;
 mod up;
 mod user;
 
@@ -48,6 +49,7 @@ enum SiteCommand {
     Init(init::Args),
     Join(join::Args),
     Status(report::StatusArgs),
+    Top(top::Args),
     User(user::Args),
     Disk(disk::Args),
     Replica(replica::Args),
@@ -56,6 +58,7 @@ enum SiteCommand {
     Quota(quota::Args),
     Lease(lease::Args),
     Log(report::LogArgs),
+    Audit(report::AuditArgs),
     Fsck(fsck::Args),
     Bench(bench::Args),
     Rebuild(rebuild::Args),
@@ -68,6 +71,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Init(args) => init::run(args, paths),
         SiteCommand::Join(args) => join::run(args, paths),
         SiteCommand::Status(args) => report::status(args, paths),
+        SiteCommand::Top(args) => top::run(args, paths),
         SiteCommand::User(args) => user::run(args, paths),
         SiteCommand::Disk(args) => disk::run(args, paths),
         SiteCommand::Replica(args) => replica::run(args, paths),
@@ -76,6 +80,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         SiteCommand::Quota(args) => quota::run(args, paths),
         SiteCommand::Lease(args) => lease::run(args, paths),
         SiteCommand::Log(args) => report::log(args, paths),
+        SiteCommand::Audit(args) => report::audit(args, paths),
         SiteCommand::Fsck(args) => fsck::run(args, paths),
         SiteCommand::Bench(args) => bench::run(args, paths),
         SiteCommand::Rebuild(args) => rebuild::run(args, paths),

@@ -1,8 +1,9 @@
 //! Commands that change the name space of a site: `mkdir`, `rm`, `mv`, `ln`, `chmod`, `chown`,
-//! `touch`, `truncate`, `xattr`.
+//! `getfacl`, `setfacl`, `touch`, `truncate`, `xattr`.
 //!
 //! Each is one command to the head, or several, each of which happens whole or not at all.
 
+pub(crate) mod acl;
 pub(crate) mod attributes;
 mod below;
 pub(crate) mod ln;

@@ -1,5 +1,6 @@
 //! A site's catalog beside what its disks have, with real processes.
 
+use crate::balancing::disks_of;
 use crate::disks::Site;
 use crate::harness::{noise, wait_for};
 use std::path::PathBuf;
@@ -54,6 +55,62 @@ fn fsck_finds_what_was_removed_or_altered_on_a_disk_while_the_site_goes_on() {
     wait_for("nothing but what leaves", is_whole, compared);
     assert!(site.read("b").ok().bytes() == noise(100_000, 5));
     site.check();
+}
+
+#[test]
+fn what_disks_have_lost_or_altered_is_repaired_and_a_second_look_finds_nothing() {
+    let mut site = Site::new(3, 2);
+    site.head.as_mut().unwrap().kill();
+    site.head = Some(site.start_repairing_head());
+    let mut writer = site.writer();
+    let mut files = 0;
+    // One of them is not on the disk that is damaged, and has more replicas than are wanted.
+    let elsewhere = loop {
+        let path = format!("f{files}");
+        site.put_by(&mut writer, &path, &noise(30_000, files)).unwrap();
+        files += 1;
+        if site.contents(0).len() >= 3 && !disks_of(&site, &path).contains(&site.number(0)) {
+            break path;
+        }
+        assert!(files < 200, "all are on one disk");
+    };
+    site.run(&["policy", "set", &format!("/lab/{elsewhere}"), "--replicas", "1"]).ok();
+    // Another damage for each replica of a disk: removed, cut short, altered.
+    let damaged: Vec<PathBuf> = objects(&site, 0);
+    behind_its_back(&mut site, 0, || std::fs::remove_file(&damaged[0]).unwrap());
+    for (index, path) in damaged.iter().enumerate().skip(1) {
+        let mut octets = std::fs::read(path).unwrap();
+        match index % 2 {
+            0 => octets.truncate(10_000),
+            _ => octets[20_000] ^= 1,
+        }
+        std::fs::write(path, octets).unwrap();
+    }
+    site.await_status("OK");
+    let repair = |args: &[&str]| {
+        let args = [&["fsck", "--disks", "--content", "--repair"], args].concat();
+        site.run(&[&args[..], &["--timeout", "60"]].concat())
+    };
+    let dry = repair(&[]).fails_with(1, "nothing was changed").stdout();
+    for words in ["missing", "different-content", "over-replicated", "made again", "too much"] {
+        assert!(dry.contains(words), "{words}: {dry}");
+    }
+    let of_replicas = ["missing", "different-"];
+    let is_one = |line: &&str| of_replicas.iter().any(|problem| line.starts_with(problem));
+    assert_eq!(dry.lines().filter(is_one).count(), damaged.len(), "{dry}");
+    let again = repair(&[]).fails_with(1, "nothing was changed").stdout();
+    assert_eq!(again, dry, "nothing was changed");
+
+    repair(&["--yes"]).fails_with(1, "being mended");
+    let compared = || site.run(&["fsck", "--disks", "--content", "--timeout", "60"]).stdout();
+    let is_whole = || compared().ends_with("OK\n");
+    wait_for("nothing but what leaves", is_whole, compared);
+    for seed in 0..files {
+        assert!(site.read(&format!("f{seed}")).ok().bytes() == noise(30_000, seed), "f{seed}");
+    }
+    site.check();
+    let nothing = site.home.run(&["site", "fsck", "--dir", "site", "--repair"]).ok();
+    assert!(nothing.stderr().contains("nothing to mend"), "{}", nothing.stderr());
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use std::ffi::OsStr;
 use std::io::Read;
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-const WAIT: Duration = Duration::from_secs(20);
+/// Longer than any pause of the product: a head leaves a disk that refused alone for 30 s.
+const WAIT: Duration = Duration::from_secs(60);
 
 /// A user's home: keys, trust and state of its own.
 pub(crate) struct Home {
@@ -115,9 +116,18 @@ fn unique() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A port that nobody listens on.
+/// A port that nobody listens on, over TCP or UDP: below those that the kernel gives to outgoing
+/// sockets of tests beside this one, and each once.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    const RANGE: std::ops::Range<u64> = 28_000..32_000;
+    loop {
+        let place = u64::from(std::process::id()) * 211 + unique();
+        let port = u16::try_from(RANGE.start + place % (RANGE.end - RANGE.start)).unwrap();
+        let address = ("127.0.0.1", port);
+        if TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// A running `up` with what a reader needs.

@@ -19,27 +19,29 @@ struct Client<'a> {
     number: u64,
     home: &'a Home,
     socket: &'a str,
-    writer: Writer,
+    /// Before the names of all files.
+    prefix: &'a str,
+    writer: &'a mut Writer,
     begin: Instant,
     told: &'a Mutex<Vec<Operation>>,
 }
 
-fn path(number: u8) -> String {
-    format!("f{number}")
-}
-
-fn place(number: u8) -> Place {
-    Place::path(path(number).as_bytes()).unwrap()
-}
-
 impl Client<'_> {
+    fn path(&self, number: u8) -> String {
+        format!("{}f{number}", self.prefix)
+    }
+
+    fn place(&self, number: u8) -> Place {
+        Place::path(self.path(number).as_bytes()).unwrap()
+    }
+
     fn now_ns(&self) -> u64 {
         u64::try_from(self.begin.elapsed().as_nanos()).unwrap()
     }
 
     /// The size of a file as the catalog has it, which no cache answers.
     fn size(&self, number: u8) -> Option<u64> {
-        let name = format!("/lab/{}", path(number));
+        let name = format!("/lab/{}", self.path(number));
         let args = ["site", "replica", "ls", &name, "--json", "--timeout", "60", "--connect"];
         let listed = self.home.run(&[&args[..], &[self.socket]].concat());
         if listed.stderr().contains("no such file") {
@@ -53,7 +55,7 @@ impl Client<'_> {
     fn put(&mut self, number: u8, bytes: u64) -> Result<(), WriterError> {
         let local = self.home.path().join(format!("local{}", self.number));
         let octets = vec![7; usize::try_from(bytes).unwrap()];
-        put_from(&local, &mut self.writer, &path(number), &octets)
+        put_from(&local, self.writer, &self.path(number), &octets)
     }
 
     fn execute(&mut self, command: Command) -> Result<(), WriterError> {
@@ -72,12 +74,13 @@ impl Client<'_> {
                 (Kind::Put { path: number, content }, self.put(number, content))
             }
             3 => {
-                let rename = Rename { from: place(number), to: place(to), no_replace: false };
+                let rename =
+                    Rename { from: self.place(number), to: self.place(to), no_replace: false };
                 let done = self.execute(Command::Rename(rename));
                 (Kind::Rename { from: number, to }, done)
             }
             4 => {
-                let unlink = Command::Unlink { place: place(number) };
+                let unlink = Command::Unlink { place: self.place(number) };
                 (Kind::Unlink { path: number }, self.execute(unlink))
             }
             _ => (Kind::Read { path: number, content: self.size(number) }, Ok(())),
@@ -97,29 +100,47 @@ impl Client<'_> {
     }
 }
 
-/// Lets clients act at the same time while the head is killed so many times.
-fn history(kills: u32) -> Vec<Operation> {
-    let mut site = Site::new(2, 1);
+/// Lets clients act at the same time, below names of their own, while something happens.
+pub(crate) fn history_during(
+    (home, socket): (&Home, &str),
+    writers: &mut [Writer],
+    prefix: &str,
+    disturb: impl FnOnce(),
+) -> Vec<Operation> {
     let (told, begin) = (Mutex::new(Vec::new()), Instant::now());
-    let writers: Vec<Writer> = (0..CLIENTS).map(|_| site.writer()).collect();
-    let Site { home, socket, head, .. } = &mut site;
-    let (home, socket): (&Home, &str) = (home, socket);
     std::thread::scope(|scope| {
         for (number, writer) in (0..).zip(writers) {
             let told = &told;
-            let mut client = Client { number, home, socket, writer, begin, told };
+            let mut client = Client { number, home, socket, prefix, writer, begin, told };
             scope.spawn(move || (0..STEPS).for_each(|step| client.step(step)));
         }
+        disturb();
+    });
+    told.into_inner().unwrap()
+}
+
+/// The writers of a history.
+pub(crate) fn writers(site: &Site) -> Vec<Writer> {
+    (0..CLIENTS).map(|_| site.writer()).collect()
+}
+
+/// A history while the head is killed so many times.
+fn history(kills: u32) -> Vec<Operation> {
+    let mut site = Site::new(2, 1);
+    let mut writers = writers(&site);
+    let Site { home, socket, head, .. } = &mut site;
+    let (home, socket): (&Home, &str) = (home, socket);
+    history_during((home, socket), &mut writers, "", || {
         for _ in 0..kills {
             std::thread::sleep(Duration::from_millis(400));
             head.as_mut().map(Daemon::kill);
             *head = Some(start_head(home, socket));
         }
-    });
-    told.into_inner().unwrap()
+    })
 }
 
-fn explain(operations: &[Operation]) {
+/// Panics unless one order of events explains what clients were told.
+pub(crate) fn explain(operations: &[Operation]) {
     let count = |is: fn(&Kind) -> bool| operations.iter().filter(|one| is(&one.kind)).count();
     let puts = count(|kind| matches!(kind, Kind::Put { .. }));
     let found = count(|kind| matches!(kind, Kind::Read { content: Some(_), .. }));

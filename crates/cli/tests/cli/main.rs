@@ -1,8 +1,11 @@
 //! The binary as its users meet it: real processes, sockets, homes and files.
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
 
+mod acls;
+mod auditing;
 #[path = "../../../traffic/examples/faults/relay.rs"]
 mod bad_network;
+mod balancing;
 mod broken_disks;
 mod c_interface;
 mod cache;
@@ -12,10 +15,12 @@ mod choosing;
 mod cluster;
 mod commanding;
 mod comparing;
+mod cuts;
 mod databases;
 mod dead_holder;
 mod direct;
 mod disks;
+mod draining;
 mod errors;
 mod faults;
 mod first_contact;
@@ -26,6 +31,7 @@ mod flood;
 mod floods;
 mod forwarding;
 mod harness;
+mod head_outages;
 mod histories;
 mod idle;
 mod joining;
@@ -65,6 +71,7 @@ mod service;
 mod sessions;
 mod several_heads;
 mod site_kills;
+mod site_sessions;
 mod sites;
 mod surroundings;
 mod tampering;

@@ -13,7 +13,7 @@ fn rates_of_a_catalog_are_measured_and_nothing_is_left() {
         let phases: Vec<serde_json::Value> =
             lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let names: Vec<_> = phases.iter().filter_map(|phase| phase["phase"].as_str()).collect();
-        assert_eq!(names, ["create", "stat", "list", "rename", "remove"]);
+        assert_eq!(names, ["create", "stat", "ask", "list", "rename", "remove"]);
         assert!(phases.iter().all(|phase| phase["count"] == count), "{lines}");
         run(&site, &["stat", "/lab/rates", "--fresh"]).fails_with(3, "");
     }

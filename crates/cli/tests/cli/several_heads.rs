@@ -6,11 +6,11 @@ use crate::disks::Site;
 use crate::harness::{Daemon, wait_for};
 
 /// What a head says that has the lease.
-const LEADS: &str = "this head leads";
+pub(crate) const LEADS: &str = "this head leads";
 
-/// A site with disks whose catalog was moved to a database.
-fn site_in(cluster: &Cluster) -> Site {
-    let mut site = Site::new(1, 1);
+/// A site with so many disks whose catalog was moved to a database.
+pub(crate) fn site_in(cluster: &Cluster, disks: usize) -> Site {
+    let mut site = Site::new(disks, 1);
     site.head = None;
     let engine = format!("postgres:{}", cluster.database());
     site.home.run(&["site", "move-engine", "/lab", &engine, "--dir", "site"]).ok();
@@ -30,7 +30,7 @@ fn start_head(site: &Site, number: usize) -> Daemon {
 #[test]
 fn a_head_that_does_not_lead_answers_what_is_read_and_takes_over() {
     let cluster = Cluster::shared();
-    let site = site_in(&cluster);
+    let site = site_in(&cluster, 1);
     let first = start_head(&site, 0);
     first.await_line(LEADS);
     let engine = std::fs::read_to_string(site.home.path().join("site/engine")).unwrap();

@@ -1,6 +1,7 @@
 //! Sites with real processes: a forwarder, the head, operators and users.
 
 use crate::harness::{Daemon, Home, write};
+use byname_catalog::engine::EmbeddedEngine;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -94,6 +95,9 @@ fn a_site_is_made_served_read_and_administered_by_name() {
     // One head at a time; without one nobody answers.
     site.home.run(&["site", "fsck", "--dir", "site"]).fails_with(7, "cannot be used");
     assert_eq!(site.head.take().unwrap().interrupt(), Some(0));
+    let engine = EmbeddedEngine::open(&site.home.path().join("site/catalog.redb")).unwrap();
+    assert!(engine.was_at_rest(), "a head that ends spares the next one from reading all of it");
+    drop(engine);
     let checked = site.home.run(&["site", "fsck", "--dir", "site"]).ok().stdout();
     assert_eq!(checked, "/lab: OK\n");
     site.run(&["status", "--timeout", "1"]).fails_with(4, "does not answer");

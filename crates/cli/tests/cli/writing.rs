@@ -238,5 +238,11 @@ fn room_below_a_name_is_what_its_disks_have() {
     assert_eq!(table.matches("1.00 MiB").count(), 4, "{table}");
     let of = df("/lab/physics");
     assert!(of.contains("\"size_bytes\":1048576") && of.contains("\"replicas\":1"), "{of}");
+    // Her own quota is what she has room for; the operator has all that is there.
+    site.run(&["quota", "set", "user:anna", "--bytes", "4K", "--entries", "7"]).ok();
+    let own = df("/lab/physics");
+    assert!(own.contains("\"size_bytes\":4096") && own.contains("\"entries_max\":7"), "{own}");
+    let all = site.read(&site.home, &["df", "/lab/physics", "--json"]).ok().stdout();
+    assert!(all.contains("\"size_bytes\":1048576"), "{all}");
     anna.run(&["df", "/lab/none"]).fails_with(3, "/lab/none: no such file");
 }

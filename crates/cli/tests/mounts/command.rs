@@ -108,6 +108,40 @@ fn options_of_fstab_are_taken_as_mount_hands_them_on() {
     assert!(table.starts_with("/lab/tree "), "{table}");
 }
 
+/// mount(8) itself, in a mount namespace of its own: the helper as the package installs it, the
+/// program where `make install` puts it, and a PATH in which neither is.
+#[test]
+fn mount_8_and_fstab_mount_it_without_a_path() {
+    let test = "mount_8_and_fstab_mount_it_without_a_path";
+    if !can_mount(test) || !is_root(test) {
+        return;
+    }
+    let scene = Scene::unmounted(&[], small);
+    let home = scene.reader.path();
+    let link = scene.up.link.replacen(',', "?", 1).replace(',', "&");
+    write(&home.join("link"), link.as_bytes());
+    let entry = format!("{link} {} byname _netdev,noauto 0 0\n", scene.mount.display());
+    write(&home.join("fstab"), entry.as_bytes());
+    let script = "mkdir sbin bin && cp \"$3\" sbin/mount.byname && chmod 755 sbin/mount.byname && \
+        ln -s mount.byname sbin/mount.fuse.byname && cp \"$2\" bin/byname && \
+        mount -t overlay -o lowerdir=sbin:/usr/sbin overlay /usr/sbin && \
+        mount -t overlay -o lowerdir=bin:/usr/local/bin overlay /usr/local/bin && \
+        bare() { env -i HOME=\"$PWD/mounter\" PATH=/nowhere \"$@\"; } && \
+        seen() { cat \"$1/sub/inner\" && /usr/local/bin/byname umount \"$1\"; } && \
+        bare /usr/bin/mount -t byname \"$(cat link)\" \"$1\" && seen \"$1\" && \
+        bare /usr/bin/mount -t fuse.byname \"$(cat link)\" \"$1\" && seen \"$1\" && \
+        bare /usr/sbin/mount.byname \"$(cat link)\" \"$1\" && seen \"$1\" && \
+        bare /usr/bin/mount --fstab fstab \"$1\" && seen \"$1\" && \
+        ! bare BYNAME=missing /usr/bin/mount -t byname \"$(cat link)\" \"$1\"";
+    let line = format!("cd \"$4\" && unshare --mount sh -ec '{script}' sh \"$@\" 2>&1");
+    let helper = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/mount.byname");
+    let program = Path::new(env!("CARGO_BIN_EXE_byname"));
+    let said = sh(&line, &[&scene.mount, program, &helper, home]);
+    assert_eq!(said.matches("inner").count(), 4, "{said}");
+    // mount(8) itself has set a PATH by then.
+    assert!(said.contains("mount.byname: no program missing in /"), "{said}");
+}
+
 #[test]
 fn a_mount_in_the_foreground_ends_with_its_signal() {
     if !can_mount("a_mount_in_the_foreground_ends_with_its_signal") {

@@ -151,34 +151,53 @@ fn a_reader_of_pages_can_be_killed_while_it_waits() {
 struct Load {
     stop: Arc<AtomicBool>,
     good: Arc<AtomicU64>,
+    /// Of those of the large file, reads that the kernel did by itself.
+    passed_through: Arc<AtomicU64>,
     threads: Vec<std::thread::JoinHandle<()>>,
 }
 
 impl Load {
     fn start(mount: &Path) -> Self {
-        let (stop, good) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
+        let (stop, good, passed_through) =
+            (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default(), Arc::default());
         let threads = (0..4).map(|seed| {
-            let (mount, stop, good) = (mount.to_owned(), Arc::clone(&stop), Arc::clone(&good));
-            std::thread::spawn(move || read_on(&mount, seed, &stop, &good))
+            let (mount, stop) = (mount.to_owned(), Arc::clone(&stop));
+            let counts = (Arc::clone(&good), Arc::clone(&passed_through));
+            std::thread::spawn(move || read_on(&mount, seed, &stop, &counts))
         });
-        Load { threads: threads.collect(), stop, good }
+        Load { threads: threads.collect(), stop, good, passed_through }
     }
 
     fn end(self) {
         self.stop.store(true, Ordering::Relaxed);
         self.threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (good, passed_through) = (count(&self.good), count(&self.passed_through));
+        // bench/kills takes it from here.
+        eprintln!("{good} good reads, {passed_through} of them passed through");
     }
 }
 
-fn read_on(mount: &Path, seed: u64, stop: &AtomicBool, good: &AtomicU64) {
+type Counter = Arc<AtomicU64>;
+
+/// True if the kernel reads an open file by itself.
+fn is_passed_through(file: &fs::File) -> bool {
+    let mut value = [0; 8];
+    rustix::fs::fgetxattr(file, "user.byname.passed_through", &mut value[..]) == Ok(3)
+}
+
+fn read_on(mount: &Path, seed: u64, stop: &AtomicBool, (good, passed): &(Counter, Counter)) {
     let (big, mut at) = (noise(24 << 20, 5), seed as usize * 1_000_003);
     while !stop.load(Ordering::Relaxed) {
         at = (at * 31 + 7919) % (big.len() - 70_000);
         let mut bytes = vec![0; 70_000];
         let file = fs::File::open(mount.join("big"));
-        if file.is_ok_and(|file| file.read_exact_at(&mut bytes, at as u64).is_ok()) {
+        if let Ok(file) = file
+            && file.read_exact_at(&mut bytes, at as u64).is_ok()
+        {
             assert_eq!(bytes, big[at..at + 70_000], "at {at}");
             good.fetch_add(1, Ordering::Relaxed);
+            passed.fetch_add(u64::from(is_passed_through(&file)), Ordering::Relaxed);
         }
         let index = at as u64 % 40;
         let path: PathBuf = mount.join(format!("small/f{index}"));

@@ -14,6 +14,7 @@ mod freshness;
 #[path = "../cli/harness.rs"]
 mod harness;
 mod interrupts;
+mod machine;
 mod passing;
 mod programs;
 #[allow(dead_code, reason = "the harness uses it for other tests")]

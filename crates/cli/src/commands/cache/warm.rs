@@ -5,6 +5,7 @@ use crate::output;
 use crate::progress::Meter;
 use crate::target::{Pace, ReadArgs, Session};
 use crate::walk::{self, Wanted};
+use byname_cache::{Cache, Content};
 use byname_client::{Client, ClientError};
 use byname_packet::Name;
 use byname_profile::Paths;
@@ -15,6 +16,9 @@ use std::time::Duration;
 
 /// Time that is given to the disk for what is still to be written after each file.
 const FLUSH_PATIENCE: Duration = Duration::from_secs(30);
+/// Files that are read before it is looked whether the cache has them: a service of the machine
+/// writes what it is brought in its own time.
+const UNCHECKED_MAX: usize = 1000;
 /// Names that a list may have.
 const NAMES_MAX: usize = 1_000_000;
 
@@ -34,11 +38,45 @@ pub(crate) struct Args {
     read: ReadArgs,
 }
 
+/// A file that was read, and is perhaps in the cache.
+struct Read {
+    name: Name,
+    bytes: u64,
+    /// `None` if it was not to be kept.
+    content: Option<Content>,
+}
+
 #[derive(Default)]
 struct Sum {
     files: u64,
     bytes: u64,
     incomplete: u64,
+    unchecked: Vec<Read>,
+    is_json: bool,
+}
+
+impl Sum {
+    /// Counts what was read, and looks whether the cache has it.
+    fn check(&mut self, cache: Option<&Cache>) {
+        if let Some(cache) = cache {
+            cache.flush(FLUSH_PATIENCE);
+        }
+        let mut patience = FLUSH_PATIENCE;
+        for Read { name, bytes, content } in self.unchecked.drain(..) {
+            let is_whole = content.is_some_and(|content| content.wait_until_whole(patience));
+            if !is_whole {
+                // What was queued behind it does not wait as long again.
+                patience = Duration::ZERO;
+            }
+            self.files += 1;
+            self.bytes += bytes;
+            self.incomplete += u64::from(!is_whole);
+            if self.is_json {
+                let shown = output::name(name.view());
+                output::json_line(json!({ "name": shown, "bytes": bytes, "whole": is_whole }));
+            }
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
@@ -46,7 +84,8 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     if let Some(list) = &args.list {
         read_list(list, &mut targets)?;
     }
-    let (mut sum, meter) = (Sum::default(), Meter::new());
+    let mut sum = Sum { is_json: args.json, ..Sum::default() };
+    let meter = Meter::new();
     for target in &targets {
         let pace = Pace { is_bulk: true, is_cached: true, ..Pace::default() };
         let mut session = Session::open(target, &args.read, pace, paths)?;
@@ -55,17 +94,13 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
         }
         let cache = session.cache().cloned();
         let mut warm = |client: &mut Client, name: &Name| -> Result<(), ClientError> {
-            let (bytes, is_whole) = file(client, name, cache.as_ref(), &meter)?;
-            sum.files += 1;
-            sum.bytes += bytes;
-            sum.incomplete += u64::from(!is_whole);
-            if args.json {
-                let shown = output::name(name.view());
-                output::json_line(json!({ "name": shown, "bytes": bytes, "whole": is_whole }));
+            sum.unchecked.push(file(client, name, cache.as_ref(), &meter)?);
+            if sum.unchecked.len() >= UNCHECKED_MAX {
+                sum.check(cache.as_ref());
             }
             Ok(())
         };
-        session.run(|client, name| {
+        let read = session.run(|client, name| {
             if !client.stat(name)?.is_directory() {
                 return warm(client, name);
             }
@@ -75,7 +110,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
                 }
                 Ok(found.is_directory)
             })
-        })?;
+        });
+        sum.check(cache.as_ref());
+        read?;
     }
     let (files, bytes) = (output::count(sum.files, "file"), output::size(sum.bytes));
     output::err_line(&format!("{files}, {bytes} are in the cache"));
@@ -87,13 +124,13 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     Ok(())
 }
 
-/// Reads one file. Returns its bytes, and whether all of them are in the cache then.
+/// Reads one file through the cache.
 fn file(
     client: &mut Client,
     name: &Name,
-    cache: Option<&byname_cache::Cache>,
+    cache: Option<&Cache>,
     meter: &Meter,
-) -> Result<(u64, bool), ClientError> {
+) -> Result<Read, ClientError> {
     // Waits for the root: what is read before its publisher knows it is not kept.
     client.lookup(name)?;
     let file = client.open(name)?;
@@ -106,10 +143,8 @@ fn file(
         Ok(())
     };
     let bytes = client.read_range(&file, 0..u64::MAX, &mut sink)?;
-    let (Some(cache), Some(root)) = (cache, file.stat().root) else { return Ok((bytes, false)) };
-    cache.flush(FLUSH_PATIENCE);
-    let content = cache.content(root, bytes);
-    Ok((bytes, content.present_bytes() == bytes))
+    let content = cache.zip(file.stat().root).map(|(cache, root)| cache.content(root, bytes));
+    Ok(Read { name: name.clone(), bytes, content })
 }
 
 fn read_list(path: &Path, targets: &mut Vec<String>) -> Outcome {

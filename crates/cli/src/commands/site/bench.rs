@@ -1,8 +1,9 @@
 //! `byname site bench`: rates of what a catalog does, in the way of mdtest.
 //!
 //! Each client has a connection, a session and a directory of its own, and does one thing after the
-//! other with empty files, all clients at a time: create, stat, list, rename, remove. What is read
-//! is verified as by any reader.
+//! other with empty files, all clients at a time: create, stat, ask, list, rename, remove. What is
+//! read is verified as by any reader: of `stat` each answer is signed for everybody, of `ask` each
+//! is under the keys of the client's session.
 
 mod client;
 mod many;
@@ -49,9 +50,10 @@ pub(super) struct Args {
 type Work = fn(&mut Client) -> Outcome<Vec<u64>>;
 
 /// Its name, and what a client does in it; the times that come back are of single operations.
-const PHASES: [(&str, Work); 5] = [
+const PHASES: [(&str, Work); 6] = [
     ("create", Client::create),
     ("stat", Client::stat),
+    ("ask", Client::ask),
     ("list", Client::list),
     ("rename", Client::rename),
     ("remove", Client::remove),

@@ -1,6 +1,8 @@
 //! `byname site disk`: the disks of a site.
 
 mod admit;
+mod balance;
+mod drain;
 
 use super::account::SiteArgs;
 use super::session::SiteSession;
@@ -71,6 +73,42 @@ enum DiskCommand {
         #[command(flatten)]
         site: SiteArgs,
     },
+    /// Have the replicas of a disk made elsewhere, and wait until it has none any more. If this is
+    /// interrupted the head goes on; `disk set NUMBER --state ro` stops it.
+    Drain {
+        /// Its number.
+        disk: u64,
+        /// Do not wait.
+        #[arg(long)]
+        no_wait: bool,
+        #[command(flatten)]
+        site: SiteArgs,
+    },
+    /// Move replicas until the disks of a space are as full as each other, and wait for it. If this
+    /// is interrupted the head stops, too; begun again it goes on.
+    #[command(after_help = "Examples:
+  byname site disk balance --dry-run
+  byname site disk balance --space main --within 5 --rate 50M
+
+Every 10 s a line says what was moved, what is left, the rate and the time to go. A file's replicas
+stay on different servers and places as far as there are any, and clients notice nothing.")]
+    Balance {
+        /// The space.
+        #[arg(long, value_name = "NAME", default_value = SPACE)]
+        space: String,
+        /// Hundredths of its capacity by which a disk may be fuller or emptier than all together.
+        #[arg(long, value_name = "PERCENT", default_value_t = 5,
+            value_parser = clap::value_parser!(u64).range(1..=100))]
+        within: u64,
+        /// Octets a second, and no more than `byname catalog --repair-rate`.
+        #[arg(long, value_name = "SIZE", value_parser = units::size)]
+        rate: Option<u64>,
+        /// Say how full the disks are, and what would have to move.
+        #[arg(short = 'n', long)]
+        dry_run: bool,
+        #[command(flatten)]
+        site: SiteArgs,
+    },
     /// Remove a disk that is off and has no content. Its number is not given again.
     Rm {
         /// Its number.
@@ -123,6 +161,13 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
             Ok(())
         }
         DiskCommand::Admit { request, site } => admit::run(&mut site.session(paths)?, request),
+        DiskCommand::Drain { disk, no_wait, site } => {
+            drain::run(&mut site.session(paths)?, *disk, *no_wait)
+        }
+        DiskCommand::Balance { space, within, rate, dry_run, site } => {
+            let wish = balance::Wish { space, within_percent: *within, bytes_per_s: *rate };
+            balance::run(&mut site.session(paths)?, &wish, *dry_run)
+        }
         DiskCommand::Rm { disk, yes, site } => remove(&mut site.session(paths)?, *disk, *yes),
         DiskCommand::Set { disk, state, capacity, site } => {
             let capacity_bytes = capacity.as_deref().map(bytes).transpose()?;

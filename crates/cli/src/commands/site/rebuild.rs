@@ -168,7 +168,7 @@ fn show(report: &RebuildReport, site: &SiteName) {
             (None, false) => String::new(),
         };
         let id = disk.name.id.0.to_string();
-        vec![id, disk.through.0.to_string(), disk.contents.to_string(), state]
+        vec![id, disk.through.to_string(), disk.contents.to_string(), state]
     };
     let rows: Vec<Vec<String>> = report.disks.iter().map(row).collect();
     output::table(&["DISK", "CHANGES", "CONTENTS", ""], &rows);
@@ -193,7 +193,7 @@ fn show(report: &RebuildReport, site: &SiteName) {
         "{shown}: {}, {}, all changes up to {}",
         output::count(report.inodes, "inode"),
         output::count(report.files, "file"),
-        report.through.0,
+        report.through,
     ));
     output::out_line("what was changed after that is known only as far as findings say");
 }

@@ -1,8 +1,10 @@
-//! `byname site status` and `log`.
+//! `byname site status`, `log` and `audit`.
 
 use super::account::SiteArgs;
+use super::session::SiteSession;
 use crate::exit::{Code, Failure, Outcome};
 use crate::output;
+use byname_catalog::id::TransactionNumber;
 use byname_profile::Paths;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -38,7 +40,8 @@ pub(super) fn status(args: &StatusArgs, paths: &Paths) -> Outcome {
     let lines = session.query("status")?;
     let disks = session.query("disks")?;
     let state = lines.first().cloned().unwrap_or_default();
-    let problems = problems(&disks);
+    let mut problems = problems(&disks);
+    problems.extend(lost(&state));
     let site = output::name(session.site().view());
     if args.json {
         let ok = problems.is_empty();
@@ -58,8 +61,12 @@ pub(super) fn status(args: &StatusArgs, paths: &Paths) -> Outcome {
             output::size(sum("used_bytes")),
             output::size(sum("capacity_bytes")),
         ));
-        output::out_line(&format!("changes   {}", number("transaction")));
+        output::out_line(&format!("changes   {}", TransactionNumber(number("transaction"))));
         output::out_line(&format!("copies    {}", copies(&disks)));
+        if let Some(short) = state["files_short"].as_u64().filter(|short| *short > 0) {
+            let files = output::count(short, "file");
+            output::out_line(&format!("replicas  {files} with fewer than wanted"));
+        }
         match problems.as_slice() {
             [] => output::out_line("OK"),
             problems => output::out_line(&problems.join("; ")),
@@ -79,9 +86,21 @@ fn copies(disks: &[Value]) -> String {
         None => "none yet: no disk has the catalog's rows".to_owned(),
         Some(newest) => {
             let disks = output::count(through.len() as u64, "disk");
+            let newest = TransactionNumber(*newest);
             format!("{disks}; the newest has all changes up to {newest}")
         }
     }
+}
+
+/// Files that cannot be read.
+fn lost(state: &Value) -> impl Iterator<Item = String> {
+    let count = |key: &str| state[key].as_u64().filter(|count| *count > 0);
+    let files = |count: u64| output::count(count, "file");
+    let names = "`byname site fsck --disks` names them";
+    let lost = count("files_lost").map(|it| format!("no disk has {} ({names})", files(it)));
+    let out_of_reach = count("files_out_of_reach")
+        .map(|it| format!("no disk that answers has {} ({names})", files(it)));
+    lost.into_iter().chain(out_of_reach)
 }
 
 /// What keeps the site from taking and giving all it could.
@@ -113,23 +132,55 @@ fn problems(disks: &[Value]) -> Vec<String> {
     problems
 }
 
+/// Who asked for what, and what came of it: a JSON object per command, refused ones too.
+///
+/// Those of the head that answers, as far back as its files go. `at` of a line is what --after
+/// takes to go on behind it.
+#[derive(Debug, clap::Args)]
+pub(super) struct AuditArgs {
+    /// Begin behind this line, by its `at`.
+    #[arg(long, value_name = "PLACE", default_value = "")]
+    after: String,
+    /// Wait for more at the end.
+    #[arg(short, long)]
+    follow: bool,
+    #[command(flatten)]
+    site: SiteArgs,
+}
+
+pub(super) fn audit(args: &AuditArgs, paths: &Paths) -> Outcome {
+    lines(&mut args.site.session(paths)?, ("audit", "at"), (&args.after, args.follow))
+}
+
 pub(super) fn log(args: &LogArgs, paths: &Paths) -> Outcome {
-    let mut session = args.site.session(paths)?;
-    let mut after = args.after.to_string();
+    let after = args.after.to_string();
+    lines(&mut args.site.session(paths)?, ("log", "transaction"), (&after, args.follow))
+}
+
+/// Lines of a subject behind one of them, whose key says how to go on.
+fn lines(
+    session: &mut SiteSession,
+    (subject, key): (&str, &str),
+    (after, follow): (&str, bool),
+) -> Outcome {
+    let mut after = after.to_owned();
     loop {
         let (mut is_more, mut last) = (false, None);
-        for line in session.page("log", &after)? {
+        for line in session.page(subject, &after)? {
             match line.get("more") {
                 Some(_) => is_more = true,
                 None => {
-                    last = Some(line["transaction"].to_string());
+                    last = Some(match &line[key] {
+                        Value::String(text) => text.clone(),
+                        other => other.to_string(),
+                    });
                     output::json_line(line);
                 }
             }
         }
         let has_new = last.is_some();
         after = last.unwrap_or(after);
-        match (is_more && has_new, args.follow) {
+        match (is_more && has_new, follow) {
             (true, _) => {}
             (false, true) => std::thread::sleep(FOLLOW_PAUSE),
             (false, false) => return Ok(()),

@@ -76,9 +76,9 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     let (head, link) = catalog::open(
         &profile,
         Head::open_to_serve(&directory, None)?,
-        (args.keep_versions, catalog::LEASE),
+        catalog::Times::keeping(args.keep_versions),
     )?;
-    let HeadServer { server, watch, .. } = head;
+    let HeadServer { server, watch, rest, .. } = head;
     running.serve((server, String::new()), &endpoint, "the head")?;
     let capacity = args.capacity.as_deref();
     for dir in &args.dirs {
@@ -92,7 +92,9 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     watched.map_err(|error| Failure::new(Code::Other, format!("no thread: {error}")))?;
     output::out_line(&link_for_all(&link, &args.listen)?);
     notify::ready(&format!("serving {shown}"));
-    running.wait()
+    let outcome = running.wait();
+    rest.begin();
+    outcome
 }
 
 /// The link of the site, with the addresses that others reach this machine by.

@@ -32,6 +32,17 @@ enum UserCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Print who one is to the site: user and groups.
+    Whoami {
+        /// Another user, for operators.
+        #[arg(long = "as", value_name = "USER")]
+        other: Option<String>,
+        #[command(flatten)]
+        site: SiteArgs,
+        /// One JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Add a user, or change one.
     Add {
         /// The user's name.
@@ -76,6 +87,10 @@ enum UserCommand {
 pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
     match &args.command {
         UserCommand::Ls { site, json } => list(&mut site.session(paths)?, *json),
+        UserCommand::Whoami { other, site, json } => {
+            let subject = format!("whoami {}", other.as_deref().unwrap_or_default());
+            show(site.session(paths)?.query(subject.trim_end())?, *json)
+        }
         UserCommand::Add { name, group, operator, key, site } => {
             let mut session = site.session(paths)?;
             let certificate = key.as_deref().map(read_certificate).transpose()?;
@@ -102,7 +117,10 @@ pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
 }
 
 fn list(session: &mut SiteSession, json: bool) -> Outcome {
-    let users = session.query("users")?;
+    show(session.query("users")?, json)
+}
+
+fn show(users: Vec<Value>, json: bool) -> Outcome {
     if json {
         users.into_iter().for_each(output::json_line);
         return Ok(());

@@ -8,8 +8,10 @@ use crate::output;
 use byname_access::place;
 use byname_catalog::{Command, Create, EntryName, Place, PolicyChanges, Publish, Rename};
 use byname_packet::Name;
+use byname_security::base64;
 use byname_site::SiteAnswer;
-use byname_writer::{CommandList, Writer, WriterError};
+use byname_transfer::metadata::Metadata;
+use byname_writer::{CommandList, QuestionList, Writer, WriterError};
 use std::time::Instant;
 
 /// See the module.
@@ -83,6 +85,23 @@ impl Client {
         Ok(ended?)
     }
 
+    /// Asks the head for the status of each, under the keys of the session.
+    pub(super) fn ask(&mut self) -> Outcome<Vec<u64>> {
+        let Self { writer, directory, file_count, in_flight, .. } = self;
+        let mut questions = Questions {
+            directory,
+            next: 0,
+            began: vec![None; *file_count],
+            times_ns: Vec::with_capacity(*file_count),
+            error: None,
+        };
+        let asked = writer.ask_all(&mut questions, *in_flight, &|| false);
+        match questions.error.or(asked.err()) {
+            None => Ok(questions.times_ns),
+            Some(error) => Err(failure::of(directory, error)),
+        }
+    }
+
     /// Lists the directory with all attributes; this is one operation.
     pub(super) fn list(&mut self) -> Outcome<Vec<u64>> {
         let began = Instant::now();
@@ -135,6 +154,47 @@ struct Files<'a> {
     times_ns: Vec<u64>,
     /// The first failure; nothing is begun after it.
     error: Option<WriterError>,
+}
+
+/// Questions about all files of a client, with the time that each takes.
+struct Questions<'a> {
+    directory: &'a Name,
+    next: usize,
+    began: Vec<Option<Instant>>,
+    times_ns: Vec<u64>,
+    /// The first failure; nothing is asked after it.
+    error: Option<WriterError>,
+}
+
+impl QuestionList for Questions<'_> {
+    fn next(&mut self) -> Option<(usize, Vec<u8>)> {
+        let number = self.next;
+        if self.error.is_some() || number == self.began.len() {
+            return None;
+        }
+        self.next += 1;
+        self.began[number] = Some(Instant::now());
+        let name = self.directory.with_generic(created(number).as_bytes());
+        Some((number, format!("describe {name}").into_bytes()))
+    }
+
+    fn handle_told(&mut self, number: usize, told: Result<Vec<u8>, WriterError>) {
+        match told.map(|line| described_size(&line)) {
+            Ok(Some(0)) => {
+                let began = self.began.get_mut(number).and_then(Option::take);
+                self.times_ns.extend(began.map(nanoseconds));
+            }
+            Ok(_) => drop(self.error.get_or_insert(WriterError::OtherAnswer)),
+            Err(error) => drop(self.error.get_or_insert(error)),
+        }
+    }
+}
+
+/// Size of the file that the head describes.
+fn described_size(line: &[u8]) -> Option<u64> {
+    let line: serde_json::Value = serde_json::from_slice(line).ok()?;
+    let metadata = base64::decode_url(line["metadata"].as_str()?).ok()?;
+    Metadata::decode(&metadata).ok()?.size
 }
 
 impl Files<'_> {

@@ -1,0 +1,198 @@
+//! `byname site top`: what the head is asked for, by whom, and how its disks are.
+
+use super::account::SiteArgs;
+use super::session::SiteSession;
+use crate::exit::Outcome;
+use crate::output;
+use byname_profile::Paths;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Users that are shown.
+const USERS_MAX: usize = 10;
+
+/// What a site is doing: rates and times by operation and user, disks with their load, replicas on
+/// their way. For operators.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  byname site top                 every 2 s, until it is interrupted
+  byname site top --count 1 --every 10
+  byname site top --json --count 1
+
+Rates are those between two looks. TIME is from when the head took a command to when it was
+answered, on average and at most; commands that come together are made durable together. HELD is
+what came faster than `byname catalog --user-rate` lets a user ask.")]
+pub(super) struct Args {
+    /// Seconds between two looks.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2,
+        value_parser = clap::value_parser!(u64).range(1..=3600))]
+    every: u64,
+    /// Looks, and no end unless it is given.
+    #[arg(long, value_name = "NUMBER")]
+    count: Option<u64>,
+    #[command(flatten)]
+    site: SiteArgs,
+    /// One JSON object a look.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Counts of a look, by kind and name.
+struct Look {
+    at: Instant,
+    head: Value,
+    counts: BTreeMap<(String, String), Value>,
+}
+
+pub(super) fn run(args: &Args, paths: &Paths) -> Outcome {
+    let mut session = args.site.session(paths)?;
+    let mut last = look(&mut session)?;
+    let mut looks = 0;
+    while args.count.is_none_or(|count| looks < count) {
+        std::thread::sleep(Duration::from_secs(args.every));
+        let now = look(&mut session)?;
+        let disks = session.query("disks")?;
+        match args.json {
+            true => output::json_line(object(&last, &now, &disks)),
+            false => show(&last, &now, &disks),
+        }
+        (last, looks) = (now, looks + 1);
+    }
+    Ok(())
+}
+
+fn look(session: &mut SiteSession) -> Outcome<Look> {
+    let (mut head, mut counts) = (Value::Null, BTreeMap::new());
+    for line in session.query("top")? {
+        let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        match text("kind").as_str() {
+            "head" => head = line,
+            kind => drop(counts.insert((kind.to_owned(), text("name")), line.clone())),
+        }
+    }
+    Ok(Look { at: Instant::now(), head, counts })
+}
+
+/// What was counted between two looks. Another head begins anew.
+fn since(last: &Look, now: &Look, of: &(String, String), key: &str) -> u64 {
+    let number = |look: &Look| look.counts.get(of).and_then(|line| line[key].as_u64());
+    let (before, after) = (number(last).unwrap_or_default(), number(now).unwrap_or_default());
+    after.checked_sub(before).unwrap_or(after)
+}
+
+fn per_s(count: u64, span: Duration) -> f64 {
+    count as f64 / span.as_secs_f64().max(0.001)
+}
+
+/// Rows of a kind with what was counted since, the most first.
+fn rows<'a>(last: &Look, now: &'a Look, kind: &str, keys: &[&str]) -> Vec<(&'a str, Vec<u64>)> {
+    let of_kind = now.counts.keys().filter(|(of, _)| of == kind);
+    let mut rows: Vec<(&str, Vec<u64>)> = of_kind
+        .map(|of| (of.1.as_str(), keys.iter().map(|key| since(last, now, of, key)).collect()))
+        .collect();
+    rows.retain(|(_, counts)| counts.iter().any(|count| *count > 0));
+    rows.sort_by_key(|(_, counts)| std::cmp::Reverse(counts[0]));
+    rows
+}
+
+fn object(last: &Look, now: &Look, disks: &[Value]) -> Value {
+    let span = now.at.duration_since(last.at);
+    let rate = |count: u64| (per_s(count, span) * 10.0).round() / 10.0;
+    let operation = |(name, counts): (&str, Vec<u64>)| {
+        json!({
+            "name": name, "per_s": rate(counts[0]), "failed_per_s": rate(counts[1]),
+            "mean_ns": counts[2].checked_div(counts[0]),
+        })
+    };
+    let user = |(name, counts): (&str, Vec<u64>)| {
+        json!({
+            "name": name, "commands_per_s": rate(counts[0]), "questions_per_s": rate(counts[1]),
+            "held_back_per_s": rate(counts[2]),
+        })
+    };
+    let operations = rows(last, now, "operation", &["count", "failed", "took_ns"]);
+    let users = rows(last, now, "user", &["commands", "questions", "held_back"]);
+    json!({
+        "seconds": span.as_secs_f64(),
+        "head": now.head,
+        "operations": operations.into_iter().map(operation).collect::<Vec<_>>(),
+        "users": users.into_iter().map(user).collect::<Vec<_>>(),
+        "disks": disks,
+    })
+}
+
+fn show(last: &Look, now: &Look, disks: &[Value]) {
+    let span = now.at.duration_since(last.at);
+    let rate = |count: u64| format!("{:.1}", per_s(count, span));
+    let time = |ns: Option<u64>| {
+        ns.map_or_else(String::new, |ns| output::short_time(Duration::from_nanos(ns)))
+    };
+    let number = |key: &str| now.head[key].as_u64().unwrap_or_default();
+    output::out_line(&format!(
+        "replicas on their way {}, moved {} ({}), files with fewer than wanted {}",
+        number("replicas_in_flight"),
+        number("replicas_moved"),
+        output::size(number("replicas_moved_bytes")),
+        now.head["files_short"].as_u64().map_or_else(|| "?".to_owned(), |it| it.to_string()),
+    ));
+    let longest = |name: &str| {
+        let of = ("operation".to_owned(), name.to_owned());
+        now.counts.get(&of).and_then(|line| line["longest_ns"].as_u64())
+    };
+    let operations: Vec<Vec<String>> =
+        rows(last, now, "operation", &["count", "failed", "took_ns"])
+            .into_iter()
+            .map(|(name, counts)| {
+                let mean = time(counts[2].checked_div(counts[0]));
+                let name_shown = output::one_line(name);
+                vec![name_shown, rate(counts[0]), rate(counts[1]), mean, time(longest(name))]
+            })
+            .collect();
+    output::table(&["OPERATION", "/S", "FAILED/S", "TIME", "LONGEST"], &operations);
+    let users: Vec<Vec<String>> = rows(last, now, "user", &["commands", "questions", "held_back"])
+        .into_iter()
+        .take(USERS_MAX)
+        .map(|(name, counts)| {
+            let name = output::one_line(name);
+            vec![name, rate(counts[0]), rate(counts[1]), rate(counts[2])]
+        })
+        .collect();
+    output::table(&["WHO", "COMMANDS/S", "QUESTIONS/S", "HELD/S"], &users);
+    output::table(&["DISK", "STATE", "LOAD", "USED", "ANSWERS"], &disk_rows(disks));
+    output::out_line("");
+}
+
+fn disk_rows(disks: &[Value]) -> Vec<Vec<String>> {
+    let row = |disk: &Value| {
+        let text = |key: &str| output::one_line(disk[key].as_str().unwrap_or_default());
+        let load = disk["load"].as_f64().map_or_else(String::new, |load| format!("{load:.2}"));
+        let number = |key: &str| disk[key].as_u64().unwrap_or_default();
+        let used =
+            u128::from(number("used_bytes")) * 100 / u128::from(number("capacity_bytes").max(1));
+        vec![disk["disk"].to_string(), text("state"), load, format!("{used} %"), text("answers")]
+    };
+    disks.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look_of(count: u64, at: Instant) -> Look {
+        let line = json!({ "count": count, "failed": 0, "took_ns": count * 1000 });
+        let counts = BTreeMap::from([(("operation".to_owned(), "mkdir".to_owned()), line)]);
+        Look { at, head: Value::Null, counts }
+    }
+
+    #[test]
+    fn rates_are_of_what_came_between_and_another_head_begins_anew() {
+        let begin = Instant::now();
+        let later = begin + Duration::from_secs(2);
+        let told = object(&look_of(10, begin), &look_of(50, later), &[]);
+        assert_eq!(told["operations"][0]["per_s"], 20.0);
+        assert_eq!(told["operations"][0]["mean_ns"], 1000);
+        let told = object(&look_of(100, begin), &look_of(6, later), &[]);
+        assert_eq!(told["operations"][0]["per_s"], 3.0);
+    }
+}
