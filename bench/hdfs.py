@@ -16,10 +16,13 @@ from harness.lab import wait_until
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = HERE.parent / "target/hdfs"
 JAVA = ("java", "-Xmx1g", "-XX:+UseParallelGC")
+# Files that `-put` copies side by side; it does one after the other unless it is told.
+PUT_THREADS = 16
 NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 BENCHMARK = "org.apache.hadoop.hdfs.server.namenode.NNThroughputBenchmark"
 SHELL = "org.apache.hadoop.fs.FsShell"
+FILES_BENCHMARK = "org.apache.hadoop.fs.TestDFSIO"
 PORT = 8020
 START_S = 90
 LOGGING = """log4j.rootLogger=WARN,console
@@ -53,19 +56,28 @@ def configuration(directory, name_node, settings):
     text = f"<configuration>\n{properties}</configuration>\n"
     (directory / "core-site.xml").write_text(text)
     (directory / "hdfs-site.xml").write_text(text)
+    return for_java(directory)
+
+
+def for_java(directory):
+    """What Java needs in a directory of settings."""
     (directory / "log4j.properties").write_text(LOGGING)
+    # In place of the machine's resolver, which no namespace reaches: each unknown name costs 10 s.
+    (directory / "hosts").write_text(f"127.0.0.1 localhost {socket.gethostname()}\n")
     return directory
 
 
-def command(settings, main, *words):
+def command(settings, main, *words, jars=()):
     """The command of a Java program of Hadoop's."""
-    return [*JAVA, "-cp", f"{settings}:{class_path()}", main, *map(str, words)]
+    hosts = f"-Djdk.net.hosts.file={settings}/hosts"
+    path = ":".join(map(str, [settings, *jars, class_path()]))
+    return [*JAVA, hosts, "-cp", path, main, *map(str, words)]
 
 
 class Cluster:
     """A name node and data nodes, each on a node of a topology."""
 
-    def __init__(self, hub, leaves, replicas):
+    def __init__(self, hub, leaves, replicas, settings=None):
         self.daemons = {}
         directory = hub.lab.dir / f"hdfs-{replicas}"
         self.directory = directory
@@ -80,6 +92,7 @@ class Cluster:
             "dfs.datanode.address": "0.0.0.0:9866",
             "dfs.datanode.http.address": "0.0.0.0:9864",
             "dfs.datanode.ipc.address": "0.0.0.0:9867",
+            **(settings or {}),
         }
         name_node = hub.addresses["lan"]
         conf = configuration(directory / "hub", name_node, shared)
@@ -101,7 +114,7 @@ class Cluster:
 
     def put(self, local, name):
         """The command that writes a file or a tree."""
-        return command(self.settings, SHELL, "-put", local, name)
+        return command(self.settings, SHELL, "-put", "-t", PUT_THREADS, local, name)
 
     def nothing(self):
         """A command that does next to nothing: what starting one takes."""

@@ -27,7 +27,6 @@ from measure import process_cpu_s
 from site_rig import Site
 
 DISKS = 3
-LEAVES = ("writer", *(f"disk{index}" for index in range(DISKS)))
 PORT = 6363
 ROOT_PORT = 1094
 
@@ -35,21 +34,26 @@ ROOT_PORT = 1094
 class Network:
     """The machines, and what their links have carried."""
 
-    def __init__(self, mtu, directory):
+    def __init__(self, mtu, directory, disks=DISKS):
         # What servers write lies where the sites' disks lie.
         tempfile.tempdir = str(directory)
         self.lab = Lab()
-        self.topology = Topology(self.lab, ["hub", *LEAVES], [("hub", leaf) for leaf in LEAVES])
+        self.disks = [f"disk{index}" for index in range(disks)]
+        self.leaves = leaves = ["writer", *self.disks]
+        self.topology = Topology(self.lab, ["hub", *leaves], [("hub", leaf) for leaf in leaves])
         hub = self.hub
         # Without sysctl(8), in the hub's namespace.
         hub.run(["sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"])
-        for leaf in LEAVES:
+        for leaf in leaves:
             gateway = self.topology.address("hub", leaf)
             node = self.topology[leaf]
-            node.configure(f"link set to-hub mtu {mtu}", f"route add default via {gateway}")
-            hub.configure(f"link set to-{leaf} mtu {mtu}")
+            # Of Ethernet's own length each frame is counted, as on a wire.
+            segments = "gso_max_segs 1" if mtu <= 1500 else ""
+            node.configure(f"link set to-hub mtu {mtu} {segments}",
+                           f"route add default via {gateway}")
+            hub.configure(f"link set to-{leaf} mtu {mtu} {segments}")
             node.addresses["lan"] = node.addresses["hub"]
-        hub.addresses["lan"] = hub.addresses[LEAVES[0]]
+        hub.addresses["lan"] = hub.addresses["writer"]
 
     @property
     def hub(self):
@@ -63,7 +67,7 @@ class Network:
     def link_bytes(self):
         """Octets that each link has carried, both ways."""
         shown = {one["ifname"]: one["stats64"] for one in self.hub.ask("-s", "link", "show")}
-        both = {leaf: shown[f"to-{leaf}"] for leaf in LEAVES}
+        both = {leaf: shown[f"to-{leaf}"] for leaf in self.leaves}
         return {leaf: one["tx"]["bytes"] + one["rx"]["bytes"] for leaf, one in both.items()}
 
 
@@ -113,7 +117,8 @@ def byname_site(options, network, place, replicas):
     """A site on the machines."""
     hub = network.hub
     nodes = {"forwarder": hub, "head": hub, "command": network.leaf("writer")}
-    nodes |= {f"disk {index}": network.leaf(f"disk{index}") for index in range(DISKS)}
+    disks = range(len(network.disks))
+    nodes |= {f"disk {index}": network.leaf(f"disk{index}") for index in disks}
     # The head and the forwarder share a machine.
     site = Site(options.byname, place, nodes, f"tcp://{hub.addresses['lan']}:{PORT}")
     site.nodes.pop("head")
@@ -122,13 +127,13 @@ def byname_site(options, network, place, replicas):
     try:
         site.start_forwarder()
         site.start_head()
-        for index in range(DISKS):
+        for index in disks:
             site.run("site", "disk", "add", f"d{index}", "--server", f"s{index}",
                      *site.connect(""))
         site.stop()
         site.start_forwarder("--listen", f"tcp://*:{PORT}", *allow(site))
         site.start_head()
-        for index in range(DISKS):
+        for index in disks:
             name = f"disk {index}"
             site.start(name, f"serving d{index}", "disk", f"d{index}", *site.connect(name))
         wait_until(lambda: is_well(site), "the site to be well", 60)
@@ -200,7 +205,7 @@ def compare(site, what, local):
 
 def put_by_hdfs(network, inputs, replicas):
     """`hdfs dfs -put`; its start alone is told, too."""
-    leaves = [network.leaf(f"disk{index}") for index in range(DISKS)]
+    leaves = [network.leaf(name) for name in network.disks]
     cluster = hdfs.Cluster(network.hub, leaves, replicas)
     writer = network.leaf("writer")
 

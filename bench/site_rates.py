@@ -20,7 +20,7 @@ import hdfs
 from measure import process_rss_bytes
 from site_rig import Site
 
-PHASES = ("create", "stat", "list", "rename", "remove")
+PHASES = ("create", "stat", "ask", "list", "rename", "remove")
 FILES_OF_LOCAL = 5000
 
 
@@ -52,7 +52,7 @@ def local(directory, is_synced):
         "remove": lambda: [synced(lambda path=path: os.unlink(path)) for path in new],
     }
     label = "local file system" + (", each synced" if is_synced else "")
-    for phase in PHASES:
+    for phase in phases:
         began = time.monotonic()
         phases[phase]()
         yield row(label, phase, count / (time.monotonic() - began))

@@ -42,6 +42,13 @@ counts() {
         END { printf "%d passed, %d failed, %d skipped", p - s, f, i + s }' "$1"
 }
 
+# unsteady FILE: how many of the tests that failed passed when they were run again, alone.
+unsteady() {
+    local count
+    count=$(grep -ac '^UNSTEADY: ' "$1")
+    [ "$count" = 0 ] || printf ', %d unsteady' "$count"
+}
+
 # java_counts FILE: the totals that Maven prints last; nothing if it printed none.
 java_counts() {
     awk '/Tests run: [0-9]+, Failures: [0-9]+, Errors: [0-9]+, Skipped: [0-9]+$/ {
@@ -93,6 +100,7 @@ summary() {
     done
     echo "== summary ($SECONDS s)"
     for name; do
+        grep -a '^UNSTEADY: ' "$log/$name" 2>/dev/null
         [ ! -e "$log/$name.failed" ] || status=1
         cat "$log/$name.summary" 2>/dev/null || { echo "$name did not run" && status=1; }
     done

@@ -35,12 +35,13 @@ class Case(unittest.TestCase):
     """A test with a lab of its own.
 
     `needs` lists peers, `needs_byname` is false for controls, `needs_netns` is true where the test
-    makes a topology.
+    makes a topology, `limit_s` is after how many seconds it is ended.
     """
 
     needs = ()
     needs_byname = True
     needs_netns = False
+    limit_s = TEST_LIMIT_S
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -56,7 +57,7 @@ class Case(unittest.TestCase):
         if self.needs_netns and netns.unavailable():
             self._missing(netns.unavailable())
         signal.signal(signal.SIGALRM, self._too_long)
-        signal.alarm(TEST_LIMIT_S)
+        signal.alarm(self.limit_s)
         self.lab = Lab()
 
     def tearDown(self):
@@ -74,4 +75,4 @@ class Case(unittest.TestCase):
         self.skipTest(reason)
 
     def _too_long(self, *_):
-        raise AssertionError(f"the test took more than {TEST_LIMIT_S} s")
+        raise AssertionError(f"the test took more than {self.limit_s} s")

@@ -4,6 +4,7 @@ A consumer is a function (lab, uri, name, out) -> Result that writes `out` when 
 leaves no `out` when it does not, whatever the tool itself does.
 """
 
+import dataclasses
 import json
 import os
 import re
@@ -145,12 +146,11 @@ def byname_serve(lab, forwarder, directory, name, scheme="unix", flags=()):
     return daemon
 
 
-def byname_site(lab, forwarder, name, files):
-    """Starts a site with one disk, and puts files into it."""
+def byname_site(lab, forwarder, name, files, disks=1):
+    """Starts a site with disks on servers of their own, and puts files onto all of them."""
     env = {"BYNAME_HOME": str(lab.path("site/home"))}
-    catalog, disk = str(lab.path("site/catalog")), str(lab.path("site/disk"))
+    catalog = str(lab.path("site/catalog"))
     at = ["--connect", forwarder.uri()]
-    os.makedirs(disk, exist_ok=True)
 
     def run(*argv):
         result = lab.run([byname_binary(), *argv], env)
@@ -159,10 +159,53 @@ def byname_site(lab, forwarder, name, files):
     run("site", "init", name, "--operator", "op", "--dir", catalog)
     head = lab.start("byname-catalog", [byname_binary(), "catalog", "--dir", catalog, *at], env)
     wait_published(forwarder.uri(), name, head)
-    run("site", "disk", "add", disk, "--capacity", "1G", *at)
-    lab.start("byname-disk", [byname_binary(), "disk", disk, *at], env)
+    for number in range(disks):
+        disk = str(lab.path(f"site/disk{number}"))
+        os.makedirs(disk, exist_ok=True)
+        run("site", "disk", "add", disk, "--server", f"server{number}", "--capacity", "1G", *at)
+        daemon = lab.start(f"byname-disk{number}", [byname_binary(), "disk", disk, *at], env)
+        daemon.wait_for_log("serving")
     for file in files:
-        run("put", str(file), f"{name}/{file.name}", *at)
+        run("put", str(file), f"{name}/{file.name}", "--replicas", str(disks), *at)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunningSite:
+    """A site whose forwarder, head and first disks are one process."""
+
+    daemon: object
+    env: dict
+    uri: str
+    link: str
+
+
+def byname_site_up(lab, name, disks, replicas):
+    """Makes and starts a site; its operator's key is in its home."""
+    env = {"BYNAME_HOME": str(lab.path("site/home")), "USER": "op"}
+    uri = f"unix://{lab.path('site.sock')}"
+    directories = [str(lab.path(f"site/disk{at}")) for at in range(disks)]
+    for directory in directories:
+        os.makedirs(directory)
+    daemon = lab.start("byname-site", [
+        byname_binary(), "site", "up", *directories, "--name", name,
+        "--dir", str(lab.path("site/catalog")), "--capacity", "2G",
+        "--replicas", str(replicas), "--listen", uri], env)
+    daemon.wait_for_log("key=SHA256:")
+    link = f"byname:{name}?via={uri}&key={printed_key(daemon)}"
+    return RunningSite(daemon, env, uri, link)
+
+
+def byname_site_disk(lab, site, server):
+    """Starts one more disk of a running site, on a server of its own."""
+    directory, at = str(lab.path(f"site/{server}")), ["--connect", site.uri]
+    os.makedirs(directory)
+    added = lab.run([byname_binary(), "site", "disk", "add", directory, "--server", server,
+                     "--capacity", "2G", *at], site.env)
+    assert added.code == 0, str(added)
+    daemon = lab.start(f"byname-disk-{server}", [byname_binary(), "disk", directory, *at],
+                       site.env)
+    daemon.wait_for_log("serving")
+    return daemon
 
 
 def ndnd_put(lab, forwarder, file, name, scheme="unix", flags=()):

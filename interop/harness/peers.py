@@ -17,6 +17,7 @@ PYNFDC = ROOT / "python/bin/pynfdc"
 UPROOT_PYTHON = ROOT / "uproot/bin/python"
 ROOT_PYTHON = ROOT / "root/bin/python"
 ANALYSIS_PYTHON = ROOT / "analysis/bin/python"
+SPARK_PYTHON = ROOT / "spark/bin/python"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +63,8 @@ PEERS = {
         Peer("python-ndn", _pin("python-ndn/requirements.txt", r"python-ndn==(\S+)"), PYNDNTOOLS),
         Peer("uproot", _pin("xrootd/requirements.txt", r"uproot==(\S+)"), UPROOT_PYTHON),
         Peer("analysis", _pin("mount/requirements.txt", r"h5py==(\S+)"), ANALYSIS_PYTHON),
+        Peer("spark", _pin("hadoop/requirements.txt", r"pyspark==(\S+)"),
+             ROOT / "spark/bin/spark-submit"),
         Peer("root", _pin("xrootd/requirements-root.txt", r"root==(\S+)"), ROOT_PYTHON, True),
     )
 }

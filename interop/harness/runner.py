@@ -15,6 +15,8 @@ from . import lab, peers, samples
 from .case import Case
 
 REPORT_CHARS_MAX = 12000
+# Tests that are run once more, alone, when they failed beside others (scripts/run-tests).
+AGAIN_MAX = 3
 PR_SET_PDEATHSIG = 1
 
 
@@ -131,17 +133,28 @@ def main(arguments):
     # Before several processes find that they are missing.
     samples.directory()
     counts = {"ok": 0, "FAILED": 0}
-    reasons = []
+    reasons, failed = [], []
     with concurrent.futures.ProcessPoolExecutor(
             options.jobs, multiprocessing.get_context("fork"), load,
             (options.k, multiprocessing.Value("i"))) as pool:
-        for ended in concurrent.futures.as_completed([pool.submit(run, name) for name in names]):
+        begun = {pool.submit(run, name): name for name in names}
+        for ended in concurrent.futures.as_completed(begun):
             verdict, reason, text = ended.result()
             print(text, flush=True)
-            if reason is None:
-                counts[verdict] += 1
-            else:
+            if reason is not None:
                 reasons.append(reason)
+            elif verdict == "FAILED":
+                failed.append(begun[ended])
+            else:
+                counts[verdict] += 1
+        for name in failed:
+            verdict = "FAILED"
+            if len(failed) <= AGAIN_MAX:
+                verdict, _, text = pool.submit(run, name).result()
+                print(text, flush=True)
+                outcome = "UNSTEADY: passed" if verdict == "ok" else "failed"
+                print(f"{outcome} when run again, alone: {name}", flush=True)
+            counts["ok" if verdict == "ok" else "FAILED"] += 1
     for reason in sorted(set(reasons)):
         print(f"skipped because {reason}")
     print(f"{counts['ok']} passed, {counts['FAILED']} failed, {len(reasons)} skipped")

@@ -11,6 +11,8 @@ SYSTEMD = "/usr/lib/systemd/systemd"
 NAMESPACES = ("--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup")
 FORWARD, SERVE = "byname-forward", "byname-serve@run7"
 MOUNT, MOUNTED = "byname-mount@srv-mnt", "/srv/mnt"
+CACHED, CACHE = "byname-cached", "/var/cache/byname-cached/cache"
+USERS = ("4001", "4002")
 
 
 class Units(Case):
@@ -154,6 +156,41 @@ class Units(Case):
             self.there("mount", "-t", kind, "-o", "ro,freshness=2", self.link(), MOUNTED)
             self.there("cmp", "/srv/run7/events", f"{MOUNTED}/events")
             self.there("umount", MOUNTED)
+
+    def test_one_cache_for_all_users_bears_a_kill(self):
+        """The unit of the machine's cache, as docs/cache.md has it installed."""
+        self.there("systemctl", "start", FORWARD, SERVE, CACHED)
+        self.assertEqual(self.state(CACHED, "User"), CACHED)
+        self.there("sh", "-ec", "printf '[cache]\nservice = \"/run/byname-cached/socket\"\n'"
+                   " >>/etc/byname/byname.toml")
+        wait_until(lambda: self.read_as(USERS[0]) and "whole" in self.held(), "it to be kept")
+        self.assertEqual(self.held().count("whole"), 1)
+        self.assertTrue(self.read_as(USERS[1]))
+        before = self.state(CACHED, "MainPID")
+        self.there("systemctl", "kill", "-s", "KILL", CACHED)
+        self.assertTrue(self.read_as(USERS[0]))
+        wait_until(lambda: self.state(CACHED, "MainPID") not in (before, "0")
+                   and self.state(CACHED, "ActiveState") == "active", "the cache to be back")
+        self.assertIn("whole", self.held())
+        self.assertTrue(self.read_as(USERS[1]))
+        self.assertEqual(self.journal(CACHED, "Operation not permitted"), [])
+        self.there("systemctl", "stop", CACHED)
+        self.assertEqual(self.state(CACHED, "Result"), "success")
+
+    def read_as(self, user):
+        """True if an ordinary user reads the file through the machine's cache."""
+        link = self.link().replace("/lab/run7", "/lab/run7/events", 1)
+        line = ('home=/run/user-$1 && mkdir -p "$home" && chown "$1" "$home" && exec setpriv'
+                ' --reuid="$1" --regid="$1" --groups=ndn env BYNAME_HOME="$home" BYNAME_CACHE=1'
+                ' byname cat "$2" | cmp - /srv/run7/events')
+        self.there("sh", "-ec", line, "sh", user, link)
+        return self.run_there("test", "-e", f"/run/user-{user}/cache").code != 0
+
+    def held(self):
+        """What the machine's cache has, as its own user sees it."""
+        return self.there("setpriv", "--reuid=byname-cached", "--regid=byname-cached",
+                          "--clear-groups", "env", f"BYNAME_CACHE_DIR={CACHE}",
+                          "BYNAME_HOME=/run/none", "byname", "cache", "ls")
 
     def link(self):
         """The link that the server has printed."""
