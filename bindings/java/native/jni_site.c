@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "byname_hadoop_Native.h"
+#include "jni_calls.h"
 #include "jni_errors.h"
 #include "jni_records.h"
 #include "jni_texts.h"
@@ -16,24 +17,6 @@
 enum { kEntriesMax = 512, kTextBytes = 256 * 1024 };
 // Octets that are written at a time.
 enum { kPieceBytes = 64 * 1024 };
-
-// A path of Java's for the time of a call; whether there is one is `made`.
-struct path {
-  char *text;
-  int made;
-};
-
-static struct path path_of(JNIEnv *env, jbyteArray octets) {
-  struct path path = {copy_text(env, octets), 0};
-  path.made = !(*env)->ExceptionCheck(env);
-  return path;
-}
-
-static void finish(JNIEnv *env, int64_t outcome, const byname_error *error) {
-  if (outcome < 0) {
-    throw_error(env, error);
-  }
-}
 
 JNIEXPORT jlong JNICALL Java_byname_hadoop_Native_siteOpen(JNIEnv *env, jclass type, jlong session,
                                                            jbyteArray path, jbyteArray user) {
@@ -59,47 +42,6 @@ JNIEXPORT jlong JNICALL Java_byname_hadoop_Native_siteOpen(JNIEnv *env, jclass t
 JNIEXPORT void JNICALL Java_byname_hadoop_Native_siteClose(JNIEnv *env, jclass type, jlong site) {
   (void)env, (void)type;
   byname_site_close(site, NULL);
-}
-
-static jbyteArray to_java(JNIEnv *env, const char *octets, int64_t bytes) {
-  jbyteArray made = (*env)->NewByteArray(env, (jsize)bytes);
-  if (made != NULL) {
-    (*env)->SetByteArrayRegion(env, made, 0, (jsize)bytes, (const jbyte *)octets);
-  }
-  return made;
-}
-
-// What a function gives that says how many octets it needs: once more if the first room was small.
-struct question {
-  jlong site;
-  const char *path;
-  const char *name;
-  int64_t (*ask)(const struct question *question, char *room, uint64_t size, byname_error *error);
-};
-
-static jbyteArray answer_of(JNIEnv *env, const struct question *question) {
-  uint64_t size = 4096;
-  for (;;) {
-    char *room = malloc(size);
-    if (room == NULL) {
-      throw_no_memory(env);
-      return NULL;
-    }
-    byname_error error = BYNAME_INIT(byname_error);
-    const int64_t needed = question->ask(question, room, size, &error);
-    jbyteArray made = NULL;
-    const int fits = needed <= (int64_t)size;
-    if (needed < 0) {
-      throw_error(env, &error);
-    } else if (fits) {
-      made = to_java(env, room, needed);
-    }
-    free(room);
-    if (fits) {
-      return made;
-    }
-    size = (uint64_t)needed;
-  }
 }
 
 static int64_t ask_names(const struct question *question, char *room, uint64_t size,

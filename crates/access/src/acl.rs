@@ -20,6 +20,20 @@ pub struct AccessLists {
     pub default: Option<Acl>,
 }
 
+impl AccessLists {
+    /// The default list with these changes: without one it begins as what the mode says.
+    ///
+    /// # Errors
+    /// [`Refusal::BadAcl`] if the outcome is no list, or rights are missing.
+    pub fn changed_default(&self, changes: &AclChanges) -> Result<Acl, Refusal> {
+        let only_mode = AclChanges { clear: true, ..AclChanges::default() };
+        match &self.default {
+            Some(default) => changes.of(default),
+            None => changes.of(&only_mode.of(&self.access)?),
+        }
+    }
+}
+
 /// What is done with one list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AclChanges {

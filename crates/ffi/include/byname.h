@@ -161,24 +161,6 @@ inline Struct byname_init() {
 // The publisher is not asked: what caches and mirrors have counts.
 #define BYNAME_FRESHNESS_OFFLINE 2
 
-// byname_site_mkdir, byname_site_put: make what is missing above, too.
-#define BYNAME_SITE_PARENTS 1
-
-// byname_site_put, byname_site_rename, byname_site_set_xattr: fail with EEXIST if it is there.
-#define BYNAME_SITE_EXCLUSIVE 2
-
-// byname_site_remove: a directory with all that is in it.
-#define BYNAME_SITE_RECURSIVE 4
-
-// byname_site_set_xattr: fail with ENODATA if it is not there.
-#define BYNAME_SITE_REPLACE 8
-
-// Bits of `byname_site_changes.wanted`: the member of that name is a new value.
-#define BYNAME_CHANGE_MODE 1
-
-// See BYNAME_CHANGE_MODE.
-#define BYNAME_CHANGE_MTIME 2
-
 // For sizes in `byname_session_options` where 0 means the default: none at all.
 #define BYNAME_NONE UINT64_MAX
 
@@ -208,6 +190,34 @@ inline Struct byname_init() {
 
 // Room for the texts of almost every `byname_attributes`; `text_bytes` says if it was too small.
 #define BYNAME_TEXT_BYTES 8192
+
+// byname_site_mkdir, byname_site_put: make what is missing above, too.
+#define BYNAME_SITE_PARENTS 1
+
+// byname_site_put, byname_site_rename, byname_site_set_xattr: fail with EEXIST if it is there.
+#define BYNAME_SITE_EXCLUSIVE 2
+
+// byname_site_remove: a directory with all that is in it.
+#define BYNAME_SITE_RECURSIVE 4
+
+// byname_site_set_xattr: fail with ENODATA if it is not there.
+#define BYNAME_SITE_REPLACE 8
+
+// Bits of `byname_site_changes.wanted`: the member of that name is a new value.
+#define BYNAME_CHANGE_MODE 1
+
+// See BYNAME_CHANGE_MODE.
+#define BYNAME_CHANGE_MTIME 2
+
+// byname_site_change_acl: the list of what is made in a directory, in place of its own.
+#define BYNAME_ACL_DEFAULT 1
+
+// byname_site_change_acl: begin without any entry but those of a mode. Where nothing is set after
+// that, a directory has no default list any more.
+#define BYNAME_ACL_CLEAR 2
+
+// byname_site_change_acl: leave the mask as it is, also where more is granted.
+#define BYNAME_ACL_KEEP_MASK 4
 
 // A call that was started and has not ended.
 typedef int64_t byname_call;
@@ -506,6 +516,19 @@ typedef struct byname_site_room {
   uint64_t quota_entries;
 } byname_site_room;
 
+// Changes of an access control list. Entries are those of setfacl(1) with commas between them:
+// `u:anna:rwx,g::r-x,m::rwx,o::---`.
+typedef struct byname_site_acl {
+  // sizeof(byname_site_acl), set by the caller.
+  uint32_t struct_size;
+  // BYNAME_ACL_*.
+  uint32_t flags;
+  // Entries that are there afterwards; NULL for none.
+  const char *set;
+  // Entries that go, their rights not looked at; NULL for none.
+  const char *remove;
+} byname_site_acl;
+
 // How a file is written.
 typedef struct byname_put_options {
   // sizeof(byname_put_options), set by the caller.
@@ -766,6 +789,22 @@ int32_t byname_site_room_below(byname_site site,
                                struct byname_site_room *room,
                                struct byname_error *error);
 
+// The access control lists of a file or directory as texts, each with a NUL: its own, then that of
+// what is made in it, which is empty if there is none. Returns the octets that both need; what does
+// not fit is not written.
+int64_t byname_site_get_acl(byname_site site,
+                            const char *path,
+                            char *buffer,
+                            uint64_t buffer_size,
+                            struct byname_error *error);
+
+// Changes an access control list. What it was is asked for first: of two who change one at the
+// same time the later one may undo what the earlier one did.
+int32_t byname_site_change_acl(byname_site site,
+                               const char *path,
+                               const struct byname_site_acl *acl,
+                               struct byname_error *error);
+
 // Opens a file in the version that the head has now. It is closed by byname_file_close.
 byname_file byname_site_open_file(byname_site site, const char *path, struct byname_error *error);
 
@@ -800,4 +839,4 @@ int64_t byname_site_servers(byname_site site,
 
 #endif  /* BYNAME_H */
 
-// Digest of sources and text: 1e78f4e79bdb87cd
+// Digest of sources and text: 49ce09d2bf8d6433

@@ -9,5 +9,6 @@ pub mod calls;
 pub mod files;
 pub mod listings;
 pub mod sessions;
+pub mod site_acls;
 pub mod site_files;
 pub mod sites;

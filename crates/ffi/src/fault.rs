@@ -31,6 +31,8 @@ pub(crate) enum Fault {
     Unknown { argument: &'static str, given: u64 },
     #[error("{argument} is not UTF-8")]
     NotText { argument: &'static str },
+    #[error("{argument} is no list of entries, such as u:anna:r-x,g::r-x")]
+    NotAcl { argument: &'static str },
     #[error("{given:?} in a path leads out of it")]
     Dots { given: String },
     #[error("{what} has {bytes} octets, more than {max}")]
@@ -118,6 +120,7 @@ impl Fault {
             | Fault::StructSize { .. }
             | Fault::Unknown { .. }
             | Fault::NotText { .. }
+            | Fault::NotAcl { .. }
             | Fault::Dots { .. }
             | Fault::Ranges { .. }
             | Fault::Buffer { .. } => libc::EINVAL,
@@ -149,6 +152,7 @@ impl Fault {
             | Fault::StructSize { .. }
             | Fault::Unknown { .. }
             | Fault::NotText { .. }
+            | Fault::NotAcl { .. }
             | Fault::Dots { .. }
             | Fault::Ranges { .. }
             | Fault::Buffer { .. }

@@ -67,6 +67,10 @@ unsafe impl Sized32 for abi::SiteChanges {
 unsafe impl Sized32 for abi::SiteXattr {
     const NAME: &'static str = "xattr";
 }
+// SAFETY: as `abi::Error`, with raw pointers.
+unsafe impl Sized32 for abi::SiteAcl {
+    const NAME: &'static str = "acl";
+}
 // SAFETY: as `abi::Error`.
 unsafe impl Sized32 for abi::SiteRoom {
     const NAME: &'static str = "room";

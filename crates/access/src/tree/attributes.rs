@@ -1,11 +1,11 @@
 //! Attributes, extended ones, policies, and the room that is left.
 
-use byname_catalog::{AttributeChanges, Command, Policy, PolicyChanges, Refusal, SetXattr};
+use byname_catalog::{AttributeChanges, Command, Policy, PolicyChanges, Refusal, SetAcl, SetXattr};
 use byname_packet::Name;
 use serde_json::Value;
 
 use super::Tree;
-use crate::acl::AccessLists;
+use crate::acl::{AccessLists, AclChanges};
 use crate::described::octets;
 use crate::error::AccessError;
 
@@ -179,6 +179,30 @@ impl Tree {
             })
         };
         lines.first().and_then(lists).ok_or(AccessError::OtherAnswer)
+    }
+
+    /// Changes the list of a file or directory, or of what is made in it. Without any entry left
+    /// that a mode has not, there is no default list any more.
+    ///
+    /// # Errors
+    /// [`AccessError`].
+    pub fn change_access_list(
+        &mut self,
+        name: &Name,
+        is_default: bool,
+        changes: &AclChanges,
+    ) -> Result<(), AccessError> {
+        let lists = self.access_lists(name)?;
+        let goes = changes.clear && changes.set.is_empty() && changes.remove.is_empty();
+        let acl = match is_default {
+            true if goes && lists.default.is_none() => return Ok(()),
+            true if goes => Ok(None),
+            true => lists.changed_default(changes).map(Some),
+            false => changes.of(&lists.access).map(Some),
+        };
+        let acl = acl.map_err(|refusal| AccessError::at(name.view(), refusal))?;
+        let place = self.place(name)?;
+        self.run(name, Command::SetAcl(SetAcl { place, is_default, acl }))
     }
 
     /// The room that is left below a name, by the quota of its tree and by the disks of its space.

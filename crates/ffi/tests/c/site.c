@@ -150,6 +150,36 @@ static void check_directories(byname_site site) {
   CHECK_ERROR(byname_site_remove(site, "d", 64, &error), EINVAL, error);
 }
 
+static void check_lists(byname_site site) {
+  byname_error error = BYNAME_INIT(byname_error);
+  char texts[200];
+  CHECK_OK(byname_site_mkdir(site, "lists", 0750, 0, &error), error);
+  byname_site_acl acl = BYNAME_INIT(byname_site_acl);
+  acl.set = "u:bert:rwx,g:cms:r-x";
+  CHECK_OK(byname_site_change_acl(site, "lists", &acl, &error), error);
+  acl.flags = BYNAME_ACL_DEFAULT;
+  CHECK_OK(byname_site_change_acl(site, "lists", &acl, &error), error);
+  const char own[] = "u::rwx,u:bert:rwx,g::r-x,g:cms:r-x,m::rwx,o::---";
+  CHECK(byname_site_get_acl(site, "lists", texts, sizeof texts, &error) == 2 * sizeof own);
+  CHECK(strcmp(texts, own) == 0 && strcmp(texts + sizeof own, own) == 0);
+  acl = (byname_site_acl){sizeof acl, BYNAME_ACL_KEEP_MASK, NULL, "u:bert,g:cms"};
+  CHECK_OK(byname_site_change_acl(site, "lists", &acl, &error), error);
+  acl = (byname_site_acl){sizeof acl, BYNAME_ACL_DEFAULT | BYNAME_ACL_CLEAR, NULL, NULL};
+  CHECK_OK(byname_site_change_acl(site, "lists", &acl, &error), error);
+  const char left[] = "u::rwx,g::r-x,m::rwx,o::---\0";
+  CHECK(byname_site_get_acl(site, "lists", texts, sizeof texts, &error) == sizeof left);
+  CHECK(memcmp(texts, left, sizeof left) == 0);
+  acl = (byname_site_acl){sizeof acl, BYNAME_ACL_CLEAR, NULL, NULL};
+  CHECK_OK(byname_site_change_acl(site, "lists", &acl, &error), error);
+  const char plain[] = "u::rwx,g::r-x,o::---\0";
+  CHECK(byname_site_get_acl(site, "lists", texts, sizeof texts, &error) == sizeof plain);
+  acl = (byname_site_acl){sizeof acl, 0, "u:bert:rwx,what", NULL};
+  CHECK_ERROR(byname_site_change_acl(site, "lists", &acl, &error), EINVAL, error);
+  acl = (byname_site_acl){sizeof acl, 64, "u:bert:rwx", NULL};
+  CHECK_ERROR(byname_site_change_acl(site, "lists", &acl, &error), EINVAL, error);
+  CHECK_ERROR(byname_site_get_acl(site, "nowhere", texts, sizeof texts, &error), ENOENT, error);
+}
+
 static void check_attributes(byname_site site) {
   byname_error error = BYNAME_INIT(byname_error);
   byname_site_changes changes = BYNAME_INIT(byname_site_changes);
@@ -211,6 +241,7 @@ void test_site(const struct tree *tree) {
   check_files(site);
   check_directories(site);
   check_attributes(site);
+  check_lists(site);
 
   pthread_t threads[12];
   struct turn turns[12];

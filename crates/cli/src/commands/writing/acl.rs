@@ -148,10 +148,9 @@ impl Wanted<'_> {
         if !lists.is_directory && *recursive {
             return Ok(());
         }
-        let only_mode = AclChanges { clear: true, ..AclChanges::default() };
-        let of_mode = only_mode.of(&lists.access).map_err(refused(name))?;
-        let before = lists.default.as_ref().filter(|_| !goes).unwrap_or(&of_mode);
-        let acl = changes.of(before).map_err(refused(name))?;
+        let default = lists.default.clone().filter(|_| !goes);
+        let before = AccessLists { default, ..lists.clone() };
+        let acl = before.changed_default(&changes).map_err(refused(name))?;
         set(tree, name, (true, Some(acl)))
     }
 }

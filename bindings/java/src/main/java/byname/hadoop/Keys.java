@@ -18,6 +18,7 @@ final class Keys {
   static final String READAHEAD_BYTES = "fs.ndn.readahead";
   static final String IDENTITY = "fs.ndn.identity";
   static final String SPOOL = "fs.ndn.spool.dir";
+  static final String HFLUSH = "fs.ndn.hflush";
   static final String REPLICATION = "fs.ndn.replication";
   static final String BLOCK_BYTES = "fs.ndn.block.size";
   static final String BUFFER_BYTES = "fs.ndn.buffer";

@@ -106,6 +106,13 @@ final class Native {
 
   static native void siteRemoveXattr(long site, byte[] path, byte[] name) throws NativeException;
 
+  /** The list of a file or directory and that of what is made in it, each with a NUL behind it. */
+  static native byte[] siteGetAcl(long site, byte[] path) throws NativeException;
+
+  /** Sets and removes entries: 1 of the list of what is made in it, 2 beginning with a mode's. */
+  static native void siteChangeAcl(long site, byte[] path, byte[] set, byte[] remove, int flags)
+      throws NativeException;
+
   /** Octets that there can be, are, and are left. */
   static native long[] siteRoom(long site, byte[] path) throws NativeException;
 

@@ -211,6 +211,18 @@ final class NativeSite implements AutoCloseable {
     act(path, () -> Native.siteRemoveXattr(handle, octets(path), name));
   }
 
+  /** The list of a file or directory, and that of what is made in it, empty if there is none. */
+  List<String> acl(Path path) throws IOException {
+    return call(path, () -> texts(Native.siteGetAcl(handle, octets(path))));
+  }
+
+  /** Changes one of the lists; {@link AclTexts} has the flags and the form of entries. */
+  void changeAcl(Path path, String set, String remove, int flags) throws IOException {
+    byte[] added = octets(path, set);
+    byte[] removed = octets(path, remove);
+    act(path, () -> Native.siteChangeAcl(handle, octets(path), added, removed, flags));
+  }
+
   /** Octets that there can be, are, and are left. */
   long[] room(Path path) throws IOException {
     return call(path, () -> Native.siteRoom(handle, octets(path)));

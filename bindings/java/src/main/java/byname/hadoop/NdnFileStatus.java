@@ -10,8 +10,11 @@ final class NdnFileStatus extends FileStatus implements EtagSource {
   private static final long serialVersionUID = 1L;
 
   private final String etag;
+  // Of a site: asked for when somebody wants to know, since few do. Does not travel.
+  private final transient NativeSite site;
+  private Boolean hasAcl;
 
-  NdnFileStatus(Path path, Record record, long blockBytes) {
+  NdnFileStatus(Path path, Record record, long blockBytes, NativeSite site) {
     super(
         record.length(),
         record.isDirectory(),
@@ -24,6 +27,16 @@ final class NdnFileStatus extends FileStatus implements EtagSource {
         record.group(),
         path);
     etag = etag(record.version());
+    this.site = site;
+  }
+
+  /** Asks the head, once; false also if it does not say, as for what is gone by now. */
+  @Override
+  public synchronized boolean hasAcl() {
+    if (hasAcl == null) {
+      hasAcl = site != null && AclTexts.isBeyondMode(site, getPath());
+    }
+    return hasAcl;
   }
 
   static String etag(long version) {

@@ -267,8 +267,8 @@ public class NdnFileSystem extends SiteFileSystem implements IOStatisticsSource 
   }
 
   /** The status that a record of a path stands for. */
-  NdnFileStatus status(Path path, Record record) {
-    return new NdnFileStatus(path, record, blockBytes);
+  NdnFileStatus status(Path path, Record record) throws IOException {
+    return new NdnFileStatus(path, record, blockBytes, site(path));
   }
 
   /** An entry of a directory: not by parsing, which would take a colon for a scheme's. */
@@ -373,6 +373,7 @@ public class NdnFileSystem extends SiteFileSystem implements IOStatisticsSource 
       case CommonPathCapabilities.FS_READ_ONLY_CONNECTOR:
         return site(path) == null;
       case CommonPathCapabilities.ETAGS_PRESERVED_IN_RENAME:
+      case CommonPathCapabilities.FS_ACLS:
       case CommonPathCapabilities.FS_APPEND:
       case CommonPathCapabilities.FS_PERMISSIONS:
       case CommonPathCapabilities.FS_TRUNCATE:

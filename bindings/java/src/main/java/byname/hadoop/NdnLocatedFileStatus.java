@@ -11,7 +11,23 @@ final class NdnLocatedFileStatus extends LocatedFileStatus implements EtagSource
   private final String etag;
 
   NdnLocatedFileStatus(NdnFileStatus status, BlockLocation[] locations) {
-    super(status, locations);
+    // Nobody is asked for access control lists here: jobs are planned by these.
+    super(
+        status.getLen(),
+        status.isDirectory(),
+        status.getReplication(),
+        status.getBlockSize(),
+        status.getModificationTime(),
+        status.getAccessTime(),
+        status.getPermission(),
+        status.getOwner(),
+        status.getGroup(),
+        null,
+        status.getPath(),
+        false,
+        false,
+        false,
+        locations);
     etag = status.getEtag();
   }
 

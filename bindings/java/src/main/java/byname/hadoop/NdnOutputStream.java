@@ -5,6 +5,7 @@ import static org.apache.hadoop.fs.statistics.impl.IOStatisticsBinding.iostatist
 import java.io.IOException;
 import java.io.OutputStream;
 import java.util.Objects;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSExceptionMessages;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.StreamCapabilities;
@@ -21,17 +22,21 @@ import org.apache.hadoop.fs.statistics.impl.IOStatisticsStore;
  */
 final class NdnOutputStream extends OutputStream
     implements Syncable, StreamCapabilities, IOStatisticsSource {
+  private static final String HFLUSH = "hflush";
+
   private final Path path;
   private final NativeSite site;
-  private final int mode;
   private final int replicas;
+  private final Flush flush;
   private final Spool spool;
+  private final Drafts drafts;
   private final byte[] buffer;
   private final IOStatisticsStore counts =
       iostatisticsStore()
           .withCounters(
               StreamStatisticNames.STREAM_WRITE_BYTES, StreamStatisticNames.STREAM_WRITE_EXCEPTIONS)
           .build();
+  private int mode;
   private int buffered;
   private boolean isExclusive;
   // The version that the next one takes the place of; 0 for whatever is there.
@@ -41,44 +46,80 @@ final class NdnOutputStream extends OutputStream
   private boolean isClosed;
   private boolean isBroken;
 
-  NdnOutputStream(Path path, NativeSite site, WriteOptions options, Spool spool) {
+  NdnOutputStream(
+      Path path, NativeSite site, WriteOptions options, Spool spool, Drafts drafts) {
     this.path = path;
     this.site = site;
     this.mode = options.mode;
     this.replicas = options.replicas;
+    this.flush = options.flush;
     this.isExclusive = options.isExclusive;
     this.base = options.base;
     this.isChanged = options.base == 0;
     this.spool = spool;
+    this.drafts = drafts;
     this.buffer = new byte[options.bufferBytes];
+  }
+
+  /** What {@code hflush} does, of which nothing but a version would be seen by others. */
+  enum Flush {
+    REFUSE,
+    IGNORE,
+    HSYNC;
+
+    /** That of a configuration. */
+    static Flush of(Configuration conf) throws IOException {
+      String wanted = conf.getTrimmed(Keys.HFLUSH, "refuse");
+      for (Flush one : values()) {
+        if (one.name().equalsIgnoreCase(wanted)) {
+          return one;
+        }
+      }
+      throw new IOException(
+          Keys.HFLUSH + " is \"" + wanted + "\", neither refuse nor ignore nor hsync");
+    }
   }
 
   /** How a file is written. */
   static final class WriteOptions {
+    // In place of a base version: there is to be none.
+    private static final long EXCLUSIVE = -1;
+
     private final int mode;
     private final int replicas;
     private final boolean isExclusive;
     private final long base;
     private final int bufferBytes;
+    private final Flush flush;
 
     /** A file of which nothing is there yet, unless another one is to be replaced. */
-    static WriteOptions create(int mode, int replicas, boolean isExclusive, int bufferBytes) {
-      return new WriteOptions(mode, replicas, isExclusive, 0, bufferBytes);
+    static WriteOptions create(
+        int mode, int replicas, boolean isExclusive, int bufferBytes, Flush flush) {
+      return new WriteOptions(mode, replicas, isExclusive ? EXCLUSIVE : 0, bufferBytes, flush);
     }
 
     /** The next version of one that was spooled. */
-    static WriteOptions after(long base, int mode, int bufferBytes) {
-      return new WriteOptions(mode, 0, false, base, bufferBytes);
+    static WriteOptions after(long base, int mode, int bufferBytes, Flush flush) {
+      return new WriteOptions(mode, 0, base, bufferBytes, flush);
     }
 
-    private WriteOptions(
-        int mode, int replicas, boolean isExclusive, long base, int bufferBytes) {
+    private WriteOptions(int mode, int replicas, long base, int bufferBytes, Flush flush) {
       this.mode = mode;
-      this.base = base;
+      this.isExclusive = base == EXCLUSIVE;
+      this.base = isExclusive ? 0 : base;
       this.replicas = replicas;
-      this.isExclusive = isExclusive;
       this.bufferBytes = bufferBytes;
+      this.flush = flush;
     }
+  }
+
+  /** Permission bits of the file; false if there is one by now, whose own these are. */
+  synchronized boolean setMode(int wanted) {
+    if (isClosed || base != 0) {
+      return false;
+    }
+    mode = wanted;
+    return true;
   }
 
   private void checkOpen() throws IOException {
@@ -139,8 +180,17 @@ final class NdnOutputStream extends OutputStream
 
   @Override
   public void hflush() throws IOException {
-    throw new UnsupportedOperationException(
-        "hflush: of " + path + " others see what hsync or close has made a version of");
+    switch (flush) {
+      case HSYNC:
+        hsync();
+        break;
+      case IGNORE:
+        flush();
+        break;
+      default:
+        throw new UnsupportedOperationException(
+            "hflush: of " + path + " others see what hsync or close has made a version of");
+    }
   }
 
   /** A version of all that was written is on as many disks as the site asks for, synced. */
@@ -166,6 +216,7 @@ final class NdnOutputStream extends OutputStream
   @Override
   public boolean hasCapability(String capability) {
     return StreamCapabilities.HSYNC.equalsIgnoreCase(capability)
+        || (HFLUSH.equalsIgnoreCase(capability) && flush == Flush.HSYNC)
         || StreamCapabilities.IOSTATISTICS.equalsIgnoreCase(capability);
   }
 
@@ -183,6 +234,7 @@ final class NdnOutputStream extends OutputStream
     try {
       commit();
     } finally {
+      drafts.remove(path, this);
       spool.close();
     }
   }

@@ -28,16 +28,12 @@ import org.apache.hadoop.util.Progressable;
  * <p>What programs rely on is what HDFS does: a rename moves into a directory that is there, replaces
  * nothing, and says false where it cannot be.
  */
-abstract class SiteFileSystem extends ReadOnlyFileSystem {
+abstract class SiteFileSystem extends AclFileSystem {
   private static final int PERMISSIONS = 01777;
   private static final int PIECE_BYTES = 1 << 20;
   private static final long NANOS_IN_MILLI = 1_000_000;
 
-  /** The site above a path; null if it can only be read. */
-  abstract NativeSite site(Path path) throws IOException;
-
-  /** Counts an operation on a path, and makes the path whole. */
-  abstract Path beginWrite(Path path) throws IOException;
+  private final Drafts drafts = new Drafts();
 
   /** Octets of the buffer of a stream. */
   abstract int bufferBytes();
@@ -102,9 +98,11 @@ abstract class SiteFileSystem extends ReadOnlyFileSystem {
     int replicas = getConf().getInt(Keys.REPLICATION, 0);
     NdnOutputStream.WriteOptions options =
         NdnOutputStream.WriteOptions.create(
-            mode(permission), replicas, !isOverwrite, bufferBytes());
-    return new FSDataOutputStream(
-        new NdnOutputStream(name, site, options, spool(name)), statistics);
+            mode(permission), replicas, !isOverwrite, bufferBytes(),
+            NdnOutputStream.Flush.of(getConf()));
+    NdnOutputStream stream = new NdnOutputStream(name, site, options, spool(name), drafts);
+    drafts.put(name, stream);
+    return new FSDataOutputStream(stream, statistics);
   }
 
   private Spool spool(Path name) throws IOException {
@@ -154,7 +152,9 @@ abstract class SiteFileSystem extends ReadOnlyFileSystem {
       throw new FileNotFoundException(name + ": is a directory");
     }
     NdnOutputStream.WriteOptions options =
-        NdnOutputStream.WriteOptions.after(there.version(), there.permissions(), bufferBytes());
+        NdnOutputStream.WriteOptions.after(
+            there.version(), there.permissions(), bufferBytes(),
+            NdnOutputStream.Flush.of(getConf()));
     Spool spool = spool(name);
     try {
       fetch(site, name, there, spool);
@@ -163,7 +163,7 @@ abstract class SiteFileSystem extends ReadOnlyFileSystem {
       throw e;
     }
     return new FSDataOutputStream(
-        new NdnOutputStream(name, site, options, spool), statistics, there.length());
+        new NdnOutputStream(name, site, options, spool, drafts), statistics, there.length());
   }
 
   // What is there already, verified: the next version is written as a whole.
@@ -326,7 +326,10 @@ abstract class SiteFileSystem extends ReadOnlyFileSystem {
     return true;
   }
 
-  /** Takes effect when the file is written again. */
+  /**
+   * Takes effect when the file is written again. False also where the site lets only its operators
+   * decide: whoever submits a job asks for more replicas of its jar, and can do without.
+   */
   @Override
   public boolean setReplication(Path path, short replication) throws IOException {
     NativeSite site = site(path);
@@ -338,8 +341,15 @@ abstract class SiteFileSystem extends ReadOnlyFileSystem {
     if (there == null || there.isDirectory()) {
       return false;
     }
-    site.setReplicas(name, replication);
-    return true;
+    try {
+      site.setReplicas(name, replication);
+      return true;
+    } catch (IOException e) {
+      if (NativeSite.errno(e) == Errno.EPERM) {
+        return false;
+      }
+      throw e;
+    }
   }
 
   @Override
@@ -349,7 +359,15 @@ abstract class SiteFileSystem extends ReadOnlyFileSystem {
       super.setPermission(path, permission);
       return;
     }
-    site.setMode(beginWrite(path), permission.toShort() & PERMISSIONS);
+    Path name = beginWrite(path);
+    int mode = permission.toShort() & PERMISSIONS;
+    try {
+      site.setMode(name, mode);
+    } catch (IOException e) {
+      if (NativeSite.errno(e) != Errno.ENOENT || !drafts.setMode(name, mode)) {
+        throw e;
+      }
+    }
   }
 
   @Override

@@ -53,16 +53,21 @@ final class RunningSite implements AutoCloseable {
       throws IOException {
     RunningSite site = new RunningSite(Files.createTempDirectory("byname-site-test"), name);
     site.start(disks, capacity, replicas);
-    String certificate = site.user("site", "join", site.link, "--user", USER);
-    Path file = Files.writeString(site.folder.resolve("anna.cert"), certificate);
-    List<String> add = new ArrayList<>(Arrays.asList("site", "user", "add", USER));
+    site.addUser(USER, groups);
+    site.operator("chmod", "777", name);
+    return site;
+  }
+
+  /** One more user with a key directory of his own; the first group is that of his files. */
+  void addUser(String user, List<String> groups) throws IOException {
+    String certificate = run(user, "site", "join", link, "--user", user);
+    Path file = Files.writeString(folder.resolve(user + ".cert"), certificate);
+    List<String> add = new ArrayList<>(Arrays.asList("site", "user", "add", user));
     for (String group : groups) {
       add.addAll(Arrays.asList("--group", group));
     }
     add.addAll(Arrays.asList("--key", file.toString()));
-    site.operator(add.toArray(new String[0]));
-    site.operator("chmod", "777", name);
-    return site;
+    operator(add.toArray(new String[0]));
   }
 
   private void start(int disks, String capacity, int replicas) throws IOException {
@@ -169,15 +174,7 @@ final class RunningSite implements AutoCloseable {
     return run("head", connected(arguments));
   }
 
-  /** What a command of the user prints. */
-  String user(String... arguments) throws IOException {
-    return run("user", connected(arguments));
-  }
-
   private String[] connected(String... arguments) {
-    if (arguments[0].equals("site") && arguments[1].equals("join")) {
-      return arguments;
-    }
     List<String> all = new ArrayList<>(Arrays.asList(arguments));
     all.addAll(Arrays.asList("--connect", endpoint()));
     return all.toArray(new String[0]);
@@ -189,9 +186,14 @@ final class RunningSite implements AutoCloseable {
 
   /** A configuration of the user's. */
   Configuration conf() {
+    return conf(USER);
+  }
+
+  /** A configuration with the keys of one of the users. */
+  Configuration conf(String user) {
     Configuration conf = new Configuration();
     conf.set("fs.ndn.link." + AUTHORITY, link);
-    conf.set("fs.ndn.home", folder.resolve("user").toString());
+    conf.set("fs.ndn.home", folder.resolve(user).toString());
     conf.set("fs.ndn.connect", endpoint());
     conf.set("fs.AbstractFileSystem.ndn.impl", NdnFs.class.getName());
     return conf;

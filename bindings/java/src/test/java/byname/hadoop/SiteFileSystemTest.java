@@ -36,6 +36,7 @@ import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.XAttrSetFlag;
 import org.apache.hadoop.fs.permission.FsAction;
+import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.security.AccessControlException;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.apache.hadoop.test.LambdaTestUtils;
@@ -354,8 +355,51 @@ public class SiteFileSystemTest {
     fs.access(path, FsAction.READ_WRITE);
     assertTrue(fs.getStatus(path).getRemaining() > 0);
     // Policies are the operators' affair.
+    assertFalse(fs.setReplication(path, (short) 1));
+    assertEquals(2, fs.getFileStatus(path).getReplication());
+  }
+
+  @Test
+  public void aFlushIsWhatTheConfigurationSays() throws Exception {
+    Path path = below(directory("flush"), "a");
+    for (String kind : new String[] {"refuse", "ignore", "HSync", "what"}) {
+      Configuration conf = SiteContract.site().conf();
+      conf.set("fs.ndn.hflush", kind);
+      try (FileSystem own = FileSystem.newInstance(path.toUri(), conf)) {
+        own.delete(path, false);
+        if (kind.equals("what")) {
+          LambdaTestUtils.intercept(IOException.class, "fs.ndn.hflush", () -> own.create(path));
+          continue;
+        }
+        try (FSDataOutputStream out = own.create(path)) {
+          out.write(1);
+          if (kind.equals("refuse")) {
+            LambdaTestUtils.intercept(UnsupportedOperationException.class, out::hflush);
+          } else {
+            out.hflush();
+          }
+          boolean isSeen = kind.equals("HSync");
+          assertEquals(kind, isSeen, fs.exists(path));
+          assertEquals(kind, isSeen, out.hasCapability("hflush"));
+        }
+        assertEquals(1, fs.getFileStatus(path).getLen());
+      }
+    }
+  }
+
+  /** As {@code FileSystem.create(fs, path, permission)} does, with which jobs are submitted. */
+  @Test
+  public void thePermissionOfAFileCanBeChangedBeforeItIsThere() throws Exception {
+    Path path = below(directory("drafts"), "a");
+    FsPermission permission = new FsPermission((short) 0640);
+    try (FSDataOutputStream out = FileSystem.create(fs, path, permission)) {
+      out.write(1);
+      assertFalse(fs.exists(path));
+    }
+    assertEquals(permission, fs.getFileStatus(path).getPermission());
+    fs.delete(path, false);
     LambdaTestUtils.intercept(
-        AccessControlException.class, () -> fs.setReplication(path, (short) 1));
+        FileNotFoundException.class, () -> fs.setPermission(path, permission));
   }
 
   @Test
