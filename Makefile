@@ -10,7 +10,7 @@ help:
 	@echo "make demo-mount        a published tree as a directory of this machine"
 	@echo "make demo-site         a site: put, read, rename, a disk that dies and returns"
 	@echo "make test              everything that CI runs, ending with a summary"
-	@echo "make test-peers        foreign peers alone, and ROOT, which is too large for CI"
+	@echo "make test-peers        foreign peers alone, and those too large or long for CI"
 	@echo "make check             format, clippy, unit tests, tidy: the working loop"
 	@echo "make bench             transfers beside NDNd and XRootD, forwarders beside NDNd's"
 	@echo "make build             target/release/byname, its symbols in byname.debug beside it"
@@ -50,9 +50,7 @@ test:
 	scripts/test
 
 test-peers:
-	scripts/setup --for test
-	interop/setup && interop/setup root
-	interop/run
+	scripts/test-peers
 
 demo:
 	scripts/setup --for demo

@@ -18,6 +18,11 @@ UPROOT_PYTHON = ROOT / "uproot/bin/python"
 ROOT_PYTHON = ROOT / "root/bin/python"
 ANALYSIS_PYTHON = ROOT / "analysis/bin/python"
 SPARK_PYTHON = ROOT / "spark/bin/python"
+HADOOP = ROOT / "hadoop"
+FLINK = ROOT / "flink/classpath"
+# Spark 3.5's, the last of the line before, the one that bindings/java is built with, the newest.
+HADOOP_VERSIONS = ("3.3.4", "3.3.6", "3.4.2", "3.5.0")
+JAVA_25 = ROOT / "java/home/bin/java"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,6 +70,8 @@ PEERS = {
         Peer("analysis", _pin("mount/requirements.txt", r"h5py==(\S+)"), ANALYSIS_PYTHON),
         Peer("spark", _pin("hadoop/requirements.txt", r"pyspark==(\S+)"),
              ROOT / "spark/bin/spark-submit"),
+        Peer("hadoop-versions", "+".join(HADOOP_VERSIONS), JAVA_25, True),
+        Peer("flink", _pin("hadoop/flink/pom.xml", r"<flink.version>(\S+)</"), FLINK, True),
         Peer("root", _pin("xrootd/requirements-root.txt", r"root==(\S+)"), ROOT_PYTHON, True),
     )
 }

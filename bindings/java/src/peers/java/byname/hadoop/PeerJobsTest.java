@@ -1,0 +1,122 @@
+package byname.hadoop;
+
+import static org.junit.Assert.assertEquals;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.MiniDFSCluster;
+import org.apache.hadoop.mapreduce.v2.MiniMRYarnCluster;
+import org.junit.AfterClass;
+import org.junit.BeforeClass;
+import org.junit.Test;
+
+/**
+ * Hadoop's jobs and benchmarks find at a site what they find on the local file system and on HDFS,
+ * with a runner in one process and on YARN. Too long for CI; {@code scripts/test-hadoop-jobs}.
+ */
+public class PeerJobsTest {
+  private static final String MODULES = "--add-opens=java.base/java.lang=ALL-UNNAMED";
+
+  private static RunningSite site;
+  private static java.nio.file.Path scratch;
+  private static Map<String, String> expected;
+
+  /** Everything that is compared with: on the local file system, in one process. */
+  @BeforeClass
+  public static void begin() throws Exception {
+    site = SiteContract.site();
+    scratch = Files.createDirectories(site.scratch().resolve("jobs"));
+    expected = run(local(new Configuration()), localBase("local"));
+  }
+
+  @AfterClass
+  public static void end() throws IOException {
+    FileSystem.closeAll();
+  }
+
+  private static Configuration local(Configuration conf) {
+    conf.set("mapreduce.framework.name", "local");
+    conf.set("hadoop.tmp.dir", scratch.resolve("tmp").toString());
+    return conf;
+  }
+
+  private static Path localBase(String name) {
+    return new Path(scratch.resolve(name).toUri());
+  }
+
+  private static Map<String, String> run(Configuration conf, Path base) throws Exception {
+    return new Workload(conf, base, scratch).run();
+  }
+
+  @Test
+  public void jobsInOneProcessFindAtASiteWhatTheyFindLocally() throws Exception {
+    Configuration conf = site.conf();
+    conf.set(FileSystem.FS_DEFAULT_NAME_KEY, RunningSite.path("").toString());
+    assertEquals(expected, run(local(conf), RunningSite.path("one-process")));
+  }
+
+  @Test
+  public void hdfsHasTheSame() throws Exception {
+    Configuration conf = new Configuration();
+    conf.setBoolean("dfs.namenode.redundancy.considerLoad", false);
+    java.io.File folder = scratch.resolve("hdfs").toFile();
+    try (MiniDFSCluster cluster =
+        new MiniDFSCluster.Builder(conf, folder).numDataNodes(2).build()) {
+      Configuration client = new Configuration(cluster.getConfiguration(0));
+      Path base = new Path(cluster.getFileSystem().getUri().toString() + "/jobs");
+      assertEquals(expected, run(local(client), base));
+    }
+  }
+
+  /**
+   * Two machines run the tasks. The cluster's own file system is HDFS, since whoever writes the
+   * history of jobs flushes it to its readers; so TestDFSIO, which knows no other one, is left out.
+   */
+  @Test
+  public void jobsOnYarnFindAtASiteWhatTheyFindLocally() throws Exception {
+    Configuration conf = site.conf();
+    conf.set("yarn.app.mapreduce.am.command-opts", "-Xmx384m " + MODULES);
+    conf.set("mapreduce.map.java.opts", "-Xmx256m " + MODULES);
+    conf.set("mapreduce.reduce.java.opts", "-Xmx256m " + MODULES);
+    conf.setFloat("yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", 99);
+    conf.setInt("mapreduce.task.io.sort.mb", 32);
+    java.nio.file.Path machines = writeCoreSite();
+    java.io.File folder = scratch.resolve("history").toFile();
+    try (MiniDFSCluster history =
+            new MiniDFSCluster.Builder(new Configuration(), folder).numDataNodes(1).build();
+        MiniMRYarnCluster cluster = new MiniMRYarnCluster("jobs", 2)) {
+      conf.set(FileSystem.FS_DEFAULT_NAME_KEY, history.getFileSystem().getUri().toString());
+      cluster.init(conf);
+      cluster.start();
+      Configuration client = new Configuration(cluster.getConfig());
+      Map<String, String> others = new TreeMap<>(expected);
+      others.keySet().removeIf(name -> name.startsWith("TestDFSIO"));
+      assertEquals(others, run(client, RunningSite.path("yarn")));
+    } finally {
+      Files.delete(machines);
+    }
+  }
+
+  // Links are in the configuration of the machines: who brings files to one knows of the job nothing
+  // but where they are.
+  private static java.nio.file.Path writeCoreSite() throws Exception {
+    Configuration machines = new Configuration(false);
+    for (Map.Entry<String, String> one : site.conf()) {
+      if (one.getKey().startsWith("fs.ndn.") || one.getKey().endsWith(".ndn.impl")) {
+        machines.set(one.getKey(), one.getValue());
+      }
+    }
+    java.net.URI classes =
+        PeerJobsTest.class.getProtectionDomain().getCodeSource().getLocation().toURI();
+    java.nio.file.Path file = java.nio.file.Path.of(classes).resolve("core-site.xml");
+    try (java.io.OutputStream out = Files.newOutputStream(file)) {
+      machines.writeXml(out);
+    }
+    return file;
+  }
+}
