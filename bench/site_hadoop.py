@@ -6,6 +6,7 @@ by the same programs: with ndn:// octets are verified against the site's signatu
 against checksums.
 """
 
+import json
 import os
 import re
 import shutil
@@ -36,13 +37,21 @@ def missing(options):
 class Programs:
     """Hadoop's programs with one file system for their own."""
 
-    def __init__(self, network, directory, settings, jars, env, cpu_s):
+    def __init__(self, network, directory, settings, jars, env, cpu_s, store=None):
         self.network, self.settings, self.jars, self.cpu_s = network, settings, jars, cpu_s
+        self.store = store or (lambda: (0, 0))
         self.env = {**env, "HADOOP_USER_NAME": "root"}
         self.directory = directory
 
     def timed(self, what, main, *words, stdout_to=None):
-        """One program to its end, on the machine without a disk."""
+        """One program to its end, on the machine without a disk, and what the forwarder's store
+        answered meanwhile."""
+        before = self.store()
+        found = self._timed(what, main, *words, stdout_to=stdout_to)
+        hits, misses = (now - then for now, then in zip(self.store(), before))
+        return dict(found, store_hits=hits, store_misses=misses)
+
+    def _timed(self, what, main, *words, stdout_to=None):
         argv = hdfs.command(self.settings, main, *words, jars=self.jars)
         argv = self.network.leaf("writer").inside(argv)
         if stdout_to is None:
@@ -73,6 +82,12 @@ class Programs:
             yield dict(found, mb_s=float(rate[1]))
 
 
+def store_counts(site):
+    """Interests that the forwarder's store has answered so far, and those that it has not."""
+    shown = json.loads(site.run("cs", "show", "--json", *site.connect("")).stdout)
+    return shown["hits"], shown["misses"]
+
+
 def by_name(network, directory, local, replicas, options):
     """ndn://"""
     place = directory / f"hadoop-site{replicas}"
@@ -91,7 +106,8 @@ def by_name(network, directory, local, replicas, options):
         text = printed.replace("</configuration>", rows + "</configuration>")
         (settings / "core-site.xml").write_text(text)
         hdfs.for_java(settings)
-        programs = Programs(network, place, settings, [jar(options)], site.environment, site.cpu_s)
+        programs = Programs(network, place, settings, [jar(options)], site.environment, site.cpu_s,
+                            lambda: store_counts(site))
         for found in programs.everything(local, options):
             yield dict(found, program="ndn", replicas=replicas)
     shutil.rmtree(place)
@@ -136,14 +152,19 @@ def measure(directory, options):
         network.lab.close()
 
 
+def share(cell):
+    """The part of Interests that the forwarder's store answered."""
+    return f"{cell['hits'] / cell['asked']:.2f}" if cell["asked"] else "–"
+
+
 def show(found, options):
     """A table: medians of all rounds, and ratios to HDFS."""
     ones = [one for one in found if one["part"] == "hadoop"]
     print(f"\nHadoop's programs, {options.size} octets, MTU {options.mtu}, HDFS "
           f"{'with' if options.sync else 'without'} dfs.datanode.synconclose")
     print("| what | replicas | file system | wall s | CPU s, all | of HDFS: wall | CPU "
-          "| disks' links, of R x octets | all links, of octets |\n"
-          "|---|---|---|---|---|---|---|---|---|")
+          "| disks' links, of R x octets | all links, of octets | of Interests, from the store |\n"
+          "|---|---|---|---|---|---|---|---|---|---|")
     keys = dict.fromkeys((one["what"], one["replicas"]) for one in ones)
     for what, replicas in keys:
         cells = {}
@@ -156,11 +177,13 @@ def show(found, options):
                     "cpu": middle(one["cpu_s"] + sum(one["servers_cpu_s"].values())
                                   for one in these),
                     "disks": middle(one["hosts_bytes"] - one["links"]["writer"] for one in these),
-                    "all": middle(one["hosts_bytes"] for one in these)}
+                    "all": middle(one["hosts_bytes"] for one in these),
+                    "hits": sum(one["store_hits"] for one in these),
+                    "asked": sum(one["store_hits"] + one["store_misses"] for one in these)}
         for program, cell in cells.items():
             beside = cells.get("hdfs", cell)
             print(f"| {what} | {replicas} | {program} | {cell['wall']:.2f} | {cell['cpu']:.2f} "
                   f"| {cell['wall'] / beside['wall']:.2f} | {cell['cpu'] / beside['cpu']:.2f} "
                   f"| {cell['disks'] / replicas / options.size:.3f} "
-                  f"| {cell['all'] / options.size:.3f} |")
+                  f"| {cell['all'] / options.size:.3f} | {share(cell)} |")
 
