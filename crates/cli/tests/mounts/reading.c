@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/xattr.h>
@@ -63,6 +65,48 @@ static void try_offsets(int fd, off_t size) {
   said("seek hole behind", lseek(fd, size, SEEK_HOLE));
 }
 
+// Reads past the page cache, where all of it is asked for at multiples of a page.
+static void try_direct(const char *path, off_t size) {
+  int fd = open(path, O_RDONLY | O_DIRECT);
+  said("open O_DIRECT", fd < 0 ? -1 : 0);
+  unsigned char *bytes = aligned_alloc(4096, 81920);
+  for (off_t offset = 0; fd >= 0 && offset <= size + 4096; offset += 4096) {
+    ssize_t count = pread(fd, bytes, 81920, offset);
+    printf("  direct %ld: %zd %08x\n", (long)offset, count, sum(bytes, count));
+  }
+  free(bytes);
+  close(fd);
+}
+
+// Copies that the kernel makes, to a file system that is neither of those compared.
+static void try_copies(int fd, off_t size) {
+  static unsigned char bytes[80000];
+  int out = memfd_create("copies", 0);
+  off_t from = size / 3;
+  said("sendfile", sendfile(out, fd, &from, size));
+  said("place after it", from);
+  from = 0;
+  said("copy_file_range", copy_file_range(fd, &from, out, NULL, size, 0));
+  int pipes[2];
+  loff_t at = size / 2;
+  said("pipe", pipe(pipes));
+  said("splice", splice(fd, &at, pipes[1], NULL, 4096, 0));
+  said("splice away", size > 1 ? splice(pipes[0], NULL, out, NULL, 4096, 0) : 0);
+  ssize_t count = pread(out, bytes, sizeof bytes, 0);
+  printf("  copies %zd %08x\n", count, sum(bytes, count));
+  close(pipes[0]), close(pipes[1]), close(out);
+  struct iovec parts[3] = {{bytes, 10}, {bytes + 100, 0}, {bytes + 200, 6000}};
+  lseek(fd, 1, SEEK_SET);
+  count = readv(fd, parts, 3);
+  printf("  readv %zd %08x\n", count, sum(bytes + 200, count > 10 ? count - 10 : 0));
+  said("preadv2", preadv2(fd, parts, 3, -1, 0));
+  said("place", lseek(fd, 0, SEEK_CUR));
+  said("flock", flock(fd, LOCK_SH | LOCK_NB));
+  said("flock alone", flock(fd, LOCK_EX | LOCK_NB));
+  said("unlock", flock(fd, LOCK_UN));
+  said("flags", fcntl(fd, F_GETFL) & O_ACCMODE);
+}
+
 static void try_map(int fd, off_t size) {
   if (size == 0) return;
   unsigned char *map = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
@@ -81,6 +125,8 @@ static void try_file(const char *path) {
   if (fd < 0 || fstat(fd, &info) != 0) { said("open", -1); return; }
   try_offsets(fd, info.st_size);
   try_map(fd, info.st_size);
+  try_copies(fd, info.st_size);
+  try_direct(path, info.st_size);
   struct pollfd ready = {fd, POLLIN, 0};
   printf("  poll %d %x\n", poll(&ready, 1, 0), ready.revents);
   said("fsync", fsync(fd));
