@@ -3,6 +3,7 @@
 //! One process at a time has it open. Whatever answers an order is durable before these calls
 //! return.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ use crate::incoming::Incoming;
 use crate::label::Label;
 use crate::layout::Layout;
 use crate::record::{RECORD_BYTES_MAX, Record};
-use crate::scan::{self, Scan};
+use crate::scan::{self, Scan, Unsound};
+use crate::shown::Hidden;
 
 /// See the module.
 #[derive(Debug)]
@@ -26,6 +28,9 @@ pub struct DiskDirectory {
     layout: Layout,
     label: Label,
     copies: Mutex<Copies>,
+    hidden: Hidden,
+    /// Those of the hidden contents that are to be put into quarantine.
+    unfit: Mutex<BTreeSet<ContentId>>,
     _lock: Box<dyn LockGuard>,
 }
 
@@ -106,7 +111,9 @@ impl DiskDirectory {
         let no_site = DiskError::BadLabel { path: layout.label(), what: "no name of a site" };
         let site = SiteName::new(label.site.clone()).ok_or(no_site)?;
         let copies = Copies::open(layout.files.clone(), layout.catalog(), &site)?;
-        Ok((Self { layout, label, copies: Mutex::new(copies), _lock: lock }, scan))
+        let (copies, hidden) = (Mutex::new(copies), Hidden::new(scan.hidden()));
+        let unfit = Mutex::new(scan.unfit.clone());
+        Ok((Self { layout, label, copies, hidden, unfit, _lock: lock }, scan))
     }
 
     /// What disk it is.
@@ -133,6 +140,11 @@ impl DiskDirectory {
         self.layout.state()
     }
 
+    /// Contents that are there and must not be served.
+    pub fn hidden(&self) -> &Hidden {
+        &self.hidden
+    }
+
     /// The octets of stored content, to be read.
     pub fn object(&self, content: ContentId) -> Option<File> {
         File::open(self.layout.object(content)).ok()
@@ -143,7 +155,32 @@ impl DiskDirectory {
     /// # Errors
     /// [`StoreFailure`]; the room is asked for now.
     pub fn begin(&self, content: ContentId, size: u64) -> Result<Incoming, StoreFailure> {
+        self.put_aside(content)?;
         Incoming::begin(self.layout.clone(), content, size)
+    }
+
+    fn put_all_aside(&self) -> Result<(), StoreFailure> {
+        let unfit = self.unfit.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        unfit.into_iter().try_for_each(|content| self.put_aside(content))
+    }
+
+    /// Moves what could not be moved when the disk was opened, so that what comes in its place is
+    /// served.
+    fn put_aside(&self, content: ContentId) -> Result<(), StoreFailure> {
+        let mut unfit = self.unfit.lock().unwrap_or_else(PoisonError::into_inner);
+        if !unfit.contains(&content) {
+            return Ok(());
+        }
+        match scan::quarantine(&self.layout, &Unsound::of(&self.layout, content)) {
+            Ok(Some(_)) => {
+                unfit.remove(&content);
+                self.hidden.remove(content);
+                Ok(())
+            }
+            Ok(None) => Err(StoreFailure::Full),
+            Err(DiskError::Io { source, .. }) => Err(StoreFailure::of(&source)),
+            Err(_) => Err(StoreFailure::Failing),
+        }
     }
 
     /// Removes what was written of content that is not stored.
@@ -247,7 +284,8 @@ impl DiskDirectory {
         room.map_err(|error| StoreFailure::of(&error))
     }
 
-    /// Writes to the disk and reads back, to see that it can be done.
+    /// Writes to the disk and reads back, to see that it can be done. What could not be put into
+    /// quarantine when the disk was opened is put there then.
     ///
     /// # Errors
     /// [`StoreFailure`].
@@ -258,7 +296,7 @@ impl DiskDirectory {
             .and_then(|()| files.read(&path, RECORD_BYTES_MAX));
         let removed = files.remove(&path);
         match outcome.and_then(|octets| removed.map(|()| octets)) {
-            Ok(octets) if octets == b"byname" => Ok(()),
+            Ok(octets) if octets == b"byname" => self.put_all_aside(),
             Ok(_) => Err(StoreFailure::Failing),
             Err(error) => Err(StoreFailure::of(&error)),
         }

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FallocateFlags, FlockOperation, StatVfsMountFlags};
 use rustix::io::Errno;
 
+use crate::error::StoreFailure;
+
 /// Facts about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileFacts {
@@ -50,7 +52,7 @@ pub trait Files: Debug + Send + Sync {
     /// True if nothing in this file system can be changed.
     fn is_read_only(&self, path: &Path) -> io::Result<bool>;
     /// Takes the lock that a file stands for, until the guard is dropped. `WouldBlock` if another
-    /// process has it. It can be taken where nothing can be changed, too.
+    /// process has it. It can be taken where nothing can be changed, or there is no room, too.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>>;
 }
 
@@ -143,7 +145,12 @@ impl Files for SystemFiles {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
         let file = match File::create(path) {
             // One that was never served has no such file: its directory stands for it.
-            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+            Err(error)
+                if matches!(
+                    StoreFailure::of(&error),
+                    StoreFailure::Full | StoreFailure::ReadOnly
+                ) =>
+            {
                 File::open(path).or_else(|_| File::open(path.parent().unwrap_or(path)))?
             }
             created => created?,

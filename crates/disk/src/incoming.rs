@@ -13,6 +13,11 @@ use crate::files::{OpenFile, write_durably};
 use crate::layout::Layout;
 use crate::record::Record;
 
+/// Room that no content gets, so that a full disk can still do as the head says: keep its term, and
+/// record what is dropped. It is this much, or this part of a small file system.
+const SPARE_BYTES_MAX: u64 = 64 << 20;
+const SPARE_PART: u64 = 64;
+
 /// A step after which more is durable than before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
@@ -58,8 +63,9 @@ impl Incoming {
     ) -> Result<Self, StoreFailure> {
         // Asking for more than there is would take all there is from everybody for a moment.
         let room = layout.files.room(&layout.root);
-        let (free_bytes, _) = room.map_err(|error| StoreFailure::of(&error))?;
-        if size > free_bytes {
+        let (free_bytes, total_bytes) = room.map_err(|error| StoreFailure::of(&error))?;
+        let spare_bytes = SPARE_BYTES_MAX.min(total_bytes / SPARE_PART);
+        if size > free_bytes.saturating_sub(spare_bytes) {
             return Err(StoreFailure::Full);
         }
         let file = layout.files.create(&layout.incoming_object(content));

@@ -41,4 +41,5 @@ pub use record::Record;
 pub use scan::{Quarantined, Scan};
 pub use server::{DiskServer, DiskServerConfig, DiskServerError, OpenDisk};
 pub use service::{DiskReport, DiskReports, DiskService};
+pub use shown::Hidden;
 pub use workers::{Change, Event, Page, PullWork, Question, WorkQueues, Workers};

@@ -2,9 +2,11 @@
 //!
 //! A record without content is what a crash leaves before anybody was told: it is removed, as is
 //! all that was being written. Content without a sound record, and content that is not as long as
-//! its record says, are put into quarantine: nothing that may be somebody's data is deleted.
+//! its record says, are put into quarantine: nothing that may be somebody's data is deleted. What
+//! can go goes first, so that there is room for that.
 //!
-//! On a file system that is read-only all of that stays where it is, and is not served.
+//! On a file system that is read-only, or too full for it, all of that stays where it is, and is
+//! not served.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use byname_catalog::id::{ContentId, LeaseEpoch};
 
-use crate::error::DiskError;
+use crate::error::{DiskError, StoreFailure};
 use crate::layout::{Layout, file_name, parse_file_name};
 use crate::record::{RECORD_BYTES_MAX, Record};
 
@@ -28,7 +30,7 @@ pub struct Scan {
     pub dropped: BTreeSet<ContentId>,
     /// The highest epoch seen.
     pub epoch: LeaseEpoch,
-    /// What was put into quarantine now, or would be if the disk could be written to.
+    /// What was put into quarantine now, or would be if that could be done.
     pub quarantined: Vec<Quarantined>,
     /// Nothing on the disk can be changed.
     pub is_read_only: bool,
@@ -45,6 +47,22 @@ pub struct Quarantined {
     pub path: PathBuf,
     /// The fault.
     pub why: &'static str,
+    /// False if it is still where it was.
+    pub is_moved: bool,
+}
+
+/// A file that is to be put into quarantine.
+pub(crate) struct Unsound {
+    path: PathBuf,
+    /// The content whose place it has.
+    content: Option<ContentId>,
+}
+
+impl Unsound {
+    /// What has the place of a content.
+    pub(crate) fn of(layout: &Layout, content: ContentId) -> Self {
+        Self { path: layout.object(content), content: Some(content) }
+    }
 }
 
 pub(crate) fn scan(layout: &Layout, is_read_only: bool) -> Result<Scan, DiskError> {
@@ -55,89 +73,112 @@ pub(crate) fn scan(layout: &Layout, is_read_only: bool) -> Result<Scan, DiskErro
     for path in layout.list(&layout.dropped())? {
         scan.dropped.extend(content_of(&path));
     }
+    let mut unsound = Vec::new();
     for shard in layout.list(&layout.objects())? {
         for path in layout.list(&shard)? {
-            take_object(layout, &path, &mut scan)?;
+            if let Some(why) = take_object(layout, &path, &mut scan)? {
+                let content = content_at(layout, &path);
+                unsound.push((Unsound { path, content }, why));
+            }
         }
     }
+    let unfit: BTreeSet<ContentId> = unsound.iter().filter_map(|(it, _)| it.content).collect();
     for shard in layout.list(&layout.records())? {
         for path in layout.list(&shard)? {
-            let is_known = content_of(&path).is_some_and(|it| scan.replicas.contains_key(&it));
-            if !is_known {
+            let is_needed = content_of(&path)
+                .is_some_and(|it| scan.replicas.contains_key(&it) || unfit.contains(&it));
+            if !is_needed {
                 remove(layout, &path, &scan)?;
             }
         }
     }
+    for (file, why) in unsound {
+        let moved = match is_read_only {
+            true => None,
+            false => quarantine(layout, &file)?,
+        };
+        if moved.is_none() {
+            scan.unfit.extend(file.content);
+        }
+        let is_moved = moved.is_some();
+        scan.quarantined.push(Quarantined { path: moved.unwrap_or(file.path), why, is_moved });
+    }
     Ok(scan)
 }
 
-fn take_object(layout: &Layout, path: &Path, scan: &mut Scan) -> Result<(), DiskError> {
+/// Counts a file among the contents, or says why it is none.
+fn take_object(
+    layout: &Layout,
+    path: &Path,
+    scan: &mut Scan,
+) -> Result<Option<&'static str>, DiskError> {
     let len = layout.files.facts(path).map_err(DiskError::at(path))?.len;
-    let content = content_of(path).filter(|content| layout.object(*content) == path);
-    let Some(content) = content else {
-        return quarantine(layout, path, "its name is that of no content here", scan);
+    let Some(content) = content_at(layout, path) else {
+        return Ok(Some("its name is that of no content here"));
     };
     if scan.dropped.contains(&content) {
         // That it is gone was recorded; the removal did not come to its end.
-        if scan.is_read_only {
+        if !remove(layout, path, scan)? {
             scan.dropped.remove(&content);
             scan.unremoved.insert(content);
         }
-        return remove(layout, path, scan);
+        return Ok(None);
     }
-    match read_record(layout, &layout.record(content))? {
+    Ok(match read_record(layout, &layout.record(content))? {
         Some(record) if record.size == len => {
             scan.replicas.insert(content, record);
-            Ok(())
+            None
         }
-        Some(_) => quarantine(layout, path, "it is not as long as its record says", scan),
-        None => quarantine(layout, path, "it has no sound record", scan),
-    }
+        Some(_) => Some("it is not as long as its record says"),
+        None => Some("it has no sound record"),
+    })
 }
 
 impl Scan {
     /// Contents that are there and must not be served.
-    pub fn hidden(&self) -> impl Iterator<Item = &ContentId> {
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = &ContentId> {
         self.unfit.iter().chain(&self.unremoved)
     }
 }
 
-fn remove(layout: &Layout, path: &Path, scan: &Scan) -> Result<(), DiskError> {
+/// Removes a file; false if that cannot be done now.
+fn remove(layout: &Layout, path: &Path, scan: &Scan) -> Result<bool, DiskError> {
     match scan.is_read_only {
-        true => Ok(()),
-        false => layout.files.remove(path).map_err(DiskError::at(path)),
+        true => Ok(false),
+        false => if_there_is_room(layout.files.remove(path), path),
     }
 }
 
-/// Moves content, and its record if there is one, to where people look.
-fn quarantine(
-    layout: &Layout,
-    path: &Path,
-    why: &'static str,
-    scan: &mut Scan,
-) -> Result<(), DiskError> {
-    if scan.is_read_only {
-        scan.unfit.extend(content_of(path));
-        scan.quarantined.push(Quarantined { path: path.to_owned(), why });
-        return Ok(());
-    }
-    let name = path.file_name().unwrap_or_default();
-    let target = layout.quarantine().join(name);
-    layout.files.rename(path, &target).map_err(DiskError::at(path))?;
-    if let Some(content) = content_of(path) {
+/// Moves content, and its record if there is one, to where people look; `None` if there is no room
+/// for it there. The record goes first: it would be removed if it were alone.
+pub(crate) fn quarantine(layout: &Layout, file: &Unsound) -> Result<Option<PathBuf>, DiskError> {
+    let directory = layout.quarantine();
+    let path = &file.path;
+    if let Some(content) = file.content {
         let record = layout.record(content);
-        let kept = layout.quarantine().join(format!("{}.record", file_name(content)));
-        match layout.files.rename(&record, &kept) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(DiskError::Io { path: record, source: error });
-            }
-            _ => {}
+        let kept = directory.join(format!("{}.record", file_name(content)));
+        let moved = match layout.files.rename(&record, &kept) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            moved => moved,
+        };
+        if !if_there_is_room(moved, &record)? {
+            return Ok(None);
         }
     }
-    let directory = layout.quarantine();
+    let target = directory.join(path.file_name().unwrap_or_default());
+    if !if_there_is_room(layout.files.rename(path, &target), path)? {
+        return Ok(None);
+    }
     layout.files.sync_directory(&directory).map_err(DiskError::at(&directory))?;
-    scan.quarantined.push(Quarantined { path: target, why });
-    Ok(())
+    Ok(Some(target))
+}
+
+/// False if something failed for want of room.
+fn if_there_is_room(outcome: std::io::Result<()>, path: &Path) -> Result<bool, DiskError> {
+    match outcome {
+        Err(error) if StoreFailure::of(&error) == StoreFailure::Full => Ok(false),
+        outcome => outcome.map(|()| true).map_err(DiskError::at(path)),
+    }
 }
 
 fn read_record(layout: &Layout, path: &Path) -> Result<Option<Record>, DiskError> {
@@ -161,6 +202,11 @@ fn read_epoch(layout: &Layout) -> Result<LeaseEpoch, DiskError> {
             epoch.map(LeaseEpoch).ok_or(DiskError::BadEpoch { path })
         }
     }
+}
+
+/// The content whose place a path is.
+fn content_at(layout: &Layout, path: &Path) -> Option<ContentId> {
+    content_of(path).filter(|content| layout.object(*content) == path)
 }
 
 fn content_of(path: &Path) -> Option<ContentId> {

@@ -74,7 +74,8 @@ pub struct DiskServerConfig {
     pub certificates: Vec<Vec<u8>>,
     /// The forwarder: the first of these that answers.
     pub endpoints: Vec<Endpoint>,
-    /// Where the file server keeps its state if it cannot be on the disk, which is read-only.
+    /// Where the file server keeps its state if it cannot be on the disk, which is read-only or
+    /// full.
     pub other_state: PathBuf,
 }
 
@@ -116,7 +117,7 @@ impl OpenDisk {
         self.scan.replicas.len()
     }
 
-    /// What was put into quarantine now, or would be if the disk could be written to.
+    /// What was put into quarantine now, or would be if that could be done.
     pub fn quarantined(&self) -> &[Quarantined] {
         &self.scan.quarantined
     }
@@ -134,11 +135,17 @@ impl OpenDisk {
         let Self { root, directory, scan, site, name } = self;
         let validator = validator(&site, &directory, &root)?;
         let objects = contents((&root, &directory), &scan)?;
-        let state = match scan.is_read_only {
-            true => config.other_state.clone(),
-            false => directory.state(),
+        let serve = |state| file_server((objects.clone(), state), (&site, &name), &config);
+        let served = match scan.is_read_only {
+            true => serve(config.other_state.clone()),
+            false => match serve(directory.state()) {
+                Err(DiskServerError::Store(error)) if error.is_no_room() => {
+                    serve(config.other_state.clone())
+                }
+                served => served,
+            },
         };
-        let mut server = file_server((objects, state), (&site, &name), &config)?;
+        let mut server = served?;
         let (events, told) = channel();
         let orders = Orders {
             site: site.clone(),
@@ -193,9 +200,9 @@ fn contents(
     let exposure = Exposure { private: true, ..Exposure::default() };
     let objects = Posix::new(&directory.objects(), exposure, (state.dev(), state.ino()));
     let objects = objects.map_err(failed)?;
-    Ok(match scan.is_read_only {
-        false => Arc::new(objects),
-        true => Arc::new(Shown::new(objects, scan.hidden())),
+    Ok(match scan.hidden().next() {
+        None => Arc::new(objects),
+        Some(_) => Arc::new(Shown { objects, hidden: directory.hidden().clone() }),
     })
 }
 

@@ -3,11 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may panic like tests")]
 
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use byname_catalog::Checksums;
 use byname_catalog::id::{ContentId, DiskId, InodeId, LeaseEpoch, Version};
-use byname_disk::{DiskDirectory, DiskError, Label, Record, Scan, Step, StoreFailure};
+use byname_disk::{
+    DiskDirectory, DiskError, FileFacts, Files, Label, LockGuard, OpenFile, Record, Scan, Step,
+    StoreFailure, SystemFiles,
+};
 
 const CONTENT: ContentId = ContentId { inode: InodeId(0x203), version: Version(9) };
 
@@ -133,14 +139,109 @@ fn torn_replicas_are_put_into_quarantine_and_not_deleted() {
     }
 }
 
+/// A file system without room for one more name, for as long as it has none.
+#[derive(Debug, Default)]
+struct Full {
+    system: SystemFiles,
+    has_room: AtomicBool,
+}
+
+impl Full {
+    fn room<T>(&self, then: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        match self.has_room.load(Ordering::Relaxed) {
+            true => then(),
+            false => Err(rustix::io::Errno::NOSPC.into()),
+        }
+    }
+}
+
+impl Files for Full {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
+        self.room(|| self.system.create(path))
+    }
+    fn read(&self, path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+        self.system.read(path, bytes_max)
+    }
+    fn read_at(&self, path: &Path, offset: u64, bytes_max: usize) -> io::Result<Vec<u8>> {
+        self.system.read_at(path, offset, bytes_max)
+    }
+    fn append(&self, path: &Path, len: u64) -> io::Result<Box<dyn OpenFile>> {
+        self.room(|| self.system.append(path, len))
+    }
+    fn facts(&self, path: &Path) -> io::Result<FileFacts> {
+        self.system.facts(path)
+    }
+    fn list(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        self.system.list(directory)
+    }
+    fn create_directory(&self, path: &Path) -> io::Result<()> {
+        self.room(|| self.system.create_directory(path))
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.system.facts(from)?;
+        self.room(|| self.system.rename(from, to))
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.system.remove(path)
+    }
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        self.system.sync_directory(path)
+    }
+    fn room(&self, path: &Path) -> io::Result<(u64, u64)> {
+        let (free, total) = self.system.room(path)?;
+        Ok((if self.has_room.load(Ordering::Relaxed) { free } else { 0 }, total))
+    }
+    fn is_read_only(&self, path: &Path) -> io::Result<bool> {
+        self.system.is_read_only(path)
+    }
+    fn lock(&self, path: &Path) -> io::Result<Box<dyn LockGuard>> {
+        self.system.lock(path)
+    }
+}
+
+/// The disk ended: it could not put aside what a power cut had torn.
+#[test]
+fn a_disk_that_is_full_when_it_starts_hides_what_it_cannot_put_aside() {
+    let parent = tempfile::tempdir().unwrap();
+    let root = new_disk(parent.path());
+    store(&open(&root).0, b"octets");
+    fs::write(object(&root), b"oct").unwrap();
+    fs::write(root.join("incoming/half"), b"half").unwrap();
+    let files = Arc::new(Full::default());
+    let (disk, scan) = DiskDirectory::open_in(files.clone(), &root).unwrap();
+    assert!(scan.replicas.is_empty());
+    let [found] = &scan.quarantined[..] else { panic!("{:?}", scan.quarantined) };
+    assert!(!found.is_moved && found.path == object(&root));
+    assert!(!root.join("incoming/half").exists(), "what can go has gone first");
+    let path = b"03/0000000000000203-0000000000000009";
+    assert!(disk.hidden().has_path(path), "it is not served");
+    assert_eq!(disk.begin(CONTENT, 6).err(), Some(StoreFailure::Full));
+    assert_eq!(fs::read(object(&root)).unwrap(), b"oct", "nor is it lost");
+
+    files.has_room.store(true, Ordering::Relaxed);
+    disk.probe().unwrap();
+    assert!(!object(&root).exists(), "with room it is put aside");
+    store(&disk, b"octets");
+    assert!(!disk.hidden().has_path(path), "what came in its place is served");
+    let aside = root.join("quarantine/0000000000000203-0000000000000009");
+    assert_eq!(fs::read(&aside).unwrap(), b"oct");
+    assert!(aside.with_extension("record").exists());
+    drop(disk);
+    assert_eq!(open(&root).1.replicas.get(&CONTENT), Some(&record(b"octets")));
+}
+
 #[test]
 fn files_that_are_no_contents_are_put_aside() {
     let parent = tempfile::tempdir().unwrap();
     let root = new_disk(parent.path());
+    store(&open(&root).0, b"octets");
     for name in ["objects/03/notes", "objects/04/0000000000000203-0000000000000009"] {
         fs::write(root.join(name), b"x").unwrap();
     }
-    assert_eq!(open(&root).1.quarantined.len(), 2);
+    let (_disk, scan) = open(&root);
+    assert_eq!(scan.quarantined.len(), 2);
+    let kept = scan.replicas.get(&CONTENT);
+    assert_eq!(kept, Some(&record(b"octets")), "nothing happens to the one in its place");
 }
 
 #[test]

@@ -49,6 +49,21 @@ pub enum StoreError {
     Register(#[from] RegisterError),
 }
 
+impl StoreError {
+    /// True if there is no room for what must be kept.
+    pub fn is_no_room(&self) -> bool {
+        let source = match self {
+            Self::State(StateError::File { source, .. }) => source,
+            Self::State(StateError::Records { source, .. }) => match &**source {
+                redb::Error::Io(source) => source,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+    }
+}
+
 /// Why a state directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {

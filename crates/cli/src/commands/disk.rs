@@ -72,11 +72,11 @@ pub(crate) fn open(dir: &Path, endpoints: Vec<Endpoint>, paths: &Paths) -> Outco
             dir.display()
         ));
     }
-    let fate = match disk.is_read_only() {
-        true => "not served, and not put into quarantine",
-        false => "put into quarantine",
-    };
     for quarantined in disk.quarantined() {
+        let fate = match quarantined.is_moved {
+            true => "put into quarantine",
+            false => "not served, and not put into quarantine",
+        };
         let (path, why) = (quarantined.path.display(), quarantined.why);
         output::err_line(&format!("{fate}: {path}: {why}"));
     }

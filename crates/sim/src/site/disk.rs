@@ -1,7 +1,7 @@
 //! A disk server: the production service, orders, machine and directory over a file system in
 //! memory. What its threads do is done here, in virtual time.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -12,8 +12,8 @@ use byname_disk::machine::Limits;
 use byname_disk::orders::Orders;
 use byname_disk::pull::{Kept, Pull, Receiving, failure_of_read};
 use byname_disk::{
-    DiskDirectory, DiskService, Event, Files, Label, Machine, Question, StoreFailure, WorkQueues,
-    Workers,
+    DiskDirectory, DiskService, Event, Files, Hidden, Label, Machine, Question, StoreFailure,
+    WorkQueues, Workers,
 };
 use byname_packet::lp::LpPacket;
 use byname_packet::{Data, Interest, Packet};
@@ -47,8 +47,7 @@ struct Running {
     events: Sender<Event>,
     directory: Arc<DiskDirectory>,
     serving: Serving,
-    /// Paths of contents that are there and must not be served.
-    hidden: BTreeSet<Vec<u8>>,
+    hidden: Hidden,
     pulls: BTreeMap<ContentId, PullInFlight>,
     /// Outcomes of what waits for the disk, by time and order.
     due: BTreeMap<(u64, u64), Event>,
@@ -192,9 +191,9 @@ impl SiteDisk {
             service: DiskService::new(orders, machine, workers, told),
             queues,
             events,
+            hidden: directory.hidden().clone(),
             directory: Arc::new(directory),
             serving: Serving::new(&self.site, self.identity.signer(), (certificate, true)),
-            hidden: scan.hidden().map(|it| content_path(it.inode.0, it.version.0)).collect(),
             pulls: BTreeMap::new(),
             due: BTreeMap::new(),
             torn: None,
@@ -368,11 +367,11 @@ impl Running {
 }
 
 /// The contents on a disk.
-struct Contents<'a>(&'a MemoryFiles, &'a BTreeSet<Vec<u8>>);
+struct Contents<'a>(&'a MemoryFiles, &'a Hidden);
 
 impl Objects for Contents<'_> {
     fn locate(&self, path: &[u8]) -> Object {
-        if self.1.contains(path) {
+        if self.1.has_path(path) {
             return Object::Other(Located::NotFound);
         }
         let path = Path::new(ROOT).join("objects").join(String::from_utf8_lossy(path).as_ref());

@@ -38,6 +38,12 @@ fn a_full_disk_drops_what_it_could_not_once_it_has_room() {
     assert_eq!(play(&Scenario::draw_plain(1215)).fault, None);
 }
 
+/// A disk that was full when it started could not put aside what a power cut had torn, and ended.
+#[test]
+fn a_disk_that_is_full_when_it_starts_does_start() {
+    assert_eq!(play(&Scenario::draw(493_109_848)).fault, None);
+}
+
 #[test]
 fn a_seed_gives_one_history() {
     let digest = || play(&Scenario::draw(7)).digest;
