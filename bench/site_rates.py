@@ -86,16 +86,12 @@ def core(options, directory):
 
 def catalog(options, directory, files):
     """A head whose catalog has some files already."""
-    place = directory / f"catalog{files}"
-    place.mkdir()
+    place = (options.keep or directory) / f"catalog{files}"
+    place.mkdir(parents=True, exist_ok=True)
     site = Site(options.byname, place)
-    site.run("site", "init", "/lab", "--operator", "op", "--dir", "site")
-    engine = place / "site/catalog.redb"
-    empty_bytes = engine.stat().st_size
-    began = time.monotonic()
-    subprocess.run([str(options.rates), "load", str(engine), str(files), "op"], check=True,
-                   capture_output=True)
-    load_s = time.monotonic() - began
+    loaded = load(options, site, files)
+    if options.load_only:
+        return
     try:
         site.start_forwarder()
         began = time.monotonic()
@@ -103,12 +99,29 @@ def catalog(options, directory, files):
         start_s = time.monotonic() - began
         rss_begin = site.rss_bytes()["head"]
         yield from site_bench(options, site, files)
-        yield {"part": "catalog", "files": files, "load_s": load_s, "start_s": start_s,
-               "stored_bytes": engine.stat().st_size - empty_bytes,
+        yield {"part": "catalog", "files": files, "start_s": start_s, **loaded,
                "rss_start_bytes": rss_begin, "rss_end_bytes": site.rss_bytes()["head"]}
     finally:
         site.stop()
-    shutil.rmtree(place)
+    if not options.keep:
+        shutil.rmtree(place)
+
+
+def load(options, site, files):
+    """Makes the catalog, unless it was kept; how long that took, and how large it was then."""
+    record = site.directory / "loaded.json"
+    if record.exists():
+        return json.loads(record.read_text(encoding="utf-8"))
+    site.run("site", "init", "/lab", "--operator", "op", "--dir", "site")
+    engine = site.directory / "site/catalog.redb"
+    empty_bytes = engine.stat().st_size
+    began = time.monotonic()
+    subprocess.run([str(options.rates), "load", str(engine), str(files), "op"], check=True,
+                   capture_output=True)
+    loaded = {"load_s": time.monotonic() - began,
+              "stored_bytes": engine.stat().st_size - empty_bytes}
+    record.write_text(json.dumps(loaded), encoding="utf-8")
+    return loaded
 
 
 def site_bench(options, site, files):
@@ -131,6 +144,10 @@ def site_bench(options, site, files):
 
 def measure(directory, options):
     """Everything in turn."""
+    if options.load_only:
+        for files in options.catalogs:
+            yield from catalog(options, directory, files)
+        return
     yield from local(directory, False)
     yield from local(directory, True)
     yield from core(options, directory)

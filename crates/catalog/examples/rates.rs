@@ -3,8 +3,9 @@
 //!     rates core FILE COUNT BATCH     a new catalog in FILE, or `memory`
 //!     rates load FILE COUNT OPERATOR  files into the catalog of a head that does not run
 //!
-//! All files are empty; each takes two commands, create and commit, as when it is written through a
-//! head. A batch is one transaction, durable at its end. One line of JSON for each phase.
+//! All files are empty. Each takes two commands of `core`, create and commit, as files with content
+//! do, and one of `load`. A batch is one transaction, durable at its end. One line of JSON for each
+//! phase.
 
 use std::error::Error;
 use std::time::Instant;
@@ -36,7 +37,7 @@ fn main() -> Outcome {
         ["load", file, count, operator] => {
             let engine = EmbeddedEngine::open(std::path::Path::new(file))?;
             let mut caller = Client::new(engine, operator, LOAD_BATCH)?;
-            caller.phase("load", count.parse()?, Client::create)
+            caller.phase("load", count.parse()?, Client::load)
         }
         _ => Err("usage: rates core FILE|memory COUNT BATCH, or rates load FILE COUNT USER".into()),
     }
@@ -125,7 +126,7 @@ impl<E: Engine> Client<E> {
         Ok(outcomes.into_iter().collect::<Result<_, _>>()?)
     }
 
-    fn create(&mut self, count: usize) -> Outcome {
+    fn directories(&mut self, count: usize) -> Outcome {
         let directories = (0..count.div_ceil(DIRECTORY)).map(|number| {
             let place = Place::path(format!("load{number}"))?;
             Ok(Command::MakeDirectory { place, mode: 0o755 })
@@ -134,10 +135,20 @@ impl<E: Engine> Client<E> {
         for some in directories.chunks(LOAD_BATCH) {
             self.execute(some.to_vec())?;
         }
+        Ok(())
+    }
+
+    fn load(&mut self, count: usize) -> Outcome {
+        self.directories(count)?;
+        self.each(count, |number| Ok(create(place(number, "f")?, Publish::Whole)))
+    }
+
+    fn create(&mut self, count: usize) -> Outcome {
+        self.directories(count)?;
         // Half of a batch creates and the other half commits.
         for from in (0..count).step_by(self.batch.div_ceil(2)) {
             let numbers = from..(from + self.batch.div_ceil(2)).min(count);
-            let creates = numbers.map(|number| Ok(create(place(number, "f")?)));
+            let creates = numbers.map(|number| Ok(create(place(number, "f")?, Publish::AtCommit)));
             let tickets = self.execute(creates.collect::<Outcome<_>>()?)?;
             let commits = tickets.into_iter().map(|answer| match answer {
                 Answer::Ticket(ticket) => Ok(commit(ticket.content)),
@@ -180,8 +191,7 @@ fn place(number: usize, kind: &str) -> Outcome<Place> {
     Ok(Place::path(format!("load{}/{kind}{number}", number / DIRECTORY))?)
 }
 
-fn create(place: Place) -> Command {
-    let publish = Publish::AtCommit;
+fn create(place: Place, publish: Publish) -> Command {
     Command::Create(Create {
         place,
         mode: 0o644,
