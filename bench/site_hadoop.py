@@ -19,6 +19,8 @@ from site_puts import Network, byname_site, middle, timed
 
 FILES = 4
 RATE = re.compile(r"Throughput mb/sec: *([0-9.]+)")
+# Of a file that it could not begin with it says nothing more.
+COUNT = re.compile(r"Number of files: *([0-9]+)")
 
 
 def jar(options):
@@ -76,9 +78,9 @@ class Programs:
             log = self.directory / f"dfsio-{what}"
             found = self.timed(f"TestDFSIO {what}", hdfs.FILES_BENCHMARK, f"-{what}", "-nrFiles",
                                FILES, "-size", f"{each}MB", "-resFile", log)
-            rate = RATE.search(log.read_text())
-            if not rate:
-                sys.exit(f"TestDFSIO {what} says nothing of its rate")
+            rate, count = RATE.search(log.read_text()), COUNT.search(log.read_text())
+            if not rate or int(count[1]) != FILES:
+                sys.exit(f"TestDFSIO {what}: not {FILES} files: {log.read_text()}")
             yield dict(found, mb_s=float(rate[1]))
 
 

@@ -61,7 +61,7 @@ class Versions(Case):
         self.shell("-put", text, "/text/a file")
         self.assertEqual(self.shell("-cat", "/text/a file"), text.read_text())
         self.shell("-mv", "/text/a file", "/text/b")
-        self.assertRegex(self.shell("-ls", "/text"), r"\s54000 .*\s/text/b\n")
+        self.assertRegex(self.shell("-ls", "/text"), r"\s56000 .*\s/text/b\n")
         self.shell("-cat", "/text/a file", fails=True)
         self.shell("-setfacl", "-m", "user:bert:r-x", "/text/b")
         self.assertIn("user:bert:r-x", self.shell("-getfacl", "/text/b"))

@@ -790,8 +790,8 @@ int32_t byname_site_room_below(byname_site site,
                                struct byname_error *error);
 
 // The access control lists of a file or directory as texts, each with a NUL: its own, then that of
-// what is made in it, which is empty if there is none. Returns the octets that both need; what does
-// not fit is not written.
+// what is made in it, which is empty if there is none. Returns the octets that both need; what
+// does not fit is not written.
 int64_t byname_site_get_acl(byname_site site,
                             const char *path,
                             char *buffer,
@@ -839,4 +839,4 @@ int64_t byname_site_servers(byname_site site,
 
 #endif  /* BYNAME_H */
 
-// Digest of sources and text: 49ce09d2bf8d6433
+// Digest of sources and text: 0c7f2c7910260dbb

@@ -14,8 +14,8 @@ use crate::site::SiteCall;
 use crate::symbols::versioned;
 
 /// The access control lists of a file or directory as texts, each with a NUL: its own, then that of
-/// what is made in it, which is empty if there is none. Returns the octets that both need; what does
-/// not fit is not written.
+/// what is made in it, which is empty if there is none. Returns the octets that both need; what
+/// does not fit is not written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn byname_site_get_acl(
     site: Site,

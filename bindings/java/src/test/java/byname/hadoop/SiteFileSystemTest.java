@@ -402,6 +402,35 @@ public class SiteFileSystemTest {
         FileNotFoundException.class, () -> fs.setPermission(path, permission));
   }
 
+  /** As TestDFSIO makes its control files. */
+  @Test
+  public void threadsThatMakeFilesInADirectoryThatIsNotThereYetMakeAll() throws Exception {
+    Path top = directory("together");
+    int threads = 8;
+    ExecutorService pool = Executors.newFixedThreadPool(threads);
+    try {
+      for (int round = 0; round < 20; round++) {
+        Path directory = below(below(top, "round" + round), "deeper");
+        List<Callable<Void>> tasks =
+            IntStream.range(0, threads)
+                .mapToObj(
+                    at ->
+                        (Callable<Void>)
+                            () -> {
+                              write(fs, below(directory, "file" + at), "x");
+                              return null;
+                            })
+                .collect(Collectors.toList());
+        for (Future<Void> done : pool.invokeAll(tasks)) {
+          done.get();
+        }
+        assertEquals(threads, names(directory).size());
+      }
+    } finally {
+      pool.shutdownNow();
+    }
+  }
+
   @Test
   public void blocksAreWhereTheReplicasAre() throws Exception {
     Path path = below(directory("blocks"), "a");
