@@ -22,6 +22,11 @@ use crate::layout::{ContentKey, DATA, MAP, TREE};
 use crate::lending::link::{Lent, ServiceLink};
 use crate::map;
 
+/// Octets that the kernel is asked to bring into memory at once. Of a longer request it drops what
+/// exceeds the readahead and the longest request of the disk, 128 KiB or more where nobody has set
+/// them.
+const AHEAD_BYTES_MAX: u64 = 128 << 10;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Entry {
@@ -143,10 +148,11 @@ impl Entry {
 
     /// Has the kernel read neighbouring units into memory, without waiting for them.
     pub(crate) fn bring_ahead(&self, units: &Range<u64>) {
-        let (start, end) = (units.start * UNIT_BYTES as u64, units.end * UNIT_BYTES as u64);
-        let length = NonZeroU64::new(end - start);
-        // A file system that does not know this advice is none the worse for it.
-        let _ = rustix::fs::fadvise(&self.data, start, length, Advice::WillNeed);
+        for piece in ahead_pieces(units) {
+            let (start, length) = (piece.start, NonZeroU64::new(piece.end - piece.start));
+            // A file system that does not know this advice is none the worse for it.
+            let _ = rustix::fs::fadvise(&self.data, start, length, Advice::WillNeed);
+        }
     }
 
     pub(crate) fn write_units(&self, first: u64, bytes: &[u8]) -> io::Result<()> {
@@ -183,6 +189,13 @@ impl Entry {
     }
 }
 
+/// The octets of neighbouring units in pieces that the kernel reads as a whole.
+fn ahead_pieces(units: &Range<u64>) -> impl Iterator<Item = Range<u64>> {
+    let end = units.end * UNIT_BYTES as u64;
+    let starts = (units.start * UNIT_BYTES as u64..end).step_by(AHEAD_BYTES_MAX as usize);
+    starts.map(move |start| start..end.min(start + AHEAD_BYTES_MAX))
+}
+
 /// Reads until the buffer is full or the file ends.
 fn read_full(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
@@ -195,4 +208,23 @@ fn read_full(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         }
     }
     Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_brought_ahead_is_asked_for_in_pieces_that_the_kernel_does_not_cut() {
+        let pieces: Vec<Range<u64>> = ahead_pieces(&(3..1030)).collect();
+        let unit_bytes = UNIT_BYTES as u64;
+        assert_eq!(
+            (pieces[0].start, pieces[pieces.len() - 1].end),
+            (3 * unit_bytes, 1030 * unit_bytes)
+        );
+        assert!(pieces.windows(2).all(|pair| pair[0].end == pair[1].start), "{pieces:?}");
+        let longest = pieces.iter().map(|piece| piece.end - piece.start).max();
+        assert_eq!(longest, Some(AHEAD_BYTES_MAX));
+        assert_eq!(ahead_pieces(&(5..5)).count(), 0);
+    }
 }

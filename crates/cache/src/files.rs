@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Permission of the group, or of everybody, to write.
 const OTHERS_WRITE: u32 = 0o022;
+/// In such a directory nobody removes or renames what is another's.
+const STICKY: u32 = 0o1000;
 
 /// Makes a directory and those above it, for this user alone.
 pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
@@ -29,6 +31,23 @@ pub(crate) fn check_own(path: &Path) -> io::Result<()> {
     let reason = format!(
         "{} is not this user's alone (owner {uid}, mode {mode:o}): others could lead writes \
          elsewhere; a cache belongs to user {own}, without write permission for others",
+        path.display()
+    );
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
+}
+
+/// Refuses a directory in which others may replace what this user has made: a socket there is not
+/// for sure this user's, and what is done to it by its name may be done to something else.
+pub(crate) fn check_keeps(path: &Path) -> io::Result<()> {
+    let status = fs::metadata(path)?;
+    let (uid, mode) = (status.uid(), status.mode() & 0o7777);
+    let is_kept = mode & OTHERS_WRITE == 0 || mode & STICKY != 0;
+    if is_kept && (uid == 0 || uid == rustix::process::geteuid().as_raw()) {
+        return Ok(());
+    }
+    let reason = format!(
+        "others may replace what is in {} (owner {uid}, mode {mode:o}); it has to belong to this \
+         user or root, without write permission for others",
         path.display()
     );
     Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))

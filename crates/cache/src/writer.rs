@@ -25,8 +25,9 @@ use crate::version::{Description, DirectoryPacket};
 use crate::writes::Work;
 use crate::{files, place, scan};
 
-/// Nice value of the thread.
-const NICE: i32 = 10;
+/// Nice value of the thread: on a busy machine it has what readers and publishers leave. What comes
+/// faster than that is not kept.
+const NICE: i32 = 19;
 /// Work done before the bits of it are written.
 const BATCH_BYTES: usize = 8 << 20;
 /// Time after which the bits are written although more work waits: others see what is there.

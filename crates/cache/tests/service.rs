@@ -593,3 +593,38 @@ fn two_services_cannot_have_one_socket_and_a_dead_one_is_replaced() {
     sample.insert(&scene.program());
     sample.wait_for(&scene, sample.units());
 }
+
+#[test]
+fn what_is_no_socket_of_a_dead_service_is_not_removed() {
+    let mut scene = Scene::new();
+    drop(scene.service.take());
+    let start = || {
+        let cache = Cache::new(CacheConfig::new(scene.directory.path().join("cache")));
+        Service::start(cache, &scene.socket()).expect_err("something else is there").kind()
+    };
+    std::fs::write(scene.socket(), b"precious").expect("a file");
+    assert_eq!(start(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read(scene.socket()).expect("it is still there"), b"precious");
+    let other = scene.directory.path().join("other");
+    std::fs::rename(scene.socket(), &other).expect("renamed");
+    std::os::unix::fs::symlink(&other, scene.socket()).expect("a link");
+    assert_eq!(start(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read(&other).expect("it is still there"), b"precious");
+}
+
+#[test]
+fn a_socket_lies_where_nobody_else_can_replace_it() {
+    let mut scene = Scene::new();
+    drop(scene.service.take());
+    let place = scene.directory.path().join("place");
+    std::fs::create_dir(&place).expect("a directory");
+    for (mode, is_safe) in [(0o777, false), (0o770, false), (0o1777, true), (0o755, true)] {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(&place, permissions).expect("a mode");
+        let cache = Cache::new(CacheConfig::new(scene.directory.path().join("cache")));
+        let started = Service::start(cache, &place.join("socket"));
+        assert_eq!(started.is_ok(), is_safe, "{mode:o}: {:?}", started.err());
+        let refused = started.err().map(|error| error.kind());
+        assert!(refused.is_none_or(|kind| kind == std::io::ErrorKind::PermissionDenied));
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -152,7 +152,8 @@ impl Service {
     /// what each user may have ([`user_bytes_max`](crate::CacheConfig::user_bytes_max)).
     ///
     /// # Errors
-    /// As from the system; `AddrInUse` if another service answers there.
+    /// As from the system; `AddrInUse` if another service answers there, `AlreadyExists` if the
+    /// path is that of something else, `PermissionDenied` if others could put something else there.
     pub fn start(cache: Cache, socket: &Path) -> io::Result<Self> {
         let layout = Layout::new(&cache.config().directory);
         crate::files::make_directory(&layout.root)?;
@@ -207,11 +208,13 @@ fn seqpacket() -> io::Result<OwnedFd> {
 }
 
 fn listen_at(socket: &Path) -> io::Result<OwnedFd> {
+    let directory = socket.parent().filter(|parent| !parent.as_os_str().is_empty());
+    crate::files::check_keeps(directory.unwrap_or(Path::new(".")))?;
     let address = SocketAddrUnix::new(socket)?;
     match connect(seqpacket()?, &address) {
         Ok(()) => return Err(io::ErrorKind::AddrInUse.into()),
-        // Of a service that was killed.
-        Err(rustix::io::Errno::CONNREFUSED) => fs::remove_file(socket)?,
+        // Of a service that was killed. The system says the same of a file that is no socket.
+        Err(rustix::io::Errno::CONNREFUSED) => remove_dead(socket)?,
         Err(_) => {}
     }
     let listening = seqpacket()?;
@@ -219,4 +222,11 @@ fn listen_at(socket: &Path) -> io::Result<OwnedFd> {
     fs::set_permissions(socket, fs::Permissions::from_mode(0o666))?;
     listen(&listening, BACKLOG)?;
     Ok(listening)
+}
+
+fn remove_dead(socket: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(socket)?.file_type().is_socket() {
+        return fs::remove_file(socket);
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "something else than a socket is there"))
 }
