@@ -5,7 +5,8 @@
   of 256 commands (crates/catalog/examples/rates.rs)
 * HDFS: NNThroughputBenchmark, a name node without network, 64 threads
 * byname: `byname site bench` against a head over a forwarder, on catalogs that have some files
-  already; the octets and the memory that each of these takes
+  already; the octets and the memory that each of these takes. With `--engine postgres` they are in
+  a database of the run's own, and the load time is that of `byname site move-engine`
 """
 
 import json
@@ -17,6 +18,7 @@ import sys
 import time
 
 import hdfs
+import postgres
 from measure import process_rss_bytes
 from site_rig import Site
 
@@ -85,29 +87,38 @@ def core(options, directory):
 
 
 def catalog(options, directory, files):
-    """A head whose catalog has some files already."""
+    """A head whose catalog has some files already, in a file or in a database of this run's own."""
     place = directory / f"catalog{files}"
     place.mkdir()
     site = Site(options.byname, place)
     site.run("site", "init", "/lab", "--operator", "op", "--dir", "site")
     engine = place / "site/catalog.redb"
+    server = postgres.Server(options.dir) if options.engine == "postgres" else None
     empty_bytes = engine.stat().st_size
     began = time.monotonic()
     subprocess.run([str(options.rates), "load", str(engine), str(files), "op"], check=True,
                    capture_output=True)
-    load_s = time.monotonic() - began
     try:
+        if server:
+            address = server.start()
+            empty_bytes = server.stored_bytes()
+            began = time.monotonic()
+            site.run("site", "move-engine", "/lab", address, "--dir", "site")
+        load_s = time.monotonic() - began
         site.start_forwarder()
         began = time.monotonic()
         site.start_head()
         start_s = time.monotonic() - began
         rss_begin = site.rss_bytes()["head"]
         yield from site_bench(options, site, files)
+        stored = server.stored_bytes() if server else engine.stat().st_size
         yield {"part": "catalog", "files": files, "load_s": load_s, "start_s": start_s,
-               "stored_bytes": engine.stat().st_size - empty_bytes,
+               "stored_bytes": stored - empty_bytes,
                "rss_start_bytes": rss_begin, "rss_end_bytes": site.rss_bytes()["head"]}
     finally:
         site.stop()
+        if server:
+            server.stop()
     shutil.rmtree(place)
 
 
@@ -124,7 +135,8 @@ def site_bench(options, site, files):
         after = site.cpu_s()
         cpu = {name: round(after[name] - before[name], 3) for name in after}
         for one in lines(done.stdout):
-            label = f"byname, {clients} × {in_flight} in flight, {files} files there"
+            kind = "byname over PostgreSQL" if options.engine == "postgres" else "byname"
+            label = f"{kind}, {clients} × {in_flight} in flight, {files} files there"
             yield row(label, one["phase"], one["per_s"], median_us=one["median_us"],
                       p99_us=one["p99_us"], servers_cpu_s=cpu)
 
@@ -133,7 +145,8 @@ def measure(directory, options):
     """Everything in turn."""
     yield from local(directory, False)
     yield from local(directory, True)
-    yield from core(options, directory)
+    if options.engine == "embedded":
+        yield from core(options, directory)
     if options.hdfs:
         found = hdfs.rates(directory, options.core_files, 64)
         for phase, per_s in found.items():
