@@ -5,7 +5,8 @@
   of 256 commands (crates/catalog/examples/rates.rs)
 * HDFS: NNThroughputBenchmark, a name node without network, 64 threads
 * byname: `byname site bench` against a head over a forwarder, on catalogs that have some files
-  already; the octets and the memory that each of these takes
+  already; the octets and the memory that each of these takes. With `--engine postgres` they are in
+  a database of the run's own, and the load time is that of `byname site move-engine`
 """
 
 import json
@@ -17,6 +18,7 @@ import sys
 import time
 
 import hdfs
+import postgres
 from measure import process_rss_bytes
 from site_rig import Site
 
@@ -85,14 +87,17 @@ def core(options, directory):
 
 
 def catalog(options, directory, files):
-    """A head whose catalog has some files already."""
+    """A head whose catalog has some files already, in a file or in a database of this run's own."""
     place = (options.keep or directory) / f"catalog{files}"
     place.mkdir(parents=True, exist_ok=True)
     site = Site(options.byname, place)
     loaded = load(options, site, files)
     if options.load_only:
         return
+    server = postgres.Server(options.dir) if options.engine == "postgres" else None
     try:
+        if server:
+            loaded = move(site, server)
         site.start_forwarder()
         began = time.monotonic()
         site.start_head()
@@ -103,6 +108,8 @@ def catalog(options, directory, files):
                "rss_start_bytes": rss_begin, "rss_end_bytes": site.rss_bytes()["head"]}
     finally:
         site.stop()
+        if server:
+            server.stop()
     if not options.keep:
         shutil.rmtree(place)
 
@@ -124,6 +131,16 @@ def load(options, site, files):
     return loaded
 
 
+def move(site, server):
+    """Takes the catalog into a database; how long that took, and how large it is there."""
+    address = server.start()
+    empty_bytes = server.stored_bytes()
+    began = time.monotonic()
+    site.run("site", "move-engine", "/lab", address, "--dir", "site")
+    return {"load_s": time.monotonic() - began,
+            "stored_bytes": server.stored_bytes() - empty_bytes}
+
+
 def site_bench(options, site, files):
     """`byname site bench`, by one client and by many."""
     for clients, in_flight, count in ((1, 1, options.closed_files), (16, 64, options.open_files)):
@@ -137,7 +154,8 @@ def site_bench(options, site, files):
         after = site.cpu_s()
         cpu = {name: round(after[name] - before[name], 3) for name in after}
         for one in lines(done.stdout):
-            label = f"byname, {clients} × {in_flight} in flight, {files} files there"
+            kind = "byname over PostgreSQL" if options.engine == "postgres" else "byname"
+            label = f"{kind}, {clients} × {in_flight} in flight, {files} files there"
             yield row(label, one["phase"], one["per_s"], median_us=one["median_us"],
                       p99_us=one["p99_us"], servers_cpu_s=cpu)
 
@@ -150,7 +168,8 @@ def measure(directory, options):
         return
     yield from local(directory, False)
     yield from local(directory, True)
-    yield from core(options, directory)
+    if options.engine == "embedded":
+        yield from core(options, directory)
     if options.hdfs:
         found = hdfs.rates(directory, options.core_files, 64)
         for phase, per_s in found.items():

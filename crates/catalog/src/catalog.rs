@@ -3,6 +3,10 @@
 //! It keeps nothing between two calls but its term. What a command finds is what the engine has,
 //! so a head that lost the lease, or an answer that was lost, cannot leave anything behind here.
 
+mod loss;
+
+pub(crate) use loss::raise_bindings;
+
 use crate::command::{Answer, Caller, Command, Request, Submission};
 use crate::command::{decode_outcome, encode_outcome};
 use crate::engine::{Engine, EngineError, Rows, Table, Transaction, Writes};
@@ -122,12 +126,15 @@ pub struct Catalog<E> {
     head: String,
     epoch: LeaseEpoch,
     kept_ns: u64,
+    /// Setbacks of the engine when the term began. With another one it is over.
+    setbacks: u64,
 }
 
 impl<E: Engine> Catalog<E> {
     /// Takes the lease for a head: it has none, it is this head's, or it is over.
     pub fn lead(engine: E, head: &str, span_ns: (u64, u64)) -> Result<Self, CatalogError> {
         let (now_ns, until_ns) = span_ns;
+        let setbacks = engine.setbacks();
         let transaction = engine.begin()?;
         let counters: Option<Counters> = read(&*transaction, COUNTERS_KEY)?;
         counters.ok_or(CatalogError::NoSite)?;
@@ -141,7 +148,7 @@ impl<E: Engine> Catalog<E> {
             Some(lease) => LeaseEpoch(following(lease.epoch.0).ok_or(Refusal::CountersExhausted)?),
         };
         take_lease(transaction, Lease { epoch, head: head.to_owned(), until_ns })?;
-        Ok(Self { engine, head: head.to_owned(), epoch, kept_ns: KEPT_NS })
+        Ok(Self { engine, head: head.to_owned(), epoch, kept_ns: KEPT_NS, setbacks })
     }
 
     /// Takes the lease from whoever is seen to have it, whatever its end: the caller knows that it
@@ -153,6 +160,7 @@ impl<E: Engine> Catalog<E> {
         seen: Option<&Lease>,
         until_ns: u64,
     ) -> Result<Self, CatalogError> {
+        let setbacks = engine.setbacks();
         let transaction = engine.begin()?;
         let counters: Option<Counters> = read(&*transaction, COUNTERS_KEY)?;
         counters.ok_or(CatalogError::NoSite)?;
@@ -166,7 +174,7 @@ impl<E: Engine> Catalog<E> {
             None => LeaseEpoch(1),
         };
         take_lease(transaction, Lease { epoch, head: head.to_owned(), until_ns })?;
-        Ok(Self { engine, head: head.to_owned(), epoch, kept_ns: KEPT_NS })
+        Ok(Self { engine, head: head.to_owned(), epoch, kept_ns: KEPT_NS, setbacks })
     }
 
     /// Sets how long versions stay for their readers that nothing leads to any more.
@@ -188,6 +196,11 @@ impl<E: Engine> Catalog<E> {
     /// The head's term, which its orders to disks carry.
     pub fn epoch(&self) -> LeaseEpoch {
         self.epoch
+    }
+
+    /// Setbacks of the engine when the term began.
+    pub fn setbacks(&self) -> u64 {
+        self.setbacks
     }
 
     /// The engine.
@@ -230,6 +243,8 @@ impl<E: Engine> Catalog<E> {
     fn check_lease(&self, rows: &dyn Rows) -> Result<(), CatalogError> {
         let lease: Option<Lease> = read(rows, LEASE_KEY)?;
         match lease {
+            // Numbers of a lost state may not be given out again.
+            _ if self.engine.setbacks() != self.setbacks => Err(CatalogError::LeaseLost),
             Some(lease) if lease.epoch == self.epoch => Ok(()),
             _ => Err(CatalogError::LeaseLost),
         }

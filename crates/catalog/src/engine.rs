@@ -166,6 +166,12 @@ pub trait Engine: Send + Sync {
         Ok(())
     }
 
+    /// Times that an earlier state took the place of one that this process knew, or may have taken
+    /// the place of one that others knew: what was acknowledged in between is lost.
+    fn setbacks(&self) -> u64 {
+        0
+    }
+
     /// Makes what is committed quick to open, however the process ends: for when nothing was asked
     /// for a while, and for the end. Changes nothing that anybody sees.
     fn rest(&self) -> Result<(), EngineError> {
@@ -188,6 +194,10 @@ impl<E: Engine + ?Sized> Engine for Arc<E> {
 
     fn end_claim(&self) -> Result<(), EngineError> {
         (**self).end_claim()
+    }
+
+    fn setbacks(&self) -> u64 {
+        (**self).setbacks()
     }
 
     fn rest(&self) -> Result<(), EngineError> {

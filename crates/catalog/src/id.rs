@@ -64,6 +64,13 @@ impl ContentId {
     }
 }
 
+impl LeaseEpoch {
+    /// How often the catalog was restored or made again before this term.
+    pub fn epoch(self) -> u16 {
+        epoch_of(self.0)
+    }
+}
+
 impl TransactionNumber {
     /// How often the catalog was restored or made again before this transaction.
     pub fn epoch(self) -> u16 {

@@ -17,16 +17,13 @@ pub(crate) use adopt::{LOST_AND_FOUND, lost_and_found};
 pub use adopt::{Adoption, FoundContent, FoundFile, adopt};
 pub use changes::{MalformedChange, RowChange, Staging};
 
-use crate::catalog::CatalogError;
+use crate::catalog::{CatalogError, raise_bindings};
 use crate::check::derive;
 use crate::engine::{Engine, EngineError, Rows, Span, Table, Writes};
-use crate::id::{InodeId, LeaseEpoch, TransactionNumber, epoch_of, epoch_start};
-use crate::record::{
-    COUNTERS_KEY, Counters, Dentry, Expiry, Inode, LEASE_KEY, Lease, SITE_KEY, Site, User,
-    inode_key,
-};
+use crate::id::{LeaseEpoch, TransactionNumber, epoch_of, epoch_start};
+use crate::record::{COUNTERS_KEY, Counters, Expiry, LEASE_KEY, Lease, SITE_KEY, Site, User};
 use crate::refusal::Refusal;
-use crate::view::{View, decoded, prefixed, read};
+use crate::view::{View, decoded, read};
 
 /// Tables whose rows are given out.
 const TABLES: [Table; 12] = [
@@ -145,7 +142,13 @@ pub fn rebuild(
     let numbers = numbers.into_iter().chain([old.0, seen.epoch.0]);
     let epoch = numbers.map(epoch_of).max().and_then(|epoch| epoch.checked_add(1));
     let start = epoch_start(epoch.ok_or(Refusal::CountersExhausted)?);
-    raise_bindings(engine, TransactionNumber(start))?;
+    {
+        let rows = engine.snapshot()?;
+        let mut view = View::new(&*rows);
+        raise_bindings(&*rows, &mut view, TransactionNumber(start))?;
+        batch.writes.extend(view.into_writes());
+    }
+    batch.commit()?;
     batch.record(|view| {
         let counters = Counters { transaction: start, issued: start, former: Vec::new() };
         view.set(COUNTERS_KEY.to_vec(), &counters);
@@ -155,22 +158,6 @@ pub fn rebuild(
     })?;
     batch.commit()?;
     Ok(())
-}
-
-/// Gives every place a binding that readers have not seen: what they saw of a lost future would
-/// otherwise make the site look like an older one. A place's binding is the highest on its way.
-fn raise_bindings(engine: &dyn Engine, binding: TransactionNumber) -> Result<(), EngineError> {
-    let rows = engine.snapshot()?;
-    let mut batch = Batch { engine, writes: Writes::default() };
-    let root_key = inode_key(InodeId::ROOT);
-    if let Some(root) = read::<Inode>(&*rows, &root_key)? {
-        batch.record(|view| view.set(root_key.clone(), &Inode { binding, ..root }))?;
-    }
-    for (key, value) in prefixed(&*rows, Table::Dentry, &root_key, usize::MAX)? {
-        let entry: Dentry = decoded(&value)?;
-        batch.record(|view| view.set(key, &Dentry { placed: binding, ..entry }))?;
-    }
-    batch.commit()
 }
 
 /// Rows that follow from those that are there; the highest number among them.

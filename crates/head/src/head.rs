@@ -18,10 +18,11 @@ use byname_transfer::server::SharedSigner;
 use crate::audit::AuditFiles;
 use crate::contents::Contents;
 use crate::engine::{AddressError, ENGINE_FILE, EngineAddress};
+use crate::losses::Losses;
 use crate::pulse::Pulses;
 use crate::reading::CatalogBackend;
 use crate::repair::RepairConfig;
-use crate::service::{HeadCounters, HeadService, leave};
+use crate::service::{Handover, HeadCounters, HeadService, leave};
 use crate::succession::Succession;
 use crate::term::{Candidate, Clocks, FOREVER_NS, OnRole};
 use crate::watch::DiskWatch;
@@ -184,6 +185,8 @@ pub struct HeadServer {
     pub watch: DiskWatch,
     /// The catalog, for when the server has ended.
     pub rest: CatalogRest,
+    /// Hands the lease over before that, if there may be other heads.
+    pub handover: Option<Handover>,
 }
 
 /// A catalog that is not asked any more.
@@ -291,6 +294,7 @@ impl Head {
             audit: Arc::new(AuditFiles::new(&directory)),
             lease_ns,
             succession: Succession::new(lease_ns),
+            losses: Losses::default(),
             clock: Clock::new(),
             on_role: if has_others { config.on_role } else { Box::new(|_| {}) },
             pulses: has_others.then(|| Arc::new(Pulses::new(lease_ns))),
@@ -318,9 +322,10 @@ impl Head {
         let rest = CatalogRest(engine.clone());
         let contents = Contents::new(site, engine);
         let started = HeadService::start(candidate, term, contents, server.handle());
-        let (service, counters) = started.map_err(HeadError::Thread)?;
+        let (service, counters, handover) = started.map_err(HeadError::Thread)?;
         server.add_service(Box::new(service));
-        Ok(HeadServer { server, counters, watch: DiskWatch { terms: to_watch }, rest })
+        let (watch, handover) = (DiskWatch { terms: to_watch }, has_others.then_some(handover));
+        Ok(HeadServer { server, counters, watch, rest, handover })
     }
 }
 

@@ -16,6 +16,7 @@ mod fsck;
 mod gateway;
 mod head;
 mod keys;
+mod losses;
 mod moving;
 mod observations;
 mod own;
@@ -40,7 +41,7 @@ pub use head::{CatalogRest, Head, HeadError, HeadServer, LeadConfig, NewSite, in
 pub use moving::{MoveError, Moved, move_engine};
 pub use reading::CatalogBackend;
 pub use repair::RepairConfig;
-pub use service::{BatchQueues, HeadCounters, HeadService};
+pub use service::{BatchQueues, CatalogOrder, Handover, HeadCounters, HeadService};
 pub use succession::Succession;
 pub use term::OnRole;
 pub use watch::{CopyOrders, DiskWatch, ListOrder, Order, RepairOrders, Watch};

@@ -6,7 +6,7 @@
 //! lease while another head has it, renews it, and ends what is due, once a second.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -22,6 +22,8 @@ use crate::term::{Candidate, Clocks, Term};
 
 /// Pause between two looks at the lease of another head.
 const LOOK_PAUSE_NS: u64 = 200_000_000;
+/// The same of one that has handed its own over.
+const SUCCESSOR_PAUSE_NS: u64 = 20_000_000;
 /// Time without a command after which the engine may rest, and between two rests.
 const REST_PAUSE_NS: u64 = 10_000_000_000;
 
@@ -29,7 +31,7 @@ const REST_PAUSE_NS: u64 = 10_000_000_000;
 pub struct HeadService {
     commands: Commands,
     contents: Contents,
-    batches: SyncSender<Vec<Waiting>>,
+    batches: SyncSender<CatalogOrder>,
     answers: Receiver<Vec<CommandAnswer>>,
     counters: Arc<Mutex<CommandCounters>>,
     /// Where the head stands, if others may take its place.
@@ -38,10 +40,36 @@ pub struct HeadService {
 
 /// Batches of commands to be executed, and the way back for their answers.
 pub struct BatchQueues {
-    /// Each is answered before the next one comes.
-    pub batches: Receiver<Vec<Waiting>>,
+    /// Each batch is answered before the next one comes.
+    pub batches: Receiver<CatalogOrder>,
     /// Answers to the commands of a batch, in their order.
     pub answers: SyncSender<Vec<CommandAnswer>>,
+}
+
+/// What the catalog's thread is asked for.
+pub enum CatalogOrder {
+    /// To execute a batch.
+    Execute(Vec<Waiting>),
+    /// To lead no more, and to say so once another head does.
+    HandOver(Sender<()>),
+}
+
+/// The way to have a head's lease handed over, for the end of it.
+pub struct Handover {
+    orders: SyncSender<CatalogOrder>,
+}
+
+impl Handover {
+    /// Lets the head finish what it executes, gives its lease up, and waits until another head
+    /// leads: at most so long. Meanwhile it goes on to answer what is read, and sends commands to
+    /// the others. A head that does not lead has nothing to hand over.
+    pub fn wait(self, patience: Duration) {
+        let (done, is_done) = channel();
+        if self.orders.send(CatalogOrder::HandOver(done)).is_ok() {
+            // Nobody may be there to lead in its place.
+            let _ = is_done.recv_timeout(patience);
+        }
+    }
 }
 
 /// Counters of a running head, for other threads.
@@ -74,21 +102,24 @@ impl HeadService {
         term: Option<Term>,
         contents: Contents,
         server: ServerHandle,
-    ) -> std::io::Result<(Self, HeadCounters)> {
+    ) -> std::io::Result<(Self, HeadCounters, Handover)> {
         let (service, queues) = Self::new(contents);
         let leads = Arc::new(AtomicBool::new(term.is_some()));
         let counters = HeadCounters { commands: service.counters.clone(), leads: leads.clone() };
         let service = Self { pulses: candidate.pulses.clone(), ..service };
-        let mut catalog = CatalogThread { candidate, term, leads, next_look_ns: 0, rest_ns: 0 };
+        let handover = Handover { orders: service.batches.clone() };
+        let mut catalog =
+            CatalogThread { candidate, term, leads, next_look_ns: 0, rest_ns: 0, leaving: None };
         let work = move || catalog.run(&queues, &server);
         std::thread::Builder::new().name("catalog".into()).spawn(work)?;
-        Ok((service, counters))
+        Ok((service, counters, handover))
     }
 
     /// A service whose batches are executed by somebody else.
     pub fn new(contents: Contents) -> (Self, BatchQueues) {
-        // One batch is in flight at most, so neither queue is ever full.
-        let (batches, to_execute) = sync_channel(1);
+        // One batch is in flight at most, and once the word to hand over, so neither queue is ever
+        // full.
+        let (batches, to_execute) = sync_channel(2);
         let (executed, answers) = sync_channel(1);
         let (commands, counters) = Default::default();
         let service = Self { commands, contents, batches, answers, counters, pulses: None };
@@ -98,7 +129,7 @@ impl HeadService {
     fn begin_batch(&mut self, now: Now) {
         let Some(batch) = self.commands.poll_batch(now) else { return };
         let count = batch.len();
-        if self.batches.try_send(batch).is_err() {
+        if self.batches.try_send(CatalogOrder::Execute(batch)).is_err() {
             tracing::warn!("the catalog's thread has ended");
             self.commands.handle_answers(vec![CommandAnswer::Nack; count]);
         }
@@ -164,6 +195,8 @@ struct CatalogThread {
     next_look_ns: u64,
     /// When the engine may rest, if nothing is asked until then.
     rest_ns: u64,
+    /// Who waits for another head to lead, which this one will not do again.
+    leaving: Option<Sender<()>>,
 }
 
 impl CatalogThread {
@@ -172,7 +205,8 @@ impl CatalogThread {
             let due_ns = self.term.as_ref().map_or(self.next_look_ns, Term::due_ns);
             let left_ns = due_ns.saturating_sub(self.candidate.clock.now_ns());
             match queues.batches.recv_timeout(Duration::from_nanos(left_ns)) {
-                Ok(batch) => {
+                Ok(CatalogOrder::HandOver(done)) => self.hand_over(done),
+                Ok(CatalogOrder::Execute(batch)) => {
                     if queues.answers.send(self.answer(&batch)).is_err() {
                         return;
                     }
@@ -194,6 +228,33 @@ impl CatalogThread {
         }
     }
 
+    fn hand_over(&mut self, done: Sender<()>) {
+        if self.term.take().is_some() {
+            self.candidate.stand_down();
+            self.next_look_ns = 0;
+        } else {
+            // Nobody waits in vain.
+            let _ = done.send(());
+        }
+        self.leads.store(false, Ordering::Relaxed);
+        self.leaving = Some(done);
+    }
+
+    /// Ends the waiting of who waits for another head to lead.
+    fn look_for_successor(&mut self, clocks: Clocks) {
+        self.next_look_ns = clocks.now_ns + SUCCESSOR_PAUSE_NS;
+        match self.candidate.has_successor() {
+            Ok(true) => {
+                if let Some(done) = self.leaving.as_ref() {
+                    // Who waited has no time any more.
+                    let _ = done.send(());
+                }
+            }
+            Ok(false) => {}
+            Err(error) => tracing::info!(%error, "whether another head leads is not known"),
+        }
+    }
+
     fn look(&mut self) {
         let clocks = Clocks { unix_ns: unix_ns(), now_ns: self.candidate.clock.now_ns() };
         if let Some(term) = &mut self.term {
@@ -203,6 +264,9 @@ impl CatalogThread {
             }
         } else if clocks.now_ns >= self.next_look_ns {
             self.next_look_ns = clocks.now_ns + LOOK_PAUSE_NS;
+            if self.leaving.is_some() {
+                return self.look_for_successor(clocks);
+            }
             self.term = self.candidate.try_lead(clocks).unwrap_or_else(|error| {
                 tracing::info!(%error, "the lease cannot be had");
                 None

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use byname_catalog::engine::Engine;
-use byname_catalog::{Caller, Catalog, CatalogError, Command, Reader};
+use byname_catalog::{Caller, Catalog, CatalogError, Command, Lease, Reader};
 use byname_io::Clock;
 use byname_site::SiteName;
 use byname_transfer::server::SharedSigner;
@@ -15,6 +15,7 @@ use byname_transfer::server::SharedSigner;
 use crate::audit::AuditFiles;
 use crate::commands::{CommandAnswer, Waiting};
 use crate::execute::Executor;
+use crate::losses::Losses;
 use crate::own::OwnCommands;
 use crate::pulse::{Pulses, RENEWALS};
 use crate::repair::RepairConfig;
@@ -56,6 +57,7 @@ pub(crate) struct Candidate {
     pub(crate) audit: Arc<AuditFiles>,
     pub(crate) lease_ns: u64,
     pub(crate) succession: Succession,
+    pub(crate) losses: Losses,
     pub(crate) clock: Clock,
     pub(crate) on_role: OnRole,
     /// Where it stands, if others may take its place.
@@ -71,6 +73,7 @@ impl Candidate {
     /// [`CatalogError`]; another head may have come first.
     pub(crate) fn try_lead(&mut self, clocks: Clocks) -> Result<Option<Term>, CatalogError> {
         let seen = Reader::new(&*self.engine, &Caller::Head)?.head_lease()?;
+        self.losses.handle(seen.as_ref(), self.engine.setbacks());
         if let Some(pulses) = &self.pulses {
             // First this: routes are registered again by who has an engine.
             pulses.engine.beat();
@@ -87,11 +90,41 @@ impl Candidate {
             self.engine.end_claim()?;
         }
         let until_ns = clocks.unix_ns.saturating_add(self.lease_ns);
-        let engine = self.engine.clone();
-        let mut catalog = Catalog::take_over(engine, &self.name, seen.as_ref(), until_ns)?;
+        let mut catalog = self.take_over(seen.as_ref(), until_ns)?;
         catalog.keep_versions(self.kept_ns);
         (self.on_role)(true);
         Ok(Some(self.term(catalog, clocks)))
+    }
+
+    /// Takes the lease; above all numbers that were lost, if the engine may have an earlier state
+    /// than one that was acknowledged.
+    fn take_over(
+        &mut self,
+        seen: Option<&Lease>,
+        until_ns: u64,
+    ) -> Result<Catalog<Arc<dyn Engine>>, CatalogError> {
+        let engine = self.engine.clone();
+        let catalog = match self.losses.above() {
+            None => Catalog::take_over(engine, &self.name, seen, until_ns)?,
+            Some(highest) => {
+                tracing::warn!("the database may lack what was acknowledged: numbers begin anew");
+                let above = (until_ns, highest);
+                Catalog::take_over_after_loss(engine, &self.name, seen, above)?
+            }
+        };
+        if !self.losses.handle_term(catalog.epoch(), catalog.setbacks()) {
+            return Err(CatalogError::LeaseLost);
+        }
+        Ok(catalog)
+    }
+
+    /// True if the lease is another head's. Routes of a head that asks so stay.
+    pub(crate) fn has_successor(&self) -> Result<bool, CatalogError> {
+        let seen = Reader::new(&*self.engine, &Caller::Head)?.head_lease()?;
+        if let Some(pulses) = &self.pulses {
+            pulses.engine.beat();
+        }
+        Ok(seen.is_none_or(|lease| lease.head != self.name))
     }
 
     fn term(&self, catalog: Catalog<Arc<dyn Engine>>, clocks: Clocks) -> Term {

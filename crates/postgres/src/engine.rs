@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use byname_catalog::engine::{Engine, EngineError, Rows, Transaction};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, Row as SqlRow};
 
 use crate::cache::{At, Cache, Stand};
@@ -47,6 +48,39 @@ struct State {
     fresh_at: Instant,
     /// When the server is asked again after it did not answer.
     ask_from: Instant,
+    /// Times that the server had an earlier state than before, or may have had.
+    setbacks: u64,
+    /// The server says that its state may be an earlier one.
+    is_in_doubt: bool,
+}
+
+impl State {
+    /// Goes on to what was seen, change by change, or forgets everything where changes are missing.
+    fn follow(&mut self, known: Stand, seen: Seen) {
+        let Seen { stand, later, is_in_doubt } = seen;
+        if self.cache.stand() != known {
+            // What others saw meanwhile is later than this.
+            return;
+        }
+        let is_earlier = stand != known && stand.generation <= known.generation;
+        if is_earlier || is_in_doubt && !self.is_in_doubt {
+            tracing::warn!("the database has an earlier state than before, or may have");
+            self.setbacks += 1;
+        }
+        self.is_in_doubt = is_in_doubt;
+        let mut later = later.into_iter();
+        let mut is_whole = later.next().is_some_and(|(first, _)| first == known);
+        for (next, octets) in later {
+            let follows = next.generation == self.cache.stand().generation + 1;
+            match changes::decode(&octets).filter(|_| is_whole && follows) {
+                Some(changes) => self.cache.apply(next, changes),
+                None => is_whole = false,
+            }
+        }
+        if self.cache.stand() != stand {
+            self.cache.reset(stand);
+        }
+    }
 }
 
 impl fmt::Debug for PostgresEngine {
@@ -80,7 +114,9 @@ impl PostgresEngine {
         let asked = links.ask(async |client, sql| look(client, sql, nowhere).await)?;
         let now = Instant::now();
         let cache = Cache::new(asked.stand, cache_bytes);
-        let state = State { cache, fresh_at: now, ask_from: now };
+        let is_in_doubt = asked.is_in_doubt;
+        let setbacks = u64::from(is_in_doubt);
+        let state = State { cache, fresh_at: now, ask_from: now, setbacks, is_in_doubt };
         Ok(Self { links, state: Mutex::new(state), presence: Mutex::default() })
     }
 
@@ -146,15 +182,16 @@ impl PostgresEngine {
         let seen = if is_patient { self.links.ask(work) } else { self.links.ask_once(&work) }?;
         let mut state = self.state();
         state.fresh_at = state.fresh_at.max(asked_at);
-        follow(&mut state.cache, known, seen);
+        state.follow(known, seen);
         Ok(())
     }
 
     /// Commits changes that were made at a stand; false if the stand is not the server's any more.
     /// A commit whose answer was lost is sent again: it names the stand, so it cannot happen twice.
-    fn commit(&self, base: Stand, changes: Vec<Change>) -> Result<bool, PostgresError> {
+    fn commit(&self, base: Base, changes: Vec<Change>) -> Result<bool, PostgresError> {
+        let Base { stand: base, is_in_doubt } = base;
         let next = Stand { generation: base.generation + 1, id: new_id()? };
-        let commit = Commit::new(base, next, &changes);
+        let commit = Commit { is_in_doubt, ..Commit::new(base, next, &changes) };
         let deadline = Instant::now() + COMMIT_PATIENCE;
         let mut is_doubtful = false;
         loop {
@@ -176,6 +213,7 @@ impl PostgresEngine {
         }
         let mut state = self.state();
         state.fresh_at = Instant::now();
+        state.is_in_doubt = false;
         // Somebody else's look may have brought the changes here already.
         if state.cache.stand() == base {
             state.cache.apply(next, changes);
@@ -183,9 +221,10 @@ impl PostgresEngine {
         Ok(true)
     }
 
-    /// True if a commit whose answer was lost has happened.
+    /// True if a commit whose answer was lost has happened. A server that gave up waiting for its
+    /// standby shows a commit that only it has; making a connection waits for that.
     fn has_happened(&self, base: Stand, next: Stand) -> Result<bool, PostgresError> {
-        let seen = self.links.ask(async |client, sql| look(client, sql, base).await)?;
+        let seen = self.links.ask_anew(async |client, sql| look(client, sql, base).await)?;
         Ok(seen.stand == next || seen.later.iter().any(|(stand, _)| *stand == next))
     }
 }
@@ -200,8 +239,9 @@ impl Engine for PostgresEngine {
     fn begin(&self) -> Result<Box<dyn Transaction + '_>, EngineError> {
         self.at()?;
         let (at, base) = {
-            let cache = &self.state().cache;
-            (cache.now(), cache.stand())
+            let state = self.state();
+            let base = Base { stand: state.cache.stand(), is_in_doubt: state.is_in_doubt };
+            (state.cache.now(), base)
         };
         let rows = PostgresRows { engine: self, at };
         Ok(Box::new(PostgresTransaction { rows, base }))
@@ -214,12 +254,26 @@ impl Engine for PostgresEngine {
     fn end_claim(&self) -> Result<(), EngineError> {
         Ok(self.presence().end_claim(&self.links)?)
     }
+
+    fn setbacks(&self) -> u64 {
+        self.state().setbacks
+    }
+}
+
+/// What a transaction begins from.
+#[derive(Debug, Clone, Copy)]
+struct Base {
+    stand: Stand,
+    /// It is known that the stand may be an earlier one.
+    is_in_doubt: bool,
 }
 
 /// The server's stand, and the transactions that led there from one that is known.
 struct Seen {
     stand: Stand,
     later: Vec<(Stand, Vec<u8>)>,
+    /// The stand may be an earlier one than was acknowledged.
+    is_in_doubt: bool,
 }
 
 async fn look(
@@ -228,9 +282,10 @@ async fn look(
     known: Stand,
 ) -> Result<Seen, tokio_postgres::Error> {
     let rows = client.query(&sql.changes, &[&known.generation, &CHANGES_MAX]).await?;
-    let mut seen = Seen { stand: known, later: Vec::new() };
+    let mut seen = Seen { stand: known, later: Vec::new(), is_in_doubt: false };
     for row in &rows {
         seen.stand = stand(row, 0)?;
+        seen.is_in_doubt = row.try_get(5)?;
         if row.try_get::<_, Option<i64>>(2)?.is_some() {
             seen.later.push((stand(row, 2)?, row.try_get(4)?));
         }
@@ -245,27 +300,6 @@ fn stand(row: &SqlRow, first: usize) -> Result<Stand, tokio_postgres::Error> {
     Ok(Stand { generation: row.try_get(first)?, id })
 }
 
-/// Goes on to what was seen, change by change, or forgets everything where changes are missing.
-fn follow(cache: &mut Cache, known: Stand, seen: Seen) {
-    let Seen { stand, later } = seen;
-    if cache.stand() != known || stand == known {
-        // What others saw meanwhile is later than this.
-        return;
-    }
-    let mut later = later.into_iter();
-    let mut is_whole = later.next().is_some_and(|(first, _)| first == known);
-    for (next, octets) in later {
-        let follows = next.generation == cache.stand().generation + 1;
-        match changes::decode(&octets).filter(|_| is_whole && follows) {
-            Some(changes) => cache.apply(next, changes),
-            None => is_whole = false,
-        }
-    }
-    if cache.stand() != stand {
-        cache.reset(stand);
-    }
-}
-
 /// What a commit sends.
 struct Commit<'a> {
     base: Stand,
@@ -274,12 +308,15 @@ struct Commit<'a> {
     keys: Vec<&'a [u8]>,
     values: Vec<&'a [u8]>,
     changes: Vec<u8>,
+    is_in_doubt: bool,
 }
 
 impl<'a> Commit<'a> {
     fn new(base: Stand, next: Stand, changes: &'a [Change]) -> Self {
         let (gone, keys, values) = Default::default();
-        let mut commit = Self { base, next, gone, keys, values, changes: changes::encode(changes) };
+        let encoded = changes::encode(changes);
+        let mut commit =
+            Self { base, next, gone, keys, values, changes: encoded, is_in_doubt: false };
         for (key, value) in changes {
             match value {
                 Some(value) => {
@@ -293,14 +330,20 @@ impl<'a> Commit<'a> {
     }
 
     async fn send(&self, client: &Client, sql: &Statements) -> Result<bool, tokio_postgres::Error> {
-        let Self { base, next, gone, keys, values, changes } = self;
+        let Self { base, next, gone, keys, values, changes, is_in_doubt } = self;
         let (base_id, next_id) = (base.id.as_slice(), next.id.as_slice());
-        let row = client
-            .query_one(
-                &sql.commit,
-                &[&base.generation, &base_id, &next_id, gone, keys, values, changes, &CHANGES_KEPT],
-            )
-            .await?;
+        let values: [&(dyn ToSql + Sync); 9] = [
+            &base.generation,
+            &base_id,
+            &next_id,
+            gone,
+            keys,
+            values,
+            changes,
+            &CHANGES_KEPT,
+            is_in_doubt,
+        ];
+        let row = client.query_one(&sql.commit, &values).await?;
         Ok(row.try_get::<_, i64>(0)? == 1)
     }
 }

@@ -8,7 +8,7 @@ use tokio_postgres::Client;
 use crate::error::PostgresError;
 
 /// Migrations in their order; the version of the tables is how many have been made.
-const MIGRATIONS: [&str; 1] = [
+const MIGRATIONS: [&str; 2] = [
     // Rows; the stand; the changes of late transactions, which nobody misses after a crash.
     "CREATE TABLE byname_row (
         key bytea PRIMARY KEY,
@@ -26,6 +26,14 @@ const MIGRATIONS: [&str; 1] = [
         id bytea NOT NULL,
         changes bytea NOT NULL
     );",
+    // Which server's history a stand is of, and whether its commit waited for a standby. A server
+    // that is promoted begins a history of a higher number.
+    "CREATE FUNCTION byname_timeline() RETURNS text LANGUAGE sql VOLATILE AS
+        'SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)';
+    ALTER TABLE byname_stand
+        ADD COLUMN timeline text,
+        ADD COLUMN is_synchronous boolean NOT NULL DEFAULT false;
+    UPDATE byname_stand SET timeline = byname_timeline();",
 ];
 
 /// Makes the tables what this program knows.
@@ -49,6 +57,8 @@ pub(crate) async fn prepare(client: &mut Client) -> Result<(), PostgresError> {
     for migration in &MIGRATIONS[done.min(MIGRATIONS.len())..] {
         transaction.batch_execute(migration).await?;
     }
+    // Also where nothing has changed: what this connection sees is on stable storage then, and on
+    // the standby, even what another one committed that broke before it could say so.
     transaction.execute("UPDATE byname_schema SET version = $1", &[&known]).await?;
     Ok(transaction.commit().await?)
 }

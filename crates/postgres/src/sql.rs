@@ -8,9 +8,12 @@ pub(crate) const CHANGES_KEPT: i64 = 1024;
 /// Transactions that one look at the changes brings, at most; who is further behind begins anew.
 pub(crate) const CHANGES_MAX: i64 = 256;
 
-/// The stand, and the transactions from the one that is known here on.
+/// The stand, and the transactions from the one that is known here on. The last column says that
+/// the stand may be an earlier one than was acknowledged: another server took the place of the one
+/// that wrote it (its history has another number), and that one waited for no standby.
 const CHANGES: &str = "
-    SELECT s.generation, s.id, c.generation, c.id, c.changes
+    SELECT s.generation, s.id, c.generation, c.id, c.changes,
+        NOT s.is_synchronous AND s.timeline IS DISTINCT FROM byname_timeline()
     FROM byname_stand s LEFT JOIN byname_change c
         ON c.generation >= $1 AND c.generation <= s.generation
         AND s.generation > $1 AND s.generation - $1 <= $2
@@ -30,11 +33,16 @@ const RANGE: &str = "
     ORDER BY r.key";
 
 /// A whole transaction: nothing of it happens unless the stand is the one that it was read at. The
-/// update of the stand waits for others that are at it, and looks again when they are done.
+/// update of the stand waits for others that are at it, and looks again when they are done. Nor
+/// does anything happen while the stand may be an earlier one (see [`CHANGES`]) and the caller does
+/// not know it ($9).
 const COMMIT: &str = "
     WITH moved AS (
-        UPDATE byname_stand SET generation = $1 + 1, id = $3
-        WHERE generation = $1 AND id = $2 RETURNING generation
+        UPDATE byname_stand SET generation = $1 + 1, id = $3, timeline = byname_timeline(),
+            is_synchronous = current_setting('synchronous_standby_names') <> ''
+        WHERE generation = $1 AND id = $2
+            AND (is_synchronous OR timeline IS NOT DISTINCT FROM byname_timeline() OR $9)
+        RETURNING generation
     ), gone AS (
         DELETE FROM byname_row WHERE key = ANY($4) AND EXISTS (SELECT FROM moved)
     ), put AS (

@@ -21,3 +21,8 @@ mod sessions;
 mod storage;
 mod suite;
 mod support;
+
+/// The engine of the tests of this directory. `byname-postgres` runs most of them on its own.
+mod under_test {
+    pub(crate) use byname_catalog::engine::MemoryEngine as TestEngine;
+}

@@ -1,13 +1,14 @@
 //! A catalog that is copied to another engine: row by row the same, whatever was there before.
 
-use byname_catalog::engine::{CommitFault, Engine, MemoryEngine, Span, Table, Writes};
+use byname_catalog::engine::{CommitFault, Engine, Span, Table, Writes};
 use byname_catalog::{
     CatalogError, adopt_site, copy_rows, each_row_but_site, give_up_site, initialise, site_of,
 };
 
 use crate::support::{SITE, TestSite, setup};
+use crate::under_test::TestEngine;
 
-fn rows(engine: &MemoryEngine) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
+fn rows(engine: &TestEngine) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     let mut rows = Vec::new();
     let take = &mut |table, key: &[u8], value: &[u8]| {
         rows.push((table, key.to_vec(), value.to_vec()));
@@ -23,7 +24,7 @@ fn a_copy_has_the_same_rows_and_becomes_the_site_at_its_end() {
     for number in 0..700 {
         site.put("op", &format!("f{number}"), 10);
     }
-    let new = MemoryEngine::default();
+    let new = TestEngine::default();
     let mut heard = 0;
     copy_rows(&old, &new, &mut |count| heard = count).unwrap();
     assert_eq!(rows(&new), rows(&old));
@@ -43,7 +44,7 @@ fn a_copy_has_the_same_rows_and_becomes_the_site_at_its_end() {
 fn an_interrupted_copy_is_gone_on_with_and_leaves_nothing_of_before() {
     let (mut site, old) = TestSite::in_memory();
     site.put("op", "kept", 10);
-    let new = MemoryEngine::default();
+    let new = TestEngine::default();
     // Rows of some other time: one that is gone, one that has another value.
     let mut stale = Writes::default();
     stale.put(Table::Dentry, b"gone".to_vec(), b"1".to_vec());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use byname_catalog::engine::{Engine, MemoryEngine, Span, Table};
+use byname_catalog::engine::{Engine, Span, Table};
 use byname_catalog::id::{ContentId, InodeId, LeaseEpoch, TransactionNumber, Version};
 use byname_catalog::{
     Adoption, BaseRow, Caller, Catalog, CatalogError, Checksums, Command, EntryName, FoundContent,
@@ -12,6 +12,7 @@ use byname_catalog::{
 };
 
 use crate::support::{HOUR_NS, TestSite};
+use crate::under_test::TestEngine;
 
 fn exported(engine: &dyn Engine, limit: usize) -> Vec<BaseRow> {
     let rows = engine.snapshot().unwrap();
@@ -28,7 +29,7 @@ fn exported(engine: &dyn Engine, limit: usize) -> Vec<BaseRow> {
 }
 
 fn rebuilt(engine: &dyn Engine, seen: Seen) -> Arc<dyn Engine> {
-    let new: Arc<dyn Engine> = Arc::new(MemoryEngine::default());
+    let new: Arc<dyn Engine> = Arc::new(TestEngine::default());
     rebuild(&*new, &mut exported(engine, 7).into_iter(), seen, 2_000 * HOUR_NS).unwrap();
     new
 }
@@ -74,7 +75,7 @@ pub(crate) fn assert_rebuilt(engine: &dyn Engine) {
 }
 
 /// A site with one of everything.
-fn site() -> (TestSite, MemoryEngine) {
+fn site() -> (TestSite, TestEngine) {
     let (mut site, engine) = TestSite::in_memory();
     let place = |path: &str| Place::path(path).unwrap();
     let run = |site: &mut TestSite, command| site.run("op", command).map(drop).unwrap();
@@ -125,7 +126,7 @@ fn numbers_of_a_rebuilt_catalog_are_above_all_that_disks_have_seen() {
     let lost = site.put("op", "late", 40);
     let ticket = site.create("op", "later", 40).unwrap();
     let seen = Seen { number: ticket.content.version.0, epoch: LeaseEpoch(3) };
-    let new: Arc<dyn Engine> = Arc::new(MemoryEngine::default());
+    let new: Arc<dyn Engine> = Arc::new(TestEngine::default());
     rebuild(&*new, &mut rows.into_iter(), seen, site.now_ns).unwrap();
     let reader = Reader::new(&*new, &Caller::Head).unwrap();
     for content in [lost, ticket.content] {
@@ -151,14 +152,14 @@ fn nothing_is_rebuilt_over_a_site_or_from_rows_without_one() {
     let mut again = rows.clone().into_iter();
     let refused = rebuild(&engine, &mut again, Seen::default(), 0);
     assert!(matches!(refused, Err(CatalogError::SiteExists)));
-    let empty = MemoryEngine::default();
+    let empty = TestEngine::default();
     let mut headless = rows.into_iter().filter(|row| row.table != Table::Meta);
     let refused = rebuild(&empty, &mut headless, Seen::default(), 0);
     assert!(matches!(refused, Err(CatalogError::NoSite)));
     // What was cut off on the way is no catalog.
     assert!(matches!(Catalog::lead(empty, "head", (0, 1)).map(drop), Err(CatalogError::NoSite)));
     let foreign = BaseRow { table: Table::Usage, key: b"uop".to_vec(), value: vec![1] };
-    let refused = rebuild(&MemoryEngine::default(), &mut [foreign].into_iter(), Seen::default(), 0);
+    let refused = rebuild(&TestEngine::default(), &mut [foreign].into_iter(), Seen::default(), 0);
     assert!(matches!(refused, Err(CatalogError::Engine(_))));
 }
 
@@ -177,7 +178,7 @@ fn changes_of_the_log_make_good_what_was_read_too_early() {
     site.run("op", Command::Unlink { place: Place::path("late0").unwrap() }).map(drop).unwrap();
     let records = Reader::new(&engine, &Caller::Head).unwrap().log_after(from, 1000).unwrap();
     RowChange::of(&records).iter().for_each(|change| change.encode(&mut octets));
-    let staged = MemoryEngine::default();
+    let staged = TestEngine::default();
     let mut staging = Staging::new(&staged);
     let mut rest = octets.as_slice();
     while let Some((change, behind)) = RowChange::first(rest).unwrap() {
@@ -201,7 +202,7 @@ fn content_that_is_newer_than_the_rows_becomes_part_of_the_site_by_its_ticket() 
     let dir = dir.entry(&Place::path("dir").unwrap()).unwrap().id;
     let rows = exported(&engine, 1000);
     let known = site.put("op", "replaced", 44);
-    let staged = MemoryEngine::default();
+    let staged = TestEngine::default();
     let mut staging = Staging::new(&staged);
     rows.into_iter().try_for_each(|row| staging.apply(row.into())).unwrap();
     staging.flush().unwrap();
@@ -229,7 +230,7 @@ fn content_that_is_newer_than_the_rows_becomes_part_of_the_site_by_its_ticket() 
     assert_eq!(adopt(&found(9_002, Some((dir, "new")))), Adoption::Misplaced, "the name is taken");
     assert_eq!(adopt(&found(9_003, Some((InodeId(9_999), "x")))), Adoption::Misplaced);
     assert_eq!(adopt(&found(9_004, None)), Adoption::Left, "nothing says what file it is");
-    let new: Arc<dyn Engine> = Arc::new(MemoryEngine::default());
+    let new: Arc<dyn Engine> = Arc::new(TestEngine::default());
     rebuild(&*new, &mut exported(&staged, 1000).into_iter(), Seen::default(), HOUR_NS).unwrap();
     assert_eq!(check(&*new.snapshot().unwrap()).unwrap(), []);
     let reader = Reader::new(&*new, &Caller::Head).unwrap();

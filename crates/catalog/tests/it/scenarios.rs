@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use byname_catalog::engine::{CommitFault, Engine, MemoryEngine, Span, Table, Writes};
+use byname_catalog::engine::{CommitFault, Engine, Span, Table, Writes};
 use byname_catalog::id::{ContentId, DiskId, TransactionNumber, Version};
 use byname_catalog::{
     Answer, AttributeChanges, Caller, Catalog, CatalogError, Command, Create, DiskChanges, KEPT_NS,
-    Limits, PolicyChanges, Publish, Refusal, Rename, Request, Resolution, SESSION_NS, Subject,
-    Submission, Ticket, Usage,
+    Limits, PolicyChanges, Publish, Reader, Refusal, Rename, Request, Resolution, SESSION_NS,
+    Subject, Submission, Ticket, Usage,
 };
 
 use crate::support::{HOUR_NS, TestSite, commit, place, refusal, setup};
+use crate::under_test::TestEngine;
 
 fn usages(site: &TestSite) -> Vec<Usage> {
     let subjects = [Subject::User("anna".into()), Subject::Group("users".into())];
@@ -31,7 +32,7 @@ fn anna_owns_the_top(site: &mut TestSite) {
     site.run("op", Command::SetAttributes { place: place("/"), changes }).unwrap();
 }
 
-fn site() -> (TestSite, MemoryEngine) {
+fn site() -> (TestSite, TestEngine) {
     let (mut site, engine) = TestSite::in_memory();
     anna_owns_the_top(&mut site);
     (site, engine)
@@ -327,6 +328,32 @@ fn a_backup_older_than_the_disks_deletes_nothing_and_reuses_no_name() {
     assert!(site.entry("next").unwrap().inode.binding > TransactionNumber(1 << 48));
 }
 
+/// Scenario 14: a standby that lacks the last transactions takes the place of a database.
+#[test]
+fn a_head_that_finds_an_earlier_state_deletes_nothing_and_reuses_no_name() {
+    let (mut site, engine) = site();
+    site.put("anna", "kept", 100);
+    let standby: Arc<dyn Engine> = Arc::new(engine.fork());
+    let lost = site.put("anna", "lost", 100);
+    let (before, late) = (site.catalog.epoch(), site.submission("anna", Command::RenewSession));
+    let seen = Reader::new(&standby, &Caller::Head).unwrap().head_lease().unwrap();
+    let other = Catalog::take_over_after_loss(standby.clone(), "b", None, (u64::MAX, before));
+    assert!(matches!(other, Err(CatalogError::LeaseHeld { .. })), "another head was faster");
+    let found = (u64::MAX, before);
+    site.catalog = Catalog::take_over_after_loss(standby, "b", seen.as_ref(), found).unwrap();
+    assert!(site.catalog.epoch() > before, "disks obey this one");
+    assert_eq!(site.submit(&late).unwrap(), Err(Refusal::UnknownSession), "of the old epoch");
+    for disk in site.disks.clone() {
+        assert_eq!(resolve(&mut site, disk, lost), Resolution::Unknown, "never told to drop it");
+    }
+    let mut site = site.with_new_sessions();
+    let next = site.put("anna", "next", 100);
+    let highest = lost.version.max(Version(lost.inode.0));
+    assert!(next.inode.0 > highest.0 && next.version > highest, "{next:?}");
+    assert!(site.entry("next").unwrap().inode.binding > TransactionNumber(1 << 48));
+    assert!(site.entry("lost").is_err() && site.entry("kept").is_ok());
+}
+
 /// Scenario 9, the log's half.
 #[test]
 fn a_snapshot_and_the_log_give_the_same_state() {
@@ -348,7 +375,7 @@ fn a_snapshot_and_the_log_give_the_same_state() {
         snapshot.begin().unwrap().commit(&record.writes).unwrap();
     }
     for table in Table::ALL.into_iter().filter(|table| !matches!(table, Table::Log | Table::Slot)) {
-        let rows = |engine: &MemoryEngine| {
+        let rows = |engine: &TestEngine| {
             engine.snapshot().unwrap().range(table, Span::ALL, usize::MAX).unwrap()
         };
         assert_eq!(rows(&snapshot), rows(&engine), "{table:?}");
@@ -495,7 +522,7 @@ fn reservations_count_against_the_limit_until_they_end() {
 
 #[test]
 fn a_site_is_made_once_and_led_only_if_it_is_there() {
-    let engine = MemoryEngine::default();
+    let engine = TestEngine::default();
     let none = Catalog::lead(engine.clone(), "head", (0, 1));
     assert!(matches!(none, Err(CatalogError::NoSite)));
     byname_catalog::initialise(&engine, &setup(), 0).unwrap();

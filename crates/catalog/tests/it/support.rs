@@ -4,13 +4,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use byname_catalog::engine::{Engine, MemoryEngine};
+use byname_catalog::engine::Engine;
 use byname_catalog::id::{ContentId, DiskId, SessionId};
 use byname_catalog::{
     AddDisk, Answer, Caller, Catalog, CatalogError, Checksums, Command, Commit, Create, Entry,
     Failure, Place, Policy, PolicyChanges, Publish, Reader, Receipt, Refusal, Request, SLOT_COUNT,
     Setup, Submission, Ticket, check, initialise,
 };
+
+use crate::under_test::TestEngine;
 
 pub(crate) const SITE: &[u8] = b"/test/site";
 pub(crate) const HOUR_NS: u64 = 3_600_000_000_000;
@@ -71,8 +73,8 @@ impl TestSite {
         site
     }
 
-    pub(crate) fn in_memory() -> (Self, MemoryEngine) {
-        let engine = MemoryEngine::default();
+    pub(crate) fn in_memory() -> (Self, TestEngine) {
+        let engine = TestEngine::default();
         (Self::new(Arc::new(engine.clone())), engine)
     }
 

@@ -23,6 +23,9 @@ const LEASES: std::ops::RangeInclusive<Duration> =
 /// The lease where there are no other heads.
 pub(crate) const LEASE: Duration = Duration::from_secs(5);
 
+/// Time that a head which is ended waits for another one to lead.
+const HANDOVER: Duration = Duration::from_secs(1);
+
 /// Serve a site's catalog: its paths and the commands that change them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -104,7 +107,7 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     let directory = defaults::directory(args.site.as_deref(), args.dir.as_deref(), paths)?;
     let head = Head::open_to_serve(&directory, args.engine.as_ref())?;
     let (server, link) = open(&profile, head, args.times())?;
-    let HeadServer { server, counters, watch, rest } = server;
+    let HeadServer { server, counters, watch, rest, handover } = server;
     let candidates = match &args.connect {
         Some(uri) => vec![endpoint(uri)?],
         None => profile.forwarders(true)?,
@@ -124,6 +127,9 @@ pub(crate) fn run(args: &Args, paths: &Paths) -> Outcome {
     }
     let outcome = endings.wait();
     notify::stopping();
+    if let Some(handover) = handover.filter(|_| outcome.is_ok()) {
+        handover.wait(HANDOVER);
+    }
     handle.stop();
     // One that panicked has said so.
     let _ = thread.join();

@@ -190,6 +190,12 @@ impl Daemon {
         let _ = self.child.wait();
     }
 
+    /// Ends it as a service manager would and returns its exit code.
+    pub(crate) fn terminate(&mut self) -> Option<i32> {
+        signal(self.pid(), "TERM");
+        self.child.wait().unwrap().code()
+    }
+
     /// Ends it as Ctrl-C would and returns its exit code.
     pub(crate) fn interrupt(&mut self) -> Option<i32> {
         signal(self.pid(), "INT");

@@ -1,6 +1,7 @@
 //! Two heads of one site over a database while writers and readers go on: the one that leads is
-//! killed, stopped, cut off from the database or from the forwarder, or the database is killed. One
-//! order of events explains what clients were told. `scripts/head-outages` plays more rounds.
+//! killed, stopped, cut off from the database or from the forwarder, or the database is killed and
+//! started again, or its standby is promoted in its place. One order of events explains what
+//! clients were told. `scripts/head-outages` plays more rounds.
 
 use crate::cluster::Cluster;
 use crate::cuts::Cut;
@@ -16,34 +17,93 @@ use std::time::{Duration, Instant};
 /// What a head says when it takes the lease, and when it has it no more.
 const ROLE: &str = "this head ";
 /// Faults, by the names that the campaign's report has for them.
-const FAULTS: [&str; 5] = ["killed", "stopped", "cut-from-database", "cut-off", "database-killed"];
+const FAULTS: [&str; 7] = [
+    "killed",
+    "stopped",
+    "cut-from-database",
+    "cut-off",
+    "database-killed",
+    "standby-promoted",
+    "restarted",
+];
+/// Length of the file that is read.
+const KEPT_BYTES: usize = 100_000;
+/// Socket of a database server in its directory.
+const DATABASE_SOCKET: &str = ".s.PGSQL.5432";
+
+/// A database of two servers: commits on the one wait for the other.
+struct Pair {
+    servers: [Cluster; 2],
+    /// Which one can be written to.
+    primary: usize,
+}
+
+impl Pair {
+    /// Gives the database of a site a standby, and the site both addresses.
+    fn of(primary: Cluster, site: &Site) -> Self {
+        let standby = Cluster::standby_of(&primary);
+        primary.wait_for_standby();
+        let pair = Self { servers: [primary, standby], primary: 0 };
+        let file = site.home.path().join("site/engine");
+        let alone = format!("host={}", pair.primary().path().display());
+        let engine = std::fs::read_to_string(&file).unwrap().replace(&alone, &pair.hosts());
+        std::fs::write(file, engine).unwrap();
+        pair
+    }
+
+    fn hosts(&self) -> String {
+        let [one, other] = [0, 1].map(|server| self.servers[server].path().display());
+        format!("host={one},{other}")
+    }
+
+    fn primary(&self) -> &Cluster {
+        &self.servers[self.primary]
+    }
+
+    /// The standby takes the place of the primary, which is killed.
+    fn promote(&mut self) {
+        self.primary().kill();
+        self.primary = 1 - self.primary;
+        self.primary().promote();
+    }
+
+    /// The one that was killed follows the other.
+    fn mend(&self) {
+        self.servers[1 - self.primary].follow(self.primary());
+        self.primary().wait_for_standby();
+    }
+}
 
 /// A head with paths to the database and to the forwarder that can be cut.
 struct Head {
     number: usize,
     daemon: Option<Daemon>,
-    to_database: Cut,
+    to_database: [Cut; 2],
     to_forwarder: Cut,
     engine: String,
     socket: PathBuf,
 }
 
 impl Head {
-    fn new(site: &Site, cluster: &Cluster, number: usize) -> Self {
-        let dir = site.home.work(&format!("paths{number}"));
+    fn new(site: &Site, database: &Pair, number: usize) -> Self {
         let there = |uri: &str| PathBuf::from(uri.strip_prefix("unix://").unwrap());
-        let to_database =
-            Cut::between(&dir.join(".s.PGSQL.5432"), cluster.path().join(".s.PGSQL.5432"));
-        let socket = dir.join("f.sock");
+        let dirs = [0, 1].map(|server| site.home.work(&format!("paths{number}-{server}")));
+        let to_database = [0, 1].map(|server| {
+            let there = database.servers[server].path().join(DATABASE_SOCKET);
+            Cut::between(&dirs[server].join(DATABASE_SOCKET), there)
+        });
+        let socket = dirs[0].join("f.sock");
         let to_forwarder = Cut::between(&socket, there(&site.socket));
         let engine = std::fs::read_to_string(site.home.path().join("site/engine")).unwrap();
-        let engine = engine.trim().replace(
-            &format!("host={}", cluster.path().display()),
-            &format!("host={}", dir.display()),
-        );
+        let through = format!("host={},{}", dirs[0].display(), dirs[1].display());
+        let engine = engine.trim().replace(&database.hosts(), &through);
         let mut head = Self { number, daemon: None, to_database, to_forwarder, engine, socket };
         head.start(site);
         head
+    }
+
+    fn cut_from_database(&self, is_cut: bool) {
+        self.to_database.iter().for_each(|path| path.set(is_cut));
     }
 
     fn start(&mut self, site: &Site) {
@@ -78,6 +138,14 @@ fn write_on(site: &Site, mut writer: Writer, (acknowledged, over): (&AtomicU64, 
     }
 }
 
+/// Reads a file again and again, from no memory of its reader.
+fn read_on(site: &Site, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        let read = ["cat", "/lab/kept", "--fresh", "--timeout", "60", "--connect", &site.socket];
+        assert!(site.home.run(&read).ok().bytes() == noise(KEPT_BYTES, 5));
+    }
+}
+
 /// Ends the writing, also when a check fails: the scope waits for it.
 struct Ending<'a>(&'a AtomicBool);
 
@@ -90,7 +158,7 @@ impl Drop for Ending<'_> {
 /// Two heads, and what happens to them.
 struct Stage<'a> {
     site: &'a Site,
-    cluster: &'a Cluster,
+    database: Pair,
     heads: [Head; 2],
     acknowledged: &'a AtomicU64,
 }
@@ -107,9 +175,8 @@ impl Stage<'_> {
         logs.map(Daemon::log).collect()
     }
 
-    /// Time until a file is acknowledged that was written after this.
-    fn recovery(&self) -> Duration {
-        let begin = Instant::now();
+    /// Time since then until a file is acknowledged that is written after this.
+    fn recovery(&self, begin: Instant) -> Duration {
         // The first one may have been on its way before.
         let before = self.acknowledged.load(Ordering::Relaxed);
         let goes_on = || self.acknowledged.load(Ordering::Relaxed) > before + 1;
@@ -121,17 +188,23 @@ impl Stage<'_> {
     fn play(&mut self, fault: usize) -> Duration {
         let leader = self.leader();
         let pid = self.heads[leader].pid();
+        let begin = Instant::now();
         match FAULTS[fault] {
             "killed" => self.heads[leader].daemon.as_mut().unwrap().kill(),
             "stopped" => signal(pid, "STOP"),
-            "cut-from-database" => self.heads[leader].to_database.set(true),
+            "cut-from-database" => self.heads[leader].cut_from_database(true),
             "cut-off" => self.heads[leader].to_forwarder.set(true),
+            "database-killed" => {
+                self.database.primary().kill();
+                self.database.primary().start_again();
+            }
+            "standby-promoted" => self.database.promote(),
             _ => {
-                self.cluster.kill();
-                self.cluster.start_again();
+                let ended = self.heads[leader].daemon.as_mut().unwrap().terminate();
+                assert_eq!(ended, Some(0), "{}", self.logs());
             }
         }
-        let took = self.recovery();
+        let took = self.recovery(begin);
         let lives_on = (1..4).contains(&fault);
         if lives_on {
             // Two files may have been acknowledged before the fault had set in.
@@ -139,17 +212,18 @@ impl Stage<'_> {
             wait_for("head in its place", || other.leads(), || self.logs());
         }
         match FAULTS[fault] {
-            "killed" => self.heads[leader].start(self.site),
+            "killed" | "restarted" => self.heads[leader].start(self.site),
             "stopped" => signal(pid, "CONT"),
-            "cut-from-database" => self.heads[leader].to_database.set(false),
+            "cut-from-database" => self.heads[leader].cut_from_database(false),
             "cut-off" => self.heads[leader].to_forwarder.set(false),
+            "standby-promoted" => self.database.mend(),
             _ => {}
         }
         if lives_on {
             // It learns that another one leads, and does nothing by itself any more.
             let knows = || !self.heads[leader].leads();
             wait_for("old head that stands down", knows, || self.logs());
-            self.recovery();
+            self.recovery(Instant::now());
         }
         took
     }
@@ -159,13 +233,16 @@ impl Stage<'_> {
 fn play(rounds: usize, seed: u64, faults: &[usize]) {
     let cluster = Cluster::start();
     let site = &site_in(&cluster, 2);
-    let heads = [Head::new(site, &cluster, 0), Head::new(site, &cluster, 1)];
+    let database = Pair::of(cluster, site);
+    let heads = [0, 1].map(|number| Head::new(site, &database, number));
     let (acknowledged, over) = (AtomicU64::new(0), AtomicBool::new(false));
-    let mut stage = Stage { site, cluster: &cluster, heads, acknowledged: &acknowledged };
+    let mut stage = Stage { site, database, heads, acknowledged: &acknowledged };
     stage.leader();
     let (steady, mut clients) = (site.writer(), writers(site));
+    site.put("kept", &noise(KEPT_BYTES, 5)).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| write_on(site, steady, (&acknowledged, &over)));
+        scope.spawn(|| read_on(site, &over));
         let _ending = Ending(&over);
         for (draw, round) in noise(rounds * 2, seed).chunks(2).zip(0..) {
             let fault = faults[(usize::from(draw[0]) + round) % faults.len()];
@@ -181,6 +258,12 @@ fn play(rounds: usize, seed: u64, faults: &[usize]) {
             explain(&told);
         }
     });
+    // Whatever heads of former terms wanted, disks have what the catalog says, all of it. Of who
+    // came second with a file there is what nobody has committed.
+    let compared = site.run(&["fsck", "--disks", "--content"]).stdout();
+    let is_well =
+        |line: &str| ["PROBLEM", "orphaned", "/lab:"].iter().any(|it| line.starts_with(it));
+    assert!(compared.contains("/lab:") && compared.lines().all(is_well), "{compared}");
     stage.heads.iter_mut().for_each(|head| drop(head.daemon.take()));
     site.home.run(&["site", "fsck", "--dir", "site"]).ok();
 }
@@ -191,5 +274,11 @@ fn clients_go_on_and_nothing_acknowledged_is_lost_whatever_befalls_the_head_that
         std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default)
     };
     let rounds = usize::try_from(number("OUTAGE_ROUNDS", 20)).unwrap();
-    play(rounds, number("OUTAGE_SEED", 1), &[0, 1, 2, 3, 4]);
+    play(rounds, number("OUTAGE_SEED", 1), &[0, 1, 2, 3, 4, 5, 6]);
+}
+
+/// As for an upgrade: each head in turn is ended and started again.
+#[test]
+fn heads_are_restarted_one_after_the_other_and_no_client_meets_an_error() {
+    play(6, 2, &[6]);
 }

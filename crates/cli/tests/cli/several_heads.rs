@@ -52,3 +52,43 @@ fn a_head_that_does_not_lead_answers_what_is_read_and_takes_over() {
     second.await_line(LEADS);
     site.home.run(&mkdir).ok();
 }
+
+/// A standby that commits did not wait for takes the place of the database and lacks files that
+/// were acknowledged: heads notice, give no number out again, and disks keep what the catalog does
+/// not know any more.
+#[test]
+fn of_a_standby_that_lacks_the_last_files_nothing_is_deleted_and_no_number_is_given_again() {
+    let cluster = Cluster::start();
+    let site = site_in(&cluster, 2);
+    let standby = Cluster::standby_of(&cluster);
+    let file = site.home.path().join("site/engine");
+    let engine = std::fs::read_to_string(&file).unwrap();
+    let [one, other] = [&cluster, &standby].map(|server| server.path().display().to_string());
+    let both = engine.replace(&format!("host={one}"), &format!("host={one},{other}"));
+    std::fs::write(file, both).unwrap();
+    let heads = [start_head(&site, 0), start_head(&site, 1)];
+    let logs = || heads.iter().map(Daemon::log).collect::<String>();
+    site.put("kept", b"kept").unwrap();
+    let at = |server: &Cluster, host: &str| {
+        let address = engine.trim().trim_start_matches("postgres:").replace(&one, host);
+        server.psql(&address, "SELECT generation FROM byname_stand").parse::<u64>().unwrap()
+    };
+    let there = at(&cluster, &one);
+    wait_for("standby that has the file", || at(&standby, &other) >= there, logs);
+    standby.stop();
+    (0..3).for_each(|number| site.put(&format!("lost{number}"), b"lost").unwrap());
+    let contents = || site.contents(0).len() + site.contents(1).len();
+    assert_eq!(contents(), 4);
+    cluster.kill();
+    standby.start_again();
+    standby.promote();
+    let status = || site.run(&["status", "--timeout", "60"]).stdout();
+    wait_for("new epoch of numbers", || status().contains("of epoch 1"), || status() + &logs());
+    site.put("new", b"new").unwrap();
+    assert_eq!(site.read("kept").ok().bytes(), b"kept");
+    assert_eq!(site.read("new").ok().bytes(), b"new");
+    site.read("lost0").fails_with(3, "");
+    // A comparison, and what heads tell disks by themselves, leave the contents that are lost.
+    site.run(&["fsck", "--disks"]).stdout();
+    assert_eq!(contents(), 5, "{}", logs());
+}

@@ -45,15 +45,15 @@ impl Pool {
         &self,
         work: impl AsyncFn(&Client, &Statements) -> Result<T, Error>,
     ) -> Result<T, PostgresError> {
-        let deadline = Instant::now() + READ_PATIENCE;
-        loop {
-            match self.ask_once(&work) {
-                Err(error) if !error.is_final() && Instant::now() < deadline => {
-                    std::thread::sleep(RETRY_PAUSE);
-                }
-                result => return result,
-            }
-        }
+        patiently(|| self.ask_once(&work))
+    }
+
+    /// Asks over a connection that is made for it.
+    pub(super) fn ask_anew<T>(
+        &self,
+        work: impl AsyncFn(&Client, &Statements) -> Result<T, Error>,
+    ) -> Result<T, PostgresError> {
+        patiently(|| self.connect()?.call(&work))
     }
 
     /// Asks once: an answer that is lost is not asked for again.
@@ -86,5 +86,18 @@ impl Pool {
 
     fn lock(&self) -> MutexGuard<'_, Links> {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tries again while the server does not answer but may soon.
+fn patiently<T>(mut ask: impl FnMut() -> Result<T, PostgresError>) -> Result<T, PostgresError> {
+    let deadline = Instant::now() + READ_PATIENCE;
+    loop {
+        match ask() {
+            Err(error) if !error.is_final() && Instant::now() < deadline => {
+                std::thread::sleep(RETRY_PAUSE);
+            }
+            result => return result,
+        }
     }
 }

@@ -3,7 +3,7 @@
 use byname_catalog::engine::{EngineError, Row, Rows, Span, Table, Transaction, Writes};
 use tokio_postgres::{Client, Row as SqlRow};
 
-use super::{PostgresEngine, stand};
+use super::{Base, PostgresEngine, stand};
 use crate::cache::{At, Known, Stand, after};
 use crate::error::PostgresError;
 use crate::sql::Statements;
@@ -131,7 +131,7 @@ fn found_row(row: &SqlRow) -> Result<Option<Row>, tokio_postgres::Error> {
 /// A transaction on the state at a stand.
 pub(super) struct PostgresTransaction<'a> {
     pub(super) rows: PostgresRows<'a>,
-    pub(super) base: Stand,
+    pub(super) base: Base,
 }
 
 impl Rows for PostgresTransaction<'_> {

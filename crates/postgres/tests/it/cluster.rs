@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 /// The user that is the server's, where the tests are run by root: it refuses to be root.
 const SERVER_USER: &str = "postgres";
+/// Name of a standby at its primary.
+const STANDBY: &str = "standby";
 
 /// A server.
 pub(crate) struct Cluster {
@@ -22,6 +25,65 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// A new server, which runs.
     pub(crate) fn start() -> Self {
+        let cluster = Self::empty();
+        let mut initdb = as_server(program("initdb"));
+        initdb.arg("-D").arg(cluster.data()).args(["-A", "trust", "-U", "byname", "-E", "UTF8"]);
+        run(initdb.args(["--locale=C", "--no-sync"]));
+        cluster.start_again();
+        cluster
+    }
+
+    /// A server that follows another one; what is committed there does not wait for it.
+    pub(crate) fn standby_of(primary: &Self) -> Self {
+        let cluster = Self::empty();
+        cluster.follow(primary);
+        cluster
+    }
+
+    /// Follows another server, with a copy of what that has, in place of what was here.
+    pub(crate) fn follow(&self, primary: &Self) {
+        if self.data().exists() {
+            fs::remove_dir_all(self.data()).unwrap();
+        }
+        let from = format!(
+            "host={} user=byname dbname=postgres application_name={STANDBY}",
+            primary.path().display()
+        );
+        let mut copy = as_server(program("pg_basebackup"));
+        copy.args(["-d", &from, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync", "-D"]);
+        run(copy.arg(self.data()));
+        self.start_again();
+    }
+
+    /// Lets commits wait for the standby from now on, and waits until it keeps up.
+    pub(crate) fn wait_for_standby(&self) {
+        let database = self.own_database();
+        let names = format!("ALTER SYSTEM SET synchronous_standby_names = '{STANDBY}'");
+        self.psql(&database, &names);
+        self.psql(&database, "SELECT pg_reload_conf()");
+        let state = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        while self.psql(&database, state) != "1" {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Makes a standby a server that can be written to.
+    pub(crate) fn promote(&self) {
+        run(as_server(program("pg_ctl")).arg("-D").arg(self.data()).args(["-w", "promote"]));
+    }
+
+    /// Ends a standby, so that it does not get what is committed from now on.
+    pub(crate) fn stop(&self) {
+        let mut stop = as_server(program("pg_ctl"));
+        run(stop.arg("-D").arg(self.data()).args(["-w", "-m", "fast", "stop"]));
+    }
+
+    fn own_database(&self) -> String {
+        format!("host={} user=byname dbname=postgres", self.path().display())
+    }
+
+    /// A directory for a server, and who ends that.
+    fn empty() -> Self {
         let directory = tempfile::Builder::new().prefix("byname-pg").tempdir().unwrap();
         if rustix::process::getuid().is_root() {
             let chown = Command::new("chown").arg(SERVER_USER).arg(directory.path()).status();
@@ -36,12 +98,7 @@ impl Cluster {
         let mut keeper = as_server("sh");
         keeper.args(["-c", &stop]).stdin(Stdio::piped()).stdout(Stdio::null());
         let keeper = keeper.stderr(Stdio::null()).spawn().unwrap();
-        let cluster = Self { directory, keeper };
-        let mut initdb = as_server(program("initdb"));
-        initdb.arg("-D").arg(&data).args(["-A", "trust", "-U", "byname", "-E", "UTF8"]);
-        run(initdb.args(["--locale=C", "--no-sync"]));
-        cluster.start_again();
-        cluster
+        Self { directory, keeper }
     }
 
     /// The one server of the tests that run at this time.
@@ -60,7 +117,8 @@ impl Cluster {
         let mut start = as_server(program("pg_ctl"));
         start.arg("-D").arg(self.data()).arg("-l").arg(self.path().join("log"));
         let options = format!(
-            "-c listen_addresses= -c unix_socket_directories={} -c shared_buffers=32MB",
+            "-c listen_addresses= -c unix_socket_directories={} -c shared_buffers=32MB \
+                -c wal_retrieve_retry_interval=100ms",
             self.path().display()
         );
         run(start.args(["-w", "-o", &options, "start"]));

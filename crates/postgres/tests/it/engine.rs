@@ -1,10 +1,13 @@
 //! The suite of all engines, and several that share a database.
 
+use std::sync::Arc;
+
 use byname_catalog::engine::{Engine, EngineError, Span, Table};
 use byname_postgres::{PostgresEngine, PostgresError};
 
 use crate::cluster::Cluster;
 use crate::suite::{self, puts};
+use crate::under_test::TestEngine;
 
 #[test]
 fn postgresql_passes_the_suite_of_all_engines() {
@@ -12,6 +15,11 @@ fn postgresql_passes_the_suite_of_all_engines() {
     let engine = || PostgresEngine::open(&cluster.database()).unwrap();
     suite::writes_are_there_after_commit_and_not_before(&engine());
     suite::ranges_stay_in_their_table_and_span(&engine());
+}
+
+#[test]
+fn each_damage_of_rows_is_found_and_mended() {
+    crate::mending::each_damage_is_found_and_mended(&|| Arc::new(TestEngine::default()));
 }
 
 #[test]
@@ -118,7 +126,7 @@ fn tables_of_a_later_program_are_refused() {
     drop(PostgresEngine::open(&database).unwrap());
     cluster.psql(&database, "UPDATE byname_schema SET version = 1000");
     let refused = PostgresEngine::open(&database).unwrap_err().to_string();
-    assert_eq!(refused, "the tables are of version 1000, this program knows 1: use a later one");
+    assert_eq!(refused, "the tables are of version 1000, this program knows 2: use a later one");
 }
 
 #[test]

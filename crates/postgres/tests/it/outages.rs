@@ -9,13 +9,14 @@ use byname_postgres::PostgresEngine;
 use crate::cluster::Cluster;
 use crate::suite::puts;
 
-/// Numbers are committed one after the other while the server is killed, again and again: each
-/// that was said to be there is there, in its order, once, and the engine goes on by itself.
-#[test]
-fn a_killed_server_keeps_every_committed_transaction() {
-    let cluster = Cluster::start();
-    let database = cluster.database();
-    let engine = Arc::new(PostgresEngine::open(&database).unwrap());
+/// Commits numbers one after the other while something happens, and checks that each that was said
+/// to be there is there, in its order, once.
+fn count_during(
+    (database, found_in): (&str, impl Fn() -> String),
+    generation: impl Fn(&str) -> String,
+    disturb: impl FnOnce(&dyn Fn()),
+) {
+    let engine = Arc::new(PostgresEngine::open(database).unwrap());
     let is_over = Arc::new(AtomicBool::new(false));
     let (said, commits) = mpsc::sync_channel(0);
     let writer = std::thread::spawn({
@@ -35,17 +36,12 @@ fn a_killed_server_keeps_every_committed_transaction() {
             number
         }
     });
-    for _ in 0..4 {
-        // Something was committed since the last time.
-        for _ in 0..20 {
-            commits.recv().unwrap();
-        }
-        cluster.kill();
-        cluster.start_again();
-    }
+    disturb(&|| (0..20).for_each(|_| assert!(commits.recv().is_ok())));
     is_over.store(true, Ordering::Relaxed);
     drop(commits);
     let committed = writer.join().unwrap();
+    assert_eq!(engine.setbacks(), 0, "nothing was lost");
+    let database = found_in();
     let found = PostgresEngine::open(&database).unwrap();
     let rows = found.snapshot().unwrap().range(Table::Log, Span::ALL, usize::MAX).unwrap();
     let keys: Vec<u32> = rows
@@ -53,8 +49,94 @@ fn a_killed_server_keeps_every_committed_transaction() {
         .map(|(key, _)| u32::from_be_bytes(key.as_slice().try_into().unwrap()))
         .collect();
     assert_eq!(keys, (0..committed).collect::<Vec<u32>>());
-    let generation = cluster.psql(&database, "SELECT generation FROM byname_stand");
-    assert_eq!(generation, committed.to_string(), "each commit happened once");
+    assert_eq!(generation(&database), committed.to_string(), "each commit happened once");
+}
+
+const GENERATION: &str = "SELECT generation FROM byname_stand";
+
+/// The server is killed and started again, and the engine goes on by itself.
+#[test]
+fn a_killed_server_keeps_every_committed_transaction() {
+    let cluster = Cluster::start();
+    let database = cluster.database();
+    let generation = |database: &str| cluster.psql(database, GENERATION);
+    count_during((&database, || database.clone()), generation, |await_commits| {
+        for _ in 0..4 {
+            // Something was committed since the last time.
+            await_commits();
+            cluster.kill();
+            cluster.start_again();
+        }
+    });
+}
+
+/// Both servers of a pair in one address, and each alone.
+fn pair(one: &Cluster, other: &Cluster, database: &str) -> (String, [String; 2]) {
+    let [one, other] = [one, other].map(|it| it.path().display().to_string());
+    let of = |host: &str| database.replace(&format!("host={one} "), &format!("host={host} "));
+    (of(&format!("{one},{other}")), [of(&one), of(&other)])
+}
+
+/// Scenario 14: the server is killed under load, and the standby that commits wait for is promoted
+/// in its place; the engine goes on there by itself. The one that was killed follows, and so on.
+#[test]
+fn a_promoted_standby_has_every_committed_transaction() {
+    let primary = Cluster::start();
+    let database = primary.database();
+    let standby = Cluster::standby_of(&primary);
+    let servers = [primary, standby];
+    let (both, each) = pair(&servers[0], &servers[1], &database);
+    servers[0].wait_for_standby();
+    let generation = |database: &str| servers[1].psql(database, GENERATION);
+    count_during((&both, || each[1].clone()), generation, |await_commits| {
+        for round in 0..3 {
+            let (old, new) = (&servers[round % 2], &servers[1 - round % 2]);
+            await_commits();
+            old.kill();
+            new.promote();
+            await_commits();
+            old.follow(new);
+            new.wait_for_standby();
+        }
+    });
+}
+
+/// A standby that nobody waited for lacks the last transactions. Each process that goes on there
+/// learns that something may be lost, also one that did not see what is, and commits nothing
+/// before it knows.
+#[test]
+fn a_standby_that_lacks_the_last_transactions_is_noticed() {
+    let primary = Cluster::start();
+    let database = primary.database();
+    let standby = Cluster::standby_of(&primary);
+    let (both, _) = pair(&primary, &standby, &database);
+    let [one, other] = [(); 2].map(|()| PostgresEngine::open(&both).unwrap());
+    let commit = |engine: &PostgresEngine, value: &[u8]| {
+        engine.begin()?.commit(&puts(&[(Table::Log, b"n", value)]))
+    };
+    commit(&one, b"1").unwrap();
+    let (_, [_, at_standby]) = pair(&primary, &standby, &database);
+    while standby.psql(&at_standby, "SELECT count(*) FROM byname_row") != "1" {
+        std::thread::yield_now();
+    }
+    // This one has seen what the standby has, and no more.
+    let base = other.begin().unwrap();
+    standby.stop();
+    commit(&one, b"2").unwrap();
+    primary.kill();
+    standby.start_again();
+    standby.promote();
+    let blind = base.commit(&puts(&[(Table::Log, b"n", b"3")]));
+    assert!(matches!(blind, Err(EngineError::Conflict)), "{blind:?}");
+    assert_eq!(other.setbacks(), 1);
+    let blind = commit(&one, b"3");
+    assert!(matches!(blind, Err(EngineError::Conflict)) && one.setbacks() == 1, "{blind:?}");
+    let fresh = PostgresEngine::open(&both).unwrap();
+    assert_eq!(fresh.setbacks(), 1, "one that begins now learns it as well");
+    let value = fresh.snapshot().unwrap().get(Table::Log, b"n").unwrap();
+    assert_eq!(value.as_deref(), Some(b"1".as_slice()));
+    commit(&other, b"4").unwrap();
+    assert_eq!(PostgresEngine::open(&both).unwrap().setbacks(), 0, "whoever knew has gone on");
 }
 
 /// Reads the number before and adds the next.
@@ -94,10 +176,12 @@ fn a_database_that_was_put_back_is_read_anew() {
     let (before, late) = (engine.snapshot().unwrap(), engine.begin().unwrap());
     let restore = "BEGIN; TRUNCATE byname_row, byname_stand, byname_change;
         INSERT INTO byname_row SELECT * FROM kept_row;
-        INSERT INTO byname_stand SELECT true, generation, id FROM kept_stand; COMMIT";
+        INSERT INTO byname_stand SELECT * FROM kept_stand; COMMIT";
     cluster.psql(&database, restore);
+    assert_eq!(engine.setbacks(), 0);
     let refused = late.commit(&puts(&[(Table::Log, b"n", b"3")]));
     assert!(matches!(refused, Err(EngineError::Conflict)), "{refused:?}");
+    assert_eq!(engine.setbacks(), 1, "it is told to whoever leads");
     assert_eq!(value(), b"1");
     let moved = before.get(Table::Log, b"n");
     assert!(matches!(moved, Err(EngineError::Conflict)), "{moved:?}");

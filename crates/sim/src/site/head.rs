@@ -9,8 +9,8 @@ use byname_catalog::engine::{Engine, MemoryEngine};
 use byname_catalog::id::LeaseEpoch;
 use byname_catalog::{Caller, Catalog, Command, Reader};
 use byname_head::{
-    BatchQueues, CatalogBackend, CommandAnswer, Contents, Executor, HeadService, Order, Succession,
-    Waiting, Watch,
+    BatchQueues, CatalogBackend, CatalogOrder, CommandAnswer, Contents, Executor, HeadService,
+    Order, Succession, Waiting, Watch,
 };
 use byname_packet::lp::LpPacket;
 use byname_packet::{Data, Interest, Packet};
@@ -301,7 +301,7 @@ impl Running {
             let _ = self.queues.answers.try_send(answers);
         }
         self.service.handle_timeout(clocks(now));
-        if let Ok(batch) = self.queues.batches.try_recv() {
+        if let Ok(CatalogOrder::Execute(batch)) = self.queues.batches.try_recv() {
             self.batch = Some((now.now_ns + 1 + random.below(COMMIT_NS), batch));
         }
         if self.batch.as_ref().is_some_and(|(at_ns, _)| *at_ns <= now.now_ns)
