@@ -114,6 +114,11 @@ def good():
     yield "set-limits", "of a user", tlv(USER, b"anna") + limits(1, 2)
     yield "set-limits", "of a group", tlv(GROUP, b"cms") + limits(MAX, MAX)
     yield "set-limits", "of a tree", nni(INODE, 7) + limits(MAX, MAX)
+    yield "set-limits", "of a space", tlv(SPACE, b"tape") + limits(MAX, 1 << 44)
+    yield "set-limits", "soft ones and their grace", (
+        tlv(USER, b"anna") + limits(10, 300) + nni(0xF702, 8) + nni(0xF704, 200)
+        + nni(0xF706, 3600 * 10**9))
+    yield "set-limits", "a soft one", tlv(SPACE, b"tape") + limits(MAX, MAX) + nni(0xF704, 200)
     yield "make-tree", "a directory", A
     yield "trim-log", "below five", nni(0xF644, 5) + nni(LIMIT, 6)
     yield "raise-epoch", "to three", nni(0xF646, 3)

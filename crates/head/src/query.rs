@@ -52,9 +52,17 @@ pub(crate) fn subject(interest: &Interest<'_>) -> String {
     format!("{OPERATION} {}", if is_plain { subject } else { "others" })
 }
 
+/// What there is to answer from.
+pub(crate) struct Known<'a> {
+    pub(crate) engine: &'a dyn Engine,
+    pub(crate) observations: &'a Observations,
+    /// The head's time.
+    pub(crate) unix_ns: u64,
+}
+
 /// The lines that answer a query.
 pub(crate) fn answer(
-    (engine, observations): (&dyn Engine, &Observations),
+    Known { engine, observations, unix_ns }: Known<'_>,
     (site, caller): (&SiteName, &Caller),
     interest: &Interest<'_>,
 ) -> Result<Vec<u8>, Failure> {
@@ -71,9 +79,9 @@ pub(crate) fn answer(
         "disk-of-key" => disk_of_key(&reader, after),
         "users" => users(&reader, after),
         "log" => log(&reader, after),
-        "quotas" => limits::quotas(&reader, after),
+        "quotas" => limits::quotas(&reader, after, unix_ns),
         "patterns" => limits::patterns(&reader, after),
-        "room" => place::room(&reader, &place::of(site, after)?),
+        "room" => place::room(&reader, &place::of(site, after)?, unix_ns),
         "replicas" => place::replicas(&reader, &place::of(site, after)?),
         "describe" => place::describe(&reader, site, after),
         "entries" => {

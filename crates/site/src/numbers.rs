@@ -129,6 +129,10 @@ tags! {
 
     LOAD 0xF69E, "Load";
 
+    SOFT_INODES 0xF702, "SoftInodes";
+    SOFT_BYTES 0xF704, "SoftBytes";
+    GRACE 0xF706, "Grace";
+
     DEFAULT_ACL 0xF6E0, "DefaultAcl";
     ACL 0xF6E2, "Acl";
 }

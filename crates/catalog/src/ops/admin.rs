@@ -9,7 +9,7 @@ use crate::name::{Place, check_label};
 use crate::quota::{Account, settle};
 use crate::record::{
     DISK_LOAD_MAX, Detail, Disk, DiskState, DiskUsage, Inode, KeptVersion, Key, KeyHolder,
-    LEASE_KEY, Lease, Limits, Replica, Subject, User, disk_key, inode_key,
+    LEASE_KEY, Lease, Limited, Limits, Replica, Subject, Usage, User, disk_key, inode_key,
 };
 use crate::refusal::{Failure, Refusal};
 use crate::view::decoded;
@@ -146,14 +146,20 @@ impl Execution<'_> {
         limits: Limits,
     ) -> Result<Answer, Failure> {
         match subject {
-            Subject::User(name) | Subject::Group(name) => check_label(name)?,
+            Subject::User(name) | Subject::Group(name) | Subject::Space(name) => {
+                check_label(name)?;
+            }
             Subject::Tree(id) => {
                 if self.inode(*id)?.tree != *id {
                     return Err(Refusal::NotDirectory.into());
                 }
             }
         }
-        self.view.set(subject.key(), &limits);
+        let key = subject.key();
+        let known: Option<Limited> = self.view.record(&key)?;
+        let usage: Usage = self.view.record(&key)?.unwrap_or_default();
+        let over = known.unwrap_or(Limited::NONE).over;
+        self.view.set(key, &Limited { limits, over }.at(&usage, self.now_ns));
         Ok(Answer::Done)
     }
 
@@ -162,7 +168,8 @@ impl Execution<'_> {
         self.check_empty_directory(id, &inode)?;
         let before = Account::of(&inode);
         inode.tree = id;
-        settle(&mut self.view, (&before, ONE_INODE), (&Account::of(&inode), ONE_INODE))?;
+        let after = Account::of(&inode);
+        settle(&mut self.view, &[(&before, ONE_INODE)], &[(&after, ONE_INODE)])?;
         self.touch(&mut inode);
         self.set_inode(id, &inode);
         Ok(Answer::Done)

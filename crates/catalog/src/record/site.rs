@@ -1,8 +1,8 @@
-//! The site as a whole: its counters, the head's lease, users, disks, what is used and what may be.
+//! The site as a whole: its counters, the head's lease, users, disks, keys.
 
 use crate::codec::{Decoder, Encoder, Malformed, key};
 use crate::engine::Table;
-use crate::id::{DiskId, InodeId, LeaseEpoch, epoch_of};
+use crate::id::{DiskId, LeaseEpoch, epoch_of};
 use crate::view::Record;
 
 pub(crate) const SITE_KEY: &[u8] = b"site";
@@ -272,97 +272,5 @@ impl Record for DiskUsage {
 
     fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
         Ok(Self { used_bytes: decoder.number()?, reserved_bytes: decoder.number()? })
-    }
-}
-
-/// Whose usage is counted.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Subject {
-    /// A user: all inodes that he owns.
-    User(String),
-    /// A group: all inodes of this group.
-    Group(String),
-    /// A tree with a quota of its own, or what lies in none: the top directory's.
-    Tree(InodeId),
-}
-
-impl Subject {
-    pub(crate) fn key(&self) -> Vec<u8> {
-        match self {
-            Self::User(name) => [b"u", name.as_bytes()].concat(),
-            Self::Group(name) => [b"g", name.as_bytes()].concat(),
-            Self::Tree(inode) => [b"t".as_slice(), &inode.0.to_be_bytes()].concat(),
-        }
-    }
-
-    pub(crate) fn of_key(key: &[u8]) -> Option<Self> {
-        let name = |octets: &[u8]| String::from_utf8(octets.to_vec()).ok();
-        match key.split_first()? {
-            (b'u', rest) => Some(Self::User(name(rest)?)),
-            (b'g', rest) => Some(Self::Group(name(rest)?)),
-            (b't', rest) => Some(Self::Tree(InodeId(u64::from_be_bytes(rest.try_into().ok()?)))),
-            _ => None,
-        }
-    }
-}
-
-/// What is counted for a subject: inodes that have a name, octets of files that have one, and what
-/// open attempts may add.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Inodes.
-    pub inodes: u64,
-    /// Octets.
-    pub bytes: u64,
-    /// Inodes of open attempts.
-    pub reserved_inodes: u64,
-    /// Octets of open attempts.
-    pub reserved_bytes: u64,
-}
-
-impl Record for Usage {
-    const TABLE: Table = Table::Usage;
-
-    fn encode(&self, encoder: &mut Encoder) {
-        encoder.number(self.inodes);
-        encoder.number(self.bytes);
-        encoder.number(self.reserved_inodes);
-        encoder.number(self.reserved_bytes);
-    }
-
-    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
-        Ok(Self {
-            inodes: decoder.number()?,
-            bytes: decoder.number()?,
-            reserved_inodes: decoder.number()?,
-            reserved_bytes: decoder.number()?,
-        })
-    }
-}
-
-/// What a subject may use, reservations included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Inodes.
-    pub inodes: u64,
-    /// Octets.
-    pub bytes: u64,
-}
-
-impl Limits {
-    /// No limit.
-    pub const NONE: Self = Self { inodes: u64::MAX, bytes: u64::MAX };
-}
-
-impl Record for Limits {
-    const TABLE: Table = Table::Limit;
-
-    fn encode(&self, encoder: &mut Encoder) {
-        encoder.number(self.inodes);
-        encoder.number(self.bytes);
-    }
-
-    fn decode(decoder: &mut Decoder<'_>) -> Result<Self, Malformed> {
-        Ok(Self { inodes: decoder.number()?, bytes: decoder.number()? })
     }
 }

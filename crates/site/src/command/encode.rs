@@ -125,9 +125,9 @@ fn write_administration(writer: &mut Writer, command: &Command) {
                 Subject::User(user) => writer.text(tag::USER, user),
                 Subject::Group(group) => writer.text(tag::GROUP, group),
                 Subject::Tree(inode) => writer.number(tag::INODE_ID, *inode),
+                Subject::Space(space) => writer.text(tag::SPACE, space),
             }
-            writer.number(tag::INODES_MAX, limits.inodes);
-            writer.number(tag::BYTES_MAX, limits.bytes);
+            write_limits(writer, limits);
         }
         Command::TrimLog { below, limit } => {
             writer.number(tag::LOG_NUMBER, *below);
@@ -135,6 +135,22 @@ fn write_administration(writer: &mut Writer, command: &Command) {
         }
         Command::RaiseEpoch { epoch } => writer.number(tag::CATALOG_EPOCH, *epoch),
         _ => {}
+    }
+}
+
+/// Limits; what is as by default is left out.
+fn write_limits(writer: &mut Writer, limits: &Limits) {
+    let none = Limits::NONE;
+    writer.number(tag::INODES_MAX, limits.inodes);
+    writer.number(tag::BYTES_MAX, limits.bytes);
+    for (tag, value, default) in [
+        (tag::SOFT_INODES, limits.soft_inodes, none.soft_inodes),
+        (tag::SOFT_BYTES, limits.soft_bytes, none.soft_bytes),
+        (tag::GRACE, limits.grace_ns, none.grace_ns),
+    ] {
+        if value != default {
+            writer.number(tag, value);
+        }
     }
 }
 
