@@ -239,6 +239,11 @@ def good_contents():
     yield "insert-answer", "the disk is full", ANSWER, nni(REFUSED, 9)
     yield "drop-answer", "done", ANSWER, TERM
     yield "drop-answer", "done, of a busy disk", ANSWER, TERM + nni(0xF69E, 250)
+    scrub = nni(0xF70A, 1 << 30) + nni(0xF70C, 1 << 40)
+    yield "drop-answer", "done, reading what it has", ANSWER, (
+        TERM + tlv(0xF708, scrub, nni(0xF710, 0)))
+    yield "drop-answer", "done, with rot", ANSWER, TERM + nni(0xF69E, 250) + tlv(
+        0xF708, scrub, nni(0xF70E, 1_700_000_000), nni(0xF710, 40), CONTENT_ID * 32)
     yield "drop-answer", "of an old head", ANSWER, nni(REFUSED, 5)
     yield "list-answer", "a page", ANSWER, TERM + listed(300) + listed(301)
     yield "list-answer", "the last page", ANSWER, TERM + listed(300) + tlv(LAST)

@@ -190,6 +190,14 @@ fn disks(
     for (id, disk) in reader.disks()?.into_iter().filter(|(id, _)| id.0 > after).take(ROWS_MAX) {
         let usage = reader.disk_usage(id)?;
         let mut line = disk_line(id, &disk, usage, observations.get(id));
+        if let Some(scrub) = observations.scrub(id) {
+            line["scrub"] = json!({
+                "done_bytes": scrub.done_bytes,
+                "total_bytes": scrub.total_bytes,
+                "ended_s": scrub.ended_s,
+                "rotten": scrub.rotten_count,
+            });
+        }
         if let Some(copy) = observations.copy(id) {
             line["catalog"] = json!({
                 "through": copy.through.0,

@@ -400,8 +400,12 @@ impl Repairs {
             return Begun::Needless;
         }
         let attempts = self.refused_by(content).len();
-        let Some(source) = source_of(content, found, &scene.disks, attempts) else {
-            return Begun::Impossible("no disk that answers has it");
+        let rotten = match task.why {
+            Why::Wish(wish) if wish.is_rotten => wish.from,
+            _ => None,
+        };
+        let Some(source) = source_of(content, found, &scene.disks, (attempts, rotten)) else {
+            return Begun::Impossible("no other disk that answers has it");
         };
         let to = DiskName { place: disk.label, id: to };
         let claim = Claim { content, size: found.size, root: found.root };

@@ -177,10 +177,14 @@ fn of_operators() -> Vec<Command> {
         Command::SetPattern { pattern: "*.root".to_owned(), changes: Some(changes()) },
         Command::SetLimits {
             subject: Subject::User(user()),
-            limits: Limits { inodes: 1, bytes: 2 },
+            limits: Limits { inodes: 1, bytes: 2, ..Limits::NONE },
         },
         Command::SetLimits { subject: Subject::Group("cms".to_owned()), limits: Limits::NONE },
         Command::SetLimits { subject: Subject::Tree(InodeId(7)), limits: Limits::NONE },
+        Command::SetLimits {
+            subject: Subject::Space("tape".to_owned()),
+            limits: Limits { soft_inodes: 0, soft_bytes: 3, grace_ns: 0, ..Limits::NONE },
+        },
         Command::MakeTree { place: place("a") },
         Command::TrimLog { below: 5, limit: 6 },
         Command::RaiseEpoch { epoch: 3 },

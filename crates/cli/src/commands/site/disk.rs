@@ -283,6 +283,7 @@ fn list(session: &mut SiteSession, json: bool) -> Outcome {
         disks.into_iter().for_each(output::json_line);
         return Ok(());
     }
+    let now_s = Clock::new().unix_ns() / 1_000_000_000;
     let row = |disk: &Value| {
         let text = |key: &str| output::one_line(disk[key].as_str().unwrap_or_default());
         let size = |key: &str| output::size(disk[key].as_u64().unwrap_or_default());
@@ -296,12 +297,32 @@ fn list(session: &mut SiteSession, json: bool) -> Outcome {
             text("server"),
             text("place"),
             text("space"),
+            scrubbed(disk, now_s),
             text("answers"),
         ]
     };
-    let header = ["DISK", "STATE", "", "USED", "CAPACITY", "SERVER", "PLACE", "SPACE", "ANSWERS"];
+    let header = [
+        "DISK", "STATE", "", "USED", "CAPACITY", "SERVER", "PLACE", "SPACE", "SCRUBBED", "ANSWERS",
+    ];
     output::table(&header, &disks.iter().map(row).collect::<Vec<_>>());
     Ok(())
+}
+
+/// How far a disk is in reading what it has, or when it was through, and what it has found.
+fn scrubbed(disk: &Value, now_s: u64) -> String {
+    let number = |key: &str| disk["scrub"][key].as_u64();
+    let rotten = match number("rotten") {
+        None => return "-".to_owned(),
+        Some(0) => String::new(),
+        Some(rotten) => format!(", {rotten} rotten"),
+    };
+    let (done, total) = (number("done_bytes").unwrap_or(0), number("total_bytes").unwrap_or(0));
+    let shown = match number("ended_s") {
+        _ if total > 0 => format!("{} %", (u128::from(done) * 100 / u128::from(total)).min(100)),
+        Some(ended_s) => format!("{} ago", output::duration(now_s.saturating_sub(ended_s))),
+        None => "-".to_owned(),
+    };
+    shown + &rotten
 }
 
 fn bytes(text: &str) -> Outcome<u64> {

@@ -130,6 +130,11 @@ fn problems(disks: &[Value]) -> Vec<String> {
         if !["well", "nothing yet", "not at all"].contains(&answers) {
             problems.push(format!("disk {number}: {}", output::one_line(answers)));
         }
+        if let Some(rotten) = disk["scrub"]["rotten"].as_u64().filter(|rotten| *rotten > 0) {
+            let (contents, have) =
+                (output::count(rotten, "content"), if rotten == 1 { "has" } else { "have" });
+            problems.push(format!("disk {number} has {contents} that {have} rotted"));
+        }
         if let Some(problem) = disk["catalog"]["problem"].as_str() {
             let problem = output::one_line(problem);
             problems.push(format!("disk {number} keeps no copy of the catalog: {problem}"));
